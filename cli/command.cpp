@@ -1,0 +1,189 @@
+// See command.hpp. The only home of Boost.Program_options.
+#include "cli/command.hpp"
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <utility>
+
+#include "cli/io/quote.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+namespace po = boost::program_options;
+
+/// Boost knows a positional as an option too; nobody types a name that starts with a space.
+std::string hidden(const Positional& positional) { return std::string(" ") + positional.name; }
+
+po::options_description described(const Command& command) {
+  po::options_description options;
+  const auto add = [&options](const Option& option) {
+    const std::string names = option.name + (option.letter == '\0' ? "" : std::string(",") + option.letter);
+    const po::value_semantic* const value =
+        *option.value == '\0' ? static_cast<po::value_semantic*>(new po::untyped_value(true))
+                              : po::value<std::string>();
+    options.add_options()(names.c_str(), value, "");  // owns value
+  };
+  for (const Option& option : command.options) add(option);
+  add({"help", 'h', "", ""});
+  for (const Positional& positional : command.positionals)
+    options.add_options()(hidden(positional).c_str(), po::value<std::string>(), "");
+  return options;
+}
+
+Error needs_value(const std::string& option) {
+  return usage_error("option " + in_quotes(option) + " needs a value");
+}
+
+/// Boost's complaint in our words.
+Error complaint(const po::error& error) {
+  if (const auto* unknown = dynamic_cast<const po::unknown_option*>(&error)) {
+    const std::string name = unknown->get_option_name();
+    return usage_error("unknown option " + in_quotes(name.substr(0, name.find('='))));
+  }
+  if (const auto* syntax = dynamic_cast<const po::invalid_command_line_syntax*>(&error)) {
+    const std::string name = syntax->get_option_name();
+    switch (syntax->kind()) {
+      case po::invalid_syntax::missing_parameter:
+      case po::invalid_syntax::empty_adjacent_parameter:
+        return needs_value(name);
+      case po::invalid_syntax::extra_parameter:
+        return usage_error("option " + in_quotes(name) + " takes no value");
+      default:
+        break;
+    }
+  }
+  if (dynamic_cast<const po::too_many_positional_options_error*>(&error) != nullptr)
+    return usage_error("too many arguments");
+  if (const auto* repeated = dynamic_cast<const po::multiple_occurrences*>(&error))
+    return usage_error("option " + in_quotes(repeated->get_option_name()) + " is given twice");
+  return usage_error(error.what());
+}
+
+/// Boost takes the next word for a value whatever it is; an option there means that the value was forgotten.
+bool is_option(const Command& command, const std::string& word) {
+  return std::any_of(command.options.begin(), command.options.end(), [&word](const Option& option) {
+    return word == std::string("--") + option.name ||
+           (word.size() == 2 && word == std::string("-") + option.letter);
+  });
+}
+
+constexpr std::size_t kHelpWidth = 100;
+
+/// "  left   meaning", the meaning wrapped beside its column.
+void append_row(std::string& to, const std::string& left, std::string_view meaning, std::size_t column) {
+  std::string line = "  " + left;
+  line.resize(std::max(column, line.size() + 2), ' ');
+  while (line.size() + meaning.size() > kHelpWidth) {
+    const std::size_t cut = meaning.rfind(' ', kHelpWidth - line.size());
+    if (cut == std::string_view::npos) break;
+    to += line.append(meaning.substr(0, cut)) + '\n';
+    meaning.remove_prefix(cut + 1);
+    line.assign(column, ' ');
+  }
+  to += line.append(meaning) + '\n';
+}
+
+std::string shown(const Option& option) {
+  std::string text = option.letter == '\0' ? "    " : std::string("-") + option.letter + ", ";
+  text += std::string("--") + option.name;
+  return *option.value == '\0' ? text : text + ' ' + option.value;
+}
+
+}  // namespace
+
+const char* const kExitCodes =
+    "Exit codes: 0 done, 1 input refused (model, rows, schedule, limits), 2 usage, 3 environment (absent "
+    "file "
+    "or\ndevice, I/O), 70 internal error.\n";
+
+std::string Arguments::get(const std::string& name, std::string otherwise) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? std::move(otherwise) : found->second;
+}
+
+Result<std::uint64_t> Arguments::number(const std::string& name, std::uint64_t least, std::uint64_t most,
+                                        std::uint64_t otherwise) const {
+  if (!has(name)) return otherwise;
+  const std::string text = get(name);
+  std::uint64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code == std::errc() && end == text.data() + text.size() && value >= least && value <= most)
+    return value;
+  return usage_error("--" + name + " " + in_quotes(text) + ": expected a whole number from " +
+                     std::to_string(least) + " to " + std::to_string(most));
+}
+
+Result<std::size_t> Arguments::choice(const std::string& name, std::span<const std::string_view> names,
+                                      std::size_t otherwise) const {
+  if (!has(name)) return otherwise;
+  const std::string text = get(name);
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  std::string list;
+  for (const std::string_view known : names) list += (list.empty() ? "" : ", ") + std::string(known);
+  return usage_error("--" + name + " " + in_quotes(text) + ": expected one of " + list);
+}
+
+Result<Arguments> parse_arguments(const Command& command, const std::vector<std::string>& words) {
+  const po::options_description options = described(command);
+  po::positional_options_description places;
+  for (const Positional& positional : command.positionals) places.add(hidden(positional).c_str(), 1);
+  Arguments arguments;
+  try {
+    using po::command_line_style::allow_guessing;
+    using po::command_line_style::unix_style;
+    const auto parsed = po::command_line_parser(words)
+                            .options(options)
+                            .positional(places)
+                            .style(unix_style & ~allow_guessing)
+                            .run();
+    po::variables_map values;
+    po::store(parsed, values);
+    for (const auto& [name, value] : values) {
+      const bool flag = value.value().type() != typeid(std::string);
+      const std::string text = flag ? std::string() : value.as<std::string>();
+      if (is_option(command, text)) return needs_value("--" + name);
+      arguments.values_[name.substr(name.find_first_not_of(' '))] = text;
+    }
+  } catch (const po::error& error) {
+    return complaint(error);
+  }
+  return arguments;
+}
+
+std::string help(const Command& command) {
+  std::string text = std::string("forestvm ") + command.name + ": " + command.meaning + "\n\nUsage:\n";
+  for (const char* usage : command.usages) text += std::string("  forestvm ") + usage + '\n';
+  if (!command.positionals.empty()) text += "\nArguments:\n";
+  for (const Positional& row : command.positionals) append_row(text, row.name, row.meaning, 28);
+  text += "\nOptions:\n";
+  for (const Option& option : command.options) append_row(text, shown(option), option.meaning, 28);
+  append_row(text, "-h, --help", "prints this", 28);
+  if (command.notes != nullptr) text += '\n' + command.notes();
+  return text + "\nExample:\n" + command.example + '\n' + kExitCodes;
+}
+
+int exit_code(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::Refused:
+      return 1;
+    case ErrorCode::Usage:
+      return 2;
+    case ErrorCode::Environment:
+      return 3;
+    case ErrorCode::Internal:
+      break;
+  }
+  return 70;
+}
+
+Error usage_error(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
+
+Result<std::string> required(const Arguments& arguments, const std::string& name) {
+  if (arguments.has(name)) return arguments.get(name);
+  return usage_error("argument " + name + " is missing");
+}
+
+}  // namespace forestvm::cli

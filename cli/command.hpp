@@ -1,0 +1,90 @@
+// A subcommand of forestvm as data, and what its function gets: the arguments, read and checked. Boost does
+// the splitting of the command line; the tables here drive it and the help text.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <forestvm/names.hpp>
+#include <forestvm/result.hpp>
+
+namespace forestvm::cli {
+
+/// An option: "--name VALUE", or a flag when `value` is empty.
+struct Option {
+  const char* name;
+  char letter;  ///< the short form, or '\0'
+  const char* value;
+  const char* meaning;
+};
+
+/// An argument without a dash.
+struct Positional {
+  const char* name;
+  const char* meaning;
+};
+
+/// What the command line said, before any value is understood.
+class Arguments {
+ public:
+  bool has(const std::string& name) const { return values_.contains(name); }
+  /// The value of an option or positional; `otherwise` when it was not given.
+  std::string get(const std::string& name, std::string otherwise = {}) const;
+
+  /// A whole number from `least` to `most`. Usage error for another text.
+  Result<std::uint64_t> number(const std::string& name, std::uint64_t least, std::uint64_t most,
+                               std::uint64_t otherwise) const;
+  /// The index of the value among `names`. Usage error, with the list, for another text.
+  Result<std::size_t> choice(const std::string& name, std::span<const std::string_view> names,
+                             std::size_t otherwise) const;
+  /// The same for the names of an enumeration's rows.
+  template <class Enum>
+  Result<Enum> choice(const std::string& name, Enum otherwise) const {
+    std::vector<std::string_view> names;
+    while (name_of(static_cast<Enum>(names.size())) != "?")
+      names.push_back(name_of(static_cast<Enum>(names.size())));
+    FVM_ASSIGN(const std::size_t index, choice(name, names, static_cast<std::size_t>(otherwise)));
+    return static_cast<Enum>(index);
+  }
+
+ private:
+  friend Result<Arguments> parse_arguments(const struct Command& command,
+                                           const std::vector<std::string>& words);
+  std::map<std::string, std::string> values_;  // a flag has an empty value
+};
+
+struct Command {
+  const char* name;
+  const char* meaning;              ///< one line
+  std::vector<const char*> usages;  ///< each after "forestvm "
+  std::vector<Positional> positionals;
+  std::vector<Option> options;  ///< --help is added
+  const char* example;          ///< lines that can be typed as they are
+  std::string (*notes)();       ///< more help, made when asked for; may be null
+  Result<void> (*run)(const Arguments& arguments);
+};
+
+/// Splits the words after the subcommand's name. Usage error: an unknown or repeated option, a missing value,
+/// too many positionals. Whether positionals may be absent is the command's business.
+Result<Arguments> parse_arguments(const Command& command, const std::vector<std::string>& words);
+
+std::string help(const Command& command);
+
+/// The exit codes, as every help text ends.
+extern const char* const kExitCodes;
+
+/// The process's exit code for an error.
+int exit_code(ErrorCode code);
+
+/// A usage error; its message should name the option.
+Error usage_error(std::string message);
+
+/// "--name" has a positional's value, or a usage error says which argument is missing.
+Result<std::string> required(const Arguments& arguments, const std::string& name);
+
+}  // namespace forestvm::cli

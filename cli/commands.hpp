@@ -1,0 +1,25 @@
+// The table of subcommands, and forestvm's way from arguments to exit code.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/command.hpp"
+
+namespace forestvm::cli {
+
+extern const Command kRun;      // run.cpp
+extern const Command kCompile;  // compile.cpp
+extern const Command kDump;     // dump.cpp
+extern const Command kVerify;   // verify.cpp
+extern const Command kInspect;  // inspect.cpp
+
+/// In the order in which help lists them.
+std::span<const Command* const> commands();
+
+/// Runs one command line, without the program's name. Data goes to standard output, one line per error to
+/// standard error. Result: the exit code.
+int forestvm_main(const std::vector<std::string>& words);
+
+}  // namespace forestvm::cli

@@ -1,0 +1,44 @@
+// forestvm compile: a trainer's model and a schedule -> a .fvm program.
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "cli/commands.hpp"
+#include "cli/io/output_file.hpp"
+#include "cli/io/quote.hpp"
+#include "cli/program_file.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+Result<void> run(const Arguments& arguments) {
+  FVM_ASSIGN(const std::string path, required(arguments, "MODEL"));
+  if (!arguments.has("out")) return usage_error("-o OUT.fvm is missing");
+  const std::string out = arguments.get("out");
+  FVM_TRY(expect_other_file(out, path));
+  FVM_ASSIGN(const ModelOrProgram loaded, load_file(path));
+  const auto* const model = std::get_if<Model>(&loaded);
+  if (model == nullptr) return usage_error(in_quotes(path) + " is a program already");
+  FVM_ASSIGN(const Program program, compile_as_asked(arguments, path, *model));
+  const auto image = program.image();
+  return write_output(out, {reinterpret_cast<const char*>(image.data()), image.size()});
+}
+
+}  // namespace
+
+const Command kCompile = {
+    "compile",
+    "compiles a model into a program file",
+    {"compile MODEL -o OUT.fvm [--schedule S] [--contract C]"},
+    {{"MODEL", "a trainer's model file"}},
+    {{"out", 'o', "OUT", "the program file to write; - is standard output"},
+     kScheduleOption,
+     kContractOption,
+     kStrictOption},
+    "  forestvm compile model.json -o model.fvm\n"
+    "  forestvm run model.fvm rows.csv\n",
+    schedule_notes,
+    run,
+};
+
+}  // namespace forestvm::cli

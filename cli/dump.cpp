@@ -1,0 +1,69 @@
+// forestvm dump: a model on its way to a program, as text; or the instruction set.
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "cli/commands.hpp"
+#include "cli/io/output_file.hpp"
+#include "cli/io/quote.hpp"
+#include "cli/program_file.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+/// The text of a stage. A schedule that a later pass refuses still shows the stages before.
+Result<std::string> stage_text(const Arguments& arguments, const std::string& path, const Model& model,
+                               Stage stage) {
+  FVM_ASSIGN(const ChosenSchedule chosen, choose_schedule(arguments, model));
+  std::optional<std::string> text;
+  CompileOptions options;
+  options.on_stage = [&text, stage](Stage shown, const std::string& form) {
+    if (shown == stage) text = form;
+  };
+  const auto compiled = compile(model, chosen.schedule, options);
+  if (text) return std::move(*text);
+  if (!compiled) return blame(compiled.error(), chosen, path);
+  FVM_CHECK(stage == Stage::Program);
+  return compiled->program.disassemble();
+}
+
+Result<void> run(const Arguments& arguments) {
+  if (arguments.has("isa")) {
+    if (arguments.has("FILE") || arguments.has("stage") || arguments.has("schedule"))
+      return usage_error("--isa goes alone");
+    return write_output("-", isa_page());
+  }
+  FVM_ASSIGN(const std::string path, required(arguments, "FILE"));
+  const auto program_stage = static_cast<std::size_t>(Stage::Program);
+  FVM_ASSIGN(const std::size_t stage, arguments.choice("stage", kStageNames, program_stage));
+  FVM_ASSIGN(const ModelOrProgram loaded, load_file(path));
+  if (const auto* const program = std::get_if<Program>(&loaded)) {
+    if (arguments.has("schedule"))
+      return usage_error("--schedule: " + in_quotes(path) + " is a program, it has its schedule already");
+    if (stage != program_stage)
+      return usage_error("--stage: " + in_quotes(path) + " is a program, its only stage is program");
+    return write_output("-", program->disassemble());
+  }
+  FVM_ASSIGN(const std::string text,
+             stage_text(arguments, path, std::get<Model>(loaded), static_cast<Stage>(stage)));
+  return write_output("-", text);
+}
+
+}  // namespace
+
+const Command kDump = {
+    "dump",
+    "prints a stage of the compilation, or the instruction set",
+    {"dump FILE [--stage STAGE] [--schedule S]", "dump --isa"},
+    {{"FILE", "a trainer's model file, or a .fvm program (stage program only)"}},
+    {{"stage", '\0', "STAGE", "model, tiled, loops, legalized or program (default)"},
+     kScheduleOption,
+     {"isa", '\0', "", "the instruction set as a Markdown page; goes alone"}},
+    "  forestvm dump model.json --stage loops --schedule my.schedule\n"
+    "  forestvm dump model.fvm\n",
+    schedule_notes,
+    run,
+};
+
+}  // namespace forestvm::cli

@@ -1,0 +1,35 @@
+// CSV: rows in (RFC 4180, comma, optional header), numbers as text in both directions, locale-free.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <forestvm/result.hpp>
+
+#include "cli/io/source.hpp"
+#include "cli/io/table.hpp"
+
+namespace forestvm::cli {
+
+/// The float32 nearest to a decimal number; beyond the range ±inf and ±0 as strtof. nan, inf and infinity
+/// in any case. Nothing for every other text, the empty one included.
+std::optional<float> parse_float(std::string_view text);
+
+/// Reads a table. The first line is a header if a cell of it is no number, or if its cells are exactly
+/// `known_names` in some order. An empty cell is missing (NaN). Blank lines at the end, CRLF, a UTF-8 byte
+/// order mark and spaces around a number are fine. Refused with line and column: a ragged row, a cell that is
+/// no number.
+Result<Table> read_csv(Source& source, std::span<const std::string> known_names);
+
+/// Appends the shortest text that reads back to the same bits.
+void append_number(std::string& to, float value);
+void append_number(std::string& to, double value);
+void append_number(std::string& to, std::int64_t value);
+
+/// Appends a cell, in quotes where RFC 4180 needs them.
+void append_text(std::string& to, std::string_view cell);
+
+}  // namespace forestvm::cli

@@ -1,0 +1,227 @@
+// See npy.hpp.
+#include "cli/io/npy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "cli/io/npy_header.hpp"
+#include "cli/io/quote.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "byte orders below are named for such a host");
+
+constexpr std::size_t kLongestHeader = std::size_t{1} << 20;
+constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+constexpr std::uint64_t kMostValues =
+    std::numeric_limits<std::uint64_t>::max() / 16;  // in bytes: no overflow
+
+/// IEEE 754 binary16, exact.
+float half_to_float(std::uint16_t half) {
+  const std::uint32_t sign = (half & 0x8000U) << 16U;
+  const std::uint32_t exponent = (half >> 10U) & 31U;
+  const std::uint32_t fraction = half & 0x3ffU;
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
+    return sign != 0 ? -magnitude : magnitude;
+  }
+  const std::uint32_t wide = exponent == 31 ? 255U : exponent + 112U;
+  return std::bit_cast<float>(sign | (wide << 23U) | (fraction << 13U));
+}
+
+struct Half {
+  std::uint16_t bits;
+};
+struct Bool {
+  std::uint8_t byte;
+};
+
+float to_float(Half value) { return half_to_float(value.bits); }
+float to_float(Bool value) { return value.byte != 0 ? 1.0F : 0.0F; }
+template <class T>
+float to_float(T value) {
+  return static_cast<float>(value);  // to nearest; beyond the range ±inf, as NumPy's astype
+}
+
+/// Turns `count` file values at `from` into floats.
+using Convert = void (*)(const char* from, std::size_t count, float* to);
+
+template <class T, bool Swapped>
+void convert(const char* from, std::size_t count, float* to) {
+  for (std::size_t i = 0; i < count; ++i, from += sizeof(T)) {
+    std::array<char, sizeof(T)> bytes;
+    std::memcpy(bytes.data(), from, sizeof(T));
+    if constexpr (Swapped) std::reverse(bytes.begin(), bytes.end());
+    to[i] = to_float(std::bit_cast<T>(bytes));
+  }
+}
+
+struct Dtype {
+  std::string_view name;  // without the byte order
+  std::size_t size;
+  Convert little;
+  Convert big;
+};
+
+template <class T>
+constexpr Dtype dtype(std::string_view name) {
+  return {name, sizeof(T), convert<T, false>, convert<T, true>};
+}
+
+constexpr std::array kDtypes = {
+    dtype<Bool>("b1"),          dtype<std::int8_t>("i1"),   dtype<std::int16_t>("i2"),
+    dtype<std::int32_t>("i4"),  dtype<std::int64_t>("i8"),  dtype<std::uint8_t>("u1"),
+    dtype<std::uint16_t>("u2"), dtype<std::uint32_t>("u4"), dtype<std::uint64_t>("u8"),
+    dtype<Half>("f2"),          dtype<float>("f4"),         dtype<double>("f8"),
+};
+
+struct ArrayForm {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::size_t value_size = 0;
+  Convert convert = nullptr;
+  bool fortran_order = false;
+
+  std::uint64_t values() const { return std::uint64_t{rows} * columns; }
+  std::uint64_t bytes() const { return values() * value_size; }
+};
+
+std::string shape_text(const std::vector<std::uint64_t>& shape) {
+  std::string out = "(";
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) out += ", ";
+    out += std::to_string(shape[i]);
+  }
+  return out + (shape.size() == 1 ? ",)" : ")");
+}
+
+Result<void> set_type(const std::string& name, ArrayForm& form) {
+  const char order = name.empty() ? '\0' : name.front();
+  const bool has_order = order == '<' || order == '>' || order == '|' || order == '=';
+  const std::string_view kind = std::string_view(name).substr(has_order ? 1 : 0);
+  for (const Dtype& row : kDtypes) {
+    if (row.name != kind || (order == '|' && row.size > 1)) continue;
+    form.value_size = row.size;
+    form.convert = order == '>' ? row.big : row.little;
+    return {};
+  }
+  return refused("NPY header", "dtype " + in_quotes(name) +
+                                   " is not supported; expected bool, int8 to int64, uint8 to uint64 or "
+                                   "float16 to float64");
+}
+
+Result<ArrayForm> array_form(const NpyHeader& header) {
+  ArrayForm form;
+  FVM_TRY(set_type(header.dtype, form));
+  const std::vector<std::uint64_t>& shape = header.shape;
+  if (shape.size() != 2)
+    return refused("NPY header", "shape " + shape_text(shape) + " has " + std::to_string(shape.size()) +
+                                     " dimensions, expected 2: (rows, features)");
+  if (shape[1] == 0) return refused("NPY header", "shape " + shape_text(shape) + " has no columns");
+  if (shape[0] > kMostValues / shape[1])
+    return refused("NPY header", "shape " + shape_text(shape) + " overflows the address space");
+  form.rows = static_cast<std::size_t>(shape[0]);
+  form.columns = static_cast<std::size_t>(shape[1]);
+  form.fortran_order = header.fortran_order;
+  return form;
+}
+
+/// Takes magic, version, length and text.
+Result<NpyHeader> read_header(Source& source) {
+  FVM_ASSIGN(std::string_view start, source.peek(12));
+  const auto truncated = [](std::size_t size) {
+    return refused("NPY header", "truncated: the file ends after " + std::to_string(size) + " bytes");
+  };
+  if (start.size() < 10) return truncated(start.size());
+  const auto byte = [&start](std::size_t i) { return std::size_t{static_cast<unsigned char>(start[i])}; };
+  const std::size_t major = byte(6);
+  if (major < 1 || major > 3 || byte(7) != 0)
+    return refused("NPY header", "version " + std::to_string(major) + "." + std::to_string(byte(7)) +
+                                     " is not supported; expected 1.0, 2.0 or 3.0");
+  const std::size_t prefix = major == 1 ? 10 : 12;
+  if (start.size() < prefix) return truncated(start.size());
+  std::size_t length = byte(8) | byte(9) << 8U;
+  if (major > 1) length |= byte(10) << 16U | byte(11) << 24U;
+  if (length > kLongestHeader)
+    return refused("NPY header", "is " + std::to_string(length) + " bytes long, more than " +
+                                     std::to_string(kLongestHeader));
+  FVM_ASSIGN(start, source.peek(prefix + length));
+  if (start.size() < prefix + length)
+    return refused("NPY header", "truncated: " + std::to_string(start.size() - prefix) + " of " +
+                                     std::to_string(length) + " bytes");
+  auto header = parse_npy_header(start.substr(prefix, length));
+  source.skip(prefix + length);
+  return header;
+}
+
+Error wrong_size(const ArrayForm& form, const std::string& found) {
+  return refused("NPY data", "the header's " + std::to_string(form.rows) + " x " +
+                                 std::to_string(form.columns) + " values need " +
+                                 std::to_string(form.bytes()) + " bytes, the file has " + found);
+}
+
+/// The array's values in the file's order.
+Result<std::vector<float>> read_values(Source& source, const ArrayForm& form) {
+  const auto left = source.bytes_left();
+  if (left && *left != form.bytes()) return wrong_size(form, std::to_string(*left));
+  std::vector<float> values;
+  if (left) values.reserve(static_cast<std::size_t>(form.values()));
+  std::string chunk(kChunkBytes, '\0');
+  const std::uint64_t total = form.values();
+  for (std::uint64_t done = 0; done < total;) {
+    const auto count =
+        static_cast<std::size_t>(std::min<std::uint64_t>(total - done, kChunkBytes / form.value_size));
+    FVM_ASSIGN(const std::size_t got, source.read(chunk.data(), count * form.value_size));
+    if (got < count * form.value_size) return wrong_size(form, std::to_string(done * form.value_size + got));
+    values.resize(values.size() + count);
+    form.convert(chunk.data(), count, values.data() + done);
+    done += count;
+  }
+  FVM_ASSIGN(const std::size_t more, source.read(chunk.data(), 1));
+  if (more != 0) return wrong_size(form, "more");
+  return values;
+}
+
+std::vector<float> transposed(const std::vector<float>& from, const ArrayForm& form) {
+  std::vector<float> to(from.size());
+  for (std::size_t row = 0; row < form.rows; ++row)
+    for (std::size_t column = 0; column < form.columns; ++column)
+      to[row * form.columns + column] = from[column * form.rows + row];
+  return to;
+}
+
+}  // namespace
+
+Result<Table> read_npy(Source& source) {
+  FVM_ASSIGN(const NpyHeader header, read_header(source));
+  FVM_ASSIGN(const ArrayForm form, array_form(header));
+  FVM_ASSIGN(std::vector<float> values, read_values(source, form));
+  if (form.fortran_order) values = transposed(values, form);
+  Table table;
+  table.rows = form.rows;
+  table.columns = form.columns;
+  table.values = std::move(values);
+  return table;
+}
+
+std::string npy_header(std::string_view dtype, const std::vector<std::size_t>& shape) {
+  constexpr std::size_t growth_digits = 21;  // numpy leaves room for the first dimension to grow in place
+  constexpr std::size_t alignment = 64;
+  constexpr std::size_t prefix = 10;
+  std::string text = "{'descr': '" + std::string(dtype) +
+                     "', 'fortran_order': False, 'shape': " + shape_text({shape.begin(), shape.end()}) +
+                     ", }";
+  text.append(growth_digits - std::to_string(shape.at(0)).size(), ' ');
+  text.append(alignment - (prefix + text.size() + 1) % alignment, ' ');
+  text += '\n';
+  std::string out(kNpyMagic);
+  out += {'\x01', '\x00', static_cast<char>(text.size() & 0xffU), static_cast<char>(text.size() >> 8U)};
+  return out + text;
+}
+
+}  // namespace forestvm::cli

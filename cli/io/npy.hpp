@@ -1,0 +1,28 @@
+// NumPy's .npy format: rows in (versions 1.0 to 3.0, any real dtype, either byte order, C or Fortran order),
+// predictions' header out. See numpy/lib/format.py for the format.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <forestvm/result.hpp>
+
+#include "cli/io/source.hpp"
+#include "cli/io/table.hpp"
+
+namespace forestvm::cli {
+
+inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
+
+/// Reads a two-dimensional array of real numbers, each rounded to the nearest float32. Refused: other
+/// shapes and types, a file shorter or longer than its header says. The header's counts are believed only
+/// as far as bytes arrive.
+Result<Table> read_npy(Source& source);
+
+/// The bytes that numpy.save writes before a C-order array of this dtype ("<f4") and shape.
+std::string npy_header(std::string_view dtype, const std::vector<std::size_t>& shape);
+
+}  // namespace forestvm::cli

@@ -1,0 +1,114 @@
+// See output_file.hpp.
+#include "cli/io/output_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+namespace forestvm::cli {
+namespace {
+
+constexpr std::size_t kBufferSize = std::size_t{1} << 18;
+
+/// The file behind a chain of links, so that finish() replaces the file and not the link.
+std::string resolved(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  return real ? std::string(real.get()) : path;
+}
+
+}  // namespace
+
+Result<OutputFile> OutputFile::open(const std::string& path) {
+  OutputFile out;
+  out.name_ = path == "-" ? "standard output" : path;
+  if (path == "-") {
+    out.file_ = STDOUT_FILENO;
+    return out;
+  }
+  out.owned_ = true;
+  struct stat status = {};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && !S_ISREG(status.st_mode)) {
+    out.file_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (out.file_ < 0) return out.cannot_write();
+    return out;
+  }
+  out.target_ = exists ? resolved(path) : path;
+  if (exists && ::access(out.target_.c_str(), W_OK) != 0) return out.cannot_write();
+  FVM_TRY(out.create_beside());
+  if (exists) static_cast<void>(::fchmod(out.file_, status.st_mode & 07777U));  // keep the mode if we may
+  return out;
+}
+
+Error OutputFile::cannot_write() const {
+  return {ErrorCode::Environment, name_, std::string("cannot write: ") + std::strerror(errno)};
+}
+
+Result<void> OutputFile::create_beside() {
+  const std::string stem = target_ + "." + std::to_string(::getpid());
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    std::string name = stem + "." + std::to_string(attempt) + ".unfinished";
+    file_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file_ >= 0) {
+      unfinished_ = std::move(name);
+      return {};
+    }
+    if (errno != EEXIST) break;
+  }
+  return cannot_write();
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : name_(std::move(other.name_)),
+      file_(std::exchange(other.file_, -1)),
+      owned_(std::exchange(other.owned_, false)),
+      target_(std::move(other.target_)),
+      unfinished_(std::exchange(other.unfinished_, {})),
+      buffer_(std::move(other.buffer_)) {}
+
+OutputFile::~OutputFile() {
+  if (owned_ && file_ >= 0) ::close(file_);
+  if (!unfinished_.empty()) ::unlink(unfinished_.c_str());
+}
+
+Result<void> OutputFile::write(std::string_view bytes) {
+  buffer_ += bytes;
+  return buffer_.size() < kBufferSize ? Result<void>() : flush();
+}
+
+Result<void> OutputFile::flush() {
+  std::string_view rest = buffer_;
+  while (!rest.empty()) {
+    const ssize_t put = ::write(file_, rest.data(), rest.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return cannot_write();
+    rest.remove_prefix(static_cast<std::size_t>(put));
+  }
+  buffer_.clear();
+  return {};
+}
+
+Result<void> OutputFile::finish() {
+  FVM_TRY(flush());
+  if (!owned_) return {};
+  if (::close(std::exchange(file_, -1)) != 0) return cannot_write();
+  if (unfinished_.empty()) return {};
+  if (::rename(unfinished_.c_str(), target_.c_str()) != 0) return cannot_write();
+  unfinished_.clear();
+  return {};
+}
+
+Result<void> write_output(const std::string& path, std::string_view bytes) {
+  FVM_ASSIGN(OutputFile out, OutputFile::open(path));
+  FVM_TRY(out.write(bytes));
+  return out.finish();
+}
+
+}  // namespace forestvm::cli

@@ -1,0 +1,96 @@
+// See rows.hpp.
+#include "cli/io/rows.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "cli/io/csv.hpp"
+#include "cli/io/npy.hpp"
+#include "cli/io/quote.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+Result<Table> read_table(Source& source, std::span<const std::string> names) {
+  FVM_ASSIGN(const std::string_view start, source.peek(kNpyMagic.size()));
+  return start.starts_with(kNpyMagic) ? read_npy(source) : read_csv(source, names);
+}
+
+using Places = std::unordered_map<std::string_view, std::size_t>;
+
+Result<Places> places_of(std::span<const std::string> names, const std::string& whose) {
+  Places places;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (!places.emplace(names[i], i).second)
+      return refused("header", whose + " has two columns named " + in_quotes(names[i]));
+  return places;
+}
+
+/// The names that are not among the others.
+std::vector<std::string> absent(std::span<const std::string> names, const Places& others) {
+  std::vector<std::string> out;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(out),
+               [&others](const std::string& name) { return !others.contains(name); });
+  return out;
+}
+
+/// For each feature of the model, the table's column; refused when the two sets of names differ.
+Result<std::vector<std::size_t>> match_columns(std::span<const std::string> columns,
+                                               std::span<const std::string> features) {
+  FVM_ASSIGN(const Places column_places, places_of(columns, "the file"));
+  FVM_ASSIGN(const Places feature_places, places_of(features, "the model"));
+  const std::vector<std::string> lacking = absent(features, column_places);
+  const std::vector<std::string> strange = absent(columns, feature_places);
+  std::string message;
+  if (!lacking.empty()) message = "lacks of the model's features " + quoted_list(lacking);
+  if (!strange.empty())
+    message += (lacking.empty() ? "" : "; ") + ("has columns that the model lacks: " + quoted_list(strange));
+  if (!message.empty()) return refused("header", message);
+  std::vector<std::size_t> order;
+  for (const std::string& feature : features) order.push_back(column_places.at(feature));
+  return order;
+}
+
+void permute_columns(std::vector<float>& values, const std::vector<std::size_t>& order) {
+  if (std::is_sorted(order.begin(), order.end())) return;
+  std::vector<float> row(order.size());
+  for (auto at = values.begin(); at != values.end(); at += static_cast<std::ptrdiff_t>(row.size())) {
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = at[static_cast<std::ptrdiff_t>(order[i])];
+    std::copy(row.begin(), row.end(), at);
+  }
+}
+
+}  // namespace
+
+Result<Rows> read_rows(Source& source, const RowForm& form) {
+  FVM_ASSIGN(Table table, read_table(source, form.names));
+  if (!table.names.empty() && !form.names.empty()) {
+    FVM_ASSIGN(const std::vector<std::size_t> order, match_columns(table.names, form.names));
+    permute_columns(table.values, order);
+  } else if (table.columns != form.width) {
+    return refused("", "has " + std::to_string(table.columns) + " columns, the model has " +
+                           std::to_string(form.width) + " features");
+  } else if (table.mixed_header) {
+    return refused("line 1", "mixes names and numbers: it is neither a header nor a row");
+  }
+  Rows rows;
+  rows.count = table.rows;
+  rows.width = table.columns;
+  rows.values = std::move(table.values);
+  return rows;
+}
+
+Result<Rows> read_rows(const std::string& path, const RowForm& form) {
+  FVM_ASSIGN(Source source, Source::open(path));
+  return read_rows(source, form);
+}
+
+void mark_missing(Rows& rows, float missing) {
+  std::replace(rows.values.begin(), rows.values.end(), missing, std::numeric_limits<float>::quiet_NaN());
+}
+
+}  // namespace forestvm::cli

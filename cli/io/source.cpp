@@ -1,0 +1,106 @@
+// See source.hpp.
+#include "cli/io/source.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace forestvm::cli {
+namespace {
+
+constexpr std::size_t kReadSize = std::size_t{1} << 18;
+
+Error system_error(const char* what) {
+  return {ErrorCode::Environment, "", std::string(what) + ": " + std::strerror(errno)};
+}
+
+}  // namespace
+
+Result<Source> Source::open(const std::string& path) {
+  Source source;
+  if (path == "-") {
+    source.file_ = STDIN_FILENO;
+  } else {
+    source.file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (source.file_ < 0) return system_error("cannot open");
+    source.owned_ = true;
+  }
+  struct stat status = {};
+  if (::fstat(source.file_, &status) != 0) return system_error("cannot read");
+  if (S_ISDIR(status.st_mode)) return Error{ErrorCode::Environment, "", "is a directory"};
+  if (S_ISREG(status.st_mode)) {
+    const off_t at = ::lseek(source.file_, 0, SEEK_CUR);
+    if (at >= 0 && at <= status.st_size) source.size_ = static_cast<std::uint64_t>(status.st_size - at);
+  }
+  return source;
+}
+
+Source Source::from_text(std::string text) {
+  Source source;
+  source.buffer_ = std::move(text);
+  source.ended_ = true;
+  return source;
+}
+
+Source::Source(Source&& other) noexcept
+    : file_(std::exchange(other.file_, -1)),
+      owned_(std::exchange(other.owned_, false)),
+      ended_(other.ended_),
+      buffer_(std::move(other.buffer_)),
+      begin_(other.begin_),
+      fetched_(other.fetched_),
+      size_(other.size_) {}
+
+Source::~Source() {
+  if (owned_) ::close(file_);
+}
+
+Result<std::size_t> Source::read_some(char* to, std::size_t count) {
+  ssize_t got = -1;
+  do {
+    got = ::read(file_, to, count);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) return system_error("cannot read");
+  if (got == 0) ended_ = true;
+  fetched_ += static_cast<std::uint64_t>(got);
+  return static_cast<std::size_t>(got);
+}
+
+Result<std::string_view> Source::peek(std::size_t count) {
+  if (buffered() < count && !ended_) {
+    buffer_.erase(0, std::exchange(begin_, 0));
+    while (buffer_.size() < count && !ended_) {
+      const std::size_t had = buffer_.size();
+      buffer_.resize(had + std::max(kReadSize, had));  // doubling keeps a long line linear
+      auto got = read_some(buffer_.data() + had, buffer_.size() - had);
+      buffer_.resize(had + (got ? *got : 0));
+      if (!got) return got.error();
+    }
+  }
+  return std::string_view(buffer_).substr(begin_);
+}
+
+Result<std::size_t> Source::read(char* to, std::size_t count) {
+  std::size_t done = std::min(count, buffered());
+  std::memcpy(to, buffer_.data() + begin_, done);
+  begin_ += done;
+  while (done < count && !ended_) {
+    FVM_ASSIGN(const std::size_t got, read_some(to + done, count - done));
+    done += got;
+  }
+  return done;
+}
+
+std::optional<std::uint64_t> Source::bytes_left() const {
+  if (file_ < 0) return buffered();
+  if (!size_) return std::nullopt;
+  const std::uint64_t rest = *size_ > fetched_ ? *size_ - fetched_ : 0;  // a file may grow meanwhile
+  return rest + buffered();
+}
+
+}  // namespace forestvm::cli

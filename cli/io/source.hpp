@@ -1,0 +1,52 @@
+// Bytes in: a file, standard input or a string, read forward once. The readers of rows stand on it, so that
+// a pipe works wherever a file does and only what has arrived takes memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <forestvm/result.hpp>
+
+namespace forestvm::cli {
+
+class Source {
+ public:
+  /// Opens `path`; "-" is standard input. Environment error when that fails.
+  static Result<Source> open(const std::string& path);
+  static Source from_text(std::string text);
+
+  Source(Source&& other) noexcept;
+  Source& operator=(Source&&) = delete;
+  ~Source();
+
+  /// Everything read but not taken; at least `count` bytes unless the input ends before. Valid until the next
+  /// call of a member.
+  Result<std::string_view> peek(std::size_t count);
+
+  /// Takes `count` bytes of what the last peek showed.
+  void skip(std::size_t count) { begin_ += count; }
+
+  /// Takes up to `count` bytes into `to`; fewer only at the end of the input.
+  Result<std::size_t> read(char* to, std::size_t count);
+
+  /// Bytes not taken yet, where the input's size is known (a regular file, a string).
+  std::optional<std::uint64_t> bytes_left() const;
+
+ private:
+  Source() = default;
+  std::size_t buffered() const { return buffer_.size() - begin_; }
+  Result<std::size_t> read_some(char* to, std::size_t count);
+
+  int file_ = -1;       // -1: the buffer is all there is
+  bool owned_ = false;  // standard input is not closed
+  bool ended_ = false;
+  std::string buffer_;
+  std::size_t begin_ = 0;              // first byte of buffer_ that has not been taken
+  std::uint64_t fetched_ = 0;          // bytes that came from file_
+  std::optional<std::uint64_t> size_;  // of file_, from where it stood when opened
+};
+
+}  // namespace forestvm::cli

@@ -1,0 +1,55 @@
+// From the FILE and --schedule of a command line to a model or a program. Errors name the file they are
+// about.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <forestvm/compile.hpp>
+#include <forestvm/model.hpp>
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+
+#include "cli/command.hpp"
+
+namespace forestvm::cli {
+
+/// Puts the file's name before the place: "FILE: where: what". "-" is called standard input.
+Error in_file(const std::string& file, Error error);
+template <class T>
+Result<T> in_file(const std::string& file, Result<T> result) {
+  return result ? std::move(result) : Result<T>(in_file(file, result.error()));
+}
+
+/// What a FILE holds, by its content.
+using ModelOrProgram = std::variant<Model, Program>;
+Result<ModelOrProgram> load_file(const std::string& path);
+
+/// The options that `run`, `compile` and `dump` share.
+extern const Option kScheduleOption;
+extern const Option kContractOption;
+extern const Option kStrictOption;
+
+/// The named schedules, for help texts.
+std::string schedule_notes();
+
+/// A schedule and what messages call it: its file, or "schedule NAME".
+struct ChosenSchedule {
+  Schedule schedule;
+  std::string called;
+};
+
+/// --schedule auto|NAME|FILE: a value with a slash or a dot is a file.
+Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model);
+
+/// Reads --schedule, --contract and --strict and compiles. Warnings go to standard error.
+Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model);
+
+/// An error of compile() about the schedule's line goes with the schedule's name, any other with the model's.
+Error blame(Error error, const ChosenSchedule& schedule, const std::string& path);
+
+/// Usage error if the output would replace one of the inputs.
+Result<void> expect_other_file(const std::string& output, const std::string& input);
+
+}  // namespace forestvm::cli

@@ -1,0 +1,31 @@
+// A progress bar for people: on a terminal only, and only when the work takes longer than a second.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace forestvm::cli {
+
+class Progress {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `stream`: where to draw, usually 2; nothing is drawn unless it is a terminal (or `always`).
+  Progress(int stream, std::size_t total, std::chrono::milliseconds delay = std::chrono::seconds(1),
+           bool always = false);
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress();  ///< wipes the bar
+
+  /// `done` of `total` rows are predicted.
+  void show(std::size_t done);
+
+ private:
+  int stream_;
+  std::size_t total_;
+  bool on_;
+  bool drawn_ = false;
+  Clock::time_point next_;  // nothing is drawn before
+};
+
+}  // namespace forestvm::cli

@@ -1,0 +1,179 @@
+// forestvm run: rows -> predictions, with a model (compiled first) or a program.
+// Follow a row: read_rows (cli/io) -> predict_all below -> Predictor::predict (vm/host).
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/names.hpp>
+#include <forestvm/program.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/io/csv.hpp"
+#include "cli/io/predictions.hpp"
+#include "cli/io/quote.hpp"
+#include "cli/io/rows.hpp"
+#include "cli/program_file.hpp"
+#include "cli/progress.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+constexpr std::uint64_t kDefaultBatch = 65'536;
+constexpr std::uint64_t kMostRows = std::uint64_t{1} << 31;
+constexpr std::uint64_t kMostThreads = 4096;
+
+constexpr std::array<std::string_view, 2> kBackendNames = {"auto", "host"};
+
+/// The command line, understood.
+struct RunOptions {
+  std::string model, rows, out;
+  OutputKind output = OutputKind::Value;
+  BackendOptions backend;
+  std::size_t batch = kDefaultBatch;
+  std::optional<float> missing;
+};
+
+Result<RunOptions> understand(const Arguments& arguments) {
+  RunOptions options;
+  FVM_ASSIGN(options.model, required(arguments, "MODEL"));
+  FVM_ASSIGN(options.rows, required(arguments, "ROWS"));
+  options.out = arguments.get("out", "-");
+  FVM_ASSIGN(options.output, arguments.choice("output", options.output));
+  FVM_TRY(arguments.choice("backend", kBackendNames, 0));
+  options.backend.target = arguments.get("target", "auto");
+  FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMostThreads, 0));
+  options.backend.threads = static_cast<unsigned>(threads);
+  FVM_ASSIGN(options.batch, arguments.number("batch", 1, kMostRows, kDefaultBatch));
+  if (arguments.has("missing")) {
+    options.missing = parse_float(arguments.get("missing"));
+    if (!options.missing)
+      return usage_error("--missing " + in_quotes(arguments.get("missing")) + ": expected a number");
+  }
+  FVM_TRY(expect_other_file(options.out, options.model));
+  FVM_TRY(expect_other_file(options.out, options.rows));
+  return options;
+}
+
+/// What a program file was compiled for cannot be asked for again.
+Result<Program> program_as_asked(const Arguments& arguments, const std::string& path) {
+  FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
+  if (const auto* const model = std::get_if<Model>(&loaded)) return compile_as_asked(arguments, path, *model);
+  Program& program = std::get<Program>(loaded);
+  if (arguments.has("schedule"))
+    return usage_error("--schedule: " + in_quotes(path) + " is a program, it has its schedule already");
+  const Contract own = program.meta().contract;
+  FVM_ASSIGN(const Contract contract, arguments.choice("contract", own));
+  if (contract != own)
+    return usage_error("--contract: " + in_quotes(path) + " is a program compiled for contract " +
+                       std::string(name_of(own)));
+  const bool reordered = own == Contract::Trainer && program.meta().sums_in_model_order == 0;
+  if (arguments.has("strict") && reordered)
+    return in_file(path, refused("", "the program does not add leaves in the trainer's order (--strict)"));
+  return std::move(program);
+}
+
+std::vector<std::string> strings(const Program& program, std::uint32_t count,
+                                 std::string_view (Program::*get)(std::uint32_t) const) {
+  std::vector<std::string> out;
+  for (std::uint32_t i = 0; i < count; ++i) out.emplace_back((program.*get)(i));
+  return out;
+}
+
+/// Predicts all rows, batch after batch, and writes each as soon as it is there.
+template <class T, class Predict>
+Result<void> predict_batches(const Rows& rows, const RunOptions& options, std::size_t width,
+                             PredictionWriter& writer, Predict predict) {
+  std::vector<T> answers(std::min(options.batch, rows.count) * width);
+  Progress progress(2, rows.count);
+  for (std::size_t begin = 0; begin < rows.count; begin += options.batch) {
+    const std::size_t count = std::min(options.batch, rows.count - begin);
+    const RowBlock block{rows.values.data() + begin * rows.width, count, rows.width};
+    FVM_TRY(in_file(options.model, predict(block, answers.data())));
+    FVM_TRY(writer.write(std::span<const T>(answers.data(), count * width)));
+    progress.show(begin + count);
+  }
+  return {};
+}
+
+Result<void> predict_all(const Predictor& predictor, const Rows& rows, const RunOptions& options) {
+  const ProgramMeta& meta = predictor.program().meta();
+  const std::uint32_t width = output_width(meta, options.output);
+  if (width == 0)
+    return in_file(options.model, refused("", "has no output " + std::string(name_of(options.output)) +
+                                                  ": its objective is " +
+                                                  in_quotes(predictor.program().text(StringId::Objective))));
+  const bool classes = options.output == OutputKind::Class;
+  const auto labels =
+      strings(predictor.program(), classes ? meta.num_class_labels : 0, &Program::class_label);
+  using Type = PredictionForm::Type;
+  const PredictionForm form{rows.count, width, classes ? Type::Int64 : Type::Float32, labels};
+  FVM_ASSIGN(PredictionWriter writer, PredictionWriter::open(options.out, form));
+  const std::unique_ptr<Context> context = predictor.make_context();
+  const auto predict = [&](const RowBlock& block, float* out) {
+    return predictor.predict(*context, block, options.output, out);
+  };
+  const auto predict_class = [&](const RowBlock& block, std::int64_t* out) {
+    return predictor.predict_class(*context, block, out);
+  };
+  FVM_TRY(classes ? predict_batches<std::int64_t>(rows, options, width, writer, predict_class)
+                  : predict_batches<float>(rows, options, width, writer, predict));
+  return writer.finish();
+}
+
+Result<void> run(const Arguments& arguments) {
+  FVM_ASSIGN(const RunOptions options, understand(arguments));
+  FVM_ASSIGN(const Program program, program_as_asked(arguments, options.model));
+  FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, host_backend(program, options.backend));
+  const ProgramMeta& meta = program.meta();
+  const auto names = strings(program, meta.num_feature_names, &Program::feature_name);
+  FVM_ASSIGN(Rows rows, in_file(options.rows, read_rows(options.rows, {meta.num_features, names})));
+  if (options.missing) mark_missing(rows, *options.missing);
+  return predict_all(*predictor, rows, options);
+}
+
+std::string notes() {
+  std::string text = schedule_notes() + "\nTargets of this build, best first:";
+  for (const std::string_view target : host_targets()) text += " " + std::string(target);
+  return text +
+         "\n\nWritten: float32, (n,) for one output and (n, k) for k; class: the label's index as int64 (in "
+         "CSV the\n"
+         "model's own label, where it has labels). CSV numbers are the shortest text that reads back to the\n"
+         "same bits. NPY and CSV rows are told apart by their content; OUT is written as its name says.\n";
+}
+
+}  // namespace
+
+const Command kRun = {
+    "run",
+    "predicts rows with a model or a program",
+    {"run MODEL ROWS [-o OUT] [options]"},
+    {{"MODEL", "a trainer's model file, or a .fvm program"},
+     {"ROWS",
+      "an .npy array (rows, features) or a .csv file (header detected, columns then matched to the model's "
+      "feature names, empty cell = missing); - is standard input"}},
+    {{"out", 'o', "OUT",
+      "where predictions go: a name ending in .npy, or CSV; - (default) is CSV on standard output"},
+     {"output", '\0', "KIND", "value (default: what the trainer's predict gives), raw (its score) or class"},
+     kScheduleOption,
+     {"backend", '\0', "B", "auto (default) or host"},
+     {"target", '\0', "T", "auto (default: the best this CPU runs), or a name from the list below"},
+     {"threads", '\0', "N", "default: all cores; 1 runs inline"},
+     {"batch", '\0', "N", "rows per call, default 65536; predictions do not depend on it"},
+     {"missing", '\0', "X", "rows' values equal to X (as float32) are missing, as NaN always is"},
+     kContractOption,
+     kStrictOption},
+    "  forestvm run model.json rows.csv\n"
+    "  forestvm run model.ubj rows.npy -o predictions.npy --output raw --threads 2\n",
+    notes,
+    run,
+};
+
+}  // namespace forestvm::cli

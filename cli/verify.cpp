@@ -1,0 +1,35 @@
+// forestvm verify: proves that a program file can do no harm, or says what is wrong with it.
+#include <string>
+#include <utility>
+
+#include <forestvm/program.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/io/output_file.hpp"
+#include "cli/program_file.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+Result<void> run(const Arguments& arguments) {
+  FVM_ASSIGN(const std::string path, required(arguments, "PROGRAM"));
+  FVM_ASSIGN(const Program program, in_file(path, Program::load(path)));
+  return write_output("-", path + ": verified: " + std::to_string(program.code().size()) + " instructions, " +
+                               std::to_string(program.meta().num_trees) + " trees, " +
+                               std::to_string(program.image().size()) + " bytes\n");
+}
+
+}  // namespace
+
+const Command kVerify = {
+    "verify",
+    "checks a program file",
+    {"verify PROGRAM"},
+    {{"PROGRAM", "a .fvm file"}},
+    {},
+    "  forestvm verify model.fvm\n",
+    nullptr,
+    run,
+};
+
+}  // namespace forestvm::cli

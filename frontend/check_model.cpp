@@ -1,0 +1,186 @@
+// The checks that every model passes before anyone else sees it. No recursion: a tree may be a chain of
+// millions.
+#include "check_model.hpp"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace forestvm::frontend {
+namespace {
+
+/// Checks one tree; `seen_` and `waiting_` are kept from tree to tree.
+class TreeCheck {
+ public:
+  TreeCheck(const Model& model, std::string_view trees_path) : model_(model), trees_path_(trees_path) {}
+
+  Result<void> check(std::size_t number) {
+    number_ = number;
+    tree_ = &model_.trees[number];
+    FVM_TRY(check_shape());
+    for (std::size_t i = 0; i < tree_->nodes.size(); ++i) FVM_TRY(check_node(i));
+    FVM_TRY(check_sets());
+    return check_links();
+  }
+
+ private:
+  Error error(std::optional<std::size_t> node, std::string message) const {
+    std::string where;
+    if (!trees_path_.empty()) where = std::string(trees_path_) + '[' + std::to_string(number_) + "]: ";
+    where += "tree " + std::to_string(number_);
+    if (node) where += ", node " + std::to_string(*node);
+    return refused(std::move(where), std::move(message));
+  }
+
+  bool is_exact(double x) const {
+    return std::isfinite(x) &&
+           (model_.score_type == ScalarType::Float64 ||
+            (std::abs(x) <= std::numeric_limits<float>::max() && static_cast<float>(x) == x));
+  }
+
+  Result<void> check_shape() const;
+  Result<void> check_node(std::size_t i) const;
+  Result<void> check_leaf(std::size_t i) const;
+  Result<void> check_sets() const;
+  Result<void> check_links();
+
+  const Model& model_;
+  std::string_view trees_path_;
+  std::size_t number_ = 0;
+  const Tree* tree_ = nullptr;
+  std::vector<char> seen_;
+  std::vector<std::int32_t> waiting_;
+};
+
+Result<void> TreeCheck::check_shape() const {
+  if (tree_->nodes.empty()) return error({}, "the tree has no nodes");
+  if (tree_->nodes.size() > std::size_t{std::numeric_limits<std::int32_t>::max()})
+    return error({}, "too many nodes");
+  if (tree_->output >= model_.num_outputs)
+    return error({}, "output " + std::to_string(tree_->output) + " of a model with " +
+                         std::to_string(model_.num_outputs));
+  if (!std::isfinite(tree_->weight)) return error({}, "the tree's weight is not finite");
+  if (tree_->leaf_width != 1 && tree_->leaf_width != model_.num_outputs)
+    return error({}, "leaves of " + std::to_string(tree_->leaf_width) + " values for " +
+                         std::to_string(model_.num_outputs) + " outputs");
+  const bool vectors = tree_->leaf_width > 1;
+  if (tree_->leaf_vectors.size() % tree_->leaf_width != 0 || (!vectors && !tree_->leaf_vectors.empty()))
+    return error({}, "the leaf vectors do not fill whole leaves");
+  return {};
+}
+
+Result<void> TreeCheck::check_leaf(std::size_t i) const {
+  const Node& node = tree_->nodes[i];
+  if (tree_->leaf_width > 1) {
+    if (node.payload >= tree_->leaf_vectors.size() / tree_->leaf_width)
+      return error(i, "the leaf has no vector");
+  } else if (!tree_->linear_leaves.empty()) {
+    if (node.payload >= tree_->linear_leaves.size()) return error(i, "the leaf has no linear function");
+  }
+  if (!is_exact(node.value))
+    return error(i, "the leaf value is not finite, or not exact in the model's type");
+  return {};
+}
+
+Result<void> TreeCheck::check_node(std::size_t i) const {
+  const Node& node = tree_->nodes[i];
+  if (!std::isfinite(node.cover)) return error(i, "the cover is not finite");
+  switch (node.kind) {
+    case NodeKind::Unused:
+      return i == 0 ? error(i, "the root is a deleted node") : Result<void>{};
+    case NodeKind::Leaf:
+      return check_leaf(i);
+    case NodeKind::Less:
+    case NodeKind::LessEqual:
+      if (!is_exact(node.threshold))
+        return error(i, "the threshold is not finite, or not exact in the model's type");
+      break;
+    case NodeKind::Category:
+      if (node.payload >= tree_->category_sets.size()) return error(i, "the split has no category set");
+      break;
+  }
+  if (node.feature >= model_.num_features)
+    return error(i, "feature " + std::to_string(node.feature) + " does not exist: the model has " +
+                        std::to_string(model_.num_features));
+  return {};
+}
+
+Result<void> TreeCheck::check_sets() const {
+  for (const CategorySet& set : tree_->category_sets)
+    for (std::size_t i = 1; i < set.codes.size(); ++i)
+      if (set.codes[i - 1] >= set.codes[i]) return error({}, "the codes of a category set are not ascending");
+  for (const LinearLeaf& leaf : tree_->linear_leaves) {
+    if (leaf.features.size() != leaf.coefficients.size())
+      return error({}, "a linear leaf with features and no coefficients");
+    bool good = std::isfinite(leaf.constant);
+    for (const double coefficient : leaf.coefficients) good = good && std::isfinite(coefficient);
+    if (!good) return error({}, "a linear leaf with a number that is not finite");
+    for (const std::uint32_t feature : leaf.features)
+      if (feature >= model_.num_features)
+        return error({}, "a linear leaf uses feature " + std::to_string(feature));
+  }
+  for (const double value : tree_->leaf_vectors)
+    if (!is_exact(value)) return error({}, "a leaf vector holds a number that is not finite, or not exact");
+  return {};
+}
+
+/// Walks from the root. Nobody is reached twice, so the walk ends; nobody used is left out.
+Result<void> TreeCheck::check_links() {
+  const std::vector<Node>& nodes = tree_->nodes;
+  seen_.assign(nodes.size(), 0);
+  waiting_.assign(1, 0);
+  seen_[0] = 1;
+  while (!waiting_.empty()) {
+    const auto at = static_cast<std::size_t>(waiting_.back());
+    waiting_.pop_back();
+    if (nodes[at].kind == NodeKind::Leaf) continue;
+    for (const std::int32_t child : {nodes[at].right, nodes[at].left}) {
+      if (child < 0 || static_cast<std::size_t>(child) >= nodes.size())
+        return error(at, "child " + std::to_string(child) + " does not exist: the tree has " +
+                             std::to_string(nodes.size()) + " nodes");
+      const auto to = static_cast<std::size_t>(child);
+      if (nodes[to].kind == NodeKind::Unused)
+        return error(at, "child " + std::to_string(child) + " is a deleted node");
+      if (seen_[to] != 0)
+        return error(at, "child " + std::to_string(child) + " is reached twice: a cycle or a shared subtree");
+      seen_[to] = 1;
+      waiting_.push_back(child);
+    }
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (seen_[i] == 0 && nodes[i].kind != NodeKind::Unused)
+      return error(i, "the node cannot be reached from the root");
+  return {};
+}
+
+Error model_error(std::string what) { return refused("model", std::move(what)); }
+
+Result<void> check_header(const Model& model) {
+  if (model.num_outputs == 0) return model_error("no outputs");
+  if (model.base.size() != model.num_outputs)
+    return model_error(std::to_string(model.base.size()) + " base margins for " +
+                       std::to_string(model.num_outputs) + " outputs");
+  for (const double margin : model.base)
+    if (!std::isfinite(margin)) return model_error("a base margin is not finite");
+  if (!model.feature_names.empty() && model.feature_names.size() != model.num_features)
+    return model_error(std::to_string(model.feature_names.size()) + " feature names for " +
+                       std::to_string(model.num_features) + " features");
+  const std::vector<std::uint32_t>& rounds = model.round_begins;
+  if (rounds.empty() || rounds.front() != 0 || rounds.back() != model.trees.size())
+    return model_error("the rounds do not cover the trees");
+  for (std::size_t i = 1; i < rounds.size(); ++i)
+    if (rounds[i - 1] > rounds[i]) return model_error("the rounds are not in ascending order");
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_model(const Model& model, std::string_view trees_path) {
+  FVM_TRY(check_header(model));
+  TreeCheck trees(model, trees_path);
+  for (std::size_t i = 0; i < model.trees.size(); ++i) FVM_TRY(trees.check(i));
+  return {};
+}
+
+}  // namespace forestvm::frontend

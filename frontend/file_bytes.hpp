@@ -1,0 +1,27 @@
+// The bytes of a file, and what its compression hides. In: a path, or gzip bytes. Out: bytes within a limit.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <forestvm/result.hpp>
+
+namespace forestvm::frontend {
+
+/// The whole file. Errors: Environment when it cannot be read, Refused when it is longer than `max_bytes`.
+Result<std::vector<std::byte>> read_file_bytes(const std::string& path, std::size_t max_bytes);
+
+/// Whether the bytes start as a gzip member does (RFC 1952).
+bool is_gzip(std::span<const std::byte> bytes);
+
+/// The first bytes, at most `size`, that a gzip file unpacks to; fewer, or none, if it is damaged there.
+std::vector<std::byte> peek_gzip(std::span<const std::byte> bytes, std::size_t size);
+
+/// All members of a gzip file, unpacked. Refused when damaged, cut short or followed by other bytes, and as
+/// soon as the result passes max_bytes or max_expansion times the input: memory stays within twice that.
+Result<std::vector<std::byte>> unpack_gzip(std::span<const std::byte> bytes, std::size_t max_bytes,
+                                           std::size_t max_expansion);
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,142 @@
+// The adapter from nlohmann_json's SAX calls to EventSink, with the limits applied before anything is stored.
+#include "json_events.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "file_text.hpp"
+
+namespace forestvm::frontend {
+namespace {
+
+using nlohmann::json;
+
+class SaxAdapter {
+ public:
+  SaxAdapter(std::span<const std::byte> bytes, Syntax syntax, std::uint32_t max_depth, EventSink& sink)
+      : bytes_(bytes), syntax_(syntax), max_depth_(max_depth), values_left_(bytes.size()), sink_(sink) {}
+
+  // What sax_parse calls; the names are nlohmann_json's.
+  bool null() { return spend() && told(sink_.on_null()); }
+  bool boolean(bool value) { return spend() && told(sink_.on_flag(value)); }
+  bool number_integer(std::int64_t value) { return spend() && told(sink_.on_integer(value)); }
+  bool number_unsigned(std::uint64_t value) {
+    if (value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+      return number_integer(static_cast<std::int64_t>(value));
+    return spend() && told(sink_.on_real(static_cast<double>(value), std::to_string(value)));
+  }
+  bool number_float(double value, const std::string& text) {
+    return spend() && told(sink_.on_real(value, text));
+  }
+  bool string(std::string& value) {
+    const bool good = is_text(value);
+    return spend() && told(sink_.on_text(value)) && (good || fail("text that is not UTF-8"));
+  }
+  bool binary(std::vector<std::uint8_t>&) { return fail("binary data"); }
+  bool key(std::string& name) {
+    return spend() && told(sink_.on_key(name)) && (is_text(name) || fail("a name that is not UTF-8"));
+  }
+  bool start_object(std::size_t count) { return enter(count) && told(sink_.on_object_begin()); }
+  bool start_array(std::size_t count) { return enter(count) && told(sink_.on_array_begin()); }
+  bool end_object() { return leave() && told(sink_.on_object_end()); }
+  bool end_array() { return leave() && told(sink_.on_array_end()); }
+  bool parse_error(std::size_t position, const std::string&, const json::exception& problem);
+
+  Error error() const { return error_.value_or(refused("", "the document cannot be read")); }
+
+ private:
+  bool told(bool accepted) {
+    if (!accepted) error_ = sink_.error();
+    return accepted;
+  }
+  bool fail(std::string message) {
+    error_ = refused(sink_.path().empty() ? "document" : sink_.path(), std::move(message));
+    return false;
+  }
+  // Every value and key takes at least a byte; a binary array may claim more of them than the file can hold.
+  bool spend() { return values_left_-- > 0 || fail("more values than the file has bytes"); }
+  bool enter(std::size_t count) {
+    constexpr auto unknown = std::numeric_limits<std::size_t>::max();
+    if (!spend()) return false;
+    if (count != unknown && count > values_left_)
+      return fail("declares " + std::to_string(count) + " elements, more than the file has bytes");
+    return ++depth_ <= max_depth_ || fail("nested deeper than " + std::to_string(max_depth_) + " levels");
+  }
+  bool leave() {
+    --depth_;
+    return true;
+  }
+  bool is_text(const std::string& text) const { return syntax_ == Syntax::Json || is_utf8(text); }
+  std::string place(std::size_t position) const;
+  bool at_non_finite(std::size_t position) const;
+
+  std::span<const std::byte> bytes_;
+  Syntax syntax_;
+  std::uint32_t max_depth_;
+  std::size_t values_left_;
+  EventSink& sink_;
+  std::uint32_t depth_ = 0;
+  std::optional<Error> error_;
+};
+
+/// "byte 57 (line 3, column 9), in learner.objective"
+std::string SaxAdapter::place(std::size_t position) const {
+  const std::size_t at = std::min(position == 0 ? 0 : position - 1, bytes_.size());
+  std::string out = "byte " + std::to_string(at);
+  if (syntax_ == Syntax::Json) {
+    const auto before = bytes_.first(at);
+    const auto lines = std::count(before.begin(), before.end(), std::byte{'\n'});
+    const auto line_start = std::find(before.rbegin(), before.rend(), std::byte{'\n'});
+    out += " (line " + std::to_string(lines + 1) + ", column " +
+           std::to_string(line_start - before.rbegin() + 1) + ")";
+  }
+  const std::string path = sink_.path();
+  return path.empty() ? out : out + ", in " + path;
+}
+
+/// Whether the JSON text stops at NaN or Infinity, which some writers use and JSON does not have.
+bool SaxAdapter::at_non_finite(std::size_t position) const {
+  if (syntax_ != Syntax::Json || position == 0 || position > bytes_.size()) return false;
+  const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+  const std::string_view here = text.substr(position - 1);
+  const std::string_view earlier = text.substr(position >= 2 ? position - 2 : 0);
+  return here.starts_with("NaN") || earlier.starts_with("NaN") || here.starts_with("Infinity");
+}
+
+bool SaxAdapter::parse_error(std::size_t position, const std::string&, const json::exception& problem) {
+  if (at_non_finite(position)) {
+    error_ = refused(place(position), "a number that is not finite (NaN or Infinity)");
+    return false;
+  }
+  // "[json.exception.parse_error.101] parse error at line 1, column 2: what": the library's prefix says
+  // nothing new.
+  std::string_view message = problem.what();
+  if (const auto bracket = message.find("] "); bracket != message.npos) message.remove_prefix(bracket + 2);
+  if (message.starts_with("parse error at "))
+    if (const auto colon = message.find(": "); colon != message.npos) message.remove_prefix(colon + 2);
+  error_ = refused(place(position), printable(message, 200));
+  return false;
+}
+
+}  // namespace
+
+Result<void> read_events(std::span<const std::byte> bytes, Syntax syntax, std::uint32_t max_depth,
+                         EventSink& sink) {
+  SaxAdapter adapter(bytes, syntax, std::min(max_depth, deepest_nesting), sink);
+  const auto* first = reinterpret_cast<const char*>(bytes.data());
+  const auto format = syntax == Syntax::Json ? json::input_format_t::json : json::input_format_t::ubjson;
+  try {
+    if (!json::sax_parse(first, first + bytes.size(), &adapter, format)) return adapter.error();
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::Environment, sink.path(), "out of memory while reading the document"};
+  } catch (const std::length_error&) {
+    return refused(sink.path().empty() ? "document" : sink.path(), "a length that no memory can hold");
+  } catch (const json::exception& problem) {
+    return refused(sink.path().empty() ? "document" : sink.path(), printable(problem.what(), 200));
+  }
+  return {};
+}
+
+}  // namespace forestvm::frontend

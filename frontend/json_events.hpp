@@ -1,0 +1,48 @@
+// A JSON or UBJSON document as events, within limits: nesting, and no more values than the input has bytes.
+// In: bytes and a sink. Out: the sink's calls, in the order of the document. The only door to nlohmann_json,
+// and only to its SAX face: its DOM recurses and allocates what a damaged file asks for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <forestvm/result.hpp>
+
+namespace forestvm::frontend {
+
+/// No limit may allow a deeper nesting: the UBJSON reader of the library recurses.
+constexpr std::uint32_t deepest_nesting = 512;
+
+enum class Syntax { Json, Ubjson };
+
+/// Receives the events. Each returns success or the error that ends the reading.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual bool on_null() = 0;
+  virtual bool on_flag(bool value) = 0;
+  virtual bool on_integer(std::int64_t value) = 0;
+  /// `text` is the number as the document writes it, or empty when the document is binary.
+  virtual bool on_real(double value, std::string_view text) = 0;
+  virtual bool on_text(std::string& value) = 0;  ///< UTF-8; may be moved from
+  virtual bool on_key(const std::string& name) = 0;
+  virtual bool on_object_begin() = 0;
+  virtual bool on_object_end() = 0;
+  virtual bool on_array_begin() = 0;
+  virtual bool on_array_end() = 0;
+
+  /// Why a call returned false.
+  virtual Error error() const = 0;
+  /// The place of the latest event, e.g. "learner.objective.name"; may be empty.
+  virtual std::string path() const = 0;
+};
+
+/// Reads the whole document. Errors: the sink's own, or Refused with the byte offset (and line and column of
+/// a JSON text).
+Result<void> read_events(std::span<const std::byte> bytes, Syntax syntax, std::uint32_t max_depth,
+                         EventSink& sink);
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,105 @@
+// load_model: bytes, gzip, the format by its content, the reader, the checks. The formats are rows of
+// formats.def.
+#include <forestvm/load.hpp>
+
+#include <algorithm>
+#include <new>
+#include <string_view>
+#include <vector>
+
+#include "check_model.hpp"
+#include "file_bytes.hpp"
+#include "file_text.hpp"
+#include "parsed_model.hpp"
+#include "xgboost_model.hpp"
+
+namespace forestvm {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+struct Format {
+  const char* name;
+  bool (*sniff)(Bytes);
+  Result<frontend::ParsedModel> (*read)(Bytes, const LoadLimits&);
+};
+
+constexpr Format formats[] = {
+#define FVM_FORMAT(name, sniff, reader, description) {name, frontend::sniff, frontend::reader},
+#include "formats.def"
+};
+
+struct Foreign {
+  std::string_view first_bytes;
+  const char* sentence;
+};
+
+constexpr Foreign foreign_formats[] = {
+#define FVM_FOREIGN(first_bytes, sentence) {first_bytes, sentence},
+#include "formats.def"
+};
+
+Error unknown_format(Bytes bytes) {
+  if (bytes.empty()) return refused("byte 0", "the file is empty");
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (const Foreign& foreign : foreign_formats)
+    if (text.starts_with(foreign.first_bytes)) return refused("byte 0", foreign.sentence);
+  std::string known;
+  for (const Format& format : formats) known.append(known.empty() ? "" : ", ").append(format.name);
+  return refused("byte 0", "not a model file that can be read (" + known + "): it starts with " +
+                               frontend::quoted(text, 16));
+}
+
+const Format* find_format(Bytes bytes) {
+  const auto found = std::find_if(std::begin(formats), std::end(formats),
+                                  [&](const Format& row) { return row.sniff(bytes); });
+  return found == std::end(formats) ? nullptr : found;
+}
+
+Result<Model> read_and_check(Bytes bytes, const LoadLimits& limits) {
+  const Format* format = find_format(bytes);
+  if (format == nullptr) return unknown_format(bytes);
+  FVM_ASSIGN(frontend::ParsedModel parsed, format->read(bytes, limits));
+  FVM_TRY(frontend::check_model(parsed.model, parsed.trees_path));
+  return std::move(parsed.model);
+}
+
+Result<Model> load_bytes(Bytes bytes, const LoadLimits& limits) {
+  if (bytes.size() > limits.max_bytes)
+    return refused("byte 0", "longer than the limit of " + std::to_string(limits.max_bytes) + " bytes");
+  if (!frontend::is_gzip(bytes)) return read_and_check(bytes, limits);
+  // What does not open as a model is not worth unpacking whole.
+  constexpr std::size_t opening = 4096;
+  const std::vector<std::byte> first = frontend::peek_gzip(bytes, opening);
+  if (!first.empty() && find_format(first) == nullptr) return unknown_format(first);
+  FVM_ASSIGN(const std::vector<std::byte> unpacked,
+             frontend::unpack_gzip(bytes, limits.max_bytes, limits.max_expansion));
+  return read_and_check(unpacked, limits);
+}
+
+}  // namespace
+
+Result<Model> load_model(std::span<const std::byte> bytes, const LoadLimits& limits) {
+  try {
+    return load_bytes(bytes, limits);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::Environment, "", "out of memory while reading the model"};
+  }
+}
+
+Result<Model> load_model(const std::string& path, const LoadLimits& limits) {
+  const auto name_file = [&](Error error) {
+    error.where = frontend::printable(path, 4096) + (error.where.empty() ? "" : ": ") + error.where;
+    return error;
+  };
+  try {
+    FVM_ASSIGN(const std::vector<std::byte> bytes, frontend::read_file_bytes(path, limits.max_bytes));
+    Result<Model> model = load_model(Bytes(bytes), limits);
+    if (!model.ok()) return name_file(model.error());
+    return model;
+  } catch (const std::bad_alloc&) {
+    return name_file(Error{ErrorCode::Environment, "", "out of memory while reading the model"});
+  }
+}
+
+}  // namespace forestvm

@@ -1,0 +1,156 @@
+// The judge: one row, one tree, one node at a time, in the trainer's own types and order.
+#include "reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace forestvm::frontend {
+namespace {
+
+Result<void> check_known(const Model& model) {
+  for (std::size_t t = 0; t < model.trees.size(); ++t) {
+    const Tree& tree = model.trees[t];
+    const std::string where = "tree " + std::to_string(t);
+    if (tree.leaf_width != 1) return refused(where, "the reference does not know vector leaves");
+    if (!tree.linear_leaves.empty()) return refused(where, "the reference does not know linear leaves");
+    for (std::size_t n = 0; n < tree.nodes.size(); ++n)
+      if (tree.nodes[n].kind == NodeKind::Category)
+        return refused(where + ", node " + std::to_string(n), "the reference does not know category splits");
+  }
+  return {};
+}
+
+/// Scalar is the model's score_type.
+template <class Scalar>
+bool goes_left(const Node& node, float x) {
+  if (std::isnan(x)) return node.missing_left;
+  const auto threshold = static_cast<Scalar>(node.threshold);
+  return node.kind == NodeKind::Less ? static_cast<Scalar>(x) < threshold
+                                     : static_cast<Scalar>(x) <= threshold;
+}
+
+template <class Scalar>
+std::size_t leaf_of(const Tree& tree, std::span<const float> row) {
+  std::size_t at = 0;
+  while (tree.nodes[at].kind != NodeKind::Leaf) {
+    const Node& node = tree.nodes[at];
+    at = static_cast<std::size_t>(goes_left<Scalar>(node, row[node.feature]) ? node.left : node.right);
+  }
+  return at;
+}
+
+template <class Scalar>
+Scalar sigmoid(Scalar x) {
+  // XGBoost's clamp: below -88.7 its answer stays a denormal instead of reaching 0.
+  if constexpr (sizeof(Scalar) == sizeof(float)) return 1.0f / (1.0f + std::exp(std::min(-x, 88.7f)));
+  return 1 / (1 + std::exp(-x));
+}
+
+template <class Scalar>
+std::vector<Scalar> softmax(const std::vector<Scalar>& raw) {
+  const Scalar largest = *std::max_element(raw.begin(), raw.end());
+  std::vector<Scalar> out;
+  double sum = 0;
+  for (const Scalar x : raw) {
+    out.push_back(std::exp(x - largest));
+    sum += static_cast<double>(out.back());
+  }
+  for (Scalar& x : out) x /= static_cast<Scalar>(sum);
+  return out;
+}
+
+template <class Scalar>
+std::vector<Scalar> value_of(Transform transform, const std::vector<Scalar>& raw) {
+  std::vector<Scalar> out = raw;
+  switch (transform) {
+    case Transform::Identity:
+      break;
+    case Transform::Sigmoid:
+      for (Scalar& x : out) x = sigmoid(x);
+      break;
+    case Transform::Exp:
+      for (Scalar& x : out) x = std::exp(x);
+      break;
+    case Transform::Step:
+      for (Scalar& x : out) x = x > 0 ? Scalar{1} : Scalar{0};
+      break;
+    case Transform::Softmax:
+      return softmax(raw);
+    case Transform::Argmax:
+      return {static_cast<Scalar>(std::max_element(raw.begin(), raw.end()) - raw.begin())};
+  }
+  return out;
+}
+
+template <class Scalar>
+std::vector<std::int64_t> labels_of(ClassRule rule, const std::vector<Scalar>& value) {
+  std::vector<std::int64_t> out;
+  switch (rule) {
+    case ClassRule::None:
+      break;
+    case ClassRule::AboveHalf:
+      for (const Scalar x : value) out.push_back(x > Scalar{0.5} ? 1 : 0);
+      break;
+    case ClassRule::Positive:
+      for (const Scalar x : value) out.push_back(x > Scalar{0} ? 1 : 0);
+      break;
+    case ClassRule::Argmax:
+      out.push_back(std::max_element(value.begin(), value.end()) - value.begin());
+      break;
+    case ClassRule::Value:
+      for (const Scalar x : value) out.push_back(static_cast<std::int64_t>(x));
+      break;
+  }
+  return out;
+}
+
+template <class Scalar>
+Reference predict(const Model& model, std::span<const float> rows, std::size_t row_count,
+                  const ReferenceOptions& options) {
+  const std::size_t last = std::min(options.last_tree, model.trees.size());
+  const std::size_t first = std::min(options.first_tree, last);
+  Reference out;
+  out.rows = row_count;
+  out.raw_width = model.num_outputs;
+  out.value_width = model.transform == Transform::Argmax ? 1 : model.num_outputs;
+  out.label_width = labels_of(model.class_rule, std::vector<Scalar>(out.value_width)).size();
+  out.leaf_width = options.leaves ? last - first : 0;
+  for (std::size_t r = 0; r < row_count; ++r) {
+    const std::span<const float> row = rows.subspan(r * model.num_features, model.num_features);
+    std::vector<Scalar> raw;
+    for (const double margin : model.base)
+      raw.push_back(model.base_last ? Scalar{0} : static_cast<Scalar>(margin));
+    for (std::size_t t = first; t < last; ++t) {
+      const Tree& tree = model.trees[t];
+      const std::size_t leaf = leaf_of<Scalar>(tree, row);
+      if (options.leaves) out.leaf.push_back(static_cast<std::int32_t>(leaf));
+      // Product and sum are rounded apart: this file is built with -ffp-contract=off.
+      const Scalar added = static_cast<Scalar>(tree.weight) * static_cast<Scalar>(tree.nodes[leaf].value);
+      raw[tree.output] += added;
+    }
+    for (std::size_t i = 0; model.base_last && i < raw.size(); ++i)
+      raw[i] += static_cast<Scalar>(model.base[i]);
+    const std::vector<Scalar> value = value_of(model.transform, raw);
+    const std::vector<std::int64_t> labels = labels_of(model.class_rule, value);
+    out.raw.insert(out.raw.end(), raw.begin(), raw.end());
+    out.value.insert(out.value.end(), value.begin(), value.end());
+    out.label.insert(out.label.end(), labels.begin(), labels.end());
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Reference> reference_predict(const Model& model, std::span<const float> rows, std::size_t row_count,
+                                    const ReferenceOptions& options) {
+  FVM_TRY(check_known(model));
+  std::size_t cells = 0;
+  if (__builtin_mul_overflow(row_count, std::size_t{model.num_features}, &cells) || cells != rows.size())
+    return refused("rows", std::to_string(rows.size()) + " values for " + std::to_string(row_count) +
+                               " rows of " + std::to_string(model.num_features) + " features");
+  return model.score_type == ScalarType::Float32 ? predict<float>(model, rows, row_count, options)
+                                                 : predict<double>(model, rows, row_count, options);
+}
+
+}  // namespace forestvm::frontend

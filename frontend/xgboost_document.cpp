@@ -1,0 +1,475 @@
+// The fields that we read from an XGBoost document, as a table of paths, and the sink that fills them.
+// Everything that the table does not name is skipped without being stored.
+#include "xgboost_document.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <memory>
+#include <string_view>
+#include <variant>
+
+#include "file_text.hpp"
+
+namespace forestvm::frontend {
+namespace {
+
+using Header = XgboostHeader;
+using Columns = XgboostTree;
+using Count = std::optional<std::int64_t>;  // written as a number or, by XGBoost, as its decimal text
+
+using Field =
+    std::variant<std::monostate, std::string Header::*, Count Header::*, std::vector<std::string> Header::*,
+                 std::vector<std::int32_t> Header::*, std::vector<float> Header::*, Count Columns::*,
+                 std::vector<std::int32_t> Columns::*, std::vector<float> Columns::*,
+                 std::vector<std::uint8_t> Columns::*>;
+enum class Need { Required, Optional };
+
+struct Row {
+  std::string_view path;  // [] marks the array whose elements are the trees
+  Field field;
+  Need need;
+};
+
+/// THE FIELDS. DART files nest "model" in one more object, "gbtree", see choose_member.
+const Row rows[] = {
+    {"version", &Header::version, Need::Optional},
+    {"learner.feature_names", &Header::feature_names, Need::Optional},
+    {"learner.objective.name", &Header::objective, Need::Required},
+    {"learner.learner_model_param.base_score", &Header::base_score, Need::Required},
+    {"learner.learner_model_param.num_feature", &Header::num_feature, Need::Required},
+    {"learner.learner_model_param.num_class", &Header::num_class, Need::Required},
+    {"learner.learner_model_param.num_target", &Header::num_target, Need::Optional},
+    {"learner.gradient_booster.name", &Header::booster, Need::Required},
+    {"learner.gradient_booster.weight_drop", &Header::weight_drop, Need::Optional},
+    {"learner.gradient_booster.model.gbtree_model_param.num_trees", &Header::num_trees, Need::Required},
+    {"learner.gradient_booster.model.gbtree_model_param.num_parallel_tree", &Header::num_parallel_tree,
+     Need::Optional},
+    {"learner.gradient_booster.model.tree_info", &Header::tree_info, Need::Required},
+    {"learner.gradient_booster.model.iteration_indptr", &Header::iteration_indptr, Need::Optional},
+    {"learner.gradient_booster.model.trees", {}, Need::Required},
+    {"learner.gradient_booster.model.trees[].tree_param.num_nodes", &Columns::num_nodes, Need::Required},
+    {"learner.gradient_booster.model.trees[].tree_param.size_leaf_vector", &Columns::size_leaf_vector,
+     Need::Optional},
+    {"learner.gradient_booster.model.trees[].left_children", &Columns::left_children, Need::Required},
+    {"learner.gradient_booster.model.trees[].right_children", &Columns::right_children, Need::Required},
+    {"learner.gradient_booster.model.trees[].split_indices", &Columns::split_indices, Need::Required},
+    {"learner.gradient_booster.model.trees[].split_conditions", &Columns::split_conditions, Need::Required},
+    {"learner.gradient_booster.model.trees[].default_left", &Columns::default_left, Need::Required},
+    {"learner.gradient_booster.model.trees[].sum_hessian", &Columns::sum_hessian, Need::Optional},
+    {"learner.gradient_booster.model.trees[].split_type", &Columns::split_type, Need::Optional},
+    {"learner.gradient_booster.model.trees[].leaf_weights", &Columns::leaf_weights, Need::Optional},
+};
+
+/// A place in the document that holds a field, or leads to one.
+struct Place {
+  std::string_view name;
+  const Place* parent = nullptr;
+  Field field;
+  bool required = false;
+  bool in_tree = false;
+  std::size_t number = 0;                       // index in Places::all
+  std::vector<std::unique_ptr<Place>> members;  // of an object
+  std::unique_ptr<Place> element;               // of an array of objects
+};
+
+/// The rows as a tree of places.
+class Places {
+ public:
+  Places() {
+    all_.push_back(&root_);
+    for (const Row& row : rows) {
+      Place* place = &root_;
+      for (std::size_t at = 0; at <= row.path.size();) {
+        std::string_view name = row.path.substr(at, row.path.find('.', at) - at);
+        at += name.size() + 1;
+        const bool array = name.ends_with("[]");
+        if (array) name.remove_suffix(2);
+        place = member(*place, name);
+        if (array) place = element(*place);
+      }
+      place->field = row.field;
+      place->required = row.need == Need::Required;
+    }
+  }
+
+  const Place& root() const { return root_; }
+  const std::vector<const Place*>& all() const { return all_; }
+
+ private:
+  Place* add(std::unique_ptr<Place>& slot, Place& parent, std::string_view name) {
+    slot = std::make_unique<Place>();
+    slot->name = name;
+    slot->parent = &parent;
+    slot->in_tree = parent.in_tree || name == "[]";
+    slot->number = all_.size();
+    all_.push_back(slot.get());
+    return slot.get();
+  }
+  Place* member(Place& parent, std::string_view name) {
+    for (auto& known : parent.members)
+      if (known->name == name) return known.get();
+    return add(parent.members.emplace_back(), parent, name);
+  }
+  Place* element(Place& parent) {
+    return parent.element ? parent.element.get() : add(parent.element, parent, "[]");
+  }
+
+  Place root_;
+  std::vector<const Place*> all_;
+};
+
+const Places& places() {
+  static const Places table;
+  return table;
+}
+
+/// The float that XGBoost makes of a decimal text: rounded once, which a detour over double would not always
+/// be.
+float float_of(double value, std::string_view text) {
+  if (text.empty()) return static_cast<float>(value);
+  std::string respelled(text);  // the JSON library may have put the locale's decimal point in
+  for (char& c : respelled)
+    if ((c < '0' || c > '9') && c != '-' && c != '+' && c != 'e' && c != 'E') c = '.';
+  float out = 0;
+  const auto [end, code] = std::from_chars(respelled.data(), respelled.data() + respelled.size(), out);
+  const bool whole = code == std::errc() && end == respelled.data() + respelled.size();
+  return whole ? out : static_cast<float>(value);
+}
+
+class Sink final : public EventSink {
+ public:
+  explicit Sink(const TreeReceiver& receive, std::uint32_t max_depth)
+      : receive_(receive), frames_(std::min(max_depth, deepest_nesting) + 1), seen_(places().all().size()) {}
+
+  bool on_null() override;
+  bool on_flag(bool value) override;
+  bool on_integer(std::int64_t value) override;
+  bool on_real(double value, std::string_view text) override;
+  bool on_text(std::string& value) override;
+  bool on_key(const std::string& name) override;
+  bool on_object_begin() override;
+  bool on_object_end() override;
+  bool on_array_begin() override;
+  bool on_array_end() override;
+  Error error() const override { return error_; }
+  std::string path() const override;
+
+  Result<XgboostHeader> finish();
+
+ private:
+  /// An object or array that is open.
+  struct Frame {
+    const Place* place = nullptr;  // null: nothing inside is wanted
+    bool array = false;
+    const Place* member = nullptr;  // object: the place of the latest key
+    std::string key;                // object: the latest key
+    std::size_t count = 0;          // array: values so far, the latest included
+  };
+
+  const Place* next_place();
+  bool on_other(std::string_view found);
+  bool wrong(std::string_view found);
+  bool refuse(std::string message) {
+    error_ = refused(path(), std::move(message));
+    return false;
+  }
+  bool open(const Place* place, bool array);
+  bool choose_member(Frame& frame, const std::string& name);
+  bool store_count(const Place& place, std::int64_t value);
+  bool missing(bool in_tree, const std::string& trees_path);
+  std::string path_of(const Place& place) const;
+  template <class Value>
+  Value* target(const Field& field);
+
+  /// The array that is being filled.
+  struct Column {
+    enum { None, Integers, Reals, Flags, Texts } which = None;
+    std::vector<std::int32_t>* integers = nullptr;
+    std::vector<float>* reals = nullptr;
+    std::vector<std::uint8_t>* flags = nullptr;
+    std::vector<std::string>* texts = nullptr;
+  };
+
+  const TreeReceiver& receive_;
+  std::vector<Frame> frames_;
+  std::size_t depth_ = 0;
+  Column column_;
+  XgboostHeader header_;
+  XgboostTree tree_;
+  std::vector<char> seen_;  // per place
+  bool nested_model_ = false;
+  Error error_;
+};
+
+/// The place of the value that comes next, or null if nobody wants it. Counts the elements of arrays.
+const Place* Sink::next_place() {
+  if (depth_ == 0) return &places().root();
+  Frame& frame = frames_[depth_ - 1];
+  if (!frame.array) return frame.member;
+  ++frame.count;
+  return frame.place == nullptr ? nullptr : frame.place->element.get();
+}
+
+std::string_view expected_at(const Place& place) {
+  if (place.element) return "an array";
+  if (!place.members.empty()) return "an object";
+  if (std::holds_alternative<std::string Header::*>(place.field)) return "a string";
+  if (std::holds_alternative<Count Header::*>(place.field) ||
+      std::holds_alternative<Count Columns::*>(place.field))
+    return "an integer";
+  return "an array";
+}
+
+bool Sink::wrong(std::string_view found) {
+  constexpr std::array<std::string_view, 5> elements = {"", "integers", "numbers", "true, false, 0 or 1",
+                                                        "strings"};
+  std::string message = "expected ";
+  if (column_.which != Column::None)
+    message += "an array of " + std::string(elements[column_.which]);
+  else if (depth_ == 0)
+    message += "an object";
+  else
+    message += expected_at(frames_[depth_ - 1].array ? *frames_[depth_ - 1].place->element
+                                                     : *frames_[depth_ - 1].member);
+  return refuse(message + ", found " + std::string(found));
+}
+
+template <class Value>
+Value* Sink::target(const Field& field) {
+  if (auto member = std::get_if<Value Header::*>(&field)) return &(header_.**member);
+  if constexpr (!std::is_same_v<Value, std::string> && !std::is_same_v<Value, std::vector<std::string>>)
+    if (auto member = std::get_if<Value Columns::*>(&field)) return &(tree_.**member);
+  return nullptr;
+}
+
+/// A value that no column takes.
+bool Sink::on_other(std::string_view found) {
+  if (column_.which != Column::None) {
+    ++frames_[depth_ - 1].count;
+    return wrong(found);
+  }
+  return next_place() == nullptr || wrong(found);
+}
+
+bool Sink::on_null() { return on_other("null"); }
+
+bool Sink::on_flag(bool value) {
+  if (column_.which == Column::Flags) {
+    ++frames_[depth_ - 1].count;
+    column_.flags->push_back(value ? 1 : 0);
+    return true;
+  }
+  return on_other("true or false");
+}
+
+bool Sink::on_integer(std::int64_t value) {
+  if (column_.which == Column::None) {
+    const Place* place = next_place();
+    return place == nullptr || store_count(*place, value);
+  }
+  ++frames_[depth_ - 1].count;
+  switch (column_.which) {
+    case Column::Integers:
+      if (value < std::numeric_limits<std::int32_t>::min() ||
+          value > std::numeric_limits<std::int32_t>::max())
+        return refuse("the integer " + std::to_string(value) + " does not fit in 32 bits");
+      column_.integers->push_back(static_cast<std::int32_t>(value));
+      return true;
+    case Column::Reals:
+      column_.reals->push_back(static_cast<float>(value));
+      return true;
+    case Column::Flags:
+      if (value != 0 && value != 1) return wrong(std::to_string(value));
+      column_.flags->push_back(static_cast<std::uint8_t>(value));
+      return true;
+    default:
+      return wrong("an integer");
+  }
+}
+
+bool Sink::on_real(double value, std::string_view text) {
+  if (column_.which != Column::Reals) return on_other("a number that is not a 32-bit integer");
+  ++frames_[depth_ - 1].count;
+  column_.reals->push_back(float_of(value, text));
+  return true;
+}
+
+bool Sink::store_count(const Place& place, std::int64_t value) {
+  Count* count = target<Count>(place.field);
+  if (count == nullptr) return wrong("an integer");
+  *count = value;
+  return true;
+}
+
+bool Sink::on_text(std::string& value) {
+  if (column_.which != Column::None) {
+    ++frames_[depth_ - 1].count;
+    if (column_.which != Column::Texts) return wrong("a string");
+    column_.texts->push_back(std::move(value));
+    return true;
+  }
+  const Place* place = next_place();
+  if (place == nullptr) return true;
+  if (std::string* text = target<std::string>(place->field)) {
+    *text = std::move(value);
+    return true;
+  }
+  if (target<Count>(place->field) == nullptr) return wrong("a string");
+  std::int64_t number = 0;
+  const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (code != std::errc() || end != value.data() + value.size()) return wrong(quoted(value));
+  return store_count(*place, number);
+}
+
+/// Finds the place of a member. DART's "gradient_booster.gbtree.model" is read as "gradient_booster.model".
+bool Sink::choose_member(Frame& frame, const std::string& name) {
+  frame.member = nullptr;
+  if (frame.place == nullptr) return true;
+  const bool inside_nested = depth_ >= 2 && frames_[depth_ - 2].place == frame.place;
+  if (inside_nested && name != "model") return true;  // its "name" is not the booster's
+  if (frame.place->name == "gradient_booster" && name == "gbtree") {
+    if (nested_model_) return refuse("given twice");
+    nested_model_ = true;
+    frame.member = frame.place;
+    return true;
+  }
+  for (const auto& member : frame.place->members)
+    if (member->name == name) frame.member = member.get();
+  if (frame.member == nullptr) return true;
+  char& seen = seen_[frame.member->number];
+  if (seen != 0) return refuse("given twice");
+  seen = 1;
+  return true;
+}
+
+bool Sink::on_key(const std::string& name) {
+  Frame& frame = frames_[depth_ - 1];
+  frame.key = name;
+  return choose_member(frame, name);
+}
+
+bool Sink::open(const Place* place, bool array) {
+  Frame& frame = frames_[depth_++];
+  frame.place = place;
+  frame.array = array;
+  frame.member = nullptr;
+  frame.key.clear();
+  frame.count = 0;
+  return true;
+}
+
+bool Sink::on_object_begin() {
+  if (column_.which != Column::None) return on_other("an object");
+  const Place* place = next_place();
+  if (place != nullptr && place->members.empty()) return wrong("an object");
+  if (place != nullptr && place->name == "[]") {
+    tree_.clear();
+    for (const Place* known : places().all())
+      if (known->in_tree) seen_[known->number] = 0;
+  }
+  return open(place, false);
+}
+
+bool Sink::on_object_end() {
+  const Place* place = frames_[--depth_].place;
+  if (place == nullptr || place->name != "[]") return true;
+  const std::string tree_path = path();
+  if (missing(true, tree_path)) return false;
+  const Result<void> received = receive_(tree_, frames_[depth_ - 1].count - 1, tree_path);
+  if (!received.ok()) error_ = received.error();
+  return received.ok();
+}
+
+bool Sink::on_array_begin() {
+  if (column_.which != Column::None) return on_other("an array");
+  const Place* place = next_place();
+  if (place == nullptr || place->element) return open(place, true);
+  if ((column_.integers = target<std::vector<std::int32_t>>(place->field)) != nullptr)
+    column_.which = Column::Integers;
+  else if ((column_.reals = target<std::vector<float>>(place->field)) != nullptr)
+    column_.which = Column::Reals;
+  else if (auto flags = std::get_if<std::vector<std::uint8_t> Columns::*>(&place->field))
+    column_.which = (column_.flags = &(tree_.**flags), Column::Flags);
+  else if ((column_.texts = target<std::vector<std::string>>(place->field)) != nullptr)
+    column_.which = Column::Texts;
+  else
+    return wrong("an array");
+  return open(place, true);
+}
+
+bool Sink::on_array_end() {
+  column_ = {};
+  --depth_;
+  return true;
+}
+
+std::string Sink::path() const {
+  std::string out;
+  for (std::size_t i = 0; i < depth_; ++i) {
+    const Frame& frame = frames_[i];
+    if (frame.array) {
+      if (frame.count > 0) out.append("[").append(std::to_string(frame.count - 1)).append("]");
+    } else if (!frame.key.empty()) {
+      out.append(out.empty() ? "" : ".").append(printable(frame.key, 40));
+    }
+  }
+  return out;
+}
+
+std::string Sink::path_of(const Place& place) const {
+  if (place.parent == nullptr) return "";
+  std::string out = path_of(*place.parent);
+  if (place.name == "[]") return out + "[]";
+  const bool nested = nested_model_ && place.name == "model";
+  return out.append(out.empty() ? "" : ".").append(nested ? "gbtree." : "").append(place.name);
+}
+
+/// Whether a required field of the tree, or of the header, was not given; sets the error.
+bool Sink::missing(bool in_tree, const std::string& tree_path) {
+  for (const Place* place : places().all()) {
+    if (!place->required || place->in_tree != in_tree || seen_[place->number] != 0) continue;
+    std::string where = path_of(*place);
+    if (in_tree) where = tree_path + where.substr(where.find("[]") + 2);
+    error_ = refused(std::move(where), "this field is required and missing");
+    return true;
+  }
+  return false;
+}
+
+Result<XgboostHeader> Sink::finish() {
+  // A linear booster has no trees, so it is named before they are missed.
+  if (!header_.booster.empty() && header_.booster != "gbtree" && header_.booster != "dart")
+    return refused("learner.gradient_booster.name", "the booster " + quoted(header_.booster) +
+                                                        " is not a forest: only gbtree and dart can be read");
+  if (header_.objective.empty() && header_.booster.empty() && missing(false, ""))
+    return refused(error_.where, error_.message + ": not an XGBoost model");
+  if (missing(false, "")) return error_;
+  header_.model_path = std::string("learner.gradient_booster.") + (nested_model_ ? "gbtree." : "") + "model";
+  return std::move(header_);
+}
+
+}  // namespace
+
+void XgboostTree::clear() {
+  left_children.clear();
+  right_children.clear();
+  split_indices.clear();
+  split_type.clear();
+  split_conditions.clear();
+  sum_hessian.clear();
+  default_left.clear();
+  leaf_weights.clear();
+  num_nodes.reset();
+  size_leaf_vector.reset();
+}
+
+Result<XgboostHeader> read_xgboost_document(std::span<const std::byte> bytes, Syntax syntax,
+                                            std::uint32_t max_depth, const TreeReceiver& receive) {
+  Sink sink(receive, max_depth);
+  FVM_TRY(read_events(bytes, syntax, max_depth, sink));
+  return sink.finish();
+}
+
+}  // namespace forestvm::frontend

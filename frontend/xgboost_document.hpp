@@ -1,0 +1,63 @@
+// What an XGBoost model file says, field by field, before any of it is given a meaning.
+// In: the bytes of a JSON or UBJSON file. Out: the header, and each tree's columns handed over as the tree
+// ends, so that memory follows the model and not the document.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <forestvm/result.hpp>
+
+#include "json_events.hpp"
+
+namespace forestvm::frontend {
+
+/// The fields outside the trees. What an older file lacks keeps its default.
+struct XgboostHeader {
+  std::vector<std::int32_t> version;  ///< e.g. 3, 2, 0
+  std::string booster;                ///< "gbtree", "dart" or "gblinear"
+  std::string objective;
+  std::string base_score;  ///< "5E-1", "[5E-1]" or "[1E0,2E0]"
+  std::optional<std::int64_t> num_feature;
+  std::optional<std::int64_t> num_class;
+  std::optional<std::int64_t> num_target;
+  std::optional<std::int64_t> num_trees;
+  std::optional<std::int64_t> num_parallel_tree;
+  std::vector<std::string> feature_names;
+  std::vector<std::int32_t> tree_info;         ///< the output of each tree
+  std::vector<std::int32_t> iteration_indptr;  ///< the first tree of each round, then the number of trees
+  std::vector<float> weight_drop;              ///< DART: the weight of each tree
+  std::string model_path;                      ///< where the trees' object is: DART nests it one deeper
+};
+
+/// One tree: a column per field, an entry per node.
+struct XgboostTree {
+  std::vector<std::int32_t> left_children;
+  std::vector<std::int32_t> right_children;
+  std::vector<std::int32_t> split_indices;
+  std::vector<std::int32_t> split_type;
+  std::vector<float> split_conditions;
+  std::vector<float> sum_hessian;
+  std::vector<std::uint8_t> default_left;
+  std::vector<float> leaf_weights;
+  std::optional<std::int64_t> num_nodes;
+  std::optional<std::int64_t> size_leaf_vector;
+
+  void clear();  ///< keeps the memory
+};
+
+/// Called at the end of each tree with its number and its JSON path.
+using TreeReceiver =
+    std::function<Result<void>(const XgboostTree& tree, std::size_t number, const std::string& path)>;
+
+/// Reads the document. Refused with the JSON path: a value of the wrong type, a field given twice, a required
+/// field missing, a booster that is not made of trees; and whatever `receive` refuses.
+Result<XgboostHeader> read_xgboost_document(std::span<const std::byte> bytes, Syntax syntax,
+                                            std::uint32_t max_depth, const TreeReceiver& receive);
+
+}  // namespace forestvm::frontend

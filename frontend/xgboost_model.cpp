@@ -1,0 +1,277 @@
+// XGBoost's header and trees -> Model: outputs, base margins, rounds, DART weights, objective.
+#include "xgboost_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "file_text.hpp"
+#include "xgboost_document.hpp"
+#include "xgboost_tree.hpp"
+
+namespace forestvm::frontend {
+namespace {
+
+/// How base_score becomes the margin at which each sum starts.
+enum class Link { Identity, Logit, Log };
+enum class Outputs { Any, Classes };
+
+struct Objective {
+  std::string_view name;
+  Transform transform;
+  ClassRule class_rule;
+  Outputs outputs;
+  Link link;
+  Link old_link;
+};
+
+constexpr Objective objectives[] = {
+#define FVM_XGBOOST_OBJECTIVE(name, transform, class_rule, outputs, link, old_link) \
+  {name, Transform::transform, ClassRule::class_rule, Outputs::outputs, Link::link, Link::old_link},
+#include "xgboost_objectives.def"
+};
+
+/// What changed between releases: whether a file was written before one of them. The numbers are what the
+/// releases themselves answer, see tests/data/xgboost_versions.
+bool written_before(const std::vector<std::int32_t>& version, std::int32_t major, std::int32_t minor) {
+  const std::array<std::int32_t, 2> release = {major, minor};
+  return std::lexicographical_compare(version.begin(), version.end(), release.begin(), release.end());
+}
+bool has_old_link(const XgboostHeader& header) { return written_before(header.version, 1, 3); }
+/// Until 1.3 the base margin was added after the trees; DART kept that order one release longer.
+bool adds_base_last(const XgboostHeader& header) {
+  return written_before(header.version, 1, header.booster == "dart" ? 4 : 3);
+}
+
+Objective objective_of(std::string_view name) {
+  for (const Objective& row : objectives)
+    if (row.name == name) return row;
+  return {name, Transform::Identity, ClassRule::None, Outputs::Any, Link::Identity, Link::Identity};
+}
+
+constexpr const char* param_path = "learner.learner_model_param.";
+
+Error bad_param(const char* name, std::string message) {
+  return refused(std::string(param_path) + name, std::move(message));
+}
+
+/// A count of the header within [least, most].
+Result<std::uint32_t> count_of(const char* name, std::int64_t value, std::int64_t least, std::uint32_t most) {
+  if (value < least)
+    return bad_param(name, std::to_string(value) + " is too small: at least " + std::to_string(least));
+  if (value > most)
+    return bad_param(name, std::to_string(value) + " is over the limit of " + std::to_string(most));
+  return static_cast<std::uint32_t>(value);
+}
+
+/// XGBoost's float32 arithmetic; a logarithm taken in double and rounded to float is the correctly rounded
+/// one.
+Result<float> margin_of(float base_score, Link link) {
+  const auto log32 = [](float x) { return static_cast<float>(std::log(static_cast<double>(x))); };
+  switch (link) {
+    case Link::Identity:
+      break;
+    case Link::Logit:
+      if (!(base_score > 0 && base_score < 1))
+        return bad_param("base_score",
+                         "a probability must lie between 0 and 1, found " + std::to_string(base_score));
+      return -log32(1.0f / base_score - 1.0f);
+    case Link::Log:
+      if (!(base_score > 0))
+        return bad_param("base_score", "must be positive, found " + std::to_string(base_score));
+      return log32(base_score);
+  }
+  return base_score;
+}
+
+/// The numbers of "5E-1", "[5E-1]" or "[1E0,2E0]".
+Result<std::vector<float>> base_scores_of(std::string_view text) {
+  const Error garbage =
+      bad_param("base_score", "expected a number or a list of numbers, found " + quoted(text));
+  if (text.starts_with('[')) {
+    if (!text.ends_with(']')) return garbage;
+    text = text.substr(1, text.size() - 2);
+  }
+  std::vector<float> scores;
+  while (true) {
+    float score = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), score);
+    if (code != std::errc() || !std::isfinite(score)) return garbage;
+    scores.push_back(score);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (text.empty()) return scores;
+    if (!text.starts_with(',')) return garbage;
+    text.remove_prefix(1);
+  }
+}
+
+Result<std::vector<double>> base_of(const XgboostHeader& header, Link link, std::uint32_t num_outputs) {
+  FVM_ASSIGN(const std::vector<float> scores, base_scores_of(header.base_score));
+  if (scores.size() != 1 && scores.size() != num_outputs)
+    return bad_param("base_score", std::to_string(scores.size()) + " numbers for " +
+                                       std::to_string(num_outputs) + " outputs");
+  std::vector<double> base;
+  for (const float score : scores) {
+    FVM_ASSIGN(const float margin, margin_of(score, link));
+    base.push_back(margin);
+  }
+  base.resize(num_outputs, base.front());
+  return base;
+}
+
+/// The output of each tree and its DART weight.
+Result<void> place_trees(const XgboostHeader& header, Model& model) {
+  const std::string& path = header.model_path;
+  if (header.num_trees != static_cast<std::int64_t>(model.trees.size()))
+    return refused(path + ".gbtree_model_param.num_trees", "says " + std::to_string(*header.num_trees) +
+                                                               " trees, but the file has " +
+                                                               std::to_string(model.trees.size()));
+  if (header.tree_info.size() != model.trees.size())
+    return refused(path + ".tree_info", std::to_string(header.tree_info.size()) + " entries for " +
+                                            std::to_string(model.trees.size()) + " trees");
+  const bool dart = header.booster == "dart";
+  if (dart && header.weight_drop.size() != model.trees.size())
+    return refused("learner.gradient_booster.weight_drop", std::to_string(header.weight_drop.size()) +
+                                                               " weights for " +
+                                                               std::to_string(model.trees.size()) + " trees");
+  for (std::size_t i = 0; i < model.trees.size(); ++i) {
+    const std::int32_t output = header.tree_info[i];
+    if (output < 0 || static_cast<std::uint32_t>(output) >= model.num_outputs)
+      return refused(
+          path + ".tree_info[" + std::to_string(i) + "]: tree " + std::to_string(i),
+          "output " + std::to_string(output) + " of a model with " + std::to_string(model.num_outputs));
+    model.trees[i].output = static_cast<std::uint32_t>(output);
+    if (dart && !std::isfinite(header.weight_drop[i]))
+      return refused(
+          "learner.gradient_booster.weight_drop[" + std::to_string(i) + "]: tree " + std::to_string(i),
+          "the weight is not finite");
+    if (dart) model.trees[i].weight = header.weight_drop[i];
+  }
+  return {};
+}
+
+/// Where each boosting round begins: what the file says, or else every num_parallel_tree trees of each
+/// output.
+Result<std::vector<std::uint32_t>> rounds_of(const XgboostHeader& header, const Model& model) {
+  const auto trees = static_cast<std::uint32_t>(model.trees.size());
+  std::vector<std::uint32_t> begins;
+  if (!header.iteration_indptr.empty()) {
+    const std::string path = header.model_path + ".iteration_indptr";
+    std::int32_t last = 0;
+    for (const std::int32_t begin : header.iteration_indptr) {
+      if (begin < last) return refused(path, "the rounds are not in ascending order");
+      begins.push_back(static_cast<std::uint32_t>(last = begin));
+    }
+    if (begins.front() != 0 || begins.back() != trees)
+      return refused(path, "runs from " + std::to_string(begins.front()) + " to " +
+                               std::to_string(begins.back()) + ", but the trees from 0 to " +
+                               std::to_string(trees));
+    return begins;
+  }
+  const std::int64_t parallel = header.num_parallel_tree.value_or(1);
+  if (parallel < 0 || parallel > 0xffff'ffff)
+    return refused(header.model_path + ".gbtree_model_param.num_parallel_tree",
+                   "out of range: " + std::to_string(parallel));
+  const std::uint64_t per_round =
+      static_cast<std::uint64_t>(parallel == 0 ? 1 : parallel) * model.num_outputs;
+  for (std::uint64_t begin = 0; begin < trees; begin += per_round)
+    begins.push_back(static_cast<std::uint32_t>(begin));
+  begins.push_back(trees);
+  return begins;
+}
+
+std::string version_text(const std::vector<std::int32_t>& version) {
+  std::string out;
+  for (const std::int32_t part : version) out.append(out.empty() ? "" : ".").append(std::to_string(part));
+  return out;
+}
+
+/// Everything but the trees.
+Result<void> add_header(XgboostHeader& header, const LoadLimits& limits, Model& model) {
+  model.trainer = "xgboost";
+  model.version = version_text(header.version);
+  model.objective = header.objective;
+  const Objective objective = objective_of(header.objective);
+  model.transform = objective.transform;
+  model.class_rule = objective.class_rule;
+
+  FVM_ASSIGN(model.num_features, count_of("num_feature", *header.num_feature, 0, limits.max_features));
+  FVM_ASSIGN(const std::uint32_t classes, count_of("num_class", *header.num_class, 0, limits.max_outputs));
+  FVM_ASSIGN(const std::uint32_t targets,
+             count_of("num_target", header.num_target.value_or(1), 0, limits.max_outputs));
+  if (objective.outputs == Outputs::Classes && classes == 0)
+    return bad_param("num_class",
+                     "the objective " + quoted(header.objective) + " needs the number of classes");
+  const std::uint64_t outputs = std::uint64_t{std::max(classes, 1u)} * std::max(targets, 1u);
+  if (outputs > limits.max_outputs)
+    return bad_param("num_target", std::to_string(outputs) + " outputs are over the limit of " +
+                                       std::to_string(limits.max_outputs));
+  model.num_outputs = static_cast<std::uint32_t>(outputs);
+
+  if (!header.feature_names.empty() && header.feature_names.size() != model.num_features)
+    return refused("learner.feature_names", std::to_string(header.feature_names.size()) + " names for " +
+                                                std::to_string(model.num_features) + " features");
+  model.feature_names = std::move(header.feature_names);
+  const Link link = has_old_link(header) ? objective.old_link : objective.link;
+  FVM_ASSIGN(model.base, base_of(header, link, model.num_outputs));
+  model.base_last = adds_base_last(header);
+  return {};
+}
+
+Result<ParsedModel> read_xgboost(std::span<const std::byte> bytes, const LoadLimits& limits, Syntax syntax,
+                                 std::string format) {
+  ParsedModel parsed;
+  Model& model = parsed.model;
+  std::uint64_t nodes = 0;
+  const auto receive = [&](const XgboostTree& columns, std::size_t number,
+                           const std::string& path) -> Result<void> {
+    nodes += columns.left_children.size();
+    if (number >= limits.max_trees)
+      return refused(path, "more trees than the limit of " + std::to_string(limits.max_trees));
+    if (nodes > limits.max_nodes)
+      return refused(path, "more nodes than the limit of " + std::to_string(limits.max_nodes));
+    FVM_ASSIGN(Tree tree, tree_of(columns, number, path));
+    model.trees.push_back(std::move(tree));
+    return {};
+  };
+  FVM_ASSIGN(XgboostHeader header, read_xgboost_document(bytes, syntax, limits.max_depth, receive));
+  model.format = std::move(format);
+  FVM_TRY(add_header(header, limits, model));
+  FVM_TRY(place_trees(header, model));
+  FVM_ASSIGN(model.round_begins, rounds_of(header, model));
+  parsed.trees_path = header.model_path + ".trees";
+  return parsed;
+}
+
+bool one_of(std::byte byte, std::string_view choices) {
+  return choices.find(static_cast<char>(byte)) != choices.npos;
+}
+
+}  // namespace
+
+bool sniff_xgboost_json(std::span<const std::byte> bytes) {
+  constexpr std::string_view blanks = " \t\r\n";
+  std::size_t at = 0;
+  while (at < bytes.size() && one_of(bytes[at], blanks)) ++at;
+  if (at == bytes.size() || bytes[at] != std::byte{'{'}) return false;
+  do ++at;
+  while (at < bytes.size() && one_of(bytes[at], blanks));
+  return at == bytes.size() || one_of(bytes[at], "\"}");
+}
+
+bool sniff_xgboost_ubj(std::span<const std::byte> bytes) {
+  return bytes.size() >= 2 && bytes[0] == std::byte{'{'} && one_of(bytes[1], "iUIlL#$N");
+}
+
+Result<ParsedModel> read_xgboost_json(std::span<const std::byte> bytes, const LoadLimits& limits) {
+  return read_xgboost(bytes, limits, Syntax::Json, "xgboost-json");
+}
+
+Result<ParsedModel> read_xgboost_ubj(std::span<const std::byte> bytes, const LoadLimits& limits) {
+  return read_xgboost(bytes, limits, Syntax::Ubjson, "xgboost-ubj");
+}
+
+}  // namespace forestvm::frontend

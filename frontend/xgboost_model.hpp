@@ -1,0 +1,23 @@
+// XGBoost files -> Model. One row of formats.def per file form; both forms say the same things.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <forestvm/load.hpp>
+#include <forestvm/result.hpp>
+
+#include "parsed_model.hpp"
+
+namespace forestvm::frontend {
+
+/// Whether the bytes open as a JSON object does.
+bool sniff_xgboost_json(std::span<const std::byte> bytes);
+/// Whether the bytes open as a UBJSON object does.
+bool sniff_xgboost_ubj(std::span<const std::byte> bytes);
+
+/// Refused with the JSON path (or the byte offset of a syntax error). Not yet checked by check_model.
+Result<ParsedModel> read_xgboost_json(std::span<const std::byte> bytes, const LoadLimits& limits);
+Result<ParsedModel> read_xgboost_ubj(std::span<const std::byte> bytes, const LoadLimits& limits);
+
+}  // namespace forestvm::frontend

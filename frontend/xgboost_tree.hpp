@@ -1,0 +1,19 @@
+// One XGBoost tree: its columns -> Tree. In: the columns as the file gives them. Out: nodes with XGBoost's
+// own numbers; what the file says about single nodes is checked here, how they hang together in check_model.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <forestvm/model.hpp>
+#include <forestvm/result.hpp>
+
+#include "xgboost_document.hpp"
+
+namespace forestvm::frontend {
+
+/// `path` is the tree's place in the file, for errors. Refused: columns of different lengths, numbers that
+/// are not finite, and what is not supported yet (categorical splits, vector leaves).
+Result<Tree> tree_of(const XgboostTree& columns, std::size_t number, const std::string& path);
+
+}  // namespace forestvm::frontend

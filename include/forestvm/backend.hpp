@@ -1,0 +1,67 @@
+// The whole contract of a backend: it loads a program once and then answers calls, each with a context of the
+// calling thread. A backend is a row of backends.def and one implementation of Backend.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+
+namespace forestvm {
+
+/// Rows to predict: n x num_features float32, each row contiguous. NaN is a missing value.
+struct RowBlock {
+  const float* data = nullptr;
+  std::size_t count = 0;
+  std::size_t stride = 0;  ///< floats from one row to the next; at least num_features
+};
+
+/// What one call needs to write to: kept by the caller, one per calling thread, reused from call to call.
+/// After it has grown to a batch size, further calls of that size allocate nothing.
+class Context {
+ public:
+  virtual ~Context() = default;
+};
+
+/// A program loaded by a backend. Immutable; every method may be called from many threads at once.
+class Predictor {
+ public:
+  virtual ~Predictor() = default;
+
+  virtual std::unique_ptr<Context> make_context() const = 0;
+
+  /// Raw scores or values: writes rows.count x output_width(output) float32, C order. `output` is Raw or
+  /// Value. Errors: Usage for a stride below num_features or a context of another backend.
+  virtual Result<void> predict(Context& context, const RowBlock& rows, OutputKind output,
+                               float* out) const = 0;
+
+  /// Labels: writes rows.count x output_width(Class) indices. Refused if the model has no classes.
+  virtual Result<void> predict_class(Context& context, const RowBlock& rows, std::int64_t* out) const = 0;
+
+  virtual const Program& program() const = 0;
+
+  /// What runs, for people: backend, target, threads, walkers.
+  virtual std::string describe() const = 0;
+};
+
+/// Columns that a prediction of this kind has; 0 if the program cannot give it.
+std::uint32_t output_width(const ProgramMeta& meta, OutputKind output);
+
+struct BackendOptions {
+  unsigned threads = 1;  ///< 1: everything runs inline in the caller; 0: as many as the machine has
+  std::string target =
+      "auto";  ///< a row of vm/host/targets/targets.def, or auto: the best that this CPU runs
+};
+
+/// Loads a program into the host VM. Refused or Usage when the target is unknown or this CPU lacks it.
+Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options = {});
+
+/// The CPU targets built into the host VM, best first.
+std::vector<std::string_view> host_targets();
+
+}  // namespace forestvm

@@ -1,0 +1,67 @@
+// Model + Schedule -> Program. Implemented by scheduler/.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <forestvm/contract.hpp>
+#include <forestvm/model.hpp>
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+#include <forestvm/schedule.hpp>
+#include <forestvm/statistics.hpp>
+
+namespace forestvm {
+
+/// The in-between forms that a compilation can show, in order.
+enum class Stage { Model, Tiled, Loops, Legalized, Program };
+inline constexpr std::string_view kStageNames[] = {"model", "tiled", "loops", "legalized", "program"};
+
+struct CompileOptions {
+  Contract contract = Contract::Trainer;
+  bool strict = false;  ///< refuse what would otherwise be a warning
+  /// If set, called after each pass that makes a printable form, with its text.
+  std::function<void(Stage, const std::string&)> on_stage;
+};
+
+/// What a pass of the pipeline cost.
+struct PassTime {
+  std::string_view pass;
+  double seconds;
+};
+
+struct Compiled {
+  Program program;
+  std::vector<std::string> warnings;  ///< where the schedule changes what the contract asks for
+  std::vector<PassTime> passes;
+};
+
+/// Compiles. Refused, with the directive's place in the schedule, when a directive cannot be honoured; or
+/// with the tree and node when the model needs what no backend runs yet.
+Result<Compiled> compile(const Model& model, const Schedule& schedule, const CompileOptions& options = {});
+
+/// A schedule that has a name.
+struct NamedSchedule {
+  std::string_view name;
+  std::string_view text;  ///< parse_schedule reads it
+  std::string_view meaning;
+};
+
+/// All of them; `auto` is not among them.
+std::span<const NamedSchedule> named_schedules();
+
+/// A fixed choice that suits this model on the host: rows in parallel, interleaved, array or sparse by shape.
+Schedule automatic_schedule(const Model& model);
+
+/// The schedule that `name` asks for: auto, or one of named_schedules(). Refused with the list otherwise.
+Result<Schedule> schedule_by_name(const Model& model, std::string_view name);
+
+ForestStatistics statistics(const Model& model);
+
+/// Distinct thresholds of each feature.
+std::vector<std::uint32_t> thresholds_per_feature(const Model& model);
+
+}  // namespace forestvm

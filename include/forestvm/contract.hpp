@@ -1,0 +1,14 @@
+// The numeric contract of a program: which bits a prediction promises.
+#pragma once
+
+#include <cstdint>
+
+namespace forestvm {
+
+/// Rows in contracts.def.
+enum class Contract : std::uint8_t {
+#define FVM_CONTRACT(Name, text, meaning) Name,
+#include <forestvm/contracts.def>
+};
+
+}  // namespace forestvm

@@ -1,0 +1,12 @@
+// The words by which the shared headers compile as host code and as CUDA or HIP device code.
+#pragma once
+
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define FVM_HOST_DEVICE __host__ __device__
+#else
+#define FVM_HOST_DEVICE
+#endif
+
+/// For what every walker calls at each hop. Always inlined, so that no copy compiled for one CPU target can
+/// be linked into another's code.
+#define FVM_INLINE FVM_HOST_DEVICE inline __attribute__((always_inline))

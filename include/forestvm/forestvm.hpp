@@ -1,0 +1,26 @@
+// Start here. Everything a C++ program needs to predict with a trained forest:
+//
+//   #include <forestvm/forestvm.hpp>
+//
+//   auto model = forestvm::load_model("model.json");               // XGBoost JSON or UBJ, also gzip'd
+//   if (!model) throw std::runtime_error(model.error().text());
+//   auto compiled = forestvm::compile(*model, forestvm::automatic_schedule(*model));
+//   if (!compiled) throw std::runtime_error(compiled.error().text());
+//   auto predictor = forestvm::host_backend(compiled->program, {.threads = 2});
+//   if (!predictor) throw std::runtime_error(predictor.error().text());
+//
+//   auto context = (*predictor)->make_context();                   // one per calling thread
+//   std::vector<float> values(n * forestvm::output_width(compiled->program.meta(),
+//   forestvm::OutputKind::Value)); auto done = (*predictor)->predict(*context, {rows, n, stride},
+//   forestvm::OutputKind::Value, values.data());
+//
+// compiled->program.save("model.fvm") keeps the program; forestvm::Program::load maps it again.
+#pragma once
+
+#include <forestvm/backend.hpp>
+#include <forestvm/compile.hpp>
+#include <forestvm/load.hpp>
+#include <forestvm/model.hpp>
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+#include <forestvm/schedule.hpp>

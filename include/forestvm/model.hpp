@@ -1,0 +1,85 @@
+// The Model: what a trainer's file said, checked, with nothing decided yet. Every frontend makes one; the
+// scheduler reads it. It can say more than any one trainer does (float64 thresholds, <=, categories, vector
+// and linear leaves); what a later stage cannot run, that stage refuses by name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <forestvm/core/transform.hpp>
+
+namespace forestvm {
+
+/// The type in which a trainer compares and sums.
+enum class ScalarType : std::uint8_t { Float32, Float64 };
+
+/// What a node does. `x` is the row's value of `feature`.
+enum class NodeKind : std::uint8_t {
+  Leaf,       ///< ends the walk
+  Less,       ///< left if x < threshold
+  LessEqual,  ///< left if x <= threshold
+  Category,   ///< left or right by membership of trunc(x) in a set
+  Unused,     ///< a slot that no walk reaches (a trainer's pruned node); keeps the trainer's node numbers
+};
+
+/// One node. Children are indices into the same tree's `nodes`; the root is node 0; a node's index is the
+/// trainer's own number for it.
+struct Node {
+  double threshold = 0;    ///< Less, LessEqual: the split value, exact in the model's score_type
+  double value = 0;        ///< Leaf of a tree with leaf_width 1: its output, before Tree::weight
+  std::int32_t left = -1;  ///< -1 in leaves and unused slots
+  std::int32_t right = -1;
+  std::uint32_t feature = 0;  ///< below Model::num_features in split nodes
+  std::uint32_t payload = 0;  ///< Category: index in category_sets; vector leaf: row of leaf_vectors;
+                              ///< linear leaf: index in linear_leaves
+  float cover = 0;            ///< training weight that reached the node (XGBoost sum_hessian); 0 unknown
+  NodeKind kind = NodeKind::Leaf;
+  bool missing_left = false;  ///< where a missing value goes
+};
+
+/// The category codes of one Category node and the side on which members go.
+struct CategorySet {
+  std::vector<std::uint32_t> codes;  ///< ascending
+  bool members_left = false;
+};
+
+/// A leaf whose output is constant + sum(coefficient * x[feature]).
+struct LinearLeaf {
+  double constant = 0;
+  std::vector<std::uint32_t> features;
+  std::vector<double> coefficients;
+};
+
+struct Tree {
+  std::vector<Node> nodes;           ///< never empty
+  std::uint32_t output = 0;          ///< the raw output (class or target) that a scalar leaf adds to
+  std::uint32_t leaf_width = 1;      ///< values per leaf: 1, or Model::num_outputs for vector leaves
+  float weight = 1;                  ///< DART weight: each leaf counts round(weight * value)
+  std::vector<double> leaf_vectors;  ///< leaves x leaf_width, row-major, when leaf_width > 1
+  std::vector<CategorySet> category_sets;
+  std::vector<LinearLeaf> linear_leaves;
+};
+
+struct Model {
+  std::string format;     ///< the row of formats.def that read it, e.g. "xgboost-json"
+  std::string trainer;    ///< e.g. "xgboost"
+  std::string version;    ///< the trainer's version as the file gives it, e.g. "3.2.0"; may be empty
+  std::string objective;  ///< the trainer's name for it, e.g. "binary:logistic"
+
+  std::uint32_t num_features = 0;
+  std::vector<std::string> feature_names;  ///< empty, or num_features names
+  std::vector<std::string> class_labels;   ///< empty, or one per class
+
+  std::uint32_t num_outputs = 1;                ///< raw scores per row
+  ScalarType score_type = ScalarType::Float32;  ///< of comparisons and sums
+  std::vector<double> base;                     ///< num_outputs margins, one per output's sum
+  bool base_last = false;  ///< the base is added after the trees; otherwise each sum starts from it
+  Transform transform = Transform::Identity;
+  ClassRule class_rule = ClassRule::None;
+
+  std::vector<Tree> trees;                  ///< in the trainer's order
+  std::vector<std::uint32_t> round_begins;  ///< first tree of each boosting round, then trees.size()
+};
+
+}  // namespace forestvm

@@ -1,0 +1,102 @@
+// Errors as values. A function that a user's file, schedule, program or machine can make fail returns a
+// Result<T>; what only a bug of ours can cause is an FVM_CHECK. Nothing here depends on another header of
+// ours.
+#pragma once
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace forestvm {
+
+/// Who has to act. The command line's exit codes are these, see cli/main.cpp.
+enum class ErrorCode {
+  Refused,      ///< the input cannot be accepted: model, rows, schedule, program, or a limit they exceed
+  Usage,        ///< the caller asked for something that makes no sense
+  Environment,  ///< a file, device or I/O operation is missing or failed
+  Internal,     ///< a bug of ours
+};
+
+/// Where it happened and what is wrong, ready to print as "where: message".
+struct Error {
+  ErrorCode code = ErrorCode::Internal;
+  std::string where;  ///< a place inside the input: a JSON path, tree and node, line:column, pc; may be empty
+  std::string message;  ///< what was found, what was expected
+
+  std::string text() const { return where.empty() ? message : where + ": " + message; }
+};
+
+inline Error refused(std::string where, std::string message) {
+  return {ErrorCode::Refused, std::move(where), std::move(message)};
+}
+
+/// A T or an Error.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+  T& value() & { return std::get<0>(state_); }
+  const T& value() const& { return std::get<0>(state_); }
+  T&& value() && { return std::get<0>(std::move(state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+  const Error& error() const { return std::get<1>(state_); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+/// Success, or an Error.
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}
+
+  bool ok() const { return !error_.has_value(); }
+  explicit operator bool() const { return ok(); }
+  const Error& error() const { return *error_; }
+
+ private:
+  std::optional<Error> error_;
+};
+
+/// Thrown by FVM_CHECK: a bug of ours, never a user's mistake.
+struct InternalError : std::logic_error {
+  using std::logic_error::logic_error;
+};
+
+}  // namespace forestvm
+
+#define FVM_STRINGIZE_(x) #x
+#define FVM_STRINGIZE(x) FVM_STRINGIZE_(x)
+#define FVM_CONCAT_(a, b) a##b
+#define FVM_CONCAT(a, b) FVM_CONCAT_(a, b)
+
+/// States what our own code guarantees; failing it throws InternalError.
+#define FVM_CHECK(condition)                                                                         \
+  do {                                                                                               \
+    if (!(condition))                                                                                \
+      throw ::forestvm::InternalError(__FILE__ ":" FVM_STRINGIZE(__LINE__) ": failed: " #condition); \
+  } while (false)
+
+/// Returns the error of a Result from the enclosing function; otherwise goes on.
+#define FVM_TRY(expression)                                                             \
+  do {                                                                                  \
+    if (auto fvm_result_ = (expression); !fvm_result_.ok()) return fvm_result_.error(); \
+  } while (false)
+
+/// FVM_ASSIGN(auto x, f()): declares or assigns the value, or returns the error.
+#define FVM_ASSIGN(target, expression) FVM_ASSIGN_(FVM_CONCAT(fvm_result_, __LINE__), target, expression)
+#define FVM_ASSIGN_(result, target, expression) \
+  auto result = (expression);                   \
+  if (!result.ok()) return result.error();      \
+  target = std::move(result).value()

@@ -1,0 +1,104 @@
+// The Schedule: an ordered list of directives over index variables, as data. It is written in C++ with the
+// methods below or as text (parse_schedule); parse(print(s)) == s. What a directive means is decided by the
+// compiler, not here. Source: SilvanForge, section 3; the text form is described in README.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <forestvm/result.hpp>
+
+namespace forestvm {
+
+/// Rows in schedule.def.
+enum class DirectiveKind : std::uint8_t {
+#define FVM_DIRECTIVE(Name, method, required, parameters, Stage, meaning) Name,
+#include <forestvm/schedule.def>
+};
+
+/// What a directive's argument must be.
+enum class Parameter : std::uint8_t {
+  Loop,     ///< a loop of the nest; `outer.inner` names the copy of `inner` inside `outer`
+  Loops,    ///< two or more of them
+  NewLoop,  ///< a name that is not used yet
+  Size,     ///< an integer from 1, or N_TREES or BATCH
+  Count,    ///< an integer from 1
+  LayoutName,
+  EncodeName,
+  TilingName,
+  OrderName,
+  AccumulateName,
+  GpuDim,
+};
+
+/// Sizes that are known when a model is compiled or a batch arrives.
+inline constexpr std::string_view kTreeCountName = "N_TREES";
+inline constexpr std::string_view kBatchSizeName = "BATCH";
+
+/// An argument: an integer, or a name (`b0`), possibly with a member (`grid.x`).
+struct Argument {
+  std::variant<std::uint64_t, std::string> value;
+
+  Argument(std::string name) : value(std::move(name)) {}
+  Argument(const char* name) : value(std::string(name)) {}
+  Argument(std::string_view name) : value(std::string(name)) {}
+  template <class Integer>
+  requires std::is_integral_v<Integer> Argument(Integer number) : value(static_cast<std::uint64_t>(number)) {}
+
+  bool is_number() const { return value.index() == 0; }
+  std::uint64_t number() const { return std::get<0>(value); }
+  const std::string& name() const { return std::get<1>(value); }
+  bool operator==(const Argument&) const = default;
+};
+
+/// A place in a schedule's text; zero when it was built in C++.
+struct SourcePlace {
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+};
+
+struct Directive {
+  DirectiveKind kind;
+  std::vector<Argument> arguments;
+  SourcePlace place;
+
+  /// Equal in what they say, wherever they stand.
+  bool operator==(const Directive& other) const { return kind == other.kind && arguments == other.arguments; }
+};
+
+class Schedule {
+ public:
+  std::vector<Directive> directives;
+
+  // The builder: schedule.tile("batch", "b0", "b1", 64).reorder("b0", "tree", "b1").parallel("b0").
+#define FVM_DIRECTIVE(Name, method, required, parameters, Stage, meaning)                               \
+  template <class... Arguments>                                                                         \
+  Schedule& method(Arguments&&... arguments) {                                                          \
+    directives.push_back({DirectiveKind::Name, {Argument(std::forward<Arguments>(arguments))...}, {}}); \
+    return *this;                                                                                       \
+  }
+#include <forestvm/schedule.def>
+
+  bool operator==(const Schedule&) const = default;
+};
+
+/// Reads the text form. Refused with "line L, column C" for a wrong character, an unknown directive (the
+/// nearest known one is named), a wrong number or kind of arguments.
+Result<Schedule> parse_schedule(std::string_view text);
+
+/// Checks each directive's arguments against its row: for schedules built in C++.
+Result<void> check_schedule(const Schedule& schedule);
+
+/// The canonical text: one directive per line, one space after commas.
+std::string print(const Schedule& schedule);
+std::string print(const Directive& directive);
+
+/// "line 3, column 5", or "directive 2" when it was built in C++.
+std::string place_of(const Schedule& schedule, std::size_t directive);
+
+}  // namespace forestvm

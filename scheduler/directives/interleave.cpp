@@ -1,0 +1,15 @@
+// interleave(b1) walks pairs of an innermost loop in lockstep: as many as the loop has iterations, in groups
+// of at most 8 (kMaxInterleave); what is left at the end is walked in smaller groups.
+//
+//   for b1 in b0:                       for b1 in b0 step 8:
+//     walk(tree, b1)             ->       walk(tree, b1 … b1+7)
+#include "scheduler/directives/apply.hpp"
+
+namespace forestvm::scheduler {
+
+Result<void> apply_Interleave(LoopTree& tree, const DirectiveAt& at) {
+  FVM_ASSIGN(const std::vector<LoopId> loops, tree.find(at.loop(0)));
+  return ask(tree, loops, &Loop::interleave, true, at);
+}
+
+}  // namespace forestvm::scheduler

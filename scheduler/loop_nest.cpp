@@ -1,0 +1,122 @@
+// The printed form of the loop nest, in the notation of SilvanForge's listings.
+#include "scheduler/loop_nest.hpp"
+
+#include <forestvm/names.hpp>
+
+#include "scheduler/lowering.hpp"
+
+namespace forestvm::scheduler {
+namespace {
+
+class Printer {
+ public:
+  explicit Printer(const Lowering& lowering) : lowering_(lowering) {}
+
+  std::string run() {
+    print(lowering_.nest.body, 0);
+    return std::move(text_);
+  }
+
+ private:
+  void line(std::size_t depth, const std::string& what) {
+    text_ += std::string(2 * depth, ' ') + what + "\n";
+  }
+
+  std::string rows(const Statement& s) const {
+    return s.rows == kNoLoop ? "batch" : lowering_.loops[s.rows].name;
+  }
+
+  static std::string accumulator(std::uint32_t number) {
+    return number == 0 ? "result" : "private" + std::to_string(number);
+  }
+
+  std::string header(const Statement& s) const {
+    const Loop& loop = lowering_.loops[s.loop];
+    std::string text = s.parallel ? "par.for " : "for ";
+    text += loop.name + " in ";
+    text += loop.source == kNoLoop ? (loop.axis == Axis::Rows ? "rows" : "trees")
+                                   : lowering_.loops[loop.source].name;
+    if (loop.from != 0 || loop.to != kAll)
+      text += "[" + std::to_string(loop.from) + ":" + (loop.to == kAll ? "" : std::to_string(loop.to)) + "]";
+    if (loop.step != 1) text += loop.step == kAll ? " step all" : " step " + std::to_string(loop.step);
+    if (loop.unroll) text += " unrolled";
+    return text + ":";
+  }
+
+  void walk(const Statement& s, std::size_t depth) {
+    const WalkSite& site = lowering_.sites[s.site];
+    LoopId tree = kNoLoop, row = kNoLoop;
+    for (LoopId at = site.leaf; at != kNoLoop; at = lowering_.loops[at].parent) {
+      LoopId& innermost = lowering_.loops[at].axis == Axis::Trees ? tree : row;
+      if (innermost == kNoLoop) innermost = at;
+    }
+    const WalkerDesc& walker = site.walker;
+    const TreeGroup& group = lowering_.forest.groups[walker.group];
+    const std::string row_name = lowering_.loops[row].name;
+    line(depth, "t = getTree(forest, " + lowering_.loops[tree].name + ")");
+    std::string how = std::string(name_of(group.layout));
+    if (walker.interleaved_trees * walker.interleaved_rows > 1)
+      how += ", interleave " + std::to_string(walker.interleaved_trees) + " trees x " +
+             std::to_string(walker.interleaved_rows) + " rows";
+    if (walker.end == WalkEnd::Exact)
+      how += ", " + std::to_string(walker.hops) + " hops unrolled";
+    else if (walker.hops != 0)
+      how += ", " + std::to_string(walker.hops) + " hops unchecked";
+    line(depth, "p = walkDecisionTree(t, rows[" + row_name + "])  # " + how);
+    line(depth, "reduce(" + accumulator(s.accumulator) + "[" + row_name + ", getTreeClassId(t)], p)");
+  }
+
+  void print(const std::vector<Statement>& body, std::size_t depth) {
+    using enum Statement::Kind;
+    for (const Statement& s : body) switch (s.kind) {
+        case Loop:
+          line(depth, header(s));
+          print(s.body, depth + 1);
+          break;
+        case Walk:
+          walk(s, depth);
+          break;
+        case Init:
+          line(depth, "result[" + rows(s) + "] = base");
+          break;
+        case Zero:
+          line(depth, "result[" + rows(s) + "] = 0");
+          break;
+        case AddBase:
+          line(depth, "result[" + rows(s) + "] += base");
+          break;
+        case Privatize:
+          line(depth, accumulator(s.accumulator) + "[" + rows(s) + "] = privatize(" +
+                          accumulator(s.accumulator - 1) + ", " + lowering_.loops[s.loop].name + ")");
+          break;
+        case ReduceDim:
+          line(depth, accumulator(s.accumulator) + "[" + rows(s) + "] += reduce_dimension(" +
+                          accumulator(s.accumulator + 1) + ", " + lowering_.loops[s.loop].name + ")");
+          break;
+        case When:
+          line(depth, "when " + std::string(name_of(s.output)) + ":");
+          print(s.body, depth + 1);
+          break;
+        case Transform:
+          line(depth, "result[" + rows(s) + "] = " + std::string(name_of(lowering_.model.transform)) +
+                          "(result[" + rows(s) + "])");
+          break;
+        case Store:
+          line(depth, "store(result[" + rows(s) + "])");
+          break;
+        case Label:
+          line(depth,
+               "store(" + std::string(name_of(lowering_.model.class_rule)) + "(result[" + rows(s) + "]))");
+          break;
+      }
+  }
+
+  const Lowering& lowering_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string print_nest(const Lowering& lowering) { return Printer(lowering).run(); }
+
+}  // namespace forestvm::scheduler

@@ -1,0 +1,111 @@
+// The loop tree: index variables as loops, each containing the loops directly inside it. Directives rewrite
+// it; it starts as `for batch: for tree:`. Ranges are never stored, they follow from the lineage: a loop
+// steps through an iteration of its source (or, without one, through all rows or all trees). Source:
+// SilvanForge, section 3.1.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <forestvm/core/forest_data.hpp>
+#include <forestvm/result.hpp>
+#include <forestvm/schedule.hpp>
+
+namespace forestvm::scheduler {
+
+enum class Axis : std::uint8_t { Rows, Trees };
+
+using LoopId = std::size_t;
+inline constexpr LoopId kNoLoop = SIZE_MAX;
+/// More elements than any batch or forest has.
+inline constexpr std::uint64_t kAll = UINT32_MAX;
+
+/// What a directive asked of a loop, with the directive's number, for error messages.
+template <class Value>
+struct Asked {
+  Value value{};
+  std::size_t directive = 0;
+};
+
+struct Loop {
+  std::string name;
+  Axis axis = Axis::Rows;
+  LoopId parent = kNoLoop;       ///< the loop around it
+  std::vector<LoopId> children;  ///< the loops directly inside it, in order; none: it contains the walk
+  LoopId source = kNoLoop;       ///< the loop whose iteration it steps through; kNoLoop: the whole axis
+  std::uint64_t from = 0;        ///< elements of the source that it skips
+  std::uint64_t to = kAll;       ///< element of the source where it ends, cut at the source's end
+  std::uint64_t step = 1;        ///< elements per iteration
+
+  std::optional<Asked<bool>> parallel;
+  std::optional<Asked<bool>> unroll;
+  std::optional<Asked<bool>> interleave;
+  std::optional<Asked<std::uint32_t>> unroll_walk;  ///< hops; 0: the whole walk
+  std::optional<Asked<std::uint32_t>> peel_walk;    ///< hops
+  std::optional<Asked<Layout>> layout;              ///< of the trees under it
+};
+
+class LoopTree {
+ public:
+  explicit LoopTree(std::uint32_t num_trees);
+
+  Loop& operator[](LoopId id) { return loops_[id]; }
+  const Loop& operator[](LoopId id) const { return loops_[id]; }
+  std::size_t size() const { return loops_.size(); }
+
+  /// The outermost loops, in order.
+  const std::vector<LoopId>& roots() const { return roots_; }
+  std::uint32_t num_trees() const { return num_trees_; }
+
+  /// The loops that a name means: all copies of `v`, or with `w.v` those inside w. An error says what became
+  /// of a loop that is no longer there.
+  Result<std::vector<LoopId>> find(const std::string& name) const;
+
+  /// The same, but a loop that was tiled or split means the loops that came of it.
+  Result<std::vector<LoopId>> find_family(const std::string& name) const;
+
+  /// An error if a new loop cannot have this name.
+  Result<void> check_new_name(const std::string& name) const;
+
+  /// Strip-mines v: it becomes `outer`, with `inner` directly inside it.
+  void tile(LoopId v, const std::string& outer, const std::string& inner, std::uint64_t size);
+
+  /// Cuts v in two at an iteration; what it contains is copied into both.
+  void split(LoopId v, const std::string& first, const std::string& second, std::uint64_t at);
+
+  /// Puts the loops of a chain (each the only child of the one before) into another order.
+  void permute(const std::vector<LoopId>& chain, const std::vector<LoopId>& order);
+
+  /// Remembers that `name` was replaced, for find and find_family.
+  void retire(const std::string& name, const std::string& by, std::vector<std::string> into);
+
+  bool inside(LoopId loop, LoopId around) const;
+
+  /// Most elements that a loop's range can have.
+  std::uint64_t extent(LoopId loop) const;
+  /// Most iterations that a loop can have.
+  std::uint64_t iterations(LoopId loop) const;
+  /// Trees that a loop over trees can reach: [first, second).
+  std::pair<std::uint32_t, std::uint32_t> tree_bounds(LoopId loop) const;
+
+ private:
+  struct Retired {
+    std::string by;
+    std::vector<std::string> into;
+  };
+
+  LoopId copy(LoopId loop, LoopId parent, std::map<LoopId, LoopId>& copies);
+  std::vector<LoopId> live(const std::string& name) const;
+  std::vector<LoopId>& siblings(LoopId loop);
+
+  std::vector<Loop> loops_;
+  std::vector<LoopId> roots_;
+  std::map<std::string, Retired> retired_;
+  std::uint32_t num_trees_;
+};
+
+}  // namespace forestvm::scheduler

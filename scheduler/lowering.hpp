@@ -1,0 +1,65 @@
+// What the passes hand from one to the next: the model, the schedule and every form between them and the
+// program.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <forestvm/compile.hpp>
+
+#include "scheduler/loop_nest.hpp"
+#include "scheduler/loop_tree.hpp"
+#include "scheduler/tiled_forest.hpp"
+
+namespace forestvm::scheduler {
+
+/// A place in the loop tree where trees are walked, and the walk instruction it becomes. The instruction runs
+/// the innermost loops itself ("absorbs" them): those over one axis, and around them those over the other.
+struct WalkSite {
+  LoopId leaf = kNoLoop;       ///< the innermost loop
+  LoopId top = kNoLoop;        ///< the outermost absorbed loop; kNoLoop: none, the walk stands inside `leaf`
+  LoopId rows_top = kNoLoop;   ///< the outermost absorbed loop over rows
+  LoopId trees_top = kNoLoop;  ///< the outermost absorbed loop over trees
+  std::vector<LoopId> absorbed;
+  WalkerDesc walker{};
+};
+
+struct Lowering {
+  const Model& model;
+  const Schedule& schedule;
+  const CompileOptions& options;
+
+  LoopTree loops;
+  std::vector<WalkSite> sites;
+  TiledForest forest;
+  LoopNest nest;
+  bool sums_in_model_order = true;
+  std::optional<Program> program;
+  std::vector<std::string> warnings;
+
+  Lowering(const Model& m, const Schedule& s, const CompileOptions& o)
+      : model(m), schedule(s), options(o), loops(static_cast<std::uint32_t>(m.trees.size())) {}
+
+  /// An error at a directive's place in the schedule.
+  Error refuse(std::size_t directive, const std::string& what) const {
+    return refused(place_of(schedule, directive) + ": " + print(schedule.directives[directive]), what);
+  }
+};
+
+// The passes, in the order of the table in pipeline.cpp; each in passes/<name>.cpp.
+
+/// Directives -> loop tree.
+Result<void> apply_schedule(Lowering& lowering);
+/// Loop tree -> walk sites: which loops a walk instruction absorbs, how many walks go in lockstep.
+Result<void> place_walks(Lowering& lowering);
+/// Model -> tiled forest: layouts, padding, groups; how each walk ends.
+Result<void> tile_forest(Lowering& lowering);
+/// Loop tree -> loop nest, with getTree, walk and reduce.
+Result<void> make_loops(Lowering& lowering);
+/// Parallel loops over trees get private accumulators and reductions; results are initialised and written.
+Result<void> legalize_reductions(Lowering& lowering);
+/// Loop nest and tiled forest -> program.
+Result<void> emit_program(Lowering& lowering);
+
+}  // namespace forestvm::scheduler

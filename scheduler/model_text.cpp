@@ -1,0 +1,61 @@
+// The printed form of a Model: its facts, then every tree, a node a line, numbered as the trainer does.
+#include "scheduler/model_text.hpp"
+
+#include <charconv>
+
+#include <forestvm/names.hpp>
+
+namespace forestvm::scheduler {
+namespace {
+
+/// The shortest text that reads back to the same bits.
+std::string number(double value, ScalarType type) {
+  char text[32];
+  const auto end = type == ScalarType::Float32
+                       ? std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr
+                       : std::to_chars(text, text + sizeof text, value).ptr;
+  return {text, end};
+}
+
+std::string node_text(const Node& node, ScalarType type) {
+  switch (node.kind) {
+    case NodeKind::Leaf:
+      return "leaf " + number(node.value, type);
+    case NodeKind::Unused:
+      return "unused";
+    case NodeKind::Less:
+    case NodeKind::LessEqual:
+    case NodeKind::Category:
+      break;
+  }
+  std::string text = "f" + std::to_string(node.feature);
+  if (node.kind == NodeKind::Category)
+    text += " in set " + std::to_string(node.payload);
+  else
+    text += (node.kind == NodeKind::Less ? " < " : " <= ") + number(node.threshold, type);
+  return text + " ? " + std::to_string(node.left) + " : " + std::to_string(node.right) + ", missing " +
+         (node.missing_left ? "left" : "right");
+}
+
+}  // namespace
+
+std::string print(const Model& model) {
+  std::string text = "model " + model.format + " " + model.version + ", objective " + model.objective + "\n";
+  text += std::to_string(model.num_features) + " features, " + std::to_string(model.num_outputs) +
+          " outputs, " + std::to_string(model.trees.size()) + " trees, transform " +
+          std::string(name_of(model.transform)) + ", class " + std::string(name_of(model.class_rule)) + "\n";
+  text += model.base_last ? "base, added last:" : "base:";
+  for (const double base : model.base) text += " " + number(base, model.score_type);
+  text += "\n";
+  for (std::size_t t = 0; t < model.trees.size(); ++t) {
+    const Tree& tree = model.trees[t];
+    text += "tree " + std::to_string(t) + ": output " + std::to_string(tree.output);
+    if (tree.weight != 1) text += ", weight " + number(static_cast<double>(tree.weight), ScalarType::Float32);
+    text += "\n";
+    for (std::size_t n = 0; n < tree.nodes.size(); ++n)
+      text += "  " + std::to_string(n) + ": " + node_text(tree.nodes[n], model.score_type) + "\n";
+  }
+  return text;
+}
+
+}  // namespace forestvm::scheduler

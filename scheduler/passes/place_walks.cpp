@@ -1,0 +1,119 @@
+// Loop tree -> walk sites. The walk instruction walks a range of trees by a range of rows, so it can be the
+// innermost loops of both axes, as long as they are serial and nothing else is inside them:
+//
+//   par b0 in rows step 64:                      par b0 in rows step 64:
+//     for tree in trees:                  ->       walk trees x b0, trees outer
+//       for b1 in b0: walk(tree, b1)
+//
+// Loops over the same axis that step through each other join into one, in the same order of visits.
+#include <algorithm>
+#include <bit>
+
+#include "scheduler/lowering.hpp"
+
+namespace forestvm::scheduler {
+namespace {
+
+bool absorbable(const Loop& loop) { return !loop.parallel && !loop.unroll && loop.children.size() <= 1; }
+
+/// Absorbs loops over one axis from `at` upwards; returns the first loop that is not absorbed.
+LoopId absorb_axis(const LoopTree& tree, LoopId at, WalkSite& site) {
+  LoopId& top = tree[at].axis == Axis::Rows ? site.rows_top : site.trees_top;
+  for (;;) {
+    top = site.top = at;
+    site.absorbed.push_back(at);
+    const Loop& loop = tree[at];
+    const LoopId above = loop.parent;
+    const bool continues = above != kNoLoop && loop.source == above && loop.from == 0 && loop.to == kAll &&
+                           absorbable(tree[above]);
+    if (!continues) return above;
+    at = above;
+  }
+}
+
+WalkSite make_site(const LoopTree& tree, LoopId leaf) {
+  WalkSite site;
+  site.leaf = leaf;
+  site.walker.interleaved_trees = site.walker.interleaved_rows = 1;
+  const Axis inner = tree[leaf].axis;
+  site.walker.order = inner == Axis::Trees ? WalkOrder::RowsOuter : WalkOrder::TreesOuter;
+  if (!absorbable(tree[leaf])) return site;
+  const LoopId above = absorb_axis(tree, leaf, site);
+  if (above != kNoLoop && tree[above].axis != inner && absorbable(tree[above]) && tree[above].step == 1)
+    absorb_axis(tree, above, site);
+  return site;
+}
+
+void collect(const LoopTree& tree, const std::vector<LoopId>& loops, std::vector<WalkSite>& sites) {
+  for (const LoopId loop : loops) {
+    if (tree[loop].children.empty())
+      sites.push_back(make_site(tree, loop));
+    else
+      collect(tree, tree[loop].children, sites);
+  }
+}
+
+/// Walks in lockstep over a loop: its iterations, as a power of two, at most kMaxInterleave.
+std::uint8_t lockstep(const LoopTree& tree, LoopId loop) {
+  const std::uint64_t wanted = std::clamp<std::uint64_t>(tree.iterations(loop), 1, kMaxInterleave);
+  return static_cast<std::uint8_t>(std::bit_floor(wanted));
+}
+
+Result<void> interleave(const Lowering& lowering, WalkSite& site) {
+  const LoopTree& tree = lowering.loops;
+  std::size_t directive = 0;
+  for (const LoopId loop : site.absorbed) {
+    if (!tree[loop].interleave || tree[loop].step != 1) continue;
+    directive = std::max(directive, tree[loop].interleave->directive);
+    (tree[loop].axis == Axis::Trees ? site.walker.interleaved_trees : site.walker.interleaved_rows) =
+        lockstep(tree, loop);
+  }
+  const unsigned walks = unsigned{site.walker.interleaved_trees} * site.walker.interleaved_rows;
+  if (walks > kMaxInterleave)
+    return lowering.refuse(directive, std::to_string(site.walker.interleaved_trees) + " trees x " +
+                                          std::to_string(site.walker.interleaved_rows) +
+                                          " rows in lockstep are more than " +
+                                          std::to_string(kMaxInterleave) + " walks: tile the loops smaller");
+  return {};
+}
+
+/// Why a loop is not one that a walk instruction runs.
+std::string not_innermost(const LoopTree& tree, LoopId loop) {
+  const Loop& l = tree[loop];
+  if (l.parallel) return "the loop is parallel, so its iterations are not walked together";
+  if (l.unroll) return "the loop is unrolled, so its iterations are not walked together";
+  if (l.step != 1) return "an iteration of the loop is not one row or tree: take the loop inside it";
+  return "the loop is not innermost: loop '" + tree[l.children.front()].name +
+         "' stands between it and the walk";
+}
+
+/// Directives about walks must stand at loops that became part of a walk.
+Result<void> check_walk_directives(const Lowering& lowering, const std::vector<bool>& absorbed, LoopId id) {
+  const Loop& loop = lowering.loops[id];
+  const auto wrong = [&](std::size_t directive) {
+    return lowering.refuse(directive, "loop '" + loop.name + "': " + not_innermost(lowering.loops, id));
+  };
+  if (loop.interleave && (!absorbed[id] || loop.step != 1)) return wrong(loop.interleave->directive);
+  if (loop.unroll_walk && !absorbed[id]) return wrong(loop.unroll_walk->directive);
+  if (loop.peel_walk && !absorbed[id]) return wrong(loop.peel_walk->directive);
+  if (loop.parallel && loop.unroll)
+    return lowering.refuse(loop.unroll->directive,
+                           "loop '" + loop.name + "' is parallel and cannot be unrolled");
+  for (const LoopId child : loop.children) FVM_TRY(check_walk_directives(lowering, absorbed, child));
+  return {};
+}
+
+}  // namespace
+
+Result<void> place_walks(Lowering& lowering) {
+  collect(lowering.loops, lowering.loops.roots(), lowering.sites);
+  std::vector<bool> absorbed(lowering.loops.size());
+  for (WalkSite& site : lowering.sites) {
+    for (const LoopId loop : site.absorbed) absorbed[loop] = true;
+    FVM_TRY(interleave(lowering, site));
+  }
+  for (const LoopId root : lowering.loops.roots()) FVM_TRY(check_walk_directives(lowering, absorbed, root));
+  return {};
+}
+
+}  // namespace forestvm::scheduler

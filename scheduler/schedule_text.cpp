@@ -1,0 +1,309 @@
+// The schedule language's text: tokens, directives, canonical print. Driven by schedule.def and
+// schedule_words.def; what a directive means is not known here.
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <span>
+
+#include <forestvm/schedule.hpp>
+
+namespace forestvm {
+namespace {
+
+struct DirectiveInfo {
+  DirectiveKind kind;
+  std::string_view word;
+  std::size_t required;
+  std::span<const Parameter> parameters;
+};
+
+template <Parameter... parameters>
+constexpr Parameter kParameterList[] = {parameters...};
+
+using enum Parameter;
+constexpr DirectiveInfo kDirectives[] = {
+#define FVM_PARAMETERS(...) kParameterList<__VA_ARGS__>
+#define FVM_DIRECTIVE(Name, method, required, parameters, Stage, meaning) \
+  {DirectiveKind::Name, #method, required, parameters},
+#include <forestvm/schedule.def>
+#undef FVM_PARAMETERS
+};
+
+struct Word {
+  Parameter parameter;
+  std::string_view text;
+};
+
+constexpr Word kWords[] = {
+#define FVM_WORD(parameter, text) {Parameter::parameter, text},
+#include <forestvm/schedule_words.def>
+};
+
+const DirectiveInfo& info(DirectiveKind kind) { return kDirectives[static_cast<std::size_t>(kind)]; }
+
+/// Edits that turn one word into the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+std::string unknown_directive(std::string_view word) {
+  const DirectiveInfo* nearest = std::min_element(std::begin(kDirectives), std::end(kDirectives),
+                                                  [&](const DirectiveInfo& a, const DirectiveInfo& b) {
+                                                    return distance(word, a.word) < distance(word, b.word);
+                                                  });
+  std::string text = "unknown directive '" + std::string(word) + "'";
+  if (distance(word, nearest->word) <= 3) text += "; did you mean '" + std::string(nearest->word) + "'?";
+  return text;
+}
+
+std::string signature(const DirectiveInfo& directive) {
+  std::string text(directive.word);
+  text += "(";
+  for (std::size_t i = 0; i < directive.parameters.size(); ++i) {
+    constexpr std::string_view kNames[] = {
+        "loop", "loop, loop, ...", "new loop", "size", "count",    "layout",
+        "code", "tiling",          "order",    "type", "dimension"};
+    const std::string_view name = kNames[static_cast<std::size_t>(directive.parameters[i])];
+    text += i == 0 ? "" : ", ";
+    const bool optional = i >= directive.required;
+    text += (optional ? "[" : "") + std::string(name) + (optional ? "]" : "");
+  }
+  return text + ")";
+}
+
+/// Nothing, or what is wrong with an argument for a parameter.
+std::optional<std::string> argument_problem(Parameter parameter, const Argument& argument) {
+  const std::string shown =
+      argument.is_number() ? std::to_string(argument.number()) : "'" + argument.name() + "'";
+  switch (parameter) {
+    case Loop:
+    case Loops:
+      if (argument.is_number()) return "expected a loop, found " + shown;
+      return std::nullopt;
+    case NewLoop:
+      if (argument.is_number() || argument.name().find('.') != std::string::npos)
+        return "expected a name for a new loop, found " + shown;
+      if (argument.name() == kTreeCountName || argument.name() == kBatchSizeName)
+        return shown + " is the name of a size, not of a loop";
+      return std::nullopt;
+    case Size:
+      if (!argument.is_number() && argument.name() != kTreeCountName && argument.name() != kBatchSizeName)
+        return "expected a size (an integer, N_TREES or BATCH), found " + shown;
+      [[fallthrough]];
+    case Count:
+      if (argument.is_number()) {
+        if (argument.number() == 0) return "expected an integer from 1, found 0";
+        if (argument.number() > UINT32_MAX) return shown + " is more than 4294967295";
+      } else if (parameter == Count) {
+        return "expected an integer, found " + shown;
+      }
+      return std::nullopt;
+    default:
+      break;
+  }
+  std::string known;
+  for (const Word& word : kWords) {
+    if (word.parameter != parameter) continue;
+    if (!argument.is_number() && argument.name() == word.text) return std::nullopt;
+    known += (known.empty() ? "" : ", ") + std::string(word.text);
+  }
+  return "expected one of " + known + ", found " + shown;
+}
+
+/// The parameter that argument number i fills; the last of a list of loops repeats.
+Parameter parameter_at(const DirectiveInfo& directive, std::size_t i) {
+  return directive.parameters[std::min(i, directive.parameters.size() - 1)];
+}
+
+std::optional<std::string> count_problem(const DirectiveInfo& directive, std::size_t count) {
+  const bool list = directive.parameters.back() == Loops;
+  if (count >= directive.required && (list || count <= directive.parameters.size())) return std::nullopt;
+  return "expected " + signature(directive) + ", found " + std::to_string(count) +
+         (count == 1 ? " argument" : " arguments");
+}
+
+/// Reads the text, one character at a time, keeping line and column.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  Result<Schedule> run() {
+    Schedule schedule;
+    for (;;) {
+      skip_separators();
+      if (at_end()) return schedule;
+      FVM_ASSIGN(Directive directive, parse_directive());
+      schedule.directives.push_back(std::move(directive));
+      skip_blanks();
+      if (!at_end() && peek() != ';' && peek() != '\n')
+        return wrong(place_, "expected ';' or a new line after the directive, found " + shown());
+    }
+  }
+
+ private:
+  static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+  bool at_end() const { return at_ == text_.size(); }
+  char peek() const { return text_[at_]; }
+  void advance() {
+    place_ = peek() == '\n' ? SourcePlace{place_.line + 1, 1} : SourcePlace{place_.line, place_.column + 1};
+    ++at_;
+  }
+
+  std::string shown() const {
+    if (at_end()) return "the end";
+    if (peek() == '\n') return "the end of the line";
+    const auto byte = static_cast<unsigned char>(peek());
+    if (byte < 32 || byte > 126) return "byte " + std::to_string(byte);
+    return std::string("'") + peek() + "'";
+  }
+
+  static Error wrong(SourcePlace place, std::string what) {
+    return refused("line " + std::to_string(place.line) + ", column " + std::to_string(place.column),
+                   std::move(what));
+  }
+
+  void skip_comment() {
+    if (!at_end() && peek() == '#')
+      while (!at_end() && peek() != '\n') advance();
+  }
+
+  void skip_blanks() {
+    while (!at_end() && (peek() == ' ' || peek() == '\t' || peek() == '\r')) advance();
+    skip_comment();
+  }
+
+  void skip_separators() {
+    for (skip_blanks(); !at_end() && (peek() == ';' || peek() == '\n'); skip_blanks()) advance();
+  }
+
+  std::string_view take_name() {
+    const std::size_t begin = at_;
+    while (!at_end() && (is_letter(peek()) || is_digit(peek()))) advance();
+    return text_.substr(begin, at_ - begin);
+  }
+
+  Result<void> expect(char c) {
+    skip_blanks();
+    if (at_end() || peek() != c) return wrong(place_, std::string("expected '") + c + "', found " + shown());
+    advance();
+    return {};
+  }
+
+  Result<Argument> parse_argument() {
+    skip_blanks();
+    if (!at_end() && is_digit(peek())) {
+      const SourcePlace begin = place_;
+      const std::string_view digits = take_name();
+      std::uint64_t value = 0;
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+      if (error != std::errc() || end != digits.data() + digits.size())
+        return wrong(begin, "'" + std::string(digits) + "' is no integer");
+      return Argument(value);
+    }
+    if (at_end() || !is_letter(peek())) return wrong(place_, "expected an argument, found " + shown());
+    std::string name(take_name());
+    if (!at_end() && peek() == '.') {
+      advance();
+      if (at_end() || !is_letter(peek())) return wrong(place_, "expected a name after '.', found " + shown());
+      name += "." + std::string(take_name());
+    }
+    return Argument(std::move(name));
+  }
+
+  Result<Directive> parse_directive() {
+    const SourcePlace begin = place_;
+    if (!is_letter(peek())) return wrong(begin, "expected a directive, found " + shown());
+    const std::string_view word = take_name();
+    const auto* row = std::find_if(std::begin(kDirectives), std::end(kDirectives),
+                                   [&](const DirectiveInfo& directive) { return directive.word == word; });
+    if (row == std::end(kDirectives)) return wrong(begin, unknown_directive(word));
+    Directive directive{row->kind, {}, begin};
+    FVM_TRY(expect('('));
+    skip_blanks();
+    if (!at_end() && peek() == ')') {
+      advance();
+    } else {
+      for (bool more = true; more;) {
+        skip_blanks();
+        const SourcePlace place = place_;
+        FVM_ASSIGN(Argument argument, parse_argument());
+        if (const auto problem = argument_problem(parameter_at(*row, directive.arguments.size()), argument);
+            problem && !too_many(*row, directive.arguments.size()))
+          return wrong(place, *problem);
+        directive.arguments.push_back(std::move(argument));
+        skip_blanks();
+        more = !at_end() && peek() == ',';
+        if (more)
+          advance();
+        else
+          FVM_TRY(expect(')'));
+      }
+    }
+    if (const auto problem = count_problem(*row, directive.arguments.size())) return wrong(begin, *problem);
+    return directive;
+  }
+
+  /// Then the count is what is wrong, not the argument.
+  static bool too_many(const DirectiveInfo& directive, std::size_t index) {
+    return index >= directive.parameters.size() && directive.parameters.back() != Loops;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  SourcePlace place_{1, 1};
+};
+
+}  // namespace
+
+Result<Schedule> parse_schedule(std::string_view text) { return Parser(text).run(); }
+
+Result<void> check_schedule(const Schedule& schedule) {
+  for (std::size_t i = 0; i < schedule.directives.size(); ++i) {
+    const Directive& directive = schedule.directives[i];
+    const DirectiveInfo& row = info(directive.kind);
+    if (const auto problem = count_problem(row, directive.arguments.size()))
+      return refused(place_of(schedule, i), *problem);
+    for (std::size_t k = 0; k < directive.arguments.size(); ++k)
+      if (const auto problem = argument_problem(parameter_at(row, k), directive.arguments[k]))
+        return refused(place_of(schedule, i), *problem);
+  }
+  return {};
+}
+
+std::string print(const Directive& directive) {
+  std::string text(info(directive.kind).word);
+  text += "(";
+  for (std::size_t i = 0; i < directive.arguments.size(); ++i) {
+    const Argument& argument = directive.arguments[i];
+    text +=
+        (i == 0 ? "" : ", ") + (argument.is_number() ? std::to_string(argument.number()) : argument.name());
+  }
+  return text + ")";
+}
+
+std::string print(const Schedule& schedule) {
+  std::string text;
+  for (const Directive& directive : schedule.directives) text += print(directive) + "\n";
+  return text;
+}
+
+std::string place_of(const Schedule& schedule, std::size_t directive) {
+  const SourcePlace place = schedule.directives[directive].place;
+  if (place.line == 0) return "directive " + std::to_string(directive + 1);
+  return "line " + std::to_string(place.line) + ", column " + std::to_string(place.column);
+}
+
+}  // namespace forestvm

@@ -1,0 +1,95 @@
+// See spawn.hpp.
+#include "spawn.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <iterator>
+
+extern char** environ;
+
+namespace forestvm::cli {
+namespace {
+
+constexpr const char* kProgram = FORESTVM_PROGRAM;
+
+int spawned(const std::vector<std::string>& words, posix_spawn_file_actions_t& actions) {
+  std::vector<char*> arguments = {const_cast<char*>(kProgram)};
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawnattr_t attributes;  // SIGPIPE ends the program whoever runs the tests
+  sigset_t pipe_signal;
+  ::sigemptyset(&pipe_signal);
+  ::sigaddset(&pipe_signal, SIGPIPE);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setsigdefault(&attributes, &pipe_signal);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  pid_t child = 0;
+  const int failed = ::posix_spawn(&child, kProgram, &actions, &attributes, arguments.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
+  if (failed != 0) return -1;
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+void ProgramTest::SetUp() {
+  const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
+  folder_ =
+      std::filesystem::path(::testing::TempDir()) / (std::string("forestvm_") + test->test_suite_name() +
+                                                     "_" + test->name() + "_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder_);
+}
+
+void ProgramTest::TearDown() { std::filesystem::remove_all(folder_); }
+
+std::string ProgramTest::write(const std::string& name, const std::string& content) const {
+  std::ofstream(file(name), std::ios::binary) << content;
+  return file(name);
+}
+
+Outcome ProgramTest::forestvm(const std::vector<std::string>& words, const Streams& streams) const {
+  const std::string in = write("stdin", streams.in);
+  const std::string out = streams.out_path.empty() ? file("stdout") : streams.out_path;
+  const std::string err = file("stderr");
+  std::array<int, 2> pipe_ends = {-1, -1};
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, in.c_str(), O_RDONLY, 0);
+  if (streams.out_is_closed) {
+    ::posix_spawn_file_actions_addclose(&actions, 1);
+  } else if (streams.out_has_no_reader) {
+    EXPECT_EQ(::pipe2(pipe_ends.data(), O_CLOEXEC), 0);
+    ::close(pipe_ends[0]);
+    ::posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 1);
+  } else {
+    ::posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  }
+  ::posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  Outcome outcome;
+  outcome.code = spawned(words, actions);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (pipe_ends[1] >= 0) ::close(pipe_ends[1]);
+  if (streams.out_path.empty()) outcome.out = content_of(out);
+  outcome.err = content_of(err);
+  std::filesystem::remove(file("stdout"));
+  std::filesystem::remove(in);
+  std::filesystem::remove(err);
+  return outcome;
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string test_data(const std::string& name) { return std::string(FORESTVM_TEST_DATA "/") + name; }
+
+}  // namespace forestvm::cli

@@ -1,0 +1,44 @@
+// Runs the real forestvm program and keeps what it said.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace forestvm::cli {
+
+struct Outcome {
+  int code = -1;  ///< exit code, or 128 + signal
+  std::string out;
+  std::string err;
+};
+
+/// Where the standard streams of the program go.
+struct Streams {
+  std::string in = {};             ///< what standard input holds
+  std::string out_path = {};       ///< standard output is this file; empty: kept in Outcome::out
+  bool out_is_closed = false;      ///< standard output is not open at all
+  bool out_has_no_reader = false;  ///< standard output is a pipe that nobody reads
+};
+
+/// A test with a folder of its own that is gone afterwards.
+class ProgramTest : public ::testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  Outcome forestvm(const std::vector<std::string>& words, const Streams& streams = {}) const;
+
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+  std::string write(const std::string& name, const std::string& content) const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+std::string content_of(const std::string& path);
+std::string test_data(const std::string& name);
+
+}  // namespace forestvm::cli

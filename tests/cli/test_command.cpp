@@ -1,0 +1,138 @@
+// Command lines understood and refused, help texts, the progress bar.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "cli/commands.hpp"
+#include "cli/progress.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+const Command kSample = {
+    "sample",
+    "does nothing",
+    {"sample FILE"},
+    {{"FILE", "a file"}, {"OTHER", "another"}},
+    {{"out", 'o', "OUT", "a value"}, {"count", '\0', "N", "a number"}, {"fast", '\0', "", "a flag"}},
+    "  forestvm sample x\n",
+    nullptr,
+    nullptr};
+
+std::string refusal(const std::vector<std::string>& words) {
+  const auto arguments = parse_arguments(kSample, words);
+  if (arguments) return "accepted";
+  EXPECT_EQ(arguments.error().code, ErrorCode::Usage);
+  return arguments.error().text();
+}
+
+TEST(Arguments, AreReadInEveryForm) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"a", "-", "-o", "x", "--count", "7", "--fast"},
+        {"--fast", "--count=7", "-ox", "a", "-"},
+        {"--out", "x", "--count", "7", "--fast", "--", "a", "-"}}) {
+    const auto arguments = parse_arguments(kSample, words);
+    ASSERT_TRUE(arguments.ok()) << arguments.error().text();
+    EXPECT_EQ(arguments->get("FILE"), "a");
+    EXPECT_EQ(arguments->get("OTHER"), "-");
+    EXPECT_EQ(arguments->get("out"), "x");
+    EXPECT_TRUE(arguments->has("fast"));
+    EXPECT_EQ(arguments->number("count", 1, 9, 3).value(), 7U);
+  }
+}
+
+TEST(Arguments, TakeNegativeNumbersAndDashesAsValues) {
+  EXPECT_EQ(parse_arguments(kSample, {"--count", "-999"}).value().get("count"), "-999");
+  EXPECT_EQ(parse_arguments(kSample, {"--count=-inf"}).value().get("count"), "-inf");
+  EXPECT_EQ(parse_arguments(kSample, {"-o", "-"}).value().get("out"), "-");
+  EXPECT_EQ(parse_arguments(kSample, {"-o", "a file"}).value().get("out"), "a file");
+}
+
+TEST(Arguments, HaveDefaults) {
+  const auto arguments = parse_arguments(kSample, {});
+  ASSERT_TRUE(arguments.ok());
+  EXPECT_FALSE(arguments->has("fast"));
+  EXPECT_EQ(arguments->get("out", "-"), "-");
+  EXPECT_EQ(arguments->number("count", 1, 9, 3).value(), 3U);
+  EXPECT_EQ(required(*arguments, "FILE").error().text(), "argument FILE is missing");
+}
+
+TEST(Arguments, RefuseWhatTheyDoNotKnow) {
+  EXPECT_EQ(refusal({"--wrong"}), "unknown option '--wrong'");
+  EXPECT_EQ(refusal({"--wrong=3"}), "unknown option '--wrong'");
+  EXPECT_EQ(refusal({"-x"}), "unknown option '-x'");
+  EXPECT_EQ(refusal({"--cou", "3"}), "unknown option '--cou'");  // no guessing: options are yet to come
+  EXPECT_EQ(refusal({"a", "b", "c"}), "too many arguments");
+  EXPECT_EQ(refusal({"--count", "1", "--count", "2"}), "option '--count' is given twice");
+  EXPECT_EQ(refusal({"--count"}), "option '--count' needs a value");
+  EXPECT_EQ(refusal({"-o"}), "option '--out' needs a value");
+  EXPECT_EQ(refusal({"--count", "--fast"}), "option '--count' needs a value");
+  EXPECT_EQ(refusal({"--fast=1"}), "option '--fast' takes no value");
+  EXPECT_EQ(refusal({"--FILE", "x"}), "unknown option '--FILE'");
+}
+
+TEST(Arguments, CheckNumbersAndChoices) {
+  constexpr std::array<std::string_view, 2> names = {"one", "two"};
+  for (const char* text : {"0", "10", "-1", "", "x", "1x", "1.0", "99999999999999999999"}) {
+    const auto arguments =
+        parse_arguments(kSample, {std::string("--count=") + text, "--out=" + std::string(text)});
+    if (!arguments) continue;  // "--count=" with nothing
+    EXPECT_EQ(arguments->number("count", 1, 9, 3).error().text(),
+              "--count '" + std::string(text) + "': expected a whole number from 1 to 9");
+    EXPECT_EQ(arguments->choice("out", names, 0).error().text(),
+              "--out '" + std::string(text) + "': expected one of one, two");
+  }
+  EXPECT_EQ(parse_arguments(kSample, {"--out", "two"}).value().choice("out", names, 0).value(), 1U);
+}
+
+TEST(Help, ShowsEveryOptionWithinTheLine) {
+  for (const Command* command : commands()) {
+    const std::string text = help(*command);
+    for (const Option& option : command->options)
+      EXPECT_NE(text.find(std::string("--") + option.name), std::string::npos) << option.name;
+    for (const Positional& row : command->positionals) EXPECT_NE(text.find(row.name), std::string::npos);
+    EXPECT_NE(text.find("Example:\n  forestvm "), std::string::npos);
+    EXPECT_NE(text.find("Exit codes:"), std::string::npos);
+    for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+      EXPECT_LE(text.find('\n', at) - at, 120U) << text.substr(at, 130);
+  }
+}
+
+/// What a progress bar draws into a pipe.
+std::string drawn(std::chrono::milliseconds delay, bool always) {
+  std::array<int, 2> ends = {-1, -1};
+  EXPECT_EQ(::pipe2(ends.data(), O_NONBLOCK), 0);
+  {
+    Progress progress(ends[1], 200, delay, always);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    progress.show(50);
+    progress.show(51);  // too soon after the first
+  }
+  std::string text(1000, '\0');
+  const ssize_t size = ::read(ends[0], text.data(), text.size());
+  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return text;
+}
+
+TEST(ProgressBar, IsDrawnLateAndWiped) {
+  EXPECT_EQ(drawn(std::chrono::milliseconds(1), true),
+            "\r[##########                              ] 25%  50 of 200 rows\r\x1b[K");
+}
+
+TEST(ProgressBar, IsNotDrawnForShortWorkOrWithoutATerminal) {
+  EXPECT_EQ(drawn(std::chrono::seconds(60), true), "");
+  EXPECT_EQ(drawn(std::chrono::milliseconds(0), false), "");
+}
+
+}  // namespace
+}  // namespace forestvm::cli

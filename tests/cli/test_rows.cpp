@@ -1,0 +1,432 @@
+// The reader of rows and the writer of predictions: NPY and CSV, accepted and refused.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/io/csv.hpp"
+#include "cli/io/npy.hpp"
+#include "cli/io/npy_header.hpp"
+#include "cli/io/predictions.hpp"
+#include "cli/io/quote.hpp"
+#include "cli/io/rows.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+Result<Rows> rows_of(std::string text, std::size_t width, std::span<const std::string> names = {}) {
+  Source source = Source::from_text(std::move(text));
+  return read_rows(source, {width, names});
+}
+
+/// The error's text, or what was accepted instead.
+std::string refusal(std::string text, std::size_t width, std::span<const std::string> names = {}) {
+  const auto rows = rows_of(std::move(text), width, names);
+  if (rows) return "accepted " + std::to_string(rows->count) + " rows";
+  EXPECT_EQ(rows.error().code, ErrorCode::Refused);
+  return rows.error().text();
+}
+
+/// Equal as floats, NaN equal to NaN, -0 unlike 0.
+void expect_values(const Result<Rows>& rows, const std::vector<float>& expected) {
+  ASSERT_TRUE(rows.ok()) << rows.error().text();
+  ASSERT_EQ(rows->values.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (std::isnan(expected[i])) {
+      EXPECT_TRUE(std::isnan(rows->values[i])) << i;
+    } else {
+      EXPECT_EQ(rows->values[i], expected[i]) << i;
+      EXPECT_EQ(std::signbit(rows->values[i]), std::signbit(expected[i])) << i;
+    }
+  }
+}
+
+template <class T>
+std::string bytes_of(const std::vector<T>& values, bool swapped = false) {
+  std::string out;
+  for (const T& value : values) {
+    std::string one(sizeof(T), '\0');
+    std::memcpy(one.data(), &value, sizeof(T));
+    out += swapped ? std::string(one.rbegin(), one.rend()) : one;
+  }
+  return out;
+}
+
+std::string npy(std::string_view dictionary, const std::string& data, char major = 1) {
+  std::string text(dictionary);
+  text += '\n';
+  std::string out(kNpyMagic);
+  out += {major, '\0', static_cast<char>(text.size() & 0xffU), static_cast<char>(text.size() >> 8U)};
+  if (major > 1) out += std::string(2, '\0');
+  return out + text + data;
+}
+
+std::string npy2(std::string_view dtype, const std::string& data, std::string_view shape = "(2, 2)",
+                 bool fortran = false) {
+  return npy("{'descr': '" + std::string(dtype) + "', 'fortran_order': " + (fortran ? "True" : "False") +
+                 ", 'shape': " + std::string(shape) + ", }",
+             data);
+}
+
+// --- numbers -------------------------------------------------------------------------------------------
+
+TEST(ParseFloat, ReadsTheNearestFloat) {
+  EXPECT_EQ(parse_float("0.1"), 0.1F);
+  EXPECT_EQ(parse_float("+1.5"), 1.5F);
+  EXPECT_EQ(parse_float("-.5e1"), -5.0F);
+  EXPECT_EQ(parse_float("16777217"), 16777216.0F);
+  EXPECT_EQ(parse_float("16777217.0000001"), 16777218.0F);  // through double it would be 16777216
+  EXPECT_EQ(parse_float("1e-45"), 0x1p-149F);
+  EXPECT_EQ(parse_float("inf"), kInf);
+  EXPECT_EQ(parse_float("-Infinity"), -kInf);
+  EXPECT_TRUE(std::isnan(parse_float("NaN").value()));
+}
+
+TEST(ParseFloat, GoesToInfinityAndZeroBeyondTheRange) {
+  for (const char* text : {"1e50", "3.5e38", "1e999999999999999999999", "0.001e50",
+                           "1234567890123456789012345678901234567890.0", "1e+50", "+1e400"})
+    EXPECT_EQ(parse_float(text), kInf) << text;
+  EXPECT_EQ(parse_float("-1e50"), -kInf);
+  const std::string tiny = "0." + std::string(400, '0') + "1";
+  for (const char* text :
+       {"1e-50", "1000e-60", "1e-999999999999999999999", "0e999999", "1e-400", tiny.c_str()})
+    EXPECT_EQ(parse_float(text), 0.0F) << text;
+  EXPECT_TRUE(std::signbit(parse_float("-1e-50").value()));
+}
+
+TEST(ParseFloat, RefusesTheRest) {
+  for (const char* text : {"", "+", "-", "+-1", "--1", "1.5x", "1_000", "1,5", "0x10", "nan(1)", "e5", ".",
+                           "1e", "NA", "true", "1 2", " 1"})
+    EXPECT_FALSE(parse_float(text).has_value()) << text;
+}
+
+// --- CSV -------------------------------------------------------------------------------------------------
+
+TEST(CsvRows, ReadsNumbersAndMissingCells) {
+  expect_values(rows_of("1,2.5\n,nan\n-inf, -0 \n", 2), {1, 2.5F, NAN, NAN, -kInf, -0.0F});
+  expect_values(rows_of("1,2", 2), {1, 2});
+  expect_values(rows_of(",\n,\n", 2), {NAN, NAN, NAN, NAN});
+}
+
+TEST(CsvRows, AcceptsCrlfByteOrderMarkQuotesAndBlankEnd) {
+  expect_values(rows_of("\xef\xbb\xbf"
+                        "a,b\r\n1,2\r\n3,4\r\n\r\n\n",
+                        2),
+                {1, 2, 3, 4});
+  expect_values(rows_of("\"a \"\"q\"\", b\",\"c\nd\"\n\"1.5\",\"\"\n2, \"3\" \n", 2), {1.5F, NAN, 2, 3});
+  expect_values(rows_of("\"\"\n\"\"\n1\n\n", 1), {NAN, NAN, 1});
+}
+
+TEST(CsvRows, DetectsTheHeader) {
+  const auto named = rows_of("a,b\n", 2);
+  ASSERT_TRUE(named.ok());
+  EXPECT_EQ(named->count, 0U);
+  EXPECT_EQ(named->width, 2U);
+  const std::vector<std::string> numbers = {"0", "1", "2"};
+  expect_values(rows_of("2,0,1\n10,11,12\n", 3, numbers), {11, 12, 10});
+  expect_values(rows_of("0,1,2\n10,11,12\n", 3), {0, 1, 2, 10, 11, 12});
+  const std::vector<std::string> mixed = {"age", "2019"};
+  expect_values(rows_of("2019,age\n1,2\n", 2, mixed), {2, 1});
+  EXPECT_EQ(refusal("age,2019\n1,2\n", 2),
+            "line 1: mixes names and numbers: it is neither a header nor a row");
+}
+
+TEST(CsvRows, MatchesColumnsByName) {
+  const std::vector<std::string> names = {"a", "b", "c"};
+  expect_values(rows_of("c,a,b\n1,2,3\n4,5,6\n", 3, names), {2, 3, 1, 5, 6, 4});
+  expect_values(rows_of("1,2,3\n", 3, names), {1, 2, 3});
+  EXPECT_EQ(refusal("a,x,c,y\n1,2,3,4\n", 3, names),
+            "header: lacks of the model's features 'b'; has columns that the model lacks: 'x', 'y'");
+  EXPECT_EQ(refusal("a,b,c,d\n1,2,3,4\n", 3, names), "header: has columns that the model lacks: 'd'");
+  EXPECT_EQ(refusal("a,b\n1,2\n", 3, names), "header: lacks of the model's features 'c'");
+  EXPECT_EQ(refusal("a,b,a\n1,2,3\n", 3, names), "header: the file has two columns named 'a'");
+}
+
+TEST(CsvRows, NamesLineAndColumnOfABadCell) {
+  EXPECT_EQ(refusal("a,b\n1,2\n3,x\n", 2),
+            "line 3, column 2: 'x' is not a number (a missing value is an empty cell or nan)");
+  EXPECT_EQ(refusal("\"a\nb\",c\n1,?\n", 2),
+            "line 3, column 2: '?' is not a number (a missing value is an empty cell or nan)");
+  EXPECT_EQ(refusal("1,2\n3\n", 2), "line 2: has 1 cells, the first line has 2");
+  EXPECT_EQ(refusal("1,2\n3,4,5\n", 2), "line 2: has 3 cells, the first line has 2");
+  EXPECT_EQ(refusal("1,2\n\n3,4\n", 2),
+            "line 2: a blank line between rows (a missing value in a one-column file is \"\")");
+  EXPECT_EQ(refusal("a,b\n1,\"2\n", 2), "line 2: a quoted cell never ends");
+  EXPECT_EQ(refusal("a,b\n\"1\"2,3\n", 2), "line 2, column 1: text after the closing quote of a cell");
+  EXPECT_NE(refusal("1,2\n3,4\r5,6\n", 2).find("line 2, column 2: '4\\r5' is not"), std::string::npos);
+  EXPECT_EQ(refusal("1,2\n3,a\x1b[2J\n", 2),
+            "line 2, column 2: 'a\\x1b[2J' is not a number (a missing value is an empty cell or nan)");
+}
+
+TEST(CsvRows, NamesBothWidths) {
+  EXPECT_EQ(refusal("1,2,3\n", 2), "has 3 columns, the model has 2 features");
+  EXPECT_EQ(refusal("a,b,c\n1,2,3\n", 2), "has 3 columns, the model has 2 features");
+}
+
+TEST(CsvRows, RefusesOtherFormatsByName) {
+  EXPECT_EQ(refusal("", 2), "is empty; expected an NPY array or CSV rows");
+  EXPECT_EQ(refusal("\n\n", 2), "line 1: is blank; expected a header or a row");
+  EXPECT_EQ(refusal("{\"learner\": 1}", 2), "is a JSON document; expected an NPY array or CSV rows in UTF-8");
+  EXPECT_EQ(refusal("PK\x03\x04....", 2),
+            "is a ZIP archive (.npz or .xlsx?); expected an NPY array or CSV rows in UTF-8");
+}
+
+TEST(CsvRows, ReadsLongInputsAcrossBuffers) {
+  std::string text;
+  std::vector<float> expected;
+  for (int i = 0; i < 60000; ++i) {
+    text += std::to_string(i) + ",\"" + std::to_string(i / 2) + ".5\",\n";
+    expected.insert(expected.end(), {static_cast<float>(i), static_cast<float>(i / 2) + 0.5F, NAN});
+  }
+  const auto path = std::filesystem::path(::testing::TempDir()) / "rows_long.csv";
+  std::ofstream(path, std::ios::binary) << text;
+  expect_values(read_rows(path.string(), {3, {}}), expected);
+  std::filesystem::remove(path);
+}
+
+// --- NPY -------------------------------------------------------------------------------------------------
+
+template <class T>
+void expect_type(std::string_view kind, const std::vector<T>& values, const std::vector<float>& expected) {
+  expect_values(rows_of(npy2("<" + std::string(kind), bytes_of(values)), 2), expected);
+  expect_values(rows_of(npy2(">" + std::string(kind), bytes_of(values, true)), 2), expected);
+}
+
+TEST(NpyRows, ReadsEveryRealType) {
+  expect_type<std::int16_t>("i2", {1, -2, 32767, 0}, {1, -2, 32767, 0});
+  expect_type<std::int32_t>("i4", {16777217, -16777219, 1, 0}, {16777216, -16777220, 1, 0});
+  expect_type<std::int64_t>("i8", {INT64_MAX, INT64_MIN, 1, 0}, {0x1p63F, -0x1p63F, 1, 0});
+  expect_type<std::uint16_t>("u2", {65535, 1, 2, 3}, {65535, 1, 2, 3});
+  expect_type<std::uint32_t>("u4", {4294967295U, 1, 2, 3}, {0x1p32F, 1, 2, 3});
+  expect_type<std::uint64_t>("u8", {UINT64_MAX, 1, 2, 3}, {0x1p64F, 1, 2, 3});
+  expect_type<std::uint16_t>("f2", {0x3c00, 0x8001, 0x7c00, 0x7e00}, {1, -0x1p-24F, kInf, NAN});
+  expect_type<float>("f4", {0.1F, -0.0F, -kInf, NAN}, {0.1F, -0.0F, -kInf, NAN});
+  expect_type<double>("f8", {0.1, 1e50, -1e-60, NAN}, {0.1F, kInf, -0.0F, NAN});
+  for (const char* order : {"|", "<", "="}) {
+    expect_values(rows_of(npy2(std::string(order) + "b1", std::string("\0\1\2\0", 4)), 2), {0, 1, 1, 0});
+    expect_values(rows_of(npy2(std::string(order) + "i1", "\x01\xff\x80\x7f"), 2), {1, -1, -128, 127});
+    expect_values(rows_of(npy2(std::string(order) + "u1", "\x01\xff\x80\x7f"), 2), {1, 255, 128, 127});
+  }
+}
+
+TEST(NpyRows, ReadsVersionsOrdersAndEmptyArrays) {
+  const std::string data = bytes_of<float>({1, 2, 3, 4, 5, 6});
+  const std::string dictionary = "{'shape': (2L, 3L), \"fortran_order\": False, 'descr': '<f4'}  ";
+  for (const char major : {'\1', '\2', '\3'})
+    expect_values(rows_of(npy(dictionary, data, major), 3), {1, 2, 3, 4, 5, 6});
+  expect_values(rows_of(npy2("<f4", data, "(2, 3)", true), 3), {1, 3, 5, 2, 4, 6});
+  const auto none = rows_of(npy2("<f4", "", "(0, 3)"), 3);
+  ASSERT_TRUE(none.ok());
+  EXPECT_EQ(none->count, 0U);
+}
+
+TEST(NpyRows, RefusesOtherShapesAndTypesByName) {
+  EXPECT_EQ(refusal(npy2("<f4", "", "(6,)"), 3),
+            "NPY header: shape (6,) has 1 dimensions, expected 2: (rows, features)");
+  EXPECT_EQ(refusal(npy2("<f4", "", "()"), 3),
+            "NPY header: shape () has 0 dimensions, expected 2: (rows, features)");
+  EXPECT_EQ(refusal(npy2("<f4", "", "(1, 2, 3)"), 3),
+            "NPY header: shape (1, 2, 3) has 3 dimensions, expected 2: (rows, features)");
+  EXPECT_EQ(refusal(npy2("<f4", "", "(5, 0)"), 3), "NPY header: shape (5, 0) has no columns");
+  for (const char* dtype : {"<c8", "|O", "<U3", "|S4", "|V8", "<M8[s]", "<f16", "<f1", "f", "", "|f4", "!f4"})
+    EXPECT_NE(refusal(npy2(dtype, ""), 2).find("dtype '" + std::string(dtype) + "' is not supported"),
+              std::string::npos)
+        << dtype;
+  EXPECT_NE(refusal(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 2)}", ""), 2)
+                .find("structured dtype"),
+            std::string::npos);
+  EXPECT_EQ(refusal(npy2("<f4", bytes_of<float>({1, 2, 3, 4})), 3),
+            "has 2 columns, the model has 3 features");
+}
+
+TEST(NpyRows, ComparesCountsWithTheFileBeforeItAllocates) {
+  EXPECT_EQ(refusal(npy2("<f4", "123"), 2),
+            "NPY data: the header's 2 x 2 values need 16 bytes, the file has 3");
+  EXPECT_EQ(refusal(npy2("<f4", std::string(17, 'x')), 2),
+            "NPY data: the header's 2 x 2 values need 16 bytes, the file has 17");
+  EXPECT_NE(refusal(npy2("<f8", "1", "(1000000000000, 1000000)"), 2).find("the file has 1"),
+            std::string::npos);
+  EXPECT_NE(refusal(npy2("<f8", "1", "(4611686018427387904, 4)"), 2).find("overflows"), std::string::npos);
+  EXPECT_NE(refusal(npy2("<f8", "1", "(99999999999999999999, 4)"), 2).find("beyond 64 bits"),
+            std::string::npos);
+}
+
+TEST(NpyRows, ParsesTheHeaderStrictly) {
+  EXPECT_EQ(refusal("\x93NUMPY\x04", 2), "NPY header: truncated: the file ends after 7 bytes");
+  EXPECT_EQ(refusal(std::string("\x93NUMPY\x04\0abcd", 12), 2),
+            "NPY header: version 4.0 is not supported; expected 1.0, 2.0 or 3.0");
+  const char* const wrong[] = {
+      "",
+      "{",
+      "[]",
+      "{'descr': '<f4', 'fortran_order': False}",
+      "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}",
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), 'more': 1}",
+      "{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 2)}",
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (2 2)}",
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 2)}",
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)} x",
+      "{'descr': '<f4, 'fortran_order': False, 'shape': (2, 2)}",
+      "{'descr': '\\x3cf4', 'fortran_order': False, 'shape': (2, 2)}",
+      "{'descr': __import__('os'), 'fortran_order': False, 'shape': (2, 2)}",
+  };
+  for (const char* text : wrong) EXPECT_FALSE(parse_npy_header(text).ok()) << text;
+}
+
+TEST(NpyRows, SurvivesEveryTruncationAndFlippedByte) {
+  const std::string good = npy2("<f4", bytes_of<float>({1, 2, 3, 4, 5, 6}), "(2, 3)") + "";
+  ASSERT_TRUE(rows_of(good, 3).ok());
+  for (std::size_t size = 0; size < good.size(); ++size)
+    EXPECT_FALSE(rows_of(good.substr(0, size), 3).ok()) << size;
+  for (std::size_t at = 0; at < good.size(); ++at)
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string bad = good;
+      bad[at] = static_cast<char>(static_cast<unsigned char>(bad[at]) ^ (1U << static_cast<unsigned>(bit)));
+      const auto rows = rows_of(bad, 3);
+      if (rows) {
+        EXPECT_EQ(rows->values.size(), rows->count * rows->width);
+      }
+    }
+}
+
+TEST(CsvRows, SurvivesEveryTruncationAndFlippedByte) {
+  const std::string good = "\"a\",\"b \"\"\",c\r\n1.5,,-3e5\r\n\"4\",nan,6\n\n";
+  ASSERT_TRUE(rows_of(good, 3).ok());
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    static_cast<void>(rows_of(good.substr(0, at), 3));
+    for (int byte = 0; byte < 256; ++byte) {
+      std::string bad = good;
+      bad[at] = static_cast<char>(byte);
+      const auto rows = rows_of(bad, 3);
+      if (rows) {
+        EXPECT_EQ(rows->values.size(), rows->count * rows->width);
+      }
+    }
+  }
+}
+
+// --- missing values, predictions ---------------------------------------------------------------------------
+
+TEST(MarkMissing, ComparesAsFloat32) {
+  auto rows = rows_of("0,-0\n-999,0.1\n", 2);
+  ASSERT_TRUE(rows.ok());
+  mark_missing(*rows, 0.0F);
+  expect_values(rows, {NAN, NAN, -999, 0.1F});
+  mark_missing(*rows, NAN);
+  mark_missing(*rows, parse_float("0.1").value());
+  expect_values(rows, {NAN, NAN, -999, NAN});
+}
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class Predictions : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string written(const std::string& name, const PredictionForm& form,
+                      const std::vector<PredictionValues>& batches) {
+    const auto path = folder_ / name;
+    auto writer = PredictionWriter::open(path.string(), form);
+    EXPECT_TRUE(writer.ok());
+    for (const auto& batch : batches) EXPECT_TRUE(writer->write(batch).ok());
+    EXPECT_TRUE(writer->finish().ok());
+    return contents(path);
+  }
+
+  std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) /
+      ("predictions_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+};
+
+TEST_F(Predictions, WritesTheShortestText) {
+  const std::vector<float> values = {0.1F, -0.0F, 1e20F, kInf, -std::numeric_limits<float>::quiet_NaN(), 3};
+  const std::span<const float> all(values);
+  using Type = PredictionForm::Type;
+  EXPECT_EQ(written("a.csv", {6, 1, Type::Float32, {}}, {all.first(2), all.subspan(2)}),
+            "0.1\n-0\n1e+20\ninf\nnan\n3\n");
+  EXPECT_EQ(written("b", {3, 2, Type::Float32, {}}, {all}), "0.1,-0\n1e+20,inf\nnan,3\n");
+  const std::vector<double> doubles = {0.1, 1.0 / 3};
+  EXPECT_EQ(written("c.csv", {2, 1, Type::Float64, {}}, {doubles}), "0.1\n0.3333333333333333\n");
+}
+
+TEST_F(Predictions, WritesLabels) {
+  const std::vector<std::int64_t> classes = {1, 0, 2};
+  const std::vector<std::string> labels = {"a,b", "say \"x\""};
+  using Type = PredictionForm::Type;
+  EXPECT_EQ(written("a.csv", {3, 1, Type::Int64, labels}, {classes}), "\"say \"\"x\"\"\"\n\"a,b\"\n2\n");
+  EXPECT_EQ(written("a.npy", {3, 1, Type::Int64, labels}, {classes}).substr(128), bytes_of(classes));
+}
+
+TEST_F(Predictions, WritesWhatNumpySaves) {
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  const std::string one = written("a.npy", {6, 1, PredictionForm::Type::Float32, {}}, {values});
+  const std::string dictionary = "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }";
+  EXPECT_EQ(one.substr(0, 10), std::string("\x93NUMPY\x01\x00\x76\x00", 10));
+  EXPECT_EQ(one.substr(10, 118), dictionary + std::string(117 - dictionary.size(), ' ') + "\n");
+  EXPECT_EQ(one.substr(128), bytes_of(values));
+  const std::string two = written("b.npy", {2, 3, PredictionForm::Type::Float32, {}}, {values});
+  EXPECT_NE(two.find("'shape': (2, 3), }"), std::string::npos);
+  expect_values(rows_of(two, 3), values);
+}
+
+TEST_F(Predictions, LeavesNothingBehindUnlessFinished) {
+  const auto path = folder_ / "out.csv";
+  std::ofstream(path) << "before";
+  {
+    auto writer = PredictionWriter::open(path.string(), {1, 1, PredictionForm::Type::Float32, {}});
+    ASSERT_TRUE(writer.ok());
+    const std::vector<float> values = {1};
+    EXPECT_TRUE(writer->write(std::span<const float>(values)).ok());
+  }
+  EXPECT_EQ(contents(path), "before");
+  const auto files = std::filesystem::directory_iterator(folder_);
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+}
+
+TEST_F(Predictions, KeepsLinksAndModes) {
+  namespace fs = std::filesystem;
+  std::ofstream(folder_ / "real.csv") << "before";
+  fs::permissions(folder_ / "real.csv", fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("real.csv", folder_ / "link.csv");
+  const std::vector<float> values = {1};
+  EXPECT_EQ(written("link.csv", {1, 1, PredictionForm::Type::Float32, {}}, {values}), "1\n");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.csv"));
+  EXPECT_EQ(contents(folder_ / "real.csv"), "1\n");
+  EXPECT_EQ(fs::status(folder_ / "real.csv").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST_F(Predictions, ReportsAFullDisk) {
+  auto writer = PredictionWriter::open("/dev/full", {1, 1, PredictionForm::Type::Float32, {}});
+  ASSERT_TRUE(writer.ok());
+  const std::vector<float> values = {1};
+  EXPECT_TRUE(writer->write(std::span<const float>(values)).ok());
+  const auto done = writer->finish();
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, ErrorCode::Environment);
+  EXPECT_EQ(done.error().text(), "/dev/full: cannot write: No space left on device");
+}
+
+TEST(Quoted, ShowsTextSafelyAndShortly) {
+  EXPECT_EQ(in_quotes("a\nb\x7f"), "'a\\nb\\x7f'");
+  EXPECT_EQ(in_quotes("aaaaé", 5), "'aaaa…'");
+  const std::vector<std::string> names = {"a", "b", "c"};
+  EXPECT_EQ(quoted_list(names, 2), "'a', 'b' and 1 more");
+}
+
+}  // namespace
+}  // namespace forestvm::cli

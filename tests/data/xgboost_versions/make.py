@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Makes the models of this folder: one small XGBoost model per form that a release of XGBoost writes.
+
+Run once per release, by an interpreter that has that release (1.x and 2.x need numpy < 2):
+    python3 -m venv v1.0.2 && v1.0.2/bin/pip install --no-deps xgboost==1.0.2 && v1.0.2/bin/pip install "numpy<2" scipy
+    v1.0.2/bin/python make.py
+It writes <release>_<what>/ beside itself for the rows of CASES with its own release number: the model, 24 rows with
+missing values, and that release's own raw scores and predictions of the file it wrote. Deterministic: fixed seeds, one thread.
+"""
+import os
+import warnings
+
+import numpy as np
+import xgboost as xgb
+
+warnings.filterwarnings("ignore")
+
+# release, what, file format, training parameters. base_score is left out where the release is to estimate it.
+CASES = [
+    ("1.0.2", "logistic", "json", dict(objective="binary:logistic", base_score=0.7)),
+    ("1.0.2", "logitraw", "json", dict(objective="binary:logitraw", base_score=0.7)),
+    ("1.0.2", "softprob", "json", dict(objective="multi:softprob", num_class=3, base_score=0.7)),
+    ("1.0.2", "pruned", "json", dict(objective="reg:squarederror", base_score=0.7, gamma=9.0)),
+    ("1.1.1", "poisson", "json", dict(objective="count:poisson", base_score=0.7)),
+    ("1.1.1", "pruned", "json", dict(objective="reg:squarederror", base_score=0.7, gamma=9.0)),
+    ("1.2.1", "logitraw", "json", dict(objective="binary:logitraw", base_score=0.123456789)),
+    ("1.2.1", "dart", "json", dict(objective="binary:logistic", base_score=0.7, booster="dart", rate_drop=0.3)),
+    ("1.2.1", "aft", "json", dict(objective="survival:aft", base_score=0.7)),
+    ("1.3.3", "logitraw", "json", dict(objective="binary:logitraw", base_score=0.7)),
+    ("1.3.3", "dart", "json", dict(objective="binary:logistic", base_score=0.7, booster="dart", rate_drop=0.3)),
+    ("1.3.3", "gamma", "json", dict(objective="reg:gamma", base_score=0.7)),
+    ("1.4.2", "dart", "json", dict(objective="binary:logistic", base_score=0.7, booster="dart", rate_drop=0.3)),
+    ("1.4.2", "names", "json", dict(objective="reg:tweedie", base_score=0.7)),
+    ("1.5.2", "cox", "json", dict(objective="survival:cox", base_score=0.7)),
+    ("1.5.2", "rank", "json", dict(objective="rank:pairwise", base_score=0.7)),
+    ("1.6.2", "logistic", "ubj", dict(objective="binary:logistic", base_score=0.7)),
+    ("1.6.2", "targets", "json", dict(objective="reg:squarederror", base_score=0.7)),
+    ("1.7.6", "absolute", "json", dict(objective="reg:absoluteerror", tree_method="hist")),
+    ("1.7.6", "dart", "ubj", dict(objective="binary:logistic", base_score=0.7, booster="dart", rate_drop=0.3)),
+    ("1.7.6", "forest", "json", dict(objective="reg:logistic", base_score=0.7, num_parallel_tree=2, subsample=0.7)),
+    ("2.0.3", "logitraw", "json", dict(objective="binary:logitraw")),
+    ("2.0.3", "poisson", "json", dict(objective="count:poisson")),
+    ("2.0.3", "forest", "ubj", dict(objective="reg:squaredlogerror", num_parallel_tree=2, subsample=0.7)),
+    ("2.1.4", "softmax", "ubj", dict(objective="multi:softmax", num_class=3, base_score=0.7)),
+    ("2.1.4", "hinge", "json", dict(objective="binary:hinge")),
+    ("3.0.5", "logistic", "json", dict(objective="binary:logistic")),
+    ("3.0.5", "quantiles", "json", dict(objective="reg:quantileerror", quantile_alpha=[0.2, 0.8], tree_method="hist")),
+    ("3.1.3", "softprob", "json", dict(objective="multi:softprob", num_class=3)),
+    ("3.1.3", "targets", "ubj", dict(objective="reg:squarederror", tree_method="hist")),
+    ("3.2.0", "pruned", "ubj", dict(objective="reg:pseudohubererror", gamma=9.0)),
+    ("3.2.0", "labels", "json", dict(objective="binary:logistic", tree_method="hist")),
+    ("3.2.0", "early", "json", dict(objective="binary:logistic", eval_metric="logloss")),
+]
+NAMES = ["age", "blood pressure", "größe", "x/y", "quote\"d", "a,b", "tab", "last"]
+
+
+def training_data():
+    rng = np.random.RandomState(7)
+    x = rng.normal(size=(200, 8)).astype(np.float32)
+    x[rng.rand(200, 8) < 0.1] = np.nan
+    score = np.nan_to_num(x) @ np.linspace(-1, 1, 8)
+    return x, score, (score + rng.normal(size=200) * 0.5 > 0.4).astype(np.float32)
+
+
+def labels(what, objective, score, binary):
+    positive = np.exp(score * 0.5).astype(np.float32)
+    if what == "labels":
+        return np.column_stack([binary, score > 0]).astype(np.float32)
+    if what == "targets":
+        return np.column_stack([score, score * score]).astype(np.float32)
+    if objective.startswith("multi"):
+        return np.digitize(score, [-0.7, 0.7]).astype(np.float32)
+    if objective == "count:poisson":
+        return np.floor(positive)
+    if objective == "survival:cox":
+        return np.where(binary > 0, positive, -positive)
+    if objective in ("reg:gamma", "reg:tweedie", "reg:squaredlogerror", "survival:aft"):
+        return positive
+    if objective.startswith(("binary", "rank", "reg:logistic")):
+        return binary
+    return score.astype(np.float32)
+
+
+def one_output_flat(a):
+    return np.ascontiguousarray(a.reshape(-1) if a.ndim == 2 and a.shape[1] == 1 else a, dtype=np.float32)
+
+
+def make(what, extension, given):
+    x, score, binary = training_data()
+    objective = given["objective"]
+    params = dict(dict(max_depth=2, eta=0.3, verbosity=0, seed=3, nthread=1, tree_method="exact"), **given)
+    rounds = 2 if objective.startswith("multi") else 4
+    if what == "pruned":
+        params["max_depth"], rounds = 3, 3
+    names = NAMES if what == "names" else None
+    y = labels(what, objective, score, binary)
+    data = xgb.DMatrix(x, y, feature_names=names)
+    if objective.startswith("rank"):
+        data.set_group([50] * 4)
+    if objective == "survival:aft":
+        data.set_float_info("label_lower_bound", y)
+        data.set_float_info("label_upper_bound", y)
+    if what == "early":
+        flipped = xgb.DMatrix(x, 1 - y)
+        trained = xgb.train(params, data, 6, evals=[(flipped, "flipped")], early_stopping_rounds=3, verbose_eval=False)
+    else:
+        trained = xgb.train(params, data, rounds)
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), xgb.__version__ + "_" + what)
+    os.makedirs(folder, exist_ok=True)
+    model = os.path.join(folder, "model." + extension)
+    trained.save_model(model)
+    judge = xgb.Booster()
+    if (xgb.__version__, what) == ("1.0.2", "pruned"):
+        judge = trained  # 1.0.2 cannot read back its own file when a node was pruned
+    else:
+        judge.load_model(model)
+    rows = np.ascontiguousarray(x[:24])
+    query = xgb.DMatrix(rows, feature_names=names)
+    np.save(os.path.join(folder, "rows.npy"), rows)
+    np.save(os.path.join(folder, "expected_raw.npy"), one_output_flat(judge.predict(query, output_margin=True)))
+    np.save(os.path.join(folder, "expected.npy"), one_output_flat(judge.predict(query)))
+    print(os.path.basename(folder), os.path.getsize(model), "bytes")
+
+
+for release, what, extension, given in CASES:
+    if release == xgb.__version__:
+        make(what, extension, given)

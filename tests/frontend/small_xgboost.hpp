@@ -1,0 +1,52 @@
+// Small XGBoost models for tests, written by hand: one description, two file forms.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <forestvm/load.hpp>
+
+namespace forestvm::test {
+
+struct SmallTree {
+  std::vector<int> left = {1, -1, -1};
+  std::vector<int> right = {2, -1, -1};
+  std::vector<int> feature = {0, 0, 0};
+  std::vector<float> condition = {0.5f, -1.0f, 2.0f};
+  std::vector<int> default_left = {1, 0, 0};
+  std::vector<int> split_type = {0, 0, 0};
+  std::string size_leaf_vector = "1";
+};
+
+struct SmallXgboost {
+  std::vector<int> version = {3, 2, 0};
+  std::string booster = "gbtree";
+  std::string objective = "reg:squarederror";
+  std::string base_score = "[5E-1]";
+  std::string num_feature = "3";
+  std::string num_class = "0";
+  std::optional<std::string> num_target = "1";
+  std::string num_parallel_tree = "1";
+  std::vector<SmallTree> trees = {SmallTree{},
+                                  SmallTree{{2, -1, -1}, {1, -1, -1}, {2, 0, 0}, {1.5f, 0.25f, 0.125f}}};
+  std::vector<int> tree_info = {0, 0};
+  std::optional<std::vector<int>> iteration_indptr = std::vector<int>{0, 1, 2};
+  std::vector<float> weight_drop;
+  std::vector<std::string> feature_names;
+  bool flags_as_words = false;  ///< default_left as true and false, as XGBoost 1.x does in JSON
+  bool split_types = true;      ///< absent in old files
+
+  std::string json() const;
+  std::string ubj() const;
+};
+
+std::span<const std::byte> bytes_of(const std::string& text);
+Result<Model> load_text(const std::string& text, const LoadLimits& limits = {});
+std::string gzip(const std::string& text);
+/// `text` with the first `from` replaced by `to`; `from` must be there.
+std::string replaced(std::string text, const std::string& from, const std::string& to);
+
+}  // namespace forestvm::test

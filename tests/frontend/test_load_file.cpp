@@ -1,0 +1,146 @@
+// load_model and files: content decides the format, gzip is unpacked within limits, foreign files are named.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "small_xgboost.hpp"
+
+namespace forestvm::test {
+namespace {
+
+/// A file in the test's own temporary folder, removed at the end.
+class FileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::path(::testing::TempDir()) / (std::string("forestvm_") + test->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    const std::string path = folder_ / name;
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(FileTest, TheNameDoesNotMatter) {
+  const SmallXgboost small;
+  for (const std::string& text : {small.json(), small.ubj()}) {
+    EXPECT_TRUE(load_model(write("model.onnx", text)).ok());
+    EXPECT_TRUE(load_model(write("model.json", gzip(text))).ok());
+  }
+  EXPECT_TRUE(load_model(write("spaced.txt", " \n\t{ \n" + small.json().substr(1))).ok());
+}
+
+TEST_F(FileTest, Unreadable) {
+  for (const std::string& path : {(folder_ / "absent.json").string(), folder_.string(), std::string(),
+                                  std::string("/dev/zero"), std::string("a\0b", 3)}) {
+    const Result<Model> model = load_model(path);
+    ASSERT_FALSE(model.ok()) << path;
+    EXPECT_EQ(model.error().code, ErrorCode::Environment);
+    EXPECT_NE(model.error().message.find("cannot read the file"), std::string::npos);
+  }
+}
+
+TEST_F(FileTest, ErrorsNameTheFile) {
+  SmallXgboost small;
+  small.trees[1].left[0] = 9;
+  const std::string path = write("bad.json", small.json());
+  const Result<Model> model = load_model(path);
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().where, path + ": learner.gradient_booster.model.trees[1]: tree 1, node 0");
+}
+
+TEST_F(FileTest, EmptyFile) {
+  const Result<Model> model = load_model(write("empty.json", ""));
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().code, ErrorCode::Refused);
+  EXPECT_EQ(model.error().message, "the file is empty");
+}
+
+TEST_F(FileTest, LongerThanTheLimit) {
+  LoadLimits limits;
+  limits.max_bytes = 100;
+  const std::string text = SmallXgboost{}.json();
+  EXPECT_FALSE(load_model(write("long.json", text), limits).ok());
+  EXPECT_FALSE(load_text(text, limits).ok());
+  limits.max_bytes = text.size();
+  EXPECT_TRUE(load_model(write("long.json", text), limits).ok());
+  EXPECT_TRUE(load_text(gzip(text), limits).ok());
+  limits.max_bytes = text.size() - 1;
+  EXPECT_FALSE(load_text(gzip(text), limits).ok());
+}
+
+TEST(Foreign, IsNamed) {
+  const std::pair<std::string, const char*> cases[] = {
+      {"tree\nversion=v4\n", "LightGBM"},
+      {"binf\x01", "old XGBoost"},
+      {std::string("\x80\x04\x95", 3), "pickle"},
+      {std::string("\x08\x08\x12\x04skl2", 8), "ONNX"},
+      {"CBM1....", "CatBoost"},
+      {"PK\x03\x04..", "zip"},
+      {"not a model\n\x1b[31m", "starts with"},
+      {"[[[[", "starts with"},
+  };
+  for (const auto& [text, word] : cases) {
+    const Result<Model> model = load_text(text);
+    ASSERT_FALSE(model.ok());
+    EXPECT_EQ(model.error().code, ErrorCode::Refused);
+    EXPECT_NE(model.error().message.find(word), std::string::npos) << model.error().text();
+    EXPECT_EQ(model.error().text().find('\n'), std::string::npos);
+    EXPECT_EQ(model.error().text().find('\x1b'), std::string::npos);
+  }
+}
+
+TEST(Gzip, SeveralMembers) {
+  const std::string text = SmallXgboost{}.json();
+  EXPECT_TRUE(load_text(gzip(text.substr(0, 50)) + gzip("") + gzip(text.substr(50))).ok());
+}
+
+TEST(Gzip, EveryTruncationIsRefused) {
+  const std::string packed = gzip(SmallXgboost{}.ubj());
+  for (std::size_t length = 0; length < packed.size(); ++length) {
+    const Result<Model> model = load_text(packed.substr(0, length));
+    ASSERT_FALSE(model.ok()) << length;
+    EXPECT_EQ(model.error().code, ErrorCode::Refused);
+    EXPECT_FALSE(model.error().where.empty());
+  }
+}
+
+TEST(Gzip, DamageIsRefused) {
+  const std::string packed = gzip(SmallXgboost{}.ubj());
+  EXPECT_FALSE(load_text(packed + "x").ok());
+  EXPECT_FALSE(load_text(packed + std::string(512, '\0')).ok());
+  EXPECT_FALSE(load_text(gzip(packed)).ok());
+  std::string wrong_sum = packed;
+  wrong_sum[wrong_sum.size() - 6] ^= 1;
+  EXPECT_FALSE(load_text(wrong_sum).ok());
+}
+
+TEST(Gzip, WhatDoesNotOpenAsAModelIsNotUnpacked) {
+  const Result<Model> model = load_text(gzip(std::string(20'000'000, '\0')));
+  ASSERT_FALSE(model.ok());
+  EXPECT_NE(model.error().message.find("not a model file"), std::string::npos) << model.error().text();
+}
+
+TEST(Gzip, BombIsRefused) {
+  // 20 MB of blanks in 20 kB, inside a document that would otherwise be read.
+  const std::string text = SmallXgboost{}.json();
+  const std::string bomb = gzip("{" + std::string(20'000'000, ' ') + text.substr(1));
+  ASSERT_LT(bomb.size(), 40'000u);
+  const Result<Model> model = load_text(bomb);
+  ASSERT_FALSE(model.ok());
+  EXPECT_NE(model.error().message.find("limit"), std::string::npos) << model.error().text();
+  LoadLimits generous;
+  generous.max_expansion = 2000;
+  EXPECT_TRUE(load_text(bomb, generous).ok());
+}
+
+}  // namespace
+}  // namespace forestvm::test

@@ -1,0 +1,146 @@
+// The judge itself, on forests small enough to check by hand.
+#include "frontend/reference.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace forestvm::test {
+namespace {
+
+using frontend::Reference;
+using frontend::reference_predict;
+using frontend::ReferenceOptions;
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+Tree stump(std::uint32_t feature, double threshold, double left, double right) {
+  Tree tree;
+  tree.nodes.resize(3);
+  tree.nodes[0].kind = NodeKind::Less;
+  tree.nodes[0].feature = feature;
+  tree.nodes[0].threshold = threshold;
+  tree.nodes[0].left = 2;
+  tree.nodes[0].right = 1;
+  tree.nodes[2].value = left;
+  tree.nodes[1].value = right;
+  return tree;
+}
+
+Model two_stumps() {
+  Model model;
+  model.num_features = 2;
+  model.base = {0.5};
+  model.trees = {stump(0, 1, 10, 20), stump(1, 0, 100, 200)};
+  model.round_begins = {0, 1, 2};
+  return model;
+}
+
+Reference judged(const Model& model, const std::vector<float>& rows, const ReferenceOptions& options = {}) {
+  Result<Reference> out = reference_predict(model, rows, rows.size() / model.num_features, options);
+  EXPECT_TRUE(out.ok()) << out.error().text();
+  return out.ok() ? std::move(out).value() : Reference{};
+}
+
+TEST(Reference, SumsFromTheBaseInTreeOrder) {
+  Model model = two_stumps();
+  const Reference out = judged(model, {0, -1, 1, -0.0f, std::nextafter(1.0f, 0.0f), 5});
+  EXPECT_EQ(out.raw, (std::vector<double>{110.5, 220.5, 210.5}));
+  EXPECT_EQ(out.leaf, (std::vector<std::int32_t>{2, 2, 1, 1, 2, 1}));
+  EXPECT_EQ(out.value, out.raw);
+  EXPECT_TRUE(out.label.empty());
+  model.trees[0].nodes[0].kind = NodeKind::LessEqual;
+  EXPECT_EQ(judged(model, {1, 0}).raw, std::vector<double>{210.5});
+}
+
+TEST(Reference, MissingGoesWhereTheNodeSays) {
+  Model model = two_stumps();
+  model.trees[1].nodes[0].missing_left = true;
+  EXPECT_EQ(judged(model, {nan, nan}).raw, std::vector<double>{120.5});
+}
+
+TEST(Reference, DartRoundsTheProduct) {
+  Model model = two_stumps();
+  model.base = {1};
+  model.trees.resize(1);
+  model.trees[0].weight = 0.1f;
+  model.trees[0].nodes[2].value = static_cast<double>(0.7f);
+  const volatile float product = 0.1f * 0.7f;
+  const volatile float sum = 1.0f + product;
+  EXPECT_EQ(judged(model, {0, 0}).raw, std::vector<double>{static_cast<double>(sum)});
+}
+
+TEST(Reference, SumsInTheModelsType) {
+  Model model = two_stumps();
+  model.base = {16777216};
+  model.trees[0].nodes[2].value = 1;
+  model.trees[1].nodes[2].value = 1;
+  EXPECT_EQ(judged(model, {0, -1}).raw, std::vector<double>{16777216});
+  model.score_type = ScalarType::Float64;
+  EXPECT_EQ(judged(model, {0, -1}).raw, std::vector<double>{16777218});
+}
+
+TEST(Reference, BaseLast) {
+  Model model = two_stumps();
+  model.base = {16777216};
+  model.trees[0].nodes[2].value = 1;
+  model.trees[1].nodes[2].value = 1;
+  model.base_last = true;
+  EXPECT_EQ(judged(model, {0, -1}).raw, std::vector<double>{16777218});
+}
+
+TEST(Reference, RangeOfTrees) {
+  ReferenceOptions second;
+  second.first_tree = 1;
+  const Reference out = judged(two_stumps(), {0, -1}, second);
+  EXPECT_EQ(out.raw, std::vector<double>{100.5});
+  EXPECT_EQ(out.leaf, std::vector<std::int32_t>{2});
+}
+
+TEST(Reference, TransformsAndLabels) {
+  Model model = two_stumps();
+  model.trees.clear();
+  const auto result = [&](Transform transform, ClassRule rule, std::vector<double> base) {
+    model.transform = transform;
+    model.class_rule = rule;
+    model.num_outputs = static_cast<std::uint32_t>(base.size());
+    model.base = std::move(base);
+    return judged(model, {0, 0});
+  };
+  EXPECT_EQ(result(Transform::Sigmoid, ClassRule::AboveHalf, {0}).value, std::vector<double>{0.5});
+  EXPECT_EQ(result(Transform::Sigmoid, ClassRule::AboveHalf, {0}).label, std::vector<std::int64_t>{0});
+  EXPECT_EQ(result(Transform::Sigmoid, ClassRule::AboveHalf, {1, -1}).label,
+            (std::vector<std::int64_t>{1, 0}));
+  EXPECT_GT(result(Transform::Sigmoid, ClassRule::None, {-1000}).value[0], 0.0);
+  EXPECT_EQ(result(Transform::Exp, ClassRule::None, {0}).value, std::vector<double>{1});
+  EXPECT_EQ(result(Transform::Step, ClassRule::AboveHalf, {0}).value, std::vector<double>{0});
+  EXPECT_EQ(result(Transform::Step, ClassRule::AboveHalf, {0.25}).label, std::vector<std::int64_t>{1});
+  EXPECT_EQ(result(Transform::Identity, ClassRule::Positive, {-0.25}).label, std::vector<std::int64_t>{0});
+  EXPECT_EQ(result(Transform::Softmax, ClassRule::Argmax, {3, 3, 3, 3}).value, std::vector<double>(4, 0.25));
+  EXPECT_EQ(result(Transform::Softmax, ClassRule::Argmax, {1, 3, 3}).label, std::vector<std::int64_t>{1});
+  EXPECT_EQ(result(Transform::Argmax, ClassRule::Value, {1, 3, 3}).value, std::vector<double>{1});
+  EXPECT_EQ(result(Transform::Argmax, ClassRule::Value, {1, 3, 3}).label, std::vector<std::int64_t>{1});
+}
+
+TEST(Reference, NoRowsAndWrongRows) {
+  const Reference none = judged(two_stumps(), {});
+  EXPECT_TRUE(none.raw.empty());
+  EXPECT_EQ(none.leaf_width, 2u);
+  EXPECT_FALSE(reference_predict(two_stumps(), std::vector<float>(3), 1).ok());
+}
+
+TEST(Reference, RefusesWhatItDoesNotKnow) {
+  Model model = two_stumps();
+  model.trees[1].nodes[0].kind = NodeKind::Category;
+  EXPECT_EQ(reference_predict(model, {}, 0).error().where, "tree 1, node 0");
+  model = two_stumps();
+  model.trees[0].leaf_width = 2;
+  EXPECT_FALSE(reference_predict(model, {}, 0).ok());
+  model = two_stumps();
+  model.trees[0].linear_leaves.resize(1);
+  EXPECT_FALSE(reference_predict(model, {}, 0).ok());
+}
+
+}  // namespace
+}  // namespace forestvm::test

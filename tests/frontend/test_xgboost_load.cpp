@@ -1,0 +1,269 @@
+// What an XGBoost file says arrives in the Model: every form of base_score, objective, DART, rounds, old
+// files.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "small_xgboost.hpp"
+
+namespace forestvm::test {
+namespace {
+
+Model loaded(const std::string& text) {
+  Result<Model> model = load_text(text);
+  EXPECT_TRUE(model.ok()) << model.error().text();
+  return model.ok() ? std::move(model).value() : Model{};
+}
+
+TEST(XgboostLoad, SaysWhatTheFileSaid) {
+  SmallXgboost small;
+  small.feature_names = {"age", "na\xc3\xafve", "x"};
+  for (const std::string& text : {small.json(), small.ubj()}) {
+    const Model model = loaded(text);
+    EXPECT_EQ(model.format, text == small.json() ? "xgboost-json" : "xgboost-ubj");
+    EXPECT_EQ(model.trainer, "xgboost");
+    EXPECT_EQ(model.version, "3.2.0");
+    EXPECT_EQ(model.objective, "reg:squarederror");
+    EXPECT_EQ(model.num_features, 3u);
+    EXPECT_EQ(model.feature_names, small.feature_names);
+    EXPECT_EQ(model.base, std::vector<double>{0.5});
+    EXPECT_EQ(model.round_begins, (std::vector<std::uint32_t>{0, 1, 2}));
+    ASSERT_EQ(model.trees.size(), 2u);
+    const std::vector<Node>& nodes = model.trees[0].nodes;
+    ASSERT_EQ(nodes.size(), 3u);
+    EXPECT_EQ(nodes[0].kind, NodeKind::Less);
+    EXPECT_EQ(nodes[0].threshold, 0.5);
+    EXPECT_TRUE(nodes[0].missing_left);
+    EXPECT_EQ(nodes[0].cover, 4.0f);
+    EXPECT_EQ(nodes[1].kind, NodeKind::Leaf);
+    EXPECT_EQ(nodes[1].value, -1.0);
+    // The second tree's right child is node 1: not adjacent in XGBoost's sense.
+    EXPECT_EQ(model.trees[1].nodes[0].left, 2);
+    EXPECT_EQ(model.trees[1].nodes[0].right, 1);
+    EXPECT_EQ(model.trees[1].nodes[0].feature, 2u);
+  }
+}
+
+TEST(XgboostLoad, OldFileOfVersion1) {
+  SmallXgboost small;
+  small.version = {1, 4, 0};
+  small.base_score = "5E-1";
+  small.num_target.reset();
+  small.iteration_indptr.reset();
+  small.flags_as_words = true;
+  small.split_types = false;
+  for (SmallTree& tree : small.trees) tree.size_leaf_vector = "0";
+  const Model model = loaded(small.json());
+  EXPECT_EQ(model.version, "1.4.0");
+  EXPECT_EQ(model.num_outputs, 1u);
+  ASSERT_EQ(model.trees.size(), 2u);
+  EXPECT_TRUE(model.trees[0].nodes[0].missing_left);
+  EXPECT_EQ(model.round_begins, (std::vector<std::uint32_t>{0, 1, 2}));
+}
+
+TEST(XgboostLoad, BaseScoreForms) {
+  SmallXgboost small;
+  for (const char* text : {"5E-1", "[5E-1]", "0.5", "[0.5]", ".5"}) {
+    small.base_score = text;
+    EXPECT_EQ(loaded(small.json()).base, std::vector<double>{0.5}) << text;
+    EXPECT_EQ(loaded(small.ubj()).base, std::vector<double>{0.5}) << text;
+  }
+  small.num_target = "2";
+  small.tree_info = {0, 1};
+  small.iteration_indptr = {0, 2};
+  small.base_score = "[1E0,-2E0]";
+  EXPECT_EQ(loaded(small.json()).base, (std::vector<double>{1, -2}));
+  small.base_score = "3E0";
+  EXPECT_EQ(loaded(small.json()).base, (std::vector<double>{3, 3}));
+  for (const char* text :
+       {"", "[]", "[1", "1]", "1,", "[1,]", "[1,2,3]", "x", "1E999", "nan", "inf", "1 ", "0x10", "[1;2]"}) {
+    small.base_score = text;
+    const Result<Model> model = load_text(small.json());
+    ASSERT_FALSE(model.ok()) << text;
+    EXPECT_EQ(model.error().where, "learner.learner_model_param.base_score") << text;
+  }
+}
+
+struct ObjectiveCase {
+  const char* name;
+  Transform transform;
+  ClassRule class_rule;
+  double base;  // of base_score 0.25
+};
+
+TEST(XgboostLoad, Objectives) {
+  const double logit = static_cast<double>(-static_cast<float>(std::log(3.0)));
+  const double log = static_cast<double>(static_cast<float>(std::log(0.25)));
+  const ObjectiveCase cases[] = {
+      {"reg:squarederror", Transform::Identity, ClassRule::None, 0.25},
+      {"reg:linear", Transform::Identity, ClassRule::None, 0.25},
+      {"reg:squaredlogerror", Transform::Identity, ClassRule::None, 0.25},
+      {"reg:absoluteerror", Transform::Identity, ClassRule::None, 0.25},
+      {"reg:quantileerror", Transform::Identity, ClassRule::None, 0.25},
+      {"reg:pseudohubererror", Transform::Identity, ClassRule::None, 0.25},
+      {"reg:logistic", Transform::Sigmoid, ClassRule::None, logit},
+      {"binary:logistic", Transform::Sigmoid, ClassRule::AboveHalf, logit},
+      {"binary:logitraw", Transform::Identity, ClassRule::Positive, 0.25},
+      {"binary:hinge", Transform::Step, ClassRule::AboveHalf, 0.25},
+      {"count:poisson", Transform::Exp, ClassRule::None, log},
+      {"reg:gamma", Transform::Exp, ClassRule::None, log},
+      {"reg:tweedie", Transform::Exp, ClassRule::None, log},
+      {"survival:cox", Transform::Exp, ClassRule::None, log},
+      {"survival:aft", Transform::Exp, ClassRule::None, log},
+      {"rank:pairwise", Transform::Identity, ClassRule::None, 0.25},
+      {"rank:ndcg", Transform::Identity, ClassRule::None, 0.25},
+      {"rank:map", Transform::Identity, ClassRule::None, 0.25},
+      {"my:own", Transform::Identity, ClassRule::None, 0.25},
+  };
+  SmallXgboost small;
+  small.base_score = "[2.5E-1]";
+  for (const ObjectiveCase& row : cases) {
+    small.objective = row.name;
+    const Model model = loaded(small.ubj());
+    EXPECT_EQ(model.objective, row.name);
+    EXPECT_EQ(model.transform, row.transform) << row.name;
+    EXPECT_EQ(model.class_rule, row.class_rule) << row.name;
+    EXPECT_EQ(model.base, std::vector<double>{row.base}) << row.name;
+  }
+}
+
+TEST(XgboostLoad, WhatReleasesChanged) {
+  SmallXgboost small;
+  small.objective = "binary:logitraw";
+  small.base_score = "2.5E-1";
+  small.version = {1, 2, 1};
+  EXPECT_EQ(loaded(small.json()).base,
+            std::vector<double>{static_cast<double>(-static_cast<float>(std::log(3.0)))});
+  EXPECT_TRUE(loaded(small.json()).base_last);
+  small.version = {1, 3, 0};
+  EXPECT_EQ(loaded(small.json()).base, std::vector<double>{0.25});
+  EXPECT_FALSE(loaded(small.json()).base_last);
+  small.booster = "dart";
+  small.weight_drop = {1, 1};
+  EXPECT_TRUE(loaded(small.json()).base_last);
+  small.version = {1, 4, 0};
+  EXPECT_FALSE(loaded(small.json()).base_last);
+}
+
+TEST(XgboostLoad, BaseScoreOutsideTheLinksDomain) {
+  SmallXgboost small;
+  for (const char* objective : {"binary:logistic", "count:poisson"}) {
+    small.objective = objective;
+    for (const char* base : {"0", "-1E0"}) {
+      small.base_score = base;
+      EXPECT_FALSE(load_text(small.json()).ok()) << objective << ' ' << base;
+    }
+  }
+  small.objective = "binary:logistic";
+  small.base_score = "1";
+  EXPECT_FALSE(load_text(small.json()).ok());
+}
+
+TEST(XgboostLoad, ManyClassesAndTargets) {
+  SmallXgboost small;
+  small.objective = "multi:softprob";
+  small.num_class = "2";
+  small.tree_info = {0, 1};
+  small.iteration_indptr.reset();
+  const Model model = loaded(small.json());
+  EXPECT_EQ(model.num_outputs, 2u);
+  EXPECT_EQ(model.trees[1].output, 1u);
+  EXPECT_EQ(model.transform, Transform::Softmax);
+  EXPECT_EQ(model.class_rule, ClassRule::Argmax);
+  EXPECT_EQ(model.round_begins, (std::vector<std::uint32_t>{0, 2}));
+  small.objective = "multi:softmax";
+  EXPECT_EQ(loaded(small.json()).transform, Transform::Argmax);
+  EXPECT_EQ(loaded(small.json()).class_rule, ClassRule::Value);
+  small.num_class = "0";
+  EXPECT_FALSE(load_text(small.json()).ok());
+}
+
+TEST(XgboostLoad, RoundsOfParallelTrees) {
+  SmallXgboost small;
+  small.iteration_indptr.reset();
+  small.num_parallel_tree = "2";
+  EXPECT_EQ(loaded(small.json()).round_begins, (std::vector<std::uint32_t>{0, 2}));
+}
+
+TEST(XgboostLoad, Dart) {
+  SmallXgboost small;
+  small.booster = "dart";
+  small.weight_drop = {0.25f, 1.0f};
+  for (const std::string& text : {small.json(), small.ubj()}) {
+    const Model model = loaded(text);
+    ASSERT_EQ(model.trees.size(), 2u);
+    EXPECT_EQ(model.trees[0].weight, 0.25f);
+    EXPECT_EQ(model.trees[1].weight, 1.0f);
+  }
+  small.trees[1].left = {7, -1, -1};
+  const Result<Model> model = load_text(small.json());
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().where, "learner.gradient_booster.gbtree.model.trees[1]: tree 1, node 0");
+}
+
+TEST(XgboostLoad, DeletedNodesKeepTheNumbering) {
+  constexpr int deleted = 2147483647;
+  SmallXgboost small;
+  small.trees[0] = {{1, -1, -1, 4, -1, -1},   {3, -1, -1, 5, -1, -1},
+                    {0, 0, deleted, 1, 0, 0}, {0.5f, 1.0f, 9.0f, 0.75f, 2.0f, 3.0f},
+                    {0, 0, 1, 1, 0, 0},       {0, 0, 0, 0, 0, 0}};
+  for (const std::string& text : {small.json(), small.ubj()}) {
+    const Model model = loaded(text);
+    ASSERT_EQ(model.trees[0].nodes.size(), 6u);
+    EXPECT_EQ(model.trees[0].nodes[2].kind, NodeKind::Unused);
+    EXPECT_EQ(model.trees[0].nodes[2].left, -1);
+    EXPECT_EQ(model.trees[0].nodes[3].kind, NodeKind::Less);
+  }
+}
+
+TEST(XgboostLoad, NoTrees) {
+  SmallXgboost small;
+  small.trees.clear();
+  small.tree_info.clear();
+  small.iteration_indptr = {0};
+  for (const std::string& text : {small.json(), small.ubj()}) {
+    const Model model = loaded(text);
+    EXPECT_TRUE(model.trees.empty());
+    EXPECT_EQ(model.round_begins, std::vector<std::uint32_t>{0});
+  }
+}
+
+TEST(XgboostLoad, FloatsAreRoundedOnce) {
+  // Halfway between two floats, plus less than a double can hold: by way of double it would round down to 1.
+  const std::string text = replaced(SmallXgboost{}.json(), "-1e+00", "1.00000005960464477539062500000000001");
+  EXPECT_EQ(loaded(text).trees[0].nodes[1].value, static_cast<double>(std::nextafter(1.0f, 2.0f)));
+  const std::string integer = replaced(SmallXgboost{}.json(), "-1e+00", "-3");
+  EXPECT_EQ(loaded(integer).trees[0].nodes[1].value, -3.0);
+  const std::string large = replaced(SmallXgboost{}.json(), "-1e+00", "18446744073709551615");
+  EXPECT_EQ(loaded(large).trees[0].nodes[1].value, 18446744073709551616.0);
+  const std::string tiny = replaced(SmallXgboost{}.json(), "-1e+00", "1e-45");
+  EXPECT_EQ(loaded(tiny).trees[0].nodes[1].value,
+            static_cast<double>(std::numeric_limits<float>::denorm_min()));
+  const std::string nothing = replaced(SmallXgboost{}.json(), "-1e+00", "1e-60");
+  EXPECT_EQ(loaded(nothing).trees[0].nodes[1].value, 0.0);
+}
+
+TEST(XgboostLoad, NamesWhatIsNotSupported) {
+  SmallXgboost small;
+  small.trees[1].split_type = {1, 0, 0};
+  Result<Model> model = load_text(small.ubj());
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().text(),
+            "learner.gradient_booster.model.trees[1].split_type[0]: tree 1, node 0: "
+            "categorical splits are not supported yet");
+  small = {};
+  small.trees[0].size_leaf_vector = "4";
+  model = load_text(small.json());
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().text(),
+            "learner.gradient_booster.model.trees[0].tree_param.size_leaf_vector: tree 0: "
+            "vector leaves are not supported yet");
+  model = load_text(
+      R"({"learner":{"gradient_booster":{"model":{"boosted_rounds":1,"weights":[1,2]},"name":"gblinear"}}})");
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().where, "learner.gradient_booster.name");
+  EXPECT_NE(model.error().message.find("gblinear"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace forestvm::test

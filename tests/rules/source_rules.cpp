@@ -1,0 +1,256 @@
+// The rules' tables, and the line-by-line reader that applies them.
+#include "source_rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+namespace forestvm::rules {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Strings = std::vector<std::string>;
+
+const Strings kFolders = {"include", "frontend", "scheduler", "vm",   "kernels",
+                          "cli",     "python",   "tests",     "bench"};
+
+/// These stand on top of the others and may include anything of ours.
+const Strings kOnTop = {"cli", "python", "tests", "bench"};
+
+/// The one home of each dependency: an include that starts with `prefix` may stand under these folders only.
+/// The longest prefix counts.
+struct Home {
+  std::string prefix;
+  Strings folders;
+};
+const std::vector<Home> kHomes = {
+    {"nlohmann/", {"frontend", "cli", "tests"}},  // cli: writes JSON
+    {"zlib.h", {"frontend", "tests"}},
+    {"google/protobuf/", {"frontend"}},
+    {"tbb/", {"vm/host"}},
+    {"oneapi/tbb/", {"vm/host"}},
+    {"xxhash.h", {"vm/bytecode", "tests"}},
+    {"boost/", {"frontend", "scheduler", "vm", "cli", "tests"}},
+    {"boost/program_options", {"cli"}},
+    {"gtest/", {"tests"}},
+    {"gmock/", {"tests"}},
+    {"benchmark/", {"bench"}},
+    {"cuda", {"kernels"}},
+    {"hip/", {"kernels"}},
+    {"immintrin.h", {"vm/host"}},
+    {"xmmintrin.h", {"vm/host/targets"}},
+    {"arm_neon.h", {"vm/host"}},
+    {"Python.h", {"python"}},
+    {"pybind11/", {"python"}},
+    {"nanobind/", {"python"}},
+};
+
+/// System headers besides the C++ standard library's.
+const std::set<std::string> kSystem = {
+    "dirent.h",    "dlfcn.h",   "errno.h",        "fcntl.h",     "pthread.h",  "sched.h",    "signal.h",
+    "spawn.h",     "stddef.h",  "stdint.h",       "sys/ioctl.h", "sys/mman.h", "sys/stat.h", "sys/time.h",
+    "sys/types.h", "sys/uio.h", "sys/resource.h", "sys/wait.h",  "unistd.h"};
+
+/// What a header that nvcc and hipcc compile too may include of the standard library.
+const std::set<std::string> kDeviceSafe = {"bit",     "cmath",  "cstddef",    "cstdint",
+                                           "cstring", "limits", "type_traits"};
+
+/// What runs programs never sees these: they are a model, a schedule, or what turns one into a program.
+const std::set<std::string> kNotAtRunTime = {"forestvm/compile.hpp",  "forestvm/forestvm.hpp",
+                                             "forestvm/load.hpp",     "forestvm/model.hpp",
+                                             "forestvm/schedule.hpp", "forestvm/schedule_text.hpp",
+                                             "forestvm/schedule.def", "forestvm/schedule_words.def"};
+const Strings kRunTime = {"vm", "kernels", "include/forestvm/core"};
+
+/// Where conditions on the compiler's vendor or CPU macros may stand.
+const Strings kKnowsTheMachine = {"kernels/vendor", "vm/host/targets", "include/forestvm/core/platform.hpp"};
+const std::regex kMachineCondition(
+    R"(^\s*#\s*(if|ifdef|ifndef|elif)\b.*\b(__(AVX|SSE|FMA|BMI|CUDA|HIP|NV|AMD|ARM|aarch64|x86_64|i386|powerpc|riscv)|_M_(X64|IX86|ARM)))");
+
+/// Words that no file may hold. Written in two parts so that this file does not hold them.
+struct Word {
+  std::regex pattern;
+  std::string what;
+};
+const std::vector<Word> kWords = {
+    {std::regex("\\b(TO"
+                "DO|FIX"
+                "ME|XX"
+                "X|HA"
+                "CK)\\b"),
+     "unfinished work left in a file"},
+    {std::regex("(^|[^A-Za-z0-9_.])/(ho"
+                "me|ro"
+                "ot|wo"
+                "rk|fa"
+                "rm|Us"
+                "ers|m"
+                "nt)/"),
+     "a path of one machine"},
+};
+
+const std::regex kInclude(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
+
+bool under(const std::string& path, const std::string& folder) {
+  return path == folder ||
+         (path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/');
+}
+
+bool under_any(const std::string& path, const Strings& folders) {
+  return std::any_of(folders.begin(), folders.end(), [&](const std::string& f) { return under(path, f); });
+}
+
+std::string top_folder(const std::string& path) { return path.substr(0, path.find('/')); }
+
+bool is_ours(const std::string& include) {
+  return include.find('/') != std::string::npos &&
+         std::find(kFolders.begin(), kFolders.end(), top_folder(include)) != kFolders.end();
+}
+
+bool is_source(const std::string& path) {
+  static const std::set<std::string> kinds = {".cpp", ".hpp", ".h", ".cu", ".cuh", ".def", ".inl"};
+  return kinds.contains(fs::path(path).extension().string());
+}
+
+const Home* home_of(const std::string& include) {
+  const Home* best = nullptr;
+  for (const Home& home : kHomes) {
+    if (include.starts_with(home.prefix) && (!best || home.prefix.size() > best->prefix.size())) best = &home;
+  }
+  return best;
+}
+
+std::string joined(const Strings& words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+  return all;
+}
+
+/// What is wrong with `#include <include>` in `path`, or nothing.
+std::string angle_breach(const std::string& path, const std::string& include) {
+  const bool device_safe = under(path, "include/forestvm/core");
+  if (include.starts_with("forestvm/")) {
+    if (device_safe && !include.starts_with("forestvm/core/")) return "core includes only core";
+    return "";
+  }
+  if (const Home* home = home_of(include)) {
+    if (under_any(path, home->folders)) return "";
+    return "<" + include + "> has its home in " + joined(home->folders);
+  }
+  const bool standard = include.find_first_of("./") == std::string::npos;
+  if (!standard && !kSystem.contains(include))
+    return "<" + include + "> has no home yet: give it a row in tests/rules";
+  if (device_safe && !kDeviceSafe.contains(include)) return "<" + include + "> is not for device code";
+  return "";
+}
+
+/// What is wrong with `#include "include"` in `path`, or nothing.
+std::string quote_breach(const std::string& path, const std::string& include) {
+  const std::string top = top_folder(path);
+  if (top == "include") return "the shared headers include each other as <forestvm/…>";
+  const std::string target =
+      is_ours(include) ? include
+                       : (fs::path(path).parent_path() / include).lexically_normal().generic_string();
+  if (top_folder(target) == "include") return "the shared headers are included as <forestvm/…>";
+  if (top_folder(target) == top) return "";
+  if (std::find(kOnTop.begin(), kOnTop.end(), top) != kOnTop.end()) return "";
+  return top + " includes " + top_folder(target) + ": a folder includes <forestvm/…> and itself";
+}
+
+/// Calls `visit(line number, line)` for every line of `text`.
+void for_each_line(const std::string& text,
+                   const std::function<void(std::size_t, const std::string&)>& visit) {
+  std::istringstream lines(text);
+  std::string line;
+  for (std::size_t number = 1; std::getline(lines, line); ++number) visit(number, line);
+}
+
+/// The shared headers that `path` sees, through other shared headers too: name -> by way of.
+void shared_headers_seen(const Files& files, const std::string& path, const std::string& way,
+                         std::map<std::string, std::string>& seen) {
+  const auto file = files.find(path);
+  if (file == files.end()) return;
+  for_each_line(file->second, [&](std::size_t, const std::string& line) {
+    std::smatch match;
+    if (!std::regex_search(line, match, kInclude) || !match[2].str().starts_with("forestvm/")) return;
+    const std::string header = match[2];
+    if (seen.emplace(header, way).second)
+      shared_headers_seen(files, "include/" + header, way + " > " + header, seen);
+  });
+}
+
+void check_lines(const std::string& path, const std::string& text, std::vector<std::string>& found) {
+  const bool source = is_source(path);
+  for_each_line(text, [&](std::size_t number, const std::string& line) {
+    const auto report = [&](const std::string& what) {
+      if (!what.empty()) found.push_back(path + ":" + std::to_string(number) + ": " + what);
+    };
+    for (const Word& word : kWords) {
+      if (std::regex_search(line, word.pattern)) report(word.what);
+    }
+    const std::size_t first = line.find_first_not_of(" \t");
+    if (!source || first == std::string::npos || line[first] != '#') return;
+    std::smatch match;
+    if (std::regex_search(line, match, kInclude)) {
+      report(match[1] == "<" ? angle_breach(path, match[2]) : quote_breach(path, match[2]));
+    }
+    if (std::regex_search(line, kMachineCondition) && !under_any(path, kKnowsTheMachine)) {
+      report("a condition on vendor or CPU outside vendor/ and targets/");
+    }
+  });
+}
+
+void check_run_time(const Files& files, const std::string& path, std::vector<std::string>& found) {
+  std::map<std::string, std::string> seen;
+  shared_headers_seen(files, path, path, seen);
+  for (const auto& [header, way] : seen) {
+    if (kNotAtRunTime.contains(header))
+      found.push_back(way + ": what runs programs must not see <" + header + ">");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> breaches(const Files& files) {
+  std::vector<std::string> found;
+  for (const auto& [path, text] : files) {
+    check_lines(path, text, found);
+    if (is_source(path) && under_any(path, kRunTime)) check_run_time(files, path, found);
+  }
+  return found;
+}
+
+Files read_tree(const std::string& root) {
+  static const std::set<std::string> documents = {".md",    ".txt",  ".py",   ".sh",
+                                                  ".cmake", ".json", ".toml", ".yml"};
+  Files files;
+  const auto read = [&](const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    files[fs::relative(file, root).generic_string()] = {std::istreambuf_iterator<char>(in), {}};
+  };
+  for (const char* name :
+       {"CMakeLists.txt", "CMakePresets.json", "README.md", "SECURITY.md", "dev", ".ci/run"}) {
+    if (fs::is_regular_file(fs::path(root) / name)) read(fs::path(root) / name);
+  }
+  for (const std::string& folder : kFolders) {
+    if (!fs::is_directory(fs::path(root) / folder)) continue;
+    for (auto entry = fs::recursive_directory_iterator(fs::path(root) / folder); entry != fs::end(entry);
+         ++entry) {
+      const std::string path = fs::relative(entry->path(), root).generic_string();
+      const bool data = path.starts_with("tests/data/") && entry->path().extension() == ".json";
+      if (!entry->is_regular_file() || data) continue;
+      if (is_source(path) || documents.contains(entry->path().extension().string())) read(entry->path());
+    }
+  }
+  return files;
+}
+
+}  // namespace forestvm::rules

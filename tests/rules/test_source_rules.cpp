@@ -1,0 +1,96 @@
+// The rules of the source tree: each planted breach is found, each allowed line passes, and the tree itself
+// is clean.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "source_rules.hpp"
+
+namespace forestvm::rules {
+namespace {
+
+struct Case {
+  std::string path;
+  std::string line;
+};
+
+TEST(SourceRules, FindsEachPlantedBreach) {
+  const std::vector<Case> cases = {
+      {"vm/host/a.cpp", "#include \"frontend/json_events.hpp\""},
+      {"vm/host/a.cpp", "#include \"../../scheduler/pipeline.hpp\""},
+      {"frontend/a.cpp", "#include \"vm/bytecode/format.hpp\""},
+      {"scheduler/a.cpp", "#include \"include/forestvm/model.hpp\""},
+      {"include/forestvm/a.hpp", "#include \"model.hpp\""},
+      {"vm/host/a.cpp", "#include <forestvm/model.hpp>"},
+      {"kernels/a.cu", "  #  include <forestvm/schedule.hpp>"},
+      {"include/forestvm/core/a.hpp", "#include <vector>"},
+      {"include/forestvm/core/a.hpp", "#include <forestvm/program.hpp>"},
+      {"vm/bytecode/a.cpp", "#include <nlohmann/json.hpp>"},
+      {"scheduler/a.cpp", "#include <tbb/parallel_for.h>"},
+      {"vm/bytecode/a.cpp", "#include <tbb/parallel_for.h>"},
+      {"frontend/a.cpp", "#include <boost/program_options.hpp>"},
+      {"cli/a.cpp", "#include <gtest/gtest.h>"},
+      {"vm/host/a.cpp", "#include <benchmark/benchmark.h>"},
+      {"frontend/a.cpp", "#include <somebody/else.hpp>"},
+      {"vm/host/machine.cpp", "#if defined(__AVX2__)"},
+      {"kernels/megakernel.cu", "#ifdef __CUDA_ARCH__"},
+      {"cli/a.cpp",
+       "// TO"
+       "DO: later"},
+      {"tests/a.py",
+       "open('/ho"
+       "me/me/rows.npy')"},
+  };
+  for (const Case& planted : cases) {
+    EXPECT_EQ(breaches({{planted.path, "\n" + planted.line + "\n"}}).size(), 1U)
+        << planted.path << ": " << planted.line;
+  }
+}
+
+TEST(SourceRules, SaysWhere) {
+  const auto found = breaches({{"vm/host/a.cpp", "\n#include <vector>\n#include \"frontend/gzip.hpp\"\n"}});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0], "vm/host/a.cpp:3: vm includes frontend: a folder includes <forestvm/…> and itself");
+}
+
+TEST(SourceRules, FollowsSharedHeaders) {
+  const Files files = {{"include/forestvm/model.hpp", ""},
+                       {"include/forestvm/program.hpp", "#include <forestvm/model.hpp>\n"},
+                       {"vm/host/a.cpp", "#include <forestvm/program.hpp>\n"}};
+  const auto found = breaches(files);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0],
+            "vm/host/a.cpp > forestvm/program.hpp: what runs programs must not see <forestvm/model.hpp>");
+}
+
+TEST(SourceRules, LetsAllowedLinesPass) {
+  const std::vector<Case> cases = {
+      {"vm/host/a.cpp", "#include \"vm/bytecode/format.hpp\""},
+      {"vm/host/a.cpp", "#include \"walkers/walk.hpp\""},
+      {"vm/host/a.cpp", "#include <tbb/parallel_for.h>"},
+      {"vm/host/a.cpp", "#include <forestvm/program.hpp>"},
+      {"vm/host/targets/a.cpp", "#if defined(__AVX2__)"},
+      {"kernels/vendor/cuda.hpp", "#ifdef __CUDA_ARCH__"},
+      {"include/forestvm/core/a.hpp", "#include <cstdint>"},
+      {"cli/run.cpp", "#include <boost/program_options.hpp>"},
+      {"frontend/a.cpp", "#include <boost/container/static_vector.hpp>"},
+      {"tests/vm/a.cpp", "#include \"vm/host/executor.hpp\""},
+      {"cli/a.cpp", "#include <sys/stat.h>"},
+      {"README.md", "curl https://example.org/home/rows.csv"},
+  };
+  for (const Case& allowed : cases) {
+    const auto found = breaches({{allowed.path, allowed.line + "\n"}});
+    EXPECT_TRUE(found.empty()) << found[0];
+  }
+}
+
+TEST(SourceRules, TheTreeIsClean) {
+  const Files files = read_tree(FORESTVM_SOURCE_DIR);
+  EXPECT_TRUE(files.contains("include/forestvm/program.hpp"));
+  EXPECT_TRUE(files.contains("tests/rules/source_rules.cpp"));
+  for (const std::string& breach : breaches(files)) ADD_FAILURE() << breach;
+}
+
+}  // namespace
+}  // namespace forestvm::rules

@@ -1,0 +1,84 @@
+// A small reader of NumPy's .npy files, for tests: float32, float64 or int64, little-endian, C order.
+// In: a path. Out: the shape and the numbers; throws std::runtime_error on anything else.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace forestvm::support {
+
+static_assert(std::endian::native == std::endian::little);
+
+template <class Number>
+struct Npy {
+  std::vector<std::size_t> shape;
+  std::vector<Number> data;
+
+  std::size_t rows() const { return shape.empty() ? 0 : shape[0]; }
+  std::size_t columns() const { return shape.size() < 2 ? 1 : shape[1]; }
+};
+
+namespace npy_detail {
+
+template <class Number>
+constexpr const char* descr() {
+  if constexpr (std::is_same_v<Number, float>) return "<f4";
+  if constexpr (std::is_same_v<Number, double>) return "<f8";
+  if constexpr (std::is_same_v<Number, std::int64_t>) return "<i8";
+  if constexpr (std::is_same_v<Number, std::int32_t>) return "<i4";
+}
+
+inline std::vector<std::size_t> shape_of(const std::string& header) {
+  const std::size_t open = header.find('(', header.find("'shape'"));
+  const std::size_t close = header.find(')', open);
+  if (open == std::string::npos || close == std::string::npos) throw std::runtime_error("npy: no shape");
+  std::vector<std::size_t> shape;
+  for (std::size_t at = open + 1; at < close;) {
+    if (std::isdigit(static_cast<unsigned char>(header[at])) == 0) {
+      ++at;
+      continue;
+    }
+    std::size_t length = 0;
+    shape.push_back(std::stoull(header.substr(at), &length));
+    at += length;
+  }
+  return shape;
+}
+
+}  // namespace npy_detail
+
+template <class Number>
+Npy<Number> read_npy(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  if (!file || bytes.size() < 10 || bytes.compare(0, 6, "\x93NUMPY") != 0)
+    throw std::runtime_error("npy: cannot read " + path);
+  const bool old = bytes[6] == 1;
+  std::uint32_t length = 0;
+  std::memcpy(&length, bytes.data() + 8, old ? 2 : 4);
+  const std::size_t begin = (old ? 10u : 12u) + std::size_t{length};
+  if (begin > bytes.size()) throw std::runtime_error("npy: cut short: " + path);
+  const std::string header = bytes.substr(0, begin);
+  if (header.find(npy_detail::descr<Number>()) == std::string::npos ||
+      header.find("'fortran_order': False") == std::string::npos)
+    throw std::runtime_error("npy: another type or order: " + path);
+  Npy<Number> out;
+  out.shape = npy_detail::shape_of(header);
+  std::size_t count = 1;
+  for (const std::size_t extent : out.shape) count *= extent;
+  if (bytes.size() - begin != count * sizeof(Number)) throw std::runtime_error("npy: cut short: " + path);
+  out.data.resize(count);
+  if (count > 0) std::memcpy(out.data.data(), bytes.data() + begin, count * sizeof(Number));
+  return out;
+}
+
+}  // namespace forestvm::support

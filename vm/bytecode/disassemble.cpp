@@ -1,0 +1,86 @@
+// Program -> assembly text: a table of walkers, groups and accumulators, then the code, one instruction a
+// line, blocks indented. Driven by the rows: no opcode is known by name here.
+#include <string>
+
+#include <forestvm/names.hpp>
+#include <forestvm/program.hpp>
+
+namespace forestvm {
+namespace {
+
+std::string operand_text(OperandKind kind, std::uint32_t value) {
+  switch (kind) {
+    case OperandKind::Output:
+      return std::string(name_of(static_cast<OutputKind>(value)));
+    case OperandKind::TransformKind:
+      return std::string(name_of(static_cast<Transform>(value)));
+    case OperandKind::Rule:
+      return std::string(name_of(static_cast<ClassRule>(value)));
+    default:
+      return info(kind).prefix + std::to_string(value);
+  }
+}
+
+std::string instruction_text(const Inst& inst) {
+  std::string text = info(inst.op).text;
+  for_each_operand(inst, [&](unsigned i, OperandKind kind, std::uint32_t value) {
+    text += (i == 0 ? " " : ", ") + operand_text(kind, value);
+  });
+  return text;
+}
+
+std::string walker_text(const WalkerDesc& walker) {
+  std::string text = "g" + std::to_string(walker.group);
+  text += walker.order == WalkOrder::RowsOuter ? ", rows outer" : ", trees outer";
+  text += ", interleave " + std::to_string(walker.interleaved_trees) + " trees x " +
+          std::to_string(walker.interleaved_rows) + " rows";
+  const std::string hops = std::to_string(walker.hops);
+  if (walker.end == WalkEnd::Exact) return text + ", exactly " + hops + " hops";
+  return text + (walker.hops == 0 ? ", until a leaf" : ", " + hops + " hops unchecked, then until a leaf");
+}
+
+std::string group_text(const GroupDesc& group) {
+  return std::string(name_of(group.layout)) + ", trees " + std::to_string(group.tree_begin) + " to " +
+         std::to_string(group.tree_end) + ", " + std::to_string(group.node_count) + " nodes";
+}
+
+std::string accumulator_text(const AccumulatorDesc& accumulator) {
+  return "private copy of a" + std::to_string(accumulator.parent) + " for each of " +
+         std::to_string(accumulator.iterations) + " iterations";
+}
+
+std::string header_text(const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  return "; program for " + std::to_string(meta.num_features) + " features, " +
+         std::to_string(meta.num_trees) + " trees, " + std::to_string(meta.num_outputs) +
+         (meta.num_outputs == 1 ? " output" : " outputs") + "; contract " +
+         std::string(name_of(meta.contract)) +
+         (meta.sums_in_model_order ? ", sums in the model's order"
+                                   : ", sums in another order than the model's") +
+         "\n";
+}
+
+}  // namespace
+
+std::string Program::disassemble() const {
+  std::string text = header_text(*this);
+  const auto table = [&](const char* prefix, const auto& records, auto describe, std::size_t first) {
+    for (std::size_t i = first; i < records.size(); ++i)
+      text += std::string("; ") + prefix + std::to_string(i) + ": " + describe(records[i]) + "\n";
+  };
+  table("g", section_Groups(), group_text, 0);
+  table("w", section_Walkers(), walker_text, 0);
+  table("a", section_Accumulators(), accumulator_text, 1);
+  std::size_t depth = 0;
+  for (std::size_t pc = 0; pc < code().size(); ++pc) {
+    const Inst& inst = code()[pc];
+    if (info(inst.op).role == OpRole::Close) --depth;
+    std::string at = std::to_string(pc);
+    text += std::string(at.size() < 4 ? 4 - at.size() : 0, ' ') + at + std::string(2 + 2 * depth, ' ') +
+            instruction_text(inst) + "\n";
+    if (info(inst.op).role == OpRole::Open) ++depth;
+  }
+  return text;
+}
+
+}  // namespace forestvm

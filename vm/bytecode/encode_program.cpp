@@ -1,0 +1,79 @@
+// ProgramParts -> image. Lays the sections out in their order and seals them with the checksum; the verifier
+// then reads the image as it would a stranger's file.
+#include <cstring>
+
+#include "vm/bytecode/format.hpp"
+
+namespace forestvm {
+namespace {
+
+/// The parts in the records of the file.
+struct Contents {
+  std::vector<StringRef> strings;
+  std::string text;
+  std::span<const std::byte> sections[kSectionCount];
+};
+
+template <class Record>
+std::span<const std::byte> bytes_of(const std::vector<Record>& records) {
+  return std::as_bytes(std::span(records));
+}
+
+void place_strings(const ProgramParts& parts, Contents& contents) {
+  for (const std::string& text : parts.strings) {
+    contents.strings.push_back(
+        {static_cast<std::uint32_t>(contents.text.size()), static_cast<std::uint32_t>(text.size())});
+    contents.text += text;
+  }
+}
+
+void place_sections(const ProgramParts& parts, Contents& contents) {
+  const auto place = [&](Section section, std::span<const std::byte> bytes) {
+    contents.sections[static_cast<std::size_t>(section)] = bytes;
+  };
+  place(Section::Meta, std::as_bytes(std::span(&parts.meta, 1)));
+  place(Section::Code, bytes_of(parts.code));
+  place(Section::Walkers, bytes_of(parts.walkers));
+  place(Section::Groups, bytes_of(parts.groups));
+  place(Section::Trees, bytes_of(parts.trees));
+  place(Section::Accumulators, bytes_of(parts.accumulators));
+  place(Section::Base, bytes_of(parts.base));
+  place(Section::Thresholds, bytes_of(parts.thresholds));
+  place(Section::Strings, bytes_of(contents.strings));
+  place(Section::Text, std::as_bytes(std::span(contents.text)));
+  place(Section::Nodes, bytes_of(parts.nodes));
+}
+
+}  // namespace
+
+Result<Program> encode_program(const ProgramParts& parts) {
+  using namespace bytecode;
+  Contents contents;
+  place_strings(parts, contents);
+  if (contents.text.size() > UINT32_MAX) return refused("text section", "the model's names exceed 4 GiB");
+  place_sections(parts, contents);
+
+  SectionEntry table[kSectionCount] = {};
+  std::uint64_t end = kTableEnd;
+  for (std::size_t i = 0; i < kSectionCount; ++i) {
+    table[i] = {static_cast<Section>(i), 0, align_up(end), contents.sections[i].size()};
+    end = table[i].offset + table[i].size;
+  }
+
+  std::vector<std::byte> image(end);
+  FileHeader header{};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  header.format = kProgramFormat;
+  header.section_count = kSectionCount;
+  header.file_size = end;
+  std::memcpy(image.data(), &header, sizeof header);
+  std::memcpy(image.data() + sizeof header, table, sizeof table);
+  for (std::size_t i = 0; i < kSectionCount; ++i)
+    if (!contents.sections[i].empty())
+      std::memcpy(image.data() + table[i].offset, contents.sections[i].data(), contents.sections[i].size());
+  header.checksum = checksum(image);
+  std::memcpy(image.data(), &header, sizeof header);
+  return Program::from_bytes(image);
+}
+
+}  // namespace forestvm

@@ -1,0 +1,28 @@
+// The verifier: the only place that checks a program. In: an image. Out: nothing, or the first rule it
+// breaks, with the section, offset or pc. What it lets through cannot read or write out of bounds, loop for
+// ever, race, or use more memory than it declares, whatever its bytes are; interpreters rely on that and
+// check nothing again.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+
+namespace forestvm::bytecode {
+
+/// Header and section table: after this, sections can be found. Constant time but for the checksum.
+Result<void> verify_container(std::span<const std::byte> image, bool with_checksum);
+
+/// Meta, base, thresholds, accumulators and texts: sizes that agree, enumerations that exist.
+Result<void> verify_tables(const Program& program);
+
+/// Groups, trees and nodes: every walk stays inside its tree and the row, and ends.
+Result<void> verify_forest(const Program& program);
+
+/// Walkers and code: blocks nest, registers are set before use, ranges stay inside groups, accumulators
+/// inside their copies, parallel iterations apart from each other.
+Result<void> verify_code(const Program& program);
+
+}  // namespace forestvm::bytecode

@@ -1,0 +1,155 @@
+// The verifier's first half: the container and the small tables.
+#include <cmath>
+#include <cstring>
+
+#include "vm/bytecode/format.hpp"
+#include "vm/bytecode/verify.hpp"
+
+namespace forestvm::bytecode {
+namespace {
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+Result<void> verify_header(const FileHeader& header, std::size_t size) {
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
+    return refused("header", "not a forestvm program");
+  if (header.format > kProgramFormat)
+    return refused("header", "program format " + number(header.format) + " is newer than this build's " +
+                                 number(kProgramFormat) +
+                                 ": use a newer forestvm, or compile the model again");
+  if (header.format == 0) return refused("header", "program format 0 does not exist");
+  if (header.feature_bits != 0)
+    return refused("header", "the program needs features that this build does not know (bits " +
+                                 number(header.feature_bits) + ")");
+  if (header.file_size != size)
+    return refused("header",
+                   "the file has " + number(size) + " bytes, its header says " + number(header.file_size));
+  if (header.section_count != kSectionCount)
+    return refused("header", number(header.section_count) + " sections, expected " + number(kSectionCount));
+  for (const std::uint8_t byte : header.unused)
+    if (byte != 0) return refused("header", "a reserved byte is not zero");
+  if (header.reserved != 0) return refused("header", "a reserved field is not zero");
+  return {};
+}
+
+Result<void> verify_zeros(std::span<const std::byte> image, std::uint64_t from, std::uint64_t to) {
+  for (std::uint64_t at = from; at < to; ++at)
+    if (image[at] != std::byte{0})
+      return refused("offset " + number(at), "a byte between sections is not zero");
+  return {};
+}
+
+Result<void> verify_section_table(std::span<const std::byte> image) {
+  std::uint64_t end = sizeof(FileHeader) + kSectionCount * sizeof(SectionEntry);
+  for (std::size_t i = 0; i < kSectionCount; ++i) {
+    SectionEntry entry;
+    std::memcpy(&entry, image.data() + sizeof(FileHeader) + i * sizeof entry, sizeof entry);
+    const std::string where = std::string(kSectionInfo[i].text) + " section";
+    if (static_cast<std::size_t>(entry.id) != i || entry.reserved != 0)
+      return refused(where, "entry " + number(i) + " of the section table names another section");
+    if (entry.offset != align_up(end))
+      return refused(where,
+                     "begins at offset " + number(entry.offset) + ", expected " + number(align_up(end)));
+    if (entry.offset > image.size() || entry.size > image.size() - entry.offset)
+      return refused(where, number(entry.size) + " bytes at offset " + number(entry.offset) +
+                                " leave the file of " + number(image.size()) + " bytes");
+    if (entry.size % kSectionInfo[i].record_size != 0)
+      return refused(where, number(entry.size) + " bytes are no multiple of its record's " +
+                                number(kSectionInfo[i].record_size));
+    FVM_TRY(verify_zeros(image, end, entry.offset));
+    end = entry.offset + entry.size;
+  }
+  if (end != image.size())
+    return refused("offset " + number(end), number(image.size() - end) + " bytes after the last section");
+  return {};
+}
+
+Result<void> verify_meta(const ProgramMeta& meta) {
+  const auto wrong = [](const std::string& what) { return refused("meta section", what); };
+  // A leaf of a fixed-length walk reads feature 0 and ignores it: a row has at least one.
+  if (meta.num_features == 0 || meta.num_features > kMaxFeatures)
+    return wrong(number(meta.num_features) + " features, expected 1 to " + number(kMaxFeatures));
+  if (meta.num_outputs == 0 || meta.num_outputs > 65536)
+    return wrong(number(meta.num_outputs) + " outputs, expected 1 to 65536");
+  if (meta.transform > Transform::Step) return wrong("unknown transform");
+  if (meta.class_rule > ClassRule::Value) return wrong("unknown class rule");
+  if (meta.contract > Contract::Fast) return wrong("unknown numeric contract");
+  if (meta.sums_in_model_order > 1) return wrong("sums_in_model_order is neither 0 nor 1");
+  if (meta.num_feature_names != 0 && meta.num_feature_names != meta.num_features)
+    return wrong(number(meta.num_feature_names) + " feature names for " + number(meta.num_features) +
+                 " features");
+  if (!std::isfinite(meta.mean_depth)) return wrong("the mean depth is not a number");
+  return {};
+}
+
+Result<void> verify_strings(const Program& program) {
+  const auto strings = program.section_Strings();
+  const auto text = program.section_Text();
+  const std::uint64_t expected = static_cast<std::uint64_t>(StringId::Count) +
+                                 program.meta().num_feature_names + program.meta().num_class_labels;
+  if (strings.size() != expected)
+    return refused("strings section", number(strings.size()) + " strings, expected " + number(expected));
+  for (std::size_t i = 0; i < strings.size(); ++i)
+    if (std::uint64_t{strings[i].offset} + strings[i].size > text.size())
+      return refused("strings section", "string " + number(i) + " leaves the text section");
+  return {};
+}
+
+Result<void> verify_accumulators(const Program& program) {
+  const auto accumulators = program.section_Accumulators();
+  const auto wrong = [](std::size_t i, const std::string& what) {
+    return refused("accumulators section", "a" + number(i) + ": " + what);
+  };
+  if (accumulators.empty() || accumulators.size() > kAccumulators)
+    return refused("accumulators section",
+                   number(accumulators.size()) + " accumulators, expected 1 to " + number(kAccumulators));
+  const std::uint64_t row_bytes = std::uint64_t{program.meta().num_outputs} * sizeof(float);
+  std::uint64_t scratch = 0;
+  for (std::size_t i = 0; i < accumulators.size(); ++i) {
+    const AccumulatorDesc& a = accumulators[i];
+    if (i == 0 && (a.parent != 0 || a.iterations != 1 || a.copies != 1))
+      return wrong(i, "the result exists once and has no parent");
+    if (i == 0) continue;
+    if (a.parent >= i) return wrong(i, "its parent must come before it");
+    if (a.iterations == 0) return wrong(i, "no iterations");
+    if (std::uint64_t{a.iterations} * accumulators[a.parent].copies != a.copies)
+      return wrong(i, number(a.copies) + " copies are not its iterations times its parent's copies");
+    scratch += a.copies * row_bytes;
+  }
+  if (scratch > kMaxScratchBytes)
+    return refused(
+        "accumulators section",
+        number(scratch) + " bytes of private accumulators a row, more than " + number(kMaxScratchBytes));
+  return {};
+}
+
+}  // namespace
+
+Result<void> verify_container(std::span<const std::byte> image, bool with_checksum) {
+  if (image.size() < kTableEnd)
+    return refused("header",
+                   "the file has " + number(image.size()) + " bytes, too few for a forestvm program");
+  FileHeader header;
+  std::memcpy(&header, image.data(), sizeof header);
+  FVM_TRY(verify_header(header, image.size()));
+  if (with_checksum && header.checksum != checksum(image))
+    return refused("header", "the checksum does not match: the file is damaged");
+  return verify_section_table(image);
+}
+
+Result<void> verify_tables(const Program& program) {
+  if (program.section_Meta().size() != 1)
+    return refused("meta section", number(program.section_Meta().size()) + " records, expected 1");
+  const ProgramMeta& meta = program.meta();
+  FVM_TRY(verify_meta(meta));
+  if (program.section_Base().size() != meta.num_outputs)
+    return refused("base section", number(program.section_Base().size()) + " base scores for " +
+                                       number(meta.num_outputs) + " outputs");
+  if (program.section_Thresholds().size() != meta.num_features)
+    return refused("thresholds section", number(program.section_Thresholds().size()) + " records for " +
+                                             number(meta.num_features) + " features");
+  FVM_TRY(verify_strings(program));
+  return verify_accumulators(program);
+}
+
+}  // namespace forestvm::bytecode

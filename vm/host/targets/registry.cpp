@@ -1,0 +1,56 @@
+// The table of CPU targets, from the rows of targets.def.
+#include <string>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+
+#include "vm/host/targets/target.hpp"
+
+namespace forestvm::host {
+
+#define FVM_TARGET(Name, text, meaning)        \
+  namespace target_##Name {                    \
+    bool runs_here();                          \
+    const WalkerTable& walkers(Layout layout); \
+  }
+#include "vm/host/targets/targets.def"
+
+namespace {
+
+constexpr Target kTargets[] = {
+#define FVM_TARGET(Name, text, meaning) {text, target_##Name::runs_here, target_##Name::walkers},
+#include "vm/host/targets/targets.def"
+};
+
+}  // namespace
+
+std::span<const Target> targets() { return kTargets; }
+
+Result<const Target*> find_target(std::string_view name) {
+  if (name == "auto") {
+    for (std::size_t i = std::size(kTargets); i-- > 0;)
+      if (kTargets[i].runs_here()) return &kTargets[i];
+    return Error{ErrorCode::Environment, "", "this CPU runs none of the targets that were built"};
+  }
+  std::string known = "auto";
+  for (const Target& target : kTargets) {
+    if (target.name == name) {
+      if (target.runs_here()) return &target;
+      return Error{ErrorCode::Environment, "target " + std::string(name), "this CPU does not have it"};
+    }
+    known += ", " + std::string(target.name);
+  }
+  return Error{ErrorCode::Usage, "target " + std::string(name), "unknown; there are " + known};
+}
+
+}  // namespace forestvm::host
+
+namespace forestvm {
+
+std::vector<std::string_view> host_targets() {
+  std::vector<std::string_view> names;
+  for (const host::Target& target : host::targets()) names.insert(names.begin(), target.name);
+  return names;
+}
+
+}  // namespace forestvm

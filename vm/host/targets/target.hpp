@@ -1,0 +1,27 @@
+// What a CPU target offers, and the list of those built in.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include <forestvm/core/bytecode.hpp>
+#include <forestvm/result.hpp>
+
+#include "vm/host/walkers/walker_table.hpp"
+
+namespace forestvm::host {
+
+struct Target {
+  std::string_view name;
+  bool (*runs_here)();
+  const WalkerTable& (*walkers)(Layout);
+};
+
+/// Rows of targets.def.
+std::span<const Target> targets();
+
+/// The target of this name, or for "auto" the best that runs on this CPU. Usage error for an unknown name,
+/// Environment if the CPU lacks it.
+Result<const Target*> find_target(std::string_view name);
+
+}  // namespace forestvm::host
