@@ -35,6 +35,11 @@ Result<ModelOrProgram> either(Result<T> loaded) {
   return ModelOrProgram(std::move(*loaded));
 }
 
+/// What a text of compile() is about: a place in the schedule, or the model.
+const std::string& culprit(const std::string& text, const ChosenSchedule& schedule, const std::string& path) {
+  return text.starts_with("line ") || text.starts_with("directive ") ? schedule.called : path;
+}
+
 }  // namespace
 
 Error in_file(const std::string& file, Error error) {
@@ -94,8 +99,7 @@ Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& 
 }
 
 Error blame(Error error, const ChosenSchedule& schedule, const std::string& path) {
-  const bool about_schedule = error.where.starts_with("line ") || error.where.starts_with("directive ");
-  return in_file(about_schedule ? schedule.called : path, std::move(error));
+  return in_file(culprit(error.where, schedule, path), std::move(error));
 }
 
 Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model) {
@@ -106,7 +110,8 @@ Result<Program> compile_as_asked(const Arguments& arguments, const std::string& 
   auto compiled = compile(model, chosen.schedule, options);
   if (!compiled) return blame(compiled.error(), chosen, path);
   for (const std::string& warning : compiled->warnings)
-    std::fprintf(stderr, "forestvm: %s: warning: %s\n", escaped(path).c_str(), escaped(warning).c_str());
+    std::fprintf(stderr, "forestvm: %s: warning: %s\n", escaped(culprit(warning, chosen, path)).c_str(),
+                 escaped(warning).c_str());
   return std::move(compiled->program);
 }
 

@@ -15,7 +15,8 @@
 
 namespace forestvm::cli {
 
-/// Puts the file's name before the place: "FILE: where: what". "-" is called standard input.
+/// Puts the file's name before the place: "FILE: where: what". "-" is called standard
+/// input.
 Error in_file(const std::string& file, Error error);
 template <class T>
 Result<T> in_file(const std::string& file, Result<T> result) {

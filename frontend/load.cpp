@@ -88,17 +88,11 @@ Result<Model> load_model(std::span<const std::byte> bytes, const LoadLimits& lim
 }
 
 Result<Model> load_model(const std::string& path, const LoadLimits& limits) {
-  const auto name_file = [&](Error error) {
-    error.where = frontend::printable(path, 4096) + (error.where.empty() ? "" : ": ") + error.where;
-    return error;
-  };
   try {
     FVM_ASSIGN(const std::vector<std::byte> bytes, frontend::read_file_bytes(path, limits.max_bytes));
-    Result<Model> model = load_model(Bytes(bytes), limits);
-    if (!model.ok()) return name_file(model.error());
-    return model;
+    return load_bytes(bytes, limits);
   } catch (const std::bad_alloc&) {
-    return name_file(Error{ErrorCode::Environment, "", "out of memory while reading the model"});
+    return Error{ErrorCode::Environment, "", "out of memory while reading the model"};
   }
 }
 

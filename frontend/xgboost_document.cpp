@@ -33,7 +33,7 @@ struct Row {
 };
 
 /// THE FIELDS. DART files nest "model" in one more object, "gbtree", see choose_member.
-const Row rows[] = {
+constexpr Row rows[] = {
     {"version", &Header::version, Need::Optional},
     {"learner.feature_names", &Header::feature_names, Need::Optional},
     {"learner.objective.name", &Header::objective, Need::Required},

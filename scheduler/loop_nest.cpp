@@ -43,18 +43,10 @@ class Printer {
     return text + ":";
   }
 
-  void walk(const Statement& s, std::size_t depth) {
-    const WalkSite& site = lowering_.sites[s.site];
-    LoopId tree = kNoLoop, row = kNoLoop;
-    for (LoopId at = site.leaf; at != kNoLoop; at = lowering_.loops[at].parent) {
-      LoopId& innermost = lowering_.loops[at].axis == Axis::Trees ? tree : row;
-      if (innermost == kNoLoop) innermost = at;
-    }
+  std::string walk_text(const WalkSite& site) const {
+    if (site.tree_begin == site.tree_end) return "no trees";
     const WalkerDesc& walker = site.walker;
-    const TreeGroup& group = lowering_.forest.groups[walker.group];
-    const std::string row_name = lowering_.loops[row].name;
-    line(depth, "t = getTree(forest, " + lowering_.loops[tree].name + ")");
-    std::string how = std::string(name_of(group.layout));
+    std::string how(name_of(lowering_.forest.groups[walker.group].layout));
     if (walker.interleaved_trees * walker.interleaved_rows > 1)
       how += ", interleave " + std::to_string(walker.interleaved_trees) + " trees x " +
              std::to_string(walker.interleaved_rows) + " rows";
@@ -62,7 +54,19 @@ class Printer {
       how += ", " + std::to_string(walker.hops) + " hops unrolled";
     else if (walker.hops != 0)
       how += ", " + std::to_string(walker.hops) + " hops unchecked";
-    line(depth, "p = walkDecisionTree(t, rows[" + row_name + "])  # " + how);
+    return how;
+  }
+
+  void walk(const Statement& s, std::size_t depth) {
+    const WalkSite& site = lowering_.sites[s.site];
+    LoopId tree = kNoLoop, row = kNoLoop;
+    for (LoopId at = site.leaf; at != kNoLoop; at = lowering_.loops[at].parent) {
+      LoopId& innermost = lowering_.loops[at].axis == Axis::Trees ? tree : row;
+      if (innermost == kNoLoop) innermost = at;
+    }
+    const std::string row_name = lowering_.loops[row].name;
+    line(depth, "t = getTree(forest, " + lowering_.loops[tree].name + ")");
+    line(depth, "p = walkDecisionTree(t, rows[" + row_name + "])  # " + walk_text(site));
     line(depth, "reduce(" + accumulator(s.accumulator) + "[" + row_name + ", getTreeClassId(t)], p)");
   }
 

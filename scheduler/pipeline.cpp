@@ -17,7 +17,7 @@ struct Pass {
   std::optional<Stage> stage;               ///< the printable form it completes
 };
 
-/// Every tree is walked under every row, once: the sites' tree ranges cover the forest.
+/// There is a walk in every innermost loop, and nowhere else.
 Result<void> verify_sites(const Lowering& lowering) {
   FVM_CHECK(!lowering.sites.empty());
   for (const WalkSite& site : lowering.sites) FVM_CHECK(lowering.loops[site.leaf].children.empty());
@@ -25,7 +25,8 @@ Result<void> verify_sites(const Lowering& lowering) {
 }
 
 Result<void> verify_forest(const Lowering& lowering) {
-  for (const WalkSite& site : lowering.sites) FVM_CHECK(site.walker.group < lowering.forest.groups.size());
+  for (const WalkSite& site : lowering.sites)
+    FVM_CHECK(site.tree_begin == site.tree_end || site.walker.group < lowering.forest.groups.size());
   FVM_CHECK(lowering.forest.shapes.size() == lowering.model.trees.size());
   return {};
 }

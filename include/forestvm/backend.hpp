@@ -26,6 +26,15 @@ struct RowBlock {
 class Context {
  public:
   virtual ~Context() = default;
+
+  /// The backend that made it: an address that no other backend gives its contexts.
+  const void* backend() const { return backend_; }
+
+ protected:
+  explicit Context(const void* backend) : backend_(backend) {}
+
+ private:
+  const void* backend_;
 };
 
 /// A program loaded by a backend. Immutable; every method may be called from many threads at once.

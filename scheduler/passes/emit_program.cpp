@@ -173,8 +173,7 @@ class CodeEmitter {
   }
 
   Result<void> emit_walk(const WalkSite& site, std::uint32_t accumulator) {
-    const auto [tree_begin, tree_end] = bounds_of(site);
-    if (tree_begin == tree_end) return {};  // a part of a split without trees
+    if (site.tree_begin == site.tree_end) return {};
     const auto range = [&](LoopId top, Axis axis) -> Result<std::uint32_t> {
       if (top == kNoLoop) return innermost(site, axis);
       return range_of(top);
@@ -185,11 +184,6 @@ class CodeEmitter {
     next_register_ = saved;
     add(Op::Walk, {accumulator, trees, rows, walker(site.walker)});
     return {};
-  }
-
-  std::pair<std::uint32_t, std::uint32_t> bounds_of(const WalkSite& site) const {
-    const TreeGroup& group = lowering_.forest.groups[site.walker.group];
-    return {group.tree_begin, group.tree_end};
   }
 
   std::uint32_t walker(const WalkerDesc& wanted) {

@@ -1,6 +1,7 @@
 // Model -> tiled forest: for each walk site the layout of its trees, their padding and how the walk ends.
 // Sites that want the same trees in the same form share a group. Refuses by name what no walker can run yet.
 #include <algorithm>
+#include <tuple>
 
 #include <forestvm/names.hpp>
 
@@ -115,8 +116,11 @@ Result<void> tile_forest(Lowering& lowering) {
   for (const Tree& tree : lowering.model.trees) lowering.forest.shapes.push_back(shape_of(tree));
   for (WalkSite& site : lowering.sites) {
     FVM_ASSIGN(const Wishes wishes, wishes_of(lowering, site));
+    std::tie(site.tree_begin, site.tree_end) = trees_of(lowering.loops, site);
+    if (site.tree_begin == site.tree_end) continue;
     TreeGroup group;
-    std::tie(group.tree_begin, group.tree_end) = trees_of(lowering.loops, site);
+    group.tree_begin = site.tree_begin;
+    group.tree_end = site.tree_end;
     std::uint32_t depth = 0;
     for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
       depth = std::max(depth, lowering.forest.shapes[t].depth);

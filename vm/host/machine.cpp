@@ -10,26 +10,29 @@ namespace forestvm::host {
 using enum OperandKind;
 
 Machine::Machine(const LoadedProgram& loaded, const Pass& pass)
-    : loaded_(&loaded), pass_(&pass), outputs_(loaded.program.meta().num_outputs) {
+    : loaded_(&loaded), pass_(&pass), outputs_(loaded.meta.num_outputs) {
   ranges[0] = {0, pass.row_count, 0};
-  ranges[1] = {0, loaded.program.meta().num_trees, 0};
+  ranges[1] = {0, loaded.meta.num_trees, 0};
 }
 
 void Machine::parallel(const Inst& par, std::uint32_t body) {
   const Range over = ranges[operand<Op::Par, RangeIn>(par)];
   const std::uint32_t out = operand<Op::Par, RangeOut>(par), step = operand<Op::Par, Step>(par);
   const std::uint32_t count = iterations(over.size(), step);
-  const Inst* code = loaded_->program.code().data();
+  if (loaded_->executor == nullptr || count <= 1) {  // nothing runs beside it: this machine can go on itself
+    for (std::uint32_t i = 0; i < count; ++i) {
+      ranges[out] = chunk(over, step, i);
+      interpret(loaded_->code, body, *this);
+    }
+    return;
+  }
   auto iteration = [&](std::uint32_t i) {
     const FloatEnvironment environment;
     Machine machine = *this;
     machine.ranges[out] = chunk(over, step, i);
-    interpret(code, body, machine);
+    interpret(loaded_->code, body, machine);
   };
-  if (loaded_->executor != nullptr && count > 1)
-    loaded_->executor->run(count, iteration);
-  else
-    for (std::uint32_t i = 0; i < count; ++i) iteration(i);
+  loaded_->executor->run(count, iteration);
 }
 
 void Machine::init(const Inst& inst) {
@@ -56,7 +59,7 @@ void Machine::add_base(const Inst& inst) {
 
 void Machine::privatize(const Inst& inst) {
   const std::uint32_t accumulator = operand<Op::Privatize, AccOut>(inst);
-  const AccumulatorDesc& desc = loaded_->program.section_Accumulators()[accumulator];
+  const AccumulatorDesc& desc = loaded_->accumulators[accumulator];
   copies_[accumulator] =
       copies_[desc.parent] * desc.iterations + ranges[operand<Op::Privatize, RangeIn>(inst)].iteration;
   const Range& rows = ranges[operand<Op::Privatize, Rows>(inst)];
@@ -78,10 +81,10 @@ void Machine::walk(const Inst& inst) {
 void Machine::reduce_dim(const Inst& inst) {
   const std::uint32_t to = operand<Op::ReduceDim, AccOut>(inst), from = operand<Op::ReduceDim, AccIn>(inst);
   const Range& rows = ranges[operand<Op::ReduceDim, Rows>(inst)];
-  const Inst& loop = loaded_->program.code()[operand<Op::ReduceDim, Loop>(inst)];
+  const Inst& loop = loaded_->code[operand<Op::ReduceDim, Loop>(inst)];
   const std::uint32_t count =
       iterations(ranges[operand<Op::Par, RangeIn>(loop)].size(), operand<Op::Par, Step>(loop));
-  const std::uint32_t first = copies_[to] * loaded_->program.section_Accumulators()[from].iterations;
+  const std::uint32_t first = copies_[to] * loaded_->accumulators[from].iterations;
   float* sums = accumulator_row(to, rows.begin);
   const std::size_t size = rows.size() * outputs_;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -102,7 +105,7 @@ void Machine::store(const Inst& inst) {
   if (pass_->in_place || pass_->values == nullptr) return;
   const std::uint32_t accumulator = operand<Op::Store, AccIn>(inst);
   const Range& rows = ranges[operand<Op::Store, Rows>(inst)];
-  const ProgramMeta& meta = loaded_->program.meta();
+  const ProgramMeta& meta = loaded_->meta;
   const std::size_t width =
       pass_->output == OutputKind::Raw ? meta.num_outputs : value_width(meta.transform, meta.num_outputs);
   for (std::uint32_t row = rows.begin; row < rows.end; ++row)

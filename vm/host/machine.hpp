@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <forestvm/core/interpret.hpp>
@@ -24,6 +25,9 @@ struct LoadedWalker {
 /// What all calls share.
 struct LoadedProgram {
   Program program;
+  const ProgramMeta& meta;  ///< this and the next two: sections of the program, found once
+  const Inst* code;
+  std::span<const AccumulatorDesc> accumulators;
   std::vector<LoadedWalker> walkers;
   std::vector<float> base;
   std::unique_ptr<Executor> executor;  ///< null: parallel loops run inline

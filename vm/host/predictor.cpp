@@ -19,14 +19,16 @@ constexpr std::size_t kMaxPassRows = std::size_t{1} << 30;
 
 class HostContext final : public Context {
  public:
+  HostContext() : Context(&kBackend) {}
+
+  static constexpr char kBackend = 0;
   std::vector<float> scratch;
 };
 
 class HostPredictor final : public Predictor {
  public:
   HostPredictor(LoadedProgram loaded, const Target& target) : loaded_(std::move(loaded)), target_(&target) {
-    for (const AccumulatorDesc& desc : loaded_.program.section_Accumulators().subspan(1))
-      private_copies_ += desc.copies;
+    for (const AccumulatorDesc& desc : loaded_.accumulators.subspan(1)) private_copies_ += desc.copies;
   }
 
   std::unique_ptr<Context> make_context() const override { return std::make_unique<HostContext>(); }
@@ -57,10 +59,11 @@ class HostPredictor final : public Predictor {
  private:
   Result<void> run(Context& context, const RowBlock& rows, OutputKind output, float* values,
                    std::int64_t* labels) const {
-    auto* own = dynamic_cast<HostContext*>(&context);
-    if (own == nullptr) return Error{ErrorCode::Usage, "", "the context belongs to another backend"};
+    if (context.backend() != &HostContext::kBackend)
+      return Error{ErrorCode::Usage, "", "the context belongs to another backend"};
+    std::vector<float>& scratch = static_cast<HostContext&>(context).scratch;
     if (rows.count == 0) return {};
-    const ProgramMeta& meta = program().meta();
+    const ProgramMeta& meta = loaded_.meta;
     if (rows.stride < meta.num_features)
       return Error{ErrorCode::Usage, "",
                    "rows of " + std::to_string(rows.stride) + " values for a model of " +
@@ -73,7 +76,7 @@ class HostPredictor final : public Predictor {
     const std::size_t row_floats = (private_copies_ + (in_place ? 0 : 1)) * meta.num_outputs;
     const std::size_t pass_rows = std::min(rows.count, max_pass_rows(row_floats));
     try {
-      if (own->scratch.size() < pass_rows * row_floats) own->scratch.resize(pass_rows * row_floats);
+      if (scratch.size() < pass_rows * row_floats) scratch.resize(pass_rows * row_floats);
     } catch (const std::bad_alloc&) {
       return Error{
           ErrorCode::Environment, "",
@@ -88,14 +91,14 @@ class HostPredictor final : public Predictor {
       pass.values = values == nullptr ? nullptr : values + begin * width;
       pass.labels = labels == nullptr ? nullptr : labels + begin * width;
       pass.in_place = in_place;
-      run_pass(pass, own->scratch.data());
+      run_pass(pass, scratch.data());
     }
     return {};
   }
 
   void run_pass(Pass& pass, float* scratch) const {
-    const auto accumulators = program().section_Accumulators();
-    const std::size_t copy_floats = std::size_t{pass.row_count} * program().meta().num_outputs;
+    const auto accumulators = loaded_.accumulators;
+    const std::size_t copy_floats = std::size_t{pass.row_count} * loaded_.meta.num_outputs;
     pass.accumulators[0] = pass.in_place ? pass.values : scratch;
     if (!pass.in_place) scratch += copy_floats;
     for (std::size_t i = 1; i < accumulators.size(); ++i) {
@@ -104,7 +107,7 @@ class HostPredictor final : public Predictor {
     }
     const FloatEnvironment environment;
     Machine machine(loaded_, pass);
-    interpret(program().code().data(), 0, machine);
+    interpret(loaded_.code, 0, machine);
   }
 
   static std::size_t max_pass_rows(std::size_t row_floats) {
@@ -147,7 +150,8 @@ std::uint32_t output_width(const ProgramMeta& meta, OutputKind output) {
 
 Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options) {
   FVM_ASSIGN(const host::Target* target, host::find_target(options.target));
-  host::LoadedProgram loaded{program, {}, {}, nullptr};
+  host::LoadedProgram loaded{
+      program, program.meta(), program.code().data(), program.section_Accumulators(), {}, {}, nullptr};
   for (const WalkerDesc& desc : program.section_Walkers())
     loaded.walkers.push_back(host::load_walker(program, desc, *target));
   for (const double base : program.section_Base()) loaded.base.push_back(static_cast<float>(base));

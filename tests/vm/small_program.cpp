@@ -1,0 +1,155 @@
+#include "small_program.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <stdexcept>
+
+#include "vm/bytecode/format.hpp"
+
+namespace forestvm::test {
+namespace {
+
+/// Grows a tree below node `at`; every third tree is a chain to one side.
+void grow(Tree& tree, std::size_t at, std::uint32_t depth, bool chain, std::mt19937& random,
+          std::uint32_t features) {
+  const auto number = [&](std::uint32_t below) { return static_cast<std::uint32_t>(random() % below); };
+  if (depth == 0) {
+    tree.nodes[at].kind = NodeKind::Leaf;
+    tree.nodes[at].value = static_cast<double>(static_cast<float>(number(2001)) / 1024.0f - 1.0f);
+    return;
+  }
+  const std::size_t left = tree.nodes.size();
+  tree.nodes.resize(left + 2);
+  Node& node = tree.nodes[at];
+  node.kind = NodeKind::Less;
+  node.feature = number(features);
+  node.threshold = static_cast<double>(static_cast<float>(number(17)) / 4.0f - 2.0f);
+  node.missing_left = number(2) == 0;
+  node.left = static_cast<std::int32_t>(left);
+  node.right = static_cast<std::int32_t>(left + 1);
+  grow(tree, left, chain ? 0 : depth - 1, chain, random, features);
+  grow(tree, left + 1, depth - 1, chain, random, features);
+}
+
+template <class Record>
+std::vector<Record> copy_of(std::span<const Record> records) {
+  return {records.begin(), records.end()};
+}
+
+std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
+  std::vector<std::uint32_t> bits(values.size());
+  if (!values.empty()) std::memcpy(bits.data(), values.data(), values.size() * sizeof(float));
+  return bits;
+}
+
+void must(const Result<void>& done) {
+  if (!done.ok()) throw std::runtime_error(done.error().text());
+}
+
+}  // namespace
+
+const char* const kRichSchedule =
+    "tile(batch, b0, b1, 4); split(tree, ta, tb, 4); tile(ta, t0, t1, 2); layout(ta, array); "
+    "layout(tb, sparse); parallel(b0); parallel(t0); peelWalk(tb, 1)";
+
+Model small_forest(const ForestShape& shape, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  Model model;
+  model.format = "by hand";
+  model.trainer = "a test";
+  model.objective = "multi:softprob";
+  model.num_features = shape.features;
+  model.num_outputs = shape.outputs;
+  for (std::uint32_t i = 0; i < shape.features; ++i) model.feature_names.push_back("f" + std::to_string(i));
+  for (std::uint32_t i = 0; i < shape.outputs; ++i) {
+    model.class_labels.push_back("class " + std::to_string(i));
+    model.base.push_back(0.125 * i);
+  }
+  model.transform = Transform::Softmax;
+  model.class_rule = ClassRule::Argmax;
+  for (std::uint32_t t = 0; t < shape.trees; ++t) {
+    Tree tree;
+    tree.nodes.resize(1);
+    tree.output = t % shape.outputs;
+    const bool chain = t % 3 == 2;
+    grow(tree, 0, t % 3 == 1 ? shape.depth / 2 : shape.depth, chain, random, shape.features);
+    model.trees.push_back(std::move(tree));
+    model.round_begins.push_back(t);
+  }
+  model.round_begins.push_back(shape.trees);
+  return model;
+}
+
+Program compiled(const Model& model, const std::string& schedule) {
+  auto parsed = parse_schedule(schedule);
+  if (!parsed) throw std::runtime_error(schedule + ": " + parsed.error().text());
+  auto result = compile(model, *parsed);
+  if (!result) throw std::runtime_error(schedule + ": " + result.error().text());
+  return result->program;
+}
+
+Program rich_program() { return compiled(small_forest(), kRichSchedule); }
+
+ProgramParts parts_of(const Program& program) {
+  ProgramParts parts;
+  parts.meta = program.meta();
+  parts.code = copy_of(program.section_Code());
+  parts.walkers = copy_of(program.section_Walkers());
+  parts.groups = copy_of(program.section_Groups());
+  parts.trees = copy_of(program.section_Trees());
+  parts.accumulators = copy_of(program.section_Accumulators());
+  parts.base = copy_of(program.section_Base());
+  parts.thresholds = copy_of(program.section_Thresholds());
+  for (const StringRef& ref : program.section_Strings())
+    parts.strings.emplace_back(program.section_Text().data() + ref.offset, ref.size);
+  parts.nodes = copy_of(program.section_Nodes());
+  return parts;
+}
+
+std::vector<std::byte> image_of(const Program& program) { return copy_of(program.image()); }
+
+void repair_checksum(std::vector<std::byte>& image) {
+  const std::uint64_t right = bytecode::checksum(image);
+  std::memcpy(image.data() + offsetof(bytecode::FileHeader, checksum), &right, sizeof right);
+}
+
+std::vector<float> small_rows(std::size_t count, std::size_t stride, std::uint32_t seed) {
+  constexpr float kSpecial[] = {std::numeric_limits<float>::quiet_NaN(),
+                                std::numeric_limits<float>::infinity(),
+                                -std::numeric_limits<float>::infinity(),
+                                0.0f,
+                                -0.0f,
+                                std::numeric_limits<float>::denorm_min(),
+                                -std::numeric_limits<float>::denorm_min(),
+                                std::numeric_limits<float>::max()};
+  std::mt19937 random(seed);
+  std::vector<float> rows(count * stride);
+  for (float& x : rows)
+    x = random() % 4 == 0 ? kSpecial[random() % std::size(kSpecial)]
+                          : static_cast<float>(random() % 1000) / 200.0f - 2.5f;
+  return rows;
+}
+
+Answers answers(const Predictor& predictor, Context& context, const RowBlock& rows) {
+  const ProgramMeta& meta = predictor.program().meta();
+  std::vector<float> raw(rows.count * output_width(meta, OutputKind::Raw));
+  std::vector<float> value(rows.count * output_width(meta, OutputKind::Value));
+  Answers all;
+  all.labels.resize(rows.count * output_width(meta, OutputKind::Class));
+  must(predictor.predict(context, rows, OutputKind::Raw, raw.data()));
+  must(predictor.predict(context, rows, OutputKind::Value, value.data()));
+  if (!all.labels.empty()) must(predictor.predict_class(context, rows, all.labels.data()));
+  all.raw = bits_of(raw);
+  all.value = bits_of(value);
+  return all;
+}
+
+Answers answers(const Predictor& predictor, const RowBlock& rows) {
+  return answers(predictor, *predictor.make_context(), rows);
+}
+
+}  // namespace forestvm::test

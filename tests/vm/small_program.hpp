@@ -1,0 +1,53 @@
+// Small forests and their programs, for tests of the VM: compiled ones, and ones taken apart so that a test
+// can break one thing and put them together again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/compile.hpp>
+#include <forestvm/program.hpp>
+
+namespace forestvm::test {
+
+struct ForestShape {
+  std::uint32_t trees = 6;
+  std::uint32_t features = 3;
+  std::uint32_t outputs = 3;
+  std::uint32_t depth = 3;  ///< of the deepest trees; the others are shallower or lopsided
+};
+
+/// A softmax forest drawn from `seed`, with feature names and class labels.
+Model small_forest(const ForestShape& shape = {}, std::uint32_t seed = 1);
+
+/// Compiles; a refusal fails the test and throws.
+Program compiled(const Model& model, const std::string& schedule);
+
+/// A schedule whose program has every opcode but add_base and zero, both layouts and private accumulators.
+extern const char* const kRichSchedule;
+Program rich_program();
+
+/// What encode_program would make `program` of.
+ProgramParts parts_of(const Program& program);
+
+std::vector<std::byte> image_of(const Program& program);
+
+/// Puts the right checksum into a header that is there.
+void repair_checksum(std::vector<std::byte>& image);
+
+/// `count` rows drawn from `seed`: ordinary values, NaN, infinities, zeros of both signs, denormals.
+std::vector<float> small_rows(std::size_t count, std::size_t stride, std::uint32_t seed = 1);
+
+/// Everything that a program says about `rows`, in one block of bits.
+struct Answers {
+  std::vector<std::uint32_t> raw, value;
+  std::vector<std::int64_t> labels;
+  bool operator==(const Answers&) const = default;
+};
+Answers answers(const Predictor& predictor, Context& context, const RowBlock& rows);
+Answers answers(const Predictor& predictor, const RowBlock& rows);
+
+}  // namespace forestvm::test
