@@ -29,12 +29,13 @@ Result<void> run(const Arguments& arguments) {
 const Command kCompile = {
     "compile",
     "compiles a model into a program file",
-    {"compile MODEL -o OUT.fvm [--schedule S] [--contract C]"},
+    {"compile MODEL -o OUT.fvm [--schedule S] [--contract C] [--strict] [--timings]"},
     {{"MODEL", "a trainer's model file"}},
     {{"out", 'o', "OUT", "the program file to write; - is standard output"},
      kScheduleOption,
      kContractOption,
-     kStrictOption},
+     kStrictOption,
+     {"timings", '\0', "", "says on standard error what each pass of the compiler took"}},
     "  forestvm compile model.json -o model.fvm\n"
     "  forestvm run model.fvm rows.csv\n",
     schedule_notes,

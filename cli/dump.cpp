@@ -1,4 +1,5 @@
 // forestvm dump: a model on its way to a program, as text; or the instruction set.
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,8 +19,8 @@ Result<std::string> stage_text(const Arguments& arguments, const std::string& pa
   FVM_ASSIGN(const ChosenSchedule chosen, choose_schedule(arguments, model));
   std::optional<std::string> text;
   CompileOptions options;
-  options.on_stage = [&text, stage](Stage shown, const std::string& form) {
-    if (shown == stage) text = form;
+  options.on_stage = [&text, stage](Stage shown, const std::function<std::string()>& print) {
+    if (shown == stage) text = print();
   };
   const auto compiled = compile(model, chosen.schedule, options);
   if (text) return std::move(*text);

@@ -99,7 +99,8 @@ Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& 
 }
 
 Error blame(Error error, const ChosenSchedule& schedule, const std::string& path) {
-  return in_file(culprit(error.where, schedule, path), std::move(error));
+  const std::string& file = culprit(error.where, schedule, path);
+  return in_file(file, std::move(error));
 }
 
 Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model) {
@@ -112,6 +113,10 @@ Result<Program> compile_as_asked(const Arguments& arguments, const std::string& 
   for (const std::string& warning : compiled->warnings)
     std::fprintf(stderr, "forestvm: %s: warning: %s\n", escaped(culprit(warning, chosen, path)).c_str(),
                  escaped(warning).c_str());
+  if (arguments.has("timings"))
+    for (const PassTime& time : compiled->passes)
+      std::fprintf(stderr, "%-20.*s %9.3f ms\n", static_cast<int>(time.pass.size()), time.pass.data(),
+                   time.seconds * 1e3);
   return std::move(compiled->program);
 }
 

@@ -1,8 +1,8 @@
-// The shared headers as device code: one thread interprets a program and counts the instructions of each kind, walks
-// one tree of each layout, and transforms one row. It is compiled, not run: what breaks here would break a GPU backend.
+// The shared headers as device code: one thread interprets a program and counts the instructions of each
+// kind, walks one tree of each layout, and transforms one row. It is compiled, not run: what breaks here
+// would break a GPU backend.
 #include <forestvm/core/interpret.hpp>
-#include <forestvm/core/layout/array.hpp>
-#include <forestvm/core/layout/sparse.hpp>
+#include <forestvm/core/layouts.hpp>
 #include <forestvm/core/transform.hpp>
 
 namespace {

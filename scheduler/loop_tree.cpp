@@ -5,6 +5,26 @@
 #include <functional>
 
 namespace forestvm::scheduler {
+namespace {
+
+/// `outer.inner` names the inner loops inside outer ones; without a dot, all of them.
+struct QualifiedName {
+  std::string around, own;
+
+  explicit QualifiedName(const std::string& name) {
+    const std::size_t dot = name.find('.');
+    own = dot == std::string::npos ? name : name.substr(dot + 1);
+    if (dot != std::string::npos) around = name.substr(0, dot);
+  }
+};
+
+/// True if two names can mean the same loop.
+bool overlap(const std::string& a, const std::string& b) {
+  const QualifiedName x(a), y(b);
+  return x.own == y.own && (x.around.empty() || y.around.empty() || x.around == y.around);
+}
+
+}  // namespace
 
 LoopTree::LoopTree(std::uint32_t num_trees) : num_trees_(num_trees) {
   Loop batch, tree;
@@ -18,42 +38,48 @@ LoopTree::LoopTree(std::uint32_t num_trees) : num_trees_(num_trees) {
 }
 
 std::vector<LoopId> LoopTree::live(const std::string& name) const {
-  const std::size_t dot = name.find('.');
-  const std::string own = dot == std::string::npos ? name : name.substr(dot + 1);
-  const std::string around = dot == std::string::npos ? "" : name.substr(0, dot);
+  const QualifiedName wanted(name);
   std::vector<LoopId> found;
   const std::function<void(LoopId, bool)> visit = [&](LoopId id, bool within) {
-    if (within && loops_[id].name == own) found.push_back(id);
-    for (const LoopId child : loops_[id].children) visit(child, within || loops_[id].name == around);
+    if (within && loops_[id].name == wanted.own) found.push_back(id);
+    for (const LoopId child : loops_[id].children) visit(child, within || loops_[id].name == wanted.around);
   };
-  for (const LoopId root : roots_) visit(root, around.empty());
+  for (const LoopId root : roots_) visit(root, wanted.around.empty());
   return found;
 }
 
 Result<std::vector<LoopId>> LoopTree::find(const std::string& name) const {
   std::vector<LoopId> found = live(name);
   if (!found.empty()) return found;
-  const auto gone = retired_.find(name);
+  const auto gone = std::find_if(retired_.begin(), retired_.end(),
+                                 [&](const auto& entry) { return overlap(entry.first, name); });
   if (gone == retired_.end()) return refused("", "there is no loop '" + name + "'");
   std::string into;
   for (const std::string& part : gone->second.into) into += (into.empty() ? "" : " and ") + part;
-  return refused("", "loop '" + name + "' became " + into + " by " + gone->second.by);
+  return refused("", "loop '" + gone->first + "' became " + into + " by " + gone->second.by);
 }
 
 Result<std::vector<LoopId>> LoopTree::find_family(const std::string& name) const {
-  std::vector<LoopId> found = live(name);
-  if (!found.empty()) return found;
-  const auto gone = retired_.find(name);
-  if (gone == retired_.end()) return find(name);
-  for (const std::string& part : gone->second.into) {
-    FVM_ASSIGN(const std::vector<LoopId> loops, find_family(part));
-    found.insert(found.end(), loops.begin(), loops.end());
-  }
+  std::vector<LoopId> found;
+  add_family(name, found);
+  if (found.empty()) return find(name);
   return found;
 }
 
+void LoopTree::add_family(const std::string& name, std::vector<LoopId>& found) const {
+  for (const LoopId loop : live(name))
+    if (std::find(found.begin(), found.end(), loop) == found.end()) found.push_back(loop);
+  const std::string around = QualifiedName(name).around;
+  for (const auto& [gone, retired] : retired_)
+    if (overlap(gone, name))
+      for (const std::string& part : retired.into)
+        add_family(around.empty() ? part : around + "." + part, found);
+}
+
 Result<void> LoopTree::check_new_name(const std::string& name) const {
-  const bool taken = !live(name).empty() || retired_.count(name) != 0;
+  const bool taken =
+      !live(name).empty() || std::any_of(retired_.begin(), retired_.end(),
+                                         [&](const auto& entry) { return overlap(entry.first, name); });
   if (taken) return refused("", "the name '" + name + "' is taken");
   return {};
 }
@@ -140,6 +166,12 @@ std::uint64_t LoopTree::extent(LoopId loop) const {
 std::uint64_t LoopTree::iterations(LoopId loop) const {
   const std::uint64_t step = loops_[loop].step;
   return (extent(loop) + step - 1) / step;
+}
+
+std::size_t LoopTree::depth(LoopId loop) const {
+  std::size_t depth = 0;
+  for (LoopId at = loop; at != kNoLoop; at = loops_[at].parent) ++depth;
+  return depth;
 }
 
 std::pair<std::uint32_t, std::uint32_t> LoopTree::tree_bounds(LoopId loop) const {

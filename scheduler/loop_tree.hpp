@@ -89,6 +89,8 @@ class LoopTree {
   std::uint64_t extent(LoopId loop) const;
   /// Most iterations that a loop can have.
   std::uint64_t iterations(LoopId loop) const;
+  /// Loops from the outermost to a loop, itself included.
+  std::size_t depth(LoopId loop) const;
   /// Trees that a loop over trees can reach: [first, second).
   std::pair<std::uint32_t, std::uint32_t> tree_bounds(LoopId loop) const;
 
@@ -100,6 +102,7 @@ class LoopTree {
 
   LoopId copy(LoopId loop, LoopId parent, std::map<LoopId, LoopId>& copies);
   std::vector<LoopId> live(const std::string& name) const;
+  void add_family(const std::string& name, std::vector<LoopId>& found) const;
   std::vector<LoopId>& siblings(LoopId loop);
 
   std::vector<Loop> loops_;

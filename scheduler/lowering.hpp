@@ -22,9 +22,10 @@ struct WalkSite {
   LoopId rows_top = kNoLoop;   ///< the outermost absorbed loop over rows
   LoopId trees_top = kNoLoop;  ///< the outermost absorbed loop over trees
   std::vector<LoopId> absorbed;
-  std::uint32_t tree_begin = 0;  ///< trees that it can reach: [tree_begin, tree_end), none in a part of a split
-  std::uint32_t tree_end = 0;    ///< that lies past the last tree
-  WalkerDesc walker{};           ///< of no meaning without trees
+  std::uint32_t tree_begin =
+      0;                       ///< trees that it can reach: [tree_begin, tree_end), none in a part of a split
+  std::uint32_t tree_end = 0;  ///< that lies past the last tree
+  WalkerDesc walker{};         ///< of no meaning without trees
 };
 
 struct Lowering {

@@ -63,14 +63,17 @@ Result<Compiled> compile(const Model& model, const Schedule& schedule, const Com
   if (model.trees.size() >= UINT32_MAX) return refused("", "too many trees");
   Lowering lowering(model, schedule, options);
   std::vector<PassTime> times;
-  if (options.on_stage) options.on_stage(Stage::Model, text_of(lowering, Stage::Model));
+  const auto show = [&](Stage stage) {
+    if (options.on_stage) options.on_stage(stage, [&] { return text_of(lowering, stage); });
+  };
+  show(Stage::Model);
   for (const Pass& pass : kPasses) {
     const auto begin = std::chrono::steady_clock::now();
     FVM_TRY(pass.run(lowering));
     if (pass.verify != nullptr) FVM_TRY(pass.verify(lowering));
     times.push_back(
         {pass.name, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()});
-    if (pass.stage && options.on_stage) options.on_stage(*pass.stage, text_of(lowering, *pass.stage));
+    if (pass.stage) show(*pass.stage);
   }
   return Compiled{std::move(*lowering.program), std::move(lowering.warnings), std::move(times)};
 }

@@ -82,6 +82,21 @@ std::string signature(const DirectiveInfo& directive) {
   return text + ")";
 }
 
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_identifier(std::string_view name) {
+  return !name.empty() && is_letter(name.front()) &&
+         std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); });
+}
+
+/// `name` or `outer.name`: what the text form can say.
+bool is_loop_name(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  return is_identifier(name.substr(0, dot)) &&
+         (dot == std::string_view::npos || is_identifier(name.substr(dot + 1)));
+}
+
 /// Nothing, or what is wrong with an argument for a parameter.
 std::optional<std::string> argument_problem(Parameter parameter, const Argument& argument) {
   const std::string shown =
@@ -89,10 +104,10 @@ std::optional<std::string> argument_problem(Parameter parameter, const Argument&
   switch (parameter) {
     case Loop:
     case Loops:
-      if (argument.is_number()) return "expected a loop, found " + shown;
+      if (argument.is_number() || !is_loop_name(argument.name())) return "expected a loop, found " + shown;
       return std::nullopt;
     case NewLoop:
-      if (argument.is_number() || argument.name().find('.') != std::string::npos)
+      if (argument.is_number() || !is_identifier(argument.name()))
         return "expected a name for a new loop, found " + shown;
       if (argument.name() == kTreeCountName || argument.name() == kBatchSizeName)
         return shown + " is the name of a size, not of a loop";
@@ -152,9 +167,6 @@ class Parser {
   }
 
  private:
-  static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
   bool at_end() const { return at_ == text_.size(); }
   char peek() const { return text_[at_]; }
   void advance() {
@@ -209,8 +221,10 @@ class Parser {
       const std::string_view digits = take_name();
       std::uint64_t value = 0;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-      if (error != std::errc() || end != digits.data() + digits.size())
+      if (end != digits.data() + digits.size())
         return wrong(begin, "'" + std::string(digits) + "' is no integer");
+      if (error != std::errc())
+        return wrong(begin, std::string(digits) + " is more than " + std::to_string(UINT32_MAX));
       return Argument(value);
     }
     if (at_end() || !is_letter(peek())) return wrong(place_, "expected an argument, found " + shown());

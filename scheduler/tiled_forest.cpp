@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include <forestvm/core/layout/array.hpp>
-#include <forestvm/core/layout/sparse.hpp>
+#include <forestvm/core/layouts.hpp>
 #include <forestvm/names.hpp>
 
 #include "scheduler/layouts/builder.hpp"

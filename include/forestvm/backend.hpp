@@ -1,5 +1,5 @@
 // The whole contract of a backend: it loads a program once and then answers calls, each with a context of the
-// calling thread. A backend is a row of backends.def and one implementation of Backend.
+// calling thread. A backend is one function that makes Predictors of programs.
 #pragma once
 
 #include <cstddef>

@@ -23,8 +23,8 @@ inline constexpr std::string_view kStageNames[] = {"model", "tiled", "loops", "l
 struct CompileOptions {
   Contract contract = Contract::Trainer;
   bool strict = false;  ///< refuse what would otherwise be a warning
-  /// If set, called after each pass that makes a printable form, with its text.
-  std::function<void(Stage, const std::string&)> on_stage;
+  /// If set, called after each pass that completes a printable form, with the means to print it.
+  std::function<void(Stage, const std::function<std::string()>& print)> on_stage;
 };
 
 /// What a pass of the pipeline cost.

@@ -14,7 +14,7 @@ namespace forestvm {
 /// What a model file may cost; exceeding one refuses the file. The defaults pass every real model we know.
 struct LoadLimits {
   std::size_t max_bytes = std::size_t{4} << 30;  ///< of the file after decompression
-  std::size_t max_expansion = 200;               ///< decompressed size / compressed size
+  std::size_t max_expansion = 64;                ///< decompressed size / compressed size
   std::uint32_t max_depth = 64;                  ///< nesting of the document, not of the trees
   std::uint32_t max_trees = 10'000'000;
   std::uint32_t max_features = 16'777'216;

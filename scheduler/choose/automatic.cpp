@@ -1,6 +1,7 @@
-// The schedule for those who do not want to choose: blocks of 64 rows in parallel, tree by tree, eight rows in
-// lockstep; whole padded walks where the trees are of much the same, moderate depth (fewer mispredicted branches buy
-// more than the padding costs). The layout is left to the compiler: array where it wastes little, else sparse.
+// The schedule for those who do not want to choose: blocks of 64 rows in parallel, tree by tree, eight rows
+// in lockstep; whole padded walks where the trees are of much the same, moderate depth (fewer mispredicted
+// branches buy more than the padding costs). The layout is left to the compiler: array where it wastes
+// little, else sparse.
 #include <forestvm/compile.hpp>
 
 namespace forestvm {

@@ -25,12 +25,6 @@ Result<std::vector<LoopId>> chain(const LoopTree& tree, LoopId top, LoopId botto
   return loops;
 }
 
-std::size_t depth(const LoopTree& tree, LoopId loop) {
-  std::size_t depth = 0;
-  for (LoopId at = loop; tree[at].parent != kNoLoop; at = tree[at].parent) ++depth;
-  return depth;
-}
-
 /// The loop of this name that is nested with `anchor`.
 Result<LoopId> partner(const LoopTree& tree, const std::string& name, LoopId anchor) {
   FVM_ASSIGN(const std::vector<LoopId> loops, tree.find(name));
@@ -48,7 +42,7 @@ Result<LoopId> partner(const LoopTree& tree, const std::string& name, LoopId anc
 }
 
 Result<void> reorder_nest(LoopTree& tree, std::vector<LoopId> wanted) {
-  const auto outer = [&](LoopId a, LoopId b) { return depth(tree, a) < depth(tree, b); };
+  const auto outer = [&](LoopId a, LoopId b) { return tree.depth(a) < tree.depth(b); };
   const LoopId top = *std::min_element(wanted.begin(), wanted.end(), outer);
   const LoopId bottom = *std::max_element(wanted.begin(), wanted.end(), outer);
   FVM_ASSIGN(const std::vector<LoopId> loops, chain(tree, top, bottom));

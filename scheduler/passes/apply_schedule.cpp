@@ -4,10 +4,29 @@
 
 namespace forestvm::scheduler {
 
+namespace {
+
+/// Splits copy loops, so that a short schedule can ask for more of them than any memory holds; and the passes
+/// recurse as deep as loops are nested.
+constexpr std::size_t kMaxLoops = 4096, kMaxNesting = 64;
+
+Result<void> check_size(const LoopTree& tree) {
+  if (tree.size() > kMaxLoops)
+    return refused("", "the schedule makes more than " + std::to_string(kMaxLoops) + " loops");
+  for (LoopId loop = 0; loop < tree.size(); ++loop)
+    if (tree.depth(loop) > kMaxNesting)
+      return refused("", "more than " + std::to_string(kMaxNesting) + " loops inside each other");
+  return {};
+}
+
+}  // namespace
+
 Result<void> apply_schedule(Lowering& lowering) {
   FVM_TRY(check_schedule(lowering.schedule));
   for (std::size_t i = 0; i < lowering.schedule.directives.size(); ++i) {
-    const Result<void> done = apply(lowering.loops, {lowering.schedule.directives[i], i});
+    const std::size_t loops = lowering.loops.size();
+    Result<void> done = apply(lowering.loops, {lowering.schedule.directives[i], i});
+    if (done.ok() && lowering.loops.size() != loops) done = check_size(lowering.loops);
     if (!done.ok()) return lowering.refuse(i, done.error().message);
   }
   return {};

@@ -55,13 +55,18 @@ class CodeEmitter {
 
   std::uint32_t rows_of(const Statement& s) const { return register_of(s.rows, Axis::Rows); }
 
+  void add_slice(std::uint32_t part, std::uint32_t whole, std::uint64_t from, std::uint64_t to) {
+    add(Op::Slice, {part, whole, static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to)});
+    slices_end_ = std::max(slices_end_, part + 1);
+  }
+
   /// The register that holds what a loop steps through; a part of it is sliced off first.
   Result<std::uint32_t> range_of(LoopId id) {
     const auto& loop = lowering_.loops[id];
     const std::uint32_t whole = register_of(loop.source, loop.axis);
     if (loop.from == 0 && loop.to == kAll) return whole;
     FVM_ASSIGN(const std::uint32_t part, new_register());
-    add(Op::Slice, {part, whole, static_cast<std::uint32_t>(loop.from), static_cast<std::uint32_t>(loop.to)});
+    add_slice(part, whole, loop.from, loop.to);
     return part;
   }
 
@@ -126,6 +131,9 @@ class CodeEmitter {
     if (lowering_.loops[s.loop].unroll) return emit_unrolled(s);
     const std::uint32_t saved = next_register_;
     FVM_ASSIGN(const std::uint32_t over, range_of(s.loop));
+    // A slice that is no longer needed may be replaced by another slice of its block, but not by a loop.
+    const std::uint32_t slices_end = slices_end_;
+    next_register_ = std::max(next_register_, slices_end);
     FVM_ASSIGN(const std::uint32_t out, new_register());
     const auto step = static_cast<std::uint32_t>(lowering_.loops[s.loop].step);
     const Op op = s.parallel ? Op::Par : Op::For;
@@ -134,6 +142,7 @@ class CodeEmitter {
     last_loop_[s.loop] = open;
     FVM_TRY(emit(s.body));
     close(open, op, {out, over, step});
+    slices_end_ = slices_end;
     // A later slice may replace this loop's, but not before the reduction that counts its iterations.
     const bool reduced = s.parallel && lowering_.loops[s.loop].axis == Axis::Trees;
     next_register_ = reduced && over >= saved ? saved + 1 : saved;
@@ -147,16 +156,15 @@ class CodeEmitter {
       return lowering_.refuse(loop.unroll->directive,
                               count * loop.step >= kAll
                                   ? "the loop has no known number of iterations: tile it first"
-                                  : "the loop has " + std::to_string(count) + " iterations");
+                                  : "the loop has " + std::to_string(count) + " iterations, more than " +
+                                        std::to_string(kMaxInstructions) + " instructions");
     FVM_ASSIGN(const std::uint32_t over, range_of(s.loop));
     FVM_ASSIGN(const std::uint32_t part, new_register());
     registers_[s.loop] = part;
     const std::uint32_t saved = next_register_;
     for (std::uint64_t i = 0; i < count; ++i) {
-      const auto cut = [&](std::uint64_t at) {
-        return static_cast<std::uint32_t>(std::min(kAll, at * loop.step));
-      };
-      add(Op::Slice, {part, over, cut(i), cut(i + 1)});
+      const auto cut = [&](std::uint64_t at) { return std::min(kAll, at * loop.step); };
+      add_slice(part, over, cut(i), cut(i + 1));
       FVM_TRY(emit(s.body));
       next_register_ = saved;
     }
@@ -204,6 +212,7 @@ class CodeEmitter {
   std::map<LoopId, std::uint32_t> registers_;  ///< that hold the loops' current iterations
   std::map<LoopId, std::uint32_t> last_loop_;  ///< pc of each loop's latest instruction
   std::uint32_t next_register_ = 2;
+  std::uint32_t slices_end_ = 0;  ///< registers from here on hold no slice of an open block
 };
 
 void emit_forest(const Lowering& lowering, ProgramParts& parts) {

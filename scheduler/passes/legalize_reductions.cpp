@@ -96,8 +96,11 @@ class Legalizer {
         "trees in parallel are summed in another order than the trainer's, so raw scores may differ "
         "from the trainer's in the last bits";
     if (lowering_.options.strict) return lowering_.refuse(directive, what + " (--strict)");
-    lowering_.warnings.push_back(place_of(lowering_.schedule, directive) + ": " +
-                                 print(lowering_.schedule.directives[directive]) + ": " + what);
+    std::string warning = place_of(lowering_.schedule, directive) + ": " +
+                          print(lowering_.schedule.directives[directive]) + ": " + what;
+    auto& warnings = lowering_.warnings;  // copies of a loop warn once
+    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
+      warnings.push_back(std::move(warning));
     return {};
   }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include <forestvm/names.hpp>
+#include <forestvm/core/layouts.hpp>
 
 #include "scheduler/lowering.hpp"
 
@@ -43,11 +43,14 @@ Result<Wishes> wishes_of(const Lowering& lowering, const WalkSite& site) {
     const Loop& loop = lowering.loops[id];
     if (loop.unroll_walk) {
       if (wishes.unroll)
-        return lowering.refuse(loop.unroll_walk->directive, "these walks are unrolled already");
+        return lowering.refuse(std::max(wishes.unroll->directive, loop.unroll_walk->directive),
+                               "these walks are unrolled already");
       wishes.unroll = &*loop.unroll_walk;
     }
     if (loop.peel_walk) {
-      if (wishes.peel) return lowering.refuse(loop.peel_walk->directive, "these walks are peeled already");
+      if (wishes.peel)
+        return lowering.refuse(std::max(wishes.peel->directive, loop.peel_walk->directive),
+                               "these walks are peeled already");
       wishes.peel = &*loop.peel_walk;
     }
   }

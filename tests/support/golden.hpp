@@ -1,5 +1,6 @@
-// Golden text files: expect_golden(path, text) compares, or rewrites the file when the environment variable
-// FORESTVM_UPDATE is set, so that a change of output is reviewed as a diff.
+// Golden text files: expect_golden(path, text) compares, or rewrites the file when the test was given
+// --update (or the environment variable FORESTVM_UPDATE is set), so that a change of output is reviewed as a
+// diff.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +35,8 @@ inline std::string first_difference(std::string_view expected, std::string_view 
     const auto shown = [&](std::string_view text, std::string_view its_line) {
       return at >= text.size() ? std::string("  (the text has ended)") : "  " + std::string(its_line);
     };
-    if (a == b) return "line " + std::to_string(line) + ": one text has no line end here\n  " + std::string(a);
+    if (a == b)
+      return "line " + std::to_string(line) + ": one text has no line end here\n  " + std::string(a);
     return "line " + std::to_string(line) + "\nexpected:\n" + shown(expected, a) + "\nactual:\n" +
            shown(actual, b);
   }
@@ -60,9 +62,10 @@ inline void expect_golden(const std::string& path, const std::string& text) {
     EXPECT_TRUE(file.good()) << "cannot write " << path;
     return;
   }
-  ADD_FAILURE() << path << (expected ? " differs at " : " is absent")
-                << (expected ? golden_detail::first_difference(*expected, text) : "")
-                << "\nto accept the new text: FORESTVM_UPDATE=1, run the test again, review the diff";
+  ADD_FAILURE()
+      << path << (expected ? " differs at " : " is absent")
+      << (expected ? golden_detail::first_difference(*expected, text) : "")
+      << "\nto accept the new text: run the test with --update (or FORESTVM_UPDATE=1), review the diff";
 }
 
 }  // namespace forestvm::support

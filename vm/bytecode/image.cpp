@@ -89,6 +89,25 @@ Error io_error(const std::string& what) {
   return {ErrorCode::Environment, "", what + ": " + std::strerror(errno)};
 }
 
+/// The file behind a chain of links, so that saving replaces the file and not the link.
+std::string resolved(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  return real ? std::string(real.get()) : path;
+}
+
+/// Creates a file of a new name beside `path`, with the permissions that any program's output gets (mkstemp's
+/// are the owner's alone, and the process's mask cannot be read without changing it for all threads).
+int create_beside(const std::string& path, std::string& name) {
+  constexpr int kAttempts = 1000;  // names in use by other threads, or left by a process that was killed
+  int descriptor = -1;
+  for (int attempt = 0; attempt < kAttempts && descriptor < 0; ++attempt) {
+    name = path + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+    descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0 && errno != EEXIST) break;
+  }
+  return descriptor;
+}
+
 Result<void> write_all(int file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file, bytes.data(), bytes.size());
@@ -116,7 +135,8 @@ std::uint64_t bytecode::checksum(std::span<const std::byte> image) {
 }
 
 Result<Program> Program::load(const std::string& path, Verification verification) {
-  const File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  // Opening a FIFO would wait for a writer: without blocking, it is there to be refused below.
+  const File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   if (file.descriptor < 0) return io_error("cannot open");
   struct stat status;
   if (::fstat(file.descriptor, &status) != 0) return io_error("cannot read");
@@ -138,18 +158,19 @@ Result<Program> Program::from_bytes(std::span<const std::byte> bytes, Verificati
 }
 
 Result<void> Program::save(const std::string& path) const {
-  std::string temporary = path + ".XXXXXX";
-  const File file{::mkostemp(temporary.data(), O_CLOEXEC)};
+  struct stat old {};
+  const bool exists = ::stat(path.c_str(), &old) == 0;
+  if (exists && !S_ISREG(old.st_mode))
+    return Error{ErrorCode::Environment, "", "is not a regular file, so it cannot be replaced"};
+  const std::string target = exists ? resolved(path) : path;
+  std::string temporary;
+  const File file{create_beside(target, temporary)};
   if (file.descriptor < 0) return io_error("cannot create a file beside it");
   const auto write = [&]() -> Result<void> {
     FVM_TRY(write_all(file.descriptor, image()));
-    // A new file gets the permissions that any program's output gets; mkostemp's are the owner's alone.
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    if (::fchmod(file.descriptor, static_cast<mode_t>(0666) & ~mask) != 0)
-      return io_error("cannot set permissions");
+    if (exists) static_cast<void>(::fchmod(file.descriptor, old.st_mode & 07777));  // keep them if we may
     if (::fsync(file.descriptor) != 0) return io_error("cannot write");
-    if (::rename(temporary.c_str(), path.c_str()) != 0) return io_error("cannot replace the file");
+    if (::rename(temporary.c_str(), target.c_str()) != 0) return io_error("cannot replace the file");
     return {};
   };
   auto done = write();

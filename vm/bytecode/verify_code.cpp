@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <vector>
 
 #include <boost/container/static_vector.hpp>
 #include <forestvm/core/interpret.hpp>
+#include <forestvm/core/layouts.hpp>
 
 #include "vm/bytecode/verify.hpp"
 
@@ -38,8 +40,8 @@ struct RangeState {
 
 struct AccumulatorState {
   bool live = false;
-  std::uint32_t loop = kNone;  ///< pc of the parallel loop it was privatized for
-  std::size_t tree_loops = 0;  ///< parallel loops over trees around the place where it may be written
+  std::uint32_t loop = kNone;  ///< pc of the parallel loop over trees in which it may be written
+  std::size_t depth = 0;       ///< blocks that were open there
 };
 
 struct Block {
@@ -232,6 +234,10 @@ class CodeVerifier {
       return wrong("it does not close the innermost open block");
     for (RangeState& range : ranges_)
       if (range.depth >= blocks_.size()) range = {};
+    // Those of this very loop may still be reduced after it, in the block around; no further out, where the
+    // register that the loop went through may be another range.
+    for (AccumulatorState& accumulator : accumulators_)
+      if (accumulator.depth > blocks_.size()) accumulator = {};
     innermost_loop_[0] = blocks_.back().outer_loop[0];
     innermost_loop_[1] = blocks_.back().outer_loop[1];
     if (!tree_loops_.empty() && tree_loops_.back() == partner) tree_loops_.pop_back();
@@ -251,7 +257,7 @@ class CodeVerifier {
       state.hi = state.lo + std::min(to, size);
       state.lo += std::min(from, size);
     }
-    state.max_size = std::min(state.max_size, to - from);
+    state.max_size = std::min(to, state.max_size) - std::min(from, state.max_size);
     state.slice = true;
     state.depth = blocks_.size();
     ranges_[out] = state;
@@ -262,11 +268,14 @@ class CodeVerifier {
   Result<void> writes(std::uint32_t accumulator, std::uint32_t rows) {
     FVM_TRY(reads(rows, Axis::Rows));
     if (!accumulators_[accumulator].live) return wrong("a" + number(accumulator) + " is not privatized here");
-    if (accumulators_[accumulator].tree_loops != tree_loops_.size())
-      return wrong("a" + number(accumulator) +
-                   " is shared by the iterations of the parallel loop over trees at pc " +
-                   number(tree_loops_.empty() ? 0 : tree_loops_.back()));
-    return {};
+    const std::uint32_t loop = accumulators_[accumulator].loop;
+    if (loop == innermost_tree_loop()) return {};
+    if (loop != kNone && std::find(tree_loops_.begin(), tree_loops_.end(), loop) == tree_loops_.end())
+      return wrong("a" + number(accumulator) + " belongs to the loop at pc " + number(loop) +
+                   ", which has ended");
+    return wrong("a" + number(accumulator) +
+                 " is shared by the iterations of the parallel loop over trees at pc " +
+                 number(tree_loops_.back()));
   }
 
   Result<void> stores(std::uint32_t accumulator, std::uint32_t rows) {
@@ -290,13 +299,16 @@ class CodeVerifier {
     if (accumulators_[out].live) return wrong("a" + number(out) + " is in use");
     if (tree_loops_.empty() || loop_register(tree_loops_.back()) != reg)
       return wrong("r" + number(reg) + " is not the innermost parallel loop over trees");
+    // In a block of its own it might not run, or run in the copies that a loop over rows makes of a machine.
+    if (blocks_.back().open != tree_loops_.back())
+      return wrong("it does not stand directly in the loop at pc " + number(tree_loops_.back()));
     const AccumulatorDesc& desc = program_.section_Accumulators()[out];
     const AccumulatorState& parent = accumulators_[desc.parent];
-    if (!parent.live || parent.tree_loops + 1 != tree_loops_.size())
+    if (!parent.live || parent.loop != innermost_tree_loop(1))
       return wrong("its parent a" + number(desc.parent) + " does not belong to the loop around");
     if (loop_iterations(tree_loops_.back()) > desc.iterations)
       return wrong("the loop has more iterations than a" + number(out) + "'s " + number(desc.iterations));
-    accumulators_[out] = {true, tree_loops_.back(), tree_loops_.size()};
+    accumulators_[out] = {true, tree_loops_.back(), blocks_.size()};
     return {};
   }
 
@@ -329,6 +341,11 @@ class CodeVerifier {
     return {};
   }
 
+  /// The innermost open parallel loop over trees, or the one `outward` further out; kNone if there is none.
+  std::uint32_t innermost_tree_loop(std::size_t outward = 0) const {
+    return tree_loops_.size() > outward ? tree_loops_[tree_loops_.size() - 1 - outward] : kNone;
+  }
+
   std::uint32_t loop_register(std::uint32_t par) const { return operand<Op::Par, RangeOut>(code_[par]); }
 
   std::uint32_t loop_iterations(std::uint32_t par) const {
@@ -353,12 +370,14 @@ bool power_of_two(unsigned value) { return std::has_single_bit(value); }
 std::uint32_t safe_hops(const Program& program, const GroupDesc& group) {
   const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
   const auto by_depth = [](const TreeDesc& a, const TreeDesc& b) { return a.depth < b.depth; };
-  return group.layout == Layout::Array ? std::min_element(trees.begin(), trees.end(), by_depth)->depth
-                                       : std::max_element(trees.begin(), trees.end(), by_depth)->depth;
+  return leaves_hold_still(group.layout) ? std::max_element(trees.begin(), trees.end(), by_depth)->depth
+                                         : std::min_element(trees.begin(), trees.end(), by_depth)->depth;
 }
 
 Result<void> verify_walkers(const Program& program) {
   const auto walkers = program.section_Walkers();
+  std::vector<std::uint32_t> most_hops;  // per group: a file may have many walkers of a large group
+  for (const GroupDesc& group : program.section_Groups()) most_hops.push_back(safe_hops(program, group));
   for (std::size_t i = 0; i < walkers.size(); ++i) {
     const WalkerDesc& walker = walkers[i];
     const auto wrong = [&](const std::string& what) {
@@ -371,7 +390,7 @@ Result<void> verify_walkers(const Program& program) {
         walker.interleaved_trees * walker.interleaved_rows > static_cast<int>(kMaxInterleave))
       return wrong("no walker interleaves " + number(walker.interleaved_trees) + " x " +
                    number(walker.interleaved_rows) + " walks");
-    const std::uint32_t most = safe_hops(program, program.section_Groups()[walker.group]);
+    const std::uint32_t most = most_hops[walker.group];
     if (walker.hops > most)
       return wrong(number(walker.hops) + " hops without a leaf check in trees of " + number(most));
   }

@@ -1,8 +1,7 @@
 // The verifier's forest rules. Every slot's feature lies inside the row, every child inside its tree and
 // further on than its parent, so that every walk stays in bounds and ends. One pass over the nodes, at memory
 // speed.
-#include <forestvm/core/layout/array.hpp>
-#include <forestvm/core/layout/sparse.hpp>
+#include <forestvm/core/layouts.hpp>
 
 #include "vm/bytecode/verify.hpp"
 
@@ -11,47 +10,9 @@ namespace {
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
-/// The deepest array tree: 2^27 - 1 slots are 1 GiB.
-constexpr std::uint32_t kMaxArrayDepth = 26;
-
-/// A tree's slots; the rules of its layout say nothing, or what is wrong with slot `slot`.
-struct Slots {
-  const TreeDesc& tree;
-  std::uint32_t num_features;
-};
-
-const char* tree_rule(const ArrayView::Node*, const TreeDesc& tree) {
-  if (tree.depth > kMaxArrayDepth) return "an array tree cannot be that deep";
-  if (tree.node_count != (std::uint32_t{2} << tree.depth) - 1) return "its slots do not fill its depth";
-  return nullptr;
-}
-
-const char* node_rule(const ArrayView::Node& node, std::uint32_t slot, const Slots& slots) {
-  if ((node.feature & kFeatureMask) >= slots.num_features) return "its feature lies outside the row";
-  const bool last_level = slot >= slots.tree.node_count / 2;
-  if (last_level && (node.feature & kLeaf) == 0) return "a slot of the last level is no leaf";
-  return nullptr;
-}
-
-const char* tree_rule(const SparseView::Node*, const TreeDesc& tree) {
-  return tree.depth >= tree.node_count ? "it is deeper than it has nodes" : nullptr;
-}
-
-const char* node_rule(const SparseView::Node& node, std::uint32_t slot, const Slots& slots) {
-  if ((node.feature & kLeaf) != 0) {
-    if (node.feature != kLeaf) return "a leaf tests a feature";
-    if (node.left != slot || node.right != slot) return "a leaf's children are not itself";
-    return nullptr;
-  }
-  if ((node.feature & kFeatureMask) >= slots.num_features) return "its feature lies outside the row";
-  if (node.left <= slot || node.right <= slot) return "a child does not come after its parent";
-  if (node.left >= slots.tree.node_count || node.right >= slots.tree.node_count)
-    return "a child lies outside its tree";
-  return nullptr;
-}
-
+/// `nodes_end`: where the nodes of the groups before end; then, where this group's do.
 template <class View>
-Result<void> verify_group(const Program& program, std::size_t index) {
+Result<void> verify_group(const Program& program, std::size_t index, std::uint64_t& nodes_end) {
   using Node = typename View::Node;
   const GroupDesc& group = program.section_Groups()[index];
   const std::string where = "groups section: group " + number(index);
@@ -60,22 +21,26 @@ Result<void> verify_group(const Program& program, std::size_t index) {
       group.node_count > (bytes.size() - group.node_offset) / sizeof(Node))
     return refused(where, number(group.node_count) + " nodes at byte " + number(group.node_offset) +
                               " do not lie in the nodes section");
+  if (group.node_offset < nodes_end) return refused(where, "its nodes overlap the group before");
+  nodes_end = group.node_offset + group.node_count * sizeof(Node);
   const Node* nodes = reinterpret_cast<const Node*>(bytes.data() + group.node_offset);
   const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
+  std::uint64_t end = 0;
   for (std::size_t t = 0; t < trees.size(); ++t) {
     const TreeDesc& tree = trees[t];
     const auto wrong = [&](const std::string& what) {
       return refused(where + ", tree " + number(group.tree_begin + t), what);
     };
     if (tree.node_count == 0) return wrong("it has no nodes");
-    if (std::uint64_t{tree.first_node} + tree.node_count > group.node_count)
-      return wrong("it leaves its group");
+    if (tree.first_node != end) return wrong("it does not follow the tree before");
+    end += tree.node_count;
+    if (end > group.node_count) return wrong("it leaves its group");
     if (tree.output >= program.meta().num_outputs)
       return wrong("output " + number(tree.output) + " does not exist");
-    if (const char* rule = tree_rule(nodes, tree)) return wrong(rule);
-    const Slots slots{tree, program.meta().num_features};
+    if (const char* rule = View::tree_rule(tree)) return wrong(rule);
     for (std::uint32_t slot = 0; slot < tree.node_count; ++slot)
-      if (const char* rule = node_rule(nodes[tree.first_node + slot], slot, slots))
+      if (const char* rule =
+              View::node_rule(nodes[tree.first_node + slot], slot, tree, program.meta().num_features))
         return wrong("node " + number(slot) + ": " + rule);
   }
   return {};
@@ -85,6 +50,8 @@ Result<void> verify_group(const Program& program, std::size_t index) {
 
 Result<void> verify_forest(const Program& program) {
   const auto groups = program.section_Groups();
+  // Groups and trees lie one after the other, none twice: a file's size bounds the work of this pass.
+  std::uint64_t trees_end = 0, nodes_end = 0;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const GroupDesc& group = groups[i];
     const auto wrong = [&](const std::string& what) {
@@ -95,18 +62,22 @@ Result<void> verify_forest(const Program& program) {
     if (group.tree_begin >= group.tree_end || group.tree_end > program.meta().num_trees)
       return wrong("trees " + number(group.tree_begin) + " to " + number(group.tree_end) + " of " +
                    number(program.meta().num_trees));
-    if (std::uint64_t{group.first_tree} + (group.tree_end - group.tree_begin) >
-        program.section_Trees().size())
-      return wrong("its trees leave the trees section");
+    if (group.first_tree != trees_end) return wrong("its trees do not follow the group before");
+    trees_end += group.tree_end - group.tree_begin;
+    if (trees_end > program.section_Trees().size()) return wrong("its trees leave the trees section");
     switch (group.layout) {
-#define FVM_LAYOUT(Name, text, View, meaning) \
-  case Layout::Name:                          \
-    FVM_TRY(verify_group<View>(program, i));  \
+#define FVM_LAYOUT(Name, text, View, meaning)           \
+  case Layout::Name:                                    \
+    FVM_TRY(verify_group<View>(program, i, nodes_end)); \
     continue;
 #include <forestvm/core/layouts.def>
     }
     return wrong("unknown layout " + number(static_cast<unsigned>(group.layout)));
   }
+  // A loop over trees may have as many iterations: they too are bounded by the file's size.
+  if (program.meta().num_trees > trees_end)
+    return refused("meta section",
+                   number(program.meta().num_trees) + " trees, but the groups have " + number(trees_end));
   return {};
 }
 

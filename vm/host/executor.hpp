@@ -14,7 +14,8 @@ class Executor {
   virtual ~Executor() = default;
 
   /// Calls body(i) once for each i in [0, count), on any threads in any order; returns when all are done. May
-  /// be called from many threads at once, and from inside a body. `body` must not throw.
+  /// be called from many threads at once, and from inside a body. While the caller waits it runs nothing but
+  /// bodies of this loop. `body` must not throw.
   virtual void run(std::uint32_t count, FunctionRef<void(std::uint32_t)> body) const = 0;
 
   virtual unsigned threads() const = 0;

@@ -28,8 +28,8 @@ class ThreadExecutor final : public Executor {
   }
 
   void run(std::uint32_t count, FunctionRef<void(std::uint32_t)> body) const override {
-    const std::unique_lock owner(pool_, std::try_to_lock);
-    if (!owner.owns_lock()) {
+    // Not a mutex: the thread that holds the pool asks again when a body runs a loop.
+    if (taken_.exchange(true, std::memory_order_acquire)) {
       for (std::uint32_t i = 0; i < count; ++i) body(i);
       return;
     }
@@ -43,8 +43,11 @@ class ThreadExecutor final : public Executor {
     }
     wake_.notify_all();
     take(body, count);
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return running_ == 0; });
+    {
+      std::unique_lock lock(mutex_);
+      done_.wait(lock, [this] { return running_ == 0; });
+    }
+    taken_.store(false, std::memory_order_release);
   }
 
   unsigned threads() const override { return static_cast<unsigned>(workers_.size()) + 1; }
@@ -75,7 +78,7 @@ class ThreadExecutor final : public Executor {
     }
   }
 
-  mutable std::mutex pool_;  ///< held by the loop that has the pool
+  mutable std::atomic<bool> taken_ = false;  ///< a loop has the pool
   mutable std::mutex mutex_;
   mutable std::condition_variable wake_, done_;
   mutable std::optional<FunctionRef<void(std::uint32_t)>> body_;

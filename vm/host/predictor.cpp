@@ -17,6 +17,9 @@ namespace {
 /// Rows in one pass when nothing else bounds them: row numbers are 32-bit.
 constexpr std::size_t kMaxPassRows = std::size_t{1} << 30;
 
+/// More than any machine has; executors reserve room for each.
+constexpr unsigned kMaxThreads = 4096;
+
 class HostContext final : public Context {
  public:
   HostContext() : Context(&kBackend) {}
@@ -150,10 +153,14 @@ std::uint32_t output_width(const ProgramMeta& meta, OutputKind output) {
 
 Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options) {
   FVM_ASSIGN(const host::Target* target, host::find_target(options.target));
+  if (options.threads > host::kMaxThreads)
+    return Error{ErrorCode::Usage, "",
+                 std::to_string(options.threads) + " threads, at most " + std::to_string(host::kMaxThreads)};
   host::LoadedProgram loaded{
       program, program.meta(), program.code().data(), program.section_Accumulators(), {}, {}, nullptr};
   for (const WalkerDesc& desc : program.section_Walkers())
     loaded.walkers.push_back(host::load_walker(program, desc, *target));
+  const host::FloatEnvironment environment;  // the base is rounded here
   for (const double base : program.section_Base()) loaded.base.push_back(static_cast<float>(base));
   loaded.executor = host::make_executor(options.threads);
   return std::unique_ptr<Predictor>(std::make_unique<host::HostPredictor>(std::move(loaded), *target));

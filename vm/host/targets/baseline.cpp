@@ -1,6 +1,5 @@
 // The baseline target: scalar walkers that every supported CPU runs.
-#include <forestvm/core/layout/array.hpp>
-#include <forestvm/core/layout/sparse.hpp>
+#include <forestvm/core/layouts.hpp>
 
 #include "vm/host/targets/target.hpp"
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/layout/split.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
@@ -18,19 +19,38 @@ struct SparseView {
     std::uint32_t right;
   };
   static_assert(sizeof(Node) == 16);
-  static constexpr Layout layout = Layout::Sparse;
+
+  /// A walk may go on at a leaf: it stays there.
+  static constexpr bool kLeavesHoldStill = true;
 
   FVM_INLINE static bool is_leaf(const Node* tree, std::uint32_t at) {
     return (tree[at].feature & kLeaf) != 0;
   }
   FVM_INLINE static float value(const Node* tree, std::uint32_t at) { return tree[at].value; }
 
-  /// One hop: left if x < threshold, or if x is missing and the node sends missing values left.
+  /// One hop.
   FVM_INLINE static std::uint32_t next(const Node* tree, std::uint32_t at, const float* row) {
     const Node& node = tree[at];
-    const float x = row[node.feature & kFeatureMask];
-    const bool left = (x < node.value) | ((x != x) & ((node.feature & kMissingLeft) != 0));
-    return left ? node.left : node.right;
+    return goes_left(node.value, node.feature, row) ? node.left : node.right;
+  }
+
+  /// What is wrong with a tree's record, or null.
+  static const char* tree_rule(const TreeDesc& tree) {
+    return tree.depth < tree.node_count ? nullptr : "it is deeper than it has nodes";
+  }
+
+  /// What is wrong with a slot, or null. With these rules every walk stays inside the tree and the row, and
+  /// ends.
+  static const char* node_rule(const Node& node, std::uint32_t slot, const TreeDesc& tree,
+                               std::uint32_t num_features) {
+    if ((node.feature & kLeaf) != 0) {
+      if (node.feature != kLeaf) return "a leaf tests a feature";
+      return node.left == slot && node.right == slot ? nullptr : "a leaf's children are not itself";
+    }
+    if ((node.feature & kFeatureMask) >= num_features) return "its feature lies outside the row";
+    if (node.left <= slot || node.right <= slot) return "a child does not come after its parent";
+    return node.left < tree.node_count && node.right < tree.node_count ? nullptr
+                                                                       : "a child lies outside its tree";
   }
 };
 

@@ -1,0 +1,53 @@
+// Finds models and reads the trainers' answers.
+#include "model_folders.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+#include "support/npy.hpp"
+
+namespace forestvm::test {
+
+namespace fs = std::filesystem;
+
+std::vector<ModelFile> model_files(const fs::path& parent, const std::string& prefix) {
+  std::vector<ModelFile> files;
+  if (!fs::exists(parent)) return files;
+  for (const fs::directory_entry& folder : fs::directory_iterator(parent)) {
+    const std::string name = folder.path().filename().string();
+    if (!name.starts_with(prefix)) continue;
+    for (const char* file : {"model.json", "model.ubj", "model.ubj.gz"})
+      if (fs::exists(folder.path() / file))
+        files.push_back({name + "_" + std::string(file).substr(6), folder.path() / file});
+  }
+  std::sort(files.begin(), files.end(),
+            [](const ModelFile& a, const ModelFile& b) { return a.name < b.name; });
+  return files;
+}
+
+fs::path zoo() {
+  const char* given = std::getenv("FORESTVM_ZOO");
+  return given == nullptr ? FORESTVM_ZOO : given;
+}
+
+Answers read_answers(const fs::path& model_file) {
+  const fs::path folder = model_file.parent_path();
+  const auto rows = support::read_npy<float>(folder / "rows.npy");
+  const auto raw = support::read_npy<float>(folder / "expected_raw.npy");
+  const auto value = support::read_npy<float>(folder / "expected.npy");
+  Answers answers{rows.rows(),     rows.columns(), rows.data, raw.columns(),
+                  value.columns(), raw.data,       value.data};
+  std::ifstream file(folder / "meta.json");
+  const std::string meta(std::istreambuf_iterator<char>(file), {});
+  const std::size_t at = meta.find("\"missing\": \"");
+  if (at == std::string::npos) return answers;
+  const float missing = std::strtof(meta.c_str() + at + 12, nullptr);
+  for (float& x : answers.rows)
+    if (x == missing) x = std::numeric_limits<float>::quiet_NaN();
+  return answers;
+}
+
+}  // namespace forestvm::test

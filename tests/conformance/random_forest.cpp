@@ -1,0 +1,154 @@
+// Random forests and rows.
+#include "random_forest.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "support/small_models.hpp"
+
+namespace forestvm::test {
+namespace {
+
+enum class TreeShape { Leaf, Complete, Ragged, Chain };
+
+class ForestMaker {
+ public:
+  ForestMaker(Dice& dice, const ForestWishes& wishes) : dice_(dice), wishes_(wishes) {}
+
+  Model run() {
+    Model model = support::model_of({}, static_cast<std::uint32_t>(dice_.from_to(1, 6)));
+    model.num_features = static_cast<std::uint32_t>(dice_.from_to(1, 40));
+    features_ = model.num_features;
+    make_thresholds();
+    for (double& base : model.base) base = leaf_value();
+    model.base_last = dice_.percent(30);
+    make_outputs(model);
+    const bool dart = dice_.percent(20);
+    const std::size_t trees = dice_.percent(2) ? 0 : dice_.from_to(1, wishes_.max_trees);
+    for (std::size_t t = 0; t < trees; ++t) {
+      model.trees.push_back(renumbered(make_tree()));
+      model.trees.back().output = static_cast<std::uint32_t>(dice_.below(model.num_outputs));
+      if (dart) model.trees.back().weight = weight();
+      model.round_begins.push_back(static_cast<std::uint32_t>(t + 1));
+    }
+    return model;
+  }
+
+ private:
+  void make_thresholds() {
+    const std::vector<double> special{0.0,     -0.0,     0x1p-149, -0x1p-149,    0x1p-126,
+                                      0x1p127, -0x1p127, 1.0,      1.0 + 0x1p-23};
+    for (std::size_t i = dice_.from_to(1, 12); i > 0; --i)
+      thresholds_.push_back(dice_.percent(25)
+                                ? dice_.pick(special)
+                                : static_cast<double>(static_cast<float>(dice_.real() * 8 - 4)));
+  }
+
+  void make_outputs(Model& model) {
+    const std::vector<std::pair<Transform, ClassRule>> one{{Transform::Identity, ClassRule::None},
+                                                           {Transform::Identity, ClassRule::Positive},
+                                                           {Transform::Sigmoid, ClassRule::AboveHalf},
+                                                           {Transform::Exp, ClassRule::None},
+                                                           {Transform::Step, ClassRule::Value}};
+    const std::vector<std::pair<Transform, ClassRule>> many{{Transform::Identity, ClassRule::None},
+                                                            {Transform::Sigmoid, ClassRule::AboveHalf},
+                                                            {Transform::Softmax, ClassRule::Argmax},
+                                                            {Transform::Argmax, ClassRule::Value}};
+    std::tie(model.transform, model.class_rule) = dice_.pick(model.num_outputs == 1 ? one : many);
+  }
+
+  double leaf_value() {
+    if (wishes_.integer_leaves) return static_cast<double>(dice_.below(33)) - 16;
+    const std::vector<double> special{0.0, -0.0, 0x1p-149, -0x1p-126, 0x1p100, -0x1p100, 1.0};
+    if (dice_.percent(10)) return dice_.pick(special);
+    const double scale = dice_.percent(80) ? 1.0 : 1e-6;
+    return static_cast<double>(static_cast<float>((dice_.real() - 0.5) * scale));
+  }
+
+  float weight() {
+    if (wishes_.integer_leaves) return 0.5f * static_cast<float>(dice_.from_to(1, 4));
+    return static_cast<float>(dice_.real() * 2);
+  }
+
+  Tree make_tree() {
+    const auto shape = static_cast<TreeShape>(dice_.below(4));
+    const std::size_t depth = dice_.from_to(0, wishes_.max_depth);
+    if (shape == TreeShape::Chain && dice_.percent(10)) return grown(shape, depth + 30);
+    return grown(shape, shape == TreeShape::Complete ? std::min<std::size_t>(depth, 6) : depth);
+  }
+
+  Tree grown(TreeShape shape, std::size_t depth) {
+    if (depth == 0 || shape == TreeShape::Leaf) return support::leaf(leaf_value());
+    if (shape == TreeShape::Ragged && dice_.percent(35)) return support::leaf(leaf_value());
+    Tree left = grown(shape, depth - 1);
+    Tree right = shape == TreeShape::Chain ? support::leaf(leaf_value()) : grown(shape, depth - 1);
+    if (dice_.percent(50)) std::swap(left, right);
+    return support::split(static_cast<std::uint32_t>(dice_.below(features_)), dice_.pick(thresholds_), left,
+                          right, dice_.percent(50));
+  }
+
+  /// The same tree with its nodes in another order and a few unused slots; the root stays first.
+  Tree renumbered(const Tree& tree) {
+    std::vector<std::int32_t> place(tree.nodes.size() + dice_.below(3));
+    std::iota(place.begin(), place.end(), 0);
+    for (std::size_t i = place.size() - 1; i > 1; --i) std::swap(place[i], place[dice_.from_to(1, i)]);
+    Tree result;
+    result.nodes.resize(place.size());
+    for (Node& node : result.nodes) node.kind = NodeKind::Unused;
+    for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+      Node node = tree.nodes[i];
+      if (node.left >= 0) node.left = place[static_cast<std::size_t>(node.left)];
+      if (node.right >= 0) node.right = place[static_cast<std::size_t>(node.right)];
+      result.nodes[static_cast<std::size_t>(place[i])] = node;
+    }
+    return result;
+  }
+
+  Dice& dice_;
+  ForestWishes wishes_;
+  std::uint32_t features_ = 1;
+  std::vector<double> thresholds_;
+};
+
+}  // namespace
+
+Model random_forest(Dice& dice, const ForestWishes& wishes) { return ForestMaker(dice, wishes).run(); }
+
+std::vector<float> random_rows(Dice& dice, const Model& model, std::size_t count) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> values{0.0f, -0.0f, infinity, -infinity, 0x1p-149f, -0x1p-149f, 0x1p-126f};
+  for (const Tree& tree : model.trees)
+    for (const Node& node : tree.nodes) {
+      if (node.kind != NodeKind::Less) continue;
+      const auto threshold = static_cast<float>(node.threshold);
+      for (const float x :
+           {threshold, std::nextafter(threshold, infinity), std::nextafter(threshold, -infinity)})
+        values.push_back(x);
+    }
+  std::vector<float> rows(count * model.num_features);
+  for (float& x : rows) {
+    const std::size_t kind = dice.below(10);
+    if (kind == 0) x = std::numeric_limits<float>::quiet_NaN();
+    if (kind >= 1 && kind <= 5) x = dice.pick(values);
+    if (kind > 5) x = static_cast<float>(dice.real() * 10 - 5);
+  }
+  return rows;
+}
+
+double largest_sum(const Model& model) {
+  double sum = 0;
+  for (const double base : model.base) sum = std::max(sum, std::abs(base));
+  for (const Tree& tree : model.trees) {
+    double largest = 0;
+    for (const Node& node : tree.nodes)
+      if (node.kind == NodeKind::Leaf) largest = std::max(largest, std::abs(node.value));
+    sum += largest * std::abs(static_cast<double>(tree.weight));
+  }
+  return sum;
+}
+
+}  // namespace forestvm::test

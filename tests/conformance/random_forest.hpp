@@ -1,0 +1,27 @@
+// Small random forests and rows that look for trouble: chains, single leaves, shared and denormal thresholds,
+// node numbers in any order with unused slots between them; rows on the thresholds, NaN, infinities, zeros.
+#pragma once
+
+#include <vector>
+
+#include <forestvm/model.hpp>
+
+#include "dice.hpp"
+
+namespace forestvm::test {
+
+struct ForestWishes {
+  std::size_t max_trees = 20;
+  std::uint32_t max_depth = 12;
+  bool integer_leaves = false;  ///< leaves, weights and bases whose sums are exact in any order
+};
+
+Model random_forest(Dice& dice, const ForestWishes& wishes);
+
+/// Row-major.
+std::vector<float> random_rows(Dice& dice, const Model& model, std::size_t count);
+
+/// At least the magnitude of every partial sum of a row.
+double largest_sum(const Model& model);
+
+}  // namespace forestvm::test

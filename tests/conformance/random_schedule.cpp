@@ -1,0 +1,135 @@
+// Random schedules, checked step by step against the loop tree.
+#include "random_schedule.hpp"
+
+#include <string>
+#include <vector>
+
+#include "scheduler/directives/apply.hpp"
+
+namespace forestvm::test {
+namespace {
+
+using namespace scheduler;
+
+class ScheduleMaker {
+ public:
+  ScheduleMaker(Dice& dice, std::uint32_t trees, const ScheduleWishes& wishes)
+      : dice_(dice), wishes_(wishes), tree_(trees) {}
+
+  Schedule run() {
+    for (std::size_t i = dice_.below(6); i > 0; --i) rewrite();
+    if (dice_.percent(wishes_.parallel_trees)) parallel_trees();
+    for (std::size_t i = dice_.below(6); i > 0; --i) decorate();
+    return std::move(schedule_);
+  }
+
+ private:
+  /// Adds the directive if the loop tree takes it.
+  void add(const Schedule& one) {
+    LoopTree changed = tree_;
+    if (!apply(changed, {one.directives.front(), schedule_.directives.size()}).ok()) return;
+    tree_ = std::move(changed);
+    schedule_.directives.push_back(one.directives.front());
+  }
+
+  /// The loops that are in the nest.
+  std::vector<LoopId> loops() const {
+    std::vector<LoopId> found = tree_.roots();
+    for (std::size_t i = 0; i < found.size(); ++i)
+      for (const LoopId child : tree_[found[i]].children) found.push_back(child);
+    return found;
+  }
+
+  std::vector<LoopId> innermost() const {
+    std::vector<LoopId> found;
+    for (const LoopId loop : loops())
+      if (tree_[loop].children.empty()) found.push_back(loop);
+    return found;
+  }
+
+  std::string name(LoopId loop) {
+    const LoopId above = tree_[loop].parent;
+    const bool qualified = above != kNoLoop && dice_.percent(30);
+    return (qualified ? tree_[above].name + "." : "") + tree_[loop].name;
+  }
+
+  std::string new_name() { return "v" + std::to_string(names_++); }
+
+  Argument size() {
+    const std::vector<Argument> sizes{1, 2, 3, 4, 5, 7, 8, 8, 16, 64, kTreeCountName, kBatchSizeName};
+    return dice_.pick(sizes);
+  }
+
+  void rewrite() {
+    const LoopId loop = dice_.pick(loops());
+    switch (dice_.below(5)) {
+      case 0:
+      case 1:
+        return add(Schedule().tile(name(loop), new_name(), new_name(), size()));
+      case 2:
+        return add(Schedule().split(name(loop), new_name(), new_name(), size()));
+      default:
+        return reorder();
+    }
+  }
+
+  /// Some of the loops around an innermost one, in any order.
+  void reorder() {
+    std::vector<LoopId> chain;
+    for (LoopId at = dice_.pick(innermost()); at != kNoLoop; at = tree_[at].parent)
+      if (dice_.percent(75)) chain.push_back(at);
+    if (chain.size() < 2) return;
+    Schedule one = Schedule().reorder();
+    while (!chain.empty()) {
+      const std::size_t i = dice_.below(chain.size());
+      one.directives.front().arguments.emplace_back(name(chain[i]));
+      chain.erase(chain.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    add(one);
+  }
+
+  void parallel_trees() {
+    std::vector<LoopId> many;
+    for (const LoopId loop : loops())
+      if (tree_[loop].axis == Axis::Trees && tree_.iterations(loop) > 1) many.push_back(loop);
+    if (!many.empty()) add(Schedule().parallel(name(dice_.pick(many))));
+  }
+
+  void decorate() {
+    const LoopId any = dice_.pick(loops()), inner = dice_.pick(innermost());
+    switch (dice_.below(8)) {
+      case 0:
+      case 1:
+        if (tree_[any].axis == Axis::Trees)
+          return dice_.percent(wishes_.parallel_trees) ? parallel_trees() : void();
+        return add(Schedule().parallel(name(any)));
+      case 2:
+        if (tree_.iterations(any) > 40) return;
+        return add(Schedule().unroll(name(any)));
+      case 3:
+        return add(Schedule().interleave(name(dice_.percent(80) ? inner : any)));
+      case 4:
+        return add(Schedule().unrollWalk(name(inner)));
+      case 5:
+        return add(Schedule().unrollWalk(name(dice_.percent(80) ? inner : any), dice_.from_to(1, 9)));
+      case 6:
+        return add(Schedule().peelWalk(name(inner), dice_.from_to(1, 3)));
+      default:
+        return add(Schedule().layout(name(any), dice_.percent(50) ? "array" : "sparse"));
+    }
+  }
+
+  Dice& dice_;
+  ScheduleWishes wishes_;
+  LoopTree tree_;
+  Schedule schedule_;
+  std::size_t names_ = 0;
+};
+
+}  // namespace
+
+Schedule random_schedule(Dice& dice, std::uint32_t trees, const ScheduleWishes& wishes) {
+  return ScheduleMaker(dice, trees, wishes).run();
+}
+
+}  // namespace forestvm::test

@@ -1,0 +1,17 @@
+// Random schedules: rewrites that the loop tree accepts, then wishes about how its loops run. What remains
+// illegal only the compiler knows.
+#pragma once
+
+#include <forestvm/schedule.hpp>
+
+#include "dice.hpp"
+
+namespace forestvm::test {
+
+struct ScheduleWishes {
+  unsigned parallel_trees = 10;  ///< percent of the schedules that run trees in parallel
+};
+
+Schedule random_schedule(Dice& dice, std::uint32_t trees, const ScheduleWishes& wishes);
+
+}  // namespace forestvm::test

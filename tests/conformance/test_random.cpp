@@ -1,0 +1,228 @@
+// Random differential test: random forests, schedules, rows, batch sizes and threads, against the reference
+// predictor: bit for bit, or, where trees ran in parallel, within the rounding of the sums. A failure is
+// shrunk and printed. FORESTVM_SEED and FORESTVM_CASES choose other cases: each case depends on its own seed
+// only.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/compile.hpp>
+
+#include "frontend/check_model.hpp"
+#include "frontend/reference.hpp"
+#include "random_forest.hpp"
+#include "random_schedule.hpp"
+#include "scheduler/model_text.hpp"
+#include "support/floats.hpp"
+
+namespace forestvm::test {
+namespace {
+
+struct Case {
+  Model model;
+  Schedule schedule;
+  std::vector<float> rows;
+  std::vector<std::size_t> batches;
+  unsigned threads = 1;
+  bool exact_sums = false;
+
+  std::size_t row_count() const { return rows.size() / model.num_features; }
+};
+
+/// What a predictor says of all rows.
+struct Answer {
+  std::vector<float> raw, value;
+  std::vector<std::int64_t> label;
+};
+
+std::size_t environment(const char* name, std::size_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+Result<Answer> predicted(const Program& program, const Case& c, std::size_t batch) {
+  BackendOptions options;
+  options.threads = c.threads;
+  FVM_ASSIGN(const auto predictor, host_backend(program, options));
+  const auto context = predictor->make_context();
+  const std::uint32_t raw = output_width(program.meta(), OutputKind::Raw),
+                      value = output_width(program.meta(), OutputKind::Value),
+                      label = output_width(program.meta(), OutputKind::Class);
+  Answer answer;
+  answer.raw.assign(c.row_count() * raw, -12345.0f);
+  answer.value.assign(c.row_count() * value, -12345.0f);
+  answer.label.assign(c.row_count() * label, -12345);
+  for (std::size_t begin = 0; begin < c.row_count(); begin += batch) {
+    RowBlock rows;
+    rows.data = c.rows.data() + begin * c.model.num_features;
+    rows.count = std::min(batch, c.row_count() - begin);
+    rows.stride = c.model.num_features;
+    FVM_TRY(predictor->predict(*context, rows, OutputKind::Raw, answer.raw.data() + begin * raw));
+    FVM_TRY(predictor->predict(*context, rows, OutputKind::Value, answer.value.data() + begin * value));
+    if (label != 0) FVM_TRY(predictor->predict_class(*context, rows, answer.label.data() + begin * label));
+  }
+  return answer;
+}
+
+std::string differs(const char* what, std::size_t i, double expected, double actual) {
+  char text[160];
+  std::snprintf(text, sizeof text, "%s number %zu: expected %.9g (%a), got %.9g (%a)", what, i, expected,
+                expected, actual, actual);
+  return text;
+}
+
+/// Nothing if the answer is right. `in_order`: the sums were made in the model's order.
+std::string compared(const Case& c, const frontend::Reference& expected, const Answer& answer,
+                     bool in_order) {
+  const double slack = in_order || c.exact_sums
+                           ? 0.0
+                           : largest_sum(c.model) * static_cast<double>(c.model.trees.size() + 2) * 0x1p-23;
+  for (std::size_t i = 0; i < answer.raw.size(); ++i) {
+    const auto wanted = static_cast<float>(expected.raw[i]);
+    const bool right = slack == 0.0 ? support::same_bits(wanted, answer.raw[i])
+                                    : std::abs(expected.raw[i] - static_cast<double>(answer.raw[i])) <= slack;
+    if (!right) return differs("raw score", i, expected.raw[i], static_cast<double>(answer.raw[i]));
+  }
+  if (slack != 0.0) return {};
+  bool same_values = true;
+  for (std::size_t i = 0; i < answer.value.size(); ++i) {
+    const auto wanted = static_cast<float>(expected.value[i]);
+    same_values = same_values && support::same_bits(wanted, answer.value[i]);
+    if (support::ulps(wanted, answer.value[i]) > 2)
+      return differs("value", i, expected.value[i], static_cast<double>(answer.value[i]));
+  }
+  if (!same_values) return {};  // a label may turn on the last bit
+  for (std::size_t i = 0; i < answer.label.size(); ++i)
+    if (answer.label[i] != expected.label[i])
+      return differs("label", i, static_cast<double>(expected.label[i]),
+                     static_cast<double>(answer.label[i]));
+  return {};
+}
+
+/// What is wrong with a case that compiles; nothing for one that does not.
+std::string failure_of(const Case& c) {
+  const Result<Compiled> compiled = compile(c.model, c.schedule);
+  if (!compiled.ok()) return {};
+  const auto expected = frontend::reference_predict(c.model, c.rows, c.row_count(), {0, SIZE_MAX, false});
+  if (!expected.ok()) return "the reference: " + expected.error().text();
+  for (const std::size_t batch : c.batches) {
+    const Result<Answer> answer = predicted(compiled->program, c, batch);
+    if (!answer.ok()) return answer.error().text();
+    const bool in_order = compiled->program.meta().sums_in_model_order != 0;
+    const std::string wrong = compared(c, *expected, *answer, in_order);
+    if (!wrong.empty()) return "batch " + std::to_string(batch) + ": " + wrong;
+  }
+  return {};
+}
+
+/// Drops elements of a list, from the last, as long as the case still fails.
+template <class ListOf>
+void drop(Case& c, const ListOf& list_of) {
+  for (std::size_t i = list_of(c).size(); i-- > 0;) {
+    Case smaller = c;
+    auto& list = list_of(smaller);
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!failure_of(smaller).empty()) c = std::move(smaller);
+  }
+}
+
+Case shrunk(Case c) {
+  for (int round = 0; round < 2; ++round) {
+    drop(
+        c, [](Case & x) -> auto& { return x.model.trees; });
+    drop(
+        c, [](Case & x) -> auto& { return x.schedule.directives; });
+    for (std::size_t row = c.row_count(); row-- > 0 && c.row_count() > 1;) {
+      Case smaller = c;
+      const auto begin = smaller.rows.begin() + static_cast<std::ptrdiff_t>(row * c.model.num_features);
+      smaller.rows.erase(begin, begin + c.model.num_features);
+      if (!failure_of(smaller).empty()) c = std::move(smaller);
+    }
+  }
+  return c;
+}
+
+Case random_case(std::uint64_t seed, const ForestWishes& forest, const ScheduleWishes& schedule) {
+  Dice dice(seed);
+  Case c;
+  c.exact_sums = forest.integer_leaves;
+  c.model = random_forest(dice, forest);
+  c.schedule = random_schedule(dice, static_cast<std::uint32_t>(c.model.trees.size()), schedule);
+  const std::vector<std::size_t> counts{1, 2, 3, 7, 8, 9, 15, 31, 64, 65, 130};
+  const std::size_t count = dice.pick(counts);
+  c.rows = random_rows(dice, c.model, count);
+  c.batches = {count, dice.from_to(1, count)};
+  c.threads = static_cast<unsigned>(dice.from_to(1, 3));
+  return c;
+}
+
+struct Tally {
+  std::size_t at_once = 0, later = 0, dropped = 0, reordered = 0, failed = 0;
+};
+
+/// Runs one case; directives are dropped from the end of a refused schedule until it compiles.
+void run_case(std::uint64_t seed, Case c, Tally& tally) {
+  ASSERT_TRUE(frontend::check_model(c.model).ok()) << frontend::check_model(c.model).error().text();
+  Result<Compiled> compiled = compile(c.model, c.schedule);
+  compiled.ok() ? ++tally.at_once : ++tally.later;
+  while (!compiled.ok()) {
+    ASSERT_EQ(compiled.error().code, ErrorCode::Refused) << compiled.error().text();
+    ASSERT_FALSE(compiled.error().where.starts_with("pc "))
+        << "the verifier refuses what the compiler made, seed " << seed << ": " << compiled.error().text()
+        << "\n"
+        << print(c.schedule);
+    ASSERT_FALSE(c.schedule.directives.empty()) << compiled.error().text();
+    c.schedule.directives.pop_back();
+    ++tally.dropped;
+    compiled = compile(c.model, c.schedule);
+  }
+  tally.reordered += compiled->program.meta().sums_in_model_order == 0;
+  if (failure_of(c).empty()) return;
+  ++tally.failed;
+  const Case small = shrunk(c);
+  ADD_FAILURE() << "seed " << seed << ", " << small.threads << " threads, " << small.row_count()
+                << " rows: " << failure_of(small) << "\n"
+                << print(small.schedule) << scheduler::print(small.model);
+}
+
+void run_cases(std::uint64_t first, std::size_t count, const ForestWishes& forest,
+               const ScheduleWishes& schedule) {
+  first = environment("FORESTVM_SEED", first);
+  count = environment("FORESTVM_CASES", count);
+  Tally tally;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    run_case(seed, random_case(seed, forest, schedule), tally);
+    if (testing::Test::HasFatalFailure() || tally.failed == 3) break;
+  }
+  std::cout << "  " << tally.at_once << " schedules compiled at once, " << tally.later << " after dropping "
+            << tally.dropped << " directives; " << tally.reordered << " with trees in parallel\n";
+  if (count < 100) return;
+  EXPECT_GT(tally.at_once, count / 3);
+  EXPECT_GT(tally.reordered, count / 100);
+}
+
+TEST(Random, SchedulesOfAnyForest) { run_cases(1, 2000, {}, {}); }
+
+TEST(Random, ParallelTreesWhoseSumsAreExact) {
+  ForestWishes forest;
+  forest.max_depth = 5;
+  forest.integer_leaves = true;
+  run_cases(100'000, 600, forest, {90});
+}
+
+TEST(Random, ManySmallTrees) {
+  ForestWishes forest;
+  forest.max_trees = 90;
+  forest.max_depth = 3;
+  run_cases(200'000, 400, forest, {});
+}
+
+}  // namespace
+}  // namespace forestvm::test

@@ -1,0 +1,29 @@
+// XGBoost's models of the zoo, under every schedule; skipped where there is no zoo.
+#include <gtest/gtest.h>
+
+#include "model_conformance.hpp"
+#include "support/schedule_case.hpp"
+
+namespace forestvm::test {
+namespace {
+
+class ZooModel : public testing::TestWithParam<ModelFile> {};
+
+TEST_P(ZooModel, AnswersAsItsTrainer) { check_model_file(GetParam(), {1'000'000}); }
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ZooModel);
+
+constexpr auto test_name = [](const auto& test) { return support::test_name(test.param.name); };
+INSTANTIATE_TEST_SUITE_P(Bench, ZooModel, testing::ValuesIn(model_files(zoo() / "bench", "")), test_name);
+INSTANTIATE_TEST_SUITE_P(Formats, ZooModel, testing::ValuesIn(model_files(zoo() / "formats", "xgb_")),
+                         test_name);
+
+TEST(Zoo, IsThere) {
+  if (!std::filesystem::exists(zoo() / "bench"))
+    GTEST_SKIP() << "no zoo at " << zoo() << ": set FORESTVM_ZOO";
+  EXPECT_GE(model_files(zoo() / "bench", "").size(), 14u);
+  EXPECT_GE(model_files(zoo() / "formats", "xgb_").size(), 50u);
+}
+
+}  // namespace
+}  // namespace forestvm::test

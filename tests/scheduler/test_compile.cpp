@@ -1,0 +1,203 @@
+// compile() as a whole: stages and passes, contracts and warnings, what repeats exactly, and schedules that
+// try to make the compiler use up stack, memory or time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <forestvm/compile.hpp>
+
+#include "support/small_models.hpp"
+
+namespace forestvm::test {
+namespace {
+
+using support::small_model;
+
+Schedule parsed(std::string_view text) {
+  Result<Schedule> schedule = parse_schedule(text);
+  EXPECT_TRUE(schedule.ok()) << (schedule.ok() ? "" : schedule.error().text());
+  return schedule.ok() ? std::move(schedule).value() : Schedule{};
+}
+
+Result<Compiled> compiled(std::string_view text, Contract contract = Contract::Trainer, bool strict = false) {
+  CompileOptions options;
+  options.contract = contract;
+  options.strict = strict;
+  return compile(small_model("small"), parsed(text), options);
+}
+
+std::string error_of(const Result<Compiled>& result) {
+  return result.ok() ? "it compiles" : result.error().text();
+}
+
+std::string shown(std::string_view schedule) {
+  std::string text;
+  CompileOptions options;
+  options.on_stage = [&](Stage stage, const std::function<std::string()>& print) {
+    text += std::string(kStageNames[static_cast<std::size_t>(stage)]) + "\n" + print();
+  };
+  const Result<Compiled> result = compile(small_model("two_outputs"), parsed(schedule), options);
+  EXPECT_TRUE(result.ok()) << error_of(result);
+  return text;
+}
+
+TEST(Compile, ShowsEveryStageOnceInOrder) {
+  std::vector<Stage> stages;
+  CompileOptions options;
+  options.on_stage = [&](Stage stage, const std::function<std::string()>& print) {
+    stages.push_back(stage);
+    EXPECT_FALSE(print().empty());
+  };
+  ASSERT_TRUE(compile(small_model("small"), {}, options).ok());
+  EXPECT_EQ(stages,
+            (std::vector<Stage>{Stage::Model, Stage::Tiled, Stage::Loops, Stage::Legalized, Stage::Program}));
+}
+
+TEST(Compile, TimesEveryPass) {
+  const auto result = compiled("");
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(result->passes.size(), 6u);
+  for (const PassTime& pass : result->passes) EXPECT_GE(pass.seconds, 0.0) << pass.pass;
+}
+
+TEST(Compile, TheSameTwice) {
+  for (const NamedSchedule& named : named_schedules()) {
+    EXPECT_EQ(shown(named.text), shown(named.text)) << named.name;
+    const auto a = compiled(named.text), b = compiled(named.text);
+    ASSERT_TRUE(a.ok() && b.ok()) << named.name;
+    EXPECT_TRUE(std::ranges::equal(a->program.image(), b->program.image())) << named.name;
+  }
+}
+
+TEST(Compile, TheProgramRemembersItsSchedule) {
+  const auto result = compiled("tile(batch,b0,b1,64);parallel( b0 ) # rows");
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->program.text(StringId::Schedule), "tile(batch, b0, b1, 64)\nparallel(b0)\n");
+}
+
+constexpr const char* kParallelTrees = "tile(tree, t0, t1, 2)\n  parallel(t0)";
+
+TEST(Contracts, TheTrainersWarnsOfParallelTrees) {
+  const auto result = compiled(kParallelTrees);
+  ASSERT_TRUE(result.ok()) << error_of(result);
+  ASSERT_EQ(result->warnings.size(), 1u);
+  EXPECT_EQ(result->warnings[0],
+            "line 2, column 3: parallel(t0): trees in parallel are summed in another order than the "
+            "trainer's, so raw scores may differ from the trainer's in the last bits");
+  EXPECT_EQ(result->program.meta().sums_in_model_order, 0);
+}
+
+TEST(Contracts, StrictRefusesThem) {
+  EXPECT_EQ(error_of(compiled(kParallelTrees, Contract::Trainer, true)).substr(0, 34),
+            "line 2, column 3: parallel(t0): tr");
+  EXPECT_TRUE(compiled(kParallelTrees, Contract::Fast, true).ok());
+}
+
+TEST(Contracts, TheReproducibleOneRefusesThem) {
+  for (const bool strict : {false, true})
+    EXPECT_EQ(
+        error_of(compiled(kParallelTrees, Contract::Reproducible, strict)),
+        "line 2, column 3: parallel(t0): trees in parallel are summed in an order of their own, which the "
+        "reproducible contract does not allow; exact sums are not lowered yet by this backend");
+}
+
+TEST(Contracts, TheFastOneSaysNothing) {
+  const auto result = compiled(kParallelTrees, Contract::Fast);
+  ASSERT_TRUE(result.ok()) << error_of(result);
+  EXPECT_TRUE(result->warnings.empty());
+  EXPECT_EQ(result->program.meta().sums_in_model_order, 0);
+}
+
+TEST(Contracts, ParallelRowsAreFineEverywhere) {
+  for (const Contract contract : {Contract::Trainer, Contract::Reproducible, Contract::Fast}) {
+    const auto result = compiled("tile(batch, b0, b1, 8); parallel(b0); parallel(b1)", contract, true);
+    ASSERT_TRUE(result.ok()) << error_of(result);
+    EXPECT_TRUE(result->warnings.empty());
+    EXPECT_EQ(result->program.meta().sums_in_model_order, 1);
+  }
+}
+
+TEST(Contracts, ASingleParallelIterationChangesNothing) {
+  const auto result = compiled("tile(tree, t0, t1, N_TREES); parallel(t0)", Contract::Reproducible, true);
+  ASSERT_TRUE(result.ok()) << error_of(result);
+  EXPECT_EQ(result->program.meta().sums_in_model_order, 1);
+}
+
+TEST(Contracts, CopiesOfALoopWarnOnce) {
+  const auto result = compiled("split(batch, ba, bb, 8); split(bb, bc, bd, 8); parallel(tree)");
+  ASSERT_TRUE(result.ok()) << error_of(result);
+  EXPECT_EQ(result->warnings.size(), 1u);
+}
+
+TEST(Refusals, ADirectiveBuiltInCppIsNamedByItsNumber) {
+  const auto result = compile(small_model("small"), Schedule().parallel("batch").parallel("rows"));
+  EXPECT_EQ(error_of(result), "directive 2: parallel(rows): there is no loop 'rows'");
+  const auto unreadable = compile(small_model("small"), Schedule().parallel("a b"));
+  EXPECT_FALSE(unreadable.ok());
+}
+
+/// A schedule that nests `levels` tiles.
+std::string tower(int levels) {
+  std::string text, inner = "batch";
+  for (int i = 0; i < levels; ++i) {
+    const std::string n = std::to_string(i);
+    text += "tile(" + inner + ", a" + n + ", b" + n + ", 2)\n";
+    inner = "b" + n;
+  }
+  return text;
+}
+
+TEST(Refusals, ManyNestedLoopsAreRefusedNotOverflowed) {
+  for (const int levels : {20, 200, 2'000, 20'000}) {
+    const auto result = compiled(tower(levels));
+    EXPECT_TRUE(result.ok() || result.error().code == ErrorCode::Refused) << levels;
+  }
+  EXPECT_FALSE(compiled(tower(20'000)).ok());
+}
+
+TEST(Refusals, SplitsThatMultiplyAreRefusedInTime) {
+  std::string text = tower(24);
+  for (int i = 23; i >= 0; --i) {
+    const std::string n = std::to_string(i);
+    text += "split(a" + n + ", c" + n + ", d" + n + ", 1)\n";
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const auto result = compiled(text);
+  EXPECT_FALSE(result.ok());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
+TEST(Refusals, ManyPartsInARowAreRefusedOrRun) {
+  std::string text, rest = "tree";
+  for (int i = 0; i < 3'000; ++i) {
+    const std::string n = std::to_string(i);
+    text += "split(" + rest + ", a" + n + ", b" + n + ", 1)\n";
+    rest = "b" + n;
+  }
+  const auto result = compiled(text);
+  EXPECT_TRUE(result.ok() || result.error().code == ErrorCode::Refused);
+}
+
+TEST(Refusals, WhatNoWalkerRunsYetIsRefusedByTreeAndNode) {
+  const auto refusal = [](auto change) {
+    Model model = small_model("small");
+    change(model);
+    return error_of(compile(model, {}));
+  };
+  EXPECT_EQ(refusal([](Model& m) { m.trees[3].nodes[2].kind = NodeKind::LessEqual; }),
+            "tree 3, node 2: splits by <= are not lowered yet");
+  EXPECT_EQ(refusal([](Model& m) { m.trees[3].nodes[2].kind = NodeKind::Category; }),
+            "tree 3, node 2: categorical splits are not lowered yet");
+  EXPECT_EQ(refusal([](Model& m) { m.trees[5].leaf_width = 2; }),
+            "tree 5, node 0: vector leaves are not lowered yet");
+  EXPECT_EQ(refusal([](Model& m) { m.trees[5].linear_leaves.resize(1); }),
+            "tree 5, node 0: linear leaves are not lowered yet");
+  EXPECT_EQ(refusal([](Model& m) { m.score_type = ScalarType::Float64; }),
+            "float64 models are not lowered yet");
+}
+
+}  // namespace
+}  // namespace forestvm::test

@@ -1,0 +1,104 @@
+// Small models written by hand, by name: what goldens and refusals are compiled for, and what unit tests
+// start from. Trees are put together from leaf() and split().
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <forestvm/model.hpp>
+
+namespace forestvm::support {
+
+inline Tree leaf(double value) {
+  Tree tree;
+  tree.nodes.resize(1);
+  tree.nodes[0].value = value;
+  return tree;
+}
+
+/// `feature` < threshold ? left : right; a missing value goes left if `missing_left`.
+inline Tree split(std::uint32_t feature, double threshold, const Tree& left, const Tree& right,
+                  bool missing_left = false) {
+  Tree tree;
+  tree.nodes.resize(1);
+  Node& root = tree.nodes[0];
+  root.kind = NodeKind::Less;
+  root.feature = feature;
+  root.threshold = threshold;
+  root.missing_left = missing_left;
+  root.left = 1;
+  root.right = static_cast<std::int32_t>(1 + left.nodes.size());
+  for (const Tree* side : {&left, &right}) {
+    const auto shift = static_cast<std::int32_t>(tree.nodes.size());
+    for (Node node : side->nodes) {
+      if (node.left >= 0) node.left += shift;
+      if (node.right >= 0) node.right += shift;
+      tree.nodes.push_back(node);
+    }
+  }
+  return tree;
+}
+
+/// A tree whose only deep leaf is `depth` hops away.
+inline Tree chain(std::uint32_t depth) {
+  Tree tree = leaf(0.5);
+  for (std::uint32_t i = 0; i < depth; ++i) tree = split(i % 4, 1.0 + i, tree, leaf(0.25 * i), i % 2 == 0);
+  return tree;
+}
+
+inline Model model_of(std::vector<Tree> trees, std::uint32_t outputs = 1) {
+  Model model;
+  model.format = "by-hand";
+  model.trainer = "by-hand";
+  model.version = "1.0";
+  model.objective = outputs == 1 ? "binary:logistic" : "multi:softprob";
+  model.num_features = 4;
+  model.num_outputs = outputs;
+  for (std::uint32_t k = 0; k < outputs; ++k) model.base.push_back(0.5 - k);
+  model.transform = outputs == 1 ? Transform::Sigmoid : Transform::Softmax;
+  model.class_rule = outputs == 1 ? ClassRule::AboveHalf : ClassRule::Argmax;
+  model.trees = std::move(trees);
+  for (std::size_t t = 0; t < model.trees.size(); ++t) {
+    model.trees[t].output = static_cast<std::uint32_t>(t % outputs);
+    model.round_begins.push_back(static_cast<std::uint32_t>(t));
+  }
+  model.round_begins.push_back(static_cast<std::uint32_t>(model.trees.size()));
+  return model;
+}
+
+/// Six trees: two of depth 1, two of depth 2 (one with a leaf at 1), two of depth 3 (one of them a chain).
+inline std::vector<Tree> six_trees() {
+  const auto stump = [](std::uint32_t feature, double threshold, double value) {
+    return split(feature, threshold, leaf(value), leaf(-value), true);
+  };
+  return {
+      stump(0, 0.5, 0.125),
+      stump(1, -1.5, 0.25),
+      split(2, 2, stump(0, 0.25, 1), stump(3, 8, 2)),
+      split(3, 0, leaf(-0.75), stump(1, 3, 4)),
+      split(0, 1, split(1, 1, stump(2, 1, 8), stump(3, 1, 16)),
+            split(2, 4, stump(0, 2, 32), stump(1, 2, 64))),
+      chain(3),
+  };
+}
+
+/// small, two_outputs (the same trees, every other one to output 1), base_last, deep (one chain of 40 hops),
+/// leaves (two trees that are a leaf), none (no trees), wide (300 stumps, 65,536 outputs).
+inline Model small_model(const std::string& name) {
+  if (name == "small") return model_of(six_trees());
+  if (name == "two_outputs") return model_of(six_trees(), 2);
+  if (name == "deep") return model_of({split(0, 0.5, leaf(1), leaf(2)), chain(40)});
+  if (name == "leaves") return model_of({leaf(1.5), leaf(-0.25)});
+  if (name == "none") return model_of({});
+  if (name == "wide") return model_of(std::vector<Tree>(300, split(0, 0.5, leaf(1), leaf(2))), 65'536);
+  if (name == "base_last") {
+    Model model = model_of(six_trees());
+    model.base_last = true;
+    return model;
+  }
+  throw std::runtime_error("no small model is called " + name);
+}
+
+}  // namespace forestvm::support

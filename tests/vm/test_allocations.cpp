@@ -1,0 +1,141 @@
+// predict allocates nothing once its context has grown. Every allocation of this process is counted.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "small_program.hpp"
+#include "vm/host/executor.hpp"
+#include "vm/host/machine.hpp"
+#include "vm/host/targets/target.hpp"
+
+namespace {
+std::atomic<std::uint64_t> allocations = 0;
+
+void* counted(std::size_t size, std::size_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
+void* operator new[](std::size_t size) { return counted(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace forestvm::test {
+namespace {
+
+template <class Work>
+std::uint64_t allocations_of(const Work& work) {
+  const std::uint64_t before = allocations.load();
+  work();
+  return allocations.load() - before;
+}
+
+TEST(Allocations, AreCounted) {
+  EXPECT_EQ(allocations_of([] { std::vector<float> some(3); }), 1u);
+  EXPECT_EQ(allocations_of([] {}), 0u);
+}
+
+TEST(Allocations, NoneInPredictAfterTheFirst) {
+  Model argmax = small_forest();
+  argmax.transform = Transform::Argmax;
+  const std::vector<float> rows = small_rows(100, 3);
+  for (const Model& model : {small_forest(), argmax})
+    for (const char* schedule : {"", "tile(batch, b0, b1, 4); parallel(b0)", kRichSchedule}) {
+      SCOPED_TRACE(schedule);
+      const auto predictor = host_backend(compiled(model, schedule));
+      const auto context = (*predictor)->make_context();
+      std::vector<float> out(300);
+      std::vector<std::int64_t> labels(100);
+      const auto all_outputs = [&](std::size_t count) {
+        const RowBlock block{rows.data(), count, 3};
+        EXPECT_TRUE((*predictor)->predict(*context, block, OutputKind::Raw, out.data()).ok());
+        EXPECT_TRUE((*predictor)->predict(*context, block, OutputKind::Value, out.data()).ok());
+        EXPECT_TRUE((*predictor)->predict_class(*context, block, labels.data()).ok());
+      };
+      all_outputs(100);
+      EXPECT_EQ(allocations_of([&] { all_outputs(100); }), 0u);
+      EXPECT_EQ(allocations_of([&] { all_outputs(1); }), 0u);
+      EXPECT_EQ(allocations_of([&] { all_outputs(0); }), 0u);
+    }
+}
+
+TEST(Allocations, NoneInTheThreadExecutorsLoops) {
+  const auto executor = host::make_thread_executor(4);
+  std::atomic<std::uint32_t> sum = 0;
+  auto inner = [&](std::uint32_t i) { sum.fetch_add(i, std::memory_order_relaxed); };
+  auto outer = [&](std::uint32_t) { executor->run(10, inner); };
+  const auto work = [&] {
+    for (int i = 0; i < 100; ++i) executor->run(10, outer);
+  };
+  work();
+  EXPECT_EQ(allocations_of(work), 0u);
+}
+
+/// The machine on the std::thread executor, whatever executor this build's backend takes.
+TEST(Allocations, NoneInTheMachineOnThreads) {
+  const Program program = rich_program();
+  const auto target = host::find_target("auto");
+  ASSERT_TRUE(target.ok());
+  host::LoadedProgram loaded{program,
+                             program.meta(),
+                             program.code().data(),
+                             program.section_Accumulators(),
+                             {},
+                             {},
+                             host::make_thread_executor(3)};
+  for (const WalkerDesc& desc : program.section_Walkers()) {
+    const GroupDesc& group = program.section_Groups()[desc.group];
+    host::LoadedWalker walker{(*target)->walkers(group.layout).find(desc), {}};
+    walker.task.nodes = program.section_Nodes().data() + group.node_offset;
+    walker.task.trees = program.section_Trees().data() + group.first_tree;
+    walker.task.first_tree = group.tree_begin;
+    walker.task.hops = desc.hops;
+    walker.task.order = desc.order;
+    loaded.walkers.push_back(walker);
+  }
+  for (const double base : program.section_Base()) loaded.base.push_back(static_cast<float>(base));
+
+  const std::vector<float> rows = small_rows(40, 3);
+  std::vector<float> out(120), expected(120), scratch(2 * 120);
+  host::Pass pass{};
+  pass.rows = rows.data();
+  pass.row_stride = 3;
+  pass.row_count = 40;
+  pass.output = OutputKind::Value;
+  pass.values = out.data();
+  pass.in_place = true;
+  pass.accumulators[0] = out.data();
+  pass.accumulators[1] = scratch.data();
+  const auto work = [&] {
+    host::Machine machine(loaded, pass);
+    interpret(program.code().data(), 0, machine);
+  };
+  work();
+  EXPECT_EQ(allocations_of(work), 0u);
+  const auto predictor = host_backend(program);
+  const auto context = (*predictor)->make_context();
+  ASSERT_TRUE((*predictor)->predict(*context, {rows.data(), 40, 3}, OutputKind::Value, expected.data()).ok());
+  EXPECT_EQ(out, expected);
+}
+
+}  // namespace
+}  // namespace forestvm::test

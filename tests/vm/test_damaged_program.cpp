@@ -1,0 +1,237 @@
+// Damaged program files. As they are, the checksum refuses every one of them. With the checksum repaired, a
+// file is refused by the verifier or it runs in bounds: every accepted one is watched by the shadow machine
+// and run on buffers of exactly the size that the contract asks for, so that AddressSanitizer sees a single
+// float too far.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "shadow_machine.hpp"
+#include "small_program.hpp"
+#include "vm/bytecode/format.hpp"
+
+namespace forestvm::test {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+constexpr std::uint8_t kByteValues[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
+
+constexpr std::size_t kChecksumAt = offsetof(bytecode::FileHeader, checksum);
+
+/// Small, but with every section in use.
+const Bytes& small_image() {
+  static const Bytes image = image_of(rich_program());
+  return image;
+}
+
+struct Tally {
+  std::uint64_t refused = 0, accepted = 0;
+};
+
+/// Predicts with a program of any shape: whatever it says of itself is what the buffers are sized by.
+void run_program(const Program& program, unsigned threads) {
+  const ProgramMeta& meta = program.meta();
+  const std::size_t features = meta.num_features;
+  const auto predictor = host_backend(program, {.threads = threads});
+  ASSERT_TRUE(predictor.ok()) << predictor.error().text();
+  const auto context = (*predictor)->make_context();
+  for (const std::size_t count : {1u, 7u}) {
+    static const std::vector<float> pool = small_rows(7, 3);
+    std::vector<float> rows(count * features);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = pool[i % pool.size()];
+    const RowBlock block{rows.data(), count, features};
+    for (const OutputKind kind : {OutputKind::Raw, OutputKind::Value}) {
+      std::vector<float> out(count * output_width(meta, kind));
+      EXPECT_TRUE((*predictor)->predict(*context, block, kind, out.data()).ok());
+    }
+    std::vector<std::int64_t> labels(count * output_width(meta, OutputKind::Class));
+    EXPECT_EQ((*predictor)->predict_class(*context, block, labels.data()).ok(), !labels.empty());
+  }
+}
+
+/// Everything else that can be asked of a program.
+void read_program(const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  std::size_t length = program.disassemble().size();
+  for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) length += program.feature_name(i).size();
+  for (std::uint32_t i = 0; i < meta.num_class_labels; ++i) length += program.class_label(i).size();
+  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(StringId::Count); ++i)
+    length += program.text(static_cast<StringId>(i)).size();
+  EXPECT_GT(length, 0u);
+}
+
+void expect_no_harm(const Program& program, unsigned threads) {
+  for (const OutputKind output : {OutputKind::Raw, OutputKind::Value, OutputKind::Class})
+    ASSERT_EQ(watch(program, 7, output).harm, "") << program.disassemble();
+  read_program(program);
+  run_program(program, threads);
+}
+
+/// The verifier's turn: refused with a place, or harmless.
+void try_repaired(Bytes image, Tally& tally, unsigned threads = 1) {
+  if (image.size() >= sizeof(bytecode::FileHeader)) repair_checksum(image);
+  const auto program = Program::from_bytes(image);
+  if (!program.ok()) {
+    ++tally.refused;
+    ASSERT_EQ(program.error().code, ErrorCode::Refused);
+    ASSERT_FALSE(program.error().where.empty()) << program.error().text();
+    return;
+  }
+  ++tally.accepted;
+  expect_no_harm(*program, threads);
+}
+
+void expect_refused_as_is(const Bytes& image) {
+  const auto program = Program::from_bytes(image);
+  ASSERT_FALSE(program.ok());
+  ASSERT_EQ(program.error().code, ErrorCode::Refused);
+}
+
+TEST(DamagedProgram, TheImageIsSmallAndRich) {
+  EXPECT_LT(small_image().size(), 8192u);
+  const auto program = Program::from_bytes(small_image());
+  ASSERT_TRUE(program.ok());
+#define FVM_SECTION(Name, text, Record, meaning) EXPECT_FALSE(program->section_##Name().empty()) << text;
+#include <forestvm/sections.def>
+  EXPECT_EQ(program->section_Groups()[0].layout, Layout::Array);
+  EXPECT_EQ(program->section_Groups()[1].layout, Layout::Sparse);
+  EXPECT_GE(program->section_Accumulators().size(), 2u);
+}
+
+TEST(DamagedProgram, EveryBitFlippedIsRefusedByTheChecksum) {
+  for (std::size_t at = 0; at < small_image().size(); ++at)
+    for (int bit = 0; bit < 8; ++bit) {
+      Bytes image = small_image();
+      image[at] ^= std::byte{static_cast<unsigned char>(1U << bit)};
+      expect_refused_as_is(image);
+      if (HasFatalFailure()) FAIL() << "byte " << at << ", bit " << bit;
+    }
+}
+
+TEST(DamagedProgram, EveryBitFlippedAndChecksumRepaired) {
+  Tally tally;
+  for (std::size_t at = 0; at < small_image().size(); ++at)
+    for (int bit = 0; bit < 8; ++bit) {
+      Bytes image = small_image();
+      image[at] ^= std::byte{static_cast<unsigned char>(1U << bit)};
+      try_repaired(image, tally, at % 8 == 0 ? 2 : 1);
+      if (HasFatalFailure()) FAIL() << "byte " << at << ", bit " << bit;
+    }
+  EXPECT_GT(tally.refused, 1000u);
+  EXPECT_GT(tally.accepted, 1000u);  // thresholds, leaves and texts may be anything
+}
+
+TEST(DamagedProgram, EveryByteReplaced) {
+  Tally tally;
+  for (std::size_t at = 0; at < small_image().size(); ++at)
+    for (const std::uint8_t value : kByteValues) {
+      Bytes image = small_image();
+      if (image[at] == std::byte{value}) continue;
+      image[at] = std::byte{value};
+      expect_refused_as_is(image);
+      try_repaired(image, tally);
+      if (HasFatalFailure()) FAIL() << "byte " << at << " made " << int{value};
+    }
+  EXPECT_GT(tally.accepted, 1000u);
+}
+
+/// Whole words with the numbers that break arithmetic.
+TEST(DamagedProgram, EveryWordReplaced) {
+  Tally tally;
+  for (std::size_t at = 0; at + 4 <= small_image().size(); at += 4)
+    for (const std::uint32_t value : {0u, 1u, 7u, 64u, 0x7fffffffu, 0x80000000u, 0xfffffff0u, 0xffffffffu}) {
+      Bytes image = small_image();
+      std::memcpy(image.data() + at, &value, sizeof value);
+      try_repaired(image, tally);
+      if (HasFatalFailure()) FAIL() << "word at " << at << " made " << value;
+    }
+}
+
+TEST(DamagedProgram, ManyBytesAtRandom) {
+  std::mt19937 random(20240601);
+  Tally tally;
+  const std::size_t size = small_image().size();
+  for (int i = 0; i < 6000; ++i) {
+    Bytes image = small_image();
+    const std::size_t changes = 2 + random() % 6;
+    // Half of them close together, as a damaged record is.
+    const std::size_t around = random() % size, spread = i % 2 == 0 ? size : 32;
+    for (std::size_t change = 0; change < changes; ++change)
+      image[(around + random() % spread) % size] = static_cast<std::byte>(random() % (i % 3 == 0 ? 256 : 8));
+    try_repaired(image, tally);
+    if (HasFatalFailure()) FAIL() << "mutation " << i;
+  }
+  EXPECT_GT(tally.accepted, 100u);
+}
+
+/// Records of one table in each other's place: each is well-formed by itself.
+TEST(DamagedProgram, WordsSwapped) {
+  std::mt19937 random(7);
+  Tally tally;
+  const std::size_t words = small_image().size() / 4;
+  for (int i = 0; i < 6000; ++i) {
+    Bytes image = small_image();
+    const std::size_t a = random() % words,
+                      b = i % 2 == 0 ? random() % words : (a + 1 + random() % 8) % words;
+    std::swap_ranges(image.begin() + static_cast<std::ptrdiff_t>(4 * a),
+                     image.begin() + static_cast<std::ptrdiff_t>(4 * a + 4),
+                     image.begin() + static_cast<std::ptrdiff_t>(4 * b));
+    try_repaired(image, tally);
+    if (HasFatalFailure()) FAIL() << "words " << a << " and " << b;
+  }
+}
+
+TEST(DamagedProgram, TruncatedAnywhere) {
+  const auto resized = [](Bytes image) {
+    if (image.size() >= sizeof(bytecode::FileHeader)) {
+      const std::uint64_t size = image.size();
+      std::memcpy(image.data() + offsetof(bytecode::FileHeader, file_size), &size, sizeof size);
+    }
+    return image;
+  };
+  Tally tally;
+  for (std::size_t size = 0; size < small_image().size(); ++size) {
+    const Bytes image(small_image().begin(), small_image().begin() + static_cast<std::ptrdiff_t>(size));
+    expect_refused_as_is(image);
+    try_repaired(image, tally);
+    try_repaired(resized(image), tally);
+    if (HasFatalFailure()) FAIL() << size << " bytes";
+  }
+  EXPECT_EQ(tally.accepted, 0u);
+}
+
+TEST(DamagedProgram, BytesInsertedAnywhere) {
+  Tally tally;
+  for (std::size_t at = 0; at <= small_image().size(); ++at)
+    for (const std::size_t count : {1u, 64u}) {
+      Bytes image = small_image();
+      image.insert(image.begin() + static_cast<std::ptrdiff_t>(at), count, std::byte{0});
+      expect_refused_as_is(image);
+      try_repaired(image, tally);
+      if (HasFatalFailure()) FAIL() << count << " bytes inserted at " << at;
+    }
+  EXPECT_EQ(tally.accepted, 0u);
+}
+
+/// Without the checksum and the rules of forest and code, sections still are where they are said to be.
+TEST(DamagedProgram, TrustedFilesStillHaveSectionsInBounds) {
+  for (std::size_t at = 0; at < small_image().size(); ++at)
+    for (const std::uint8_t value : kByteValues) {
+      Bytes image = small_image();
+      image[at] = std::byte{value};
+      const auto program = Program::from_bytes(image, Verification::Trust);
+      if (!program.ok()) continue;
+      std::size_t sum = 0;
+#define FVM_SECTION(Name, text, Record, meaning) \
+  for (const std::byte byte : std::as_bytes(program->section_##Name())) sum += static_cast<std::size_t>(byte);
+#include <forestvm/sections.def>
+      EXPECT_GT(sum, 0u);
+    }
+}
+
+static_assert(kChecksumAt == 32);
+
+}  // namespace
+}  // namespace forestvm::test

@@ -1,0 +1,125 @@
+// The executors: every index once, whatever the count, nested, from many callers; and a thread that waits for
+// its loop runs nothing but that loop, so that a caller's thread-local context is never entered twice.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "small_program.hpp"
+#include "vm/host/executor.hpp"
+
+namespace forestvm::test {
+namespace {
+
+using host::Executor;
+
+struct Maker {
+  const char* name;
+  std::unique_ptr<Executor> (*make)(unsigned threads);
+};
+
+class Executors : public testing::TestWithParam<Maker> {};
+
+INSTANTIATE_TEST_SUITE_P(All, Executors,
+                         testing::Values(Maker{"Default", host::make_executor},
+                                         Maker{"Threads", host::make_thread_executor}),
+                         [](const auto& made) { return std::string(made.param.name); });
+
+/// Runs a loop and counts how often each index came.
+void expect_each_once(const Executor& executor, std::uint32_t count) {
+  std::vector<std::atomic<int>> seen(count);
+  auto body = [&](std::uint32_t i) { seen.at(i).fetch_add(1, std::memory_order_relaxed); };
+  executor.run(count, body);
+  for (std::uint32_t i = 0; i < count; ++i) ASSERT_EQ(seen[i].load(), 1) << i << " of " << count;
+}
+
+TEST_P(Executors, OneThreadNeedsNone) { EXPECT_EQ(GetParam().make(1), nullptr); }
+
+TEST_P(Executors, EachIndexOnce) {
+  for (const unsigned threads : {2u, 3u, 7u}) {
+    const auto executor = GetParam().make(threads);
+    EXPECT_EQ(executor->threads(), threads);
+    EXPECT_STRNE(executor->name(), "");
+    for (const std::uint32_t count : {0u, 1u, 2u, 3u, 64u, 1000u, 100000u})
+      expect_each_once(*executor, count);
+  }
+}
+
+TEST_P(Executors, AsManyAsTheMachineHas) {
+  const auto executor = GetParam().make(0);
+  if (executor == nullptr) return;  // a machine of one core
+  EXPECT_GE(executor->threads(), 1u);
+  expect_each_once(*executor, 5000);
+}
+
+TEST_P(Executors, ManyShortLoops) {
+  const auto executor = GetParam().make(4);
+  for (int i = 0; i < 2000; ++i) expect_each_once(*executor, static_cast<std::uint32_t>(i % 5));
+}
+
+TEST_P(Executors, Nested) {
+  const auto executor = GetParam().make(4);
+  std::atomic<int> calls = 0;
+  auto innermost = [&](std::uint32_t) { calls.fetch_add(1, std::memory_order_relaxed); };
+  auto inner = [&](std::uint32_t) { executor->run(11, innermost); };
+  auto outer = [&](std::uint32_t) { executor->run(7, inner); };
+  executor->run(13, outer);
+  EXPECT_EQ(calls.load(), 13 * 7 * 11);
+}
+
+TEST_P(Executors, ManyCallersAtOnce) {
+  const auto executor = GetParam().make(3);
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 6; ++caller)
+    callers.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) expect_each_once(*executor, 50);
+    });
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST_P(Executors, WhatALoopWroteIsSeenAfterIt) {
+  const auto executor = GetParam().make(4);
+  std::vector<std::uint32_t> values(10000);
+  auto body = [&](std::uint32_t i) { values[i] = i + 1; };
+  executor->run(static_cast<std::uint32_t>(values.size()), body);
+  for (std::uint32_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], i + 1);
+}
+
+TEST_P(Executors, MadeAndDroppedWithoutWork) {
+  for (int i = 0; i < 50; ++i) EXPECT_NE(GetParam().make(3), nullptr);
+}
+
+/// A caller's loop, inside whose body the loop of a prediction runs, on the same threads. The body that waits
+/// for its inner loop must not be left for another body of the outer one.
+TEST_P(Executors, AWaitingThreadDoesNotEnterTheCallersLoopAgain) {
+  const auto executor = GetParam().make(8);
+  std::atomic<int> entered_twice = 0;
+  auto inner = [&](std::uint32_t i) {
+    // Uneven, so that threads without work of their own take some of another's inner loop.
+    std::this_thread::sleep_for(std::chrono::microseconds(20 * (i % 4)));
+  };
+  auto outer = [&](std::uint32_t) {
+    static thread_local int depth = 0;
+    if (++depth > 1) entered_twice.fetch_add(1);
+    executor->run(8, inner);
+    --depth;
+  };
+  for (int repetition = 0; repetition < 10; ++repetition) executor->run(64, outer);
+  EXPECT_EQ(entered_twice.load(), 0);
+}
+
+TEST(Backend, TooManyThreadsAreRefusedNotTried) {
+  const Program program = rich_program();
+  for (const unsigned threads : {1'000'000u, 0x7fffffffu, 0xfffffffeu, 0xffffffffu}) {
+    const auto predictor = host_backend(program, {.threads = threads});
+    ASSERT_FALSE(predictor.ok()) << threads;
+    EXPECT_EQ(predictor.error().code, ErrorCode::Usage);
+    EXPECT_NE(predictor.error().text().find("threads"), std::string::npos) << predictor.error().text();
+  }
+}
+
+}  // namespace
+}  // namespace forestvm::test

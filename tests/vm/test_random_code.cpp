@@ -1,0 +1,246 @@
+// Code drawn at random, half sensible: most of it is refused, and what the verifier lets through must do no
+// harm, whatever it means. The shadow machine watches each accepted program; the host backend runs it too.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <random>
+
+#include "shadow_machine.hpp"
+#include "small_program.hpp"
+
+namespace forestvm::test {
+namespace {
+
+enum Axis : unsigned { kRowAxis, kTreeAxis };
+
+class CodeGenerator {
+ public:
+  explicit CodeGenerator(std::uint32_t seed) : random_(seed) {}
+
+  std::vector<Inst> code() {
+    block(0);
+    add(Op::Halt, {});
+    return code_;
+  }
+
+ private:
+  struct Register {
+    std::uint32_t number;
+    unsigned axis;
+    std::uint32_t loop;
+  };
+
+  std::uint32_t below(std::uint32_t count) { return static_cast<std::uint32_t>(random_() % count); }
+  bool chance(std::uint32_t percent) { return below(100) < percent; }
+
+  std::uint32_t add(Op op, std::initializer_list<std::uint32_t> values) {
+    code_.push_back(encode(op, values.begin()));
+    return static_cast<std::uint32_t>(code_.size() - 1);
+  }
+
+  /// Mostly a register that may be read here.
+  std::uint32_t source(unsigned axis) {
+    std::vector<std::uint32_t> fitting;
+    for (const Register& r : live_)
+      if (r.axis == axis && r.loop == loop_[axis]) fitting.push_back(r.number);
+    if (fitting.empty() || chance(4)) return below(8);
+    return fitting[below(static_cast<std::uint32_t>(fitting.size()))];
+  }
+
+  /// Mostly a register that is free.
+  std::uint32_t target() {
+    if (chance(15)) return below(8);
+    for (std::uint32_t number = 2;; ++number) {
+      const auto has = [&](const Register& r) { return r.number == number; };
+      if (std::none_of(live_.begin(), live_.end(), has)) return number % kRangeRegisters;
+    }
+  }
+
+  std::uint32_t accumulator() { return chance(50) ? current_ : below(4); }
+
+  void block(unsigned depth) {
+    const std::uint32_t count = 1 + below(4);
+    for (std::uint32_t i = 0; i < count; ++i) statement(depth);
+  }
+
+  void statement(unsigned depth) {
+    switch (depth < 5 ? below(14) : 4 + below(10)) {
+      case 0:
+        return loop(Op::For, below(2), depth);
+      case 1:
+        return loop(Op::Par, kRowAxis, depth);
+      case 2:
+        return loop(Op::Par, kTreeAxis, depth);
+      case 3:
+        return when(depth);
+      case 4:
+      case 5:
+        return slice();
+      case 6:
+        add(chance(50) ? Op::Init : Op::Zero, {accumulator(), source(kRowAxis)});
+        return;
+      case 7:
+        add(Op::AddBase, {accumulator(), source(kRowAxis)});
+        return;
+      case 8:
+        add(Op::Transform, {accumulator(), source(kRowAxis), below(6)});
+        return;
+      case 9:
+        add(Op::Store, {accumulator(), source(kRowAxis)});
+        return;
+      case 10:
+        add(Op::Label, {accumulator(), source(kRowAxis), 3});
+        return;
+      case 11:
+        if (chance(30)) add(Op::Privatize, {below(4), source(kTreeAxis), source(kRowAxis)});
+        return;
+      case 12:
+        if (!loops_.empty() && chance(70)) reduce(current_, 1 + below(3));
+        return;
+      default:
+        add(Op::Walk, {accumulator(), source(kTreeAxis), source(kRowAxis), below(4)});
+    }
+  }
+
+  void reduce(std::uint32_t to, std::uint32_t from) {
+    add(Op::ReduceDim,
+        {to, from, source(kRowAxis),
+         chance(70) ? loops_.back() : loops_[below(static_cast<std::uint32_t>(loops_.size()))]});
+  }
+
+  /// Mostly where it belongs, sometimes in a block of its own.
+  void privatize(std::uint32_t trees) {
+    const bool apart = chance(10);
+    const std::uint32_t open = apart ? add(Op::When, {below(3), 0}) : 0;
+    add(Op::Privatize, {current_, trees, source(kRowAxis)});
+    if (apart) close(open, 0);
+  }
+
+  void close(std::uint32_t open, unsigned partner) {
+    const std::uint32_t end = add(Op::End, {open});
+    code_[open].wide[partner] = end;
+  }
+
+  void when(unsigned depth) {
+    const std::uint32_t open = add(Op::When, {below(3), 0});
+    const auto saved = live_;
+    block(depth + 1);
+    live_ = saved;
+    close(open, 0);
+  }
+
+  void loop(Op op, unsigned axis, unsigned depth) {
+    const std::uint32_t out = target();
+    const std::uint32_t open = add(op, {out, source(axis), 1 + below(3), 0});
+    const auto saved = live_;
+    const std::uint32_t outer_loop = loop_[axis], outer_accumulator = current_;
+    live_.push_back({out, axis, out});
+    loop_[axis] = out;
+    const bool over_trees = op == Op::Par && axis == kTreeAxis;
+    if (over_trees) {
+      current_ = 1 + below(3);
+      if (chance(80)) privatize(out);
+    }
+    block(depth + 1);
+    close(open, 1);
+    const std::uint32_t mine = current_;
+    live_ = saved;
+    loop_[axis] = outer_loop;
+    current_ = outer_accumulator;
+    if (!over_trees) return;
+    loops_.push_back(open);
+    if (chance(60)) add(Op::ReduceDim, {current_, mine, source(kRowAxis), open});
+  }
+
+  void slice() {
+    const unsigned axis = below(2);
+    const std::uint32_t from = below(5), out = target();
+    add(Op::Slice, {out, source(axis), from, from + below(6)});
+    live_.push_back({out, axis, loop_[axis]});
+  }
+
+  std::mt19937 random_;
+  std::vector<Inst> code_;
+  std::vector<Register> live_ = {{0, kRowAxis, UINT32_MAX}, {1, kTreeAxis, UINT32_MAX}};
+  std::uint32_t loop_[2] = {UINT32_MAX, UINT32_MAX};
+  std::vector<std::uint32_t> loops_;  ///< parallel loops over trees that have ended, by pc
+  std::uint32_t current_ = 0;         ///< the accumulator that may be written here, if all went well
+};
+
+ProgramParts forest_parts() {
+  ProgramParts parts = parts_of(compiled(small_forest({.trees = 6, .outputs = 2}), "layout(tree, sparse)"));
+  parts.accumulators = {{0, 1, 1}, {0, 6, 6}, {1, 3, 18}, {0, 2, 2}};
+  using enum WalkOrder;
+  parts.walkers = {{0, 0, WalkEnd::UntilLeaf, RowsOuter, 1, 1, 0},
+                   {0, 2, WalkEnd::UntilLeaf, TreesOuter, 2, 4, 0},
+                   {0, 3, WalkEnd::Exact, RowsOuter, 4, 2, 0},
+                   {0, 1, WalkEnd::Exact, TreesOuter, 1, 8, 0}};
+  return parts;
+}
+
+void run_on_the_host(const Program& program, unsigned threads) {
+  constexpr std::size_t kRows = 5;
+  static const std::vector<float> rows = small_rows(kRows, 3);
+  const auto predictor = host_backend(program, {.threads = threads});
+  ASSERT_TRUE(predictor.ok());
+  const auto context = (*predictor)->make_context();
+  // Values, not answers: what such a program leaves unwritten is whatever the buffer held.
+  std::vector<float> out(kRows * 2);
+  std::vector<std::int64_t> labels(kRows);
+  for (const OutputKind kind : {OutputKind::Raw, OutputKind::Value})
+    EXPECT_TRUE((*predictor)->predict(*context, {rows.data(), kRows, 3}, kind, out.data()).ok());
+  EXPECT_TRUE((*predictor)->predict_class(*context, {rows.data(), kRows, 3}, labels.data()).ok());
+}
+
+TEST(RandomCode, WhatIsAcceptedDoesNoHarm) {
+  constexpr std::uint32_t kPrograms = 100'000;
+  ProgramParts parts = forest_parts();
+  std::uint32_t accepted = 0, with_private = 0;
+  for (std::uint32_t seed = 0; seed < kPrograms; ++seed) {
+    parts.code = CodeGenerator(seed).code();
+    const auto program = encode_program(parts);
+    if (!program.ok()) continue;
+    ++accepted;
+    for (const Inst& inst : parts.code) with_private += inst.op == Op::Privatize;
+    for (const OutputKind output : {OutputKind::Raw, OutputKind::Value, OutputKind::Class}) {
+      const Watched watched = watch(*program, 5, output);
+      ASSERT_EQ(watched.harm, "") << "seed " << seed << ", output " << static_cast<int>(output) << "\n"
+                                  << program->disassemble();
+    }
+    run_on_the_host(*program, seed % 16 == 0 ? 2 : 1);
+  }
+  // Enough of them to mean something.
+  EXPECT_GT(accepted, kPrograms / 50);
+  EXPECT_GT(with_private, kPrograms / 500);
+}
+
+/// The watcher itself: it must see what the verifier is there to refuse, and pass what the compiler makes.
+TEST(ShadowMachine, PassesCompiledPrograms) {
+  for (const std::uint32_t rows : {0u, 1u, 7u, 64u})
+    for (const OutputKind output : {OutputKind::Raw, OutputKind::Value, OutputKind::Class})
+      EXPECT_EQ(watch(rich_program(), rows, output).harm, "");
+}
+
+TEST(ShadowMachine, SeesARace) {
+  const Program good = rich_program();
+  std::vector<std::byte> image = image_of(good);
+  const auto code_at =
+      static_cast<std::size_t>(reinterpret_cast<const std::byte*>(good.code().data()) - good.image().data());
+  for (std::size_t pc = 0; pc < good.code().size(); ++pc) {
+    Inst inst = good.code()[pc];
+    if (inst.op != Op::Privatize && inst.op != Op::Walk) continue;
+    // Privatize becomes a walk of nothing; the private walk goes to the result.
+    if (inst.op == Op::Privatize)
+      inst = encode(Op::Slice, std::initializer_list<std::uint32_t>{9, 1, 0, 0}.begin());
+    inst.small[0] = inst.op == Op::Walk ? 0 : 9;
+    std::memcpy(image.data() + code_at + pc * sizeof inst, &inst, sizeof inst);
+  }
+  const auto program = Program::from_bytes(image, Verification::Trust);
+  ASSERT_TRUE(program.ok());
+  EXPECT_NE(watch(*program, 5, OutputKind::Raw).harm.find("two iterations"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace forestvm::test
