@@ -5,9 +5,15 @@
 
 #include <cstddef>
 
-#include "model_folders.hpp"
+#include "support/model_folders.hpp"
 
 namespace forestvm::test {
+
+using support::Answers;
+using support::model_files;
+using support::ModelFile;
+using support::read_answers;
+using support::zoo;
 
 struct Budget {
   /// Hops per schedule, batch size and number of threads, by which rows are cut. Not cut: all rows in one

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace forestvm::test {
+namespace forestvm::support {
 
 struct ModelFile {
   std::string name;  ///< folder and file, as tests are named after it
@@ -33,4 +33,4 @@ struct Answers {
 /// Reads what lies beside a model file; throws std::runtime_error if it is damaged.
 Answers read_answers(const std::filesystem::path& model_file);
 
-}  // namespace forestvm::test
+}  // namespace forestvm::support

@@ -1,5 +1,5 @@
 // Finds models and reads the trainers' answers.
-#include "model_folders.hpp"
+#include "support/model_folders.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 #include "support/npy.hpp"
 
-namespace forestvm::test {
+namespace forestvm::support {
 
 namespace fs = std::filesystem;
 
@@ -35,9 +35,9 @@ fs::path zoo() {
 
 Answers read_answers(const fs::path& model_file) {
   const fs::path folder = model_file.parent_path();
-  const auto rows = support::read_npy<float>(folder / "rows.npy");
-  const auto raw = support::read_npy<float>(folder / "expected_raw.npy");
-  const auto value = support::read_npy<float>(folder / "expected.npy");
+  const auto rows = read_npy<float>(folder / "rows.npy");
+  const auto raw = read_npy<float>(folder / "expected_raw.npy");
+  const auto value = read_npy<float>(folder / "expected.npy");
   Answers answers{rows.rows(),     rows.columns(), rows.data, raw.columns(),
                   value.columns(), raw.data,       value.data};
   std::ifstream file(folder / "meta.json");
@@ -50,4 +50,4 @@ Answers read_answers(const fs::path& model_file) {
   return answers;
 }
 
-}  // namespace forestvm::test
+}  // namespace forestvm::support
