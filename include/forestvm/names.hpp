@@ -61,10 +61,16 @@ inline std::string_view name_of(Contract contract) {
   return "?";
 }
 
+/// Whether a number read from a file is an enumerator: some row declares it.
+template <class Enum>
+bool is_declared(Enum value) {
+  return name_of(value) != "?";
+}
+
 /// The enumerator that has this name; none if no row does. Enumerators count from 0 without gaps.
 template <class Enum>
 std::optional<Enum> by_name(std::string_view name) {
-  for (unsigned i = 0; name_of(static_cast<Enum>(i)) != "?"; ++i)
+  for (unsigned i = 0; is_declared(static_cast<Enum>(i)); ++i)
     if (name_of(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
   return std::nullopt;
 }

@@ -13,6 +13,7 @@
 #include <boost/container/static_vector.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/names.hpp>
 
 #include "vm/bytecode/verify.hpp"
 
@@ -98,13 +99,13 @@ class CodeVerifier {
           if (value >= program_.section_Accumulators().size()) problem = "no such accumulator";
           break;
         case Output:
-          if (value > static_cast<unsigned>(OutputKind::Class)) problem = "unknown output";
+          if (!is_declared(static_cast<OutputKind>(value))) problem = "unknown output";
           break;
         case TransformKind:
-          if (value > static_cast<unsigned>(Transform::Step)) problem = "unknown transform";
+          if (!is_declared(static_cast<Transform>(value))) problem = "unknown transform";
           break;
         case Rule:
-          if (value > static_cast<unsigned>(ClassRule::Value)) problem = "unknown class rule";
+          if (!is_declared(static_cast<ClassRule>(value))) problem = "unknown class rule";
           break;
         case Walker:
           if (value >= program_.section_Walkers().size()) problem = "no such walker";

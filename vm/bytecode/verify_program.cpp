@@ -2,6 +2,8 @@
 #include <cmath>
 #include <cstring>
 
+#include <forestvm/names.hpp>
+
 #include "vm/bytecode/format.hpp"
 #include "vm/bytecode/verify.hpp"
 
@@ -71,9 +73,9 @@ Result<void> verify_meta(const ProgramMeta& meta) {
     return wrong(number(meta.num_features) + " features, expected 1 to " + number(kMaxFeatures));
   if (meta.num_outputs == 0 || meta.num_outputs > 65536)
     return wrong(number(meta.num_outputs) + " outputs, expected 1 to 65536");
-  if (meta.transform > Transform::Step) return wrong("unknown transform");
-  if (meta.class_rule > ClassRule::Value) return wrong("unknown class rule");
-  if (meta.contract > Contract::Fast) return wrong("unknown numeric contract");
+  if (!is_declared(meta.transform)) return wrong("unknown transform");
+  if (!is_declared(meta.class_rule)) return wrong("unknown class rule");
+  if (!is_declared(meta.contract)) return wrong("unknown numeric contract");
   if (meta.sums_in_model_order > 1) return wrong("sums_in_model_order is neither 0 nor 1");
   if (meta.num_feature_names != 0 && meta.num_feature_names != meta.num_features)
     return wrong(number(meta.num_feature_names) + " feature names for " + number(meta.num_features) +
