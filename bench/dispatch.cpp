@@ -29,8 +29,9 @@ void dispatch(benchmark::State& state, const Schedule& schedule) {
 const bool registered = [] {
   benchmark::RegisterBenchmark("dispatch/auto", dispatch, automatic_schedule(empty_forest()));
   for (const NamedSchedule& named : named_schedules())
-    benchmark::RegisterBenchmark(("dispatch/" + std::string(named.name)).c_str(), dispatch,
-                                 need(parse_schedule(named.text)));
+    if (named.backend == ScheduleBackend::Host)
+      benchmark::RegisterBenchmark(("dispatch/" + std::string(named.name)).c_str(), dispatch,
+                                   need(schedule_by_name(empty_forest(), named.name)));
   return true;
 }();
 

@@ -98,9 +98,9 @@ const char* const kExitCodes =
     "file "
     "or\ndevice, I/O), 70 internal error.\n";
 
-std::string Arguments::get(const std::string& name, std::string otherwise) const {
+std::string Arguments::get(const std::string& name, const std::string& otherwise) const {
   const auto found = values_.find(name);
-  return found == values_.end() ? std::move(otherwise) : found->second;
+  return found == values_.end() ? otherwise : found->second;
 }
 
 Result<std::uint64_t> Arguments::number(const std::string& name, std::uint64_t least, std::uint64_t most,

@@ -34,7 +34,7 @@ class Arguments {
  public:
   bool has(const std::string& name) const { return values_.contains(name); }
   /// The value of an option or positional; `otherwise` when it was not given.
-  std::string get(const std::string& name, std::string otherwise = {}) const;
+  std::string get(const std::string& name, const std::string& otherwise = {}) const;
 
   /// A whole number from `least` to `most`. Usage error for another text.
   Result<std::uint64_t> number(const std::string& name, std::uint64_t least, std::uint64_t most,

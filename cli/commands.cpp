@@ -15,7 +15,8 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::array kCommands = {&kRun, &kCompile, &kDump, &kVerify, &kInspect};
+constexpr std::array kCommands = {&kRun,    &kCompile, &kDump,   &kAssemble,
+                                  &kExport, &kDiff,    &kVerify, &kInspect};
 
 std::string general_help() {
   std::string text =
@@ -37,7 +38,7 @@ int report(const Error& error) {
 
 int report(const Result<void>& done) { return done ? 0 : report(done.error()); }
 
-int report_usage(std::string where, const Error& error) {
+int report_usage(const std::string& where, const Error& error) {
   const std::string see = where.empty() ? "forestvm --help" : "forestvm " + where + " --help";
   return report(usage_error((where.empty() ? "" : where + ": ") + error.text() + " (see " + see + ")"));
 }

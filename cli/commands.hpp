@@ -9,11 +9,14 @@
 
 namespace forestvm::cli {
 
-extern const Command kRun;      // run.cpp
-extern const Command kCompile;  // compile.cpp
-extern const Command kDump;     // dump.cpp
-extern const Command kVerify;   // verify.cpp
-extern const Command kInspect;  // inspect.cpp
+extern const Command kRun;       // run.cpp
+extern const Command kCompile;   // compile.cpp
+extern const Command kDump;      // dump.cpp
+extern const Command kAssemble;  // assemble.cpp
+extern const Command kDiff;      // diff.cpp
+extern const Command kExport;    // export.cpp
+extern const Command kVerify;    // verify.cpp
+extern const Command kInspect;   // inspect.cpp
 
 /// In the order in which help lists them.
 std::span<const Command* const> commands();

@@ -10,10 +10,12 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/core/sums.hpp>
 #include <forestvm/names.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/io/output_file.hpp"
+#include "cli/io/quote.hpp"
 #include "cli/program_file.hpp"
 
 namespace forestvm::cli {
@@ -36,18 +38,51 @@ std::uint32_t class_count(ClassRule rule, std::uint32_t outputs) {
   return 0;
 }
 
+std::string sums_text(AccumulatorKind kind, int unit) {
+  const std::string text(name_of(kind));
+  if (kind == AccumulatorKind::Exact64 || kind == AccumulatorKind::Exact128)
+    return text + ", counting 2^" + std::to_string(unit);
+  return kind == AccumulatorKind::PerTree ? text + ", added in the model's order" : text;
+}
+
+/// What walks add to: the result, unless there is another accumulator that is not private.
+AccumulatorKind sums_kind(const Program& program) {
+  AccumulatorKind kind = AccumulatorKind::F32;
+  for (std::uint32_t i = 1; i < program.section_Accumulators().size(); ++i)
+    if (program.section_Accumulators()[i].parent == i) kind = program.section_Accumulators()[i].kind;
+  return kind;
+}
+
+/// Scratch memory of a call for each of its rows: sums that are not the result's, private copies.
+std::uint64_t private_bytes(const Program& program) {
+  std::uint64_t bytes = 0;
+  for (std::uint32_t i = 1; i < program.section_Accumulators().size(); ++i) {
+    const AccumulatorDesc& desc = program.section_Accumulators()[i];
+    const bool per_tree = desc.kind == AccumulatorKind::PerTree;
+    const std::uint64_t width = per_tree ? program.meta().num_trees : program.meta().num_outputs;
+    if (desc.stored_in == i) bytes += desc.copies * width * element_size(desc.kind);
+  }
+  return bytes;
+}
+
 /// What is known once there is a program.
 void add_program(Json& document, const Program& program) {
   const ProgramMeta& meta = program.meta();
   document["contract"] = name_of(meta.contract);
+  document["sums"] = sums_text(sums_kind(program), meta.sum_unit);
   document["sums in model order"] = meta.sums_in_model_order != 0;
+  document["private bytes per row"] = private_bytes(program);
   document["program bytes"] = program.image().size();
   document["node bytes"] = program.section_Nodes().size();
+  document["leaf number bytes"] = program.section_LeafNumbers().size_bytes();
   Json groups = Json::array();
-  for (const GroupDesc& group : program.section_Groups())
-    groups.push_back(std::string(name_of(group.layout)) + " " + std::to_string(group.tree_begin) + ":" +
-                     std::to_string(group.tree_end));
+  for (const GroupDesc& group : program.section_Groups()) {
+    std::string text(name_of(group.layout));
+    if (group.tile_size > 1) text += " (tiles of " + std::to_string(group.tile_size) + ")";
+    groups.push_back(text + " " + std::to_string(group.tree_begin) + ":" + std::to_string(group.tree_end));
+  }
   document["layouts"] = std::move(groups);
+  document["runs on"] = program.mapped() ? "GPU backends (its loops are mapped)" : "the host";
   document["instructions"] = program.code().size();
 }
 
@@ -72,7 +107,8 @@ std::uint64_t scattered_children(const Model& model) {
   return count;
 }
 
-Json document_of(const std::string& path, const Model& model) {
+/// `program`: of the model, or why there is none.
+Json document_of(const std::string& path, const Model& model, const Result<Program>& program) {
   Json document;
   document["file"] = path;
   document["kind"] = "model";
@@ -96,12 +132,12 @@ Json document_of(const std::string& path, const Model& model) {
   document["depth"] = {{"min", numbers.min_depth}, {"mean", numbers.mean_depth}, {"max", numbers.max_depth}};
   add_thresholds(document, thresholds_per_feature(model));
   if (const auto count = scattered_children(model); count > 0) document["right child not after left"] = count;
-  const auto compiled = compile(model, automatic_schedule(model));
-  if (compiled) {
-    add_program(document, compiled->program);
-  } else {
-    document["not runnable"] = compiled.error().text();
-  }
+  const ReproducibleSums exact = reproducible_sums(model);
+  document["reproducible sums"] = sums_text(exact.kind, exact.unit);
+  if (program)
+    add_program(document, *program);
+  else
+    document["not runnable"] = program.error().text();
   return document;
 }
 
@@ -192,7 +228,17 @@ std::string json_page(const Json& document) {
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "FILE"));
   FVM_ASSIGN(const ModelOrProgram loaded, load_file(path));
-  const Json document = std::visit([&path](const auto& held) { return document_of(path, held); }, loaded);
+  const bool asked = arguments.has("schedule") || arguments.has("contract");
+  Json document;
+  if (const auto* const model = std::get_if<Model>(&loaded)) {
+    const Result<Program> program = compile_as_asked(arguments, path, *model);
+    if (asked && !program) return program.error();
+    document = document_of(path, *model, program);
+  } else {
+    if (asked)
+      return usage_error(in_quotes(path) + " is a program, it has its schedule and contract already");
+    document = document_of(path, std::get<Program>(loaded));
+  }
   return write_output("-", arguments.has("json") ? json_page(document) : text_page(document));
 }
 
@@ -201,11 +247,11 @@ Result<void> run(const Arguments& arguments) {
 const Command kInspect = {
     "inspect",
     "says what a model or a program is",
-    {"inspect FILE [--json]"},
+    {"inspect FILE [--schedule S] [--contract C] [--json]"},
     {{"FILE", "a trainer's model file, or a .fvm program"}},
-    {{"json", '\0', "", "as JSON"}},
+    {kScheduleOption, kContractOption, {"json", '\0', "", "as JSON"}},
     "  forestvm inspect model.json\n",
-    nullptr,
+    schedule_notes,
     run,
 };
 

@@ -73,13 +73,20 @@ constinit const Option kStrictOption = {"strict", '\0', "",
                                         "refuses what would otherwise be a warning about the contract"};
 
 std::string schedule_notes() {
-  std::string text = "Schedules:\n";
+  std::string text;
   const auto add = [&text](std::string name, std::string_view meaning) {
-    name.resize(std::max<std::size_t>(name.size() + 2, 26), ' ');
+    name.resize(std::max<std::size_t>(name.size() + 2, 30), ' ');
     text += "  " + name + std::string(meaning) + '\n';
   };
+  const auto add_all = [&add](ScheduleBackend backend) {
+    for (const NamedSchedule& schedule : named_schedules())
+      if (schedule.backend == backend) add(std::string(schedule.name), schedule.meaning);
+  };
+  text += "Schedules for the host:\n";
   add("auto", "suits the model: rows in parallel, interleaved, array or sparse by shape");
-  for (const NamedSchedule& schedule : named_schedules()) add(std::string(schedule.name), schedule.meaning);
+  add_all(ScheduleBackend::Host);
+  text += "Schedules for GPUs:\n";
+  add_all(ScheduleBackend::Gpu);
   return text;
 }
 
@@ -90,12 +97,18 @@ Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& 
     if (!schedule) return in_file("--schedule", schedule.error());
     return ChosenSchedule{std::move(*schedule), "schedule " + value};
   }
-  FVM_ASSIGN(Source source, in_file(value, Source::open(value)));
-  FVM_ASSIGN(const std::string text, in_file(value, read_all(source, kLongestSchedule)));
-  if (text.size() > kLongestSchedule)
-    return in_file(value, refused("", "is longer than a schedule may be: 1 MiB"));
+  FVM_ASSIGN(const std::string text, read_text(value, kLongestSchedule, "a schedule"));
   FVM_ASSIGN(Schedule schedule, in_file(value, parse_schedule(text)));
   return ChosenSchedule{std::move(schedule), value};
+}
+
+Result<std::string> read_text(const std::string& path, std::size_t limit, const std::string& kind) {
+  FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
+  FVM_ASSIGN(std::string text, in_file(path, read_all(source, limit)));
+  if (text.size() > limit)
+    return in_file(path,
+                   refused("", "is longer than " + kind + " may be: " + std::to_string(limit) + " bytes"));
+  return text;
 }
 
 Error blame(Error error, const ChosenSchedule& schedule, const std::string& path) {
@@ -118,6 +131,23 @@ Result<Program> compile_as_asked(const Arguments& arguments, const std::string& 
       std::fprintf(stderr, "%-20.*s %9.3f ms\n", static_cast<int>(time.pass.size()), time.pass.data(),
                    time.seconds * 1e3);
   return std::move(compiled->program);
+}
+
+Result<Program> program_as_asked(const Arguments& arguments, const std::string& path) {
+  FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
+  if (const auto* const model = std::get_if<Model>(&loaded)) return compile_as_asked(arguments, path, *model);
+  Program& program = std::get<Program>(loaded);
+  if (arguments.has("schedule"))
+    return usage_error("--schedule: " + in_quotes(path) + " is a program, it has its schedule already");
+  const Contract own = program.meta().contract;
+  FVM_ASSIGN(const Contract contract, arguments.choice("contract", own));
+  if (contract != own)
+    return usage_error("--contract: " + in_quotes(path) + " is a program compiled for contract " +
+                       std::string(name_of(own)));
+  const bool reordered = own == Contract::Trainer && program.meta().sums_in_model_order == 0;
+  if (arguments.has("strict") && reordered)
+    return in_file(path, refused("", "the program does not add leaves in the trainer's order (--strict)"));
+  return std::move(program);
 }
 
 Result<void> expect_other_file(const std::string& output, const std::string& input) {

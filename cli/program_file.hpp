@@ -47,8 +47,16 @@ Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& 
 /// Reads --schedule, --contract and --strict and compiles. Warnings go to standard error.
 Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model);
 
+/// The program in a file, or that of the model in it: what a program file was compiled for cannot be asked
+/// for again.
+Result<Program> program_as_asked(const Arguments& arguments, const std::string& path);
+
 /// An error of compile() about the schedule's line goes with the schedule's name, any other with the model's.
 Error blame(Error error, const ChosenSchedule& schedule, const std::string& path);
+
+/// The text of a file, "-" is standard input. Refused if it is longer than the `limit` bytes that
+/// `kind` ("a schedule") may have.
+Result<std::string> read_text(const std::string& path, std::size_t limit, const std::string& kind);
 
 /// Usage error if the output would replace one of the inputs.
 Result<void> expect_other_file(const std::string& output, const std::string& input);

@@ -62,24 +62,6 @@ Result<RunOptions> understand(const Arguments& arguments) {
   return options;
 }
 
-/// What a program file was compiled for cannot be asked for again.
-Result<Program> program_as_asked(const Arguments& arguments, const std::string& path) {
-  FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
-  if (const auto* const model = std::get_if<Model>(&loaded)) return compile_as_asked(arguments, path, *model);
-  Program& program = std::get<Program>(loaded);
-  if (arguments.has("schedule"))
-    return usage_error("--schedule: " + in_quotes(path) + " is a program, it has its schedule already");
-  const Contract own = program.meta().contract;
-  FVM_ASSIGN(const Contract contract, arguments.choice("contract", own));
-  if (contract != own)
-    return usage_error("--contract: " + in_quotes(path) + " is a program compiled for contract " +
-                       std::string(name_of(own)));
-  const bool reordered = own == Contract::Trainer && program.meta().sums_in_model_order == 0;
-  if (arguments.has("strict") && reordered)
-    return in_file(path, refused("", "the program does not add leaves in the trainer's order (--strict)"));
-  return std::move(program);
-}
-
 std::vector<std::string> strings(const Program& program, std::uint32_t count,
                                  std::string_view (Program::*get)(std::uint32_t) const) {
   std::vector<std::string> out;
@@ -110,11 +92,12 @@ Result<void> predict_all(const Predictor& predictor, const Rows& rows, const Run
     return in_file(options.model, refused("", "has no output " + std::string(name_of(options.output)) +
                                                   ": its objective is " +
                                                   in_quotes(predictor.program().text(StringId::Objective))));
-  const bool classes = options.output == OutputKind::Class;
+  const bool classes = options.output == OutputKind::Class, leaves = options.output == OutputKind::Leaf;
   const auto labels =
       strings(predictor.program(), classes ? meta.num_class_labels : 0, &Program::class_label);
   using Type = PredictionForm::Type;
-  const PredictionForm form{rows.count, width, classes ? Type::Int64 : Type::Float32, labels};
+  const Type type = classes ? Type::Int64 : leaves ? Type::Int32 : Type::Float32;
+  const PredictionForm form{rows.count, width, type, labels, leaves};
   FVM_ASSIGN(PredictionWriter writer, PredictionWriter::open(options.out, form));
   const std::unique_ptr<Context> context = predictor.make_context();
   const auto predict = [&](const RowBlock& block, float* out) {
@@ -123,8 +106,15 @@ Result<void> predict_all(const Predictor& predictor, const Rows& rows, const Run
   const auto predict_class = [&](const RowBlock& block, std::int64_t* out) {
     return predictor.predict_class(*context, block, out);
   };
-  FVM_TRY(classes ? predict_batches<std::int64_t>(rows, options, width, writer, predict_class)
-                  : predict_batches<float>(rows, options, width, writer, predict));
+  const auto predict_leaf = [&](const RowBlock& block, std::int32_t* out) {
+    return predictor.predict_leaf(*context, block, out);
+  };
+  if (classes)
+    FVM_TRY(predict_batches<std::int64_t>(rows, options, width, writer, predict_class));
+  else if (leaves)
+    FVM_TRY(predict_batches<std::int32_t>(rows, options, width, writer, predict_leaf));
+  else
+    FVM_TRY(predict_batches<float>(rows, options, width, writer, predict));
   return writer.finish();
 }
 
@@ -144,8 +134,10 @@ std::string notes() {
   for (const std::string_view target : host_targets()) text += " " + std::string(target);
   return text +
          "\n\nWritten: float32, (n,) for one output and (n, k) for k; class: the label's index as int64 (in "
-         "CSV the\n"
-         "model's own label, where it has labels). CSV numbers are the shortest text that reads back to the\n"
+         "CSV "
+         "the\n"
+         "model's own label, where it has labels); leaf: int32, (n, trees). CSV\nnumbers are the shortest "
+         "text that reads back to the\n"
          "same bits. NPY and CSV rows are told apart by their content; OUT is written as its name says.\n";
 }
 
@@ -161,7 +153,9 @@ const Command kRun = {
       "feature names, empty cell = missing); - is standard input"}},
     {{"out", 'o', "OUT",
       "where predictions go: a name ending in .npy, or CSV; - (default) is CSV on standard output"},
-     {"output", '\0', "KIND", "value (default: what the trainer's predict gives), raw (its score) or class"},
+     {"output", '\0', "KIND",
+      "value (default: what the trainer's predict gives), raw (its score), class, or leaf (the "
+      "number of each tree's leaf, as the trainer counts a tree's nodes)"},
      kScheduleOption,
      {"backend", '\0', "B", "auto (default) or host"},
      {"target", '\0', "T", "auto (default: the best this CPU runs), or a name from the list below"},

@@ -113,9 +113,11 @@ bool SaxAdapter::parse_error(std::size_t position, const std::string&, const jso
   // "[json.exception.parse_error.101] parse error at line 1, column 2: what": the library's prefix says
   // nothing new.
   std::string_view message = problem.what();
-  if (const auto bracket = message.find("] "); bracket != message.npos) message.remove_prefix(bracket + 2);
+  if (const auto bracket = message.find("] "); bracket != std::string_view::npos)
+    message.remove_prefix(bracket + 2);
   if (message.starts_with("parse error at "))
-    if (const auto colon = message.find(": "); colon != message.npos) message.remove_prefix(colon + 2);
+    if (const auto colon = message.find(": "); colon != std::string_view::npos)
+      message.remove_prefix(colon + 2);
   error_ = refused(place(position), printable(message, 200));
   return false;
 }

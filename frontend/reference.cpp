@@ -1,11 +1,11 @@
 // The judge: one row, one tree, one node at a time, in the trainer's own types and order.
-#include "reference.hpp"
+#include <forestvm/reference.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
-namespace forestvm::frontend {
+namespace forestvm {
 namespace {
 
 Result<void> check_known(const Model& model) {
@@ -153,4 +153,4 @@ Result<Reference> reference_predict(const Model& model, std::span<const float> r
                                                  : predict<double>(model, rows, row_count, options);
 }
 
-}  // namespace forestvm::frontend
+}  // namespace forestvm

@@ -178,7 +178,7 @@ class Sink final : public EventSink {
   bool open(const Place* place, bool array);
   bool choose_member(Frame& frame, const std::string& name);
   bool store_count(const Place& place, std::int64_t value);
-  bool missing(bool in_tree, const std::string& trees_path);
+  bool missing(bool in_tree, const std::string& tree_path);
   std::string path_of(const Place& place) const;
   template <class Value>
   Value* target(const Field& field);

@@ -247,7 +247,7 @@ Result<ParsedModel> read_xgboost(std::span<const std::byte> bytes, const LoadLim
 }
 
 bool one_of(std::byte byte, std::string_view choices) {
-  return choices.find(static_cast<char>(byte)) != choices.npos;
+  return choices.find(static_cast<char>(byte)) != std::string_view::npos;
 }
 
 }  // namespace

@@ -26,27 +26,41 @@ class Printer {
     return s.rows == kNoLoop ? "batch" : lowering_.loops[s.rows].name;
   }
 
-  static std::string accumulator(std::uint32_t number) {
-    return number == 0 ? "result" : "private" + std::to_string(number);
+  std::string accumulator(std::uint32_t number) const {
+    if (number == 0) return "result";
+    const NestAccumulator& a = lowering_.nest.accumulators[number];
+    if (a.parent == number) return a.kind == AccumulatorKind::PerTree ? "leaves" : "sums";
+    return "private" + std::to_string(number);
   }
+
+  std::string place(const Statement& s) const { return accumulator(s.accumulator) + "[" + rows(s) + "]"; }
 
   std::string header(const Statement& s) const {
     const Loop& loop = lowering_.loops[s.loop];
-    std::string text = s.parallel ? "par.for " : "for ";
+    std::string text = lowering_.loops[s.loop].dimension ? "map.for " : s.parallel ? "par.for " : "for ";
     text += loop.name + " in ";
     text += loop.source == kNoLoop ? (loop.axis == Axis::Rows ? "rows" : "trees")
                                    : lowering_.loops[loop.source].name;
     if (loop.from != 0 || loop.to != kAll)
       text += "[" + std::to_string(loop.from) + ":" + (loop.to == kAll ? "" : std::to_string(loop.to)) + "]";
     if (loop.step != 1) text += loop.step == kAll ? " step all" : " step " + std::to_string(loop.step);
+    if (loop.dimension) text += " on " + std::string(name_of(loop.dimension->value));
     if (loop.unroll) text += " unrolled";
+    if (loop.specialize) text += " specialized";
     return text + ":";
   }
 
   std::string walk_text(const WalkSite& site) const {
     if (site.tree_begin == site.tree_end) return "no trees";
-    const WalkerDesc& walker = site.walker;
-    std::string how(name_of(lowering_.forest.groups[walker.group].layout));
+    std::string text = walker_text(site.walkers.front());
+    for (std::size_t i = 1; i < site.walkers.size(); ++i) text += "; or " + walker_text(site.walkers[i]);
+    return text;
+  }
+
+  std::string walker_text(const WalkerDesc& walker) const {
+    const TreeGroup& group = lowering_.forest.groups[walker.group];
+    std::string how(name_of(group.layout));
+    if (group.tiling.size > 1) how += ", tiles of " + std::to_string(group.tiling.size);
     if (walker.interleaved_trees * walker.interleaved_rows > 1)
       how += ", interleave " + std::to_string(walker.interleaved_trees) + " trees x " +
              std::to_string(walker.interleaved_rows) + " rows";
@@ -55,6 +69,13 @@ class Printer {
     else if (walker.hops != 0)
       how += ", " + std::to_string(walker.hops) + " hops unchecked";
     return how;
+  }
+
+  std::string reduction(const Statement& s) const {
+    std::string text = accumulator(s.from) + ", " + lowering_.loops[s.loop].name;
+    if (s.reduction.form != ReductionForm::Plain) text += ", " + std::string(name_of(s.reduction.form));
+    if (s.reduction.width > 1) text += " " + std::to_string(s.reduction.width);
+    return text;
   }
 
   void walk(const Statement& s, std::size_t depth) {
@@ -67,7 +88,14 @@ class Printer {
     const std::string row_name = lowering_.loops[row].name;
     line(depth, "t = getTree(forest, " + lowering_.loops[tree].name + ")");
     line(depth, "p = walkDecisionTree(t, rows[" + row_name + "])  # " + walk_text(site));
-    line(depth, "reduce(" + accumulator(s.accumulator) + "[" + row_name + ", getTreeClassId(t)], p)");
+    const NestAccumulator& into = lowering_.nest.accumulators[s.accumulator];
+    if (s.kind == Statement::Kind::Leaves)
+      line(depth, "store(leafNumber(p), " + row_name + ", t)");
+    else if (into.kind == AccumulatorKind::PerTree)
+      line(depth, accumulator(s.accumulator) + "[" + row_name + ", t] = p");
+    else
+      line(depth, (s.atomic ? "atomicReduce(" : "reduce(") + accumulator(s.accumulator) + "[" + row_name +
+                      ", getTreeClassId(t)], p)");
   }
 
   void print(const std::vector<Statement>& body, std::size_t depth) {
@@ -77,28 +105,44 @@ class Printer {
           line(depth, header(s));
           print(s.body, depth + 1);
           break;
+        case Cache:
+          line(depth, std::string(lowering_.loops[s.loop].axis == Axis::Rows ? "cacheRows(" : "cacheTrees(") +
+                          lowering_.loops[s.loop].name +
+                          (s.ahead == 0 ? ")" : " + " + std::to_string(s.ahead) + ")"));
+          break;
         case Walk:
+        case Leaves:
           walk(s, depth);
           break;
         case Init:
-          line(depth, "result[" + rows(s) + "] = base");
+          line(depth, place(s) + " = base");
           break;
         case Zero:
-          line(depth, "result[" + rows(s) + "] = 0");
+          line(depth, place(s) + " = 0");
           break;
         case AddBase:
-          line(depth, "result[" + rows(s) + "] += base");
+          line(depth, place(s) + " += base");
           break;
         case Privatize:
-          line(depth, accumulator(s.accumulator) + "[" + rows(s) + "] = privatize(" +
-                          accumulator(s.accumulator - 1) + ", " + lowering_.loops[s.loop].name + ")");
+          line(depth, place(s) + " = privatize(" +
+                          accumulator(lowering_.nest.accumulators[s.accumulator].parent) + ", " +
+                          lowering_.loops[s.loop].name + ")");
           break;
         case ReduceDim:
-          line(depth, accumulator(s.accumulator) + "[" + rows(s) + "] += reduce_dimension(" +
-                          accumulator(s.accumulator + 1) + ", " + lowering_.loops[s.loop].name + ")");
+          line(depth, place(s) + " += reduce_dimension(" + reduction(s) + ")");
+          break;
+        case ReduceInplace:
+          line(depth, place(s) + " = reduce_dimension_inplace(" + reduction(s) + ")");
+          break;
+        case Round:
+          line(depth, place(s) + " = round(" + accumulator(s.from) + "[" + rows(s) + "])");
+          break;
+        case SumTrees:
+          line(depth, place(s) + " += sumTrees(" + accumulator(s.from) + "[" + rows(s) + "])");
           break;
         case When:
-          line(depth, "when " + std::string(name_of(s.output)) + ":");
+        case Unless:
+          line(depth, (s.kind == When ? "when " : "unless ") + std::string(name_of(s.output)) + ":");
           print(s.body, depth + 1);
           break;
         case Transform:

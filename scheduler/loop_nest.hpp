@@ -14,23 +14,52 @@
 namespace forestvm::scheduler {
 
 struct Statement {
-  enum class Kind { Loop, Walk, Init, Zero, AddBase, Privatize, ReduceDim, When, Transform, Store, Label };
+  enum class Kind {
+    Loop,
+    Cache,
+    Walk,
+    Leaves,
+    Init,
+    Zero,
+    AddBase,
+    Privatize,
+    ReduceDim,
+    ReduceInplace,
+    Round,
+    SumTrees,
+    When,
+    Unless,
+    Transform,
+    Store,
+    Label
+  };
 
   Kind kind = Kind::Loop;
-  LoopId loop = kNoLoop;  ///< Loop: itself; Privatize, ReduceDim: the parallel loop over trees
-  bool parallel = false;  ///< Loop
-  std::size_t site = 0;   ///< Walk
+  LoopId loop = kNoLoop;  ///< Loop: itself; Cache: the loop around; Privatize and reductions: the parallel
+                          ///< loop over trees
+  bool parallel = false;  ///< Loop: not mapped, but parallel
+  std::size_t site = 0;   ///< Walk, Leaves
+  bool atomic = false;    ///< Walk
   std::uint32_t accumulator = 0;
+  std::uint32_t from = 0;   ///< reductions, Round, SumTrees: the accumulator that is read
+  std::uint32_t ahead = 0;  ///< Cache: iterations
+  ReductionWish reduction{};
   LoopId rows = kNoLoop;                ///< loop over rows whose iteration is meant; kNoLoop: all rows
-  OutputKind output = OutputKind::Raw;  ///< When
-  std::vector<Statement> body;          ///< Loop, When
+  OutputKind output = OutputKind::Raw;  ///< When, Unless
+  std::vector<Statement> body;          ///< Loop, When, Unless
+};
+
+/// An accumulator of the nest.
+struct NestAccumulator {
+  AccumulatorKind kind = AccumulatorKind::F32;
+  std::uint32_t parent = 0;      ///< its own number if it is not private
+  std::uint64_t iterations = 1;  ///< most of the parallel loops over trees to which it is private
+  std::uint32_t stored_in = 0;   ///< the accumulator in whose first copies it lies, or its own number
 };
 
 struct LoopNest {
   std::vector<Statement> body;
-  /// Most iterations of the parallel loops over trees that each accumulator is private to; [0], the result's,
-  /// is 1.
-  std::vector<std::uint64_t> accumulators{1};
+  std::vector<NestAccumulator> accumulators{NestAccumulator{}};  ///< the first is the result's
 };
 
 struct Lowering;

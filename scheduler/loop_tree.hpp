@@ -31,6 +31,27 @@ struct Asked {
   std::size_t directive = 0;
 };
 
+/// How a reduction over a loop is to be done.
+struct ReductionWish {
+  ReductionForm form = ReductionForm::Plain;
+  std::uint32_t width = 1;
+  bool atomic = false;  ///< no copies: iterations add to the same sums atomically
+};
+
+/// How the nodes of trees are to be grouped.
+struct Tiling {
+  std::uint32_t size = 1;       ///< most nodes of a tile
+  bool by_probability = false;  ///< grow tiles along the likeliest walks; otherwise level by level
+
+  auto operator<=>(const Tiling&) const = default;
+};
+
+/// What directives ask of the whole program.
+struct ProgramWishes {
+  std::optional<Asked<std::string>> order;       ///< word of orderTrees
+  std::optional<Asked<std::string>> accumulate;  ///< word of accumulate
+};
+
 struct Loop {
   std::string name;
   Axis axis = Axis::Rows;
@@ -46,12 +67,26 @@ struct Loop {
   std::optional<Asked<bool>> interleave;
   std::optional<Asked<std::uint32_t>> unroll_walk;  ///< hops; 0: the whole walk
   std::optional<Asked<std::uint32_t>> peel_walk;    ///< hops
-  std::optional<Asked<Layout>> layout;              ///< of the trees under it
+  std::optional<Asked<std::string>> layout;         ///< of the trees under it, by its word
+  std::optional<Asked<Tiling>> tiling;              ///< of the trees under it
+  std::optional<Asked<bool>> specialize;
+  std::optional<Asked<LaunchDimension>> dimension;
+  std::optional<Asked<std::uint32_t>> cache;  ///< iterations ahead; 0: not said
+  std::optional<Asked<ReductionWish>> reduction;
+
+  /// The directive that makes its iterations run side by side, if one does.
+  std::optional<std::size_t> parallel_by() const {
+    if (parallel) return parallel->directive;
+    if (dimension) return dimension->directive;
+    return std::nullopt;
+  }
 };
 
 class LoopTree {
  public:
   explicit LoopTree(std::uint32_t num_trees);
+
+  ProgramWishes program;
 
   Loop& operator[](LoopId id) { return loops_[id]; }
   const Loop& operator[](LoopId id) const { return loops_[id]; }

@@ -25,7 +25,17 @@ struct WalkSite {
   std::uint32_t tree_begin =
       0;                       ///< trees that it can reach: [tree_begin, tree_end), none in a part of a split
   std::uint32_t tree_end = 0;  ///< that lies past the last tree
-  WalkerDesc walker{};         ///< of no meaning without trees
+  LoopId specialized = kNoLoop;  ///< the loop by whose iterations the walker is chosen
+  /// How the trees are walked; one for each iteration of `specialized`. The first stands for all where no
+  /// trees are known yet; of no meaning without trees.
+  std::vector<WalkerDesc> walkers{WalkerDesc{}};
+};
+
+/// How the sums are made.
+struct Sums {
+  AccumulatorKind kind = AccumulatorKind::F32;
+  int unit = 0;  ///< exact sums count 2^unit
+  bool in_model_order = true;
 };
 
 struct Lowering {
@@ -37,12 +47,19 @@ struct Lowering {
   std::vector<WalkSite> sites;
   TiledForest forest;
   LoopNest nest;
-  bool sums_in_model_order = true;
+  Sums sums;
   std::optional<Program> program;
   std::vector<std::string> warnings;
 
   Lowering(const Model& m, const Schedule& s, const CompileOptions& o)
-      : model(m), schedule(s), options(o), loops(static_cast<std::uint32_t>(m.trees.size())) {}
+      : model(m), schedule(s), options(o), loops(static_cast<std::uint32_t>(m.trees.size())), forest(m) {}
+
+  /// Whether the iterations of a loop add to the same sums side by side. A loop that is parallel on the host
+  /// and has one iteration is none; a mapped one stays one, since the launch has its dimension all the same.
+  bool is_reduction(LoopId loop) const {
+    const Loop& l = loops[loop];
+    return l.axis == Axis::Trees && (l.dimension || (l.parallel && loops.iterations(loop) > 1));
+  }
 
   /// An error at a directive's place in the schedule.
   Error refuse(std::size_t directive, const std::string& what) const {
@@ -54,12 +71,18 @@ struct Lowering {
 
 /// Directives -> loop tree.
 Result<void> apply_schedule(Lowering& lowering);
+/// What no walker can run is refused; the trees get the order in which the program goes through them.
+Result<void> order_trees(Lowering& lowering);
+/// Loops that are mapped to a GPU launch, and directives that only GPUs, or only hosts, have.
+Result<void> check_mapping(Lowering& lowering);
 /// Loop tree -> walk sites: which loops a walk instruction absorbs, how many walks go in lockstep.
 Result<void> place_walks(Lowering& lowering);
 /// Model -> tiled forest: layouts, padding, groups; how each walk ends.
 Result<void> tile_forest(Lowering& lowering);
 /// Loop tree -> loop nest, with getTree, walk and reduce.
 Result<void> make_loops(Lowering& lowering);
+/// Contract, accumulate directive and order of additions -> the type of the sums.
+Result<void> choose_sums(Lowering& lowering);
 /// Parallel loops over trees get private accumulators and reductions; results are initialised and written.
 Result<void> legalize_reductions(Lowering& lowering);
 /// Loop nest and tiled forest -> program.

@@ -26,16 +26,20 @@ Result<void> verify_sites(const Lowering& lowering) {
 
 Result<void> verify_forest(const Lowering& lowering) {
   for (const WalkSite& site : lowering.sites)
-    FVM_CHECK(site.tree_begin == site.tree_end || site.walker.group < lowering.forest.groups.size());
-  FVM_CHECK(lowering.forest.shapes.size() == lowering.model.trees.size());
+    for (const WalkerDesc& walker : site.walkers)
+      FVM_CHECK(site.tree_begin == site.tree_end || walker.group < lowering.forest.groups.size());
+  FVM_CHECK(lowering.forest.order.size() == lowering.model.trees.size());
   return {};
 }
 
 constexpr Pass kPasses[] = {
     {"apply-schedule", apply_schedule, nullptr, std::nullopt},
+    {"order-trees", order_trees, nullptr, std::nullopt},
+    {"check-mapping", check_mapping, nullptr, std::nullopt},
     {"place-walks", place_walks, verify_sites, std::nullopt},
     {"tile-forest", tile_forest, verify_forest, Stage::Tiled},
     {"make-loops", make_loops, nullptr, Stage::Loops},
+    {"choose-sums", choose_sums, nullptr, std::nullopt},
     {"legalize-reductions", legalize_reductions, nullptr, Stage::Legalized},
     {"emit-program", emit_program, nullptr, Stage::Program},  // encode_program verifies
 };

@@ -23,7 +23,7 @@ constexpr Parameter kParameterList[] = {parameters...};
 using enum Parameter;
 constexpr DirectiveInfo kDirectives[] = {
 #define FVM_PARAMETERS(...) kParameterList<__VA_ARGS__>
-#define FVM_DIRECTIVE(Name, method, required, parameters, Stage, meaning) \
+#define FVM_DIRECTIVE(Name, method, required, parameters, meaning) \
   {DirectiveKind::Name, #method, required, parameters},
 #include <forestvm/schedule.def>
 #undef FVM_PARAMETERS
@@ -127,13 +127,16 @@ std::optional<std::string> argument_problem(Parameter parameter, const Argument&
     default:
       break;
   }
-  std::string known;
+  std::vector<std::string_view> known;
   for (const Word& word : kWords) {
-    if (word.parameter != parameter) continue;
-    if (!argument.is_number() && argument.name() == word.text) return std::nullopt;
-    known += (known.empty() ? "" : ", ") + std::string(word.text);
+    const bool listed = std::find(known.begin(), known.end(), word.text) != known.end();
+    if (word.parameter == parameter && !listed && is_loop_name(word.text)) known.push_back(word.text);
   }
-  return "expected one of " + known + ", found " + shown;
+  if (!argument.is_number() && std::find(known.begin(), known.end(), argument.name()) != known.end())
+    return std::nullopt;
+  std::string list;
+  for (const std::string_view word : known) list += (list.empty() ? "" : ", ") + std::string(word);
+  return "expected one of " + list + ", found " + shown;
 }
 
 /// The parameter that argument number i fills; the last of a list of loops repeats.

@@ -42,39 +42,22 @@ std::uint32_t TiledForest::group(const TreeGroup& wanted) {
   return static_cast<std::uint32_t>(found - groups.begin());
 }
 
-std::uint64_t slots(const TreeGroup& group, const TreeShape& shape) {
-  switch (group.layout) {
-#define FVM_LAYOUT(Name, text, View, meaning) \
-  case Layout::Name:                          \
-    return slots_##Name(shape, group.pad_depth);
-#include <forestvm/core/layouts.def>
-  }
-  return 0;
-}
-
-std::size_t node_size(Layout layout) {
-  switch (layout) {
-#define FVM_LAYOUT(Name, text, View, meaning) \
-  case Layout::Name:                          \
-    return sizeof(View::Node);
-#include <forestvm/core/layouts.def>
-  }
-  return 0;
+const TiledTree& TiledForest::tree(const Tiling& tiling, std::uint32_t position) const {
+  auto& trees = trees_[tiling];
+  trees.resize(model_->trees.size());
+  std::optional<TiledTree>& tree = trees[order[position]];
+  if (!tree) tree = cut_into_tiles(model_->trees[order[position]], tiling, shapes_);
+  return *tree;
 }
 
 GroupSize size_of(const TiledForest& forest, const TreeGroup& group) {
   GroupSize size;
-  for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
-    size.nodes += forest.shapes[t].nodes;
-    const std::uint64_t more = slots(group, forest.shapes[t]);
-    size.slots = more > UINT64_MAX / 64 - size.slots ? UINT64_MAX / 64 : size.slots + more;
-  }
-  size.bytes = size.slots * node_size(group.layout);
+  for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
+    size.nodes += forest.tree(group.tiling, t).model_nodes();
+  const LayoutSize laid_out = layout_size(forest, group);
+  size.slots = laid_out.slots;
+  size.bytes = laid_out.bytes;
   return size;
-}
-
-bool array_fits(const GroupSize& size) {
-  return size.slots <= 4 * size.nodes && size.bytes <= std::uint64_t{1} << 30;
 }
 
 std::string print(const TiledForest& forest) {
@@ -83,15 +66,20 @@ std::string print(const TiledForest& forest) {
     const TreeGroup& group = forest.groups[i];
     const GroupSize size = size_of(forest, group);
     text += "group g" + std::to_string(i) + ": " + std::string(name_of(group.layout)) + ", trees " +
-            std::to_string(group.tree_begin) + " to " + std::to_string(group.tree_end) + ", " +
-            std::to_string(size.nodes) + " nodes in " + std::to_string(size.slots) + " slots, " +
+            std::to_string(group.tree_begin) + " to " + std::to_string(group.tree_end) + ", ";
+    if (group.tiling.size > 1)
+      text += std::string(group.tiling.by_probability ? "probability" : "uniform") + " tiles of up to " +
+              std::to_string(group.tiling.size) + ", ";
+    text += std::to_string(size.nodes) + " nodes in " + std::to_string(size.slots) + " slots, " +
             std::to_string(size.bytes) + " bytes\n";
     for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
-      const TreeShape& shape = forest.shapes[t];
-      text += "  tree " + std::to_string(t) + ": " + std::to_string(shape.leaves) + " leaves at depth " +
-              std::to_string(shape.shallowest) + " to " + std::to_string(shape.depth);
-      if (group.pad_depth > shape.shallowest) text += ", padded to " + std::to_string(group.pad_depth);
-      text += ", " + std::to_string(slots(group, shape)) + " slots\n";
+      const TiledTree& tree = forest.tree(group.tiling, t);
+      text += "  tree " + std::to_string(t);
+      if (forest.order[t] != t) text += " (the model's " + std::to_string(forest.order[t]) + ")";
+      text += ": " + std::to_string(tree.leaves) + " leaves at depth " + std::to_string(tree.shallowest) +
+              " to " + std::to_string(tree.depth);
+      if (group.pad_depth > tree.shallowest) text += ", padded to " + std::to_string(group.pad_depth);
+      text += "\n";
     }
   }
   return text;

@@ -1,9 +1,11 @@
-// The tiled forest: the model's trees as the program will hold them. Which trees lie together, in which
-// layout, padded to which depth. (Treebeard's HIR after tiling, padding and reordering; tiles have one node
-// until tileTree is lowered.) Printable.
+// The tiled forest: the model's trees as the program will hold them. In which order, which of them lie
+// together, in which layout, in tiles of how many nodes, padded to which depth. (Treebeard's HIR after
+// tiling, padding and reordering.) Printable.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,9 +13,11 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
+#include "scheduler/tiled_tree.hpp"
+
 namespace forestvm::scheduler {
 
-/// What padding and layouts need to know of a tree.
+/// A tree in numbers, whatever its tiles.
 struct TreeShape {
   std::uint32_t nodes = 0;  ///< reachable ones
   std::uint32_t leaves = 0;
@@ -23,9 +27,10 @@ struct TreeShape {
 
 TreeShape shape_of(const Tree& tree);
 
-/// Trees [tree_begin, tree_end) of the model in one layout.
+/// Trees [tree_begin, tree_end), as the program orders them, in one layout.
 struct TreeGroup {
   Layout layout = Layout::Array;
+  Tiling tiling{};
   std::uint32_t tree_begin = 0;
   std::uint32_t tree_end = 0;
   std::uint32_t pad_depth = 0;  ///< every walk can take this many hops without a leaf check
@@ -33,18 +38,31 @@ struct TreeGroup {
   bool operator==(const TreeGroup&) const = default;
 };
 
-struct TiledForest {
-  std::vector<TreeShape> shapes;  ///< of each tree of the model
+class TiledForest {
+ public:
+  explicit TiledForest(const Model& model) : model_(&model) {}
+
   std::vector<TreeGroup> groups;
+  std::vector<std::uint32_t> order;  ///< the model's number of each tree, as the program orders them
 
   /// Number of the group, which is added if it is new.
   std::uint32_t group(const TreeGroup& wanted);
+
+  const Tree& model_tree(std::uint32_t position) const { return model_->trees[order[position]]; }
+
+  /// The tree at a place of the program's order, in tiles: cut when it is first asked for.
+  const TiledTree& tree(const Tiling& tiling, std::uint32_t position) const;
+
+  const std::vector<TileShape>& shapes() const { return shapes_.shapes(); }
+  const Model& model() const { return *model_; }
+
+ private:
+  const Model* model_;
+  mutable std::map<Tiling, std::vector<std::optional<TiledTree>>> trees_;
+  mutable ShapeTable shapes_;
 };
 
-/// Slots that a tree takes in a group's layout.
-std::uint64_t slots(const TreeGroup& group, const TreeShape& shape);
-
-/// Nodes of a group's trees, and the slots and bytes they take.
+/// Splits and leaves of a group's trees, and the slots and bytes they take.
 struct GroupSize {
   std::uint64_t nodes = 0;
   std::uint64_t slots = 0;
@@ -52,8 +70,12 @@ struct GroupSize {
 };
 GroupSize size_of(const TiledForest& forest, const TreeGroup& group);
 
-/// True if the array layout does not waste memory on these trees: at most 4 slots a node and 1 GiB.
-bool array_fits(const GroupSize& size);
+/// Most slots a node for which the array layout may be asked, or is taken when none is.
+inline constexpr std::uint64_t kArrayPadding = 4;
+/// The same for layouts that pad more by their nature: level order in tiles, and trees all as deep as the
+/// deepest.
+inline constexpr std::uint64_t kMostPadding = 32;
+inline constexpr std::uint64_t kMostGroupBytes = std::uint64_t{1} << 30;
 
 std::string print(const TiledForest& forest);
 

@@ -115,10 +115,11 @@ Result<void> set_type(const std::string& name, ArrayForm& form) {
                                    "float16 to float64");
 }
 
-Result<ArrayForm> array_form(const NpyHeader& header) {
+Result<ArrayForm> array_form(const NpyHeader& header, NpyShape accepted) {
   ArrayForm form;
   FVM_TRY(set_type(header.dtype, form));
-  const std::vector<std::uint64_t>& shape = header.shape;
+  std::vector<std::uint64_t> shape = header.shape;
+  if (accepted == NpyShape::VectorOrMatrix && shape.size() == 1) shape.push_back(1);
   if (shape.size() != 2)
     return refused("NPY header", "shape " + shape_text(shape) + " has " + std::to_string(shape.size()) +
                                      " dimensions, expected 2: (rows, features)");
@@ -197,9 +198,9 @@ std::vector<float> transposed(const std::vector<float>& from, const ArrayForm& f
 
 }  // namespace
 
-Result<Table> read_npy(Source& source) {
+Result<Table> read_npy(Source& source, NpyShape shape) {
   FVM_ASSIGN(const NpyHeader header, read_header(source));
-  FVM_ASSIGN(const ArrayForm form, array_form(header));
+  FVM_ASSIGN(const ArrayForm form, array_form(header, shape));
   FVM_ASSIGN(std::vector<float> values, read_values(source, form));
   if (form.fortran_order) values = transposed(values, form);
   Table table;

@@ -43,7 +43,7 @@ Result<PredictionWriter> PredictionWriter::open(const std::string& path, const P
   const bool npy = path.ends_with(".npy");
   if (npy) {
     std::vector<std::size_t> shape = {form.rows};
-    if (form.columns != 1) shape.push_back(form.columns);
+    if (form.columns != 1 || form.matrix) shape.push_back(form.columns);
     FVM_TRY(file.write(npy_header(dtype(form.type), shape)));
   }
   return PredictionWriter(std::move(file), form, npy);

@@ -21,7 +21,8 @@ struct PredictionForm {
   std::size_t rows = 0;
   std::size_t columns = 1;
   Type type = Type::Float32;
-  std::span<const std::string> labels;  ///< CSV writes labels[i] for the integer i; empty: the integer
+  std::span<const std::string> labels{};  ///< CSV writes labels[i] for the integer i; empty: the integer
+  bool matrix = false;                    ///< of shape (rows, columns) also when columns is 1
 };
 
 /// One batch: whole rows, the form's type.

@@ -52,6 +52,10 @@ class Predictor {
   /// Labels: writes rows.count x output_width(Class) indices. Refused if the model has no classes.
   virtual Result<void> predict_class(Context& context, const RowBlock& rows, std::int64_t* out) const = 0;
 
+  /// Leaf numbers, as the trainer counts a tree's nodes: writes rows.count x num_trees, trees in the model's
+  /// order.
+  virtual Result<void> predict_leaf(Context& context, const RowBlock& rows, std::int32_t* out) const = 0;
+
   virtual const Program& program() const = 0;
 
   /// What runs, for people: backend, target, threads, walkers.
@@ -67,7 +71,8 @@ struct BackendOptions {
       "auto";  ///< a row of vm/host/targets/targets.def, or auto: the best that this CPU runs
 };
 
-/// Loads a program into the host VM. Refused or Usage when the target is unknown or this CPU lacks it.
+/// Loads a program into the host VM. Refused when its loops are mapped to a GPU; Usage or Environment when
+/// the target is unknown or this CPU lacks it.
 Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options = {});
 
 /// The CPU targets built into the host VM, best first.

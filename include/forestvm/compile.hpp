@@ -43,10 +43,14 @@ struct Compiled {
 /// with the tree and node when the model needs what no backend runs yet.
 Result<Compiled> compile(const Model& model, const Schedule& schedule, const CompileOptions& options = {});
 
-/// A schedule that has a name.
+/// What runs a schedule: one that maps loops to a GPU (gpuDimension) runs on GPUs only, any other on the host
+/// only.
+enum class ScheduleBackend { Host, Gpu };
+
+/// A schedule that has a name. What it says may depend on the model: schedule_by_name gives it.
 struct NamedSchedule {
   std::string_view name;
-  std::string_view text;  ///< parse_schedule reads it
+  ScheduleBackend backend;
   std::string_view meaning;
 };
 
@@ -58,6 +62,14 @@ Schedule automatic_schedule(const Model& model);
 
 /// The schedule that `name` asks for: auto, or one of named_schedules(). Refused with the list otherwise.
 Result<Schedule> schedule_by_name(const Model& model, std::string_view name);
+
+/// How the reproducible contract sums a model's leaves: in a 64- or 128-bit count of 2^unit, or (PerTree)
+/// leaf by leaf in the model's order.
+struct ReproducibleSums {
+  AccumulatorKind kind = AccumulatorKind::PerTree;
+  int unit = 0;
+};
+ReproducibleSums reproducible_sums(const Model& model);
 
 ForestStatistics statistics(const Model& model);
 

@@ -43,10 +43,40 @@ inline std::string_view name_of(ClassRule rule) {
 
 inline std::string_view name_of(Layout layout) {
   switch (layout) {
-#define FVM_LAYOUT(Name, text, View, meaning) \
-  case Layout::Name:                          \
+#define FVM_LAYOUT(Name, text, word, View, meaning) \
+  case Layout::Name:                                \
     return text;
 #include <forestvm/core/layouts.def>
+  }
+  return "?";
+}
+
+inline std::string_view name_of(LaunchDimension dimension) {
+  switch (dimension) {
+#define FVM_DIMENSION(Name, text, meaning) \
+  case LaunchDimension::Name:              \
+    return text;
+#include <forestvm/core/dimensions.def>
+  }
+  return "?";
+}
+
+inline std::string_view name_of(ReductionForm form) {
+  switch (form) {
+#define FVM_REDUCTION_FORM(Name, text, meaning) \
+  case ReductionForm::Name:                     \
+    return text;
+#include <forestvm/core/reduction_forms.def>
+  }
+  return "?";
+}
+
+inline std::string_view name_of(AccumulatorKind kind) {
+  switch (kind) {
+#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) \
+  case AccumulatorKind::Name:                              \
+    return text;
+#include <forestvm/core/accumulator_kinds.def>
   }
   return "?";
 }

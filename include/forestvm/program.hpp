@@ -19,8 +19,9 @@
 
 namespace forestvm {
 
-inline constexpr std::uint16_t kProgramFormat = 1;  ///< raised when an older runtime cannot read a newer file
-inline constexpr std::size_t kSectionAlignment = 64;  ///< bytes
+inline constexpr std::uint16_t kProgramFormat = 2;  ///< raised when an older runtime cannot read a newer file
+inline constexpr std::uint16_t kOldestProgramFormat = 2;  ///< that this build reads
+inline constexpr std::size_t kSectionAlignment = 64;      ///< bytes
 inline constexpr std::uint64_t kMaxScratchBytes = std::uint64_t{64}
                                                   << 20;  ///< private accumulators of one call
 
@@ -41,8 +42,10 @@ struct ProgramMeta {
   std::uint32_t max_depth;
   std::uint32_t num_feature_names;  ///< 0 or num_features
   std::uint32_t num_class_labels;
+  std::int32_t sum_unit;      ///< exact accumulators count 2^sum_unit
+  std::uint8_t reserved[60];  ///< zero
 };
-static_assert(sizeof(ProgramMeta) == 64);
+static_assert(sizeof(ProgramMeta) == 128);
 
 /// Where a text lies in the text section.
 struct StringRef {
@@ -69,10 +72,12 @@ struct ProgramParts {
   std::vector<WalkerDesc> walkers;
   std::vector<GroupDesc> groups;
   std::vector<TreeDesc> trees;
+  std::vector<TileShape> tile_shapes;
   std::vector<AccumulatorDesc> accumulators;
   std::vector<double> base;
   std::vector<std::uint32_t> thresholds;  ///< per feature
   std::vector<std::string> strings;       ///< StringId::Count of them, then feature names, then class labels
+  std::vector<std::uint32_t> leaf_numbers;
   std::vector<std::byte> nodes;
 };
 
@@ -109,6 +114,9 @@ class Program {
   std::string_view feature_name(std::uint32_t feature) const;  ///< empty if the model has no names
   std::string_view class_label(std::uint32_t label) const;     ///< empty if the model has no labels
 
+  /// Whether some loop is mapped to a GPU's grid or blocks: such a program runs there only.
+  bool mapped() const;
+
   /// The assembly of the program's code and tables.
   std::string disassemble() const;
 
@@ -130,6 +138,12 @@ class Program {
 
 /// Makes the image of `parts` and verifies it: what comes back runs.
 Result<Program> encode_program(const ProgramParts& parts);
+
+/// Reads what Program::disassemble prints: one instruction a line, `;` begins a comment, the pc before an
+/// instruction may be left out. The program is `data` with this code; its tables, forest and what it says of
+/// its compilation are kept, so an unedited text gives the same image. Refused with "line L, column C" where
+/// the text is no assembly, else with the pc and the verifier's rule.
+Result<Program> assemble(std::string_view text, const Program& data);
 
 /// True if `bytes` begin like a program file.
 bool is_program(std::span<const std::byte> bytes);

@@ -17,7 +17,7 @@ namespace forestvm {
 
 /// Rows in schedule.def.
 enum class DirectiveKind : std::uint8_t {
-#define FVM_DIRECTIVE(Name, method, required, parameters, Stage, meaning) Name,
+#define FVM_DIRECTIVE(Name, method, required, parameters, meaning) Name,
 #include <forestvm/schedule.def>
 };
 
@@ -76,7 +76,7 @@ class Schedule {
   std::vector<Directive> directives;
 
   // The builder: schedule.tile("batch", "b0", "b1", 64).reorder("b0", "tree", "b1").parallel("b0").
-#define FVM_DIRECTIVE(Name, method, required, parameters, Stage, meaning)                               \
+#define FVM_DIRECTIVE(Name, method, required, parameters, meaning)                                      \
   template <class... Arguments>                                                                         \
   Schedule& method(Arguments&&... arguments) {                                                          \
     directives.push_back({DirectiveKind::Name, {Argument(std::forward<Arguments>(arguments))...}, {}}); \

@@ -1,11 +1,28 @@
 // The named schedules, from the rows of named_schedules.def.
+#include <iterator>
+
 #include <forestvm/compile.hpp>
+
+#include "scheduler/choose/model_schedules.hpp"
 
 namespace forestvm {
 namespace {
 
 constexpr NamedSchedule kSchedules[] = {
-#define FVM_SCHEDULE(name, text, meaning) {name, text, meaning},
+#define FVM_SCHEDULE(name, backend, text, meaning) {name, ScheduleBackend::backend, meaning},
+#define FVM_MODEL_SCHEDULE(name, backend, make, meaning) {name, ScheduleBackend::backend, meaning},
+#include "scheduler/choose/named_schedules.def"
+};
+
+/// Where a schedule comes from: its text, or a function of the model.
+struct Origin {
+  std::string_view text;
+  Schedule (*make)(const Model&);
+};
+
+constexpr Origin kOrigins[] = {
+#define FVM_SCHEDULE(name, backend, text, meaning) {text, nullptr},
+#define FVM_MODEL_SCHEDULE(name, backend, make, meaning) {{}, scheduler::make},
 #include "scheduler/choose/named_schedules.def"
 };
 
@@ -16,9 +33,11 @@ std::span<const NamedSchedule> named_schedules() { return kSchedules; }
 Result<Schedule> schedule_by_name(const Model& model, std::string_view name) {
   if (name == "auto") return automatic_schedule(model);
   std::string known = "auto";
-  for (const NamedSchedule& schedule : kSchedules) {
-    if (schedule.name == name) return parse_schedule(schedule.text);
-    known += ", " + std::string(schedule.name);
+  for (std::size_t i = 0; i < std::size(kSchedules); ++i) {
+    const Origin& origin = kOrigins[i];
+    if (kSchedules[i].name == name)
+      return origin.make != nullptr ? Result<Schedule>(origin.make(model)) : parse_schedule(origin.text);
+    known += ", " + std::string(kSchedules[i].name);
   }
   return refused("schedule '" + std::string(name) + "'",
                  "unknown; there are " + known + ", or a file (a value with '/' or '.')");

@@ -16,27 +16,31 @@ Result<void> check_rewritable(const LoopTree& tree, LoopId v) {
                       : loop.interleave  ? "interleave"
                       : loop.unroll_walk ? "unrollWalk"
                       : loop.peel_walk   ? "peelWalk"
+                      : loop.specialize  ? "specialize"
+                      : loop.dimension   ? "gpuDimension"
+                      : loop.cache       ? "cache"
+                      : loop.reduction   ? "a reduction"
                                          : nullptr;
   if (asked == nullptr) return {};
   return refused("", "loop '" + loop.name + "' already has " + asked +
                          "; write that after this directive, for the loops it makes");
 }
 
-namespace {
-
-Error pending(std::string_view word) {
-  return refused("", "'" + std::string(word) + "' is not lowered yet by this backend");
+Result<void> ask_for_reduction(LoopTree& tree, const DirectiveAt& at, ReductionWish wish) {
+  FVM_ASSIGN(const std::vector<LoopId> loops, tree.find(at.loop(0)));
+  for (const LoopId loop : loops)
+    if (tree[loop].axis != Axis::Trees)
+      return refused("", "loop '" + tree[loop].name +
+                             "' goes over rows, whose iterations have nothing to reduce; sums are made over "
+                             "trees");
+  return ask(tree, loops, &Loop::reduction, wish, at);
 }
-
-}  // namespace
 
 Result<void> apply(LoopTree& tree, const DirectiveAt& at) {
   switch (at.directive.kind) {
-#define FVM_APPLY_Lowered(Name, method) return apply_##Name(tree, at);
-#define FVM_APPLY_Pending(Name, method) return pending(#method);
-#define FVM_DIRECTIVE(Name, method, required, parameters, Stage, meaning) \
-  case DirectiveKind::Name:                                               \
-    FVM_APPLY_##Stage(Name, method)
+#define FVM_DIRECTIVE(Name, method, required, parameters, meaning) \
+  case DirectiveKind::Name:                                        \
+    return apply_##Name(tree, at);
 #include <forestvm/schedule.def>
   }
   return {};

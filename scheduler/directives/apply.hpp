@@ -1,5 +1,5 @@
-// What each directive does to the loop tree: one function per row of schedule.def whose stage is Lowered,
-// each in a file of its own, whose header shows the nest before and after.
+// What each directive does to the loop tree: one function per row of schedule.def, each in a file of its own,
+// whose header shows the nest before and after.
 #pragma once
 
 #include <forestvm/schedule.hpp>
@@ -21,12 +21,9 @@ struct DirectiveAt {
 /// Applies one directive. An error has no place yet: apply_schedule adds the directive's.
 Result<void> apply(LoopTree& tree, const DirectiveAt& at);
 
-#define FVM_APPLY_Lowered(Name) Result<void> apply_##Name(LoopTree& tree, const DirectiveAt& at);
-#define FVM_APPLY_Pending(Name)
-#define FVM_DIRECTIVE(Name, method, required, parameters, Stage, meaning) FVM_APPLY_##Stage(Name)
+#define FVM_DIRECTIVE(Name, method, required, parameters, meaning) \
+  Result<void> apply_##Name(LoopTree& tree, const DirectiveAt& at);
 #include <forestvm/schedule.def>
-#undef FVM_APPLY_Lowered
-#undef FVM_APPLY_Pending
 
 /// Notes on each loop that the directive's first argument names that it asked for something; twice is an
 /// error.
@@ -41,6 +38,18 @@ Result<void> ask(LoopTree& tree, const std::vector<LoopId>& loops, std::optional
   }
   return {};
 }
+
+/// Notes the same of what is asked of the whole program.
+template <class Value>
+Result<void> ask(std::optional<Asked<Value>>& what, Value value, const DirectiveAt& at) {
+  if (what)
+    return refused("", "directive " + std::to_string(what->directive + 1) + " asked for this already");
+  what = Asked<Value>{std::move(value), at.index};
+  return {};
+}
+
+/// atomicReduce, sharedReduce, vectorReduce.
+Result<void> ask_for_reduction(LoopTree& tree, const DirectiveAt& at, ReductionWish wish);
 
 /// An error if v was asked for something that its parts could not both inherit.
 Result<void> check_rewritable(const LoopTree& tree, LoopId v);

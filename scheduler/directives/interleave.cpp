@@ -1,8 +1,8 @@
 // interleave(b1) walks pairs of an innermost loop in lockstep: as many as the loop has iterations, in groups
-// of at most 8 (kMaxInterleave); what is left at the end is walked in smaller groups.
+// of at most 16 (kMaxInterleave); what is left at the end is walked in smaller groups.
 //
-//   for b1 in b0:                       for b1 in b0 step 8:
-//     walk(tree, b1)             ->       walk(tree, b1 … b1+7)
+//   for b1 in b0:                       for b1 in b0 step 16:
+//     walk(tree, b1)             ->       walk(tree, b1 … b1+15)
 #include "scheduler/directives/apply.hpp"
 
 namespace forestvm::scheduler {

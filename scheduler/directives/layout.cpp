@@ -1,7 +1,5 @@
 // layout(tree, sparse) says how the trees that a loop walks lie in memory. A loop that was tiled or split
 // stands for the loops that came of it; the innermost loop that says something decides.
-#include <forestvm/names.hpp>
-
 #include "scheduler/directives/apply.hpp"
 
 namespace forestvm::scheduler {
@@ -12,10 +10,7 @@ Result<void> apply_Layout(LoopTree& tree, const DirectiveAt& at) {
     if (tree[loop].axis != Axis::Trees)
       return refused("",
                      "loop '" + tree[loop].name + "' goes over rows; a layout belongs to a loop over trees");
-  const std::string& name = at.loop(1);
-  const auto layout = by_name<Layout>(name);
-  if (!layout) return refused("", "layout '" + name + "' is not lowered yet by this backend");
-  return ask(tree, loops, &Loop::layout, *layout, at);
+  return ask(tree, loops, &Loop::layout, at.loop(1), at);
 }
 
 }  // namespace forestvm::scheduler

@@ -1,41 +1,74 @@
-// What a layout's builder gives: how many slots a tree takes, and its nodes. One pair of functions per row of
-// layouts.def, each in layouts/<text>.cpp.
+// What a layout's builder gives: how much memory a group of trees takes, whether the layout can hold it, and
+// its nodes. One set of functions per row of layouts.def.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "scheduler/tiled_forest.hpp"
 
 namespace forestvm::scheduler {
 
-#define FVM_LAYOUT(Name, text, View, meaning)                                                  \
-  std::uint64_t slots_##Name(const TreeShape& shape, std::uint32_t pad_depth);                 \
-  /** Appends one tree's nodes to `nodes` and says how it lies there; first_node is left 0. */ \
-  TreeDesc build_##Name(const Tree& tree, const TreeShape& shape, std::uint32_t pad_depth,     \
-                        std::vector<std::byte>& nodes);
+struct LayoutSize {
+  std::uint64_t slots = 0;  ///< nodes or tiles with their padding; leaves aside count as one each
+  std::uint64_t bytes = 0;
+};
+
+/// A group as it will lie in the program.
+struct BuiltGroup {
+  std::uint64_t node_count = 0;
+  std::uint64_t leaf_count = 0;
+  std::vector<std::byte> nodes;  ///< nodes or tiles, then the leaves that lie aside
+  std::vector<TreeDesc> trees;
+  std::vector<std::uint32_t> numbers;  ///< leaf numbers: for each leaf aside, or else for each node
+};
+
+#define FVM_LAYOUT(Name, text, word, View, meaning)                                            \
+  LayoutSize size_##Name(const TiledForest& forest, const TreeGroup& group);                   \
+  /** Why the layout cannot hold these trees; nothing if it can. */                            \
+  std::optional<std::string> misfit_##Name(const TiledForest& forest, const TreeGroup& group); \
+  BuiltGroup build_##Name(const TiledForest& forest, const TreeGroup& group);
 #include <forestvm/core/layouts.def>
 
-/// Bytes of a slot.
-std::size_t node_size(Layout layout);
+/// The same by the group's layout.
+LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group);
+std::optional<std::string> misfit(const TiledForest& forest, const TreeGroup& group);
+BuiltGroup build(const TiledForest& forest, const TreeGroup& group);
 
 /// A leaf's output as the walkers add it: DART weight and value multiplied in float32.
-inline float leaf_output(const Tree& tree, const Node& leaf) {
-  return tree.weight * static_cast<float>(leaf.value);
+inline float leaf_output(const Tree& tree, std::int32_t leaf) {
+  return tree.weight * static_cast<float>(tree.nodes[static_cast<std::size_t>(leaf)].value);
 }
 
-/// A split's feature word.
-inline std::uint32_t feature_word(const Node& split) {
-  return split.feature | (split.missing_left ? kMissingLeft : 0u);
+/// A test as the walkers make it.
+struct Test {
+  float threshold = 0;
+  std::uint32_t feature = 0;  ///< feature word
+};
+
+inline Test test_of(const Tree& tree, std::int32_t split) {
+  if (split == kNoNode) return {};
+  const Node& node = tree.nodes[static_cast<std::size_t>(split)];
+  return {static_cast<float>(node.threshold), node.feature | (node.missing_left ? kMissingLeft : 0u)};
 }
 
-/// Appends a node to the bytes of a group.
-template <class NodeType>
-void append(std::vector<std::byte>& nodes, const std::vector<NodeType>& tree) {
-  const auto bytes = std::as_bytes(std::span(tree));
-  nodes.insert(nodes.end(), bytes.begin(), bytes.end());
+/// The record of a tree, without its place.
+inline TreeDesc record_of(const TiledForest& forest, std::uint32_t position, std::uint32_t depth) {
+  TreeDesc desc{};
+  desc.output = forest.model_tree(position).output;
+  desc.depth = depth;
+  desc.number = forest.order[position];
+  return desc;
+}
+
+template <class T>
+void append(std::vector<std::byte>& bytes, const std::vector<T>& records) {
+  const auto more = std::as_bytes(std::span(records));
+  bytes.insert(bytes.end(), more.begin(), more.end());
 }
 
 }  // namespace forestvm::scheduler

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <forestvm/core/interpret.hpp>
+
 #include "scheduler/layouts/builder.hpp"
 #include "scheduler/lowering.hpp"
 
@@ -28,17 +30,20 @@ class CodeEmitter {
  private:
   using enum Statement::Kind;
 
-  std::uint32_t add(Op op, std::initializer_list<std::uint32_t> operands) {
-    parts_.code.push_back(encode(op, operands.begin()));
+  using Operands = std::vector<std::uint32_t>;
+
+  std::uint32_t add(Op op, const Operands& operands) {
+    std::uint32_t values[kMaxOperands] = {};
+    std::copy(operands.begin(), operands.end(), values);
+    parts_.code.push_back(encode(op, values));
     return static_cast<std::uint32_t>(parts_.code.size() - 1);
   }
 
   /// Closes the block opened at `open`, whose operands but for the partner are given again.
-  void close(std::uint32_t open, Op op, std::initializer_list<std::uint32_t> operands) {
-    const std::uint32_t end = add(Op::End, {open});
+  void close(std::uint32_t open, Op op, Operands operands) {
+    operands.push_back(add(Op::End, {open}));
     std::uint32_t values[kMaxOperands] = {};
     std::copy(operands.begin(), operands.end(), values);
-    values[operands.size()] = end;
     parts_.code[open] = encode(op, values);
   }
 
@@ -85,7 +90,11 @@ class CodeEmitter {
       case Loop:
         return emit_loop(s);
       case Walk:
-        return emit_walk(lowering_.sites[s.site], s.accumulator);
+      case Leaves:
+        return emit_walk(lowering_.sites[s.site], s);
+      case Cache:
+        emit_cache(s);
+        break;
       case Init:
         add(Op::Init, {s.accumulator, rows_of(s)});
         break;
@@ -99,9 +108,19 @@ class CodeEmitter {
         add(Op::Privatize, {s.accumulator, register_of(s.loop, Axis::Trees), rows_of(s)});
         break;
       case ReduceDim:
-        add(Op::ReduceDim, {s.accumulator, s.accumulator + 1, rows_of(s), last_loop_.at(s.loop)});
+      case ReduceInplace:
+        add(s.kind == ReduceDim ? Op::ReduceDim : Op::ReduceInplace,
+            {s.accumulator, s.from, rows_of(s), last_loop_.at(s.loop),
+             static_cast<std::uint32_t>(s.reduction.form), s.reduction.width});
+        break;
+      case Round:
+        add(Op::Round, {s.accumulator, s.from, rows_of(s)});
+        break;
+      case SumTrees:
+        add(Op::SumTrees, {s.accumulator, s.from, rows_of(s)});
         break;
       case When:
+      case Unless:
         return emit_when(s);
       case Transform:
         add(Op::Transform,
@@ -118,16 +137,38 @@ class CodeEmitter {
   }
 
   Result<void> emit_when(const Statement& s) {
+    const Op op = s.kind == When ? Op::When : Op::Unless;
     const std::uint32_t kind = static_cast<std::uint32_t>(s.output);
-    const std::uint32_t open = add(Op::When, {kind, 0});
+    const std::uint32_t registers = next_register_, slices_end = slices_end_;
+    const std::uint32_t open = add(op, {kind, 0});
     FVM_TRY(emit(s.body));
-    close(open, Op::When, {kind});
+    close(open, op, {kind});
+    next_register_ = registers;
+    slices_end_ = slices_end;
     return {};
+  }
+
+  /// Trees are cached group by group: those of every walk inside the loop.
+  void emit_cache(const Statement& s) {
+    const std::uint32_t loop = last_loop_.at(s.loop);
+    if (lowering_.loops[s.loop].axis == Axis::Rows) {
+      add(Op::CacheRows, {loop, s.ahead});
+      return;
+    }
+    std::vector<std::uint32_t> groups;
+    for (const WalkSite& site : lowering_.sites) {
+      const bool inside = site.leaf == s.loop || lowering_.loops.inside(site.leaf, s.loop);
+      if (!inside || site.tree_begin == site.tree_end) continue;
+      for (const WalkerDesc& walker : site.walkers)
+        if (std::find(groups.begin(), groups.end(), walker.group) == groups.end())
+          groups.push_back(walker.group);
+    }
+    for (const std::uint32_t group : groups) add(Op::CacheTrees, {loop, s.ahead, group});
   }
 
   Result<void> emit_loop(const Statement& s) {
     if (const auto site = site_at_top_.find(s.loop); site != site_at_top_.end())
-      return emit_walk(*site->second, walk_of(s).accumulator);
+      return emit_walk(*site->second, walk_of(s));
     if (lowering_.loops[s.loop].unroll) return emit_unrolled(s);
     const std::uint32_t saved = next_register_;
     FVM_ASSIGN(const std::uint32_t over, range_of(s.loop));
@@ -136,15 +177,19 @@ class CodeEmitter {
     next_register_ = std::max(next_register_, slices_end);
     FVM_ASSIGN(const std::uint32_t out, new_register());
     const auto step = static_cast<std::uint32_t>(lowering_.loops[s.loop].step);
-    const Op op = s.parallel ? Op::Par : Op::For;
-    const std::uint32_t open = add(op, {out, over, step, 0});
+    const auto& dimension = lowering_.loops[s.loop].dimension;
+    const Op op = dimension ? Op::Map : s.parallel ? Op::Par : Op::For;
+    std::vector<std::uint32_t> operands{out, over};
+    if (dimension) operands.push_back(static_cast<std::uint32_t>(dimension->value));
+    operands.push_back(step);
+    const std::uint32_t open = add(op, operands);
     registers_[s.loop] = out;
     last_loop_[s.loop] = open;
     FVM_TRY(emit(s.body));
-    close(open, op, {out, over, step});
+    close(open, op, operands);
     slices_end_ = slices_end;
     // A later slice may replace this loop's, but not before the reduction that counts its iterations.
-    const bool reduced = s.parallel && lowering_.loops[s.loop].axis == Axis::Trees;
+    const bool reduced = is_parallel(op) && lowering_.loops[s.loop].axis == Axis::Trees;
     next_register_ = reduced && over >= saved ? saved + 1 : saved;
     return {};
   }
@@ -171,8 +216,8 @@ class CodeEmitter {
     return {};
   }
 
-  /// The walk inside a chain of absorbed loops.
-  const Statement& walk_of(const Statement& s) const { return s.kind == Walk ? s : walk_of(s.body.back()); }
+  /// The walk, or leaves, statement inside a chain of absorbed loops.
+  const Statement& walk_of(const Statement& s) const { return s.kind != Loop ? s : walk_of(s.body.back()); }
 
   std::uint32_t innermost(const WalkSite& site, Axis axis) const {
     LoopId at = site.leaf;
@@ -180,7 +225,8 @@ class CodeEmitter {
     return register_of(at, axis);
   }
 
-  Result<void> emit_walk(const WalkSite& site, std::uint32_t accumulator) {
+  /// One instruction for the walk, or leaves, statement of a site.
+  Result<void> emit_walk(const WalkSite& site, const Statement& s) {
     if (site.tree_begin == site.tree_end) return {};
     const auto range = [&](LoopId top, Axis axis) -> Result<std::uint32_t> {
       if (top == kNoLoop) return innermost(site, axis);
@@ -190,20 +236,24 @@ class CodeEmitter {
     FVM_ASSIGN(const std::uint32_t trees, range(site.trees_top, Axis::Trees));
     FVM_ASSIGN(const std::uint32_t rows, range(site.rows_top, Axis::Rows));
     next_register_ = saved;
-    add(Op::Walk, {accumulator, trees, rows, walker(site.walker)});
+    const std::uint32_t first = walkers(site.walkers, s.atomic);
+    const std::uint32_t select = site.specialized == kNoLoop ? 1 : registers_.at(site.specialized);
+    if (s.kind == Leaves)
+      add(Op::Leaves, {trees, rows, first, select});
+    else
+      add(Op::Walk, {s.accumulator, trees, rows, first, select});
     return {};
   }
 
-  std::uint32_t walker(const WalkerDesc& wanted) {
-    const auto same = [&](const WalkerDesc& w) {
-      return w.group == wanted.group && w.hops == wanted.hops && w.end == wanted.end &&
-             w.order == wanted.order && w.interleaved_trees == wanted.interleaved_trees &&
-             w.interleaved_rows == wanted.interleaved_rows;
-    };
-    const auto found = std::find_if(parts_.walkers.begin(), parts_.walkers.end(), same);
-    const auto index = static_cast<std::uint32_t>(found - parts_.walkers.begin());
-    if (found == parts_.walkers.end()) parts_.walkers.push_back(wanted);
-    return index;
+  /// The first of these walkers, which follow one another in the table.
+  std::uint32_t walkers(std::vector<WalkerDesc> wanted, bool atomic) {
+    for (WalkerDesc& walker : wanted) walker.atomic = atomic;
+    const auto found =
+        std::search(parts_.walkers.begin(), parts_.walkers.end(), wanted.begin(), wanted.end());
+    const auto first = static_cast<std::uint32_t>(found - parts_.walkers.begin());
+    if (found == parts_.walkers.end())
+      parts_.walkers.insert(parts_.walkers.end(), wanted.begin(), wanted.end());
+    return first;
   }
 
   const Lowering& lowering_;
@@ -216,31 +266,27 @@ class CodeEmitter {
 };
 
 void emit_forest(const Lowering& lowering, ProgramParts& parts) {
+  bool tiles = false;
   for (const TreeGroup& group : lowering.forest.groups) {
+    const BuiltGroup built = build(lowering.forest, group);
+    tiles = tiles || group.tiling.size > 1;
     GroupDesc desc{};
     desc.layout = group.layout;
+    desc.tile_size = static_cast<std::uint8_t>(group.tiling.size);
     desc.tree_begin = group.tree_begin;
     desc.tree_end = group.tree_end;
     desc.first_tree = static_cast<std::uint32_t>(parts.trees.size());
     parts.nodes.resize((parts.nodes.size() + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment);
     desc.node_offset = parts.nodes.size();
-    for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
-      const Tree& tree = lowering.model.trees[t];
-      const TreeShape& shape = lowering.forest.shapes[t];
-      TreeDesc record{};
-      switch (group.layout) {
-#define FVM_LAYOUT(Name, text, View, meaning)                         \
-  case Layout::Name:                                                  \
-    record = build_##Name(tree, shape, group.pad_depth, parts.nodes); \
-    break;
-#include <forestvm/core/layouts.def>
-      }
-      record.first_node = static_cast<std::uint32_t>(desc.node_count);
-      desc.node_count += record.node_count;
-      parts.trees.push_back(record);
-    }
+    desc.node_count = built.node_count;
+    desc.leaf_count = built.leaf_count;
+    desc.first_number = parts.leaf_numbers.size();
     parts.groups.push_back(desc);
+    parts.trees.insert(parts.trees.end(), built.trees.begin(), built.trees.end());
+    parts.nodes.insert(parts.nodes.end(), built.nodes.begin(), built.nodes.end());
+    parts.leaf_numbers.insert(parts.leaf_numbers.end(), built.numbers.begin(), built.numbers.end());
   }
+  if (tiles) parts.tile_shapes = lowering.forest.shapes();
 }
 
 /// FNV-1a over what decides a prediction.
@@ -277,7 +323,8 @@ void emit_tables(const Lowering& lowering, ProgramParts& parts) {
   meta.transform = model.transform;
   meta.class_rule = model.class_rule;
   meta.contract = lowering.options.contract;
-  meta.sums_in_model_order = lowering.sums_in_model_order;
+  meta.sums_in_model_order = lowering.sums.in_model_order;
+  meta.sum_unit = lowering.sums.unit;
   meta.fingerprint = fingerprint(model);
   meta.forest_nodes = forest.nodes;
   meta.forest_leaves = forest.leaves;
@@ -293,11 +340,11 @@ void emit_tables(const Lowering& lowering, ProgramParts& parts) {
   parts.strings.insert(parts.strings.end(), model.feature_names.begin(), model.feature_names.end());
   parts.strings.insert(parts.strings.end(), model.class_labels.begin(), model.class_labels.end());
 
-  std::uint32_t copies = 1;
-  const auto& iterations = lowering.nest.accumulators;
-  for (std::uint32_t i = 0; i < iterations.size(); ++i) {
-    copies *= static_cast<std::uint32_t>(iterations[i]);
-    parts.accumulators.push_back({i == 0 ? 0 : i - 1, static_cast<std::uint32_t>(iterations[i]), copies});
+  for (std::uint32_t i = 0; i < lowering.nest.accumulators.size(); ++i) {
+    const NestAccumulator& a = lowering.nest.accumulators[i];
+    const auto iterations = static_cast<std::uint32_t>(a.iterations);
+    const std::uint32_t copies = a.parent == i ? 1 : iterations * parts.accumulators[a.parent].copies;
+    parts.accumulators.push_back({a.parent, iterations, copies, a.stored_in, a.kind, {}});
   }
 }
 

@@ -1,7 +1,10 @@
 // Makes reductions legal. A parallel loop over trees is a reduction loop: its iterations would add to the
 // same rows, so each gets a private accumulator, and the copies are reduced, in iteration order, when the
-// loop ends. Several such loops inside each other are reduced one after the other, from the inside out. Then
-// the result is initialised and written where each row is complete. Source: SilvanForge, section 5.
+// loop ends; unless they are added atomically, or every tree has a place of its own. Several such loops
+// inside each other are reduced one after the other, from the inside out; where an outer loop's copies only
+// receive an inner loop's, they need no memory: the inner ones are reduced in place. Then the result is
+// initialised and written where each row is complete, and the nest is repeated for leaf numbers. Source:
+// SilvanForge, section 5.
 //
 //   par.for t0 in trees step 50:               result[batch] = base
 //     for t1 in t0:                            par.for t0 in trees step 50:
@@ -10,6 +13,7 @@
 //                                              result[batch] += reduce_dimension(private1, t0)
 #include <algorithm>
 
+#include <forestvm/core/sums.hpp>
 #include <forestvm/names.hpp>
 
 #include "scheduler/lowering.hpp"
@@ -27,15 +31,33 @@ class Legalizer {
   }
 
   Result<void> run() {
-    FVM_TRY(privatize(lowering_.nest.body, kNoLoop, 0));
+    std::vector<Statement>& nest = lowering_.nest.body;
+    std::vector<Statement> leaves = nest;
+    if (kind() != AccumulatorKind::F32) sums_ = add_accumulator({kind(), 1, 1, 1});
+    FVM_TRY(privatize(nest, kNoLoop, sums_, false));
+    merge_copies();
     FVM_TRY(check_memory());
-    place_results(lowering_.nest.body, kNoLoop);
+    place_results(nest, kNoLoop);
+    write_leaves(leaves);
+    Statement scores = make(Unless, kNoLoop), numbers = make(When, kNoLoop);
+    scores.output = numbers.output = OutputKind::Leaf;
+    scores.body = std::move(nest);
+    numbers.body = std::move(leaves);
+    nest = {std::move(scores), std::move(numbers)};
     return {};
   }
 
  private:
-  Statement make(Statement::Kind kind, LoopId rows, std::uint32_t accumulator = 0,
-                 LoopId loop = kNoLoop) const {
+  AccumulatorKind kind() const { return lowering_.sums.kind; }
+  std::vector<NestAccumulator>& accumulators() { return lowering_.nest.accumulators; }
+
+  std::uint32_t add_accumulator(const NestAccumulator& accumulator) {
+    accumulators().push_back(accumulator);
+    return static_cast<std::uint32_t>(accumulators().size() - 1);
+  }
+
+  static Statement make(Statement::Kind kind, LoopId rows, std::uint32_t accumulator = 0,
+                        LoopId loop = kNoLoop) {
     Statement s;
     s.kind = kind;
     s.rows = rows;
@@ -44,91 +66,167 @@ class Legalizer {
     return s;
   }
 
-  Result<void> privatize(std::vector<Statement>& body, LoopId rows, std::uint32_t level) {
+  ReductionWish wish(LoopId loop) const {
+    const auto& asked = lowering_.loops[loop].reduction;
+    return asked ? asked->value : ReductionWish{};
+  }
+
+  /// A loop whose iterations get copies of their own.
+  bool has_copies(const Statement& s) const {
+    return s.kind == Loop && lowering_.is_reduction(s.loop) && kind() != AccumulatorKind::PerTree &&
+           !wish(s.loop).atomic;
+  }
+
+  /// `into`: the accumulator to which walks add here. `shared`: other threads add to it too.
+  Result<void> privatize(std::vector<Statement>& body, LoopId rows, std::uint32_t into, bool shared) {
     std::vector<Statement> legal;
     for (Statement& s : body) {
-      if (s.kind == Walk) s.accumulator = level;
+      if (s.kind == Walk) {
+        s.accumulator = into;
+        s.atomic = shared;
+      }
       if (s.kind != Loop) {
         legal.push_back(std::move(s));
         continue;
       }
-      const bool over_rows = lowering_.loops[s.loop].axis == Axis::Rows;
-      if (over_rows || !s.parallel) {
-        FVM_TRY(privatize(s.body, over_rows ? s.loop : rows, level));
+      const auto& loop = lowering_.loops[s.loop];
+      const bool over_rows = loop.axis == Axis::Rows;
+      if (s.parallel && !over_rows && lowering_.loops.iterations(s.loop) <= 1)
+        s.parallel = false;  // nothing runs beside it
+      if (!has_copies(s)) {
+        const bool adds_atomically = lowering_.is_reduction(s.loop) && kind() != AccumulatorKind::PerTree;
+        FVM_TRY(privatize(s.body, over_rows ? s.loop : rows, into, shared || adds_atomically));
         legal.push_back(std::move(s));
         continue;
       }
-      if (lowering_.loops.iterations(s.loop) <= 1) {  // nothing runs beside it
-        s.parallel = false;
-        FVM_TRY(privatize(s.body, rows, level));
-        legal.push_back(std::move(s));
-        continue;
-      }
-      FVM_TRY(note_order(s.loop));
-      if (level + 1 == kAccumulators)
-        return lowering_.refuse(lowering_.loops[s.loop].parallel->directive,
-                                "more than " + std::to_string(kAccumulators - 1) +
-                                    " parallel loops over trees inside each other");
-      auto& iterations = lowering_.nest.accumulators;
-      if (iterations.size() == level + 1) iterations.push_back(1);
-      iterations[level + 1] = std::max(iterations[level + 1], lowering_.loops.iterations(s.loop));
-      FVM_TRY(privatize(s.body, rows, level + 1));
-      s.body.insert(s.body.begin(), make(Privatize, rows, level + 1, s.loop));
-      const LoopId loop = s.loop;
+      if (shared) return refuse_copies(s.loop);
+      FVM_ASSIGN(const std::uint32_t copies, copies_of(into, s.loop));
+      FVM_TRY(privatize(s.body, rows, copies, false));
+      s.body.insert(s.body.begin(), make(Privatize, rows, copies, s.loop));
+      Statement reduction = make(ReduceDim, rows, into, s.loop);
+      reduction.from = copies;
+      reduction.reduction = wish(s.loop);
       legal.push_back(std::move(s));
-      legal.push_back(make(ReduceDim, rows, level, loop));
+      legal.push_back(std::move(reduction));
     }
     body = std::move(legal);
     return {};
   }
 
-  /// The sums of parallel trees are added in another order than the trainer's: what does the contract say?
-  Result<void> note_order(LoopId loop) {
-    const std::size_t directive = lowering_.loops[loop].parallel->directive;
-    lowering_.sums_in_model_order = false;
-    if (lowering_.options.contract == Contract::Fast) return {};
-    if (lowering_.options.contract == Contract::Reproducible)
-      return lowering_.refuse(
-          directive,
-          "trees in parallel are summed in an order of their own, which the reproducible contract "
-          "does not allow; exact sums are not lowered yet by this backend");
-    const std::string what =
-        "trees in parallel are summed in another order than the trainer's, so raw scores may differ "
-        "from the trainer's in the last bits";
-    if (lowering_.options.strict) return lowering_.refuse(directive, what + " (--strict)");
-    std::string warning = place_of(lowering_.schedule, directive) + ": " +
-                          print(lowering_.schedule.directives[directive]) + ": " + what;
-    auto& warnings = lowering_.warnings;  // copies of a loop warn once
-    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
-      warnings.push_back(std::move(warning));
-    return {};
+  /// Iterations of the loop around would need copies of these copies, which is what it was asked to do
+  /// without.
+  Error refuse_copies(LoopId inner) const {
+    LoopId outer = lowering_.loops[inner].parent;
+    while (!lowering_.is_reduction(outer) || !wish(outer).atomic) outer = lowering_.loops[outer].parent;
+    return lowering_.refuse(lowering_.loops[outer].reduction->directive,
+                            "the parallel loop '" + lowering_.loops[inner].name +
+                                "' inside it has copies of its own: reduce that atomically too");
   }
 
-  Result<void> check_memory() const {
-    std::uint64_t copies = 1, floats = 0;
-    const auto& iterations = lowering_.nest.accumulators;
-    for (std::size_t i = 1; i < iterations.size(); ++i) {
-      copies =
-          std::min<std::uint64_t>(copies * std::min<std::uint64_t>(iterations[i], UINT32_MAX), UINT32_MAX);
-      floats += copies * lowering_.model.num_outputs;
+  /// The accumulator of the copies that a parallel loop makes of another: loops side by side share one.
+  Result<std::uint32_t> copies_of(std::uint32_t parent, LoopId loop) {
+    const std::uint64_t iterations =
+        std::max<std::uint64_t>(1, lowering_.loops.iterations(loop));  // no trees
+    for (std::uint32_t i = 1; i < accumulators().size(); ++i) {
+      NestAccumulator& a = accumulators()[i];
+      if (i == parent || a.parent != parent) continue;
+      a.iterations = std::max(a.iterations, iterations);
+      return i;
     }
-    const std::uint64_t bytes = floats * sizeof(float);
-    if (bytes > kMaxScratchBytes)
-      return refused("schedule", "its parallel loops over trees would need " + std::to_string(bytes) +
-                                     " bytes of private accumulators for a single row, more than " +
-                                     std::to_string(kMaxScratchBytes) + ": tile them coarser");
-    return {};
+    if (accumulators().size() == kAccumulators)
+      return lowering_.refuse(*lowering_.loops[loop].parallel_by(),
+                              "more than " + std::to_string(kAccumulators - 1 - sums_) +
+                                  " parallel loops over trees inside each other");
+    const auto number = static_cast<std::uint32_t>(accumulators().size());
+    return add_accumulator({kind(), parent, iterations, number});
+  }
+
+  // An outer loop's copies that only ever receive one reduction of an inner loop's lie in the first of the
+  // inner loop's copies, which is then reduced in place.
+
+  void merge_copies() {
+    for (std::uint32_t a = 1; a < accumulators().size(); ++a) {
+      if (accumulators()[a].parent == a) continue;
+      const auto inner = std::find_if(accumulators().begin() + a + 1, accumulators().end(),
+                                      [&](const NestAccumulator& other) { return other.parent == a; });
+      bool merges = inner != accumulators().end();
+      for (const Statement& s : lowering_.nest.body) merges = merges && only_reduced_into(s, a);
+      if (!merges) continue;
+      accumulators()[a].stored_in = static_cast<std::uint32_t>(inner - accumulators().begin());
+      for (Statement& s : lowering_.nest.body) reduce_in_place(s, a);
+    }
+  }
+
+  /// Whether each loop that privatizes an accumulator does nothing with it but one reduction into it for each
+  /// row.
+  bool only_reduced_into(const Statement& s, std::uint32_t accumulator) const {
+    const bool privatizes =
+        !s.body.empty() && s.body.front().kind == Privatize && s.body.front().accumulator == accumulator;
+    if (privatizes) return is_one_reduction(s, accumulator);
+    return std::all_of(s.body.begin(), s.body.end(),
+                       [&](const Statement& inner) { return only_reduced_into(inner, accumulator); });
+  }
+
+  /// Whether a loop's body is, but for loops over rows and caches, one parallel loop and the reduction after
+  /// it.
+  bool is_one_reduction(const Statement& loop, std::uint32_t accumulator) const {
+    std::vector<const Statement*> inside;
+    for (const Statement& s : loop.body)
+      if (s.kind != Cache && s.kind != Privatize) inside.push_back(&s);
+    if (inside.size() == 1 && inside[0]->kind == Loop && lowering_.loops[inside[0]->loop].axis == Axis::Rows)
+      return is_one_reduction(*inside[0], accumulator);
+    return inside.size() == 2 && has_copies(*inside[0]) && inside[1]->kind == ReduceDim &&
+           inside[1]->accumulator == accumulator;
+  }
+
+  static void reduce_in_place(Statement& s, std::uint32_t accumulator) {
+    if (s.kind == ReduceDim && s.accumulator == accumulator) s.kind = ReduceInplace;
+    for (Statement& inner : s.body) reduce_in_place(inner, accumulator);
+  }
+
+  Result<void> check_memory() {
+    const auto& all = accumulators();
+    std::vector<std::uint64_t> copies(all.size(), 1);
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      const std::uint64_t most = UINT32_MAX;
+      if (all[i].parent != i)
+        copies[i] = std::min(most, copies[all[i].parent] * std::min(most, all[i].iterations));
+      const std::uint64_t width = all[i].kind == AccumulatorKind::PerTree ? lowering_.model.trees.size()
+                                                                          : lowering_.model.num_outputs;
+      if (all[i].stored_in == i) bytes += copies[i] * width * element_size(all[i].kind);
+    }
+    if (bytes <= kMaxScratchBytes) return {};
+    const std::string what = "would need " + std::to_string(bytes) +
+                             " bytes of private accumulators for a single row, more than " +
+                             std::to_string(kMaxScratchBytes);
+    std::optional<LoopId> widest;
+    for (LoopId id = 0; id < lowering_.loops.size(); ++id)
+      if (lowering_.is_reduction(id) &&
+          (!widest || lowering_.loops.iterations(id) > lowering_.loops.iterations(*widest)))
+        widest = id;
+    if (!widest) return refused("schedule", "its sums " + what);
+    return lowering_.refuse(*lowering_.loops[*widest].parallel_by(),
+                            "parallel loops over trees " + what + ": tile them coarser");
   }
 
   /// Results belong where their rows are complete: inside the loops over rows that contain everything else.
   void place_results(std::vector<Statement>& body, LoopId rows) {
-    const bool descend = body.size() == 1 && body.front().kind == Loop &&
-                         lowering_.loops[body.front().loop].axis == Axis::Rows &&
-                         !absorbed_[body.front().loop];
-    if (descend) return place_results(body.front().body, body.front().loop);
+    const auto loop =
+        std::find_if(body.begin(), body.end(), [](const Statement& s) { return s.kind != Cache; });
+    const bool descend = loop + 1 == body.end() && loop->kind == Loop &&
+                         lowering_.loops[loop->loop].axis == Axis::Rows && !absorbed_[loop->loop];
+    if (descend) return place_results(loop->body, loop->loop);
     const Model& model = lowering_.model;
-    body.insert(body.begin(), make(model.base_last ? Zero : Init, rows));
-    if (model.base_last) body.push_back(make(AddBase, rows));
+    const bool exact =
+        sums_ != 0 && kind() != AccumulatorKind::PerTree;  // then the base's place is no matter
+    const bool base_last = model.base_last && !exact;
+    body.insert(body.begin(), make(base_last ? Zero : Init, rows, exact ? sums_ : 0));
+    if (sums_ != 0) {
+      body.push_back(make(exact ? Round : SumTrees, rows));
+      body.back().from = sums_;
+    }
+    if (base_last) body.push_back(make(AddBase, rows));
     body.push_back(output(OutputKind::Raw, rows, {make(Store, rows)}));
     std::vector<Statement> value;
     if (model.transform != forestvm::Transform::Identity) value.push_back(make(Transform, rows));
@@ -140,15 +238,24 @@ class Legalizer {
     body.push_back(output(OutputKind::Class, rows, std::move(label)));
   }
 
-  Statement output(OutputKind kind, LoopId rows, std::vector<Statement> body) const {
+  static Statement output(OutputKind kind, LoopId rows, std::vector<Statement> body) {
     Statement s = make(When, rows);
     s.output = kind;
     s.body = std::move(body);
     return s;
   }
 
+  /// Leaf numbers are written, not summed: nothing has to be reduced.
+  static void write_leaves(std::vector<Statement>& body) {
+    for (Statement& s : body) {
+      if (s.kind == Walk) s.kind = Leaves;
+      write_leaves(s.body);
+    }
+  }
+
   Lowering& lowering_;
   std::vector<bool> absorbed_;
+  std::uint32_t sums_ = 0;  ///< the accumulator of the sums: the result's, unless it is of another type
 };
 
 }  // namespace

@@ -1,8 +1,23 @@
-// Loop tree -> loop nest: each loop a statement, and in the innermost ones the walk and its reduction.
+// Loop tree -> loop nest: each loop a statement, and in the innermost ones the walk and its reduction; what a
+// loop caches comes first in it.
+#include <iterator>
+
 #include "scheduler/lowering.hpp"
 
 namespace forestvm::scheduler {
 namespace {
+
+/// On the host what comes next is asked for; on a GPU the current iteration's is kept.
+Statement cache(const Lowering& lowering, LoopId loop) {
+  bool mapped = false;
+  for (LoopId id = 0; id < lowering.loops.size(); ++id) mapped = mapped || lowering.loops[id].dimension;
+  Statement statement;
+  statement.kind = Statement::Kind::Cache;
+  statement.loop = loop;
+  const std::uint32_t said = lowering.loops[loop].cache->value;
+  statement.ahead = said == 0 && !mapped ? 1 : said;
+  return statement;
+}
 
 std::vector<Statement> make(const Lowering& lowering, const std::vector<LoopId>& loops, std::size_t& site) {
   std::vector<Statement> body;
@@ -12,13 +27,15 @@ std::vector<Statement> make(const Lowering& lowering, const std::vector<LoopId>&
     statement.kind = Statement::Kind::Loop;
     statement.loop = id;
     statement.parallel = loop.parallel.has_value();
+    if (loop.cache) statement.body.push_back(cache(lowering, id));
     if (loop.children.empty()) {
       Statement walk;
       walk.kind = Statement::Kind::Walk;
       walk.site = site++;  // sites were collected in the same order
       statement.body.push_back(std::move(walk));
     } else {
-      statement.body = make(lowering, loop.children, site);
+      std::vector<Statement> inner = make(lowering, loop.children, site);
+      std::move(inner.begin(), inner.end(), std::back_inserter(statement.body));
     }
     body.push_back(std::move(statement));
   }

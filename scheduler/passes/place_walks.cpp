@@ -14,7 +14,9 @@
 namespace forestvm::scheduler {
 namespace {
 
-bool absorbable(const Loop& loop) { return !loop.parallel && !loop.unroll && loop.children.size() <= 1; }
+bool absorbable(const Loop& loop) {
+  return !loop.parallel_by() && !loop.unroll && !loop.specialize && !loop.cache && loop.children.size() <= 1;
+}
 
 /// Absorbs loops over one axis from `at` upwards; returns the first loop that is not absorbed.
 LoopId absorb_axis(const LoopTree& tree, LoopId at, WalkSite& site) {
@@ -34,9 +36,10 @@ LoopId absorb_axis(const LoopTree& tree, LoopId at, WalkSite& site) {
 WalkSite make_site(const LoopTree& tree, LoopId leaf) {
   WalkSite site;
   site.leaf = leaf;
-  site.walker.interleaved_trees = site.walker.interleaved_rows = 1;
+  WalkerDesc& walker = site.walkers.front();
+  walker.interleaved_trees = walker.interleaved_rows = 1;
   const Axis inner = tree[leaf].axis;
-  site.walker.order = inner == Axis::Trees ? WalkOrder::RowsOuter : WalkOrder::TreesOuter;
+  walker.order = inner == Axis::Trees ? WalkOrder::RowsOuter : WalkOrder::TreesOuter;
   if (!absorbable(tree[leaf])) return site;
   const LoopId above = absorb_axis(tree, leaf, site);
   if (above != kNoLoop && tree[above].axis != inner && absorbable(tree[above]) && tree[above].step == 1)
@@ -61,17 +64,18 @@ std::uint8_t lockstep(const LoopTree& tree, LoopId loop) {
 
 Result<void> interleave(const Lowering& lowering, WalkSite& site) {
   const LoopTree& tree = lowering.loops;
+  WalkerDesc& walker = site.walkers.front();
   std::size_t directive = 0;
   for (const LoopId loop : site.absorbed) {
     if (!tree[loop].interleave || tree[loop].step != 1) continue;
     directive = std::max(directive, tree[loop].interleave->directive);
-    (tree[loop].axis == Axis::Trees ? site.walker.interleaved_trees : site.walker.interleaved_rows) =
+    (tree[loop].axis == Axis::Trees ? walker.interleaved_trees : walker.interleaved_rows) =
         lockstep(tree, loop);
   }
-  const unsigned walks = unsigned{site.walker.interleaved_trees} * site.walker.interleaved_rows;
+  const unsigned walks = unsigned{walker.interleaved_trees} * walker.interleaved_rows;
   if (walks > kMaxInterleave)
-    return lowering.refuse(directive, std::to_string(site.walker.interleaved_trees) + " trees x " +
-                                          std::to_string(site.walker.interleaved_rows) +
+    return lowering.refuse(directive, std::to_string(walker.interleaved_trees) + " trees x " +
+                                          std::to_string(walker.interleaved_rows) +
                                           " rows in lockstep are more than " +
                                           std::to_string(kMaxInterleave) + " walks: tile the loops smaller");
   return {};
@@ -81,10 +85,32 @@ Result<void> interleave(const Lowering& lowering, WalkSite& site) {
 std::string not_innermost(const LoopTree& tree, LoopId loop) {
   const Loop& l = tree[loop];
   if (l.parallel) return "the loop is parallel, so its iterations are not walked together";
+  if (l.dimension) return "the loop is mapped to a GPU launch, so its iterations are not walked together";
+  if (l.specialize) return "each iteration of the loop has a walker of its own";
+  if (l.cache) return "the loop caches its iterations, so they are not walked together";
   if (l.unroll) return "the loop is unrolled, so its iterations are not walked together";
   if (l.step != 1) return "an iteration of the loop is not one row or tree: take the loop inside it";
   return "the loop is not innermost: loop '" + tree[l.children.front()].name +
          "' stands between it and the walk";
+}
+
+/// The trees of each iteration must be known, and few enough to have walkers of their own.
+Result<void> check_specialized(const Lowering& lowering, LoopId id) {
+  const LoopTree& tree = lowering.loops;
+  const Loop& loop = tree[id];
+  const auto wrong = [&](const std::string& what) {
+    return lowering.refuse(loop.specialize->directive, "loop '" + loop.name + "' " + what);
+  };
+  if (loop.source != kNoLoop)
+    return wrong("steps through an iteration of loop '" + tree[loop.source].name +
+                 "', so its own have no fixed trees: specialize that one");
+  for (LoopId above = loop.parent; above != kNoLoop; above = tree[above].parent)
+    if (tree[above].specialize)
+      return wrong("is inside loop '" + tree[above].name + "', which is specialized already");
+  if (tree.iterations(id) > kMaxSpecialized)
+    return wrong("has " + std::to_string(tree.iterations(id)) + " iterations, at most " +
+                 std::to_string(kMaxSpecialized) + " can have walkers of their own: tile it coarser");
+  return {};
 }
 
 /// Directives about walks must stand at loops that became part of a walk.
@@ -94,11 +120,16 @@ Result<void> check_walk_directives(const Lowering& lowering, const std::vector<b
     return lowering.refuse(directive, "loop '" + loop.name + "': " + not_innermost(lowering.loops, id));
   };
   if (loop.interleave && (!absorbed[id] || loop.step != 1)) return wrong(loop.interleave->directive);
-  if (loop.unroll_walk && !absorbed[id]) return wrong(loop.unroll_walk->directive);
-  if (loop.peel_walk && !absorbed[id]) return wrong(loop.peel_walk->directive);
-  if (loop.parallel && loop.unroll)
+  // The walks of an innermost loop can be unrolled whoever runs the loop itself.
+  const bool walks = absorbed[id] || loop.children.empty();
+  if (loop.unroll_walk && !walks) return wrong(loop.unroll_walk->directive);
+  if (loop.peel_walk && !walks) return wrong(loop.peel_walk->directive);
+  if (loop.unroll && (loop.parallel_by() || loop.specialize || loop.cache))
     return lowering.refuse(loop.unroll->directive,
-                           "loop '" + loop.name + "' is parallel and cannot be unrolled");
+                           "loop '" + loop.name +
+                               "' is parallel, mapped, specialized or cached: its iterations "
+                               "are no copies of code");
+  if (loop.specialize) FVM_TRY(check_specialized(lowering, id));
   for (const LoopId child : loop.children) FVM_TRY(check_walk_directives(lowering, absorbed, child));
   return {};
 }
@@ -110,6 +141,8 @@ Result<void> place_walks(Lowering& lowering) {
   std::vector<bool> absorbed(lowering.loops.size());
   for (WalkSite& site : lowering.sites) {
     for (const LoopId loop : site.absorbed) absorbed[loop] = true;
+    for (LoopId at = site.leaf; at != kNoLoop; at = lowering.loops[at].parent)
+      if (lowering.loops[at].specialize) site.specialized = at;
     FVM_TRY(interleave(lowering, site));
   }
   for (const LoopId root : lowering.loops.roots()) FVM_TRY(check_walk_directives(lowering, absorbed, root));

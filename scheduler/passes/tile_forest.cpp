@@ -1,10 +1,12 @@
 // Model -> tiled forest: for each walk site the layout of its trees, their padding and how the walk ends.
-// Sites that want the same trees in the same form share a group. Refuses by name what no walker can run yet.
+// Sites that want the same trees in the same form share a group; the iterations of a specialized loop have a
+// group each.
 #include <algorithm>
 #include <tuple>
 
 #include <forestvm/core/layouts.hpp>
 
+#include "scheduler/layouts/builder.hpp"
 #include "scheduler/lowering.hpp"
 
 namespace forestvm::scheduler {
@@ -12,34 +14,19 @@ namespace {
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
-Result<void> check_model(const Model& model) {
-  if (model.score_type != ScalarType::Float32) return refused("", "float64 models are not lowered yet");
-  if (model.num_features == 0) return refused("", "the model has no features");
-  for (std::size_t t = 0; t < model.trees.size(); ++t) {
-    const Tree& tree = model.trees[t];
-    const auto wrong = [&](std::size_t node, const std::string& what) {
-      return refused("tree " + number(t) + ", node " + number(node), what + " are not lowered yet");
-    };
-    if (tree.leaf_width != 1) return wrong(0, "vector leaves");
-    if (!tree.linear_leaves.empty()) return wrong(0, "linear leaves");
-    for (std::size_t n = 0; n < tree.nodes.size(); ++n) {
-      if (tree.nodes[n].kind == NodeKind::Category) return wrong(n, "categorical splits");
-      if (tree.nodes[n].kind == NodeKind::LessEqual) return wrong(n, "splits by <=");
-    }
-  }
-  return {};
-}
-
 /// What the site's loops say about its walks.
 struct Wishes {
   const Asked<std::uint32_t>* unroll = nullptr;
   const Asked<std::uint32_t>* peel = nullptr;
-  const Asked<Layout>* layout = nullptr;
+  const Asked<std::string>* layout = nullptr;
+  const Asked<Tiling>* tiling = nullptr;
 };
 
 Result<Wishes> wishes_of(const Lowering& lowering, const WalkSite& site) {
   Wishes wishes;
-  for (const LoopId id : site.absorbed) {
+  std::vector<LoopId> walked = site.absorbed;
+  if (walked.empty()) walked.push_back(site.leaf);
+  for (const LoopId id : walked) {
     const Loop& loop = lowering.loops[id];
     if (loop.unroll_walk) {
       if (wishes.unroll)
@@ -57,8 +44,11 @@ Result<Wishes> wishes_of(const Lowering& lowering, const WalkSite& site) {
   if (wishes.unroll && wishes.peel)
     return lowering.refuse(std::max(wishes.unroll->directive, wishes.peel->directive),
                            "the same walks cannot be both unrolled and peeled");
-  for (LoopId at = site.leaf; at != kNoLoop && !wishes.layout; at = lowering.loops[at].parent)
-    if (lowering.loops[at].layout) wishes.layout = &*lowering.loops[at].layout;
+  for (LoopId at = site.leaf; at != kNoLoop; at = lowering.loops[at].parent) {
+    const Loop& loop = lowering.loops[at];
+    if (loop.layout && !wishes.layout) wishes.layout = &*loop.layout;
+    if (loop.tiling && !wishes.tiling) wishes.tiling = &*loop.tiling;
+  }
   return wishes;
 }
 
@@ -68,9 +58,25 @@ std::pair<std::uint32_t, std::uint32_t> trees_of(const LoopTree& tree, const Wal
   return tree.tree_bounds(at);
 }
 
-/// How the walks of a site end, from unrollWalk and peelWalk, for trees of these depths.
+/// Cuts a group's trees into the tiles that are asked for.
+Result<void> tile(const Lowering& lowering, const Wishes& wishes, TreeGroup& group) {
+  if (!wishes.tiling) return {};
+  group.tiling = wishes.tiling->value;
+  if (group.tiling.size == 1) group.tiling.by_probability = false;  // nothing to choose
+  if (!group.tiling.by_probability) return {};
+  for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
+    for (const Node& node : lowering.forest.model_tree(t).nodes)
+      if (node.cover > 0) return {};
+  return lowering.refuse(wishes.tiling->directive,
+                         "the model does not say how many training rows came to its nodes: use uniform");
+}
+
+/// How the walks of a group end, from unrollWalk and peelWalk.
 Result<void> end_walks(const Lowering& lowering, const Wishes& wishes, const TreeGroup& group,
-                       std::uint32_t depth, WalkerDesc& walker) {
+                       WalkerDesc& walker) {
+  std::uint32_t depth = 0;
+  for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
+    depth = std::max(depth, lowering.forest.tree(group.tiling, t).depth);
   walker.end = WalkEnd::UntilLeaf;
   walker.hops = 0;
   if (wishes.unroll) {
@@ -82,54 +88,110 @@ Result<void> end_walks(const Lowering& lowering, const Wishes& wishes, const Tre
     if (wanted == depth) walker.end = WalkEnd::Exact;
   }
   if (wishes.peel) {
-    for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
-      if (lowering.forest.shapes[t].shallowest < wishes.peel->value)
-        return lowering.refuse(wishes.peel->directive, "tree " + number(t) + " has a leaf at depth " +
-                                                           number(lowering.forest.shapes[t].shallowest));
+    for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
+      const std::uint32_t shallowest = lowering.forest.tree(group.tiling, t).shallowest;
+      if (shallowest < wishes.peel->value)
+        return lowering.refuse(wishes.peel->directive,
+                               "tree " + number(t) + " has a leaf at depth " + number(shallowest));
+    }
     walker.hops = static_cast<std::uint16_t>(std::min<std::uint32_t>(wishes.peel->value, UINT16_MAX));
   }
   return {};
 }
 
-Result<void> lay_out(const Lowering& lowering, const Wishes& wishes, std::uint16_t hops, TreeGroup& group) {
-  group.layout = Layout::Array;
-  group.pad_depth = wishes.unroll ? hops : 0;
-  const GroupSize as_array = size_of(lowering.forest, group);
-  const bool fits = array_fits(as_array);
-  if (!wishes.layout) {
-    if (!fits) group.layout = Layout::Sparse;
-  } else {
-    group.layout = wishes.layout->value;
-    if (group.layout == Layout::Array && !fits)
-      return lowering.refuse(wishes.layout->directive,
-                             "trees " + number(group.tree_begin) + " to " + number(group.tree_end) +
-                                 " with " + number(as_array.nodes) + " nodes would take " +
-                                 number(as_array.slots) + " slots (" + number(as_array.bytes) +
-                                 " bytes), more than 4 a node or 1 GiB: use layout sparse");
+struct LayoutRow {
+  Layout layout;
+  std::string_view text;
+  std::string_view word;
+  unsigned tile_width;
+};
+
+constexpr LayoutRow kLayouts[] = {
+#define FVM_LAYOUT(Name, text, word, View, meaning) {Layout::Name, text, word, View::kTileWidth},
+#include <forestvm/core/layouts.def>
+};
+
+/// The narrowest tiles of any layout that hold as many nodes.
+unsigned tile_width(std::uint32_t size) {
+  unsigned width = UINT32_MAX;
+  for (const LayoutRow& row : kLayouts)
+    if (row.tile_width >= size) width = std::min(width, row.tile_width);
+  return width;
+}
+
+void set_layout(TreeGroup& group, Layout layout, std::uint16_t hops) {
+  group.layout = layout;
+  group.pad_depth = leaves_hold_still(layout) ? 0 : hops;  // otherwise leaves are repeated below themselves
+}
+
+/// The first layout that has this name and can hold the group's trees. An error says what is in the way.
+Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::uint64_t most_padding,
+                        std::uint16_t hops, TreeGroup& group) {
+  std::string problem =
+      "there is no layout '" + std::string(name) + "' of tiles of " + number(group.tiling.size) + " nodes";
+  for (const LayoutRow& row : kLayouts) {
+    if ((row.word != name && row.text != name) || row.tile_width != tile_width(group.tiling.size)) continue;
+    set_layout(group, row.layout, hops);
+    const auto reason = misfit(lowering.forest, group);
+    if (reason) {
+      problem = "trees " + number(group.tree_begin) + " to " + number(group.tree_end) + ": " + *reason;
+      continue;
+    }
+    const GroupSize size = size_of(lowering.forest, group);
+    if (size.slots <= most_padding * size.nodes && size.bytes <= kMostGroupBytes) return {};
+    return refused("", "trees " + number(group.tree_begin) + " to " + number(group.tree_end) + " with " +
+                           number(size.nodes) + " nodes would take " + number(size.slots) + " slots (" +
+                           number(size.bytes) + " bytes), more than " + number(most_padding) +
+                           " a node or 1 GiB: use layout sparse");
   }
-  if (group.layout == Layout::Sparse)
-    group.pad_depth = 0;  // a sparse leaf points to itself, nothing is padded
+  return refused("", problem);
+}
+
+Result<void> lay_out(const Lowering& lowering, const Wishes& wishes, std::uint16_t hops, TreeGroup& group) {
+  if (wishes.layout) {
+    const bool plain_array = wishes.layout->value == "array" && group.tiling.size == 1;
+    const auto done =
+        lay_out_as(lowering, wishes.layout->value, plain_array ? kArrayPadding : kMostPadding, hops, group);
+    if (!done.ok()) return lowering.refuse(wishes.layout->directive, done.error().message);
+    return {};
+  }
+  if (lay_out_as(lowering, "array", kArrayPadding, hops, group).ok()) return {};
+  return lay_out_as(lowering, "sparse", kMostPadding, hops, group);
+}
+
+/// The group of a walker's trees.
+Result<void> make_group(Lowering& lowering, const Wishes& wishes, std::uint32_t begin, std::uint32_t end,
+                        WalkerDesc& walker) {
+  TreeGroup group;
+  group.tree_begin = begin;
+  group.tree_end = end;
+  FVM_TRY(tile(lowering, wishes, group));
+  FVM_TRY(end_walks(lowering, wishes, group, walker));
+  FVM_TRY(lay_out(lowering, wishes, walker.hops, group));
+  walker.group = lowering.forest.group(group);
   return {};
 }
 
 }  // namespace
 
 Result<void> tile_forest(Lowering& lowering) {
-  FVM_TRY(check_model(lowering.model));
-  for (const Tree& tree : lowering.model.trees) lowering.forest.shapes.push_back(shape_of(tree));
   for (WalkSite& site : lowering.sites) {
     FVM_ASSIGN(const Wishes wishes, wishes_of(lowering, site));
     std::tie(site.tree_begin, site.tree_end) = trees_of(lowering.loops, site);
     if (site.tree_begin == site.tree_end) continue;
-    TreeGroup group;
-    group.tree_begin = site.tree_begin;
-    group.tree_end = site.tree_end;
-    std::uint32_t depth = 0;
-    for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
-      depth = std::max(depth, lowering.forest.shapes[t].depth);
-    FVM_TRY(end_walks(lowering, wishes, group, depth, site.walker));
-    FVM_TRY(lay_out(lowering, wishes, site.walker.hops, group));
-    site.walker.group = lowering.forest.group(group);
+    if (site.specialized == kNoLoop) {
+      FVM_TRY(make_group(lowering, wishes, site.tree_begin, site.tree_end, site.walkers.front()));
+      continue;
+    }
+    const auto [begin, end] = lowering.loops.tree_bounds(site.specialized);
+    const std::uint64_t step = lowering.loops[site.specialized].step;
+    site.walkers.resize(lowering.loops.iterations(site.specialized), site.walkers.front());
+    for (std::size_t i = 0; i < site.walkers.size(); ++i) {
+      const auto cut = [step, begin = begin, end = end](std::uint64_t at) {
+        return static_cast<std::uint32_t>(std::min<std::uint64_t>(end, begin + at * step));
+      };
+      FVM_TRY(make_group(lowering, wishes, cut(i), cut(i + 1), site.walkers[i]));
+    }
   }
   return {};
 }

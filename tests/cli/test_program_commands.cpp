@@ -1,4 +1,4 @@
-// The other subcommands through the real program: help, version, compile, dump, verify, inspect.
+// The other subcommands through the real program: help, version, compile, dump, assemble, verify, inspect.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,6 +34,9 @@ TEST_F(Commands, HelpIsOnStandardOutputWhenAskedFor) {
                                                 {"run", "x", "--help"},
                                                 {"compile", "--help"},
                                                 {"dump", "--help"},
+                                                {"assemble", "--help"},
+                                                {"export", "--help"},
+                                                {"diff", "--help"},
                                                 {"verify", "--help"},
                                                 {"inspect", "--help"}}) {
     const Outcome outcome = forestvm(words);
@@ -66,7 +69,7 @@ TEST_F(Commands, UnknownWordsAreUsageErrorsThatPointToHelp) {
             "forestvm: dump: unknown option '--fly' (see forestvm dump --help)\n");
   EXPECT_EQ(forestvm({"fly"}).code, 2);
   EXPECT_EQ(forestvm({"dump", "--fly"}).code, 2);
-  for (const char* command : {"run", "compile", "dump", "verify", "inspect"})
+  for (const char* command : {"run", "compile", "dump", "assemble", "verify", "inspect"})
     EXPECT_EQ(forestvm({command}).code, 2) << command;
 }
 
@@ -124,6 +127,43 @@ TEST_F(Commands, DumpShowsTheInstructionSet) {
   EXPECT_EQ(forestvm({"dump", "--isa", model_}).code, 2);
 }
 
+TEST_F(Commands, AssembleReadsWhatDumpPrints) {
+  const std::string program = compiled();
+  const std::string text = forestvm({"dump", program}).out;
+  const Outcome outcome =
+      forestvm({"assemble", write("m.txt", text), "--data", program, "-o", file("again.fvm")});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out + outcome.err, "");
+  EXPECT_EQ(content_of(file("again.fvm")), content_of(program));
+  forestvm({"assemble", "-", "--data", program, "-o", "-"}, {.in = text, .out_path = file("piped.fvm")});
+  EXPECT_EQ(content_of(file("piped.fvm")), content_of(program));
+}
+
+TEST_F(Commands, AssembleRefuses) {
+  const std::string program = compiled(), text = write("m.txt", forestvm({"dump", program}).out);
+  const auto assemble = [&](const std::string& from, const std::string& data, const std::string& out) {
+    return forestvm({"assemble", from, "--data", data, "-o", out});
+  };
+  EXPECT_EQ(forestvm({"assemble", text, "-o", file("n.fvm")}).err,
+            "forestvm: assemble: --data FROM.fvm is missing (see forestvm assemble --help)\n");
+  EXPECT_EQ(forestvm({"assemble", text, "--data", program}).err,
+            "forestvm: assemble: -o OUT.fvm is missing (see forestvm assemble --help)\n");
+  EXPECT_EQ(assemble("-", "-", file("n.fvm")).code, 2);
+  EXPECT_EQ(assemble(text, model_, file("n.fvm")).code, 2);
+  EXPECT_EQ(assemble(text, program, program).code, 2);
+  EXPECT_EQ(assemble(text, program, text).code, 2);
+  EXPECT_EQ(assemble(file("absent"), program, file("n.fvm")).code, 3);
+  EXPECT_EQ(assemble(text, file("absent"), file("n.fvm")).code, 3);
+  const Outcome wrong = assemble(write("wrong.txt", "; one\nfly r0\n"), program, file("n.fvm"));
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_TRUE(wrong.err.starts_with("forestvm: " + file("wrong.txt") + ": line 2, column 1: found 'fly'"))
+      << wrong.err;
+  const Outcome refused = assemble(write("open.txt", "init a0, r0\n"), program, file("n.fvm"));
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(refused.err.starts_with("forestvm: " + file("open.txt") + ": ")) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(file("n.fvm")));
+}
+
 TEST_F(Commands, InspectDescribesModelsAndPrograms) {
   const nlohmann::json model = inspected(model_);
   EXPECT_EQ(model["kind"], "model");
@@ -166,6 +206,79 @@ TEST_F(Commands, InspectPrintsText) {
                              "classes ", "thresholds per feature ", "contract ", "program bytes "})
       EXPECT_NE(outcome.out.find(part), std::string::npos) << part;
   }
+}
+
+TEST_F(Commands, DiffAgreesWithEveryJudge) {
+  const std::string rows = test_data("diabetes/rows.npy");
+  EXPECT_EQ(forestvm({"diff", model_, rows}).code, 0);
+  EXPECT_EQ(forestvm({"diff", model_, rows, "--expected", test_data("diabetes/expected_raw.npy")}).code, 0);
+  const Outcome program =
+      forestvm({"diff", model_, rows, "--schedule", "trees-outer", "--against", compiled()});
+  EXPECT_EQ(program.code, 0) << program.err;
+  EXPECT_NE(program.out.find("every walk comes to the same leaf"), std::string::npos) << program.out;
+  EXPECT_NE(program.out.find("equal bits"), std::string::npos) << program.out;
+}
+
+TEST_F(Commands, DiffSaysWhatDiffers) {
+  const std::string other = file("other.fvm");
+  ASSERT_EQ(forestvm({"compile", test_data("breast_cancer/model.json"), "-o", other}).code, 0);
+  const std::string rows = test_data("diabetes/rows.npy");
+  const Outcome shapes = forestvm({"diff", model_, rows, "--against", other});
+  EXPECT_EQ(shapes.code, 1);
+  EXPECT_NE(shapes.err.find("is a program of 30 features"), std::string::npos) << shapes.err;
+  // Scores of the same shape, but another order of sums.
+  const Outcome sums =
+      forestvm({"diff", test_data("digits/model.ubj"), test_data("digits/rows.npy"), "--contract",
+                "reproducible", "--expected", test_data("digits/expected_raw.npy")});
+  EXPECT_EQ(sums.code, 1);
+  EXPECT_NE(sums.err.find("raw scores differ"), std::string::npos) << sums.err;
+  EXPECT_NE(sums.out.find("row 0, output"), std::string::npos) << sums.out;
+}
+
+TEST_F(Commands, DiffRefusesWhatMakesNoSense) {
+  const std::string rows = test_data("diabetes/rows.npy");
+  EXPECT_EQ(forestvm({"diff", model_, rows, "--against", "oracle"}).code, 2);
+  EXPECT_EQ(forestvm({"diff", model_, rows, "--against", model_}).code, 2);
+  EXPECT_EQ(forestvm({"diff", model_, rows, "--against", "native", "--expected", "x.npy"}).code, 2);
+  EXPECT_EQ(forestvm({"diff", compiled(), rows}).code, 2);  // the reference needs a model
+  EXPECT_EQ(forestvm({"diff", model_, rows, "--expected", rows}).code, 1);
+}
+
+TEST_F(Commands, ExportWritesC) {
+  const Outcome out = forestvm({"export", model_, "--name", "sugar", "--report"});
+  EXPECT_EQ(out.code, 0) << out.err;
+  EXPECT_NE(out.out.find("void sugar_predict_raw(const float *rows"), std::string::npos);
+  EXPECT_NE(out.err.find(", stack "), std::string::npos) << out.err;
+  EXPECT_EQ(forestvm({"export", compiled(), "-o", file("m.c")}).code, 0);
+  EXPECT_EQ(forestvm({"export", model_, "--name", "a-b"}).code, 2);
+  EXPECT_EQ(forestvm({"export", model_, "--language", "rust"}).code, 2);
+  EXPECT_EQ(forestvm({"export", model_, "--schedule", "tahoe-direct"}).code, 1);
+}
+
+TEST_F(Commands, TheHostSaysWhyItDoesNotRunAMappedProgram) {
+  const std::string mapped = file("mapped.fvm");
+  ASSERT_EQ(forestvm({"compile", model_, "--schedule", "tahoe-direct", "-o", mapped}).code, 0);
+  EXPECT_EQ(forestvm({"verify", mapped}).code, 0);
+  EXPECT_NE(forestvm({"dump", mapped}).out.find("map r2, r0, grid.x"), std::string::npos);
+  EXPECT_EQ(inspected(mapped)["runs_on"], "GPU backends (its loops are mapped)");
+  const Outcome run = forestvm({"run", mapped, test_data("diabetes/rows.npy")});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_NE(run.err.find("mapped to a GPU's grid and blocks"), std::string::npos) << run.err;
+}
+
+TEST_F(Commands, InspectSaysHowSumsAreMade) {
+  const Outcome outcome = forestvm({"inspect", model_, "--contract", "reproducible", "--schedule", "trees"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("reproducible sums"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("private bytes per row"), std::string::npos) << outcome.out;
+  EXPECT_EQ(forestvm({"inspect", compiled(), "--schedule", "trees"}).code, 2);
+  EXPECT_EQ(forestvm({"inspect", model_, "--schedule", "no-such"}).code, 1);
+}
+
+TEST_F(Commands, LeafNumbersAreIntegers) {
+  const Outcome out = forestvm({"run", model_, test_data("diabetes/rows.npy"), "--output", "leaf"});
+  EXPECT_EQ(out.code, 0) << out.err;
+  EXPECT_EQ(out.out.find('.'), std::string::npos);
 }
 
 }  // namespace

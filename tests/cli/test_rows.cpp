@@ -186,8 +186,9 @@ TEST(CsvRows, ReadsLongInputsAcrossBuffers) {
   std::string text;
   std::vector<float> expected;
   for (int i = 0; i < 60000; ++i) {
-    text += std::to_string(i) + ",\"" + std::to_string(i / 2) + ".5\",\n";
-    expected.insert(expected.end(), {static_cast<float>(i), static_cast<float>(i / 2) + 0.5F, NAN});
+    const int half = i / 2;
+    text += std::to_string(i) + ",\"" + std::to_string(half) + ".5\",\n";
+    expected.insert(expected.end(), {static_cast<float>(i), static_cast<float>(half) + 0.5F, NAN});
   }
   const auto path = std::filesystem::path(::testing::TempDir()) / "rows_long.csv";
   std::ofstream(path, std::ios::binary) << text;

@@ -48,7 +48,8 @@ std::vector<TestedSchedule> schedules_for(const Model& model) {
   const std::string peel = std::to_string(std::max<std::size_t>(1, nearest_leaf(model)));
   std::vector<TestedSchedule> schedules;
   for (const NamedSchedule& named : named_schedules())
-    schedules.push_back({std::string(named.name), std::string(named.text)});
+    if (named.backend == ScheduleBackend::Host)
+      schedules.push_back({std::string(named.name), print(*schedule_by_name(model, named.name))});
   schedules.push_back({"tree-tiles-8-unrolled", "tile(tree, t0, t1, 8); interleave(t1); unrollWalk(t1)"});
   schedules.push_back({"2x4",
                        "tile(batch, b0, b1, 4); tile(tree, t0, t1, 2); reorder(b0, t0, t1, b1);"

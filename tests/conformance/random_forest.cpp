@@ -20,9 +20,12 @@ class ForestMaker {
   ForestMaker(Dice& dice, const ForestWishes& wishes) : dice_(dice), wishes_(wishes) {}
 
   Model run() {
-    Model model = support::model_of({}, static_cast<std::uint32_t>(dice_.from_to(1, 6)));
-    model.num_features = static_cast<std::uint32_t>(dice_.from_to(1, 40));
+    Model model =
+        support::model_of({}, static_cast<std::uint32_t>(dice_.from_to(1, dice_.percent(8) ? 50 : 6)));
+    model.num_features = static_cast<std::uint32_t>(dice_.from_to(1, dice_.percent(5) ? 5000 : 40));
     features_ = model.num_features;
+    wild_leaves_ = dice_.percent(20);
+    const bool covered = dice_.percent(50);
     make_thresholds();
     for (double& base : model.base) base = leaf_value();
     model.base_last = dice_.percent(30);
@@ -30,7 +33,9 @@ class ForestMaker {
     const bool dart = dice_.percent(20);
     const std::size_t trees = dice_.percent(2) ? 0 : dice_.from_to(1, wishes_.max_trees);
     for (std::size_t t = 0; t < trees; ++t) {
-      model.trees.push_back(renumbered(make_tree()));
+      Tree tree = make_tree();
+      if (covered) cover(tree, 0, static_cast<float>(dice_.from_to(1, 100'000)));
+      model.trees.push_back(renumbered(tree));
       model.trees.back().output = static_cast<std::uint32_t>(dice_.below(model.num_outputs));
       if (dart) model.trees.back().weight = weight();
       model.round_begins.push_back(static_cast<std::uint32_t>(t + 1));
@@ -64,7 +69,7 @@ class ForestMaker {
   double leaf_value() {
     if (wishes_.integer_leaves) return static_cast<double>(dice_.below(33)) - 16;
     const std::vector<double> special{0.0, -0.0, 0x1p-149, -0x1p-126, 0x1p100, -0x1p100, 1.0};
-    if (dice_.percent(10)) return dice_.pick(special);
+    if (wild_leaves_ && dice_.percent(10)) return dice_.pick(special);
     const double scale = dice_.percent(80) ? 1.0 : 1e-6;
     return static_cast<double>(static_cast<float>((dice_.real() - 0.5) * scale));
   }
@@ -78,17 +83,31 @@ class ForestMaker {
     const auto shape = static_cast<TreeShape>(dice_.below(4));
     const std::size_t depth = dice_.from_to(0, wishes_.max_depth);
     if (shape == TreeShape::Chain && dice_.percent(10)) return grown(shape, depth + 30);
+    nodes_left_ = 400;
+    if (shape == TreeShape::Ragged && dice_.percent(10)) return grown(shape, 30);
     return grown(shape, shape == TreeShape::Complete ? std::min<std::size_t>(depth, 6) : depth);
   }
 
   Tree grown(TreeShape shape, std::size_t depth) {
     if (depth == 0 || shape == TreeShape::Leaf) return support::leaf(leaf_value());
-    if (shape == TreeShape::Ragged && dice_.percent(35)) return support::leaf(leaf_value());
+    if (shape == TreeShape::Ragged && (dice_.percent(35) || nodes_left_ == 0))
+      return support::leaf(leaf_value());
+    if (nodes_left_ > 0) --nodes_left_;
     Tree left = grown(shape, depth - 1);
     Tree right = shape == TreeShape::Chain ? support::leaf(leaf_value()) : grown(shape, depth - 1);
     if (dice_.percent(50)) std::swap(left, right);
     return support::split(static_cast<std::uint32_t>(dice_.below(features_)), dice_.pick(thresholds_), left,
                           right, dice_.percent(50));
+  }
+
+  /// Training rows, which take either way at a split; now and then none.
+  void cover(Tree& tree, std::size_t at, float rows) {
+    Node& node = tree.nodes[at];
+    node.cover = rows;
+    if (node.kind == NodeKind::Leaf) return;
+    const auto left = dice_.percent(10) ? 0.0f : std::floor(rows * static_cast<float>(dice_.real()));
+    cover(tree, static_cast<std::size_t>(node.left), left);
+    cover(tree, static_cast<std::size_t>(tree.nodes[at].right), rows - left);
   }
 
   /// The same tree with its nodes in another order and a few unused slots; the root stays first.
@@ -112,6 +131,8 @@ class ForestMaker {
   ForestWishes wishes_;
   std::uint32_t features_ = 1;
   std::vector<double> thresholds_;
+  std::size_t nodes_left_ = 0;  ///< of the ragged tree that grows
+  bool wild_leaves_ = false;    ///< so far apart in size that no integer counts their sum
 };
 
 }  // namespace

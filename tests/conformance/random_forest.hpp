@@ -1,5 +1,6 @@
 // Small random forests and rows that look for trouble: chains, single leaves, shared and denormal thresholds,
-// node numbers in any order with unused slots between them; rows on the thresholds, NaN, infinities, zeros.
+// node numbers in any order with unused slots between them, many features or classes; rows on the thresholds,
+// NaN, infinities, zeros.
 #pragma once
 
 #include <vector>

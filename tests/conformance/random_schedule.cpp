@@ -1,10 +1,12 @@
 // Random schedules, checked step by step against the loop tree.
 #include "random_schedule.hpp"
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include "scheduler/directives/apply.hpp"
+#include "support/layout_names.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -18,6 +20,7 @@ class ScheduleMaker {
 
   Schedule run() {
     for (std::size_t i = dice_.below(6); i > 0; --i) rewrite();
+    if (dice_.percent(15)) program_wishes();
     if (dice_.percent(wishes_.parallel_trees)) parallel_trees();
     for (std::size_t i = dice_.below(6); i > 0; --i) decorate();
     return std::move(schedule_);
@@ -95,9 +98,35 @@ class ScheduleMaker {
     if (!many.empty()) add(Schedule().parallel(name(dice_.pick(many))));
   }
 
+  template <class T>
+  T one_of(std::initializer_list<T> choices) {
+    return choices.begin()[dice_.below(choices.size())];
+  }
+
+  void program_wishes() {
+    if (dice_.percent(70)) add(Schedule().orderTrees(one_of({"depth", "class", "none"})));
+    if (dice_.percent(30)) add(Schedule().accumulate(one_of({"f32", "f64", "exact"})));
+  }
+
+  /// A reduction of some loop, mostly of one that has one.
+  void reduce() {
+    std::vector<LoopId> parallel;
+    for (const LoopId loop : loops())
+      if (tree_[loop].axis == Axis::Trees && tree_[loop].parallel) parallel.push_back(loop);
+    const std::string loop = name(dice_.pick(parallel.empty() || dice_.percent(5) ? loops() : parallel));
+    if (dice_.percent(50)) return add(Schedule().atomicReduce(loop));
+    if (dice_.percent(95)) return add(Schedule().vectorReduce(loop, one_of({2, 4, 8, 16})));
+    add(Schedule().sharedReduce(loop));
+  }
+
+  void cache(LoopId loop) {
+    if (dice_.percent(50)) return add(Schedule().cache(name(loop)));
+    add(Schedule().cache(name(loop), dice_.from_to(1, 5)));
+  }
+
   void decorate() {
     const LoopId any = dice_.pick(loops()), inner = dice_.pick(innermost());
-    switch (dice_.below(8)) {
+    switch (dice_.below(14)) {
       case 0:
       case 1:
         if (tree_[any].axis == Axis::Trees)
@@ -114,8 +143,17 @@ class ScheduleMaker {
         return add(Schedule().unrollWalk(name(dice_.percent(80) ? inner : any), dice_.from_to(1, 9)));
       case 6:
         return add(Schedule().peelWalk(name(inner), dice_.from_to(1, 3)));
+      case 7:
+        return add(Schedule().specialize(name(any)));
+      case 8:
+        return cache(any);
+      case 9:
+        return reduce();
+      case 10:
+      case 11:
+        return add(Schedule().tileTree(name(any), dice_.from_to(1, 8), one_of({"uniform", "probability"})));
       default:
-        return add(Schedule().layout(name(any), dice_.percent(50) ? "array" : "sparse"));
+        return add(Schedule().layout(name(any), dice_.pick(layouts_)));
     }
   }
 
@@ -123,6 +161,7 @@ class ScheduleMaker {
   ScheduleWishes wishes_;
   LoopTree tree_;
   Schedule schedule_;
+  std::vector<std::string> layouts_ = support::layout_names();
   std::size_t names_ = 0;
 };
 

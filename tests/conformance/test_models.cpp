@@ -1,7 +1,13 @@
 // The models that the repository carries, under every schedule.
 #include <gtest/gtest.h>
 
+#include <forestvm/backend.hpp>
+#include <forestvm/compile.hpp>
+#include <forestvm/load.hpp>
+
+#include "matrix.hpp"
 #include "model_conformance.hpp"
+#include "support/npy.hpp"
 #include "support/schedule_case.hpp"
 
 namespace forestvm::test {
@@ -12,6 +18,7 @@ namespace fs = std::filesystem;
 class RepositoryModel : public testing::TestWithParam<ModelFile> {};
 
 TEST_P(RepositoryModel, AnswersAsItsTrainer) { check_model_file(GetParam(), {}); }
+TEST_P(RepositoryModel, InEveryLayoutTilingAndContract) { check_matrix(GetParam()); }
 
 constexpr auto test_name = [](const auto& test) { return support::test_name(test.param.name); };
 INSTANTIATE_TEST_SUITE_P(Real, RepositoryModel, testing::ValuesIn(model_files(FORESTVM_TEST_DATA, "")),
@@ -20,6 +27,30 @@ INSTANTIATE_TEST_SUITE_P(Versions, RepositoryModel,
                          testing::ValuesIn(model_files(fs::path(FORESTVM_TEST_DATA) / "xgboost_versions",
                                                        "")),
                          test_name);
+
+/// Leaf numbers against XGBoost's own (pred_leaf), under schedules that place leaves differently.
+TEST(RepositoryModels, LeafNumbersAreXgboosts) {
+  const fs::path folder = fs::path(FORESTVM_TEST_DATA) / "digits";
+  const auto expected = support::read_npy<float>(folder / "expected_leaf.npy");
+  const auto model = load_model((folder / "model.ubj").string());
+  ASSERT_TRUE(model.ok());
+  const support::Answers answers = support::read_answers(folder / "model.ubj");
+  const std::size_t trees = model->trees.size(), rows = expected.data.size() / trees;
+  ASSERT_GT(rows, 0u);
+  for (const char* text : {"", "layout(tree, reorg)", "tileTree(tree, 8, uniform); layout(tree, sparse)",
+                           "orderTrees(depth); tile(tree, t0, t1, 30); parallel(t0); unrollWalk(t1)"}) {
+    const auto compiled = compile(*model, *parse_schedule(text));
+    ASSERT_TRUE(compiled.ok()) << compiled.error().text();
+    const auto predictor = host_backend(compiled->program, {2, "auto"});
+    const auto context = (*predictor)->make_context();
+    std::vector<std::int32_t> leaves(rows * trees);
+    ASSERT_TRUE((*predictor)
+                    ->predict_leaf(*context, {answers.rows.data(), rows, answers.features}, leaves.data())
+                    .ok());
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      ASSERT_EQ(leaves[i], static_cast<std::int32_t>(expected.data[i])) << text << ", number " << i;
+  }
+}
 
 TEST(RepositoryModels, AreThere) {
   EXPECT_EQ(model_files(FORESTVM_TEST_DATA, "").size(), 3u);

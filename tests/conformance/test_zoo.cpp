@@ -1,6 +1,7 @@
 // XGBoost's models of the zoo, under every schedule; skipped where there is no zoo.
 #include <gtest/gtest.h>
 
+#include "matrix.hpp"
 #include "model_conformance.hpp"
 #include "support/schedule_case.hpp"
 
@@ -10,6 +11,7 @@ namespace {
 class ZooModel : public testing::TestWithParam<ModelFile> {};
 
 TEST_P(ZooModel, AnswersAsItsTrainer) { check_model_file(GetParam(), {1'000'000}); }
+TEST_P(ZooModel, InEveryLayoutTilingAndContract) { check_matrix(GetParam()); }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ZooModel);
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "frontend/reference.hpp"
+#include <forestvm/reference.hpp>
 #include "small_xgboost.hpp"
 
 namespace forestvm::test {
@@ -231,7 +231,7 @@ void survive(const std::string& text) {
   }
   if (model->num_features > 1000) return;
   const std::vector<float> row(model->num_features, 0.5f);
-  EXPECT_TRUE(frontend::reference_predict(*model, row, 1).ok());
+  EXPECT_TRUE(reference_predict(*model, row, 1).ok());
 }
 
 std::vector<std::string> small_files() {

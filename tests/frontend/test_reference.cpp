@@ -1,5 +1,5 @@
 // The judge itself, on forests small enough to check by hand.
-#include "frontend/reference.hpp"
+#include <forestvm/reference.hpp>
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,6 @@
 
 namespace forestvm::test {
 namespace {
-
-using frontend::Reference;
-using frontend::reference_predict;
-using frontend::ReferenceOptions;
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 

@@ -9,7 +9,7 @@
 
 #include <forestvm/load.hpp>
 
-#include "frontend/reference.hpp"
+#include <forestvm/reference.hpp>
 #include "support/floats.hpp"
 #include "support/model_folders.hpp"
 
@@ -28,8 +28,8 @@ std::size_t affordable_rows(const Model& model) {
 void compare(const Model& model, const support::Answers& answers) {
   ASSERT_EQ(answers.features, model.num_features);
   const std::size_t count = std::min(answers.count, affordable_rows(model));
-  const auto predicted = frontend::reference_predict(
-      model, std::span(answers.rows).first(count * answers.features), count, {0, model.trees.size(), false});
+  const auto predicted = reference_predict(model, std::span(answers.rows).first(count * answers.features),
+                                           count, {0, model.trees.size(), false});
   ASSERT_TRUE(predicted.ok()) << predicted.error().text();
   ASSERT_EQ(answers.raw_width, predicted->raw_width);
   ASSERT_EQ(answers.value_width, predicted->value_width);

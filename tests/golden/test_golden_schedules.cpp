@@ -1,14 +1,17 @@
 // Goldens of the compiler, one file per schedule in schedules/: the schedule, then the tiled forest, the loop
-// nest before and after legalization, the program, and what the compiler warns of. Every named schedule has
-// one. FORESTVM_UPDATE=1 rewrites them; a new one starts as a file that holds nothing but a schedule.
+// nest before and after legalization, the program, and what the compiler warns of. FORESTVM_UPDATE=1 rewrites
+// them; a new one starts as a file that holds nothing but a schedule. Those of named schedules and of points
+// of the GPU template are written from the names.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
 
 #include <forestvm/compile.hpp>
 
+#include "scheduler/choose/gpu_template.hpp"
 #include "support/golden.hpp"
 #include "support/schedule_case.hpp"
 
@@ -19,6 +22,7 @@ namespace fs = std::filesystem;
 using support::ScheduleCase;
 
 const fs::path kFolder = fs::path(FORESTVM_SOURCE_DIR) / "tests/golden/schedules";
+const std::string kNamed = "named_", kTemplate = "template_";
 const fs::path kModels = fs::path(FORESTVM_SOURCE_DIR) / "tests/golden/models";
 
 /// The whole file again, from its schedule.
@@ -36,29 +40,64 @@ std::string regenerated(ScheduleCase c) {
   return text;
 }
 
+/// A refusal is for the cases of tests/error.
+void expect_lowered(const std::string& text) {
+  EXPECT_EQ(text.find("--- refused"), std::string::npos) << text;
+}
+
+/// Those that no function wrote.
+std::vector<std::string> written_by_hand() {
+  std::vector<std::string> names = support::case_names(kFolder);
+  std::erase_if(
+      names, [](const std::string& name) { return name.starts_with(kNamed) || name.starts_with(kTemplate); });
+  return names;
+}
+
 class GoldenSchedule : public testing::TestWithParam<std::string> {};
 
 TEST_P(GoldenSchedule, IsAsReviewed) {
   const fs::path path = kFolder / (GetParam() + ".txt");
   const std::string text = regenerated(support::read_case(path));
-  EXPECT_EQ(text.find("--- refused"), std::string::npos) << text;
+  expect_lowered(text);
   support::expect_golden(path.string(), text);
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, GoldenSchedule, testing::ValuesIn(support::case_names(kFolder)),
+INSTANTIATE_TEST_SUITE_P(Files, GoldenSchedule, testing::ValuesIn(written_by_hand()),
                          [](const auto& test) { return support::test_name(test.param); });
 
-TEST(GoldenSchedules, EveryNamedScheduleHasOne) {
-  for (const NamedSchedule& named : named_schedules()) {
-    const fs::path path = kFolder / ("named_" + std::string(named.name) + ".txt");
-    const std::string wanted = "# " + std::string(named.meaning) + "\n" + print(*parse_schedule(named.text));
-    if (std::getenv("FORESTVM_UPDATE") != nullptr && !fs::exists(path)) {
-      std::ofstream(path) << wanted;
-      continue;
-    }
-    ASSERT_TRUE(fs::exists(path)) << path << ": FORESTVM_UPDATE=1 writes it";
-    EXPECT_EQ(support::read_case(path).schedule, wanted) << path;
+/// Of a schedule that a function wrote for the small model.
+void expect_golden_of(const std::string& file, const std::string& title, const Schedule& schedule) {
+  const std::string text =
+      regenerated({"# " + title + "\n" + print(schedule), support::small_model("small"), {}});
+  expect_lowered(text);
+  support::expect_golden((kFolder / (file + ".txt")).string(), text);
+}
+
+class GoldenNamedSchedule : public testing::TestWithParam<NamedSchedule> {};
+
+TEST_P(GoldenNamedSchedule, IsAsReviewed) {
+  const NamedSchedule& named = GetParam();
+  expect_golden_of(kNamed + std::string(named.name), std::string(named.meaning),
+                   *schedule_by_name(support::small_model("small"), named.name));
+}
+
+INSTANTIATE_TEST_SUITE_P(Names, GoldenNamedSchedule, testing::ValuesIn(named_schedules()),
+                         [](const auto& test) { return support::test_name(std::string(test.param.name)); });
+
+/// The points with everything and with nothing switched on.
+TEST(GoldenTemplatePoints, AreAsReviewed) {
+  for (const std::size_t index : {std::size_t{0}, scheduler::kGpuTemplatePoints - 1}) {
+    const scheduler::GpuTemplatePoint point = scheduler::gpu_template_point(index);
+    expect_golden_of(kTemplate + print(point), "the GPU template at " + print(point),
+                     gpu_template_schedule(support::small_model("small"), point));
   }
+}
+
+TEST(GoldenSchedules, EveryNamedFileIsANamedSchedules) {
+  std::set<std::string> names;
+  for (const NamedSchedule& named : named_schedules()) names.insert(kNamed + std::string(named.name));
+  for (const std::string& file : support::case_names(kFolder))
+    EXPECT_TRUE(!file.starts_with(kNamed) || names.contains(file)) << file << " is left over: remove it";
 }
 
 class GoldenModel : public testing::TestWithParam<std::string> {};

@@ -47,6 +47,7 @@ const std::vector<Home> kHomes = {
     {"hip/", {"kernels"}},
     {"immintrin.h", {"vm/host"}},
     {"xmmintrin.h", {"vm/host/targets"}},
+    {"emmintrin.h", {"vm/host/targets"}},
     {"arm_neon.h", {"vm/host"}},
     {"Python.h", {"python"}},
     {"pybind11/", {"python"}},

@@ -59,15 +59,17 @@ TEST(Compile, ShowsEveryStageOnceInOrder) {
 TEST(Compile, TimesEveryPass) {
   const auto result = compiled("");
   ASSERT_TRUE(result.ok());
-  ASSERT_EQ(result->passes.size(), 6u);
+  ASSERT_EQ(result->passes.size(), 9u);
   for (const PassTime& pass : result->passes) EXPECT_GE(pass.seconds, 0.0) << pass.pass;
 }
 
 TEST(Compile, TheSameTwice) {
   for (const NamedSchedule& named : named_schedules()) {
-    EXPECT_EQ(shown(named.text), shown(named.text)) << named.name;
-    const auto a = compiled(named.text), b = compiled(named.text);
-    ASSERT_TRUE(a.ok() && b.ok()) << named.name;
+    const std::string text = print(*schedule_by_name(small_model("small"), named.name));
+    const auto a = compiled(text), b = compiled(text);
+    EXPECT_EQ(error_of(a), error_of(b)) << named.name;
+    EXPECT_EQ(shown(text), shown(text)) << named.name;
+    ASSERT_TRUE(a.ok() && b.ok()) << named.name << ": " << error_of(a);
     EXPECT_TRUE(std::ranges::equal(a->program.image(), b->program.image())) << named.name;
   }
 }
@@ -96,12 +98,34 @@ TEST(Contracts, StrictRefusesThem) {
   EXPECT_TRUE(compiled(kParallelTrees, Contract::Fast, true).ok());
 }
 
-TEST(Contracts, TheReproducibleOneRefusesThem) {
-  for (const bool strict : {false, true})
-    EXPECT_EQ(
-        error_of(compiled(kParallelTrees, Contract::Reproducible, strict)),
-        "line 2, column 3: parallel(t0): trees in parallel are summed in an order of their own, which the "
-        "reproducible contract does not allow; exact sums are not lowered yet by this backend");
+TEST(Contracts, TheReproducibleOneSumsThemExactly) {
+  for (const bool strict : {false, true}) {
+    const auto result = compiled(kParallelTrees, Contract::Reproducible, strict);
+    ASSERT_TRUE(result.ok()) << error_of(result);
+    EXPECT_TRUE(result->warnings.empty());
+    EXPECT_EQ(result->program.section_Accumulators()[1].kind, AccumulatorKind::Exact64);
+    EXPECT_EQ(result->program.meta().sum_unit, reproducible_sums(small_model("small")).unit);
+  }
+}
+
+TEST(Contracts, TheFormOfExactSumsIsTheModels) {
+  const auto form = [](const char* model) { return reproducible_sums(small_model(model)); };
+  EXPECT_EQ(form("small").kind, AccumulatorKind::Exact64);
+  EXPECT_EQ(form("small").unit, -3);  // leaves of 0.125
+  EXPECT_EQ(form("none").unit, -1);   // the base, 0.5
+  EXPECT_EQ(form("fine").kind, AccumulatorKind::Exact128);
+  EXPECT_EQ(form("fine").unit, -40);
+  EXPECT_EQ(form("far").kind, AccumulatorKind::PerTree);
+  // 2^62 and a bit fits into 64 bits with its sign, 2^63 does not.
+  const auto of_leaves = [](double large) {
+    Model model = support::model_of({support::leaf(large), support::leaf(1)});
+    model.base = {0};
+    return reproducible_sums(model).kind;
+  };
+  EXPECT_EQ(of_leaves(0x1p62), AccumulatorKind::Exact64);
+  EXPECT_EQ(of_leaves(0x1p63), AccumulatorKind::Exact128);
+  EXPECT_EQ(of_leaves(0x1p126), AccumulatorKind::Exact128);
+  EXPECT_EQ(of_leaves(0x1p127), AccumulatorKind::PerTree);
 }
 
 TEST(Contracts, TheFastOneSaysNothing) {
@@ -116,12 +140,12 @@ TEST(Contracts, ParallelRowsAreFineEverywhere) {
     const auto result = compiled("tile(batch, b0, b1, 8); parallel(b0); parallel(b1)", contract, true);
     ASSERT_TRUE(result.ok()) << error_of(result);
     EXPECT_TRUE(result->warnings.empty());
-    EXPECT_EQ(result->program.meta().sums_in_model_order, 1);
+    EXPECT_EQ(result->program.meta().sums_in_model_order, contract == Contract::Reproducible ? 0 : 1);
   }
 }
 
 TEST(Contracts, ASingleParallelIterationChangesNothing) {
-  const auto result = compiled("tile(tree, t0, t1, N_TREES); parallel(t0)", Contract::Reproducible, true);
+  const auto result = compiled("tile(tree, t0, t1, N_TREES); parallel(t0)", Contract::Trainer, true);
   ASSERT_TRUE(result.ok()) << error_of(result);
   EXPECT_EQ(result->program.meta().sums_in_model_order, 1);
 }

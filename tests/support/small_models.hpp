@@ -84,8 +84,18 @@ inline std::vector<Tree> six_trees() {
   };
 }
 
-/// small, two_outputs (the same trees, every other one to output 1), base_last, deep (one chain of 40 hops),
-/// leaves (two trees that are a leaf), none (no trees), wide (300 stumps, 65,536 outputs).
+/// Gives every node a cover: three quarters of its parent's on the left.
+inline void cover(Tree& tree, std::size_t at, float rows) {
+  tree.nodes[at].cover = rows;
+  if (tree.nodes[at].kind == NodeKind::Leaf) return;
+  cover(tree, static_cast<std::size_t>(tree.nodes[at].left), rows * 0.75f);
+  cover(tree, static_cast<std::size_t>(tree.nodes[at].right), rows * 0.25f);
+}
+
+/// small, two_outputs (the same trees, every other one to output 1), base_last, covered (rows are known to
+/// have gone left), deep (one chain of 40 hops), leaves (two trees that are a leaf), none (no trees), wide
+/// (300 stumps, 65,536 outputs), fine (leaves whose exact sums take 128 bits), far (leaves that have no exact
+/// sums).
 inline Model small_model(const std::string& name) {
   if (name == "small") return model_of(six_trees());
   if (name == "two_outputs") return model_of(six_trees(), 2);
@@ -93,6 +103,13 @@ inline Model small_model(const std::string& name) {
   if (name == "leaves") return model_of({leaf(1.5), leaf(-0.25)});
   if (name == "none") return model_of({});
   if (name == "wide") return model_of(std::vector<Tree>(300, split(0, 0.5, leaf(1), leaf(2))), 65'536);
+  if (name == "fine") return model_of({split(0, 0.5, leaf(0x1p-40), leaf(2)), leaf(0x1p50), chain(2)});
+  if (name == "far") return model_of({split(0, 0.5, leaf(0x1p-100), leaf(2)), leaf(0x1p100), chain(2)});
+  if (name == "covered") {
+    Model model = model_of(six_trees());
+    for (Tree& tree : model.trees) cover(tree, 0, 64);
+    return model;
+  }
   if (name == "base_last") {
     Model model = model_of(six_trees());
     model.base_last = true;

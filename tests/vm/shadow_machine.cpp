@@ -1,8 +1,10 @@
 #include "shadow_machine.hpp"
 
 #include <map>
+#include <span>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include <forestvm/core/interpret.hpp>
 
@@ -18,8 +20,10 @@ struct Harm : std::runtime_error {
 constexpr std::uint32_t kOutputBuffer = kAccumulators;
 constexpr std::uint64_t kMostSteps = 1'000'000;
 
-using Cell = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  ///< accumulator, copy, row
-using Touched = std::map<Cell, bool>;                                  ///< whether it was written
+/// Accumulator, copy, row; and the tree in per-tree values and leaf numbers, else 0.
+using Cell = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+enum class Access { Read, Added, Written };  ///< Added: atomically
+using Touched = std::map<Cell, Access>;      ///< the most that was done to it
 
 struct Run {
   const Program& program;
@@ -42,23 +46,31 @@ class ShadowMachine {
     return run_->output == output;
   }
 
-  void parallel(const Inst& par, std::uint32_t body) {
-    const Range over = ranges[operand<Op::Par, RangeIn>(par)];
-    const std::uint32_t size = operand<Op::Par, Step>(par);
+  void parallel(const Inst& inst, std::uint32_t body) {
+    const LoopOperands loop = loop_operands(inst);
+    const Range over = ranges[loop.in];
     Touched all;
-    for (std::uint32_t i = 0; i < iterations(over.size(), size); ++i) {
+    for (std::uint32_t i = 0; i < iterations(over.size(), loop.step); ++i) {
       step();
       Touched mine;
       ShadowMachine machine = *this;
       machine.touched_ = &mine;
-      machine.ranges[operand<Op::Par, RangeOut>(par)] = chunk(over, size, i);
+      machine.ranges[loop.out] = chunk(over, loop.step, i);
       interpret(run_->program.code().data(), body, machine);
-      for (const auto& [cell, written] : mine) {
-        const auto [at, fresh] = all.emplace(cell, written);
-        if (!fresh && (written || at->second)) throw Harm("two iterations touch a" + text(cell));
+      for (const auto& [cell, access] : mine) {
+        const auto [at, fresh] = all.emplace(cell, access);
+        const bool both_add = access == Access::Added && at->second == Access::Added;
+        const bool both_read = access == Access::Read && at->second == Access::Read;
+        if (!fresh && !both_add && !both_read) throw Harm("two iterations touch a" + text(cell));
       }
     }
-    for (const auto& [cell, written] : all) touch(cell, written);
+    for (const auto& [cell, access] : all) touch(cell, access);
+  }
+
+  void cache_rows(const Inst& inst) { open_loop(operand<Op::CacheRows, Loop>(inst)); }
+  void cache_trees(const Inst& inst) {
+    open_loop(operand<Op::CacheTrees, Loop>(inst));
+    if (operand<Op::CacheTrees, Group>(inst) >= run_->program.section_Groups().size()) throw Harm("no group");
   }
 
   void init(const Inst& inst) { write(operand<Op::Init, AccOut>(inst), operand<Op::Init, Rows>(inst)); }
@@ -74,31 +86,43 @@ class ShadowMachine {
 
   void privatize(const Inst& inst) {
     const std::uint32_t accumulator = operand<Op::Privatize, AccOut>(inst);
-    const AccumulatorDesc& desc = run_->program.section_Accumulators()[accumulator];
+    const AccumulatorDesc& desc = accumulators()[accumulator];
     copies_[accumulator] =
         copies_[desc.parent] * desc.iterations + ranges[operand<Op::Privatize, RangeIn>(inst)].iteration;
-    write(accumulator, operand<Op::Privatize, Rows>(inst));
+    if (desc.stored_in == accumulator) write(accumulator, operand<Op::Privatize, Rows>(inst));
   }
 
   void walk(const Inst& inst) {
-    const Range& trees = ranges[operand<Op::Walk, Trees>(inst)];
-    const WalkerDesc& walker = run_->program.section_Walkers()[operand<Op::Walk, Walker>(inst)];
-    const GroupDesc& group = run_->program.section_Groups()[walker.group];
-    if (trees.begin > trees.end) throw Harm("a range of trees is reversed");
-    if (trees.size() > 0 && (trees.begin < group.tree_begin || trees.end > group.tree_end))
-      throw Harm("trees outside their group are walked");
-    write(operand<Op::Walk, AccOut>(inst), operand<Op::Walk, Rows>(inst));
+    const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst), rows = operand<Op::Walk, Rows>(inst);
+    const WalkerDesc& walker = chosen(operand<Op::Walk, Walker>(inst), operand<Op::Walk, Select>(inst),
+                                      operand<Op::Walk, Trees>(inst));
+    if (accumulators()[accumulator].kind == AccumulatorKind::PerTree)
+      touch_trees(accumulator, walker, operand<Op::Walk, Trees>(inst), rows);
+    else
+      touch_rows(accumulator, copies_[accumulator], rows,
+                 walker.atomic != 0 ? Access::Added : Access::Written);
   }
 
-  void reduce_dim(const Inst& inst) {
-    const std::uint32_t to = operand<Op::ReduceDim, AccOut>(inst), from = operand<Op::ReduceDim, AccIn>(inst);
-    const Inst& loop = run_->program.code()[operand<Op::ReduceDim, Loop>(inst)];
-    const std::uint32_t count =
-        iterations(ranges[operand<Op::Par, RangeIn>(loop)].size(), operand<Op::Par, Step>(loop));
-    const std::uint32_t first = copies_[to] * run_->program.section_Accumulators()[from].iterations;
-    const std::uint32_t rows = operand<Op::ReduceDim, Rows>(inst);
-    for (std::uint32_t i = 0; i < count; ++i) touch_rows(from, first + i, rows, false);
-    write(to, rows);
+  void leaves(const Inst& inst) {
+    const std::uint32_t trees = operand<Op::Leaves, Trees>(inst);
+    const WalkerDesc& walker =
+        chosen(operand<Op::Leaves, Walker>(inst), operand<Op::Leaves, Select>(inst), trees);
+    touch_trees(kOutputBuffer, walker, trees, operand<Op::Leaves, Rows>(inst));
+  }
+
+  void reduce_dim(const Inst& inst) { reduce(inst, false); }
+  void reduce_inplace(const Inst& inst) { reduce(inst, true); }
+
+  void round(const Inst& inst) {
+    const std::uint32_t rows = operand<Op::Round, Rows>(inst), from = operand<Op::Round, AccIn>(inst);
+    touch_rows(from, copies_[from], rows, Access::Read);
+    write(operand<Op::Round, AccOut>(inst), rows);
+  }
+
+  void sum_trees(const Inst& inst) {
+    const std::uint32_t rows = operand<Op::SumTrees, Rows>(inst), from = operand<Op::SumTrees, AccIn>(inst);
+    touch_rows(from, copies_[from], rows, Access::Read);
+    write(operand<Op::SumTrees, AccOut>(inst), rows);
   }
 
  private:
@@ -106,35 +130,104 @@ class ShadowMachine {
     if (++run_->steps > kMostSteps) throw Harm("work without end");
   }
 
+  std::span<const AccumulatorDesc> accumulators() const { return run_->program.section_Accumulators(); }
+
   static std::string text(const Cell& cell) {
-    const auto& [accumulator, copy, row] = cell;
-    return std::to_string(accumulator) + ", copy " + std::to_string(copy) + ", row " + std::to_string(row);
+    const auto& [accumulator, copy, row, tree] = cell;
+    return std::to_string(accumulator) + ", copy " + std::to_string(copy) + ", row " + std::to_string(row) +
+           ", tree " + std::to_string(tree);
   }
 
-  void touch(const Cell& cell, bool written) {
-    bool& so_far = (*touched_)[cell];
-    so_far = so_far || written;
-  }
-
-  void touch_rows(std::uint32_t accumulator, std::uint32_t copy, std::uint32_t rows, bool written) {
+  void open_loop(std::uint32_t pc) {
     step();
+    if (!is_loop(run_->program.code()[pc].op)) throw Harm("a cache of no loop");
+  }
+
+  /// The walker that an iteration gets; its trees must lie in its group.
+  const WalkerDesc& chosen(std::uint32_t walker, std::uint32_t select, std::uint32_t trees) const {
+    const std::uint32_t index = walker + ranges[select].iteration;
+    if (index >= run_->program.section_Walkers().size()) throw Harm("a walker that does not exist");
+    const WalkerDesc& desc = run_->program.section_Walkers()[index];
+    const GroupDesc& group = run_->program.section_Groups()[desc.group];
+    const Range& range = ranges[trees];
+    if (range.begin > range.end) throw Harm("a range of trees is reversed");
+    if (range.size() > 0 && (range.begin < group.tree_begin || range.end > group.tree_end))
+      throw Harm("trees outside their group are walked");
+    return desc;
+  }
+
+  void touch(const Cell& cell, Access access) {
+    const auto [at, fresh] = touched_->emplace(cell, access);
+    if (fresh || at->second == access) return;
+    at->second = Access::Written;  // nothing else may be done to it beside
+  }
+
+  void check_rows(const Range& rows) {
+    step();
+    if (rows.begin > rows.end) throw Harm("a range of rows is reversed");
+    if (rows.end > run_->rows) throw Harm("rows beyond the last one");
+  }
+
+  /// Where a copy lies: in another accumulator's memory, perhaps.
+  std::pair<std::uint32_t, std::uint32_t> place(std::uint32_t accumulator, std::uint32_t copy) const {
+    while (accumulators()[accumulator].stored_in != accumulator) {
+      accumulator = accumulators()[accumulator].stored_in;
+      copy *= accumulators()[accumulator].iterations;
+    }
+    return {accumulator, copy};
+  }
+
+  void touch_rows(std::uint32_t accumulator, std::uint32_t copy, std::uint32_t rows, Access access) {
     const Range& range = ranges[rows];
-    if (range.begin > range.end) throw Harm("a range of rows is reversed");
-    if (range.end > run_->rows) throw Harm("rows beyond the last one");
-    const std::uint32_t copies =
-        accumulator == kOutputBuffer ? 1 : run_->program.section_Accumulators()[accumulator].copies;
-    if (copy >= copies)
-      throw Harm("copy " + std::to_string(copy) + " of a" + std::to_string(accumulator) + " does not exist");
-    for (std::uint32_t row = range.begin; row < range.end; ++row) touch({accumulator, copy, row}, written);
+    check_rows(range);
+    bool per_tree = false;
+    if (accumulator != kOutputBuffer) {
+      std::tie(accumulator, copy) = place(accumulator, copy);
+      if (copy >= accumulators()[accumulator].copies)
+        throw Harm("copy " + std::to_string(copy) + " of a" + std::to_string(accumulator) +
+                   " does not exist");
+      per_tree = accumulators()[accumulator].kind == AccumulatorKind::PerTree;
+    }
+    const std::uint32_t trees = per_tree ? run_->program.meta().num_trees : 1;
+    for (std::uint32_t row = range.begin; row < range.end; ++row)
+      for (std::uint32_t tree = 0; tree < trees; ++tree) touch({accumulator, copy, row, tree}, access);
+  }
+
+  void touch_trees(std::uint32_t accumulator, const WalkerDesc& walker, std::uint32_t trees,
+                   std::uint32_t rows) {
+    const GroupDesc& group = run_->program.section_Groups()[walker.group];
+    const Range& range = ranges[rows];
+    check_rows(range);
+    for (std::uint32_t tree = ranges[trees].begin; tree < ranges[trees].end; ++tree) {
+      const std::uint32_t number =
+          run_->program.section_Trees()[group.first_tree + (tree - group.tree_begin)].number;
+      if (number >= run_->program.meta().num_trees) throw Harm("a tree that the model does not have");
+      for (std::uint32_t row = range.begin; row < range.end; ++row)
+        touch({accumulator, 0, row, number}, Access::Written);
+    }
+  }
+
+  /// The operands of both reductions stand in the same order.
+  void reduce(const Inst& inst, bool in_place) {
+    const std::uint32_t to = operand<Op::ReduceDim, AccOut>(inst), from = operand<Op::ReduceDim, AccIn>(inst);
+    const LoopOperands loop = loop_operands(run_->program.code()[operand<Op::ReduceDim, Loop>(inst)]);
+    const std::uint32_t count = iterations(ranges[loop.in].size(), loop.step);
+    const std::uint32_t first = copies_[to] * accumulators()[from].iterations;
+    const std::uint32_t rows = operand<Op::ReduceDim, Rows>(inst);
+    for (std::uint32_t i = 0; i < count; ++i) touch_rows(from, first + i, rows, Access::Read);
+    if (in_place)
+      touch_rows(from, first, rows, Access::Written);
+    else
+      write(to, rows);
   }
 
   void write(std::uint32_t accumulator, std::uint32_t rows) {
-    touch_rows(accumulator, copies_[accumulator], rows, true);
+    touch_rows(accumulator, copies_[accumulator], rows, Access::Written);
   }
 
   void output(std::uint32_t accumulator, std::uint32_t rows) {
-    touch_rows(accumulator, copies_[accumulator], rows, false);
-    touch_rows(kOutputBuffer, 0, rows, true);
+    touch_rows(accumulator, copies_[accumulator], rows, Access::Read);
+    touch_rows(kOutputBuffer, 0, rows, Access::Written);
   }
 
   Run* run_;

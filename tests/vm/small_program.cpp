@@ -54,7 +54,28 @@ void must(const Result<void>& done) {
 
 const char* const kRichSchedule =
     "tile(batch, b0, b1, 4); split(tree, ta, tb, 4); tile(ta, t0, t1, 2); layout(ta, array); "
-    "layout(tb, sparse); parallel(b0); parallel(t0); peelWalk(tb, 1)";
+    "layout(tb, sparse16); parallel(b0); parallel(t0); peelWalk(tb, 1)";
+
+const std::vector<RichCase>& rich_cases() {
+  static const std::vector<RichCase> cases = {
+      {kRichSchedule, Contract::Trainer},
+      {"tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0); cache(b0, 2); cache(tree); layout(tree, "
+       "sparse8)",
+       Contract::Trainer},
+      {"orderTrees(depth); tile(tree, t0, t1, 3); reorder(t0, batch, t1); parallel(t0); specialize(t0); "
+       "layout(tree, reorg); unrollWalk(t1)",
+       Contract::Trainer},
+      {"tile(tree, t0, t1, 3); reorder(t0, t1, batch); parallel(t0); parallel(t1); vectorReduce(t0, 4); "
+       "tileTree(tree, 3, uniform); layout(tree, sparse)",
+       Contract::Reproducible},
+      {"tile(tree, t0, t1, 2); reorder(t0, batch, t1); parallel(t0); atomicReduce(t0); tileTree(tree, 5, "
+       "uniform); "
+       "layout(tree, array)",
+       Contract::Fast, 2},
+      {"accumulate(f64); parallel(tree); tileTree(tree, 2, uniform); layout(tree, reorg)", Contract::Fast, 2},
+  };
+  return cases;
+}
 
 Model small_forest(const ForestShape& shape, std::uint32_t seed) {
   std::mt19937 random(seed);
@@ -84,12 +105,21 @@ Model small_forest(const ForestShape& shape, std::uint32_t seed) {
   return model;
 }
 
-Program compiled(const Model& model, const std::string& schedule) {
+Program compiled(const Model& model, const std::string& schedule, Contract contract) {
   auto parsed = parse_schedule(schedule);
   if (!parsed) throw std::runtime_error(schedule + ": " + parsed.error().text());
-  auto result = compile(model, *parsed);
+  CompileOptions options;
+  options.contract = contract;
+  auto result = compile(model, *parsed, options);
   if (!result) throw std::runtime_error(schedule + ": " + result.error().text());
   return result->program;
+}
+
+std::vector<Program> rich_programs() {
+  std::vector<Program> programs;
+  for (const RichCase& rich : rich_cases())
+    programs.push_back(compiled(small_forest({.depth = rich.depth}), rich.schedule, rich.contract));
+  return programs;
 }
 
 Program rich_program() { return compiled(small_forest(), kRichSchedule); }
@@ -101,6 +131,8 @@ ProgramParts parts_of(const Program& program) {
   parts.walkers = copy_of(program.section_Walkers());
   parts.groups = copy_of(program.section_Groups());
   parts.trees = copy_of(program.section_Trees());
+  parts.tile_shapes = copy_of(program.section_TileShapes());
+  parts.leaf_numbers = copy_of(program.section_LeafNumbers());
   parts.accumulators = copy_of(program.section_Accumulators());
   parts.base = copy_of(program.section_Base());
   parts.thresholds = copy_of(program.section_Thresholds());
@@ -142,6 +174,8 @@ Answers answers(const Predictor& predictor, Context& context, const RowBlock& ro
   all.labels.resize(rows.count * output_width(meta, OutputKind::Class));
   must(predictor.predict(context, rows, OutputKind::Raw, raw.data()));
   must(predictor.predict(context, rows, OutputKind::Value, value.data()));
+  all.leaves.resize(rows.count * meta.num_trees);
+  must(predictor.predict_leaf(context, rows, all.leaves.data()));
   if (!all.labels.empty()) must(predictor.predict_class(context, rows, all.labels.data()));
   all.raw = bits_of(raw);
   all.value = bits_of(value);

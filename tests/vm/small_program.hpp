@@ -24,11 +24,21 @@ struct ForestShape {
 Model small_forest(const ForestShape& shape = {}, std::uint32_t seed = 1);
 
 /// Compiles; a refusal fails the test and throws.
-Program compiled(const Model& model, const std::string& schedule);
+Program compiled(const Model& model, const std::string& schedule, Contract contract = Contract::Trainer);
 
-/// A schedule whose program has every opcode but add_base and zero, both layouts and private accumulators.
+/// A schedule with rows and trees in parallel, two layouts and private accumulators.
 extern const char* const kRichSchedule;
 Program rich_program();
+
+/// Schedules that between them use every kind of layout, accumulator and opcode that the compiler makes for
+/// the host.
+struct RichCase {
+  std::string schedule;
+  Contract contract;
+  std::uint32_t depth = 3;  ///< of the forest: small where tiles pad much
+};
+const std::vector<RichCase>& rich_cases();
+std::vector<Program> rich_programs();
 
 /// What encode_program would make `program` of.
 ProgramParts parts_of(const Program& program);
@@ -45,6 +55,7 @@ std::vector<float> small_rows(std::size_t count, std::size_t stride, std::uint32
 struct Answers {
   std::vector<std::uint32_t> raw, value;
   std::vector<std::int64_t> labels;
+  std::vector<std::int32_t> leaves;
   bool operator==(const Answers&) const = default;
 };
 Answers answers(const Predictor& predictor, Context& context, const RowBlock& rows);

@@ -7,8 +7,7 @@
 
 #include "small_program.hpp"
 #include "vm/host/executor.hpp"
-#include "vm/host/machine.hpp"
-#include "vm/host/targets/target.hpp"
+#include "vm/host/load_program.hpp"
 
 namespace {
 std::atomic<std::uint64_t> allocations = 0;
@@ -59,17 +58,19 @@ TEST(Allocations, NoneInPredictAfterTheFirst) {
   argmax.transform = Transform::Argmax;
   const std::vector<float> rows = small_rows(100, 3);
   for (const Model& model : {small_forest(), argmax})
-    for (const char* schedule : {"", "tile(batch, b0, b1, 4); parallel(b0)", kRichSchedule}) {
-      SCOPED_TRACE(schedule);
-      const auto predictor = host_backend(compiled(model, schedule));
+    for (const RichCase& rich : rich_cases()) {
+      SCOPED_TRACE(rich.schedule);
+      const auto predictor = host_backend(compiled(model, rich.schedule, rich.contract));
       const auto context = (*predictor)->make_context();
       std::vector<float> out(300);
       std::vector<std::int64_t> labels(100);
+      std::vector<std::int32_t> leaves(600);
       const auto all_outputs = [&](std::size_t count) {
         const RowBlock block{rows.data(), count, 3};
         EXPECT_TRUE((*predictor)->predict(*context, block, OutputKind::Raw, out.data()).ok());
         EXPECT_TRUE((*predictor)->predict(*context, block, OutputKind::Value, out.data()).ok());
         EXPECT_TRUE((*predictor)->predict_class(*context, block, labels.data()).ok());
+        EXPECT_TRUE((*predictor)->predict_leaf(*context, block, leaves.data()).ok());
       };
       all_outputs(100);
       EXPECT_EQ(allocations_of([&] { all_outputs(100); }), 0u);
@@ -95,25 +96,7 @@ TEST(Allocations, NoneInTheMachineOnThreads) {
   const Program program = rich_program();
   const auto target = host::find_target("auto");
   ASSERT_TRUE(target.ok());
-  host::LoadedProgram loaded{program,
-                             program.meta(),
-                             program.code().data(),
-                             program.section_Accumulators(),
-                             {},
-                             {},
-                             host::make_thread_executor(3)};
-  for (const WalkerDesc& desc : program.section_Walkers()) {
-    const GroupDesc& group = program.section_Groups()[desc.group];
-    host::LoadedWalker walker{(*target)->walkers(group.layout).find(desc), {}};
-    walker.task.nodes = program.section_Nodes().data() + group.node_offset;
-    walker.task.trees = program.section_Trees().data() + group.first_tree;
-    walker.task.first_tree = group.tree_begin;
-    walker.task.hops = desc.hops;
-    walker.task.order = desc.order;
-    loaded.walkers.push_back(walker);
-  }
-  for (const double base : program.section_Base()) loaded.base.push_back(static_cast<float>(base));
-
+  const host::LoadedProgram loaded = host::load_program(program, **target, host::make_thread_executor(3));
   const std::vector<float> rows = small_rows(40, 3);
   std::vector<float> out(120), expected(120), scratch(2 * 120);
   host::Pass pass{};
@@ -123,8 +106,8 @@ TEST(Allocations, NoneInTheMachineOnThreads) {
   pass.output = OutputKind::Value;
   pass.values = out.data();
   pass.in_place = true;
-  pass.accumulators[0] = out.data();
-  pass.accumulators[1] = scratch.data();
+  pass.accumulators[0] = reinterpret_cast<std::byte*>(out.data());
+  pass.accumulators[1] = reinterpret_cast<std::byte*>(scratch.data());
   const auto work = [&] {
     host::Machine machine(loaded, pass);
     interpret(program.code().data(), 0, machine);

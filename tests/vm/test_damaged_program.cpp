@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <random>
+#include <string>
 
 #include "shadow_machine.hpp"
 #include "small_program.hpp"
@@ -20,11 +22,21 @@ constexpr std::uint8_t kByteValues[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
 
 constexpr std::size_t kChecksumAt = offsetof(bytecode::FileHeader, checksum);
 
-/// Small, but with every section in use.
-const Bytes& small_image() {
-  static const Bytes image = image_of(rich_program());
-  return image;
+/// Small, and between them with every section in use.
+const std::vector<Bytes>& images() {
+  static const std::vector<Bytes> all = [] {
+    std::vector<Bytes> made;
+    for (const Program& program : rich_programs()) made.push_back(image_of(program));
+    return made;
+  }();
+  return all;
 }
+
+class DamagedProgram : public testing::TestWithParam<std::size_t> {
+ protected:
+  static const Bytes& small_image() { return images()[GetParam()]; }
+};
+INSTANTIATE_TEST_SUITE_P(Rich, DamagedProgram, testing::Range(std::size_t{0}, rich_cases().size()));
 
 struct Tally {
   std::uint64_t refused = 0, accepted = 0;
@@ -35,7 +47,8 @@ void run_program(const Program& program, unsigned threads) {
   const ProgramMeta& meta = program.meta();
   const std::size_t features = meta.num_features;
   const auto predictor = host_backend(program, {.threads = threads});
-  ASSERT_TRUE(predictor.ok()) << predictor.error().text();
+  ASSERT_EQ(predictor.ok(), !program.mapped());  // a flipped bit makes a loop a mapped one
+  if (program.mapped()) return;
   const auto context = (*predictor)->make_context();
   for (const std::size_t count : {1u, 7u}) {
     static const std::vector<float> pool = small_rows(7, 3);
@@ -48,6 +61,8 @@ void run_program(const Program& program, unsigned threads) {
     }
     std::vector<std::int64_t> labels(count * output_width(meta, OutputKind::Class));
     EXPECT_EQ((*predictor)->predict_class(*context, block, labels.data()).ok(), !labels.empty());
+    std::vector<std::int32_t> leaves(count * output_width(meta, OutputKind::Leaf));
+    EXPECT_TRUE((*predictor)->predict_leaf(*context, block, leaves.data()).ok());
   }
 }
 
@@ -63,7 +78,7 @@ void read_program(const Program& program) {
 }
 
 void expect_no_harm(const Program& program, unsigned threads) {
-  for (const OutputKind output : {OutputKind::Raw, OutputKind::Value, OutputKind::Class})
+  for (const OutputKind output : {OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf})
     ASSERT_EQ(watch(program, 7, output).harm, "") << program.disassemble();
   read_program(program);
   run_program(program, threads);
@@ -89,18 +104,24 @@ void expect_refused_as_is(const Bytes& image) {
   ASSERT_EQ(program.error().code, ErrorCode::Refused);
 }
 
-TEST(DamagedProgram, TheImageIsSmallAndRich) {
+TEST_P(DamagedProgram, TheImageIsSmall) {
   EXPECT_LT(small_image().size(), 8192u);
-  const auto program = Program::from_bytes(small_image());
-  ASSERT_TRUE(program.ok());
-#define FVM_SECTION(Name, text, Record, meaning) EXPECT_FALSE(program->section_##Name().empty()) << text;
-#include <forestvm/sections.def>
-  EXPECT_EQ(program->section_Groups()[0].layout, Layout::Array);
-  EXPECT_EQ(program->section_Groups()[1].layout, Layout::Sparse);
-  EXPECT_GE(program->section_Accumulators().size(), 2u);
+  EXPECT_TRUE(Program::from_bytes(small_image()).ok());
 }
 
-TEST(DamagedProgram, EveryBitFlippedIsRefusedByTheChecksum) {
+TEST(DamagedPrograms, UseEverySection) {
+  std::map<std::string, std::size_t> records;
+  for (const Bytes& image : images()) {
+    const auto program = Program::from_bytes(image);
+    ASSERT_TRUE(program.ok());
+#define FVM_SECTION(Name, text, Record, meaning) records[text] += program->section_##Name().size();
+#include <forestvm/sections.def>
+  }
+  EXPECT_EQ(records.size(), kSectionCount);
+  for (const auto& [section, count] : records) EXPECT_GT(count, 0u) << section;
+}
+
+TEST_P(DamagedProgram, EveryBitFlippedIsRefusedByTheChecksum) {
   for (std::size_t at = 0; at < small_image().size(); ++at)
     for (int bit = 0; bit < 8; ++bit) {
       Bytes image = small_image();
@@ -110,7 +131,7 @@ TEST(DamagedProgram, EveryBitFlippedIsRefusedByTheChecksum) {
     }
 }
 
-TEST(DamagedProgram, EveryBitFlippedAndChecksumRepaired) {
+TEST_P(DamagedProgram, EveryBitFlippedAndChecksumRepaired) {
   Tally tally;
   for (std::size_t at = 0; at < small_image().size(); ++at)
     for (int bit = 0; bit < 8; ++bit) {
@@ -120,10 +141,10 @@ TEST(DamagedProgram, EveryBitFlippedAndChecksumRepaired) {
       if (HasFatalFailure()) FAIL() << "byte " << at << ", bit " << bit;
     }
   EXPECT_GT(tally.refused, 1000u);
-  EXPECT_GT(tally.accepted, 1000u);  // thresholds, leaves and texts may be anything
+  EXPECT_GT(tally.accepted, 500u);  // thresholds, leaves and texts may be anything
 }
 
-TEST(DamagedProgram, EveryByteReplaced) {
+TEST_P(DamagedProgram, EveryByteReplaced) {
   Tally tally;
   for (std::size_t at = 0; at < small_image().size(); ++at)
     for (const std::uint8_t value : kByteValues) {
@@ -134,11 +155,11 @@ TEST(DamagedProgram, EveryByteReplaced) {
       try_repaired(image, tally);
       if (HasFatalFailure()) FAIL() << "byte " << at << " made " << int{value};
     }
-  EXPECT_GT(tally.accepted, 1000u);
+  EXPECT_GT(tally.accepted, 500u);
 }
 
 /// Whole words with the numbers that break arithmetic.
-TEST(DamagedProgram, EveryWordReplaced) {
+TEST_P(DamagedProgram, EveryWordReplaced) {
   Tally tally;
   for (std::size_t at = 0; at + 4 <= small_image().size(); at += 4)
     for (const std::uint32_t value : {0u, 1u, 7u, 64u, 0x7fffffffu, 0x80000000u, 0xfffffff0u, 0xffffffffu}) {
@@ -149,7 +170,7 @@ TEST(DamagedProgram, EveryWordReplaced) {
     }
 }
 
-TEST(DamagedProgram, ManyBytesAtRandom) {
+TEST_P(DamagedProgram, ManyBytesAtRandom) {
   std::mt19937 random(20240601);
   Tally tally;
   const std::size_t size = small_image().size();
@@ -167,7 +188,7 @@ TEST(DamagedProgram, ManyBytesAtRandom) {
 }
 
 /// Records of one table in each other's place: each is well-formed by itself.
-TEST(DamagedProgram, WordsSwapped) {
+TEST_P(DamagedProgram, WordsSwapped) {
   std::mt19937 random(7);
   Tally tally;
   const std::size_t words = small_image().size() / 4;
@@ -183,7 +204,7 @@ TEST(DamagedProgram, WordsSwapped) {
   }
 }
 
-TEST(DamagedProgram, TruncatedAnywhere) {
+TEST_P(DamagedProgram, TruncatedAnywhere) {
   const auto resized = [](Bytes image) {
     if (image.size() >= sizeof(bytecode::FileHeader)) {
       const std::uint64_t size = image.size();
@@ -202,7 +223,7 @@ TEST(DamagedProgram, TruncatedAnywhere) {
   EXPECT_EQ(tally.accepted, 0u);
 }
 
-TEST(DamagedProgram, BytesInsertedAnywhere) {
+TEST_P(DamagedProgram, BytesInsertedAnywhere) {
   Tally tally;
   for (std::size_t at = 0; at <= small_image().size(); ++at)
     for (const std::size_t count : {1u, 64u}) {
@@ -216,7 +237,7 @@ TEST(DamagedProgram, BytesInsertedAnywhere) {
 }
 
 /// Without the checksum and the rules of forest and code, sections still are where they are said to be.
-TEST(DamagedProgram, TrustedFilesStillHaveSectionsInBounds) {
+TEST_P(DamagedProgram, TrustedFilesStillHaveSectionsInBounds) {
   for (std::size_t at = 0; at < small_image().size(); ++at)
     for (const std::uint8_t value : kByteValues) {
       Bytes image = small_image();

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include <forestvm/core/bytecode.hpp>
+#include <forestvm/core/interpret.hpp>
 #include <forestvm/names.hpp>
 
 #include "small_program.hpp"
@@ -101,8 +101,15 @@ TEST(Isa, NamesGoBothWays) {
 #include <forestvm/core/transforms.def>
 #define FVM_CLASS_RULE(Name, text, meaning) EXPECT_EQ(by_name<ClassRule>(text), ClassRule::Name);
 #include <forestvm/core/class_rules.def>
-#define FVM_LAYOUT(Name, text, View, meaning) EXPECT_EQ(by_name<Layout>(text), Layout::Name);
+#define FVM_LAYOUT(Name, text, word, View, meaning) EXPECT_EQ(by_name<Layout>(text), Layout::Name);
 #include <forestvm/core/layouts.def>
+#define FVM_DIMENSION(Name, text, meaning) EXPECT_EQ(by_name<LaunchDimension>(text), LaunchDimension::Name);
+#include <forestvm/core/dimensions.def>
+#define FVM_REDUCTION_FORM(Name, text, meaning) EXPECT_EQ(by_name<ReductionForm>(text), ReductionForm::Name);
+#include <forestvm/core/reduction_forms.def>
+#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) \
+  EXPECT_EQ(by_name<AccumulatorKind>(text), AccumulatorKind::Name);
+#include <forestvm/core/accumulator_kinds.def>
   EXPECT_FALSE(by_name<Transform>("no such transform"));
 }
 
@@ -110,39 +117,86 @@ TEST(Isa, PageIsTheCheckedInOne) {
   support::expect_golden(std::string(FORESTVM_SOURCE_DIR) + "/vm/bytecode/ISA.md", isa_page());
 }
 
+/// Assembles a program by hand: blocks are closed where they end.
+class ByHand {
+ public:
+  std::uint32_t add(Op op, std::vector<std::uint32_t> values) {
+    values.resize(kMaxOperands);
+    code_.push_back(encode(op, values.data()));
+    return static_cast<std::uint32_t>(code_.size() - 1);
+  }
+  std::uint32_t open(Op op, std::vector<std::uint32_t> values) {
+    open_.push_back(add(op, std::move(values)));
+    return open_.back();
+  }
+  void close() {
+    const std::uint32_t begin = open_.back(), end = add(Op::End, {begin});
+    open_.pop_back();
+    for_each_operand(code_[begin], [&](unsigned, OperandKind kind, std::uint32_t) {
+      if (kind == OperandKind::Partner) code_[begin].wide[is_loop(code_[begin].op) ? 1 : 0] = end;
+    });
+  }
+  std::vector<Inst> code() {
+    add(Op::Halt, {});
+    return code_;
+  }
+
+ private:
+  std::vector<Inst> code_;
+  std::vector<std::uint32_t> open_;
+};
+
+std::uint32_t number(OutputKind kind) { return static_cast<std::uint32_t>(kind); }
+
 /// A program by hand that holds every opcode.
 ProgramParts every_opcode() {
-  ProgramParts parts = parts_of(compiled(small_forest({.trees = 4, .outputs = 2}), "layout(tree, sparse)"));
-  parts.accumulators = {{0, 1, 1}, {0, 2, 2}};
-  parts.walkers = {{0, 0, WalkEnd::UntilLeaf, WalkOrder::RowsOuter, 1, 1, 0}};
-  const auto add = [&](Op op, std::vector<std::uint32_t> values) {
-    parts.code.push_back(encode(op, values.data()));
-  };
-  parts.code.clear();
-  add(Op::Par, {2, 0, 8, 22});
-  add(Op::Zero, {0, 2});
-  add(Op::Slice, {3, 1, 0, 2});
-  add(Op::For, {4, 3, 1, 5});
-  add(Op::Walk, {0, 4, 2, 0});
-  add(Op::End, {3});
-  add(Op::Slice, {5, 1, 2, 4});
-  add(Op::Par, {6, 5, 1, 10});
-  add(Op::Privatize, {1, 6, 2});
-  add(Op::Walk, {1, 6, 2, 0});
-  add(Op::End, {7});
-  add(Op::ReduceDim, {0, 1, 2, 7});
-  add(Op::AddBase, {0, 2});
-  add(Op::When, {static_cast<std::uint32_t>(OutputKind::Value), 16});
-  add(Op::Transform, {0, 2, static_cast<std::uint32_t>(Transform::Softmax)});
-  add(Op::Store, {0, 2});
-  add(Op::End, {13});
-  add(Op::When, {static_cast<std::uint32_t>(OutputKind::Class), 19});
-  add(Op::Label, {0, 2, static_cast<std::uint32_t>(ClassRule::Argmax)});
-  add(Op::End, {17});
-  add(Op::Init, {0, 2});
-  add(Op::Store, {0, 2});
-  add(Op::End, {0});
-  add(Op::Halt, {});
+  ProgramParts parts = parts_of(compiled(small_forest({.trees = 4, .outputs = 2}), "layout(tree, sparse16)"));
+  using enum AccumulatorKind;
+  parts.accumulators = {{0, 1, 1, 0, F32, {}},
+                        {0, 2, 2, 2, F32, {}},
+                        {1, 1, 2, 2, F32, {}},
+                        {3, 1, 1, 3, Exact64, {}},
+                        {4, 1, 1, 4, PerTree, {}}};
+  parts.walkers = {{0, 0, WalkEnd::UntilLeaf, WalkOrder::RowsOuter, 1, 1, 0, 0}};
+  ByHand hand;
+  const auto vector = static_cast<std::uint32_t>(ReductionForm::Vector);
+  hand.open(Op::Unless, {number(OutputKind::Leaf)});
+  const std::uint32_t rows =
+      hand.open(Op::Map, {2, 0, static_cast<std::uint32_t>(LaunchDimension::GridX), 8});
+  hand.add(Op::CacheRows, {rows, 1});
+  hand.add(Op::Zero, {0, 2});
+  hand.add(Op::Slice, {3, 1, 0, 2});
+  const std::uint32_t trees = hand.open(Op::For, {4, 3, 1});
+  hand.add(Op::CacheTrees, {trees, 2, 0});
+  hand.add(Op::Walk, {0, 4, 2, 0, 1});
+  hand.close();
+  hand.add(Op::Slice, {5, 1, 2, 4});
+  const std::uint32_t outer = hand.open(Op::Par, {6, 5, 1});
+  hand.add(Op::Privatize, {1, 6, 2});
+  const std::uint32_t inner = hand.open(Op::Par, {7, 6, 1});
+  hand.add(Op::Privatize, {2, 7, 2});
+  hand.add(Op::Walk, {2, 7, 2, 0, 1});
+  hand.close();
+  hand.add(Op::ReduceInplace, {1, 2, 2, inner, 0, 1});
+  hand.close();
+  hand.add(Op::ReduceDim, {0, 1, 2, outer, vector, 4});
+  hand.add(Op::AddBase, {0, 2});
+  hand.open(Op::When, {number(OutputKind::Value)});
+  hand.add(Op::Init, {3, 2});
+  hand.add(Op::Walk, {3, 1, 2, 0, 1});
+  hand.add(Op::Round, {0, 3, 2});
+  hand.add(Op::Walk, {4, 1, 2, 0, 1});
+  hand.add(Op::SumTrees, {0, 4, 2});
+  hand.add(Op::Transform, {0, 2, static_cast<std::uint32_t>(Transform::Softmax)});
+  hand.add(Op::Store, {0, 2});
+  hand.close();
+  hand.open(Op::When, {number(OutputKind::Class)});
+  hand.add(Op::Label, {0, 2, static_cast<std::uint32_t>(ClassRule::Argmax)});
+  hand.close();
+  hand.close();
+  hand.close();
+  hand.add(Op::Leaves, {1, 0, 0, 1});
+  parts.code = hand.code();
   return parts;
 }
 

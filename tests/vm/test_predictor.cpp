@@ -7,7 +7,7 @@
 #include <limits>
 #include <thread>
 
-#include "frontend/reference.hpp"
+#include <forestvm/reference.hpp>
 #include "small_program.hpp"
 
 namespace forestvm::test {
@@ -28,7 +28,7 @@ const std::vector<std::string> kSchedules = {
 TEST(Predictor, RawScoresAreTheReferences) {
   const Model model = small_forest({.trees = 20, .depth = 5});
   const std::vector<float> rows = small_rows(64, 3);
-  const auto reference = frontend::reference_predict(model, rows, 64, {});
+  const auto reference = reference_predict(model, rows, 64, {});
   ASSERT_TRUE(reference.ok());
   const auto predictor = host_backend(compiled(model, ""));
   const auto context = (*predictor)->make_context();
@@ -71,10 +71,11 @@ TEST(Predictor, SameBitsForAnyBatch) {
         joined.raw.insert(joined.raw.end(), part.raw.begin(), part.raw.end());
         joined.value.insert(joined.value.end(), part.value.begin(), part.value.end());
         joined.labels.insert(joined.labels.end(), part.labels.begin(), part.labels.end());
+        joined.leaves.insert(joined.leaves.end(), part.leaves.begin(), part.leaves.end());
       }
       Answers first = all;
       first.raw.resize(joined.raw.size()), first.value.resize(joined.value.size());
-      first.labels.resize(joined.labels.size());
+      first.labels.resize(joined.labels.size()), first.leaves.resize(joined.leaves.size());
       EXPECT_TRUE(joined == first) << "batches of " << batch;
     }
   }

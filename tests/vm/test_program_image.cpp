@@ -274,7 +274,7 @@ TEST(Container, ANewerFormatIsRefusedByASentence) {
   const std::string text = refusal(image);
   EXPECT_EQ(
       text,
-      "header: program format 2 is newer than this build's 1: use a newer forestvm, or compile the model "
+      "header: program format 3 is newer than this build's 2: use a newer forestvm, or compile the model "
       "again");
   // A newer format may have another table, other fields and another checksum: the sentence is the same.
   put<std::uint32_t>(image, offsetof(FileHeader, section_count), 99);
@@ -295,7 +295,9 @@ TEST(Container, HeaderFieldsAreChecked) {
   };
   EXPECT_EQ(refusal(good), "accepted");
   EXPECT_EQ(changed(offsetof(FileHeader, format), std::uint16_t{0}),
-            "header: program format 0 does not exist");
+            "header: program format 0 is older than this build's oldest, 2: compile the model again");
+  EXPECT_EQ(changed(offsetof(FileHeader, format), std::uint16_t{1}),
+            "header: program format 1 is older than this build's oldest, 2: compile the model again");
   EXPECT_EQ(changed(offsetof(FileHeader, feature_bits), std::uint64_t{4}),
             "header: the program needs features that this build does not know (bits 4)");
   EXPECT_EQ(changed(offsetof(FileHeader, reserved), std::uint16_t{1}),
@@ -303,7 +305,7 @@ TEST(Container, HeaderFieldsAreChecked) {
   EXPECT_EQ(changed(offsetof(FileHeader, unused) + 23, std::uint8_t{1}),
             "header: a reserved byte is not zero");
   EXPECT_EQ(changed(offsetof(FileHeader, section_count), std::uint32_t{10}),
-            "header: 10 sections, expected 11");
+            "header: 10 sections, expected 13");
   EXPECT_NE(changed(offsetof(FileHeader, file_size), std::uint64_t{1} << 40).find("its header says"),
             std::string::npos);
   EXPECT_EQ(changed(0, 'x'), "header: not a forestvm program");
@@ -334,10 +336,13 @@ TEST(Container, SectionsLieWhereTheirSizesSay) {
   expect(changed(code + offsetof(SectionEntry, id), std::uint32_t{2}), "code section",
          "names another section");
   expect(changed(code + offsetof(SectionEntry, reserved), std::uint32_t{1}), "code section", "section table");
-  expect(changed(code + at, field(code + at) + 64), "code section", "expected 448");
-  expect(changed(code + at, field(code + at) - 64), "code section", "expected 448");
-  expect(changed(code + at, field(code + at) + 8), "code section", "expected 448");
-  expect(changed(code + at, UINT64_MAX), "code section", "expected 448");
+  expect(changed(code + at, field(code + at) + 64), "code section",
+         "expected " + std::to_string(field(code + at)));
+  expect(changed(code + at, field(code + at) - 64), "code section",
+         "expected " + std::to_string(field(code + at)));
+  expect(changed(code + at, field(code + at) + 8), "code section",
+         "expected " + std::to_string(field(code + at)));
+  expect(changed(code + at, UINT64_MAX), "code section", "expected " + std::to_string(field(code + at)));
   expect(changed(code + size, field(code + size) + 8), "code section", "no multiple of its record's 16");
   expect(changed(code + size, field(code + size) + 640), "walkers section", "begins at offset");
   expect(changed(code + size, UINT64_MAX - 15), "code section", "leave the file");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
+#include <map>
 #include <random>
 
 #include "shadow_machine.hpp"
@@ -58,7 +59,13 @@ class CodeGenerator {
     }
   }
 
-  std::uint32_t accumulator() { return chance(50) ? current_ : below(4); }
+  std::uint32_t accumulator() { return chance(60) ? current_ : below(8); }
+
+  /// Mostly an accumulator that can be private to this one.
+  std::uint32_t inner_of(std::uint32_t parent) {
+    if (chance(15)) return 1 + below(3);
+    return parent == 0 ? (chance(70) ? 1 : 3) : parent == 1 ? 2 : 1 + below(3);
+  }
 
   void block(unsigned depth) {
     const std::uint32_t count = 1 + below(4);
@@ -66,7 +73,7 @@ class CodeGenerator {
   }
 
   void statement(unsigned depth) {
-    switch (depth < 5 ? below(14) : 4 + below(10)) {
+    switch (depth < 5 ? below(19) : 5 + below(14)) {
       case 0:
         return loop(Op::For, below(2), depth);
       case 1:
@@ -76,8 +83,15 @@ class CodeGenerator {
       case 3:
         return when(depth);
       case 4:
+        return loop(Op::Map, below(2), depth);
       case 5:
+      case 16:
         return slice();
+      case 17:
+        add(Op::Leaves, {source(kTreeAxis), source(kRowAxis), below(4), select()});
+        return;
+      case 18:
+        return convert_or_cache();
       case 6:
         add(chance(50) ? Op::Init : Op::Zero, {accumulator(), source(kRowAxis)});
         return;
@@ -97,23 +111,43 @@ class CodeGenerator {
         if (chance(30)) add(Op::Privatize, {below(4), source(kTreeAxis), source(kRowAxis)});
         return;
       case 12:
-        if (!loops_.empty() && chance(70)) reduce(current_, 1 + below(3));
+        if (!loops_.empty() && chance(70)) reduce(Op::ReduceDim, current_, 1 + below(3));
         return;
       default:
-        add(Op::Walk, {accumulator(), source(kTreeAxis), source(kRowAxis), below(4)});
+        add(Op::Walk, {accumulator(), source(kTreeAxis), source(kRowAxis), below(4), select()});
     }
   }
 
-  void reduce(std::uint32_t to, std::uint32_t from) {
-    add(Op::ReduceDim,
-        {to, from, source(kRowAxis),
-         chance(70) ? loops_.back() : loops_[below(static_cast<std::uint32_t>(loops_.size()))]});
+  /// Mostly none, sometimes a loop over trees.
+  std::uint32_t select() {
+    return chance(80) ? 1 : loop_[kTreeAxis] < kRangeRegisters ? loop_[kTreeAxis] : below(8);
+  }
+
+  void convert_or_cache() {
+    if (chance(30)) {
+      add(Op::Round, {chance(80) ? 0 : accumulator(), 4 + below(4), source(kRowAxis)});
+    } else if (chance(40)) {
+      add(Op::SumTrees, {chance(80) ? 0 : accumulator(), 4 + below(4), source(kRowAxis)});
+    } else if (!open_loops_.empty()) {
+      const std::uint32_t open = open_loops_[below(static_cast<std::uint32_t>(open_loops_.size()))];
+      if (chance(50))
+        add(Op::CacheRows, {open, below(4)});
+      else
+        add(Op::CacheTrees, {open, below(4), below(2)});
+    }
+  }
+
+  void reduce(Op op, std::uint32_t to, std::uint32_t from) {
+    const std::uint32_t loop =
+        chance(70) ? loops_.back() : loops_[below(static_cast<std::uint32_t>(loops_.size()))];
+    const bool vector = chance(20);
+    add(op, {to, from, source(kRowAxis), loop, vector ? 1u : chance(5) ? 2u : 0u, vector ? 4u : 1u});
   }
 
   /// Mostly where it belongs, sometimes in a block of its own.
   void privatize(std::uint32_t trees) {
     const bool apart = chance(10);
-    const std::uint32_t open = apart ? add(Op::When, {below(3), 0}) : 0;
+    const std::uint32_t open = apart ? add(Op::When, {below(4), 0}) : 0;
     add(Op::Privatize, {current_, trees, source(kRowAxis)});
     if (apart) close(open, 0);
   }
@@ -124,7 +158,7 @@ class CodeGenerator {
   }
 
   void when(unsigned depth) {
-    const std::uint32_t open = add(Op::When, {below(3), 0});
+    const std::uint32_t open = add(chance(70) ? Op::When : Op::Unless, {below(4), 0});
     const auto saved = live_;
     block(depth + 1);
     live_ = saved;
@@ -133,25 +167,33 @@ class CodeGenerator {
 
   void loop(Op op, unsigned axis, unsigned depth) {
     const std::uint32_t out = target();
-    const std::uint32_t open = add(op, {out, source(axis), 1 + below(3), 0});
+    const std::uint32_t over = source(axis), step = 1 + below(3);
+    const std::uint32_t open =
+        op == Op::Map ? add(op, {out, over, below(6), step, 0}) : add(op, {out, over, step, 0});
+    open_loops_.push_back(open);
     const auto saved = live_;
     const std::uint32_t outer_loop = loop_[axis], outer_accumulator = current_;
     live_.push_back({out, axis, out});
     loop_[axis] = out;
-    const bool over_trees = op == Op::Par && axis == kTreeAxis;
+    const bool over_trees = op != Op::For && axis == kTreeAxis;
     if (over_trees) {
-      current_ = 1 + below(3);
+      current_ = inner_of(current_);
       if (chance(80)) privatize(out);
     }
-    block(depth + 1);
+    if (over_trees && current_ == 1 && chance(40))
+      loop(Op::Par, kTreeAxis, depth + 1);  // a loop inside, and little else, is what can be reduced in place
+    else
+      block(depth + 1);
     close(open, 1);
+    open_loops_.pop_back();
     const std::uint32_t mine = current_;
     live_ = saved;
     loop_[axis] = outer_loop;
     current_ = outer_accumulator;
     if (!over_trees) return;
     loops_.push_back(open);
-    if (chance(60)) add(Op::ReduceDim, {current_, mine, source(kRowAxis), open});
+    const unsigned in_place = current_ == 1 && mine == 2 ? 60 : 10;
+    if (chance(60)) reduce(chance(in_place) ? Op::ReduceInplace : Op::ReduceDim, current_, mine);
   }
 
   void slice() {
@@ -165,18 +207,27 @@ class CodeGenerator {
   std::vector<Inst> code_;
   std::vector<Register> live_ = {{0, kRowAxis, UINT32_MAX}, {1, kTreeAxis, UINT32_MAX}};
   std::uint32_t loop_[2] = {UINT32_MAX, UINT32_MAX};
-  std::vector<std::uint32_t> loops_;  ///< parallel loops over trees that have ended, by pc
-  std::uint32_t current_ = 0;         ///< the accumulator that may be written here, if all went well
+  std::vector<std::uint32_t> loops_;       ///< parallel loops over trees that have ended, by pc
+  std::vector<std::uint32_t> open_loops_;  ///< by pc
+  std::uint32_t current_ = 0;              ///< the accumulator that may be written here, if all went well
 };
 
-ProgramParts forest_parts() {
-  ProgramParts parts = parts_of(compiled(small_forest({.trees = 6, .outputs = 2}), "layout(tree, sparse)"));
-  parts.accumulators = {{0, 1, 1}, {0, 6, 6}, {1, 3, 18}, {0, 2, 2}};
+/// Two groups of all trees, the second in tiles with leaves aside; sums of every kind; a1 lies in a2.
+ProgramParts forest_parts(bool in_place) {
+  ProgramParts parts =
+      parts_of(compiled(small_forest({.trees = 6, .outputs = 2}),
+                        "split(batch, ba, bb, 2); layout(ba.tree, sparse16); layout(bb.tree, sparse); "
+                        "tileTree(bb.tree, 3, uniform)"));
+  using enum AccumulatorKind;
+  const std::uint32_t place = in_place ? 2 : 1;
+  parts.accumulators = {{0, 1, 1, 0, F32, {}},      {0, 6, 6, place, F32, {}}, {1, 3, 18, 2, F32, {}},
+                        {0, 2, 2, 3, F32, {}},      {4, 1, 1, 4, F64, {}},     {5, 1, 1, 5, Exact64, {}},
+                        {6, 1, 1, 6, Exact128, {}}, {7, 1, 1, 7, PerTree, {}}};
   using enum WalkOrder;
-  parts.walkers = {{0, 0, WalkEnd::UntilLeaf, RowsOuter, 1, 1, 0},
-                   {0, 2, WalkEnd::UntilLeaf, TreesOuter, 2, 4, 0},
-                   {0, 3, WalkEnd::Exact, RowsOuter, 4, 2, 0},
-                   {0, 1, WalkEnd::Exact, TreesOuter, 1, 8, 0}};
+  parts.walkers = {{0, 0, WalkEnd::UntilLeaf, RowsOuter, 1, 1, 0, 0},
+                   {0, 2, WalkEnd::UntilLeaf, TreesOuter, 2, 4, 0, 0},
+                   {1, 1, WalkEnd::Exact, RowsOuter, 4, 2, 0, 0},
+                   {1, 0, WalkEnd::UntilLeaf, TreesOuter, 1, 8, 1, 0}};
   return parts;
 }
 
@@ -184,7 +235,8 @@ void run_on_the_host(const Program& program, unsigned threads) {
   constexpr std::size_t kRows = 5;
   static const std::vector<float> rows = small_rows(kRows, 3);
   const auto predictor = host_backend(program, {.threads = threads});
-  ASSERT_TRUE(predictor.ok());
+  ASSERT_EQ(predictor.ok(), !program.mapped());
+  if (program.mapped()) return;
   const auto context = (*predictor)->make_context();
   // Values, not answers: what such a program leaves unwritten is whatever the buffer held.
   std::vector<float> out(kRows * 2);
@@ -192,19 +244,24 @@ void run_on_the_host(const Program& program, unsigned threads) {
   for (const OutputKind kind : {OutputKind::Raw, OutputKind::Value})
     EXPECT_TRUE((*predictor)->predict(*context, {rows.data(), kRows, 3}, kind, out.data()).ok());
   EXPECT_TRUE((*predictor)->predict_class(*context, {rows.data(), kRows, 3}, labels.data()).ok());
+  std::vector<std::int32_t> leaves(kRows * 6);
+  EXPECT_TRUE((*predictor)->predict_leaf(*context, {rows.data(), kRows, 3}, leaves.data()).ok());
 }
 
 TEST(RandomCode, WhatIsAcceptedDoesNoHarm) {
   constexpr std::uint32_t kPrograms = 100'000;
-  ProgramParts parts = forest_parts();
-  std::uint32_t accepted = 0, with_private = 0;
+  ProgramParts kinds[] = {forest_parts(false), forest_parts(true)};
+  std::uint32_t accepted = 0;
+  std::map<Op, std::uint32_t> seen;
   for (std::uint32_t seed = 0; seed < kPrograms; ++seed) {
+    ProgramParts& parts = kinds[seed % 2];
     parts.code = CodeGenerator(seed).code();
     const auto program = encode_program(parts);
     if (!program.ok()) continue;
     ++accepted;
-    for (const Inst& inst : parts.code) with_private += inst.op == Op::Privatize;
-    for (const OutputKind output : {OutputKind::Raw, OutputKind::Value, OutputKind::Class}) {
+    for (const Inst& inst : parts.code) ++seen[inst.op];
+    for (const OutputKind output :
+         {OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf}) {
       const Watched watched = watch(*program, 5, output);
       ASSERT_EQ(watched.harm, "") << "seed " << seed << ", output " << static_cast<int>(output) << "\n"
                                   << program->disassemble();
@@ -213,14 +270,16 @@ TEST(RandomCode, WhatIsAcceptedDoesNoHarm) {
   }
   // Enough of them to mean something.
   EXPECT_GT(accepted, kPrograms / 50);
-  EXPECT_GT(with_private, kPrograms / 500);
+  for (const OpInfo& op : bytecode_rows::kOpInfo) EXPECT_GT(seen[op.op], 10u) << op.text;
 }
 
 /// The watcher itself: it must see what the verifier is there to refuse, and pass what the compiler makes.
 TEST(ShadowMachine, PassesCompiledPrograms) {
-  for (const std::uint32_t rows : {0u, 1u, 7u, 64u})
-    for (const OutputKind output : {OutputKind::Raw, OutputKind::Value, OutputKind::Class})
-      EXPECT_EQ(watch(rich_program(), rows, output).harm, "");
+  for (const Program& program : rich_programs())
+    for (const std::uint32_t rows : {0u, 1u, 7u, 64u})
+      for (const OutputKind output :
+           {OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf})
+        EXPECT_EQ(watch(program, rows, output).harm, "") << program.disassemble();
 }
 
 TEST(ShadowMachine, SeesARace) {

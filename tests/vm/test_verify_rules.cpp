@@ -8,7 +8,7 @@
 #include <limits>
 
 #include <forestvm/core/layout/array.hpp>
-#include <forestvm/core/layout/sparse.hpp>
+#include <forestvm/core/layouts.hpp>
 
 #include "small_program.hpp"
 
@@ -34,6 +34,15 @@ void expect_refusal(const ProgramParts& good, const Breach& breach) {
   EXPECT_EQ(program.error().code, ErrorCode::Refused);
   EXPECT_EQ(program.error().where.substr(0, std::string(breach.where).size()), breach.where);
   EXPECT_NE(program.error().message.find(breach.rule), std::string::npos) << program.error().text();
+}
+
+AccumulatorDesc shared(std::uint32_t number, AccumulatorKind kind = AccumulatorKind::F32) {
+  return {number, 1, 1, number, kind, {}};
+}
+
+AccumulatorDesc copies(std::uint32_t parent, std::uint32_t iterations, std::uint32_t count,
+                       std::uint32_t stored_in) {
+  return {parent, iterations, count, stored_in, AccumulatorKind::F32, {}};
 }
 
 Inst inst(Op op, std::initializer_list<std::uint32_t> values) { return encode(op, values.begin()); }
@@ -63,11 +72,11 @@ ProgramParts by_hand() {
                 inst(Op::Slice, {3, 1, 0, 4}),
                 inst(Op::Par, {4, 3, 2, 6}),
                 inst(Op::Privatize, {1, 4, 2}),
-                inst(Op::Walk, {1, 4, 2, 0}),
+                inst(Op::Walk, {1, 4, 2, 0, 1}),
                 inst(Op::End, {3}),
-                inst(Op::ReduceDim, {0, 1, 2, 3}),
+                inst(Op::ReduceDim, {0, 1, 2, 3, 0, 1}),
                 inst(Op::Slice, {4, 1, 4, 6}),
-                inst(Op::Walk, {0, 4, 2, 1}),
+                inst(Op::Walk, {0, 4, 2, 1, 1}),
                 inst(Op::When, {2, 13}),
                 inst(Op::Transform, {0, 2, 2}),
                 inst(Op::Label, {0, 2, 3}),
@@ -102,7 +111,7 @@ auto before(std::uint32_t pc, Inst with) {
 TEST(VerifyCode, RefusesInstructionsThatAreNone) {
   const Breach breaches[] = {
       {"unknown opcode", [](ProgramParts& p) { p.code[1].op = static_cast<Op>(kOpCount); }, "pc 1",
-       "unknown opcode 15"},
+       "unknown opcode 23"},
       {"opcode 255", [](ProgramParts& p) { p.code[15].op = static_cast<Op>(255); }, "pc 15",
        "unknown opcode 255"},
       {"unused small field", [](ProgramParts& p) { p.code[1].small[2] = 1; }, "pc 1 (init)",
@@ -114,13 +123,14 @@ TEST(VerifyCode, RefusesInstructionsThatAreNone) {
       {"register 16", at(1, inst(Op::Init, {0, 16})), "pc 1 (init)", "no such range register"},
       {"register 255", at(2, inst(Op::Slice, {255, 1, 0, 4})), "pc 2 (slice)", "no such range register"},
       {"accumulator 2", at(1, inst(Op::Init, {2, 2})), "pc 1 (init)", "no such accumulator"},
-      {"output 3", at(10, inst(Op::When, {3, 13})), "pc 10 (when)", "unknown output"},
+      {"output 4", at(10, inst(Op::When, {4, 13})), "pc 10 (when)", "unknown output"},
       {"transform 6", at(11, inst(Op::Transform, {0, 2, 6})), "pc 11 (transform)", "unknown transform"},
       {"rule 5", at(12, inst(Op::Label, {0, 2, 5})), "pc 12 (label)", "unknown class rule"},
-      {"walker 2", at(5, inst(Op::Walk, {1, 4, 2, 2})), "pc 5 (walk)", "no such walker"},
+      {"walker 2", at(5, inst(Op::Walk, {1, 4, 2, 2, 1})), "pc 5 (walk)", "no such walker"},
       {"step 0", at(3, inst(Op::Par, {4, 3, 0, 6})), "pc 3 (par)", "a step of 0"},
       {"partner outside", at(0, inst(Op::Par, {2, 0, 4, 16})), "pc 0 (par)", "outside the code"},
-      {"loop outside", at(7, inst(Op::ReduceDim, {0, 1, 2, 16})), "pc 7 (reduce_dim)", "outside the code"},
+      {"loop outside", at(7, inst(Op::ReduceDim, {0, 1, 2, 16, 0, 1})), "pc 7 (reduce_dim)",
+       "outside the code"},
   };
   for (const Breach& breach : breaches) expect_refusal(by_hand(), breach);
 }
@@ -166,7 +176,8 @@ TEST(VerifyCode, RefusesDeepNests) {
 
 TEST(VerifyCode, RefusesRangesOutOfPlace) {
   const Breach breaches[] = {
-      {"read before set", at(5, inst(Op::Walk, {1, 9, 2, 0})), "pc 5 (walk)", "r9 is read before it is set"},
+      {"read before set", at(5, inst(Op::Walk, {1, 9, 2, 0, 1})), "pc 5 (walk)",
+       "r9 is read before it is set"},
       {"read after its reduction", at(8, inst(Op::Slice, {5, 4, 4, 6})), "pc 8 (slice)",
        "r4 is read before it is set"},
       {"a loop sets r0", at(0, inst(Op::Par, {0, 0, 4, 14})), "pc 0 (par)", "r0 is set while it is in use"},
@@ -182,16 +193,17 @@ TEST(VerifyCode, RefusesRangesOutOfPlace) {
       {"reversed slice", at(2, inst(Op::Slice, {3, 1, 4, 0})), "pc 2 (slice)", "ends before it begins"},
       {"all rows inside a loop over rows", at(1, inst(Op::Init, {0, 0})), "pc 1 (init)",
        "r0 is not part of the innermost enclosing loop over rows"},
-      {"all rows walked inside a loop over rows", at(9, inst(Op::Walk, {0, 4, 0, 1})), "pc 9 (walk)",
+      {"all rows walked inside a loop over rows", at(9, inst(Op::Walk, {0, 4, 0, 1, 1})), "pc 9 (walk)",
        "not part of the innermost"},
-      {"all trees inside a loop over trees", at(5, inst(Op::Walk, {1, 3, 2, 0})), "pc 5 (walk)",
+      {"all trees inside a loop over trees", at(5, inst(Op::Walk, {1, 3, 2, 0, 1})), "pc 5 (walk)",
        "r3 is not part of the innermost enclosing loop over trees"},
       {"a slice of all rows inside a loop over rows", before(1, inst(Op::Slice, {5, 0, 0, 1})),
        "pc 1 (slice)", "not part of the innermost"},
       {"a loop over all rows inside a loop over rows", at(3, inst(Op::Par, {4, 0, 2, 6})), "pc 3 (par)",
        "not part of the innermost"},
       {"trees for rows", at(1, inst(Op::Init, {0, 1})), "pc 1 (init)", "r1 holds trees, expected rows"},
-      {"rows for trees", at(9, inst(Op::Walk, {0, 2, 2, 1})), "pc 9 (walk)", "r2 holds rows, expected trees"},
+      {"rows for trees", at(9, inst(Op::Walk, {0, 2, 2, 1, 1})), "pc 9 (walk)",
+       "r2 holds rows, expected trees"},
   };
   for (const Breach& breach : breaches) expect_refusal(by_hand(), breach);
 }
@@ -199,10 +211,11 @@ TEST(VerifyCode, RefusesRangesOutOfPlace) {
 TEST(VerifyCode, RefusesTreesOutsideTheGroup) {
   const Breach breaches[] = {
       {"one too many", at(8, inst(Op::Slice, {4, 1, 3, 6})), "pc 9 (walk)", "trees 3 to 6 are not all in"},
-      {"the other group", at(9, inst(Op::Walk, {0, 4, 2, 0})), "pc 9 (walk)", "trees 4 to 6 are not all in"},
-      {"all trees", at(9, inst(Op::Walk, {0, 1, 2, 1})), "pc 9 (walk)", "trees 0 to 6 are not all in"},
+      {"the other group", at(9, inst(Op::Walk, {0, 4, 2, 0, 1})), "pc 9 (walk)",
+       "trees 4 to 6 are not all in"},
+      {"all trees", at(9, inst(Op::Walk, {0, 1, 2, 1, 1})), "pc 9 (walk)", "trees 0 to 6 are not all in"},
       {"a loop over too many", at(2, inst(Op::Slice, {3, 1, 0, 5})), "pc 4 (privatize)", "iterations"},
-      {"a loop over the other group", at(5, inst(Op::Walk, {1, 4, 2, 1})), "pc 5 (walk)",
+      {"a loop over the other group", at(5, inst(Op::Walk, {1, 4, 2, 1, 1})), "pc 5 (walk)",
        "trees 0 to 4 are not all in"},
   };
   for (const Breach& breach : breaches) expect_refusal(by_hand(), breach);
@@ -210,11 +223,11 @@ TEST(VerifyCode, RefusesTreesOutsideTheGroup) {
 
 TEST(VerifyCode, RefusesSharedAccumulators) {
   const Breach breaches[] = {
-      {"a0 in a parallel loop over trees", at(5, inst(Op::Walk, {0, 4, 2, 0})), "pc 5 (walk)",
+      {"a0 in a parallel loop over trees", at(5, inst(Op::Walk, {0, 4, 2, 0, 1})), "pc 5 (walk)",
        "a0 is shared by the iterations of the parallel loop over trees at pc 3"},
       {"a0 initialised there", at(5, inst(Op::Init, {0, 2})), "pc 5 (init)", "a0 is shared"},
       {"a0 transformed there", at(5, inst(Op::Transform, {0, 2, 1})), "pc 5 (transform)", "a0 is shared"},
-      {"a0 reduced into there", at(5, inst(Op::ReduceDim, {0, 1, 2, 3})), "pc 5 (reduce_dim)",
+      {"a0 reduced into there", at(5, inst(Op::ReduceDim, {0, 1, 2, 3, 0, 1})), "pc 5 (reduce_dim)",
        "a0 is shared"},
       {"stored there", before(5, inst(Op::Store, {1, 2})), "pc 5 (store)",
        "written inside a parallel loop over trees"},
@@ -231,7 +244,7 @@ TEST(VerifyCode, RefusesSharedAccumulators) {
 
 TEST(VerifyCode, RefusesWrongPrivatizing) {
   const Breach breaches[] = {
-      {"the result", at(4, inst(Op::Privatize, {0, 4, 2})), "pc 4 (privatize)", "cannot be private"},
+      {"the result", at(4, inst(Op::Privatize, {0, 4, 2})), "pc 4 (privatize)", "a0 is not private"},
       {"twice", before(5, inst(Op::Privatize, {1, 4, 2})), "pc 5 (privatize)", "a1 is in use"},
       {"outside a loop", at(1, inst(Op::Privatize, {1, 1, 2})), "pc 1 (privatize)",
        "not the innermost parallel loop over trees"},
@@ -281,14 +294,14 @@ TEST(VerifyCode, RefusesAnAccumulatorOfAnEarlierLoop) {
   expect_refusal(good, {"walked into",
                         [](ProgramParts& p) {
                           insert(p, 7, inst(Op::End, {7}));
-                          insert(p, 7, inst(Op::Walk, {1, 5, 2, 0}));
+                          insert(p, 7, inst(Op::Walk, {1, 5, 2, 0, 1}));
                           insert(p, 7, inst(Op::Par, {5, 3, 2, 9}));
                           p.code[9] = inst(Op::End, {7});
                         },
                         "pc 8 (walk)", "a1 belongs to the loop at pc 3, which has ended"});
   expect_refusal(good, {"made a parent",
                         [](ProgramParts& p) {
-                          p.accumulators.push_back({1, 2, 4});
+                          p.accumulators.push_back(copies(1, 2, 4, 2));
                           insert(p, 7, inst(Op::End, {7}));
                           insert(p, 7, inst(Op::End, {7}));
                           insert(p, 7, inst(Op::Privatize, {2, 6, 2}));
@@ -303,16 +316,18 @@ TEST(VerifyCode, RefusesAnAccumulatorOfAnEarlierLoop) {
 
 TEST(VerifyCode, RefusesWrongReductions) {
   const Breach breaches[] = {
-      {"of another loop", at(7, inst(Op::ReduceDim, {0, 1, 2, 0})), "pc 7 (reduce_dim)",
+      {"of another loop", at(7, inst(Op::ReduceDim, {0, 1, 2, 0, 0, 1})), "pc 7 (reduce_dim)",
        "a1 is not what the loop at pc 0 made of a0"},
-      {"of no loop", at(7, inst(Op::ReduceDim, {0, 1, 2, 5})), "pc 7 (reduce_dim)", "is not what the loop"},
-      {"of the result", at(7, inst(Op::ReduceDim, {0, 0, 2, 3})), "pc 7 (reduce_dim)",
+      {"of no loop", at(7, inst(Op::ReduceDim, {0, 1, 2, 5, 0, 1})), "pc 7 (reduce_dim)",
        "is not what the loop"},
-      {"into a private one", at(7, inst(Op::ReduceDim, {1, 1, 2, 3})), "pc 7 (reduce_dim)", "a1"},
-      {"twice", before(8, inst(Op::ReduceDim, {0, 1, 2, 3})), "pc 8 (reduce_dim)", "is not what the loop"},
-      {"before its loop", before(3, inst(Op::ReduceDim, {0, 1, 2, 3})), "pc 3 (reduce_dim)",
+      {"of the result", at(7, inst(Op::ReduceDim, {0, 0, 2, 3, 0, 1})), "pc 7 (reduce_dim)",
        "is not what the loop"},
-      {"of trees", at(7, inst(Op::ReduceDim, {0, 1, 1, 3})), "pc 7 (reduce_dim)", "r1 holds trees"},
+      {"into a private one", at(7, inst(Op::ReduceDim, {1, 1, 2, 3, 0, 1})), "pc 7 (reduce_dim)", "a1"},
+      {"twice", before(8, inst(Op::ReduceDim, {0, 1, 2, 3, 0, 1})), "pc 8 (reduce_dim)",
+       "is not what the loop"},
+      {"before its loop", before(3, inst(Op::ReduceDim, {0, 1, 2, 3, 0, 1})), "pc 3 (reduce_dim)",
+       "is not what the loop"},
+      {"of trees", at(7, inst(Op::ReduceDim, {0, 1, 1, 3, 0, 1})), "pc 7 (reduce_dim)", "r1 holds trees"},
   };
   for (const Breach& breach : breaches) expect_refusal(by_hand(), breach);
 }
@@ -326,11 +341,11 @@ TEST(VerifyCode, RefusesAReductionOutsideTheBlockOfItsLoop) {
                 inst(Op::Slice, {3, 1, 0, 2}),
                 inst(Op::Par, {4, 3, 1, 6}),
                 inst(Op::Privatize, {1, 4, 0}),
-                inst(Op::Walk, {1, 4, 0, 0}),
+                inst(Op::Walk, {1, 4, 0, 0, 1}),
                 inst(Op::End, {3}),
                 inst(Op::End, {1}),
                 inst(Op::Slice, {3, 1, 0, 6}),
-                inst(Op::ReduceDim, {0, 1, 0, 3}),
+                inst(Op::ReduceDim, {0, 1, 0, 3, 0, 1}),
                 inst(Op::Halt, {})};
   const auto program = encode_program(parts);
   ASSERT_FALSE(program.ok()) << program->disassemble();
@@ -351,7 +366,7 @@ Node* nodes_of(ProgramParts& parts, std::size_t group) {
 }
 
 ArrayView::Node* array_nodes(ProgramParts& parts) { return nodes_of<ArrayView::Node>(parts, 0); }
-SparseView::Node* sparse_nodes(ProgramParts& parts) { return nodes_of<SparseView::Node>(parts, 1); }
+Sparse16View::Node* sparse_nodes(ProgramParts& parts) { return nodes_of<Sparse16View::Node>(parts, 1); }
 
 /// A sparse tree's first leaf.
 std::uint32_t first_leaf(ProgramParts& parts) {
@@ -407,9 +422,9 @@ TEST(VerifyForest, RefusesTrees) {
       {"output 3 of 3", [](ProgramParts& p) { p.trees[1].output = 3; }, "groups section: group 0, tree 1",
        "output 3 does not exist"},
       {"array: depth 27", [](ProgramParts& p) { p.trees[0].depth = 27; }, "groups section: group 0, tree 0",
-       "cannot be that deep"},
+       "do not fill its depth"},
       {"array: depth 2^32 - 1", [](ProgramParts& p) { p.trees[0].depth = UINT32_MAX; },
-       "groups section: group 0, tree 0", "cannot be that deep"},
+       "groups section: group 0, tree 0", "do not fill its depth"},
       {"array: too deep for its slots", [](ProgramParts& p) { ++p.trees[0].depth; },
        "groups section: group 0, tree 0", "do not fill its depth"},
       {"sparse: deeper than nodes", [](ProgramParts& p) { p.trees[4].depth = p.trees[4].node_count; },
@@ -422,9 +437,9 @@ TEST(VerifyForest, RefusesTrees) {
 
 TEST(VerifyForest, RefusesGroups) {
   const Breach breaches[] = {
-      {"layout 2", [](ProgramParts& p) { p.groups[0].layout = static_cast<Layout>(2); },
-       "groups section: group 0", "unknown layout 2"},
-      {"reserved byte", [](ProgramParts& p) { p.groups[1].reserved[2] = 1; }, "groups section: group 1",
+      {"layout 200", [](ProgramParts& p) { p.groups[0].layout = static_cast<Layout>(200); },
+       "groups section: group 0", "unknown layout 200"},
+      {"reserved byte", [](ProgramParts& p) { p.groups[1].reserved[1] = 1; }, "groups section: group 1",
        "reserved byte"},
       {"no trees", [](ProgramParts& p) { p.groups[0].tree_end = 0; }, "groups section: group 0",
        "trees 0 to 0"},
@@ -461,15 +476,15 @@ TEST(VerifyWalkers, RefusesWalkers) {
        "unknown end"},
       {"order 2", [](ProgramParts& p) { p.walkers[1].order = static_cast<WalkOrder>(2); },
        "walkers section: w1", "order"},
-      {"reserved", [](ProgramParts& p) { p.walkers[1].reserved = 0x100; }, "walkers section: w1", "reserved"},
+      {"reserved", [](ProgramParts& p) { p.walkers[1].reserved = 1; }, "walkers section: w1", "reserved"},
       {"0 trees", [](ProgramParts& p) { p.walkers[0].interleaved_trees = 0; }, "walkers section: w0",
        "no walker interleaves 0 x 1"},
       {"3 rows", [](ProgramParts& p) { p.walkers[0].interleaved_rows = 3; }, "walkers section: w0",
        "no walker interleaves 1 x 3"},
-      {"16 rows", [](ProgramParts& p) { p.walkers[0].interleaved_rows = 16; }, "walkers section: w0",
-       "no walker interleaves 1 x 16"},
-      {"4 x 4", [](ProgramParts& p) { p.walkers[0].interleaved_rows = p.walkers[0].interleaved_trees = 4; },
-       "walkers section: w0", "no walker interleaves 4 x 4"},
+      {"32 rows", [](ProgramParts& p) { p.walkers[0].interleaved_rows = 32; }, "walkers section: w0",
+       "no walker interleaves 1 x 32"},
+      {"8 x 8", [](ProgramParts& p) { p.walkers[0].interleaved_rows = p.walkers[0].interleaved_trees = 8; },
+       "walkers section: w0", "no walker interleaves 8 x 8"},
       {"128 x 128",
        [](ProgramParts& p) { p.walkers[0].interleaved_rows = p.walkers[0].interleaved_trees = 128; },
        "walkers section: w0", "no walker interleaves"},
@@ -480,6 +495,262 @@ TEST(VerifyWalkers, RefusesWalkers) {
        "65535 hops"},
       {"sparse: hops beyond the deepest tree", [](ProgramParts& p) { p.walkers[1].hops = 9; },
        "walkers section: w1", "9 hops"},
+  };
+  for (const Breach& breach : breaches) expect_refusal(parts_of(rich_program()), breach);
+}
+
+/// A forest in tiles: breadth-first tiles of 3 in the sparse form, then in level order, then interleaved.
+ProgramParts in_tiles(const char* layout) {
+  return parts_of(compiled(small_forest({.depth = 5}),
+                           std::string("tileTree(tree, 3, uniform); layout(tree, ") + layout + ")"));
+}
+
+using SparseTile = SparseTilesView<4>::Node;
+using ArrayTile = ArrayTilesView<4>::Node;
+
+TEST(VerifyForest, RefusesSparseTiles) {
+  const auto tile = [](ProgramParts& p) { return nodes_of<SparseTile>(p, 0); };
+  const Breach breaches[] = {
+      {"feature", [&](ProgramParts& p) { tile(p)[0].features[1] = 3; }, "groups section: group 0, tree 0",
+       "node 0: a feature lies outside the row"},
+      {"unused feature", [&](ProgramParts& p) { tile(p)[0].features[3] = kFeatureMask; },
+       "groups section: group 0, tree 0", "node 0: a feature lies outside the row"},
+      {"the leaf's shape", [&](ProgramParts& p) { tile(p)[0].shape = 0; }, "groups section: group 0, tree 0",
+       "there is no such tile shape"},
+      {"a shape too far", [&](ProgramParts& p) { tile(p)[0].shape = UINT16_MAX; },
+       "groups section: group 0, tree 0", "there is no such tile shape"},
+      {"a way that is none", [&](ProgramParts& p) { tile(p)[0].leaf_ways |= 0x100; },
+       "groups section: group 0, tree 0", "a leaf stands at a way out"},
+      {"a leaf too far", [&](ProgramParts& p) { tile(p)[1].leaf_ways = 1, tile(p)[1].first_leaf = 1u << 30; },
+       "groups section: group 0, tree 0", "a leaf lies outside its tree"},
+      {"itself its child", [&](ProgramParts& p) { tile(p)[0].first_tile = 0; },
+       "groups section: group 0, tree 0", "a child does not come after its parent"},
+      {"a child too far", [&](ProgramParts& p) { tile(p)[0].first_tile = p.trees[0].node_count - 1; },
+       "groups section: group 0, tree 0", "a child lies outside its tree"},
+      {"tiles of 2 that have 3", [](ProgramParts& p) { p.groups[0].tile_size = 2; },
+       "groups section: group 0, tree 0", "its shape has more nodes than its tiles"},
+      {"tiles of 5", [](ProgramParts& p) { p.groups[0].tile_size = 5; }, "groups section: group 0",
+       "tiles of 5 nodes in layout sparse-tiles4"},
+      {"no leaves", [](ProgramParts& p) { p.trees[0].leaf_count = 0; }, "groups section: group 0, tree 0",
+       "its root is a leaf"},
+      {"leaves not in sequence", [](ProgramParts& p) { ++p.trees[1].first_leaf; },
+       "groups section: group 0, tree 1", "its leaves do not follow"},
+      {"too many leaves", [](ProgramParts& p) { p.trees.back().leaf_count += 1; },
+       "groups section: group 0, tree 5", "its leaves leave its group"},
+      {"leaves beyond the section", [](ProgramParts& p) { p.groups[0].leaf_count = UINT64_MAX / 4; },
+       "groups section: group 0", "leaves do not lie in the nodes section"},
+      {"leaf numbers beyond the section", [](ProgramParts& p) { p.leaf_numbers.pop_back(); },
+       "groups section: group 0", "leave the leaf_numbers section"},
+      {"leaf numbers elsewhere", [](ProgramParts& p) { p.groups[0].first_number = 1; },
+       "groups section: group 0", "do not follow the group before"},
+      {"two trees of one number", [](ProgramParts& p) { p.trees[1].number = 0; },
+       "groups section: group 0, tree 1", "the model's tree 0 stands elsewhere too"},
+      {"a tree that the model does not have", [](ProgramParts& p) { p.trees[1].number = 6; },
+       "groups section: group 0, tree 1", "the model has no tree 6"},
+  };
+  for (const Breach& breach : breaches) expect_refusal(in_tiles("sparse"), breach);
+}
+
+TEST(VerifyForest, RefusesLevelOrderTiles) {
+  const auto tile = [](ProgramParts& p) { return nodes_of<ArrayTile>(p, 0); };
+  const Breach breaches[] = {
+      {"feature", [&](ProgramParts& p) { tile(p)[0].features[0] = 3; }, "groups section: group 0, tree 0",
+       "node 0: a feature lies outside the row"},
+      {"shape", [&](ProgramParts& p) { tile(p)[0].shape = 77; }, "groups section: group 0, tree 0",
+       "there is no such tile shape"},
+      {"a leaf with a shape", [&](ProgramParts& p) { tile(p)[0].shape = kLeaf | 1; },
+       "groups section: group 0, tree 0", "there is no such tile shape"},
+      {"a leaf that tests", [&](ProgramParts& p) { tile(p)[0].shape = kLeaf; },
+       "groups section: group 0, tree 0", "a leaf tests a feature"},
+      {"the last level goes on", [&](ProgramParts& p) { tile(p)[p.trees[0].node_count - 1].shape = 1; },
+       "groups section: group 0, tree 0", "a slot of the last level is no leaf"},
+      {"leaves aside", [](ProgramParts& p) { p.groups[0].leaf_count = 1; }, "groups section: group 0",
+       "it has leaves aside"},
+      {"a tree's leaves aside", [](ProgramParts& p) { p.trees[0].leaf_count = 1; },
+       "groups section: group 0, tree 0", "it has leaves aside"},
+      {"depth", [](ProgramParts& p) { p.trees[0].depth = 1; }, "groups section: group 0, tree 0",
+       "do not fill its depth"},
+  };
+  for (const Breach& breach : breaches) expect_refusal(in_tiles("array"), breach);
+  expect_refusal(in_tiles("reorg"), {"root", [](ProgramParts& p) { p.trees[1].first_node = 2; },
+                                     "groups section: group 0, tree 1", "its root is not in its place"});
+  expect_refusal(in_tiles("reorg"), {"slots", [](ProgramParts& p) { p.trees[1].node_count -= 1; },
+                                     "groups section: group 0, tree 1", "its slots are not its part"});
+}
+
+TEST(VerifyForest, RefusesSparse8Nodes) {
+  const auto node = [](ProgramParts& p) { return nodes_of<Sparse8View::Node>(p, 0); };
+  const Breach breaches[] = {
+      {"feature", [&](ProgramParts& p) { node(p)[0].word |= 3u << Sparse8View::kDistanceBits; },
+       "groups section: group 0, tree 0", "node 0: its feature lies outside the row"},
+      {"itself its child", [&](ProgramParts& p) { node(p)[0].word &= ~Sparse8View::kDistanceMask; },
+       "groups section: group 0, tree 0", "a child does not come after its parent"},
+      {"a child too far", [&](ProgramParts& p) { node(p)[0].word |= Sparse8View::kDistanceMask; },
+       "groups section: group 0, tree 0", "a child lies outside its tree"},
+      {"a leaf with a child", [&](ProgramParts& p) { node(p)[p.trees[0].node_count - 1].word = kLeaf | 1; },
+       "groups section: group 0, tree 0", "a leaf tests a feature or has children"},
+  };
+  for (const Breach& breach : breaches)
+    expect_refusal(parts_of(compiled(small_forest(), "layout(tree, sparse8)")), breach);
+}
+
+TEST(VerifyTables, RefusesTileShapes) {
+  const std::uint8_t exit = kTileExit;
+  const auto set = [](TileShape shape) { return [=](ProgramParts& p) { p.tile_shapes[1] = shape; }; };
+  const Breach breaches[] = {
+      {"a first shape with nodes", [](ProgramParts& p) { std::swap(p.tile_shapes[0], p.tile_shapes[1]); },
+       "tile_shapes section: shape 0", "the first shape"},
+      {"another without", set({0, {}, {}}), "tile_shapes section: shape 1", "the first shape"},
+      {"nine nodes", set({9, {}, {}}), "tile_shapes section: shape 1", "more nodes than a tile"},
+      {"a node twice", set({2, {1, exit}, {1, static_cast<std::uint8_t>(exit | 1)}}),
+       "tile_shapes section: shape 1", "no binary tree"},
+      {"a way out twice", set({1, {exit}, {exit}}), "tile_shapes section: shape 1", "no binary tree"},
+      {"a way out too many", set({1, {exit}, {static_cast<std::uint8_t>(exit | 2)}}),
+       "tile_shapes section: shape 1", "no binary tree"},
+      {"a node from itself", set({1, {0}, {exit}}), "tile_shapes section: shape 1", "no binary tree"},
+      {"an entry that is not used", set({1, {exit, 0}, {static_cast<std::uint8_t>(exit | 1), 1}}),
+       "tile_shapes section: shape 1", "an unused entry"},
+      {"too many", [](ProgramParts& p) { p.tile_shapes.resize(kMaxTileShapes + 1, p.tile_shapes[1]); },
+       "tile_shapes section", "shapes, at most"},
+  };
+  for (const Breach& breach : breaches) expect_refusal(in_tiles("sparse"), breach);
+}
+
+/// What the code rules say of sums of other kinds, on the program by hand with two more accumulators.
+TEST(VerifyCode, RefusesSumsOfTheWrongKind) {
+  const auto with = [](AccumulatorKind kind, std::size_t pc, Inst wrong) {
+    return [=](ProgramParts& p) {
+      p.accumulators.push_back(shared(2, kind));
+      p.code.at(pc) = wrong;
+    };
+  };
+  using enum AccumulatorKind;
+  const Breach breaches[] = {
+      {"a transform of counts", with(Exact64, 11, inst(Op::Transform, {2, 2, 2})), "pc 11 (transform)",
+       "a2 is not float32"},
+      {"labels of counts", with(Exact128, 12, inst(Op::Label, {2, 2, 3})), "pc 12 (label)",
+       "a2 is not float32"},
+      {"a base for trees", with(PerTree, 1, inst(Op::Init, {2, 2})), "pc 1 (init)", "holds per-tree values"},
+      {"a base added to trees", with(PerTree, 1, inst(Op::AddBase, {2, 2})), "pc 1 (add_base)",
+       "holds per-tree values"},
+      {"trees rounded", with(PerTree, 1, inst(Op::Round, {0, 2, 2})), "pc 1 (round)",
+       "holds per-tree values"},
+      {"rounded to counts", with(Exact64, 1, inst(Op::Round, {2, 0, 2})), "pc 1 (round)",
+       "a2 is not float32"},
+      {"sums summed", with(F64, 1, inst(Op::SumTrees, {0, 2, 2})), "pc 1 (sum_trees)",
+       "a2 does not hold per-tree values"},
+      {"per-tree values rounded in a loop over trees", with(Exact64, 5, inst(Op::Round, {1, 2, 2})),
+       "pc 5 (round)", "a2 is shared"},
+  };
+  for (const Breach& breach : breaches) expect_refusal(by_hand(), breach);
+}
+
+TEST(VerifyCode, RefusesWalksThatAreNotTheirs) {
+  const auto atomic = [](ProgramParts& p) { p.walkers[0].atomic = 1; };
+  const Breach breaches[] = {
+      {"chosen by rows", at(5, inst(Op::Walk, {1, 4, 2, 0, 2})), "pc 5 (walk)",
+       "r2 is no loop over known trees"},
+      {"chosen by a slice", at(5, inst(Op::Walk, {1, 4, 2, 0, 3})), "pc 5 (walk)",
+       "r3 is no loop over known trees"},
+      {"chosen by nothing", at(5, inst(Op::Walk, {1, 4, 2, 0, 9})), "pc 5 (walk)",
+       "r9 is no loop over known trees"},
+      {"chosen by a loop that the trees are no part of", at(9, inst(Op::Walk, {0, 4, 2, 1, 4})),
+       "pc 9 (walk)", "r4 is no loop"},
+      {"a walker of the other group", at(5, inst(Op::Walk, {1, 4, 2, 0, 4})), "pc 5 (walk)",
+       "trees 2 to 4 are not all in group 1"},
+      {"more iterations than walkers", at(5, inst(Op::Walk, {1, 4, 2, 1, 4})), "pc 5 (walk)",
+       "a walker for each of 2 iterations"},
+      {"atomic and not",
+       [](ProgramParts& p) {
+         p.walkers[1] = p.walkers[0];
+         p.walkers[1].atomic = 1;
+         p.code[5] = inst(Op::Walk, {1, 4, 2, 0, 4});
+       },
+       "pc 5 (walk)", "some of its walkers are atomic"},
+      {"atomic to per-tree values",
+       [&](ProgramParts& p) {
+         atomic(p);
+         p.accumulators.push_back(shared(2, AccumulatorKind::PerTree));
+         p.code[5] = inst(Op::Walk, {2, 4, 2, 0, 1});
+       },
+       "pc 5 (walk)", "holds per-tree values"},
+      {"atomic to another loop's copies",
+       [&](ProgramParts& p) {
+         atomic(p);
+         insert(p, 7, inst(Op::Walk, {1, 3, 2, 0, 1}));
+       },
+       "pc 7 (walk)", "nothing can be added to a1 here"},
+      {"leaves of another group", at(9, inst(Op::Leaves, {4, 2, 0, 1})), "pc 9 (leaves)",
+       "trees 4 to 6 are not all in"},
+      {"leaves of all rows", at(9, inst(Op::Leaves, {4, 0, 1, 1})), "pc 9 (leaves)",
+       "not part of the innermost"},
+  };
+  for (const Breach& breach : breaches) expect_refusal(by_hand(), breach);
+  ProgramParts good = by_hand();
+  atomic(good);
+  good.code[5] = inst(Op::Walk, {0, 4, 2, 0, 1});
+  good.code[4] = inst(Op::Slice, {5, 4, 0, 1});
+  good.code[7] = inst(Op::Slice, {5, 1, 0, 1});
+  EXPECT_TRUE(encode_program(good).ok()) << encode_program(good).error().text();
+}
+
+TEST(VerifyCode, RefusesCachesAndMappings) {
+  const Breach breaches[] = {
+      {"of a loop that has ended", at(7, inst(Op::CacheTrees, {3, 1, 0})), "pc 7 (cache_trees)",
+       "pc 3 is no loop around it"},
+      {"of no loop", at(1, inst(Op::CacheRows, {2, 1})), "pc 1 (cache_rows)", "pc 2 is no loop around it"},
+      {"rows of trees", at(4, inst(Op::CacheRows, {3, 1})), "pc 4 (cache_rows)", "does not go over rows"},
+      {"trees of rows", at(1, inst(Op::CacheTrees, {0, 1, 0})), "pc 1 (cache_trees)",
+       "does not go over trees"},
+      {"no such group", at(4, inst(Op::CacheTrees, {3, 1, 2})), "pc 4 (cache_trees)", "no such group"},
+      {"dimension 6", at(0, inst(Op::Map, {2, 0, 6, 4, 14})), "pc 0 (map)", "unknown dimension"},
+      {"one dimension twice",
+       [](ProgramParts& p) {
+         p.code[0] = inst(Op::Map, {2, 0, 1, 4, 14});
+         p.code[3] = inst(Op::Map, {4, 3, 1, 2, 6});
+       },
+       "pc 3 (map)", "the loop at pc 0 around it has the same dimension"},
+      {"form 3", at(7, inst(Op::ReduceDim, {0, 1, 2, 3, 3, 1})), "pc 7 (reduce_dim)", "unknown form"},
+      {"form 256", at(7, inst(Op::ReduceDim, {0, 1, 2, 3, 256, 1})), "pc 7 (reduce_dim)", "unknown form"},
+      {"plain, width 4", at(7, inst(Op::ReduceDim, {0, 1, 2, 3, 0, 4})), "pc 7 (reduce_dim)", "a width of 4"},
+      {"vector, width 3", at(7, inst(Op::ReduceDim, {0, 1, 2, 3, 1, 3})), "pc 7 (reduce_dim)",
+       "a width of 3"},
+      {"vector, width 32", at(7, inst(Op::ReduceDim, {0, 1, 2, 3, 1, 32})), "pc 7 (reduce_dim)",
+       "a width of 32"},
+      {"shared on the host", at(7, inst(Op::ReduceDim, {0, 1, 2, 3, 2, 1})), "pc 7 (reduce_dim)",
+       "mapped loop only"},
+      {"in place, elsewhere", at(7, inst(Op::ReduceInplace, {0, 1, 2, 3, 0, 1})), "pc 7 (reduce_inplace)",
+       "a0 does not lie in a1"},
+  };
+  for (const Breach& breach : breaches) expect_refusal(by_hand(), breach);
+}
+
+TEST(VerifyTables, RefusesAccumulatorsInOneAnother) {
+  const Breach breaches[] = {
+      {"unknown kind", [](ProgramParts& p) { p.accumulators[1].kind = static_cast<AccumulatorKind>(5); },
+       "accumulators section", "a1: unknown kind"},
+      {"a result of another kind", [](ProgramParts& p) { p.accumulators[0].kind = AccumulatorKind::F64; },
+       "accumulators section", "a0: the result is float32"},
+      {"a result elsewhere", [](ProgramParts& p) { p.accumulators[0].stored_in = 1; }, "accumulators section",
+       "a0: the result is float32 and has memory of its own"},
+      {"copies of another kind", [](ProgramParts& p) { p.accumulators[1].kind = AccumulatorKind::F64; },
+       "accumulators section", "a1: its parent is of another kind"},
+      {"private per-tree values", [](ProgramParts& p) { p.accumulators[1].kind = AccumulatorKind::PerTree; },
+       "accumulators section", "a1: per-tree values are never private"},
+      {"in one before", [](ProgramParts& p) { p.accumulators[1].stored_in = 0; }, "accumulators section",
+       "a1: it lies in no later accumulator"},
+      {"in none", [](ProgramParts& p) { p.accumulators[1].stored_in = 2; }, "accumulators section",
+       "a1: it lies in no later accumulator"},
+      {"in a stranger",
+       [](ProgramParts& p) {
+         p.accumulators[1].stored_in = 2;
+         p.accumulators.push_back(copies(0, 2, 2, 2));
+       },
+       "accumulators section", "a1: it lies in an accumulator that is no private copy of it"},
+      {"a reserved byte", [](ProgramParts& p) { p.accumulators[1].reserved[1] = 1; }, "accumulators section",
+       "a1: a reserved byte"},
+      {"unit 2^-150", [](ProgramParts& p) { p.meta.sum_unit = -150; }, "meta section", "2^-150"},
+      {"unit 2^128", [](ProgramParts& p) { p.meta.sum_unit = 128; }, "meta section", "2^128"},
   };
   for (const Breach& breach : breaches) expect_refusal(parts_of(rich_program()), breach);
 }
@@ -521,40 +792,28 @@ TEST(VerifyTables, RefusesMeta) {
 TEST(VerifyTables, RefusesAccumulators) {
   const Breach breaches[] = {
       {"none", [](ProgramParts& p) { p.accumulators.clear(); }, "accumulators section", "0 accumulators"},
-      {"nine",
-       [](ProgramParts& p) {
-         p.accumulators.resize(9, {0, 1, 1});
-       },
-       "accumulators section", "9 accumulators"},
+      {"nine", [](ProgramParts& p) { p.accumulators.resize(9, copies(0, 1, 1, 1)); }, "accumulators section",
+       "9 accumulators"},
       {"two results", [](ProgramParts& p) { p.accumulators[0].copies = 2; }, "accumulators section",
-       "a0: the result exists once"},
+       "a0: what is not private exists once"},
       {"a result with iterations", [](ProgramParts& p) { p.accumulators[0].iterations = 0; },
-       "accumulators section", "a0: the result exists once"},
+       "accumulators section", "a0: what is not private exists once"},
       {"its own parent", [](ProgramParts& p) { p.accumulators[1].parent = 1; }, "accumulators section",
-       "a1: its parent must come before it"},
+       "a1: what is not private exists once"},
       {"parent far away", [](ProgramParts& p) { p.accumulators[1].parent = UINT32_MAX; },
        "accumulators section", "a1: its parent must come before it"},
-      {"no iterations",
-       [](ProgramParts& p) {
-         p.accumulators[1] = {0, 0, 0};
-       },
+      {"no iterations", [](ProgramParts& p) { p.accumulators[1] = copies(0, 0, 0, 1); },
        "accumulators section", "a1: no iterations"},
       {"fewer copies", [](ProgramParts& p) { p.accumulators[1].copies = 1; }, "accumulators section",
        "a1: 1 copies are not"},
       {"copies that wrap around",
        [](ProgramParts& p) {
-         p.accumulators = {{0, 1, 1}, {0, 65536, 65536}, {1, 65536, 0}};
+         p.accumulators = {shared(0), copies(0, 65536, 65536, 1), copies(1, 65536, 0, 2)};
        },
        "accumulators section", "a2: 0 copies are not"},
-      {"too much memory",
-       [](ProgramParts& p) {
-         p.accumulators[1] = {0, 1u << 24, 1u << 24};
-       },
+      {"too much memory", [](ProgramParts& p) { p.accumulators[1] = copies(0, 1u << 24, 1u << 24, 1); },
        "accumulators section", "bytes of private accumulators a row"},
-      {"the most memory",
-       [](ProgramParts& p) {
-         p.accumulators[1] = {0, UINT32_MAX, UINT32_MAX};
-       },
+      {"the most memory", [](ProgramParts& p) { p.accumulators[1] = copies(0, UINT32_MAX, UINT32_MAX, 1); },
        "accumulators section", "bytes of private accumulators a row"},
   };
   for (const Breach& breach : breaches) expect_refusal(parts_of(rich_program()), breach);

@@ -1,52 +1,48 @@
 // Program -> assembly text: a table of walkers, groups and accumulators, then the code, one instruction a
-// line, blocks indented. Driven by the rows: no opcode is known by name here.
+// line, blocks indented. Driven by the rows: no opcode is known by name here. assemble.cpp reads it back.
 #include <string>
 
 #include <forestvm/names.hpp>
 #include <forestvm/program.hpp>
 
+#include "vm/bytecode/operand_text.hpp"
+
 namespace forestvm {
 namespace {
-
-std::string operand_text(OperandKind kind, std::uint32_t value) {
-  switch (kind) {
-    case OperandKind::Output:
-      return std::string(name_of(static_cast<OutputKind>(value)));
-    case OperandKind::TransformKind:
-      return std::string(name_of(static_cast<Transform>(value)));
-    case OperandKind::Rule:
-      return std::string(name_of(static_cast<ClassRule>(value)));
-    default:
-      return info(kind).prefix + std::to_string(value);
-  }
-}
 
 std::string instruction_text(const Inst& inst) {
   std::string text = info(inst.op).text;
   for_each_operand(inst, [&](unsigned i, OperandKind kind, std::uint32_t value) {
-    text += (i == 0 ? " " : ", ") + operand_text(kind, value);
+    text += (i == 0 ? " " : ", ") + bytecode::operand_text(kind, value);
   });
   return text;
 }
 
-std::string walker_text(const WalkerDesc& walker) {
+std::string walker_text(const WalkerDesc& walker, std::size_t) {
   std::string text = "g" + std::to_string(walker.group);
   text += walker.order == WalkOrder::RowsOuter ? ", rows outer" : ", trees outer";
   text += ", interleave " + std::to_string(walker.interleaved_trees) + " trees x " +
           std::to_string(walker.interleaved_rows) + " rows";
+  if (walker.atomic != 0) text += ", atomic";
   const std::string hops = std::to_string(walker.hops);
   if (walker.end == WalkEnd::Exact) return text + ", exactly " + hops + " hops";
   return text + (walker.hops == 0 ? ", until a leaf" : ", " + hops + " hops unchecked, then until a leaf");
 }
 
-std::string group_text(const GroupDesc& group) {
-  return std::string(name_of(group.layout)) + ", trees " + std::to_string(group.tree_begin) + " to " +
-         std::to_string(group.tree_end) + ", " + std::to_string(group.node_count) + " nodes";
+std::string group_text(const GroupDesc& group, std::size_t) {
+  std::string text(name_of(group.layout));
+  if (group.tile_size > 1) text += ", tiles of " + std::to_string(group.tile_size);
+  return text + ", trees " + std::to_string(group.tree_begin) + " to " + std::to_string(group.tree_end) +
+         ", " + std::to_string(group.node_count) + (group.tile_size > 1 ? " tiles" : " nodes");
 }
 
-std::string accumulator_text(const AccumulatorDesc& accumulator) {
-  return "private copy of a" + std::to_string(accumulator.parent) + " for each of " +
-         std::to_string(accumulator.iterations) + " iterations";
+std::string accumulator_text(const AccumulatorDesc& accumulator, std::size_t number) {
+  const std::string kind(name_of(accumulator.kind));
+  if (accumulator.parent == number) return kind;
+  std::string text = kind + ", private copy of a" + std::to_string(accumulator.parent) + " for each of " +
+                     std::to_string(accumulator.iterations) + " iterations";
+  if (accumulator.stored_in != number) text += ", in a" + std::to_string(accumulator.stored_in);
+  return text;
 }
 
 std::string header_text(const Program& program) {
@@ -66,7 +62,7 @@ std::string Program::disassemble() const {
   std::string text = header_text(*this);
   const auto table = [&](const char* prefix, const auto& records, auto describe, std::size_t first) {
     for (std::size_t i = first; i < records.size(); ++i)
-      text += std::string("; ") + prefix + std::to_string(i) + ": " + describe(records[i]) + "\n";
+      text += std::string("; ") + prefix + std::to_string(i) + ": " + describe(records[i], i) + "\n";
   };
   table("g", section_Groups(), group_text, 0);
   table("w", section_Walkers(), walker_text, 0);

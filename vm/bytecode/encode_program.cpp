@@ -1,5 +1,5 @@
-// ProgramParts -> image. Lays the sections out in their order and seals them with the checksum; the verifier
-// then reads the image as it would a stranger's file.
+// ProgramParts, or the sections themselves -> image. Lays the sections out in their order and seals them with
+// the checksum; the verifier then reads the image as it would a stranger's file.
 #include <cstring>
 
 #include "vm/bytecode/format.hpp"
@@ -36,44 +36,49 @@ void place_sections(const ProgramParts& parts, Contents& contents) {
   place(Section::Walkers, bytes_of(parts.walkers));
   place(Section::Groups, bytes_of(parts.groups));
   place(Section::Trees, bytes_of(parts.trees));
+  place(Section::TileShapes, bytes_of(parts.tile_shapes));
   place(Section::Accumulators, bytes_of(parts.accumulators));
   place(Section::Base, bytes_of(parts.base));
   place(Section::Thresholds, bytes_of(parts.thresholds));
   place(Section::Strings, bytes_of(contents.strings));
   place(Section::Text, std::as_bytes(std::span(contents.text)));
+  place(Section::LeafNumbers, bytes_of(parts.leaf_numbers));
   place(Section::Nodes, bytes_of(parts.nodes));
 }
 
 }  // namespace
 
-Result<Program> encode_program(const ProgramParts& parts) {
-  using namespace bytecode;
-  Contents contents;
-  place_strings(parts, contents);
-  if (contents.text.size() > UINT32_MAX) return refused("text section", "the model's names exceed 4 GiB");
-  place_sections(parts, contents);
-
+Result<Program> bytecode::seal(FileHeader header,
+                               std::span<const std::span<const std::byte>, kSectionCount> sections) {
   SectionEntry table[kSectionCount] = {};
   std::uint64_t end = kTableEnd;
   for (std::size_t i = 0; i < kSectionCount; ++i) {
-    table[i] = {static_cast<Section>(i), 0, align_up(end), contents.sections[i].size()};
+    table[i] = {static_cast<Section>(i), 0, align_up(end), sections[i].size()};
     end = table[i].offset + table[i].size;
   }
 
   std::vector<std::byte> image(end);
-  FileHeader header{};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
-  header.format = kProgramFormat;
   header.section_count = kSectionCount;
   header.file_size = end;
   std::memcpy(image.data(), &header, sizeof header);
   std::memcpy(image.data() + sizeof header, table, sizeof table);
   for (std::size_t i = 0; i < kSectionCount; ++i)
-    if (!contents.sections[i].empty())
-      std::memcpy(image.data() + table[i].offset, contents.sections[i].data(), contents.sections[i].size());
+    if (!sections[i].empty())
+      std::memcpy(image.data() + table[i].offset, sections[i].data(), sections[i].size());
   header.checksum = checksum(image);
   std::memcpy(image.data(), &header, sizeof header);
   return Program::from_bytes(image);
+}
+
+Result<Program> encode_program(const ProgramParts& parts) {
+  Contents contents;
+  place_strings(parts, contents);
+  if (contents.text.size() > UINT32_MAX) return refused("text section", "the model's names exceed 4 GiB");
+  place_sections(parts, contents);
+  bytecode::FileHeader header{};
+  std::memcpy(header.magic, bytecode::kMagic, sizeof bytecode::kMagic);
+  header.format = kProgramFormat;
+  return bytecode::seal(header, contents.sections);
 }
 
 }  // namespace forestvm

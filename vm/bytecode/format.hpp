@@ -4,7 +4,9 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include <forestvm/program.hpp>
 
@@ -55,5 +57,9 @@ inline constexpr std::uint64_t kTableEnd =
 
 /// Of an image whose size has been checked to hold a header.
 std::uint64_t checksum(std::span<const std::byte> image);
+
+/// Lays the sections out behind `header`, whose counts, size and checksum are set here, and verifies the
+/// image.
+Result<Program> seal(FileHeader header, std::span<const std::span<const std::byte>, kSectionCount> sections);
 
 }  // namespace forestvm::bytecode

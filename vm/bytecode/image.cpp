@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -189,6 +190,10 @@ std::span<const std::byte> Program::section(Section section) const {
 }
 
 const ProgramMeta& Program::meta() const { return section_Meta().front(); }
+
+bool Program::mapped() const {
+  return std::any_of(code().begin(), code().end(), [](const Inst& inst) { return inst.op == Op::Map; });
+}
 
 std::string_view Program::string(std::size_t index) const {
   const StringRef ref = section_Strings()[index];

@@ -4,7 +4,8 @@
 // Two rules carry most of the weight. A range is always taken from the innermost enclosing loop over the same
 // axis, so iterations of a parallel loop over rows touch different rows and the work of a program is bounded
 // by rows x trees x instructions. And inside parallel loops over trees only an accumulator that was
-// privatized for the innermost of them may be written, so iterations never share one.
+// privatized for the innermost of them may be written, so iterations never share one; unless they add to it
+// atomically, or it has a place for each tree.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -36,7 +37,11 @@ struct RangeState {
   bool exact = false;            ///< trees: the range is [lo, hi) itself, not only inside it
   std::uint32_t lo = 0, hi = 0;  ///< trees: bounds
   std::uint32_t max_size = 0;
-  std::size_t depth = 0;  ///< blocks that were open when it was set
+  std::size_t depth = 0;     ///< blocks that were open when it was set
+  std::uint32_t within = 0;  ///< loop registers that it is part of, itself included, as bits
+  /// Trees, set by a loop over an exact range: that range and the loop's step.
+  bool chunked = false;
+  std::uint32_t over_lo = 0, over_hi = 0, step = 0;
 };
 
 struct AccumulatorState {
@@ -54,9 +59,13 @@ class CodeVerifier {
  public:
   explicit CodeVerifier(const Program& program) : program_(program), code_(program.code()) {
     const std::uint32_t trees = program.meta().num_trees;
-    ranges_[0] = {true, Axis::Rows, kNone, false, false, 0, 0, kUnbounded, 0};
-    ranges_[1] = {true, Axis::Trees, kNone, false, true, 0, trees, trees, 0};
-    accumulators_[0].live = true;
+    ranges_[0].live = ranges_[1].live = true;
+    ranges_[0].max_size = kUnbounded;
+    ranges_[1].axis = Axis::Trees;
+    ranges_[1].exact = true;
+    ranges_[1].hi = ranges_[1].max_size = trees;
+    for (std::uint32_t i = 0; i < program.section_Accumulators().size(); ++i)
+      accumulators_[i].live = program.section_Accumulators()[i].parent == i;
   }
 
   Result<void> run() {
@@ -92,6 +101,7 @@ class CodeVerifier {
         case RangeIn:
         case Rows:
         case Trees:
+        case Select:
           if (value >= kRangeRegisters) problem = "no such range register";
           break;
         case AccOut:
@@ -107,6 +117,16 @@ class CodeVerifier {
         case Rule:
           if (!is_declared(static_cast<ClassRule>(value))) problem = "unknown class rule";
           break;
+        case Dimension:
+          if (!is_declared(static_cast<LaunchDimension>(value))) problem = "unknown dimension";
+          break;
+        case Form:
+          if (value > UINT8_MAX || !is_declared(static_cast<ReductionForm>(value)))
+            problem = "unknown form of reduction";
+          break;
+        case Group:
+          if (value >= program_.section_Groups().size()) problem = "no such group";
+          break;
         case Walker:
           if (value >= program_.section_Walkers().size()) problem = "no such walker";
           break;
@@ -119,6 +139,8 @@ class CodeVerifier {
           break;
         case From:
         case To:
+        case Ahead:
+        case Width:
           break;
       }
     });
@@ -138,30 +160,50 @@ class CodeVerifier {
         if (pc_ + 1 != code_.size()) return wrong("instructions after the end");
         return {};
       case Op::For:
-        return open_loop(operand<Op::For, RangeOut>(inst), operand<Op::For, RangeIn>(inst),
-                         operand<Op::For, Step>(inst), operand<Op::For, Partner>(inst));
       case Op::Par:
-        return open_loop(operand<Op::Par, RangeOut>(inst), operand<Op::Par, RangeIn>(inst),
-                         operand<Op::Par, Step>(inst), operand<Op::Par, Partner>(inst));
+      case Op::Map:
+        return open_loop(inst);
       case Op::When:
         return open_block(operand<Op::When, Partner>(inst));
+      case Op::Unless:
+        return open_block(operand<Op::Unless, Partner>(inst));
       case Op::End:
         return close_block(operand<Op::End, Partner>(inst));
       case Op::Slice:
         return take_slice(inst);
+      case Op::CacheRows:
+        return caches(operand<Op::CacheRows, Loop>(inst), Axis::Rows);
+      case Op::CacheTrees:
+        return caches(operand<Op::CacheTrees, Loop>(inst), Axis::Trees);
       case Op::Init:
+        FVM_TRY(holds_sums(operand<Op::Init, AccOut>(inst)));
         return writes(operand<Op::Init, AccOut>(inst), operand<Op::Init, Rows>(inst));
       case Op::Zero:
         return writes(operand<Op::Zero, AccOut>(inst), operand<Op::Zero, Rows>(inst));
       case Op::AddBase:
+        FVM_TRY(holds_sums(operand<Op::AddBase, AccOut>(inst)));
         return writes(operand<Op::AddBase, AccOut>(inst), operand<Op::AddBase, Rows>(inst));
       case Op::Privatize:
         return privatize(inst);
       case Op::Walk:
         return walk(inst);
+      case Op::Leaves:
+        return leaves(inst);
       case Op::ReduceDim:
-        return reduce_dim(inst);
+        return reduce(inst, false);
+      case Op::ReduceInplace:
+        return reduce(inst, true);
+      case Op::Round:
+        FVM_TRY(holds_sums(operand<Op::Round, AccIn>(inst)));
+        return converts(operand<Op::Round, AccOut>(inst), operand<Op::Round, AccIn>(inst),
+                        operand<Op::Round, Rows>(inst));
+      case Op::SumTrees:
+        if (kind_of(operand<Op::SumTrees, AccIn>(inst)) != AccumulatorKind::PerTree)
+          return wrong("a" + number(operand<Op::SumTrees, AccIn>(inst)) + " does not hold per-tree values");
+        return converts(operand<Op::SumTrees, AccOut>(inst), operand<Op::SumTrees, AccIn>(inst),
+                        operand<Op::SumTrees, Rows>(inst));
       case Op::Transform:
+        FVM_TRY(holds_scores(operand<Op::Transform, AccOut>(inst)));
         return writes(operand<Op::Transform, AccOut>(inst), operand<Op::Transform, Rows>(inst));
       case Op::Store:
         return stores(operand<Op::Store, AccIn>(inst), operand<Op::Store, Rows>(inst));
@@ -200,7 +242,7 @@ class CodeVerifier {
   bool replaceable(std::uint32_t reg) const {
     if (!ranges_[reg].slice || ranges_[reg].depth != blocks_.size()) return false;
     return std::none_of(accumulators_.begin(), accumulators_.end(), [&](const AccumulatorState& a) {
-      return a.live && a.loop != kNone && operand<Op::Par, RangeIn>(code_[a.loop]) == reg;
+      return a.live && a.loop != kNone && loop_operands(code_[a.loop]).in == reg;
     });
   }
 
@@ -213,20 +255,37 @@ class CodeVerifier {
     return {};
   }
 
-  Result<void> open_loop(std::uint32_t out, std::uint32_t in, std::uint32_t step, std::uint32_t partner) {
-    FVM_TRY(reads(in));
-    FVM_TRY(sets(out));
-    FVM_TRY(open_block(partner));
-    RangeState state = ranges_[in];
-    state.loop = out;
+  Result<void> open_loop(const Inst& inst) {
+    const LoopOperands loop = loop_operands(inst);
+    FVM_TRY(reads(loop.in));
+    FVM_TRY(sets(loop.out));
+    FVM_TRY(dimension_is_free(inst));
+    FVM_TRY(open_block(loop.partner));
+    RangeState state = ranges_[loop.in];
+    state.chunked = state.exact;
+    state.over_lo = state.lo;
+    state.over_hi = state.hi;
+    state.step = loop.step;
+    state.within |= 1u << loop.out;
+    state.loop = loop.out;
     state.slice = false;
     state.exact = false;
-    state.max_size = std::min(state.max_size, step);
+    state.max_size = std::min(state.max_size, loop.step);
     state.depth = blocks_.size();
-    ranges_[out] = state;
-    loop_of(state.axis) = out;
-    if (code_[pc_].op == Op::Par && state.axis == Axis::Trees)
+    ranges_[loop.out] = state;
+    loop_of(state.axis) = loop.out;
+    if (is_parallel(inst.op) && state.axis == Axis::Trees)
       tree_loops_.push_back(static_cast<std::uint32_t>(pc_));
+    return {};
+  }
+
+  /// A thread has one index in each dimension of a launch.
+  Result<void> dimension_is_free(const Inst& inst) const {
+    if (inst.op != Op::Map) return {};
+    const std::uint32_t dimension = operand<Op::Map, Dimension>(inst);
+    for (const Block& block : blocks_)
+      if (code_[block.open].op == Op::Map && operand<Op::Map, Dimension>(code_[block.open]) == dimension)
+        return wrong("the loop at pc " + number(block.open) + " around it has the same dimension");
     return {};
   }
 
@@ -261,17 +320,59 @@ class CodeVerifier {
     state.max_size = std::min(to, state.max_size) - std::min(from, state.max_size);
     state.slice = true;
     state.depth = blocks_.size();
+    state.chunked = false;
     ranges_[out] = state;
     return {};
   }
 
+  /// A loop whose block is open, over the right axis.
+  Result<void> caches(std::uint32_t loop, Axis axis) const {
+    const bool open =
+        is_loop(code_[loop].op) &&
+        std::any_of(blocks_.begin(), blocks_.end(), [&](const Block& block) { return block.open == loop; });
+    if (!open) return wrong("pc " + number(loop) + " is no loop around it");
+    if (ranges_[loop_operands(code_[loop]).out].axis != axis)
+      return wrong(std::string("the loop at pc ") + number(loop) + " does not go over " +
+                   (axis == Axis::Rows ? "rows" : "trees"));
+    return {};
+  }
+
+  AccumulatorKind kind_of(std::uint32_t accumulator) const {
+    return program_.section_Accumulators()[accumulator].kind;
+  }
+
+  Result<void> holds_sums(std::uint32_t accumulator) const {
+    if (kind_of(accumulator) != AccumulatorKind::PerTree) return {};
+    return wrong("a" + number(accumulator) + " holds per-tree values, expected sums");
+  }
+
+  /// What transforms and outputs take.
+  Result<void> holds_scores(std::uint32_t accumulator) const {
+    if (kind_of(accumulator) == AccumulatorKind::F32) return {};
+    return wrong("a" + number(accumulator) + " is not float32");
+  }
+
+  /// An accumulator that is made of another.
+  Result<void> converts(std::uint32_t to, std::uint32_t from, std::uint32_t rows) {
+    FVM_TRY(holds_scores(to));
+    FVM_TRY(touches(from, rows));
+    return writes(to, rows);
+  }
+
   /// An accumulator that is written here, and its rows.
   Result<void> writes(std::uint32_t accumulator, std::uint32_t rows) {
-    FVM_TRY(reads(rows, Axis::Rows));
-    if (!accumulators_[accumulator].live) return wrong("a" + number(accumulator) + " is not privatized here");
+    const std::uint32_t in = program_.section_Accumulators()[accumulator].stored_in;
+    if (in != accumulator)
+      return wrong("a" + number(accumulator) + " lies in a" + number(in) + ": only reduce_inplace writes it");
+    return touches(accumulator, rows);
+  }
+
+  /// An accumulator that nothing else writes meanwhile.
+  Result<void> touches(std::uint32_t accumulator, std::uint32_t rows) {
+    FVM_TRY(is_live(accumulator, rows));
     const std::uint32_t loop = accumulators_[accumulator].loop;
     if (loop == innermost_tree_loop()) return {};
-    if (loop != kNone && std::find(tree_loops_.begin(), tree_loops_.end(), loop) == tree_loops_.end())
+    if (loop != kNone && !is_open(loop))
       return wrong("a" + number(accumulator) + " belongs to the loop at pc " + number(loop) +
                    ", which has ended");
     return wrong("a" + number(accumulator) +
@@ -279,7 +380,30 @@ class CodeVerifier {
                  number(tree_loops_.back()));
   }
 
+  Result<void> is_live(std::uint32_t accumulator, std::uint32_t rows) {
+    FVM_TRY(reads(rows, Axis::Rows));
+    if (!accumulators_[accumulator].live) return wrong("a" + number(accumulator) + " is not privatized here");
+    return {};
+  }
+
+  bool is_open(std::uint32_t tree_loop) const {
+    return std::find(tree_loops_.begin(), tree_loops_.end(), tree_loop) != tree_loops_.end();
+  }
+
+  /// An accumulator to which something is added, atomically or not.
+  Result<void> adds(std::uint32_t accumulator, std::uint32_t rows, bool atomic) {
+    if (!atomic) return writes(accumulator, rows);
+    FVM_TRY(is_live(accumulator, rows));
+    FVM_TRY(holds_sums(accumulator));
+    const AccumulatorDesc& desc = program_.section_Accumulators()[accumulator];
+    const std::uint32_t loop = accumulators_[accumulator].loop;
+    if (desc.stored_in != accumulator || (loop != kNone && !is_open(loop)))
+      return wrong("nothing can be added to a" + number(accumulator) + " here");
+    return {};
+  }
+
   Result<void> stores(std::uint32_t accumulator, std::uint32_t rows) {
+    FVM_TRY(holds_scores(accumulator));
     FVM_TRY(writes(accumulator, rows));
     if (!tree_loops_.empty()) return wrong("the output is written inside a parallel loop over trees");
     return {};
@@ -296,7 +420,8 @@ class CodeVerifier {
                         reg = operand<Op::Privatize, RangeIn>(inst);
     FVM_TRY(reads(operand<Op::Privatize, Rows>(inst), Axis::Rows));
     FVM_TRY(reads(reg, Axis::Trees));
-    if (out == 0) return wrong("a0 is the result and cannot be private");
+    if (program_.section_Accumulators()[out].parent == out)
+      return wrong("a" + number(out) + " is not private");
     if (accumulators_[out].live) return wrong("a" + number(out) + " is in use");
     if (tree_loops_.empty() || loop_register(tree_loops_.back()) != reg)
       return wrong("r" + number(reg) + " is not the innermost parallel loop over trees");
@@ -313,32 +438,82 @@ class CodeVerifier {
     return {};
   }
 
-  Result<void> reduce_dim(const Inst& inst) {
+  /// The operands of both reductions stand in the same order.
+  Result<void> reduce(const Inst& inst, bool in_place) {
     const std::uint32_t to = operand<Op::ReduceDim, AccOut>(inst), from = operand<Op::ReduceDim, AccIn>(inst);
-    const std::uint32_t loop = operand<Op::ReduceDim, Loop>(inst);
-    FVM_TRY(writes(to, operand<Op::ReduceDim, Rows>(inst)));
-    if (from == 0 || !accumulators_[from].live || accumulators_[from].loop != loop ||
-        program_.section_Accumulators()[from].parent != to)
+    const std::uint32_t rows = operand<Op::ReduceDim, Rows>(inst), loop = operand<Op::ReduceDim, Loop>(inst);
+    const auto form = static_cast<ReductionForm>(operand<Op::ReduceDim, Form>(inst));
+    const auto accumulators = program_.section_Accumulators();
+    if (from == to || !accumulators_[from].live || accumulators_[from].loop != loop ||
+        accumulators[from].parent != to)
       return wrong("a" + number(from) + " is not what the loop at pc " + number(loop) + " made of a" +
                    number(to));
-    const bool closed = operand<Op::Par, Partner>(code_[loop]) < pc_;
-    if (!closed || !ranges_[operand<Op::Par, RangeIn>(code_[loop])].live)
+    if (in_place && accumulators[to].stored_in != from)
+      return wrong("a" + number(to) + " does not lie in a" + number(from));
+    FVM_TRY(in_place ? touches(to, rows) : writes(to, rows));
+    const LoopOperands operands = loop_operands(code_[loop]);
+    if (operands.partner >= pc_ || !ranges_[operands.in].live)
       return wrong("the loop at pc " + number(loop) + " did not end in this block");
-    FVM_TRY(reads(operand<Op::Par, RangeIn>(code_[loop]), Axis::Trees));
+    FVM_TRY(reads(operands.in, Axis::Trees));
     accumulators_[from] = {};
+    return form_fits(form, operand<Op::ReduceDim, Width>(inst), code_[loop].op);
+  }
+
+  Result<void> form_fits(ReductionForm form, std::uint32_t width, Op loop) const {
+    const bool vector = form == ReductionForm::Vector;
+    if (vector ? !std::has_single_bit(width) || width < 2 || width > kMaxReductionWidth : width != 1)
+      return wrong("a width of " + number(width) + " for form " + std::string(name_of(form)));
+    if (vector && loop != Op::Par) return wrong("vectors add the copies of a loop on the host only");
+    if (form == ReductionForm::Shared && loop != Op::Map)
+      return wrong("shared memory holds the copies of a mapped loop only");
     return {};
   }
 
   Result<void> walk(const Inst& inst) {
-    const std::uint32_t trees = operand<Op::Walk, Trees>(inst);
+    const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst), rows = operand<Op::Walk, Rows>(inst);
+    bool atomic = false;
+    FVM_TRY(walks(operand<Op::Walk, Trees>(inst), operand<Op::Walk, Walker>(inst),
+                  operand<Op::Walk, Select>(inst), atomic));
+    // Parallel iterations walk different trees, each of which has a place of its own.
+    if (kind_of(accumulator) == AccumulatorKind::PerTree && !atomic) return is_live(accumulator, rows);
+    return adds(accumulator, rows, atomic);
+  }
+
+  Result<void> leaves(const Inst& inst) {
+    bool atomic = false;
+    FVM_TRY(reads(operand<Op::Leaves, Rows>(inst), Axis::Rows));
+    return walks(operand<Op::Leaves, Trees>(inst), operand<Op::Leaves, Walker>(inst),
+                 operand<Op::Leaves, Select>(inst), atomic);
+  }
+
+  /// Trees that lie in the group of the walker, or of each walker that an iteration selects. Sets `atomic` if
+  /// the walkers are.
+  Result<void> walks(std::uint32_t trees, std::uint32_t walker, std::uint32_t select, bool& atomic) {
     FVM_TRY(reads(trees, Axis::Trees));
-    FVM_TRY(writes(operand<Op::Walk, AccOut>(inst), operand<Op::Walk, Rows>(inst)));
-    const WalkerDesc& walker = program_.section_Walkers()[operand<Op::Walk, Walker>(inst)];
-    const GroupDesc& group = program_.section_Groups()[walker.group];
-    if (ranges_[trees].lo < ranges_[trees].hi &&
-        (ranges_[trees].lo < group.tree_begin || ranges_[trees].hi > group.tree_end))
-      return wrong("trees " + number(ranges_[trees].lo) + " to " + number(ranges_[trees].hi) +
-                   " are not all in group " + number(walker.group));
+    atomic = program_.section_Walkers()[walker].atomic != 0;
+    const RangeState& range = ranges_[trees];
+    if (select == 1) return walks_group(walker, range.lo, range.hi);
+    const RangeState& by = ranges_[select];
+    if (!by.live || !by.chunked || (range.within >> select & 1) == 0)
+      return wrong("r" + number(select) + " is no loop over known trees that r" + number(trees) +
+                   " is part of");
+    const std::uint32_t count = iterations(by.over_hi - by.over_lo, by.step);
+    if (count > kMaxSpecialized || count > program_.section_Walkers().size() - walker)
+      return wrong("a walker for each of " + number(count) + " iterations");
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if ((program_.section_Walkers()[walker + i].atomic != 0) != atomic)
+        return wrong("some of its walkers are atomic, others are not");
+      const Range chunk_of_trees = chunk(Range{by.over_lo, by.over_hi, 0}, by.step, i);
+      FVM_TRY(walks_group(walker + i, chunk_of_trees.begin, chunk_of_trees.end));
+    }
+    return {};
+  }
+
+  Result<void> walks_group(std::uint32_t walker, std::uint32_t lo, std::uint32_t hi) const {
+    const std::uint32_t index = program_.section_Walkers()[walker].group;
+    const GroupDesc& group = program_.section_Groups()[index];
+    if (lo < hi && (lo < group.tree_begin || hi > group.tree_end))
+      return wrong("trees " + number(lo) + " to " + number(hi) + " are not all in group " + number(index));
     return {};
   }
 
@@ -347,11 +522,11 @@ class CodeVerifier {
     return tree_loops_.size() > outward ? tree_loops_[tree_loops_.size() - 1 - outward] : kNone;
   }
 
-  std::uint32_t loop_register(std::uint32_t par) const { return operand<Op::Par, RangeOut>(code_[par]); }
+  std::uint32_t loop_register(std::uint32_t par) const { return loop_operands(code_[par]).out; }
 
   std::uint32_t loop_iterations(std::uint32_t par) const {
-    return iterations(ranges_[operand<Op::Par, RangeIn>(code_[par])].max_size,
-                      operand<Op::Par, Step>(code_[par]));
+    const LoopOperands loop = loop_operands(code_[par]);
+    return iterations(ranges_[loop.in].max_size, loop.step);
   }
 
   const Program& program_;
@@ -385,7 +560,8 @@ Result<void> verify_walkers(const Program& program) {
       return refused("walkers section: w" + number(i), what);
     };
     if (walker.group >= program.section_Groups().size()) return wrong("no group " + number(walker.group));
-    if (walker.end > WalkEnd::Exact || walker.order > WalkOrder::TreesOuter || walker.reserved != 0)
+    if (walker.end > WalkEnd::Exact || walker.order > WalkOrder::TreesOuter || walker.atomic > 1 ||
+        walker.reserved != 0)
       return wrong("unknown end, order or reserved bits");
     if (!power_of_two(walker.interleaved_trees) || !power_of_two(walker.interleaved_rows) ||
         walker.interleaved_trees * walker.interleaved_rows > static_cast<int>(kMaxInterleave))

@@ -2,6 +2,7 @@
 // further on than its parent, so that every walk stays in bounds and ends. One pass over the nodes, at memory
 // speed.
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/names.hpp>
 
 #include "vm/bytecode/verify.hpp"
 
@@ -10,38 +11,97 @@ namespace {
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
-/// `nodes_end`: where the nodes of the groups before end; then, where this group's do.
+/// What the groups before take of the sections; then, what this one does too.
+struct Taken {
+  std::uint64_t trees = 0, node_bytes = 0, numbers = 0;
+};
+
 template <class View>
-Result<void> verify_group(const Program& program, std::size_t index, std::uint64_t& nodes_end) {
+Result<void> verify_group_place(const Program& program, const GroupDesc& group, const std::string& where,
+                                Taken& taken) {
   using Node = typename View::Node;
-  const GroupDesc& group = program.section_Groups()[index];
-  const std::string where = "groups section: group " + number(index);
-  const auto bytes = program.section_Nodes();
-  if (group.node_offset % kSectionAlignment != 0 || group.node_offset > bytes.size() ||
-      group.node_count > (bytes.size() - group.node_offset) / sizeof(Node))
+  const std::uint64_t bytes = program.section_Nodes().size();
+  if (group.node_offset % kSectionAlignment != 0 || group.node_offset > bytes ||
+      group.node_count > (bytes - group.node_offset) / sizeof(Node))
     return refused(where, number(group.node_count) + " nodes at byte " + number(group.node_offset) +
                               " do not lie in the nodes section");
-  if (group.node_offset < nodes_end) return refused(where, "its nodes overlap the group before");
-  nodes_end = group.node_offset + group.node_count * sizeof(Node);
-  const Node* nodes = reinterpret_cast<const Node*>(bytes.data() + group.node_offset);
+  if (group.node_offset < taken.node_bytes) return refused(where, "its nodes overlap the group before");
+  const std::uint64_t leaves_begin = group.node_offset + group.node_count * sizeof(Node);
+  if (!View::kLeavesAside && group.leaf_count != 0) return refused(where, "it has leaves aside");
+  if (group.leaf_count > (bytes - leaves_begin) / sizeof(float))
+    return refused(where, number(group.leaf_count) + " leaves do not lie in the nodes section");
+  taken.node_bytes = leaves_begin + group.leaf_count * sizeof(float);
+  const std::uint64_t numbers = View::kLeavesAside ? group.leaf_count : group.node_count;
+  if (group.first_number != taken.numbers)
+    return refused(where, "its leaf numbers do not follow the group before");
+  taken.numbers += numbers;
+  if (taken.numbers > program.section_LeafNumbers().size())
+    return refused(where, "its leaf numbers leave the leaf_numbers section");
+  return {};
+}
+
+template <class View>
+Result<void> verify_group(const Program& program, std::size_t index, Taken& taken) {
+  const GroupDesc& group = program.section_Groups()[index];
+  const std::string where = "groups section: group " + number(index);
+  const std::uint32_t least = View::kTileWidth == 1 ? 1 : 2;
+  if (group.tile_size < least || group.tile_size > View::kTileWidth)
+    return refused(where, "tiles of " + number(group.tile_size) + " nodes in layout " +
+                              std::string(name_of(group.layout)));
+  FVM_TRY(verify_group_place<View>(program, group, where, taken));
   const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
-  std::uint64_t end = 0;
-  for (std::size_t t = 0; t < trees.size(); ++t) {
+  const auto shapes = program.section_TileShapes();
+  const GroupData data{program.section_Nodes().data() + group.node_offset,
+                       nullptr,
+                       trees.data(),
+                       nullptr,
+                       group.tree_end - group.tree_begin,
+                       group.tile_size};
+  const NodeFacts facts{program.meta().num_features, group.tile_size, shapes.data(),
+                        static_cast<std::uint32_t>(shapes.size())};
+  std::uint64_t nodes = 0, leaves = 0;
+  for (std::uint32_t t = 0; t < trees.size(); ++t) {
     const TreeDesc& tree = trees[t];
     const auto wrong = [&](const std::string& what) {
       return refused(where + ", tree " + number(group.tree_begin + t), what);
     };
     if (tree.node_count == 0) return wrong("it has no nodes");
-    if (tree.first_node != end) return wrong("it does not follow the tree before");
-    end += tree.node_count;
-    if (end > group.node_count) return wrong("it leaves its group");
+    if (const char* rule = View::place_rule(tree, t, group, nodes)) return wrong(rule);
+    nodes += tree.node_count;
     if (tree.output >= program.meta().num_outputs)
       return wrong("output " + number(tree.output) + " does not exist");
-    if (const char* rule = View::tree_rule(tree)) return wrong(rule);
+    if (const char* rule = View::tree_rule(tree, group)) return wrong(rule);
+    if (View::kLeavesAside && tree.first_leaf != leaves)
+      return wrong("its leaves do not follow the tree before");
+    leaves += tree.leaf_count;
+    if (leaves > group.leaf_count) return wrong("its leaves leave its group");
+    const auto view = View::tree(data, t);
     for (std::uint32_t slot = 0; slot < tree.node_count; ++slot)
-      if (const char* rule =
-              View::node_rule(nodes[tree.first_node + slot], slot, tree, program.meta().num_features))
+      if (const char* rule = View::node_rule(view, slot, tree, facts))
         return wrong("node " + number(slot) + ": " + rule);
+  }
+  return {};
+}
+
+/// The program's order of trees is a permutation of the model's, the same in every group.
+Result<void> verify_tree_numbers(const Program& program) {
+  const std::uint32_t count = program.meta().num_trees;
+  std::vector<std::uint32_t> number_of(count, UINT32_MAX);
+  std::vector<bool> taken(count);
+  for (std::size_t i = 0; i < program.section_Groups().size(); ++i) {
+    const GroupDesc& group = program.section_Groups()[i];
+    for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
+      const std::uint32_t found = program.section_Trees()[group.first_tree + (t - group.tree_begin)].number;
+      const auto wrong = [&](const std::string& what) {
+        return refused("groups section: group " + number(i) + ", tree " + number(t), what);
+      };
+      if (found >= count) return wrong("the model has no tree " + number(found));
+      if (number_of[t] == found) continue;
+      if (number_of[t] != UINT32_MAX || taken[found])
+        return wrong("the model's tree " + number(found) + " stands elsewhere too");
+      number_of[t] = found;
+      taken[found] = true;
+    }
   }
   return {};
 }
@@ -51,7 +111,7 @@ Result<void> verify_group(const Program& program, std::size_t index, std::uint64
 Result<void> verify_forest(const Program& program) {
   const auto groups = program.section_Groups();
   // Groups and trees lie one after the other, none twice: a file's size bounds the work of this pass.
-  std::uint64_t trees_end = 0, nodes_end = 0;
+  Taken taken;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const GroupDesc& group = groups[i];
     const auto wrong = [&](const std::string& what) {
@@ -62,23 +122,21 @@ Result<void> verify_forest(const Program& program) {
     if (group.tree_begin >= group.tree_end || group.tree_end > program.meta().num_trees)
       return wrong("trees " + number(group.tree_begin) + " to " + number(group.tree_end) + " of " +
                    number(program.meta().num_trees));
-    if (group.first_tree != trees_end) return wrong("its trees do not follow the group before");
-    trees_end += group.tree_end - group.tree_begin;
-    if (trees_end > program.section_Trees().size()) return wrong("its trees leave the trees section");
-    switch (group.layout) {
-#define FVM_LAYOUT(Name, text, View, meaning)           \
-  case Layout::Name:                                    \
-    FVM_TRY(verify_group<View>(program, i, nodes_end)); \
-    continue;
-#include <forestvm/core/layouts.def>
-    }
-    return wrong("unknown layout " + number(static_cast<unsigned>(group.layout)));
+    if (group.first_tree != taken.trees) return wrong("its trees do not follow the group before");
+    taken.trees += group.tree_end - group.tree_begin;
+    if (taken.trees > program.section_Trees().size()) return wrong("its trees leave the trees section");
+    if (!is_declared(group.layout))
+      return wrong("unknown layout " + number(static_cast<unsigned>(group.layout)));
+    FVM_TRY(with_view(group.layout, [&]<class View>() { return verify_group<View>(program, i, taken); }));
   }
+  if (taken.trees != program.section_Trees().size())
+    return refused("trees section", number(program.section_Trees().size()) + " trees, but the groups have " +
+                                        number(taken.trees));
   // A loop over trees may have as many iterations: they too are bounded by the file's size.
-  if (program.meta().num_trees > trees_end)
+  if (program.meta().num_trees > taken.trees)
     return refused("meta section",
-                   number(program.meta().num_trees) + " trees, but the groups have " + number(trees_end));
-  return {};
+                   number(program.meta().num_trees) + " trees, but the groups have " + number(taken.trees));
+  return verify_tree_numbers(program);
 }
 
 }  // namespace forestvm::bytecode

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include <forestvm/core/sums.hpp>
 #include <forestvm/names.hpp>
 
 #include "vm/bytecode/format.hpp"
@@ -19,7 +20,10 @@ Result<void> verify_header(const FileHeader& header, std::size_t size) {
     return refused("header", "program format " + number(header.format) + " is newer than this build's " +
                                  number(kProgramFormat) +
                                  ": use a newer forestvm, or compile the model again");
-  if (header.format == 0) return refused("header", "program format 0 does not exist");
+  if (header.format < kOldestProgramFormat)
+    return refused("header", "program format " + number(header.format) +
+                                 " is older than this build's oldest, " + number(kOldestProgramFormat) +
+                                 ": compile the model again");
   if (header.feature_bits != 0)
     return refused("header", "the program needs features that this build does not know (bits " +
                                  number(header.feature_bits) + ")");
@@ -80,6 +84,11 @@ Result<void> verify_meta(const ProgramMeta& meta) {
   if (meta.num_feature_names != 0 && meta.num_feature_names != meta.num_features)
     return wrong(number(meta.num_feature_names) + " feature names for " + number(meta.num_features) +
                  " features");
+  if (meta.sum_unit < kLowestUnit || meta.sum_unit > kHighestUnit)
+    return wrong("exact sums count 2^" + std::to_string(meta.sum_unit) + ", expected 2^" +
+                 std::to_string(kLowestUnit) + " to 2^" + std::to_string(kHighestUnit));
+  for (const std::uint8_t byte : meta.reserved)
+    if (byte != 0) return wrong("a reserved byte is not zero");
   if (!std::isfinite(meta.mean_depth)) return wrong("the mean depth is not a number");
   return {};
 }
@@ -105,23 +114,72 @@ Result<void> verify_accumulators(const Program& program) {
   if (accumulators.empty() || accumulators.size() > kAccumulators)
     return refused("accumulators section",
                    number(accumulators.size()) + " accumulators, expected 1 to " + number(kAccumulators));
-  const std::uint64_t row_bytes = std::uint64_t{program.meta().num_outputs} * sizeof(float);
   std::uint64_t scratch = 0;
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const AccumulatorDesc& a = accumulators[i];
-    if (i == 0 && (a.parent != 0 || a.iterations != 1 || a.copies != 1))
-      return wrong(i, "the result exists once and has no parent");
-    if (i == 0) continue;
-    if (a.parent >= i) return wrong(i, "its parent must come before it");
-    if (a.iterations == 0) return wrong(i, "no iterations");
-    if (std::uint64_t{a.iterations} * accumulators[a.parent].copies != a.copies)
-      return wrong(i, number(a.copies) + " copies are not its iterations times its parent's copies");
-    scratch += a.copies * row_bytes;
+    for (const std::uint8_t byte : a.reserved)
+      if (byte != 0) return wrong(i, "a reserved byte is not zero");
+    if (!is_declared(a.kind)) return wrong(i, "unknown kind");
+    if (a.parent > i) return wrong(i, "its parent must come before it");
+    if (i == 0 && (a.kind != AccumulatorKind::F32 || a.stored_in != 0))
+      return wrong(i, "the result is float32 and has memory of its own");
+    if (a.parent == i) {
+      if (a.iterations != 1 || a.copies != 1) return wrong(i, "what is not private exists once");
+    } else {
+      if (a.iterations == 0) return wrong(i, "no iterations");
+      if (a.kind == AccumulatorKind::PerTree) return wrong(i, "per-tree values are never private");
+      if (a.kind != accumulators[a.parent].kind) return wrong(i, "its parent is of another kind");
+      if (std::uint64_t{a.iterations} * accumulators[a.parent].copies != a.copies)
+        return wrong(i, number(a.copies) + " copies are not its iterations times its parent's copies");
+    }
+    // Chains of accumulators in one another go forward only, so they end.
+    if (a.stored_in < i || a.stored_in >= accumulators.size())
+      return wrong(i, "it lies in no later accumulator");
+    if (a.stored_in != i && (accumulators[a.stored_in].parent != i || a.parent == i))
+      return wrong(i, "it lies in an accumulator that is no private copy of it");
+    const std::uint64_t width =
+        a.kind == AccumulatorKind::PerTree ? program.meta().num_trees : program.meta().num_outputs;
+    if (i != 0 && a.stored_in == i) scratch += a.copies * width * element_size(a.kind);
   }
   if (scratch > kMaxScratchBytes)
     return refused(
         "accumulators section",
         number(scratch) + " bytes of private accumulators a row, more than " + number(kMaxScratchBytes));
+  return {};
+}
+
+/// What is wrong with a shape, or null: each node and each way out is reached once, nodes from before.
+const char* shape_rule(const TileShape& shape) {
+  if (shape.size > kMaxTileSize) return "more nodes than a tile can have";
+  unsigned nodes = 1, exits = 0;
+  const auto visit = [&](std::uint8_t entry, unsigned from) {
+    const bool exit = (entry & kTileExit) != 0;
+    const unsigned to = entry & ~unsigned{kTileExit};
+    unsigned& seen = exit ? exits : nodes;
+    if (exit ? to > shape.size : to <= from || to >= shape.size) return false;
+    if ((seen >> to & 1) != 0) return false;
+    seen |= 1u << to;
+    return true;
+  };
+  for (unsigned i = 0; i < kMaxTileSize; ++i) {
+    if (i >= shape.size && (shape.left[i] != 0 || shape.right[i] != 0)) return "an unused entry is not zero";
+    if (i < shape.size && (!visit(shape.left[i], i) || !visit(shape.right[i], i)))
+      return "its nodes are no binary tree";
+  }
+  return nullptr;
+}
+
+Result<void> verify_tile_shapes(const Program& program) {
+  const auto shapes = program.section_TileShapes();
+  if (shapes.size() > kMaxTileShapes)
+    return refused("tile_shapes section",
+                   number(shapes.size()) + " shapes, at most " + number(kMaxTileShapes));
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const std::string where = "tile_shapes section: shape " + number(i);
+    if ((i == 0) != (shapes[i].size == 0))
+      return refused(where, "the first shape, and no other, has no nodes");
+    if (const char* rule = shape_rule(shapes[i])) return refused(where, rule);
+  }
   return {};
 }
 
@@ -151,6 +209,7 @@ Result<void> verify_tables(const Program& program) {
     return refused("thresholds section", number(program.section_Thresholds().size()) + " records for " +
                                              number(meta.num_features) + " features");
   FVM_TRY(verify_strings(program));
+  FVM_TRY(verify_tile_shapes(program));
   return verify_accumulators(program);
 }
 

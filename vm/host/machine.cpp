@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include <forestvm/core/layouts.hpp>
+
+#include "vm/host/reduce.hpp"
 #include "vm/host/targets/float_environment.hpp"
 
 namespace forestvm::host {
@@ -15,13 +18,23 @@ Machine::Machine(const LoadedProgram& loaded, const Pass& pass)
   ranges[1] = {0, loaded.meta.num_trees, 0};
 }
 
-void Machine::parallel(const Inst& par, std::uint32_t body) {
-  const Range over = ranges[operand<Op::Par, RangeIn>(par)];
-  const std::uint32_t out = operand<Op::Par, RangeOut>(par), step = operand<Op::Par, Step>(par);
-  const std::uint32_t count = iterations(over.size(), step);
+template <class Visit>
+void Machine::with_element(std::uint32_t accumulator, Visit&& visit) const {
+  switch (loaded_->accumulators[accumulator].kind) {
+#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) \
+  case AccumulatorKind::Name:                              \
+    return visit.template operator()<Element>();
+#include <forestvm/core/accumulator_kinds.def>
+  }
+}
+
+void Machine::parallel(const Inst& loop, std::uint32_t body) {
+  const LoopOperands operands = loop_operands(loop);
+  const Range over = ranges[operands.in];
+  const std::uint32_t count = iterations(over.size(), operands.step);
   if (loaded_->executor == nullptr || count <= 1) {  // nothing runs beside it: this machine can go on itself
     for (std::uint32_t i = 0; i < count; ++i) {
-      ranges[out] = chunk(over, step, i);
+      ranges[operands.out] = chunk(over, operands.step, i);
       interpret(loaded_->code, body, *this);
     }
     return;
@@ -29,67 +42,187 @@ void Machine::parallel(const Inst& par, std::uint32_t body) {
   auto iteration = [&](std::uint32_t i) {
     const FloatEnvironment environment;
     Machine machine = *this;
-    machine.ranges[out] = chunk(over, step, i);
+    machine.ranges[operands.out] = chunk(over, operands.step, i);
     interpret(loaded_->code, body, machine);
   };
   loaded_->executor->run(count, iteration);
 }
 
+/// What a loop comes to so many iterations after the current one; empty after its end.
+Range Machine::ahead(std::uint32_t loop, std::uint32_t iterations) const {
+  const LoopOperands operands = loop_operands(loaded_->code[loop]);
+  const Range& over = ranges[operands.in];
+  const std::uint64_t from =
+      ranges[operands.out].begin - over.begin + std::uint64_t{iterations} * operands.step;
+  const auto cut = [&](std::uint64_t at) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(at, over.size()));
+  };
+  return slice(over, cut(from), cut(from + operands.step));
+}
+
+namespace {
+
+/// More would push out of the first-level cache what is needed before it.
+constexpr std::size_t kMostPrefetched = std::size_t{32} << 10;
+constexpr std::size_t kCacheLine = 64;
+
+/// Asks for the cache lines of a stretch of memory, as long as `budget` lasts.
+void prefetch(const void* begin, std::size_t size, std::size_t& budget) {
+  size = std::min(size, budget);
+  budget -= size;
+  const char* at = static_cast<const char*>(begin);
+  for (std::size_t i = 0; i < size; i += kCacheLine) __builtin_prefetch(at + i);
+}
+
+}  // namespace
+
+void Machine::cache_rows(const Inst& inst) {
+  const Range rows = ahead(operand<Op::CacheRows, Loop>(inst), operand<Op::CacheRows, Ahead>(inst));
+  std::size_t budget = kMostPrefetched;
+  for (std::uint32_t row = rows.begin; row < rows.end && budget != 0; ++row)
+    prefetch(pass_->rows + row * pass_->row_stride, loaded_->meta.num_features * sizeof(float), budget);
+}
+
+void Machine::cache_trees(const Inst& inst) {
+  const Range trees = ahead(operand<Op::CacheTrees, Loop>(inst), operand<Op::CacheTrees, Ahead>(inst));
+  const std::uint32_t number = operand<Op::CacheTrees, Group>(inst);
+  const GroupDesc& group = loaded_->groups[number];
+  const std::uint32_t begin = std::max(trees.begin, group.tree_begin),
+                      end = std::min(trees.end, group.tree_end);
+  if (begin >= end) return;
+  std::size_t budget = kMostPrefetched;
+  with_view(group.layout, [&]<class View>() {
+    const GroupData& data = loaded_->group_data[number];
+    for (std::uint32_t tree = begin; tree < end && budget != 0; ++tree) {
+      const TreeDesc& desc = data.trees[tree - group.tree_begin];
+      const auto* nodes = reinterpret_cast<const typename View::Node*>(data.nodes);
+      prefetch(nodes + desc.first_node, desc.node_count * sizeof(typename View::Node), budget);
+    }
+  });
+}
+
+/// Sets every row of an accumulator to `values`, one for each output; null: to zero.
+template <class Element>
+void Machine::fill(std::uint32_t accumulator, const Range& rows, const float* values) const {
+  Element* const begin = accumulator_row<Element>(accumulator, rows.begin);
+  Element* const end = accumulator_row<Element>(accumulator, rows.end);
+  if (values == nullptr) {
+    std::fill(begin, end, Element{});
+    return;
+  }
+  std::size_t k = 0;
+  for (Element* sum = begin; sum != end; ++sum) {
+    *sum = Element::of(values[k], loaded_->scale);
+    if (++k == outputs_) k = 0;
+  }
+}
+
 void Machine::init(const Inst& inst) {
   const std::uint32_t accumulator = operand<Op::Init, AccOut>(inst);
   const Range& rows = ranges[operand<Op::Init, Rows>(inst)];
-  for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-    std::copy(loaded_->base.begin(), loaded_->base.end(), accumulator_row(accumulator, row));
+  with_element(accumulator, [&]<class Element>() { fill<Element>(accumulator, rows, loaded_->base.data()); });
 }
 
 void Machine::zero(const Inst& inst) {
   const std::uint32_t accumulator = operand<Op::Zero, AccOut>(inst);
   const Range& rows = ranges[operand<Op::Zero, Rows>(inst)];
-  std::fill(accumulator_row(accumulator, rows.begin), accumulator_row(accumulator, rows.end), 0.0f);
+  with_element(accumulator, [&]<class Element>() { fill<Element>(accumulator, rows, nullptr); });
 }
 
 void Machine::add_base(const Inst& inst) {
   const std::uint32_t accumulator = operand<Op::AddBase, AccOut>(inst);
   const Range& rows = ranges[operand<Op::AddBase, Rows>(inst)];
-  for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-    float* sums = accumulator_row(accumulator, row);
-    for (std::size_t k = 0; k < outputs_; ++k) sums[k] += loaded_->base[k];
-  }
+  with_element(accumulator, [&]<class Element>() {
+    for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+      Element* sums = accumulator_row<Element>(accumulator, row);
+      for (std::size_t k = 0; k < outputs_; ++k) sums[k].add(Element::of(loaded_->base[k], loaded_->scale));
+    }
+  });
 }
 
 void Machine::privatize(const Inst& inst) {
   const std::uint32_t accumulator = operand<Op::Privatize, AccOut>(inst);
-  const AccumulatorDesc& desc = loaded_->accumulators[accumulator];
-  copies_[accumulator] =
-      copies_[desc.parent] * desc.iterations + ranges[operand<Op::Privatize, RangeIn>(inst)].iteration;
+  const LoadedAccumulator& desc = loaded_->accumulators[accumulator];
+  const std::uint32_t iteration = ranges[operand<Op::Privatize, RangeIn>(inst)].iteration;
+  copies_[accumulator] = copies_[desc.parent] * desc.iterations + iteration;
+  if (desc.storage != accumulator) return;  // what it lies in is zeroed before it is reduced
   const Range& rows = ranges[operand<Op::Privatize, Rows>(inst)];
-  std::fill(accumulator_row(accumulator, rows.begin), accumulator_row(accumulator, rows.end), 0.0f);
+  with_element(accumulator, [&]<class Element>() { fill<Element>(accumulator, rows, nullptr); });
 }
 
 void Machine::walk(const Inst& inst) {
-  const LoadedWalker& walker = loaded_->walkers[operand<Op::Walk, Walker>(inst)];
+  const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst);
+  const LoadedWalker& walker =
+      selected_walker(operand<Op::Walk, Walker>(inst), operand<Op::Walk, Select>(inst));
   WalkTask task = walker.task;
   task.tree_range = ranges[operand<Op::Walk, Trees>(inst)];
   task.row_range = ranges[operand<Op::Walk, Rows>(inst)];
   task.rows = pass_->rows;
   task.row_stride = pass_->row_stride;
-  task.accumulator = accumulator_row(operand<Op::Walk, AccOut>(inst), 0);
-  task.outputs = outputs_;
+  task.delivery = static_cast<Delivery>(loaded_->accumulators[accumulator].kind);
+  task.width = loaded_->accumulators[accumulator].width;
+  with_element(accumulator, [&]<class Element>() {
+    task.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(accumulator, 0));
+  });
   walker.function(task);
 }
 
-void Machine::reduce_dim(const Inst& inst) {
+void Machine::leaves(const Inst& inst) {
+  if (pass_->leaves == nullptr) return;
+  const LoadedWalker& walker =
+      selected_walker(operand<Op::Leaves, Walker>(inst), operand<Op::Leaves, Select>(inst));
+  WalkTask task = walker.task;
+  task.tree_range = ranges[operand<Op::Leaves, Trees>(inst)];
+  task.row_range = ranges[operand<Op::Leaves, Rows>(inst)];
+  task.rows = pass_->rows;
+  task.row_stride = pass_->row_stride;
+  task.delivery = Delivery::LeafNumber;
+  task.width = loaded_->meta.num_trees;
+  task.out = reinterpret_cast<std::byte*>(pass_->leaves);
+  walker.function(task);
+}
+
+/// The operands of both reductions stand in the same order.
+void Machine::reduce(const Inst& inst, bool in_place) {
   const std::uint32_t to = operand<Op::ReduceDim, AccOut>(inst), from = operand<Op::ReduceDim, AccIn>(inst);
   const Range& rows = ranges[operand<Op::ReduceDim, Rows>(inst)];
-  const Inst& loop = loaded_->code[operand<Op::ReduceDim, Loop>(inst)];
-  const std::uint32_t count =
-      iterations(ranges[operand<Op::Par, RangeIn>(loop)].size(), operand<Op::Par, Step>(loop));
+  const LoopOperands loop = loop_operands(loaded_->code[operand<Op::ReduceDim, Loop>(inst)]);
+  const std::uint32_t width = operand<Op::ReduceDim, Width>(inst);
+  const std::uint32_t count = iterations(ranges[loop.in].size(), loop.step);
   const std::uint32_t first = copies_[to] * loaded_->accumulators[from].iterations;
-  float* sums = accumulator_row(to, rows.begin);
-  const std::size_t size = rows.size() * outputs_;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const float* part = accumulator_row(from, first + i, rows.begin);
-    for (std::size_t k = 0; k < size; ++k) sums[k] += part[k];
+  with_element(to, [&]<class Element>() {
+    const std::size_t size = rows.size() * loaded_->accumulators[to].width;
+    Element* sums = in_place ? accumulator_row<Element>(from, first, rows.begin)
+                             : accumulator_row<Element>(to, rows.begin);
+    if (in_place && count == 0) std::fill(sums, sums + size, Element{});
+    for (std::uint32_t i = in_place ? 1 : 0; i < count; ++i) {
+      const Element* more = accumulator_row<Element>(from, first + i, rows.begin);
+      add_copy(sums, more, size, width);
+    }
+  });
+}
+
+void Machine::reduce_dim(const Inst& inst) { reduce(inst, false); }
+void Machine::reduce_inplace(const Inst& inst) { reduce(inst, true); }
+
+void Machine::round(const Inst& inst) {
+  const std::uint32_t to = operand<Op::Round, AccOut>(inst), from = operand<Op::Round, AccIn>(inst);
+  const Range& rows = ranges[operand<Op::Round, Rows>(inst)];
+  with_element(from, [&]<class Element>() {
+    const Element* sums = accumulator_row<Element>(from, rows.begin);
+    float* rounded = accumulator_row<float>(to, rows.begin);
+    for (std::size_t i = 0; i < rows.size() * outputs_; ++i) rounded[i] = sums[i].rounded(loaded_->scale);
+  });
+}
+
+void Machine::sum_trees(const Inst& inst) {
+  const std::uint32_t to = operand<Op::SumTrees, AccOut>(inst), from = operand<Op::SumTrees, AccIn>(inst);
+  const Range& rows = ranges[operand<Op::SumTrees, Rows>(inst)];
+  for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+    const float* leaves = accumulator_row<float>(from, row);
+    float* sums = accumulator_row<float>(to, row);
+    for (std::size_t t = 0; t < loaded_->tree_outputs.size(); ++t)
+      sums[loaded_->tree_outputs[t]] += leaves[t];
   }
 }
 
@@ -98,7 +231,7 @@ void Machine::transform(const Inst& inst) {
   const auto kind = static_cast<Transform>(operand<Op::Transform, TransformKind>(inst));
   const Range& rows = ranges[operand<Op::Transform, Rows>(inst)];
   for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-    transform_row(kind, accumulator_row(accumulator, row), static_cast<std::uint32_t>(outputs_));
+    transform_row(kind, accumulator_row<float>(accumulator, row), static_cast<std::uint32_t>(outputs_));
 }
 
 void Machine::store(const Inst& inst) {
@@ -109,7 +242,7 @@ void Machine::store(const Inst& inst) {
   const std::size_t width =
       pass_->output == OutputKind::Raw ? meta.num_outputs : value_width(meta.transform, meta.num_outputs);
   for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-    std::copy_n(accumulator_row(accumulator, row), width, pass_->values + row * width);
+    std::copy_n(accumulator_row<float>(accumulator, row), width, pass_->values + row * width);
 }
 
 void Machine::label(const Inst& inst) {
@@ -120,7 +253,7 @@ void Machine::label(const Inst& inst) {
   const auto outputs = static_cast<std::uint32_t>(outputs_);
   const std::size_t width = label_width(rule, outputs);
   for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-    label_row(rule, accumulator_row(accumulator, row), outputs, pass_->labels + row * width);
+    label_row(rule, accumulator_row<float>(accumulator, row), outputs, pass_->labels + row * width);
 }
 
 }  // namespace forestvm::host

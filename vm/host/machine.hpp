@@ -22,15 +22,31 @@ struct LoadedWalker {
   WalkTask task;  ///< what is known before the call: nodes, trees, hops, order
 };
 
+/// An accumulator's place in the scratch memory.
+struct LoadedAccumulator {
+  AccumulatorKind kind;
+  std::uint32_t parent;
+  std::uint32_t iterations;
+  std::uint32_t storage;      ///< the accumulator whose memory it lies in: often itself
+  std::uint32_t copy_stride;  ///< copies of `storage` from one copy to the next
+  std::size_t width;          ///< elements of a row
+  std::size_t copy_bytes;     ///< of a row in all copies that `storage` has; 0 if it lies in another
+};
+
 /// What all calls share.
 struct LoadedProgram {
   Program program;
   const ProgramMeta& meta;  ///< this and the next two: sections of the program, found once
   const Inst* code;
-  std::span<const AccumulatorDesc> accumulators;
-  std::vector<LoadedWalker> walkers;
-  std::vector<float> base;
-  std::unique_ptr<Executor> executor;  ///< null: parallel loops run inline
+  std::vector<LoadedAccumulator> accumulators{};
+  std::span<const GroupDesc> groups{};
+  std::vector<LoadedWalker> walkers{};
+  std::vector<GroupData> group_data{};
+  std::vector<std::uint8_t> tile_exits{};     ///< see GroupData
+  std::vector<std::uint32_t> tree_outputs{};  ///< by the tree's number in the model
+  std::vector<float> base{};
+  SumScale scale{};
+  std::unique_ptr<Executor> executor{};  ///< null: parallel loops run inline
 };
 
 /// One pass of a call.
@@ -39,10 +55,11 @@ struct Pass {
   std::size_t row_stride;
   std::uint32_t row_count;
   OutputKind output;
-  float* values;                       ///< Raw, Value: where this pass's first row goes
-  std::int64_t* labels;                ///< Class: likewise
-  bool in_place;                       ///< a0 is `values` itself
-  float* accumulators[kAccumulators];  ///< row 0 of the first copy of each
+  float* values;                           ///< Raw, Value: where this pass's first row goes
+  std::int64_t* labels;                    ///< Class: likewise
+  std::int32_t* leaves;                    ///< Leaf: likewise
+  bool in_place;                           ///< a0 is `values` itself
+  std::byte* accumulators[kAccumulators];  ///< row 0 of the first copy of each that has memory of its own
 };
 
 class Machine {
@@ -52,24 +69,45 @@ class Machine {
   Range ranges[kRangeRegisters];
 
   bool wants(OutputKind output) const { return pass_->output == output; }
-  void parallel(const Inst& par, std::uint32_t body);
+  void parallel(const Inst& loop, std::uint32_t body);
+  void cache_rows(const Inst& inst);
+  void cache_trees(const Inst& inst);
   void init(const Inst& inst);
   void zero(const Inst& inst);
   void add_base(const Inst& inst);
   void privatize(const Inst& inst);
   void walk(const Inst& inst);
+  void leaves(const Inst& inst);
   void reduce_dim(const Inst& inst);
+  void reduce_inplace(const Inst& inst);
+  void round(const Inst& inst);
+  void sum_trees(const Inst& inst);
   void transform(const Inst& inst);
   void store(const Inst& inst);
   void label(const Inst& inst);
 
  private:
-  float* accumulator_row(std::uint32_t accumulator, std::uint32_t copy, std::uint32_t row) const {
-    return pass_->accumulators[accumulator] + (std::size_t{copy} * pass_->row_count + row) * outputs_;
+  template <class Element>
+  Element* accumulator_row(std::uint32_t accumulator, std::uint32_t copy, std::uint32_t row) const {
+    const LoadedAccumulator& a = loaded_->accumulators[accumulator];
+    return reinterpret_cast<Element*>(pass_->accumulators[a.storage]) +
+           (std::size_t{copy} * a.copy_stride * pass_->row_count + row) * a.width;
   }
-  float* accumulator_row(std::uint32_t accumulator, std::uint32_t row) const {
-    return accumulator_row(accumulator, copies_[accumulator], row);
+  template <class Element>
+  Element* accumulator_row(std::uint32_t accumulator, std::uint32_t row) const {
+    return accumulator_row<Element>(accumulator, copies_[accumulator], row);
   }
+  /// Calls visit.operator()<Element>() with the type of an accumulator's elements.
+  template <class Visit>
+  void with_element(std::uint32_t accumulator, Visit&& visit) const;
+  template <class Element>
+  void fill(std::uint32_t accumulator, const Range& rows, const float* values) const;
+
+  const LoadedWalker& selected_walker(std::uint32_t walker, std::uint32_t select) const {
+    return loaded_->walkers[walker + ranges[select].iteration];
+  }
+  Range ahead(std::uint32_t loop, std::uint32_t iterations) const;
+  void reduce(const Inst& inst, bool in_place);
 
   const LoadedProgram* loaded_;
   const Pass* pass_;

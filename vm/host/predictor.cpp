@@ -6,7 +6,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/names.hpp>
 
-#include "vm/host/machine.hpp"
+#include "vm/host/load_program.hpp"
 #include "vm/host/targets/float_environment.hpp"
 #include "vm/host/targets/target.hpp"
 
@@ -20,18 +20,36 @@ constexpr std::size_t kMaxPassRows = std::size_t{1} << 30;
 /// More than any machine has; executors reserve room for each.
 constexpr unsigned kMaxThreads = 4096;
 
+/// What scratch memory is counted in: a cache line.
+struct alignas(64) Line {
+  std::byte bytes[64];
+};
+
 class HostContext final : public Context {
  public:
   HostContext() : Context(&kBackend) {}
 
   static constexpr char kBackend = 0;
-  std::vector<float> scratch;
+  std::vector<Line> scratch;
+};
+
+/// Accumulators begin on lines of their own.
+std::size_t whole_lines(std::size_t bytes) {
+  return (bytes + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);
+}
+
+/// Where a call's predictions go: one of them is set.
+struct Destination {
+  float* values = nullptr;
+  std::int64_t* labels = nullptr;
+  std::int32_t* leaves = nullptr;
 };
 
 class HostPredictor final : public Predictor {
  public:
   HostPredictor(LoadedProgram loaded, const Target& target) : loaded_(std::move(loaded)), target_(&target) {
-    for (const AccumulatorDesc& desc : loaded_.accumulators.subspan(1)) private_copies_ += desc.copies;
+    for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
+      private_bytes_ += loaded_.accumulators[i].copy_bytes;
   }
 
   std::unique_ptr<Context> make_context() const override { return std::make_unique<HostContext>(); }
@@ -39,15 +57,20 @@ class HostPredictor final : public Predictor {
   Result<void> predict(Context& context, const RowBlock& rows, OutputKind output, float* out) const override {
     if (output != OutputKind::Raw && output != OutputKind::Value)
       return Error{ErrorCode::Usage, "",
-                   "predict gives raw scores or values; labels come from predict_class"};
-    return run(context, rows, output, out, nullptr);
+                   "predict gives raw scores or values; labels come from predict_class, leaf numbers from "
+                   "predict_leaf"};
+    return run(context, rows, output, {.values = out});
   }
 
   Result<void> predict_class(Context& context, const RowBlock& rows, std::int64_t* out) const override {
     if (output_width(program().meta(), OutputKind::Class) == 0)
       return refused("output class", "the model has no classes: its objective is " +
                                          std::string(program().text(StringId::Objective)));
-    return run(context, rows, OutputKind::Class, nullptr, out);
+    return run(context, rows, OutputKind::Class, {.labels = out});
+  }
+
+  Result<void> predict_leaf(Context& context, const RowBlock& rows, std::int32_t* out) const override {
+    return run(context, rows, OutputKind::Leaf, {.leaves = out});
   }
 
   const Program& program() const override { return loaded_.program; }
@@ -60,30 +83,31 @@ class HostPredictor final : public Predictor {
   }
 
  private:
-  Result<void> run(Context& context, const RowBlock& rows, OutputKind output, float* values,
-                   std::int64_t* labels) const {
+  Result<void> run(Context& context, const RowBlock& rows, OutputKind output, const Destination& to) const {
     if (context.backend() != &HostContext::kBackend)
       return Error{ErrorCode::Usage, "", "the context belongs to another backend"};
-    std::vector<float>& scratch = static_cast<HostContext&>(context).scratch;
+    std::vector<Line>& scratch = static_cast<HostContext&>(context).scratch;
     if (rows.count == 0) return {};
     const ProgramMeta& meta = loaded_.meta;
     if (rows.stride < meta.num_features)
       return Error{ErrorCode::Usage, "",
                    "rows of " + std::to_string(rows.stride) + " values for a model of " +
                        std::to_string(meta.num_features) + " features"};
-    if (rows.data == nullptr || (values == nullptr && labels == nullptr))
+    const std::size_t width = output_width(meta, output);
+    const bool no_output = to.values == nullptr && to.labels == nullptr && to.leaves == nullptr;
+    if (rows.data == nullptr || (no_output && width != 0))
       return Error{ErrorCode::Usage, "", "no buffer for rows or output"};
 
-    const std::size_t width = output_width(meta, output);
-    const bool in_place = output != OutputKind::Class && width == meta.num_outputs;
-    const std::size_t row_floats = (private_copies_ + (in_place ? 0 : 1)) * meta.num_outputs;
-    const std::size_t pass_rows = std::min(rows.count, max_pass_rows(row_floats));
+    const bool in_place = to.values != nullptr && width == meta.num_outputs;
+    const std::size_t result_bytes = in_place ? 0 : meta.num_outputs * sizeof(float);
+    // A call for leaf numbers has sums too: nothing says that a program leaves them alone then.
+    const std::size_t pass_rows = std::min(rows.count, max_pass_rows(private_bytes_ + result_bytes));
+    const std::size_t lines = scratch_bytes(pass_rows, in_place) / sizeof(Line);
     try {
-      if (scratch.size() < pass_rows * row_floats) scratch.resize(pass_rows * row_floats);
+      if (scratch.size() < lines) scratch.resize(lines);
     } catch (const std::bad_alloc&) {
-      return Error{
-          ErrorCode::Environment, "",
-          "out of memory: scratch of " + std::to_string(pass_rows * row_floats * sizeof(float)) + " bytes"};
+      return Error{ErrorCode::Environment, "",
+                   "out of memory: scratch of " + std::to_string(lines * sizeof(Line)) + " bytes"};
     }
     for (std::size_t begin = 0; begin < rows.count; begin += pass_rows) {
       Pass pass{};
@@ -91,50 +115,46 @@ class HostPredictor final : public Predictor {
       pass.row_stride = rows.stride;
       pass.row_count = static_cast<std::uint32_t>(std::min(pass_rows, rows.count - begin));
       pass.output = output;
-      pass.values = values == nullptr ? nullptr : values + begin * width;
-      pass.labels = labels == nullptr ? nullptr : labels + begin * width;
+      if (to.values != nullptr) pass.values = to.values + begin * width;
+      if (to.labels != nullptr) pass.labels = to.labels + begin * width;
+      if (to.leaves != nullptr) pass.leaves = to.leaves + begin * width;
       pass.in_place = in_place;
-      run_pass(pass, scratch.data());
+      run_pass(pass, scratch.empty() ? nullptr : scratch.data()->bytes);
     }
     return {};
   }
 
-  void run_pass(Pass& pass, float* scratch) const {
-    const auto accumulators = loaded_.accumulators;
-    const std::size_t copy_floats = std::size_t{pass.row_count} * loaded_.meta.num_outputs;
-    pass.accumulators[0] = pass.in_place ? pass.values : scratch;
-    if (!pass.in_place) scratch += copy_floats;
-    for (std::size_t i = 1; i < accumulators.size(); ++i) {
-      pass.accumulators[i] = scratch;
-      scratch += accumulators[i].copies * copy_floats;
-    }
+  std::size_t scratch_bytes(std::size_t rows, bool in_place) const {
+    std::size_t bytes = in_place ? 0 : whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
+    for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
+      bytes += whole_lines(rows * loaded_.accumulators[i].copy_bytes);
+    return bytes;
+  }
+
+  void run_pass(Pass& pass, std::byte* scratch) const {
+    const auto take = [&](std::size_t row_bytes) {
+      std::byte* const begin = scratch;
+      scratch += whole_lines(pass.row_count * row_bytes);
+      return begin;
+    };
+    pass.accumulators[0] = pass.in_place ? reinterpret_cast<std::byte*>(pass.values)
+                                         : take(loaded_.meta.num_outputs * sizeof(float));
+    for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
+      pass.accumulators[i] = take(loaded_.accumulators[i].copy_bytes);
     const FloatEnvironment environment;
     Machine machine(loaded_, pass);
     interpret(loaded_.code, 0, machine);
   }
 
-  static std::size_t max_pass_rows(std::size_t row_floats) {
-    if (row_floats == 0) return kMaxPassRows;
-    return std::clamp<std::size_t>(kMaxScratchBytes / (row_floats * sizeof(float)), 1, kMaxPassRows);
+  static std::size_t max_pass_rows(std::size_t row_bytes) {
+    if (row_bytes == 0) return kMaxPassRows;
+    return std::clamp<std::size_t>(kMaxScratchBytes / row_bytes, 1, kMaxPassRows);
   }
 
   LoadedProgram loaded_;
   const Target* target_;
-  std::size_t private_copies_ = 0;
+  std::size_t private_bytes_ = 0;  ///< of a row, in all accumulators but the result
 };
-
-LoadedWalker load_walker(const Program& program, const WalkerDesc& desc, const Target& target) {
-  const GroupDesc& group = program.section_Groups()[desc.group];
-  LoadedWalker walker{};
-  walker.function = target.walkers(group.layout).find(desc);
-  FVM_CHECK(walker.function != nullptr);
-  walker.task.nodes = program.section_Nodes().data() + group.node_offset;
-  walker.task.trees = program.section_Trees().data() + group.first_tree;
-  walker.task.first_tree = group.tree_begin;
-  walker.task.hops = desc.hops;
-  walker.task.order = desc.order;
-  return walker;
-}
 
 }  // namespace
 }  // namespace host
@@ -147,6 +167,8 @@ std::uint32_t output_width(const ProgramMeta& meta, OutputKind output) {
       return value_width(meta.transform, meta.num_outputs);
     case OutputKind::Class:
       return label_width(meta.class_rule, meta.num_outputs);
+    case OutputKind::Leaf:
+      return meta.num_trees;
   }
   return 0;
 }
@@ -156,13 +178,12 @@ Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const Ba
   if (options.threads > host::kMaxThreads)
     return Error{ErrorCode::Usage, "",
                  std::to_string(options.threads) + " threads, at most " + std::to_string(host::kMaxThreads)};
-  host::LoadedProgram loaded{
-      program, program.meta(), program.code().data(), program.section_Accumulators(), {}, {}, nullptr};
-  for (const WalkerDesc& desc : program.section_Walkers())
-    loaded.walkers.push_back(host::load_walker(program, desc, *target));
-  const host::FloatEnvironment environment;  // the base is rounded here
-  for (const double base : program.section_Base()) loaded.base.push_back(static_cast<float>(base));
-  loaded.executor = host::make_executor(options.threads);
+  if (program.mapped())
+    return refused(
+        "",
+        "its loops are mapped to a GPU's grid and blocks (gpuDimension): it runs on a GPU backend, "
+        "not on the host; compile the model with a schedule for the host");
+  host::LoadedProgram loaded = host::load_program(program, *target, host::make_executor(options.threads));
   return std::unique_ptr<Predictor>(std::make_unique<host::HostPredictor>(std::move(loaded), *target));
 }
 

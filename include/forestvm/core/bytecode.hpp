@@ -32,16 +32,36 @@ enum class OutputKind : std::uint8_t {
 
 /// How trees lie in memory; rows in layouts.def.
 enum class Layout : std::uint8_t {
-#define FVM_LAYOUT(Name, text, View, meaning) Name,
+#define FVM_LAYOUT(Name, text, word, View, meaning) Name,
 #include <forestvm/core/layouts.def>
+};
+
+/// A dimension of a GPU launch; rows in dimensions.def.
+enum class LaunchDimension : std::uint8_t {
+#define FVM_DIMENSION(Name, text, meaning) Name,
+#include <forestvm/core/dimensions.def>
+};
+
+/// How private copies are added up; rows in reduction_forms.def.
+enum class ReductionForm : std::uint8_t {
+#define FVM_REDUCTION_FORM(Name, text, meaning) Name,
+#include <forestvm/core/reduction_forms.def>
+};
+
+/// What an accumulator holds; rows in accumulator_kinds.def.
+enum class AccumulatorKind : std::uint8_t {
+#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) Name,
+#include <forestvm/core/accumulator_kinds.def>
 };
 
 inline constexpr unsigned kSmallOperands = 3;
 inline constexpr unsigned kWideOperands = 3;
 inline constexpr unsigned kMaxOperands = kSmallOperands + kWideOperands;
-inline constexpr unsigned kRangeRegisters = 16;  ///< r0 … r15
-inline constexpr unsigned kAccumulators = 8;     ///< a0 … a7
-inline constexpr unsigned kMaxBlockDepth = 16;   ///< nested blocks in a program
+inline constexpr unsigned kRangeRegisters = 16;   ///< r0 … r15
+inline constexpr unsigned kAccumulators = 8;      ///< a0 … a7
+inline constexpr unsigned kMaxBlockDepth = 16;    ///< nested blocks in a program
+inline constexpr unsigned kMaxSpecialized = 256;  ///< iterations that select walkers of their own
+inline constexpr unsigned kMaxReductionWidth = 16;
 
 /// One instruction: 16 bytes, little-endian in files. Operands that an opcode does not list are zero.
 struct Inst {

@@ -37,12 +37,41 @@ FVM_HOST_DEVICE inline Range slice(const Range& range, std::uint32_t from, std::
   return {range.begin + (from < size ? from : size), range.begin + (to < size ? to : size), 0};
 }
 
+/// The operands that loops of every kind have.
+struct LoopOperands {
+  std::uint32_t out;
+  std::uint32_t in;
+  std::uint32_t step;
+  std::uint32_t partner;
+};
+
+FVM_HOST_DEVICE constexpr bool is_loop(Op op) { return op == Op::For || op == Op::Par || op == Op::Map; }
+/// Whether a loop's iterations may run side by side.
+FVM_HOST_DEVICE constexpr bool is_parallel(Op op) { return op == Op::Par || op == Op::Map; }
+
+/// Of an instruction that is a loop.
+FVM_HOST_DEVICE constexpr LoopOperands loop_operands(const Inst& inst) {
+  using enum OperandKind;
+  switch (inst.op) {
+    case Op::Par:
+      return {operand<Op::Par, RangeOut>(inst), operand<Op::Par, RangeIn>(inst), operand<Op::Par, Step>(inst),
+              operand<Op::Par, Partner>(inst)};
+    case Op::Map:
+      return {operand<Op::Map, RangeOut>(inst), operand<Op::Map, RangeIn>(inst), operand<Op::Map, Step>(inst),
+              operand<Op::Map, Partner>(inst)};
+    default:
+      return {operand<Op::For, RangeOut>(inst), operand<Op::For, RangeIn>(inst), operand<Op::For, Step>(inst),
+              operand<Op::For, Partner>(inst)};
+  }
+}
+
 /// Runs code from `pc` to the halt, or to the end of the parallel block that `pc` lies in.
 /// Machine has: Range ranges[kRangeRegisters]; bool wants(OutputKind);
-/// void parallel(const Inst& par, std::uint32_t body) which must run interpret(code, body, m) for each chunk
-/// of the loop on a machine m of its own whose RangeOut register holds the chunk; and one void NAME(const
-/// Inst&) for init, privatize, walk, reduce_dim, transform, store and label.
+/// void parallel(const Inst& loop, std::uint32_t body) which must run interpret(code, body, m) for each chunk
+/// of a par or map on a machine m of its own whose RangeOut register holds the chunk; and one void NAME(const
+/// Inst&) for each plain opcode but slice, NAME being its text.
 template <class Machine>
+// NOLINTNEXTLINE(readability-function-size): a case an opcode
 FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& machine) {
   using enum OperandKind;
   for (;;) {
@@ -60,8 +89,9 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
         break;
       }
       case Op::Par:
+      case Op::Map:
         machine.parallel(inst, pc + 1);
-        pc = operand<Op::Par, Partner>(inst) + 1;
+        pc = loop_operands(inst).partner + 1;
         continue;
       case Op::When:
         if (!machine.wants(static_cast<OutputKind>(operand<Op::When, Output>(inst)))) {
@@ -69,9 +99,15 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
           continue;
         }
         break;
+      case Op::Unless:
+        if (machine.wants(static_cast<OutputKind>(operand<Op::Unless, Output>(inst)))) {
+          pc = operand<Op::Unless, Partner>(inst) + 1;
+          continue;
+        }
+        break;
       case Op::End: {
         const std::uint32_t open = operand<Op::End, Partner>(inst);
-        if (code[open].op == Op::Par) return;  // one iteration is done; the machine has the next
+        if (is_parallel(code[open].op)) return;  // one iteration is done; the machine has the next
         if (code[open].op == Op::For) {
           const Range& over = machine.ranges[operand<Op::For, RangeIn>(code[open])];
           Range& current = machine.ranges[operand<Op::For, RangeOut>(code[open])];
@@ -88,6 +124,12 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
             slice(machine.ranges[operand<Op::Slice, RangeIn>(inst)], operand<Op::Slice, From>(inst),
                   operand<Op::Slice, To>(inst));
         break;
+      case Op::CacheRows:
+        machine.cache_rows(inst);
+        break;
+      case Op::CacheTrees:
+        machine.cache_trees(inst);
+        break;
       case Op::Init:
         machine.init(inst);
         break;
@@ -103,8 +145,20 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
       case Op::Walk:
         machine.walk(inst);
         break;
+      case Op::Leaves:
+        machine.leaves(inst);
+        break;
       case Op::ReduceDim:
         machine.reduce_dim(inst);
+        break;
+      case Op::ReduceInplace:
+        machine.reduce_inplace(inst);
+        break;
+      case Op::Round:
+        machine.round(inst);
+        break;
+      case Op::SumTrees:
+        machine.sum_trees(inst);
         break;
       case Op::Transform:
         machine.transform(inst);

@@ -1,16 +1,28 @@
 // Every layout's view, one line each, for code that goes over the rows of layouts.def.
 #pragma once
 
-#include <forestvm/core/layout/array.hpp>
-#include <forestvm/core/layout/sparse.hpp>
+#define FVM_LAYOUT_VIEWS
+#include <forestvm/core/layouts.def>
 
 namespace forestvm {
+
+/// Calls visit.operator()<View>() with the view of a declared layout.
+template <class Visit>
+FVM_HOST_DEVICE constexpr decltype(auto) with_view(Layout layout, Visit&& visit) {
+  switch (layout) {
+#define FVM_LAYOUT(Name, text, word, View, meaning) \
+  case Layout::Name:                                \
+    return visit.template operator()<View>();
+#include <forestvm/core/layouts.def>
+  }
+  __builtin_unreachable();  // verified
+}
 
 /// Whether walks in this layout may take more hops than a tree is deep: see the views.
 FVM_HOST_DEVICE constexpr bool leaves_hold_still(Layout layout) {
   switch (layout) {
-#define FVM_LAYOUT(Name, text, View, meaning) \
-  case Layout::Name:                          \
+#define FVM_LAYOUT(Name, text, word, View, meaning) \
+  case Layout::Name:                                \
     return View::kLeavesHoldStill;
 #include <forestvm/core/layouts.def>
   }

@@ -10,3 +10,16 @@
 /// For what every walker calls at each hop. Always inlined, so that no copy compiled for one CPU target can
 /// be linked into another's code.
 #define FVM_INLINE FVM_HOST_DEVICE inline __attribute__((always_inline))
+
+namespace forestvm {
+
+/// Bits that are set.
+FVM_INLINE unsigned popcount(unsigned value) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  return static_cast<unsigned>(__popc(value));
+#else
+  return static_cast<unsigned>(__builtin_popcount(value));
+#endif
+}
+
+}  // namespace forestvm

@@ -1,8 +1,9 @@
-// The scalar walker, one template for every layout, interleaving and way of ending. In: a task (trees x rows,
-// where they lie). Out: leaves added to the accumulator, each row's in the order of its trees.
+// The walker, one template for every layout, interleaving and way of ending. In: a task (trees x rows, where
+// they lie). Out: leaves added to the accumulator, each row's in the order of its trees; or stored, each
+// tree's by its number.
 //
-// Target is a tag type of the CPU target that instantiates it: code compiled for different CPUs must not
-// share a symbol.
+// Target is the type of the CPU target that instantiates it: it brings the compare of a tile's nodes, and
+// keeps code compiled for different CPUs apart, which must not share a symbol.
 #pragma once
 
 #include <cstddef>
@@ -10,22 +11,35 @@
 
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/interpret.hpp>
+#include <forestvm/core/sums.hpp>
+
+#include "vm/host/atomics.hpp"
 
 namespace forestvm::host {
 
+/// What becomes of a leaf.
+enum class Delivery : std::uint8_t {
+#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) Name,
+#include <forestvm/core/accumulator_kinds.def>
+  LeafNumber,
+};
+
 /// What a walker is given: all of it verified.
 struct WalkTask {
-  const void* nodes;         ///< the group's first node
-  const TreeDesc* trees;     ///< record of the group's first tree
-  std::uint32_t first_tree;  ///< its number in the model
-  Range tree_range;          ///< model trees
-  Range row_range;           ///< rows of the call
+  GroupData group;
+  std::uint32_t first_tree;      ///< the group's first, as the program counts trees
+  const std::uint32_t* numbers;  ///< of the group's leaves
+  Range tree_range;
+  Range row_range;  ///< rows of the call
   const float* rows;
   std::size_t row_stride;  ///< floats
-  float* accumulator;      ///< of row 0
-  std::size_t outputs;     ///< floats from one row's accumulator to the next
-  std::uint32_t hops;      ///< WalkerDesc::hops
+  std::byte* out;          ///< of row 0: sums; per-tree values; int32 leaf numbers
+  std::size_t width;       ///< elements of one row of `out`
+  SumScale scale;
+  std::uint32_t hops;  ///< WalkerDesc::hops
   WalkOrder order;
+  Delivery delivery;
+  bool atomic;
 };
 
 using WalkFunction = void (*)(const WalkTask&);
@@ -35,55 +49,118 @@ inline constexpr int kUntilLeaf = -1;  ///< task.hops hops unchecked, then to a 
 inline constexpr int kExactHops = -2;  ///< task.hops hops
 inline constexpr unsigned kMaxFixedHops = 8;
 
+/// Leaves of Trees x Rows pairs, on their way to anything but plain float32 sums.
+struct Leaves {
+  std::uint32_t tree, row, trees, rows;
+  const float* values;  ///< by tree, then row
+  const std::uint64_t* numbers_at;
+};
+
+template <class Target>
+struct Deliver {
+  template <class Sum>
+  static void add(const WalkTask& task, const Leaves& leaves) {
+    const TreeDesc* trees = task.group.trees + (leaves.tree - task.first_tree);
+    Sum* sums = reinterpret_cast<Sum*>(task.out);
+    for (std::uint32_t t = 0; t < leaves.trees; ++t)
+      for (std::uint32_t r = 0; r < leaves.rows; ++r) {
+        Sum& sum = sums[(leaves.row + std::size_t{r}) * task.width + trees[t].output];
+        const Sum leaf = Sum::of(leaves.values[t * leaves.rows + r], task.scale);
+        if (task.atomic)
+          sum.template add_shared<Atomics>(leaf);
+        else
+          sum.add(leaf);
+      }
+  }
+
+  /// Each tree has a place of its own.
+  template <class T, class Get>
+  static void put(const WalkTask& task, const Leaves& leaves, Get get) {
+    const TreeDesc* trees = task.group.trees + (leaves.tree - task.first_tree);
+    T* out = reinterpret_cast<T*>(task.out);
+    for (std::uint32_t t = 0; t < leaves.trees; ++t)
+      for (std::uint32_t r = 0; r < leaves.rows; ++r)
+        out[(leaves.row + std::size_t{r}) * task.width + trees[t].number] = get(t * leaves.rows + r);
+  }
+
+  __attribute__((noinline)) static void run(const WalkTask& task, const Leaves& leaves) {
+    switch (task.delivery) {
+      case Delivery::F32:
+        return add<F32Sum>(task, leaves);
+      case Delivery::F64:
+        return add<F64Sum>(task, leaves);
+      case Delivery::Exact64:
+        return add<Exact64Sum>(task, leaves);
+      case Delivery::Exact128:
+        return add<Exact128Sum>(task, leaves);
+      case Delivery::PerTree:
+        return put<float>(task, leaves, [&](std::uint32_t i) { return leaves.values[i]; });
+      case Delivery::LeafNumber:
+        return put<std::uint32_t>(task, leaves,
+                                  [&](std::uint32_t i) { return task.numbers[leaves.numbers_at[i]]; });
+    }
+  }
+};
+
 template <class Target, class View, int Ending>
 struct TileWalk {
-  using Node = typename View::Node;
+  using Tree = typename View::Tree;
 
   /// Walks Trees x Rows pairs in lockstep.
   template <unsigned Trees, unsigned Rows>
   __attribute__((noinline)) static void tile(const WalkTask& task, std::uint32_t tree, std::uint32_t row) {
-    const TreeDesc* trees = task.trees + (tree - task.first_tree);
-    const Node* nodes[Trees];
+    Tree trees[Trees];
     const float* x[Rows];
     std::uint32_t at[Trees][Rows] = {};
-    for (unsigned t = 0; t < Trees; ++t)
-      nodes[t] = static_cast<const Node*>(task.nodes) + trees[t].first_node;
+    for (unsigned t = 0; t < Trees; ++t) trees[t] = View::tree(task.group, tree - task.first_tree + t);
     for (unsigned r = 0; r < Rows; ++r)
       x[r] = task.rows + (row + static_cast<std::size_t>(r)) * task.row_stride;
 
     if constexpr (Ending >= 0) {
 #pragma GCC unroll 8
-      for (int hop = 0; hop < Ending; ++hop) step<Trees, Rows>(nodes, x, at);
+      for (int hop = 0; hop < Ending; ++hop) step<Trees, Rows>(trees, x, at);
     } else {
-      for (std::uint32_t hop = 0; hop < task.hops; ++hop) step<Trees, Rows>(nodes, x, at);
+      for (std::uint32_t hop = 0; hop < task.hops; ++hop) step<Trees, Rows>(trees, x, at);
       if constexpr (Ending == kUntilLeaf)
-        while (step_to_leaf<Trees, Rows>(nodes, x, at)) {
+        while (step_to_leaf<Trees, Rows>(trees, x, at)) {
         }
     }
 
+    const TreeDesc* descs = task.group.trees + (tree - task.first_tree);
+    if (task.delivery == Delivery::F32 && !task.atomic) [[likely]] {
+      float* sums = reinterpret_cast<float*>(task.out);
+      for (unsigned t = 0; t < Trees; ++t)
+        for (unsigned r = 0; r < Rows; ++r)
+          sums[(row + static_cast<std::size_t>(r)) * task.width + descs[t].output] +=
+              View::value(trees[t], at[t][r]);
+      return;
+    }
+    float values[Trees * Rows];
+    std::uint64_t numbers_at[Trees * Rows];
     for (unsigned t = 0; t < Trees; ++t)
-      for (unsigned r = 0; r < Rows; ++r)
-        task.accumulator[(row + static_cast<std::size_t>(r)) * task.outputs + trees[t].output] +=
-            View::value(nodes[t], at[t][r]);
+      for (unsigned r = 0; r < Rows; ++r) {
+        values[t * Rows + r] = View::value(trees[t], at[t][r]);
+        numbers_at[t * Rows + r] = View::number_at(trees[t], descs[t], at[t][r]);
+      }
+    Deliver<Target>::run(task, {tree, row, Trees, Rows, values, numbers_at});
   }
 
  private:
   template <unsigned Trees, unsigned Rows>
-  FVM_INLINE static void step(const Node* const* nodes, const float* const* x,
-                              std::uint32_t (&at)[Trees][Rows]) {
+  FVM_INLINE static void step(const Tree* trees, const float* const* x, std::uint32_t (&at)[Trees][Rows]) {
     for (unsigned t = 0; t < Trees; ++t)
-      for (unsigned r = 0; r < Rows; ++r) at[t][r] = View::next(nodes[t], at[t][r], x[r]);
+      for (unsigned r = 0; r < Rows; ++r) at[t][r] = View::template next<Target>(trees[t], at[t][r], x[r]);
   }
 
   /// One hop of every walk that has not arrived; false when all have.
   template <unsigned Trees, unsigned Rows>
-  FVM_INLINE static bool step_to_leaf(const Node* const* nodes, const float* const* x,
+  FVM_INLINE static bool step_to_leaf(const Tree* trees, const float* const* x,
                                       std::uint32_t (&at)[Trees][Rows]) {
     bool walking = false;
     for (unsigned t = 0; t < Trees; ++t)
       for (unsigned r = 0; r < Rows; ++r) {
-        const bool leaf = View::is_leaf(nodes[t], at[t][r]);
-        const std::uint32_t next = View::next(nodes[t], at[t][r], x[r]);
+        const bool leaf = View::is_leaf(trees[t], at[t][r]);
+        const std::uint32_t next = View::template next<Target>(trees[t], at[t][r], x[r]);
         at[t][r] = leaf ? at[t][r] : next;
         walking |= !leaf;
       }

@@ -8,21 +8,23 @@
 
 namespace forestvm::host {
 
-/// Interleavings are counted by their logarithms: 1, 2, 4, 8 trees by 1, 2, 4, 8 rows, at most 8 walks.
-inline constexpr unsigned kInterleaveSteps = 4;
+/// Interleavings are counted by their logarithms: 1 … 16 trees by 1 … 16 rows, at most 16 walks.
+inline constexpr unsigned kInterleaveSteps = std::bit_width(kMaxInterleave);
 /// Endings: until a leaf, any fixed number of hops, then 1 … kMaxFixedHops compiled out.
 inline constexpr unsigned kEndings = 2 + kMaxFixedHops;
+/// More walks than this share the code for any number of hops: compiling the hops out gains nothing then.
+inline constexpr unsigned kMostWalksWithFixedHops = 8;
 
 struct WalkerTable {
   WalkFunction functions[kInterleaveSteps][kInterleaveSteps][kEndings] = {};
 
   /// The walker for a verified description.
   WalkFunction find(const WalkerDesc& desc) const {
-    unsigned ending = 0;
-    if (desc.end == WalkEnd::Exact)
-      ending = desc.hops >= 1 && desc.hops <= kMaxFixedHops ? 1u + desc.hops : 1u;
-    return functions[std::countr_zero(desc.interleaved_trees)][std::countr_zero(desc.interleaved_rows)]
-                    [ending];
+    const auto& endings =
+        functions[std::countr_zero(desc.interleaved_trees)][std::countr_zero(desc.interleaved_rows)];
+    if (desc.end == WalkEnd::UntilLeaf) return endings[0];
+    const bool fixed = desc.hops >= 1 && desc.hops <= kMaxFixedHops && endings[1 + desc.hops] != nullptr;
+    return endings[fixed ? 1u + desc.hops : 1u];
   }
 };
 
@@ -32,18 +34,24 @@ constexpr int ending_at(int index) { return index == 0 ? kUntilLeaf : index == 1
 
 template <class Target, class View, unsigned LogTrees, unsigned LogRows, unsigned... Endings>
 constexpr void fill(WalkerTable& table, std::integer_sequence<unsigned, Endings...>) {
-  if constexpr ((1u << (LogTrees + LogRows)) <= kMaxInterleave)
-    ((table.functions[LogTrees][LogRows][Endings] =
-          &walk<Target, View, 1u << LogTrees, 1u << LogRows, ending_at(Endings)>),
-     ...);
+  ((table.functions[LogTrees][LogRows][Endings] =
+        &walk<Target, View, 1u << LogTrees, 1u << LogRows, ending_at(Endings)>),
+   ...);
+}
+
+template <class Target, class View, unsigned LogTrees, unsigned LogRows>
+constexpr void fill(WalkerTable& table) {
+  constexpr unsigned walks = 1u << (LogTrees + LogRows);
+  constexpr bool fixed = View::kTileWidth == 1 && walks <= kMostWalksWithFixedHops;
+  if constexpr (walks <= kMaxInterleave)
+    fill<Target, View, LogTrees, LogRows>(table, std::make_integer_sequence < unsigned,
+                                          fixed ? kEndings : 2 > {});
 }
 
 template <class Target, class View, unsigned... Pairs>
 constexpr WalkerTable make(std::integer_sequence<unsigned, Pairs...>) {
   WalkerTable table;
-  (fill<Target, View, Pairs / kInterleaveSteps, Pairs % kInterleaveSteps>(
-       table, std::make_integer_sequence<unsigned, kEndings>{}),
-   ...);
+  (fill<Target, View, Pairs / kInterleaveSteps, Pairs % kInterleaveSteps>(table), ...);
   return table;
 }
 

@@ -1,0 +1,246 @@
+// forestvm diff: do two ways of answering agree? A model's program against the trainer's stored scores, the
+// reference predictor, native code or another program: how far apart the raw scores are, which rows differ,
+// and the first tree and node where two walks part.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/reference.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/io/npy.hpp"
+#include "cli/io/output_file.hpp"
+#include "cli/io/quote.hpp"
+#include "cli/io/rows.hpp"
+#include "cli/native.hpp"
+#include "cli/program_file.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+/// What one side says.
+struct Side {
+  std::string name;
+  std::vector<float> raw;              ///< rows x outputs
+  std::vector<std::int32_t> leaves{};  ///< rows x trees; empty where they are not known
+};
+
+struct Inputs {
+  Program program;
+  std::optional<Model> model;
+  Rows rows;
+};
+
+Result<Side> of_program(const std::string& name, const Program& program, const Rows& rows) {
+  FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, host_backend(program));
+  const auto context = predictor->make_context();
+  const RowBlock block{rows.values.data(), rows.count, rows.width};
+  Side side{name, std::vector<float>(rows.count * program.meta().num_outputs),
+            std::vector<std::int32_t>(rows.count * program.meta().num_trees)};
+  FVM_TRY(predictor->predict(*context, block, OutputKind::Raw, side.raw.data()));
+  FVM_TRY(predictor->predict_leaf(*context, block, side.leaves.data()));
+  return side;
+}
+
+Result<Side> of_reference(const Inputs& inputs) {
+  if (!inputs.model)
+    return usage_error("--against reference: MODEL is a program; the reference needs a trainer's model");
+  FVM_ASSIGN(const Reference expected,
+             reference_predict(*inputs.model, inputs.rows.values, inputs.rows.count));
+  return Side{"the reference", {expected.raw.begin(), expected.raw.end()}, expected.leaf};
+}
+
+Result<Side> of_native(const Inputs& inputs) {
+  FVM_ASSIGN(const NativeForest forest, NativeForest::build(inputs.program));
+  return Side{"native code", forest.raw(inputs.rows.values, inputs.rows.count),
+              forest.leaves(inputs.rows.values, inputs.rows.count)};
+}
+
+Result<Side> of_file(const std::string& path, const Inputs& inputs) {
+  FVM_ASSIGN(const ModelOrProgram loaded, load_file(path));
+  const auto* const other = std::get_if<Program>(&loaded);
+  if (other == nullptr)
+    return usage_error("--against " + in_quotes(path) + ": is a model, expected a .fvm program");
+  const ProgramMeta &a = inputs.program.meta(), &b = other->meta();
+  if (a.num_features != b.num_features || a.num_outputs != b.num_outputs)
+    return in_file(path,
+                   refused("", "is a program of " + std::to_string(b.num_features) + " features and " +
+                                   std::to_string(b.num_outputs) + " outputs, not of " +
+                                   std::to_string(a.num_features) + " and " + std::to_string(a.num_outputs)));
+  FVM_ASSIGN(Side side, of_program(path, *other, inputs.rows));
+  if (a.num_trees != b.num_trees) side.leaves.clear();
+  return side;
+}
+
+Result<Side> of_expected(const std::string& path, const Inputs& inputs) {
+  FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
+  FVM_ASSIGN(const Table table, in_file(path, read_npy(source, NpyShape::VectorOrMatrix)));
+  const std::size_t wanted = inputs.rows.count * inputs.program.meta().num_outputs;
+  if (table.values.size() != wanted)
+    return in_file(path, refused("", "has " + std::to_string(table.values.size()) + " raw scores, expected " +
+                                         std::to_string(wanted)));
+  return Side{path, table.values};
+}
+
+/// Floats between two, 0 for two NaN.
+std::uint64_t ulps_apart(float a, float b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : UINT32_MAX;
+  const auto ordered = [](float x) -> std::int64_t {
+    std::int32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    return bits >= 0 ? bits : -std::int64_t{bits & INT32_MAX};
+  };
+  return static_cast<std::uint64_t>(std::abs(ordered(a) - ordered(b)));
+}
+
+bool same_bits(float a, float b) {
+  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+}
+
+constexpr std::size_t kListedRows = 10;
+
+/// Counts by powers of two.
+std::string histogram(const Side& a, const Side& b) {
+  std::map<std::uint64_t, std::uint64_t> bins;  // by their upper end
+  for (std::size_t i = 0; i < a.raw.size(); ++i) {
+    const std::uint64_t apart = ulps_apart(a.raw[i], b.raw[i]);
+    std::uint64_t bin = same_bits(a.raw[i], b.raw[i]) ? 0 : 1;
+    while (bin != 0 && bin < apart) bin *= 2;
+    ++bins[bin];
+  }
+  std::string text = "units in the last place  raw scores\n";
+  for (const auto& [end, count] : bins) {
+    std::string range = end == 0 ? "equal bits" : end <= 1 ? "at most 1" : "up to " + std::to_string(end);
+    range.resize(25, ' ');
+    text += range + std::to_string(count) + "\n";
+  }
+  return text;
+}
+
+std::string listed_rows(const Side& a, const Side& b, std::size_t outputs, std::size_t& different) {
+  std::string text;
+  for (std::size_t row = 0; row < a.raw.size() / outputs; ++row)
+    for (std::size_t k = 0; k < outputs; ++k) {
+      const float x = a.raw[row * outputs + k], y = b.raw[row * outputs + k];
+      if (same_bits(x, y)) continue;
+      if (++different > kListedRows) continue;
+      char line[160];
+      std::snprintf(line, sizeof line, "row %zu, output %zu: %.9g (%a) and %.9g (%a)\n", row, k,
+                    static_cast<double>(x), static_cast<double>(x), static_cast<double>(y),
+                    static_cast<double>(y));
+      text += line;
+    }
+  if (different > kListedRows) text += "… and " + std::to_string(different - kListedRows) + " more\n";
+  return text;
+}
+
+/// The node of a tree below which two leaves lie on different sides.
+std::int32_t parting(const Tree& tree, std::int32_t a, std::int32_t b) {
+  std::vector<std::int32_t> parent(tree.nodes.size(), -1);
+  for (std::size_t n = 0; n < tree.nodes.size(); ++n)
+    for (const std::int32_t child : {tree.nodes[n].left, tree.nodes[n].right})
+      if (child >= 0) parent[static_cast<std::size_t>(child)] = static_cast<std::int32_t>(n);
+  std::vector<std::int32_t> above;
+  for (std::int32_t at = a; at >= 0; at = parent[static_cast<std::size_t>(at)]) above.push_back(at);
+  while (b >= 0 && std::find(above.begin(), above.end(), b) == above.end())
+    b = parent[static_cast<std::size_t>(b)];
+  return b;
+}
+
+/// The first leaf that differs, and with a model the node where the walks part.
+std::string first_parting(const Inputs& inputs, const Side& a, const Side& b) {
+  if (a.leaves.empty() || a.leaves.size() != b.leaves.size()) return {};
+  const auto [x, y] = std::mismatch(a.leaves.begin(), a.leaves.end(), b.leaves.begin());
+  if (x == a.leaves.end()) return "every walk comes to the same leaf\n";
+  const auto at = static_cast<std::size_t>(x - a.leaves.begin());
+  const std::size_t trees = inputs.program.meta().num_trees, row = at / trees, tree = at % trees;
+  std::string text = "first walks that part: row " + std::to_string(row) + ", tree " + std::to_string(tree) +
+                     ": leaf " + std::to_string(*x) + " and leaf " + std::to_string(*y) + "\n";
+  if (!inputs.model || tree >= inputs.model->trees.size()) return text;
+  const Tree& of = inputs.model->trees[tree];
+  const auto known = [&](std::int32_t leaf) {
+    return leaf >= 0 && static_cast<std::size_t>(leaf) < of.nodes.size();
+  };
+  const std::int32_t node = known(*x) && known(*y) ? parting(of, *x, *y) : -1;
+  if (node < 0) return text;
+  const Node& split = of.nodes[static_cast<std::size_t>(node)];
+  char line[160];
+  std::snprintf(line, sizeof line, "  at node %d: f%u < %.9g; the row's value is %.9g\n", node, split.feature,
+                split.threshold,
+                static_cast<double>(inputs.rows.values[row * inputs.rows.width + split.feature]));
+  return text + line;
+}
+
+Result<Inputs> read_inputs(const Arguments& arguments) {
+  FVM_ASSIGN(const std::string path, required(arguments, "MODEL"));
+  FVM_ASSIGN(const std::string rows_path, required(arguments, "ROWS"));
+  FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
+  std::optional<Model> model;
+  if (auto* const read = std::get_if<Model>(&loaded)) model = std::move(*read);
+  FVM_ASSIGN(Program program,
+             model ? compile_as_asked(arguments, path, *model) : program_as_asked(arguments, path));
+  const ProgramMeta& meta = program.meta();
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) names.emplace_back(program.feature_name(i));
+  FVM_ASSIGN(Rows rows, in_file(rows_path, read_rows(rows_path, {meta.num_features, names})));
+  return Inputs{std::move(program), std::move(model), std::move(rows)};
+}
+
+Result<Side> other_side(const Arguments& arguments, const Inputs& inputs) {
+  if (arguments.has("expected")) {
+    if (arguments.has("against")) return usage_error("--expected and --against: one of them");
+    return of_expected(arguments.get("expected"), inputs);
+  }
+  const std::string against = arguments.get("against", "reference");
+  if (against == "reference") return of_reference(inputs);
+  if (against == "native") return of_native(inputs);
+  if (against.find_first_of("/.") == std::string::npos)
+    return usage_error("--against " + in_quotes(against) + ": expected reference, native or a .fvm file");
+  return of_file(against, inputs);
+}
+
+Result<void> run(const Arguments& arguments) {
+  FVM_ASSIGN(const Inputs inputs, read_inputs(arguments));
+  FVM_ASSIGN(const Side mine, of_program(arguments.get("MODEL"), inputs.program, inputs.rows));
+  FVM_ASSIGN(const Side other, other_side(arguments, inputs));
+  std::size_t different = 0;
+  std::string text = std::to_string(inputs.rows.count) + " rows: " + mine.name + " and " + other.name + "\n";
+  text += histogram(mine, other) + listed_rows(mine, other, inputs.program.meta().num_outputs, different) +
+          first_parting(inputs, mine, other);
+  FVM_TRY(write_output("-", text));
+  if (different == 0) return {};
+  return refused("",
+                 std::to_string(different) + " of " + std::to_string(mine.raw.size()) + " raw scores differ");
+}
+
+}  // namespace
+
+const Command kDiff = {
+    "diff",
+    "compares a program's answers with others",
+    {"diff MODEL ROWS [--against WHAT | --expected FILE.npy] [--schedule S]"},
+    {{"MODEL", "a trainer's model file, or a .fvm program"}, {"ROWS", "as for run"}},
+    {{"against", '\0', "WHAT",
+      "reference (default: the slow, obvious predictor), native (C made by export, compiled by cc), or a "
+      ".fvm file"},
+     {"expected", '\0', "FILE.npy", "raw scores: the trainer's own, for instance"},
+     kScheduleOption,
+     kContractOption,
+     kStrictOption},
+    "  forestvm diff model.json rows.npy --expected expected_raw.npy\n"
+    "  forestvm diff model.json rows.npy --against native --schedule trees\n",
+    schedule_notes,
+    run,
+};
+
+}  // namespace forestvm::cli

@@ -1,0 +1,34 @@
+// A program as native code: exported to C, compiled by the system's compiler, loaded into this process. For
+// comparing the VM with it; predictions need no compiler.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+
+namespace forestvm::cli {
+
+class NativeForest {
+ public:
+  /// Environment error when there is no C compiler called cc, or it fails.
+  static Result<NativeForest> build(const Program& program);
+
+  /// Rows x num_features -> rows x num_outputs.
+  std::vector<float> raw(std::span<const float> rows, std::size_t count) const;
+  /// Rows x num_features -> rows x num_trees.
+  std::vector<std::int32_t> leaves(std::span<const float> rows, std::size_t count) const;
+
+ private:
+  struct Library;
+  NativeForest(Program program, std::shared_ptr<Library> library)
+      : program_(std::move(program)), library_(std::move(library)) {}
+
+  Program program_;
+  std::shared_ptr<Library> library_;
+};
+
+}  // namespace forestvm::cli

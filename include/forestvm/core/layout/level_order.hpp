@@ -1,0 +1,173 @@
+// What array and reorg share: a tree's slots in level order, children found by counting. A leaf above the
+// last level either ends the walk there (its flag is set) or is repeated below by the builder, for walks that
+// take a fixed number of hops. 8 bytes a slot. Placing says whether the trees of a group lie one after the
+// other or interleaved node by node.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/layout/placing.hpp>
+#include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/platform.hpp>
+
+namespace forestvm {
+
+/// Slots of a complete tree in which every inner slot has `arity` children; UINT64_MAX if they are more than
+/// any memory holds.
+constexpr std::uint64_t level_order_slots(std::uint64_t arity, std::uint32_t depth) {
+  std::uint64_t slots = 1;
+  for (std::uint32_t level = 0; level < depth; ++level) {
+    if (slots > (std::uint64_t{1} << 40)) return UINT64_MAX;
+    slots = slots * arity + 1;
+  }
+  return slots;
+}
+
+/// What a level-order tree's record must say, as text, or null.
+inline const char* level_order_rule(const TreeDesc& tree, std::uint64_t arity) {
+  if (tree.leaf_count != 0 || tree.first_leaf != 0) return "it has leaves aside";
+  return tree.node_count == level_order_slots(arity, tree.depth) ? nullptr
+                                                                 : "its slots do not fill its depth";
+}
+
+/// The nodes of a tree: `stride` apart.
+template <class Node, bool Interleaved>
+struct LevelOrderTree {
+  const Node* nodes;
+  std::uint32_t stride;
+
+  FVM_INLINE const Node& operator[](std::uint32_t at) const {
+    if constexpr (Interleaved)
+      return nodes[std::size_t{at} * stride];
+    else
+      return nodes[at];
+  }
+};
+
+struct LevelOrderNode {
+  float value;            ///< split: threshold; leaf: output
+  std::uint32_t feature;  ///< feature word, see forest_data.hpp
+};
+static_assert(sizeof(LevelOrderNode) == 8);
+
+template <class Placing>
+struct LevelOrderView : Placing {
+  using Node = LevelOrderNode;
+  static constexpr bool kInterleaved = std::is_same_v<Placing, TreesInterleaved>;
+  using Tree = LevelOrderTree<Node, kInterleaved>;
+  static constexpr unsigned kTileWidth = 1;
+  static constexpr bool kLeavesAside = false;
+  /// A walk must not take more hops than its tree is deep.
+  static constexpr bool kLeavesHoldStill = false;
+
+  FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
+    return {reinterpret_cast<const Node*>(group.nodes) + group.trees[index].first_node, group.tree_count};
+  }
+  FVM_INLINE static bool is_leaf(const Tree& tree, std::uint32_t at) {
+    return (tree[at].feature & kLeaf) != 0;
+  }
+  FVM_INLINE static float value(const Tree& tree, std::uint32_t at) { return tree[at].value; }
+  /// Where the leaf's number is, among the group's.
+  FVM_INLINE static std::uint64_t number_at(const Tree& tree, const TreeDesc& desc, std::uint32_t at) {
+    return desc.first_node + std::uint64_t{at} * (kInterleaved ? tree.stride : 1);
+  }
+  FVM_INLINE static float threshold(const Tree& tree, std::uint32_t at, unsigned) { return tree[at].value; }
+  FVM_INLINE static std::uint32_t feature_word(const Tree& tree, std::uint32_t at, unsigned) {
+    return tree[at].feature;
+  }
+  FVM_INLINE static std::uint32_t child(const Tree&, std::uint32_t at, unsigned way) {
+    return 2 * at + 1 + way;
+  }
+
+  /// One hop.
+  template <class Compare>
+  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const float* row) {
+    const Node& node = tree[at];
+    return child(tree, at, static_cast<unsigned>(!goes_left(node.value, node.feature, row)));
+  }
+
+  /// What is wrong with a tree's record, or null.
+  static const char* tree_rule(const TreeDesc& tree, const GroupDesc&) { return level_order_rule(tree, 2); }
+
+  /// What is wrong with a slot, or null. With these rules every walk stays inside the tree and the row, and
+  /// ends.
+  static const char* node_rule(const Tree& nodes, std::uint32_t slot, const TreeDesc& tree,
+                               const NodeFacts& facts) {
+    const Node& node = nodes[slot];
+    if ((node.feature & kFeatureMask) >= facts.num_features) return "its feature lies outside the row";
+    const bool last_level = slot >= tree.node_count / 2;
+    return last_level && (node.feature & kLeaf) == 0 ? "a slot of the last level is no leaf" : nullptr;
+  }
+};
+
+/// A tile, or a leaf, whose value is thresholds[0].
+template <unsigned Width>
+struct LevelOrderTile {
+  float thresholds[Width];
+  std::uint32_t features[Width];  ///< feature words without kLeaf
+  std::uint32_t shape;            ///< row of the tile shapes; kLeaf in leaves
+};
+
+/// The same in tiles: slot i's children are tile_size * i + i + 1 and those after it, one for each way out.
+template <unsigned Width, class Placing>
+struct LevelOrderTilesView : Placing {
+  using Node = LevelOrderTile<Width>;
+  static constexpr bool kInterleaved = std::is_same_v<Placing, TreesInterleaved>;
+  static constexpr unsigned kTileWidth = Width;
+  static constexpr bool kLeavesAside = false;
+  static constexpr bool kLeavesHoldStill = false;
+
+  struct Tree : LevelOrderTree<Node, kInterleaved> {
+    const std::uint8_t* exits;
+    std::uint32_t arity;
+  };
+
+  FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
+    return {{reinterpret_cast<const Node*>(group.nodes) + group.trees[index].first_node, group.tree_count},
+            group.exits,
+            group.tile_size + 1};
+  }
+  FVM_INLINE static bool is_leaf(const Tree& tree, std::uint32_t at) { return (tree[at].shape & kLeaf) != 0; }
+  FVM_INLINE static float value(const Tree& tree, std::uint32_t at) { return tree[at].thresholds[0]; }
+  FVM_INLINE static std::uint64_t number_at(const Tree& tree, const TreeDesc& desc, std::uint32_t at) {
+    return desc.first_node + std::uint64_t{at} * (kInterleaved ? tree.stride : 1);
+  }
+  FVM_INLINE static float threshold(const Tree& tree, std::uint32_t at, unsigned i) {
+    return tree[at].thresholds[i];
+  }
+  FVM_INLINE static std::uint32_t feature_word(const Tree& tree, std::uint32_t at, unsigned i) {
+    return tree[at].features[i];
+  }
+  FVM_INLINE static std::uint32_t shape(const Tree& tree, std::uint32_t at) { return tree[at].shape; }
+  FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned way) {
+    return at * tree.arity + 1 + way;
+  }
+
+  template <class Compare>
+  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const float* row) {
+    const Node& tile = tree[at];
+    const unsigned outcomes = Compare::template outcomes<Width>(tile.thresholds, tile.features, row);
+    return child(tree, at, tree.exits[((tile.shape & ~kLeaf) << 8) + outcomes]);
+  }
+
+  static const char* tree_rule(const TreeDesc& tree, const GroupDesc& group) {
+    return level_order_rule(tree, group.tile_size + 1u);
+  }
+
+  static const char* node_rule(const Tree& tiles, std::uint32_t slot, const TreeDesc& tree,
+                               const NodeFacts& facts) {
+    const Node& tile = tiles[slot];
+    if (tile.shape == kLeaf) {
+      for (const std::uint32_t feature : tile.features)
+        if (feature != 0) return "a leaf tests a feature";
+      return nullptr;
+    }
+    if (std::uint64_t{slot} * (facts.tile_size + 1) + 1 >= tree.node_count)
+      return "a slot of the last level is no leaf";
+    return tile_rule(tile.features, tile.shape, facts);
+  }
+};
+
+}  // namespace forestvm

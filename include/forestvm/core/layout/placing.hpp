@@ -1,0 +1,30 @@
+// Where the trees of a group may lie: the rules that layouts have in common.
+#pragma once
+
+#include <cstdint>
+
+#include <forestvm/core/forest_data.hpp>
+
+namespace forestvm {
+
+/// Each tree's nodes follow those of the tree before.
+struct TreesInSequence {
+  static const char* place_rule(const TreeDesc& tree, std::uint32_t, const GroupDesc& group,
+                                std::uint64_t nodes_before) {
+    if (tree.first_node != nodes_before) return "it does not follow the tree before";
+    return tree.node_count <= group.node_count - nodes_before ? nullptr : "it leaves its group";
+  }
+};
+
+/// Trees of equal size, node i of each beside node i of the others.
+struct TreesInterleaved {
+  static const char* place_rule(const TreeDesc& tree, std::uint32_t index, const GroupDesc& group,
+                                std::uint64_t) {
+    if (tree.first_node != index) return "its root is not in its place among the group's roots";
+    return std::uint64_t{tree.node_count} * (group.tree_end - group.tree_begin) == group.node_count
+               ? nullptr
+               : "its slots are not its part of the group's";
+  }
+};
+
+}  // namespace forestvm

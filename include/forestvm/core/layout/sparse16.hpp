@@ -1,0 +1,73 @@
+// The wide sparse layout: only the nodes that the tree has, each with both child indices (counted from the
+// root's). A leaf's children are itself, so a walk may take more hops than the tree is deep. 16 bytes a node.
+// Treebeard's sparse representation (SilvanForge, section 6).
+#pragma once
+
+#include <cstdint>
+
+#include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/layout/placing.hpp>
+#include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/platform.hpp>
+
+namespace forestvm {
+
+struct Sparse16View : TreesInSequence {
+  struct Node {
+    float value;            ///< split: threshold; leaf: output
+    std::uint32_t feature;  ///< feature word, see forest_data.hpp; a leaf's feature is 0
+    std::uint32_t left;
+    std::uint32_t right;
+  };
+  static_assert(sizeof(Node) == 16);
+  using Tree = const Node*;
+  static constexpr unsigned kTileWidth = 1;
+  static constexpr bool kLeavesAside = false;
+  /// A walk may go on at a leaf: it stays there.
+  static constexpr bool kLeavesHoldStill = true;
+
+  FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
+    return reinterpret_cast<const Node*>(group.nodes) + group.trees[index].first_node;
+  }
+  FVM_INLINE static bool is_leaf(Tree tree, std::uint32_t at) { return (tree[at].feature & kLeaf) != 0; }
+  FVM_INLINE static float value(Tree tree, std::uint32_t at) { return tree[at].value; }
+  FVM_INLINE static std::uint64_t number_at(Tree, const TreeDesc& desc, std::uint32_t at) {
+    return std::uint64_t{desc.first_node} + at;
+  }
+  FVM_INLINE static float threshold(Tree tree, std::uint32_t at, unsigned) { return tree[at].value; }
+  FVM_INLINE static std::uint32_t feature_word(Tree tree, std::uint32_t at, unsigned) {
+    return tree[at].feature;
+  }
+  FVM_INLINE static std::uint32_t child(Tree tree, std::uint32_t at, unsigned way) {
+    return way == 0 ? tree[at].left : tree[at].right;
+  }
+
+  /// One hop.
+  template <class Compare>
+  FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, const float* row) {
+    const Node& node = tree[at];
+    return goes_left(node.value, node.feature, row) ? node.left : node.right;
+  }
+
+  /// What is wrong with a tree's record, or null.
+  static const char* tree_rule(const TreeDesc& tree, const GroupDesc&) {
+    if (tree.leaf_count != 0 || tree.first_leaf != 0) return "it has leaves aside";
+    return tree.depth < tree.node_count ? nullptr : "it is deeper than it has nodes";
+  }
+
+  /// What is wrong with a slot, or null. With these rules every walk stays inside the tree and the row, and
+  /// ends.
+  static const char* node_rule(Tree nodes, std::uint32_t slot, const TreeDesc& tree, const NodeFacts& facts) {
+    const Node& node = nodes[slot];
+    if ((node.feature & kLeaf) != 0) {
+      if (node.feature != kLeaf) return "a leaf tests a feature";
+      return node.left == slot && node.right == slot ? nullptr : "a leaf's children are not itself";
+    }
+    if ((node.feature & kFeatureMask) >= facts.num_features) return "its feature lies outside the row";
+    if (node.left <= slot || node.right <= slot) return "a child does not come after its parent";
+    return node.left < tree.node_count && node.right < tree.node_count ? nullptr
+                                                                       : "a child lies outside its tree";
+  }
+};
+
+}  // namespace forestvm

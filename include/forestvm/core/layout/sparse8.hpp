@@ -1,0 +1,71 @@
+// The compact sparse layout: only the nodes that the tree has, siblings adjacent, a node's left child found
+// by its distance. Half the memory of sparse16, for trees whose numbers fit: deep forests live from it. A
+// leaf is at distance 0 from itself, so a walk may take more hops than the tree is deep. 8 bytes a node.
+#pragma once
+
+#include <cstdint>
+
+#include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/layout/placing.hpp>
+#include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/platform.hpp>
+
+namespace forestvm {
+
+struct Sparse8View : TreesInSequence {
+  static constexpr unsigned kFeatureBits = 12, kDistanceBits = 18;
+  static constexpr std::uint32_t kDistanceMask = (std::uint32_t{1} << kDistanceBits) - 1;
+
+  struct Node {
+    float value;         ///< split: threshold; leaf: output
+    std::uint32_t word;  ///< kLeaf, kMissingLeft, the feature, the distance to the left child
+  };
+  static_assert(sizeof(Node) == 8);
+  using Tree = const Node*;
+  static constexpr unsigned kTileWidth = 1;
+  static constexpr bool kLeavesAside = false;
+  static constexpr bool kLeavesHoldStill = true;
+
+  FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
+    return reinterpret_cast<const Node*>(group.nodes) + group.trees[index].first_node;
+  }
+  FVM_INLINE static bool is_leaf(Tree tree, std::uint32_t at) { return (tree[at].word & kLeaf) != 0; }
+  FVM_INLINE static float value(Tree tree, std::uint32_t at) { return tree[at].value; }
+  FVM_INLINE static std::uint64_t number_at(Tree, const TreeDesc& desc, std::uint32_t at) {
+    return std::uint64_t{desc.first_node} + at;
+  }
+  FVM_INLINE static float threshold(Tree tree, std::uint32_t at, unsigned) { return tree[at].value; }
+  FVM_INLINE static std::uint32_t feature_word(std::uint32_t word) {
+    return (word & (kLeaf | kMissingLeft)) | ((word & ~(kLeaf | kMissingLeft)) >> kDistanceBits);
+  }
+  FVM_INLINE static std::uint32_t feature_word(Tree tree, std::uint32_t at, unsigned) {
+    return feature_word(tree[at].word);
+  }
+  FVM_INLINE static std::uint32_t child(Tree tree, std::uint32_t at, unsigned way) {
+    return at + (tree[at].word & kDistanceMask) + way;
+  }
+
+  /// One hop.
+  template <class Compare>
+  FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, const float* row) {
+    const Node& node = tree[at];
+    const bool right = !goes_left(node.value, feature_word(node.word), row) & ((node.word & kLeaf) == 0);
+    return at + (node.word & kDistanceMask) + static_cast<std::uint32_t>(right);
+  }
+
+  static const char* tree_rule(const TreeDesc& tree, const GroupDesc& group) {
+    static_cast<void>(group);
+    if (tree.leaf_count != 0 || tree.first_leaf != 0) return "it has leaves aside";
+    return tree.depth < tree.node_count ? nullptr : "it is deeper than it has nodes";
+  }
+
+  static const char* node_rule(Tree nodes, std::uint32_t slot, const TreeDesc& tree, const NodeFacts& facts) {
+    const std::uint32_t word = nodes[slot].word, distance = word & kDistanceMask;
+    if ((word & kLeaf) != 0) return word == kLeaf ? nullptr : "a leaf tests a feature or has children";
+    if ((feature_word(word) & kFeatureMask) >= facts.num_features) return "its feature lies outside the row";
+    if (distance == 0) return "a child does not come after its parent";
+    return std::uint64_t{slot} + distance + 1 < tree.node_count ? nullptr : "a child lies outside its tree";
+  }
+};
+
+}  // namespace forestvm

@@ -1,0 +1,96 @@
+// The sparse layout in tiles: only the tiles that the tree has, children of a tile adjacent, and its leaves
+// aside, so that a leaf takes 4 bytes and not a tile. A place in a tree is a tile's number or, with kLeaf, a
+// leaf's; a walk that has come to a leaf stays there. Treebeard's sparse representation of tiled trees.
+#pragma once
+
+#include <cstdint>
+
+#include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/layout/placing.hpp>
+#include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/platform.hpp>
+
+namespace forestvm {
+
+template <unsigned Width>
+struct SparseTilesView : TreesInSequence {
+  struct Node {
+    float thresholds[Width];
+    std::uint32_t features[Width];  ///< feature words without kLeaf
+    std::uint32_t first_tile;       ///< of the children that are tiles
+    std::uint32_t first_leaf;       ///< of the children that are leaves
+    std::uint16_t shape;            ///< row of the tile shapes
+    std::uint16_t leaf_ways;        ///< bit i: way out i comes to a leaf
+  };
+  static_assert(sizeof(Node) == 8 * Width + 12);
+  static constexpr unsigned kTileWidth = Width;
+  static constexpr bool kLeavesAside = true;
+  static constexpr bool kLeavesHoldStill = true;
+
+  struct Tree {
+    const Node* tiles;
+    const float* leaves;
+    const std::uint8_t* exits;
+  };
+
+  FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
+    const TreeDesc& desc = group.trees[index];
+    return {reinterpret_cast<const Node*>(group.nodes) + desc.first_node, group.leaves + desc.first_leaf,
+            group.exits};
+  }
+  FVM_INLINE static bool is_leaf(const Tree&, std::uint32_t at) { return (at & kLeaf) != 0; }
+  /// The leaf's number in its tree; at a tile, where a walk of too few hops may end, that of some leaf.
+  FVM_INLINE static std::uint32_t leaf_at(std::uint32_t at) { return (at & kLeaf) != 0 ? at & ~kLeaf : 0; }
+  FVM_INLINE static float value(const Tree& tree, std::uint32_t at) { return tree.leaves[leaf_at(at)]; }
+  FVM_INLINE static std::uint64_t number_at(const Tree&, const TreeDesc& desc, std::uint32_t at) {
+    return std::uint64_t{desc.first_leaf} + leaf_at(at);
+  }
+  FVM_INLINE static float threshold(const Tree& tree, std::uint32_t at, unsigned i) {
+    return tree.tiles[at].thresholds[i];
+  }
+  FVM_INLINE static std::uint32_t feature_word(const Tree& tree, std::uint32_t at, unsigned i) {
+    return tree.tiles[at].features[i];
+  }
+  FVM_INLINE static std::uint32_t shape(const Tree& tree, std::uint32_t at) { return tree.tiles[at].shape; }
+  FVM_INLINE static std::uint32_t child(const Node& tile, unsigned way) {
+    const unsigned leaves_before = popcount(tile.leaf_ways & ((1u << way) - 1));
+    const bool leaf = (tile.leaf_ways >> way & 1) != 0;
+    return leaf ? (tile.first_leaf + leaves_before) | kLeaf : tile.first_tile + way - leaves_before;
+  }
+  FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned way) {
+    return child(tree.tiles[at], way);
+  }
+
+  template <class Compare>
+  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const float* row) {
+    const bool leaf = (at & kLeaf) != 0;
+    const Node& tile = tree.tiles[leaf ? 0 : at];
+    const unsigned outcomes = Compare::template outcomes<Width>(tile.thresholds, tile.features, row);
+    const std::uint32_t below = child(tile, tree.exits[(unsigned{tile.shape} << 8) + outcomes]);
+    return leaf ? at : below;
+  }
+
+  static const char* tree_rule(const TreeDesc& tree, const GroupDesc& group) {
+    static_cast<void>(group);
+    if (tree.depth == 0 || tree.leaf_count == 0) return "its root is a leaf";
+    return tree.depth <= tree.node_count ? nullptr : "it is deeper than it has tiles";
+  }
+
+  static const char* node_rule(const Tree& tiles, std::uint32_t slot, const TreeDesc& tree,
+                               const NodeFacts& facts) {
+    const Node& tile = tiles.tiles[slot];
+    if (const char* rule = tile_rule(tile.features, tile.shape, facts)) return rule;
+    const unsigned ways = facts.shapes[tile.shape].size + 1u;
+    if (tile.leaf_ways >> ways != 0) return "a leaf stands at a way out that its shape does not have";
+    const unsigned leaves = popcount(tile.leaf_ways);
+    if (leaves != 0 && std::uint64_t{tile.first_leaf} + leaves > tree.leaf_count)
+      return "a leaf lies outside its tree";
+    if (leaves == ways) return nullptr;
+    if (tile.first_tile <= slot) return "a child does not come after its parent";
+    return std::uint64_t{tile.first_tile} + (ways - leaves) <= tree.node_count
+               ? nullptr
+               : "a child lies outside its tree";
+  }
+};
+
+}  // namespace forestvm

@@ -1,0 +1,144 @@
+// The sums that accumulators hold, one type for each way of adding. An exact sum counts a unit 2^e, of which
+// every leaf and base score of the program is a multiple, in an integer that no order of additions overflows:
+// its bits do not depend on the order. It is rounded to float32 once. `Atomics` is the machine's way to add
+// to a number that other threads add to: fetch_add(number, more) gives what was there before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <forestvm/core/bytecode.hpp>
+#include <forestvm/core/platform.hpp>
+
+namespace forestvm {
+
+/// 2^exponent for any exponent that float64 has normal numbers for.
+FVM_HOST_DEVICE inline double power_of_two(int exponent) {
+  const std::uint64_t bits = static_cast<std::uint64_t>(exponent + 1023) << 52;
+  double value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/// What turns leaves into counts of the unit and sums back into scores.
+struct SumScale {
+  double per_value = 1;  ///< 2^-e
+  double unit = 1;       ///< 2^e
+
+  SumScale() = default;
+  FVM_HOST_DEVICE explicit SumScale(int exponent)
+      : per_value(power_of_two(-exponent)), unit(power_of_two(exponent)) {}
+};
+
+/// Exponents that a program's unit may have: float32's lowest bit to its highest.
+inline constexpr int kLowestUnit = -149, kHighestUnit = 127;
+
+struct F32Sum {
+  float value;
+
+  FVM_INLINE static F32Sum of(float leaf, const SumScale&) { return {leaf}; }
+  FVM_INLINE void add(F32Sum more) { value += more.value; }
+  template <class Atomics>
+  FVM_INLINE void add_shared(F32Sum more) {
+    Atomics::fetch_add(value, more.value);
+  }
+  FVM_INLINE float rounded(const SumScale&) const { return value; }
+};
+
+struct F64Sum {
+  double value;
+
+  FVM_INLINE static F64Sum of(float leaf, const SumScale&) { return {static_cast<double>(leaf)}; }
+  FVM_INLINE void add(F64Sum more) { value += more.value; }
+  template <class Atomics>
+  FVM_INLINE void add_shared(F64Sum more) {
+    Atomics::fetch_add(value, more.value);
+  }
+  FVM_INLINE float rounded(const SumScale&) const { return static_cast<float>(value); }
+};
+
+/// Two's complement in unsigned words: sums of a damaged program wrap.
+struct Exact64Sum {
+  std::uint64_t count;
+
+  FVM_INLINE static Exact64Sum of(float leaf, const SumScale& scale) {
+    const double units = static_cast<double>(leaf) * scale.per_value;
+    const bool fits = units > -0x1p63 && units < 0x1p63;  // always, but for a damaged program
+    return {static_cast<std::uint64_t>(static_cast<std::int64_t>(fits ? units : 0.0))};
+  }
+  FVM_INLINE void add(Exact64Sum more) { count += more.count; }
+  template <class Atomics>
+  FVM_INLINE void add_shared(Exact64Sum more) {
+    Atomics::fetch_add(count, more.count);
+  }
+  /// Multiplying by the unit rounds nothing: a sum is a multiple of float32's lowest bit.
+  FVM_INLINE float rounded(const SumScale& scale) const {
+    const auto nearest = static_cast<float>(static_cast<std::int64_t>(count));
+    return static_cast<float>(static_cast<double>(nearest) * scale.unit);
+  }
+};
+
+struct Exact128Sum {
+  std::uint64_t low;
+  std::uint64_t high;
+
+  FVM_INLINE static Exact128Sum of(float leaf, const SumScale& scale) {
+    const double units = static_cast<double>(leaf) * scale.per_value;
+    std::uint64_t bits;
+    std::memcpy(&bits, &units, sizeof bits);
+    const std::uint64_t mantissa = (bits & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1} << 52;
+    const int shift = static_cast<int>(bits >> 52 & 2047) - 1075;
+    Exact128Sum sum{0, 0};
+    if (shift >= 75 || shift <= -53) return sum;  // zero; and what no leaf of a sound program has
+    if (shift <= 0) {
+      sum.low = mantissa >> -shift;
+    } else if (shift < 64) {
+      sum.low = mantissa << shift;
+      sum.high = mantissa >> (64 - shift);
+    } else {
+      sum.high = mantissa << (shift - 64);
+    }
+    return (bits >> 63) != 0 ? sum.negated() : sum;
+  }
+  FVM_INLINE Exact128Sum negated() const { return {~low + 1, ~high + (low == 0 ? 1u : 0u)}; }
+  FVM_INLINE void add(Exact128Sum more) {
+    low += more.low;
+    high += more.high + (low < more.low ? 1u : 0u);
+  }
+  /// Each addition carries on its own; the carries of all of them together are right.
+  template <class Atomics>
+  FVM_INLINE void add_shared(Exact128Sum more) {
+    const std::uint64_t before = Atomics::fetch_add(low, more.low);
+    const std::uint64_t carry = before + more.low < before ? 1u : 0u;
+    Atomics::fetch_add(high, more.high + carry);
+  }
+  FVM_INLINE float rounded(const SumScale& scale) const {
+    const bool negative = (high >> 63) != 0;
+    const Exact128Sum size = negative ? negated() : *this;
+    // The highest 64 bits, the lowest of which is set if any bit below them is: rounding sees enough.
+    std::uint64_t top = size.low;
+    double unit = scale.unit;
+    if (size.high != 0) {
+      const int zeros = __builtin_clzll(size.high);
+      top = zeros == 0 ? size.high : (size.high << zeros | size.low >> (64 - zeros));
+      if ((size.low << zeros) != 0) top |= 1;
+      unit *= power_of_two(64 - zeros);
+    }
+    const auto magnitude = static_cast<float>(static_cast<double>(static_cast<float>(top)) * unit);
+    return negative ? -magnitude : magnitude;
+  }
+};
+
+/// Bytes of an accumulator's element.
+FVM_HOST_DEVICE constexpr std::size_t element_size(AccumulatorKind kind) {
+  switch (kind) {
+#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) \
+  case AccumulatorKind::Name:                              \
+    return sizeof(Element);
+#include <forestvm/core/accumulator_kinds.def>
+  }
+  return 0;
+}
+
+}  // namespace forestvm

@@ -1,0 +1,38 @@
+// SilvanForge's heuristic search for a GPU schedule: a batch size, a number of features and a way to measure
+// -> a point of the template. Source: SilvanForge, section 8.2, algorithm 1. It measures 36 of the 5,184
+// points, and the best three again with shared reduction. Rows per thread, which the algorithm does not name,
+// are 1: the smallest, as section 8.2 asks for parallelism first.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include <forestvm/result.hpp>
+
+#include "scheduler/choose/gpu_template.hpp"
+
+namespace forestvm::scheduler {
+
+/// What the procedure TBConfigs (lines 1-11) gives: values of two parameters to try.
+struct ThreadBlocks {
+  std::array<std::uint32_t, 2> rows_per_block;
+  std::array<std::uint32_t, 2> tree_threads;
+
+  bool operator==(const ThreadBlocks&) const = default;
+};
+ThreadBlocks thread_blocks(std::size_t batch, std::size_t features);
+
+/// The points that are measured first (lines 14-20), in the order of the nested choices.
+std::vector<GpuTemplatePoint> algorithm_1_points(std::size_t batch, std::size_t features);
+
+/// Seconds that a point takes; nothing where it cannot be run.
+using MeasurePoint = std::function<std::optional<double>(const GpuTemplatePoint&)>;
+
+/// The fastest point measured; of equals, the one measured first. Refused if none of them can be run.
+Result<GpuTemplatePoint> algorithm_1(std::size_t batch, std::size_t features, const MeasurePoint& measure);
+
+}  // namespace forestvm::scheduler

@@ -1,0 +1,18 @@
+// cache(b0) keeps the rows, or the trees, of one iteration of a loop near. On the host it asks for those of a
+// later iteration ahead of time: the next, or with cache(b0, 4) the fourth from now. On a GPU the current
+// iteration's lie in the block's shared memory.
+//
+//   for t0 in trees step 8:             for t0 in trees step 8:
+//     ...                        ->       cacheTrees(t0, ahead 1)
+//                                         ...
+#include "scheduler/directives/apply.hpp"
+
+namespace forestvm::scheduler {
+
+Result<void> apply_Cache(LoopTree& tree, const DirectiveAt& at) {
+  FVM_ASSIGN(const std::vector<LoopId> loops, tree.find(at.loop(0)));
+  const bool said = at.directive.arguments.size() > 1;
+  return ask(tree, loops, &Loop::cache, said ? static_cast<std::uint32_t>(at.number(1, tree)) : 0u, at);
+}
+
+}  // namespace forestvm::scheduler

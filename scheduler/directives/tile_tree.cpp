@@ -1,0 +1,24 @@
+// tileTree(tree, 4, uniform) groups the nodes of the trees that a loop walks into tiles of up to 4, which are
+// tested at once; the outcomes and the tile's shape say where a walk goes on. `uniform` fills tiles level by
+// level; `probability` along the walks that most training rows took. Like a layout, it belongs to the loops
+// that came of the one named; the innermost that says something decides. Source: Treebeard (MICRO 2022).
+//
+//   while not leaf: hop        ->     while not leaf: hop over up to 4 nodes
+#include "scheduler/directives/apply.hpp"
+
+namespace forestvm::scheduler {
+
+Result<void> apply_TileTree(LoopTree& tree, const DirectiveAt& at) {
+  FVM_ASSIGN(const std::vector<LoopId> loops, tree.find_family(at.loop(0)));
+  for (const LoopId loop : loops)
+    if (tree[loop].axis != Axis::Trees)
+      return refused("", "loop '" + tree[loop].name + "' goes over rows; tiles belong to a loop over trees");
+  const std::uint64_t size = at.number(1, tree);
+  if (size > kMaxTileSize)
+    return refused("",
+                   "tiles of " + std::to_string(size) + " nodes, at most " + std::to_string(kMaxTileSize));
+  return ask(tree, loops, &Loop::tiling,
+             Tiling{static_cast<std::uint32_t>(size), at.loop(2) == "probability"}, at);
+}
+
+}  // namespace forestvm::scheduler

@@ -1,0 +1,28 @@
+// Builds the wide sparse layout.
+#include <forestvm/core/layout/sparse16.hpp>
+
+#include "scheduler/layouts/sparse.hpp"
+
+namespace forestvm::scheduler {
+
+using Node = Sparse16View::Node;
+
+LayoutSize size_Sparse16(const TiledForest& forest, const TreeGroup& group) {
+  const std::uint64_t slots = sparse_slots(forest, group);
+  return {slots, slots * sizeof(Node)};
+}
+
+std::optional<std::string> misfit_Sparse16(const TiledForest&, const TreeGroup&) { return std::nullopt; }
+
+BuiltGroup build_Sparse16(const TiledForest& forest, const TreeGroup& group) {
+  return build_sparse<Node>(
+      forest, group,
+      [](float value, std::uint32_t slot) {
+        return Node{value, kLeaf, slot, slot};
+      },
+      [](const Test& test, std::uint32_t, std::uint32_t child) {
+        return Node{test.threshold, test.feature, child, child + 1};
+      });
+}
+
+}  // namespace forestvm::scheduler

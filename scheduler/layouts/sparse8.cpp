@@ -1,0 +1,41 @@
+// Builds the compact sparse layout, and says which trees it can hold.
+#include <forestvm/core/layout/sparse8.hpp>
+
+#include "scheduler/layouts/sparse.hpp"
+
+namespace forestvm::scheduler {
+
+using Node = Sparse8View::Node;
+
+LayoutSize size_Sparse8(const TiledForest& forest, const TreeGroup& group) {
+  const std::uint64_t slots = sparse_slots(forest, group);
+  return {slots, slots * sizeof(Node)};
+}
+
+std::optional<std::string> misfit_Sparse8(const TiledForest& forest, const TreeGroup& group) {
+  constexpr std::uint32_t kMostFeatures = std::uint32_t{1} << Sparse8View::kFeatureBits;
+  if (forest.model().num_features > kMostFeatures)
+    return "its nodes have room for " + std::to_string(kMostFeatures) + " features, the model has " +
+           std::to_string(forest.model().num_features);
+  for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
+    if (forest.tree(group.tiling, t).size() > Sparse8View::kDistanceMask)
+      return "its nodes reach children at most " + std::to_string(Sparse8View::kDistanceMask) +
+             " nodes away, tree " + std::to_string(t) + " has " +
+             std::to_string(forest.tree(group.tiling, t).size());
+  return std::nullopt;
+}
+
+BuiltGroup build_Sparse8(const TiledForest& forest, const TreeGroup& group) {
+  return build_sparse<Node>(
+      forest, group,
+      [](float value, std::uint32_t) {
+        return Node{value, kLeaf};
+      },
+      [](const Test& test, std::uint32_t slot, std::uint32_t child) {
+        const std::uint32_t feature = test.feature & kFeatureMask;
+        return Node{test.threshold,
+                    (test.feature & kMissingLeft) | feature << Sparse8View::kDistanceBits | (child - slot)};
+      });
+}
+
+}  // namespace forestvm::scheduler

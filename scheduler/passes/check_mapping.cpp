@@ -1,0 +1,115 @@
+// Loops mapped to a GPU launch: checks that the launch can exist. A dimension is used once around any place;
+// the grid is outside the block, and nothing serial is outside the grid; a block has at most 1,024 threads. A
+// schedule with a mapped loop is for GPUs, any other for the host: directives that the other side has are
+// refused.
+#include <array>
+
+#include <forestvm/names.hpp>
+
+#include "scheduler/lowering.hpp"
+
+namespace forestvm::scheduler {
+namespace {
+
+constexpr std::uint64_t kMaxThreads = 1024, kMaxThreadsZ = 64;
+constexpr std::size_t kDimensions = 6;
+
+bool is_grid(LaunchDimension dimension) { return dimension <= LaunchDimension::GridZ; }
+
+class MappingCheck {
+ public:
+  explicit MappingCheck(const Lowering& lowering) : lowering_(lowering), loops_(lowering.loops) {}
+
+  Result<void> run() {
+    for (const LoopId root : loops_.roots()) find_mapped(root);
+    for (const LoopId root : loops_.roots()) FVM_TRY(check(root));
+    return {};
+  }
+
+ private:
+  void find_mapped(LoopId id) {
+    mapped_ = mapped_ || loops_[id].dimension.has_value();
+    for (const LoopId child : loops_[id].children) find_mapped(child);
+  }
+
+  Result<void> check(LoopId id) {
+    const Loop& loop = loops_[id];
+    FVM_TRY(mapped_ ? check_for_gpu(id) : check_for_host(id));
+    if (loop.reduction && !loop.parallel_by())
+      return lowering_.refuse(loop.reduction->directive,
+                              "loop '" + loop.name + "' is not parallel, so its sums need no reduction");
+    for (const LoopId child : loop.children) FVM_TRY(check(child));
+    return {};
+  }
+
+  Result<void> check_for_host(LoopId id) const {
+    const Loop& loop = loops_[id];
+    if (loop.reduction && loop.reduction->value.form == ReductionForm::Shared)
+      return lowering_.refuse(loop.reduction->directive,
+                              "the host has no shared memory of a thread block: only a schedule mapped by "
+                              "gpuDimension has");
+    return {};
+  }
+
+  Result<void> check_for_gpu(LoopId id) {
+    const Loop& loop = loops_[id];
+    if (loop.parallel)
+      return lowering_.refuse(
+          loop.parallel->directive,
+          "this schedule is mapped to a GPU, where gpuDimension says what runs in parallel");
+    if (loop.reduction && loop.reduction->value.form == ReductionForm::Vector)
+      return lowering_.refuse(loop.reduction->directive,
+                              "this schedule is mapped to a GPU, whose reductions have no vectors");
+    if (loop.cache && loop.cache->value != 0)
+      return lowering_.refuse(
+          loop.cache->directive,
+          "a distance is for prefetching on the host; a GPU keeps the current iteration in "
+          "shared memory");
+    if (loop.dimension) FVM_TRY(check_dimension(id));
+    return {};
+  }
+
+  Result<void> check_dimension(LoopId id) {
+    const LaunchDimension dimension = loops_[id].dimension->value;
+    const auto wrong = [&](const std::string& what) {
+      return lowering_.refuse(loops_[id].dimension->directive, "loop '" + loops_[id].name + "' " + what);
+    };
+    for (LoopId above = loops_[id].parent; above != kNoLoop; above = loops_[above].parent) {
+      const auto& other = loops_[above].dimension;
+      if (!other && is_grid(dimension))
+        return wrong("is mapped to the grid inside loop '" + loops_[above].name +
+                     "', which is not mapped: a launch has one grid");
+      if (other && other->value == dimension)
+        return wrong("is inside loop '" + loops_[above].name + "', which is mapped to " +
+                     std::string(name_of(dimension)) + " already");
+      if (other && is_grid(dimension) && !is_grid(other->value))
+        return wrong("is mapped to the grid inside loop '" + loops_[above].name +
+                     "', which is mapped to a block: blocks are inside the grid");
+    }
+    if (is_grid(dimension)) return {};
+    const std::uint64_t threads = loops_.iterations(id);
+    if (threads >= kAll) return wrong("has no known number of iterations to be threads: tile it first");
+    std::uint64_t& most = threads_[static_cast<std::size_t>(dimension)];
+    most = std::max(most, threads);
+    std::uint64_t block = 1;
+    for (const std::uint64_t size : threads_) block = std::min<std::uint64_t>(UINT32_MAX, block * size);
+    if (block > kMaxThreads)
+      return wrong("makes blocks of " + std::to_string(block) + " threads, at most " +
+                   std::to_string(kMaxThreads) + ": tile it smaller");
+    if (dimension == LaunchDimension::BlockZ && threads > kMaxThreadsZ)
+      return wrong("has " + std::to_string(threads) + " iterations, at most " + std::to_string(kMaxThreadsZ) +
+                   " in block.z");
+    return {};
+  }
+
+  const Lowering& lowering_;
+  const LoopTree& loops_;
+  bool mapped_ = false;
+  std::array<std::uint64_t, kDimensions> threads_{1, 1, 1, 1, 1, 1};  ///< of a block; grid dimensions stay 1
+};
+
+}  // namespace
+
+Result<void> check_mapping(Lowering& lowering) { return MappingCheck(lowering).run(); }
+
+}  // namespace forestvm::scheduler

@@ -1,0 +1,127 @@
+// Contract, accumulate directive and order of additions -> the type of the sums.
+//
+//   trainer       float32 in the model's order. If orderTrees changed that, leaves are kept and added in
+//   order; if
+//                 trees run in parallel the order is another: a warning, or a refusal under --strict.
+//   reproducible  exact sums, or, where a model's leaves have none, leaves kept and added in the model's
+//   order. fast          any order, in the type that is asked for.
+#include <algorithm>
+
+#include <forestvm/names.hpp>
+
+#include "scheduler/exact_sums.hpp"
+#include "scheduler/lowering.hpp"
+
+namespace forestvm::scheduler {
+namespace {
+
+class SumsChoice {
+ public:
+  explicit SumsChoice(Lowering& lowering) : lowering_(lowering) {}
+
+  Result<void> run() {
+    for (const LoopId root : lowering_.loops.roots()) find_reductions(root);
+    const auto& order = lowering_.forest.order;
+    permuted_ = !std::is_sorted(order.begin(), order.end());
+    FVM_TRY(check_conflict());
+    switch (lowering_.options.contract) {
+      case Contract::Trainer:
+        return choose_for_trainer();
+      case Contract::Reproducible:
+        return choose_reproducible();
+      case Contract::Fast:
+        return choose_fast();
+    }
+    return {};
+  }
+
+ private:
+  const std::optional<Asked<std::string>>& asked() const { return lowering_.loops.program.accumulate; }
+
+  void find_reductions(LoopId loop) {
+    if (lowering_.is_reduction(loop) && lowering_.loops.iterations(loop) > 1) reductions_.push_back(loop);
+    for (const LoopId child : lowering_.loops[loop].children) find_reductions(child);
+  }
+
+  Result<void> check_conflict() const {
+    const Contract contract = lowering_.options.contract;
+    if (!asked() || contract == Contract::Fast) return {};
+    const std::string& type = asked()->value;
+    if (contract == Contract::Trainer && type != "f32")
+      return lowering_.refuse(asked()->directive,
+                              "contract trainer sums as the model's trainer does, in f32 and in its order");
+    if (contract == Contract::Reproducible && type != "exact")
+      return lowering_.refuse(asked()->directive, "contract reproducible needs exact sums: those in " + type +
+                                                      " depend on the order of additions");
+    return {};
+  }
+
+  Result<void> choose_for_trainer() {
+    Sums& sums = lowering_.sums;
+    if (permuted_) {
+      sums.kind = AccumulatorKind::PerTree;
+      return {};
+    }
+    sums.in_model_order = reductions_.empty();
+    for (const LoopId loop : reductions_) FVM_TRY(warn(loop));
+    return {};
+  }
+
+  Result<void> warn(LoopId id) {
+    const Loop& loop = lowering_.loops[id];
+    const std::size_t directive = *loop.parallel_by();
+    std::string what =
+        "trees in parallel are summed in another order than the trainer's, so raw scores may differ from the "
+        "trainer's in the last bits";
+    if (loop.reduction && loop.reduction->value.atomic)
+      what += ", and atomically, so that they may differ from call to call";
+    if (lowering_.options.strict) return lowering_.refuse(directive, what + " (--strict)");
+    std::string warning = place_of(lowering_.schedule, directive) + ": " +
+                          print(lowering_.schedule.directives[directive]) + ": " + what;
+    auto& warnings = lowering_.warnings;  // copies of a loop warn once
+    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
+      warnings.push_back(std::move(warning));
+    return {};
+  }
+
+  Result<void> choose_reproducible() {
+    Sums& sums = lowering_.sums;
+    const ReproducibleSums exact = exact_sums(lowering_.model);
+    if (exact.kind == AccumulatorKind::PerTree && asked()) return no_exact_sums();
+    // In the model's order a plain sum has the bits that keeping the leaves would give.
+    const bool plain = exact.kind == AccumulatorKind::PerTree && !permuted_ && reductions_.empty();
+    sums.kind = plain ? AccumulatorKind::F32 : exact.kind;
+    sums.unit = exact.unit;
+    sums.in_model_order = exact.kind == AccumulatorKind::PerTree;
+    return {};
+  }
+
+  Result<void> choose_fast() {
+    Sums& sums = lowering_.sums;
+    sums.in_model_order = !permuted_ && reductions_.empty();
+    if (!asked() || asked()->value == "f32") return {};
+    sums.in_model_order = false;  // nor in the trainer's type
+    sums.kind = AccumulatorKind::F64;
+    if (asked()->value == "f64") return {};
+    const ReproducibleSums exact = exact_sums(lowering_.model);
+    if (exact.kind == AccumulatorKind::PerTree) return no_exact_sums();
+    sums.kind = exact.kind;
+    sums.unit = exact.unit;
+    return {};
+  }
+
+  Error no_exact_sums() const {
+    return lowering_.refuse(asked()->directive,
+                            "the model's leaves are too far apart in size for sums in 128 bits");
+  }
+
+  Lowering& lowering_;
+  std::vector<LoopId> reductions_;  ///< loops whose iterations add to the same rows side by side
+  bool permuted_ = false;
+};
+
+}  // namespace
+
+Result<void> choose_sums(Lowering& lowering) { return SumsChoice(lowering).run(); }
+
+}  // namespace forestvm::scheduler

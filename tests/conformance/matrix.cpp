@@ -1,0 +1,227 @@
+// Cells, how they are run and what they must give. Contract trainer: the trainer's raw scores bit for bit, or
+// near where its order of additions was changed; reproducible: the same bits in every cell, near the
+// trainer's; fast: near.
+#include "matrix.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/compile.hpp>
+#include <forestvm/load.hpp>
+#include <forestvm/names.hpp>
+
+#include <forestvm/reference.hpp>
+#include "support/floats.hpp"
+#include "support/layout_names.hpp"
+#include "support/schedule_case.hpp"
+
+namespace forestvm::test {
+namespace {
+
+struct DirectiveSet {
+  const char* name;
+  const char* text;  ///< HALF, THIRD: of the model's trees
+  int size;          ///< up to what size of model it is run: see Size
+};
+
+/// Models by their nodes: the larger, the fewer cells.
+enum Size { kSmall, kMiddle, kLarge };
+constexpr std::uint64_t kSmallNodes = 30'000, kMiddleNodes = 200'000;
+
+constexpr DirectiveSet kDirectiveSets[] = {
+    {"serial", "", kSmall},
+    {"rows", "tile(batch, b0, b1, 16); reorder(b0, tree, b1); parallel(b0); interleave(b1)", kLarge},
+    {"rows-unrolled",
+     "tile(batch, b0, b1, 8); reorder(b0, tree, b1); parallel(b0); interleave(b1); unrollWalk(b1)", kMiddle},
+    {"trees",
+     "tile(tree, t0, t1, HALF); tile(t1, t2, t3, 4); reorder(t0, t2, batch, t3); parallel(t0); "
+     "parallel(t2); vectorReduce(t0, 4); vectorReduce(t2, 8); interleave(t3)",
+     kMiddle},
+    {"trees-atomic", "tile(tree, t0, t1, 3); reorder(t0, batch, t1); parallel(t0); atomicReduce(t0)", kSmall},
+    {"depth-specialized",
+     "orderTrees(depth); tile(tree, t0, t1, HALF); reorder(t0, batch, t1); parallel(t0); specialize(t0); "
+     "unrollWalk(t1)",
+     kSmall},
+    {"split", "orderTrees(class); split(tree, ta, tb, THIRD); unrollWalk(ta, 2); interleave(tb)", kSmall},
+    {"cache", "tile(batch, b0, b1, 4); reorder(b0, tree, b1); cache(b0, 2); cache(tree); unroll(b1)", kSmall},
+};
+
+struct TilingRow {
+  const char* name;
+  const char* text;
+  int size;
+};
+
+constexpr TilingRow kTilings[] = {
+    {"1", "", kLarge},
+    {"2 uniform", "tileTree(tree, 2, uniform)", kSmall},
+    {"4 uniform", "tileTree(tree, 4, uniform)", kLarge},
+    {"8 uniform", "tileTree(tree, 8, uniform)", kSmall},
+    {"3 probability", "tileTree(tree, 3, probability)", kSmall},
+    {"8 probability", "tileTree(tree, 8, probability)", kMiddle},
+};
+
+std::string replaced(std::string text, const std::string& word, std::size_t number) {
+  for (std::size_t at; (at = text.find(word)) != std::string::npos;)
+    text.replace(at, word.size(), std::to_string(std::max<std::size_t>(1, number)));
+  return text;
+}
+
+class Matrix {
+ public:
+  Matrix(const support::ModelFile& file, const Model& model, const support::Answers& answers)
+      : file_(file), model_(model), answers_(answers) {
+    const ForestStatistics forest = statistics(model);
+    size_ = forest.nodes <= kSmallNodes ? kSmall : forest.nodes <= kMiddleNodes ? kMiddle : kLarge;
+    constexpr std::size_t kHops = 150'000;  // of a cell, so that it takes a few milliseconds
+    const std::size_t hops = std::max<std::size_t>(1, model.trees.size() * forest.max_depth);
+    count_ = std::min(answers.count, std::clamp<std::size_t>(kHops / hops, 15, 200));
+    double largest = 0;
+    for (const Tree& tree : model.trees)
+      for (const Node& node : tree.nodes) largest = std::max(largest, std::abs(node.value));
+    slack_ = largest * std::pow(static_cast<double>(model.trees.size()) + 1, 2) * 0x1p-24;
+  }
+
+  void run() {
+    judge_ = *reference_predict(model_, std::span(answers_.rows).first(count_ * answers_.features), count_);
+    std::vector<std::string> layouts = support::layout_names();
+    layouts.insert(layouts.begin(), "auto");
+    for (const std::string& layout : layouts)
+      for (const TilingRow& tiling : kTilings)
+        for (const DirectiveSet& directives : kDirectiveSets)
+          for (const Contract contract : {Contract::Trainer, Contract::Reproducible, Contract::Fast}) {
+            const bool run = size_ <= tiling.size && size_ <= directives.size;
+            note(layout, tiling, directives, contract,
+                 run ? cell(layout, tiling, directives, contract) : "not run: the model is too large");
+          }
+    report();
+  }
+
+ private:
+  std::string schedule_of(const std::string& layout, const TilingRow& tiling,
+                          const DirectiveSet& directives) const {
+    std::string text = layout == "auto" ? "" : "layout(tree, " + layout + "); ";
+    text += std::string(tiling.text) + "; " + directives.text;
+    return replaced(replaced(text, "HALF", (model_.trees.size() + 1) / 2), "THIRD", model_.trees.size() / 3);
+  }
+
+  std::string cell(const std::string& layout, const TilingRow& tiling, const DirectiveSet& directives,
+                   Contract contract) {
+    const std::string text = schedule_of(layout, tiling, directives);
+    const Result<Schedule> schedule = parse_schedule(text);
+    if (!schedule.ok()) return failed(text, schedule.error().text());
+    CompileOptions options;
+    options.contract = contract;
+    const Result<Compiled> compiled = compile(model_, *schedule, options);
+    if (!compiled.ok()) {
+      if (compiled.error().code != ErrorCode::Refused || compiled.error().where.starts_with("pc "))
+        return failed(text, compiled.error().text());
+      return "refused: " + compiled.error().message;
+    }
+    std::string outcome;
+    for (const std::string_view target : host_targets())
+      for (const auto& [threads, batch] : {std::pair{1u, count_}, std::pair{3u, std::size_t{7}}}) {
+        outcome = predicted(compiled->program, {threads, std::string(target)}, batch, contract);
+        if (!outcome.starts_with("wrong")) continue;
+        return failed(text, std::string(name_of(contract)) + ", target " + std::string(target) + ", " +
+                                std::to_string(threads) + " threads, batch " + std::to_string(batch) + ": " +
+                                outcome);
+      }
+    return outcome;
+  }
+
+  static std::string failed(const std::string& schedule, const std::string& what) {
+    ADD_FAILURE() << schedule << ": " << what;
+    return "DIFFERENT";
+  }
+
+  std::string predicted(const Program& program, const BackendOptions& options, std::size_t batch,
+                        Contract contract) {
+    const auto predictor = host_backend(program, options);
+    if (!predictor.ok()) return "wrong: " + predictor.error().text();
+    const auto context = (*predictor)->make_context();
+    std::vector<float> raw(count_ * answers_.raw_width);
+    std::vector<std::int32_t> leaves(count_ * model_.trees.size());
+    for (std::size_t begin = 0; begin < count_; begin += batch) {
+      const RowBlock rows{answers_.rows.data() + begin * answers_.features, std::min(batch, count_ - begin),
+                          answers_.features};
+      const auto done =
+          (*predictor)->predict(*context, rows, OutputKind::Raw, raw.data() + begin * answers_.raw_width);
+      if (!done.ok()) return "wrong: " + done.error().text();
+      const auto more =
+          (*predictor)->predict_leaf(*context, rows, leaves.data() + begin * model_.trees.size());
+      if (!more.ok()) return "wrong: " + more.error().text();
+    }
+    if (leaves != judge_.leaf) return "wrong: other leaves than the reference's";
+    return judged(raw, program.meta().sums_in_model_order != 0, contract);
+  }
+
+  std::string judged(const std::vector<float>& raw, bool in_order, Contract contract) {
+    for (std::size_t i = 0; i < raw.size(); ++i) {
+      const float wanted = answers_.raw[i];
+      const bool same = support::same_bits(raw[i], wanted);
+      const double apart = std::abs(static_cast<double>(raw[i]) - static_cast<double>(wanted));
+      if (in_order && contract == Contract::Trainer ? !same : !(same || apart <= slack_))
+        return "wrong: raw score " + std::to_string(i) + " is " + std::to_string(raw[i]) +
+               ", the trainer's " + std::to_string(wanted);
+    }
+    if (contract == Contract::Trainer) return in_order ? "equal" : "near";
+    if (contract == Contract::Fast) return "near";
+    if (reproducible_.empty()) reproducible_ = raw;
+    for (std::size_t i = 0; i < raw.size(); ++i)
+      if (!support::same_bits(raw[i], reproducible_[i]))
+        return "wrong: raw score " + std::to_string(i) + " has other bits than in the first cell";
+    return "same";
+  }
+
+  void note(const std::string& layout, const TilingRow& tiling, const DirectiveSet& directives,
+            Contract contract, const std::string& outcome) {
+    ++tally_[outcome];
+    lines_ += file_.name + "\t" + layout + "\t" + tiling.name + "\t" + directives.name + "\t" +
+              std::string(name_of(contract)) + "\t" + outcome + "\n";
+  }
+
+  void report() const {
+    for (const auto& [outcome, cells] : tally_) std::cout << "  " << cells << " cells " << outcome << "\n";
+    const char* folder = std::getenv("FORESTVM_MATRIX");
+    if (folder == nullptr) return;
+    std::ofstream out(std::string(folder) + "/" + support::test_name(file_.name) + ".tsv");
+    out << lines_;
+    ASSERT_TRUE(out.flush().good()) << "cannot write to " << folder;
+  }
+
+  const support::ModelFile& file_;
+  const Model& model_;
+  const support::Answers& answers_;
+  Reference judge_;
+  std::vector<float> reproducible_;  ///< raw scores of the first cell under that contract
+  std::map<std::string, std::size_t> tally_;
+  std::string lines_;
+  int size_ = kSmall;
+  std::size_t count_ = 0;  ///< rows
+  double slack_ = 0;       ///< by which sums in another order may differ
+};
+
+}  // namespace
+
+void check_matrix(const support::ModelFile& file) {
+  const Result<Model> model = load_model(file.path.string());
+  if (!model.ok()) {
+    EXPECT_NE(model.error().message.find("not supported yet"), std::string::npos) << model.error().text();
+    GTEST_SKIP() << file.path << ": " << model.error().text();
+  }
+  const support::Answers answers = support::read_answers(file.path);
+  ASSERT_EQ(answers.features, model->num_features);
+  Matrix(file, *model, answers).run();
+}
+
+}  // namespace forestvm::test

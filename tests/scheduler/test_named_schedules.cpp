@@ -1,0 +1,144 @@
+// Schedules by name: every name is known for every model, reads back from its text and is for the backend
+// that it says; those that depend on the model say what they should of it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <forestvm/compile.hpp>
+
+#include "support/small_models.hpp"
+
+namespace forestvm::test {
+namespace {
+
+using support::chain;
+using support::model_of;
+using support::small_model;
+
+std::string text_of(const Model& model, std::string_view name) {
+  const Result<Schedule> schedule = schedule_by_name(model, name);
+  return schedule.ok() ? print(*schedule) : schedule.error().text();
+}
+
+/// A forest of chains of these depths, in this order.
+Model chains(const std::vector<std::uint32_t>& depths) {
+  std::vector<Tree> trees;
+  for (const std::uint32_t depth : depths) trees.push_back(chain(depth));
+  return model_of(std::move(trees));
+}
+
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(NamedSchedules, EveryNameIsKnownForEveryModel) {
+  for (const char* model_name : {"none", "leaves", "small", "deep", "two_outputs", "wide"}) {
+    const Model model = small_model(model_name);
+    EXPECT_TRUE(schedule_by_name(model, "auto").ok());
+    for (const NamedSchedule& named : named_schedules()) {
+      const Result<Schedule> schedule = schedule_by_name(model, named.name);
+      ASSERT_TRUE(schedule.ok()) << named.name << ": " << schedule.error().text();
+      EXPECT_TRUE(check_schedule(*schedule).ok()) << named.name;
+      const Result<Schedule> again = parse_schedule(print(*schedule));
+      ASSERT_TRUE(again.ok()) << named.name;
+      EXPECT_EQ(*again, *schedule) << named.name;
+    }
+  }
+}
+
+TEST(NamedSchedules, NamesAndSchedulesAreDistinct) {
+  const Model model = small_model("small");
+  std::set<std::string> names, texts;
+  for (const NamedSchedule& named : named_schedules()) {
+    EXPECT_TRUE(names.insert(std::string(named.name)).second) << named.name;
+    EXPECT_TRUE(texts.insert(text_of(model, named.name)).second) << named.name;
+    EXPECT_EQ(named.name.find_first_of("/. "), std::string::npos) << named.name << " reads as a file";
+    EXPECT_FALSE(named.meaning.empty()) << named.name;
+  }
+}
+
+TEST(NamedSchedules, ThoseForGpusMapLoopsAndOthersDoNot) {
+  const Model model = small_model("small");
+  for (const NamedSchedule& named : named_schedules()) {
+    const bool mapped = text_of(model, named.name).find("gpuDimension") != std::string::npos;
+    EXPECT_EQ(mapped, named.backend == ScheduleBackend::Gpu) << named.name;
+  }
+}
+
+TEST(NamedSchedules, AnUnknownNameIsRefusedWithAllNames) {
+  const Result<Schedule> schedule = schedule_by_name(small_model("small"), "nonsense");
+  ASSERT_FALSE(schedule.ok());
+  EXPECT_EQ(schedule.error().where, "schedule 'nonsense'");
+  const std::string& message = schedule.error().message;
+  for (const NamedSchedule& named : named_schedules())
+    EXPECT_NE(message.find(", " + std::string(named.name) + ","), std::string::npos) << named.name;
+}
+
+TEST(PaperFigures, SplitTheTreesAtEachDepth) {
+  EXPECT_EQ(text_of(small_model("small"), "paper-fig-1b"),
+            "orderTrees(depth)\n"
+            "reorder(tree, batch)\n"
+            "split(tree, depth1, deeper1, 2)\n"
+            "split(deeper1, depth2, depth3, 2)\n"
+            "unrollWalk(depth1.batch)\n"
+            "unrollWalk(depth2.batch)\n"
+            "unrollWalk(depth3.batch)\n");
+  EXPECT_EQ(text_of(chains({5, 2, 5}), "paper-fig-1c"),
+            "orderTrees(depth)\n"
+            "gpuDimension(batch, grid.x)\n"
+            "split(tree, depth2, depth5, 1)\n"
+            "tile(depth2, t0_depth2, t1_depth2, 64)\n"
+            "gpuDimension(t1_depth2, block.x)\n"
+            "unrollWalk(t1_depth2)\n"
+            "tile(depth5, t0_depth5, t1_depth5, 64)\n"
+            "gpuDimension(t1_depth5, block.x)\n"
+            "unrollWalk(t1_depth5)\n");
+}
+
+TEST(PaperFigures, DoNotSplitTreesOfOneDepth) {
+  for (const Model& model : {chains({4, 4, 4}), small_model("leaves"), small_model("none")}) {
+    EXPECT_EQ(text_of(model, "paper-fig-1b"),
+              "orderTrees(depth)\nreorder(tree, batch)\nunrollWalk(tree.batch)\n");
+    EXPECT_EQ(text_of(model, "paper-fig-1c"),
+              "orderTrees(depth)\ngpuDimension(batch, grid.x)\ntile(tree, t0_tree, t1_tree, 64)\n"
+              "gpuDimension(t1_tree, block.x)\nunrollWalk(t1_tree)\n");
+  }
+}
+
+TEST(PaperFigures, JoinDepthsThatAreManySoThatLittleIsPadded) {
+  // Ten depths. Joining 20 with 21 costs one padded hop, 2 with 3 (and 3 with 4, …) two, all else more.
+  const std::string text =
+      text_of(chains({1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 9, 20, 21}), "paper-fig-1b");
+  EXPECT_EQ(count(text, "split("), 7u) << text;
+  EXPECT_EQ(count(text, "unrollWalk("), 8u) << text;
+  EXPECT_NE(text.find("split(tree, depth1, deeper1, 3)"), std::string::npos) << text;
+  EXPECT_NE(text.find("split(deeper1, depth3, deeper3, 4)"), std::string::npos) << text;  // 2 joined 3
+  EXPECT_NE(text.find("split(deeper7, depth9, depth21, 1)"), std::string::npos) << text;  // 20 joined 21
+}
+
+TEST(PaperFigures, TakeManyDepthsOneByOne) {
+  std::vector<std::uint32_t> depths;
+  for (std::uint32_t depth = 60; depth > 0; --depth) depths.push_back(depth);
+  const std::string text = text_of(chains(depths), "paper-fig-1c");
+  EXPECT_EQ(count(text, "unrollWalk("), 8u) << text;
+}
+
+TEST(RapidsFil, SpreadsTheTreesOverAFixedNumberOfThreads) {
+  const auto run = [](std::size_t trees) {
+    const std::string text = text_of(chains(std::vector<std::uint32_t>(trees, 1)), "rapids-fil");
+    const std::size_t at = text.find("tile(tree, t0, t1, ");
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_EQ(run(0), "tile(tree, t0, t1, 1)");
+  EXPECT_EQ(run(256), "tile(tree, t0, t1, 1)");
+  EXPECT_EQ(run(257), "tile(tree, t0, t1, 2)");
+  EXPECT_EQ(run(1000), "tile(tree, t0, t1, 4)");
+}
+
+}  // namespace
+}  // namespace forestvm::test

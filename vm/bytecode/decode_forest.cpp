@@ -1,0 +1,80 @@
+// See decode_forest.hpp.
+#include "vm/bytecode/decode_forest.hpp"
+
+#include <forestvm/core/layouts.hpp>
+
+namespace forestvm::bytecode {
+namespace {
+
+template <class View>
+class GroupDecoder {
+ public:
+  GroupDecoder(const Program& program, const GroupDesc& group)
+      : program_(program), group_(group), data_(data_of(program, group)) {}
+
+  DecodedGroup run() {
+    for (std::uint32_t t = 0; t < data_.tree_count; ++t) add_tree(t);
+    return std::move(result_);
+  }
+
+ private:
+  static GroupData data_of(const Program& program, const GroupDesc& group) {
+    const std::byte* nodes = program.section_Nodes().data() + group.node_offset;
+    const auto* leaves =
+        reinterpret_cast<const float*>(nodes + group.node_count * sizeof(typename View::Node));
+    return {nodes,
+            leaves,
+            program.section_Trees().data() + group.first_tree,
+            nullptr,
+            group.tree_end - group.tree_begin,
+            group.tile_size};
+  }
+
+  DecodedChild child_at(const typename View::Tree& tree, std::uint32_t index, std::uint32_t at,
+                        std::vector<std::uint32_t>& places) {
+    if (View::is_leaf(tree, at)) {
+      const std::uint64_t number = View::number_at(tree, data_.trees[index], at);
+      result_.leaves.push_back(
+          {View::value(tree, at), program_.section_LeafNumbers()[group_.first_number + number]});
+      return ~static_cast<DecodedChild>(result_.leaves.size() - 1);
+    }
+    places.push_back(at);
+    return static_cast<DecodedChild>(places.size() - 1);
+  }
+
+  void add_tree(std::uint32_t index) {
+    const typename View::Tree tree = View::tree(data_, index);
+    DecodedTree decoded;
+    std::vector<std::uint32_t> places;  // of the tiles in the view
+    decoded.root = child_at(tree, index, 0, places);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const std::uint32_t at = places[i];
+      DecodedTile tile{};
+      unsigned size = 1;
+      if constexpr (View::kTileWidth > 1) {
+        tile.shape = View::shape(tree, at);
+        size = program_.section_TileShapes()[tile.shape].size;
+      }
+      for (unsigned k = 0; k < size; ++k)
+        tile.tests.push_back(
+            {View::threshold(tree, at, k), View::feature_word(tree, at, k) & (kFeatureMask | kMissingLeft)});
+      for (unsigned way = 0; way <= size; ++way)
+        tile.children.push_back(child_at(tree, index, View::child(tree, at, way), places));
+      decoded.tiles.push_back(std::move(tile));
+    }
+    result_.trees.push_back(std::move(decoded));
+  }
+
+  const Program& program_;
+  const GroupDesc& group_;
+  GroupData data_;
+  DecodedGroup result_;
+};
+
+}  // namespace
+
+DecodedGroup decode_group(const Program& program, const GroupDesc& group) {
+  return with_view(group.layout, [&]<class View>() { return GroupDecoder<View>(program, group).run(); });
+}
+
+}  // namespace forestvm::bytecode

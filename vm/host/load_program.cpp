@@ -1,0 +1,94 @@
+// See load_program.hpp.
+#include "vm/host/load_program.hpp"
+
+#include <algorithm>
+
+#include <forestvm/core/layouts.hpp>
+
+#include "vm/host/targets/float_environment.hpp"
+
+namespace forestvm::host {
+namespace {
+
+GroupData load_group(const Program& program, const GroupDesc& group, const std::uint8_t* exits) {
+  const std::byte* nodes = program.section_Nodes().data() + group.node_offset;
+  const std::size_t node_size =
+      with_view(group.layout, []<class View>() { return sizeof(typename View::Node); });
+  return {nodes,
+          reinterpret_cast<const float*>(nodes + group.node_count * node_size),
+          program.section_Trees().data() + group.first_tree,
+          exits,
+          group.tree_end - group.tree_begin,
+          group.tile_size};
+}
+
+LoadedWalker load_walker(const Program& program, const LoadedProgram& loaded, const WalkerDesc& desc,
+                         const Target& target) {
+  const GroupDesc& group = loaded.groups[desc.group];
+  LoadedWalker walker{};
+  walker.function = target.walkers(group.layout).find(desc);
+  FVM_CHECK(walker.function != nullptr);
+  walker.task.group = loaded.group_data[desc.group];
+  walker.task.first_tree = group.tree_begin;
+  walker.task.numbers = program.section_LeafNumbers().data() + group.first_number;
+  walker.task.scale = loaded.scale;
+  walker.task.hops = desc.hops;
+  walker.task.order = desc.order;
+  walker.task.atomic = desc.atomic != 0;
+  return walker;
+}
+
+/// For each shape and each of 256 outcomes, the way out.
+std::vector<std::uint8_t> tile_exits(std::span<const TileShape> shapes) {
+  std::vector<std::uint8_t> exits;
+  for (const TileShape& shape : shapes)
+    for (unsigned outcomes = 0; outcomes < 256; ++outcomes)
+      exits.push_back(static_cast<std::uint8_t>(tile_exit(shape, outcomes)));
+  exits.resize(std::max<std::size_t>(exits.size(), 256));
+  return exits;
+}
+
+/// Memory for each accumulator, or its place in another's.
+std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
+  const auto descs = program.section_Accumulators();
+  std::vector<LoadedAccumulator> loaded;
+  for (std::uint32_t i = 0; i < descs.size(); ++i) {
+    const AccumulatorDesc& desc = descs[i];
+    LoadedAccumulator a{desc.kind, desc.parent, desc.iterations, i, 1, 0, 0};
+    a.width = desc.kind == AccumulatorKind::PerTree ? program.meta().num_trees : program.meta().num_outputs;
+    for (std::uint32_t in = desc.stored_in; a.storage != in; in = descs[in].stored_in) {
+      a.storage = in;
+      a.copy_stride *= descs[in].iterations;
+    }
+    if (a.storage == i) a.copy_bytes = desc.copies * a.width * element_size(desc.kind);
+    loaded.push_back(a);
+  }
+  return loaded;
+}
+
+std::vector<std::uint32_t> tree_outputs(const Program& program) {
+  std::vector<std::uint32_t> outputs(program.meta().num_trees);
+  for (const TreeDesc& tree : program.section_Trees()) outputs[tree.number] = tree.output;
+  return outputs;
+}
+
+}  // namespace
+
+LoadedProgram load_program(const Program& program, const Target& target, std::unique_ptr<Executor> executor) {
+  LoadedProgram loaded{program, program.meta(), program.code().data()};
+  loaded.groups = program.section_Groups();
+  loaded.accumulators = load_accumulators(program);
+  loaded.tile_exits = tile_exits(program.section_TileShapes());
+  loaded.tree_outputs = tree_outputs(program);
+  loaded.scale = SumScale(program.meta().sum_unit);
+  for (const GroupDesc& group : loaded.groups)
+    loaded.group_data.push_back(load_group(program, group, loaded.tile_exits.data()));
+  for (const WalkerDesc& desc : program.section_Walkers())
+    loaded.walkers.push_back(load_walker(program, loaded, desc, target));
+  const FloatEnvironment environment;  // the base is rounded here
+  for (const double base : program.section_Base()) loaded.base.push_back(static_cast<float>(base));
+  loaded.executor = std::move(executor);
+  return loaded;
+}
+
+}  // namespace forestvm::host

@@ -1,0 +1,15 @@
+// Program -> what the host machine runs: walkers chosen for a CPU target, sections found, tables made that a
+// program's bytes only imply.
+#pragma once
+
+#include <memory>
+
+#include "vm/host/machine.hpp"
+#include "vm/host/targets/target.hpp"
+
+namespace forestvm::host {
+
+/// `program` must not be mapped to a GPU. `executor` may be null.
+LoadedProgram load_program(const Program& program, const Target& target, std::unique_ptr<Executor> executor);
+
+}  // namespace forestvm::host
