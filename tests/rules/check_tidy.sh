@@ -1,0 +1,29 @@
+#!/bin/sh
+# clang-tidy over every source of ours that a build compiles; what is checked is in .clang-tidy. Prints the findings and
+# fails on any. Versions find different things, so only Debian 12's judges.
+#   tests/rules/check_tidy.sh BUILD_FOLDER [FILE_PATTERN]      the pattern is grep's; without it, all files
+set -eu
+build=$(cd "$1" && pwd)
+cd "$(dirname "$0")/../.."
+root=$(pwd)
+
+tidy=$(command -v clang-tidy-14 || command -v clang-tidy || true)
+if [ -z "$tidy" ] || ! "$tidy" --version | grep -q 'version 14\.'; then
+  echo "skipped: clang-tidy 14 is absent (Debian: clang-tidy)"
+  exit 0
+fi
+
+files=$(sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$build/compile_commands.json" | sort -u |
+  grep -E "^$root/(frontend|scheduler|vm|cli|tests|bench)/.*\.cpp$" | grep -e "${2:-.}") || {
+  echo "no source in $build/compile_commands.json: nothing was checked"
+  exit 1
+}
+echo "clang-tidy: $(echo "$files" | wc -l) files"
+# A file's findings are printed together, when there are any: two run side by side.
+if ! echo "$files" | tr '\n' '\0' | xargs -0 -n 1 -P 2 sh -c '
+  out=$("$0" --quiet -p "$1" "$2" 2>&1) || { printf "%s\n" "$out" | grep -v " warnings.* generated"; exit 1; }
+' "$tidy" "$build"; then
+  echo "clang-tidy has findings: mend them, or, where a check is wrong, say why in .clang-tidy or at a NOLINT(check)"
+  exit 1
+fi
+echo "no findings"
