@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -233,6 +235,22 @@ TEST_F(Commands, DiffSaysWhatDiffers) {
   EXPECT_EQ(sums.code, 1);
   EXPECT_NE(sums.err.find("raw scores differ"), std::string::npos) << sums.err;
   EXPECT_NE(sums.out.find("row 0, output"), std::string::npos) << sums.out;
+}
+
+TEST_F(Commands, DiffNamesTheNodeWhereWalksPart) {
+  std::ifstream in(model_, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  const std::string key = "\"split_conditions\":[";
+  const std::size_t at = text.find(key);
+  ASSERT_NE(at, std::string::npos);
+  const std::size_t begin = at + key.size(), end = text.find(',', begin);
+  text.replace(begin, end - begin, "-1E30");  // of the first tree's root: now no row goes left
+  const std::string other = file("other.fvm");
+  ASSERT_EQ(forestvm({"compile", write("other.json", text), "-o", other}).code, 0);
+  const Outcome outcome = forestvm({"diff", model_, test_data("diabetes/rows.npy"), "--against", other});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.out.find("tree 0: leaf"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("at node 0: f"), std::string::npos) << outcome.out;
 }
 
 TEST_F(Commands, DiffRefusesWhatMakesNoSense) {
