@@ -1,0 +1,66 @@
+// The sparse layout between its sisters: siblings adjacent, so one child index is enough, and no limit on
+// features or sizes of trees. A leaf's child is itself, so a walk may take more hops than the tree is deep.
+// 12 bytes a node.
+#pragma once
+
+#include <cstdint>
+
+#include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/layout/placing.hpp>
+#include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/platform.hpp>
+
+namespace forestvm {
+
+struct Sparse12View : TreesInSequence {
+  struct Node {
+    float value;            ///< split: threshold; leaf: output
+    std::uint32_t feature;  ///< feature word, see forest_data.hpp; a leaf's feature is 0
+    std::uint32_t left;     ///< the right child follows it
+  };
+  static_assert(sizeof(Node) == 12);
+  using Tree = const Node*;
+  static constexpr unsigned kTileWidth = 1;
+  static constexpr bool kLeavesAside = false;
+  static constexpr bool kLeavesHoldStill = true;
+
+  FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
+    return reinterpret_cast<const Node*>(group.nodes) + group.trees[index].first_node;
+  }
+  FVM_INLINE static bool is_leaf(Tree tree, std::uint32_t at) { return (tree[at].feature & kLeaf) != 0; }
+  FVM_INLINE static float value(Tree tree, std::uint32_t at) { return tree[at].value; }
+  FVM_INLINE static std::uint64_t number_at(Tree, const TreeDesc& desc, std::uint32_t at) {
+    return std::uint64_t{desc.first_node} + at;
+  }
+  FVM_INLINE static float threshold(Tree tree, std::uint32_t at, unsigned) { return tree[at].value; }
+  FVM_INLINE static std::uint32_t feature_word(Tree tree, std::uint32_t at, unsigned) {
+    return tree[at].feature;
+  }
+  FVM_INLINE static std::uint32_t child(Tree tree, std::uint32_t at, unsigned way) {
+    return tree[at].left + way;
+  }
+
+  /// One hop.
+  template <class Compare>
+  FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, const float* row) {
+    const Node& node = tree[at];
+    const bool right = !goes_left(node.value, node.feature, row) & ((node.feature & kLeaf) == 0);
+    return node.left + static_cast<std::uint32_t>(right);
+  }
+
+  static const char* tree_rule(const TreeDesc& tree, const GroupDesc&) {
+    if (tree.leaf_count != 0 || tree.first_leaf != 0) return "it has leaves aside";
+    return tree.depth < tree.node_count ? nullptr : "it is deeper than it has nodes";
+  }
+
+  static const char* node_rule(Tree nodes, std::uint32_t slot, const TreeDesc& tree, const NodeFacts& facts) {
+    const Node& node = nodes[slot];
+    if ((node.feature & kLeaf) != 0)
+      return node.feature == kLeaf && node.left == slot ? nullptr : "a leaf tests a feature or has children";
+    if ((node.feature & kFeatureMask) >= facts.num_features) return "its feature lies outside the row";
+    if (node.left <= slot) return "a child does not come after its parent";
+    return std::uint64_t{node.left} + 1 < tree.node_count ? nullptr : "a child lies outside its tree";
+  }
+};
+
+}  // namespace forestvm
