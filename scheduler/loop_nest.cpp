@@ -114,6 +114,9 @@ class Printer {
         case Leaves:
           walk(s, depth);
           break;
+        case Encode:
+          line(depth, "codes[" + rows(s) + "] = encode(rows[" + rows(s) + "])");
+          break;
         case Init:
           line(depth, place(s) + " = base");
           break;

@@ -31,7 +31,8 @@ struct Statement {
     Unless,
     Transform,
     Store,
-    Label
+    Label,
+    Encode
   };
 
   Kind kind = Kind::Loop;

@@ -50,6 +50,7 @@ struct Tiling {
 struct ProgramWishes {
   std::optional<Asked<std::string>> order;       ///< word of orderTrees
   std::optional<Asked<std::string>> accumulate;  ///< word of accumulate
+  std::optional<Asked<std::string>> encode;      ///< word of encode
 };
 
 struct Loop {

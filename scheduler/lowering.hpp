@@ -79,6 +79,8 @@ Result<void> check_mapping(Lowering& lowering);
 Result<void> place_walks(Lowering& lowering);
 /// Model -> tiled forest: layouts, padding, groups; how each walk ends.
 Result<void> tile_forest(Lowering& lowering);
+/// Tests of coded trees -> the encoder's columns.
+Result<void> rank_thresholds(Lowering& lowering);
 /// Loop tree -> loop nest, with getTree, walk and reduce.
 Result<void> make_loops(Lowering& lowering);
 /// Contract, accumulate directive and order of additions -> the type of the sums.

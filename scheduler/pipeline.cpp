@@ -38,6 +38,7 @@ constexpr Pass kPasses[] = {
     {"check-mapping", check_mapping, nullptr, std::nullopt},
     {"place-walks", place_walks, verify_sites, std::nullopt},
     {"tile-forest", tile_forest, verify_forest, Stage::Tiled},
+    {"rank-thresholds", rank_thresholds, nullptr, std::nullopt},
     {"make-loops", make_loops, nullptr, Stage::Loops},
     {"choose-sums", choose_sums, nullptr, std::nullopt},
     {"legalize-reductions", legalize_reductions, nullptr, Stage::Legalized},

@@ -13,6 +13,7 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
+#include "scheduler/rank_table.hpp"
 #include "scheduler/tiled_tree.hpp"
 
 namespace forestvm::scheduler {
@@ -43,6 +44,7 @@ class TiledForest {
   explicit TiledForest(const Model& model) : model_(&model) {}
 
   std::vector<TreeGroup> groups;
+  RankTable ranks;                   ///< of the groups whose layouts take codes
   std::vector<std::uint32_t> order;  ///< the model's number of each tree, as the program orders them
 
   /// Number of the group, which is added if it is new.

@@ -13,14 +13,15 @@
 
 #include <forestvm/contract.hpp>
 #include <forestvm/core/bytecode.hpp>
+#include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/transform.hpp>
 #include <forestvm/result.hpp>
 
 namespace forestvm {
 
-inline constexpr std::uint16_t kProgramFormat = 2;  ///< raised when an older runtime cannot read a newer file
-inline constexpr std::uint16_t kOldestProgramFormat = 2;  ///< that this build reads
+inline constexpr std::uint16_t kProgramFormat = 3;  ///< raised when an older runtime cannot read a newer file
+inline constexpr std::uint16_t kOldestProgramFormat = 3;  ///< that this build reads
 inline constexpr std::size_t kSectionAlignment = 64;      ///< bytes
 inline constexpr std::uint64_t kMaxScratchBytes = std::uint64_t{64}
                                                   << 20;  ///< private accumulators of one call
@@ -76,6 +77,9 @@ struct ProgramParts {
   std::vector<AccumulatorDesc> accumulators;
   std::vector<double> base;
   std::vector<std::uint32_t> thresholds;  ///< per feature
+  std::vector<EncodedFeature> encoded_features;
+  std::vector<ColumnDesc> columns;
+  std::vector<float> ranks;
   std::vector<std::string> strings;       ///< StringId::Count of them, then feature names, then class labels
   std::vector<std::uint32_t> leaf_numbers;
   std::vector<std::byte> nodes;

@@ -1,13 +1,15 @@
-// encode(u8) walks rows whose values were replaced by their ranks among the thresholds. Walkers of such rows
-// do not exist yet: rows are walked as they are, which is what `none`, and for now `auto`, ask for.
+// encode(u8) walks rows whose values were replaced by their ranks among the model's thresholds, in bytes:
+// trees then lie in a layout that reads such codes. `auto`, like no directive, encodes rows if a layout asks
+// for it; `none` never.
 #include "scheduler/directives/apply.hpp"
 
 namespace forestvm::scheduler {
 
-Result<void> apply_Encode(LoopTree&, const DirectiveAt& at) {
-  const std::string& code = at.loop(0);
-  if (code == "none" || code == "auto") return {};
-  return refused("", "no walker takes rows encoded as " + code + " yet; encode(none) walks them as they are");
+Result<void> apply_Encode(LoopTree& tree, const DirectiveAt& at) {
+  if (at.loop(0) == "u16")
+    return refused("", "codes are bytes: a feature with more than 255 thresholds takes a column for each 255; "
+                       "encode(u8) does that");
+  return ask(tree.program.encode, at.loop(0), at);
 }
 
 }  // namespace forestvm::scheduler

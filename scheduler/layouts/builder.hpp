@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/layouts/test.hpp"
 #include "scheduler/tiled_forest.hpp"
 
 namespace forestvm::scheduler {
@@ -43,12 +44,6 @@ BuiltGroup build(const TiledForest& forest, const TreeGroup& group);
 inline float leaf_output(const Tree& tree, std::int32_t leaf) {
   return tree.weight * static_cast<float>(tree.nodes[static_cast<std::size_t>(leaf)].value);
 }
-
-/// A test as the walkers make it.
-struct Test {
-  float threshold = 0;
-  std::uint32_t feature = 0;  ///< feature word
-};
 
 inline Test test_of(const Tree& tree, std::int32_t split) {
   if (split == kNoNode) return {};

@@ -119,6 +119,9 @@ class CodeEmitter {
       case SumTrees:
         add(Op::SumTrees, {s.accumulator, s.from, rows_of(s)});
         break;
+      case Encode:
+        add(Op::Encode, {rows_of(s)});
+        break;
       case When:
       case Unless:
         return emit_when(s);
@@ -336,6 +339,9 @@ void emit_tables(const Lowering& lowering, ProgramParts& parts) {
 
   parts.base = model.base;
   parts.thresholds = thresholds_per_feature(model);
+  parts.encoded_features = lowering.forest.ranks.features();
+  parts.columns = lowering.forest.ranks.columns();
+  parts.ranks = lowering.forest.ranks.ranks();
   parts.strings = {model.format, model.trainer, model.version, model.objective, print(lowering.schedule)};
   parts.strings.insert(parts.strings.end(), model.feature_names.begin(), model.feature_names.end());
   parts.strings.insert(parts.strings.end(), model.class_labels.begin(), model.class_labels.end());

@@ -39,6 +39,7 @@ class Legalizer {
     FVM_TRY(check_memory());
     place_results(nest, kNoLoop);
     write_leaves(leaves);
+    place_encoder(leaves, kNoLoop);
     Statement scores = make(Unless, kNoLoop), numbers = make(When, kNoLoop);
     scores.output = numbers.output = OutputKind::Leaf;
     scores.body = std::move(nest);
@@ -210,13 +211,26 @@ class Legalizer {
                             "parallel loops over trees " + what + ": tile them coarser");
   }
 
-  /// Results belong where their rows are complete: inside the loops over rows that contain everything else.
-  void place_results(std::vector<Statement>& body, LoopId rows) {
+  /// The loop over rows that is all there is in a body, but for caches; null: there is more, or the loop is
+  /// part of a walk.
+  Statement* only_row_loop(std::vector<Statement>& body) const {
     const auto loop =
         std::find_if(body.begin(), body.end(), [](const Statement& s) { return s.kind != Cache; });
-    const bool descend = loop + 1 == body.end() && loop->kind == Loop &&
-                         lowering_.loops[loop->loop].axis == Axis::Rows && !absorbed_[loop->loop];
-    if (descend) return place_results(loop->body, loop->loop);
+    const bool only = loop + 1 == body.end() && loop->kind == Loop &&
+                      lowering_.loops[loop->loop].axis == Axis::Rows && !absorbed_[loop->loop];
+    return only ? &*loop : nullptr;
+  }
+
+  /// Each row is encoded once: inside the loops over rows that contain everything else.
+  void place_encoder(std::vector<Statement>& body, LoopId rows) {
+    if (Statement* loop = only_row_loop(body)) return place_encoder(loop->body, loop->loop);
+    if (!lowering_.forest.ranks.columns().empty()) body.insert(body.begin(), make(Encode, rows));
+  }
+
+  /// Results belong where their rows are complete: likewise.
+  void place_results(std::vector<Statement>& body, LoopId rows) {
+    if (Statement* loop = only_row_loop(body)) return place_results(loop->body, loop->loop);
+    place_encoder(body, rows);
     const Model& model = lowering_.model;
     const bool exact =
         sums_ != 0 && kind() != AccumulatorKind::PerTree;  // then the base's place is no matter

@@ -148,11 +148,21 @@ Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::ui
 }
 
 Result<void> lay_out(const Lowering& lowering, const Wishes& wishes, std::uint16_t hops, TreeGroup& group) {
+  const auto& encode = lowering.loops.program.encode;
+  const bool coded = encode && encode->value == "u8";
   if (wishes.layout) {
     const bool plain_array = wishes.layout->value == "array" && group.tiling.size == 1;
     const auto done =
         lay_out_as(lowering, wishes.layout->value, plain_array ? kArrayPadding : kMostPadding, hops, group);
     if (!done.ok()) return lowering.refuse(wishes.layout->directive, done.error().message);
+    if (takes_codes(group.layout) && encode && encode->value == "none")
+      return lowering.refuse(encode->directive, "layout " + wishes.layout->value + " reads rank codes");
+    return {};
+  }
+  if (coded) {
+    const auto done = lay_out_as(lowering, "tables", kMostPadding, hops, group);
+    if (!done.ok())
+      return lowering.refuse(encode->directive, done.error().message + "; give such trees another layout");
     return {};
   }
   if (lay_out_as(lowering, "array", kArrayPadding, hops, group).ok()) return {};

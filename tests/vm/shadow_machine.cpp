@@ -18,6 +18,7 @@ struct Harm : std::runtime_error {
 };
 
 constexpr std::uint32_t kOutputBuffer = kAccumulators;
+constexpr std::uint32_t kCodes = kAccumulators + 1;
 constexpr std::uint64_t kMostSteps = 1'000'000;
 
 /// Accumulator, copy, row; and the tree in per-tree values and leaf numbers, else 0.
@@ -83,6 +84,11 @@ class ShadowMachine {
   }
   void store(const Inst& inst) { output(operand<Op::Store, AccIn>(inst), operand<Op::Store, Rows>(inst)); }
   void label(const Inst& inst) { output(operand<Op::Label, AccIn>(inst), operand<Op::Label, Rows>(inst)); }
+
+  void encode(const Inst& inst) {
+    if (run_->program.section_Columns().empty()) throw Harm("no encoder");
+    touch_rows(kCodes, 0, operand<Op::Encode, Rows>(inst), Access::Written);
+  }
 
   void privatize(const Inst& inst) {
     const std::uint32_t accumulator = operand<Op::Privatize, AccOut>(inst);
@@ -181,7 +187,7 @@ class ShadowMachine {
     const Range& range = ranges[rows];
     check_rows(range);
     bool per_tree = false;
-    if (accumulator != kOutputBuffer) {
+    if (accumulator < kOutputBuffer) {
       std::tie(accumulator, copy) = place(accumulator, copy);
       if (copy >= accumulators()[accumulator].copies)
         throw Harm("copy " + std::to_string(copy) + " of a" + std::to_string(accumulator) +

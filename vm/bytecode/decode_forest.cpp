@@ -1,6 +1,8 @@
 // See decode_forest.hpp.
 #include "vm/bytecode/decode_forest.hpp"
 
+#include <algorithm>
+
 #include <forestvm/core/layouts.hpp>
 
 namespace forestvm::bytecode {
@@ -42,6 +44,25 @@ class GroupDecoder {
     return static_cast<DecodedChild>(places.size() - 1);
   }
 
+  DecodedTest test_at(const typename View::Tree& tree, std::uint32_t at, unsigned i) const {
+    if constexpr (kTakesCodes<View>)
+      return decoded_test(View::column(tree, at), View::code(tree, at));
+    else
+      return {View::threshold(tree, at, i), View::feature_word(tree, at, i) & (kFeatureMask | kMissingLeft)};
+  }
+
+  /// The test of values that a test of codes stands for.
+  DecodedTest decoded_test(std::uint32_t column, std::uint8_t code) const {
+    const auto features = program_.section_EncodedFeatures();
+    const auto after = std::upper_bound(
+        features.begin(), features.end(), column,
+        [](std::uint32_t number, const EncodedFeature& feature) { return number < feature.first_column; });
+    const EncodedFeature& feature = *(after - 1);
+    const ColumnDesc& desc = program_.section_Columns()[column];
+    const std::uint32_t missing = desc.missing_highest != 0 ? 0 : kMissingLeft;
+    return {program_.section_Ranks()[feature.first_threshold + desc.first + code], feature.feature | missing};
+  }
+
   void add_tree(std::uint32_t index) {
     const typename View::Tree tree = View::tree(data_, index);
     DecodedTree decoded;
@@ -55,9 +76,7 @@ class GroupDecoder {
         tile.shape = View::shape(tree, at);
         size = program_.section_TileShapes()[tile.shape].size;
       }
-      for (unsigned k = 0; k < size; ++k)
-        tile.tests.push_back(
-            {View::threshold(tree, at, k), View::feature_word(tree, at, k) & (kFeatureMask | kMissingLeft)});
+      for (unsigned k = 0; k < size; ++k) tile.tests.push_back(test_at(tree, at, k));
       for (unsigned way = 0; way <= size; ++way)
         tile.children.push_back(child_at(tree, index, View::child(tree, at, way), places));
       decoded.tiles.push_back(std::move(tile));

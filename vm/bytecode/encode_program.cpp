@@ -40,6 +40,9 @@ void place_sections(const ProgramParts& parts, Contents& contents) {
   place(Section::Accumulators, bytes_of(parts.accumulators));
   place(Section::Base, bytes_of(parts.base));
   place(Section::Thresholds, bytes_of(parts.thresholds));
+  place(Section::EncodedFeatures, bytes_of(parts.encoded_features));
+  place(Section::Columns, bytes_of(parts.columns));
+  place(Section::Ranks, bytes_of(parts.ranks));
   place(Section::Strings, bytes_of(contents.strings));
   place(Section::Text, std::as_bytes(std::span(contents.text)));
   place(Section::LeafNumbers, bytes_of(parts.leaf_numbers));

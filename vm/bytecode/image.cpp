@@ -42,6 +42,7 @@ class ProgramImage {
     FVM_TRY(bytecode::verify_container(bytes, verification == Verification::Full));
     Program program{std::move(image)};
     FVM_TRY(bytecode::verify_tables(program));
+    FVM_TRY(bytecode::verify_encoder(program));
     if (verification == Verification::Full) {
       FVM_TRY(bytecode::verify_forest(program));
       FVM_TRY(bytecode::verify_code(program));

@@ -18,6 +18,9 @@ Result<void> verify_container(std::span<const std::byte> image, bool with_checks
 /// Meta, base, thresholds, accumulators and texts: sizes that agree, enumerations that exist.
 Result<void> verify_tables(const Program& program);
 
+/// Encoded features, columns and ranks: codes stay within their columns.
+Result<void> verify_encoder(const Program& program);
+
 /// Groups, trees and nodes: every walk stays inside its tree and the row, and ends.
 Result<void> verify_forest(const Program& program);
 

@@ -209,6 +209,8 @@ class CodeVerifier {
         return stores(operand<Op::Store, AccIn>(inst), operand<Op::Store, Rows>(inst));
       case Op::Label:
         return label(inst);
+      case Op::Encode:
+        return encodes(operand<Op::Encode, Rows>(inst));
     }
     return {};
   }
@@ -477,6 +479,13 @@ class CodeVerifier {
     // Parallel iterations walk different trees, each of which has a place of its own.
     if (kind_of(accumulator) == AccumulatorKind::PerTree && !atomic) return is_live(accumulator, rows);
     return adds(accumulator, rows, atomic);
+  }
+
+  /// Iterations over trees would write each other's codes.
+  Result<void> encodes(std::uint32_t rows) {
+    if (program_.section_Columns().empty()) return wrong("the program has no encoder");
+    if (innermost_tree_loop() != kNone) return wrong("rows are encoded inside a parallel loop over trees");
+    return reads(rows, Axis::Rows);
   }
 
   Result<void> leaves(const Inst& inst) {

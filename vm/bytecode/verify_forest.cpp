@@ -58,7 +58,9 @@ Result<void> verify_group(const Program& program, std::size_t index, Taken& take
                        group.tree_end - group.tree_begin,
                        group.tile_size};
   const NodeFacts facts{program.meta().num_features, group.tile_size, shapes.data(),
-                        static_cast<std::uint32_t>(shapes.size())};
+                        static_cast<std::uint32_t>(shapes.size()),
+                        program.section_Columns().data(),
+                        static_cast<std::uint32_t>(program.section_Columns().size())};
   std::uint64_t nodes = 0, leaves = 0;
   for (std::uint32_t t = 0; t < trees.size(); ++t) {
     const TreeDesc& tree = trees[t];
@@ -76,9 +78,15 @@ Result<void> verify_group(const Program& program, std::size_t index, Taken& take
     leaves += tree.leaf_count;
     if (leaves > group.leaf_count) return wrong("its leaves leave its group");
     const auto view = View::tree(data, t);
-    for (std::uint32_t slot = 0; slot < tree.node_count; ++slot)
-      if (const char* rule = View::node_rule(view, slot, tree, facts))
-        return wrong("node " + number(slot) + ": " + rule);
+    if constexpr (kTakesCodes<View>) {
+      for (std::uint32_t level = 0; level < tree.depth; ++level)
+        if (const char* rule = View::level_rule(view, level, tree, facts))
+          return wrong("level " + number(level) + ": " + rule);
+    } else {
+      for (std::uint32_t slot = 0; slot < tree.node_count; ++slot)
+        if (const char* rule = View::node_rule(view, slot, tree, facts))
+          return wrong("node " + number(slot) + ": " + rule);
+    }
   }
   return {};
 }

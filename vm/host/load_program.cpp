@@ -2,6 +2,8 @@
 #include "vm/host/load_program.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 
 #include <forestvm/core/layouts.hpp>
 
@@ -35,6 +37,7 @@ LoadedWalker load_walker(const Program& program, const LoadedProgram& loaded, co
   walker.task.hops = desc.hops;
   walker.task.order = desc.order;
   walker.task.atomic = desc.atomic != 0;
+  walker.task.exact = desc.end == WalkEnd::Exact;
   return walker;
 }
 
@@ -66,6 +69,32 @@ std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
   return loaded;
 }
 
+/// The features' thresholds as searches want them.
+void load_encoder(const Program& program, LoadedProgram& loaded) {
+  constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+  constexpr std::size_t kSplitters = 32;
+  const auto features = program.section_EncodedFeatures();
+  const auto bits_of = [](const EncodedFeature& f) { return static_cast<unsigned>(std::bit_width(f.threshold_count)); };
+  std::size_t size = 0;
+  for (const EncodedFeature& feature : features)
+    size += kSplitters + std::max(kSplitters, std::size_t{1} << bits_of(feature));
+  loaded.searched.assign(size, kNone);
+  float* at = loaded.searched.data();
+  for (const EncodedFeature& feature : features) {
+    const unsigned bits = bits_of(feature);
+    float* const splitters = at;
+    float* const thresholds = at + kSplitters;
+    at = thresholds + std::max(kSplitters, std::size_t{1} << bits);
+    const auto ranks = program.section_Ranks().subspan(feature.first_threshold, feature.threshold_count);
+    std::copy(ranks.begin(), ranks.end(), thresholds);
+    const std::size_t step = bits <= 5 ? 1 : std::size_t{1} << (bits - 5);
+    for (std::size_t i = 0; i + 1 < kSplitters; ++i) splitters[i] = thresholds[(i + 1) * step - 1];
+    loaded.encoder.push_back({thresholds, splitters, bits, feature.feature,
+                              program.section_Columns().subspan(feature.first_column, feature.column_count),
+                              feature.first_column});
+  }
+}
+
 std::vector<std::uint32_t> tree_outputs(const Program& program) {
   std::vector<std::uint32_t> outputs(program.meta().num_trees);
   for (const TreeDesc& tree : program.section_Trees()) outputs[tree.number] = tree.output;
@@ -80,6 +109,8 @@ LoadedProgram load_program(const Program& program, const Target& target, std::un
   loaded.accumulators = load_accumulators(program);
   loaded.tile_exits = tile_exits(program.section_TileShapes());
   loaded.tree_outputs = tree_outputs(program);
+  load_encoder(program, loaded);
+  loaded.encode = target.encode;
   loaded.scale = SumScale(program.meta().sum_unit);
   for (const GroupDesc& group : loaded.groups)
     loaded.group_data.push_back(load_group(program, group, loaded.tile_exits.data()));

@@ -150,6 +150,20 @@ void Machine::privatize(const Inst& inst) {
   with_element(accumulator, [&]<class Element>() { fill<Element>(accumulator, rows, nullptr); });
 }
 
+void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {
+  task.rows = pass_->rows;
+  task.row_stride = pass_->row_stride;
+  task.codes = pass_->codes;
+  task.columns = loaded_->program.section_Columns().size();
+  task.row_count = pass_->row_count;
+  walker.function(task);
+}
+
+void Machine::encode(const Inst& inst) {
+  loaded_->encode({loaded_->encoder, loaded_->program.section_Columns().size(),
+                   ranges[operand<Op::Encode, Rows>(inst)], pass_->rows, pass_->row_stride, pass_->codes});
+}
+
 void Machine::walk(const Inst& inst) {
   const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst);
   const LoadedWalker& walker =
@@ -157,14 +171,12 @@ void Machine::walk(const Inst& inst) {
   WalkTask task = walker.task;
   task.tree_range = ranges[operand<Op::Walk, Trees>(inst)];
   task.row_range = ranges[operand<Op::Walk, Rows>(inst)];
-  task.rows = pass_->rows;
-  task.row_stride = pass_->row_stride;
   task.delivery = static_cast<Delivery>(loaded_->accumulators[accumulator].kind);
   task.width = loaded_->accumulators[accumulator].width;
   with_element(accumulator, [&]<class Element>() {
     task.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(accumulator, 0));
   });
-  walker.function(task);
+  walk_rows(walker, task);
 }
 
 void Machine::leaves(const Inst& inst) {
@@ -174,12 +186,10 @@ void Machine::leaves(const Inst& inst) {
   WalkTask task = walker.task;
   task.tree_range = ranges[operand<Op::Leaves, Trees>(inst)];
   task.row_range = ranges[operand<Op::Leaves, Rows>(inst)];
-  task.rows = pass_->rows;
-  task.row_stride = pass_->row_stride;
   task.delivery = Delivery::LeafNumber;
   task.width = loaded_->meta.num_trees;
   task.out = reinterpret_cast<std::byte*>(pass_->leaves);
-  walker.function(task);
+  walk_rows(walker, task);
 }
 
 /// The operands of both reductions stand in the same order.

@@ -11,6 +11,7 @@
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/program.hpp>
 
+#include "vm/host/encode_rows.hpp"
 #include "vm/host/executor.hpp"
 #include "vm/host/walkers/walk.hpp"
 
@@ -45,6 +46,9 @@ struct LoadedProgram {
   std::vector<std::uint8_t> tile_exits{};     ///< see GroupData
   std::vector<std::uint32_t> tree_outputs{};  ///< by the tree's number in the model
   std::vector<float> base{};
+  std::vector<float> searched{};  ///< thresholds as `encoder` wants them
+  std::vector<FeatureSearch> encoder{};
+  EncodeFunction encode = nullptr;
   SumScale scale{};
   std::unique_ptr<Executor> executor{};  ///< null: parallel loops run inline
 };
@@ -55,6 +59,7 @@ struct Pass {
   std::size_t row_stride;
   std::uint32_t row_count;
   OutputKind output;
+  std::uint8_t* codes;                     ///< of the pass's rows
   float* values;                           ///< Raw, Value: where this pass's first row goes
   std::int64_t* labels;                    ///< Class: likewise
   std::int32_t* leaves;                    ///< Leaf: likewise
@@ -85,6 +90,7 @@ class Machine {
   void transform(const Inst& inst);
   void store(const Inst& inst);
   void label(const Inst& inst);
+  void encode(const Inst& inst);
 
  private:
   template <class Element>
@@ -106,6 +112,7 @@ class Machine {
   const LoadedWalker& selected_walker(std::uint32_t walker, std::uint32_t select) const {
     return loaded_->walkers[walker + ranges[select].iteration];
   }
+  void walk_rows(const LoadedWalker& walker, WalkTask& task) const;
   Range ahead(std::uint32_t loop, std::uint32_t iterations) const;
   void reduce(const Inst& inst, bool in_place);
 

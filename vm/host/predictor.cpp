@@ -17,6 +17,10 @@ namespace {
 /// Rows in one pass when nothing else bounds them: row numbers are 32-bit.
 constexpr std::size_t kMaxPassRows = std::size_t{1} << 30;
 
+/// Codes of one pass, unless that were too few rows to share among threads.
+constexpr std::size_t kMaxCodeBytes = std::size_t{8} << 20;
+constexpr std::size_t kLeastEncodedRows = 4096;
+
 /// More than any machine has; executors reserve room for each.
 constexpr unsigned kMaxThreads = 4096;
 
@@ -101,7 +105,8 @@ class HostPredictor final : public Predictor {
     const bool in_place = to.values != nullptr && width == meta.num_outputs;
     const std::size_t result_bytes = in_place ? 0 : meta.num_outputs * sizeof(float);
     // A call for leaf numbers has sums too: nothing says that a program leaves them alone then.
-    const std::size_t pass_rows = std::min(rows.count, max_pass_rows(private_bytes_ + result_bytes));
+    const std::size_t pass_rows =
+        std::min({rows.count, max_pass_rows(private_bytes_ + result_bytes), max_encoded_rows()});
     const std::size_t lines = scratch_bytes(pass_rows, in_place) / sizeof(Line);
     try {
       if (scratch.size() < lines) scratch.resize(lines);
@@ -128,7 +133,15 @@ class HostPredictor final : public Predictor {
     std::size_t bytes = in_place ? 0 : whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       bytes += whole_lines(rows * loaded_.accumulators[i].copy_bytes);
-    return bytes;
+    return bytes + code_bytes(rows, columns());
+  }
+
+  std::size_t columns() const { return loaded_.program.section_Columns().size(); }
+
+  /// Codes are written and soon read again: they are kept where caches have a chance.
+  std::size_t max_encoded_rows() const {
+    if (columns() == 0) return kMaxPassRows;
+    return std::max(kLeastEncodedRows, kMaxCodeBytes / columns() / kCodeRows * kCodeRows);
   }
 
   void run_pass(Pass& pass, std::byte* scratch) const {
@@ -141,6 +154,7 @@ class HostPredictor final : public Predictor {
                                          : take(loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       pass.accumulators[i] = take(loaded_.accumulators[i].copy_bytes);
+    pass.codes = reinterpret_cast<std::uint8_t*>(scratch);
     const FloatEnvironment environment;
     Machine machine(loaded_, pass);
     interpret(loaded_.code, 0, machine);

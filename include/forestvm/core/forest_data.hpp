@@ -37,7 +37,7 @@ struct WalkerDesc {
 };
 static_assert(sizeof(WalkerDesc) == 12);
 
-inline constexpr unsigned kMaxInterleave = 16;  ///< of interleaved_trees x interleaved_rows
+inline constexpr unsigned kMaxInterleave = 128;  ///< of interleaved_trees x interleaved_rows
 
 /// Trees [tree_begin, tree_end), counted as the program orders them, in one layout. Its tree records are
 /// trees[first_tree … first_tree + tree_end - tree_begin); its nodes a byte range of the nodes section, after

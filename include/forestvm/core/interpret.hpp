@@ -169,6 +169,9 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
       case Op::Label:
         machine.label(inst);
         break;
+      case Op::Encode:
+        machine.encode(inst);
+        break;
     }
     ++pc;
   }

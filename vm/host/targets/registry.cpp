@@ -12,13 +12,14 @@ namespace forestvm::host {
   namespace target_##Name {                    \
     bool runs_here();                          \
     const WalkerTable& walkers(Layout layout); \
+    void encode(const EncodeTask& task);       \
   }
 #include "vm/host/targets/targets.def"
 
 namespace {
 
 constexpr Target kTargets[] = {
-#define FVM_TARGET(Name, text, meaning) {text, target_##Name::runs_here, target_##Name::walkers},
+#define FVM_TARGET(Name, text, meaning) {text, target_##Name::runs_here, target_##Name::walkers, target_##Name::encode},
 #include "vm/host/targets/targets.def"
 };
 

@@ -7,6 +7,7 @@
 #include <forestvm/core/bytecode.hpp>
 #include <forestvm/result.hpp>
 
+#include "vm/host/encode_rows.hpp"
 #include "vm/host/walkers/walker_table.hpp"
 
 namespace forestvm::host {
@@ -15,6 +16,7 @@ struct Target {
   std::string_view name;
   bool (*runs_here)();
   const WalkerTable& (*walkers)(Layout);
+  EncodeFunction encode;
 };
 
 /// Rows of targets.def.

@@ -32,7 +32,10 @@ struct WalkTask {
   Range tree_range;
   Range row_range;  ///< rows of the call
   const float* rows;
-  std::size_t row_stride;  ///< floats
+  std::size_t row_stride;     ///< floats
+  const std::uint8_t* codes;  ///< of row 0, see core/encoder.hpp
+  std::size_t columns;        ///< of codes
+  std::uint32_t row_count;    ///< rows of the call, all of which have codes
   std::byte* out;          ///< of row 0: sums; per-tree values; int32 leaf numbers
   std::size_t width;       ///< elements of one row of `out`
   SumScale scale;
@@ -40,6 +43,7 @@ struct WalkTask {
   WalkOrder order;
   Delivery delivery;
   bool atomic;
+  bool exact;  ///< the walks end after `hops` hops
 };
 
 using WalkFunction = void (*)(const WalkTask&);

@@ -1,22 +1,38 @@
 // All walkers of one layout on one CPU target, as a table from what a WalkerDesc asks for to a function.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <type_traits>
 #include <utility>
 
+#include "vm/host/walkers/gather_walk.hpp"
+#include "vm/host/walkers/tables_walk.hpp"
 #include "vm/host/walkers/walk.hpp"
 
 namespace forestvm::host {
 
-/// Interleavings are counted by their logarithms: 1 … 16 trees by 1 … 16 rows, at most 16 walks.
+/// Interleavings are counted by their logarithms: 1 … 128 trees by 1 … 128 rows, at most 128 walks.
 inline constexpr unsigned kInterleaveSteps = std::bit_width(kMaxInterleave);
 /// Endings: until a leaf, any fixed number of hops, then 1 … kMaxFixedHops compiled out.
 inline constexpr unsigned kEndings = 2 + kMaxFixedHops;
 /// More walks than this share the code for any number of hops: compiling the hops out gains nothing then.
 inline constexpr unsigned kMostWalksWithFixedHops = 8;
+/// Scalar walkers take no more walks in lockstep than this, whatever is asked for: more would not fit the
+/// registers. As a logarithm.
+inline constexpr unsigned kMostScalarSteps = 4;
 
 struct WalkerTable {
   WalkFunction functions[kInterleaveSteps][kInterleaveSteps][kEndings] = {};
+
+  /// One walker, whatever is asked for.
+  static constexpr WalkerTable of(WalkFunction function) {
+    WalkerTable table;
+    for (auto& trees : table.functions)
+      for (auto& rows : trees)
+        for (WalkFunction& ending : rows) ending = function;
+    return table;
+  }
 
   /// The walker for a verified description.
   WalkFunction find(const WalkerDesc& desc) const {
@@ -39,13 +55,37 @@ constexpr void fill(WalkerTable& table, std::integer_sequence<unsigned, Endings.
    ...);
 }
 
+/// Whether a target walks this view with walks in the lanes of vectors.
+template <class Target, class View>
+inline constexpr bool kHasLanes = std::is_same_v<View, Sparse8View> && requires { typename Target::Lanes; };
+
+/// The walker whose lanes are this many walks, all rows of a tree or all trees of a row; null if there is none.
+template <class Target, unsigned LogTrees, unsigned LogRows>
+constexpr WalkFunction in_lanes() {
+  constexpr unsigned lanes = Target::Lanes::kLanes, walks = 1u << (LogTrees + LogRows);
+  constexpr unsigned vectors = std::min(walks / lanes, kMostVectors);
+  if constexpr (vectors >= 1 && LogTrees == 0) return &GatherWalk<Target>::template rows<vectors>;
+  if constexpr (vectors >= 1 && LogRows == 0) return &GatherWalk<Target>::template trees<vectors>;
+  return nullptr;
+}
+
 template <class Target, class View, unsigned LogTrees, unsigned LogRows>
 constexpr void fill(WalkerTable& table) {
-  constexpr unsigned walks = 1u << (LogTrees + LogRows);
-  constexpr bool fixed = View::kTileWidth == 1 && walks <= kMostWalksWithFixedHops;
-  if constexpr (walks <= kMaxInterleave)
-    fill<Target, View, LogTrees, LogRows>(table, std::make_integer_sequence < unsigned,
-                                          fixed ? kEndings : 2 > {});
+  if constexpr (LogTrees + LogRows >= kInterleaveSteps) return;
+  auto& endings = table.functions[LogTrees][LogRows];
+  if constexpr (kHasLanes<Target, View>) {
+    if constexpr (constexpr WalkFunction function = in_lanes<Target, LogTrees, LogRows>(); function != nullptr) {
+      endings[0] = endings[1] = function;
+      return;
+    }
+  }
+  constexpr unsigned trees = std::min(LogTrees, kMostScalarSteps), rows = std::min(LogRows, kMostScalarSteps - trees);
+  if constexpr (trees != LogTrees || rows != LogRows) {
+    for (unsigned ending = 0; ending < kEndings; ++ending) endings[ending] = table.functions[trees][rows][ending];
+  } else {
+    constexpr bool fixed = View::kTileWidth == 1 && (1u << (trees + rows)) <= kMostWalksWithFixedHops;
+    fill<Target, View, trees, rows>(table, std::make_integer_sequence < unsigned, fixed ? kEndings : 2 > {});
+  }
 }
 
 template <class Target, class View, unsigned... Pairs>
@@ -60,5 +100,10 @@ constexpr WalkerTable make(std::integer_sequence<unsigned, Pairs...>) {
 template <class Target, class View>
 inline constexpr WalkerTable kWalkers = walker_rows::make<Target, View>(
     std::make_integer_sequence<unsigned, kInterleaveSteps * kInterleaveSteps>{});
+
+/// Tables have one walker: it takes more rows in lockstep than any interleaving asks for, all hops unchecked.
+template <class Target>
+inline constexpr WalkerTable kWalkers<Target, TablesView> =
+    WalkerTable::of(&TablesWalk<Target>::walk);
 
 }  // namespace forestvm::host

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/layout/split.hpp>
 #include <forestvm/core/platform.hpp>
@@ -39,6 +40,8 @@ struct NodeFacts {
   std::uint32_t tile_size;
   const TileShape* shapes;
   std::uint32_t shape_count;
+  const ColumnDesc* columns;  ///< of the encoder
+  std::uint32_t num_columns;
 };
 
 /// The rules that the tests of a tile obey, as text, or null.

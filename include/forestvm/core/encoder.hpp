@@ -1,0 +1,61 @@
+// Rank codes: a row's value of a feature becomes the number of the model's thresholds at or below it, so that
+// every test is a compare of bytes. A feature with more than 255 thresholds takes a column for each 255, in
+// which ranks are counted from the column's first threshold and end at its last. Where a missing value goes
+// is a matter of the column too: a feature whose tests disagree has a column for each side. Lossless: for any
+// value x, x < thresholds[first + code] exactly if the column's code of x is at most `code`.
+//
+// Codes lie in blocks of 64 rows: in a block one column after the other, 64 bytes each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <forestvm/core/platform.hpp>
+
+namespace forestvm {
+
+inline constexpr unsigned kCodeRows = 64;        ///< rows of a block
+inline constexpr unsigned kColumnThresholds = 255;  ///< most thresholds of a column
+/// A threshold's number that no rank is above.
+inline constexpr std::uint8_t kNeverRight = 255;
+/// 22 bits of columns times kCodeRows are byte offsets in 32 bits, with room to add.
+inline constexpr std::uint32_t kMaxColumns = std::uint32_t{1} << 22;
+
+/// A feature that is encoded, and its columns.
+struct EncodedFeature {
+  std::uint32_t feature;
+  std::uint32_t first_threshold;  ///< of the ranks section
+  std::uint32_t threshold_count;  ///< ascending, all different
+  std::uint32_t first_column;
+  std::uint32_t column_count;
+};
+static_assert(sizeof(EncodedFeature) == 20);
+
+/// A column of codes.
+struct ColumnDesc {
+  std::uint32_t first;          ///< threshold, counted from the feature's first
+  std::uint16_t count;          ///< thresholds: 1 … 255
+  std::uint8_t missing_highest;  ///< 1: a missing value is above all thresholds; 0: below
+  std::uint8_t reserved;        ///< zero
+};
+static_assert(sizeof(ColumnDesc) == 8);
+
+/// The code of a value that has `rank` of the feature's thresholds at or below it.
+FVM_INLINE std::uint8_t column_code(const ColumnDesc& column, std::uint32_t rank, bool missing) {
+  const std::uint32_t above = rank > column.first ? rank - column.first : 0;
+  const std::uint32_t code = above < column.count ? above : column.count;
+  const std::uint32_t none = column.missing_highest != 0 ? column.count : 0;
+  return static_cast<std::uint8_t>(missing ? none : code);
+}
+
+/// Byte offset of a row's code of column 0.
+FVM_INLINE std::size_t code_offset(std::size_t row, std::size_t columns) {
+  return row / kCodeRows * (columns * kCodeRows) + row % kCodeRows;
+}
+
+/// Bytes that the codes of so many rows take.
+FVM_INLINE std::size_t code_bytes(std::size_t rows, std::size_t columns) {
+  return (rows + kCodeRows - 1) / kCodeRows * (columns * kCodeRows);
+}
+
+}  // namespace forestvm

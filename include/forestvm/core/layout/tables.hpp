@@ -1,0 +1,174 @@
+// The tables layout, for rank-coded rows and trees of up to 256 leaves: each level of a tree is tables of
+// bytes, indexed by a walk's place in the level, so that a vector of rows takes a hop by table lookups in
+// registers. A leaf above the last level is repeated in the levels below it. Leaves lie aside.
+//
+// A tree's lines: one TableLevel for each level, then, where each level says, in lines of 16 bytes: the
+// columns that its tests use (byte offsets into a block of codes; one for each test's column, then copies of
+// the first up to a multiple of 4); the slot's column, as its number in that list (unless there is only one);
+// the slot's code; and unless all slots are tests, the slot's left child in the level below.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <forestvm/core/encoder.hpp>
+#include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/layout/placing.hpp>
+#include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/platform.hpp>
+
+namespace forestvm {
+
+inline constexpr unsigned kMaxTableSlots = 256;  ///< of a level, and leaves of a tree
+/// Lines that a group has after its last tree's: a lookup may load this much from any table.
+inline constexpr unsigned kTableSlack = kMaxTableSlots / 16;
+
+struct TableLine {
+  std::uint8_t bytes[16];
+};
+
+struct TableLevel {
+  std::uint16_t slots;    ///< 1 … 256
+  std::uint8_t columns;   ///< different columns of its tests, 1 … 255
+  std::uint8_t complete;  ///< 1: every slot is a test, whose children are 2i and 2i + 1
+  std::uint32_t line;     ///< where its tables begin, counted from the tree's first line
+
+  /// Bytes of the list of columns.
+  FVM_INLINE std::uint32_t list_bytes() const { return (columns + 3u) / 4 * 16; }
+  /// Bytes of one table.
+  FVM_INLINE std::uint32_t table_bytes() const { return (slots + 15u) / 16 * 16; }
+  FVM_INLINE std::uint32_t tables() const { return 1u + (columns > 1 ? 1u : 0u) + (complete != 0 ? 0u : 1u); }
+};
+static_assert(sizeof(TableLevel) == 8);
+
+/// Lines of the records of so many levels.
+FVM_INLINE std::uint32_t table_header_lines(std::uint32_t levels) { return (levels + 1) / 2; }
+
+/// A level's tables, found.
+struct LevelTables {
+  const std::uint32_t* list;  ///< byte offsets of columns
+  const std::uint8_t* column;
+  const std::uint8_t* code;
+  const std::uint8_t* child;
+
+  FVM_INLINE LevelTables(const TableLine* lines, const TableLevel& level) {
+    const std::uint8_t* at = lines[level.line].bytes;
+    list = reinterpret_cast<const std::uint32_t*>(at);
+    at += level.list_bytes();
+    column = at;
+    if (level.columns > 1) at += level.table_bytes();
+    code = at;
+    child = at + level.table_bytes();
+  }
+};
+
+struct TablesView : TreesInSequence {
+  using Node = TableLine;
+  static constexpr unsigned kTileWidth = 1;
+  static constexpr bool kLeavesAside = true;
+  static constexpr bool kLeavesHoldStill = true;
+  static constexpr bool kCoded = true;
+
+  struct Tree {
+    const TableLine* lines;
+    const float* leaves;
+    std::uint32_t depth;
+
+    FVM_INLINE const TableLevel& level(std::uint32_t i) const {
+      return reinterpret_cast<const TableLevel*>(lines)[i];
+    }
+  };
+
+  // A place in a tree is a level and a slot in it.
+  static constexpr unsigned kSlotBits = 9;
+  FVM_INLINE static std::uint32_t level_of(std::uint32_t at) { return at >> kSlotBits; }
+  FVM_INLINE static std::uint32_t slot_of(std::uint32_t at) { return at & ((1u << kSlotBits) - 1); }
+
+  FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
+    const TreeDesc& desc = group.trees[index];
+    return {reinterpret_cast<const TableLine*>(group.nodes) + desc.first_node,
+            group.leaves + desc.first_leaf, desc.depth};
+  }
+  FVM_INLINE static bool is_leaf(const Tree& tree, std::uint32_t at) { return level_of(at) == tree.depth; }
+  FVM_INLINE static float value(const Tree& tree, std::uint32_t at) { return tree.leaves[slot_of(at)]; }
+  FVM_INLINE static std::uint64_t number_at(const Tree&, const TreeDesc& desc, std::uint32_t at) {
+    return std::uint64_t{desc.first_leaf} + slot_of(at);
+  }
+  FVM_INLINE static std::uint32_t column(const Tree& tree, std::uint32_t at) {
+    const TableLevel& level = tree.level(level_of(at));
+    const LevelTables tables(tree.lines, level);
+    return tables.list[level.columns > 1 ? tables.column[slot_of(at)] : 0] / kCodeRows;
+  }
+  FVM_INLINE static std::uint8_t code(const Tree& tree, std::uint32_t at) {
+    return LevelTables(tree.lines, tree.level(level_of(at))).code[slot_of(at)];
+  }
+  /// The test or leaf to which a way leads, past the repetitions of a leaf.
+  FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned way) {
+    std::uint32_t level = level_of(at), slot = slot_of(at);
+    for (;;) {
+      const TableLevel& l = tree.level(level);
+      slot = (l.complete != 0 ? 2 * slot : LevelTables(tree.lines, l).child[slot]) + way;
+      ++level;
+      if (level == tree.depth || LevelTables(tree.lines, tree.level(level)).code[slot] != kNeverRight)
+        return level << kSlotBits | slot;
+      way = 0;
+    }
+  }
+
+  /// One hop of a row whose codes begin at `codes`.
+  template <class Compare>
+  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const std::uint8_t* codes) {
+    if (is_leaf(tree, at)) return at;
+    const std::uint8_t x = codes[std::size_t{column(tree, at)} * kCodeRows];
+    return child(tree, at, static_cast<unsigned>(x > code(tree, at)));
+  }
+
+  static const char* place_rule(const TreeDesc& tree, std::uint32_t index, const GroupDesc& group,
+                                std::uint64_t nodes_before) {
+    if (const char* rule = TreesInSequence::place_rule(tree, index, group, nodes_before)) return rule;
+    return group.node_count - nodes_before - tree.node_count >= kTableSlack
+               ? nullptr
+               : "its group ends too soon after its tables";
+  }
+
+  static const char* tree_rule(const TreeDesc& tree, const GroupDesc&) {
+    if (tree.leaf_count == 0 || tree.leaf_count > kMaxTableSlots) return "it has no leaves, or more than 256";
+    if (tree.depth >= kMaxTableSlots) return "it is deeper than a tree of 256 leaves can be";
+    return table_header_lines(tree.depth) <= tree.node_count ? nullptr : "its levels leave it";
+  }
+
+  /// What is wrong with a level, or null. With these rules every lookup stays inside its table, every place
+  /// inside its level and the leaves, whatever the codes of a row are.
+  static const char* level_rule(const Tree& tree, std::uint32_t i, const TreeDesc& desc,
+                                const NodeFacts& facts) {
+    const TableLevel& level = tree.level(i);
+    if (level.slots == 0 || level.slots > kMaxTableSlots || level.columns == 0) return "its size is wrong";
+    if (level.complete > 1) return "complete is neither 0 nor 1";
+    if (i == 0 && level.slots != 1) return "its root level has more than one slot";
+    const std::uint64_t lines =
+        (level.list_bytes() + std::uint64_t{level.tables()} * level.table_bytes()) / sizeof(TableLine);
+    if (level.line < table_header_lines(desc.depth) || level.line + lines > desc.node_count)
+      return "its tables leave the tree";
+    const LevelTables tables(tree.lines, level);
+    for (std::uint32_t c = 0; c < level.list_bytes() / sizeof(std::uint32_t); ++c)
+      if (tables.list[c] % kCodeRows != 0 || tables.list[c] / kCodeRows >= facts.num_columns)
+        return "a column does not exist";
+    const std::uint32_t below = i + 1 == desc.depth ? desc.leaf_count : tree.level(i + 1).slots;
+    std::uint32_t children = 0;
+    for (std::uint32_t slot = 0; slot < level.slots; ++slot) {
+      if (level.columns > 1 && tables.column[slot] >= level.columns) return "a slot's column is not in its list";
+      const bool leaf = tables.code[slot] == kNeverRight;
+      const std::uint32_t column = tables.list[level.columns > 1 ? tables.column[slot] : 0] / kCodeRows;
+      if (!leaf && tables.code[slot] >= facts.columns[column].count) return "a code is above its column's ranks";
+      if (level.complete != 0) {
+        if (leaf) return "a slot of a complete level is a leaf's";
+      } else if (tables.child[slot] != children) {
+        return "a child does not follow those of the slot before";
+      }
+      children += leaf ? 1 : 2;
+    }
+    return children == below ? nullptr : "the level below has not as many slots as it has children";
+  }
+};
+
+}  // namespace forestvm

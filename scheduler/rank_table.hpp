@@ -1,0 +1,55 @@
+// Which thresholds a program's coded trees compare each feature with, and so the columns of codes that its
+// encoder writes. Collected from the trees, then sealed; a test's column and code are found afterwards.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include <forestvm/core/encoder.hpp>
+#include <forestvm/core/forest_data.hpp>
+
+#include "scheduler/layouts/test.hpp"
+
+namespace forestvm::scheduler {
+
+/// A test of rank codes: right if the column's code is above `code`.
+struct CodedTest {
+  std::uint32_t column;
+  std::uint8_t code;
+};
+
+class RankTable {
+ public:
+  void add(const Test& test);
+  /// Numbers the columns: only those that a test reads.
+  void seal();
+
+  /// Column and code of a test that was added.
+  CodedTest find(const Test& test) const;
+
+  const std::vector<EncodedFeature>& features() const { return features_; }
+  const std::vector<ColumnDesc>& columns() const { return columns_; }
+  const std::vector<float>& ranks() const { return ranks_; }
+
+ private:
+  struct Window {
+    bool missing_highest;
+    std::uint32_t number;
+    auto operator<=>(const Window&) const = default;
+  };
+  struct Feature {
+    std::vector<float> thresholds[2];  ///< as added: of tests that send missing values right, or left
+    std::vector<float> sorted;
+    std::map<Window, std::uint32_t> columns;
+  };
+
+  static std::uint32_t rank_of(const Feature& feature, float threshold);
+
+  std::map<std::uint32_t, Feature> by_feature_;
+  std::vector<EncodedFeature> features_;
+  std::vector<ColumnDesc> columns_;
+  std::vector<float> ranks_;
+};
+
+}  // namespace forestvm::scheduler

@@ -1,0 +1,66 @@
+// The verifier's rules for the row encoder: features and thresholds exist, columns lie inside their feature's
+// thresholds, so that every code a column can have is at most its count.
+#include <cmath>
+
+#include "vm/bytecode/verify.hpp"
+
+namespace forestvm::bytecode {
+namespace {
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+/// What is wrong with a feature's thresholds, or null.
+const char* ranks_rule(std::span<const float> ranks) {
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (std::isnan(ranks[i])) return "a threshold is not a number";
+    if (i != 0 && !(ranks[i - 1] < ranks[i])) return "its thresholds do not ascend";
+  }
+  return nullptr;
+}
+
+const char* column_rule(const ColumnDesc& column, std::uint32_t thresholds) {
+  if (column.missing_highest > 1 || column.reserved != 0) return "a reserved bit is not zero";
+  if (column.count == 0 || column.count > kColumnThresholds) return "its size is wrong";
+  return std::uint64_t{column.first} + column.count <= thresholds ? nullptr
+                                                                  : "it leaves its feature's thresholds";
+}
+
+}  // namespace
+
+Result<void> verify_encoder(const Program& program) {
+  const auto features = program.section_EncodedFeatures();
+  const auto columns = program.section_Columns();
+  const auto ranks = program.section_Ranks();
+  if (columns.size() > kMaxColumns)
+    return refused("columns section", number(columns.size()) + " columns, at most " + number(kMaxColumns));
+  std::uint64_t thresholds = 0, taken = 0;
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    const EncodedFeature& feature = features[i];
+    const auto wrong = [&](const std::string& what) {
+      return refused("encoded_features section: record " + number(i), what);
+    };
+    if (feature.feature >= program.meta().num_features) return wrong("its feature lies outside the row");
+    if (i != 0 && feature.feature <= features[i - 1].feature) return wrong("its feature does not ascend");
+    if (feature.first_threshold != thresholds || feature.threshold_count == 0)
+      return wrong("its thresholds do not follow the feature before");
+    thresholds += feature.threshold_count;
+    if (thresholds > ranks.size()) return wrong("its thresholds leave the ranks section");
+    if (const char* rule = ranks_rule(ranks.subspan(feature.first_threshold, feature.threshold_count)))
+      return wrong(rule);
+    if (feature.first_column != taken || feature.column_count == 0)
+      return wrong("its columns do not follow the feature before");
+    taken += feature.column_count;
+    if (taken > columns.size()) return wrong("its columns leave the columns section");
+    for (std::uint32_t c = feature.first_column; c < taken; ++c)
+      if (const char* rule = column_rule(columns[c], feature.threshold_count))
+        return refused("columns section: column " + number(c), rule);
+  }
+  if (taken != columns.size())
+    return refused("columns section", number(columns.size()) + " columns, but the features have " + number(taken));
+  if (thresholds != ranks.size())
+    return refused("ranks section",
+                   number(ranks.size()) + " thresholds, but the features have " + number(thresholds));
+  return {};
+}
+
+}  // namespace forestvm::bytecode

@@ -1,0 +1,44 @@
+// Vectors of 32 bytes on AVX2.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include <forestvm/core/platform.hpp>
+
+#include "vm/host/simd/portable.hpp"
+
+namespace forestvm::host {
+
+struct Avx2Shuffle {
+  static constexpr unsigned kLanes = 32;
+  using Bytes = std::uint8_t __attribute__((vector_size(32)));
+
+  FVM_INLINE static Bytes row(const std::uint8_t* from) {
+    return reinterpret_cast<Bytes>(
+        _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+  }
+  FVM_INLINE static Bytes shuffle(Bytes table, Bytes index) {
+    return reinterpret_cast<Bytes>(
+        _mm256_shuffle_epi8(reinterpret_cast<__m256i>(table), reinterpret_cast<__m256i>(index)));
+  }
+  /// The highest bit of each byte of the mask decides: one instruction.
+  FVM_INLINE static Bytes select(Bytes mask, Bytes no, Bytes yes) {
+    return reinterpret_cast<Bytes>(_mm256_blendv_epi8(
+        reinterpret_cast<__m256i>(no), reinterpret_cast<__m256i>(yes), reinterpret_cast<__m256i>(mask)));
+  }
+};
+
+struct Avx2Bytes : PortableBytes<Avx2Shuffle> {
+  FVM_INLINE static void add_leaves(float* sums, const float* leaves, std::uint32_t, const std::uint8_t* at) {
+    for (unsigned i = 0; i < kLanes; i += 8) {
+      const __m256i index =
+          _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + i)));
+      _mm256_storeu_ps(sums + i,
+                       _mm256_add_ps(_mm256_loadu_ps(sums + i), _mm256_i32gather_ps(leaves, index, 4)));
+    }
+  }
+};
+
+}  // namespace forestvm::host

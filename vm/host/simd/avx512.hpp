@@ -1,0 +1,117 @@
+// Vectors of 64 bytes on AVX-512 with VBMI.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include <forestvm/core/platform.hpp>
+
+namespace forestvm::host {
+
+struct Avx512Bytes {
+  static constexpr unsigned kLanes = 64;
+  using Bytes = __m512i;
+  using Mask = __mmask64;
+
+  FVM_INLINE static Bytes load(const std::uint8_t* from) { return _mm512_loadu_si512(from); }
+  FVM_INLINE static void store(std::uint8_t* to, Bytes bytes) { _mm512_storeu_si512(to, bytes); }
+  FVM_INLINE static Bytes all(std::uint8_t value) { return _mm512_set1_epi8(static_cast<char>(value)); }
+  FVM_INLINE static Bytes add(Bytes a, Bytes b) { return _mm512_add_epi8(a, b); }
+  FVM_INLINE static Mask has_bit(Bytes a, std::uint8_t bit) { return _mm512_test_epi8_mask(a, all(bit)); }
+  FVM_INLINE static Mask in_eight(Bytes a, std::uint8_t first) {
+    return _mm512_cmpeq_epi8_mask(_mm512_and_si512(a, all(0xf8)), all(first));
+  }
+  FVM_INLINE static Bytes select(Mask mask, Bytes no, Bytes yes) {
+    return _mm512_mask_blend_epi8(mask, no, yes);
+  }
+  FVM_INLINE static Bytes step(Bytes from, Bytes x, Bytes code) {
+    return _mm512_mask_sub_epi8(from, _mm512_cmpgt_epu8_mask(x, code), from, all(0xff));
+  }
+
+  template <unsigned Size>
+  struct Table;
+
+  /// sums[i] += leaves[at[i]], of `count` leaves.
+  FVM_INLINE static void add_leaves(float* sums, const float* leaves, std::uint32_t count,
+                                    const std::uint8_t* at) {
+    if (count <= 16)
+      add_by(sums, at, FewLeaves<1>(leaves, count));
+    else if (count <= 32)
+      add_by(sums, at, FewLeaves<2>(leaves, count));
+    else if (count <= 64)
+      add_by(sums, at, FewLeaves<4>(leaves, count));
+    else
+      add_by(sums, at, ManyLeaves{leaves});
+  }
+
+ private:
+  /// Up to 16, 32 or 64 leaves, in registers.
+  template <unsigned Registers>
+  struct FewLeaves {
+    __m512 parts[Registers];
+
+    FVM_INLINE FewLeaves(const float* leaves, std::uint32_t count) {
+      for (unsigned i = 0; i < Registers; ++i) {
+        const unsigned have = count > 16 * i ? count - 16 * i : 0;
+        parts[i] = _mm512_maskz_loadu_ps(static_cast<__mmask16>(_bzhi_u32(0xffff, have)), leaves + 16 * i);
+      }
+    }
+    FVM_INLINE __m512 operator[](__m512i at) const {
+      if constexpr (Registers == 1) return _mm512_permutexvar_ps(at, parts[0]);
+      if constexpr (Registers == 2) return _mm512_permutex2var_ps(parts[0], at, parts[1]);
+      if constexpr (Registers == 4) {
+        const __mmask16 upper = _mm512_test_epi32_mask(at, _mm512_set1_epi32(32));
+        return _mm512_mask_blend_ps(upper, _mm512_permutex2var_ps(parts[0], at, parts[1]),
+                                    _mm512_permutex2var_ps(parts[2], at, parts[3]));
+      }
+    }
+  };
+
+  struct ManyLeaves {
+    const float* leaves;
+    FVM_INLINE __m512 operator[](__m512i at) const { return _mm512_i32gather_ps(at, leaves, 4); }
+  };
+
+  template <class Leaves>
+  FVM_INLINE static void add_by(float* sums, const std::uint8_t* at, const Leaves& leaves) {
+    for (unsigned i = 0; i < kLanes; i += 16) {
+      const __m512i index =
+          _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + i)));
+      _mm512_storeu_ps(sums + i, _mm512_add_ps(_mm512_loadu_ps(sums + i), leaves[index]));
+    }
+  }
+};
+
+template <>
+struct Avx512Bytes::Table<16> {
+  __m512i row;
+  FVM_INLINE explicit Table(const std::uint8_t* from)
+      : row(_mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)))) {}
+  FVM_INLINE Bytes operator[](Bytes index) const { return _mm512_shuffle_epi8(row, index); }
+};
+
+template <>
+struct Avx512Bytes::Table<64> {
+  __m512i row;
+  FVM_INLINE explicit Table(const std::uint8_t* from) : row(load(from)) {}
+  FVM_INLINE Bytes operator[](Bytes index) const { return _mm512_permutexvar_epi8(index, row); }
+};
+
+template <>
+struct Avx512Bytes::Table<128> {
+  __m512i low, high;
+  FVM_INLINE explicit Table(const std::uint8_t* from) : low(load(from)), high(load(from + 64)) {}
+  FVM_INLINE Bytes operator[](Bytes index) const { return _mm512_permutex2var_epi8(low, index, high); }
+};
+
+template <>
+struct Avx512Bytes::Table<256> {
+  Table<128> low, high;
+  FVM_INLINE explicit Table(const std::uint8_t* from) : low(from), high(from + 128) {}
+  FVM_INLINE Bytes operator[](Bytes index) const {
+    return select(_mm512_movepi8_mask(index), low[index], high[index]);
+  }
+};
+
+}  // namespace forestvm::host

@@ -1,0 +1,69 @@
+// Vectors of bytes for the walkers of rank codes, in the compiler's own vector types: what SSE, AVX2 and NEON
+// have in common. Shuffle brings the one operation that the compilers have no notation for, and its width.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include <forestvm/core/platform.hpp>
+
+namespace forestvm::host {
+
+/// Shuffle: unsigned kLanes; Bytes, a vector of so many uint8; Bytes row(const uint8_t*): 16 bytes in each
+/// 16-byte part; Bytes shuffle(Bytes table, Bytes index): in each 16-byte part, the table's byte at the low
+/// four bits of the index, whose highest bit is clear; Bytes select(Bytes mask, Bytes no, Bytes yes), each byte
+/// of the mask 0 or 255.
+template <class Shuffle>
+struct PortableBytes {
+  static constexpr unsigned kLanes = Shuffle::kLanes;
+  using Bytes = typename Shuffle::Bytes;
+  using Mask = Bytes;  ///< 255 where true
+
+  FVM_INLINE static Bytes load(const std::uint8_t* from) {
+    Bytes bytes;
+    std::memcpy(&bytes, from, sizeof bytes);
+    return bytes;
+  }
+  FVM_INLINE static void store(std::uint8_t* to, Bytes bytes) { std::memcpy(to, &bytes, sizeof bytes); }
+  FVM_INLINE static Bytes all(std::uint8_t value) { return value - Bytes{}; }
+  FVM_INLINE static Bytes add(Bytes a, Bytes b) { return a + b; }
+  FVM_INLINE static Mask has_bit(Bytes a, std::uint8_t bit) {
+    return reinterpret_cast<Mask>((a & all(bit)) == all(bit));
+  }
+  FVM_INLINE static Mask in_eight(Bytes a, std::uint8_t first) {
+    return reinterpret_cast<Mask>((a & all(0xf8)) == all(first));
+  }
+  FVM_INLINE static Bytes select(Mask mask, Bytes no, Bytes yes) { return Shuffle::select(mask, no, yes); }
+  /// One more where x is above `code`.
+  FVM_INLINE static Bytes step(Bytes from, Bytes x, Bytes code) {
+    return from - reinterpret_cast<Bytes>(x > code);
+  }
+
+  /// A table of Size bytes: 16, 64, 128 or 256.
+  template <unsigned Size>
+  struct Table {
+    Bytes rows[Size / 16];
+
+    FVM_INLINE explicit Table(const std::uint8_t* from) {
+      for (unsigned i = 0; i < Size / 16; ++i) rows[i] = Shuffle::row(from + std::size_t{i} * 16);
+    }
+    FVM_INLINE Bytes operator[](Bytes index) const {
+      const Bytes low = index & all(0x0f);
+      Bytes found[Size / 16];
+      for (unsigned i = 0; i < Size / 16; ++i) found[i] = Shuffle::shuffle(rows[i], low);
+      unsigned bit = 16;
+      for (unsigned left = Size / 16; left > 1; left /= 2, bit *= 2) {
+        const Mask upper = has_bit(index, static_cast<std::uint8_t>(bit));
+        for (unsigned i = 0; i < left / 2; ++i) found[i] = select(upper, found[2 * i], found[2 * i + 1]);
+      }
+      return found[0];
+    }
+  };
+
+  /// sums[i] += leaves[at[i]]
+  FVM_INLINE static void add_leaves(float* sums, const float* leaves, std::uint32_t, const std::uint8_t* at) {
+    for (unsigned i = 0; i < kLanes; ++i) sums[i] += leaves[at[i]];
+  }
+};
+
+}  // namespace forestvm::host

@@ -1,0 +1,234 @@
+// The walker of the tables layout: a vector of rows takes a hop by looking its places up in tables that lie
+// in registers. Nothing depends on the data but the places themselves, so nothing is mispredicted. Trees
+// outer within blocks of rows; a block's sums are kept beside each other until its last tree.
+#pragma once
+
+#include <algorithm>
+
+#include <forestvm/core/layout/tables.hpp>
+
+#include "vm/host/walkers/walk.hpp"
+
+namespace forestvm::host {
+
+template <class Target>
+class TablesWalk {
+  using Simd = typename Target::Codes;
+  using Bytes = typename Simd::Bytes;
+  using Tree = TablesView::Tree;
+  static constexpr unsigned kLanes = Simd::kLanes;
+  static constexpr unsigned kMostBlocks = 8;                     ///< walked together
+  static constexpr unsigned kMostRows = kMostBlocks * kCodeRows;
+  static constexpr std::size_t kMostSums = 16384;                ///< that are kept beside each other
+
+ public:
+  static void walk(const WalkTask& task) {
+    const Range& rows = task.row_range;
+    std::uint32_t row = rows.begin;
+    // Codes before and after the range may be being written by others: a part of a block goes row by row,
+    // unless nothing but this range is in the block.
+    const std::uint32_t first_block = (rows.begin + kCodeRows - 1) / kCodeRows * kCodeRows;
+    const std::uint32_t last = rows.end == task.row_count ? rows.end : rows.end / kCodeRows * kCodeRows;
+    if (last <= first_block) return by_row(task, rows.begin, rows.end);
+    by_row(task, row, first_block);
+    const std::uint32_t step = rows_together(task);
+    for (row = first_block; row < last; row += std::min(step, last - row))
+      TablesWalk(task, row, std::min(step, last - row)).run();
+    by_row(task, last, rows.end);
+  }
+
+ private:
+  /// Rows for which a tree's tables are loaded once.
+  static std::uint32_t rows_together(const WalkTask& task) {
+    if (!sums_beside(task) || task.width == 1) return kMostRows;
+    const std::size_t blocks = kMostSums / kCodeRows / task.width;
+    return static_cast<std::uint32_t>(std::clamp<std::size_t>(blocks, 1, kMostBlocks)) * kCodeRows;
+  }
+
+  /// Plain float32 sums, few enough to keep a block's in one place.
+  static bool sums_beside(const WalkTask& task) {
+    return task.delivery == Delivery::F32 && !task.atomic && task.width * kCodeRows <= kMostSums;
+  }
+
+  TablesWalk(const WalkTask& task, std::uint32_t row, std::uint32_t rows)
+      : task_(task), row_(row), rows_(rows), blocks_((rows + kCodeRows - 1) / kCodeRows) {}
+
+  void run() {
+    if (sums_beside(task_))
+      sum_beside();
+    else
+      for_trees([&](std::uint32_t tree, const Tree& view) { deliver(tree, view); });
+  }
+
+  template <class Visit>
+  FVM_INLINE void for_trees(const Visit& visit) {
+    for (std::uint32_t t = task_.tree_range.begin; t < task_.tree_range.end; ++t) {
+      const Tree tree = TablesView::tree(task_.group, t - task_.first_tree);
+      descend(tree);
+      visit(t, tree);
+    }
+  }
+
+  /// Sums of output k are at sums + k * kRows.
+  void sum_beside() {
+    alignas(64) float sums[kMostSums];
+    const std::size_t kRows = blocks_ * kCodeRows;
+    float* const out = reinterpret_cast<float*>(task_.out) + row_ * task_.width;
+    for (std::size_t k = 0; k < task_.width; ++k) {
+      for (std::size_t r = 0; r < rows_; ++r) sums[k * kRows + r] = out[r * task_.width + k];
+      for (std::size_t r = rows_; r < kRows; ++r) sums[k * kRows + r] = 0;
+    }
+    const TreeDesc* const descs = task_.group.trees;
+    for_trees([&](std::uint32_t t, const Tree& tree) {
+      const TreeDesc& desc = descs[t - task_.first_tree];
+      float* const to = sums + desc.output * kRows;
+      for (std::size_t i = 0; i < kRows; i += kLanes)
+        Simd::add_leaves(to + i, tree.leaves, desc.leaf_count, at_ + i);
+    });
+    for (std::size_t k = 0; k < task_.width; ++k)
+      for (std::size_t r = 0; r < rows_; ++r) out[r * task_.width + k] = sums[k * kRows + r];
+  }
+
+  /// Anything else: row by row.
+  void deliver(std::uint32_t tree, const Tree& view) {
+    float values[kMostRows];
+    std::uint64_t numbers_at[kMostRows];
+    const TreeDesc& desc = task_.group.trees[tree - task_.first_tree];
+    for (std::uint32_t r = 0; r < rows_; ++r) {
+      values[r] = view.leaves[at_[r]];
+      numbers_at[r] = std::uint64_t{desc.first_leaf} + at_[r];
+    }
+    Deliver<Target>::run(task_, {tree, row_, 1, rows_, values, numbers_at});
+  }
+
+  /// Takes every row from the root to its leaf: its slot in the level below the last.
+  void descend(const Tree& tree) {
+    std::fill_n(at_, blocks_ * kCodeRows, std::uint8_t{0});
+    for (std::uint32_t i = 0; i < tree.depth; ++i) {
+      const TableLevel& level = tree.level(i);
+      const LevelTables tables(tree.lines, level);
+      if (level.slots <= 16)
+        hop<16>(level, tables);
+      else if (level.slots <= 64)
+        hop<64>(level, tables);
+      else if (level.slots <= 128)
+        hop<128>(level, tables);
+      else
+        hop<256>(level, tables);
+    }
+  }
+
+  template <unsigned Size>
+  FVM_INLINE void hop(const TableLevel& level, const LevelTables& tables) {
+    if (level.complete != 0)
+      hop<Size, true>(level, tables);
+    else
+      hop<Size, false>(level, tables);
+  }
+
+  template <unsigned Size, bool Complete>
+  FVM_INLINE void hop(const TableLevel& level, const LevelTables& tables) {
+    const unsigned columns = level.columns;
+    if (columns == 1)
+      hop_over<Size, Complete>(tables, [&](Bytes, const std::uint8_t* codes) {
+        return Simd::load(codes + tables.list[0]);
+      });
+    else if (columns <= 4)
+      hop_by_column<Size, Complete>(tables, [&](Bytes column, const std::uint8_t* codes) {
+        return pick_4(column, codes, tables.list);
+      });
+    else if (columns <= 8)
+      hop_by_column<Size, Complete>(tables, [&](Bytes column, const std::uint8_t* codes) {
+        return pick_8(column, codes, tables.list);
+      });
+    else
+      hop_by_column<Size, Complete>(tables, [&](Bytes column, const std::uint8_t* codes) {
+        return pick(column, codes, tables.list, columns);
+      });
+  }
+
+  template <unsigned Size, bool Complete, class Pick>
+  FVM_INLINE void hop_by_column(const LevelTables& tables, const Pick& pick_code) {
+    const typename Simd::template Table<Size> column(tables.column);
+    hop_over<Size, Complete>(
+        tables, [&](Bytes at, const std::uint8_t* codes) { return pick_code(column[at], codes); });
+  }
+
+  /// One hop of every row; get(at, codes) gives the codes that places `at` test.
+  template <unsigned Size, bool Complete, class Get>
+  FVM_INLINE void hop_over(const LevelTables& tables, const Get& get) {
+    const typename Simd::template Table<Size> code(tables.code);
+    const typename Simd::template Table<Complete ? 16 : Size> child(Complete ? tables.code : tables.child);
+    const std::uint8_t* codes = task_.codes + code_offset(row_, task_.columns);
+    const std::size_t block_bytes = std::size_t{task_.columns} * kCodeRows;
+    for (std::uint32_t b = 0; b < blocks_; ++b, codes += block_bytes)
+      for (unsigned part = 0; part < kCodeRows; part += kLanes) {
+        std::uint8_t* const state = at_ + b * kCodeRows + part;
+        const Bytes at = Simd::load(state);
+        const Bytes x = get(at, codes + part);
+        Bytes next;
+        if constexpr (Complete)
+          next = Simd::add(at, at);
+        else
+          next = child[at];
+        Simd::store(state, Simd::step(next, x, code[at]));
+      }
+  }
+
+  // The code of each lane's column, of a list of columns: a tree of selects by the bits of its number.
+
+  FVM_INLINE static Bytes pick_4(Bytes column, const std::uint8_t* codes, const std::uint32_t* list) {
+    return pick_4(Simd::has_bit(column, 1), Simd::has_bit(column, 2), codes, list);
+  }
+
+  FVM_INLINE static Bytes pick_4(typename Simd::Mask one, typename Simd::Mask two, const std::uint8_t* codes,
+                                 const std::uint32_t* list) {
+    const Bytes low = Simd::select(one, Simd::load(codes + list[0]), Simd::load(codes + list[1]));
+    const Bytes high = Simd::select(one, Simd::load(codes + list[2]), Simd::load(codes + list[3]));
+    return Simd::select(two, low, high);
+  }
+
+  FVM_INLINE static Bytes pick_8(Bytes column, const std::uint8_t* codes, const std::uint32_t* list) {
+    const auto one = Simd::has_bit(column, 1), two = Simd::has_bit(column, 2);
+    return Simd::select(Simd::has_bit(column, 4), pick_4(one, two, codes, list),
+                        pick_4(one, two, codes, list + 4));
+  }
+
+  FVM_INLINE static Bytes pick(Bytes column, const std::uint8_t* codes, const std::uint32_t* list,
+                               unsigned count) {
+    const auto one = Simd::has_bit(column, 1), two = Simd::has_bit(column, 2),
+               four = Simd::has_bit(column, 4);
+    const auto eight = [&](unsigned i) {
+      return Simd::select(four, pick_4(one, two, codes, list + i), pick_4(one, two, codes, list + i + 4));
+    };
+    Bytes found = eight(0);
+    unsigned i = 8;
+    for (; i + 4 < count; i += 8)
+      found = Simd::select(Simd::in_eight(column, static_cast<std::uint8_t>(i)), found, eight(i));
+    if (i < count)
+      found = Simd::select(Simd::in_eight(column, static_cast<std::uint8_t>(i)), found,
+                           pick_4(one, two, codes, list + i));
+    return found;
+  }
+
+  __attribute__((noinline)) static void by_row(const WalkTask& task, std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t row = begin; row < end; ++row) {
+      const std::uint8_t* const codes = task.codes + code_offset(row, task.columns);
+      for (std::uint32_t t = task.tree_range.begin; t < task.tree_range.end; ++t) {
+        const Tree tree = TablesView::tree(task.group, t - task.first_tree);
+        std::uint32_t at = 0;
+        while (!TablesView::is_leaf(tree, at)) at = TablesView::next<Target>(tree, at, codes);
+        const float value = TablesView::value(tree, at);
+        const std::uint64_t number =
+            TablesView::number_at(tree, task.group.trees[t - task.first_tree], at);
+        Deliver<Target>::run(task, {t, row, 1, 1, &value, &number});
+      }
+    }
+  }
+
+  const WalkTask& task_;
+  std::uint32_t row_, rows_, blocks_;
+  alignas(64) std::uint8_t at_[kMostRows];  ///< each row's slot
+};
+
+}  // namespace forestvm::host
