@@ -11,11 +11,10 @@
  *   fvm_context_destroy(context);
  *   fvm_program_close(program);
  *
- * Errors: every function says how it went with an fvm_status; where that is not FVM_OK, fvm_last_error() says
- * why and the function has changed nothing, except that an output may be partly written. Null pointers,
- * handles of another kind, rows that are too short and outputs that are too small are FVM_USAGE. A handle
- * that was closed, or that none of these functions gave, is the caller's error and cannot be told from memory
- * of something else. No C++ exception leaves a function.
+ * Errors: where an fvm_status is not FVM_OK, fvm_last_error() says why; what a failed call leaves in an
+ * output is undefined. Null pointers, handles of the other kind, rows that are too short and outputs that are
+ * too small are FVM_USAGE. A handle that was closed, or that none of these functions gave, cannot be told
+ * from other memory: using it is undefined. No C++ exception leaves a function.
  *
  * Threads: a program may be used by any number of threads at once. A context serves one call at a time: each
  * thread creates its own. Growth: functions, status codes and fields at the end of structs may be added; what
@@ -58,9 +57,8 @@ enum {
 /** How much of a program is proved before it is opened. */
 typedef int32_t fvm_verification;
 enum {
-  FVM_VERIFY_FULL =
-      0, /**< checksum and every rule: a program that opens is safe to run, wherever it came from */
-  FVM_VERIFY_TRUST = 1 /**< only its tables: for files that nobody else can write; anything else may crash */
+  FVM_VERIFY_FULL = 0, /**< checksum and every rule: what opens is safe to run, wherever it came from */
+  FVM_VERIFY_TRUST = 1 /**< only its tables: for files that nobody else can write; others may crash */
 };
 
 /** A program that is ready to run. */
@@ -146,7 +144,7 @@ FVM_API const char* fvm_program_description(const fvm_program* program);
  */
 FVM_API fvm_status fvm_context_create(const fvm_program* program, fvm_context** context);
 
-/** Destroys a context. NULL is fine. FVM_USAGE: not a context, or a call is using it. */
+/** Destroys a context. NULL is fine. No call may be using it. FVM_USAGE: not a context. */
 FVM_API fvm_status fvm_context_destroy(fvm_context* context);
 
 /**

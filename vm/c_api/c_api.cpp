@@ -317,7 +317,6 @@ fvm_status fvm_context_destroy(fvm_context* context) {
   return guarded("fvm_context_destroy", [&]() -> Result<void> {
     if (context == nullptr) return {};
     FVM_TRY(check_handle(context));
-    if (context->in_use.load(std::memory_order_acquire)) return usage("a call is using the context");
     delete context;
     return {};
   });
