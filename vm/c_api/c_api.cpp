@@ -100,7 +100,7 @@ template <class Handle>
 Result<void> check_handle(const Handle* handle) {
   if (handle == nullptr) return usage(std::string("the ") + Handle::kName + " is null");
   Tag tag;  // read as bytes: there may be no Handle
-  std::memcpy(&tag, handle, sizeof tag);
+  std::memcpy(&tag, static_cast<const void*>(handle), sizeof tag);
   if (tag != Handle::kTag) return usage(std::string("the handle is not a ") + Handle::kName);
   return {};
 }
