@@ -1,0 +1,186 @@
+/* The C ABI of the runtime: program files (.fvm) in, predictions out. Plain C99; link forestvm_runtime, which
+ * holds neither the readers of model files nor the compiler: `forestvm compile model.json -o model.fvm` makes
+ * the program.
+ *
+ *   fvm_program *program;
+ *   fvm_context *context;
+ *   if (fvm_program_open("model.fvm", NULL, &program) != FVM_OK) fail(fvm_last_error());
+ *   if (fvm_context_create(program, &context) != FVM_OK) fail(fvm_last_error());   // one per calling thread
+ *   if (fvm_predict_f32(context, rows, count, stride, FVM_OUTPUT_VALUE, out, capacity) != FVM_OK)
+ *     fail(fvm_last_error());
+ *   fvm_context_destroy(context);
+ *   fvm_program_close(program);
+ *
+ * Errors: where an fvm_status is not FVM_OK, fvm_last_error() says why; what a failed call leaves in an
+ * output is undefined. Null pointers, handles of the other kind, rows that are too short and outputs that are
+ * too small are FVM_USAGE. A handle that was closed, or that none of these functions gave, cannot be told
+ * from other memory: using it is undefined. No C++ exception leaves a function.
+ *
+ * Threads: a program may be used by any number of threads at once. A context serves one call at a time: each
+ * thread creates its own. Growth: functions, status codes and fields at the end of structs may be added; what
+ * is here keeps its meaning as long as the library keeps its SONAME. */
+#ifndef FORESTVM_FORESTVM_H
+#define FORESTVM_FORESTVM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define FVM_API __attribute__((visibility("default")))
+#else
+#define FVM_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How a call went: who has to act. Later versions may add codes. */
+typedef int32_t fvm_status;
+enum {
+  FVM_OK = 0,
+  FVM_REFUSED = 1, /**< the program cannot be accepted, or cannot do what was asked of it */
+  FVM_USAGE = 2,   /**< the call makes no sense: a null pointer, a wrong handle, a size that does not fit */
+  FVM_ENVIRONMENT = 3, /**< a file or a CPU feature is missing, I/O failed, or memory ran out */
+  FVM_INTERNAL = 4     /**< a bug of forestvm: please report it with the message */
+};
+
+/** What a prediction is. */
+typedef int32_t fvm_output;
+enum {
+  FVM_OUTPUT_RAW = 0,   /**< float32: the trainer's raw scores */
+  FVM_OUTPUT_VALUE = 1, /**< float32: what the trainer's own predict gives, e.g. probabilities */
+  FVM_OUTPUT_CLASS = 2, /**< int64: index of the predicted label */
+  FVM_OUTPUT_LEAF = 3   /**< int32: for each tree the number of the row's leaf, as the trainer counts nodes */
+};
+
+/** How much of a program is proved before it is opened. */
+typedef int32_t fvm_verification;
+enum {
+  FVM_VERIFY_FULL = 0, /**< checksum and every rule: what opens is safe to run, wherever it came from */
+  FVM_VERIFY_TRUST = 1 /**< only its tables: for files that nobody else can write; others may crash */
+};
+
+/** A program that is ready to run. */
+typedef struct fvm_program fvm_program;
+
+/** The memory that a call writes to besides its output; belongs to one program. */
+typedef struct fvm_context fvm_context;
+
+/** How to open a program. Begin with FVM_OPEN_OPTIONS_INIT, then change fields. Where a later version has
+ * more fields, an earlier library takes them if they are zero: their defaults. */
+typedef struct fvm_open_options {
+  size_t size;        /**< sizeof(fvm_open_options), as the caller was compiled */
+  const char* target; /**< CPU target of the walkers; NULL or "auto": the best that this CPU runs */
+  uint32_t threads;   /**< for loops that the schedule made parallel, the calling thread included; 1: all in
+                           the calling thread; 0: as many as the machine has */
+  fvm_verification verification; /**< FVM_VERIFY_FULL or FVM_VERIFY_TRUST */
+} fvm_open_options;
+
+/** The defaults, as an initializer: the best target, one thread, full verification. */
+#define FVM_OPEN_OPTIONS_INIT \
+  { sizeof(fvm_open_options), NULL, 1, FVM_VERIFY_FULL }
+
+/** The library's version, "major.minor.patch". Never NULL; lives as long as the library. */
+FVM_API const char* fvm_version(void);
+
+/**
+ * What went wrong in the calling thread's last call that did not return FVM_OK: the function, the place in
+ * the input where there is one, what was found and what was expected; UTF-8 as far as the paths in it are.
+ * Empty before the first failure; calls that succeed leave it alone. Never NULL; valid until the thread's
+ * next failure or its end.
+ */
+FVM_API const char* fvm_last_error(void);
+
+/**
+ * Opens the program file at `path`, a null-terminated path as the system takes it. The file is mapped, not
+ * read: it may be deleted or renamed, but must not be changed, before the program and its contexts are gone.
+ * `options` may be NULL: FVM_OPEN_OPTIONS_INIT. On success `*program` is for fvm_program_close; on failure it
+ * is NULL.
+ *
+ * FVM_REFUSED: no program file, damaged, of a format that this version does not read, or for a GPU.
+ * FVM_ENVIRONMENT: the file cannot be read, this CPU lacks the target, memory or threads ran out.
+ * FVM_USAGE: a null argument, an unknown target, options that make no sense.
+ */
+FVM_API fvm_status fvm_program_open(const char* path, const fvm_open_options* options, fvm_program** program);
+
+/**
+ * Opens the program whose file's `size` bytes begin at `image`, with any alignment. The bytes are copied:
+ * they may be freed or changed when the call returns. Otherwise like fvm_program_open.
+ */
+FVM_API fvm_status fvm_program_open_memory(const void* image, size_t size, const fvm_open_options* options,
+                                           fvm_program** program);
+
+/**
+ * Closes a program. Its contexts keep working and keep what they need of it alive. NULL is fine. No other
+ * call may be using this handle. FVM_USAGE: not a program.
+ */
+FVM_API fvm_status fvm_program_close(fvm_program* program);
+
+/**
+ * The shape of a program: numbers that a row has, raw scores that a row gets, trees. Each of the three
+ * pointers may be NULL. FVM_USAGE: not a program.
+ */
+FVM_API fvm_status fvm_program_shape(const fvm_program* program, uint32_t* num_features,
+                                     uint32_t* num_outputs, uint32_t* num_trees);
+
+/**
+ * How many numbers a row's prediction of this kind has: the output of `row_count` rows has row_count x
+ * `*width` elements in C order. 0 where the program cannot give this kind, and for leaves of a program
+ * without trees. FVM_USAGE: not a program, an unknown kind, a null `width`.
+ */
+FVM_API fvm_status fvm_program_width(const fvm_program* program, fvm_output output, uint32_t* width);
+
+/**
+ * What runs, for people: backend, CPU target, threads. Lives as long as `program` is open. NULL if it is not
+ * a program.
+ */
+FVM_API const char* fvm_program_description(const fvm_program* program);
+
+/**
+ * Creates a context for calls to `program`; each thread that predicts needs its own. On success `*context` is
+ * for fvm_context_destroy, before or after its program is closed, in any thread; on failure it is NULL.
+ * FVM_USAGE: not a program, a null `context`. FVM_ENVIRONMENT: memory ran out.
+ */
+FVM_API fvm_status fvm_context_create(const fvm_program* program, fvm_context** context);
+
+/** Destroys a context. NULL is fine. No call may be using it. FVM_USAGE: not a context. */
+FVM_API fvm_status fvm_context_destroy(fvm_context* context);
+
+/**
+ * Predicts raw scores or values: `output` is FVM_OUTPUT_RAW or FVM_OUTPUT_VALUE.
+ *
+ * `rows` is `row_count` rows of num_features float32, NaN for a missing value; a row's numbers are contiguous
+ * and the next row begins `row_stride` elements (not bytes) after it, at least num_features. Writes row_count
+ * x width float32 in C order to `out`, which has room for `out_capacity` elements (not bytes), more than
+ * needed or as many. Any `row_count`, from 0 (then `rows` and `out` may be NULL) to what memory holds; a
+ * single row is as good as a batch.
+ *
+ * With one thread, a call allocates nothing and takes no lock once the context has answered a call for this
+ * kind of output with as many rows.
+ *
+ * FVM_USAGE: a null pointer, not a context, a context that another call is using, another kind of output, a
+ * stride below num_features, an output that is too small. FVM_ENVIRONMENT: memory ran out.
+ */
+FVM_API fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count,
+                                   size_t row_stride, fvm_output output, float* out, size_t out_capacity);
+
+/**
+ * Predicts the index of each row's label: row_count x width int64. Rows, sizes, memory and errors as in
+ * fvm_predict_f32; FVM_REFUSED: the model has no classes.
+ */
+FVM_API fvm_status fvm_predict_class_f32(fvm_context* context, const float* rows, size_t row_count,
+                                         size_t row_stride, int64_t* out, size_t out_capacity);
+
+/**
+ * Predicts where rows end: row_count x num_trees int32, the number of the leaf as the trainer counts that
+ * tree's nodes, trees in the model's order. Rows, sizes, memory and errors as in fvm_predict_f32.
+ */
+FVM_API fvm_status fvm_predict_leaf_f32(fvm_context* context, const float* rows, size_t row_count,
+                                        size_t row_stride, int32_t* out, size_t out_capacity);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,45 @@
+# Installs a build to a prefix, moves the prefix, builds the projects beside this file against it and runs them.
+#   cmake -DBUILD=… -DDATA=<model folder> -DLIBDIR=… -DFOLDER=<scratch> -DCXX=<compiler> -P check_consumers.cmake
+set(here ${CMAKE_CURRENT_LIST_DIR})
+set(installed ${FOLDER}/installed)
+set(prefix ${FOLDER}/moved)
+file(REMOVE_RECURSE ${installed} ${prefix} ${FOLDER}/c99 ${FOLDER}/cpp20 ${FOLDER}/pkg_config)
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+# NAME FILE…: runs a consumer, which must find the expected bits.
+function(consume name)
+  run(${ARGN} ${DATA}/rows.npy ${DATA}/expected_raw.npy)
+  message("${name}: ${output}")
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${installed})
+file(RENAME ${installed} ${prefix})
+run(${prefix}/bin/forestvm compile ${DATA}/model.json -o ${FOLDER}/model.fvm)
+
+run(${CMAKE_COMMAND} -S ${here}/c99 -B ${FOLDER}/c99 -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_BUILD_TYPE=Release)
+run(${CMAKE_COMMAND} --build ${FOLDER}/c99)
+consume("C99, find_package" ${FOLDER}/c99/consumer ${FOLDER}/model.fvm)
+
+find_program(pkg_config pkg-config REQUIRED)
+set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
+run(${pkg_config} --cflags --libs forestvm)
+separate_arguments(flags UNIX_COMMAND "${output}")
+find_program(cc NAMES cc gcc clang REQUIRED)
+file(MAKE_DIRECTORY ${FOLDER}/pkg_config)
+run(${cc} -std=c99 -Wall -Wextra -Wpedantic -Werror ${here}/c99/main.c -o ${FOLDER}/pkg_config/consumer ${flags}
+  -Wl,-rpath,${prefix}/${LIBDIR})
+consume("C99, pkg-config" ${FOLDER}/pkg_config/consumer ${FOLDER}/model.fvm)
+
+run(${CMAKE_COMMAND} -S ${here}/cpp20 -B ${FOLDER}/cpp20 -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_BUILD_TYPE=Release
+  -DCMAKE_CXX_COMPILER=${CXX})
+run(${CMAKE_COMMAND} --build ${FOLDER}/cpp20)
+consume("C++20" ${FOLDER}/cpp20/consumer ${DATA}/model.json)
+consume("C, static" ${FOLDER}/cpp20/static_consumer ${FOLDER}/model.fvm)

@@ -1,0 +1,342 @@
+// The C ABI of include/forestvm/forestvm.h over the host backend: handles that know what they are, errors as
+// status codes with a message of the calling thread's, and no exception beyond this file.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <forestvm/forestvm.h>
+#include <forestvm/backend.hpp>
+#include <forestvm/program.hpp>
+
+namespace {
+
+using namespace forestvm;
+
+/// What a handle begins with, so that one of the other kind is told apart.
+enum class Tag : std::uint64_t { Program = 0x6d6172676f727076, Context = 0x74786574'6e6f6376 };
+
+}  // namespace
+
+struct fvm_program {
+  static constexpr Tag kTag = Tag::Program;
+  static constexpr const char* kName = "program";
+
+  const Tag tag = kTag;
+  std::shared_ptr<const Predictor> predictor;
+  std::string description;
+};
+
+struct fvm_context {
+  static constexpr Tag kTag = Tag::Context;
+  static constexpr const char* kName = "context";
+
+  const Tag tag = kTag;
+  std::atomic<bool> in_use = false;
+  std::shared_ptr<const Predictor> predictor;
+  std::unique_ptr<Context> memory;
+};
+
+namespace {
+
+/// The calling thread's last error: a std::string, or what can be said without memory.
+thread_local std::string last_text;
+thread_local const char* last_error = "";
+
+fvm_status status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::Refused:
+      return FVM_REFUSED;
+    case ErrorCode::Usage:
+      return FVM_USAGE;
+    case ErrorCode::Environment:
+      return FVM_ENVIRONMENT;
+    case ErrorCode::Internal:
+      break;
+  }
+  return FVM_INTERNAL;
+}
+
+fvm_status failed(fvm_status status, const char* function, const char* text) noexcept {
+  try {
+    last_text = std::string(function) + ": " + text;
+    last_error = last_text.c_str();
+  } catch (...) {
+    last_error = "out of memory";
+  }
+  return status;
+}
+
+/// Runs `work`, a function that returns Result<void>, for the C function of this name.
+template <class Work>
+fvm_status guarded(const char* function, const Work& work) noexcept {
+  try {
+    const Result<void> done = work();
+    if (done) return FVM_OK;
+    return failed(status_of(done.error().code), function, done.error().text().c_str());
+  } catch (const std::bad_alloc&) {
+    return failed(FVM_ENVIRONMENT, function, "out of memory");
+  } catch (const std::length_error&) {
+    return failed(FVM_ENVIRONMENT, function, "out of memory");
+  } catch (const std::system_error& error) {  // threads that cannot be started
+    return failed(FVM_ENVIRONMENT, function, error.what());
+  } catch (const std::exception& bug) {
+    return failed(FVM_INTERNAL, function, bug.what());
+  } catch (...) {
+    return failed(FVM_INTERNAL, function, "an exception of unknown type");
+  }
+}
+
+Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
+
+template <class Handle>
+Result<void> check_handle(const Handle* handle) {
+  if (handle == nullptr) return usage(std::string("the ") + Handle::kName + " is null");
+  Tag tag;  // read as bytes: there may be no Handle
+  std::memcpy(&tag, static_cast<const void*>(handle), sizeof tag);
+  if (tag != Handle::kTag) return usage(std::string("the handle is not a ") + Handle::kName);
+  return {};
+}
+
+/// Larger than any version's options will be: a size beyond it was never set.
+constexpr std::size_t kMaxOptionsSize = 4096;
+
+/// The options that a caller of this or a later version gave. What a later version added must be zero.
+Result<fvm_open_options> known_options(const fvm_open_options* options) {
+  fvm_open_options known = FVM_OPEN_OPTIONS_INIT;
+  if (options == nullptr) return known;
+  if (options->size < sizeof known || options->size > kMaxOptionsSize)
+    return usage("options.size is " + std::to_string(options->size) +
+                 ", not sizeof(fvm_open_options): begin with FVM_OPEN_OPTIONS_INIT");
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(options);
+  for (std::size_t i = sizeof known; i < options->size; ++i)
+    if (bytes[i] != 0) return usage("the options set a field that this version of the library does not have");
+  std::memcpy(&known, options, sizeof known);
+  if (known.verification != FVM_VERIFY_FULL && known.verification != FVM_VERIFY_TRUST)
+    return usage("options.verification is " + std::to_string(known.verification) +
+                 ", not FVM_VERIFY_FULL or FVM_VERIFY_TRUST");
+  return known;
+}
+
+/// What both ways to open share: `load` makes the Program, given how to verify it.
+template <class Load>
+Result<void> open_program(const fvm_open_options* given, fvm_program** program, const Load& load) {
+  if (program == nullptr) return usage("there is nowhere to put the program: its pointer is null");
+  *program = nullptr;
+  FVM_ASSIGN(const fvm_open_options options, known_options(given));
+  FVM_ASSIGN(const Program loaded,
+             load(options.verification == FVM_VERIFY_FULL ? Verification::Full : Verification::Trust));
+  BackendOptions backend;
+  backend.threads = options.threads;
+  if (options.target != nullptr) backend.target = options.target;
+  FVM_ASSIGN(std::shared_ptr<const Predictor> predictor, host_backend(loaded, backend));
+  auto opened = std::make_unique<fvm_program>();
+  opened->description = predictor->describe();
+  opened->predictor = std::move(predictor);
+  *program = opened.release();
+  return {};
+}
+
+/// A context that a call has taken for itself.
+class ContextInUse {
+ public:
+  static Result<ContextInUse> take(fvm_context* context) {
+    FVM_TRY(check_handle(context));
+    if (context->in_use.exchange(true, std::memory_order_acquire))
+      return usage("another call is using the context: each thread needs its own");
+    return ContextInUse(context);
+  }
+
+  ContextInUse(ContextInUse&& other) noexcept : context_(std::exchange(other.context_, nullptr)) {}
+  ContextInUse& operator=(ContextInUse&&) = delete;
+  ~ContextInUse() {
+    if (context_ != nullptr) context_->in_use.store(false, std::memory_order_release);
+  }
+
+  Context& memory() const { return *context_->memory; }
+  const Predictor& predictor() const { return *context_->predictor; }
+
+ private:
+  explicit ContextInUse(fvm_context* context) : context_(context) {}
+
+  fvm_context* context_;
+};
+
+Result<void> check_room(std::size_t row_count, std::size_t width, std::size_t capacity) {
+  if (width == 0 || row_count <= capacity / width) return {};
+  return usage("the output has room for " + std::to_string(capacity) + " numbers; " +
+               std::to_string(row_count) + " rows of " + std::to_string(width) + " do not fit");
+}
+
+RowBlock row_block(const float* rows, std::size_t count, std::size_t stride) { return {rows, count, stride}; }
+
+/// The prediction of one kind into `out`. `run` calls the Predictor's method for it.
+template <class Row, class Number, class Run>
+Result<void> predict(fvm_context* context, const Row* rows, std::size_t row_count, std::size_t row_stride,
+                     OutputKind kind, const Number* out, std::size_t capacity, const Run& run) {
+  FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
+  const std::size_t width = output_width(used.predictor().program().meta(), kind);
+  FVM_TRY(check_room(row_count, width, capacity));
+  if (row_count != 0 && row_stride > std::numeric_limits<std::size_t>::max() / sizeof(Row) / row_count)
+    return usage(std::to_string(row_count) + " rows, " + std::to_string(row_stride) +
+                 " numbers apart, are more than memory holds");
+  if (out == nullptr && row_count != 0 && width != 0) return usage("the output is null");
+  return run(used.predictor(), used.memory(), row_block(rows, row_count, row_stride));
+}
+
+template <class Row>
+Result<void> predict_scores(fvm_context* context, const Row* rows, std::size_t row_count,
+                            std::size_t row_stride, fvm_output output, float* out, std::size_t capacity) {
+  if (output != FVM_OUTPUT_RAW && output != FVM_OUTPUT_VALUE)
+    return usage("output is " + std::to_string(output) +
+                 ", not FVM_OUTPUT_RAW or FVM_OUTPUT_VALUE; labels and leaves have functions of their own");
+  const OutputKind kind = output == FVM_OUTPUT_RAW ? OutputKind::Raw : OutputKind::Value;
+  const auto run = [&](const Predictor& predictor, Context& memory, const RowBlock& block) {
+    return predictor.predict(memory, block, kind, out);
+  };
+  return predict(context, rows, row_count, row_stride, kind, out, capacity, run);
+}
+
+template <class Row>
+Result<void> predict_labels(fvm_context* context, const Row* rows, std::size_t row_count,
+                            std::size_t row_stride, std::int64_t* out, std::size_t capacity) {
+  const auto run = [&](const Predictor& predictor, Context& memory, const RowBlock& block) {
+    return predictor.predict_class(memory, block, out);
+  };
+  return predict(context, rows, row_count, row_stride, OutputKind::Class, out, capacity, run);
+}
+
+template <class Row>
+Result<void> predict_leaves(fvm_context* context, const Row* rows, std::size_t row_count,
+                            std::size_t row_stride, std::int32_t* out, std::size_t capacity) {
+  const auto run = [&](const Predictor& predictor, Context& memory, const RowBlock& block) {
+    return predictor.predict_leaf(memory, block, out);
+  };
+  return predict(context, rows, row_count, row_stride, OutputKind::Leaf, out, capacity, run);
+}
+
+Result<OutputKind> known_output(fvm_output output) {
+  switch (output) {
+    case FVM_OUTPUT_RAW:
+      return OutputKind::Raw;
+    case FVM_OUTPUT_VALUE:
+      return OutputKind::Value;
+    case FVM_OUTPUT_CLASS:
+      return OutputKind::Class;
+    case FVM_OUTPUT_LEAF:
+      return OutputKind::Leaf;
+    default:
+      return usage("there is no output " + std::to_string(output));
+  }
+}
+
+}  // namespace
+
+const char* fvm_version(void) { return FORESTVM_VERSION; }
+
+const char* fvm_last_error(void) { return last_error; }
+
+fvm_status fvm_program_open(const char* path, const fvm_open_options* options, fvm_program** program) {
+  const auto load = [&](Verification verification) -> Result<Program> {
+    if (path == nullptr) return usage("the path is null");
+    auto loaded = Program::load(path, verification);
+    if (loaded) return loaded;
+    return Error{loaded.error().code, path, loaded.error().text()};
+  };
+  return guarded("fvm_program_open", [&] { return open_program(options, program, load); });
+}
+
+fvm_status fvm_program_open_memory(const void* image, size_t size, const fvm_open_options* options,
+                                   fvm_program** program) {
+  const auto load = [&](Verification verification) -> Result<Program> {
+    if (image == nullptr) return usage("the image is null");
+    if (size > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()))
+      return usage("an image of " + std::to_string(size) + " bytes is more than memory holds");
+    return Program::from_bytes({static_cast<const std::byte*>(image), size}, verification);
+  };
+  return guarded("fvm_program_open_memory", [&] { return open_program(options, program, load); });
+}
+
+fvm_status fvm_program_close(fvm_program* program) {
+  return guarded("fvm_program_close", [&]() -> Result<void> {
+    if (program == nullptr) return {};
+    FVM_TRY(check_handle(program));
+    delete program;
+    return {};
+  });
+}
+
+fvm_status fvm_program_shape(const fvm_program* program, uint32_t* num_features, uint32_t* num_outputs,
+                             uint32_t* num_trees) {
+  return guarded("fvm_program_shape", [&]() -> Result<void> {
+    FVM_TRY(check_handle(program));
+    const ProgramMeta& meta = program->predictor->program().meta();
+    if (num_features != nullptr) *num_features = meta.num_features;
+    if (num_outputs != nullptr) *num_outputs = meta.num_outputs;
+    if (num_trees != nullptr) *num_trees = meta.num_trees;
+    return {};
+  });
+}
+
+fvm_status fvm_program_width(const fvm_program* program, fvm_output output, uint32_t* width) {
+  return guarded("fvm_program_width", [&]() -> Result<void> {
+    FVM_TRY(check_handle(program));
+    FVM_ASSIGN(const OutputKind kind, known_output(output));
+    if (width == nullptr) return usage("there is nowhere to put the width: its pointer is null");
+    *width = output_width(program->predictor->program().meta(), kind);
+    return {};
+  });
+}
+
+const char* fvm_program_description(const fvm_program* program) {
+  const auto check = [&] { return check_handle(program); };
+  return guarded("fvm_program_description", check) == FVM_OK ? program->description.c_str() : nullptr;
+}
+
+fvm_status fvm_context_create(const fvm_program* program, fvm_context** context) {
+  return guarded("fvm_context_create", [&]() -> Result<void> {
+    if (context == nullptr) return usage("there is nowhere to put the context: its pointer is null");
+    *context = nullptr;
+    FVM_TRY(check_handle(program));
+    auto created = std::make_unique<fvm_context>();
+    created->predictor = program->predictor;
+    created->memory = program->predictor->make_context();
+    *context = created.release();
+    return {};
+  });
+}
+
+fvm_status fvm_context_destroy(fvm_context* context) {
+  return guarded("fvm_context_destroy", [&]() -> Result<void> {
+    if (context == nullptr) return {};
+    FVM_TRY(check_handle(context));
+    delete context;
+    return {};
+  });
+}
+
+fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
+                           fvm_output output, float* out, size_t out_capacity) {
+  return guarded("fvm_predict_f32", [&] {
+    return predict_scores(context, rows, row_count, row_stride, output, out, out_capacity);
+  });
+}
+
+fvm_status fvm_predict_class_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
+                                 int64_t* out, size_t out_capacity) {
+  return guarded("fvm_predict_class_f32",
+                 [&] { return predict_labels(context, rows, row_count, row_stride, out, out_capacity); });
+}
+
+fvm_status fvm_predict_leaf_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
+                                int32_t* out, size_t out_capacity) {
+  return guarded("fvm_predict_leaf_f32",
+                 [&] { return predict_leaves(context, rows, row_count, row_stride, out, out_capacity); });
+}
