@@ -14,11 +14,16 @@
 
 namespace forestvm {
 
-/// Rows to predict: n x num_features float32, each row contiguous. NaN is a missing value.
+/// The type of a row's values. What is not float32 is compared as the float32 nearest to it, as the trainers
+/// of float32 models do; Float16 is IEEE binary16, as uint16.
+enum class RowType : std::uint8_t { Float32, Float64, Float16 };
+
+/// Rows to predict: n x num_features values, each row contiguous. NaN is a missing value.
 struct RowBlock {
-  const float* data = nullptr;
+  const void* data = nullptr;
   std::size_t count = 0;
-  std::size_t stride = 0;  ///< floats from one row to the next; at least num_features
+  std::size_t stride = 0;  ///< values from one row to the next; at least num_features
+  RowType type = RowType::Float32;
 };
 
 /// What one call needs to write to: kept by the caller, one per calling thread, reused from call to call.

@@ -6,6 +6,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/names.hpp>
 
+#include "vm/host/convert_rows.hpp"
 #include "vm/host/load_program.hpp"
 #include "vm/host/targets/float_environment.hpp"
 #include "vm/host/targets/target.hpp"
@@ -17,9 +18,9 @@ namespace {
 /// Rows in one pass when nothing else bounds them: row numbers are 32-bit.
 constexpr std::size_t kMaxPassRows = std::size_t{1} << 30;
 
-/// Codes of one pass, unless that were too few rows to share among threads.
-constexpr std::size_t kMaxCodeBytes = std::size_t{8} << 20;
-constexpr std::size_t kLeastEncodedRows = 4096;
+/// Codes, or converted rows, of one pass, unless that were too few rows to share among threads.
+constexpr std::size_t kMaxPassBytes = std::size_t{8} << 20;
+constexpr std::size_t kLeastPassRows = 4096;
 
 /// More than any machine has; executors reserve room for each.
 constexpr unsigned kMaxThreads = 4096;
@@ -105,9 +106,13 @@ class HostPredictor final : public Predictor {
     const bool in_place = to.values != nullptr && width == meta.num_outputs;
     const std::size_t result_bytes = in_place ? 0 : meta.num_outputs * sizeof(float);
     // A call for leaf numbers has sums too: nothing says that a program leaves them alone then.
+    const bool converted = rows.type != RowType::Float32;
+    const std::size_t row_bytes = converted ? meta.num_features * sizeof(float) : 0;
     const std::size_t pass_rows =
-        std::min({rows.count, max_pass_rows(private_bytes_ + result_bytes), max_encoded_rows()});
-    const std::size_t lines = scratch_bytes(pass_rows, in_place) / sizeof(Line);
+        std::min({rows.count, max_pass_rows(private_bytes_ + result_bytes), max_encoded_rows(),
+                  max_converted_rows(row_bytes)});
+    const std::size_t converted_bytes = whole_lines(pass_rows * row_bytes);
+    const std::size_t lines = (scratch_bytes(pass_rows, in_place) + converted_bytes) / sizeof(Line);
     try {
       if (scratch.size() < lines) scratch.resize(lines);
     } catch (const std::bad_alloc&) {
@@ -116,15 +121,25 @@ class HostPredictor final : public Predictor {
     }
     for (std::size_t begin = 0; begin < rows.count; begin += pass_rows) {
       Pass pass{};
-      pass.rows = rows.data + begin * rows.stride;
-      pass.row_stride = rows.stride;
       pass.row_count = static_cast<std::uint32_t>(std::min(pass_rows, rows.count - begin));
+      std::byte* memory = scratch.empty() ? nullptr : scratch.data()->bytes;
+      if (converted) {
+        float* const values = reinterpret_cast<float*>(memory);
+        memory += converted_bytes;
+        const FloatEnvironment environment;  // the rounding is ours, not the caller's
+        convert_rows(rows, begin, pass.row_count, meta.num_features, values);
+        pass.rows = values;
+        pass.row_stride = meta.num_features;
+      } else {
+        pass.rows = static_cast<const float*>(rows.data) + begin * rows.stride;
+        pass.row_stride = rows.stride;
+      }
       pass.output = output;
       if (to.values != nullptr) pass.values = to.values + begin * width;
       if (to.labels != nullptr) pass.labels = to.labels + begin * width;
       if (to.leaves != nullptr) pass.leaves = to.leaves + begin * width;
       pass.in_place = in_place;
-      run_pass(pass, scratch.empty() ? nullptr : scratch.data()->bytes);
+      run_pass(pass, memory);
     }
     return {};
   }
@@ -141,7 +156,11 @@ class HostPredictor final : public Predictor {
   /// Codes are written and soon read again: they are kept where caches have a chance.
   std::size_t max_encoded_rows() const {
     if (columns() == 0) return kMaxPassRows;
-    return std::max(kLeastEncodedRows, kMaxCodeBytes / columns() / kCodeRows * kCodeRows);
+    return std::max(kLeastPassRows, kMaxPassBytes / columns() / kCodeRows * kCodeRows);
+  }
+
+  static std::size_t max_converted_rows(std::size_t row_bytes) {
+    return row_bytes == 0 ? kMaxPassRows : std::max(kLeastPassRows, kMaxPassBytes / row_bytes);
   }
 
   void run_pass(Pass& pass, std::byte* scratch) const {

@@ -24,30 +24,35 @@ class GatherWalk {
   /// Walks Vectors x kLanes rows of a tree together.
   template <unsigned Vectors>
   static void rows(const WalkTask& task) {
-    const Range& range = task.row_range;
-    for (std::uint32_t t = task.tree_range.begin; t < task.tree_range.end; ++t) {
-      std::uint32_t row = range.begin;
-      for (; range.end - row >= Vectors * kLanes; row += Vectors * kLanes)
-        rows_of_tree<Vectors>(task, t, row, Vectors * kLanes);
-      for (; range.end - row > kLanes; row += kLanes) rows_of_tree<1>(task, t, row, kLanes);
-      if (row < range.end) rows_of_tree<1>(task, t, row, range.end - row);
-    }
+    const Range& rows = task.row_range;
+    for (std::uint32_t t = task.tree_range.begin; t < task.tree_range.end; ++t)
+      for_vectors<Vectors>(rows.begin, rows.end, [&]<unsigned V>(std::uint32_t row, unsigned count) {
+        rows_of_tree<V>(task, t, row, count);
+      });
   }
 
   /// Walks a row through Vectors x kLanes trees together.
   template <unsigned Vectors>
   static void trees(const WalkTask& task) {
-    const Range& range = task.tree_range;
-    for (std::uint32_t row = task.row_range.begin; row < task.row_range.end; ++row) {
-      std::uint32_t t = range.begin;
-      for (; range.end - t >= Vectors * kLanes; t += Vectors * kLanes)
-        trees_of_row<Vectors>(task, t, row, Vectors * kLanes);
-      for (; range.end - t > kLanes; t += kLanes) trees_of_row<1>(task, t, row, kLanes);
-      if (t < range.end) trees_of_row<1>(task, t, row, range.end - t);
-    }
+    const Range& trees = task.tree_range;
+    for (std::uint32_t row = task.row_range.begin; row < task.row_range.end; ++row)
+      for_vectors<Vectors>(trees.begin, trees.end, [&]<unsigned V>(std::uint32_t t, unsigned count) {
+        trees_of_row<V>(task, t, row, count);
+      });
   }
 
  private:
+  /// Calls visit<V>(i, count) for as many vectors of elements as there are, at most V at a time, the last
+  /// vector perhaps not full.
+  template <unsigned V, class Visit>
+  FVM_INLINE static void for_vectors(std::uint32_t begin, std::uint32_t end, const Visit& visit) {
+    for (; end - begin >= V * kLanes; begin += V * kLanes) visit.template operator()<V>(begin, V * kLanes);
+    if constexpr (V > 1)
+      for_vectors<V / 2>(begin, end, visit);
+    else if (begin < end)
+      visit.template operator()<1>(begin, end - begin);
+  }
+
   template <unsigned Vectors>
   static void rows_of_tree(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned count) {
     const View::Node* const nodes = View::tree(task.group, t - task.first_tree);

@@ -1,13 +1,12 @@
-// All walkers of one layout on one CPU target, as a table from what a WalkerDesc asks for to a function.
+// All walkers of one layout on one CPU target, as a table from what a WalkerDesc asks for to a function. A
+// layout with better walkers than walk.hpp's specialises kWalkers in walkers/of/<Layout>.hpp, which only its own
+// files read.
 #pragma once
 
 #include <algorithm>
 #include <bit>
-#include <type_traits>
 #include <utility>
 
-#include "vm/host/walkers/gather_walk.hpp"
-#include "vm/host/walkers/tables_walk.hpp"
 #include "vm/host/walkers/walk.hpp"
 
 namespace forestvm::host {
@@ -55,30 +54,10 @@ constexpr void fill(WalkerTable& table, std::integer_sequence<unsigned, Endings.
    ...);
 }
 
-/// Whether a target walks this view with walks in the lanes of vectors.
-template <class Target, class View>
-inline constexpr bool kHasLanes = std::is_same_v<View, Sparse8View> && requires { typename Target::Lanes; };
-
-/// The walker whose lanes are this many walks, all rows of a tree or all trees of a row; null if there is none.
-template <class Target, unsigned LogTrees, unsigned LogRows>
-constexpr WalkFunction in_lanes() {
-  constexpr unsigned lanes = Target::Lanes::kLanes, walks = 1u << (LogTrees + LogRows);
-  constexpr unsigned vectors = std::min(walks / lanes, kMostVectors);
-  if constexpr (vectors >= 1 && LogTrees == 0) return &GatherWalk<Target>::template rows<vectors>;
-  if constexpr (vectors >= 1 && LogRows == 0) return &GatherWalk<Target>::template trees<vectors>;
-  return nullptr;
-}
-
 template <class Target, class View, unsigned LogTrees, unsigned LogRows>
 constexpr void fill(WalkerTable& table) {
   if constexpr (LogTrees + LogRows >= kInterleaveSteps) return;
   auto& endings = table.functions[LogTrees][LogRows];
-  if constexpr (kHasLanes<Target, View>) {
-    if constexpr (constexpr WalkFunction function = in_lanes<Target, LogTrees, LogRows>(); function != nullptr) {
-      endings[0] = endings[1] = function;
-      return;
-    }
-  }
   constexpr unsigned trees = std::min(LogTrees, kMostScalarSteps), rows = std::min(LogRows, kMostScalarSteps - trees);
   if constexpr (trees != LogTrees || rows != LogRows) {
     for (unsigned ending = 0; ending < kEndings; ++ending) endings[ending] = table.functions[trees][rows][ending];
@@ -100,10 +79,5 @@ constexpr WalkerTable make(std::integer_sequence<unsigned, Pairs...>) {
 template <class Target, class View>
 inline constexpr WalkerTable kWalkers = walker_rows::make<Target, View>(
     std::make_integer_sequence<unsigned, kInterleaveSteps * kInterleaveSteps>{});
-
-/// Tables have one walker: it takes more rows in lockstep than any interleaving asks for, all hops unchecked.
-template <class Target>
-inline constexpr WalkerTable kWalkers<Target, TablesView> =
-    WalkerTable::of(&TablesWalk<Target>::walk);
 
 }  // namespace forestvm::host
