@@ -179,6 +179,14 @@ FVM_API fvm_status fvm_predict_class_f32(fvm_context* context, const float* rows
 FVM_API fvm_status fvm_predict_leaf_f32(fvm_context* context, const float* rows, size_t row_count,
                                         size_t row_stride, int32_t* out, size_t out_capacity);
 
+/** Like the three above, for rows of float64; each number is compared as the float32 nearest to it. */
+FVM_API fvm_status fvm_predict_f64(fvm_context* context, const double* rows, size_t row_count,
+                                   size_t row_stride, fvm_output output, float* out, size_t out_capacity);
+FVM_API fvm_status fvm_predict_class_f64(fvm_context* context, const double* rows, size_t row_count,
+                                         size_t row_stride, int64_t* out, size_t out_capacity);
+FVM_API fvm_status fvm_predict_leaf_f64(fvm_context* context, const double* rows, size_t row_count,
+                                        size_t row_stride, int32_t* out, size_t out_capacity);
+
 #ifdef __cplusplus
 }
 #endif

@@ -58,10 +58,28 @@ std::uint32_t width_of(const OpenProgram& program, fvm_output output) {
   return width;
 }
 
+/// The C functions for rows of this type.
+template <class Row>
+struct Functions;
+template <>
+struct Functions<float> {
+  static constexpr auto kScores = &fvm_predict_f32;
+  static constexpr auto kLabels = &fvm_predict_class_f32;
+  static constexpr auto kLeaves = &fvm_predict_leaf_f32;
+};
+template <>
+struct Functions<double> {
+  static constexpr auto kScores = &fvm_predict_f64;
+  static constexpr auto kLabels = &fvm_predict_class_f64;
+  static constexpr auto kLeaves = &fvm_predict_leaf_f64;
+};
+
+template <class Row>
 std::vector<std::uint32_t> scores(fvm_context* context, const RowBlock& rows, fvm_output output,
                                   std::size_t width) {
   std::vector<float> out(rows.count * width);
-  EXPECT_EQ(fvm_predict_f32(context, rows.data, rows.count, rows.stride, output, out.data(), out.size()),
+  EXPECT_EQ(Functions<Row>::kScores(context, static_cast<const Row*>(rows.data), rows.count, rows.stride,
+                                    output, out.data(), out.size()),
             FVM_OK)
       << fvm_last_error();
   std::vector<std::uint32_t> bits(out.size());
@@ -69,19 +87,21 @@ std::vector<std::uint32_t> scores(fvm_context* context, const RowBlock& rows, fv
   return bits;
 }
 
-/// Everything that the C ABI says about `rows`.
+/// Everything that the C ABI says about `rows`, which are of this type.
+template <class Row = float>
 Answers c_answers(const OpenProgram& program, fvm_context* context, const RowBlock& rows) {
+  const auto* const data = static_cast<const Row*>(rows.data);
   Answers all;
-  all.raw = scores(context, rows, FVM_OUTPUT_RAW, width_of(program, FVM_OUTPUT_RAW));
-  all.value = scores(context, rows, FVM_OUTPUT_VALUE, width_of(program, FVM_OUTPUT_VALUE));
+  all.raw = scores<Row>(context, rows, FVM_OUTPUT_RAW, width_of(program, FVM_OUTPUT_RAW));
+  all.value = scores<Row>(context, rows, FVM_OUTPUT_VALUE, width_of(program, FVM_OUTPUT_VALUE));
   all.labels.resize(rows.count * width_of(program, FVM_OUTPUT_CLASS));
   all.leaves.resize(rows.count * width_of(program, FVM_OUTPUT_LEAF));
-  EXPECT_EQ(fvm_predict_class_f32(context, rows.data, rows.count, rows.stride, all.labels.data(),
-                                  all.labels.size()),
-            FVM_OK)
+  EXPECT_EQ(
+      Functions<Row>::kLabels(context, data, rows.count, rows.stride, all.labels.data(), all.labels.size()),
+      FVM_OK)
       << fvm_last_error();
   EXPECT_EQ(
-      fvm_predict_leaf_f32(context, rows.data, rows.count, rows.stride, all.leaves.data(), all.leaves.size()),
+      Functions<Row>::kLeaves(context, data, rows.count, rows.stride, all.leaves.data(), all.leaves.size()),
       FVM_OK)
       << fvm_last_error();
   return all;
@@ -282,6 +302,7 @@ TEST(CApi, TellsHandlesApart) {
   EXPECT_EQ(fvm_context_destroy(nullptr), FVM_OK);
 
   const std::vector<float> rows(3);
+  const std::vector<double> wide(3);
   float values[3];
   std::int64_t label = 0;
   std::int32_t leaves[6];
@@ -291,6 +312,9 @@ TEST(CApi, TellsHandlesApart) {
     expect_failure(fvm_predict_f32(handle, rows.data(), 1, 3, FVM_OUTPUT_RAW, values, 3), FVM_USAGE, why);
     expect_failure(fvm_predict_class_f32(handle, rows.data(), 1, 3, &label, 1), FVM_USAGE, why);
     expect_failure(fvm_predict_leaf_f32(handle, rows.data(), 1, 3, leaves, 6), FVM_USAGE, why);
+    expect_failure(fvm_predict_f64(handle, wide.data(), 1, 3, FVM_OUTPUT_RAW, values, 3), FVM_USAGE, why);
+    expect_failure(fvm_predict_class_f64(handle, wide.data(), 1, 3, &label, 1), FVM_USAGE, why);
+    expect_failure(fvm_predict_leaf_f64(handle, wide.data(), 1, 3, leaves, 6), FVM_USAGE, why);
   }
 }
 
@@ -307,6 +331,20 @@ TEST(CApi, PredictsWhatTheBackendPredicts) {
                                     RowBlock{rows.data() + 1, 199, 5}, RowBlock{rows.data(), 333, 3}})
         EXPECT_EQ(c_answers(opened, context.get(), block), answers(**predictor, block)) << block.count;
     }
+  }
+}
+
+TEST(CApi, PredictsRowsOfFloat64) {
+  const std::vector<float> narrow = small_rows(200, 5);
+  std::vector<double> rows(narrow.begin(), narrow.end());
+  for (std::size_t i = 0; i < rows.size(); i += 3) rows[i] += 1e-12;  // no float32 lies there
+  for (const Program& program : rich_programs()) {
+    const auto predictor = host_backend(program);
+    const OpenProgram opened = open_memory(program);
+    const OpenContext context = context_of(opened);
+    for (const RowBlock& block :
+         {RowBlock{rows.data(), 1, 3, RowType::Float64}, RowBlock{rows.data() + 1, 199, 5, RowType::Float64}})
+      EXPECT_EQ(c_answers<double>(opened, context.get(), block), answers(**predictor, block)) << block.count;
   }
 }
 
@@ -329,12 +367,13 @@ TEST(CApi, PredictsNoRows) {
   EXPECT_EQ(fvm_predict_f32(context.get(), nullptr, 0, 0, FVM_OUTPUT_VALUE, nullptr, 0), FVM_OK);
   EXPECT_EQ(fvm_predict_class_f32(context.get(), nullptr, 0, 0, nullptr, 0), FVM_OK);
   EXPECT_EQ(fvm_predict_leaf_f32(context.get(), nullptr, 0, 0, nullptr, 0), FVM_OK);
+  EXPECT_EQ(fvm_predict_f64(context.get(), nullptr, 0, 0, FVM_OUTPUT_VALUE, nullptr, 0), FVM_OK);
 }
 
 /// The mistakes that every function for predictions refuses; `predict` is one of them, of `width` columns.
-template <class Number, class Predict>
+template <class Row, class Number, class Predict>
 void expect_refusals(const Predict& predict, std::size_t width) {
-  const std::vector<float> rows = small_rows(4, 3);
+  const std::vector<Row> rows(12);
   std::vector<Number> out(4 * width, Number{77});
   const std::vector<Number> before = out;
   expect_failure(predict(nullptr, 4, 3, out.data(), out.size()), FVM_USAGE, "no buffer for rows");
@@ -357,25 +396,33 @@ void expect_refusals(const Predict& predict, std::size_t width) {
   EXPECT_EQ(out, before);
 }
 
+/// Those of all functions for rows of this type; the program is rich_program.
+template <class Row>
+void expect_all_refusals(fvm_context* context) {
+  using Functions = Functions<Row>;
+  for (const fvm_output output : {FVM_OUTPUT_RAW, FVM_OUTPUT_VALUE})
+    expect_refusals<Row, float>(
+        [&](const Row* rows, std::size_t count, std::size_t stride, float* out, std::size_t capacity) {
+          return Functions::kScores(context, rows, count, stride, output, out, capacity);
+        },
+        3);
+  expect_refusals<Row, std::int64_t>(
+      [&](const Row* rows, std::size_t count, std::size_t stride, std::int64_t* out, std::size_t capacity) {
+        return Functions::kLabels(context, rows, count, stride, out, capacity);
+      },
+      1);
+  expect_refusals<Row, std::int32_t>(
+      [&](const Row* rows, std::size_t count, std::size_t stride, std::int32_t* out, std::size_t capacity) {
+        return Functions::kLeaves(context, rows, count, stride, out, capacity);
+      },
+      6);
+}
+
 TEST(CApi, RefusesRowsAndOutputsThatDoNotFit) {
   const OpenProgram program = open_memory(rich_program());
   const OpenContext context = context_of(program);
-  for (const fvm_output output : {FVM_OUTPUT_RAW, FVM_OUTPUT_VALUE})
-    expect_refusals<float>(
-        [&](const float* rows, std::size_t count, std::size_t stride, float* out, std::size_t capacity) {
-          return fvm_predict_f32(context.get(), rows, count, stride, output, out, capacity);
-        },
-        3);
-  expect_refusals<std::int64_t>(
-      [&](const float* rows, std::size_t count, std::size_t stride, std::int64_t* out, std::size_t capacity) {
-        return fvm_predict_class_f32(context.get(), rows, count, stride, out, capacity);
-      },
-      1);
-  expect_refusals<std::int32_t>(
-      [&](const float* rows, std::size_t count, std::size_t stride, std::int32_t* out, std::size_t capacity) {
-        return fvm_predict_leaf_f32(context.get(), rows, count, stride, out, capacity);
-      },
-      6);
+  expect_all_refusals<float>(context.get());
+  expect_all_refusals<double>(context.get());
 }
 
 TEST(CApi, RefusesOutputsOfAnotherKind) {
@@ -403,7 +450,8 @@ TEST(CApi, ContextsOutliveTheirProgram) {
   OpenProgram opened = open_memory(program);
   const OpenContext context = context_of(opened);
   opened.reset();
-  EXPECT_EQ(scores(context.get(), block, FVM_OUTPUT_RAW, 3), answers(**host_backend(program), block).raw);
+  EXPECT_EQ(scores<float>(context.get(), block, FVM_OUTPUT_RAW, 3),
+            answers(**host_backend(program), block).raw);
 }
 
 TEST(CApi, ServesThreadsWithAContextEach) {
@@ -455,6 +503,7 @@ TEST(CApi, AllocatesNothingAfterTheFirstCall) {
     const OpenProgram opened = open_memory(program);
     OpenContext context;
     EXPECT_GT(allocations_of([&] { context = context_of(opened); }), 0u);  // the library's are counted
+    const std::vector<double> wide(rows.begin(), rows.end());
     std::vector<float> out(300);
     std::vector<std::int64_t> labels(100);
     std::vector<std::int32_t> leaves(600);
@@ -464,6 +513,9 @@ TEST(CApi, AllocatesNothingAfterTheFirstCall) {
       EXPECT_EQ(fvm_predict_f32(with, rows.data(), count, 3, FVM_OUTPUT_VALUE, out.data(), 300), FVM_OK);
       EXPECT_EQ(fvm_predict_class_f32(with, rows.data(), count, 3, labels.data(), 100), FVM_OK);
       EXPECT_EQ(fvm_predict_leaf_f32(with, rows.data(), count, 3, leaves.data(), 600), FVM_OK);
+      EXPECT_EQ(fvm_predict_f64(with, wide.data(), count, 3, FVM_OUTPUT_VALUE, out.data(), 300), FVM_OK);
+      EXPECT_EQ(fvm_predict_class_f64(with, wide.data(), count, 3, labels.data(), 100), FVM_OK);
+      EXPECT_EQ(fvm_predict_leaf_f64(with, wide.data(), count, 3, leaves.data(), 600), FVM_OK);
     };
     all_outputs(100);
     for (const std::size_t count : {100u, 1u, 0u}) EXPECT_EQ(allocations_of([&] { all_outputs(count); }), 0u);
@@ -501,7 +553,7 @@ TEST_F(CApiFile, RunsOutOfMemoryAnywhere) {
   std::vector<float> out(30);
   fail_each_allocation(
       [&] { return fvm_predict_f32(context, rows.data(), 10, 3, FVM_OUTPUT_VALUE, out.data(), out.size()); });
-  EXPECT_EQ(scores(context, {rows.data(), 10, 3}, FVM_OUTPUT_RAW, 3),
+  EXPECT_EQ(scores<float>(context, {rows.data(), 10, 3}, FVM_OUTPUT_RAW, 3),
             answers(**host_backend(image), {rows.data(), 10, 3}).raw);
 }
 

@@ -175,7 +175,12 @@ Result<void> check_room(std::size_t row_count, std::size_t width, std::size_t ca
                std::to_string(row_count) + " rows of " + std::to_string(width) + " do not fit");
 }
 
-RowBlock row_block(const float* rows, std::size_t count, std::size_t stride) { return {rows, count, stride}; }
+RowBlock row_block(const float* rows, std::size_t count, std::size_t stride) {
+  return {rows, count, stride, RowType::Float32};
+}
+RowBlock row_block(const double* rows, std::size_t count, std::size_t stride) {
+  return {rows, count, stride, RowType::Float64};
+}
 
 /// The prediction of one kind into `out`. `run` calls the Predictor's method for it.
 template <class Row, class Number, class Run>
@@ -338,5 +343,24 @@ fvm_status fvm_predict_class_f32(fvm_context* context, const float* rows, size_t
 fvm_status fvm_predict_leaf_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
                                 int32_t* out, size_t out_capacity) {
   return guarded("fvm_predict_leaf_f32",
+                 [&] { return predict_leaves(context, rows, row_count, row_stride, out, out_capacity); });
+}
+
+fvm_status fvm_predict_f64(fvm_context* context, const double* rows, size_t row_count, size_t row_stride,
+                           fvm_output output, float* out, size_t out_capacity) {
+  return guarded("fvm_predict_f64", [&] {
+    return predict_scores(context, rows, row_count, row_stride, output, out, out_capacity);
+  });
+}
+
+fvm_status fvm_predict_class_f64(fvm_context* context, const double* rows, size_t row_count,
+                                 size_t row_stride, int64_t* out, size_t out_capacity) {
+  return guarded("fvm_predict_class_f64",
+                 [&] { return predict_labels(context, rows, row_count, row_stride, out, out_capacity); });
+}
+
+fvm_status fvm_predict_leaf_f64(fvm_context* context, const double* rows, size_t row_count, size_t row_stride,
+                                int32_t* out, size_t out_capacity) {
+  return guarded("fvm_predict_leaf_f64",
                  [&] { return predict_leaves(context, rows, row_count, row_stride, out, out_capacity); });
 }
