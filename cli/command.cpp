@@ -69,6 +69,12 @@ bool is_option(const Command& command, const std::string& word) {
   });
 }
 
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return code == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
 constexpr std::size_t kHelpWidth = 100;
 
 /// "  left   meaning", the meaning wrapped beside its column.
@@ -107,12 +113,26 @@ Result<std::uint64_t> Arguments::number(const std::string& name, std::uint64_t l
                                         std::uint64_t otherwise) const {
   if (!has(name)) return otherwise;
   const std::string text = get(name);
-  std::uint64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code == std::errc() && end == text.data() + text.size() && value >= least && value <= most)
-    return value;
+  if (const auto value = whole_number(text); value && *value >= least && *value <= most) return *value;
   return usage_error("--" + name + " " + in_quotes(text) + ": expected a whole number from " +
                      std::to_string(least) + " to " + std::to_string(most));
+}
+
+Result<std::vector<std::uint64_t>> Arguments::numbers(const std::string& name, std::uint64_t least,
+                                                      std::uint64_t most,
+                                                      std::vector<std::uint64_t> otherwise) const {
+  if (!has(name)) return otherwise;
+  const std::string text = get(name);
+  std::vector<std::uint64_t> values;
+  for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+    end = text.find(',', begin);
+    const auto value = whole_number(std::string_view(text).substr(begin, end - begin));
+    if (!value || *value < least || *value > most)
+      return usage_error("--" + name + " " + in_quotes(text) + ": expected whole numbers from " +
+                         std::to_string(least) + " to " + std::to_string(most) + ", separated by commas");
+    values.push_back(*value);
+  }
+  return values;
 }
 
 Result<std::size_t> Arguments::choice(const std::string& name, std::span<const std::string_view> names,

@@ -39,6 +39,9 @@ class Arguments {
   /// A whole number from `least` to `most`. Usage error for another text.
   Result<std::uint64_t> number(const std::string& name, std::uint64_t least, std::uint64_t most,
                                std::uint64_t otherwise) const;
+  /// Whole numbers from `least` to `most`, separated by commas. Usage error for another text.
+  Result<std::vector<std::uint64_t>> numbers(const std::string& name, std::uint64_t least, std::uint64_t most,
+                                             std::vector<std::uint64_t> otherwise) const;
   /// The index of the value among `names`. Usage error, with the list, for another text.
   Result<std::size_t> choice(const std::string& name, std::span<const std::string_view> names,
                              std::size_t otherwise) const;

@@ -17,6 +17,7 @@ extern const Command kDiff;      // diff.cpp
 extern const Command kExport;    // export.cpp
 extern const Command kVerify;    // verify.cpp
 extern const Command kInspect;   // inspect.cpp
+extern const Command kBench;     // bench.cpp
 
 /// In the order in which help lists them.
 std::span<const Command* const> commands();

@@ -18,10 +18,12 @@ void put(int stream, const std::string& text) {
 
 }  // namespace
 
-Progress::Progress(int stream, std::size_t total, std::chrono::milliseconds delay, bool always)
+Progress::Progress(int stream, std::size_t total, std::chrono::milliseconds delay, bool always,
+                   const char* unit)
     : stream_(stream),
       total_(total),
       on_(total > 0 && (always || ::isatty(stream) == 1)),
+      unit_(unit),
       next_(Clock::now() + delay) {}
 
 Progress::~Progress() {
@@ -38,7 +40,7 @@ void Progress::show(std::size_t done) {
   const auto filled = static_cast<std::size_t>(share * static_cast<double>(kWidth));
   put(stream_, "\r[" + std::string(filled, '#') + std::string(kWidth - filled, ' ') + "] " +
                    std::to_string(static_cast<int>(share * 100)) + "%  " + std::to_string(done) + " of " +
-                   std::to_string(total_) + " rows");
+                   std::to_string(total_) + " " + unit_);
 }
 
 }  // namespace forestvm::cli

@@ -10,20 +10,22 @@ class Progress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `stream`: where to draw, usually 2; nothing is drawn unless it is a terminal (or `always`).
+  /// `stream`: where to draw, usually 2; nothing is drawn unless it is a terminal (or `always`). `unit`: what
+  /// is counted.
   Progress(int stream, std::size_t total, std::chrono::milliseconds delay = std::chrono::seconds(1),
-           bool always = false);
+           bool always = false, const char* unit = "rows");
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress();  ///< wipes the bar
 
-  /// `done` of `total` rows are predicted.
+  /// `done` of `total` are done.
   void show(std::size_t done);
 
  private:
   int stream_;
   std::size_t total_;
   bool on_;
+  const char* unit_;
   bool drawn_ = false;
   Clock::time_point next_;  // nothing is drawn before
 };

@@ -149,6 +149,10 @@ Result<Program> encode_program(const ProgramParts& parts);
 /// the text is no assembly, else with the pc and the verifier's rule.
 Result<Program> assemble(std::string_view text, const Program& data);
 
+/// The distinct thresholds of each feature, ascending, read out of the forest's nodes: a tool's question, not
+/// a call's.
+std::vector<std::vector<float>> thresholds(const Program& program);
+
 /// True if `bytes` begin like a program file.
 bool is_program(std::span<const std::byte> bytes);
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -90,6 +91,13 @@ TEST(Arguments, CheckNumbersAndChoices) {
     EXPECT_EQ(arguments->choice("out", names, 0).error().text(),
               "--out '" + std::string(text) + "': expected one of one, two");
   }
+  using Numbers = std::vector<std::uint64_t>;
+  EXPECT_EQ(parse_arguments(kSample, {"--count", "1,9,1"}).value().numbers("count", 1, 9, {}).value(),
+            (Numbers{1, 9, 1}));
+  EXPECT_EQ(parse_arguments(kSample, {}).value().numbers("count", 1, 9, {3}).value(), Numbers{3});
+  for (const char* text : {"1,0", "1,10", "1,", ",1", "1,,2", "1 2", "x"})
+    EXPECT_EQ(parse_arguments(kSample, {"--count", text}).value().numbers("count", 1, 9, {}).error().text(),
+              "--count '" + std::string(text) + "': expected whole numbers from 1 to 9, separated by commas");
   EXPECT_EQ(parse_arguments(kSample, {"--out", "two"}).value().choice("out", names, 0).value(), 1U);
 }
 

@@ -40,7 +40,8 @@ TEST_F(Commands, HelpIsOnStandardOutputWhenAskedFor) {
                                                 {"export", "--help"},
                                                 {"diff", "--help"},
                                                 {"verify", "--help"},
-                                                {"inspect", "--help"}}) {
+                                                {"inspect", "--help"},
+                                                {"bench", "--help"}}) {
     const Outcome outcome = forestvm(words);
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");
@@ -71,7 +72,7 @@ TEST_F(Commands, UnknownWordsAreUsageErrorsThatPointToHelp) {
             "forestvm: dump: unknown option '--fly' (see forestvm dump --help)\n");
   EXPECT_EQ(forestvm({"fly"}).code, 2);
   EXPECT_EQ(forestvm({"dump", "--fly"}).code, 2);
-  for (const char* command : {"run", "compile", "dump", "assemble", "verify", "inspect"})
+  for (const char* command : {"run", "compile", "dump", "assemble", "verify", "inspect", "bench"})
     EXPECT_EQ(forestvm({command}).code, 2) << command;
 }
 

@@ -1,0 +1,475 @@
+"""One engine in a process of its own, for `run`. Commands come as lines of JSON on standard input, answers go as
+lines of JSON to standard output. Commands: load (a model of `prepare`), rows (one of its sets), check and time (a
+batch size).
+
+An engine is a class below: load() reads the model; then either call(argument) predicts through Python, or `entry` is
+a C function and arguments(rows) what it gets (see calls.c), so that no Python is in the figure. The name of the class
+is the engine's. Raise Skip where an engine cannot take a model."""
+
+import ctypes, json, os, statistics, sys, time, warnings
+import importlib.metadata as metadata
+
+out = os.fdopen(os.dup(1), "w")  # what engines print on standard output must not mix with the answers
+os.dup2(2, 1)
+warnings.filterwarnings("ignore")
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+HOME = os.environ["PEERS_HOME"]
+MOST_ROWS = 16384
+MOST_SETS = 4096  # different batches of a cell
+SAMPLE = 1e-3  # seconds: a sample is the mean of about so many of calls, or one call where it is longer
+SLOW_CALL = 0.2  # seconds: is not repeated without need
+now, cpu_now = time.perf_counter, time.process_time
+
+
+class Skip(Exception):
+    pass
+
+
+def address(array):
+    return array.ctypes.data
+
+
+def function(f):
+    return ctypes.cast(f, ctypes.c_void_p).value
+
+
+class Engine:
+    scores = (
+        "raw"  # what it answers: the trainer's raw scores, their softmax, or its own (None: nothing to compare with)
+    )
+    entry = None
+
+    def __init__(self, folder, info, threads, options):
+        self.folder, self.info, self.threads, self.options = folder, info, threads, options
+        self.K, self.features = info["K"], info["nf"]
+        self.out = np.zeros(MOST_ROWS * self.K, np.float32)
+        self.keep = []  # what the arguments point to
+        self.load()
+
+    def file(self, name):
+        path = f"{self.folder}/{name}"
+        if not os.path.exists(path):
+            raise Skip(f"{name} is absent")
+        return path
+
+    def argument(self, rows):
+        return rows
+
+    def answer(self, result, count):
+        return result
+
+    def c_answer(self, count):
+        return self.out[: count * self.K]
+
+    def close(self):
+        pass
+
+
+class forestvm(Engine):
+    """through the C ABI, include/forestvm/forestvm.h"""
+
+    class OpenOptions(ctypes.Structure):
+        _fields_ = [
+            ("size", ctypes.c_size_t),
+            ("target", ctypes.c_char_p),
+            ("threads", ctypes.c_uint32),
+            ("verification", ctypes.c_int32),
+        ]
+
+    def load(self):
+        L = self.library = ctypes.CDLL(self.options["library"])
+        L.fvm_last_error.restype = L.fvm_version.restype = L.fvm_program_description.restype = ctypes.c_char_p
+        self.program, self.context = ctypes.c_void_p(), ctypes.c_void_p()
+        options = self.OpenOptions(ctypes.sizeof(self.OpenOptions), self.options["target"].encode(), self.threads, 0)
+        self.need(
+            L.fvm_program_open(self.options["program"].encode(), ctypes.byref(options), ctypes.byref(self.program))
+        )
+        self.need(L.fvm_context_create(self.program, ctypes.byref(self.context)))
+        self.version = L.fvm_version().decode() + ": " + L.fvm_program_description(self.program).decode()
+        self.entry = function(L.fvm_predict_f32)
+
+    def need(self, status):
+        if status:
+            raise RuntimeError(self.library.fvm_last_error().decode())
+
+    def arguments(self, rows):
+        return self.context.value, address(rows), len(rows), self.features, 0, address(self.out), len(self.out)
+
+    def close(self):
+        self.library.fvm_context_destroy(self.context)
+        self.library.fvm_program_close(self.program)
+
+
+class xgboost(Engine):
+    """XGBoosterPredictFromDense"""
+
+    def load(self):
+        import xgboost as module, xgboost.core as core
+
+        self.version = module.__version__
+        self.booster = module.Booster(model_file=self.file("model.ubj"))
+        self.booster.set_param({"nthread": self.threads})
+        self.config = json.dumps(
+            dict(type=1, training=False, iteration_begin=0, iteration_end=0, strict_shape=False, missing=float("nan"))
+        ).encode()
+        self.shape, self.dimensions, self.result = (
+            ctypes.c_void_p(),
+            ctypes.c_uint64(),
+            ctypes.POINTER(ctypes.c_float)(),
+        )
+        self.entry = function(core._LIB.XGBoosterPredictFromDense)
+
+    def arguments(self, rows):
+        array = json.dumps(
+            dict(data=[address(rows), True], shape=list(rows.shape), strides=None, typestr="<f4", version=3)
+        ).encode()
+        self.keep.append(array)
+
+        def pointer(text):
+            return ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value
+
+        return (
+            self.booster.handle.value,
+            pointer(array),
+            pointer(self.config),
+            0,
+            ctypes.addressof(self.shape),
+            ctypes.addressof(self.dimensions),
+            ctypes.addressof(self.result),
+        )
+
+    def c_answer(self, count):
+        return np.ctypeslib.as_array(self.result, (count * self.K,))
+
+
+class lightgbm(Engine):
+    """LGBM_BoosterPredictForMat, and for one row LGBM_BoosterPredictForMatSingleRowFast"""
+
+    def load(self):
+        import lightgbm as module
+        from lightgbm.basic import _LIB
+
+        self.version, self.library = module.__version__, _LIB
+        self.booster = module.Booster(model_file=self.file("lgb.txt"))
+        self.out, self.length, self.parameters = (
+            np.zeros(MOST_ROWS * self.K),
+            ctypes.c_int64(),
+            f"num_threads={self.threads}".encode(),
+        )
+        self.handle = self.booster._handle
+        self.fast = ctypes.c_void_p()
+        _LIB.LGBM_BoosterPredictForMatSingleRowFastInit(
+            self.handle, 1, 0, -1, 0, ctypes.c_int32(self.features), self.parameters, ctypes.byref(self.fast)
+        )
+        self.entry = function(_LIB.LGBM_BoosterPredictForMat)
+
+    def arguments(self, rows):
+        length, single = ctypes.addressof(self.length), len(rows) == 1
+        self.entry = function(
+            self.library.LGBM_BoosterPredictForMatSingleRowFast if single else self.library.LGBM_BoosterPredictForMat
+        )
+        if single:
+            return self.fast.value, address(rows), length, address(self.out)
+        parameters = ctypes.cast(ctypes.c_char_p(self.parameters), ctypes.c_void_p).value
+        return (
+            self.handle.value,
+            address(rows),
+            0,
+            len(rows),
+            self.features,
+            1,
+            1,
+            0,
+            -1 & (2**64 - 1),
+            parameters,
+            length,
+            address(self.out),
+        )
+
+
+class treelite(Engine):
+    """GTIL: TreeliteGTILPredict"""
+
+    def load(self):
+        import treelite as module
+        from treelite.core import _LIB
+        from treelite.gtil.gtil import GTILConfig
+
+        self.version = module.__version__
+        self.model = module.Model.deserialize(self.file("model.tl"))
+        self.config = GTILConfig(nthread=self.threads, predict_type="raw")
+        self.type = b"float64" if self.info["trainer"] == "lightgbm" else b"float32"
+        if self.type == b"float64":
+            self.out = np.zeros(MOST_ROWS * self.K)
+        self.entry = function(_LIB.TreeliteGTILPredict)
+
+    def arguments(self, rows):
+        if self.type == b"float64":
+            rows = rows.astype(np.float64)
+        self.keep.append(rows)
+        handle = lambda x: getattr(x, "handle", None) or x._handle
+        text = ctypes.cast(ctypes.c_char_p(self.type), ctypes.c_void_p).value
+        return handle(self.model).value, address(rows), text, len(rows), address(self.out), handle(self.config).value
+
+
+class tl2cgen(Engine):
+    """the compiled C, driven by the loop over rows in `prepare`"""
+
+    version = "1.0.0"
+
+    def load(self):
+        self.entry = function(ctypes.CDLL(self.file("tl2cgen.so")).raw_predict)
+
+    def arguments(self, rows):
+        return address(rows), len(rows), self.features, self.K, self.threads, address(self.out)
+
+
+class lleaves(Engine):
+    """one thread: the compiled function itself; more: lleaves' own predict. Both get float64 rows, made beforehand"""
+
+    def load(self):
+        import lleaves as module
+
+        self.version = metadata.version("lleaves")
+        self.model = module.Model(model_file=self.file("lgb.txt"))
+        self.model.compile(cache=self.file("lleaves.bin"), raw_score=True)
+        self.out = np.zeros(MOST_ROWS * self.K)
+        if self.threads == 1:
+            self.entry = function(self.model._c_entry_func)
+
+    def arguments(self, rows):
+        doubles = rows.astype(np.float64)
+        self.keep.append(doubles)
+        return address(doubles), address(self.out), 0, len(rows)
+
+    def argument(self, rows):
+        return rows.astype(np.float64)
+
+    def call(self, rows):
+        return self.model.predict(rows, n_jobs=self.threads)
+
+
+class onnxruntime(Engine):
+    def load(self):
+        import onnxruntime as module
+
+        self.version = module.__version__
+        options = module.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
+        session = module.InferenceSession(self.file("model.onnx"), options, providers=["CPUExecutionProvider"])
+        self.call = lambda rows: session.run(None, {"X": rows})[0]
+
+
+class onedal(Engine):
+    """daal4py"""
+
+    def load(self):
+        import daal4py, daal4py.mb
+
+        self.version = metadata.version("scikit-learn-intelex")
+        daal4py.daalinit(self.threads)
+        if self.info["trainer"] == "lightgbm":
+            import lightgbm
+
+            booster = lightgbm.Booster(model_file=self.file("lgb.txt"))
+        else:
+            import xgboost
+
+            booster = xgboost.Booster(model_file=self.file("model.ubj"))
+        model = daal4py.mb.convert_model(booster)
+        self.call = model.predict if self.K == 1 else model.predict_proba
+        if self.K > 1:
+            self.scores = "softmax"
+
+
+class nvforest(Engine):
+    """on the CPU"""
+
+    def load(self):
+        import nvforest as module
+
+        self.version = module.__version__
+        model = module.load_model(self.file("model.tl"), device="cpu", model_type="treelite_checkpoint")
+        self.call = model.predict if self.K == 1 else model.predict_proba
+
+
+class ydf(Engine):
+    def load(self):
+        import ydf as module
+
+        sys.path.insert(0, HERE)
+        import convert
+
+        self.version = module.__version__
+        if self.K > 1 or self.info["leaves"] > 60000 or self.features > 200:
+            raise Skip("one output, at most 60,000 leaves and 200 features")
+        path = f"{self.folder}/ydf"
+        if not os.path.exists(path):
+            trees = json.load(open(self.file("model.json")))["learner"]["gradient_booster"]["model"]["trees"]
+            convert.to_ydf(trees, self.info["bs"], self.features).save(path)
+        model = module.load_model(path)
+        columns = [(name, int(name[1:])) for name in model.input_feature_names()]
+        self.call = lambda rows: model.predict({name: rows[:, i] for name, i in columns}, num_threads=self.threads)
+
+
+class catboost(Engine):
+    """a model of its own: as many oblivious trees of about that depth, trained on the rows' raw scores"""
+
+    scores = None
+
+    def load(self):
+        import catboost as module
+
+        self.version = module.__version__
+        path, trees, leaves = f"{self.folder}/catboost.cbm", self.info["n_trees"], self.info["leaves"]
+        if not os.path.exists(path):
+            if self.features > 1000 or trees > 1000 or leaves > 200000:
+                raise Skip("at most 1,000 trees and features, 200,000 leaves")
+            X, y = np.load(self.file("rows.npy")), np.load(self.file("rows.raw.npy"))
+            settings = dict(
+                iterations=trees // self.K,
+                depth=6 if leaves / trees <= 70 and self.K == 1 else 8,
+                thread_count=2,
+                verbose=False,
+                allow_writing_files=False,
+                random_seed=1,
+            )
+            model = (
+                module.CatBoostRegressor(**settings)
+                if self.K == 1
+                else module.CatBoostClassifier(loss_function="MultiClass", **settings)
+            )
+            model.fit(X, y if self.K == 1 else y.argmax(1))
+            model.save_model(path)
+        model = module.CatBoost().load_model(path)
+        self.call = lambda rows: model.predict(rows, prediction_type="RawFormulaVal", thread_count=self.threads)
+
+
+class Session:
+    """One engine with one model, and the batches of the current cell."""
+
+    def __init__(self, name, threads):
+        self.name, self.threads, self.engine = name, threads, None
+        calls = ctypes.CDLL(f"{HOME}/calls.so").make_calls
+        calls.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t]
+        self.make_calls = calls
+
+    def load(self, folder, **options):
+        if self.engine:
+            self.engine.close()
+        self.engine, self.batch = None, None
+        self.folder, self.info = folder, json.load(open(f"{folder}/info.json"))
+        begin = now()
+        self.engine = globals()[self.name](folder, self.info, self.threads, options)
+        return dict(version=self.engine.version, load_s=now() - begin)
+
+    def rows(self, name):
+        self.X, raw = np.load(f"{self.folder}/{name}.npy"), np.load(f"{self.folder}/{name}.raw.npy")
+        self.expected = raw.reshape(len(self.X), -1)
+        if self.engine.scores == "softmax":
+            shifted = np.exp(self.expected - self.expected.max(1, keepdims=True))
+            self.expected = shifted / shifted.sum(1, keepdims=True)
+        self.batch = None
+        return {}
+
+    def use(self, batch):
+        if self.batch == batch:
+            return
+        engine, self.sets = self.engine, min(len(self.X) // batch, MOST_SETS)
+        engine.keep = []
+        blocks = [np.ascontiguousarray(self.X[i * batch : (i + 1) * batch]) for i in range(self.sets)]
+        if engine.entry is not None:
+            arguments = np.zeros((self.sets, 12), np.uint64)
+            for i, block in enumerate(blocks):
+                given = engine.arguments(block)
+                arguments[i, : len(given)] = given
+            engine.keep += [blocks, arguments]
+            self.call_many = lambda first, count: self.make_calls(
+                engine.entry, address(arguments), self.sets, first, count
+            )
+        else:
+            prepared, call, sets = [engine.argument(block) for block in blocks], engine.call, self.sets
+
+            def call_many(first, count):
+                for i in range(first, first + count):
+                    self.result = call(prepared[i % sets])
+
+            self.call_many = call_many
+        self.batch, self.next = batch, 0
+        for _ in range(2):  # the first call may make what later ones reuse
+            begin = now()
+            self.call_many(0, 1)
+            self.once = now() - begin
+            if self.once > SLOW_CALL:
+                return
+
+    def answers(self, i):
+        self.call_many(i, 1)
+        engine = self.engine
+        said = (
+            engine.c_answer(self.batch).copy() if engine.entry is not None else engine.answer(self.result, self.batch)
+        )
+        return np.asarray(said).reshape(self.batch, -1)
+
+    def check(self, batch):
+        """Compares at least 512 rows' answers, in batches of this size, with the trainer's."""
+        self.use(batch)
+        if self.engine.scores is None:
+            return {}
+        sets = min(self.sets, max(1, 512 // batch))
+        said = np.concatenate([self.answers(i) for i in range(sets)])
+        expected = self.expected[: len(said)]
+        equal = said.astype(np.float32).view(np.uint32) == expected.astype(np.float32).view(np.uint32)
+        off = np.abs(said.astype(np.float64) - expected)
+        return dict(
+            checked=int(said.size),
+            equal_bits=int(equal.sum()),
+            max_difference=float(off.max()),
+            largest=float(np.abs(expected).max()),
+        )
+
+    def time(self, batch, seconds):
+        """One turn: median and smallest of samples, us per row, by the wall clock and the process's CPU clock."""
+        self.use(batch)
+        wall, cpu, begin = [], [], now()
+        calls = max(1, int(SAMPLE / max(self.once, 1e-7)))
+        if self.once < seconds:
+            self.call_many(self.next, calls)  # caches: another engine ran before
+        while not wall or now() - begin < seconds:
+            cpu_start, start = cpu_now(), now()
+            self.call_many(self.next, calls)
+            end, cpu_end = now(), cpu_now()
+            self.next = (self.next + calls) % self.sets
+            wall.append((end - start) / calls / batch * 1e6)
+            cpu.append((cpu_end - cpu_start) / calls / batch * 1e6)
+        return dict(
+            wall_median=statistics.median(wall),
+            wall_min=min(wall),
+            cpu_median=statistics.median(cpu),
+            cpu_min=min(cpu),
+            samples=len(wall),
+            call_s=min(wall) * batch * 1e-6,
+        )
+
+
+def say(answer):
+    out.write(json.dumps(answer) + "\n")
+    out.flush()
+
+
+def main():
+    session = Session(sys.argv[1], int(sys.argv[2]))
+    say({})
+    for line in sys.stdin:
+        command = json.loads(line)
+        try:
+            say(getattr(session, command.pop("command"))(**command))
+        except Skip as reason:
+            say(dict(skipped=str(reason)))
+        except Exception as error:
+            say(dict(error=f"{type(error).__name__}: {error}"[:300]))
+
+
+main()

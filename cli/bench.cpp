@@ -1,0 +1,340 @@
+// forestvm bench: how long predictions take in this process. Rows are float32 in memory, what is timed is
+// whole predict calls for raw scores, one caller. A sample is a millisecond of calls; with batches of one row
+// calls are also timed one by one.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/names.hpp>
+#include <forestvm/program.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/drawn_rows.hpp"
+#include "cli/io/csv.hpp"
+#include "cli/io/output_file.hpp"
+#include "cli/io/quote.hpp"
+#include "cli/io/rows.hpp"
+#include "cli/program_file.hpp"
+#include "cli/progress.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+constexpr std::uint64_t kMostBatch = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMostThreads = 4096;
+constexpr float kMostSeconds = 3600;
+constexpr std::uint64_t kMostValues = std::uint64_t{1} << 30;   // of all rows: 4 GiB
+constexpr std::uint64_t kDrawnRows = 16'384;                    // fewer where that would be more than …
+constexpr std::uint64_t kDrawnValues = std::uint64_t{1} << 25;  // … 128 MiB
+constexpr std::size_t kMostSingleCalls = 1'000'000;
+constexpr Seconds kSample{1e-3};
+
+/// The command line, understood.
+struct BenchOptions {
+  std::string model, rows, target;
+  std::vector<std::uint64_t> batches, threads;
+  Seconds seconds{1};  ///< per measurement
+};
+
+/// Times of calls with one row, in ns, without the clock's own.
+struct CallTimes {
+  double p50, p99, p999;
+};
+
+/// One line of the table.
+struct Measurement {
+  std::uint64_t batch, threads;
+  std::string runs_on;
+  double row_min, row_median;  ///< microseconds
+  std::uint64_t calls;
+  std::optional<CallTimes> single_calls;
+};
+
+/// Rows such that a whole batch lies behind each of the first `count`: the first ones come again at the end.
+struct RepeatedRows {
+  std::size_t count, width;
+  std::vector<float> values;
+};
+
+Result<BenchOptions> understand(const Arguments& arguments) {
+  BenchOptions options;
+  FVM_ASSIGN(options.model, required(arguments, "MODEL"));
+  options.rows = arguments.get("ROWS");
+  options.target = arguments.get("target", "auto");
+  FVM_ASSIGN(options.batches, arguments.numbers("batch", 1, kMostBatch, {1, 64, 4096}));
+  FVM_ASSIGN(options.threads, arguments.numbers("threads", 1, kMostThreads, {1}));
+  if (arguments.has("seconds")) {
+    const auto seconds = parse_float(arguments.get("seconds"));
+    if (!seconds || !(*seconds > 0 && *seconds <= kMostSeconds))
+      return usage_error("--seconds " + in_quotes(arguments.get("seconds")) +
+                         ": expected a number above 0, at most 3600");
+    options.seconds = Seconds(*seconds);
+  }
+  return options;
+}
+
+Result<Rows> rows_as_asked(const BenchOptions& options, const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  if (options.rows.empty()) {
+    const std::uint64_t most = kDrawnValues / std::max(meta.num_features, 1U);
+    return draw_rows(program, std::clamp(most, std::uint64_t{1}, kDrawnRows));
+  }
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) names.emplace_back(program.feature_name(i));
+  FVM_ASSIGN(Rows rows, in_file(options.rows, read_rows(options.rows, {meta.num_features, names})));
+  if (rows.count == 0) return in_file(options.rows, refused("", "has no rows"));
+  return rows;
+}
+
+Result<RepeatedRows> repeated(Rows rows, std::uint64_t batch) {
+  if ((rows.count + batch) * std::max<std::size_t>(rows.width, 1) > kMostValues)
+    return usage_error("--batch '" + std::to_string(batch) + "': with " + std::to_string(rows.count) +
+                       " rows of " + std::to_string(rows.width) + " features more than 4 GiB");
+  std::vector<float>& values = rows.values;
+  values.reserve((rows.count + batch) * rows.width);
+  while (values.size() < (rows.count + batch) * rows.width)
+    values.push_back(values[values.size() - rows.count * rows.width]);
+  return RepeatedRows{rows.count, rows.width, std::move(values)};
+}
+
+/// Calls a predictor with batch after batch of the rows, round and round.
+class Caller {
+ public:
+  Caller(const Predictor& predictor, const RepeatedRows& rows, std::uint64_t batch)
+      : predictor_(predictor),
+        rows_(rows),
+        batch_(batch),
+        context_(predictor.make_context()),
+        out_(batch * output_width(predictor.program().meta(), OutputKind::Raw)) {}
+
+  Result<void> call() {
+    const RowBlock block{rows_.values.data() + next_ * rows_.width, batch_, rows_.width};
+    next_ += batch_;
+    if (next_ >= rows_.count) next_ %= rows_.count;
+    return predictor_.predict(*context_, block, OutputKind::Raw, out_.data());
+  }
+
+  /// As many calls; the time that they took together.
+  Result<Seconds> time(std::uint64_t calls) {
+    const Clock::time_point begin = Clock::now();
+    for (std::uint64_t i = 0; i < calls; ++i) FVM_TRY(call());
+    return Seconds(Clock::now() - begin);
+  }
+
+ private:
+  const Predictor& predictor_;
+  const RepeatedRows& rows_;
+  std::uint64_t batch_;
+  std::unique_ptr<Context> context_;
+  std::vector<float> out_;
+  std::size_t next_ = 0;
+};
+
+/// The value that a share of all are at most.
+template <class T>
+double quantile(std::vector<T>& values, double share) {
+  const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1));
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank);
+  std::nth_element(values.begin(), at, values.end());
+  return static_cast<double>(*at);
+}
+
+/// What two readings of the clock one after the other are apart, in ns.
+double clock_cost() {
+  std::vector<std::int64_t> apart(10'001);
+  for (std::int64_t& ns : apart) {
+    const Clock::time_point begin = Clock::now();
+    ns = std::chrono::nanoseconds(Clock::now() - begin).count();
+  }
+  return quantile(apart, 0.5);
+}
+
+/// Sets the times per row and the number of calls.
+Result<void> time_samples(Caller& caller, Seconds budget, Measurement& result) {
+  Seconds once{0};
+  for (Seconds warm{0}; warm < budget / 10 || once == Seconds{0}; warm += once) {
+    FVM_ASSIGN(once, caller.time(1));
+    once = std::max(once, Seconds(1e-9));
+  }
+  const auto per_sample = static_cast<std::uint64_t>(std::clamp(kSample / once, 1.0, 1e6));
+  std::vector<double> samples;
+  for (Seconds spent{0}; spent < budget;) {
+    FVM_ASSIGN(const Seconds time, caller.time(per_sample));
+    spent += std::max(time, Seconds(1e-9));
+    samples.push_back(time.count() * 1e6 / static_cast<double>(per_sample * result.batch));
+  }
+  result.row_min = *std::min_element(samples.begin(), samples.end());
+  result.row_median = quantile(samples, 0.5);
+  result.calls += samples.size() * per_sample;
+  return {};
+}
+
+Result<void> time_single_calls(Caller& caller, Seconds budget, double clock_ns, Measurement& result) {
+  std::vector<float> times;
+  times.reserve(kMostSingleCalls);
+  const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(budget);
+  for (Clock::time_point now{}; now < end && times.size() < kMostSingleCalls;) {
+    const Clock::time_point begin = Clock::now();
+    FVM_TRY(caller.call());
+    now = Clock::now();
+    const auto ns = static_cast<double>(std::chrono::nanoseconds(now - begin).count());
+    times.push_back(static_cast<float>(std::max(ns - clock_ns, 0.0)));
+  }
+  result.single_calls = CallTimes{quantile(times, 0.5), quantile(times, 0.99), quantile(times, 0.999)};
+  result.calls += times.size();
+  return {};
+}
+
+Result<std::vector<Measurement>> measure(const Program& program, const RepeatedRows& rows,
+                                         const BenchOptions& options, double clock_ns) {
+  std::vector<Measurement> measurements;
+  Progress progress(2, options.batches.size() * options.threads.size(), std::chrono::seconds(1), false,
+                    "measurements");
+  for (const std::uint64_t threads : options.threads) {
+    BackendOptions backend;
+    backend.threads = static_cast<unsigned>(threads);
+    backend.target = options.target;
+    FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, host_backend(program, backend));
+    for (const std::uint64_t batch : options.batches) {
+      progress.show(measurements.size());
+      Measurement result{batch, threads, predictor->describe(), 0, 0, 0, std::nullopt};
+      Caller caller(*predictor, rows, batch);
+      const Seconds budget = batch == 1 ? options.seconds / 2 : options.seconds;
+      FVM_TRY(in_file(options.model, time_samples(caller, budget, result)));
+      if (batch == 1) FVM_TRY(in_file(options.model, time_single_calls(caller, budget, clock_ns, result)));
+      measurements.push_back(std::move(result));
+    }
+  }
+  return measurements;
+}
+
+std::string rows_text(const BenchOptions& options, const RepeatedRows& rows) {
+  const std::string count = std::to_string(rows.count) + " rows";
+  return options.rows.empty() ? count + " drawn between the model's thresholds, seed 1"
+                              : count + " of " + options.rows;
+}
+
+std::string schedule_text(const Program& program) {
+  std::string text(program.text(StringId::Schedule));
+  while (text.ends_with('\n')) text.pop_back();
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at))
+    text.replace(at, 1, "; ");
+  return text;
+}
+
+std::string text_page(const Program& program, const BenchOptions& options, const RepeatedRows& rows,
+                      const std::vector<Measurement>& measurements, double clock_ns) {
+  std::string text = "model     " + escaped(options.model) + '\n';
+  text += "schedule  " + escaped(schedule_text(program)) + '\n';
+  text += "rows      " + escaped(rows_text(options, rows)) + ", repeated to the batch\n";
+  text += "runs on   " + measurements.front().runs_on + "\n\n";
+  text += "   batch  threads     us/row min  us/row median       calls   ns/call p50        p99      p99.9\n";
+  const auto add = [&text](const char* format, auto... values) {
+    std::array<char, 160> part{};
+    std::snprintf(part.data(), part.size(), format, values...);
+    text += part.data();
+  };
+  for (const Measurement& line : measurements) {
+    add("%8llu %8llu %14.4f %14.4f %11llu", static_cast<unsigned long long>(line.batch),
+        static_cast<unsigned long long>(line.threads), line.row_min, line.row_median,
+        static_cast<unsigned long long>(line.calls));
+    if (const auto& single = line.single_calls)
+      add(" %13.0f %10.0f %10.0f", single->p50, single->p99, single->p999);
+    text += '\n';
+  }
+  if (std::any_of(measurements.begin(), measurements.end(), [](const auto& x) { return x.single_calls; }))
+    add("\nns/call: calls timed one by one, the clock's own %.0f ns subtracted\n", clock_ns);
+  return text;
+}
+
+std::string json_page(const Program& program, const BenchOptions& options, const RepeatedRows& rows,
+                      const std::vector<Measurement>& measurements, double clock_ns) {
+  nlohmann::ordered_json page = nlohmann::ordered_json::array();
+  for (const Measurement& line : measurements) {
+    nlohmann::ordered_json row;
+    row["model"] = options.model;
+    row["rows"] = rows_text(options, rows);
+    row["contract"] = name_of(program.meta().contract);
+    row["schedule"] = program.text(StringId::Schedule);
+    row["target"] = options.target;
+    row["runs_on"] = line.runs_on;
+    row["batch"] = line.batch;
+    row["threads"] = line.threads;
+    row["us_per_row_min"] = line.row_min;
+    row["us_per_row_median"] = line.row_median;
+    row["calls"] = line.calls;
+    if (const auto& single = line.single_calls) {
+      row["p50_ns"] = single->p50;
+      row["p99_ns"] = single->p99;
+      row["p999_ns"] = single->p999;
+      row["clock_ns"] = clock_ns;
+    }
+    page.push_back(std::move(row));
+  }
+  return page.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+Result<void> run(const Arguments& arguments) {
+  FVM_ASSIGN(const BenchOptions options, understand(arguments));
+  FVM_ASSIGN(const Program program, program_as_asked(arguments, options.model));
+  FVM_ASSIGN(Rows read, rows_as_asked(options, program));
+  const std::uint64_t largest = *std::max_element(options.batches.begin(), options.batches.end());
+  FVM_ASSIGN(const RepeatedRows rows, repeated(std::move(read), largest));
+  const double clock_ns = clock_cost();
+  FVM_ASSIGN(const std::vector<Measurement> measurements, measure(program, rows, options, clock_ns));
+  const auto page = arguments.has("json") ? json_page : text_page;
+  return write_output("-", page(program, options, rows, measurements, clock_ns));
+}
+
+std::string notes() {
+  std::string text = schedule_notes() + "\nTargets of this build, best first:";
+  for (const std::string_view target : host_targets()) text += " " + std::string(target);
+  return text +
+         "\n\nTimed: whole predict calls for raw scores, by one caller in this process, float32 rows in "
+         "memory. A\n"
+         "sample is the mean of about 1 ms of calls (one call if it is longer); printed are the smallest "
+         "and\n"
+         "the median sample, in microseconds a row. With batch 1 half of the time goes to calls timed one by "
+         "one\n"
+         "(up to a million): 50, 99 and 99.9 % of them took at most so many ns, the clock's own time "
+         "subtracted.\n"
+         "A busy machine disturbs the median first; compare what ran at the same time.\n";
+}
+
+}  // namespace
+
+const Command kBench = {
+    "bench",
+    "times predictions with a model or a program",
+    {"bench MODEL [ROWS] [--batch LIST] [--threads LIST] [options]"},
+    {{"MODEL", "a trainer's model file, or a .fvm program"},
+     {"ROWS",
+      "as for run, repeated to fill batches; without it up to 16384 rows are drawn from a fixed seed between "
+      "the model's thresholds: for each feature every interval between them is as likely, none is missing"}},
+    {{"batch", '\0', "LIST", "rows per call, e.g. 1,32 (default 1,64,4096; up to 16777216)"},
+     {"threads", '\0', "LIST", "e.g. 1,2 (default 1: inline in the caller)"},
+     kScheduleOption,
+     {"target", '\0', "T", "auto (default: the best this CPU runs), or a name from the list below"},
+     {"seconds", '\0', "S", "per line of the table, default 1; up to 3600"},
+     {"json", '\0', "", "an array with an object for each line, instead of the table"},
+     kContractOption,
+     kStrictOption},
+    "  forestvm bench model.json rows.npy --batch 1,64,4096 --threads 1,2\n"
+    "  forestvm bench model.fvm --batch 1 --seconds 5 --json\n",
+    notes,
+    run,
+};
+
+}  // namespace forestvm::cli

@@ -1,0 +1,65 @@
+// Rows drawn for `bench`: the same ones every time, in every interval between a feature's thresholds.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <forestvm/compile.hpp>
+
+#include "cli/drawn_rows.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+/// Two features with splits, one without.
+Program program_with(const std::vector<double>& first, double second) {
+  Model model;
+  model.num_features = 3;
+  model.base = {0};
+  const auto add_stump = [&model](std::uint32_t feature, double threshold) {
+    Tree tree;
+    tree.nodes.resize(3);
+    tree.nodes[0] = {
+        .threshold = threshold, .left = 1, .right = 2, .feature = feature, .kind = NodeKind::Less};
+    model.trees.push_back(tree);
+  };
+  for (const double threshold : first) add_stump(0, threshold);
+  add_stump(2, second);
+  auto compiled = compile(model, automatic_schedule(model));
+  EXPECT_TRUE(compiled.ok()) << compiled.error().text();
+  return compiled->program;
+}
+
+TEST(DrawnRows, LieInEveryIntervalAlike) {
+  const std::vector<double> bounds{-1, 0, 10, 10.5};
+  const Rows rows = draw_rows(program_with(bounds, 3), 5000);
+  ASSERT_EQ(rows.count, 5000U);
+  ASSERT_EQ(rows.width, 3U);
+  ASSERT_EQ(rows.values.size(), 15000U);
+  std::vector<int> inside(5), second(2);
+  for (std::size_t i = 0; i < rows.values.size(); i += 3) {
+    const auto above = std::upper_bound(bounds.begin(), bounds.end(), double{rows.values[i]});
+    ++inside[static_cast<std::size_t>(above - bounds.begin())];
+    EXPECT_EQ(rows.values[i + 1], 0);
+    ++second[rows.values[i + 2] < 3 ? 0 : 1];
+  }
+  for (const int count : inside) EXPECT_NEAR(count, 1000, 150);
+  for (const int count : second) EXPECT_NEAR(count, 2500, 200);
+}
+
+TEST(DrawnRows, AreTheSameEveryTime) {
+  const Program program = program_with({1, 2}, 3);
+  EXPECT_EQ(draw_rows(program, 100).values, draw_rows(program, 100).values);
+  EXPECT_TRUE(draw_rows(program, 0).values.empty());
+}
+
+TEST(DrawnRows, AreFinite) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  for (const float value : draw_rows(program_with({-kLargest, 0, kLargest}, 1e-40), 1000).values)
+    EXPECT_TRUE(std::isfinite(value));
+}
+
+}  // namespace
+}  // namespace forestvm::cli

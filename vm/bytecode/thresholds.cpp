@@ -1,0 +1,22 @@
+// What a program's forest compares each feature with.
+#include <algorithm>
+
+#include "vm/bytecode/decode_forest.hpp"
+
+namespace forestvm {
+
+std::vector<std::vector<float>> thresholds(const Program& program) {
+  std::vector<std::vector<float>> result(program.meta().num_features);
+  for (const GroupDesc& group : program.section_Groups())
+    for (const bytecode::DecodedTree& tree : bytecode::decode_group(program, group).trees)
+      for (const bytecode::DecodedTile& tile : tree.tiles)
+        for (const bytecode::DecodedTest& test : tile.tests)
+          result[test.feature & kFeatureMask].push_back(test.threshold);
+  for (std::vector<float>& values : result) {
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+  }
+  return result;
+}
+
+}  // namespace forestvm
