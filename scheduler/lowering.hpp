@@ -38,21 +38,36 @@ struct Sums {
   bool in_model_order = true;
 };
 
+/// The part of a schedule that is for calls of least … most rows.
+struct Plan {
+  std::size_t first_directive = 0;
+  std::size_t end_directive = 0;
+  std::uint32_t least = 0;
+  std::uint32_t most = UINT32_MAX;
+};
+
+/// One plan on its way.
 struct Lowering {
   const Model& model;
   const Schedule& schedule;
   const CompileOptions& options;
+  Plan plan;
 
   LoopTree loops;
   std::vector<WalkSite> sites;
   TiledForest forest;
   LoopNest nest;
   Sums sums;
-  std::optional<Program> program;
   std::vector<std::string> warnings;
 
-  Lowering(const Model& m, const Schedule& s, const CompileOptions& o)
-      : model(m), schedule(s), options(o), loops(static_cast<std::uint32_t>(m.trees.size())), forest(m) {}
+  /// `ranks`: of all plans, for there is one encoder.
+  Lowering(const Model& m, const Schedule& s, const CompileOptions& o, const Plan& p, RankTable& ranks)
+      : model(m),
+        schedule(s),
+        options(o),
+        plan(p),
+        loops(static_cast<std::uint32_t>(m.trees.size())),
+        forest(m, ranks) {}
 
   /// Whether the iterations of a loop add to the same sums side by side. A loop that is parallel on the host
   /// and has one iteration is none; a mapped one stays one, since the launch has its dimension all the same.
@@ -60,6 +75,9 @@ struct Lowering {
     const Loop& l = loops[loop];
     return l.axis == Axis::Trees && (l.dimension || (l.parallel && loops.iterations(loop) > 1));
   }
+
+  /// Whether some of its trees are walked by rank codes.
+  bool encodes() const;
 
   /// An error at a directive's place in the schedule.
   Error refuse(std::size_t directive, const std::string& what) const {
@@ -87,7 +105,7 @@ Result<void> make_loops(Lowering& lowering);
 Result<void> choose_sums(Lowering& lowering);
 /// Parallel loops over trees get private accumulators and reductions; results are initialised and written.
 Result<void> legalize_reductions(Lowering& lowering);
-/// Loop nest and tiled forest -> program.
-Result<void> emit_program(Lowering& lowering);
+/// Loop nests and tiled forests of all plans -> program. Seals the ranks.
+Result<Program> emit_program(const std::vector<Lowering>& plans, RankTable& ranks);
 
 }  // namespace forestvm::scheduler

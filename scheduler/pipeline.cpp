@@ -5,6 +5,7 @@
 
 #include "scheduler/lowering.hpp"
 #include "scheduler/model_text.hpp"
+#include "scheduler/plans.hpp"
 
 namespace forestvm {
 namespace scheduler {
@@ -42,22 +43,25 @@ constexpr Pass kPasses[] = {
     {"make-loops", make_loops, nullptr, Stage::Loops},
     {"choose-sums", choose_sums, nullptr, std::nullopt},
     {"legalize-reductions", legalize_reductions, nullptr, Stage::Legalized},
-    {"emit-program", emit_program, nullptr, Stage::Program},  // encode_program verifies
 };
 
 std::string text_of(const Lowering& lowering, Stage stage) {
   switch (stage) {
-    case Stage::Model:
-      return print(lowering.model);
     case Stage::Tiled:
       return print(lowering.forest);
     case Stage::Loops:
     case Stage::Legalized:
       return print_nest(lowering);
+    case Stage::Model:
     case Stage::Program:
-      return lowering.program->disassemble();
+      break;  // not a plan's
   }
   return {};
+}
+
+std::string heading(const Plan& plan) {
+  const std::string most = plan.most == UINT32_MAX ? std::string(kBatchSizeName) : std::to_string(plan.most);
+  return "plan(" + most + "):\n";
 }
 
 }  // namespace
@@ -65,22 +69,44 @@ std::string text_of(const Lowering& lowering, Stage stage) {
 
 Result<Compiled> compile(const Model& model, const Schedule& schedule, const CompileOptions& options) {
   using namespace scheduler;
+  using Clock = std::chrono::steady_clock;
   if (model.trees.size() >= UINT32_MAX) return refused("", "too many trees");
-  Lowering lowering(model, schedule, options);
+  FVM_TRY(check_schedule(schedule));
+  FVM_ASSIGN(const std::vector<Plan> plans, plans_of(schedule));
+  RankTable ranks;
+  std::vector<Lowering> lowerings;
+  for (const Plan& plan : plans) lowerings.emplace_back(model, schedule, options, plan, ranks);
   std::vector<PassTime> times;
-  const auto show = [&](Stage stage) {
-    if (options.on_stage) options.on_stage(stage, [&] { return text_of(lowering, stage); });
+  const auto time = [&](std::string_view pass, Clock::time_point begin) {
+    times.push_back({pass, std::chrono::duration<double>(Clock::now() - begin).count()});
   };
-  show(Stage::Model);
+  const auto show = [&](Stage stage, const std::function<std::string()>& print_stage) {
+    if (options.on_stage) options.on_stage(stage, print_stage);
+  };
+  show(Stage::Model, [&] { return print(model); });
   for (const Pass& pass : kPasses) {
-    const auto begin = std::chrono::steady_clock::now();
-    FVM_TRY(pass.run(lowering));
-    if (pass.verify != nullptr) FVM_TRY(pass.verify(lowering));
-    times.push_back(
-        {pass.name, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()});
-    if (pass.stage) show(*pass.stage);
+    const auto begin = Clock::now();
+    for (Lowering& lowering : lowerings) {
+      FVM_TRY(pass.run(lowering));
+      if (pass.verify != nullptr) FVM_TRY(pass.verify(lowering));
+    }
+    time(pass.name, begin);
+    if (!pass.stage) continue;
+    show(*pass.stage, [&] {
+      if (plans.size() == 1) return text_of(lowerings.front(), *pass.stage);
+      std::string text;
+      for (const Lowering& lowering : lowerings) text += heading(lowering.plan) + text_of(lowering, *pass.stage);
+      return text;
+    });
   }
-  return Compiled{std::move(*lowering.program), std::move(lowering.warnings), std::move(times)};
+  const auto begin = Clock::now();
+  FVM_ASSIGN(Program program, emit_program(lowerings, ranks));
+  time("emit-program", begin);
+  show(Stage::Program, [&] { return program.disassemble(); });
+  std::vector<std::string> warnings;
+  for (const Lowering& lowering : lowerings)
+    warnings.insert(warnings.end(), lowering.warnings.begin(), lowering.warnings.end());
+  return Compiled{std::move(program), std::move(warnings), std::move(times)};
 }
 
 }  // namespace forestvm

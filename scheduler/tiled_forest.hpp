@@ -41,10 +41,10 @@ struct TreeGroup {
 
 class TiledForest {
  public:
-  explicit TiledForest(const Model& model) : model_(&model) {}
+  TiledForest(const Model& model, RankTable& all_ranks) : ranks(all_ranks), model_(&model) {}
 
   std::vector<TreeGroup> groups;
-  RankTable ranks;                   ///< of the groups whose layouts take codes
+  RankTable& ranks;                  ///< of all plans' groups whose layouts take codes
   std::vector<std::uint32_t> order;  ///< the model's number of each tree, as the program orders them
 
   /// Number of the group, which is added if it is new.

@@ -22,8 +22,7 @@ Result<void> check_size(const LoopTree& tree) {
 }  // namespace
 
 Result<void> apply_schedule(Lowering& lowering) {
-  FVM_TRY(check_schedule(lowering.schedule));
-  for (std::size_t i = 0; i < lowering.schedule.directives.size(); ++i) {
+  for (std::size_t i = lowering.plan.first_directive; i < lowering.plan.end_directive; ++i) {
     const std::size_t loops = lowering.loops.size();
     Result<void> done = apply(lowering.loops, {lowering.schedule.directives[i], i});
     if (done.ok() && lowering.loops.size() != loops) done = check_size(lowering.loops);

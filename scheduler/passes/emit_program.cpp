@@ -1,6 +1,7 @@
 // Loop nest and tiled forest -> program: registers for loops, one walk instruction for each site, the groups'
 // nodes, the tables. The program is verified before it is handed on.
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include <forestvm/core/interpret.hpp>
@@ -14,16 +15,27 @@ namespace {
 /// Instructions that a schedule may unroll to.
 constexpr std::size_t kMaxInstructions = 1 << 16;
 
+/// What the numbers of a plan's own groups and accumulators are in the program.
+struct PlanNumbers {
+  std::vector<std::uint32_t> groups;
+  std::vector<std::uint32_t> accumulators;
+};
+
 class CodeEmitter {
  public:
-  CodeEmitter(const Lowering& lowering, ProgramParts& parts) : lowering_(lowering), parts_(parts) {
+  CodeEmitter(const Lowering& lowering, const PlanNumbers& numbers, ProgramParts& parts)
+      : lowering_(lowering), numbers_(numbers), parts_(parts) {
     for (const WalkSite& site : lowering.sites)
       if (site.top != kNoLoop) site_at_top_[site.top] = &site;
   }
 
+  /// The plan's code: a block of its own unless it is the only one.
   Result<void> run() {
+    const Plan& plan = lowering_.plan;
+    if (plan.least == 0 && plan.most == UINT32_MAX) return emit(lowering_.nest.body);
+    const std::uint32_t open = add(Op::Plan, {plan.least, plan.most, 0});
     FVM_TRY(emit(lowering_.nest.body));
-    add(Op::Halt, {});
+    close(open, Op::Plan, {plan.least, plan.most});
     return {};
   }
 
@@ -57,6 +69,8 @@ class CodeEmitter {
   std::uint32_t register_of(LoopId loop, Axis axis) const {
     return loop == kNoLoop ? (axis == Axis::Rows ? 0u : 1u) : registers_.at(loop);
   }
+
+  std::uint32_t accumulator(std::uint32_t number) const { return numbers_.accumulators[number]; }
 
   std::uint32_t rows_of(const Statement& s) const { return register_of(s.rows, Axis::Rows); }
 
@@ -96,28 +110,28 @@ class CodeEmitter {
         emit_cache(s);
         break;
       case Init:
-        add(Op::Init, {s.accumulator, rows_of(s)});
+        add(Op::Init, {accumulator(s.accumulator), rows_of(s)});
         break;
       case Zero:
-        add(Op::Zero, {s.accumulator, rows_of(s)});
+        add(Op::Zero, {accumulator(s.accumulator), rows_of(s)});
         break;
       case AddBase:
-        add(Op::AddBase, {s.accumulator, rows_of(s)});
+        add(Op::AddBase, {accumulator(s.accumulator), rows_of(s)});
         break;
       case Privatize:
-        add(Op::Privatize, {s.accumulator, register_of(s.loop, Axis::Trees), rows_of(s)});
+        add(Op::Privatize, {accumulator(s.accumulator), register_of(s.loop, Axis::Trees), rows_of(s)});
         break;
       case ReduceDim:
       case ReduceInplace:
         add(s.kind == ReduceDim ? Op::ReduceDim : Op::ReduceInplace,
-            {s.accumulator, s.from, rows_of(s), last_loop_.at(s.loop),
+            {accumulator(s.accumulator), accumulator(s.from), rows_of(s), last_loop_.at(s.loop),
              static_cast<std::uint32_t>(s.reduction.form), s.reduction.width});
         break;
       case Round:
-        add(Op::Round, {s.accumulator, s.from, rows_of(s)});
+        add(Op::Round, {accumulator(s.accumulator), accumulator(s.from), rows_of(s)});
         break;
       case SumTrees:
-        add(Op::SumTrees, {s.accumulator, s.from, rows_of(s)});
+        add(Op::SumTrees, {accumulator(s.accumulator), accumulator(s.from), rows_of(s)});
         break;
       case Encode:
         add(Op::Encode, {rows_of(s)});
@@ -127,13 +141,13 @@ class CodeEmitter {
         return emit_when(s);
       case Transform:
         add(Op::Transform,
-            {s.accumulator, rows_of(s), static_cast<std::uint32_t>(lowering_.model.transform)});
+            {accumulator(s.accumulator), rows_of(s), static_cast<std::uint32_t>(lowering_.model.transform)});
         break;
       case Store:
-        add(Op::Store, {s.accumulator, rows_of(s)});
+        add(Op::Store, {accumulator(s.accumulator), rows_of(s)});
         break;
       case Label:
-        add(Op::Label, {s.accumulator, rows_of(s), static_cast<std::uint32_t>(lowering_.model.class_rule)});
+        add(Op::Label, {accumulator(s.accumulator), rows_of(s), static_cast<std::uint32_t>(lowering_.model.class_rule)});
         break;
     }
     return {};
@@ -166,7 +180,7 @@ class CodeEmitter {
         if (std::find(groups.begin(), groups.end(), walker.group) == groups.end())
           groups.push_back(walker.group);
     }
-    for (const std::uint32_t group : groups) add(Op::CacheTrees, {loop, s.ahead, group});
+    for (const std::uint32_t group : groups) add(Op::CacheTrees, {loop, s.ahead, numbers_.groups[group]});
   }
 
   Result<void> emit_loop(const Statement& s) {
@@ -244,13 +258,16 @@ class CodeEmitter {
     if (s.kind == Leaves)
       add(Op::Leaves, {trees, rows, first, select});
     else
-      add(Op::Walk, {s.accumulator, trees, rows, first, select});
+      add(Op::Walk, {accumulator(s.accumulator), trees, rows, first, select});
     return {};
   }
 
   /// The first of these walkers, which follow one another in the table.
   std::uint32_t walkers(std::vector<WalkerDesc> wanted, bool atomic) {
-    for (WalkerDesc& walker : wanted) walker.atomic = atomic;
+    for (WalkerDesc& walker : wanted) {
+      walker.atomic = atomic;
+      walker.group = numbers_.groups[walker.group];
+    }
     const auto found =
         std::search(parts_.walkers.begin(), parts_.walkers.end(), wanted.begin(), wanted.end());
     const auto first = static_cast<std::uint32_t>(found - parts_.walkers.begin());
@@ -260,6 +277,7 @@ class CodeEmitter {
   }
 
   const Lowering& lowering_;
+  const PlanNumbers& numbers_;
   ProgramParts& parts_;
   std::map<LoopId, const WalkSite*> site_at_top_;
   std::map<LoopId, std::uint32_t> registers_;  ///< that hold the loops' current iterations
@@ -268,28 +286,91 @@ class CodeEmitter {
   std::uint32_t slices_end_ = 0;  ///< registers from here on hold no slice of an open block
 };
 
-void emit_forest(const Lowering& lowering, ProgramParts& parts) {
-  bool tiles = false;
-  for (const TreeGroup& group : lowering.forest.groups) {
-    const BuiltGroup built = build(lowering.forest, group);
-    tiles = tiles || group.tiling.size > 1;
-    GroupDesc desc{};
-    desc.layout = group.layout;
-    desc.tile_size = static_cast<std::uint8_t>(group.tiling.size);
-    desc.tree_begin = group.tree_begin;
-    desc.tree_end = group.tree_end;
-    desc.first_tree = static_cast<std::uint32_t>(parts.trees.size());
-    parts.nodes.resize((parts.nodes.size() + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment);
-    desc.node_offset = parts.nodes.size();
-    desc.node_count = built.node_count;
-    desc.leaf_count = built.leaf_count;
-    desc.first_number = parts.leaf_numbers.size();
-    parts.groups.push_back(desc);
-    parts.trees.insert(parts.trees.end(), built.trees.begin(), built.trees.end());
-    parts.nodes.insert(parts.nodes.end(), built.nodes.begin(), built.nodes.end());
-    parts.leaf_numbers.insert(parts.leaf_numbers.end(), built.numbers.begin(), built.numbers.end());
+void emit_group(const TiledForest& forest, const TreeGroup& group, ProgramParts& parts) {
+  const BuiltGroup built = build(forest, group);
+  GroupDesc desc{};
+  desc.layout = group.layout;
+  desc.tile_size = static_cast<std::uint8_t>(group.tiling.size);
+  desc.tree_begin = group.tree_begin;
+  desc.tree_end = group.tree_end;
+  desc.first_tree = static_cast<std::uint32_t>(parts.trees.size());
+  parts.nodes.resize((parts.nodes.size() + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment);
+  desc.node_offset = parts.nodes.size();
+  desc.node_count = built.node_count;
+  desc.leaf_count = built.leaf_count;
+  desc.first_number = parts.leaf_numbers.size();
+  parts.groups.push_back(desc);
+  parts.trees.insert(parts.trees.end(), built.trees.begin(), built.trees.end());
+  parts.nodes.insert(parts.nodes.end(), built.nodes.begin(), built.nodes.end());
+  parts.leaf_numbers.insert(parts.leaf_numbers.end(), built.numbers.begin(), built.numbers.end());
+}
+
+/// The plans' groups: those of one layout and the same trees once.
+void emit_forest(const std::vector<Lowering>& plans, ProgramParts& parts, std::vector<PlanNumbers>& numbers) {
+  std::vector<TreeGroup> emitted;
+  for (std::size_t p = 0; p < plans.size(); ++p)
+    for (const TreeGroup& group : plans[p].forest.groups) {
+      // Tiles are numbered by each plan's own table of shapes.
+      const auto same = group.tiling.size > 1 ? emitted.end() : std::find(emitted.begin(), emitted.end(), group);
+      numbers[p].groups.push_back(static_cast<std::uint32_t>(same - emitted.begin()));
+      if (same != emitted.end()) continue;
+      emit_group(plans[p].forest, group, parts);
+      emitted.push_back(group);
+    }
+}
+
+/// The program has one order of trees and one table of tile shapes.
+Result<void> check_plans(const std::vector<Lowering>& plans, ProgramParts& parts) {
+  for (const Lowering& plan : plans) {
+    if (plan.forest.order != plans.front().forest.order) {
+      const Lowering& ordering = plan.loops.program.order ? plan : plans.front();
+      return ordering.refuse(ordering.loops.program.order->directive, "plans must have one order of trees");
+    }
+    for (const TreeGroup& group : plan.forest.groups) {
+      if (group.tiling.size == 1) continue;
+      if (!parts.tile_shapes.empty() && parts.tile_shapes != plan.forest.shapes())
+        return refused("schedule", "only one plan of a schedule can have tiled trees");
+      parts.tile_shapes = plan.forest.shapes();
+    }
   }
-  if (tiles) parts.tile_shapes = lowering.forest.shapes();
+  return {};
+}
+
+/// The plans' accumulators. a0 is every plan's; others are shared where they are alike.
+Result<void> emit_accumulators(const std::vector<Lowering>& plans, ProgramParts& parts,
+                               std::vector<PlanNumbers>& numbers) {
+  for (std::size_t p = 0; p < plans.size(); ++p) {
+    const auto& mine = plans[p].nest.accumulators;
+    std::vector<std::uint32_t>& number = numbers[p].accumulators;
+    std::vector<AccumulatorDesc> wanted;
+    // Alike as a whole, or new as a whole: they refer to each other.
+    const auto place = [&](std::uint32_t first) {
+      number.assign(mine.size(), 0);
+      for (std::uint32_t i = 1; i < mine.size(); ++i) number[i] = first + i - 1;
+      wanted.clear();
+      for (std::uint32_t i = 0; i < mine.size(); ++i) {
+        const auto iterations = static_cast<std::uint32_t>(mine[i].iterations);
+        const std::uint32_t copies = mine[i].parent == i ? 1 : iterations * wanted[mine[i].parent].copies;
+        wanted.push_back({number[mine[i].parent], iterations, copies, number[mine[i].stored_in], mine[i].kind, {}});
+      }
+    };
+    place(0);
+    if (parts.accumulators.empty()) parts.accumulators.push_back(wanted.front());
+    const auto count = static_cast<std::uint32_t>(parts.accumulators.size());
+    std::uint32_t first = 1;
+    for (; first < count; ++first) {
+      place(first);
+      if (wanted.size() - 1 <= count - first &&
+          std::equal(wanted.begin() + 1, wanted.end(), parts.accumulators.begin() + first))
+        break;
+    }
+    if (first < count || mine.size() == 1) continue;
+    place(count);
+    parts.accumulators.insert(parts.accumulators.end(), wanted.begin() + 1, wanted.end());
+    if (parts.accumulators.size() > kAccumulators)
+      return refused("schedule", "its plans need more than " + std::to_string(kAccumulators) + " accumulators");
+  }
+  return {};
 }
 
 /// FNV-1a over what decides a prediction.
@@ -316,7 +397,8 @@ std::uint64_t fingerprint(const Model& model) {
   return hash;
 }
 
-void emit_tables(const Lowering& lowering, ProgramParts& parts) {
+void emit_tables(const std::vector<Lowering>& plans, const RankTable& ranks, ProgramParts& parts) {
+  const Lowering& lowering = plans.front();
   const Model& model = lowering.model;
   const ForestStatistics forest = statistics(model);
   ProgramMeta& meta = parts.meta;
@@ -326,8 +408,11 @@ void emit_tables(const Lowering& lowering, ProgramParts& parts) {
   meta.transform = model.transform;
   meta.class_rule = model.class_rule;
   meta.contract = lowering.options.contract;
-  meta.sums_in_model_order = lowering.sums.in_model_order;
-  meta.sum_unit = lowering.sums.unit;
+  meta.sums_in_model_order = 1;
+  for (const Lowering& plan : plans) {
+    if (!plan.sums.in_model_order) meta.sums_in_model_order = 0;
+    if (plan.sums.unit != 0) meta.sum_unit = plan.sums.unit;  // of the model: all that have one have this
+  }
   meta.fingerprint = fingerprint(model);
   meta.forest_nodes = forest.nodes;
   meta.forest_leaves = forest.leaves;
@@ -339,30 +424,30 @@ void emit_tables(const Lowering& lowering, ProgramParts& parts) {
 
   parts.base = model.base;
   parts.thresholds = thresholds_per_feature(model);
-  parts.encoded_features = lowering.forest.ranks.features();
-  parts.columns = lowering.forest.ranks.columns();
-  parts.ranks = lowering.forest.ranks.ranks();
+  parts.encoded_features = ranks.features();
+  parts.columns = ranks.columns();
+  parts.ranks = ranks.ranks();
   parts.strings = {model.format, model.trainer, model.version, model.objective, print(lowering.schedule)};
   parts.strings.insert(parts.strings.end(), model.feature_names.begin(), model.feature_names.end());
   parts.strings.insert(parts.strings.end(), model.class_labels.begin(), model.class_labels.end());
-
-  for (std::uint32_t i = 0; i < lowering.nest.accumulators.size(); ++i) {
-    const NestAccumulator& a = lowering.nest.accumulators[i];
-    const auto iterations = static_cast<std::uint32_t>(a.iterations);
-    const std::uint32_t copies = a.parent == i ? 1 : iterations * parts.accumulators[a.parent].copies;
-    parts.accumulators.push_back({a.parent, iterations, copies, a.stored_in, a.kind, {}});
-  }
 }
 
 }  // namespace
 
-Result<void> emit_program(Lowering& lowering) {
+Result<Program> emit_program(const std::vector<Lowering>& plans, RankTable& ranks) {
+  ranks.seal();
+  if (ranks.columns().size() > kMaxColumns)
+    return refused("", "the model's thresholds need " + std::to_string(ranks.columns().size()) +
+                           " columns of codes, at most " + std::to_string(kMaxColumns));
   ProgramParts parts;
-  FVM_TRY(CodeEmitter(lowering, parts).run());
-  emit_forest(lowering, parts);
-  emit_tables(lowering, parts);
-  FVM_ASSIGN(lowering.program, encode_program(parts));
-  return {};
+  std::vector<PlanNumbers> numbers(plans.size());
+  FVM_TRY(check_plans(plans, parts));
+  FVM_TRY(emit_accumulators(plans, parts, numbers));
+  emit_forest(plans, parts, numbers);
+  for (std::size_t p = 0; p < plans.size(); ++p) FVM_TRY(CodeEmitter(plans[p], numbers[p], parts).run());
+  parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));
+  emit_tables(plans, ranks, parts);
+  return encode_program(parts);
 }
 
 }  // namespace forestvm::scheduler

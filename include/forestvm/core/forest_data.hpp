@@ -77,6 +77,8 @@ struct AccumulatorDesc {
   std::uint32_t stored_in;   ///< the accumulator in whose first copies it lies; its own number if in none
   AccumulatorKind kind;
   std::uint8_t reserved[3];  ///< zero
+
+  bool operator==(const AccumulatorDesc&) const = default;
 };
 static_assert(sizeof(AccumulatorDesc) == 20);
 

@@ -105,6 +105,14 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
           continue;
         }
         break;
+      case Op::Plan: {
+        const std::uint32_t rows = machine.ranges[0].size();
+        if (rows < operand<Op::Plan, Least>(inst) || rows > operand<Op::Plan, Most>(inst)) {
+          pc = operand<Op::Plan, Partner>(inst) + 1;
+          continue;
+        }
+        break;
+      }
       case Op::End: {
         const std::uint32_t open = operand<Op::End, Partner>(inst);
         if (is_parallel(code[open].op)) return;  // one iteration is done; the machine has the next

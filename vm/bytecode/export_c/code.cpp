@@ -72,6 +72,15 @@ class CodeWriter {
     return "(size_t)(" + reg(rows) + ".end - " + reg(rows) + ".begin) * " + number(width(accumulator));
   }
 
+  /// Whether the call has so many rows. What is always true is left out: compilers warn of it.
+  std::string has_rows(std::uint32_t least, std::uint32_t most) const {
+    const std::string rows = reg(0) + ".end - " + reg(0) + ".begin";
+    std::string text;
+    if (least > 0) text = rows + " >= " + number(least);
+    if (most < UINT32_MAX) text += (text.empty() ? "" : " && ") + rows + " <= " + number(most);
+    return text.empty() ? "1" : text;
+  }
+
   /// `to` += `from`, sums of one kind.
   std::string add(AccumulatorKind kind, const std::string& to, const std::string& from) const {
     if (kind == AccumulatorKind::Exact128) return call("add128", "&" + to + ", " + from) + ";";
@@ -90,6 +99,8 @@ class CodeWriter {
         return open("if (" + want(operand<Op::When, Output>(inst)) + ")");
       case Op::Unless:
         return open("if (!(" + want(operand<Op::Unless, Output>(inst)) + "))");
+      case Op::Plan:
+        return open("if (" + has_rows(operand<Op::Plan, Least>(inst), operand<Op::Plan, Most>(inst)) + ")");
       case Op::End:
         return close();
       case Op::Slice:

@@ -57,17 +57,27 @@ class TablesWalk {
     if (sums_beside(task_))
       sum_beside();
     else
-      for_trees([&](std::uint32_t tree, const Tree& view) { deliver(tree, view); });
+      for_trees([&](std::uint32_t tree, const Tree& view, const std::uint8_t* at) { deliver(tree, view, at); });
   }
 
+  /// Calls visit(tree's number, tree, its rows' slots among the leaves) for each tree. With few blocks several
+  /// trees go down level by level beside each other, so that one's hops fill the time another's take.
   template <class Visit>
   FVM_INLINE void for_trees(const Visit& visit) {
-    for (std::uint32_t t = task_.tree_range.begin; t < task_.tree_range.end; ++t) {
-      const Tree tree = TablesView::tree(task_.group, t - task_.first_tree);
-      descend(tree);
-      visit(t, tree);
+    const std::uint32_t together = kMostBlocks / blocks_;
+    const std::uint32_t end = task_.tree_range.end;
+    for (std::uint32_t t = task_.tree_range.begin; t < end; t += together) {
+      const std::uint32_t count = end - t < together ? end - t : together;
+      Tree trees[kMostBlocks];
+      for (std::uint32_t i = 0; i < count; ++i)
+        trees[i] = TablesView::tree(task_.group, t - task_.first_tree + i);
+      descend(trees, count);
+      for (std::uint32_t i = 0; i < count; ++i) visit(t + i, trees[i], slots(i));
     }
   }
+
+  /// Of the i-th of the trees that are walked together.
+  FVM_INLINE std::uint8_t* slots(std::uint32_t i) { return at_ + std::size_t{i} * blocks_ * kCodeRows; }
 
   /// Sums of output k are at sums + k * kRows.
   void sum_beside() {
@@ -79,91 +89,98 @@ class TablesWalk {
       for (std::size_t r = rows_; r < kRows; ++r) sums[k * kRows + r] = 0;
     }
     const TreeDesc* const descs = task_.group.trees;
-    for_trees([&](std::uint32_t t, const Tree& tree) {
+    for_trees([&](std::uint32_t t, const Tree& tree, const std::uint8_t* at) {
       const TreeDesc& desc = descs[t - task_.first_tree];
       float* const to = sums + desc.output * kRows;
       for (std::size_t i = 0; i < kRows; i += kLanes)
-        Simd::add_leaves(to + i, tree.leaves, desc.leaf_count, at_ + i);
+        Simd::add_leaves(to + i, tree.leaves, desc.leaf_count, at + i);
     });
     for (std::size_t k = 0; k < task_.width; ++k)
       for (std::size_t r = 0; r < rows_; ++r) out[r * task_.width + k] = sums[k * kRows + r];
   }
 
   /// Anything else: row by row.
-  void deliver(std::uint32_t tree, const Tree& view) {
+  void deliver(std::uint32_t tree, const Tree& view, const std::uint8_t* at) {
     float values[kMostRows];
     std::uint64_t numbers_at[kMostRows];
     const TreeDesc& desc = task_.group.trees[tree - task_.first_tree];
     for (std::uint32_t r = 0; r < rows_; ++r) {
-      values[r] = view.leaves[at_[r]];
-      numbers_at[r] = std::uint64_t{desc.first_leaf} + at_[r];
+      values[r] = view.leaves[at[r]];
+      numbers_at[r] = std::uint64_t{desc.first_leaf} + at[r];
     }
     Deliver<Target>::run(task_, {tree, row_, 1, rows_, values, numbers_at});
   }
 
-  /// Takes every row from the root to its leaf: its slot in the level below the last.
-  void descend(const Tree& tree) {
-    std::fill_n(at_, blocks_ * kCodeRows, std::uint8_t{0});
-    for (std::uint32_t i = 0; i < tree.depth; ++i) {
-      const TableLevel& level = tree.level(i);
-      const LevelTables tables(tree.lines, level);
-      if (level.slots <= 16)
-        hop<16>(level, tables);
-      else if (level.slots <= 64)
-        hop<64>(level, tables);
-      else if (level.slots <= 128)
-        hop<128>(level, tables);
-      else
-        hop<256>(level, tables);
-    }
+  /// Takes every row from the roots to its leaves: their slots in the levels below the last.
+  void descend(const Tree* trees, std::uint32_t count) {
+    std::uint32_t depth = 0;
+    for (std::uint32_t i = 0; i < count; ++i) depth = std::max(depth, trees[i].depth);
+    std::fill_n(at_, count * blocks_ * kCodeRows, std::uint8_t{0});
+    for (std::uint32_t level = 0; level < depth; ++level)
+      for (std::uint32_t i = 0; i < count; ++i)
+        if (level < trees[i].depth) hop(trees[i], level, slots(i));
+  }
+
+  void hop(const Tree& tree, std::uint32_t number, std::uint8_t* at) {
+    const TableLevel& level = tree.level(number);
+    const LevelTables tables(tree.lines, level);
+    if (level.slots <= 16)
+      hop<16>(level, tables, at);
+    else if (level.slots <= 64)
+      hop<64>(level, tables, at);
+    else if (level.slots <= 128)
+      hop<128>(level, tables, at);
+    else
+      hop<256>(level, tables, at);
   }
 
   template <unsigned Size>
-  FVM_INLINE void hop(const TableLevel& level, const LevelTables& tables) {
+  FVM_INLINE void hop(const TableLevel& level, const LevelTables& tables, std::uint8_t* at) {
     if (level.complete != 0)
-      hop<Size, true>(level, tables);
+      hop<Size, true>(level, tables, at);
     else
-      hop<Size, false>(level, tables);
+      hop<Size, false>(level, tables, at);
   }
 
   template <unsigned Size, bool Complete>
-  FVM_INLINE void hop(const TableLevel& level, const LevelTables& tables) {
+  FVM_INLINE void hop(const TableLevel& level, const LevelTables& tables, std::uint8_t* at) {
     const unsigned columns = level.columns;
     if (columns == 1)
-      hop_over<Size, Complete>(tables, [&](Bytes, const std::uint8_t* codes) {
+      hop_over<Size, Complete>(tables, at, [&](Bytes, const std::uint8_t* codes) {
         return Simd::load(codes + tables.list[0]);
       });
     else if (columns <= 4)
-      hop_by_column<Size, Complete>(tables, [&](Bytes column, const std::uint8_t* codes) {
+      hop_by_column<Size, Complete>(tables, at, [&](Bytes column, const std::uint8_t* codes) {
         return pick_4(column, codes, tables.list);
       });
     else if (columns <= 8)
-      hop_by_column<Size, Complete>(tables, [&](Bytes column, const std::uint8_t* codes) {
+      hop_by_column<Size, Complete>(tables, at, [&](Bytes column, const std::uint8_t* codes) {
         return pick_8(column, codes, tables.list);
       });
     else
-      hop_by_column<Size, Complete>(tables, [&](Bytes column, const std::uint8_t* codes) {
+      hop_by_column<Size, Complete>(tables, at, [&](Bytes column, const std::uint8_t* codes) {
         return pick(column, codes, tables.list, columns);
       });
   }
 
   template <unsigned Size, bool Complete, class Pick>
-  FVM_INLINE void hop_by_column(const LevelTables& tables, const Pick& pick_code) {
+  FVM_INLINE void hop_by_column(const LevelTables& tables, std::uint8_t* slots, const Pick& pick_code) {
     const typename Simd::template Table<Size> column(tables.column);
     hop_over<Size, Complete>(
-        tables, [&](Bytes at, const std::uint8_t* codes) { return pick_code(column[at], codes); });
+        tables, slots,
+        [&](Bytes at, const std::uint8_t* codes) { return pick_code(column[at], codes); });
   }
 
   /// One hop of every row; get(at, codes) gives the codes that places `at` test.
   template <unsigned Size, bool Complete, class Get>
-  FVM_INLINE void hop_over(const LevelTables& tables, const Get& get) {
+  FVM_INLINE void hop_over(const LevelTables& tables, std::uint8_t* slots, const Get& get) {
     const typename Simd::template Table<Size> code(tables.code);
     const typename Simd::template Table<Complete ? 16 : Size> child(Complete ? tables.code : tables.child);
     const std::uint8_t* codes = task_.codes + code_offset(row_, task_.columns);
     const std::size_t block_bytes = std::size_t{task_.columns} * kCodeRows;
     for (std::uint32_t b = 0; b < blocks_; ++b, codes += block_bytes)
       for (unsigned part = 0; part < kCodeRows; part += kLanes) {
-        std::uint8_t* const state = at_ + b * kCodeRows + part;
+        std::uint8_t* const state = slots + b * kCodeRows + part;
         const Bytes at = Simd::load(state);
         const Bytes x = get(at, codes + part);
         Bytes next;
@@ -228,7 +245,7 @@ class TablesWalk {
 
   const WalkTask& task_;
   std::uint32_t row_, rows_, blocks_;
-  alignas(64) std::uint8_t at_[kMostRows];  ///< each row's slot
+  alignas(64) std::uint8_t at_[kMostRows];  ///< each row's slot in each tree that is walked
 };
 
 }  // namespace forestvm::host

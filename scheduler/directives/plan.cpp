@@ -1,0 +1,9 @@
+// plan(8) begins the schedule of calls of up to 8 rows. The pipeline cuts the schedule there (plans.cpp), so
+// that no loop tree ever sees it.
+#include "scheduler/directives/apply.hpp"
+
+namespace forestvm::scheduler {
+
+Result<void> apply_Plan(LoopTree&, const DirectiveAt&) { FVM_CHECK(false); }
+
+}  // namespace forestvm::scheduler

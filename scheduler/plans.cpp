@@ -1,0 +1,46 @@
+// See plans.hpp.
+#include "scheduler/plans.hpp"
+
+namespace forestvm::scheduler {
+namespace {
+
+/// Rows of the largest call that a plan directive is for.
+Result<std::uint32_t> most_rows(const Argument& argument) {
+  if (!argument.is_number()) {
+    if (argument.name() == kBatchSizeName) return UINT32_MAX;
+    return refused("", "a plan is for a number of rows, or BATCH");
+  }
+  if (argument.number() >= UINT32_MAX) return refused("", "a plan for more than any call's rows: write BATCH");
+  return static_cast<std::uint32_t>(argument.number());
+}
+
+}  // namespace
+
+Result<std::vector<Plan>> plans_of(const Schedule& schedule) {
+  std::vector<Plan> plans;
+  const auto& directives = schedule.directives;
+  for (std::size_t i = 0; i < directives.size(); ++i) {
+    if (directives[i].kind != DirectiveKind::Plan) continue;
+    const auto wrong = [&](const std::string& what) {
+      return refused(place_of(schedule, i) + ": " + print(directives[i]), what);
+    };
+    if (plans.empty() && i != 0) return wrong("directives stand before the first plan");
+    if (plans.size() == kMaxPlans) return wrong("more than " + std::to_string(kMaxPlans) + " plans");
+    const auto most = most_rows(directives[i].arguments[0]);
+    if (!most) return wrong(most.error().message);
+    Plan plan{i + 1, directives.size(), 0, *most};
+    if (!plans.empty()) {
+      if (*most <= plans.back().most) return wrong("plans must be for more and more rows");
+      plans.back().end_directive = i;
+      plan.least = plans.back().most + 1;
+    }
+    plans.push_back(plan);
+  }
+  if (plans.empty()) plans.push_back({0, directives.size(), 0, UINT32_MAX});
+  if (plans.back().most != UINT32_MAX)
+    return refused("schedule", "no plan is for calls of more than " + std::to_string(plans.back().most) +
+                                   " rows: end it with plan(BATCH)");
+  return plans;
+}
+
+}  // namespace forestvm::scheduler
