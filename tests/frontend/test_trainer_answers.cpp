@@ -1,4 +1,5 @@
-// The trainers' own answers: every XGBoost model of tests/data and of the zoo, by the reference predictor.
+// The trainers' own answers: every model of tests/data and of the zoo that we read, by the reference
+// predictor.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +26,9 @@ std::size_t affordable_rows(const Model& model) {
   return 100 + walks / std::max<std::size_t>(model.trees.size(), 1);
 }
 
-void compare(const Model& model, const support::Answers& answers) {
+/// Score is the trainer's type.
+template <class Score>
+void compare(const Model& model, const support::AnswersOf<Score>& answers) {
   ASSERT_EQ(answers.features, model.num_features);
   const std::size_t count = std::min(answers.count, affordable_rows(model));
   const auto predicted = reference_predict(model, std::span(answers.rows).first(count * answers.features),
@@ -35,11 +38,11 @@ void compare(const Model& model, const support::Answers& answers) {
   ASSERT_EQ(answers.value_width, predicted->value_width);
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < predicted->raw.size(); ++i)
-    if (!support::same_bits(static_cast<float>(predicted->raw[i]), answers.raw[i])) ++wrong;
+    if (!support::same_bits(static_cast<Score>(predicted->raw[i]), answers.raw[i])) ++wrong;
   EXPECT_EQ(wrong, 0u) << "raw scores of " << predicted->raw.size() << " differ";
   std::int64_t worst = 0;
   for (std::size_t i = 0; i < predicted->value.size(); ++i)
-    worst = std::max(worst, support::ulps(static_cast<float>(predicted->value[i]), answers.value[i]));
+    worst = std::max(worst, support::ulps(static_cast<Score>(predicted->value[i]), answers.value[i]));
   EXPECT_LE(worst, 2) << "units in the last place";
 }
 
@@ -54,7 +57,10 @@ std::size_t check_folders(const fs::path& parent, const std::string& prefix) {
       std::cout << "  [refused] " << file.name << ": " << model.error().text() << '\n';
       continue;
     }
-    compare(*model, support::read_answers(file.path));
+    if (model->score_type == ScalarType::Float64)
+      compare(*model, support::read_answers<double>(file.path));
+    else
+      compare(*model, support::read_answers<float>(file.path));
     ++read;
   }
   return read;
@@ -68,6 +74,11 @@ TEST(TrainerAnswers, Repository) {
 TEST(Zoo, XgboostFormats) {
   if (!fs::exists(zoo() / "formats")) GTEST_SKIP() << "no zoo at " << zoo() << ": set FORESTVM_ZOO";
   EXPECT_GE(check_folders(zoo() / "formats", "xgb_"), 50u);
+}
+
+TEST(Zoo, LightgbmFormats) {
+  if (!fs::exists(zoo() / "formats")) GTEST_SKIP() << "no zoo at " << zoo() << ": set FORESTVM_ZOO";
+  EXPECT_EQ(check_folders(zoo() / "formats", "lgb_"), 19u);
 }
 
 TEST(Zoo, Bench) {

@@ -79,17 +79,17 @@ TEST(ExpF32, Edges) {
 }
 
 TEST(SigmoidF32, Edges) {
-  EXPECT_EQ(sigmoid_f32(0.0f), 0.5f);
-  EXPECT_EQ(sigmoid_f32(-0.0f), 0.5f);
-  EXPECT_EQ(sigmoid_f32(kInf), 1.0f);
-  EXPECT_EQ(sigmoid_f32(100.0f), 1.0f);
-  EXPECT_TRUE(std::isnan(sigmoid_f32(kNan)));
+  EXPECT_EQ(sigmoid_of(0.0f), 0.5f);
+  EXPECT_EQ(sigmoid_of(-0.0f), 0.5f);
+  EXPECT_EQ(sigmoid_of(kInf), 1.0f);
+  EXPECT_EQ(sigmoid_of(100.0f), 1.0f);
+  EXPECT_TRUE(std::isnan(sigmoid_of(kNan)));
   // XGBoost cuts the argument at 88.7, so the smallest value is above zero.
-  EXPECT_EQ(sigmoid_f32(-kInf), sigmoid_f32(-88.7f));
-  EXPECT_GT(sigmoid_f32(-kInf), 0.0f);
+  EXPECT_EQ(sigmoid_of(-kInf), sigmoid_of(-88.7f));
+  EXPECT_GT(sigmoid_of(-kInf), 0.0f);
   for (float x = -90; x < 90; x += 0.01f) {
-    ASSERT_GE(sigmoid_f32(x), 0.0f) << x;
-    ASSERT_LE(sigmoid_f32(x), 1.0f) << x;
+    ASSERT_GE(sigmoid_of(x), 0.0f) << x;
+    ASSERT_LE(sigmoid_of(x), 1.0f) << x;
   }
 }
 
