@@ -97,7 +97,7 @@ Result<void> TreeCheck::check_node(std::size_t i) const {
       return check_leaf(i);
     case NodeKind::Less:
     case NodeKind::LessEqual:
-      if (!is_exact(node.threshold))
+      if (!is_exact(node.threshold) && !(node.kind == NodeKind::LessEqual && std::isinf(node.threshold)))
         return error(i, "the threshold is not finite, or not exact in the model's type");
       break;
     case NodeKind::Category:

@@ -9,10 +9,10 @@
 
 namespace forestvm::frontend {
 
-/// Refuses a model whose parts disagree in size; with a number that is not finite, or not exact in
-/// score_type; with a feature or output out of range; or with a tree that is not one: a child out of range, a
-/// node with two parents (so no cycle) or with none. `where` is "tree 3, node 7", after "<place of the tree>:
-/// " if that is given.
+/// Refuses a model whose parts disagree in size; with a number that is not finite (thresholds of LessEqual
+/// may be infinite), or not exact in score_type; with a feature or output out of range; or with a tree that
+/// is not one: a child out of range, a node with two parents (so no cycle) or with none. `where` is "tree 3,
+/// node 7", after "<place of the tree>: " if that is given.
 Result<void> check_model(const Model& model, const TreePlace& place = {});
 
 }  // namespace forestvm::frontend

@@ -166,7 +166,7 @@ Result<std::vector<Number>> numbers_of(const LightgbmEntry& entry, std::size_t c
     if (code != std::errc() || end != word.data() + word.size())
       return wrong(at() + "expected a number, found " + quoted(word));
     if constexpr (std::is_floating_point_v<Number>)
-      if (!std::isfinite(number)) return wrong(at() + "expected a finite number, found " + quoted(word));
+      if (std::isnan(number)) return wrong(at() + "not a number: " + quoted(word));
     numbers.push_back(number);
     text.remove_prefix(word.size());
   }

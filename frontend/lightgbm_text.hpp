@@ -65,7 +65,7 @@ std::string place_of(const LightgbmEntry& entry, const LightgbmTree* tree = null
 Result<std::int64_t> number_of(const LightgbmEntry& entry, std::int64_t least, std::int64_t most,
                                const LightgbmTree* tree = nullptr);
 
-/// The entry's text as exactly `count` numbers with blanks between them. Reals are finite, and rounded once.
+/// The entry's text as exactly `count` numbers with blanks between them. Reals are not NaN, and rounded once.
 Result<std::vector<std::int64_t>> integers_of(const LightgbmEntry& entry, std::size_t count,
                                               const LightgbmTree* tree = nullptr);
 Result<std::vector<double>> reals_of(const LightgbmEntry& entry, std::size_t count,

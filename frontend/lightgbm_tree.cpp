@@ -1,6 +1,7 @@
 // One LightGBM tree: its entries -> Tree.
 #include "lightgbm_tree.hpp"
 
+#include <cmath>
 #include <limits>
 
 namespace forestvm::frontend {
@@ -104,7 +105,11 @@ Result<Tree> tree_of(const LightgbmTree& entries) {
   Tree tree;
   tree.nodes.resize(splits + leaves);
   tree.first_leaf = static_cast<std::uint32_t>(splits);
-  for (std::size_t i = 0; i < leaves; ++i) tree.nodes[splits + i].value = values[i];
+  for (std::size_t i = 0; i < leaves; ++i) {
+    if (!std::isfinite(values[i]))
+      return node_error(entries, entries.leaf_value, splits + i, "the leaf value is not finite");
+    tree.nodes[splits + i].value = values[i];
+  }
   FVM_TRY(add_splits(entries, leaves, tree));
   FVM_ASSIGN(const std::int64_t categories, number_of(entries.num_cat, 0, most_leaves, &entries));
   if (categories != 0)

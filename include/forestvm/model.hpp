@@ -36,8 +36,10 @@ inline constexpr double kTiny = 1.0000000180025095e-35;
 /// One node. Children are indices into the same tree's `nodes`; the root is node 0. For the trainer's own
 /// number of a leaf see leaf_number.
 struct Node {
-  double threshold = 0;    ///< Less, LessEqual: the split value, exact in the model's score_type
-  double value = 0;        ///< Leaf of a tree with leaf_width 1: its output, before Tree::weight
+  double threshold =
+      0;             ///< Less, LessEqual: the split value, exact in the model's score_type; LessEqual: also
+                     ///< +-inf (LightGBM parts NaN from all numbers by x <= inf)
+  double value = 0;  ///< Leaf of a tree with leaf_width 1: its output, before Tree::weight
   std::int32_t left = -1;  ///< -1 in leaves and unused slots
   std::int32_t right = -1;
   std::uint32_t feature = 0;  ///< below Model::num_features in split nodes

@@ -30,6 +30,10 @@ Model good_model() {
 
 TEST(CheckModel, AcceptsAGoodOne) {
   EXPECT_TRUE(frontend::check_model(good_model()).ok());
+  Model infinite = good_model();
+  infinite.trees[0].nodes[0].kind = NodeKind::LessEqual;
+  infinite.trees[0].nodes[0].threshold = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(frontend::check_model(infinite).ok());
   Model unused = good_model();
   unused.trees[0].nodes.emplace_back().kind = NodeKind::Unused;
   EXPECT_TRUE(frontend::check_model(unused).ok());

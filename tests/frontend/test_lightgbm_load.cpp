@@ -199,6 +199,15 @@ TEST(LightgbmLoad, MissingValues) {
   }
 }
 
+TEST(LightgbmLoad, InfiniteThresholds) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  SmallLightgbm small;
+  small.trees = {{"2", "0", "0", "inf", "8", "-2", "-1", "1 2", "", "", ""}};
+  EXPECT_EQ(judged(loaded(small.text()), {inf, 0, 0, nan, 0, 0}).leaf, (std::vector<std::int32_t>{1, 0}));
+  small.trees[0].threshold = "-inf";
+  EXPECT_EQ(judged(loaded(small.text()), {-inf, 0, 0, -3e38f, 0, 0}).leaf, (std::vector<std::int32_t>{1, 0}));
+}
+
 TEST(LightgbmLoad, NumbersAreRoundedOnce) {
   SmallLightgbm small;
   small.trees[0].threshold = "1.0000000180025095e-35 -1e300";

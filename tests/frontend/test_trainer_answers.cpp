@@ -13,12 +13,15 @@
 #include <forestvm/reference.hpp>
 #include "support/floats.hpp"
 #include "support/model_folders.hpp"
+#include "support/npy.hpp"
 
 namespace forestvm::test {
 namespace {
 
 namespace fs = std::filesystem;
 using support::zoo;
+
+fs::path lightgbm() { return fs::path(FORESTVM_TEST_DATA) / "lightgbm"; }
 
 /// Rows that a model's reference prediction may take, so that large models stay quick.
 std::size_t affordable_rows(const Model& model) {
@@ -69,6 +72,21 @@ std::size_t check_folders(const fs::path& parent, const std::string& prefix) {
 TEST(TrainerAnswers, Repository) {
   EXPECT_GE(check_folders(FORESTVM_TEST_DATA, ""), 3u);
   EXPECT_GE(check_folders(fs::path(FORESTVM_TEST_DATA) / "xgboost_versions", ""), 30u);
+}
+
+TEST(TrainerAnswers, Lightgbm) { EXPECT_EQ(check_folders(lightgbm(), ""), 11u); }
+
+TEST(TrainerAnswers, LightgbmsLeafNumbers) {
+  for (const support::ModelFile& file : support::model_files(lightgbm(), "")) {
+    SCOPED_TRACE(file.path);
+    const Result<Model> model = load_model(file.path.string());
+    ASSERT_TRUE(model.ok()) << model.error().text();
+    const auto answers = support::read_answers<double>(file.path);
+    const auto leaves = support::read_npy<std::int32_t>(file.path.parent_path() / "expected_leaf.npy");
+    const auto predicted = reference_predict(*model, answers.rows, answers.count);
+    ASSERT_TRUE(predicted.ok()) << predicted.error().text();
+    EXPECT_EQ(predicted->leaf, leaves.data);
+  }
 }
 
 TEST(Zoo, XgboostFormats) {
