@@ -3,6 +3,7 @@
 // and linear leaves); what a later stage cannot run, that stage refuses by name.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -108,7 +109,8 @@ struct Model {
 
 /// What the transform takes when `trees` of the model's trees, whole rounds of one per output, were summed.
 inline TransformParameters parameters_of(const Model& model, std::size_t trees) {
-  return {model.averaged ? static_cast<double>(trees / model.num_outputs) : 1.0, model.slope};
+  const std::size_t rounds = trees / model.num_outputs;
+  return {model.averaged ? static_cast<double>(rounds) : 1.0, model.slope};
 }
 
 }  // namespace forestvm
