@@ -13,7 +13,7 @@ namespace {
 /// Checks one tree; `seen_` and `waiting_` are kept from tree to tree.
 class TreeCheck {
  public:
-  TreeCheck(const Model& model, std::string_view trees_path) : model_(model), trees_path_(trees_path) {}
+  TreeCheck(const Model& model, const TreePlace& place) : model_(model), place_(place) {}
 
   Result<void> check(std::size_t number) {
     number_ = number;
@@ -27,7 +27,7 @@ class TreeCheck {
  private:
   Error error(std::optional<std::size_t> node, std::string message) const {
     std::string where;
-    if (!trees_path_.empty()) where = std::string(trees_path_) + '[' + std::to_string(number_) + "]: ";
+    if (place_) where = place_(number_) + ": ";
     where += "tree " + std::to_string(number_);
     if (node) where += ", node " + std::to_string(*node);
     return refused(std::move(where), std::move(message));
@@ -46,7 +46,7 @@ class TreeCheck {
   Result<void> check_links();
 
   const Model& model_;
-  std::string_view trees_path_;
+  const TreePlace& place_;
   std::size_t number_ = 0;
   const Tree* tree_ = nullptr;
   std::vector<char> seen_;
@@ -60,6 +60,9 @@ Result<void> TreeCheck::check_shape() const {
   if (tree_->output >= model_.num_outputs)
     return error({}, "output " + std::to_string(tree_->output) + " of a model with " +
                          std::to_string(model_.num_outputs));
+  if (tree_->first_leaf >= tree_->nodes.size())
+    return error({}, "the first leaf is node " + std::to_string(tree_->first_leaf) + " of " +
+                         std::to_string(tree_->nodes.size()));
   if (!std::isfinite(tree_->weight)) return error({}, "the tree's weight is not finite");
   if (tree_->leaf_width != 1 && tree_->leaf_width != model_.num_outputs)
     return error({}, "leaves of " + std::to_string(tree_->leaf_width) + " values for " +
@@ -72,6 +75,7 @@ Result<void> TreeCheck::check_shape() const {
 
 Result<void> TreeCheck::check_leaf(std::size_t i) const {
   const Node& node = tree_->nodes[i];
+  if (i < tree_->first_leaf) return error(i, "a leaf before the tree's first");
   if (tree_->leaf_width > 1) {
     if (node.payload >= tree_->leaf_vectors.size() / tree_->leaf_width)
       return error(i, "the leaf has no vector");
@@ -93,7 +97,7 @@ Result<void> TreeCheck::check_node(std::size_t i) const {
       return check_leaf(i);
     case NodeKind::Less:
     case NodeKind::LessEqual:
-      if (!is_exact(node.threshold))
+      if (!is_exact(node.threshold) && !(node.kind == NodeKind::LessEqual && std::isinf(node.threshold)))
         return error(i, "the threshold is not finite, or not exact in the model's type");
       break;
     case NodeKind::Category:
@@ -161,6 +165,9 @@ Result<void> check_header(const Model& model) {
   if (model.base.size() != model.num_outputs)
     return model_error(std::to_string(model.base.size()) + " base margins for " +
                        std::to_string(model.num_outputs) + " outputs");
+  if (!std::isfinite(model.slope)) return model_error("the transform's slope is not finite");
+  if (model.averaged && model.trees.size() < model.num_outputs)
+    return model_error("an average over no rounds");
   for (const double margin : model.base)
     if (!std::isfinite(margin)) return model_error("a base margin is not finite");
   if (!model.feature_names.empty() && model.feature_names.size() != model.num_features)
@@ -176,9 +183,9 @@ Result<void> check_header(const Model& model) {
 
 }  // namespace
 
-Result<void> check_model(const Model& model, std::string_view trees_path) {
+Result<void> check_model(const Model& model, const TreePlace& place) {
   FVM_TRY(check_header(model));
-  TreeCheck trees(model, trees_path);
+  TreeCheck trees(model, place);
   for (std::size_t i = 0; i < model.trees.size(); ++i) FVM_TRY(trees.check(i));
   return {};
 }

@@ -2,17 +2,17 @@
 // success, or the first thing wrong with it. Later stages rely on what is checked here.
 #pragma once
 
-#include <string_view>
-
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
+#include "parsed_model.hpp"
+
 namespace forestvm::frontend {
 
-/// Refuses a model whose parts disagree in size; with a number that is not finite, or not exact in
-/// score_type; with a feature or output out of range; or with a tree that is not one: a child out of range, a
-/// node with two parents (so no cycle) or with none. `where` is "tree 3, node 7", after "<trees_path>[3]: "
-/// if that is given.
-Result<void> check_model(const Model& model, std::string_view trees_path = {});
+/// Refuses a model whose parts disagree in size; with a number that is not finite (thresholds of LessEqual
+/// may be infinite), or not exact in score_type; with a feature or output out of range; or with a tree that
+/// is not one: a child out of range, a node with two parents (so no cycle) or with none. `where` is "tree 3,
+/// node 7", after "<place of the tree>: " if that is given.
+Result<void> check_model(const Model& model, const TreePlace& place = {});
 
 }  // namespace forestvm::frontend

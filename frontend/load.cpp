@@ -10,6 +10,7 @@
 #include "check_model.hpp"
 #include "file_bytes.hpp"
 #include "file_text.hpp"
+#include "lightgbm_model.hpp"
 #include "parsed_model.hpp"
 #include "xgboost_model.hpp"
 
@@ -60,7 +61,7 @@ Result<Model> read_and_check(Bytes bytes, const LoadLimits& limits) {
   const Format* format = find_format(bytes);
   if (format == nullptr) return unknown_format(bytes);
   FVM_ASSIGN(frontend::ParsedModel parsed, format->read(bytes, limits));
-  FVM_TRY(frontend::check_model(parsed.model, parsed.trees_path));
+  FVM_TRY(frontend::check_model(parsed.model, parsed.tree_place));
   return std::move(parsed.model);
 }
 

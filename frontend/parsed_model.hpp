@@ -1,15 +1,20 @@
 // What a format's reader returns.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 
 #include <forestvm/model.hpp>
 
 namespace forestvm::frontend {
 
+/// Where the file has a tree, by the tree's number: "learner.trees[3]", "line 52".
+using TreePlace = std::function<std::string(std::size_t tree)>;
+
 struct ParsedModel {
   Model model;
-  std::string trees_path;  ///< where the file keeps its trees: tree 3 is at trees_path[3]
+  TreePlace tree_place;
 };
 
 }  // namespace forestvm::frontend

@@ -21,21 +21,37 @@ Result<void> check_known(const Model& model) {
   return {};
 }
 
+bool is_tiny(double x) { return std::abs(x) <= kTiny; }
+
+bool is_missing(Missing kind, double x) {
+  switch (kind) {
+    case Missing::Nan:
+      return std::isnan(x);
+    case Missing::None:
+      return false;
+    case Missing::Zero:
+      return std::isnan(x) || is_tiny(x);
+  }
+  return false;
+}
+
 /// Scalar is the model's score_type.
 template <class Scalar>
-bool goes_left(const Node& node, float x) {
-  if (std::isnan(x)) return node.missing_left;
+bool goes_left(const Node& node, Scalar x) {
+  if (is_missing(node.missing, static_cast<double>(x))) return node.missing_left;
+  if (std::isnan(x)) x = 0;
   const auto threshold = static_cast<Scalar>(node.threshold);
-  return node.kind == NodeKind::Less ? static_cast<Scalar>(x) < threshold
-                                     : static_cast<Scalar>(x) <= threshold;
+  return node.kind == NodeKind::Less ? x < threshold : x <= threshold;
 }
 
 template <class Scalar>
-std::size_t leaf_of(const Tree& tree, std::span<const float> row) {
+std::size_t leaf_of(const Model& model, const Tree& tree, std::span<const float> row) {
   std::size_t at = 0;
   while (tree.nodes[at].kind != NodeKind::Leaf) {
     const Node& node = tree.nodes[at];
-    at = static_cast<std::size_t>(goes_left<Scalar>(node, row[node.feature]) ? node.left : node.right);
+    auto x = static_cast<Scalar>(row[node.feature]);
+    if (model.tiny_is_zero && is_tiny(static_cast<double>(x))) x = 0;
+    at = static_cast<std::size_t>(goes_left(node, x) ? node.left : node.right);
   }
   return at;
 }
@@ -61,13 +77,16 @@ std::vector<Scalar> softmax(const std::vector<Scalar>& raw) {
 }
 
 template <class Scalar>
-std::vector<Scalar> value_of(Transform transform, const std::vector<Scalar>& raw) {
+std::vector<Scalar> value_of(Transform transform, TransformParameters parameters,
+                             const std::vector<Scalar>& raw) {
   std::vector<Scalar> out = raw;
+  for (Scalar& x : out) x /= static_cast<Scalar>(parameters.divisor);
   switch (transform) {
     case Transform::Identity:
+    case Transform::Average:
       break;
     case Transform::Sigmoid:
-      for (Scalar& x : out) x = sigmoid(x);
+      for (Scalar& x : out) x = sigmoid(static_cast<Scalar>(parameters.slope) * x);
       break;
     case Transform::Exp:
       for (Scalar& x : out) x = std::exp(x);
@@ -75,10 +94,16 @@ std::vector<Scalar> value_of(Transform transform, const std::vector<Scalar>& raw
     case Transform::Step:
       for (Scalar& x : out) x = x > 0 ? Scalar{1} : Scalar{0};
       break;
+    case Transform::SignedSquare:
+      for (Scalar& x : out) x = static_cast<Scalar>((x > 0) - (x < 0)) * x * x;
+      break;
+    case Transform::Log1pExp:
+      for (Scalar& x : out) x = std::log1p(std::exp(x));
+      break;
     case Transform::Softmax:
-      return softmax(raw);
+      return softmax(out);
     case Transform::Argmax:
-      return {static_cast<Scalar>(std::max_element(raw.begin(), raw.end()) - raw.begin())};
+      return {static_cast<Scalar>(std::max_element(out.begin(), out.end()) - out.begin())};
   }
   return out;
 }
@@ -123,15 +148,15 @@ Reference predict(const Model& model, std::span<const float> rows, std::size_t r
       raw.push_back(model.base_last ? Scalar{0} : static_cast<Scalar>(margin));
     for (std::size_t t = first; t < last; ++t) {
       const Tree& tree = model.trees[t];
-      const std::size_t leaf = leaf_of<Scalar>(tree, row);
-      if (options.leaves) out.leaf.push_back(static_cast<std::int32_t>(leaf));
+      const std::size_t leaf = leaf_of<Scalar>(model, tree, row);
+      if (options.leaves) out.leaf.push_back(leaf_number(tree, leaf));
       // Product and sum are rounded apart: this file is built with -ffp-contract=off.
       const Scalar added = static_cast<Scalar>(tree.weight) * static_cast<Scalar>(tree.nodes[leaf].value);
       raw[tree.output] += added;
     }
     for (std::size_t i = 0; model.base_last && i < raw.size(); ++i)
       raw[i] += static_cast<Scalar>(model.base[i]);
-    const std::vector<Scalar> value = value_of(model.transform, raw);
+    const std::vector<Scalar> value = value_of(model.transform, parameters_of(model, last - first), raw);
     const std::vector<std::int64_t> labels = labels_of(model.class_rule, value);
     out.raw.insert(out.raw.end(), raw.begin(), raw.end());
     out.value.insert(out.value.end(), value.begin(), value.end());

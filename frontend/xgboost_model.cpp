@@ -242,7 +242,9 @@ Result<ParsedModel> read_xgboost(std::span<const std::byte> bytes, const LoadLim
   FVM_TRY(add_header(header, limits, model));
   FVM_TRY(place_trees(header, model));
   FVM_ASSIGN(model.round_begins, rounds_of(header, model));
-  parsed.trees_path = header.model_path + ".trees";
+  parsed.tree_place = [path = header.model_path + ".trees["](std::size_t tree) {
+    return path + std::to_string(tree) + ']';
+  };
   return parsed;
 }
 

@@ -3,6 +3,7 @@
 // and linear leaves); what a later stage cannot run, that stage refuses by name.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,19 +24,33 @@ enum class NodeKind : std::uint8_t {
   Unused,     ///< a slot that no walk reaches (a trainer's pruned node); keeps the trainer's node numbers
 };
 
-/// One node. Children are indices into the same tree's `nodes`; the root is node 0; a node's index is the
-/// trainer's own number for it.
+/// What a split takes as missing. Where a missing value goes, Node::missing_left says.
+enum class Missing : std::uint8_t {
+  Nan,   ///< NaN
+  None,  ///< nothing: NaN counts as 0
+  Zero,  ///< NaN, and every x with |x| <= kTiny
+};
+
+/// LightGBM's kZeroThreshold, 1e-35f: Missing::Zero and Model::tiny_is_zero.
+inline constexpr double kTiny = 1.0000000180025095e-35;
+
+/// One node. Children are indices into the same tree's `nodes`; the root is node 0. For the trainer's own
+/// number of a leaf see leaf_number.
 struct Node {
-  double threshold = 0;    ///< Less, LessEqual: the split value, exact in the model's score_type
-  double value = 0;        ///< Leaf of a tree with leaf_width 1: its output, before Tree::weight
+  double threshold =
+      0;             ///< Less, LessEqual: the split value, exact in the model's score_type; LessEqual: also
+                     ///< +-inf (LightGBM parts NaN from all numbers by x <= inf)
+  double value = 0;  ///< Leaf of a tree with leaf_width 1: its output, before Tree::weight
   std::int32_t left = -1;  ///< -1 in leaves and unused slots
   std::int32_t right = -1;
   std::uint32_t feature = 0;  ///< below Model::num_features in split nodes
   std::uint32_t payload = 0;  ///< Category: index in category_sets; vector leaf: row of leaf_vectors;
                               ///< linear leaf: index in linear_leaves
-  float cover = 0;            ///< training weight that reached the node (XGBoost sum_hessian); 0 unknown
+  float cover = 0;            ///< training weight that reached the node (XGBoost sum_hessian, LightGBM's
+                              ///< count of rows); 0 unknown
   NodeKind kind = NodeKind::Leaf;
   bool missing_left = false;  ///< where a missing value goes
+  Missing missing = Missing::Nan;
 };
 
 /// The category codes of one Category node and the side on which members go.
@@ -56,10 +71,17 @@ struct Tree {
   std::uint32_t output = 0;          ///< the raw output (class or target) that a scalar leaf adds to
   std::uint32_t leaf_width = 1;      ///< values per leaf: 1, or Model::num_outputs for vector leaves
   float weight = 1;                  ///< DART weight: each leaf counts round(weight * value)
+  std::uint32_t first_leaf = 0;      ///< the node that the trainer calls leaf 0; see leaf_number
   std::vector<double> leaf_vectors;  ///< leaves x leaf_width, row-major, when leaf_width > 1
   std::vector<CategorySet> category_sets;
   std::vector<LinearLeaf> linear_leaves;
 };
+
+/// The trainer's own number of the leaf at nodes[index]. XGBoost numbers all nodes of a tree together
+/// (first_leaf 0). LightGBM numbers leaves apart: they follow the splits in `nodes`, in its order.
+inline std::int32_t leaf_number(const Tree& tree, std::size_t index) {
+  return static_cast<std::int32_t>(index - tree.first_leaf);
+}
 
 struct Model {
   std::string format;     ///< the row of formats.def that read it, e.g. "xgboost-json"
@@ -73,13 +95,22 @@ struct Model {
 
   std::uint32_t num_outputs = 1;                ///< raw scores per row
   ScalarType score_type = ScalarType::Float32;  ///< of comparisons and sums
+  bool tiny_is_zero = false;                    ///< x with |x| <= kTiny is 0 before any split sees it
   std::vector<double> base;                     ///< num_outputs margins, one per output's sum
   bool base_last = false;  ///< the base is added after the trees; otherwise each sum starts from it
   Transform transform = Transform::Identity;
+  double slope = 1;       ///< TransformParameters::slope
+  bool averaged = false;  ///< values are made of raw / rounds; raw itself stays the sum. See parameters_of
   ClassRule class_rule = ClassRule::None;
 
   std::vector<Tree> trees;                  ///< in the trainer's order
   std::vector<std::uint32_t> round_begins;  ///< first tree of each boosting round, then trees.size()
 };
+
+/// What the transform takes when `trees` of the model's trees, whole rounds of one per output, were summed.
+inline TransformParameters parameters_of(const Model& model, std::size_t trees) {
+  const std::size_t rounds = trees / model.num_outputs;
+  return {model.averaged ? static_cast<double>(rounds) : 1.0, model.slope};
+}
 
 }  // namespace forestvm

@@ -30,12 +30,12 @@ struct Reference {
   std::vector<double> raw;          ///< rows x raw_width: the sums in tree order, from base or with base last
   std::vector<double> value;        ///< rows x value_width: what the trainer's predict gives
   std::vector<std::int64_t> label;  ///< rows x label_width
-  std::vector<std::int32_t> leaf;   ///< rows x leaf_width: node numbers
+  std::vector<std::int32_t> leaf;   ///< rows x leaf_width: leaf_number
 };
 
-/// Predicts row-major `rows` of model.num_features columns; NaN is missing. The model must have passed
-/// check_model. Refused: rows of another width, and what this judge does not know (categories, vector and
-/// linear leaves).
+/// Predicts row-major `rows` of model.num_features columns; NaN is missing, unless a node says otherwise. The
+/// model must have passed check_model. Refused: rows of another width, and what this judge does not know
+/// (categories, vector and linear leaves).
 Result<Reference> reference_predict(const Model& model, std::span<const float> rows, std::size_t row_count,
                                     const ReferenceOptions& options = {});
 

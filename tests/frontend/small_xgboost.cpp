@@ -1,8 +1,6 @@
 // Writes the small models as JSON and as UBJSON, in XGBoost's own layout (keys sorted, typed arrays).
 #include "small_xgboost.hpp"
 
-#include <zlib.h>
-
 #include <array>
 #include <bit>
 #include <charconv>
@@ -212,34 +210,5 @@ std::string write(const SmallXgboost& model) {
 
 std::string SmallXgboost::json() const { return write<JsonWriter>(*this); }
 std::string SmallXgboost::ubj() const { return write<UbjWriter>(*this); }
-
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
-
-Result<Model> load_text(const std::string& text, const LoadLimits& limits) {
-  return load_model(bytes_of(text), limits);
-}
-
-std::string gzip(const std::string& text) {
-  z_stream stream{};
-  if (deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    throw std::runtime_error("deflate");
-  std::string in = text;
-  std::string out(deflateBound(&stream, in.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(in.data());
-  stream.avail_in = static_cast<uInt>(in.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  const int code = deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  if (code != Z_STREAM_END) throw std::runtime_error("deflate");
-  return out;
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  if (at == std::string::npos) throw std::runtime_error("the text to damage is not there: " + from);
-  return text.replace(at, from.size(), to);
-}
 
 }  // namespace forestvm::test

@@ -1,13 +1,11 @@
 // Small XGBoost models for tests, written by hand: one description, two file forms.
 #pragma once
 
-#include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include <forestvm/load.hpp>
+#include "load_text.hpp"
 
 namespace forestvm::test {
 
@@ -42,11 +40,5 @@ struct SmallXgboost {
   std::string json() const;
   std::string ubj() const;
 };
-
-std::span<const std::byte> bytes_of(const std::string& text);
-Result<Model> load_text(const std::string& text, const LoadLimits& limits = {});
-std::string gzip(const std::string& text);
-/// `text` with the first `from` replaced by `to`; `from` must be there.
-std::string replaced(std::string text, const std::string& from, const std::string& to);
 
 }  // namespace forestvm::test

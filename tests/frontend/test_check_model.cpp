@@ -30,6 +30,10 @@ Model good_model() {
 
 TEST(CheckModel, AcceptsAGoodOne) {
   EXPECT_TRUE(frontend::check_model(good_model()).ok());
+  Model infinite = good_model();
+  infinite.trees[0].nodes[0].kind = NodeKind::LessEqual;
+  infinite.trees[0].nodes[0].threshold = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(frontend::check_model(infinite).ok());
   Model unused = good_model();
   unused.trees[0].nodes.emplace_back().kind = NodeKind::Unused;
   EXPECT_TRUE(frontend::check_model(unused).ok());
@@ -43,7 +47,8 @@ TEST(CheckModel, SaysWhere) {
   Model model = good_model();
   model.trees[1].nodes[2].left = 9;
   EXPECT_EQ(frontend::check_model(model).error().where, "tree 1, node 2");
-  EXPECT_EQ(frontend::check_model(model, "a.trees").error().where, "a.trees[1]: tree 1, node 2");
+  const auto place = [](std::size_t tree) { return "line " + std::to_string(10 * tree); };
+  EXPECT_EQ(frontend::check_model(model, place).error().where, "line 10: tree 1, node 2");
 }
 
 TEST(CheckModel, RefusesWhatIsNotAForest) {
@@ -90,6 +95,15 @@ TEST(CheckModel, RefusesWhatIsNotAForest) {
       {"linear leaf of two lengths",
        [](Model& m) {
          m.trees[0].linear_leaves = {{0, {1}, {}}};
+       }},
+      {"first leaf past the end", [](Model& m) { m.trees[0].first_leaf = 5; }},
+      {"a leaf before the first", [](Model& m) { m.trees[0].first_leaf = 3; }},
+      {"slope not finite", [](Model& m) { m.slope = nan; }},
+      {"average over nothing",
+       [](Model& m) {
+         m.trees.clear();
+         m.round_begins = {0};
+         m.averaged = true;
        }},
       {"no outputs", [](Model& m) { m.num_outputs = 0; }},
       {"base of another length",

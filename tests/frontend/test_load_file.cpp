@@ -79,7 +79,7 @@ TEST_F(FileTest, LongerThanTheLimit) {
 
 TEST(Foreign, IsNamed) {
   const std::pair<std::string, const char*> cases[] = {
-      {"tree\nversion=v4\n", "LightGBM"},
+      {"tree\r\nversion=v4\r\n", "LightGBM"},
       {"binf\x01", "old XGBoost"},
       {std::string("\x80\x04\x95", 3), "pickle"},
       {std::string("\x08\x08\x12\x04skl2", 8), "ONNX"},

@@ -1,4 +1,5 @@
-// The trainers' own answers: every XGBoost model of tests/data and of the zoo, by the reference predictor.
+// The trainers' own answers: every model of tests/data and of the zoo that we read, by the reference
+// predictor.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <forestvm/reference.hpp>
 #include "support/floats.hpp"
 #include "support/model_folders.hpp"
+#include "support/npy.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -19,13 +21,17 @@ namespace {
 namespace fs = std::filesystem;
 using support::zoo;
 
+fs::path lightgbm() { return fs::path(FORESTVM_TEST_DATA) / "lightgbm"; }
+
 /// Rows that a model's reference prediction may take, so that large models stay quick.
 std::size_t affordable_rows(const Model& model) {
   constexpr std::size_t walks = 3'000'000;
   return 100 + walks / std::max<std::size_t>(model.trees.size(), 1);
 }
 
-void compare(const Model& model, const support::Answers& answers) {
+/// Score is the trainer's type.
+template <class Score>
+void compare(const Model& model, const support::AnswersOf<Score>& answers) {
   ASSERT_EQ(answers.features, model.num_features);
   const std::size_t count = std::min(answers.count, affordable_rows(model));
   const auto predicted = reference_predict(model, std::span(answers.rows).first(count * answers.features),
@@ -35,11 +41,11 @@ void compare(const Model& model, const support::Answers& answers) {
   ASSERT_EQ(answers.value_width, predicted->value_width);
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < predicted->raw.size(); ++i)
-    if (!support::same_bits(static_cast<float>(predicted->raw[i]), answers.raw[i])) ++wrong;
+    if (!support::same_bits(static_cast<Score>(predicted->raw[i]), answers.raw[i])) ++wrong;
   EXPECT_EQ(wrong, 0u) << "raw scores of " << predicted->raw.size() << " differ";
   std::int64_t worst = 0;
   for (std::size_t i = 0; i < predicted->value.size(); ++i)
-    worst = std::max(worst, support::ulps(static_cast<float>(predicted->value[i]), answers.value[i]));
+    worst = std::max(worst, support::ulps(static_cast<Score>(predicted->value[i]), answers.value[i]));
   EXPECT_LE(worst, 2) << "units in the last place";
 }
 
@@ -54,7 +60,10 @@ std::size_t check_folders(const fs::path& parent, const std::string& prefix) {
       std::cout << "  [refused] " << file.name << ": " << model.error().text() << '\n';
       continue;
     }
-    compare(*model, support::read_answers(file.path));
+    if (model->score_type == ScalarType::Float64)
+      compare(*model, support::read_answers<double>(file.path));
+    else
+      compare(*model, support::read_answers<float>(file.path));
     ++read;
   }
   return read;
@@ -65,9 +74,29 @@ TEST(TrainerAnswers, Repository) {
   EXPECT_GE(check_folders(fs::path(FORESTVM_TEST_DATA) / "xgboost_versions", ""), 30u);
 }
 
+TEST(TrainerAnswers, Lightgbm) { EXPECT_EQ(check_folders(lightgbm(), ""), 11u); }
+
+TEST(TrainerAnswers, LightgbmsLeafNumbers) {
+  for (const support::ModelFile& file : support::model_files(lightgbm(), "")) {
+    SCOPED_TRACE(file.path);
+    const Result<Model> model = load_model(file.path.string());
+    ASSERT_TRUE(model.ok()) << model.error().text();
+    const auto answers = support::read_answers<double>(file.path);
+    const auto leaves = support::read_npy<std::int32_t>(file.path.parent_path() / "expected_leaf.npy");
+    const auto predicted = reference_predict(*model, answers.rows, answers.count);
+    ASSERT_TRUE(predicted.ok()) << predicted.error().text();
+    EXPECT_EQ(predicted->leaf, leaves.data);
+  }
+}
+
 TEST(Zoo, XgboostFormats) {
   if (!fs::exists(zoo() / "formats")) GTEST_SKIP() << "no zoo at " << zoo() << ": set FORESTVM_ZOO";
   EXPECT_GE(check_folders(zoo() / "formats", "xgb_"), 50u);
+}
+
+TEST(Zoo, LightgbmFormats) {
+  if (!fs::exists(zoo() / "formats")) GTEST_SKIP() << "no zoo at " << zoo() << ": set FORESTVM_ZOO";
+  EXPECT_EQ(check_folders(zoo() / "formats", "lgb_"), 19u);
 }
 
 TEST(Zoo, Bench) {

@@ -6,22 +6,30 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <type_traits>
 
 namespace forestvm::support {
 
-inline bool same_bits(float a, float b) {
-  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+template <class Float>
+using BitsOf = std::conditional_t<sizeof(Float) == 4, std::int32_t, std::int64_t>;
+
+template <class Float>
+bool same_bits(Float a, Float b) {
+  return std::bit_cast<BitsOf<Float>>(a) == std::bit_cast<BitsOf<Float>>(b);
 }
 
-/// Floats between a and b; 0 for two NaN, very many for one.
-inline std::int64_t ulps(float a, float b) {
-  if (std::isnan(a) || std::isnan(b))
-    return std::isnan(a) && std::isnan(b) ? 0 : std::numeric_limits<std::int32_t>::max();
-  const auto ordered = [](float x) -> std::int64_t {
-    const auto bits = std::bit_cast<std::int32_t>(x);
-    return bits >= 0 ? bits : -std::int64_t{bits & 0x7fffffff};
+/// Floats (or doubles) between a and b; 0 for two NaN, very many for one, or for two ends of the doubles.
+template <class Float>
+std::int64_t ulps(Float a, Float b) {
+  using Bits = BitsOf<Float>;
+  constexpr Bits most = std::numeric_limits<Bits>::max();
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : most;
+  const auto ordered = [](Float x) -> std::int64_t {
+    const auto bits = std::bit_cast<Bits>(x);
+    return bits >= 0 ? bits : -std::int64_t{bits & most};
   };
-  return std::abs(ordered(a) - ordered(b));
+  std::int64_t apart = 0;
+  return __builtin_sub_overflow(ordered(a), ordered(b), &apart) ? most : std::abs(apart);
 }
 
 }  // namespace forestvm::support

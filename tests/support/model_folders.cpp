@@ -19,7 +19,7 @@ std::vector<ModelFile> model_files(const fs::path& parent, const std::string& pr
   for (const fs::directory_entry& folder : fs::directory_iterator(parent)) {
     const std::string name = folder.path().filename().string();
     if (!name.starts_with(prefix)) continue;
-    for (const char* file : {"model.json", "model.ubj", "model.ubj.gz"})
+    for (const char* file : {"model.json", "model.ubj", "model.ubj.gz", "model.txt"})
       if (fs::exists(folder.path() / file))
         files.push_back({name + "_" + std::string(file).substr(6), folder.path() / file});
   }
@@ -33,13 +33,14 @@ fs::path zoo() {
   return given == nullptr ? FORESTVM_ZOO : given;
 }
 
-Answers read_answers(const fs::path& model_file) {
+template <class Score>
+AnswersOf<Score> read_answers(const fs::path& model_file) {
   const fs::path folder = model_file.parent_path();
   const auto rows = read_npy<float>(folder / "rows.npy");
-  const auto raw = read_npy<float>(folder / "expected_raw.npy");
-  const auto value = read_npy<float>(folder / "expected.npy");
-  Answers answers{rows.rows(),     rows.columns(), rows.data, raw.columns(),
-                  value.columns(), raw.data,       value.data};
+  const auto raw = read_npy<Score>(folder / "expected_raw.npy");
+  const auto value = read_npy<Score>(folder / "expected.npy");
+  AnswersOf<Score> answers{rows.rows(),     rows.columns(), rows.data, raw.columns(),
+                           value.columns(), raw.data,       value.data};
   std::ifstream file(folder / "meta.json");
   const std::string meta(std::istreambuf_iterator<char>(file), {});
   const std::size_t at = meta.find("\"missing\": \"");
@@ -49,5 +50,8 @@ Answers read_answers(const fs::path& model_file) {
     if (x == missing) x = std::numeric_limits<float>::quiet_NaN();
   return answers;
 }
+
+template AnswersOf<float> read_answers(const fs::path& model_file);
+template AnswersOf<double> read_answers(const fs::path& model_file);
 
 }  // namespace forestvm::support

@@ -17,20 +17,25 @@ struct ModelFile {
   friend void PrintTo(const ModelFile& file, std::ostream* out) { *out << file.name; }
 };
 
-/// Model files of the folders inside `parent` whose names start with `prefix`, in order; empty without it.
+/// Model files, of any trainer that we read, of the folders inside `parent` whose names start with `prefix`,
+/// in order; empty without it.
 std::vector<ModelFile> model_files(const std::filesystem::path& parent, const std::string& prefix);
 
 /// The zoo; FORESTVM_ZOO of the environment, or of the build. May not exist.
 std::filesystem::path zoo();
 
-struct Answers {
+/// Score is the trainer's type: float for XGBoost, double for LightGBM.
+template <class Score>
+struct AnswersOf {
   std::size_t count = 0, features = 0;
   std::vector<float> rows;  ///< NaN where the trainer took a value as missing
   std::size_t raw_width = 0, value_width = 0;
-  std::vector<float> raw, value;
+  std::vector<Score> raw, value;
 };
+using Answers = AnswersOf<float>;
 
-/// Reads what lies beside a model file; throws std::runtime_error if it is damaged.
-Answers read_answers(const std::filesystem::path& model_file);
+/// Reads what lies beside a model file; throws std::runtime_error if it is damaged, or of another type.
+template <class Score = float>
+AnswersOf<Score> read_answers(const std::filesystem::path& model_file);
 
 }  // namespace forestvm::support

@@ -1,6 +1,7 @@
 // Output transforms: exp against float64's, the others at their edges.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -8,6 +9,8 @@
 #include <vector>
 
 #include <forestvm/core/transform.hpp>
+
+#include "support/floats.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -78,18 +81,66 @@ TEST(ExpF32, Edges) {
   EXPECT_EQ(exp_f32(std::numeric_limits<float>::lowest()), 0.0f);
 }
 
+/// What float64 functions are judged by: long double's own, rounded once.
+std::int64_t ulps_from(double got, long double right) {
+  return support::ulps(got, static_cast<double>(right));
+}
+
+TEST(ExpF64, WithinOneUlp) {
+  static_assert(std::numeric_limits<long double>::digits > std::numeric_limits<double>::digits);
+  std::int64_t worst = 0;
+  std::uint64_t wrong = 0, count = 0;
+  for (double x = -745.2; x < 709.8; x += 0.00037, ++count) {
+    const std::int64_t error = ulps_from(exp_f64(x), std::exp(static_cast<long double>(x)));
+    worst = std::max(worst, error);
+    wrong += error != 0;
+  }
+  for (double x = 1e-20; x < 1; x *= 1.0001)
+    for (const double at : {x, -x})
+      worst = std::max(worst, ulps_from(exp_f64(at), std::exp(static_cast<long double>(at))));
+  EXPECT_LE(worst, 1);
+  EXPECT_LE(wrong, count / 20) << "of " << count << " are not correctly rounded";
+}
+
+TEST(ExpF64, Edges) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(exp_f64(0.0), 1.0);
+  EXPECT_EQ(exp_f64(-0.0), 1.0);
+  EXPECT_EQ(exp_f64(std::numeric_limits<double>::denorm_min()), 1.0);
+  EXPECT_EQ(exp_f64(inf), inf);
+  EXPECT_EQ(exp_f64(-inf), 0.0);
+  EXPECT_EQ(exp_f64(709.782712893384), std::exp(709.782712893384));
+  EXPECT_EQ(exp_f64(709.7827128933841), inf);
+  EXPECT_EQ(exp_f64(-745.1332191019411), std::numeric_limits<double>::denorm_min());
+  EXPECT_EQ(exp_f64(-745.1332191019412), 0.0);
+  EXPECT_TRUE(std::isnan(exp_f64(std::nan(""))));
+}
+
+TEST(Log1pF64, WithinOneUlp) {
+  std::int64_t worst = 0;
+  for (double y = 1e-320; y < 1e300; y *= 1.00093)
+    worst = std::max(worst, ulps_from(log1p_f64(y), std::log1p(static_cast<long double>(y))));
+  for (double y = 0; y < 8; y += 0.0000137)
+    worst = std::max(worst, ulps_from(log1p_f64(y), std::log1p(static_cast<long double>(y))));
+  EXPECT_LE(worst, 1);
+  EXPECT_EQ(log1p_f64(0.0), 0.0);
+  EXPECT_EQ(log1p_f64(std::numeric_limits<double>::max()), std::log1p(std::numeric_limits<double>::max()));
+  EXPECT_EQ(log1p_f64(std::numeric_limits<double>::infinity()), std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(log1p_f64(std::nan(""))));
+}
+
 TEST(SigmoidF32, Edges) {
-  EXPECT_EQ(sigmoid_f32(0.0f), 0.5f);
-  EXPECT_EQ(sigmoid_f32(-0.0f), 0.5f);
-  EXPECT_EQ(sigmoid_f32(kInf), 1.0f);
-  EXPECT_EQ(sigmoid_f32(100.0f), 1.0f);
-  EXPECT_TRUE(std::isnan(sigmoid_f32(kNan)));
+  EXPECT_EQ(sigmoid_of(0.0f), 0.5f);
+  EXPECT_EQ(sigmoid_of(-0.0f), 0.5f);
+  EXPECT_EQ(sigmoid_of(kInf), 1.0f);
+  EXPECT_EQ(sigmoid_of(100.0f), 1.0f);
+  EXPECT_TRUE(std::isnan(sigmoid_of(kNan)));
   // XGBoost cuts the argument at 88.7, so the smallest value is above zero.
-  EXPECT_EQ(sigmoid_f32(-kInf), sigmoid_f32(-88.7f));
-  EXPECT_GT(sigmoid_f32(-kInf), 0.0f);
+  EXPECT_EQ(sigmoid_of(-kInf), sigmoid_of(-88.7f));
+  EXPECT_GT(sigmoid_of(-kInf), 0.0f);
   for (float x = -90; x < 90; x += 0.01f) {
-    ASSERT_GE(sigmoid_f32(x), 0.0f) << x;
-    ASSERT_LE(sigmoid_f32(x), 1.0f) << x;
+    ASSERT_GE(sigmoid_of(x), 0.0f) << x;
+    ASSERT_LE(sigmoid_of(x), 1.0f) << x;
   }
 }
 
@@ -130,6 +181,51 @@ TEST(Step, Edges) {
   EXPECT_EQ(transformed(Transform::Step,
                         {-1.0f, -0.0f, 0.0f, std::numeric_limits<float>::denorm_min(), kInf, -kInf, kNan}),
             (std::vector<float>{0, 0, 0, 1, 1, 0, 0}));
+}
+
+/// Float64 scores: against the C library's functions, whose own error adds to ours.
+TEST(Float64, WithinThreeUlpOfTheFormulas) {
+  for (double x = -40; x < 40; x += 0.0101) {
+    const auto one = [x](Transform transform, double divisor = 1, double slope = 1) {
+      double score = x;
+      transform_row(transform, &score, 1, {divisor, slope});
+      return score;
+    };
+    EXPECT_EQ(one(Transform::Identity), x);
+    EXPECT_EQ(one(Transform::Average, 7), x / 7);
+    EXPECT_EQ(one(Transform::SignedSquare), x < 0 ? -(x * x) : x * x);
+    EXPECT_LE(support::ulps(one(Transform::Exp), std::exp(x)), 1) << x;
+    EXPECT_LE(support::ulps(one(Transform::Sigmoid), 1 / (1 + std::exp(-x))), 2) << x;
+    EXPECT_LE(support::ulps(one(Transform::Sigmoid, 3, 0.7), 1 / (1 + std::exp(-0.7 * (x / 3)))), 2) << x;
+    EXPECT_LE(support::ulps(one(Transform::Log1pExp), std::log1p(std::exp(x))), 2) << x;
+    double row[3] = {x, 1, -x};
+    transform_row(Transform::Softmax, row, 3);
+    const double largest = std::max({x, 1.0, -x});
+    const double sum = std::exp(x - largest) + std::exp(1 - largest) + std::exp(-x - largest);
+    EXPECT_LE(support::ulps(row[1], std::exp(1 - largest) / sum), 3) << x;
+  }
+  double far = -1000;
+  transform_row(Transform::Sigmoid, &far, 1);
+  EXPECT_EQ(far, 0.0) << "LightGBM does not cut the argument";
+  std::int64_t label = 7;
+  const double half = 0.5;
+  label_row(ClassRule::AboveHalf, &half, 1, &label);
+  EXPECT_EQ(label, 0);
+}
+
+TEST(Parameters, CountInFloat32Too) {
+  float score = 6;
+  transform_row(Transform::Average, &score, 1, {4, 1});
+  EXPECT_EQ(score, 1.5f);
+  score = 6;
+  transform_row(Transform::Sigmoid, &score, 1, {4, 2});
+  EXPECT_EQ(score, sigmoid_of(3.0f));
+  score = -3;
+  transform_row(Transform::SignedSquare, &score, 1);
+  EXPECT_EQ(score, -9.0f);
+  score = 1;
+  transform_row(Transform::Log1pExp, &score, 1);
+  EXPECT_EQ(score, static_cast<float>(std::log1p(std::exp(1.0))));
 }
 
 TEST(Identity, KeepsEveryBit) {

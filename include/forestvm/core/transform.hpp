@@ -41,15 +41,30 @@ FVM_HOST_DEVICE constexpr std::uint32_t label_width(ClassRule rule, std::uint32_
   return 0;
 }
 
+/// Numbers that a transform takes beside the scores.
+struct TransformParameters {
+  double divisor = 1;  ///< raw scores are divided by it first
+  double slope = 1;    ///< of Sigmoid
+};
+
+inline constexpr double kLog2E = 1.4426950408889634;
+inline constexpr double kLn2High = 6.93147180369123816490e-01;  // ln 2 = high + low
+inline constexpr double kLn2Low = 1.90821492927058770002e-10;
+
+/// 2 to the power n, for -1022 <= n <= 1023.
+FVM_HOST_DEVICE inline double power_of_2(std::int32_t n) {
+  const std::uint64_t bits = static_cast<std::uint64_t>(1023 + n) << 52;
+  double power;
+  __builtin_memcpy(&power, &bits, sizeof power);
+  return power;
+}
+
 /// exp of a float32, within 1 ulp of the correctly rounded result, the same bits on every device.
 /// Cody-Waite reduction and a degree-13 polynomial in float64 (truncation error 4e-18), rounded once.
 FVM_HOST_DEVICE inline float exp_f32(float x) {
   if (x != x) return x;
   if (x > 88.8f) return std::numeric_limits<float>::infinity();
   if (x < -104.0f) return 0.0f;
-  constexpr double kLog2E = 1.4426950408889634;
-  constexpr double kLn2High = 6.93147180369123816490e-01;
-  constexpr double kLn2Low = 1.90821492927058770002e-10;
   const double scaled = static_cast<double>(x) * kLog2E;
   const std::int32_t n = static_cast<std::int32_t>(scaled + (scaled < 0 ? -0.5 : 0.5));
   const double r = (static_cast<double>(x) - n * kLn2High) - n * kLn2Low;
@@ -69,75 +84,164 @@ FVM_HOST_DEVICE inline float exp_f32(float x) {
                                            1.0};
   double sum = 0;
   for (double factor : kInverseFactorials) sum = sum * r + factor;
-  const std::uint64_t bits = static_cast<std::uint64_t>(1023 + n) << 52;
-  double power;
-  __builtin_memcpy(&power, &bits, sizeof power);
-  const double result = sum * power;
+  const double result = sum * power_of_2(n);
   constexpr double kMax = static_cast<double>(std::numeric_limits<float>::max());
   return result > kMax ? std::numeric_limits<float>::infinity() : static_cast<float>(result);
 }
 
+/// exp of a float64, within 1 ulp of the correctly rounded result, the same bits on every device.
+/// Cody-Waite reduction and a degree-14 polynomial.
+FVM_HOST_DEVICE inline double exp_f64(double x) {
+  if (x != x) return x;
+  if (x > 709.79) return std::numeric_limits<double>::infinity();
+  if (x < -745.14) return 0.0;
+  const double scaled = x * kLog2E;
+  const std::int32_t n = static_cast<std::int32_t>(scaled + (scaled < 0 ? -0.5 : 0.5));
+  const double high = x - n * kLn2High;  // exact: the constant ends in 32 zero bits
+  const double low = n * kLn2Low;
+  const double r = high - low;
+  constexpr double kInverseFactorials[] = {1.0 / 87178291200.0,
+                                           1.0 / 6227020800.0,
+                                           1.0 / 479001600.0,
+                                           1.0 / 39916800.0,
+                                           1.0 / 3628800.0,
+                                           1.0 / 362880.0,
+                                           1.0 / 40320.0,
+                                           1.0 / 5040.0,
+                                           1.0 / 720.0,
+                                           1.0 / 120.0,
+                                           1.0 / 24.0,
+                                           1.0 / 6.0,
+                                           0.5};
+  double tail = 0;
+  for (double factor : kInverseFactorials) tail = tail * r + factor;
+  // 1 + high + rest, with what the two sums lose added back: the rounding of the last sum is nearly all of
+  // the error.
+  const double rest = tail * (r * r) - low;
+  const double sum = high + rest;
+  const double total = 1 + sum;
+  const double lost = ((1 - total) + sum) + ((high - sum) + rest);
+  const double result = total + lost;
+  // In two steps, as the power itself may be out of range.
+  return result * power_of_2(n / 2) * power_of_2(n - n / 2);
+}
+
+/// log(1 + y) for y >= 0, within 1 ulp of the correctly rounded result, the same bits on every device.
+/// log(m) = f - f * f / 2 + s * (f * f / 2 + series in s * s) with f = m - 1 and s = f / (2 + f).
+FVM_HOST_DEVICE inline double log1p_f64(double y) {
+  if (!(y <= std::numeric_limits<double>::max())) return y;
+  const double u = 1 + y;
+  const double lost = y < 1 ? y - (u - 1) : 1 - (u - y);
+  std::uint64_t bits;
+  __builtin_memcpy(&bits, &u, sizeof bits);
+  std::int32_t n = static_cast<std::int32_t>(bits >> 52) - 1023;
+  bits = (bits & 0xfffffffffffff) | 0x3ff0000000000000;
+  double m;
+  __builtin_memcpy(&m, &bits, sizeof m);
+  if (m > 1.4142135623730951) {
+    m *= 0.5;
+    ++n;
+  }
+  const double f = m - 1;
+  const double s = f / (2 + f);
+  double series = 0;
+  for (int k = 11; k > 0; --k) series = (series + 2.0 / (2 * k + 1)) * (s * s);
+  const double half = 0.5 * f * f;
+  return n * kLn2High - ((half - (s * (half + series) + (n * kLn2Low + lost / u))) - f);
+}
+
+FVM_HOST_DEVICE inline float exp_of(float x) { return exp_f32(x); }
+FVM_HOST_DEVICE inline double exp_of(double x) { return exp_f64(x); }
+
 /// 1 / (1 + exp(-x)) as XGBoost computes it: the exponent's argument is cut at 88.7 so that it stays finite.
-FVM_HOST_DEVICE inline float sigmoid_f32(float x) {
+FVM_HOST_DEVICE inline float sigmoid_of(float x) {
   const float argument = -x > 88.7f ? 88.7f : -x;
   return 1.0f / (exp_f32(argument) + 1.0f);
 }
+/// The same as LightGBM does it.
+FVM_HOST_DEVICE inline double sigmoid_of(double x) { return 1.0 / (1.0 + exp_f64(-x)); }
+
+template <class Scalar>
+FVM_HOST_DEVICE inline Scalar signed_square(Scalar x) {
+  const Scalar sign = static_cast<Scalar>((x > 0) - (x < 0));
+  return sign * x * x;
+}
+
+template <class Scalar>
+FVM_HOST_DEVICE inline Scalar log1p_exp(Scalar x) {
+  return static_cast<Scalar>(log1p_f64(exp_f64(static_cast<double>(x))));
+}
 
 /// Index of the first largest of `count` scores.
-FVM_HOST_DEVICE inline std::uint32_t argmax(const float* scores, std::uint32_t count) {
+template <class Scalar>
+FVM_HOST_DEVICE inline std::uint32_t argmax(const Scalar* scores, std::uint32_t count) {
   std::uint32_t best = 0;
   for (std::uint32_t i = 1; i < count; ++i)
     if (scores[i] > scores[best]) best = i;
   return best;
 }
 
-FVM_HOST_DEVICE inline void softmax_f32(float* scores, std::uint32_t count) {
-  float largest = scores[0];
+template <class Scalar>
+FVM_HOST_DEVICE inline void softmax(Scalar* scores, std::uint32_t count) {
+  Scalar largest = scores[0];
   for (std::uint32_t i = 1; i < count; ++i)
     if (scores[i] > largest) largest = scores[i];
   double sum = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
-    scores[i] = exp_f32(scores[i] - largest);
+    scores[i] = exp_of(scores[i] - largest);
     sum += static_cast<double>(scores[i]);
   }
-  const float total = static_cast<float>(sum);
+  const Scalar total = static_cast<Scalar>(sum);
   for (std::uint32_t i = 0; i < count; ++i) scores[i] /= total;
 }
 
-/// Turns one row's raw scores into values, in place; an Argmax's one value is the first.
-FVM_HOST_DEVICE inline void transform_row(Transform transform, float* scores, std::uint32_t outputs) {
+/// Turns one row's raw scores, float32 or float64, into values, in place; an Argmax's one value is the first.
+template <class Scalar>
+FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, std::uint32_t outputs,
+                                          TransformParameters parameters = {}) {
+  const Scalar slope = static_cast<Scalar>(parameters.slope);
+  if (parameters.divisor != 1)
+    for (std::uint32_t i = 0; i < outputs; ++i) scores[i] /= static_cast<Scalar>(parameters.divisor);
   switch (transform) {
     case Transform::Identity:
+    case Transform::Average:
       return;
     case Transform::Sigmoid:
-      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = sigmoid_f32(scores[i]);
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = sigmoid_of(slope * scores[i]);
       return;
     case Transform::Softmax:
-      softmax_f32(scores, outputs);
+      softmax(scores, outputs);
       return;
     case Transform::Argmax:
-      scores[0] = static_cast<float>(argmax(scores, outputs));
+      scores[0] = static_cast<Scalar>(argmax(scores, outputs));
       return;
     case Transform::Exp:
-      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = exp_f32(scores[i]);
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = exp_of(scores[i]);
       return;
     case Transform::Step:
-      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = scores[i] > 0.0f ? 1.0f : 0.0f;
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = static_cast<Scalar>(scores[i] > 0);
+      return;
+    case Transform::SignedSquare:
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = signed_square(scores[i]);
+      return;
+    case Transform::Log1pExp:
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = log1p_exp(scores[i]);
       return;
   }
 }
 
 /// Turns one row's values into label_width() labels.
-FVM_HOST_DEVICE inline void label_row(ClassRule rule, const float* values, std::uint32_t outputs,
+template <class Scalar>
+FVM_HOST_DEVICE inline void label_row(ClassRule rule, const Scalar* values, std::uint32_t outputs,
                                       std::int64_t* labels) {
   switch (rule) {
     case ClassRule::None:
       return;
     case ClassRule::AboveHalf:
-      for (std::uint32_t i = 0; i < outputs; ++i) labels[i] = values[i] > 0.5f;
+      for (std::uint32_t i = 0; i < outputs; ++i) labels[i] = values[i] > Scalar{0.5};
       return;
     case ClassRule::Positive:
-      for (std::uint32_t i = 0; i < outputs; ++i) labels[i] = values[i] > 0.0f;
+      for (std::uint32_t i = 0; i < outputs; ++i) labels[i] = values[i] > 0;
       return;
     case ClassRule::Argmax:
       labels[0] = argmax(values, outputs);

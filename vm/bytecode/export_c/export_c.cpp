@@ -108,6 +108,9 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (program.mapped())
     return refused("",
                    "its loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
+  if (program.meta().transform > Transform::Step)  // the later rows are of float64 models
+    return refused("",
+                   "transform " + std::string(name_of(program.meta().transform)) + " has no form in C yet");
   Job job{program, options};
   for (std::uint32_t i = 1; i < program.section_Accumulators().size(); ++i)
     if (program.section_Accumulators()[i].parent == i) job.sums = program.section_Accumulators()[i].kind;

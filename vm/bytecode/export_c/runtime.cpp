@@ -134,6 +134,10 @@ std::string transform_body(Transform transform) {
       return for_outputs("scores[i] = @exp(scores[i]);");
     case Transform::Step:
       return for_outputs("scores[i] = scores[i] > 0.0f ? 1.0f : 0.0f;");
+    case Transform::Average:
+    case Transform::SignedSquare:
+    case Transform::Log1pExp:
+      break;  // of float64 models: export_c refuses them
   }
   return {};
 }

@@ -1,0 +1,21 @@
+// LightGBM text files -> Model. LightGBM compares and sums in float64, left if x <= threshold, and takes
+// |x| <= 1e-35 for 0.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <forestvm/load.hpp>
+#include <forestvm/result.hpp>
+
+#include "parsed_model.hpp"
+
+namespace forestvm::frontend {
+
+/// Whether the first line is "tree".
+bool sniff_lightgbm_text(std::span<const std::byte> bytes);
+
+/// Refused with the line. Not yet checked by check_model.
+Result<ParsedModel> read_lightgbm_text(std::span<const std::byte> bytes, const LoadLimits& limits);
+
+}  // namespace forestvm::frontend

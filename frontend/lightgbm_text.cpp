@@ -1,0 +1,233 @@
+// The lines of a LightGBM text model, and the tables of the keys that we read.
+#include "lightgbm_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+
+#include "file_text.hpp"
+
+namespace forestvm::frontend {
+namespace {
+
+enum class Need { Required, Optional };
+
+template <class Record>
+struct Key {
+  std::string_view name;
+  LightgbmEntry Record::*entry;
+  Need need;
+};
+
+/// THE KEYS. LightGBM takes a file without tree_sizes, and files before 3.2 lack is_linear.
+constexpr Key<LightgbmHeader> header_keys[] = {
+    {"version", &LightgbmHeader::version, Need::Required},
+    {"num_class", &LightgbmHeader::num_class, Need::Required},
+    {"num_tree_per_iteration", &LightgbmHeader::num_tree_per_iteration, Need::Required},
+    {"max_feature_idx", &LightgbmHeader::max_feature_idx, Need::Required},
+    {"objective", &LightgbmHeader::objective, Need::Optional},
+    {"average_output", &LightgbmHeader::average_output, Need::Optional},
+    {"feature_names", &LightgbmHeader::feature_names, Need::Required},
+    {"feature_infos", &LightgbmHeader::feature_infos, Need::Required},
+    {"tree_sizes", &LightgbmHeader::tree_sizes, Need::Optional},
+};
+constexpr Key<LightgbmTree> tree_keys[] = {
+    {"num_leaves", &LightgbmTree::num_leaves, Need::Required},
+    {"num_cat", &LightgbmTree::num_cat, Need::Required},
+    {"split_feature", &LightgbmTree::split_feature, Need::Required},
+    {"threshold", &LightgbmTree::threshold, Need::Required},
+    {"decision_type", &LightgbmTree::decision_type, Need::Required},
+    {"left_child", &LightgbmTree::left_child, Need::Required},
+    {"right_child", &LightgbmTree::right_child, Need::Required},
+    {"leaf_value", &LightgbmTree::leaf_value, Need::Required},
+    {"leaf_count", &LightgbmTree::leaf_count, Need::Optional},
+    {"internal_count", &LightgbmTree::internal_count, Need::Optional},
+    {"is_linear", &LightgbmTree::is_linear, Need::Optional},
+};
+
+constexpr std::string_view flag_key = "average_output";  // the one line without '='
+constexpr std::string_view tree_prefix = "Tree=";
+constexpr std::string_view end_line = "end of trees";
+
+std::string line_text(std::size_t line) { return "line " + std::to_string(line); }
+std::string line_text(std::size_t line, std::size_t tree) {
+  return line_text(line) + ": tree " + std::to_string(tree);
+}
+
+/// One line after the other, without its line feed.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : text_(text) {}
+
+  bool next() {
+    if (end_ >= text_.size()) return false;
+    begin_ = end_;
+    const std::size_t feed = text_.find('\n', begin_);
+    line_ = text_.substr(begin_, feed == std::string_view::npos ? feed : feed - begin_);
+    end_ = begin_ + line_.size() + 1;
+    ++number_;
+    return true;
+  }
+
+  std::string_view line() const { return line_; }
+  std::size_t begin() const { return begin_; }
+  std::size_t number() const { return number_; }
+  bool at_tree() const { return line_.starts_with(tree_prefix); }
+  bool at_end() const { return line_ == end_line; }
+
+ private:
+  std::string_view text_;
+  std::string_view line_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::size_t number_ = 0;
+};
+
+/// Puts the current line where its key belongs; keys that we do not know are left.
+template <class Record, std::size_t count>
+Result<void> take(const Lines& lines, const Key<Record> (&keys)[count], Record& record,
+                  const std::string& where) {
+  const std::string_view line = lines.line();
+  if (line.ends_with('\r'))
+    return refused(where, "a Windows line end (CR LF), which LightGBM cannot read: convert the file");
+  const std::size_t equals = line.find('=');
+  if (equals == std::string_view::npos && line != flag_key)
+    return refused(where, "expected key=value, found " + quoted(line));
+  const std::string_view name = line.substr(0, equals);
+  for (const Key<Record>& key : keys) {
+    if (key.name != name) continue;
+    LightgbmEntry& entry = record.*key.entry;
+    if (entry.given())
+      return refused(where, std::string(name) + " is given twice: first in " + line_text(entry.line));
+    const std::string_view text = equals == std::string_view::npos ? "" : line.substr(equals + 1);
+    entry = {key.name, text, lines.number()};
+  }
+  return {};
+}
+
+template <class Record, std::size_t count>
+Result<void> check_complete(const Key<Record> (&keys)[count], const Record& record,
+                            const std::string& where) {
+  for (const Key<Record>& key : keys)
+    if (key.need == Need::Required && !(record.*key.entry).given())
+      return refused(where, std::string(key.name) + " is missing");
+  return {};
+}
+
+Error cut_short(const Lines& lines) {
+  return refused(line_text(lines.number()), "the file ends before \"end of trees\": it is cut short");
+}
+
+/// From the line `Tree=`; stops at the line after the tree.
+Result<LightgbmTree> read_tree(Lines& lines, std::size_t number) {
+  LightgbmTree tree;
+  tree.number = number;
+  tree.line = lines.number();
+  const std::string where = line_text(tree.line, number);
+  if (lines.line().substr(tree_prefix.size()) != std::to_string(number))
+    return refused(where, "expected \"Tree=" + std::to_string(number) + "\", found " + quoted(lines.line()));
+  bool ended = false;  // an empty line ends the entries; LightGBM does not look at what follows it
+  while (lines.next()) {
+    if (lines.at_tree() || lines.at_end()) {
+      FVM_TRY(check_complete(tree_keys, tree, where));
+      return tree;
+    }
+    if (lines.line().empty()) {
+      ended = true;
+      continue;
+    }
+    if (ended)
+      return refused(
+          line_text(lines.number(), number),
+          "after an empty line, expected the next tree or \"end of trees\", found " + quoted(lines.line()));
+    FVM_TRY(take(lines, tree_keys, tree, line_text(lines.number(), number)));
+  }
+  return cut_short(lines);
+}
+
+template <class Number>
+Result<std::vector<Number>> numbers_of(const LightgbmEntry& entry, std::size_t count,
+                                       const LightgbmTree* tree) {
+  const auto wrong = [&](std::string what) {
+    return refused(place_of(entry, tree), std::string(entry.key) + std::move(what));
+  };
+  std::vector<Number> numbers;
+  std::string_view text = entry.text;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    if (text.empty()) break;
+    if (numbers.size() == count) return wrong(": more than " + std::to_string(count) + " numbers");
+    const std::string_view word = text.substr(0, text.find(' '));
+    Number number = 0;
+    const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), number);
+    const auto at = [&] { return "[" + std::to_string(numbers.size()) + "]: "; };
+    if (code == std::errc::result_out_of_range) return wrong(at() + "out of range: " + quoted(word));
+    if (code != std::errc() || end != word.data() + word.size())
+      return wrong(at() + "expected a number, found " + quoted(word));
+    if constexpr (std::is_floating_point_v<Number>)
+      if (std::isnan(number)) return wrong(at() + "not a number: " + quoted(word));
+    numbers.push_back(number);
+    text.remove_prefix(word.size());
+  }
+  if (numbers.size() != count)
+    return wrong(": " + std::to_string(numbers.size()) + " numbers instead of " + std::to_string(count));
+  return numbers;
+}
+
+}  // namespace
+
+Result<LightgbmHeader> read_lightgbm_text(std::string_view text, const LightgbmTreeReceiver& receive) {
+  LightgbmHeader header;
+  Lines lines(text);
+  lines.next();  // "tree", by which the format is known
+  while (true) {
+    if (!lines.next()) return cut_short(lines);
+    if (lines.at_tree() || lines.at_end()) break;
+    if (!lines.line().empty()) FVM_TRY(take(lines, header_keys, header, line_text(lines.number())));
+  }
+  FVM_TRY(check_complete(header_keys, header, line_text(lines.number())));
+  while (!lines.at_end()) {
+    const std::size_t begin = lines.begin();
+    FVM_ASSIGN(const LightgbmTree tree, read_tree(lines, header.tree_bytes.size()));
+    FVM_TRY(receive(tree));
+    header.tree_bytes.push_back(lines.begin() - begin);
+  }
+  return header;
+}
+
+std::string place_of(const LightgbmEntry& entry, const LightgbmTree* tree) {
+  return tree == nullptr ? line_text(entry.line) : line_text(entry.line, tree->number);
+}
+
+Result<std::int64_t> number_of(const LightgbmEntry& entry, std::int64_t least, std::int64_t most,
+                               const LightgbmTree* tree) {
+  FVM_ASSIGN(const std::vector<std::int64_t> numbers, integers_of(entry, 1, tree));
+  if (numbers[0] < least || numbers[0] > most)
+    return refused(place_of(entry, tree), std::string(entry.key) + ": " + std::to_string(numbers[0]) +
+                                              " is not within " + std::to_string(least) + " and " +
+                                              std::to_string(most));
+  return numbers[0];
+}
+
+Result<std::vector<std::int64_t>> integers_of(const LightgbmEntry& entry, std::size_t count,
+                                              const LightgbmTree* tree) {
+  return numbers_of<std::int64_t>(entry, count, tree);
+}
+
+Result<std::vector<double>> reals_of(const LightgbmEntry& entry, std::size_t count,
+                                     const LightgbmTree* tree) {
+  return numbers_of<double>(entry, count, tree);
+}
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    if (text.empty()) return words;
+    words.push_back(text.substr(0, text.find(' ')));
+    text.remove_prefix(words.back().size());
+  }
+}
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,77 @@
+// What a LightGBM text model says, line by line, before any of it is given a meaning.
+// In: the bytes of the file. Out: the header's entries and, handed over as each tree ends, the tree's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <forestvm/result.hpp>
+
+namespace forestvm::frontend {
+
+/// One line `key=text`. The text lies in the file's bytes.
+struct LightgbmEntry {
+  std::string_view key;
+  std::string_view text;
+  std::size_t line = 0;  ///< counted from 1; 0: the file does not have it
+
+  bool given() const { return line != 0; }
+};
+
+struct LightgbmHeader {
+  LightgbmEntry version;
+  LightgbmEntry num_class;
+  LightgbmEntry num_tree_per_iteration;
+  LightgbmEntry max_feature_idx;
+  LightgbmEntry objective;
+  LightgbmEntry average_output;
+  LightgbmEntry feature_names;
+  LightgbmEntry feature_infos;
+  LightgbmEntry tree_sizes;
+  std::vector<std::size_t> tree_bytes;  ///< how long the file's trees are; tree_sizes should say the same
+};
+
+struct LightgbmTree {
+  std::size_t number = 0;
+  std::size_t line = 0;
+  LightgbmEntry num_leaves;
+  LightgbmEntry num_cat;
+  LightgbmEntry split_feature;
+  LightgbmEntry threshold;
+  LightgbmEntry decision_type;
+  LightgbmEntry left_child;
+  LightgbmEntry right_child;
+  LightgbmEntry leaf_value;
+  LightgbmEntry leaf_count;
+  LightgbmEntry internal_count;
+  LightgbmEntry is_linear;
+};
+
+using LightgbmTreeReceiver = std::function<Result<void>(const LightgbmTree& tree)>;
+
+/// Reads up to "end of trees"; what follows does not matter to predictions. Keys that the structures above do
+/// not name are skipped. Refused with the line: a line that is none of these, a key given twice or missing,
+/// trees out of order, an end before "end of trees"; and whatever `receive` refuses.
+Result<LightgbmHeader> read_lightgbm_text(std::string_view text, const LightgbmTreeReceiver& receive);
+
+/// "line 7", or "line 7: tree 2" of an entry in a tree.
+std::string place_of(const LightgbmEntry& entry, const LightgbmTree* tree = nullptr);
+
+/// The entry's text as one whole number within [least, most].
+Result<std::int64_t> number_of(const LightgbmEntry& entry, std::int64_t least, std::int64_t most,
+                               const LightgbmTree* tree = nullptr);
+
+/// The entry's text as exactly `count` numbers with blanks between them. Reals are not NaN, and rounded once.
+Result<std::vector<std::int64_t>> integers_of(const LightgbmEntry& entry, std::size_t count,
+                                              const LightgbmTree* tree = nullptr);
+Result<std::vector<double>> reals_of(const LightgbmEntry& entry, std::size_t count,
+                                     const LightgbmTree* tree = nullptr);
+
+/// The text's parts between blanks.
+std::vector<std::string_view> words_of(std::string_view text);
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,16 @@
+// One LightGBM tree: its entries -> Tree. LightGBM numbers splits and leaves apart; here the splits come
+// first, with their numbers, and then the leaves: leaf l of s splits is node s + l.
+#pragma once
+
+#include <forestvm/model.hpp>
+#include <forestvm/result.hpp>
+
+#include "lightgbm_text.hpp"
+
+namespace forestvm::frontend {
+
+/// Refused: columns of another length than num_leaves says, numbers out of range, and what is not supported
+/// yet (categorical splits, linear leaves). How the nodes hang together is checked in check_model.
+Result<Tree> tree_of(const LightgbmTree& entries);
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Makes the models of this folder: one small LightGBM model per form that a release of LightGBM writes.
+
+Run once per release, by an interpreter that has that release (2.x and 3.x need numpy < 2):
+    python3 -m venv v2.3.1 && v2.3.1/bin/pip install lightgbm==2.3.1 "numpy<2" scipy scikit-learn
+    v2.3.1/bin/python make.py
+It writes <release>_<what>/ beside itself for the rows of CASES with its own release number: the model, 48 rows, and that
+release's own raw scores, predictions and leaf numbers of the file it wrote. Deterministic: fixed seeds, one thread.
+"""
+import os
+import warnings
+
+import lightgbm
+import numpy as np
+
+warnings.filterwarnings("ignore")
+
+FOREST = dict(boosting="rf", bagging_freq=1, bagging_fraction=0.7, feature_fraction=0.7)
+# release, what, training parameters
+CASES = [
+    ("2.3.1", "binary", dict(objective="binary", zero_as_missing=True)),
+    ("2.3.1", "forest", dict(objective="regression", **FOREST)),
+    ("3.3.5", "ova", dict(objective="multiclassova", num_class=3, sigmoid=0.7)),
+    ("4.7.0", "nan", dict(objective="regression")),
+    ("4.7.0", "zero", dict(objective="binary", zero_as_missing=True, sigmoid=0.7)),
+    ("4.7.0", "none", dict(objective="poisson", use_missing=False)),
+    ("4.7.0", "classes", dict(objective="multiclass", num_class=3)),
+    ("4.7.0", "forest", dict(objective="multiclass", num_class=3, **FOREST)),
+    ("4.7.0", "sqrt", dict(objective="regression", reg_sqrt=True)),
+    ("4.7.0", "lambda", dict(objective="cross_entropy_lambda")),
+    ("4.7.0", "one_leaf", dict(objective="regression", min_data_in_leaf=300)),
+]
+NAMES = ["age", "pressure", "größe", "x/y", "a=b", "last"]
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def training_data():
+    rng = np.random.RandomState(7)
+    x = rng.normal(size=(300, 6)).astype(np.float32)
+    x[:, 3] = np.round(x[:, 3])
+    x[rng.rand(300, 6) < 0.2] = 0
+    x[rng.rand(300, 6) < 0.1] = np.nan
+    y = np.abs(np.nan_to_num(x[:, 0]) + 0.5 * np.nan_to_num(x[:, 2]) * np.isnan(x[:, 1]) - 0.3 * (x[:, 3] > 0)) + 0.1
+    return x, y
+
+
+def labels(y, objective):
+    if objective.startswith("multiclass"):
+        return np.digitize(y, [0.4, 0.9])
+    return (y > 0.6).astype(float) if objective.startswith(("binary", "cross")) else y
+
+
+def rows_of(x):
+    """Rows of the training data, some of their cells replaced by what is easily got wrong."""
+    rng = np.random.RandomState(8)
+    rows = x[:48].copy()
+    tiny = np.float32(1e-35)
+    above = np.nextafter(tiny, np.float32(1))
+    odd = np.array([np.nan, 0, -0.0, tiny, -tiny, above, -above, np.inf, -np.inf, 1e-45, 3e38], np.float32)
+    at = rng.rand(*rows.shape) < 0.25
+    rows[at] = rng.choice(odd, at.sum())
+    return rows
+
+
+x, y = training_data()
+rows = rows_of(x)
+for release, what, params in CASES:
+    if release != lightgbm.__version__:
+        continue
+    folder = os.path.join(HERE, release + "_" + what)
+    os.makedirs(folder, exist_ok=True)
+    names = [name if name.isascii() else "g" for name in NAMES] if release < "3" else NAMES
+    params = dict(dict(num_leaves=7, min_data_in_leaf=10, learning_rate=0.3, num_threads=1, seed=1, verbosity=-1), **params)
+    data = lightgbm.Dataset(x, labels(y, params["objective"]), feature_name="auto" if what == "nan" else names)
+    model = os.path.join(folder, "model.txt")
+    lightgbm.train(params, data, 5).save_model(model)
+    booster = lightgbm.Booster(model_file=model)
+    np.save(os.path.join(folder, "rows.npy"), rows)
+    np.save(os.path.join(folder, "expected_raw.npy"), booster.predict(rows, raw_score=True))
+    np.save(os.path.join(folder, "expected.npy"), booster.predict(rows))
+    np.save(os.path.join(folder, "expected_leaf.npy"), booster.predict(rows, pred_leaf=True).astype(np.int32))
+    print(folder, os.path.getsize(model), "bytes")

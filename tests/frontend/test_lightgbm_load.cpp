@@ -1,0 +1,241 @@
+// What a LightGBM file says arrives in the Model: nodes and their numbers, kinds of missing values,
+// objectives, rounds; what is not supported yet is refused by name.
+#include <gtest/gtest.h>
+
+#include <forestvm/reference.hpp>
+
+#include <cmath>
+#include <limits>
+
+#include "small_lightgbm.hpp"
+
+namespace forestvm::test {
+namespace {
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+Model loaded(const std::string& text) {
+  Result<Model> model = load_text(text);
+  EXPECT_TRUE(model.ok()) << model.error().text();
+  return model.ok() ? std::move(model).value() : Model{};
+}
+
+Reference judged(const Model& model, const std::vector<float>& rows) {
+  Result<Reference> out = reference_predict(model, rows, rows.size() / model.num_features);
+  EXPECT_TRUE(out.ok()) << out.error().text();
+  return out.ok() ? std::move(out).value() : Reference{};
+}
+
+TEST(LightgbmLoad, SaysWhatTheFileSaid) {
+  const std::string text = SmallLightgbm{}.text();
+  for (const std::string& form : {text, gzip(text)}) {
+    const Model model = loaded(form);
+    EXPECT_EQ(model.format, "lightgbm-text");
+    EXPECT_EQ(model.trainer, "lightgbm");
+    EXPECT_EQ(model.version, "v4");
+    EXPECT_EQ(model.objective, "regression");
+    EXPECT_EQ(model.num_features, 3u);
+    EXPECT_EQ(model.feature_names, (std::vector<std::string>{"age", "height", "weight"}));
+    EXPECT_EQ(model.score_type, ScalarType::Float64);
+    EXPECT_TRUE(model.tiny_is_zero);
+    EXPECT_EQ(model.base, std::vector<double>{0});
+    EXPECT_EQ(model.round_begins, (std::vector<std::uint32_t>{0, 1, 2}));
+    EXPECT_FALSE(model.averaged);
+    ASSERT_EQ(model.trees.size(), 2u);
+  }
+}
+
+TEST(LightgbmLoad, LeavesFollowTheSplits) {
+  const Tree tree = loaded(SmallLightgbm{}.text()).trees.at(0);
+  EXPECT_EQ(tree.first_leaf, 2u);
+  const std::vector<Node>& nodes = tree.nodes;
+  ASSERT_EQ(nodes.size(), 5u);
+  EXPECT_EQ(nodes[0].kind, NodeKind::LessEqual);
+  EXPECT_EQ(nodes[0].threshold, 0.5);
+  EXPECT_EQ(nodes[0].feature, 0u);
+  EXPECT_EQ(nodes[0].left, 3);  // leaf 1
+  EXPECT_EQ(nodes[0].right, 1);
+  EXPECT_EQ(nodes[0].missing, Missing::None);
+  EXPECT_TRUE(nodes[0].missing_left);
+  EXPECT_EQ(nodes[0].cover, 100.0f);
+  EXPECT_EQ(nodes[1].feature, 2u);
+  EXPECT_EQ(nodes[1].left, 2);
+  EXPECT_EQ(nodes[1].right, 4);
+  EXPECT_EQ(nodes[1].missing, Missing::Nan);
+  EXPECT_FALSE(nodes[1].missing_left);
+  EXPECT_EQ(nodes[4].kind, NodeKind::Leaf);
+  EXPECT_EQ(nodes[4].value, 0.1);
+  EXPECT_EQ(nodes[4].cover, 20.0f);
+  EXPECT_EQ(leaf_number(tree, 4), 2);
+  EXPECT_EQ(judged(loaded(SmallLightgbm{}.text()), {0.5f, 0, 0}).leaf, (std::vector<std::int32_t>{1, 1}));
+}
+
+TEST(LightgbmLoad, OneLeaf) {
+  SmallLightgbm small;
+  small.trees = {{"1", "0", "", "", "", "", "", "0.5", "", "", ""}};
+  const Model model = loaded(small.text());
+  const Reference out = judged(model, {nan, 1, 2});
+  EXPECT_EQ(out.raw, std::vector<double>{0.5});
+  EXPECT_EQ(out.leaf, std::vector<std::int32_t>{0});
+}
+
+TEST(LightgbmLoad, NoTrees) {
+  SmallLightgbm small;
+  small.trees.clear();
+  EXPECT_EQ(judged(loaded(small.text()), {0, 0, 0}).raw, std::vector<double>{0});
+}
+
+TEST(LightgbmLoad, OtherFormsOfTheHeader) {
+  SmallLightgbm small;
+  small.version = "v3";
+  small.tree_sizes = false;
+  small.objective = "";
+  small.feature_names = "Column_0 Column_1 Column_2";
+  small.trees[0].more = "shrinkage=1\n";
+  const Model model = loaded(small.text());
+  EXPECT_EQ(model.objective, "");
+  EXPECT_EQ(model.transform, Transform::Identity);
+  EXPECT_TRUE(model.feature_names.empty());
+  small.feature_names = "Column_0 Column_2 Column_1";
+  EXPECT_EQ(loaded(small.text()).feature_names.size(), 3u);
+  small.feature_names = "a=b na\xc3\xafve \"x\"";
+  EXPECT_EQ(loaded(small.text()).feature_names[0], "a=b");
+  const std::string text = small.text();
+  const std::string end = "end of trees";
+  EXPECT_TRUE(load_text(text.substr(0, text.find(end) + end.size())).ok());
+}
+
+TEST(LightgbmLoad, Objectives) {
+  const struct {
+    const char* line;
+    Transform transform;
+    ClassRule rule;
+    double slope;
+  } cases[] = {
+      {"regression", Transform::Identity, ClassRule::None, 1},
+      {"regression sqrt", Transform::SignedSquare, ClassRule::None, 1},
+      {"regression_l1", Transform::Identity, ClassRule::None, 1},
+      {"huber", Transform::Identity, ClassRule::None, 1},
+      {"fair sqrt", Transform::SignedSquare, ClassRule::None, 1},
+      {"quantile", Transform::Identity, ClassRule::None, 1},
+      {"mape", Transform::Identity, ClassRule::None, 1},
+      {"poisson", Transform::Exp, ClassRule::None, 1},
+      {"gamma", Transform::Exp, ClassRule::None, 1},
+      {"tweedie", Transform::Exp, ClassRule::None, 1},
+      {"binary sigmoid:1", Transform::Sigmoid, ClassRule::AboveHalf, 1},
+      {"binary sigmoid:0.7", Transform::Sigmoid, ClassRule::AboveHalf, 0.7},
+      {"cross_entropy", Transform::Sigmoid, ClassRule::None, 1},
+      {"cross_entropy_lambda", Transform::Log1pExp, ClassRule::None, 1},
+      {"lambdarank", Transform::Identity, ClassRule::None, 1},
+      {"rank_xendcg", Transform::Identity, ClassRule::None, 1},
+      {"custom", Transform::Identity, ClassRule::None, 1},
+  };
+  for (const auto& row : cases) {
+    SmallLightgbm small;
+    small.objective = std::string("objective=") + row.line + "\n";
+    const Model model = loaded(small.text());
+    EXPECT_EQ(model.transform, row.transform) << row.line;
+    EXPECT_EQ(model.class_rule, row.rule) << row.line;
+    EXPECT_EQ(model.slope, row.slope) << row.line;
+  }
+}
+
+TEST(LightgbmLoad, Classes) {
+  SmallLightgbm small;
+  small.num_class = small.num_tree_per_iteration = "2";
+  small.trees.resize(4);
+  small.objective = "objective=multiclass num_class:2\n";
+  const Model model = loaded(small.text());
+  EXPECT_EQ(model.num_outputs, 2u);
+  EXPECT_EQ(model.transform, Transform::Softmax);
+  EXPECT_EQ(model.class_rule, ClassRule::Argmax);
+  EXPECT_EQ(model.round_begins, (std::vector<std::uint32_t>{0, 2, 4}));
+  EXPECT_EQ(model.trees[2].output, 0u);
+  EXPECT_EQ(model.trees[3].output, 1u);
+  small.objective = "objective=multiclassova num_class:2 sigmoid:0.5\n";
+  EXPECT_EQ(loaded(small.text()).slope, 0.5);
+  EXPECT_EQ(loaded(small.text()).transform, Transform::Sigmoid);
+}
+
+TEST(LightgbmLoad, Averages) {
+  SmallLightgbm small;
+  small.average_output = "average_output\n";
+  const Model model = loaded(small.text());
+  EXPECT_EQ(model.transform, Transform::Average);
+  const Reference out = judged(model, {0, 0, 0});
+  EXPECT_EQ(out.raw, std::vector<double>{0.5});
+  EXPECT_EQ(out.value, std::vector<double>{0.25});
+  small.objective = "objective=binary sigmoid:1\n";
+  EXPECT_EQ(loaded(small.text()).transform, Transform::Sigmoid);
+  EXPECT_TRUE(loaded(small.text()).averaged);
+}
+
+TEST(LightgbmLoad, MissingValues) {
+  const float tiny = 1e-35f;
+  const float above = std::nextafter(tiny, 1.0f);
+  // Leaf 1 is left of 0.5, leaf 0 right of it.
+  const auto leaf = [](const char* decision_type, const char* threshold, float x) {
+    SmallLightgbm small;
+    small.trees = {{"2", "0", "0", threshold, decision_type, "-2", "-1", "1 2", "", "", ""}};
+    return judged(loaded(small.text()), {x, 0, 0}).leaf.at(0);
+  };
+  for (const char* none : {"0", "2"}) {
+    EXPECT_EQ(leaf(none, "-0.5", nan), 0) << "NaN is 0";
+    EXPECT_EQ(leaf(none, "0.5", nan), 1) << "NaN is 0";
+  }
+  EXPECT_EQ(leaf("4", "0.5", nan), 0);
+  EXPECT_EQ(leaf("6", "-0.5", nan), 1);
+  EXPECT_EQ(leaf("4", "0.5", tiny), 0);
+  EXPECT_EQ(leaf("6", "-0.5", -tiny), 1);
+  EXPECT_EQ(leaf("4", "0.5", above), 1);
+  EXPECT_EQ(leaf("6", "-0.5", above), 0);
+  EXPECT_EQ(leaf("8", "0.5", nan), 0);
+  EXPECT_EQ(leaf("10", "-0.5", nan), 1);
+  EXPECT_EQ(leaf("8", "0.5", tiny), 1);
+  for (const char* any : {"2", "10"}) {
+    EXPECT_EQ(leaf(any, "0", tiny), 1) << "it counts as 0";
+    EXPECT_EQ(leaf(any, "0", above), 0);
+    EXPECT_EQ(leaf(any, "-1e-40", -tiny), 0) << "it counts as 0";
+  }
+}
+
+TEST(LightgbmLoad, InfiniteThresholds) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  SmallLightgbm small;
+  small.trees = {{"2", "0", "0", "inf", "8", "-2", "-1", "1 2", "", "", ""}};
+  EXPECT_EQ(judged(loaded(small.text()), {inf, 0, 0, nan, 0, 0}).leaf, (std::vector<std::int32_t>{1, 0}));
+  small.trees[0].threshold = "-inf";
+  EXPECT_EQ(judged(loaded(small.text()), {-inf, 0, 0, -3e38f, 0, 0}).leaf, (std::vector<std::int32_t>{1, 0}));
+}
+
+TEST(LightgbmLoad, NumbersAreRoundedOnce) {
+  SmallLightgbm small;
+  small.trees[0].threshold = "1.0000000180025095e-35 -1e300";
+  small.trees[0].leaf_value = "4.9406564584124654e-324 -1.7976931348623157e308 9007199254740993";
+  const std::vector<Node> nodes = loaded(small.text()).trees.at(0).nodes;
+  EXPECT_EQ(nodes[0].threshold, kTiny);
+  EXPECT_EQ(nodes[1].threshold, -1e300);
+  EXPECT_EQ(nodes[2].value, std::numeric_limits<double>::denorm_min());
+  EXPECT_EQ(nodes[3].value, std::numeric_limits<double>::lowest());
+  EXPECT_EQ(nodes[4].value, 9007199254740992.0);
+}
+
+TEST(LightgbmLoad, RefusesByName) {
+  const auto refusal = [](const SmallLightgbm& small) { return load_text(small.text()).error().text(); };
+  SmallLightgbm small;
+  small.trees[1].num_cat = "1";
+  small.trees[1].decision_type = "2 9";
+  EXPECT_EQ(refusal(small), "line 37: tree 1, node 1: categorical splits are not supported yet");
+  small = {};
+  small.trees[1].more = "is_linear=1\nleaf_const=1 2 3\nshrinkage=0.1\n";
+  EXPECT_EQ(refusal(small), "line 46: tree 1: linear leaves are not supported yet");
+  small = {};
+  small.version = "v2";
+  EXPECT_EQ(refusal(small), "line 2: version: the format is v3 (LightGBM 2.3) or v4, found \"v2\"");
+  small = {};
+  small.objective = "objective=survival\n";
+  EXPECT_EQ(refusal(small), "line 7: objective \"survival\": not one that LightGBM has");
+}
+
+}  // namespace
+}  // namespace forestvm::test
