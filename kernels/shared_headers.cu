@@ -33,6 +33,7 @@ struct CountingMachine {
   __device__ void zero(const forestvm::Inst& inst) { count(inst); }
   __device__ void add_base(const forestvm::Inst& inst) { count(inst); }
   __device__ void privatize(const forestvm::Inst& inst) { count(inst); }
+  __device__ void encode(const forestvm::Inst& inst) { count(inst); }
   __device__ void walk(const forestvm::Inst& inst) { count(inst); }
   __device__ void leaves(const forestvm::Inst& inst) { count(inst); }
   __device__ void reduce_inplace(const forestvm::Inst& inst) { count(inst); }
@@ -59,10 +60,16 @@ __device__ float sum_all_kinds(float leaf, int unit) {
 }
 
 template <class View>
-__device__ float walk_tree(const forestvm::GroupData& group, std::uint32_t index, const float* row) {
+__device__ float walk_tree(const forestvm::GroupData& group, std::uint32_t index, const float* row,
+                           const std::uint8_t* codes) {
   const auto tree = View::tree(group, index);
   std::uint32_t at = 0;
-  while (!View::is_leaf(tree, at)) at = View::template next<forestvm::ScalarCompare>(tree, at, row);
+  while (!View::is_leaf(tree, at)) {
+    if constexpr (forestvm::kTakesCodes<View>)
+      at = View::template next<forestvm::ScalarCompare>(tree, at, codes);
+    else
+      at = View::template next<forestvm::ScalarCompare>(tree, at, row);
+  }
   return View::value(tree, at);
 }
 
@@ -81,12 +88,13 @@ extern "C" __global__ void forestvm_count_instructions(const forestvm::Inst* cod
 }
 
 extern "C" __global__ void forestvm_walk(forestvm::GroupData group, forestvm::Layout layout,
-                                         std::uint32_t tree, const float* row, int unit,
+                                         std::uint32_t tree, const float* row,
+                                         const std::uint8_t* codes, int unit,
                                          forestvm::Transform transform, float* scores, std::int64_t* label) {
   switch (layout) {
 #define FVM_LAYOUT(Name, text, word, View, meaning)          \
   case forestvm::Layout::Name:                               \
-    scores[0] = walk_tree<forestvm::View>(group, tree, row); \
+    scores[0] = walk_tree<forestvm::View>(group, tree, row, codes); \
     break;
 #include <forestvm/core/layouts.def>
   }

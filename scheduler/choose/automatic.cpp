@@ -1,27 +1,54 @@
-// The schedule for those who do not want to choose: blocks of 64 rows in parallel, tree by tree, eight rows
-// in lockstep; whole padded walks where the trees are of much the same, moderate depth (fewer mispredicted
-// branches buy more than the padding costs). The layout is left to the compiler: array where it wastes
-// little, else sparse.
+// The schedule for those who do not want to choose: a plan for calls of a few rows, whose lanes are trees, and
+// plans for more, in blocks of rows in parallel, tree by tree. Trees of up to 256 leaves are walked by rank
+// codes through tables, unless so few trees share the cost of encoding that gathers win; larger ones with rows
+// in the lanes of gathers.
+#include <algorithm>
+
 #include <forestvm/compile.hpp>
 
 namespace forestvm {
 namespace {
 
-constexpr std::uint32_t kDeepestUnrolled = 10;
-constexpr double kMostPadding = 1.25;  ///< deepest tree / mean depth
+constexpr std::uint32_t kFewRows = 8;  ///< a block of codes costs as much as so many rows walked one by one
+constexpr std::uint32_t kMostTableLeaves = 256;
+constexpr std::uint32_t kLanes = 128;  ///< walks in lockstep: eight vectors of the widest target
 
-bool suits_unrolling(const Model& model) {
+/// Most leaves of a tree.
+std::uint64_t most_leaves(const Model& model) {
+  std::uint64_t most = 0;
+  for (const Tree& tree : model.trees)
+    most = std::max<std::uint64_t>(
+        most, static_cast<std::uint64_t>(std::count_if(tree.nodes.begin(), tree.nodes.end(),
+                                                       [](const Node& n) { return n.kind == NodeKind::Leaf; })));
+  return most;
+}
+
+/// Encoding a value costs about what a hop of a tree does.
+bool suits_codes(const Model& model) {
   const ForestStatistics forest = statistics(model);
-  return forest.max_depth >= 1 && forest.max_depth <= kDeepestUnrolled &&
-         forest.max_depth <= kMostPadding * forest.mean_depth;
+  return most_leaves(model) <= kMostTableLeaves &&
+         forest.features_used <= forest.mean_depth * static_cast<double>(model.trees.size());
+}
+
+void add_blocks(Schedule& schedule, bool coded, std::uint32_t rows) {
+  schedule.tile("batch", "b0", "b1", rows).reorder("b0", "tree", "b1");
+  if (coded) {
+    schedule.parallel("b0").encode("u8");
+  } else {
+    schedule.tile("b1", "b2", "b3", kLanes).parallel("b0").layout("tree", "sparse").interleave("b3");
+  }
 }
 
 }  // namespace
 
 Schedule automatic_schedule(const Model& model) {
+  const bool coded = suits_codes(model);
   Schedule schedule;
-  schedule.tile("batch", "b0", "b1", 64).reorder("b0", "tree", "b1").parallel("b0").interleave("b1");
-  if (suits_unrolling(model)) schedule.unrollWalk("b1");
+  schedule.plan(kFewRows).tile("tree", "t0", "t1", kLanes).layout("tree", "sparse").interleave("t1");
+  schedule.plan(1024);
+  add_blocks(schedule, coded, 256);
+  schedule.plan("BATCH");
+  add_blocks(schedule, coded, 512);
   return schedule;
 }
 

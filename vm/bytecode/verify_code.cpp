@@ -139,6 +139,8 @@ class CodeVerifier {
           break;
         case From:
         case To:
+        case Least:
+        case Most:
         case Ahead:
         case Width:
           break;

@@ -23,7 +23,13 @@ template <class View>
 inline constexpr bool kTakesCodes = requires { requires View::kCoded; };
 
 FVM_HOST_DEVICE constexpr bool takes_codes(Layout layout) {
-  return with_view(layout, []<class View>() { return kTakesCodes<View>; });
+  switch (layout) {
+#define FVM_LAYOUT(Name, text, word, View, meaning) \
+  case Layout::Name:                                \
+    return kTakesCodes<View>;
+#include <forestvm/core/layouts.def>
+  }
+  return false;
 }
 
 /// Whether walks in this layout may take more hops than a tree is deep: see the views.

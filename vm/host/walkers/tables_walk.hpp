@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include <forestvm/core/layout/tables.hpp>
 
@@ -121,45 +123,37 @@ class TablesWalk {
         if (level < trees[i].depth) hop(trees[i], level, slots(i));
   }
 
-  void hop(const Tree& tree, std::uint32_t number, std::uint8_t* at) {
+  /// Chooses the code for a level's shape by one jump: branches one after the other would be mispredicted one
+  /// after the other.
+  FVM_INLINE void hop(const Tree& tree, std::uint32_t number, std::uint8_t* slots) {
     const TableLevel& level = tree.level(number);
     const LevelTables tables(tree.lines, level);
-    if (level.slots <= 16)
-      hop<16>(level, tables, at);
-    else if (level.slots <= 64)
-      hop<64>(level, tables, at);
-    else if (level.slots <= 128)
-      hop<128>(level, tables, at);
-    else
-      hop<256>(level, tables, at);
+    const unsigned size = (level.slots > 16 ? 1u : 0u) + (level.slots > 64 ? 1u : 0u) + (level.slots > 128 ? 1u : 0u);
+    const unsigned columns =
+        (level.columns > 1 ? 1u : 0u) + (level.columns > 4 ? 1u : 0u) + (level.columns > 8 ? 1u : 0u);
+    (this->*kHops[(columns * 4 + size) * 2 + level.complete])(tables, level.columns, slots);
   }
 
-  template <unsigned Size>
-  FVM_INLINE void hop(const TableLevel& level, const LevelTables& tables, std::uint8_t* at) {
-    if (level.complete != 0)
-      hop<Size, true>(level, tables, at);
-    else
-      hop<Size, false>(level, tables, at);
+  using Hop = void (TablesWalk::*)(const LevelTables&, unsigned columns, std::uint8_t* slots);
+
+  template <unsigned... Shapes>
+  static constexpr std::array<Hop, sizeof...(Shapes)> hops(std::integer_sequence<unsigned, Shapes...>) {
+    constexpr unsigned sizes[] = {16, 64, 128, 256};
+    return {&TablesWalk::hop_shape<sizes[Shapes / 2 % 4], Shapes % 2 == 1, Shapes / 8>...};
   }
 
-  template <unsigned Size, bool Complete>
-  FVM_INLINE void hop(const TableLevel& level, const LevelTables& tables, std::uint8_t* at) {
-    const unsigned columns = level.columns;
-    if (columns == 1)
-      hop_over<Size, Complete>(tables, at, [&](Bytes, const std::uint8_t* codes) {
+  /// Columns: 0 for one column, 1 for up to 4, 2 for up to 8, 3 for more.
+  template <unsigned Size, bool Complete, unsigned Columns>
+  void hop_shape(const LevelTables& tables, unsigned columns, std::uint8_t* slots) {
+    if constexpr (Columns == 0)
+      hop_over<Size, Complete>(tables, slots, [&](Bytes, const std::uint8_t* codes) {
         return Simd::load(codes + tables.list[0]);
       });
-    else if (columns <= 4)
-      hop_by_column<Size, Complete>(tables, at, [&](Bytes column, const std::uint8_t* codes) {
-        return pick_4(column, codes, tables.list);
-      });
-    else if (columns <= 8)
-      hop_by_column<Size, Complete>(tables, at, [&](Bytes column, const std::uint8_t* codes) {
-        return pick_8(column, codes, tables.list);
-      });
     else
-      hop_by_column<Size, Complete>(tables, at, [&](Bytes column, const std::uint8_t* codes) {
-        return pick(column, codes, tables.list, columns);
+      hop_by_column<Size, Complete>(tables, slots, [&](Bytes column, const std::uint8_t* codes) {
+        if constexpr (Columns == 1) return pick_4(column, codes, tables.list);
+        if constexpr (Columns == 2) return pick_8(column, codes, tables.list);
+        if constexpr (Columns == 3) return pick(column, codes, tables.list, columns);
       });
   }
 
@@ -242,6 +236,8 @@ class TablesWalk {
       }
     }
   }
+
+  static constexpr auto kHops = hops(std::make_integer_sequence<unsigned, 32>{});
 
   const WalkTask& task_;
   std::uint32_t row_, rows_, blocks_;
