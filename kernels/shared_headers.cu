@@ -88,12 +88,12 @@ extern "C" __global__ void forestvm_count_instructions(const forestvm::Inst* cod
 }
 
 extern "C" __global__ void forestvm_walk(forestvm::GroupData group, forestvm::Layout layout,
-                                         std::uint32_t tree, const float* row,
-                                         const std::uint8_t* codes, int unit,
-                                         forestvm::Transform transform, float* scores, std::int64_t* label) {
+                                         std::uint32_t tree, const float* row, const std::uint8_t* codes,
+                                         int unit, forestvm::Transform transform, float* scores,
+                                         std::int64_t* label) {
   switch (layout) {
-#define FVM_LAYOUT(Name, text, word, View, meaning)          \
-  case forestvm::Layout::Name:                               \
+#define FVM_LAYOUT(Name, text, word, View, meaning)                 \
+  case forestvm::Layout::Name:                                      \
     scores[0] = walk_tree<forestvm::View>(group, tree, row, codes); \
     break;
 #include <forestvm/core/layouts.def>

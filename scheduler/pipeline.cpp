@@ -95,7 +95,8 @@ Result<Compiled> compile(const Model& model, const Schedule& schedule, const Com
     show(*pass.stage, [&] {
       if (plans.size() == 1) return text_of(lowerings.front(), *pass.stage);
       std::string text;
-      for (const Lowering& lowering : lowerings) text += heading(lowering.plan) + text_of(lowering, *pass.stage);
+      for (const Lowering& lowering : lowerings)
+        text += heading(lowering.plan) + text_of(lowering, *pass.stage);
       return text;
     });
   }

@@ -80,7 +80,7 @@ struct ProgramParts {
   std::vector<EncodedFeature> encoded_features;
   std::vector<ColumnDesc> columns;
   std::vector<float> ranks;
-  std::vector<std::string> strings;       ///< StringId::Count of them, then feature names, then class labels
+  std::vector<std::string> strings;  ///< StringId::Count of them, then feature names, then class labels
   std::vector<std::uint32_t> leaf_numbers;
   std::vector<std::byte> nodes;
 };

@@ -1,7 +1,7 @@
-// The schedule for those who do not want to choose: a plan for calls of a few rows, whose lanes are trees, and
-// plans for more, in blocks of rows in parallel, tree by tree. Trees of up to 256 leaves are walked by rank
-// codes through tables, unless so few trees share the cost of encoding that gathers win; larger ones with rows
-// in the lanes of gathers.
+// The schedule for those who do not want to choose: a plan for calls of a few rows, whose lanes are trees,
+// and plans for more, in blocks of rows in parallel, tree by tree. Trees of up to 256 leaves are walked by
+// rank codes through tables, unless so few trees share the cost of encoding that gathers win; larger ones
+// with rows in the lanes of gathers.
 #include <algorithm>
 
 #include <forestvm/compile.hpp>
@@ -17,9 +17,9 @@ constexpr std::uint32_t kLanes = 128;  ///< walks in lockstep: eight vectors of 
 std::uint64_t most_leaves(const Model& model) {
   std::uint64_t most = 0;
   for (const Tree& tree : model.trees)
-    most = std::max<std::uint64_t>(
-        most, static_cast<std::uint64_t>(std::count_if(tree.nodes.begin(), tree.nodes.end(),
-                                                       [](const Node& n) { return n.kind == NodeKind::Leaf; })));
+    most = std::max<std::uint64_t>(most, static_cast<std::uint64_t>(std::count_if(
+                                             tree.nodes.begin(), tree.nodes.end(),
+                                             [](const Node& n) { return n.kind == NodeKind::Leaf; })));
   return most;
 }
 

@@ -134,7 +134,7 @@ class CodeEmitter {
         add(Op::SumTrees, {accumulator(s.accumulator), accumulator(s.from), rows_of(s)});
         break;
       case Encode:
-        add(Op::Encode, {rows_of(s)});
+        if (!parts_.columns.empty()) add(Op::Encode, {rows_of(s)});  // trees of leaves alone test nothing
         break;
       case When:
       case Unless:
@@ -147,7 +147,8 @@ class CodeEmitter {
         add(Op::Store, {accumulator(s.accumulator), rows_of(s)});
         break;
       case Label:
-        add(Op::Label, {accumulator(s.accumulator), rows_of(s), static_cast<std::uint32_t>(lowering_.model.class_rule)});
+        add(Op::Label,
+            {accumulator(s.accumulator), rows_of(s), static_cast<std::uint32_t>(lowering_.model.class_rule)});
         break;
     }
     return {};
@@ -311,7 +312,8 @@ void emit_forest(const std::vector<Lowering>& plans, ProgramParts& parts, std::v
   for (std::size_t p = 0; p < plans.size(); ++p)
     for (const TreeGroup& group : plans[p].forest.groups) {
       // Tiles are numbered by each plan's own table of shapes.
-      const auto same = group.tiling.size > 1 ? emitted.end() : std::find(emitted.begin(), emitted.end(), group);
+      const auto same =
+          group.tiling.size > 1 ? emitted.end() : std::find(emitted.begin(), emitted.end(), group);
       numbers[p].groups.push_back(static_cast<std::uint32_t>(same - emitted.begin()));
       if (same != emitted.end()) continue;
       emit_group(plans[p].forest, group, parts);
@@ -351,7 +353,8 @@ Result<void> emit_accumulators(const std::vector<Lowering>& plans, ProgramParts&
       for (std::uint32_t i = 0; i < mine.size(); ++i) {
         const auto iterations = static_cast<std::uint32_t>(mine[i].iterations);
         const std::uint32_t copies = mine[i].parent == i ? 1 : iterations * wanted[mine[i].parent].copies;
-        wanted.push_back({number[mine[i].parent], iterations, copies, number[mine[i].stored_in], mine[i].kind, {}});
+        wanted.push_back(
+            {number[mine[i].parent], iterations, copies, number[mine[i].stored_in], mine[i].kind, {}});
       }
     };
     place(0);
@@ -368,7 +371,8 @@ Result<void> emit_accumulators(const std::vector<Lowering>& plans, ProgramParts&
     place(count);
     parts.accumulators.insert(parts.accumulators.end(), wanted.begin() + 1, wanted.end());
     if (parts.accumulators.size() > kAccumulators)
-      return refused("schedule", "its plans need more than " + std::to_string(kAccumulators) + " accumulators");
+      return refused("schedule",
+                     "its plans need more than " + std::to_string(kAccumulators) + " accumulators");
   }
   return {};
 }
@@ -397,7 +401,7 @@ std::uint64_t fingerprint(const Model& model) {
   return hash;
 }
 
-void emit_tables(const std::vector<Lowering>& plans, const RankTable& ranks, ProgramParts& parts) {
+void emit_tables(const std::vector<Lowering>& plans, ProgramParts& parts) {
   const Lowering& lowering = plans.front();
   const Model& model = lowering.model;
   const ForestStatistics forest = statistics(model);
@@ -424,9 +428,6 @@ void emit_tables(const std::vector<Lowering>& plans, const RankTable& ranks, Pro
 
   parts.base = model.base;
   parts.thresholds = thresholds_per_feature(model);
-  parts.encoded_features = ranks.features();
-  parts.columns = ranks.columns();
-  parts.ranks = ranks.ranks();
   parts.strings = {model.format, model.trainer, model.version, model.objective, print(lowering.schedule)};
   parts.strings.insert(parts.strings.end(), model.feature_names.begin(), model.feature_names.end());
   parts.strings.insert(parts.strings.end(), model.class_labels.begin(), model.class_labels.end());
@@ -440,13 +441,16 @@ Result<Program> emit_program(const std::vector<Lowering>& plans, RankTable& rank
     return refused("", "the model's thresholds need " + std::to_string(ranks.columns().size()) +
                            " columns of codes, at most " + std::to_string(kMaxColumns));
   ProgramParts parts;
+  parts.encoded_features = ranks.features();
+  parts.columns = ranks.columns();
+  parts.ranks = ranks.ranks();
   std::vector<PlanNumbers> numbers(plans.size());
   FVM_TRY(check_plans(plans, parts));
   FVM_TRY(emit_accumulators(plans, parts, numbers));
   emit_forest(plans, parts, numbers);
   for (std::size_t p = 0; p < plans.size(); ++p) FVM_TRY(CodeEmitter(plans[p], numbers[p], parts).run());
   parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));
-  emit_tables(plans, ranks, parts);
+  emit_tables(plans, parts);
   return encode_program(parts);
 }
 

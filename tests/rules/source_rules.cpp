@@ -45,9 +45,10 @@ const std::vector<Home> kHomes = {
     {"benchmark/", {"bench"}},
     {"cuda", {"kernels"}},
     {"hip/", {"kernels"}},
-    {"immintrin.h", {"vm/host"}},
+    {"immintrin.h", {"vm/host/simd", "vm/host/targets"}},
     {"xmmintrin.h", {"vm/host/targets"}},
-    {"emmintrin.h", {"vm/host/targets"}},
+    {"tmmintrin.h", {"vm/host/simd"}},
+    {"emmintrin.h", {"vm/host/simd"}},
     {"arm_neon.h", {"vm/host"}},
     {"Python.h", {"python"}},
     {"pybind11/", {"python"}},
@@ -72,7 +73,8 @@ const std::set<std::string> kNotAtRunTime = {"forestvm/compile.hpp",  "forestvm/
 const Strings kRunTime = {"vm", "kernels", "include/forestvm/core"};
 
 /// Where conditions on the compiler's vendor or CPU macros may stand.
-const Strings kKnowsTheMachine = {"kernels/vendor", "vm/host/targets", "include/forestvm/core/platform.hpp"};
+const Strings kKnowsTheMachine = {"kernels/vendor", "vm/host/targets", "vm/host/simd",
+                                  "include/forestvm/core/platform.hpp"};
 const std::regex kMachineCondition(
     R"(^\s*#\s*(if|ifdef|ifndef|elif)\b.*\b(__(AVX|SSE|FMA|BMI|CUDA|HIP|NV|AMD|ARM|aarch64|x86_64|i386|powerpc|riscv)|_M_(X64|IX86|ARM)))");
 
@@ -204,7 +206,7 @@ void check_lines(const std::string& path, const std::string& text, std::vector<s
       report(match[1] == "<" ? angle_breach(path, match[2]) : quote_breach(path, match[2]));
     }
     if (std::regex_search(line, kMachineCondition) && !under_any(path, kKnowsTheMachine)) {
-      report("a condition on vendor or CPU outside vendor/ and targets/");
+      report("a condition on vendor or CPU outside vendor/, targets/ and simd/");
     }
   });
 }

@@ -59,7 +59,7 @@ TEST(Compile, ShowsEveryStageOnceInOrder) {
 TEST(Compile, TimesEveryPass) {
   const auto result = compiled("");
   ASSERT_TRUE(result.ok());
-  ASSERT_EQ(result->passes.size(), 9u);
+  ASSERT_EQ(result->passes.size(), 10u);
   for (const PassTime& pass : result->passes) EXPECT_GE(pass.seconds, 0.0) << pass.pass;
 }
 

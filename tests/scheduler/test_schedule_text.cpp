@@ -14,6 +14,7 @@ namespace {
 
 /// One directive of each kind, with all its arguments.
 const std::vector<std::string> kEveryDirective = {
+    "plan(BATCH)",
     "tile(batch, b0, b1, 64)",
     "split(tree, ta, tb, N_TREES)",
     "reorder(b0, tree, b1)",

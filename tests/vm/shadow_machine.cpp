@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <forestvm/core/interpret.hpp>
+#include <forestvm/core/layouts.hpp>
 
 namespace forestvm::test {
 namespace {
@@ -102,6 +103,7 @@ class ShadowMachine {
     const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst), rows = operand<Op::Walk, Rows>(inst);
     const WalkerDesc& walker = chosen(operand<Op::Walk, Walker>(inst), operand<Op::Walk, Select>(inst),
                                       operand<Op::Walk, Trees>(inst));
+    read_codes(walker, rows);
     if (accumulators()[accumulator].kind == AccumulatorKind::PerTree)
       touch_trees(accumulator, walker, operand<Op::Walk, Trees>(inst), rows);
     else
@@ -113,6 +115,7 @@ class ShadowMachine {
     const std::uint32_t trees = operand<Op::Leaves, Trees>(inst);
     const WalkerDesc& walker =
         chosen(operand<Op::Leaves, Walker>(inst), operand<Op::Leaves, Select>(inst), trees);
+    read_codes(walker, operand<Op::Leaves, Rows>(inst));
     touch_trees(kOutputBuffer, walker, trees, operand<Op::Leaves, Rows>(inst));
   }
 
@@ -160,6 +163,11 @@ class ShadowMachine {
     if (range.size() > 0 && (range.begin < group.tree_begin || range.end > group.tree_end))
       throw Harm("trees outside their group are walked");
     return desc;
+  }
+
+  void read_codes(const WalkerDesc& walker, std::uint32_t rows) {
+    if (takes_codes(run_->program.section_Groups()[walker.group].layout))
+      touch_rows(kCodes, 0, rows, Access::Read);
   }
 
   void touch(const Cell& cell, Access access) {

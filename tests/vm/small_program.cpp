@@ -73,6 +73,8 @@ const std::vector<RichCase>& rich_cases() {
        "layout(tree, array)",
        Contract::Fast, 2},
       {"accumulate(f64); parallel(tree); tileTree(tree, 2, uniform); layout(tree, reorg)", Contract::Fast, 2},
+      {"plan(3); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0); encode(u8)",
+       Contract::Trainer, 2},
   };
   return cases;
 }
@@ -136,6 +138,9 @@ ProgramParts parts_of(const Program& program) {
   parts.accumulators = copy_of(program.section_Accumulators());
   parts.base = copy_of(program.section_Base());
   parts.thresholds = copy_of(program.section_Thresholds());
+  parts.encoded_features = copy_of(program.section_EncodedFeatures());
+  parts.columns = copy_of(program.section_Columns());
+  parts.ranks = copy_of(program.section_Ranks());
   for (const StringRef& ref : program.section_Strings())
     parts.strings.emplace_back(program.section_Text().data() + ref.offset, ref.size);
   parts.nodes = copy_of(program.section_Nodes());

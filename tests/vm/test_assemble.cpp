@@ -64,7 +64,7 @@ TEST(Assemble, EveryNamedScheduleRoundTrips) {
       if (program.ok()) expect_round_trip(program->program);  // no interleaved layout takes the deep chain
     }
     const auto automatic = compile(model, automatic_schedule(model));
-    ASSERT_TRUE(automatic.ok());
+    ASSERT_TRUE(automatic.ok()) << automatic.error().text();
     expect_round_trip(automatic->program);
   }
 }

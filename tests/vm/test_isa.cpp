@@ -133,7 +133,8 @@ class ByHand {
     const std::uint32_t begin = open_.back(), end = add(Op::End, {begin});
     open_.pop_back();
     for_each_operand(code_[begin], [&](unsigned, OperandKind kind, std::uint32_t) {
-      if (kind == OperandKind::Partner) code_[begin].wide[is_loop(code_[begin].op) ? 1 : 0] = end;
+      const bool second = is_loop(code_[begin].op), third = code_[begin].op == Op::Plan;
+      if (kind == OperandKind::Partner) code_[begin].wide[third ? 2 : second ? 1 : 0] = end;
     });
   }
   std::vector<Inst> code() {
@@ -150,7 +151,7 @@ std::uint32_t number(OutputKind kind) { return static_cast<std::uint32_t>(kind);
 
 /// A program by hand that holds every opcode.
 ProgramParts every_opcode() {
-  ProgramParts parts = parts_of(compiled(small_forest({.trees = 4, .outputs = 2}), "layout(tree, sparse16)"));
+  ProgramParts parts = parts_of(compiled(small_forest({.trees = 4, .outputs = 2}), "encode(u8)"));
   using enum AccumulatorKind;
   parts.accumulators = {{0, 1, 1, 0, F32, {}},
                         {0, 2, 2, 2, F32, {}},
@@ -160,6 +161,8 @@ ProgramParts every_opcode() {
   parts.walkers = {{0, 0, WalkEnd::UntilLeaf, WalkOrder::RowsOuter, 1, 1, 0, 0}};
   ByHand hand;
   const auto vector = static_cast<std::uint32_t>(ReductionForm::Vector);
+  hand.open(Op::Plan, {1, UINT32_MAX});
+  hand.add(Op::Encode, {0});
   hand.open(Op::Unless, {number(OutputKind::Leaf)});
   const std::uint32_t rows =
       hand.open(Op::Map, {2, 0, static_cast<std::uint32_t>(LaunchDimension::GridX), 8});
@@ -196,6 +199,7 @@ ProgramParts every_opcode() {
   hand.close();
   hand.close();
   hand.add(Op::Leaves, {1, 0, 0, 1});
+  hand.close();
   parts.code = hand.code();
   return parts;
 }

@@ -73,7 +73,7 @@ class CodeGenerator {
   }
 
   void statement(unsigned depth) {
-    switch (depth < 5 ? below(19) : 5 + below(14)) {
+    switch (depth < 5 ? below(20) : 5 + below(14)) {
       case 0:
         return loop(Op::For, below(2), depth);
       case 1:
@@ -84,6 +84,8 @@ class CodeGenerator {
         return when(depth);
       case 4:
         return loop(Op::Map, below(2), depth);
+      case 19:
+        return chance(30) ? plan(depth) : static_cast<void>(add(Op::Encode, {source(kRowAxis)}));
       case 5:
       case 16:
         return slice();
@@ -165,6 +167,14 @@ class CodeGenerator {
     close(open, 0);
   }
 
+  void plan(unsigned depth) {
+    const std::uint32_t least = below(8), open = add(Op::Plan, {least, least + below(8), 0});
+    const auto saved = live_;
+    block(depth + 1);
+    live_ = saved;
+    close(open, 2);
+  }
+
   void loop(Op op, unsigned axis, unsigned depth) {
     const std::uint32_t out = target();
     const std::uint32_t over = source(axis), step = 1 + below(3);
@@ -212,11 +222,12 @@ class CodeGenerator {
   std::uint32_t current_ = 0;              ///< the accumulator that may be written here, if all went well
 };
 
-/// Two groups of all trees, the second in tiles with leaves aside; sums of every kind; a1 lies in a2.
+/// Two groups of all trees, the first of rank codes, the second in tiles with leaves aside; sums of every
+/// kind; a1 lies in a2.
 ProgramParts forest_parts(bool in_place) {
   ProgramParts parts =
       parts_of(compiled(small_forest({.trees = 6, .outputs = 2}),
-                        "split(batch, ba, bb, 2); layout(ba.tree, sparse16); layout(bb.tree, sparse); "
+                        "split(batch, ba, bb, 2); layout(ba.tree, tables); layout(bb.tree, sparse); "
                         "tileTree(bb.tree, 3, uniform)"));
   using enum AccumulatorKind;
   const std::uint32_t place = in_place ? 2 : 1;

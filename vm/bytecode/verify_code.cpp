@@ -170,7 +170,8 @@ class CodeVerifier {
       case Op::Unless:
         return open_block(operand<Op::Unless, Partner>(inst));
       case Op::Plan:
-        if (operand<Op::Plan, Least>(inst) > operand<Op::Plan, Most>(inst)) return wrong("no call has so many rows");
+        if (operand<Op::Plan, Least>(inst) > operand<Op::Plan, Most>(inst))
+          return wrong("no call has so many rows");
         return open_block(operand<Op::Plan, Partner>(inst));
       case Op::End:
         return close_block(operand<Op::End, Partner>(inst));

@@ -56,7 +56,8 @@ Result<void> verify_encoder(const Program& program) {
         return refused("columns section: column " + number(c), rule);
   }
   if (taken != columns.size())
-    return refused("columns section", number(columns.size()) + " columns, but the features have " + number(taken));
+    return refused("columns section",
+                   number(columns.size()) + " columns, but the features have " + number(taken));
   if (thresholds != ranks.size())
     return refused("ranks section",
                    number(ranks.size()) + " thresholds, but the features have " + number(thresholds));

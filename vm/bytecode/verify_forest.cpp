@@ -57,7 +57,9 @@ Result<void> verify_group(const Program& program, std::size_t index, Taken& take
                        nullptr,
                        group.tree_end - group.tree_begin,
                        group.tile_size};
-  const NodeFacts facts{program.meta().num_features, group.tile_size, shapes.data(),
+  const NodeFacts facts{program.meta().num_features,
+                        group.tile_size,
+                        shapes.data(),
                         static_cast<std::uint32_t>(shapes.size()),
                         program.section_Columns().data(),
                         static_cast<std::uint32_t>(program.section_Columns().size())};

@@ -43,7 +43,8 @@ struct ScalarSearch {
     return rank;
   }
 
-  /// The codes of up to 64 rows of a block, in all columns of a feature. `codes`: the first row's in column 0.
+  /// The codes of up to 64 rows of a block, in all columns of a feature. `codes`: the first row's in column
+  /// 0.
   FVM_INLINE static void encode(const FeatureSearch& search, const float* rows, std::size_t stride,
                                 unsigned count, std::uint8_t* codes) {
     std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;

@@ -74,7 +74,9 @@ void load_encoder(const Program& program, LoadedProgram& loaded) {
   constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
   constexpr std::size_t kSplitters = 32;
   const auto features = program.section_EncodedFeatures();
-  const auto bits_of = [](const EncodedFeature& f) { return static_cast<unsigned>(std::bit_width(f.threshold_count)); };
+  const auto bits_of = [](const EncodedFeature& f) {
+    return static_cast<unsigned>(std::bit_width(f.threshold_count));
+  };
   std::size_t size = 0;
   for (const EncodedFeature& feature : features)
     size += kSplitters + std::max(kSplitters, std::size_t{1} << bits_of(feature));

@@ -108,9 +108,8 @@ class HostPredictor final : public Predictor {
     // A call for leaf numbers has sums too: nothing says that a program leaves them alone then.
     const bool converted = rows.type != RowType::Float32;
     const std::size_t row_bytes = converted ? meta.num_features * sizeof(float) : 0;
-    const std::size_t pass_rows =
-        std::min({rows.count, max_pass_rows(private_bytes_ + result_bytes), max_encoded_rows(),
-                  max_converted_rows(row_bytes)});
+    const std::size_t pass_rows = std::min({rows.count, max_pass_rows(private_bytes_ + result_bytes),
+                                            max_encoded_rows(), max_converted_rows(row_bytes)});
     const std::size_t converted_bytes = whole_lines(pass_rows * row_bytes);
     const std::size_t lines = (scratch_bytes(pass_rows, in_place) + converted_bytes) / sizeof(Line);
     try {

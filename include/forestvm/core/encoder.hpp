@@ -14,7 +14,7 @@
 
 namespace forestvm {
 
-inline constexpr unsigned kCodeRows = 64;        ///< rows of a block
+inline constexpr unsigned kCodeRows = 64;           ///< rows of a block
 inline constexpr unsigned kColumnThresholds = 255;  ///< most thresholds of a column
 /// A threshold's number that no rank is above.
 inline constexpr std::uint8_t kNeverRight = 255;
@@ -33,10 +33,10 @@ static_assert(sizeof(EncodedFeature) == 20);
 
 /// A column of codes.
 struct ColumnDesc {
-  std::uint32_t first;          ///< threshold, counted from the feature's first
-  std::uint16_t count;          ///< thresholds: 1 … 255
+  std::uint32_t first;           ///< threshold, counted from the feature's first
+  std::uint16_t count;           ///< thresholds: 1 … 255
   std::uint8_t missing_highest;  ///< 1: a missing value is above all thresholds; 0: below
-  std::uint8_t reserved;        ///< zero
+  std::uint8_t reserved;         ///< zero
 };
 static_assert(sizeof(ColumnDesc) == 8);
 

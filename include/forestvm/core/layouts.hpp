@@ -20,7 +20,9 @@ FVM_HOST_DEVICE constexpr decltype(auto) with_view(Layout layout, Visit&& visit)
 
 /// Whether a view's walks read rank codes, and not the rows themselves.
 template <class View>
-inline constexpr bool kTakesCodes = requires { requires View::kCoded; };
+inline constexpr bool kTakesCodes = requires {
+  requires View::kCoded;
+};
 
 FVM_HOST_DEVICE constexpr bool takes_codes(Layout layout) {
   switch (layout) {

@@ -33,8 +33,7 @@ struct Avx2Shuffle {
 struct Avx2Bytes : PortableBytes<Avx2Shuffle> {
   FVM_INLINE static void add_leaves(float* sums, const float* leaves, std::uint32_t, const std::uint8_t* at) {
     for (unsigned i = 0; i < kLanes; i += 8) {
-      const __m256i index =
-          _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + i)));
+      const __m256i index = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + i)));
       _mm256_storeu_ps(sums + i,
                        _mm256_add_ps(_mm256_loadu_ps(sums + i), _mm256_i32gather_ps(leaves, index, 4)));
     }

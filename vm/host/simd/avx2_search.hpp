@@ -35,8 +35,7 @@ struct Avx2Search {
     return rank;
   }
 
-  FVM_INLINE static void write(const FeatureSearch& search, __m256i rank, __m256i none,
-                               std::uint8_t* codes) {
+  FVM_INLINE static void write(const FeatureSearch& search, __m256i rank, __m256i none, std::uint8_t* codes) {
     std::uint8_t* to = codes + std::size_t{search.first_column} * kCodeRows;
     for (const ColumnDesc& column : search.columns) {
       const __m256i first = _mm256_set1_epi32(static_cast<int>(column.first)),
@@ -44,8 +43,7 @@ struct Avx2Search {
                     missing = _mm256_set1_epi32(column.missing_highest != 0 ? column.count : 0);
       const __m256i above = _mm256_sub_epi32(_mm256_max_epu32(rank, first), first);
       const __m256i code = _mm256_blendv_epi8(_mm256_min_epu32(above, most), missing, none);
-      const __m128i words =
-          _mm_packus_epi32(_mm256_castsi256_si128(code), _mm256_extracti128_si256(code, 1));
+      const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(code), _mm256_extracti128_si256(code, 1));
       _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
       to += kCodeRows;
     }

@@ -76,8 +76,7 @@ struct Avx512Bytes {
   template <class Leaves>
   FVM_INLINE static void add_by(float* sums, const std::uint8_t* at, const Leaves& leaves) {
     for (unsigned i = 0; i < kLanes; i += 16) {
-      const __m512i index =
-          _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + i)));
+      const __m512i index = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + i)));
       _mm512_storeu_ps(sums + i, _mm512_add_ps(_mm512_loadu_ps(sums + i), leaves[index]));
     }
   }

@@ -53,8 +53,7 @@ struct Avx512Search {
                     more = _mm512_set1_epi32(static_cast<int>(step));
       for (unsigned v = 0; v < kVectors; ++v) {
         const __m512 at = _mm512_permutex2var_ps(low, _mm512_add_epi32(rank[v], before), high);
-        rank[v] =
-            _mm512_mask_add_epi32(rank[v], _mm512_cmp_ps_mask(x[v], at, _CMP_GE_OQ), rank[v], more);
+        rank[v] = _mm512_mask_add_epi32(rank[v], _mm512_cmp_ps_mask(x[v], at, _CMP_GE_OQ), rank[v], more);
       }
     }
     if (search.bits <= 5) return;
@@ -64,8 +63,7 @@ struct Avx512Search {
       const __m512i more = _mm512_set1_epi32(static_cast<int>(step));
       for (unsigned v = 0; v < kVectors; ++v) {
         const __m512 at = _mm512_i32gather_ps(rank[v], search.thresholds + step - 1, 4);
-        rank[v] =
-            _mm512_mask_add_epi32(rank[v], _mm512_cmp_ps_mask(x[v], at, _CMP_GE_OQ), rank[v], more);
+        rank[v] = _mm512_mask_add_epi32(rank[v], _mm512_cmp_ps_mask(x[v], at, _CMP_GE_OQ), rank[v], more);
       }
     }
   }

@@ -19,7 +19,8 @@ namespace forestvm::host {
 namespace {
 
 constexpr Target kTargets[] = {
-#define FVM_TARGET(Name, text, meaning) {text, target_##Name::runs_here, target_##Name::walkers, target_##Name::encode},
+#define FVM_TARGET(Name, text, meaning) \
+  {text, target_##Name::runs_here, target_##Name::walkers, target_##Name::encode},
 #include "vm/host/targets/targets.def"
 };
 

@@ -74,8 +74,9 @@ class GatherWalk {
       return;
     }
     std::uint64_t numbers_at[Vectors * kLanes];
-    number<Vectors>(at, [&](unsigned, std::uint32_t place) { return desc.first_node + std::uint64_t{place}; },
-                    numbers_at);
+    number<Vectors>(
+        at, [&](unsigned, std::uint32_t place) { return desc.first_node + std::uint64_t{place}; },
+        numbers_at);
     Deliver<Target>::run(task, {t, row, 1, count, values, numbers_at});
   }
 
@@ -103,7 +104,8 @@ class GatherWalk {
       return;
     }
     std::uint64_t numbers_at[Vectors * kLanes];
-    number<Vectors>(at, [](unsigned, std::uint32_t place) { return std::uint64_t{place}; }, numbers_at);
+    number<Vectors>(
+        at, [](unsigned, std::uint32_t place) { return std::uint64_t{place}; }, numbers_at);
     Deliver<Target>::run(task, {t, row, count, 1, values, numbers_at});
   }
 

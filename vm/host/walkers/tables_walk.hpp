@@ -19,9 +19,9 @@ class TablesWalk {
   using Bytes = typename Simd::Bytes;
   using Tree = TablesView::Tree;
   static constexpr unsigned kLanes = Simd::kLanes;
-  static constexpr unsigned kMostBlocks = 8;                     ///< walked together
+  static constexpr unsigned kMostBlocks = 8;  ///< walked together
   static constexpr unsigned kMostRows = kMostBlocks * kCodeRows;
-  static constexpr std::size_t kMostSums = 16384;                ///< that are kept beside each other
+  static constexpr std::size_t kMostSums = 16384;  ///< that are kept beside each other
 
  public:
   static void walk(const WalkTask& task) {
@@ -59,11 +59,12 @@ class TablesWalk {
     if (sums_beside(task_))
       sum_beside();
     else
-      for_trees([&](std::uint32_t tree, const Tree& view, const std::uint8_t* at) { deliver(tree, view, at); });
+      for_trees(
+          [&](std::uint32_t tree, const Tree& view, const std::uint8_t* at) { deliver(tree, view, at); });
   }
 
-  /// Calls visit(tree's number, tree, its rows' slots among the leaves) for each tree. With few blocks several
-  /// trees go down level by level beside each other, so that one's hops fill the time another's take.
+  /// Calls visit(tree's number, tree, its rows' slots among the leaves) for each tree. With few blocks
+  /// several trees go down level by level beside each other, so that one's hops fill the time another's take.
   template <class Visit>
   FVM_INLINE void for_trees(const Visit& visit) {
     const std::uint32_t together = kMostBlocks / blocks_;
@@ -128,7 +129,8 @@ class TablesWalk {
   FVM_INLINE void hop(const Tree& tree, std::uint32_t number, std::uint8_t* slots) {
     const TableLevel& level = tree.level(number);
     const LevelTables tables(tree.lines, level);
-    const unsigned size = (level.slots > 16 ? 1u : 0u) + (level.slots > 64 ? 1u : 0u) + (level.slots > 128 ? 1u : 0u);
+    const unsigned size =
+        (level.slots > 16 ? 1u : 0u) + (level.slots > 64 ? 1u : 0u) + (level.slots > 128 ? 1u : 0u);
     const unsigned columns =
         (level.columns > 1 ? 1u : 0u) + (level.columns > 4 ? 1u : 0u) + (level.columns > 8 ? 1u : 0u);
     (this->*kHops[(columns * 4 + size) * 2 + level.complete])(tables, level.columns, slots);
@@ -161,8 +163,7 @@ class TablesWalk {
   FVM_INLINE void hop_by_column(const LevelTables& tables, std::uint8_t* slots, const Pick& pick_code) {
     const typename Simd::template Table<Size> column(tables.column);
     hop_over<Size, Complete>(
-        tables, slots,
-        [&](Bytes at, const std::uint8_t* codes) { return pick_code(column[at], codes); });
+        tables, slots, [&](Bytes at, const std::uint8_t* codes) { return pick_code(column[at], codes); });
   }
 
   /// One hop of every row; get(at, codes) gives the codes that places `at` test.
@@ -230,8 +231,7 @@ class TablesWalk {
         std::uint32_t at = 0;
         while (!TablesView::is_leaf(tree, at)) at = TablesView::next<Target>(tree, at, codes);
         const float value = TablesView::value(tree, at);
-        const std::uint64_t number =
-            TablesView::number_at(tree, task.group.trees[t - task.first_tree], at);
+        const std::uint64_t number = TablesView::number_at(tree, task.group.trees[t - task.first_tree], at);
         Deliver<Target>::run(task, {t, row, 1, 1, &value, &number});
       }
     }

@@ -36,8 +36,8 @@ struct WalkTask {
   const std::uint8_t* codes;  ///< of row 0, see core/encoder.hpp
   std::size_t columns;        ///< of codes
   std::uint32_t row_count;    ///< rows of the call, all of which have codes
-  std::byte* out;          ///< of row 0: sums; per-tree values; int32 leaf numbers
-  std::size_t width;       ///< elements of one row of `out`
+  std::byte* out;             ///< of row 0: sums; per-tree values; int32 leaf numbers
+  std::size_t width;          ///< elements of one row of `out`
   SumScale scale;
   std::uint32_t hops;  ///< WalkerDesc::hops
   WalkOrder order;

@@ -1,6 +1,6 @@
 // All walkers of one layout on one CPU target, as a table from what a WalkerDesc asks for to a function. A
-// layout with better walkers than walk.hpp's specialises kWalkers in walkers/of/<Layout>.hpp, which only its own
-// files read.
+// layout with better walkers than walk.hpp's specialises kWalkers in walkers/of/<Layout>.hpp, which only its
+// own files read.
 #pragma once
 
 #include <algorithm>
@@ -58,9 +58,11 @@ template <class Target, class View, unsigned LogTrees, unsigned LogRows>
 constexpr void fill(WalkerTable& table) {
   if constexpr (LogTrees + LogRows >= kInterleaveSteps) return;
   auto& endings = table.functions[LogTrees][LogRows];
-  constexpr unsigned trees = std::min(LogTrees, kMostScalarSteps), rows = std::min(LogRows, kMostScalarSteps - trees);
+  constexpr unsigned trees = std::min(LogTrees, kMostScalarSteps),
+                     rows = std::min(LogRows, kMostScalarSteps - trees);
   if constexpr (trees != LogTrees || rows != LogRows) {
-    for (unsigned ending = 0; ending < kEndings; ++ending) endings[ending] = table.functions[trees][rows][ending];
+    for (unsigned ending = 0; ending < kEndings; ++ending)
+      endings[ending] = table.functions[trees][rows][ending];
   } else {
     constexpr bool fixed = View::kTileWidth == 1 && (1u << (trees + rows)) <= kMostWalksWithFixedHops;
     fill<Target, View, trees, rows>(table, std::make_integer_sequence < unsigned, fixed ? kEndings : 2 > {});

@@ -86,8 +86,8 @@ struct TablesView : TreesInSequence {
 
   FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
     const TreeDesc& desc = group.trees[index];
-    return {reinterpret_cast<const TableLine*>(group.nodes) + desc.first_node,
-            group.leaves + desc.first_leaf, desc.depth};
+    return {reinterpret_cast<const TableLine*>(group.nodes) + desc.first_node, group.leaves + desc.first_leaf,
+            desc.depth};
   }
   FVM_INLINE static bool is_leaf(const Tree& tree, std::uint32_t at) { return level_of(at) == tree.depth; }
   FVM_INLINE static float value(const Tree& tree, std::uint32_t at) { return tree.leaves[slot_of(at)]; }
@@ -156,10 +156,12 @@ struct TablesView : TreesInSequence {
     const std::uint32_t below = i + 1 == desc.depth ? desc.leaf_count : tree.level(i + 1).slots;
     std::uint32_t children = 0;
     for (std::uint32_t slot = 0; slot < level.slots; ++slot) {
-      if (level.columns > 1 && tables.column[slot] >= level.columns) return "a slot's column is not in its list";
+      if (level.columns > 1 && tables.column[slot] >= level.columns)
+        return "a slot's column is not in its list";
       const bool leaf = tables.code[slot] == kNeverRight;
       const std::uint32_t column = tables.list[level.columns > 1 ? tables.column[slot] : 0] / kCodeRows;
-      if (!leaf && tables.code[slot] >= facts.columns[column].count) return "a code is above its column's ranks";
+      if (!leaf && tables.code[slot] >= facts.columns[column].count)
+        return "a code is above its column's ranks";
       if (level.complete != 0) {
         if (leaf) return "a slot of a complete level is a leaf's";
       } else if (tables.child[slot] != children) {

@@ -9,7 +9,8 @@
 namespace forestvm::host {
 namespace walker_rows {
 
-/// The walker whose lanes are this many walks, all rows of a tree or all trees of a row; null if there is none.
+/// The walker whose lanes are this many walks, all rows of a tree or all trees of a row; null if there is
+/// none.
 template <class Target, unsigned LogTrees, unsigned LogRows>
 constexpr WalkFunction in_lanes() {
   constexpr unsigned lanes = Target::Lanes::kLanes, walks = 1u << (LogTrees + LogRows);
@@ -33,8 +34,8 @@ constexpr WalkerTable with_lanes(WalkerTable table, std::integer_sequence<unsign
 
 template <class Target>
 constexpr WalkerTable make_sparse8() {
-  const WalkerTable scalar = make<Target, Sparse8View>(
-      std::make_integer_sequence<unsigned, kInterleaveSteps * kInterleaveSteps>{});
+  const WalkerTable scalar =
+      make<Target, Sparse8View>(std::make_integer_sequence<unsigned, kInterleaveSteps * kInterleaveSteps>{});
   if constexpr (requires { typename Target::Lanes; })
     return with_lanes<Target>(scalar, std::make_integer_sequence<unsigned, kInterleaveSteps>{});
   return scalar;
