@@ -1,15 +1,18 @@
 // The schedule for those who do not want to choose: a plan for calls of a few rows, whose lanes are trees,
 // and plans for more, in blocks of rows in parallel, tree by tree. Trees of up to 256 leaves are walked by
-// rank codes through tables, unless so few trees share the cost of encoding that gathers win; larger ones
-// with rows in the lanes of gathers.
+// rank codes, blocks of rows through tables, unless so few trees share the cost of encoding that gathers of
+// the values win; larger ones with rows in the lanes of gathers.
 #include <algorithm>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/core/encoder.hpp>
+#include <forestvm/core/layout/sparse4.hpp>
 
 namespace forestvm {
 namespace {
 
-constexpr std::uint32_t kFewRows = 8;  ///< a block of codes costs as much as so many rows walked one by one
+/// A block of rows in tables costs as much as so many rows walked one by one: by codes, and by values.
+constexpr std::uint32_t kFewRows = 24, kFewUncodedRows = 8;
 constexpr std::uint32_t kMostTableLeaves = 256;
 constexpr std::uint32_t kLanes = 128;  ///< walks in lockstep: eight vectors of the widest target
 
@@ -30,6 +33,14 @@ bool suits_codes(const Model& model) {
          forest.features_used <= forest.mean_depth * static_cast<double>(model.trees.size());
 }
 
+/// Whether nodes of codes have room for the columns that the model may need.
+bool fits_coded_nodes(const Model& model) {
+  std::uint64_t columns = 0;
+  for (const std::uint32_t count : thresholds_per_feature(model))
+    columns += 2 * ((count + kColumnThresholds - 1) / kColumnThresholds);  // missing values may go both ways
+  return columns <= Sparse4View::kMostColumns;
+}
+
 void add_blocks(Schedule& schedule, bool coded, std::uint32_t rows) {
   schedule.tile("batch", "b0", "b1", rows).reorder("b0", "tree", "b1");
   if (coded) {
@@ -44,7 +55,10 @@ void add_blocks(Schedule& schedule, bool coded, std::uint32_t rows) {
 Schedule automatic_schedule(const Model& model) {
   const bool coded = suits_codes(model);
   Schedule schedule;
-  schedule.plan(kFewRows).tile("tree", "t0", "t1", kLanes).layout("tree", "sparse").interleave("t1");
+  const bool few_coded = coded && fits_coded_nodes(model);
+  schedule.plan(few_coded ? kFewRows : kFewUncodedRows).tile("tree", "t0", "t1", kLanes).interleave("t1");
+  schedule.layout("tree", "sparse");
+  if (few_coded) schedule.encode("u8");
   schedule.plan(1024);
   add_blocks(schedule, coded, 256);
   schedule.plan("BATCH");

@@ -6,6 +6,8 @@
 
 #include <forestvm/core/interpret.hpp>
 
+#include <forestvm/names.hpp>
+
 #include "scheduler/layouts/builder.hpp"
 #include "scheduler/lowering.hpp"
 
@@ -307,7 +309,8 @@ void emit_group(const TiledForest& forest, const TreeGroup& group, ProgramParts&
 }
 
 /// The plans' groups: those of one layout and the same trees once.
-void emit_forest(const std::vector<Lowering>& plans, ProgramParts& parts, std::vector<PlanNumbers>& numbers) {
+Result<void> emit_forest(const std::vector<Lowering>& plans, ProgramParts& parts,
+                         std::vector<PlanNumbers>& numbers) {
   std::vector<TreeGroup> emitted;
   for (std::size_t p = 0; p < plans.size(); ++p)
     for (const TreeGroup& group : plans[p].forest.groups) {
@@ -316,9 +319,13 @@ void emit_forest(const std::vector<Lowering>& plans, ProgramParts& parts, std::v
           group.tiling.size > 1 ? emitted.end() : std::find(emitted.begin(), emitted.end(), group);
       numbers[p].groups.push_back(static_cast<std::uint32_t>(same - emitted.begin()));
       if (same != emitted.end()) continue;
+      // Asked again: only now the number of columns is known.
+      if (const auto reason = misfit(plans[p].forest, group))
+        return refused("schedule", "layout " + std::string(name_of(group.layout)) + ": " + *reason);
       emit_group(plans[p].forest, group, parts);
       emitted.push_back(group);
     }
+  return {};
 }
 
 /// The program has one order of trees and one table of tile shapes.
@@ -447,7 +454,7 @@ Result<Program> emit_program(const std::vector<Lowering>& plans, RankTable& rank
   std::vector<PlanNumbers> numbers(plans.size());
   FVM_TRY(check_plans(plans, parts));
   FVM_TRY(emit_accumulators(plans, parts, numbers));
-  emit_forest(plans, parts, numbers);
+  FVM_TRY(emit_forest(plans, parts, numbers));
   for (std::size_t p = 0; p < plans.size(); ++p) FVM_TRY(CodeEmitter(plans[p], numbers[p], parts).run());
   parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));
   emit_tables(plans, parts);

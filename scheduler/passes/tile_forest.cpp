@@ -124,13 +124,27 @@ void set_layout(TreeGroup& group, Layout layout, std::uint16_t hops) {
   group.pad_depth = leaves_hold_still(layout) ? 0 : hops;  // otherwise leaves are repeated below themselves
 }
 
-/// The first layout that has this name and can hold the group's trees. An error says what is in the way.
+bool asks_for_codes(const Lowering& lowering) {
+  const auto& encode = lowering.loops.program.encode;
+  return encode && encode->value == "u8";
+}
+
+bool is_named(const LayoutRow& row, std::string_view name, const TreeGroup& group) {
+  return (row.word == name || row.text == name) && row.tile_width == tile_width(group.tiling.size);
+}
+
+/// The first layout that has this name and can hold the group's trees, of those that read rank codes if the
+/// schedule asks for codes and there are any, else of the others. An error says what is in the way.
 Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::uint64_t most_padding,
                         std::uint16_t hops, TreeGroup& group) {
+  const bool coded = asks_for_codes(lowering);
+  const bool choice = std::any_of(std::begin(kLayouts), std::end(kLayouts), [&](const LayoutRow& row) {
+    return is_named(row, name, group) && takes_codes(row.layout) == coded;
+  });
   std::string problem =
       "there is no layout '" + std::string(name) + "' of tiles of " + number(group.tiling.size) + " nodes";
   for (const LayoutRow& row : kLayouts) {
-    if ((row.word != name && row.text != name) || row.tile_width != tile_width(group.tiling.size)) continue;
+    if (!is_named(row, name, group) || (choice && takes_codes(row.layout) != coded)) continue;
     set_layout(group, row.layout, hops);
     const auto reason = misfit(lowering.forest, group);
     if (reason) {
@@ -149,7 +163,6 @@ Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::ui
 
 Result<void> lay_out(const Lowering& lowering, const Wishes& wishes, std::uint16_t hops, TreeGroup& group) {
   const auto& encode = lowering.loops.program.encode;
-  const bool coded = encode && encode->value == "u8";
   if (wishes.layout) {
     const bool plain_array = wishes.layout->value == "array" && group.tiling.size == 1;
     const auto done =
@@ -159,7 +172,7 @@ Result<void> lay_out(const Lowering& lowering, const Wishes& wishes, std::uint16
       return lowering.refuse(encode->directive, "layout " + wishes.layout->value + " reads rank codes");
     return {};
   }
-  if (coded) {
+  if (asks_for_codes(lowering)) {
     const auto done = lay_out_as(lowering, "tables", kMostPadding, hops, group);
     if (!done.ok())
       return lowering.refuse(encode->directive, done.error().message + "; give such trees another layout");

@@ -80,7 +80,7 @@ Result<void> verify_group(const Program& program, std::size_t index, Taken& take
     leaves += tree.leaf_count;
     if (leaves > group.leaf_count) return wrong("its leaves leave its group");
     const auto view = View::tree(data, t);
-    if constexpr (kTakesCodes<View>) {
+    if constexpr (requires { &View::level_rule; }) {
       for (std::uint32_t level = 0; level < tree.depth; ++level)
         if (const char* rule = View::level_rule(view, level, tree, facts))
           return wrong("level " + number(level) + ": " + rule);

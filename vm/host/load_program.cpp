@@ -28,7 +28,10 @@ LoadedWalker load_walker(const Program& program, const LoadedProgram& loaded, co
                          const Target& target) {
   const GroupDesc& group = loaded.groups[desc.group];
   LoadedWalker walker{};
-  walker.function = target.walkers(group.layout).find(desc);
+  WalkerDesc wanted = desc;
+  // Lanes hold places in the group as signed words.
+  if (group.node_count > INT32_MAX) wanted.interleaved_trees = wanted.interleaved_rows = 1;
+  walker.function = target.walkers(group.layout).find(wanted);
   FVM_CHECK(walker.function != nullptr);
   walker.task.group = loaded.group_data[desc.group];
   walker.task.first_tree = group.tree_begin;

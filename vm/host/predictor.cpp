@@ -147,7 +147,7 @@ class HostPredictor final : public Predictor {
     std::size_t bytes = in_place ? 0 : whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       bytes += whole_lines(rows * loaded_.accumulators[i].copy_bytes);
-    return bytes + code_bytes(rows, columns());
+    return bytes + code_bytes(rows, columns()) + kCodeSlack;
   }
 
   std::size_t columns() const { return loaded_.program.section_Columns().size(); }

@@ -53,6 +53,9 @@ FVM_INLINE std::size_t code_offset(std::size_t row, std::size_t columns) {
   return row / kCodeRows * (columns * kCodeRows) + row % kCodeRows;
 }
 
+/// Bytes after the last code that may be read too: codes are gathered as words.
+inline constexpr std::size_t kCodeSlack = 64;
+
 /// Bytes that the codes of so many rows take.
 FVM_INLINE std::size_t code_bytes(std::size_t rows, std::size_t columns) {
   return (rows + kCodeRows - 1) / kCodeRows * (columns * kCodeRows);

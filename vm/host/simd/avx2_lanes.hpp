@@ -3,12 +3,16 @@
 
 #include <immintrin.h>
 
+#include <bit>
+
+#include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/sparse8.hpp>
 
 namespace forestvm::host {
 
 struct Avx2Lanes {
   static constexpr unsigned kLanes = 8;
+  static constexpr std::size_t kMostStride = std::size_t{1} << 27;  ///< floats: offsets are of 32 bits
   using Floats = __m256;
   using Ints = __m256i;
 
@@ -23,6 +27,13 @@ struct Avx2Lanes {
   FVM_INLINE static void store(float* to, Floats values) { _mm256_storeu_ps(to, values); }
   FVM_INLINE static void store(std::uint32_t* to, Ints values) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), values);
+  }
+
+  /// The sum with each value added in turn: by intrinsics, or the compiler takes vectors apart for it.
+  FVM_INLINE static float add_in_order(float sum, const float* values, unsigned count) {
+    __m128 in_order = _mm_set_ss(sum);
+    for (unsigned i = 0; i < count; ++i) in_order = _mm_add_ss(in_order, _mm_load_ss(values + i));
+    return _mm_cvtss_f32(in_order);
   }
 
   /// The first nodes of trees, by their numbers.
@@ -58,6 +69,51 @@ struct Avx2Lanes {
     const __m256i stays = _mm256_or_si256(_mm256_castps_si256(left), leaf);
     // One more, and one less where the lane goes left or stays.
     return {add(add(next, all(1)), stays), _mm256_movemask_ps(_mm256_castsi256_ps(leaf)) != 0xff};
+  }
+
+  /// The values of a row, by features.
+  struct RowValues {
+    const float* row;
+    FVM_INLINE RowValues(const float* from, std::size_t) : row(from) {}
+    FVM_INLINE Floats operator[](Ints feature) const { return gather(row, feature); }
+  };
+
+  /// The codes of a row where they lie. Of each lane the lowest byte counts.
+  struct RowCodes {
+    const std::uint8_t* row;
+    std::uint32_t last;
+    FVM_INLINE RowCodes(const std::uint8_t* from, std::size_t columns)
+        : row(from), last(columns == 0 ? 0 : static_cast<std::uint32_t>(columns - 1)) {}
+    FVM_INLINE Ints operator[](Ints column) const {
+      // A leaf's bits may name no column.
+      const Ints known = least(_mm256_and_si256(column, all(Sparse4View::kMostColumns - 1)), all(last));
+      return _mm256_i32gather_epi32(reinterpret_cast<const int*>(row), _mm256_slli_epi32(known, std::bit_width(kCodeRows) - 1), 1);
+    }
+  };
+
+  template <class Visit>
+  FVM_INLINE static void with_row_codes(std::size_t, const Visit& visit) {
+    visit.template operator()<RowCodes>();
+  }
+
+  /// The numbers of the leaves where walks have ended.
+  FVM_INLINE static Ints leaves(const Sparse4View::Node* nodes, Ints at) {
+    const Ints word = _mm256_i32gather_epi32(reinterpret_cast<const int*>(nodes), at, sizeof *nodes);
+    const Ints leaf = _mm256_cmpeq_epi32(_mm256_and_si256(word, all(0xff)), all(kNeverRight));
+    return _mm256_and_si256(leaf, _mm256_srli_epi32(word, Sparse4View::kLeafShift));
+  }
+
+  template <class Value>
+  FVM_INLINE static Hop hop(const Sparse4View::Node* nodes, Ints at, unsigned vector, const Value& value) {
+    const Ints word = _mm256_i32gather_epi32(reinterpret_cast<const int*>(nodes), at, sizeof *nodes);
+    const Ints x =
+        _mm256_and_si256(value(vector, _mm256_srli_epi32(word, Sparse4View::kColumnShift)), all(0xff));
+    const Ints code = _mm256_and_si256(word, all(0xff));
+    const Ints leaf = _mm256_cmpeq_epi32(code, all(kNeverRight));
+    const Ints distance = _mm256_andnot_si256(leaf, _mm256_srli_epi32(word, Sparse4View::kDistanceShift));
+    // A right turn compares to -1.
+    const Ints next = _mm256_sub_epi32(add(at, distance), _mm256_cmpgt_epi32(x, code));
+    return {next, _mm256_movemask_ps(_mm256_castsi256_ps(leaf)) != 0xff};
   }
 };
 

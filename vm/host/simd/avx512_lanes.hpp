@@ -1,14 +1,19 @@
-// Sixteen walks in the lanes of AVX-512 vectors.
+// Sixteen walks in the lanes of AVX-512 vectors. Gathers start from zero: from an undefined register each would
+// wait for whatever was there before.
 #pragma once
 
 #include <immintrin.h>
 
+#include <bit>
+
+#include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/sparse8.hpp>
 
 namespace forestvm::host {
 
 struct Avx512Lanes {
   static constexpr unsigned kLanes = 16;
+  static constexpr std::size_t kMostStride = std::size_t{1} << 26;  ///< floats: offsets are of 32 bits
   using Floats = __m512;
   using Ints = __m512i;
 
@@ -19,17 +24,24 @@ struct Avx512Lanes {
   FVM_INLINE static Ints least(Ints a, Ints b) { return _mm512_min_epu32(a, b); }
   FVM_INLINE static Ints times(Ints a, std::uint32_t by) { return _mm512_mullo_epi32(a, all(by)); }
   FVM_INLINE static Ints add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
-  FVM_INLINE static Floats gather(const float* at, Ints index) { return _mm512_i32gather_ps(index, at, 4); }
+  FVM_INLINE static Floats gather(const float* at, Ints index) { return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, index, at, 4); }
   FVM_INLINE static void store(float* to, Floats values) { _mm512_storeu_ps(to, values); }
   FVM_INLINE static void store(std::uint32_t* to, Ints values) { _mm512_storeu_si512(to, values); }
+
+  /// The sum with each value added in turn: by intrinsics, or the compiler takes vectors apart for it.
+  FVM_INLINE static float add_in_order(float sum, const float* values, unsigned count) {
+    __m128 in_order = _mm_set_ss(sum);
+    for (unsigned i = 0; i < count; ++i) in_order = _mm_add_ss(in_order, _mm_load_ss(values + i));
+    return _mm_cvtss_f32(in_order);
+  }
 
   /// The first nodes of trees, by their numbers.
   FVM_INLINE static Ints roots(const TreeDesc* trees, Ints index) {
     static_assert(sizeof(TreeDesc) % 4 == 0);
-    return _mm512_i32gather_epi32(times(index, sizeof(TreeDesc) / 4), &trees->first_node, 4);
+    return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, times(index, sizeof(TreeDesc) / 4), &trees->first_node, 4);
   }
   FVM_INLINE static Floats values(const Sparse8View::Node* nodes, Ints at) {
-    return _mm512_i32gather_ps(at, &nodes->value, sizeof *nodes);
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, at, &nodes->value, sizeof *nodes);
   }
 
   struct Hop {
@@ -40,8 +52,8 @@ struct Avx512Lanes {
   /// One hop of each lane; at a leaf it stays. value(vector, feature) gives what the lanes test.
   template <class Value>
   FVM_INLINE static Hop hop(const Sparse8View::Node* nodes, Ints at, unsigned vector, const Value& value) {
-    const __m512i low = _mm512_i32gather_epi64(_mm512_castsi512_si256(at), nodes, sizeof *nodes);
-    const __m512i high = _mm512_i32gather_epi64(_mm512_extracti64x4_epi64(at, 1), nodes, sizeof *nodes);
+    const __m512i low = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), 0xff, _mm512_castsi512_si256(at), nodes, sizeof *nodes);
+    const __m512i high = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), 0xff, _mm512_extracti64x4_epi64(at, 1), nodes, sizeof *nodes);
     const __m512i evens = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const __m512 threshold = _mm512_castsi512_ps(_mm512_permutex2var_epi32(low, evens, high));
     const __m512i word = _mm512_permutex2var_epi32(low, add(evens, all(1)), high);
@@ -55,6 +67,77 @@ struct Avx512Lanes {
     const __m512i next = add(at, _mm512_and_si512(word, all(Sparse8View::kDistanceMask)));
     const auto right = static_cast<__mmask16>(split & ~left);
     return {_mm512_mask_add_epi32(next, right, next, all(1)), split != 0};
+  }
+
+  /// The values of a row, by features.
+  struct RowValues {
+    const float* row;
+    FVM_INLINE RowValues(const float* from, std::size_t) : row(from) {}
+    FVM_INLINE Floats operator[](Ints feature) const { return gather(row, feature); }
+  };
+
+  /// The codes of a row in registers: up to Vectors x 64 columns. Of each lane the lowest byte counts.
+  template <unsigned Vectors>
+  struct CodesInRegisters {
+    __m512i bytes[Vectors];
+
+    FVM_INLINE CodesInRegisters(const std::uint8_t* from, std::size_t columns) {
+      alignas(64) std::uint8_t row[Vectors * 64];
+      for (std::size_t c = 0; c < columns; ++c) row[c] = from[c * kCodeRows];
+      for (unsigned v = 0; v < Vectors; ++v) bytes[v] = _mm512_load_si512(row + v * 64);
+    }
+    FVM_INLINE Ints operator[](Ints column) const {
+      if constexpr (Vectors == 1) {
+        return _mm512_permutexvar_epi8(column, bytes[0]);
+      } else if constexpr (Vectors == 2) {
+        return _mm512_permutex2var_epi8(bytes[0], column, bytes[1]);
+      } else {
+        return _mm512_mask_blend_epi8(_mm512_movepi8_mask(column),
+                                      _mm512_permutex2var_epi8(bytes[0], column, bytes[1]),
+                                      _mm512_permutex2var_epi8(bytes[2], column, bytes[3]));
+      }
+    }
+  };
+
+  /// The codes of a row where they lie.
+  struct CodesInMemory {
+    const std::uint8_t* row;
+    std::uint32_t last;
+    FVM_INLINE CodesInMemory(const std::uint8_t* from, std::size_t columns)
+        : row(from), last(columns == 0 ? 0 : static_cast<std::uint32_t>(columns - 1)) {}
+    FVM_INLINE Ints operator[](Ints column) const {
+      // A leaf's bits may name no column.
+      const Ints known = least(_mm512_and_si512(column, all(Sparse4View::kMostColumns - 1)), all(last));
+      return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, _mm512_slli_epi32(known, std::bit_width(kCodeRows) - 1), row, 1);
+    }
+  };
+
+  /// Calls visit.operator()<RowCodes>() with what suits so many columns.
+  template <class Visit>
+  FVM_INLINE static void with_row_codes(std::size_t columns, const Visit& visit) {
+    if (columns <= 64) return visit.template operator()<CodesInRegisters<1>>();
+    if (columns <= 128) return visit.template operator()<CodesInRegisters<2>>();
+    if (columns <= 256) return visit.template operator()<CodesInRegisters<4>>();
+    visit.template operator()<CodesInMemory>();
+  }
+
+  /// The numbers of the leaves where walks have ended.
+  FVM_INLINE static Ints leaves(const Sparse4View::Node* nodes, Ints at) {
+    const Ints word = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, at, nodes, sizeof *nodes);
+    const __mmask16 leaf = _mm512_cmpeq_epi32_mask(_mm512_and_si512(word, all(0xff)), all(kNeverRight));
+    return _mm512_maskz_srli_epi32(leaf, word, Sparse4View::kLeafShift);
+  }
+
+  template <class Value>
+  FVM_INLINE static Hop hop(const Sparse4View::Node* nodes, Ints at, unsigned vector, const Value& value) {
+    const Ints word = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, at, nodes, sizeof *nodes);
+    const Ints x =
+        _mm512_and_si512(value(vector, _mm512_srli_epi32(word, Sparse4View::kColumnShift)), all(0xff));
+    const Ints code = _mm512_and_si512(word, all(0xff));
+    const __mmask16 split = _mm512_cmpneq_epi32_mask(code, all(kNeverRight));
+    const Ints next =
+        _mm512_mask_add_epi32(at, split, at, _mm512_srli_epi32(word, Sparse4View::kDistanceShift));
+    return {_mm512_mask_add_epi32(next, _mm512_cmpgt_epi32_mask(x, code), next, all(1)), split != 0};
   }
 };
 

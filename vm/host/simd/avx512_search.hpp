@@ -10,12 +10,17 @@ namespace forestvm::host {
 
 struct Avx512Search {
   static constexpr unsigned kVectors = kCodeRows / 16;
+  /// So many are faster one by one.
+  static constexpr unsigned kFewRows = 16;
   /// Values are gathered by 32-bit offsets.
   static constexpr std::size_t kMostStride = std::size_t{1} << 26;
 
   FVM_INLINE static void encode(const FeatureSearch& search, const float* rows, std::size_t stride,
                                 unsigned count, std::uint8_t* codes) {
-    if (stride > kMostStride) return ScalarSearch::encode(search, rows, stride, count, codes);
+    if (count <= kFewRows || stride > kMostStride) {
+      for (unsigned r = 0; r < count; ++r) encode_one(search, rows[r * stride + search.feature], codes + r);
+      return;
+    }
     __m512 x[kVectors];
     __mmask16 here[kVectors];
     const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -43,6 +48,34 @@ struct Avx512Search {
   }
 
  private:
+  /// Of 16 of a feature's thresholds, how many are at or below x.
+  FVM_INLINE static std::uint32_t reached(const float* thresholds, __m512 x) {
+    return static_cast<std::uint32_t>(
+        _mm_popcnt_u32(_mm512_cmp_ps_mask(x, _mm512_loadu_ps(thresholds), _CMP_GE_OQ)));
+  }
+
+  /// Compares with all splitters, then with all thresholds after the last that is reached.
+  FVM_INLINE static void encode_one(const FeatureSearch& search, float value, std::uint8_t* codes) {
+    const __m512 x = _mm512_set1_ps(value);
+    std::uint32_t rank = reached(search.splitters, x);
+    if (search.bits > 4) rank += reached(search.splitters + 16, x);
+    if (search.bits > 5) {
+      const std::uint32_t between = (1u << (search.bits - 5)) - 1;
+      rank *= between + 1;
+      const float* const from = search.thresholds + rank;
+      for (std::uint32_t i = 0; i < between; i += 16) {
+        const auto these = static_cast<__mmask16>(_bzhi_u32(0xffff, between - i));
+        rank += static_cast<std::uint32_t>(_mm_popcnt_u32(
+            _mm512_mask_cmp_ps_mask(these, x, _mm512_maskz_loadu_ps(these, from + i), _CMP_GE_OQ)));
+      }
+    }
+    std::uint8_t* to = codes + std::size_t{search.first_column} * kCodeRows;
+    for (const ColumnDesc& column : search.columns) {
+      *to = column_code(column, rank, value != value);
+      to += kCodeRows;
+    }
+  }
+
   FVM_INLINE static void find(const FeatureSearch& search, const __m512 (&x)[kVectors],
                               __m512i (&rank)[kVectors]) {
     const __m512 low = _mm512_loadu_ps(search.splitters), high = _mm512_loadu_ps(search.splitters + 16);
@@ -62,7 +95,7 @@ struct Avx512Search {
     for (unsigned step = (1u << by_gather) / 2; step != 0; step /= 2) {
       const __m512i more = _mm512_set1_epi32(static_cast<int>(step));
       for (unsigned v = 0; v < kVectors; ++v) {
-        const __m512 at = _mm512_i32gather_ps(rank[v], search.thresholds + step - 1, 4);
+        const __m512 at = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, rank[v], search.thresholds + step - 1, 4);
         rank[v] = _mm512_mask_add_epi32(rank[v], _mm512_cmp_ps_mask(x[v], at, _CMP_GE_OQ), rank[v], more);
       }
     }

@@ -1,29 +1,33 @@
-// The walker of single-node layouts whose lanes are walks: each hop gathers the lanes' nodes and the values
-// they test. Lanes are the rows of one tree, or the trees of one row; several vectors are in flight, so that
-// one's gathers overlap another's. For deep trees, and for calls of a few rows.
+// The walker of compact sparse layouts whose lanes are walks: each hop gathers the lanes' nodes and the values
+// or codes they test. Lanes are the rows of one tree, or the trees of one row; several vectors are in flight,
+// so that one's gathers overlap another's. For deep trees, and for calls of a few rows.
 #pragma once
 
+#include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/sparse8.hpp>
 
 #include "vm/host/walkers/walk.hpp"
 
 namespace forestvm::host {
 
-inline constexpr unsigned kMostVectors = 8;  ///< in flight
+inline constexpr unsigned kMostVectors = 8;     ///< in flight
+inline constexpr unsigned kHopsBesideSums = 4;  ///< over which the additions of the trees before are spread
 
-/// Lanes: what a CPU target offers. unsigned kLanes; vectors Floats and Ints of so many; Mask.
-template <class Target>
+/// Lanes: what a CPU target offers. unsigned kLanes; vectors Floats and Ints of so many; and a hop of each
+/// view's nodes.
+template <class Target, class View>
 class GatherWalk {
   using Lanes = typename Target::Lanes;
   using Floats = typename Lanes::Floats;
   using Ints = typename Lanes::Ints;
-  using View = Sparse8View;
+  using Node = typename View::Node;
   static constexpr unsigned kLanes = Lanes::kLanes;
 
  public:
   /// Walks Vectors x kLanes rows of a tree together.
   template <unsigned Vectors>
   static void rows(const WalkTask& task) {
+    if (task.row_stride > Lanes::kMostStride) return trees<1>(task);
     const Range& rows = task.row_range;
     for (std::uint32_t t = task.tree_range.begin; t < task.tree_range.end; ++t)
       for_vectors<Vectors>(rows.begin, rows.end, [&]<unsigned V>(std::uint32_t row, unsigned count) {
@@ -34,14 +38,58 @@ class GatherWalk {
   /// Walks a row through Vectors x kLanes trees together.
   template <unsigned Vectors>
   static void trees(const WalkTask& task) {
-    const Range& trees = task.tree_range;
-    for (std::uint32_t row = task.row_range.begin; row < task.row_range.end; ++row)
-      for_vectors<Vectors>(trees.begin, trees.end, [&]<unsigned V>(std::uint32_t t, unsigned count) {
-        trees_of_row<V>(task, t, row, count);
-      });
+    if constexpr (kTakesCodes<View>)
+      Lanes::with_row_codes(task.columns, [&]<class RowCodes>() { trees<Vectors, RowCodes>(task); });
+    else
+      trees<Vectors, typename Lanes::RowValues>(task);
   }
 
  private:
+  /// Row: finds what the lanes' nodes test of a row.
+  template <unsigned Vectors, class Row>
+  static void trees(const WalkTask& task) {
+    const Range& trees = task.tree_range;
+    Pending pending;
+    for (std::uint32_t row = task.row_range.begin; row < task.row_range.end; ++row) {
+      const Row x(row_of<View>(task, row), task.columns);
+      for_vectors<Vectors>(trees.begin, trees.end, [&]<unsigned V>(std::uint32_t t, unsigned count) {
+        trees_of_row<V>(task, t, row, count, x, pending);
+      });
+    }
+    pending.add(pending.count);
+  }
+
+  /// Leaves of a row that are still to be added, in the order of their trees. That is one long chain of
+  /// additions: it is run link by link beside the hops of the next trees, which do not wait for it.
+  struct Pending {
+    float values[2][kMostVectors * kLanes];  ///< those that are being added, and those of the trees that are walked
+    unsigned which = 0, next = 0, count = 0;
+    const TreeDesc* descs = nullptr;  ///< of the first value
+    float* sums = nullptr;            ///< of the row
+    bool one = false;                 ///< a row has one sum
+
+    FVM_INLINE float* free() { return values[which ^ 1u]; }
+    FVM_INLINE void add(unsigned most) {
+      const unsigned end = count - next < most ? count : next + most;
+      if (one) {
+        *sums = Lanes::add_in_order(*sums, values[which] + next, end - next);
+        next = end;
+      } else {
+        for (; next < end; ++next) sums[descs[next].output] += values[which][next];
+      }
+    }
+    /// Adds the rest, then goes on with the values in free().
+    FVM_INLINE void turn(const TreeDesc* of, float* to, std::size_t width, unsigned values_count) {
+      add(count);
+      which ^= 1u;
+      next = 0;
+      count = values_count;
+      descs = of;
+      sums = to;
+      one = width == 1;
+    }
+  };
+
   /// Calls visit<V>(i, count) for as many vectors of elements as there are, at most V at a time, the last
   /// vector perhaps not full.
   template <unsigned V, class Visit>
@@ -55,16 +103,19 @@ class GatherWalk {
 
   template <unsigned Vectors>
   static void rows_of_tree(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned count) {
-    const View::Node* const nodes = View::tree(task.group, t - task.first_tree);
+    const Node* const nodes = View::tree(task.group, t - task.first_tree);
     const float* const x = task.rows + row * task.row_stride;
     Ints at[Vectors];
     for (Ints& a : at) a = Lanes::all(0);
     // Lanes beyond the last row walk it again.
     const Ints lanes = Lanes::least(Lanes::from(0), Lanes::all(count - 1));
     const Ints offsets = Lanes::times(lanes, static_cast<std::uint32_t>(task.row_stride));
-    descend<Vectors>(task, nodes, at, [&](unsigned v, Ints feature) {
-      return Lanes::gather(x + v * kLanes * task.row_stride, Lanes::add(offsets, feature));
-    });
+    descend<Vectors>(
+        task, nodes, at,
+        [&](unsigned v, Ints feature) {
+          return Lanes::gather(x + v * kLanes * task.row_stride, Lanes::add(offsets, feature));
+        },
+        [] {});
     alignas(64) float values[Vectors * kLanes];
     for (unsigned v = 0; v < Vectors; ++v) Lanes::store(values + v * kLanes, Lanes::values(nodes, at[v]));
     const TreeDesc& desc = task.group.trees[t - task.first_tree];
@@ -80,29 +131,29 @@ class GatherWalk {
     Deliver<Target>::run(task, {t, row, 1, count, values, numbers_at});
   }
 
-  template <unsigned Vectors>
-  static void trees_of_row(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned count) {
-    const auto* const nodes = reinterpret_cast<const View::Node*>(task.group.nodes);
+  template <unsigned Vectors, class Row>
+  static void trees_of_row(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned count,
+                           const Row& x, Pending& pending) {
+    const auto* const nodes = reinterpret_cast<const Node*>(task.group.nodes);
     const TreeDesc* const descs = task.group.trees + (t - task.first_tree);
-    const float* const x = task.rows + row * task.row_stride;
     Ints at[Vectors];
     // Lanes beyond the last tree walk it again.
     for (unsigned v = 0; v < Vectors; ++v)
       at[v] = Lanes::roots(descs, Lanes::least(Lanes::from(v * kLanes), Lanes::all(count - 1)));
-    descend<Vectors>(task, nodes, at, [&](unsigned, Ints feature) { return Lanes::gather(x, feature); });
-    alignas(64) float values[Vectors * kLanes];
-    for (unsigned v = 0; v < Vectors; ++v) Lanes::store(values + v * kLanes, Lanes::values(nodes, at[v]));
-    if (task.delivery == Delivery::F32 && !task.atomic) [[likely]] {
-      float* sums = reinterpret_cast<float*>(task.out) + row * task.width;
-      if (task.width == 1) {
-        float sum = *sums;
-        for (unsigned i = 0; i < count; ++i) sum += values[i];
-        *sums = sum;
+    descend<Vectors>(
+        task, nodes, at, [&](unsigned, Ints place) { return x[place]; },
+        [&] { pending.add(Vectors * kLanes / kHopsBesideSums); });
+    float* const values = pending.free();
+    for (unsigned v = 0; v < Vectors; ++v) {
+      if constexpr (View::kLeavesAside) {
+        at[v] = Lanes::leaves(nodes, at[v]);
+        Lanes::store(values + v * kLanes, Lanes::gather(task.group.leaves, at[v]));
       } else {
-        for (unsigned i = 0; i < count; ++i) sums[descs[i].output] += values[i];
+        Lanes::store(values + v * kLanes, Lanes::values(nodes, at[v]));
       }
-      return;
     }
+    if (task.delivery == Delivery::F32 && !task.atomic) [[likely]]
+      return pending.turn(descs, reinterpret_cast<float*>(task.out) + row * task.width, task.width, count);
     std::uint64_t numbers_at[Vectors * kLanes];
     number<Vectors>(
         at, [](unsigned, std::uint32_t place) { return std::uint64_t{place}; }, numbers_at);
@@ -119,12 +170,15 @@ class GatherWalk {
     }
   }
 
-  /// Takes every lane to its leaf; value(v, feature) gives what the lanes of a vector test.
-  template <unsigned Vectors, class Value>
-  FVM_INLINE static void descend(const WalkTask& task, const View::Node* nodes, Ints (&at)[Vectors],
-                                 const Value& value) {
-    for (std::uint32_t hop = 0; hop < task.hops; ++hop)
+  /// Takes every lane to its leaf; value(v, place) gives what the lanes of a vector test; beside() is called at
+  /// each hop.
+  template <unsigned Vectors, class Value, class Beside>
+  FVM_INLINE static void descend(const WalkTask& task, const Node* nodes, Ints (&at)[Vectors],
+                                 const Value& value, const Beside& beside) {
+    for (std::uint32_t hop = 0; hop < task.hops; ++hop) {
       for (unsigned v = 0; v < Vectors; ++v) at[v] = Lanes::hop(nodes, at[v], v, value).at;
+      beside();
+    }
     if (task.exact) return;
     bool walking[Vectors];
     for (bool& w : walking) w = true;
@@ -137,6 +191,7 @@ class GatherWalk {
         walking[v] = hop.walking;
         any |= hop.walking;
       }
+      beside();
     }
   }
 };

@@ -8,9 +8,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/interpret.hpp>
+#include <forestvm/core/layouts.hpp>
 #include <forestvm/core/sums.hpp>
 
 #include "vm/host/atomics.hpp"
@@ -106,19 +108,28 @@ struct Deliver {
   }
 };
 
+/// What View::next reads of a row: its values, or its codes.
+template <class View>
+FVM_INLINE auto row_of(const WalkTask& task, std::size_t row) {
+  if constexpr (kTakesCodes<View>)
+    return task.codes + code_offset(row, task.columns);
+  else
+    return task.rows + row * task.row_stride;
+}
+
 template <class Target, class View, int Ending>
 struct TileWalk {
   using Tree = typename View::Tree;
+  using Row = decltype(row_of<View>(std::declval<WalkTask>(), 0));
 
   /// Walks Trees x Rows pairs in lockstep.
   template <unsigned Trees, unsigned Rows>
   __attribute__((noinline)) static void tile(const WalkTask& task, std::uint32_t tree, std::uint32_t row) {
     Tree trees[Trees];
-    const float* x[Rows];
+    Row x[Rows];
     std::uint32_t at[Trees][Rows] = {};
     for (unsigned t = 0; t < Trees; ++t) trees[t] = View::tree(task.group, tree - task.first_tree + t);
-    for (unsigned r = 0; r < Rows; ++r)
-      x[r] = task.rows + (row + static_cast<std::size_t>(r)) * task.row_stride;
+    for (unsigned r = 0; r < Rows; ++r) x[r] = row_of<View>(task, row + static_cast<std::size_t>(r));
 
     if constexpr (Ending >= 0) {
 #pragma GCC unroll 8
@@ -151,14 +162,14 @@ struct TileWalk {
 
  private:
   template <unsigned Trees, unsigned Rows>
-  FVM_INLINE static void step(const Tree* trees, const float* const* x, std::uint32_t (&at)[Trees][Rows]) {
+  FVM_INLINE static void step(const Tree* trees, const Row* x, std::uint32_t (&at)[Trees][Rows]) {
     for (unsigned t = 0; t < Trees; ++t)
       for (unsigned r = 0; r < Rows; ++r) at[t][r] = View::template next<Target>(trees[t], at[t][r], x[r]);
   }
 
   /// One hop of every walk that has not arrived; false when all have.
   template <unsigned Trees, unsigned Rows>
-  FVM_INLINE static bool step_to_leaf(const Tree* trees, const float* const* x,
+  FVM_INLINE static bool step_to_leaf(const Tree* trees, const Row* x,
                                       std::uint32_t (&at)[Trees][Rows]) {
     bool walking = false;
     for (unsigned t = 0; t < Trees; ++t)

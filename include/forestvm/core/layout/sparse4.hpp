@@ -1,0 +1,91 @@
+// The sparse layout for rank-coded rows: a test is a column of codes and a byte, so that a node takes 4 bytes
+// and a hop one load beside the code itself. For calls of a few rows, whose lanes are trees. Siblings
+// adjacent, a node's left child found by its distance; leaves aside.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <forestvm/core/encoder.hpp>
+#include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/layout/placing.hpp>
+#include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/platform.hpp>
+
+namespace forestvm {
+
+struct Sparse4View : TreesInSequence {
+  static constexpr unsigned kColumnShift = 8, kColumnBits = 12, kDistanceShift = 20, kLeafShift = 8;
+  static constexpr std::uint32_t kMostColumns = std::uint32_t{1} << kColumnBits;
+  static constexpr std::uint32_t kMostDistance = (std::uint32_t{1} << (32 - kDistanceShift)) - 1;
+  static constexpr std::uint32_t kMostLeaves = std::uint32_t{1} << (32 - kLeafShift);  ///< of a group
+
+  /// Lowest byte: the code, kNeverRight for a leaf. Above it a leaf has its number in the group, a split its
+  /// column and the distance to its left child.
+  struct Node {
+    std::uint32_t word;
+
+    FVM_INLINE std::uint8_t code() const { return static_cast<std::uint8_t>(word); }
+    FVM_INLINE std::uint32_t column() const { return word >> kColumnShift & (kMostColumns - 1); }
+    FVM_INLINE std::uint32_t distance() const { return word >> kDistanceShift; }
+    FVM_INLINE bool is_leaf() const { return code() == kNeverRight; }
+    /// At a split, where a walk of too few hops may end, that of some leaf.
+    FVM_INLINE std::uint32_t leaf() const { return is_leaf() ? word >> kLeafShift : 0; }
+  };
+  static_assert(sizeof(Node) == 4);
+  static constexpr unsigned kTileWidth = 1;
+  static constexpr bool kLeavesAside = true;
+  static constexpr bool kLeavesHoldStill = true;
+  static constexpr bool kCoded = true;
+
+  struct Tree {
+    const Node* nodes;
+    const float* leaves;  ///< the group's
+  };
+
+  FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
+    return {reinterpret_cast<const Node*>(group.nodes) + group.trees[index].first_node, group.leaves};
+  }
+  FVM_INLINE static bool is_leaf(const Tree& tree, std::uint32_t at) { return tree.nodes[at].is_leaf(); }
+  FVM_INLINE static float value(const Tree& tree, std::uint32_t at) {
+    return tree.leaves[tree.nodes[at].leaf()];
+  }
+  FVM_INLINE static std::uint64_t number_at(const Tree& tree, const TreeDesc&, std::uint32_t at) {
+    return tree.nodes[at].leaf();
+  }
+  FVM_INLINE static std::uint32_t column(const Tree& tree, std::uint32_t at) {
+    return tree.nodes[at].column();
+  }
+  FVM_INLINE static std::uint8_t code(const Tree& tree, std::uint32_t at) { return tree.nodes[at].code(); }
+  FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned way) {
+    return at + tree.nodes[at].distance() + way;
+  }
+
+  /// One hop of a row whose codes begin at `codes`.
+  template <class Compare>
+  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const std::uint8_t* codes) {
+    const Node node = tree.nodes[at];
+    // A leaf's bits may name no column.
+    const std::uint8_t x = codes[node.is_leaf() ? 0 : std::size_t{node.column()} * kCodeRows];
+    return at + (node.is_leaf() ? 0 : node.distance()) + static_cast<std::uint32_t>(x > node.code());
+  }
+
+  static const char* tree_rule(const TreeDesc& tree, const GroupDesc& group) {
+    if (tree.leaf_count == 0 || group.leaf_count > kMostLeaves) return "it has no leaves, or its group too many";
+    return tree.depth < tree.node_count ? nullptr : "it is deeper than it has nodes";
+  }
+
+  static const char* node_rule(const Tree& tree, std::uint32_t slot, const TreeDesc& desc,
+                               const NodeFacts& facts) {
+    const Node node = tree.nodes[slot];
+    if (node.is_leaf())
+      return node.leaf() - desc.first_leaf < desc.leaf_count ? nullptr : "a leaf lies outside its tree";
+    if (node.column() >= facts.num_columns) return "its column does not exist";
+    if (node.code() >= facts.columns[node.column()].count) return "its code is above its column's ranks";
+    if (node.distance() == 0) return "a child does not come after its parent";
+    return std::uint64_t{slot} + node.distance() + 1 < desc.node_count ? nullptr
+                                                                       : "a child lies outside its tree";
+  }
+};
+
+}  // namespace forestvm

@@ -1,0 +1,46 @@
+// The walkers of a compact sparse layout: on targets that have vectors of lanes, wide interleavings take them.
+#pragma once
+
+#include <algorithm>
+
+#include "vm/host/walkers/gather_walk.hpp"
+#include "vm/host/walkers/walker_table.hpp"
+
+namespace forestvm::host {
+namespace walker_rows {
+
+/// The walker whose lanes are this many walks, all rows of a tree or all trees of a row; null if there is
+/// none. Rows' codes lie apart, so that only the trees of one row are gathered by codes.
+template <class Target, class View, unsigned LogTrees, unsigned LogRows>
+constexpr WalkFunction in_lanes() {
+  using Walk = GatherWalk<Target, View>;
+  constexpr unsigned lanes = Target::Lanes::kLanes, walks = 1u << (LogTrees + LogRows);
+  constexpr unsigned vectors = std::min(walks / lanes, kMostVectors);
+  if constexpr (vectors >= 1 && LogRows == 0) return &Walk::template trees<vectors>;
+  if constexpr (vectors >= 1 && LogTrees == 0 && !kTakesCodes<View>) return &Walk::template rows<vectors>;
+  return nullptr;
+}
+
+/// Puts the walkers of lanes in the place of scalar ones.
+template <class Target, class View, unsigned... Steps>
+constexpr WalkerTable with_lanes(WalkerTable table, std::integer_sequence<unsigned, Steps...>) {
+  const auto replace = [&](unsigned trees, unsigned rows, WalkFunction function) {
+    if (function == nullptr) return;
+    for (WalkFunction& ending : table.functions[trees][rows]) ending = function;
+  };
+  (replace(0, Steps, in_lanes<Target, View, 0, Steps>()), ...);
+  (replace(Steps, 0, in_lanes<Target, View, Steps, 0>()), ...);
+  return table;
+}
+
+template <class Target, class View>
+constexpr WalkerTable make_with_lanes() {
+  const WalkerTable scalar =
+      make<Target, View>(std::make_integer_sequence<unsigned, kInterleaveSteps * kInterleaveSteps>{});
+  if constexpr (requires { typename Target::Lanes; })
+    return with_lanes<Target, View>(scalar, std::make_integer_sequence<unsigned, kInterleaveSteps>{});
+  return scalar;
+}
+
+}  // namespace walker_rows
+}  // namespace forestvm::host

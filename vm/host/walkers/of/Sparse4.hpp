@@ -1,0 +1,12 @@
+// The walkers of the sparse4 layout.
+#pragma once
+
+#include "vm/host/walkers/lanes_table.hpp"
+
+namespace forestvm::host {
+
+template <class Target>
+inline constexpr WalkerTable kWalkers<Target, Sparse4View> =
+    walker_rows::make_with_lanes<Target, Sparse4View>();
+
+}  // namespace forestvm::host
