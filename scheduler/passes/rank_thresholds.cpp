@@ -9,9 +9,14 @@
 
 namespace forestvm::scheduler {
 
+/// Trees that are a leaf test nothing: where all are, there is nothing to encode by.
 bool Lowering::encodes() const {
-  return std::any_of(forest.groups.begin(), forest.groups.end(),
-                     [](const TreeGroup& group) { return takes_codes(group.layout); });
+  return std::any_of(forest.groups.begin(), forest.groups.end(), [this](const TreeGroup& group) {
+    bool tests = false;
+    for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
+      tests = tests || forest.tree(group.tiling, t).depth != 0;
+    return tests && takes_codes(group.layout);
+  });
 }
 
 Result<void> rank_thresholds(Lowering& lowering) {
