@@ -10,6 +10,7 @@ namespace forestvm::test {
 
 struct ScheduleWishes {
   unsigned parallel_trees = 10;  ///< percent of the schedules that run trees in parallel
+  unsigned plans = 15;           ///< percent of the schedules that are plans
 };
 
 Schedule random_schedule(Dice& dice, std::uint32_t trees, const ScheduleWishes& wishes);
