@@ -136,6 +136,9 @@ ProgramParts parts_of(const Program& program) {
   parts.accumulators = copy_of(program.section_Accumulators());
   parts.base = copy_of(program.section_Base());
   parts.thresholds = copy_of(program.section_Thresholds());
+  parts.encoded_features = copy_of(program.section_EncodedFeatures());
+  parts.columns = copy_of(program.section_Columns());
+  parts.ranks = copy_of(program.section_Ranks());
   for (const StringRef& ref : program.section_Strings())
     parts.strings.emplace_back(program.section_Text().data() + ref.offset, ref.size);
   parts.nodes = copy_of(program.section_Nodes());
