@@ -84,6 +84,10 @@ Result<Answer> predicted(const Program& program, const Case& c, std::size_t batc
   answer.label.assign(c.row_count() * label, -12345);
   const std::size_t trees = c.model.trees.size();
   answer.leaf.assign(c.row_count() * trees, -12345);
+  // Another call's sums and codes are left in the scratch memory: no answer may come from there.
+  std::vector<float> left(c.row_count() * raw);
+  const RowBlock all{padded.data(), c.row_count(), c.model.num_features + c.padding};
+  FVM_TRY(predictor->predict(*context, all, OutputKind::Raw, left.data()));
   for (std::size_t begin = 0; begin < c.row_count(); begin += batch) {
     RowBlock rows;
     rows.stride = c.model.num_features + c.padding;
