@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "vm/host/walkers/gather_walk.hpp"
 #include "vm/host/walkers/walker_table.hpp"
@@ -9,22 +10,23 @@
 namespace forestvm::host {
 namespace walker_rows {
 
-/// The walker whose lanes are this many walks, all rows of a tree or all trees of a row; null if there is none.
+/// The walker whose lanes are this many walks, all rows of a tree or all trees of a row, if there is one.
+/// (That a function is not null is no constant expression to GCC's sanitizers.)
 template <class Target, unsigned LogTrees, unsigned LogRows>
-constexpr WalkFunction in_lanes() {
+constexpr std::optional<WalkFunction> in_lanes() {
   constexpr unsigned lanes = Target::Lanes::kLanes, walks = 1u << (LogTrees + LogRows);
   constexpr unsigned vectors = std::min(walks / lanes, kMostVectors);
   if constexpr (vectors >= 1 && LogTrees == 0) return &GatherWalk<Target>::template rows<vectors>;
   if constexpr (vectors >= 1 && LogRows == 0) return &GatherWalk<Target>::template trees<vectors>;
-  return nullptr;
+  return std::nullopt;
 }
 
 /// Puts the walkers of lanes in the place of scalar ones.
 template <class Target, unsigned... Steps>
 constexpr WalkerTable with_lanes(WalkerTable table, std::integer_sequence<unsigned, Steps...>) {
-  const auto replace = [&](unsigned trees, unsigned rows, WalkFunction function) {
-    if (function == nullptr) return;
-    for (WalkFunction& ending : table.functions[trees][rows]) ending = function;
+  const auto replace = [&](unsigned trees, unsigned rows, std::optional<WalkFunction> function) {
+    if (!function) return;
+    for (WalkFunction& ending : table.functions[trees][rows]) ending = *function;
   };
   (replace(0, Steps, in_lanes<Target, 0, Steps>()), ...);
   (replace(Steps, 0, in_lanes<Target, Steps, 0>()), ...);
@@ -33,8 +35,8 @@ constexpr WalkerTable with_lanes(WalkerTable table, std::integer_sequence<unsign
 
 template <class Target>
 constexpr WalkerTable make_sparse8() {
-  const WalkerTable scalar = make<Target, Sparse8View>(
-      std::make_integer_sequence<unsigned, kInterleaveSteps * kInterleaveSteps>{});
+  const WalkerTable scalar =
+      make<Target, Sparse8View>(std::make_integer_sequence<unsigned, kInterleaveSteps * kInterleaveSteps>{});
   if constexpr (requires { typename Target::Lanes; })
     return with_lanes<Target>(scalar, std::make_integer_sequence<unsigned, kInterleaveSteps>{});
   return scalar;
