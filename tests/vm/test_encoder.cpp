@@ -345,16 +345,21 @@ TEST(Encoder, RowsFartherApartThanVectorsReach) {
 }
 
 TEST(Encoder, TreesWithoutTestsNeedNone) {
-  for (const char* schedule : {"encode(auto)", "layout(tree, tables)",
-                               "plan(3); layout(tree, tables); plan(BATCH); layout(tree, sparse)"}) {
-    SCOPED_TRACE(schedule);
-    const Program program = compiled(support::small_model("leaves"), schedule);
-    EXPECT_TRUE(program.section_Columns().empty());
+  for (const char* name : {"leaves", "none"}) {
+    const Model model = support::small_model(name);
     const std::vector<float> rows = small_rows(70, 4);
-    const Answers plain =
-        answers(**host_backend(compiled(support::small_model("leaves"), "")), {rows.data(), 70, 4});
-    for (const std::string& target : support::targets_here())
-      EXPECT_TRUE(answers(**host_backend(program, {1, target}), {rows.data(), 70, 4}) == plain) << target;
+    const RowBlock block{rows.data(), 70, 4};
+    const Answers plain = answers(**host_backend(compiled(model, "")), block);
+    for (const std::string& schedule :
+         {std::string("encode(auto)"), std::string("encode(u8)"), std::string("layout(tree, tables)"),
+          std::string("plan(3); encode(u8); plan(BATCH); layout(tree, sparse)"),
+          print(automatic_schedule(model))}) {
+      SCOPED_TRACE(std::string(name) + ": " + schedule);
+      const Program program = compiled(model, schedule);
+      EXPECT_TRUE(program.section_Columns().empty());
+      for (const std::string& target : support::targets_here())
+        EXPECT_TRUE(answers(**host_backend(program, {1, target}), block) == plain) << target;
+    }
   }
 }
 
