@@ -326,13 +326,15 @@ class FarRows {
 };
 
 TEST(Encoder, RowsFartherApartThanVectorsReach) {
-  // Vectors take values by 32-bit offsets: up to 2^26 and 2^27 values from row to row, on AVX-512 and AVX2.
+  // Vectors take values by 32-bit offsets, in strides up to 2^26 and 2^27 values on AVX-512 and AVX2: what
+  // lies beyond them, and where sixteen or eight strides would overflow.
   const std::vector<std::vector<float>> all{thresholds_drawn(40, 1), {}, thresholds_drawn(300, 2)};
   const Program program = compiled(search_model(all, Missing::Either), "encode(u8)");
   constexpr std::uint32_t kRows = 20;
   const Rows near = nasty_rows(all, 0);
+  constexpr std::size_t kOne = 1;
   for (const std::size_t stride :
-       {std::size_t{1} << 26, (std::size_t{1} << 26) + 1, std::size_t{1} << 27, (std::size_t{1} << 27) + 1}) {
+       {kOne << 26, (kOne << 26) + 1, kOne << 27, (kOne << 27) + 1, kOne << 28, (kOne << 29) + 1}) {
     const FarRows rows(stride * kRows);
     if (!rows.there()) GTEST_SKIP() << "no address space for " << stride * kRows << " values";
     for (std::uint32_t r = 0; r < kRows; ++r)
