@@ -136,7 +136,7 @@ class CodeEmitter {
         add(Op::SumTrees, {accumulator(s.accumulator), accumulator(s.from), rows_of(s)});
         break;
       case Encode:
-        if (!parts_.columns.empty()) add(Op::Encode, {rows_of(s)});  // trees of leaves alone test nothing
+        add(Op::Encode, {rows_of(s)});
         break;
       case When:
       case Unless:

@@ -169,15 +169,19 @@ class Legalizer {
   }
 
   /// Whether a loop's body is, but for loops over rows and caches, one parallel loop and the reduction after
-  /// it.
+  /// it, for all rows: those that a part of a split leaves out would be reduced without having been set.
   bool is_one_reduction(const Statement& loop, std::uint32_t accumulator) const {
     std::vector<const Statement*> inside;
     for (const Statement& s : loop.body)
       if (s.kind != Cache && s.kind != Privatize) inside.push_back(&s);
     if (inside.size() == 1 && inside[0]->kind == Loop && lowering_.loops[inside[0]->loop].axis == Axis::Rows)
-      return is_one_reduction(*inside[0], accumulator);
+      return is_whole(inside[0]->loop) && is_one_reduction(*inside[0], accumulator);
     return inside.size() == 2 && has_copies(*inside[0]) && inside[1]->kind == ReduceDim &&
            inside[1]->accumulator == accumulator;
+  }
+
+  bool is_whole(LoopId loop) const {
+    return lowering_.loops[loop].from == 0 && lowering_.loops[loop].to == kAll;
   }
 
   static void reduce_in_place(Statement& s, std::uint32_t accumulator) {

@@ -24,13 +24,14 @@
 #include "support/floats.hpp"
 #include "support/layout_names.hpp"
 #include "support/schedule_case.hpp"
+#include "support/targets_here.hpp"
 
 namespace forestvm::test {
 namespace {
 
 struct DirectiveSet {
   const char* name;
-  const char* text;  ///< HALF, THIRD: of the model's trees
+  const char* text;  ///< HALF, THIRD: of the model's trees; WISHES: layout and tiling, otherwise in front
   int size;          ///< up to what size of model it is run: see Size
 };
 
@@ -54,6 +55,13 @@ constexpr DirectiveSet kDirectiveSets[] = {
      kSmall},
     {"split", "orderTrees(class); split(tree, ta, tb, THIRD); unrollWalk(ta, 2); interleave(tb)", kSmall},
     {"cache", "tile(batch, b0, b1, 4); reorder(b0, tree, b1); cache(b0, 2); cache(tree); unroll(b1)", kSmall},
+    {"coded",
+     "encode(u8); tile(batch, b0, b1, 128); reorder(b0, tree, b1); split(b1, b2, b3, 70); parallel(b0)",
+     kSmall},
+    {"plans",
+     "plan(6); encode(auto); plan(7); WISHES; interleave(tree); plan(BATCH); WISHES; "
+     "tile(batch, b0, b1, 64); reorder(b0, tree, b1); parallel(b0)",
+     kMiddle},
 };
 
 struct TilingRow {
@@ -71,10 +79,13 @@ constexpr TilingRow kTilings[] = {
     {"8 probability", "tileTree(tree, 8, probability)", kMiddle},
 };
 
-std::string replaced(std::string text, const std::string& word, std::size_t number) {
-  for (std::size_t at; (at = text.find(word)) != std::string::npos;)
-    text.replace(at, word.size(), std::to_string(std::max<std::size_t>(1, number)));
+std::string replaced(std::string text, const std::string& word, const std::string& with) {
+  for (std::size_t at; (at = text.find(word)) != std::string::npos;) text.replace(at, word.size(), with);
   return text;
+}
+
+std::string replaced(const std::string& text, const std::string& word, std::size_t number) {
+  return replaced(text, word, std::to_string(std::max<std::size_t>(1, number)));
 }
 
 class Matrix {
@@ -110,8 +121,9 @@ class Matrix {
  private:
   std::string schedule_of(const std::string& layout, const TilingRow& tiling,
                           const DirectiveSet& directives) const {
-    std::string text = layout == "auto" ? "" : "layout(tree, " + layout + "); ";
-    text += std::string(tiling.text) + "; " + directives.text;
+    const std::string wishes = (layout == "auto" ? "" : "layout(tree, " + layout + "); ") + tiling.text;
+    std::string text = replaced(directives.text, "WISHES", wishes);
+    if (text == directives.text) text = wishes + "; " + text;
     return replaced(replaced(text, "HALF", (model_.trees.size() + 1) / 2), "THIRD", model_.trees.size() / 3);
   }
 
@@ -131,11 +143,11 @@ class Matrix {
     std::vector<std::pair<unsigned, std::size_t>> ways{{1, count_}, {3, 7}};
     if (contract == Contract::Reproducible) ways.insert(ways.end(), {{2, 64}, {4, 1}});
     std::string outcome;
-    for (const std::string_view target : host_targets())
+    for (const std::string& target : support::targets_here())
       for (const auto& [threads, batch] : ways) {
-        outcome = predicted(compiled->program, {threads, std::string(target)}, batch, contract);
+        outcome = predicted(compiled->program, {threads, target}, batch, contract);
         if (!outcome.starts_with("wrong")) continue;
-        return failed(text, std::string(name_of(contract)) + ", target " + std::string(target) + ", " +
+        return failed(text, std::string(name_of(contract)) + ", target " + target + ", " +
                                 std::to_string(threads) + " threads, batch " + std::to_string(batch) + ": " +
                                 outcome);
       }

@@ -15,6 +15,7 @@
 #include <forestvm/load.hpp>
 
 #include "support/floats.hpp"
+#include "support/targets_here.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -68,6 +69,13 @@ std::vector<TestedSchedule> schedules_for(const Model& model) {
   schedules.push_back({"unroll", "tile(tree, t0, t1, 4); unroll(t1); tile(batch, b0, b1, 5); parallel(b0)"});
   schedules.push_back({"unroll-rows", "tile(batch, b0, b1, 3); reorder(b0, tree, b1); unroll(b1)"});
   schedules.push_back({"peel", "peelWalk(tree, " + peel + "); tile(batch, b0, b1, 8); interleave(tree)"});
+  schedules.push_back({"coded", "encode(u8); tile(batch, b0, b1, 128); reorder(b0, tree, b1); parallel(b0)"});
+  schedules.push_back({"coded-part", "split(tree, ta, tb, " + half +
+                                         "); layout(ta, tables); layout(tb, sparse); interleave(tb)"});
+  schedules.push_back({"plans",
+                       "plan(1); layout(tree, sparse); interleave(tree); plan(7); encode(u8); plan(64); "
+                       "tile(batch, b0, b1, 8); reorder(b0, tree, b1); interleave(b1); plan(BATCH); "
+                       "tile(batch, b0, b1, 70); reorder(b0, tree, b1); parallel(b0); layout(tree, tables)"});
   schedules.push_back({"auto", print(automatic_schedule(model))});
   for (TestedSchedule& schedule : schedules)
     for (const char* demanded : {"default", "trees-outer", "xgboost", "rows-8-unrolled", "groups-unrolled"})
@@ -125,10 +133,10 @@ class ModelCheck {
     if (!compiled.ok()) return "refused: " + compiled.error().text();
     in_order_ = compiled->program.meta().sums_in_model_order != 0;
     all_rows_ = tested.all_rows;
-    for (const std::string_view target : host_targets())
+    for (const std::string& target : support::targets_here())
       for (const unsigned threads : {1u, 2u})
         for (const std::size_t batch : {std::size_t{1}, std::size_t{7}, std::size_t{64}, answers_.count})
-          if (!predicts(compiled->program, std::string(target), threads, batch)) {
+          if (!predicts(compiled->program, target, threads, batch)) {
             ADD_FAILURE() << tested.name << ", target " << target << ", " << threads << " threads, batch "
                           << batch << ": " << wrong_ << "\n"
                           << print(*schedule);

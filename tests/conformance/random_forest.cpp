@@ -22,11 +22,14 @@ class ForestMaker {
   Model run() {
     Model model =
         support::model_of({}, static_cast<std::uint32_t>(dice_.from_to(1, dice_.percent(8) ? 50 : 6)));
-    model.num_features = static_cast<std::uint32_t>(dice_.from_to(1, dice_.percent(5) ? 5000 : 40));
+    const bool many_thresholds = dice_.percent(5);  // of few features: their rank codes take several columns
+    model.num_features = static_cast<std::uint32_t>(dice_.from_to(1, many_thresholds    ? 3
+                                                                     : dice_.percent(5) ? 5000
+                                                                                        : 40));
     features_ = model.num_features;
     wild_leaves_ = dice_.percent(20);
     const bool covered = dice_.percent(50);
-    make_thresholds();
+    make_thresholds(dice_.from_to(1, many_thresholds ? 900 : 12));
     for (double& base : model.base) base = leaf_value();
     model.base_last = dice_.percent(30);
     make_outputs(model);
@@ -44,10 +47,10 @@ class ForestMaker {
   }
 
  private:
-  void make_thresholds() {
+  void make_thresholds(std::size_t count) {
     const std::vector<double> special{0.0,     -0.0,     0x1p-149, -0x1p-149,    0x1p-126,
                                       0x1p127, -0x1p127, 1.0,      1.0 + 0x1p-23};
-    for (std::size_t i = dice_.from_to(1, 12); i > 0; --i)
+    for (; count > 0; --count)
       thresholds_.push_back(dice_.percent(25)
                                 ? dice_.pick(special)
                                 : static_cast<double>(static_cast<float>(dice_.real() * 8 - 4)));

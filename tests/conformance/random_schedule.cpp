@@ -1,4 +1,4 @@
-// Random schedules, checked step by step against the loop tree.
+// Random schedules, checked step by step against the loop tree; now and then several of them as plans.
 #include "random_schedule.hpp"
 
 #include <initializer_list>
@@ -21,6 +21,7 @@ class ScheduleMaker {
   Schedule run() {
     for (std::size_t i = dice_.below(6); i > 0; --i) rewrite();
     if (dice_.percent(15)) program_wishes();
+    if (dice_.percent(25)) add(Schedule().encode(one_of({"u8", "u8", "u8", "auto", "none"})));
     if (dice_.percent(wishes_.parallel_trees)) parallel_trees();
     for (std::size_t i = dice_.below(6); i > 0; --i) decorate();
     return std::move(schedule_);
@@ -168,7 +169,20 @@ class ScheduleMaker {
 }  // namespace
 
 Schedule random_schedule(Dice& dice, std::uint32_t trees, const ScheduleWishes& wishes) {
-  return ScheduleMaker(dice, trees, wishes).run();
+  if (!dice.percent(wishes.plans)) return ScheduleMaker(dice, trees, wishes).run();
+  Schedule all;
+  const auto add_plan = [&](const Argument& most) {
+    all.plan(most);
+    const Schedule one = ScheduleMaker(dice, trees, wishes).run();
+    all.directives.insert(all.directives.end(), one.directives.begin(), one.directives.end());
+  };
+  std::uint32_t most = 0;
+  for (std::size_t i = dice.below(4); i > 0; --i) {
+    most += static_cast<std::uint32_t>(dice.pick(std::vector<std::size_t>{1, 1, 2, 6, 7, 8, 33, 64}));
+    add_plan(most);
+  }
+  add_plan(kBatchSizeName);
+  return all;
 }
 
 }  // namespace forestvm::test

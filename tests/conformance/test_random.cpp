@@ -1,8 +1,8 @@
-// Random differential test: random forests, schedules, contracts, rows, batch sizes and threads, against the
-// reference predictor: bit for bit, or, where the contract does not promise bits, within the rounding of the
-// sums. A failure is shrunk and printed, with the command that repeats it. FORESTVM_SEED and FORESTVM_CASES
-// choose other cases: each case depends on its own seed only. With FORESTVM_MINUTES each test goes on for so
-// long.
+// Random differential test: random forests, schedules, contracts, rows, batch sizes, CPU targets and threads,
+// against the reference predictor: bit for bit, or, where the contract does not promise bits, within the
+// rounding of the sums. A failure is shrunk and printed, with the command that repeats it. FORESTVM_SEED and
+// FORESTVM_CASES choose other cases: each case depends on its own seed only. With FORESTVM_MINUTES each test
+// goes on for so long.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,6 +27,7 @@
 #include "scheduler/model_text.hpp"
 #include "support/exact_sum.hpp"
 #include "support/floats.hpp"
+#include "support/targets_here.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -37,6 +38,8 @@ struct Case {
   std::vector<float> rows;
   std::vector<std::size_t> batches;
   unsigned threads = 1;
+  std::string target = "auto";
+  std::size_t padding = 0;  ///< values between a row and the next
   bool exact_sums = false;
   CompileOptions options;
 
@@ -55,9 +58,21 @@ std::size_t environment(const char* name, std::size_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
+/// The rows with what lies between them: values that no answer may depend on.
+std::vector<float> padded_rows(const Case& c) {
+  const std::size_t width = c.model.num_features, stride = width + c.padding;
+  std::vector<float> padded(c.row_count() * stride, -1e30f);
+  for (std::size_t row = 0; row < c.row_count(); ++row)
+    std::copy_n(c.rows.begin() + static_cast<std::ptrdiff_t>(row * width), width,
+                padded.begin() + static_cast<std::ptrdiff_t>(row * stride));
+  return padded;
+}
+
 Result<Answer> predicted(const Program& program, const Case& c, std::size_t batch) {
   BackendOptions options;
   options.threads = c.threads;
+  options.target = c.target;
+  const std::vector<float> padded = padded_rows(c);
   FVM_ASSIGN(const auto predictor, host_backend(program, options));
   const auto context = predictor->make_context();
   const std::uint32_t raw = output_width(program.meta(), OutputKind::Raw),
@@ -69,11 +84,15 @@ Result<Answer> predicted(const Program& program, const Case& c, std::size_t batc
   answer.label.assign(c.row_count() * label, -12345);
   const std::size_t trees = c.model.trees.size();
   answer.leaf.assign(c.row_count() * trees, -12345);
+  // Another call's sums and codes are left in the scratch memory: no answer may come from there.
+  std::vector<float> left(c.row_count() * raw);
+  const RowBlock all{padded.data(), c.row_count(), c.model.num_features + c.padding};
+  FVM_TRY(predictor->predict(*context, all, OutputKind::Raw, left.data()));
   for (std::size_t begin = 0; begin < c.row_count(); begin += batch) {
     RowBlock rows;
-    rows.data = c.rows.data() + begin * c.model.num_features;
+    rows.stride = c.model.num_features + c.padding;
+    rows.data = padded.data() + begin * rows.stride;
     rows.count = std::min(batch, c.row_count() - begin);
-    rows.stride = c.model.num_features;
     FVM_TRY(predictor->predict(*context, rows, OutputKind::Raw, answer.raw.data() + begin * raw));
     FVM_TRY(predictor->predict(*context, rows, OutputKind::Value, answer.value.data() + begin * value));
     if (trees != 0) FVM_TRY(predictor->predict_leaf(*context, rows, answer.leaf.data() + begin * trees));
@@ -186,12 +205,16 @@ Case random_case(std::uint64_t seed, const ForestWishes& forest, const ScheduleW
   Case c;
   c.exact_sums = forest.integer_leaves;
   c.model = random_forest(dice, forest);
-  c.schedule = random_schedule(dice, static_cast<std::uint32_t>(c.model.trees.size()), schedule);
-  const std::vector<std::size_t> counts{1, 2, 3, 7, 8, 9, 15, 31, 64, 65, 130};
+  c.schedule = schedule.automatic
+                   ? automatic_schedule(c.model)
+                   : random_schedule(dice, static_cast<std::uint32_t>(c.model.trees.size()), schedule);
+  const std::vector<std::size_t> counts{1, 2, 3, 7, 8, 9, 15, 31, 64, 65, 130, 200};
   const std::size_t count = dice.pick(counts);
   c.rows = random_rows(dice, c.model, count);
   c.batches = {count, dice.from_to(1, count)};
   c.threads = static_cast<unsigned>(dice.from_to(1, 3));
+  c.target = dice.pick(support::targets_here());
+  c.padding = dice.percent(70) ? 0 : dice.from_to(1, 9);
   const std::vector<Contract> contracts{Contract::Trainer, Contract::Trainer, Contract::Reproducible,
                                         Contract::Fast};
   c.options.contract = dice.pick(contracts);
@@ -199,8 +222,18 @@ Case random_case(std::uint64_t seed, const ForestWishes& forest, const ScheduleW
 }
 
 struct Tally {
-  std::size_t at_once = 0, later = 0, dropped = 0, reordered = 0, failed = 0;
+  std::size_t at_once = 0, later = 0, dropped = 0, reordered = 0, coded = 0, plans = 0, failed = 0;
 };
+
+/// Drops the last directive that does not begin a plan. False if there is none.
+bool drop_last(Schedule& schedule) {
+  auto& list = schedule.directives;
+  const auto last = std::find_if(list.rbegin(), list.rend(),
+                                 [](const Directive& d) { return d.kind != DirectiveKind::Plan; });
+  if (last == list.rend()) return false;
+  list.erase(std::next(last).base());
+  return true;
+}
 
 /// Runs one case; directives are dropped from the end of a refused schedule until it compiles.
 void run_case(std::uint64_t seed, Case c, Tally& tally) {
@@ -213,19 +246,20 @@ void run_case(std::uint64_t seed, Case c, Tally& tally) {
         << "the verifier refuses what the compiler made, seed " << seed << ": " << compiled.error().text()
         << "\n"
         << print(c.schedule);
-    ASSERT_FALSE(c.schedule.directives.empty()) << compiled.error().text();
-    c.schedule.directives.pop_back();
+    ASSERT_TRUE(drop_last(c.schedule)) << compiled.error().text();
     ++tally.dropped;
     compiled = compile(c.model, c.schedule, c.options);
   }
   tally.reordered += compiled->program.meta().sums_in_model_order == 0;
+  tally.coded += !compiled->program.section_Columns().empty();
+  tally.plans += compiled->program.code().front().op == Op::Plan;
   if (failure_of(c).empty()) return;
   ++tally.failed;
   const Case small = shrunk(c);
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
   ADD_FAILURE() << "seed " << seed << ", contract " << name_of(small.options.contract) << ", "
-                << small.threads << " threads, " << small.row_count() << " rows: " << failure_of(small)
-                << "\nrepeat: FORESTVM_SEED=" << seed
+                << "target " << small.target << ", " << small.threads << " threads, " << small.row_count()
+                << " rows: " << failure_of(small) << "\nrepeat: FORESTVM_SEED=" << seed
                 << " FORESTVM_CASES=1 test_conformance_random --gtest_filter=" << test->test_suite_name()
                 << "." << test->name() << "\n"
                 << print(small.schedule) << scheduler::print(small.model);
@@ -253,14 +287,29 @@ void run_cases(std::uint64_t first, std::size_t count, const ForestWishes& fores
   }
   std::cout << "  from seed " << first << ": " << tally.at_once << " schedules compiled at once, "
             << tally.later << " after dropping " << tally.dropped << " directives; " << tally.reordered
-            << " with sums in another order\n";
+            << " with sums in another order, " << tally.coded << " with rank codes, " << tally.plans
+            << " with plans\n";
+  if (schedule.automatic) {
+    EXPECT_EQ(tally.later, 0u) << "what runs where nobody chose must compile";
+  }
   if (count < 100) return;
   const std::size_t cases = tally.at_once + tally.later;
+  EXPECT_GT(tally.coded, cases / 20);
+  EXPECT_GT(tally.plans, cases / 20);
+  if (schedule.automatic) return;
   EXPECT_GT(tally.at_once, cases / 4);
   EXPECT_GT(tally.reordered, cases / 100);
 }
 
 TEST(Random, SchedulesOfAnyForest) { run_cases(1, 2000, {}, {}); }
+
+TEST(Random, AutomaticSchedules) {
+  ForestWishes forest;
+  forest.max_depth = 7;  // most are walked by rank codes, some have too many leaves
+  ScheduleWishes schedule;
+  schedule.automatic = true;
+  run_cases(300'000, 600, forest, schedule);
+}
 
 TEST(Random, ParallelTreesWhoseSumsAreExact) {
   ForestWishes forest;

@@ -9,10 +9,14 @@
 namespace {
 
 std::atomic<std::uint64_t> allocations = 0;
+std::atomic<std::uint64_t> largest = 0;
 std::atomic<std::int64_t> until_failure = -1;
 
 void* counted_or_null(std::size_t size, std::size_t alignment) {
   allocations.fetch_add(1, std::memory_order_relaxed);
+  std::uint64_t most = largest.load(std::memory_order_relaxed);
+  while (most < size && !largest.compare_exchange_weak(most, size, std::memory_order_relaxed)) {
+  }
   std::int64_t left = until_failure.load(std::memory_order_relaxed);
   while (left > 0 && !until_failure.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) {
   }
@@ -55,6 +59,8 @@ void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { s
 namespace forestvm::test {
 
 std::uint64_t allocation_count() { return allocations.load(); }
+
+std::uint64_t take_largest_allocation() { return largest.exchange(0); }
 
 void fail_allocations_after(std::int64_t more) { until_failure.store(more); }
 

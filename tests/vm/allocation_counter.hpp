@@ -1,5 +1,5 @@
-// Counts the allocations of a process, and can make one fail. A test that links allocation_counter.cpp has
-// its operators new and delete, also for the shared libraries that it loads.
+// Counts and measures the allocations of a process, and can make one fail. A test that links
+// allocation_counter.cpp has its operators new and delete, also for the shared libraries that it loads.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,9 @@
 namespace forestvm::test {
 
 std::uint64_t allocation_count();
+
+/// Bytes of the largest allocation since this was last asked.
+std::uint64_t take_largest_allocation();
 
 /// `more` allocations succeed, then all fail; -1: none does.
 void fail_allocations_after(std::int64_t more);

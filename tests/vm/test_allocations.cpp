@@ -42,6 +42,25 @@ TEST(Allocations, NoneInPredictAfterTheFirst) {
     }
 }
 
+TEST(Allocations, CodesOfManyColumnsComeInPasses) {
+  const Model model = small_forest();
+  ProgramParts parts = parts_of(compiled(model, "encode(u8)"));
+  constexpr std::uint32_t kMore = 70'000;  // that no test reads
+  parts.columns.resize(parts.columns.size() + kMore, ColumnDesc{0, 1, 0, 0});
+  parts.encoded_features.back().column_count += kMore;
+  const auto predictor = host_backend(encode_program(parts).value());
+  const auto context = (*predictor)->make_context();
+  const std::vector<float> rows = small_rows(2000, 3);
+  std::vector<float> found(2000 * 3), expected(2000 * 3);
+  const RowBlock block{rows.data(), 2000, 3};
+  take_largest_allocation();
+  ASSERT_TRUE((*predictor)->predict(*context, block, OutputKind::Raw, found.data()).ok());
+  EXPECT_LE(take_largest_allocation(), kMaxScratchBytes);
+  const auto judge = host_backend(compiled(model, ""));
+  ASSERT_TRUE((*judge)->predict(*(*judge)->make_context(), block, OutputKind::Raw, expected.data()).ok());
+  EXPECT_EQ(found, expected);
+}
+
 TEST(Allocations, NoneInTheThreadExecutorsLoops) {
   const auto executor = host::make_thread_executor(4);
   std::atomic<std::uint32_t> sum = 0;

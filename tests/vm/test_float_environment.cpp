@@ -1,14 +1,14 @@
 // A host process may flush denormals or round its own way: predictions keep their bits, and the process its
-// settings. The settings are made through <cfenv>; flushing lies in a field that only x86's fenv_t has.
+// settings.
 #include <gtest/gtest.h>
 
-#include <cfenv>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "float_settings.hpp"
 #include "small_program.hpp"
 #include "vm/host/executor.hpp"
 
@@ -16,53 +16,6 @@ namespace forestvm::test {
 namespace {
 
 constexpr float kDenormal = std::numeric_limits<float>::denorm_min();
-
-/// Sets the flush-to-zero and denormals-are-zero bits where there are such.
-template <class Environment>
-void flush_denormals(Environment& environment) {
-  if constexpr (requires { environment.__mxcsr; }) environment.__mxcsr |= 0x8040u;
-}
-
-/// The control bits, without the flags of exceptions that have happened.
-template <class Environment>
-unsigned controls(const Environment& environment) {
-  if constexpr (requires { environment.__mxcsr; }) return environment.__mxcsr & ~0x3fu;
-  return static_cast<unsigned>(std::fegetround());
-}
-
-unsigned controls_now() {
-  std::fenv_t environment;
-  std::fegetenv(&environment);
-  return controls(environment);
-}
-
-struct Setting {
-  std::string name;
-  int rounding;
-  bool flush;
-};
-
-const std::vector<Setting> kSettings = {{"upward", FE_UPWARD, false},
-                                        {"downward", FE_DOWNWARD, false},
-                                        {"toward zero", FE_TOWARDZERO, false},
-                                        {"denormals flushed", FE_TONEAREST, true},
-                                        {"all of it", FE_TOWARDZERO, true}};
-
-/// Runs `work` under a setting and puts the caller's back.
-template <class Work>
-void under(const Setting& setting, const Work& work) {
-  std::fenv_t before;
-  std::fegetenv(&before);
-  std::fesetround(setting.rounding);
-  if (setting.flush) {
-    std::fenv_t now;
-    std::fegetenv(&now);
-    flush_denormals(now);
-    std::fesetenv(&now);
-  }
-  work();
-  std::fesetenv(&before);
-}
 
 /// Trees that compare with denormal thresholds and add numbers that must be rounded.
 Model sensitive_forest() {

@@ -277,6 +277,23 @@ TEST(Backend, TargetsByName) {
   }
 }
 
+/// Sums of leaves that are multiples of 1/1024 are the same in any order. The inner parallel loop lies in a
+/// part of the rows: what the outer one's copies hold of the others is zero, not what was there before.
+TEST(Backend, CopiesOfAPartOfTheRows) {
+  const Model model = small_forest({.trees = 12});
+  const std::vector<float> rows = small_rows(40, 3);
+  const auto plain = host_backend(compiled(model, ""));
+  const auto parts =
+      host_backend(compiled(model,
+                            "tile(tree, t0, t1, 3); split(batch, ba, bb, 8); tile(t0, t2, t3, 2); "
+                            "reorder(bb.t2, bb); parallel(t2); parallel(t3)"));
+  const auto context = (*parts)->make_context();
+  for (const std::size_t count : {40u, 1u, 8u, 9u, 40u})
+    EXPECT_TRUE(answers(**parts, *context, {rows.data(), count, 3}) ==
+                answers(**plain, {rows.data(), count, 3}))
+        << count << " rows";
+}
+
 TEST(Backend, PredictorsOutliveTheProgramTheyWereGiven) {
   std::unique_ptr<Predictor> predictor;
   Answers expected;

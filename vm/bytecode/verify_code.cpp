@@ -6,6 +6,9 @@
 // by rows x trees x instructions. And inside parallel loops over trees only an accumulator that was
 // privatized for the innermost of them may be written, so iterations never share one; unless they add to it
 // atomically, or it has a place for each tree.
+//
+// Trees that read rank codes are walked only with rows that were encoded: before, and whenever the walk is
+// reached.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -23,6 +26,7 @@ namespace {
 
 constexpr std::uint32_t kUnbounded = UINT32_MAX;
 constexpr unsigned kNone = UINT32_MAX;
+constexpr std::size_t kNotEncoded = SIZE_MAX;
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
@@ -42,6 +46,7 @@ struct RangeState {
   /// Trees, set by a loop over an exact range: that range and the loop's step.
   bool chunked = false;
   std::uint32_t over_lo = 0, over_hi = 0, step = 0;
+  std::size_t encoded = kNotEncoded;  ///< rows: blocks that were open when their codes were written
 };
 
 struct AccumulatorState {
@@ -66,6 +71,7 @@ class CodeVerifier {
     ranges_[1].hi = ranges_[1].max_size = trees;
     for (std::uint32_t i = 0; i < program.section_Accumulators().size(); ++i)
       accumulators_[i].live = program.section_Accumulators()[i].parent == i;
+    for (const GroupDesc& group : program.section_Groups()) reads_codes_.push_back(tests_codes(group));
   }
 
   Result<void> run() {
@@ -300,8 +306,10 @@ class CodeVerifier {
   Result<void> close_block(std::uint32_t partner) {
     if (blocks_.empty() || blocks_.back().open != partner)
       return wrong("it does not close the innermost open block");
-    for (RangeState& range : ranges_)
+    for (RangeState& range : ranges_) {
       if (range.depth >= blocks_.size()) range = {};
+      if (range.encoded >= blocks_.size()) range.encoded = kNotEncoded;  // the block may not have run
+    }
     // Those of this very loop may still be reduced after it, in the block around; no further out, where the
     // register that the loop went through may be another range.
     for (AccumulatorState& accumulator : accumulators_)
@@ -480,7 +488,7 @@ class CodeVerifier {
   Result<void> walk(const Inst& inst) {
     const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst), rows = operand<Op::Walk, Rows>(inst);
     bool atomic = false;
-    FVM_TRY(walks(operand<Op::Walk, Trees>(inst), operand<Op::Walk, Walker>(inst),
+    FVM_TRY(walks(operand<Op::Walk, Trees>(inst), rows, operand<Op::Walk, Walker>(inst),
                   operand<Op::Walk, Select>(inst), atomic));
     // Parallel iterations walk different trees, each of which has a place of its own.
     if (kind_of(accumulator) == AccumulatorKind::PerTree && !atomic) return is_live(accumulator, rows);
@@ -491,23 +499,34 @@ class CodeVerifier {
   Result<void> encodes(std::uint32_t rows) {
     if (program_.section_Columns().empty()) return wrong("the program has no encoder");
     if (innermost_tree_loop() != kNone) return wrong("rows are encoded inside a parallel loop over trees");
-    return reads(rows, Axis::Rows);
+    FVM_TRY(reads(rows, Axis::Rows));
+    ranges_[rows].encoded = std::min(ranges_[rows].encoded, blocks_.size());
+    return {};
+  }
+
+  /// Whether walks of a group look at codes: trees that are a leaf do not.
+  bool tests_codes(const GroupDesc& group) const {
+    const auto trees = program_.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
+    return takes_codes(group.layout) &&
+           std::any_of(trees.begin(), trees.end(), [](const TreeDesc& tree) { return tree.depth != 0; });
   }
 
   Result<void> leaves(const Inst& inst) {
     bool atomic = false;
-    FVM_TRY(reads(operand<Op::Leaves, Rows>(inst), Axis::Rows));
-    return walks(operand<Op::Leaves, Trees>(inst), operand<Op::Leaves, Walker>(inst),
+    const std::uint32_t rows = operand<Op::Leaves, Rows>(inst);
+    FVM_TRY(reads(rows, Axis::Rows));
+    return walks(operand<Op::Leaves, Trees>(inst), rows, operand<Op::Leaves, Walker>(inst),
                  operand<Op::Leaves, Select>(inst), atomic);
   }
 
   /// Trees that lie in the group of the walker, or of each walker that an iteration selects. Sets `atomic` if
   /// the walkers are.
-  Result<void> walks(std::uint32_t trees, std::uint32_t walker, std::uint32_t select, bool& atomic) {
+  Result<void> walks(std::uint32_t trees, std::uint32_t rows, std::uint32_t walker, std::uint32_t select,
+                     bool& atomic) {
     FVM_TRY(reads(trees, Axis::Trees));
     atomic = program_.section_Walkers()[walker].atomic != 0;
     const RangeState& range = ranges_[trees];
-    if (select == 1) return walks_group(walker, range.lo, range.hi);
+    if (select == 1) return walks_group(walker, rows, range.lo, range.hi);
     const RangeState& by = ranges_[select];
     if (!by.live || !by.chunked || (range.within >> select & 1) == 0)
       return wrong("r" + number(select) + " is no loop over known trees that r" + number(trees) +
@@ -519,16 +538,20 @@ class CodeVerifier {
       if ((program_.section_Walkers()[walker + i].atomic != 0) != atomic)
         return wrong("some of its walkers are atomic, others are not");
       const Range chunk_of_trees = chunk(Range{by.over_lo, by.over_hi, 0}, by.step, i);
-      FVM_TRY(walks_group(walker + i, chunk_of_trees.begin, chunk_of_trees.end));
+      FVM_TRY(walks_group(walker + i, rows, chunk_of_trees.begin, chunk_of_trees.end));
     }
     return {};
   }
 
-  Result<void> walks_group(std::uint32_t walker, std::uint32_t lo, std::uint32_t hi) const {
+  Result<void> walks_group(std::uint32_t walker, std::uint32_t rows, std::uint32_t lo,
+                           std::uint32_t hi) const {
     const std::uint32_t index = program_.section_Walkers()[walker].group;
     const GroupDesc& group = program_.section_Groups()[index];
     if (lo < hi && (lo < group.tree_begin || hi > group.tree_end))
       return wrong("trees " + number(lo) + " to " + number(hi) + " are not all in group " + number(index));
+    if (reads_codes_[index] && ranges_[rows].encoded == kNotEncoded)
+      return wrong("group " + number(index) + " reads rank codes, and the rows of r" + number(rows) +
+                   " are not encoded here");
     return {};
   }
 
@@ -553,6 +576,7 @@ class CodeVerifier {
   boost::container::static_vector<std::uint32_t, kMaxBlockDepth>
       tree_loops_;  ///< open parallel loops over trees, by pc
   unsigned innermost_loop_[2] = {kNone, kNone};
+  std::vector<bool> reads_codes_;  ///< of each group
 };
 
 bool power_of_two(unsigned value) { return std::has_single_bit(value); }

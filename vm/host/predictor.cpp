@@ -152,10 +152,14 @@ class HostPredictor final : public Predictor {
 
   std::size_t columns() const { return loaded_.program.section_Columns().size(); }
 
-  /// Codes are written and soon read again: they are kept where caches have a chance.
+  /// Codes are written and soon read again: they are kept where caches have a chance; with very many columns
+  /// below kMaxScratchBytes, unless a single block takes more.
   std::size_t max_encoded_rows() const {
     if (columns() == 0) return kMaxPassRows;
-    return std::max(kLeastPassRows, kMaxPassBytes / columns() / kCodeRows * kCodeRows);
+    const auto rows_in = [&](std::size_t bytes) {
+      return std::max<std::size_t>(kCodeRows, bytes / columns() / kCodeRows * kCodeRows);
+    };
+    return std::min(rows_in(kMaxScratchBytes), std::max(kLeastPassRows, rows_in(kMaxPassBytes)));
   }
 
   static std::size_t max_converted_rows(std::size_t row_bytes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "vm/host/walkers/gather_walk.hpp"
 #include "vm/host/walkers/walker_table.hpp"
@@ -9,24 +10,25 @@
 namespace forestvm::host {
 namespace walker_rows {
 
-/// The walker whose lanes are this many walks, all rows of a tree or all trees of a row; null if there is
-/// none. Rows' codes lie apart, so that only the trees of one row are gathered by codes.
+/// The walker whose lanes are this many walks, all rows of a tree or all trees of a row, if there is
+/// one. Rows' codes lie apart, so that only the trees of one row are gathered by codes. (That a function is not
+/// null is no constant expression to GCC's sanitizers.)
 template <class Target, class View, unsigned LogTrees, unsigned LogRows>
-constexpr WalkFunction in_lanes() {
+constexpr std::optional<WalkFunction> in_lanes() {
   using Walk = GatherWalk<Target, View>;
   constexpr unsigned lanes = Target::Lanes::kLanes, walks = 1u << (LogTrees + LogRows);
   constexpr unsigned vectors = std::min(walks / lanes, kMostVectors);
   if constexpr (vectors >= 1 && LogRows == 0) return &Walk::template trees<vectors>;
   if constexpr (vectors >= 1 && LogTrees == 0 && !kTakesCodes<View>) return &Walk::template rows<vectors>;
-  return nullptr;
+  return std::nullopt;
 }
 
 /// Puts the walkers of lanes in the place of scalar ones.
 template <class Target, class View, unsigned... Steps>
 constexpr WalkerTable with_lanes(WalkerTable table, std::integer_sequence<unsigned, Steps...>) {
-  const auto replace = [&](unsigned trees, unsigned rows, WalkFunction function) {
-    if (function == nullptr) return;
-    for (WalkFunction& ending : table.functions[trees][rows]) ending = function;
+  const auto replace = [&](unsigned trees, unsigned rows, std::optional<WalkFunction> function) {
+    if (!function) return;
+    for (WalkFunction& ending : table.functions[trees][rows]) ending = *function;
   };
   (replace(0, Steps, in_lanes<Target, View, 0, Steps>()), ...);
   (replace(Steps, 0, in_lanes<Target, View, Steps, 0>()), ...);

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Objects compiled for a CPU target define no symbol that the linker could take for another's: a function that is
+# inline everywhere, but not in one of these objects, may be kept from there for the whole program, and crashes it on
+# CPUs without the target. Whatever they define for others has the target's own namespace, or its type, in its name.
+#   tests/rules/check_target_symbols.sh NM NAMESPACE OBJECT…      e.g. nm target_Avx512 avx512.cpp.o
+set -u
+nm=$1
+namespace=$2
+shift 2
+
+if ! command -v "$nm" >/dev/null; then
+  echo "nm is absent ('$nm'): nothing was checked"
+  exit 1
+fi
+if [ $# -eq 0 ]; then
+  echo "no objects of $namespace: nothing was checked"
+  exit 1
+fi
+symbols=$("$nm" --defined-only --format=posix "$@") || {
+  echo "$nm cannot read the objects of $namespace: nothing was checked"
+  exit 1
+}
+# Upper-case types are seen by others, u is unique in the program, v and w are weak.
+shared=$(printf '%s\n' "$symbols" | awk 'NF >= 2 && $2 ~ /^[A-Zuvw]$/ { print $1 }' | sort -u)
+own="[0-9]$namespace"  # as C++ mangles it: its length stands before a name
+if ! printf '%s\n' "$shared" | grep -q "$own"; then
+  echo "$# objects, and none defines anything of $namespace: nothing was checked"
+  exit 1
+fi
+leaks=$(printf '%s\n' "$shared" | grep -v "$own")
+if [ -n "$leaks" ]; then
+  echo "objects of $namespace define for the whole program, compiled for their CPU:"
+  printf '%s\n' "$leaks" | { c++filt 2>/dev/null || printf '%s\n' "$leaks"; } | sed 's/^/  /'
+  echo "make these FVM_INLINE, static, or a template of the target's type"
+  exit 1
+fi
+echo "$(printf '%s\n' "$shared" | wc -l) symbols, all of $namespace"

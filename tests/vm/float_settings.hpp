@@ -1,0 +1,58 @@
+// Floating-point settings that a host process may have. They are made through <cfenv>; flushing lies in a
+// field that only x86's fenv_t has.
+#pragma once
+
+#include <cfenv>
+#include <string>
+#include <vector>
+
+namespace forestvm::test {
+
+/// Sets the flush-to-zero and denormals-are-zero bits where there are such.
+template <class Environment>
+void flush_denormals(Environment& environment) {
+  if constexpr (requires { environment.__mxcsr; }) environment.__mxcsr |= 0x8040u;
+}
+
+/// The control bits, without the flags of exceptions that have happened.
+template <class Environment>
+unsigned controls(const Environment& environment) {
+  if constexpr (requires { environment.__mxcsr; }) return environment.__mxcsr & ~0x3fu;
+  return static_cast<unsigned>(std::fegetround());
+}
+
+inline unsigned controls_now() {
+  std::fenv_t environment;
+  std::fegetenv(&environment);
+  return controls(environment);
+}
+
+struct Setting {
+  std::string name;
+  int rounding;
+  bool flush;
+};
+
+inline const std::vector<Setting> kSettings = {{"upward", FE_UPWARD, false},
+                                               {"downward", FE_DOWNWARD, false},
+                                               {"toward zero", FE_TOWARDZERO, false},
+                                               {"denormals flushed", FE_TONEAREST, true},
+                                               {"all of it", FE_TOWARDZERO, true}};
+
+/// Runs `work` under a setting and puts the caller's back.
+template <class Work>
+void under(const Setting& setting, const Work& work) {
+  std::fenv_t before;
+  std::fegetenv(&before);
+  std::fesetround(setting.rounding);
+  if (setting.flush) {
+    std::fenv_t now;
+    std::fegetenv(&now);
+    flush_denormals(now);
+    std::fesetenv(&now);
+  }
+  work();
+  std::fesetenv(&before);
+}
+
+}  // namespace forestvm::test

@@ -1,0 +1,369 @@
+// Rank codes are exact: whatever a row's bits are, trees in tables give the reference predictor's leaves, on
+// every CPU target, for any number of rows and values between them; and the encoder writes the codes of the
+// rows that it is asked for, and no others.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <forestvm/reference.hpp>
+
+#include "float_settings.hpp"
+#include "small_program.hpp"
+#include "support/floats.hpp"
+#include "support/small_models.hpp"
+#include "support/targets_here.hpp"
+#include "vm/host/load_program.hpp"
+
+namespace forestvm::test {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kLeast = std::numeric_limits<float>::denorm_min();
+constexpr float kMost = std::numeric_limits<float>::max();
+
+/// Numbers at which comparisons go wrong, if they do.
+const std::vector<float> kSpecial = {
+    0.0f,  -0.0f,  kLeast,    -kLeast,    2 * kLeast, 0x1p-126f,       -0x1p-126f,     0x1p-126f - kLeast,
+    kMost, -kMost, kInfinity, -kInfinity, 1.0f,       1.0f + 0x1p-23f, 1.0f - 0x1p-24f};
+
+float above(float x) { return std::nextafter(x, kInfinity); }
+float below(float x) { return std::nextafter(x, -kInfinity); }
+
+/// So many neighbours, no number between them.
+std::vector<float> neighbours(float first, std::size_t count) {
+  std::vector<float> values{first};
+  while (values.size() < count) values.push_back(above(values.back()));
+  return values;
+}
+
+/// Ascending, all different: many near zero, where numbers of both signs and denormals meet.
+std::vector<float> thresholds_drawn(std::size_t count, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<float> values;
+  while (values.size() < count) {
+    const float scale = std::ldexp(1.0f, static_cast<int>(random() % 280) - 149);
+    values.push_back(scale * (static_cast<float>(random() % 2001) - 1000.0f) / 1000.0f + 0.0f);
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+  }
+  return values;
+}
+
+/// The thresholds of each feature; a feature without any is not tested.
+std::vector<std::vector<float>> nasty_thresholds() {
+  std::vector<std::vector<float>> all{kSpecial, {}, {0.0f}, {-0.0f}, {kInfinity}, {-kInfinity}, {kLeast}};
+  for (const unsigned count :
+       {2u, 3u, 15u, 16u, 31u, 32u, 33u, 63u, 64u, 127u, 128u, 254u, 255u, 256u, 510u, 511u, 700u})
+    all.push_back(thresholds_drawn(count, count));
+  all.push_back({});
+  all.push_back(neighbours(-20 * kLeast, 40));
+  all.push_back(neighbours(1.0f - 0x1p-23f, 300));
+  all.push_back(neighbours(-kInfinity, 5));
+  return all;
+}
+
+enum class Missing { Right, Left, Either };
+
+/// Finds a value's place among thresholds [begin, end) of a list.
+Tree search_tree(std::uint32_t feature, const std::vector<float>& list, std::size_t begin, std::size_t end,
+                 Missing missing) {
+  if (begin == end) return support::leaf(static_cast<double>(begin) - 100.25);
+  const std::size_t middle = begin + (end - begin) / 2;
+  const bool left = missing == Missing::Left || (missing == Missing::Either && middle % 2 == 0);
+  return support::split(feature, static_cast<double>(list[middle]),
+                        search_tree(feature, list, begin, middle, missing),
+                        search_tree(feature, list, middle + 1, end, missing), left);
+}
+
+/// A tree of so many levels whose tests are of several features.
+Tree mixed_tree(const std::vector<std::vector<float>>& all, std::uint32_t depth, std::uint32_t features,
+                unsigned ragged, std::mt19937& random) {
+  if (depth == 0 || random() % 100 < ragged)
+    return support::leaf(static_cast<double>(random() % 1000) / 8 - 50);
+  auto feature = static_cast<std::uint32_t>(random() % features);
+  while (all[feature].empty()) feature = static_cast<std::uint32_t>(random() % features);
+  const float threshold = all[feature][random() % all[feature].size()];
+  const Tree left = mixed_tree(all, depth - 1, features, ragged, random);
+  const Tree right = mixed_tree(all, depth - 1, features, ragged, random);
+  return support::split(feature, static_cast<double>(threshold), left, right, random() % 2 == 0);
+}
+
+Model model_over(const std::vector<std::vector<float>>& all, std::vector<Tree> trees) {
+  Model model = support::model_of(std::move(trees), 3);
+  model.num_features = static_cast<std::uint32_t>(all.size());
+  return model;
+}
+
+/// Every threshold of a feature, with missing values to one side, the other, or now here, now there.
+Model search_model(const std::vector<std::vector<float>>& all, Missing missing) {
+  constexpr std::size_t kTogether = 230;  // of a tree
+  std::vector<Tree> trees;
+  for (std::uint32_t f = 0; f < all.size(); ++f)
+    for (std::size_t begin = 0; begin < all[f].size(); begin += kTogether)
+      trees.push_back(search_tree(f, all[f], begin, std::min(begin + kTogether, all[f].size()), missing));
+  return model_over(all, std::move(trees));
+}
+
+/// Levels of every number of slots and columns that walkers tell apart.
+Model mixed_model(const std::vector<std::vector<float>>& all) {
+  std::mt19937 random(7);
+  std::vector<Tree> trees{support::leaf(0.5)};
+  for (const std::uint32_t features : {1u, 3u, 5u, 9u, static_cast<std::uint32_t>(all.size())})
+    for (std::uint32_t depth = 1; depth <= 8; ++depth)
+      for (const unsigned ragged : {0u, 12u})
+        trees.push_back(mixed_tree(all, depth, features, ragged, random));
+  trees.push_back(support::chain(60));
+  return model_over(all, std::move(trees));
+}
+
+/// Every threshold, what lies beside it, and the special numbers, in each feature; shuffled, so that no two
+/// features of a row go together. `padding` values lie between rows.
+struct Rows {
+  std::vector<float> values;
+  std::size_t count = 0, stride = 0;
+
+  RowBlock block(std::size_t first, std::size_t rows) const {
+    return {values.data() + first * stride, rows, stride};
+  }
+};
+
+Rows nasty_rows(const std::vector<std::vector<float>>& all, std::size_t padding) {
+  std::mt19937 random(11);
+  std::vector<std::vector<float>> probes;
+  Rows rows;
+  for (const std::vector<float>& list : all) {
+    std::vector<float> values{kNan, -kNan, 3.5f, -1e20f};
+    for (const std::vector<float>* some : {&list, &kSpecial})
+      for (const float x : *some) values.insert(values.end(), {below(x), x, above(x)});
+    rows.count = std::max(rows.count, values.size());
+    std::shuffle(values.begin(), values.end(), random);
+    probes.push_back(std::move(values));
+  }
+  rows.stride = all.size() + padding;
+  rows.values.assign(rows.count * rows.stride, kNan);
+  for (std::size_t r = 0; r < rows.count; ++r)
+    for (std::size_t f = 0; f < all.size(); ++f)
+      rows.values[r * rows.stride + f] = probes[f][r % probes[f].size()];
+  return rows;
+}
+
+/// The reference predictor's answers to the same rows.
+Reference judged(const Model& model, const Rows& rows) {
+  std::vector<float> dense;
+  for (std::size_t r = 0; r < rows.count; ++r)
+    for (std::size_t f = 0; f < model.num_features; ++f) dense.push_back(rows.values[r * rows.stride + f]);
+  return reference_predict(model, dense, rows.count).value();
+}
+
+/// One call for rows [first, first + count) gives the judge's leaves and the bits of its raw scores.
+void expect_right(const Predictor& predictor, const Rows& rows, std::size_t first, std::size_t count,
+                  const Reference& judge) {
+  const ProgramMeta& meta = predictor.program().meta();
+  const auto context = predictor.make_context();
+  std::vector<std::int32_t> leaves(count * meta.num_trees);
+  std::vector<float> raw(count * meta.num_outputs);
+  ASSERT_TRUE(predictor.predict_leaf(*context, rows.block(first, count), leaves.data()).ok());
+  ASSERT_TRUE(predictor.predict(*context, rows.block(first, count), OutputKind::Raw, raw.data()).ok());
+  for (std::size_t i = 0; i < leaves.size(); ++i)
+    ASSERT_EQ(leaves[i], judge.leaf[first * meta.num_trees + i])
+        << "row " << first + i / meta.num_trees << ", tree " << i % meta.num_trees;
+  for (std::size_t i = 0; i < raw.size(); ++i)
+    ASSERT_TRUE(support::same_bits(raw[i], static_cast<float>(judge.raw[first * meta.num_outputs + i])))
+        << "raw score " << i << ": " << raw[i];
+}
+
+/// Whole calls and calls of numbers of rows that fill no block of codes.
+void expect_exact(const Model& model, const Rows& rows, const std::string& schedule, unsigned threads = 1) {
+  const Program program = compiled(model, schedule);
+  ASSERT_FALSE(program.section_Columns().empty()) << "the rows are not encoded";
+  const Reference judge = judged(model, rows);
+  for (const std::string& target : support::targets_here()) {
+    SCOPED_TRACE(schedule + ", target " + target);
+    const auto predictor = host_backend(program, {threads, target});
+    ASSERT_TRUE(predictor.ok()) << predictor.error().text();
+    expect_right(**predictor, rows, 0, rows.count, judge);
+    std::size_t first = 0;
+    for (const unsigned count : {1u, 7u, 63u, 64u, 65u, 200u})
+      for (int i = 0; i < 3; ++i, first = (first + count) % (rows.count - 200))
+        expect_right(**predictor, rows, first, count, judge);
+  }
+}
+
+constexpr const char* kSchedules[] = {
+    "encode(u8)",
+    "encode(u8); tile(batch, b0, b1, 64); reorder(b0, tree, b1)",
+    "encode(u8); tile(batch, b0, b1, 50); reorder(b0, tree, b1)",
+    "encode(u8); orderTrees(depth); reorder(tree, batch)",
+};
+
+TEST(Encoder, EveryThresholdWithEitherSideForMissingValues) {
+  const auto all = nasty_thresholds();
+  const Rows rows = nasty_rows(all, 0);
+  for (const Missing missing : {Missing::Right, Missing::Left, Missing::Either}) {
+    SCOPED_TRACE(static_cast<int>(missing));
+    for (const char* schedule : kSchedules) expect_exact(search_model(all, missing), rows, schedule);
+  }
+}
+
+TEST(Encoder, TreesOfManyFeatures) {
+  const auto all = nasty_thresholds();
+  for (const char* schedule : kSchedules) expect_exact(mixed_model(all), nasty_rows(all, 0), schedule);
+}
+
+TEST(Encoder, RowsWithValuesBetweenThem) {
+  const auto all = nasty_thresholds();
+  for (const unsigned padding : {1u, 13u}) {
+    expect_exact(search_model(all, Missing::Either), nasty_rows(all, padding), "encode(u8)");
+    expect_exact(mixed_model(all), nasty_rows(all, padding), "encode(u8)");
+  }
+}
+
+TEST(Encoder, BlocksInParallel) {
+  const auto all = nasty_thresholds();
+  const Rows rows = nasty_rows(all, 2);
+  for (const char* size : {"1", "50", "64", "128"})
+    expect_exact(
+        mixed_model(all), rows,
+        "encode(u8); tile(batch, b0, b1, " + std::string(size) + "); reorder(b0, tree, b1); parallel(b0)", 3);
+}
+
+TEST(Encoder, SettingsOfTheCallerDoNotMatter) {
+  const auto all = nasty_thresholds();
+  const Model model = search_model(all, Missing::Either);
+  const Rows rows = nasty_rows(all, 0);
+  const Program program = compiled(model, "encode(u8)");
+  const Reference judge = judged(model, rows);
+  for (const std::string& target : support::targets_here())
+    for (const Setting& setting : kSettings) {
+      SCOPED_TRACE(target + ", " + setting.name);
+      under(setting, [&] {
+        const auto predictor = host_backend(program, {1, target});
+        expect_right(**predictor, rows, 0, rows.count, judge);
+      });
+    }
+}
+
+/// A row's code by its definition: the column's thresholds at or below the value, counted.
+unsigned code_of(std::span<const float> thresholds, const ColumnDesc& column, float x) {
+  if (std::isnan(x)) return column.missing_highest != 0 ? column.count : 0;
+  const auto mine = thresholds.subspan(column.first, column.count);
+  return static_cast<unsigned>(std::count_if(mine.begin(), mine.end(), [x](float t) { return t <= x; }));
+}
+
+/// Encodes rows [begin, end) of `rows`; looks at every byte of every block.
+void expect_codes(const Program& program, const host::Target& target, const float* rows, std::size_t stride,
+                  std::uint32_t begin, std::uint32_t end) {
+  SCOPED_TRACE("rows " + std::to_string(begin) + " to " + std::to_string(end));
+  constexpr std::uint8_t kUntouched = 0xee;
+  const host::LoadedProgram loaded = host::load_program(program, target, nullptr);
+  const auto columns = program.section_Columns();
+  const std::uint32_t after = end + 2 * kCodeRows;
+  std::vector<std::uint8_t> codes(code_bytes(after, columns.size()), kUntouched);
+  target.encode({loaded.encoder, columns.size(), {begin, end, 0}, rows, stride, codes.data()});
+  for (const EncodedFeature& feature : program.section_EncodedFeatures())
+    for (std::uint32_t c = feature.first_column; c < feature.first_column + feature.column_count; ++c)
+      for (std::uint32_t row = 0; row < after; ++row) {
+        const unsigned found = codes[code_offset(row, columns.size()) + std::size_t{c} * kCodeRows];
+        const bool inside = begin <= row && row < end;
+        const auto thresholds =
+            program.section_Ranks().subspan(feature.first_threshold, feature.threshold_count);
+        const unsigned wanted = inside ? code_of(thresholds, columns[c], rows[row * stride + feature.feature])
+                                       : unsigned{kUntouched};
+        ASSERT_EQ(found, wanted) << "feature " << feature.feature << ", column " << c << ", row " << row;
+      }
+}
+
+TEST(Encoder, WritesTheCodesOfItsRowsAndNoOthers) {
+  const auto all = nasty_thresholds();
+  const Program program = compiled(search_model(all, Missing::Either), "encode(u8)");
+  const Rows rows = nasty_rows(all, 5);
+  for (const std::string& name : support::targets_here()) {
+    SCOPED_TRACE(name);
+    const host::Target& target = **host::find_target(name);
+    for (const auto& [begin, end] : {std::pair{0u, 1u},
+                                     {0u, 64u},
+                                     {0u, 65u},
+                                     {3u, 4u},
+                                     {3u, 70u},
+                                     {63u, 65u},
+                                     {70u, 79u},
+                                     {64u, 128u},
+                                     {5u, 5u},
+                                     {130u, 200u}})
+      expect_codes(program, target, rows.values.data(), rows.stride, begin, end);
+    expect_codes(program, target, rows.values.data(), rows.stride, 0, static_cast<std::uint32_t>(rows.count));
+  }
+}
+
+/// Memory of which only the touched pages exist.
+class FarRows {
+ public:
+  explicit FarRows(std::size_t values)
+      : bytes_(values * sizeof(float)),
+        at_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                 0)) {}
+  ~FarRows() {
+    if (there()) munmap(at_, bytes_);
+  }
+  FarRows(const FarRows&) = delete;
+  FarRows& operator=(const FarRows&) = delete;
+
+  bool there() const { return at_ != MAP_FAILED; }
+  float* values() const { return static_cast<float*>(at_); }
+
+ private:
+  std::size_t bytes_;
+  void* at_;
+};
+
+TEST(Encoder, RowsFartherApartThanVectorsReach) {
+  // Vectors take values by 32-bit offsets, in strides up to 2^26 and 2^27 values on AVX-512 and AVX2: what
+  // lies beyond them, and where sixteen or eight strides would overflow.
+  const std::vector<std::vector<float>> all{thresholds_drawn(40, 1), {}, thresholds_drawn(300, 2)};
+  const Program program = compiled(search_model(all, Missing::Either), "encode(u8)");
+  constexpr std::uint32_t kRows = 20;
+  const Rows near = nasty_rows(all, 0);
+  constexpr std::size_t kOne = 1;
+  for (const std::size_t stride :
+       {kOne << 26, (kOne << 26) + 1, kOne << 27, (kOne << 27) + 1, kOne << 28, (kOne << 29) + 1}) {
+    const FarRows rows(stride * kRows);
+    if (!rows.there()) GTEST_SKIP() << "no address space for " << stride * kRows << " values";
+    for (std::uint32_t r = 0; r < kRows; ++r)
+      std::copy_n(near.values.data() + r * near.stride, all.size(), rows.values() + r * stride);
+    for (const std::string& name : support::targets_here()) {
+      SCOPED_TRACE(name + ", stride " + std::to_string(stride));
+      expect_codes(program, **host::find_target(name), rows.values(), stride, 0, kRows);
+    }
+  }
+}
+
+TEST(Encoder, TreesWithoutTestsNeedNone) {
+  for (const char* name : {"leaves", "none"}) {
+    const Model model = support::small_model(name);
+    const std::vector<float> rows = small_rows(70, 4);
+    const RowBlock block{rows.data(), 70, 4};
+    const Answers plain = answers(**host_backend(compiled(model, "")), block);
+    for (const std::string& schedule :
+         {std::string("encode(auto)"), std::string("encode(u8)"), std::string("layout(tree, tables)"),
+          std::string("plan(3); encode(u8); plan(BATCH); layout(tree, sparse)"),
+          print(automatic_schedule(model))}) {
+      SCOPED_TRACE(std::string(name) + ": " + schedule);
+      const Program program = compiled(model, schedule);
+      EXPECT_TRUE(program.section_Columns().empty());
+      for (const std::string& target : support::targets_here())
+        EXPECT_TRUE(answers(**host_backend(program, {1, target}), block) == plain) << target;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace forestvm::test

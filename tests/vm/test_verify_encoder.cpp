@@ -1,0 +1,239 @@
+// The verifier's rules for rank codes and plans: a good program broken in exactly one way is refused, and the
+// refusal says where and which rule.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "small_program.hpp"
+
+namespace forestvm::test {
+namespace {
+
+struct Breach {
+  const char* name;
+  std::function<void(ProgramParts&)> damage;
+  const char* where;
+  const char* rule;
+};
+
+void expect_refusal(const ProgramParts& parts, const char* where, const char* rule) {
+  const auto program = encode_program(parts);
+  ASSERT_FALSE(program.ok()) << "accepted:\n" << program->disassemble();
+  EXPECT_EQ(program.error().code, ErrorCode::Refused);
+  EXPECT_EQ(program.error().where.substr(0, std::string(where).size()), where) << program.error().text();
+  EXPECT_NE(program.error().message.find(rule), std::string::npos) << program.error().text();
+}
+
+void expect_refusals(const ProgramParts& good, std::initializer_list<Breach> breaches) {
+  const auto before = encode_program(good);
+  ASSERT_TRUE(before.ok()) << before.error().text();
+  for (const Breach& breach : breaches) {
+    SCOPED_TRACE(breach.name);
+    ProgramParts parts = good;
+    breach.damage(parts);
+    expect_refusal(parts, breach.where, breach.rule);
+  }
+}
+
+/// Trees in tables over three features, two of them with columns for either side of missing values.
+ProgramParts coded_program() {
+  ProgramParts parts = parts_of(compiled(small_forest(), "encode(u8)"));
+  EXPECT_EQ(parts.encoded_features.size(), 3u);
+  EXPECT_GT(parts.columns.size(), 3u);
+  return parts;
+}
+
+TEST(VerifyEncoder, RefusesFeaturesOutOfPlace) {
+  const auto second = [](auto change) {
+    return [change](ProgramParts& p) { change(p.encoded_features[1]); };
+  };
+  const char* const record = "encoded_features section: record 1";
+  expect_refusals(
+      coded_program(),
+      {{"outside the row", second([](EncodedFeature& f) { f.feature = 3; }), record, "outside the row"},
+       {"far outside", second([](EncodedFeature& f) { f.feature = UINT32_MAX; }), record, "outside the row"},
+       {"twice", second([](EncodedFeature& f) { f.feature = 0; }), record, "does not ascend"},
+       {"descending",
+        [](ProgramParts& p) { std::swap(p.encoded_features[0].feature, p.encoded_features[1].feature); },
+        record, "does not ascend"},
+       {"thresholds overlap", second([](EncodedFeature& f) { --f.first_threshold; }), record,
+        "thresholds do not follow"},
+       {"thresholds left out", second([](EncodedFeature& f) { ++f.first_threshold; }), record,
+        "thresholds do not follow"},
+       {"no thresholds", second([](EncodedFeature& f) { f.threshold_count = 0; }), record,
+        "thresholds do not follow"},
+       {"all thresholds there can be", second([](EncodedFeature& f) { f.threshold_count = UINT32_MAX; }),
+        record, "leave the ranks section"},
+       {"columns overlap", second([](EncodedFeature& f) { --f.first_column; }), record,
+        "columns do not follow"},
+       {"columns left out", second([](EncodedFeature& f) { ++f.first_column; }), record,
+        "columns do not follow"},
+       {"no columns", second([](EncodedFeature& f) { f.column_count = 0; }), record, "columns do not follow"},
+       {"all columns there can be", second([](EncodedFeature& f) { f.column_count = UINT32_MAX; }), record,
+        "leave the columns section"},
+       {"no features", [](ProgramParts& p) { p.encoded_features.clear(); }, "columns section",
+        "the features have 0"}});
+}
+
+TEST(VerifyEncoder, RefusesRanksThatDoNotAscend) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const char* const record = "encoded_features section: record 0";
+  expect_refusals(
+      coded_program(),
+      {{"not a number", [](ProgramParts& p) { p.ranks[0] = kNan; }, record, "not a number"},
+       {"equal", [](ProgramParts& p) { p.ranks[1] = p.ranks[0]; }, record, "do not ascend"},
+       {"equal zeros", [](ProgramParts& p) { p.ranks[0] = -0.0f, p.ranks[1] = 0.0f; }, record,
+        "do not ascend"},
+       {"descending", [](ProgramParts& p) { std::swap(p.ranks[0], p.ranks[1]); }, record, "do not ascend"},
+       {"one too few", [](ProgramParts& p) { p.ranks.pop_back(); }, "encoded_features section: record 2",
+        "leave the ranks section"},
+       {"one too many", [](ProgramParts& p) { p.ranks.push_back(1e9f); }, "ranks section",
+        "but the features have"}});
+}
+
+TEST(VerifyEncoder, RefusesColumnsOutsideTheirFeature) {
+  const auto second = [](auto change) { return [change](ProgramParts& p) { change(p.columns[1]); }; };
+  const char* const column = "columns section: column 1";
+  expect_refusals(
+      coded_program(),
+      {{"no thresholds", second([](ColumnDesc& c) { c.count = 0; }), column, "size is wrong"},
+       {"256 thresholds", second([](ColumnDesc& c) { c.count = 256; }), column, "size is wrong"},
+       {"65535 thresholds", second([](ColumnDesc& c) { c.count = UINT16_MAX; }), column, "size is wrong"},
+       {"one past its feature", second([](ColumnDesc& c) { ++c.count; }), column, "leaves its feature"},
+       {"begins past its feature", second([](ColumnDesc& c) { c.first = 1000; }), column,
+        "leaves its feature"},
+       {"an end that wraps", second([](ColumnDesc& c) { c.first = UINT32_MAX; }), column,
+        "leaves its feature"},
+       {"a third side", second([](ColumnDesc& c) { c.missing_highest = 2; }), column, "reserved"},
+       {"a reserved byte", second([](ColumnDesc& c) { c.reserved = 1; }), column, "reserved"},
+       {"one too few", [](ProgramParts& p) { p.columns.pop_back(); }, "encoded_features section: record 2",
+        "leave the columns section"},
+       {"one too many",
+        [](ProgramParts& p) {
+          p.columns.push_back({0, 1, 0, 0});
+        },
+        "columns section", "but the features have"},
+       {"more than byte offsets reach",
+        [](ProgramParts& p) {
+          p.columns.resize(kMaxColumns + 1, ColumnDesc{0, 1, 0, 0});
+        },
+        "columns section", "at most 4194304"}});
+}
+
+TEST(VerifyEncoder, RefusesTestsThatNoColumnHas) {
+  const ProgramParts good = coded_program();
+  ProgramParts parts = good;
+  for (ColumnDesc& column : parts.columns) column.count = 1;
+  expect_refusal(parts, "groups section", "a code is above its column's ranks");
+  parts = good;
+  const std::uint32_t dropped = parts.encoded_features.back().column_count;
+  parts.columns.resize(parts.columns.size() - dropped);
+  parts.ranks.resize(parts.ranks.size() - parts.encoded_features.back().threshold_count);
+  parts.encoded_features.pop_back();
+  expect_refusal(parts, "groups section", "a column does not exist");
+}
+
+Inst inst(Op op, std::initializer_list<std::uint32_t> values) {
+  std::uint32_t all[kMaxOperands] = {};
+  std::copy(values.begin(), values.end(), all);
+  return encode(op, all);
+}
+
+const Inst kInit = inst(Op::Init, {0, 0}), kEncode = inst(Op::Encode, {0}),
+           kWalk = inst(Op::Walk, {0, 1, 0, 0, 1}), kHalt = inst(Op::Halt, {});
+
+ProgramParts with_code(std::vector<Inst> code) {
+  ProgramParts parts = coded_program();
+  parts.code = std::move(code);
+  return parts;
+}
+
+void expect_good(std::vector<Inst> code) {
+  const auto program = encode_program(with_code(std::move(code)));
+  EXPECT_TRUE(program.ok()) << program.error().text();
+}
+
+TEST(VerifyEncoder, AcceptsWalksOfEncodedRows) {
+  expect_good({kInit, kEncode, kWalk, kHalt});
+  expect_good({kEncode, kEncode, kWalk, kHalt});
+  expect_good(
+      {kEncode, inst(Op::For, {2, 0, 64, 3}), inst(Op::Walk, {0, 1, 2, 0, 1}), inst(Op::End, {1}), kHalt});
+  expect_good({kEncode, inst(Op::Slice, {2, 0, 0, 9}), inst(Op::Walk, {0, 1, 2, 0, 1}), kHalt});
+  expect_good({inst(Op::Par, {2, 0, 64, 3}), inst(Op::Encode, {2}), inst(Op::Walk, {0, 1, 2, 0, 1}),
+               inst(Op::End, {0}), kHalt});
+  expect_good({inst(Op::When, {3, 3}), kEncode, inst(Op::Leaves, {1, 0, 0, 1}), inst(Op::End, {0}), kHalt});
+}
+
+TEST(VerifyEncoder, RefusesWalksOfRowsThatMayNotBeEncoded) {
+  const auto refuse = [](const char* name, std::vector<Inst> code, const char* where) {
+    SCOPED_TRACE(name);
+    expect_refusal(with_code(std::move(code)), where, "are not encoded here");
+  };
+  refuse("never", {kWalk, kHalt}, "pc 0 (walk)");
+  refuse("leaf numbers", {inst(Op::Leaves, {1, 0, 0, 1}), kHalt}, "pc 0 (leaves)");
+  refuse("afterwards", {kWalk, kEncode, kHalt}, "pc 0 (walk)");
+  refuse("for another output", {inst(Op::When, {3, 2}), kEncode, inst(Op::End, {0}), kWalk, kHalt},
+         "pc 3 (walk)");
+  refuse("in another plan", {inst(Op::Plan, {0, 7, 2}), kEncode, inst(Op::End, {0}), kWalk, kHalt},
+         "pc 3 (walk)");
+  refuse("in a loop that may be empty",
+         {inst(Op::For, {2, 0, 64, 2}), inst(Op::Encode, {2}), inst(Op::End, {0}), kWalk, kHalt},
+         "pc 3 (walk)");
+  refuse("in a loop over trees", {inst(Op::For, {2, 1, 2, 2}), kEncode, inst(Op::End, {0}), kWalk, kHalt},
+         "pc 3 (walk)");
+  refuse("a part of them", {inst(Op::Slice, {2, 0, 0, 9}), inst(Op::Encode, {2}), kWalk, kHalt},
+         "pc 2 (walk)");
+}
+
+TEST(VerifyEncoder, RefusesToEncodeWhatCannotBe) {
+  ProgramParts plain = parts_of(compiled(small_forest(), "layout(tree, sparse16)"));
+  plain.code = {kEncode, kHalt};
+  expect_refusal(plain, "pc 0 (encode)", "the program has no encoder");
+  expect_refusal(with_code({inst(Op::Encode, {1}), kHalt}), "pc 0 (encode)", "holds trees, expected rows");
+  expect_refusal(with_code({inst(Op::Encode, {2}), kHalt}), "pc 0 (encode)", "read before it is set");
+  expect_refusal(with_code({inst(Op::Encode, {99}), kHalt}), "pc 0 (encode)", "no such range register");
+  expect_refusal(with_code({inst(Op::Par, {2, 1, 2, 2}), kEncode, inst(Op::End, {0}), kHalt}),
+                 "pc 1 (encode)", "inside a parallel loop over trees");
+  expect_refusal(with_code({inst(Op::Par, {2, 0, 2, 2}), kEncode, inst(Op::End, {0}), kHalt}),
+                 "pc 1 (encode)", "not part of the innermost enclosing loop over rows");
+}
+
+TEST(VerifyPlans, RefusesBlocksThatAreNone) {
+  ProgramParts good = with_code({inst(Op::Plan, {0, 7, 2}), kInit, inst(Op::End, {0}),
+                                 inst(Op::Plan, {8, UINT32_MAX, 5}), kInit, inst(Op::End, {3}), kHalt});
+  const auto first = [](Inst with) { return [with](ProgramParts& p) { p.code[0] = with; }; };
+  Inst unused = good.code[0];
+  unused.small[kSmallOperands - 1] = 1;
+  expect_refusals(
+      good,
+      {{"for no number of rows", first(inst(Op::Plan, {8, 7, 2})), "pc 0 (plan)", "no call has so many rows"},
+       {"for none at all", first(inst(Op::Plan, {UINT32_MAX, 0, 2})), "pc 0 (plan)",
+        "no call has so many rows"},
+       {"an end outside the code", first(inst(Op::Plan, {0, 7, 7})), "pc 0 (plan)", "outside the code"},
+       {"an end far outside", first(inst(Op::Plan, {0, 7, UINT32_MAX})), "pc 0 (plan)", "outside the code"},
+       {"an end that is none", first(inst(Op::Plan, {0, 7, 1})), "pc 0 (plan)", "its end does not name it"},
+       {"another's end", first(inst(Op::Plan, {0, 7, 5})), "pc 0 (plan)", "its end does not name it"},
+       {"itself", first(inst(Op::Plan, {0, 7, 0})), "pc 0 (plan)", "its end does not name it"},
+       {"a used unused field", first(unused), "pc 0 (plan)", "unused operand field"},
+       {"not closed", [](ProgramParts& p) { p.code[5] = kInit; }, "pc 3 (plan)", "its end does not name it"},
+       {"crossing",
+        [](ProgramParts& p) {
+          p.code = {inst(Op::Plan, {0, 7, 2}), inst(Op::When, {0, 3}), inst(Op::End, {0}), inst(Op::End, {1}),
+                    kHalt};
+        },
+        "pc 2 (end)", "does not close the innermost"}});
+}
+
+TEST(VerifyPlans, RegistersEndWithTheirPlan) {
+  expect_refusal(with_code({inst(Op::Plan, {0, 7, 2}), inst(Op::Slice, {2, 0, 0, 4}), inst(Op::End, {0}),
+                            inst(Op::Init, {0, 2}), kHalt}),
+                 "pc 3 (init)", "r2 is read before it is set");
+}
+
+}  // namespace
+}  // namespace forestvm::test
