@@ -6,13 +6,12 @@
 
 #include <forestvm/compile.hpp>
 #include <forestvm/core/encoder.hpp>
-#include <forestvm/core/layout/sparse4.hpp>
 
 namespace forestvm {
 namespace {
 
-/// A block of rows in tables costs as much as so many rows walked one by one: by codes, and by values.
-constexpr std::uint32_t kFewRows = 24, kFewUncodedRows = 8;
+constexpr std::uint32_t kFewRows = 16;  ///< a block of rows costs as much as so many rows walked one by one
+constexpr double kMostPadding = 1.25;   ///< deepest tree / mean depth
 constexpr std::uint32_t kMostTableLeaves = 256;
 constexpr std::uint32_t kLanes = 128;  ///< walks in lockstep: eight vectors of the widest target
 
@@ -33,12 +32,20 @@ bool suits_codes(const Model& model) {
          forest.features_used <= forest.mean_depth * static_cast<double>(model.trees.size());
 }
 
-/// Whether nodes of codes have room for the columns that the model may need.
-bool fits_coded_nodes(const Model& model) {
+constexpr std::uint64_t kMostColumns = 256;  ///< whose codes are looked up in registers
+
+/// Whether rows are walked one by one by their codes.
+bool suits_coded_nodes(const Model& model) {
   std::uint64_t columns = 0;
   for (const std::uint32_t count : thresholds_per_feature(model))
     columns += 2 * ((count + kColumnThresholds - 1) / kColumnThresholds);  // missing values may go both ways
-  return columns <= Sparse4View::kMostColumns;
+  return columns <= kMostColumns;
+}
+
+/// Most trees are as deep as the deepest: whether a walk has arrived need not be asked.
+bool suits_unrolling(const Model& model) {
+  const ForestStatistics forest = statistics(model);
+  return forest.max_depth <= kMostPadding * forest.mean_depth;
 }
 
 void add_blocks(Schedule& schedule, bool coded, std::uint32_t rows) {
@@ -55,10 +62,9 @@ void add_blocks(Schedule& schedule, bool coded, std::uint32_t rows) {
 Schedule automatic_schedule(const Model& model) {
   const bool coded = suits_codes(model);
   Schedule schedule;
-  const bool few_coded = coded && fits_coded_nodes(model);
-  schedule.plan(few_coded ? kFewRows : kFewUncodedRows).tile("tree", "t0", "t1", kLanes).interleave("t1");
-  schedule.layout("tree", "sparse");
-  if (few_coded) schedule.encode("u8");
+  schedule.plan(kFewRows).tile("tree", "t0", "t1", kLanes).layout("tree", "sparse").interleave("t1");
+  if (coded && suits_coded_nodes(model)) schedule.encode("u8");
+  if (suits_unrolling(model)) schedule.unrollWalk("t1");
   schedule.plan(1024);
   add_blocks(schedule, coded, 256);
   schedule.plan("BATCH");

@@ -18,8 +18,8 @@ struct Placing {
   std::vector<std::uint32_t> children;          ///< by slot: of the left child
 };
 
-/// Nodes in cache lines, in each a node or two siblings with as many levels below them as fit: a walk of a few
-/// trees, whose nodes are in no near cache, touches few lines.
+/// Nodes in cache lines, in each a node or two siblings with as many levels below them as fit: a walk of a
+/// few trees, whose nodes are in no near cache, touches few lines.
 Placing place(const TiledTree& tree) {
   Placing placing;
   auto& slots = placing.slots;
@@ -84,7 +84,8 @@ std::optional<std::string> misfit_Sparse4(const TiledForest& forest, const TreeG
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
     const TiledTree& tree = forest.tree(group.tiling, t);
     leaves += tree.leaves;
-    const std::uint64_t reach = tree.size() > Sparse4View::kMostDistance ? tree.size() : place(tree).slots.size();
+    const std::uint64_t reach =
+        tree.size() > Sparse4View::kMostDistance ? tree.size() : place(tree).slots.size();
     if (reach > Sparse4View::kMostDistance)
       return "its nodes reach children at most " + std::to_string(Sparse4View::kMostDistance) +
              " nodes away, tree " + std::to_string(t) + " takes " + std::to_string(reach);

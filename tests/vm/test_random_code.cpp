@@ -21,6 +21,7 @@ class CodeGenerator {
   explicit CodeGenerator(std::uint32_t seed) : random_(seed) {}
 
   std::vector<Inst> code() {
+    if (chance(90)) add(Op::Encode, {0});  // no walk by codes passes without
     block(0);
     add(Op::Halt, {});
     return code_;

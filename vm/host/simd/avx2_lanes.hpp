@@ -87,7 +87,8 @@ struct Avx2Lanes {
     FVM_INLINE Ints operator[](Ints column) const {
       // A leaf's bits may name no column.
       const Ints known = least(_mm256_and_si256(column, all(Sparse4View::kMostColumns - 1)), all(last));
-      return _mm256_i32gather_epi32(reinterpret_cast<const int*>(row), _mm256_slli_epi32(known, std::bit_width(kCodeRows) - 1), 1);
+      return _mm256_i32gather_epi32(reinterpret_cast<const int*>(row),
+                                    _mm256_slli_epi32(known, std::bit_width(kCodeRows) - 1), 1);
     }
   };
 

@@ -70,7 +70,9 @@ struct Avx512Bytes {
 
   struct ManyLeaves {
     const float* leaves;
-    FVM_INLINE __m512 operator[](__m512i at) const { return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, at, leaves, 4); }
+    FVM_INLINE __m512 operator[](__m512i at) const {
+      return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, at, leaves, 4);
+    }
   };
 
   template <class Leaves>

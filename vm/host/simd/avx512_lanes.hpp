@@ -1,5 +1,5 @@
-// Sixteen walks in the lanes of AVX-512 vectors. Gathers start from zero: from an undefined register each would
-// wait for whatever was there before.
+// Sixteen walks in the lanes of AVX-512 vectors. Gathers start from zero: from an undefined register each
+// would wait for whatever was there before.
 #pragma once
 
 #include <immintrin.h>
@@ -24,7 +24,9 @@ struct Avx512Lanes {
   FVM_INLINE static Ints least(Ints a, Ints b) { return _mm512_min_epu32(a, b); }
   FVM_INLINE static Ints times(Ints a, std::uint32_t by) { return _mm512_mullo_epi32(a, all(by)); }
   FVM_INLINE static Ints add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
-  FVM_INLINE static Floats gather(const float* at, Ints index) { return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, index, at, 4); }
+  FVM_INLINE static Floats gather(const float* at, Ints index) {
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, index, at, 4);
+  }
   FVM_INLINE static void store(float* to, Floats values) { _mm512_storeu_ps(to, values); }
   FVM_INLINE static void store(std::uint32_t* to, Ints values) { _mm512_storeu_si512(to, values); }
 
@@ -38,7 +40,8 @@ struct Avx512Lanes {
   /// The first nodes of trees, by their numbers.
   FVM_INLINE static Ints roots(const TreeDesc* trees, Ints index) {
     static_assert(sizeof(TreeDesc) % 4 == 0);
-    return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, times(index, sizeof(TreeDesc) / 4), &trees->first_node, 4);
+    return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, times(index, sizeof(TreeDesc) / 4),
+                                       &trees->first_node, 4);
   }
   FVM_INLINE static Floats values(const Sparse8View::Node* nodes, Ints at) {
     return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, at, &nodes->value, sizeof *nodes);
@@ -52,8 +55,10 @@ struct Avx512Lanes {
   /// One hop of each lane; at a leaf it stays. value(vector, feature) gives what the lanes test.
   template <class Value>
   FVM_INLINE static Hop hop(const Sparse8View::Node* nodes, Ints at, unsigned vector, const Value& value) {
-    const __m512i low = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), 0xff, _mm512_castsi512_si256(at), nodes, sizeof *nodes);
-    const __m512i high = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), 0xff, _mm512_extracti64x4_epi64(at, 1), nodes, sizeof *nodes);
+    const __m512i low = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), 0xff, _mm512_castsi512_si256(at),
+                                                    nodes, sizeof *nodes);
+    const __m512i high = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), 0xff,
+                                                     _mm512_extracti64x4_epi64(at, 1), nodes, sizeof *nodes);
     const __m512i evens = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const __m512 threshold = _mm512_castsi512_ps(_mm512_permutex2var_epi32(low, evens, high));
     const __m512i word = _mm512_permutex2var_epi32(low, add(evens, all(1)), high);
@@ -108,7 +113,8 @@ struct Avx512Lanes {
     FVM_INLINE Ints operator[](Ints column) const {
       // A leaf's bits may name no column.
       const Ints known = least(_mm512_and_si512(column, all(Sparse4View::kMostColumns - 1)), all(last));
-      return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, _mm512_slli_epi32(known, std::bit_width(kCodeRows) - 1), row, 1);
+      return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff,
+                                         _mm512_slli_epi32(known, std::bit_width(kCodeRows) - 1), row, 1);
     }
   };
 

@@ -95,7 +95,8 @@ struct Avx512Search {
     for (unsigned step = (1u << by_gather) / 2; step != 0; step /= 2) {
       const __m512i more = _mm512_set1_epi32(static_cast<int>(step));
       for (unsigned v = 0; v < kVectors; ++v) {
-        const __m512 at = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, rank[v], search.thresholds + step - 1, 4);
+        const __m512 at =
+            _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, rank[v], search.thresholds + step - 1, 4);
         rank[v] = _mm512_mask_add_epi32(rank[v], _mm512_cmp_ps_mask(x[v], at, _CMP_GE_OQ), rank[v], more);
       }
     }

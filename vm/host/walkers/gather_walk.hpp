@@ -1,6 +1,6 @@
-// The walker of compact sparse layouts whose lanes are walks: each hop gathers the lanes' nodes and the values
-// or codes they test. Lanes are the rows of one tree, or the trees of one row; several vectors are in flight,
-// so that one's gathers overlap another's. For deep trees, and for calls of a few rows.
+// The walker of compact sparse layouts whose lanes are walks: each hop gathers the lanes' nodes and the
+// values or codes they test. Lanes are the rows of one tree, or the trees of one row; several vectors are in
+// flight, so that one's gathers overlap another's. For deep trees, and for calls of a few rows.
 #pragma once
 
 #include <forestvm/core/layout/sparse4.hpp>
@@ -24,15 +24,20 @@ class GatherWalk {
   static constexpr unsigned kLanes = Lanes::kLanes;
 
  public:
-  /// Walks Vectors x kLanes rows of a tree together.
+  /// Walks Vectors x kLanes rows of a tree together; where fewer rows are left, those of several trees.
   template <unsigned Vectors>
   static void rows(const WalkTask& task) {
     if (task.row_stride > Lanes::kMostStride) return trees<1>(task);
     const Range& rows = task.row_range;
-    for (std::uint32_t t = task.tree_range.begin; t < task.tree_range.end; ++t)
-      for_vectors<Vectors>(rows.begin, rows.end, [&]<unsigned V>(std::uint32_t row, unsigned count) {
-        rows_of_tree<V>(task, t, row, count);
-      });
+    const Range& trees = task.tree_range;
+    const std::uint32_t whole = rows.end - rows.size() % (Vectors * kLanes);
+    for (std::uint32_t t = trees.begin; t < trees.end; ++t)
+      for (std::uint32_t row = rows.begin; row < whole; row += Vectors * kLanes)
+        rows_of_trees<1, Vectors>(task, t, row, Vectors * kLanes);
+    for_vectors<Vectors>(whole, rows.end, [&]<unsigned V>(std::uint32_t row, unsigned count) {
+      for_chunks<Vectors / V>(trees.begin, trees.end,
+                              [&]<unsigned T>(std::uint32_t t) { rows_of_trees<T, V>(task, t, row, count); });
+    });
   }
 
   /// Walks a row through Vectors x kLanes trees together.
@@ -62,7 +67,8 @@ class GatherWalk {
   /// Leaves of a row that are still to be added, in the order of their trees. That is one long chain of
   /// additions: it is run link by link beside the hops of the next trees, which do not wait for it.
   struct Pending {
-    float values[2][kMostVectors * kLanes];  ///< those that are being added, and those of the trees that are walked
+    float values[2][kMostVectors *
+                    kLanes];  ///< those that are being added, and those of the trees that are walked
     unsigned which = 0, next = 0, count = 0;
     const TreeDesc* descs = nullptr;  ///< of the first value
     float* sums = nullptr;            ///< of the row
@@ -101,34 +107,39 @@ class GatherWalk {
       visit.template operator()<1>(begin, end - begin);
   }
 
-  template <unsigned Vectors>
-  static void rows_of_tree(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned count) {
-    const Node* const nodes = View::tree(task.group, t - task.first_tree);
+  /// V vectors of rows in each of Trees trees: vector v is of tree v / V.
+  template <unsigned Trees, unsigned V>
+  static void rows_of_trees(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned count) {
+    constexpr unsigned kVectors = Trees * V;
+    const TreeDesc* const descs = task.group.trees + (t - task.first_tree);
+    const Node* nodes[Trees];
+    for (unsigned i = 0; i < Trees; ++i) nodes[i] = View::tree(task.group, t - task.first_tree + i);
     const float* const x = task.rows + row * task.row_stride;
-    Ints at[Vectors];
+    Ints at[kVectors];
     for (Ints& a : at) a = Lanes::all(0);
     // Lanes beyond the last row walk it again.
     const Ints lanes = Lanes::least(Lanes::from(0), Lanes::all(count - 1));
     const Ints offsets = Lanes::times(lanes, static_cast<std::uint32_t>(task.row_stride));
-    descend<Vectors>(
-        task, nodes, at,
+    descend<kVectors>(
+        task, [&](unsigned v) { return nodes[v / V]; }, at,
         [&](unsigned v, Ints feature) {
-          return Lanes::gather(x + v * kLanes * task.row_stride, Lanes::add(offsets, feature));
+          return Lanes::gather(x + v % V * kLanes * task.row_stride, Lanes::add(offsets, feature));
         },
         [] {});
-    alignas(64) float values[Vectors * kLanes];
-    for (unsigned v = 0; v < Vectors; ++v) Lanes::store(values + v * kLanes, Lanes::values(nodes, at[v]));
-    const TreeDesc& desc = task.group.trees[t - task.first_tree];
-    if (task.delivery == Delivery::F32 && !task.atomic) [[likely]] {
-      float* sums = reinterpret_cast<float*>(task.out) + row * task.width + desc.output;
-      for (unsigned i = 0; i < count; ++i) sums[i * task.width] += values[i];
-      return;
+    alignas(64) float values[kVectors * kLanes];
+    for (unsigned v = 0; v < kVectors; ++v)
+      Lanes::store(values + v * kLanes, Lanes::values(nodes[v / V], at[v]));
+    for (unsigned i = 0; i < Trees; ++i) {
+      const float* const of_tree = values + i * V * kLanes;
+      if (task.delivery == Delivery::F32 && !task.atomic) [[likely]] {
+        float* sums = reinterpret_cast<float*>(task.out) + row * task.width + descs[i].output;
+        for (unsigned r = 0; r < count; ++r) sums[r * task.width] += of_tree[r];
+        continue;
+      }
+      std::uint64_t numbers_at[V * kLanes];
+      number<V>(at + i * V, descs[i].first_node, numbers_at);
+      Deliver<Target>::run(task, {t + i, row, 1, count, of_tree, numbers_at});
     }
-    std::uint64_t numbers_at[Vectors * kLanes];
-    number<Vectors>(
-        at, [&](unsigned, std::uint32_t place) { return desc.first_node + std::uint64_t{place}; },
-        numbers_at);
-    Deliver<Target>::run(task, {t, row, 1, count, values, numbers_at});
   }
 
   template <unsigned Vectors, class Row>
@@ -141,7 +152,7 @@ class GatherWalk {
     for (unsigned v = 0; v < Vectors; ++v)
       at[v] = Lanes::roots(descs, Lanes::least(Lanes::from(v * kLanes), Lanes::all(count - 1)));
     descend<Vectors>(
-        task, nodes, at, [&](unsigned, Ints place) { return x[place]; },
+        task, [&](unsigned) { return nodes; }, at, [&](unsigned, Ints place) { return x[place]; },
         [&] { pending.add(Vectors * kLanes / kHopsBesideSums); });
     float* const values = pending.free();
     for (unsigned v = 0; v < Vectors; ++v) {
@@ -155,28 +166,27 @@ class GatherWalk {
     if (task.delivery == Delivery::F32 && !task.atomic) [[likely]]
       return pending.turn(descs, reinterpret_cast<float*>(task.out) + row * task.width, task.width, count);
     std::uint64_t numbers_at[Vectors * kLanes];
-    number<Vectors>(
-        at, [](unsigned, std::uint32_t place) { return std::uint64_t{place}; }, numbers_at);
+    number<Vectors>(at, 0, numbers_at);
     Deliver<Target>::run(task, {t, row, count, 1, values, numbers_at});
   }
 
-  template <unsigned Vectors, class Number>
-  FVM_INLINE static void number(const Ints (&at)[Vectors], const Number& number_at,
-                                std::uint64_t (&numbers_at)[Vectors * kLanes]) {
+  /// Where the walks' leaf numbers are, counted from the group's first: places counted from `first`.
+  template <unsigned Vectors>
+  FVM_INLINE static void number(const Ints* at, std::uint64_t first, std::uint64_t* numbers_at) {
     alignas(64) std::uint32_t places[kLanes];
     for (unsigned v = 0; v < Vectors; ++v) {
       Lanes::store(places, at[v]);
-      for (unsigned i = 0; i < kLanes; ++i) numbers_at[v * kLanes + i] = number_at(v * kLanes + i, places[i]);
+      for (unsigned i = 0; i < kLanes; ++i) numbers_at[v * kLanes + i] = first + places[i];
     }
   }
 
-  /// Takes every lane to its leaf; value(v, place) gives what the lanes of a vector test; beside() is called at
-  /// each hop.
-  template <unsigned Vectors, class Value, class Beside>
-  FVM_INLINE static void descend(const WalkTask& task, const Node* nodes, Ints (&at)[Vectors],
+  /// Takes every lane to its leaf; nodes(v) are those a vector walks through, value(v, place) what its lanes
+  /// test; beside() is called at each hop.
+  template <unsigned Vectors, class Nodes, class Value, class Beside>
+  FVM_INLINE static void descend(const WalkTask& task, const Nodes& nodes, Ints (&at)[Vectors],
                                  const Value& value, const Beside& beside) {
     for (std::uint32_t hop = 0; hop < task.hops; ++hop) {
-      for (unsigned v = 0; v < Vectors; ++v) at[v] = Lanes::hop(nodes, at[v], v, value).at;
+      for (unsigned v = 0; v < Vectors; ++v) at[v] = Lanes::hop(nodes(v), at[v], v, value).at;
       beside();
     }
     if (task.exact) return;
@@ -186,7 +196,7 @@ class GatherWalk {
       any = false;
       for (unsigned v = 0; v < Vectors; ++v) {
         if (!walking[v]) continue;
-        const auto hop = Lanes::hop(nodes, at[v], v, value);
+        const auto hop = Lanes::hop(nodes(v), at[v], v, value);
         at[v] = hop.at;
         walking[v] = hop.walking;
         any |= hop.walking;

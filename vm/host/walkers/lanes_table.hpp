@@ -1,4 +1,5 @@
-// The walkers of a compact sparse layout: on targets that have vectors of lanes, wide interleavings take them.
+// The walkers of a compact sparse layout: on targets that have vectors of lanes, wide interleavings take
+// them.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,8 @@ namespace forestvm::host {
 namespace walker_rows {
 
 /// The walker whose lanes are this many walks, all rows of a tree or all trees of a row, if there is
-/// one. Rows' codes lie apart, so that only the trees of one row are gathered by codes. (That a function is not
-/// null is no constant expression to GCC's sanitizers.)
+/// one. Rows' codes lie apart, so that only the trees of one row are gathered by codes. (That a function is
+/// not null is no constant expression to GCC's sanitizers.)
 template <class Target, class View, unsigned LogTrees, unsigned LogRows>
 constexpr std::optional<WalkFunction> in_lanes() {
   using Walk = GatherWalk<Target, View>;

@@ -169,8 +169,7 @@ struct TileWalk {
 
   /// One hop of every walk that has not arrived; false when all have.
   template <unsigned Trees, unsigned Rows>
-  FVM_INLINE static bool step_to_leaf(const Tree* trees, const Row* x,
-                                      std::uint32_t (&at)[Trees][Rows]) {
+  FVM_INLINE static bool step_to_leaf(const Tree* trees, const Row* x, std::uint32_t (&at)[Trees][Rows]) {
     bool walking = false;
     for (unsigned t = 0; t < Trees; ++t)
       for (unsigned r = 0; r < Rows; ++r) {

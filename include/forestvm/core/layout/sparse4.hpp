@@ -71,7 +71,8 @@ struct Sparse4View : TreesInSequence {
   }
 
   static const char* tree_rule(const TreeDesc& tree, const GroupDesc& group) {
-    if (tree.leaf_count == 0 || group.leaf_count > kMostLeaves) return "it has no leaves, or its group too many";
+    if (tree.leaf_count == 0 || group.leaf_count > kMostLeaves)
+      return "it has no leaves, or its group too many";
     return tree.depth < tree.node_count ? nullptr : "it is deeper than it has nodes";
   }
 
