@@ -12,9 +12,6 @@
 
 namespace forestvm {
 
-/// The type in which a trainer compares and sums.
-enum class ScalarType : std::uint8_t { Float32, Float64 };
-
 /// What a node does. `x` is the row's value of `feature`.
 enum class NodeKind : std::uint8_t {
   Leaf,       ///< ends the walk

@@ -28,6 +28,21 @@ INSTANTIATE_TEST_SUITE_P(Versions, RepositoryModel,
                                                        "")),
                          test_name);
 
+INSTANTIATE_TEST_SUITE_P(Lightgbm, RepositoryModel,
+                         testing::ValuesIn(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "")),
+                         test_name);
+
+/// The two that are refused take zero as missing; see its test in test_compile.cpp.
+TEST(RepositoryModels, AllButTwoOfLightgbmsCompile) {
+  std::vector<std::string> refused;
+  for (const ModelFile& file : model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "")) {
+    const auto model = load_model(file.path.string());
+    ASSERT_TRUE(model.ok()) << model.error().text();
+    if (!compile(*model, automatic_schedule(*model)).ok()) refused.push_back(file.name);
+  }
+  EXPECT_EQ(refused, (std::vector<std::string>{"2.3.1_binary_txt", "4.7.0_zero_txt"}));
+}
+
 /// Leaf numbers against XGBoost's own (pred_leaf), under schedules that place leaves differently.
 TEST(RepositoryModels, LeafNumbersAreXgboosts) {
   const fs::path folder = fs::path(FORESTVM_TEST_DATA) / "digits";
@@ -55,6 +70,7 @@ TEST(RepositoryModels, LeafNumbersAreXgboosts) {
 TEST(RepositoryModels, AreThere) {
   EXPECT_EQ(model_files(FORESTVM_TEST_DATA, "").size(), 3u);
   EXPECT_GE(model_files(fs::path(FORESTVM_TEST_DATA) / "xgboost_versions", "").size(), 30u);
+  EXPECT_EQ(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "").size(), 11u);
 }
 
 }  // namespace

@@ -133,6 +133,7 @@ ProgramParts parts_of(const Program& program) {
   parts.trees = copy_of(program.section_Trees());
   parts.tile_shapes = copy_of(program.section_TileShapes());
   parts.leaf_numbers = copy_of(program.section_LeafNumbers());
+  parts.wide_leaves = copy_of(program.section_WideLeaves());
   parts.accumulators = copy_of(program.section_Accumulators());
   parts.base = copy_of(program.section_Base());
   parts.thresholds = copy_of(program.section_Thresholds());

@@ -348,6 +348,17 @@ TEST(CApi, PredictsRowsOfFloat64) {
   }
 }
 
+TEST(CApi, RefusesRowsOfFloat64WhereTheyWouldBeRounded) {
+  Model model = small_forest();
+  model.score_type = ScalarType::Float64;
+  const OpenProgram program = open_memory(compiled(model, ""));
+  const OpenContext context = context_of(program);
+  const double row[3] = {0.1, 0.2, 0.3};
+  float scores[3];
+  expect_failure(fvm_predict_f64(context.get(), row, 1, 3, FVM_OUTPUT_RAW, scores, 3), FVM_REFUSED,
+                 "the model compares float64 thresholds");
+}
+
 TEST(CApi, PredictsRowByRow) {
   const Program program = rich_program();
   const std::vector<float> rows = small_rows(100, 3);

@@ -727,7 +727,7 @@ TEST(VerifyCode, RefusesCachesAndMappings) {
 
 TEST(VerifyTables, RefusesAccumulatorsInOneAnother) {
   const Breach breaches[] = {
-      {"unknown kind", [](ProgramParts& p) { p.accumulators[1].kind = static_cast<AccumulatorKind>(5); },
+      {"unknown kind", [](ProgramParts& p) { p.accumulators[1].kind = static_cast<AccumulatorKind>(6); },
        "accumulators section", "a1: unknown kind"},
       {"a result of another kind", [](ProgramParts& p) { p.accumulators[0].kind = AccumulatorKind::F64; },
        "accumulators section", "a0: the result is float32"},
@@ -749,8 +749,11 @@ TEST(VerifyTables, RefusesAccumulatorsInOneAnother) {
        "accumulators section", "a1: it lies in an accumulator that is no private copy of it"},
       {"a reserved byte", [](ProgramParts& p) { p.accumulators[1].reserved[1] = 1; }, "accumulators section",
        "a1: a reserved byte"},
-      {"unit 2^-150", [](ProgramParts& p) { p.meta.sum_unit = -150; }, "meta section", "2^-150"},
-      {"unit 2^128", [](ProgramParts& p) { p.meta.sum_unit = 128; }, "meta section", "2^128"},
+      {"unit 2^-1023", [](ProgramParts& p) { p.meta.sum_unit = -1023; }, "meta section", "2^-1023"},
+      {"unit 2^1023", [](ProgramParts& p) { p.meta.sum_unit = 1023; }, "meta section", "2^1023"},
+      {"float64 leaves that are not there",
+       [](ProgramParts& p) { p.accumulators.push_back(shared(2, AccumulatorKind::PerTree64)); },
+       "accumulators section", "a2: float64 leaves of a program that has none"},
   };
   for (const Breach& breach : breaches) expect_refusal(parts_of(rich_program()), breach);
 }
@@ -774,6 +777,26 @@ TEST(VerifyTables, RefusesMeta) {
        "unknown numeric contract"},
       {"order 2", [](ProgramParts& p) { p.meta.sums_in_model_order = 2; }, "meta section",
        "sums_in_model_order"},
+      {"scores of no type", [](ProgramParts& p) { p.meta.score_type = static_cast<ScalarType>(2); },
+       "meta section", "unknown type of the scores"},
+      {"divisor 0", [](ProgramParts& p) { p.meta.divisor = 0; }, "meta section", "divisor"},
+      {"divisor NaN", [](ProgramParts& p) { p.meta.divisor = std::numeric_limits<double>::quiet_NaN(); },
+       "meta section", "divisor"},
+      {"slope inf", [](ProgramParts& p) { p.meta.slope = std::numeric_limits<double>::infinity(); },
+       "meta section", "slope"},
+      {"reserved", [](ProgramParts& p) { p.meta.reserved[2] = 1; }, "meta section", "reserved byte"},
+      {"reserved at the end", [](ProgramParts& p) { p.meta.reserved2[39] = 1; }, "meta section",
+       "reserved byte"},
+      {"float64 leaves of float32 scores", [](ProgramParts& p) { p.wide_leaves.push_back(1); },
+       "wide_leaves section", "1 leaves"},
+      {"float64 scores without their leaves",
+       [](ProgramParts& p) { p.meta.score_type = ScalarType::Float64; }, "wide_leaves section", "0 leaves"},
+      {"a float64 leaf too few",
+       [](ProgramParts& p) {
+         p.meta.score_type = ScalarType::Float64;
+         p.wide_leaves.resize(p.leaf_numbers.size() - 1);
+       },
+       "wide_leaves section", "one for each leaf number"},
       {"depth NaN", [](ProgramParts& p) { p.meta.mean_depth = std::numeric_limits<double>::quiet_NaN(); },
        "meta section", "mean depth"},
       {"names of some features", [](ProgramParts& p) { p.meta.num_feature_names = 2; }, "meta section",

@@ -98,6 +98,11 @@ class HostPredictor final : public Predictor {
       return Error{ErrorCode::Usage, "",
                    "rows of " + std::to_string(rows.stride) + " values for a model of " +
                        std::to_string(meta.num_features) + " features"};
+    if (rows.type == RowType::Float64 && meta.score_type == ScalarType::Float64)
+      return refused(
+          "rows",
+          "are float64, which would be rounded to float32: the model compares float64 thresholds, so "
+          "that a row could go another way; pass float32");
     const std::size_t width = output_width(meta, output);
     const bool no_output = to.values == nullptr && to.labels == nullptr && to.leaves == nullptr;
     if (rows.data == nullptr || (no_output && width != 0))

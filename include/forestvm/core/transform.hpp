@@ -9,6 +9,9 @@
 
 namespace forestvm {
 
+/// The type in which a trainer compares and sums.
+enum class ScalarType : std::uint8_t { Float32, Float64 };
+
 /// From raw scores to the trainer's predict; rows in transforms.def.
 enum class Transform : std::uint8_t {
 #define FVM_TRANSFORM(Name, text, meaning) Name,

@@ -65,9 +65,17 @@ class GatherWalk {
     descend<Vectors>(task, nodes, at, [&](unsigned v, Ints feature) {
       return Lanes::gather(x + v * kLanes * task.row_stride, Lanes::add(offsets, feature));
     });
+    const TreeDesc& desc = task.group.trees[t - task.first_tree];
+    if (adds_wide(task)) {
+      alignas(64) std::uint32_t places[Vectors * kLanes];
+      for (unsigned v = 0; v < Vectors; ++v) Lanes::store(places + v * kLanes, at[v]);
+      const double* const leaves = task.wide_leaves + desc.first_node;
+      double* sums = reinterpret_cast<double*>(task.out) + row * task.width + desc.output;
+      for (unsigned i = 0; i < count; ++i) sums[i * task.width] += leaves[places[i]];
+      return;
+    }
     alignas(64) float values[Vectors * kLanes];
     for (unsigned v = 0; v < Vectors; ++v) Lanes::store(values + v * kLanes, Lanes::values(nodes, at[v]));
-    const TreeDesc& desc = task.group.trees[t - task.first_tree];
     if (task.delivery == Delivery::F32 && !task.atomic) [[likely]] {
       float* sums = reinterpret_cast<float*>(task.out) + row * task.width + desc.output;
       for (unsigned i = 0; i < count; ++i) sums[i * task.width] += values[i];
@@ -89,6 +97,13 @@ class GatherWalk {
     for (unsigned v = 0; v < Vectors; ++v)
       at[v] = Lanes::roots(descs, Lanes::least(Lanes::from(v * kLanes), Lanes::all(count - 1)));
     descend<Vectors>(task, nodes, at, [&](unsigned, Ints feature) { return Lanes::gather(x, feature); });
+    if (adds_wide(task)) {
+      alignas(64) std::uint32_t places[Vectors * kLanes];
+      for (unsigned v = 0; v < Vectors; ++v) Lanes::store(places + v * kLanes, at[v]);
+      double* sums = reinterpret_cast<double*>(task.out) + row * task.width;
+      for (unsigned i = 0; i < count; ++i) sums[descs[i].output] += task.wide_leaves[places[i]];
+      return;
+    }
     alignas(64) float values[Vectors * kLanes];
     for (unsigned v = 0; v < Vectors; ++v) Lanes::store(values + v * kLanes, Lanes::values(nodes, at[v]));
     if (task.delivery == Delivery::F32 && !task.atomic) [[likely]] {
@@ -105,6 +120,11 @@ class GatherWalk {
     std::uint64_t numbers_at[Vectors * kLanes];
     number<Vectors>(at, [](unsigned, std::uint32_t place) { return std::uint64_t{place}; }, numbers_at);
     Deliver<Target>::run(task, {t, row, count, 1, values, numbers_at});
+  }
+
+  /// Plain float64 sums of float64 leaves.
+  FVM_INLINE static bool adds_wide(const WalkTask& task) {
+    return task.delivery == Delivery::F64 && !task.atomic && task.wide_leaves != nullptr;
   }
 
   template <unsigned Vectors, class Number>
