@@ -124,7 +124,9 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, host_backend(program, options.backend));
   const ProgramMeta& meta = program.meta();
   const auto names = strings(program, meta.num_feature_names, &Program::feature_name);
-  FVM_ASSIGN(Rows rows, in_file(options.rows, read_rows(options.rows, {meta.num_features, names})));
+  FVM_ASSIGN(Rows rows,
+             in_file(options.rows, read_rows(options.rows, {meta.num_features, names,
+                                                            meta.score_type == ScalarType::Float64})));
   if (options.missing) mark_missing(rows, *options.missing);
   return predict_all(*predictor, rows, options);
 }
