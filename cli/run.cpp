@@ -96,12 +96,16 @@ Result<void> predict_all(const Predictor& predictor, const Rows& rows, const Run
   const auto labels =
       strings(predictor.program(), classes ? meta.num_class_labels : 0, &Program::class_label);
   using Type = PredictionForm::Type;
-  const Type type = classes ? Type::Int64 : leaves ? Type::Int32 : Type::Float32;
+  const bool wide = meta.score_type == ScalarType::Float64;
+  const Type type = classes ? Type::Int64 : leaves ? Type::Int32 : wide ? Type::Float64 : Type::Float32;
   const PredictionForm form{rows.count, width, type, labels, leaves};
   FVM_ASSIGN(PredictionWriter writer, PredictionWriter::open(options.out, form));
   const std::unique_ptr<Context> context = predictor.make_context();
   const auto predict = [&](const RowBlock& block, float* out) {
     return predictor.predict(*context, block, options.output, out);
+  };
+  const auto predict_wide = [&](const RowBlock& block, double* out) {
+    return predictor.predict_wide(*context, block, options.output, out);
   };
   const auto predict_class = [&](const RowBlock& block, std::int64_t* out) {
     return predictor.predict_class(*context, block, out);
@@ -113,6 +117,8 @@ Result<void> predict_all(const Predictor& predictor, const Rows& rows, const Run
     FVM_TRY(predict_batches<std::int64_t>(rows, options, width, writer, predict_class));
   else if (leaves)
     FVM_TRY(predict_batches<std::int32_t>(rows, options, width, writer, predict_leaf));
+  else if (wide)
+    FVM_TRY(predict_batches<double>(rows, options, width, writer, predict_wide));
   else
     FVM_TRY(predict_batches<float>(rows, options, width, writer, predict));
   return writer.finish();
@@ -135,12 +141,13 @@ std::string notes() {
   std::string text = schedule_notes() + "\nTargets of this build, best first:";
   for (const std::string_view target : host_targets()) text += " " + std::string(target);
   return text +
-         "\n\nWritten: float32, (n,) for one output and (n, k) for k; class: the label's index as int64 (in "
-         "CSV "
-         "the\n"
-         "model's own label, where it has labels); leaf: int32, (n, trees). CSV\nnumbers are the shortest "
-         "text that reads back to the\n"
-         "same bits. NPY and CSV rows are told apart by their content; OUT is written as its name says.\n";
+         "\n\nWritten: the trainer's type, float32 or (LightGBM's) float64, (n,) for one output and (n, k) "
+         "for k; "
+         "class: the\n"
+         "label's index as int64 (in CSV the model's own label, where it has labels); leaf: int32, (n, "
+         "trees). "
+         "CSV\nnumbers are the shortest text that reads back to the same bits. NPY and CSV rows are told "
+         "apart by their content; OUT is written as its name says.\n";
 }
 
 }  // namespace

@@ -56,6 +56,11 @@ class Predictor {
   virtual Result<void> predict(Context& context, const RowBlock& rows, OutputKind output,
                                float* out) const = 0;
 
+  /// The same in float64: the very scores and values of a program of float64 scores, the float32 ones of any
+  /// other.
+  virtual Result<void> predict_wide(Context& context, const RowBlock& rows, OutputKind output,
+                                    double* out) const = 0;
+
   /// Labels: writes rows.count x output_width(Class) indices. Refused if the model has no classes.
   virtual Result<void> predict_class(Context& context, const RowBlock& rows, std::int64_t* out) const = 0;
 

@@ -166,6 +166,14 @@ FVM_API fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size
                                    size_t row_stride, fvm_output output, float* out, size_t out_capacity);
 
 /**
+ * The same in float64: the very scores and values of a program whose trainer sums in float64 (LightGBM's),
+ * the float32 ones of any other.
+ */
+FVM_API fvm_status fvm_predict_wide_f32(fvm_context* context, const float* rows, size_t row_count,
+                                        size_t row_stride, fvm_output output, double* out,
+                                        size_t out_capacity);
+
+/**
  * Predicts the index of each row's label: row_count x width int64. Rows, sizes, memory and errors as in
  * fvm_predict_f32; FVM_REFUSED: the model has no classes.
  */

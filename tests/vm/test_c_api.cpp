@@ -348,6 +348,33 @@ TEST(CApi, PredictsRowsOfFloat64) {
   }
 }
 
+TEST(CApi, PredictsInFloat64) {
+  const std::vector<float> rows = small_rows(100, 3);
+  for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64}) {
+    Model model = small_forest();
+    model.score_type = type;
+    const OpenProgram program = open_memory(compiled(model, ""));
+    const OpenContext context = context_of(program);
+    std::vector<double> wide(300);
+    std::vector<float> narrow(300);
+    for (const fvm_output output : {FVM_OUTPUT_RAW, FVM_OUTPUT_VALUE}) {
+      EXPECT_EQ(fvm_predict_wide_f32(context.get(), rows.data(), 100, 3, output, wide.data(), 300), FVM_OK);
+      EXPECT_EQ(fvm_predict_f32(context.get(), rows.data(), 100, 3, output, narrow.data(), 300), FVM_OK);
+      EXPECT_EQ(std::vector<float>(wide.begin(), wide.end()), narrow);
+      // Softmax rounds; so do not sums of the small forest's leaves.
+      const bool exact = std::vector<double>(narrow.begin(), narrow.end()) == wide;
+      EXPECT_EQ(exact, type == ScalarType::Float32 || output == FVM_OUTPUT_RAW);
+    }
+    expect_failure(fvm_predict_wide_f32(context.get(), rows.data(), 100, 3, FVM_OUTPUT_RAW, wide.data(), 299),
+                   FVM_USAGE, "room for 299 numbers");
+    expect_failure(
+        fvm_predict_wide_f32(context.get(), rows.data(), 100, 3, FVM_OUTPUT_LEAF, wide.data(), 300),
+        FVM_USAGE, "labels and leaves");
+    expect_failure(fvm_predict_wide_f32(context.get(), rows.data(), 100, 3, FVM_OUTPUT_RAW, nullptr, 300),
+                   FVM_USAGE, "null");
+  }
+}
+
 TEST(CApi, RefusesRowsOfFloat64WhereTheyWouldBeRounded) {
   Model model = small_forest();
   model.score_type = ScalarType::Float64;

@@ -627,18 +627,20 @@ TEST(VerifyCode, RefusesSumsOfTheWrongKind) {
   using enum AccumulatorKind;
   const Breach breaches[] = {
       {"a transform of counts", with(Exact64, 11, inst(Op::Transform, {2, 2, 2})), "pc 11 (transform)",
-       "a2 is not float32"},
+       "a2 is neither float32 nor float64"},
       {"labels of counts", with(Exact128, 12, inst(Op::Label, {2, 2, 3})), "pc 12 (label)",
-       "a2 is not float32"},
+       "a2 is neither float32 nor float64"},
       {"a base for trees", with(PerTree, 1, inst(Op::Init, {2, 2})), "pc 1 (init)", "holds per-tree values"},
       {"a base added to trees", with(PerTree, 1, inst(Op::AddBase, {2, 2})), "pc 1 (add_base)",
        "holds per-tree values"},
       {"trees rounded", with(PerTree, 1, inst(Op::Round, {0, 2, 2})), "pc 1 (round)",
        "holds per-tree values"},
       {"rounded to counts", with(Exact64, 1, inst(Op::Round, {2, 0, 2})), "pc 1 (round)",
-       "a2 is not float32"},
+       "a2 is neither float32 nor float64"},
       {"sums summed", with(F64, 1, inst(Op::SumTrees, {0, 2, 2})), "pc 1 (sum_trees)",
        "a2 does not hold per-tree values"},
+      {"sums of another type than the trees'", with(PerTree, 1, inst(Op::SumTrees, {2, 2, 2})),
+       "pc 1 (sum_trees)", "a2 is not float32"},
       {"per-tree values rounded in a loop over trees", with(Exact64, 5, inst(Op::Round, {1, 2, 2})),
        "pc 5 (round)", "a2 is shared"},
   };

@@ -261,20 +261,26 @@ void Machine::transform(const Inst& inst) {
   });
 }
 
-void Machine::store(const Inst& inst) {
-  const std::uint32_t accumulator = operand<Op::Store, AccIn>(inst);
-  if ((pass_->in_place && accumulator == 0) || pass_->values == nullptr) return;
-  const Range& rows = ranges[operand<Op::Store, Rows>(inst)];
+template <class Value>
+void Machine::store_rows(std::uint32_t accumulator, const Range& rows, Value* values) const {
   const ProgramMeta& meta = loaded_->meta;
   const std::size_t width =
       pass_->output == OutputKind::Raw ? meta.num_outputs : value_width(meta.transform, meta.num_outputs);
   with_scores(accumulator, [&]<class Score>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
       const Score* scores = accumulator_row<Score>(accumulator, row);
-      std::transform(scores, scores + width, pass_->values + row * width,
-                     [](Score score) { return static_cast<float>(score); });
+      std::transform(scores, scores + width, values + row * width,
+                     [](Score score) { return static_cast<Value>(score); });
     }
   });
+}
+
+void Machine::store(const Inst& inst) {
+  const std::uint32_t accumulator = operand<Op::Store, AccIn>(inst);
+  const Range& rows = ranges[operand<Op::Store, Rows>(inst)];
+  if (pass_->wide_values != nullptr) store_rows(accumulator, rows, pass_->wide_values);
+  if (pass_->values == nullptr || (pass_->in_place && accumulator == 0)) return;
+  store_rows(accumulator, rows, pass_->values);
 }
 
 void Machine::label(const Inst& inst) {

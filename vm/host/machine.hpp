@@ -61,6 +61,7 @@ struct Pass {
   OutputKind output;
   std::uint8_t* codes;                     ///< of the pass's rows
   float* values;                           ///< Raw, Value: where this pass's first row goes
+  double* wide_values;                     ///< the same in float64, instead of `values`
   std::int64_t* labels;                    ///< Class: likewise
   std::int32_t* leaves;                    ///< Leaf: likewise
   bool in_place;                           ///< a0 is `values` itself
@@ -118,6 +119,8 @@ class Machine {
   void walk_rows(const LoadedWalker& walker, WalkTask& task) const;
   Range ahead(std::uint32_t loop, std::uint32_t iterations) const;
   void reduce(const Inst& inst, bool in_place);
+  template <class Value>
+  void store_rows(std::uint32_t accumulator, const Range& rows, Value* values) const;
 
   const LoadedProgram* loaded_;
   const Pass* pass_;

@@ -101,7 +101,13 @@ class GatherWalk {
       alignas(64) std::uint32_t places[Vectors * kLanes];
       for (unsigned v = 0; v < Vectors; ++v) Lanes::store(places + v * kLanes, at[v]);
       double* sums = reinterpret_cast<double*>(task.out) + row * task.width;
-      for (unsigned i = 0; i < count; ++i) sums[descs[i].output] += task.wide_leaves[places[i]];
+      if (task.width == 1) {
+        double sum = *sums;
+        for (unsigned i = 0; i < count; ++i) sum += task.wide_leaves[places[i]];
+        *sums = sum;
+      } else {
+        for (unsigned i = 0; i < count; ++i) sums[descs[i].output] += task.wide_leaves[places[i]];
+      }
       return;
     }
     alignas(64) float values[Vectors * kLanes];
