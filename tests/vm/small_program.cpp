@@ -73,6 +73,11 @@ const std::vector<RichCase>& rich_cases() {
        "layout(tree, array)",
        Contract::Fast, 2},
       {"accumulate(f64); parallel(tree); tileTree(tree, 2, uniform); layout(tree, reorg)", Contract::Fast, 2},
+      {"tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0); layout(tree, sparse12)",
+       Contract::Trainer, 3, ScalarType::Float64},
+      {"orderTrees(depth); layout(tree, array)", Contract::Trainer, 3, ScalarType::Float64},
+      {"parallel(tree); tileTree(tree, 4, uniform); layout(tree, sparse)", Contract::Reproducible, 3,
+       ScalarType::Float64},
   };
   return cases;
 }
@@ -115,10 +120,16 @@ Program compiled(const Model& model, const std::string& schedule, Contract contr
   return result->program;
 }
 
+Model forest_of(const RichCase& rich) {
+  Model model = small_forest({.depth = rich.depth});
+  model.score_type = rich.score_type;
+  return model;
+}
+
 std::vector<Program> rich_programs() {
   std::vector<Program> programs;
   for (const RichCase& rich : rich_cases())
-    programs.push_back(compiled(small_forest({.depth = rich.depth}), rich.schedule, rich.contract));
+    programs.push_back(compiled(forest_of(rich), rich.schedule, rich.contract));
   return programs;
 }
 
