@@ -141,13 +141,10 @@ std::string notes() {
   std::string text = schedule_notes() + "\nTargets of this build, best first:";
   for (const std::string_view target : host_targets()) text += " " + std::string(target);
   return text +
-         "\n\nWritten: the trainer's type, float32 or (LightGBM's) float64, (n,) for one output and (n, k) "
-         "for k; "
-         "class: the\n"
-         "label's index as int64 (in CSV the model's own label, where it has labels); leaf: int32, (n, "
-         "trees). "
-         "CSV\nnumbers are the shortest text that reads back to the same bits. NPY and CSV rows are told "
-         "apart by their content; OUT is written as its name says.\n";
+         "\n\nWritten: the trainer's type, float32 or (LightGBM's) float64, (n,) for one output and (n, k)\n"
+         "for k; class: the label's index as int64 (in CSV the model's own label, where it has labels);\n"
+         "leaf: int32, (n, trees). CSV numbers are the shortest text that reads back to the same bits.\n"
+         "NPY and CSV rows are told apart by their content; OUT is written as its name says.\n";
 }
 
 }  // namespace

@@ -108,6 +108,8 @@ Result<void> choose_sums(Lowering& lowering);
 Result<void> legalize_reductions(Lowering& lowering);
 /// Loop nests and tiled forests of all plans -> program. Seals the ranks. `model`: as it was before
 /// normalize.
-Result<Program> emit_program(const Model& model, const std::vector<Lowering>& plans, RankTable& ranks);
+/// `zero_missing`: of the normal form.
+Result<Program> emit_program(const Model& model, const std::vector<std::uint32_t>& zero_missing,
+                             const std::vector<Lowering>& plans, RankTable& ranks);
 
 }  // namespace forestvm::scheduler

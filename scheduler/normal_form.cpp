@@ -52,16 +52,20 @@ bool send_tiny(Bound& bound, bool left) {
   return true;
 }
 
-/// The split in the normal form; false where it has none.
-bool normalize(const Model& model, Node& node) {
-  const bool zero_left = node.kind == NodeKind::LessEqual ? 0 <= node.threshold : 0 < node.threshold;
-  Bound bound = bound_of(node);
-  if (node.missing == Missing::Zero) {
-    if (!send_tiny(bound, node.missing_left)) return false;
-  } else if (model.tiny_is_zero) {
-    if (!send_tiny(bound, zero_left)) return false;
-  }
-  if (node.missing == Missing::None) node.missing_left = zero_left;
+bool zero_goes_left(const Node& node) {
+  return node.kind == NodeKind::LessEqual ? 0 <= node.threshold : 0 < node.threshold;
+}
+
+/// Which numbers go right, tiny ones included; false where no bound says it.
+bool whole_bound(const Model& model, const Node& node, Bound& bound) {
+  bound = bound_of(node);
+  if (node.missing == Missing::Zero) return send_tiny(bound, node.missing_left);
+  return !model.tiny_is_zero || send_tiny(bound, zero_goes_left(node));
+}
+
+/// Puts the normal form in the split's place.
+void normalize(Node& node, const Bound& bound) {
+  if (node.missing == Missing::None) node.missing_left = zero_goes_left(node);
   if (!bound.least) {  // no number is below -inf: all go left by going right
     std::swap(node.left, node.right);
     node.missing_left = !node.missing_left;
@@ -69,7 +73,6 @@ bool normalize(const Model& model, Node& node) {
   node.kind = NodeKind::Less;
   node.missing = Missing::Nan;
   node.threshold = static_cast<double>(bound.least.value_or(-kInfinity));
-  return true;
 }
 
 bool is_split(const Node& node) { return node.kind == NodeKind::Less || node.kind == NodeKind::LessEqual; }
@@ -83,21 +86,48 @@ bool is_normal(const Model& model) {
   });
 }
 
+/// What the splits of a feature say of zero.
+struct Zeros {
+  bool part = false;     ///< some split has a bound only where zeros are NaN
+  bool numbers = false;  ///< some split takes zero for a number
+};
+
+std::vector<Zeros> zeros_of(const Model& model) {
+  std::vector<Zeros> features(model.num_features);
+  Bound ignored;
+  for (const Tree& tree : model.trees)
+    for (const Node& node : tree.nodes) {
+      if (!is_split(node) && node.kind != NodeKind::Category) continue;
+      Zeros& zeros = features[node.feature];
+      zeros.numbers = zeros.numbers || node.missing != Missing::Zero || !is_split(node);
+      zeros.part = zeros.part || (is_split(node) && !whole_bound(model, node, ignored));
+    }
+  return features;
+}
+
 }  // namespace
 
-Result<std::optional<Model>> normal_form(const Model& model) {
-  if (is_normal(model)) return std::optional<Model>{};
-  std::optional<Model> normal = model;
-  for (std::size_t t = 0; t < normal->trees.size(); ++t) {
-    std::vector<Node>& nodes = normal->trees[t].nodes;
-    for (std::size_t n = 0; n < nodes.size(); ++n)
-      if (is_split(nodes[n]) && !normalize(model, nodes[n]))
+Result<std::optional<NormalForm>> normal_form(const Model& model) {
+  if (is_normal(model)) return std::optional<NormalForm>{};
+  const std::vector<Zeros> zeros = zeros_of(model);
+  std::optional<NormalForm> normal{{model, {}}};
+  for (std::uint32_t feature = 0; feature < model.num_features; ++feature)
+    if (zeros[feature].part && !zeros[feature].numbers) normal->zero_missing.push_back(feature);
+  for (std::size_t t = 0; t < model.trees.size(); ++t) {
+    std::vector<Node>& nodes = normal->model.trees[t].nodes;
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      if (!is_split(nodes[n])) continue;
+      Bound bound = bound_of(nodes[n]);
+      const bool zeros_are_nan = zeros[nodes[n].feature].part && !zeros[nodes[n].feature].numbers;
+      if (!zeros_are_nan && !whole_bound(model, nodes[n], bound))
         return refused("tree " + std::to_string(t) + ", node " + std::to_string(n),
-                       nodes[n].missing_left
-                           ? "zero is missing and goes left, the numbers next to it right: not lowered yet"
-                           : "zero is missing and goes right, the numbers next to it left: not lowered yet");
+                       "zero is missing here, between numbers that go the other way, but a number in other "
+                       "splits of feature " +
+                           std::to_string(nodes[n].feature) + ": not lowered yet");
+      normalize(nodes[n], bound);
+    }
   }
-  normal->tiny_is_zero = false;
+  normal->model.tiny_is_zero = false;
   return normal;
 }
 

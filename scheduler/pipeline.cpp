@@ -83,12 +83,12 @@ Result<Compiled> compile(const Model& model, const Schedule& schedule, const Com
   };
   show(Stage::Model, [&] { return print(model); });
   const auto first = Clock::now();
-  FVM_ASSIGN(const std::optional<Model> normal, normal_form(model));
+  FVM_ASSIGN(const std::optional<NormalForm> normal, normal_form(model));
   time("normalize", first);
   RankTable ranks;
   std::vector<Lowering> lowerings;
   for (const Plan& plan : plans)
-    lowerings.emplace_back(normal ? *normal : model, schedule, options, plan, ranks);
+    lowerings.emplace_back(normal ? normal->model : model, schedule, options, plan, ranks);
   for (const Pass& pass : kPasses) {
     const auto begin = Clock::now();
     for (Lowering& lowering : lowerings) {
@@ -105,7 +105,9 @@ Result<Compiled> compile(const Model& model, const Schedule& schedule, const Com
     });
   }
   const auto begin = Clock::now();
-  FVM_ASSIGN(Program program, emit_program(model, lowerings, ranks));
+  FVM_ASSIGN(
+      Program program,
+      emit_program(model, normal ? normal->zero_missing : std::vector<std::uint32_t>{}, lowerings, ranks));
   time("emit-program", begin);
   show(Stage::Program, [&] { return program.disassemble(); });
   std::vector<std::string> warnings;

@@ -28,9 +28,6 @@ enum class Missing : std::uint8_t {
   Zero,  ///< NaN, and every x with |x| <= kTiny
 };
 
-/// LightGBM's kZeroThreshold, 1e-35f: Missing::Zero and Model::tiny_is_zero.
-inline constexpr double kTiny = 1.0000000180025095e-35;
-
 /// One node. Children are indices into the same tree's `nodes`; the root is node 0. For the trainer's own
 /// number of a leaf see leaf_number.
 struct Node {

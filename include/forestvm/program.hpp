@@ -87,6 +87,7 @@ struct ProgramParts {
   std::vector<std::string> strings;       ///< StringId::Count of them, then feature names, then class labels
   std::vector<std::uint32_t> leaf_numbers;
   std::vector<double> wide_leaves;
+  std::vector<std::uint32_t> zero_missing;
   std::vector<std::byte> nodes;
 };
 

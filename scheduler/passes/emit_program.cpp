@@ -444,7 +444,8 @@ void emit_tables(const Model& model, const std::vector<Lowering>& plans, const R
 
 }  // namespace
 
-Result<Program> emit_program(const Model& model, const std::vector<Lowering>& plans, RankTable& ranks) {
+Result<Program> emit_program(const Model& model, const std::vector<std::uint32_t>& zero_missing,
+                             const std::vector<Lowering>& plans, RankTable& ranks) {
   ranks.seal();
   if (ranks.columns().size() > kMaxColumns)
     return refused("", "the model's thresholds need " + std::to_string(ranks.columns().size()) +
@@ -457,6 +458,7 @@ Result<Program> emit_program(const Model& model, const std::vector<Lowering>& pl
   for (std::size_t p = 0; p < plans.size(); ++p) FVM_TRY(CodeEmitter(plans[p], numbers[p], parts).run());
   parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));
   emit_tables(model, plans, ranks, parts);
+  parts.zero_missing = zero_missing;
   return encode_program(parts);
 }
 

@@ -227,9 +227,9 @@ TEST(Refusals, WhatNoWalkerRunsYetIsRefusedByTreeAndNode) {
     };
   };
   EXPECT_EQ(refusal(zero_is_missing(-1, true)),
-            "tree 3, node 2: zero is missing and goes left, the numbers next to it right: not lowered yet");
-  EXPECT_EQ(refusal(zero_is_missing(1, false)),
-            "tree 3, node 2: zero is missing and goes right, the numbers next to it left: not lowered yet");
+            "tree 3, node 2: zero is missing here, between numbers that go the other way, but a number in "
+            "other splits of feature 1: not lowered yet");
+  EXPECT_EQ(refusal(zero_is_missing(1, false)), refusal(zero_is_missing(-1, true)));
   EXPECT_EQ(refusal(zero_is_missing(1, true)), "it compiles");
   EXPECT_EQ(refusal(zero_is_missing(-1, false)), "it compiles");
 }

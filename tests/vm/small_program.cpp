@@ -145,6 +145,7 @@ ProgramParts parts_of(const Program& program) {
   parts.tile_shapes = copy_of(program.section_TileShapes());
   parts.leaf_numbers = copy_of(program.section_LeafNumbers());
   parts.wide_leaves = copy_of(program.section_WideLeaves());
+  parts.zero_missing = copy_of(program.section_ZeroMissing());
   parts.accumulators = copy_of(program.section_Accumulators());
   parts.base = copy_of(program.section_Base());
   parts.thresholds = copy_of(program.section_Thresholds());

@@ -779,6 +779,13 @@ TEST(VerifyTables, RefusesMeta) {
        "unknown numeric contract"},
       {"order 2", [](ProgramParts& p) { p.meta.sums_in_model_order = 2; }, "meta section",
        "sums_in_model_order"},
+      {"zeros of no feature", [](ProgramParts& p) { p.zero_missing = {3}; }, "zero_missing section: record 0",
+       "outside the row"},
+      {"zeros of a feature twice",
+       [](ProgramParts& p) {
+         p.zero_missing = {1, 1};
+       },
+       "zero_missing section: record 1", "does not ascend"},
       {"scores of no type", [](ProgramParts& p) { p.meta.score_type = static_cast<ScalarType>(2); },
        "meta section", "unknown type of the scores"},
       {"divisor 0", [](ProgramParts& p) { p.meta.divisor = 0; }, "meta section", "divisor"},

@@ -219,6 +219,13 @@ Result<void> verify_tables(const Program& program) {
     return refused("wide_leaves section",
                    number(wide) + " leaves: in a program of float64 scores one for each leaf number, " +
                        number(program.section_LeafNumbers().size()) + ", else none");
+  const auto zero_missing = program.section_ZeroMissing();
+  for (std::size_t i = 0; i < zero_missing.size(); ++i) {
+    if (zero_missing[i] >= meta.num_features)
+      return refused("zero_missing section: record " + number(i), "its feature lies outside the row");
+    if (i != 0 && zero_missing[i] <= zero_missing[i - 1])
+      return refused("zero_missing section: record " + number(i), "its feature does not ascend");
+  }
   FVM_TRY(verify_strings(program));
   FVM_TRY(verify_tile_shapes(program));
   return verify_accumulators(program);

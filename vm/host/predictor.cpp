@@ -123,7 +123,8 @@ class HostPredictor final : public Predictor {
     const bool in_place = to.values != nullptr && width == meta.num_outputs;
     const std::size_t result_bytes = in_place ? 0 : meta.num_outputs * sizeof(float);
     // A call for leaf numbers has sums too: nothing says that a program leaves them alone then.
-    const bool converted = rows.type != RowType::Float32;
+    const auto zero_missing = loaded_.program.section_ZeroMissing();
+    const bool converted = rows.type != RowType::Float32 || !zero_missing.empty();
     const std::size_t row_bytes = converted ? meta.num_features * sizeof(float) : 0;
     const std::size_t pass_rows =
         std::min({rows.count, max_pass_rows(private_bytes_ + result_bytes), max_encoded_rows(),
@@ -145,6 +146,7 @@ class HostPredictor final : public Predictor {
         memory += converted_bytes;
         const FloatEnvironment environment;  // the rounding is ours, not the caller's
         convert_rows(rows, begin, pass.row_count, meta.num_features, values);
+        mark_zeros_missing(zero_missing, pass.row_count, meta.num_features, values);
         pass.rows = values;
         pass.row_stride = meta.num_features;
       } else {
