@@ -123,6 +123,9 @@ Program compiled(const Model& model, const std::string& schedule, Contract contr
 Model forest_of(const RichCase& rich) {
   Model model = small_forest({.depth = rich.depth});
   model.score_type = rich.score_type;
+  if (rich.score_type == ScalarType::Float64)
+    for (Tree& tree : model.trees)
+      for (Node& node : tree.nodes) node.missing = Missing::Zero;
   return model;
 }
 
