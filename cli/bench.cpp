@@ -93,7 +93,9 @@ Result<Rows> rows_as_asked(const BenchOptions& options, const Program& program) 
   }
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) names.emplace_back(program.feature_name(i));
-  FVM_ASSIGN(Rows rows, in_file(options.rows, read_rows(options.rows, {meta.num_features, names})));
+  FVM_ASSIGN(Rows rows,
+             in_file(options.rows, read_rows(options.rows, {meta.num_features, names,
+                                                            meta.score_type == ScalarType::Float64})));
   if (rows.count == 0) return in_file(options.rows, refused("", "has no rows"));
   return rows;
 }

@@ -192,7 +192,8 @@ Result<Inputs> read_inputs(const Arguments& arguments) {
   const ProgramMeta& meta = program.meta();
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) names.emplace_back(program.feature_name(i));
-  FVM_ASSIGN(Rows rows, in_file(rows_path, read_rows(rows_path, {meta.num_features, names})));
+  FVM_ASSIGN(Rows rows, in_file(rows_path, read_rows(rows_path, {meta.num_features, names,
+                                                                 meta.score_type == ScalarType::Float64})));
   return Inputs{std::move(program), std::move(model), std::move(rows)};
 }
 

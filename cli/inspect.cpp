@@ -42,15 +42,14 @@ std::string sums_text(AccumulatorKind kind, int unit) {
   const std::string text(name_of(kind));
   if (kind == AccumulatorKind::Exact64 || kind == AccumulatorKind::Exact128)
     return text + ", counting 2^" + std::to_string(unit);
-  return kind == AccumulatorKind::PerTree ? text + ", added in the model's order" : text;
+  return is_per_tree(kind) ? text + ", added in the model's order" : text;
 }
 
-/// What walks add to: the result, unless there is another accumulator that is not private.
+/// What walks add to: the first accumulator after the result that is not private, or else the result.
 AccumulatorKind sums_kind(const Program& program) {
-  AccumulatorKind kind = AccumulatorKind::F32;
   for (std::uint32_t i = 1; i < program.section_Accumulators().size(); ++i)
-    if (program.section_Accumulators()[i].parent == i) kind = program.section_Accumulators()[i].kind;
-  return kind;
+    if (program.section_Accumulators()[i].parent == i) return program.section_Accumulators()[i].kind;
+  return AccumulatorKind::F32;
 }
 
 /// Scratch memory of a call for each of its rows: sums that are not the result's, private copies.
@@ -58,8 +57,8 @@ std::uint64_t private_bytes(const Program& program) {
   std::uint64_t bytes = 0;
   for (std::uint32_t i = 1; i < program.section_Accumulators().size(); ++i) {
     const AccumulatorDesc& desc = program.section_Accumulators()[i];
-    const bool per_tree = desc.kind == AccumulatorKind::PerTree;
-    const std::uint64_t width = per_tree ? program.meta().num_trees : program.meta().num_outputs;
+    const std::uint64_t width =
+        is_per_tree(desc.kind) ? program.meta().num_trees : program.meta().num_outputs;
     if (desc.stored_in == i) bytes += desc.copies * width * element_size(desc.kind);
   }
   return bytes;
@@ -75,6 +74,8 @@ void add_program(Json& document, const Program& program) {
   document["program bytes"] = program.image().size();
   document["node bytes"] = program.section_Nodes().size();
   document["leaf number bytes"] = program.section_LeafNumbers().size_bytes();
+  if (meta.score_type == ScalarType::Float64)
+    document["float64 leaf bytes"] = program.section_WideLeaves().size_bytes();
   Json groups = Json::array();
   for (const GroupDesc& group : program.section_Groups()) {
     std::string text(name_of(group.layout));

@@ -96,12 +96,16 @@ Result<void> predict_all(const Predictor& predictor, const Rows& rows, const Run
   const auto labels =
       strings(predictor.program(), classes ? meta.num_class_labels : 0, &Program::class_label);
   using Type = PredictionForm::Type;
-  const Type type = classes ? Type::Int64 : leaves ? Type::Int32 : Type::Float32;
+  const bool wide = meta.score_type == ScalarType::Float64;
+  const Type type = classes ? Type::Int64 : leaves ? Type::Int32 : wide ? Type::Float64 : Type::Float32;
   const PredictionForm form{rows.count, width, type, labels, leaves};
   FVM_ASSIGN(PredictionWriter writer, PredictionWriter::open(options.out, form));
   const std::unique_ptr<Context> context = predictor.make_context();
   const auto predict = [&](const RowBlock& block, float* out) {
     return predictor.predict(*context, block, options.output, out);
+  };
+  const auto predict_wide = [&](const RowBlock& block, double* out) {
+    return predictor.predict_wide(*context, block, options.output, out);
   };
   const auto predict_class = [&](const RowBlock& block, std::int64_t* out) {
     return predictor.predict_class(*context, block, out);
@@ -113,6 +117,8 @@ Result<void> predict_all(const Predictor& predictor, const Rows& rows, const Run
     FVM_TRY(predict_batches<std::int64_t>(rows, options, width, writer, predict_class));
   else if (leaves)
     FVM_TRY(predict_batches<std::int32_t>(rows, options, width, writer, predict_leaf));
+  else if (wide)
+    FVM_TRY(predict_batches<double>(rows, options, width, writer, predict_wide));
   else
     FVM_TRY(predict_batches<float>(rows, options, width, writer, predict));
   return writer.finish();
@@ -124,7 +130,9 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, host_backend(program, options.backend));
   const ProgramMeta& meta = program.meta();
   const auto names = strings(program, meta.num_feature_names, &Program::feature_name);
-  FVM_ASSIGN(Rows rows, in_file(options.rows, read_rows(options.rows, {meta.num_features, names})));
+  FVM_ASSIGN(Rows rows,
+             in_file(options.rows, read_rows(options.rows, {meta.num_features, names,
+                                                            meta.score_type == ScalarType::Float64})));
   if (options.missing) mark_missing(rows, *options.missing);
   return predict_all(*predictor, rows, options);
 }
@@ -133,12 +141,10 @@ std::string notes() {
   std::string text = schedule_notes() + "\nTargets of this build, best first:";
   for (const std::string_view target : host_targets()) text += " " + std::string(target);
   return text +
-         "\n\nWritten: float32, (n,) for one output and (n, k) for k; class: the label's index as int64 (in "
-         "CSV "
-         "the\n"
-         "model's own label, where it has labels); leaf: int32, (n, trees). CSV\nnumbers are the shortest "
-         "text that reads back to the\n"
-         "same bits. NPY and CSV rows are told apart by their content; OUT is written as its name says.\n";
+         "\n\nWritten: the trainer's type, float32 or (LightGBM's) float64, (n,) for one output and (n, k)\n"
+         "for k; class: the label's index as int64 (in CSV the model's own label, where it has labels);\n"
+         "leaf: int32, (n, trees). CSV numbers are the shortest text that reads back to the same bits.\n"
+         "NPY and CSV rows are told apart by their content; OUT is written as its name says.\n";
 }
 
 }  // namespace

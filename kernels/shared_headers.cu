@@ -53,7 +53,7 @@ __device__ float sum_all_kinds(float leaf, int unit) {
   {                                                        \
     auto sum = forestvm::Element::of(leaf, scale);         \
     sum.add(sum);                                          \
-    total += sum.rounded(scale);                           \
+    total += sum.rounded<float>(scale);                    \
   }
 #include <forestvm/core/accumulator_kinds.def>
   return total;

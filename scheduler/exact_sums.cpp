@@ -13,12 +13,12 @@
 namespace forestvm {
 namespace {
 
-/// Exponent of the lowest bit that is set in a finite float32 other than 0.
-int lowest_bit(float value) {
+/// Exponent of the lowest bit that is set in a finite number other than 0.
+int lowest_bit(double value) {
   int exponent = 0;
-  const float mantissa = std::frexp(value, &exponent);  // in [0.5, 1)
-  const auto bits = static_cast<std::uint32_t>(std::ldexp(std::abs(mantissa), 24));
-  return exponent - 24 + __builtin_ctz(bits);
+  const double mantissa = std::frexp(value, &exponent);  // in [0.5, 1)
+  const auto bits = static_cast<std::uint64_t>(std::ldexp(std::abs(mantissa), 53));
+  return exponent - 53 + __builtin_ctzll(bits);
 }
 
 /// A little is added so that the rounding of the bound itself cannot matter.
@@ -32,29 +32,42 @@ ReproducibleSums reproducible_sums(const Model& model) { return scheduler::exact
 
 namespace scheduler {
 
-ReproducibleSums exact_sums(const Model& model) {
+namespace {
+
+/// The model's numbers are rounded to the type in which it sums.
+template <class Score>
+ReproducibleSums exact_sums_of(const Model& model) {
   int unit = kHighestUnit;
   bool any = false;
   double bound = 0;
-  const auto see = [&](float value, double& largest) {
-    if (value == 0) return;
+  const auto see = [&](Score score, double& largest) {
+    if (score == 0) return;
+    const auto value = static_cast<double>(score);
     any = true;
     unit = std::min(unit, lowest_bit(value));
-    largest = std::max(largest, std::abs(static_cast<double>(value)));
+    largest = std::max(largest, std::abs(value));
   };
   double largest_base = 0;
-  for (const double base : model.base) see(static_cast<float>(base), largest_base);
+  for (const double base : model.base) see(static_cast<Score>(base), largest_base);
   for (const Tree& tree : model.trees) {
     double largest = 0;
     for (std::size_t n = 0; n < tree.nodes.size(); ++n)
-      if (tree.nodes[n].kind == NodeKind::Leaf) see(leaf_output(tree, static_cast<std::int32_t>(n)), largest);
+      if (tree.nodes[n].kind == NodeKind::Leaf)
+        see(leaf_output<Score>(tree, static_cast<std::int32_t>(n)), largest);
     bound += largest;
   }
   if (!any) unit = 0;
   bound += largest_base;
-  if (fits(bound, unit, 64)) return {AccumulatorKind::Exact64, unit};
-  if (fits(bound, unit, 128)) return {AccumulatorKind::Exact128, unit};
-  return {AccumulatorKind::PerTree, 0};
+  const bool has_unit = unit >= kLowestUnit;
+  if (has_unit && fits(bound, unit, 64)) return {AccumulatorKind::Exact64, unit};
+  if (has_unit && fits(bound, unit, 128)) return {AccumulatorKind::Exact128, unit};
+  return {per_tree_kind(model.score_type), 0};
+}
+
+}  // namespace
+
+ReproducibleSums exact_sums(const Model& model) {
+  return model.score_type == ScalarType::Float64 ? exact_sums_of<double>(model) : exact_sums_of<float>(model);
 }
 
 }  // namespace scheduler

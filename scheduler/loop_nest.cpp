@@ -1,6 +1,7 @@
 // The printed form of the loop nest, in the notation of SilvanForge's listings.
 #include "scheduler/loop_nest.hpp"
 
+#include <forestvm/core/sums.hpp>
 #include <forestvm/names.hpp>
 
 #include "scheduler/lowering.hpp"
@@ -29,7 +30,7 @@ class Printer {
   std::string accumulator(std::uint32_t number) const {
     if (number == 0) return "result";
     const NestAccumulator& a = lowering_.nest.accumulators[number];
-    if (a.parent == number) return a.kind == AccumulatorKind::PerTree ? "leaves" : "sums";
+    if (a.parent == number) return is_per_tree(a.kind) ? "leaves" : number == 1 ? "sums" : "scores";
     return "private" + std::to_string(number);
   }
 
@@ -91,7 +92,7 @@ class Printer {
     const NestAccumulator& into = lowering_.nest.accumulators[s.accumulator];
     if (s.kind == Statement::Kind::Leaves)
       line(depth, "store(leafNumber(p), " + row_name + ", t)");
-    else if (into.kind == AccumulatorKind::PerTree)
+    else if (is_per_tree(into.kind))
       line(depth, accumulator(s.accumulator) + "[" + row_name + ", t] = p");
     else
       line(depth, (s.atomic ? "atomicReduce(" : "reduce(") + accumulator(s.accumulator) + "[" + row_name +

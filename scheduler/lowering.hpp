@@ -34,7 +34,8 @@ struct WalkSite {
 /// How the sums are made.
 struct Sums {
   AccumulatorKind kind = AccumulatorKind::F32;
-  int unit = 0;  ///< exact sums count 2^unit
+  AccumulatorKind scores = AccumulatorKind::F32;  ///< what transforms and outputs take: F32 or F64
+  int unit = 0;                                   ///< exact sums count 2^unit
   bool in_model_order = true;
 };
 
@@ -48,7 +49,7 @@ struct Plan {
 
 /// One plan on its way.
 struct Lowering {
-  const Model& model;
+  const Model& model;  ///< in the normal form
   const Schedule& schedule;
   const CompileOptions& options;
   Plan plan;
@@ -105,7 +106,10 @@ Result<void> make_loops(Lowering& lowering);
 Result<void> choose_sums(Lowering& lowering);
 /// Parallel loops over trees get private accumulators and reductions; results are initialised and written.
 Result<void> legalize_reductions(Lowering& lowering);
-/// Loop nests and tiled forests of all plans -> program. Seals the ranks.
-Result<Program> emit_program(const std::vector<Lowering>& plans, RankTable& ranks);
+/// Loop nests and tiled forests of all plans -> program. Seals the ranks. `model`: as it was before
+/// normalize.
+/// `zero_missing`: of the normal form.
+Result<Program> emit_program(const Model& model, const std::vector<std::uint32_t>& zero_missing,
+                             const std::vector<Lowering>& plans, RankTable& ranks);
 
 }  // namespace forestvm::scheduler

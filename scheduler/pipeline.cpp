@@ -5,6 +5,7 @@
 
 #include "scheduler/lowering.hpp"
 #include "scheduler/model_text.hpp"
+#include "scheduler/normal_form.hpp"
 #include "scheduler/plans.hpp"
 
 namespace forestvm {
@@ -73,9 +74,6 @@ Result<Compiled> compile(const Model& model, const Schedule& schedule, const Com
   if (model.trees.size() >= UINT32_MAX) return refused("", "too many trees");
   FVM_TRY(check_schedule(schedule));
   FVM_ASSIGN(const std::vector<Plan> plans, plans_of(schedule));
-  RankTable ranks;
-  std::vector<Lowering> lowerings;
-  for (const Plan& plan : plans) lowerings.emplace_back(model, schedule, options, plan, ranks);
   std::vector<PassTime> times;
   const auto time = [&](std::string_view pass, Clock::time_point begin) {
     times.push_back({pass, std::chrono::duration<double>(Clock::now() - begin).count()});
@@ -84,6 +82,13 @@ Result<Compiled> compile(const Model& model, const Schedule& schedule, const Com
     if (options.on_stage) options.on_stage(stage, print_stage);
   };
   show(Stage::Model, [&] { return print(model); });
+  const auto first = Clock::now();
+  FVM_ASSIGN(const std::optional<NormalForm> normal, normal_form(model));
+  time("normalize", first);
+  RankTable ranks;
+  std::vector<Lowering> lowerings;
+  for (const Plan& plan : plans)
+    lowerings.emplace_back(normal ? normal->model : model, schedule, options, plan, ranks);
   for (const Pass& pass : kPasses) {
     const auto begin = Clock::now();
     for (Lowering& lowering : lowerings) {
@@ -101,7 +106,9 @@ Result<Compiled> compile(const Model& model, const Schedule& schedule, const Com
     });
   }
   const auto begin = Clock::now();
-  FVM_ASSIGN(Program program, emit_program(lowerings, ranks));
+  FVM_ASSIGN(
+      Program program,
+      emit_program(model, normal ? normal->zero_missing : std::vector<std::uint32_t>{}, lowerings, ranks));
   time("emit-program", begin);
   show(Stage::Program, [&] { return program.disassemble(); });
   std::vector<std::string> warnings;

@@ -22,6 +22,7 @@ struct CodedTest {
 class RankTable {
  public:
   void add(const Test& test);
+  bool empty() const { return by_feature_.empty(); }
   /// Numbers the columns: only those that a test reads.
   void seal();
 

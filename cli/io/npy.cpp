@@ -48,17 +48,28 @@ float to_float(T value) {
   return static_cast<float>(value);  // to nearest; beyond the range ±inf, as NumPy's astype
 }
 
-/// Turns `count` file values at `from` into floats.
-using Convert = void (*)(const char* from, std::size_t count, float* to);
+bool is_exact(Half, float) { return true; }
+bool is_exact(Bool, float) { return true; }
+template <class T>
+bool is_exact(T value, float read) {
+  return value != value || static_cast<double>(value) == static_cast<double>(read);
+}
+
+/// Turns `count` file values at `from` into floats; false if one of them had to be rounded.
+using Convert = bool (*)(const char* from, std::size_t count, float* to);
 
 template <class T, bool Swapped>
-void convert(const char* from, std::size_t count, float* to) {
+bool convert(const char* from, std::size_t count, float* to) {
+  bool exact = true;
   for (std::size_t i = 0; i < count; ++i, from += sizeof(T)) {
     std::array<char, sizeof(T)> bytes;
     std::memcpy(bytes.data(), from, sizeof(T));
     if constexpr (Swapped) std::reverse(bytes.begin(), bytes.end());
-    to[i] = to_float(std::bit_cast<T>(bytes));
+    const T value = std::bit_cast<T>(bytes);
+    to[i] = to_float(value);
+    exact = exact && is_exact(value, to[i]);
   }
+  return exact;
 }
 
 struct Dtype {
@@ -166,8 +177,8 @@ Error wrong_size(const ArrayForm& form, const std::string& found) {
                                  std::to_string(form.bytes()) + " bytes, the file has " + found);
 }
 
-/// The array's values in the file's order.
-Result<std::vector<float>> read_values(Source& source, const ArrayForm& form) {
+/// The array's values in the file's order; sets `rounded` if some of them are no float32.
+Result<std::vector<float>> read_values(Source& source, const ArrayForm& form, bool& rounded) {
   const auto left = source.bytes_left();
   if (left && *left != form.bytes()) return wrong_size(form, std::to_string(*left));
   std::vector<float> values;
@@ -180,7 +191,7 @@ Result<std::vector<float>> read_values(Source& source, const ArrayForm& form) {
     FVM_ASSIGN(const std::size_t got, source.read(chunk.data(), count * form.value_size));
     if (got < count * form.value_size) return wrong_size(form, std::to_string(done * form.value_size + got));
     values.resize(values.size() + count);
-    form.convert(chunk.data(), count, values.data() + done);
+    if (!form.convert(chunk.data(), count, values.data() + done)) rounded = true;
     done += count;
   }
   FVM_ASSIGN(const std::size_t more, source.read(chunk.data(), 1));
@@ -201,9 +212,9 @@ std::vector<float> transposed(const std::vector<float>& from, const ArrayForm& f
 Result<Table> read_npy(Source& source, NpyShape shape) {
   FVM_ASSIGN(const NpyHeader header, read_header(source));
   FVM_ASSIGN(const ArrayForm form, array_form(header, shape));
-  FVM_ASSIGN(std::vector<float> values, read_values(source, form));
-  if (form.fortran_order) values = transposed(values, form);
   Table table;
+  FVM_ASSIGN(std::vector<float> values, read_values(source, form, table.rounded));
+  if (form.fortran_order) values = transposed(values, form);
   table.rows = form.rows;
   table.columns = form.columns;
   table.values = std::move(values);

@@ -77,6 +77,11 @@ Result<Rows> read_rows(Source& source, const RowForm& form) {
   } else if (table.mixed_header) {
     return refused("line 1", "mixes names and numbers: it is neither a header nor a row");
   }
+  if (form.exact && table.rounded)
+    return refused(
+        "",
+        "has float64 numbers that are no float32: rounded they could go another way in this model, "
+        "whose thresholds are float64; round them yourself if that is meant");
   Rows rows;
   rows.count = table.rows;
   rows.width = table.columns;

@@ -17,6 +17,7 @@ namespace forestvm::cli {
 struct RowForm {
   std::size_t width = 0;
   std::span<const std::string> names;  ///< empty, or `width` names
+  bool exact = false;                  ///< numbers of NPY arrays that are no float32 are refused
 };
 
 struct Rows {

@@ -15,7 +15,8 @@
 namespace forestvm {
 
 /// The type of a row's values. What is not float32 is compared as the float32 nearest to it, as the trainers
-/// of float32 models do; Float16 is IEEE binary16, as uint16.
+/// of float32 models do; programs of float64 scores (LightGBM's) refuse Float64. Float16 is IEEE binary16, as
+/// uint16.
 enum class RowType : std::uint8_t { Float32, Float64, Float16 };
 
 /// Rows to predict: n x num_features values, each row contiguous. NaN is a missing value.
@@ -49,10 +50,16 @@ class Predictor {
 
   virtual std::unique_ptr<Context> make_context() const = 0;
 
-  /// Raw scores or values: writes rows.count x output_width(output) float32, C order. `output` is Raw or
-  /// Value. Errors: Usage for a stride below num_features or a context of another backend.
+  /// Raw scores or values: writes rows.count x output_width(output) float32, C order; those of a program of
+  /// float64 scores are rounded once, at the end. `output` is Raw or Value. Errors: Usage for a stride below
+  /// num_features or a context of another backend; Refused for Float64 rows of a program of float64 scores.
   virtual Result<void> predict(Context& context, const RowBlock& rows, OutputKind output,
                                float* out) const = 0;
+
+  /// The same in float64: the very scores and values of a program of float64 scores, the float32 ones of any
+  /// other.
+  virtual Result<void> predict_wide(Context& context, const RowBlock& rows, OutputKind output,
+                                    double* out) const = 0;
 
   /// Labels: writes rows.count x output_width(Class) indices. Refused if the model has no classes.
   virtual Result<void> predict_class(Context& context, const RowBlock& rows, std::int64_t* out) const = 0;

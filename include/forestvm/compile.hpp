@@ -63,8 +63,8 @@ Schedule automatic_schedule(const Model& model);
 /// The schedule that `name` asks for: auto, or one of named_schedules(). Refused with the list otherwise.
 Result<Schedule> schedule_by_name(const Model& model, std::string_view name);
 
-/// How the reproducible contract sums a model's leaves: in a 64- or 128-bit count of 2^unit, or (PerTree)
-/// leaf by leaf in the model's order.
+/// How the reproducible contract sums a model's leaves: in a 64- or 128-bit count of 2^unit, or (PerTree,
+/// PerTree64) leaf by leaf in the model's order.
 struct ReproducibleSums {
   AccumulatorKind kind = AccumulatorKind::PerTree;
   int unit = 0;

@@ -48,8 +48,8 @@ enum {
 /** What a prediction is. */
 typedef int32_t fvm_output;
 enum {
-  FVM_OUTPUT_RAW = 0,   /**< float32: the trainer's raw scores */
-  FVM_OUTPUT_VALUE = 1, /**< float32: what the trainer's own predict gives, e.g. probabilities */
+  FVM_OUTPUT_RAW = 0,   /**< float32: the trainer's raw scores; float64 ones (LightGBM's) are rounded once */
+  FVM_OUTPUT_VALUE = 1, /**< float32: what the trainer's own predict gives, e.g. probabilities; likewise */
   FVM_OUTPUT_CLASS = 2, /**< int64: index of the predicted label */
   FVM_OUTPUT_LEAF = 3   /**< int32: for each tree the number of the row's leaf, as the trainer counts nodes */
 };
@@ -166,6 +166,14 @@ FVM_API fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size
                                    size_t row_stride, fvm_output output, float* out, size_t out_capacity);
 
 /**
+ * The same in float64: the very scores and values of a program whose trainer sums in float64 (LightGBM's),
+ * the float32 ones of any other.
+ */
+FVM_API fvm_status fvm_predict_wide_f32(fvm_context* context, const float* rows, size_t row_count,
+                                        size_t row_stride, fvm_output output, double* out,
+                                        size_t out_capacity);
+
+/**
  * Predicts the index of each row's label: row_count x width int64. Rows, sizes, memory and errors as in
  * fvm_predict_f32; FVM_REFUSED: the model has no classes.
  */
@@ -179,7 +187,10 @@ FVM_API fvm_status fvm_predict_class_f32(fvm_context* context, const float* rows
 FVM_API fvm_status fvm_predict_leaf_f32(fvm_context* context, const float* rows, size_t row_count,
                                         size_t row_stride, int32_t* out, size_t out_capacity);
 
-/** Like the three above, for rows of float64; each number is compared as the float32 nearest to it. */
+/**
+ * Like the three above, for rows of float64; each number is compared as the float32 nearest to it.
+ * FVM_REFUSED: the trainer compared in float64 (LightGBM), so that rounded rows could go another way.
+ */
 FVM_API fvm_status fvm_predict_f64(fvm_context* context, const double* rows, size_t row_count,
                                    size_t row_stride, fvm_output output, float* out, size_t out_capacity);
 FVM_API fvm_status fvm_predict_class_f64(fvm_context* context, const double* rows, size_t row_count,

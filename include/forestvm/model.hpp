@@ -12,9 +12,6 @@
 
 namespace forestvm {
 
-/// The type in which a trainer compares and sums.
-enum class ScalarType : std::uint8_t { Float32, Float64 };
-
 /// What a node does. `x` is the row's value of `feature`.
 enum class NodeKind : std::uint8_t {
   Leaf,       ///< ends the walk
@@ -30,9 +27,6 @@ enum class Missing : std::uint8_t {
   None,  ///< nothing: NaN counts as 0
   Zero,  ///< NaN, and every x with |x| <= kTiny
 };
-
-/// LightGBM's kZeroThreshold, 1e-35f: Missing::Zero and Model::tiny_is_zero.
-inline constexpr double kTiny = 1.0000000180025095e-35;
 
 /// One node. Children are indices into the same tree's `nodes`; the root is node 0. For the trainer's own
 /// number of a leaf see leaf_number.

@@ -20,8 +20,8 @@
 
 namespace forestvm {
 
-inline constexpr std::uint16_t kProgramFormat = 3;  ///< raised when an older runtime cannot read a newer file
-inline constexpr std::uint16_t kOldestProgramFormat = 3;  ///< that this build reads
+inline constexpr std::uint16_t kProgramFormat = 4;  ///< raised when an older runtime cannot read a newer file
+inline constexpr std::uint16_t kOldestProgramFormat = 4;  ///< that this build reads
 inline constexpr std::size_t kSectionAlignment = 64;      ///< bytes
 inline constexpr std::uint64_t kMaxScratchBytes = std::uint64_t{64}
                                                   << 20;  ///< private accumulators of one call
@@ -43,8 +43,12 @@ struct ProgramMeta {
   std::uint32_t max_depth;
   std::uint32_t num_feature_names;  ///< 0 or num_features
   std::uint32_t num_class_labels;
-  std::int32_t sum_unit;      ///< exact accumulators count 2^sum_unit
-  std::uint8_t reserved[60];  ///< zero
+  std::int32_t sum_unit;       ///< exact accumulators count 2^sum_unit
+  ScalarType score_type;       ///< in which the trainer compares and sums
+  std::uint8_t reserved[3];    ///< zero
+  double divisor = 1;          ///< TransformParameters::divisor
+  double slope = 1;            ///< TransformParameters::slope
+  std::uint8_t reserved2[40];  ///< zero
 };
 static_assert(sizeof(ProgramMeta) == 128);
 
@@ -82,6 +86,8 @@ struct ProgramParts {
   std::vector<float> ranks;
   std::vector<std::string> strings;  ///< StringId::Count of them, then feature names, then class labels
   std::vector<std::uint32_t> leaf_numbers;
+  std::vector<double> wide_leaves;
+  std::vector<std::uint32_t> zero_missing;
   std::vector<std::byte> nodes;
 };
 

@@ -3,6 +3,15 @@
 
 namespace forestvm::scheduler {
 
+void set_number(BuiltGroup& built, const TiledForest& forest, std::size_t place, const Tree& tree,
+                std::int32_t leaf) {
+  if (built.numbers.size() <= place) built.numbers.resize(place + 1);
+  built.numbers[place] = static_cast<std::uint32_t>(leaf_number(tree, static_cast<std::size_t>(leaf)));
+  if (forest.model().score_type != ScalarType::Float64) return;
+  built.wide_leaves.resize(built.numbers.size());
+  built.wide_leaves[place] = leaf_output<double>(tree, leaf);
+}
+
 LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group) {
   switch (group.layout) {
 #define FVM_LAYOUT(Name, text, word, View, meaning) \

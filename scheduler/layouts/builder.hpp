@@ -26,6 +26,7 @@ struct BuiltGroup {
   std::vector<std::byte> nodes;  ///< nodes or tiles, then the leaves that lie aside
   std::vector<TreeDesc> trees;
   std::vector<std::uint32_t> numbers;  ///< leaf numbers: for each leaf aside, or else for each node
+  std::vector<double> wide_leaves;     ///< float64 models: their outputs, likewise
 };
 
 #define FVM_LAYOUT(Name, text, word, View, meaning)                                            \
@@ -40,10 +41,23 @@ LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group);
 std::optional<std::string> misfit(const TiledForest& forest, const TreeGroup& group);
 BuiltGroup build(const TiledForest& forest, const TreeGroup& group);
 
-/// A leaf's output as the walkers add it: DART weight and value multiplied in float32.
-inline float leaf_output(const Tree& tree, std::int32_t leaf) {
-  return tree.weight * static_cast<float>(tree.nodes[static_cast<std::size_t>(leaf)].value);
+/// A leaf's output as the walkers add it: DART weight and value multiplied in the type of the scores.
+template <class Score>
+Score leaf_output(const Tree& tree, std::int32_t leaf) {
+  return static_cast<Score>(tree.weight) *
+         static_cast<Score>(tree.nodes[static_cast<std::size_t>(leaf)].value);
 }
+
+/// The same as float32, which float64 models have beside the float64.
+inline float leaf_output(const TiledForest& forest, const Tree& tree, std::int32_t leaf) {
+  return forest.model().score_type == ScalarType::Float64
+             ? static_cast<float>(leaf_output<double>(tree, leaf))
+             : leaf_output<float>(tree, leaf);
+}
+
+/// Numbers the leaf at `place` of the group's leaf numbers.
+void set_number(BuiltGroup& built, const TiledForest& forest, std::size_t place, const Tree& tree,
+                std::int32_t leaf);
 
 inline Test test_of(const Tree& tree, std::int32_t split) {
   if (split == kNoNode) return {};

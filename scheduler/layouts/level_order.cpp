@@ -63,21 +63,25 @@ void set_tests(LevelOrderTile<Width>& node, const Tree& tree, const TiledTree& t
 template <class View>
 class TreePlacer {
  public:
-  TreePlacer(const Tree& tree, const TiledTree& tiled, std::uint64_t arity)
-      : tree_(tree), tiled_(tiled), arity_(arity) {}
+  TreePlacer(const TiledForest& forest, const TreeGroup& group, std::uint32_t position)
+      : forest_(forest),
+        tree_(forest.model_tree(position)),
+        tiled_(forest.tree(group.tiling, position)),
+        arity_(arity(group)) {}
 
-  void place(typename View::Node* nodes, std::uint32_t* numbers, std::size_t stride, std::uint64_t count) {
+  void place(std::vector<typename View::Node>& nodes, BuiltGroup& built, std::size_t first,
+             std::size_t stride, std::uint64_t count) {
     std::vector<TileChild> at(count, TileChild::none());
     at[0] = tiled_.root;
     for (std::uint64_t slot = 0; slot < count; ++slot) {
-      typename View::Node& node = nodes[slot * stride];
+      const std::size_t place = first + slot * stride;
+      typename View::Node& node = nodes[place];
       if (at[slot].is_leaf()) {
         const bool none = at[slot].is_none();
-        set_leaf(node, none ? 0.0f : leaf_output(tree_, at[slot].leaf()));
-        numbers[slot * stride] = none ? 0 : static_cast<std::uint32_t>(at[slot].leaf());
+        set_leaf(node, none ? 0.0f : leaf_output(forest_, tree_, at[slot].leaf()));
+        if (!none) set_number(built, forest_, place, tree_, at[slot].leaf());
       } else {
         set_tests(node, tree_, tiled_, tiled_.tiles[at[slot].tile()]);
-        numbers[slot * stride] = 0;
       }
       hand_down(at, slot, count);
     }
@@ -97,6 +101,7 @@ class TreePlacer {
     }
   }
 
+  const TiledForest& forest_;
   const Tree& tree_;
   const TiledTree& tiled_;
   std::uint64_t arity_;
@@ -117,9 +122,8 @@ BuiltGroup build_group(const TiledForest& forest, const TreeGroup& group) {
     desc.node_count = static_cast<std::uint32_t>(level_order_slots(arity(group), desc.depth));
     desc.first_node = View::kInterleaved ? t : static_cast<std::uint32_t>(end);
     end += desc.node_count;
-    TreePlacer<View>(forest.model_tree(position), forest.tree(group.tiling, position), arity(group))
-        .place(nodes.data() + desc.first_node, built.numbers.data() + desc.first_node,
-               View::kInterleaved ? trees : 1, desc.node_count);
+    TreePlacer<View>(forest, group, position)
+        .place(nodes, built, desc.first_node, View::kInterleaved ? trees : 1, desc.node_count);
     built.trees.push_back(desc);
   }
   append(built.nodes, nodes);

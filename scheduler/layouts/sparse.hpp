@@ -28,14 +28,13 @@ BuiltGroup build_sparse(const TiledForest& forest, const TreeGroup& group, MakeL
     for (std::uint32_t slot = 0; slot < order.size(); ++slot) {
       const TileChild at = order[slot];
       if (at.is_leaf()) {
-        placed.push_back(leaf(leaf_output(tree, at.leaf()), slot));
-        built.numbers.push_back(static_cast<std::uint32_t>(at.leaf()));
+        placed.push_back(leaf(leaf_output(forest, tree, at.leaf()), slot));
+        set_number(built, forest, built.node_count + slot, tree, at.leaf());
         continue;
       }
       const Tile& tile = tiled.tiles[at.tile()];
       placed.push_back(
           split(test_of(tree, tiled.nodes[tile.first_node]), slot, static_cast<std::uint32_t>(order.size())));
-      built.numbers.push_back(0);
       order.push_back(tiled.children[tile.first_child]);
       order.push_back(tiled.children[tile.first_child + 1]);
     }

@@ -116,8 +116,8 @@ BuiltGroup build_Sparse4(const TiledForest& forest, const TreeGroup& group) {
         nodes.push_back(padding);
       } else if (at->is_leaf()) {
         nodes.push_back({static_cast<std::uint32_t>(leaves.size()) << Sparse4View::kLeafShift | kNeverRight});
-        leaves.push_back(leaf_output(tree, at->leaf()));
-        built.numbers.push_back(static_cast<std::uint32_t>(at->leaf()));
+        set_number(built, forest, leaves.size(), tree, at->leaf());
+        leaves.push_back(leaf_output(forest, tree, at->leaf()));
       } else {
         const CodedTest coded =
             forest.ranks.find(test_of(tree, tiled.nodes[tiled.tiles[at->tile()].first_node]));

@@ -47,8 +47,8 @@ BuiltGroup build_group(const TiledForest& forest, const TreeGroup& group) {
           continue;
         }
         node.leaf_ways = static_cast<std::uint16_t>(node.leaf_ways | 1u << way);
-        leaves.push_back(leaf_output(tree, child.leaf()));
-        built.numbers.push_back(static_cast<std::uint32_t>(child.leaf()));
+        set_number(built, forest, leaves.size(), tree, child.leaf());
+        leaves.push_back(leaf_output(forest, tree, child.leaf()));
       }
       nodes.push_back(node);
     }

@@ -132,8 +132,8 @@ BuiltGroup build_Tables(const TiledForest& forest, const TreeGroup& group) {
     desc.first_leaf = static_cast<std::uint32_t>(leaves.size());
     desc.leaf_count = tiled.leaves;
     for (const TileChild leaf : levels.back()) {
-      leaves.push_back(leaf_output(tree, leaf.leaf()));
-      built.numbers.push_back(static_cast<std::uint32_t>(leaf.leaf()));
+      set_number(built, forest, leaves.size(), tree, leaf.leaf());
+      leaves.push_back(leaf_output(forest, tree, leaf.leaf()));
     }
     lines.insert(lines.end(), mine.begin(), mine.end());
     built.trees.push_back(desc);

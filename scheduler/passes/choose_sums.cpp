@@ -1,12 +1,13 @@
 // Contract, accumulate directive and order of additions -> the type of the sums.
 //
-//   trainer       float32 in the model's order. If orderTrees changed that, leaves are kept and added in
-//   order; if
+//   trainer       the model's type in the model's order. If orderTrees changed that, leaves are kept and
+//   added in order; if
 //                 trees run in parallel the order is another: a warning, or a refusal under --strict.
 //   reproducible  exact sums, or, where a model's leaves have none, leaves kept and added in the model's
 //   order. fast          any order, in the type that is asked for.
 #include <algorithm>
 
+#include <forestvm/core/sums.hpp>
 #include <forestvm/names.hpp>
 
 #include "scheduler/exact_sums.hpp"
@@ -21,6 +22,7 @@ class SumsChoice {
 
   Result<void> run() {
     for (const LoopId root : lowering_.loops.roots()) find_reductions(root);
+    lowering_.sums.kind = lowering_.sums.scores = sum_kind(type());
     const auto& order = lowering_.forest.order;
     permuted_ = !std::is_sorted(order.begin(), order.end());
     FVM_TRY(check_conflict());
@@ -36,6 +38,7 @@ class SumsChoice {
   }
 
  private:
+  ScalarType type() const { return lowering_.model.score_type; }
   const std::optional<Asked<std::string>>& asked() const { return lowering_.loops.program.accumulate; }
 
   void find_reductions(LoopId loop) {
@@ -46,20 +49,21 @@ class SumsChoice {
   Result<void> check_conflict() const {
     const Contract contract = lowering_.options.contract;
     if (!asked() || contract == Contract::Fast) return {};
-    const std::string& type = asked()->value;
-    if (contract == Contract::Trainer && type != "f32")
-      return lowering_.refuse(asked()->directive,
-                              "contract trainer sums as the model's trainer does, in f32 and in its order");
-    if (contract == Contract::Reproducible && type != "exact")
-      return lowering_.refuse(asked()->directive, "contract reproducible needs exact sums: those in " + type +
-                                                      " depend on the order of additions");
+    const std::string& wanted = asked()->value;
+    const std::string trainers(name_of(sum_kind(type())));
+    if (contract == Contract::Trainer && wanted != trainers)
+      return lowering_.refuse(asked()->directive, "contract trainer sums as the model's trainer does, in " +
+                                                      trainers + " and in its order");
+    if (contract == Contract::Reproducible && wanted != "exact")
+      return lowering_.refuse(asked()->directive, "contract reproducible needs exact sums: those in " +
+                                                      wanted + " depend on the order of additions");
     return {};
   }
 
   Result<void> choose_for_trainer() {
     Sums& sums = lowering_.sums;
     if (permuted_) {
-      sums.kind = AccumulatorKind::PerTree;
+      sums.kind = per_tree_kind(type());
       return {};
     }
     sums.in_model_order = reductions_.empty();
@@ -87,24 +91,26 @@ class SumsChoice {
   Result<void> choose_reproducible() {
     Sums& sums = lowering_.sums;
     const ReproducibleSums exact = exact_sums(lowering_.model);
-    if (exact.kind == AccumulatorKind::PerTree && asked()) return no_exact_sums();
+    const bool per_tree = is_per_tree(exact.kind);
+    if (per_tree && asked()) return no_exact_sums();
     // In the model's order a plain sum has the bits that keeping the leaves would give.
-    const bool plain = exact.kind == AccumulatorKind::PerTree && !permuted_ && reductions_.empty();
-    sums.kind = plain ? AccumulatorKind::F32 : exact.kind;
+    const bool plain = per_tree && !permuted_ && reductions_.empty();
+    if (!plain) sums.kind = exact.kind;
     sums.unit = exact.unit;
-    sums.in_model_order = exact.kind == AccumulatorKind::PerTree;
+    sums.in_model_order = per_tree;
     return {};
   }
 
   Result<void> choose_fast() {
     Sums& sums = lowering_.sums;
-    sums.in_model_order = !permuted_ && reductions_.empty();
-    if (!asked() || asked()->value == "f32") return {};
-    sums.in_model_order = false;  // nor in the trainer's type
-    sums.kind = AccumulatorKind::F64;
-    if (asked()->value == "f64") return {};
+    const std::string wanted = asked() ? asked()->value : "f32";
+    const bool trainers_type = wanted == name_of(sum_kind(type()));
+    sums.in_model_order = trainers_type && !permuted_ && reductions_.empty();
+    sums.kind = wanted == "f32" ? AccumulatorKind::F32 : AccumulatorKind::F64;
+    if (sums.kind == AccumulatorKind::F32) sums.scores = sums.kind;
+    if (wanted != "exact") return {};
     const ReproducibleSums exact = exact_sums(lowering_.model);
-    if (exact.kind == AccumulatorKind::PerTree) return no_exact_sums();
+    if (is_per_tree(exact.kind)) return no_exact_sums();
     sums.kind = exact.kind;
     sums.unit = exact.unit;
     return {};

@@ -306,6 +306,7 @@ void emit_group(const TiledForest& forest, const TreeGroup& group, ProgramParts&
   parts.trees.insert(parts.trees.end(), built.trees.begin(), built.trees.end());
   parts.nodes.insert(parts.nodes.end(), built.nodes.begin(), built.nodes.end());
   parts.leaf_numbers.insert(parts.leaf_numbers.end(), built.numbers.begin(), built.numbers.end());
+  parts.wide_leaves.insert(parts.wide_leaves.end(), built.wide_leaves.begin(), built.wide_leaves.end());
 }
 
 /// The plans' groups: those of one layout and the same trees once.
@@ -393,12 +394,17 @@ std::uint64_t fingerprint(const Model& model) {
   mix(model.num_outputs);
   mix(static_cast<std::uint64_t>(model.transform));
   mix(model.base_last);
+  mix(static_cast<std::uint64_t>(model.score_type) << 2 | std::uint64_t{model.tiny_is_zero} << 1 |
+      model.averaged);
+  mix_double(model.slope);
   for (const double base : model.base) mix_double(base);
   for (const Tree& tree : model.trees) {
     mix(tree.output);
     mix_double(static_cast<double>(tree.weight));
+    mix(tree.first_leaf);
     for (const Node& node : tree.nodes) {
-      mix(static_cast<std::uint64_t>(node.kind) << 1 | node.missing_left);
+      mix(static_cast<std::uint64_t>(node.missing) << 8 | static_cast<std::uint64_t>(node.kind) << 1 |
+          node.missing_left);
       mix(std::uint64_t{node.feature} << 32 | static_cast<std::uint32_t>(node.left));
       mix(static_cast<std::uint32_t>(node.right));
       mix_double(node.threshold);
@@ -408,9 +414,8 @@ std::uint64_t fingerprint(const Model& model) {
   return hash;
 }
 
-void emit_tables(const std::vector<Lowering>& plans, ProgramParts& parts) {
+void emit_tables(const Model& model, const std::vector<Lowering>& plans, ProgramParts& parts) {
   const Lowering& lowering = plans.front();
-  const Model& model = lowering.model;
   const ForestStatistics forest = statistics(model);
   ProgramMeta& meta = parts.meta;
   meta.num_features = model.num_features;
@@ -418,6 +423,10 @@ void emit_tables(const std::vector<Lowering>& plans, ProgramParts& parts) {
   meta.num_trees = static_cast<std::uint32_t>(model.trees.size());
   meta.transform = model.transform;
   meta.class_rule = model.class_rule;
+  meta.score_type = model.score_type;
+  const TransformParameters parameters = parameters_of(model, model.trees.size());
+  meta.divisor = parameters.divisor;
+  meta.slope = parameters.slope;
   meta.contract = lowering.options.contract;
   meta.sums_in_model_order = 1;
   for (const Lowering& plan : plans) {
@@ -434,7 +443,7 @@ void emit_tables(const std::vector<Lowering>& plans, ProgramParts& parts) {
   meta.num_class_labels = static_cast<std::uint32_t>(model.class_labels.size());
 
   parts.base = model.base;
-  parts.thresholds = thresholds_per_feature(model);
+  parts.thresholds = thresholds_per_feature(lowering.model);
   parts.strings = {model.format, model.trainer, model.version, model.objective, print(lowering.schedule)};
   parts.strings.insert(parts.strings.end(), model.feature_names.begin(), model.feature_names.end());
   parts.strings.insert(parts.strings.end(), model.class_labels.begin(), model.class_labels.end());
@@ -442,7 +451,8 @@ void emit_tables(const std::vector<Lowering>& plans, ProgramParts& parts) {
 
 }  // namespace
 
-Result<Program> emit_program(const std::vector<Lowering>& plans, RankTable& ranks) {
+Result<Program> emit_program(const Model& model, const std::vector<std::uint32_t>& zero_missing,
+                             const std::vector<Lowering>& plans, RankTable& ranks) {
   ranks.seal();
   if (ranks.columns().size() > kMaxColumns)
     return refused("", "the model's thresholds need " + std::to_string(ranks.columns().size()) +
@@ -457,7 +467,8 @@ Result<Program> emit_program(const std::vector<Lowering>& plans, RankTable& rank
   FVM_TRY(emit_forest(plans, parts, numbers));
   for (std::size_t p = 0; p < plans.size(); ++p) FVM_TRY(CodeEmitter(plans[p], numbers[p], parts).run());
   parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));
-  emit_tables(plans, parts);
+  emit_tables(model, plans, parts);
+  parts.zero_missing = zero_missing;
   return encode_program(parts);
 }
 

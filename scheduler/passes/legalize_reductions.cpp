@@ -33,7 +33,9 @@ class Legalizer {
   Result<void> run() {
     std::vector<Statement>& nest = lowering_.nest.body;
     std::vector<Statement> leaves = nest;
-    if (kind() != AccumulatorKind::F32) sums_ = add_accumulator({kind(), 1, 1, 1});
+    if (kind() != AccumulatorKind::F32) sums_ = scores_ = add_shared_accumulator(kind());
+    const AccumulatorKind taken = lowering_.sums.scores;
+    if (kind() != taken) scores_ = taken == AccumulatorKind::F32 ? 0 : add_shared_accumulator(taken);
     FVM_TRY(privatize(nest, kNoLoop, sums_, false));
     merge_copies();
     FVM_TRY(check_memory());
@@ -57,6 +59,11 @@ class Legalizer {
     return static_cast<std::uint32_t>(accumulators().size() - 1);
   }
 
+  std::uint32_t add_shared_accumulator(AccumulatorKind of) {
+    const auto number = static_cast<std::uint32_t>(accumulators().size());
+    return add_accumulator({of, number, 1, number});
+  }
+
   static Statement make(Statement::Kind kind, LoopId rows, std::uint32_t accumulator = 0,
                         LoopId loop = kNoLoop) {
     Statement s;
@@ -74,8 +81,7 @@ class Legalizer {
 
   /// A loop whose iterations get copies of their own.
   bool has_copies(const Statement& s) const {
-    return s.kind == Loop && lowering_.is_reduction(s.loop) && kind() != AccumulatorKind::PerTree &&
-           !wish(s.loop).atomic;
+    return s.kind == Loop && lowering_.is_reduction(s.loop) && !is_per_tree(kind()) && !wish(s.loop).atomic;
   }
 
   /// `into`: the accumulator to which walks add here. `shared`: other threads add to it too.
@@ -95,7 +101,7 @@ class Legalizer {
       if (s.parallel && !over_rows && lowering_.loops.iterations(s.loop) <= 1)
         s.parallel = false;  // nothing runs beside it
       if (!has_copies(s)) {
-        const bool adds_atomically = lowering_.is_reduction(s.loop) && kind() != AccumulatorKind::PerTree;
+        const bool adds_atomically = lowering_.is_reduction(s.loop) && !is_per_tree(kind());
         FVM_TRY(privatize(s.body, over_rows ? s.loop : rows, into, shared || adds_atomically));
         legal.push_back(std::move(s));
         continue;
@@ -136,7 +142,7 @@ class Legalizer {
     }
     if (accumulators().size() == kAccumulators)
       return lowering_.refuse(*lowering_.loops[loop].parallel_by(),
-                              "more than " + std::to_string(kAccumulators - 1 - sums_) +
+                              "more than " + std::to_string(kAccumulators - 1 - scores_) +
                                   " parallel loops over trees inside each other");
     const auto number = static_cast<std::uint32_t>(accumulators().size());
     return add_accumulator({kind(), parent, iterations, number});
@@ -197,8 +203,8 @@ class Legalizer {
       const std::uint64_t most = UINT32_MAX;
       if (all[i].parent != i)
         copies[i] = std::min(most, copies[all[i].parent] * std::min(most, all[i].iterations));
-      const std::uint64_t width = all[i].kind == AccumulatorKind::PerTree ? lowering_.model.trees.size()
-                                                                          : lowering_.model.num_outputs;
+      const std::uint64_t width =
+          is_per_tree(all[i].kind) ? lowering_.model.trees.size() : lowering_.model.num_outputs;
       if (all[i].stored_in == i) bytes += copies[i] * width * element_size(all[i].kind);
     }
     if (bytes <= kMaxScratchBytes) return {};
@@ -228,7 +234,8 @@ class Legalizer {
   /// Each row is encoded once: inside the loops over rows that contain everything else.
   void place_encoder(std::vector<Statement>& body, LoopId rows) {
     if (Statement* loop = only_row_loop(body)) return place_encoder(loop->body, loop->loop);
-    if (lowering_.encodes()) body.insert(body.begin(), make(Encode, rows));
+    // Trees that are a leaf each test nothing: then there is no encoder.
+    if (lowering_.encodes() && !lowering_.forest.ranks.empty()) body.insert(body.begin(), make(Encode, rows));
   }
 
   /// Results belong where their rows are complete: likewise.
@@ -236,23 +243,23 @@ class Legalizer {
     if (Statement* loop = only_row_loop(body)) return place_results(loop->body, loop->loop);
     place_encoder(body, rows);
     const Model& model = lowering_.model;
-    const bool exact =
-        sums_ != 0 && kind() != AccumulatorKind::PerTree;  // then the base's place is no matter
+    const bool converted = sums_ != scores_;
+    const bool exact = converted && !is_per_tree(kind());  // then the base's place is no matter
     const bool base_last = model.base_last && !exact;
-    body.insert(body.begin(), make(base_last ? Zero : Init, rows, exact ? sums_ : 0));
-    if (sums_ != 0) {
-      body.push_back(make(exact ? Round : SumTrees, rows));
+    body.insert(body.begin(), make(base_last ? Zero : Init, rows, exact ? sums_ : scores_));
+    if (converted) {
+      body.push_back(make(exact ? Round : SumTrees, rows, scores_));
       body.back().from = sums_;
     }
-    if (base_last) body.push_back(make(AddBase, rows));
-    body.push_back(output(OutputKind::Raw, rows, {make(Store, rows)}));
+    if (base_last) body.push_back(make(AddBase, rows, scores_));
+    body.push_back(output(OutputKind::Raw, rows, {make(Store, rows, scores_)}));
     std::vector<Statement> value;
-    if (model.transform != forestvm::Transform::Identity) value.push_back(make(Transform, rows));
+    if (model.transform != forestvm::Transform::Identity) value.push_back(make(Transform, rows, scores_));
     std::vector<Statement> label = value;
-    value.push_back(make(Store, rows));
+    value.push_back(make(Store, rows, scores_));
     body.push_back(output(OutputKind::Value, rows, std::move(value)));
     if (model.class_rule == ClassRule::None) return;
-    label.push_back(make(Label, rows));
+    label.push_back(make(Label, rows, scores_));
     body.push_back(output(OutputKind::Class, rows, std::move(label)));
   }
 
@@ -273,7 +280,8 @@ class Legalizer {
 
   Lowering& lowering_;
   std::vector<bool> absorbed_;
-  std::uint32_t sums_ = 0;  ///< the accumulator of the sums: the result's, unless it is of another type
+  std::uint32_t sums_ = 0;    ///< the accumulator of the sums: the result's, unless it is of another type
+  std::uint32_t scores_ = 0;  ///< that of the scores, likewise
 };
 
 }  // namespace

@@ -10,7 +10,6 @@ namespace {
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
 Result<void> check_model(const Model& model) {
-  if (model.score_type != ScalarType::Float32) return refused("", "float64 models are not lowered yet");
   if (model.num_features == 0) return refused("", "the model has no features");
   for (std::size_t t = 0; t < model.trees.size(); ++t) {
     const Tree& tree = model.trees[t];
@@ -19,10 +18,8 @@ Result<void> check_model(const Model& model) {
     };
     if (tree.leaf_width != 1) return wrong(0, "vector leaves");
     if (!tree.linear_leaves.empty()) return wrong(0, "linear leaves");
-    for (std::size_t n = 0; n < tree.nodes.size(); ++n) {
+    for (std::size_t n = 0; n < tree.nodes.size(); ++n)
       if (tree.nodes[n].kind == NodeKind::Category) return wrong(n, "categorical splits");
-      if (tree.nodes[n].kind == NodeKind::LessEqual) return wrong(n, "splits by <=");
-    }
   }
   return {};
 }

@@ -221,6 +221,22 @@ TEST(NpyRows, ReadsEveryRealType) {
   }
 }
 
+/// For models that compare in float64.
+TEST(NpyRows, RefusesNumbersThatAreNoFloat32WhereAsked) {
+  const auto outcome = [](const std::string& text) {
+    Source source = Source::from_text(text);
+    const auto rows = read_rows(source, {2, {}, true});
+    return rows ? "accepted" : rows.error().text();
+  };
+  EXPECT_EQ(outcome(npy2("<f8", bytes_of<double>({0.5, kInf, NAN, -0.0}))), "accepted");
+  EXPECT_EQ(outcome(npy2("<i8", bytes_of<std::int64_t>({1, 2, 16777216, 4}))), "accepted");
+  for (const double odd : {0.1, 1e50, -1e-60, 16777217.0})
+    EXPECT_EQ(outcome(npy2("<f8", bytes_of<double>({1, 2, odd, 4})))
+                  .find("has float64 numbers that are no float32"),
+              0U)
+        << odd;
+}
+
 TEST(NpyRows, ReadsVersionsOrdersAndEmptyArrays) {
   const std::string data = bytes_of<float>({1, 2, 3, 4, 5, 6});
   const std::string dictionary = "{'shape': (2L, 3L), \"fortran_order\": False, 'descr': '<f4'}  ";

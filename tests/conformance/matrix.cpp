@@ -234,7 +234,7 @@ void check_matrix(const support::ModelFile& file) {
     EXPECT_NE(model.error().message.find("not supported yet"), std::string::npos) << model.error().text();
     GTEST_SKIP() << file.path << ": " << model.error().text();
   }
-  const support::Answers answers = support::read_answers(file.path);
+  const support::Answers answers = support::read_float_answers(file.path, model->score_type);
   ASSERT_EQ(answers.features, model->num_features);
   Matrix(file, *model, answers).run();
 }

@@ -232,7 +232,7 @@ void check_model_file(const ModelFile& file, const Budget& budget) {
     table.note(file.name, "every schedule", "model refused: " + model.error().text());
     GTEST_SKIP() << file.path << ": " << model.error().text();
   }
-  const Answers answers = read_answers(file.path);
+  const Answers answers = support::read_float_answers(file.path, model->score_type);
   ASSERT_EQ(answers.features, model->num_features);
   ModelCheck check(*model, answers, budget);
   for (const TestedSchedule& schedule : schedules_for(*model)) {

@@ -7,6 +7,7 @@
 
 #include "matrix.hpp"
 #include "model_conformance.hpp"
+#include "support/floats.hpp"
 #include "support/npy.hpp"
 #include "support/schedule_case.hpp"
 
@@ -27,6 +28,52 @@ INSTANTIATE_TEST_SUITE_P(Versions, RepositoryModel,
                          testing::ValuesIn(model_files(fs::path(FORESTVM_TEST_DATA) / "xgboost_versions",
                                                        "")),
                          test_name);
+
+INSTANTIATE_TEST_SUITE_P(Lightgbm, RepositoryModel,
+                         testing::ValuesIn(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "")),
+                         test_name);
+
+/// In the trainer's own type, whose bits say more of the order of additions than float32's.
+TEST(RepositoryModels, Float64ScoresAreLightgbms) {
+  const char* const schedules[] = {
+      "",
+      "reorder(tree, batch)",
+      "layout(tree, reorg); orderTrees(depth)",
+      "tileTree(tree, 8, uniform); layout(tree, sparse)",
+      "layout(tree, sparse16); unrollWalk(tree)",
+      "tile(batch, b0, b1, 128); reorder(b0, tree, b1); parallel(b0); encode(u8)",
+      "tile(batch, b0, b1, 128); reorder(b0, tree, b1); layout(tree, sparse8); interleave(b1)",
+      "tile(tree, t0, t1, 16); layout(tree, sparse8); interleave(t1)"};
+  for (const ModelFile& file : model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "")) {
+    const auto model = load_model(file.path.string());
+    ASSERT_TRUE(model.ok()) << model.error().text();
+    const auto answers = support::read_answers<double>(file.path);
+    const auto leaves = support::read_npy<std::int32_t>(file.path.parent_path() / "expected_leaf.npy");
+    for (const char* text : schedules) {
+      SCOPED_TRACE(file.name + ": " + text);
+      const auto compiled = compile(*model, *parse_schedule(text));
+      ASSERT_TRUE(compiled.ok()) << compiled.error().text();
+      for (const std::string_view target : host_targets()) {
+        const auto predictor = host_backend(compiled->program, {2, std::string(target)});
+        const auto context = (*predictor)->make_context();
+        const RowBlock rows{answers.rows.data(), answers.count, answers.features};
+        std::vector<double> raw(answers.raw.size()), value(answers.value.size());
+        std::vector<std::int32_t> numbers(leaves.data.size());
+        ASSERT_TRUE((*predictor)->predict_wide(*context, rows, OutputKind::Raw, raw.data()).ok());
+        ASSERT_TRUE((*predictor)->predict_wide(*context, rows, OutputKind::Value, value.data()).ok());
+        ASSERT_TRUE((*predictor)->predict_leaf(*context, rows, numbers.data()).ok());
+        EXPECT_EQ(numbers, leaves.data);
+        std::int64_t raw_apart = 0, value_apart = 0;
+        for (std::size_t i = 0; i < raw.size(); ++i)
+          raw_apart = std::max(raw_apart, support::ulps(raw[i], answers.raw[i]));
+        for (std::size_t i = 0; i < value.size(); ++i)
+          value_apart = std::max(value_apart, support::ulps(value[i], answers.value[i]));
+        EXPECT_EQ(raw_apart, 0);
+        EXPECT_LE(value_apart, 3);
+      }
+    }
+  }
+}
 
 /// Leaf numbers against XGBoost's own (pred_leaf), under schedules that place leaves differently.
 TEST(RepositoryModels, LeafNumbersAreXgboosts) {
@@ -55,6 +102,7 @@ TEST(RepositoryModels, LeafNumbersAreXgboosts) {
 TEST(RepositoryModels, AreThere) {
   EXPECT_EQ(model_files(FORESTVM_TEST_DATA, "").size(), 3u);
   EXPECT_GE(model_files(fs::path(FORESTVM_TEST_DATA) / "xgboost_versions", "").size(), 30u);
+  EXPECT_EQ(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "").size(), 11u);
 }
 
 }  // namespace

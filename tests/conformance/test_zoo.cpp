@@ -1,4 +1,4 @@
-// XGBoost's models of the zoo, under every schedule; skipped where there is no zoo.
+// XGBoost's and LightGBM's models of the zoo, under every schedule; skipped where there is no zoo.
 #include <gtest/gtest.h>
 
 #include "matrix.hpp"
@@ -19,12 +19,15 @@ constexpr auto test_name = [](const auto& test) { return support::test_name(test
 INSTANTIATE_TEST_SUITE_P(Bench, ZooModel, testing::ValuesIn(model_files(zoo() / "bench", "")), test_name);
 INSTANTIATE_TEST_SUITE_P(Formats, ZooModel, testing::ValuesIn(model_files(zoo() / "formats", "xgb_")),
                          test_name);
+INSTANTIATE_TEST_SUITE_P(Lightgbm, ZooModel, testing::ValuesIn(model_files(zoo() / "formats", "lgb_")),
+                         test_name);
 
 TEST(Zoo, IsThere) {
   if (!std::filesystem::exists(zoo() / "bench"))
     GTEST_SKIP() << "no zoo at " << zoo() << ": set FORESTVM_ZOO";
   EXPECT_GE(model_files(zoo() / "bench", "").size(), 14u);
   EXPECT_GE(model_files(zoo() / "formats", "xgb_").size(), 50u);
+  EXPECT_GE(model_files(zoo() / "formats", "lgb_").size(), 20u);
 }
 
 }  // namespace

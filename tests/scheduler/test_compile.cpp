@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,7 +60,7 @@ TEST(Compile, ShowsEveryStageOnceInOrder) {
 TEST(Compile, TimesEveryPass) {
   const auto result = compiled("");
   ASSERT_TRUE(result.ok());
-  ASSERT_EQ(result->passes.size(), 10u);
+  ASSERT_EQ(result->passes.size(), 11u);
   for (const PassTime& pass : result->passes) EXPECT_GE(pass.seconds, 0.0) << pass.pass;
 }
 
@@ -211,16 +212,48 @@ TEST(Refusals, WhatNoWalkerRunsYetIsRefusedByTreeAndNode) {
     change(model);
     return error_of(compile(model, {}));
   };
-  EXPECT_EQ(refusal([](Model& m) { m.trees[3].nodes[2].kind = NodeKind::LessEqual; }),
-            "tree 3, node 2: splits by <= are not lowered yet");
   EXPECT_EQ(refusal([](Model& m) { m.trees[3].nodes[2].kind = NodeKind::Category; }),
             "tree 3, node 2: categorical splits are not lowered yet");
   EXPECT_EQ(refusal([](Model& m) { m.trees[5].leaf_width = 2; }),
             "tree 5, node 0: vector leaves are not lowered yet");
   EXPECT_EQ(refusal([](Model& m) { m.trees[5].linear_leaves.resize(1); }),
             "tree 5, node 0: linear leaves are not lowered yet");
-  EXPECT_EQ(refusal([](Model& m) { m.score_type = ScalarType::Float64; }),
-            "float64 models are not lowered yet");
+  const auto zero_is_missing = [](double threshold, bool left) {
+    return [=](Model& m) {
+      Node& node = m.trees[3].nodes[2];
+      node.missing = Missing::Zero;
+      node.threshold = threshold;
+      node.missing_left = left;
+    };
+  };
+  EXPECT_EQ(refusal(zero_is_missing(-1, true)),
+            "tree 3, node 2: zero is missing here, between numbers that go the other way, but a number in "
+            "other splits of feature 1: not lowered yet");
+  EXPECT_EQ(refusal(zero_is_missing(1, false)), refusal(zero_is_missing(-1, true)));
+  EXPECT_EQ(refusal(zero_is_missing(1, true)), "it compiles");
+  EXPECT_EQ(refusal(zero_is_missing(-1, false)), "it compiles");
+}
+
+/// Every field of a model that decides a prediction decides the program's fingerprint too.
+TEST(Compile, TheFingerprintIsOfAllThatDecidesAPrediction) {
+  const auto fingerprint = [](auto change) {
+    Model model = small_model("small");
+    change(model);
+    const auto result = compile(model, {});
+    EXPECT_TRUE(result.ok()) << error_of(result);
+    return result->program.meta().fingerprint;
+  };
+  const std::vector<std::uint64_t> all = {
+      fingerprint([](Model&) {}),
+      fingerprint([](Model& m) { m.score_type = ScalarType::Float64; }),
+      fingerprint([](Model& m) { m.tiny_is_zero = true; }),
+      fingerprint([](Model& m) { m.slope = 2; }),
+      fingerprint([](Model& m) { m.averaged = true; }),
+      fingerprint([](Model& m) { m.trees[0].first_leaf = 1; }),
+      fingerprint([](Model& m) { m.trees[0].nodes[0].missing = Missing::None; }),
+      fingerprint([](Model& m) { m.trees[0].nodes[0].kind = NodeKind::LessEqual; }),
+  };
+  EXPECT_EQ(std::set<std::uint64_t>(all.begin(), all.end()).size(), all.size());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include "support/npy.hpp"
 
@@ -53,5 +54,17 @@ AnswersOf<Score> read_answers(const fs::path& model_file) {
 
 template AnswersOf<float> read_answers(const fs::path& model_file);
 template AnswersOf<double> read_answers(const fs::path& model_file);
+
+Answers read_float_answers(const fs::path& model_file, ScalarType type) {
+  if (type == ScalarType::Float32) return read_answers<float>(model_file);
+  AnswersOf<double> wide = read_answers<double>(model_file);
+  return {wide.count,
+          wide.features,
+          std::move(wide.rows),
+          wide.raw_width,
+          wide.value_width,
+          {wide.raw.begin(), wide.raw.end()},
+          {wide.value.begin(), wide.value.end()}};
+}
 
 }  // namespace forestvm::support

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/model.hpp>
+
 namespace forestvm::support {
 
 struct ModelFile {
@@ -37,5 +39,8 @@ using Answers = AnswersOf<float>;
 /// Reads what lies beside a model file; throws std::runtime_error if it is damaged, or of another type.
 template <class Score = float>
 AnswersOf<Score> read_answers(const std::filesystem::path& model_file);
+
+/// The same for a model of any type of scores: float64 answers rounded once, as float32 output is.
+Answers read_float_answers(const std::filesystem::path& model_file, ScalarType type);
 
 }  // namespace forestvm::support

@@ -8,6 +8,7 @@
 
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/core/sums.hpp>
 
 namespace forestvm::test {
 namespace {
@@ -104,7 +105,7 @@ class ShadowMachine {
     const WalkerDesc& walker = chosen(operand<Op::Walk, Walker>(inst), operand<Op::Walk, Select>(inst),
                                       operand<Op::Walk, Trees>(inst));
     read_codes(walker, rows);
-    if (accumulators()[accumulator].kind == AccumulatorKind::PerTree)
+    if (is_per_tree(accumulators()[accumulator].kind))
       touch_trees(accumulator, walker, operand<Op::Walk, Trees>(inst), rows);
     else
       touch_rows(accumulator, copies_[accumulator], rows,
@@ -200,7 +201,7 @@ class ShadowMachine {
       if (copy >= accumulators()[accumulator].copies)
         throw Harm("copy " + std::to_string(copy) + " of a" + std::to_string(accumulator) +
                    " does not exist");
-      per_tree = accumulators()[accumulator].kind == AccumulatorKind::PerTree;
+      per_tree = is_per_tree(accumulators()[accumulator].kind);
     }
     const std::uint32_t trees = per_tree ? run_->program.meta().num_trees : 1;
     for (std::uint32_t row = range.begin; row < range.end; ++row)

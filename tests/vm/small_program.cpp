@@ -75,6 +75,11 @@ const std::vector<RichCase>& rich_cases() {
       {"accumulate(f64); parallel(tree); tileTree(tree, 2, uniform); layout(tree, reorg)", Contract::Fast, 2},
       {"plan(3); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0); encode(u8)",
        Contract::Trainer, 2},
+      {"tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0); layout(tree, sparse12)",
+       Contract::Trainer, 3, ScalarType::Float64},
+      {"orderTrees(depth); layout(tree, array)", Contract::Trainer, 3, ScalarType::Float64},
+      {"parallel(tree); tileTree(tree, 4, uniform); layout(tree, sparse)", Contract::Reproducible, 3,
+       ScalarType::Float64},
   };
   return cases;
 }
@@ -117,10 +122,19 @@ Program compiled(const Model& model, const std::string& schedule, Contract contr
   return result->program;
 }
 
+Model forest_of(const RichCase& rich) {
+  Model model = small_forest({.depth = rich.depth});
+  model.score_type = rich.score_type;
+  if (rich.score_type == ScalarType::Float64)
+    for (Tree& tree : model.trees)
+      for (Node& node : tree.nodes) node.missing = Missing::Zero;
+  return model;
+}
+
 std::vector<Program> rich_programs() {
   std::vector<Program> programs;
   for (const RichCase& rich : rich_cases())
-    programs.push_back(compiled(small_forest({.depth = rich.depth}), rich.schedule, rich.contract));
+    programs.push_back(compiled(forest_of(rich), rich.schedule, rich.contract));
   return programs;
 }
 
@@ -135,6 +149,8 @@ ProgramParts parts_of(const Program& program) {
   parts.trees = copy_of(program.section_Trees());
   parts.tile_shapes = copy_of(program.section_TileShapes());
   parts.leaf_numbers = copy_of(program.section_LeafNumbers());
+  parts.wide_leaves = copy_of(program.section_WideLeaves());
+  parts.zero_missing = copy_of(program.section_ZeroMissing());
   parts.accumulators = copy_of(program.section_Accumulators());
   parts.base = copy_of(program.section_Base());
   parts.thresholds = copy_of(program.section_Thresholds());

@@ -36,7 +36,10 @@ struct RichCase {
   std::string schedule;
   Contract contract;
   std::uint32_t depth = 3;  ///< of the forest: small where tiles pad much
+  ScalarType score_type = ScalarType::Float32;
 };
+/// The forest that a case is for.
+Model forest_of(const RichCase& rich);
 const std::vector<RichCase>& rich_cases();
 std::vector<Program> rich_programs();
 

@@ -20,18 +20,21 @@ TEST(Allocations, NoneInPredictAfterTheFirst) {
   Model argmax = small_forest();
   argmax.transform = Transform::Argmax;
   const std::vector<float> rows = small_rows(100, 3);
-  for (const Model& model : {small_forest(), argmax})
+  for (Model model : {small_forest(), argmax})
     for (const RichCase& rich : rich_cases()) {
       SCOPED_TRACE(rich.schedule);
+      model.score_type = rich.score_type;
       const auto predictor = host_backend(compiled(model, rich.schedule, rich.contract));
       const auto context = (*predictor)->make_context();
       std::vector<float> out(300);
+      std::vector<double> wide(300);
       std::vector<std::int64_t> labels(100);
       std::vector<std::int32_t> leaves(600);
       const auto all_outputs = [&](std::size_t count) {
         const RowBlock block{rows.data(), count, 3};
         EXPECT_TRUE((*predictor)->predict(*context, block, OutputKind::Raw, out.data()).ok());
         EXPECT_TRUE((*predictor)->predict(*context, block, OutputKind::Value, out.data()).ok());
+        EXPECT_TRUE((*predictor)->predict_wide(*context, block, OutputKind::Value, wide.data()).ok());
         EXPECT_TRUE((*predictor)->predict_class(*context, block, labels.data()).ok());
         EXPECT_TRUE((*predictor)->predict_leaf(*context, block, leaves.data()).ok());
       };

@@ -339,6 +339,7 @@ TEST(CApi, PredictsRowsOfFloat64) {
   std::vector<double> rows(narrow.begin(), narrow.end());
   for (std::size_t i = 0; i < rows.size(); i += 3) rows[i] += 1e-12;  // no float32 lies there
   for (const Program& program : rich_programs()) {
+    if (program.meta().score_type == ScalarType::Float64) continue;  // refused: see below
     const auto predictor = host_backend(program);
     const OpenProgram opened = open_memory(program);
     const OpenContext context = context_of(opened);
@@ -346,6 +347,44 @@ TEST(CApi, PredictsRowsOfFloat64) {
          {RowBlock{rows.data(), 1, 3, RowType::Float64}, RowBlock{rows.data() + 1, 199, 5, RowType::Float64}})
       EXPECT_EQ(c_answers<double>(opened, context.get(), block), answers(**predictor, block)) << block.count;
   }
+}
+
+TEST(CApi, PredictsInFloat64) {
+  const std::vector<float> rows = small_rows(100, 3);
+  for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64}) {
+    Model model = small_forest();
+    model.score_type = type;
+    const OpenProgram program = open_memory(compiled(model, ""));
+    const OpenContext context = context_of(program);
+    std::vector<double> wide(300);
+    std::vector<float> narrow(300);
+    for (const fvm_output output : {FVM_OUTPUT_RAW, FVM_OUTPUT_VALUE}) {
+      EXPECT_EQ(fvm_predict_wide_f32(context.get(), rows.data(), 100, 3, output, wide.data(), 300), FVM_OK);
+      EXPECT_EQ(fvm_predict_f32(context.get(), rows.data(), 100, 3, output, narrow.data(), 300), FVM_OK);
+      EXPECT_EQ(std::vector<float>(wide.begin(), wide.end()), narrow);
+      // Softmax rounds; so do not sums of the small forest's leaves.
+      const bool exact = std::vector<double>(narrow.begin(), narrow.end()) == wide;
+      EXPECT_EQ(exact, type == ScalarType::Float32 || output == FVM_OUTPUT_RAW);
+    }
+    expect_failure(fvm_predict_wide_f32(context.get(), rows.data(), 100, 3, FVM_OUTPUT_RAW, wide.data(), 299),
+                   FVM_USAGE, "room for 299 numbers");
+    expect_failure(
+        fvm_predict_wide_f32(context.get(), rows.data(), 100, 3, FVM_OUTPUT_LEAF, wide.data(), 300),
+        FVM_USAGE, "labels and leaves");
+    expect_failure(fvm_predict_wide_f32(context.get(), rows.data(), 100, 3, FVM_OUTPUT_RAW, nullptr, 300),
+                   FVM_USAGE, "null");
+  }
+}
+
+TEST(CApi, RefusesRowsOfFloat64WhereTheyWouldBeRounded) {
+  Model model = small_forest();
+  model.score_type = ScalarType::Float64;
+  const OpenProgram program = open_memory(compiled(model, ""));
+  const OpenContext context = context_of(program);
+  const double row[3] = {0.1, 0.2, 0.3};
+  float scores[3];
+  expect_failure(fvm_predict_f64(context.get(), row, 1, 3, FVM_OUTPUT_RAW, scores, 3), FVM_REFUSED,
+                 "the model compares float64 thresholds");
 }
 
 TEST(CApi, PredictsRowByRow) {
@@ -507,12 +546,14 @@ TEST(CApi, AllocatesNothingAfterTheFirstCall) {
     std::vector<float> out(300);
     std::vector<std::int64_t> labels(100);
     std::vector<std::int32_t> leaves(600);
+    const bool takes_wide = program.meta().score_type == ScalarType::Float32;
     const auto all_outputs = [&](std::size_t count) {
       fvm_context* const with = context.get();
       EXPECT_EQ(fvm_predict_f32(with, rows.data(), count, 3, FVM_OUTPUT_RAW, out.data(), 300), FVM_OK);
       EXPECT_EQ(fvm_predict_f32(with, rows.data(), count, 3, FVM_OUTPUT_VALUE, out.data(), 300), FVM_OK);
       EXPECT_EQ(fvm_predict_class_f32(with, rows.data(), count, 3, labels.data(), 100), FVM_OK);
       EXPECT_EQ(fvm_predict_leaf_f32(with, rows.data(), count, 3, leaves.data(), 600), FVM_OK);
+      if (!takes_wide) return;
       EXPECT_EQ(fvm_predict_f64(with, wide.data(), count, 3, FVM_OUTPUT_VALUE, out.data(), 300), FVM_OK);
       EXPECT_EQ(fvm_predict_class_f64(with, wide.data(), count, 3, labels.data(), 100), FVM_OK);
       EXPECT_EQ(fvm_predict_leaf_f64(with, wide.data(), count, 3, leaves.data(), 600), FVM_OK);

@@ -12,7 +12,7 @@ namespace {
 TEST(Thresholds, AreTheModelsInEveryLayout) {
   for (const RichCase& rich : rich_cases()) {
     SCOPED_TRACE(rich.schedule);
-    const Model model = small_forest({.depth = rich.depth});
+    const Model model = forest_of(rich);
     const Program program = compiled(model, rich.schedule, rich.contract);
     const auto read = thresholds(program);
     ASSERT_EQ(read.size(), model.num_features);

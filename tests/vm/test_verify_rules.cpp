@@ -628,18 +628,20 @@ TEST(VerifyCode, RefusesSumsOfTheWrongKind) {
   using enum AccumulatorKind;
   const Breach breaches[] = {
       {"a transform of counts", with(Exact64, 11, inst(Op::Transform, {2, 2, 2})), "pc 11 (transform)",
-       "a2 is not float32"},
+       "a2 is neither float32 nor float64"},
       {"labels of counts", with(Exact128, 12, inst(Op::Label, {2, 2, 3})), "pc 12 (label)",
-       "a2 is not float32"},
+       "a2 is neither float32 nor float64"},
       {"a base for trees", with(PerTree, 1, inst(Op::Init, {2, 2})), "pc 1 (init)", "holds per-tree values"},
       {"a base added to trees", with(PerTree, 1, inst(Op::AddBase, {2, 2})), "pc 1 (add_base)",
        "holds per-tree values"},
       {"trees rounded", with(PerTree, 1, inst(Op::Round, {0, 2, 2})), "pc 1 (round)",
        "holds per-tree values"},
       {"rounded to counts", with(Exact64, 1, inst(Op::Round, {2, 0, 2})), "pc 1 (round)",
-       "a2 is not float32"},
+       "a2 is neither float32 nor float64"},
       {"sums summed", with(F64, 1, inst(Op::SumTrees, {0, 2, 2})), "pc 1 (sum_trees)",
        "a2 does not hold per-tree values"},
+      {"sums of another type than the trees'", with(PerTree, 1, inst(Op::SumTrees, {2, 2, 2})),
+       "pc 1 (sum_trees)", "a2 is not float32"},
       {"per-tree values rounded in a loop over trees", with(Exact64, 5, inst(Op::Round, {1, 2, 2})),
        "pc 5 (round)", "a2 is shared"},
   };
@@ -728,7 +730,7 @@ TEST(VerifyCode, RefusesCachesAndMappings) {
 
 TEST(VerifyTables, RefusesAccumulatorsInOneAnother) {
   const Breach breaches[] = {
-      {"unknown kind", [](ProgramParts& p) { p.accumulators[1].kind = static_cast<AccumulatorKind>(5); },
+      {"unknown kind", [](ProgramParts& p) { p.accumulators[1].kind = static_cast<AccumulatorKind>(6); },
        "accumulators section", "a1: unknown kind"},
       {"a result of another kind", [](ProgramParts& p) { p.accumulators[0].kind = AccumulatorKind::F64; },
        "accumulators section", "a0: the result is float32"},
@@ -750,8 +752,11 @@ TEST(VerifyTables, RefusesAccumulatorsInOneAnother) {
        "accumulators section", "a1: it lies in an accumulator that is no private copy of it"},
       {"a reserved byte", [](ProgramParts& p) { p.accumulators[1].reserved[1] = 1; }, "accumulators section",
        "a1: a reserved byte"},
-      {"unit 2^-150", [](ProgramParts& p) { p.meta.sum_unit = -150; }, "meta section", "2^-150"},
-      {"unit 2^128", [](ProgramParts& p) { p.meta.sum_unit = 128; }, "meta section", "2^128"},
+      {"unit 2^-1023", [](ProgramParts& p) { p.meta.sum_unit = -1023; }, "meta section", "2^-1023"},
+      {"unit 2^1023", [](ProgramParts& p) { p.meta.sum_unit = 1023; }, "meta section", "2^1023"},
+      {"float64 leaves that are not there",
+       [](ProgramParts& p) { p.accumulators.push_back(shared(2, AccumulatorKind::PerTree64)); },
+       "accumulators section", "a2: float64 leaves of a program that has none"},
   };
   for (const Breach& breach : breaches) expect_refusal(parts_of(rich_program()), breach);
 }
@@ -775,6 +780,33 @@ TEST(VerifyTables, RefusesMeta) {
        "unknown numeric contract"},
       {"order 2", [](ProgramParts& p) { p.meta.sums_in_model_order = 2; }, "meta section",
        "sums_in_model_order"},
+      {"zeros of no feature", [](ProgramParts& p) { p.zero_missing = {3}; }, "zero_missing section: record 0",
+       "outside the row"},
+      {"zeros of a feature twice",
+       [](ProgramParts& p) {
+         p.zero_missing = {1, 1};
+       },
+       "zero_missing section: record 1", "does not ascend"},
+      {"scores of no type", [](ProgramParts& p) { p.meta.score_type = static_cast<ScalarType>(2); },
+       "meta section", "unknown type of the scores"},
+      {"divisor 0", [](ProgramParts& p) { p.meta.divisor = 0; }, "meta section", "divisor"},
+      {"divisor NaN", [](ProgramParts& p) { p.meta.divisor = std::numeric_limits<double>::quiet_NaN(); },
+       "meta section", "divisor"},
+      {"slope inf", [](ProgramParts& p) { p.meta.slope = std::numeric_limits<double>::infinity(); },
+       "meta section", "slope"},
+      {"reserved", [](ProgramParts& p) { p.meta.reserved[2] = 1; }, "meta section", "reserved byte"},
+      {"reserved at the end", [](ProgramParts& p) { p.meta.reserved2[39] = 1; }, "meta section",
+       "reserved byte"},
+      {"float64 leaves of float32 scores", [](ProgramParts& p) { p.wide_leaves.push_back(1); },
+       "wide_leaves section", "1 leaves"},
+      {"float64 scores without their leaves",
+       [](ProgramParts& p) { p.meta.score_type = ScalarType::Float64; }, "wide_leaves section", "0 leaves"},
+      {"a float64 leaf too few",
+       [](ProgramParts& p) {
+         p.meta.score_type = ScalarType::Float64;
+         p.wide_leaves.resize(p.leaf_numbers.size() - 1);
+       },
+       "wide_leaves section", "one for each leaf number"},
       {"depth NaN", [](ProgramParts& p) { p.meta.mean_depth = std::numeric_limits<double>::quiet_NaN(); },
        "meta section", "mean depth"},
       {"names of some features", [](ProgramParts& p) { p.meta.num_feature_names = 2; }, "meta section",

@@ -46,6 +46,8 @@ void place_sections(const ProgramParts& parts, Contents& contents) {
   place(Section::Strings, bytes_of(contents.strings));
   place(Section::Text, std::as_bytes(std::span(contents.text)));
   place(Section::LeafNumbers, bytes_of(parts.leaf_numbers));
+  place(Section::WideLeaves, bytes_of(parts.wide_leaves));
+  place(Section::ZeroMissing, bytes_of(parts.zero_missing));
   place(Section::Nodes, bytes_of(parts.nodes));
 }
 

@@ -17,6 +17,7 @@
 #include <boost/container/static_vector.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/core/sums.hpp>
 #include <forestvm/names.hpp>
 
 #include "vm/bytecode/verify.hpp"
@@ -210,8 +211,7 @@ class CodeVerifier {
         return converts(operand<Op::Round, AccOut>(inst), operand<Op::Round, AccIn>(inst),
                         operand<Op::Round, Rows>(inst));
       case Op::SumTrees:
-        if (kind_of(operand<Op::SumTrees, AccIn>(inst)) != AccumulatorKind::PerTree)
-          return wrong("a" + number(operand<Op::SumTrees, AccIn>(inst)) + " does not hold per-tree values");
+        FVM_TRY(sums_trees(operand<Op::SumTrees, AccOut>(inst), operand<Op::SumTrees, AccIn>(inst)));
         return converts(operand<Op::SumTrees, AccOut>(inst), operand<Op::SumTrees, AccIn>(inst),
                         operand<Op::SumTrees, Rows>(inst));
       case Op::Transform:
@@ -358,14 +358,23 @@ class CodeVerifier {
   }
 
   Result<void> holds_sums(std::uint32_t accumulator) const {
-    if (kind_of(accumulator) != AccumulatorKind::PerTree) return {};
+    if (!is_per_tree(kind_of(accumulator))) return {};
     return wrong("a" + number(accumulator) + " holds per-tree values, expected sums");
+  }
+
+  /// Leaves of a type are added to sums of the same.
+  Result<void> sums_trees(std::uint32_t to, std::uint32_t from) const {
+    if (!is_per_tree(kind_of(from))) return wrong("a" + number(from) + " does not hold per-tree values");
+    const bool wide = kind_of(from) == AccumulatorKind::PerTree64;
+    if (kind_of(to) == (wide ? AccumulatorKind::F64 : AccumulatorKind::F32)) return {};
+    return wrong("a" + number(to) + " is not " + (wide ? "float64" : "float32"));
   }
 
   /// What transforms and outputs take.
   Result<void> holds_scores(std::uint32_t accumulator) const {
-    if (kind_of(accumulator) == AccumulatorKind::F32) return {};
-    return wrong("a" + number(accumulator) + " is not float32");
+    const AccumulatorKind kind = kind_of(accumulator);
+    if (kind == AccumulatorKind::F32 || kind == AccumulatorKind::F64) return {};
+    return wrong("a" + number(accumulator) + " is neither float32 nor float64");
   }
 
   /// An accumulator that is made of another.
@@ -491,7 +500,7 @@ class CodeVerifier {
     FVM_TRY(walks(operand<Op::Walk, Trees>(inst), rows, operand<Op::Walk, Walker>(inst),
                   operand<Op::Walk, Select>(inst), atomic));
     // Parallel iterations walk different trees, each of which has a place of its own.
-    if (kind_of(accumulator) == AccumulatorKind::PerTree && !atomic) return is_live(accumulator, rows);
+    if (is_per_tree(kind_of(accumulator)) && !atomic) return is_live(accumulator, rows);
     return adds(accumulator, rows, atomic);
   }
 

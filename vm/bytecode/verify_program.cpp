@@ -89,6 +89,11 @@ Result<void> verify_meta(const ProgramMeta& meta) {
                  std::to_string(kLowestUnit) + " to 2^" + std::to_string(kHighestUnit));
   for (const std::uint8_t byte : meta.reserved)
     if (byte != 0) return wrong("a reserved byte is not zero");
+  for (const std::uint8_t byte : meta.reserved2)
+    if (byte != 0) return wrong("a reserved byte is not zero");
+  if (meta.score_type > ScalarType::Float64) return wrong("unknown type of the scores");
+  if (!std::isfinite(meta.divisor) || !std::isfinite(meta.slope) || meta.divisor == 0)
+    return wrong("the transform's divisor or slope is no finite number, or the divisor is zero");
   if (!std::isfinite(meta.mean_depth)) return wrong("the mean depth is not a number");
   return {};
 }
@@ -127,7 +132,7 @@ Result<void> verify_accumulators(const Program& program) {
       if (a.iterations != 1 || a.copies != 1) return wrong(i, "what is not private exists once");
     } else {
       if (a.iterations == 0) return wrong(i, "no iterations");
-      if (a.kind == AccumulatorKind::PerTree) return wrong(i, "per-tree values are never private");
+      if (is_per_tree(a.kind)) return wrong(i, "per-tree values are never private");
       if (a.kind != accumulators[a.parent].kind) return wrong(i, "its parent is of another kind");
       if (std::uint64_t{a.iterations} * accumulators[a.parent].copies != a.copies)
         return wrong(i, number(a.copies) + " copies are not its iterations times its parent's copies");
@@ -137,8 +142,9 @@ Result<void> verify_accumulators(const Program& program) {
       return wrong(i, "it lies in no later accumulator");
     if (a.stored_in != i && (accumulators[a.stored_in].parent != i || a.parent == i))
       return wrong(i, "it lies in an accumulator that is no private copy of it");
-    const std::uint64_t width =
-        a.kind == AccumulatorKind::PerTree ? program.meta().num_trees : program.meta().num_outputs;
+    if (a.kind == AccumulatorKind::PerTree64 && program.meta().score_type != ScalarType::Float64)
+      return wrong(i, "float64 leaves of a program that has none");
+    const std::uint64_t width = is_per_tree(a.kind) ? program.meta().num_trees : program.meta().num_outputs;
     if (i != 0 && a.stored_in == i) scratch += a.copies * width * element_size(a.kind);
   }
   if (scratch > kMaxScratchBytes)
@@ -208,6 +214,18 @@ Result<void> verify_tables(const Program& program) {
   if (program.section_Thresholds().size() != meta.num_features)
     return refused("thresholds section", number(program.section_Thresholds().size()) + " records for " +
                                              number(meta.num_features) + " features");
+  const std::size_t wide = program.section_WideLeaves().size();
+  if (wide != (meta.score_type == ScalarType::Float64 ? program.section_LeafNumbers().size() : 0))
+    return refused("wide_leaves section",
+                   number(wide) + " leaves: in a program of float64 scores one for each leaf number, " +
+                       number(program.section_LeafNumbers().size()) + ", else none");
+  const auto zero_missing = program.section_ZeroMissing();
+  for (std::size_t i = 0; i < zero_missing.size(); ++i) {
+    if (zero_missing[i] >= meta.num_features)
+      return refused("zero_missing section: record " + number(i), "its feature lies outside the row");
+    if (i != 0 && zero_missing[i] <= zero_missing[i - 1])
+      return refused("zero_missing section: record " + number(i), "its feature does not ascend");
+  }
   FVM_TRY(verify_strings(program));
   FVM_TRY(verify_tile_shapes(program));
   return verify_accumulators(program);

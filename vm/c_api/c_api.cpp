@@ -196,15 +196,24 @@ Result<void> predict(fvm_context* context, const Row* rows, std::size_t row_coun
   return run(used.predictor(), used.memory(), row_block(rows, row_count, row_stride));
 }
 
-template <class Row>
+Result<void> run_scores(const Predictor& predictor, Context& memory, const RowBlock& block, OutputKind kind,
+                        float* out) {
+  return predictor.predict(memory, block, kind, out);
+}
+Result<void> run_scores(const Predictor& predictor, Context& memory, const RowBlock& block, OutputKind kind,
+                        double* out) {
+  return predictor.predict_wide(memory, block, kind, out);
+}
+
+template <class Row, class Score>
 Result<void> predict_scores(fvm_context* context, const Row* rows, std::size_t row_count,
-                            std::size_t row_stride, fvm_output output, float* out, std::size_t capacity) {
+                            std::size_t row_stride, fvm_output output, Score* out, std::size_t capacity) {
   if (output != FVM_OUTPUT_RAW && output != FVM_OUTPUT_VALUE)
     return usage("output is " + std::to_string(output) +
                  ", not FVM_OUTPUT_RAW or FVM_OUTPUT_VALUE; labels and leaves have functions of their own");
   const OutputKind kind = output == FVM_OUTPUT_RAW ? OutputKind::Raw : OutputKind::Value;
   const auto run = [&](const Predictor& predictor, Context& memory, const RowBlock& block) {
-    return predictor.predict(memory, block, kind, out);
+    return run_scores(predictor, memory, block, kind, out);
   };
   return predict(context, rows, row_count, row_stride, kind, out, capacity, run);
 }
@@ -330,6 +339,13 @@ fvm_status fvm_context_destroy(fvm_context* context) {
 fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
                            fvm_output output, float* out, size_t out_capacity) {
   return guarded("fvm_predict_f32", [&] {
+    return predict_scores(context, rows, row_count, row_stride, output, out, out_capacity);
+  });
+}
+
+fvm_status fvm_predict_wide_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
+                                fvm_output output, double* out, size_t out_capacity) {
+  return guarded("fvm_predict_wide_f32", [&] {
     return predict_scores(context, rows, row_count, row_stride, output, out, out_capacity);
   });
 }

@@ -2,6 +2,8 @@
 #include "vm/host/convert_rows.hpp"
 
 #include <bit>
+#include <cmath>
+#include <limits>
 
 namespace forestvm::host {
 namespace {
@@ -10,6 +12,7 @@ struct Half {
   std::uint16_t bits;
 };
 
+float to_float(float value) { return value; }
 float to_float(double value) { return static_cast<float>(value); }
 
 /// Every binary16 is a float32: its exponent moves, and a subnormal is multiplied up.
@@ -33,10 +36,22 @@ void convert(const RowBlock& rows, std::size_t first, std::size_t count, std::si
 }  // namespace
 
 void convert_rows(const RowBlock& rows, std::size_t first, std::size_t count, std::size_t width, float* out) {
-  if (rows.type == RowType::Float64)
-    convert<double>(rows, first, count, width, out);
-  else
-    convert<Half>(rows, first, count, width, out);
+  switch (rows.type) {
+    case RowType::Float32:
+      return convert<float>(rows, first, count, width, out);
+    case RowType::Float64:
+      return convert<double>(rows, first, count, width, out);
+    case RowType::Float16:
+      return convert<Half>(rows, first, count, width, out);
+  }
+}
+
+void mark_zeros_missing(std::span<const std::uint32_t> features, std::size_t count, std::size_t width,
+                        float* rows) {
+  for (float* const end = rows + count * width; rows != end; rows += width)
+    for (const std::uint32_t feature : features)
+      if (std::abs(rows[feature]) <= static_cast<float>(kTiny))
+        rows[feature] = std::numeric_limits<float>::quiet_NaN();
 }
 
 }  // namespace forestvm::host

@@ -36,6 +36,8 @@ LoadedWalker load_walker(const Program& program, const LoadedProgram& loaded, co
   walker.task.group = loaded.group_data[desc.group];
   walker.task.first_tree = group.tree_begin;
   walker.task.numbers = program.section_LeafNumbers().data() + group.first_number;
+  const auto wide_leaves = program.section_WideLeaves();
+  walker.task.wide_leaves = wide_leaves.empty() ? nullptr : wide_leaves.data() + group.first_number;
   walker.task.scale = loaded.scale;
   walker.task.hops = desc.hops;
   walker.task.order = desc.order;
@@ -61,7 +63,7 @@ std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
   for (std::uint32_t i = 0; i < descs.size(); ++i) {
     const AccumulatorDesc& desc = descs[i];
     LoadedAccumulator a{desc.kind, desc.parent, desc.iterations, i, 1, 0, 0};
-    a.width = desc.kind == AccumulatorKind::PerTree ? program.meta().num_trees : program.meta().num_outputs;
+    a.width = is_per_tree(desc.kind) ? program.meta().num_trees : program.meta().num_outputs;
     for (std::uint32_t in = desc.stored_in; a.storage != in; in = descs[in].stored_in) {
       a.storage = in;
       a.copy_stride *= descs[in].iterations;
@@ -122,7 +124,9 @@ LoadedProgram load_program(const Program& program, const Target& target, std::un
   for (const WalkerDesc& desc : program.section_Walkers())
     loaded.walkers.push_back(load_walker(program, loaded, desc, target));
   const FloatEnvironment environment;  // the base is rounded here
-  for (const double base : program.section_Base()) loaded.base.push_back(static_cast<float>(base));
+  const bool wide = program.meta().score_type == ScalarType::Float64;
+  for (const double base : program.section_Base())
+    loaded.base.push_back(wide ? base : static_cast<double>(static_cast<float>(base)));
   loaded.executor = std::move(executor);
   return loaded;
 }

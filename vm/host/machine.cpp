@@ -28,6 +28,14 @@ void Machine::with_element(std::uint32_t accumulator, Visit&& visit) const {
   }
 }
 
+template <class Visit>
+void Machine::with_scores(std::uint32_t accumulator, Visit&& visit) const {
+  if (loaded_->accumulators[accumulator].kind == AccumulatorKind::F64)
+    visit.template operator()<double>();
+  else
+    visit.template operator()<float>();
+}
+
 void Machine::parallel(const Inst& loop, std::uint32_t body) {
   const LoopOperands operands = loop_operands(loop);
   const Range over = ranges[operands.in];
@@ -103,7 +111,7 @@ void Machine::cache_trees(const Inst& inst) {
 
 /// Sets every row of an accumulator to `values`, one for each output; null: to zero.
 template <class Element>
-void Machine::fill(std::uint32_t accumulator, const Range& rows, const float* values) const {
+void Machine::fill(std::uint32_t accumulator, const Range& rows, const double* values) const {
   Element* const begin = accumulator_row<Element>(accumulator, rows.begin);
   Element* const end = accumulator_row<Element>(accumulator, rows.end);
   if (values == nullptr) {
@@ -219,40 +227,60 @@ void Machine::round(const Inst& inst) {
   const std::uint32_t to = operand<Op::Round, AccOut>(inst), from = operand<Op::Round, AccIn>(inst);
   const Range& rows = ranges[operand<Op::Round, Rows>(inst)];
   with_element(from, [&]<class Element>() {
-    const Element* sums = accumulator_row<Element>(from, rows.begin);
-    float* rounded = accumulator_row<float>(to, rows.begin);
-    for (std::size_t i = 0; i < rows.size() * outputs_; ++i) rounded[i] = sums[i].rounded(loaded_->scale);
+    with_scores(to, [&]<class Score>() {
+      const Element* sums = accumulator_row<Element>(from, rows.begin);
+      Score* rounded = accumulator_row<Score>(to, rows.begin);
+      for (std::size_t i = 0; i < rows.size() * outputs_; ++i)
+        rounded[i] = sums[i].template rounded<Score>(loaded_->scale);
+    });
   });
 }
 
 void Machine::sum_trees(const Inst& inst) {
   const std::uint32_t to = operand<Op::SumTrees, AccOut>(inst), from = operand<Op::SumTrees, AccIn>(inst);
   const Range& rows = ranges[operand<Op::SumTrees, Rows>(inst)];
-  for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-    const float* leaves = accumulator_row<float>(from, row);
-    float* sums = accumulator_row<float>(to, row);
-    for (std::size_t t = 0; t < loaded_->tree_outputs.size(); ++t)
-      sums[loaded_->tree_outputs[t]] += leaves[t];
-  }
+  with_scores(to, [&]<class Score>() {
+    for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+      const Score* leaves = accumulator_row<Score>(from, row);
+      Score* sums = accumulator_row<Score>(to, row);
+      for (std::size_t t = 0; t < loaded_->tree_outputs.size(); ++t)
+        sums[loaded_->tree_outputs[t]] += leaves[t];
+    }
+  });
 }
 
 void Machine::transform(const Inst& inst) {
   const std::uint32_t accumulator = operand<Op::Transform, AccOut>(inst);
   const auto kind = static_cast<Transform>(operand<Op::Transform, TransformKind>(inst));
   const Range& rows = ranges[operand<Op::Transform, Rows>(inst)];
-  for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-    transform_row(kind, accumulator_row<float>(accumulator, row), static_cast<std::uint32_t>(outputs_));
+  const TransformParameters parameters{loaded_->meta.divisor, loaded_->meta.slope};
+  with_scores(accumulator, [&]<class Score>() {
+    for (std::uint32_t row = rows.begin; row < rows.end; ++row)
+      transform_row(kind, accumulator_row<Score>(accumulator, row), static_cast<std::uint32_t>(outputs_),
+                    parameters);
+  });
 }
 
-void Machine::store(const Inst& inst) {
-  if (pass_->in_place || pass_->values == nullptr) return;
-  const std::uint32_t accumulator = operand<Op::Store, AccIn>(inst);
-  const Range& rows = ranges[operand<Op::Store, Rows>(inst)];
+template <class Value>
+void Machine::store_rows(std::uint32_t accumulator, const Range& rows, Value* values) const {
   const ProgramMeta& meta = loaded_->meta;
   const std::size_t width =
       pass_->output == OutputKind::Raw ? meta.num_outputs : value_width(meta.transform, meta.num_outputs);
-  for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-    std::copy_n(accumulator_row<float>(accumulator, row), width, pass_->values + row * width);
+  with_scores(accumulator, [&]<class Score>() {
+    for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+      const Score* scores = accumulator_row<Score>(accumulator, row);
+      std::transform(scores, scores + width, values + row * width,
+                     [](Score score) { return static_cast<Value>(score); });
+    }
+  });
+}
+
+void Machine::store(const Inst& inst) {
+  const std::uint32_t accumulator = operand<Op::Store, AccIn>(inst);
+  const Range& rows = ranges[operand<Op::Store, Rows>(inst)];
+  if (pass_->wide_values != nullptr) store_rows(accumulator, rows, pass_->wide_values);
+  if (pass_->values == nullptr || (pass_->in_place && accumulator == 0)) return;
+  store_rows(accumulator, rows, pass_->values);
 }
 
 void Machine::label(const Inst& inst) {
@@ -262,8 +290,10 @@ void Machine::label(const Inst& inst) {
   const Range& rows = ranges[operand<Op::Label, Rows>(inst)];
   const auto outputs = static_cast<std::uint32_t>(outputs_);
   const std::size_t width = label_width(rule, outputs);
-  for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-    label_row(rule, accumulator_row<float>(accumulator, row), outputs, pass_->labels + row * width);
+  with_scores(accumulator, [&]<class Score>() {
+    for (std::uint32_t row = rows.begin; row < rows.end; ++row)
+      label_row(rule, accumulator_row<Score>(accumulator, row), outputs, pass_->labels + row * width);
+  });
 }
 
 }  // namespace forestvm::host

@@ -45,7 +45,7 @@ struct LoadedProgram {
   std::vector<GroupData> group_data{};
   std::vector<std::uint8_t> tile_exits{};     ///< see GroupData
   std::vector<std::uint32_t> tree_outputs{};  ///< by the tree's number in the model
-  std::vector<float> base{};
+  std::vector<double> base{};                 ///< exact in the type of the scores
   std::vector<float> searched{};  ///< thresholds as `encoder` wants them
   std::vector<FeatureSearch> encoder{};
   EncodeFunction encode = nullptr;
@@ -61,6 +61,7 @@ struct Pass {
   OutputKind output;
   std::uint8_t* codes;                     ///< of the pass's rows
   float* values;                           ///< Raw, Value: where this pass's first row goes
+  double* wide_values;                     ///< the same in float64, instead of `values`
   std::int64_t* labels;                    ///< Class: likewise
   std::int32_t* leaves;                    ///< Leaf: likewise
   bool in_place;                           ///< a0 is `values` itself
@@ -107,7 +108,10 @@ class Machine {
   template <class Visit>
   void with_element(std::uint32_t accumulator, Visit&& visit) const;
   template <class Element>
-  void fill(std::uint32_t accumulator, const Range& rows, const float* values) const;
+  void fill(std::uint32_t accumulator, const Range& rows, const double* values) const;
+  /// The same for an accumulator of scores with float or double.
+  template <class Visit>
+  void with_scores(std::uint32_t accumulator, Visit&& visit) const;
 
   const LoadedWalker& selected_walker(std::uint32_t walker, std::uint32_t select) const {
     return loaded_->walkers[walker + ranges[select].iteration];
@@ -115,6 +119,8 @@ class Machine {
   void walk_rows(const LoadedWalker& walker, WalkTask& task) const;
   Range ahead(std::uint32_t loop, std::uint32_t iterations) const;
   void reduce(const Inst& inst, bool in_place);
+  template <class Value>
+  void store_rows(std::uint32_t accumulator, const Range& rows, Value* values) const;
 
   const LoadedProgram* loaded_;
   const Pass* pass_;

@@ -46,6 +46,7 @@ std::size_t whole_lines(std::size_t bytes) {
 /// Where a call's predictions go: one of them is set.
 struct Destination {
   float* values = nullptr;
+  double* wide_values = nullptr;
   std::int64_t* labels = nullptr;
   std::int32_t* leaves = nullptr;
 };
@@ -60,11 +61,14 @@ class HostPredictor final : public Predictor {
   std::unique_ptr<Context> make_context() const override { return std::make_unique<HostContext>(); }
 
   Result<void> predict(Context& context, const RowBlock& rows, OutputKind output, float* out) const override {
-    if (output != OutputKind::Raw && output != OutputKind::Value)
-      return Error{ErrorCode::Usage, "",
-                   "predict gives raw scores or values; labels come from predict_class, leaf numbers from "
-                   "predict_leaf"};
+    FVM_TRY(is_score(output));
     return run(context, rows, output, {.values = out});
+  }
+
+  Result<void> predict_wide(Context& context, const RowBlock& rows, OutputKind output,
+                            double* out) const override {
+    FVM_TRY(is_score(output));
+    return run(context, rows, output, {.wide_values = out});
   }
 
   Result<void> predict_class(Context& context, const RowBlock& rows, std::int64_t* out) const override {
@@ -88,6 +92,13 @@ class HostPredictor final : public Predictor {
   }
 
  private:
+  static Result<void> is_score(OutputKind output) {
+    if (output == OutputKind::Raw || output == OutputKind::Value) return {};
+    return Error{ErrorCode::Usage, "",
+                 "predict gives raw scores or values; labels come from predict_class, leaf numbers from "
+                 "predict_leaf"};
+  }
+
   Result<void> run(Context& context, const RowBlock& rows, OutputKind output, const Destination& to) const {
     if (context.backend() != &HostContext::kBackend)
       return Error{ErrorCode::Usage, "", "the context belongs to another backend"};
@@ -98,15 +109,22 @@ class HostPredictor final : public Predictor {
       return Error{ErrorCode::Usage, "",
                    "rows of " + std::to_string(rows.stride) + " values for a model of " +
                        std::to_string(meta.num_features) + " features"};
+    if (rows.type == RowType::Float64 && meta.score_type == ScalarType::Float64)
+      return refused(
+          "rows",
+          "are float64, which would be rounded to float32: the model compares float64 thresholds, so "
+          "that a row could go another way; pass float32");
     const std::size_t width = output_width(meta, output);
-    const bool no_output = to.values == nullptr && to.labels == nullptr && to.leaves == nullptr;
+    const bool no_output =
+        to.values == nullptr && to.wide_values == nullptr && to.labels == nullptr && to.leaves == nullptr;
     if (rows.data == nullptr || (no_output && width != 0))
       return Error{ErrorCode::Usage, "", "no buffer for rows or output"};
 
     const bool in_place = to.values != nullptr && width == meta.num_outputs;
     const std::size_t result_bytes = in_place ? 0 : meta.num_outputs * sizeof(float);
     // A call for leaf numbers has sums too: nothing says that a program leaves them alone then.
-    const bool converted = rows.type != RowType::Float32;
+    const auto zero_missing = loaded_.program.section_ZeroMissing();
+    const bool converted = rows.type != RowType::Float32 || !zero_missing.empty();
     const std::size_t row_bytes = converted ? meta.num_features * sizeof(float) : 0;
     const std::size_t pass_rows = std::min({rows.count, max_pass_rows(private_bytes_ + result_bytes),
                                             max_encoded_rows(), max_converted_rows(row_bytes)});
@@ -127,6 +145,7 @@ class HostPredictor final : public Predictor {
         memory += converted_bytes;
         const FloatEnvironment environment;  // the rounding is ours, not the caller's
         convert_rows(rows, begin, pass.row_count, meta.num_features, values);
+        mark_zeros_missing(zero_missing, pass.row_count, meta.num_features, values);
         pass.rows = values;
         pass.row_stride = meta.num_features;
       } else {
@@ -135,6 +154,7 @@ class HostPredictor final : public Predictor {
       }
       pass.output = output;
       if (to.values != nullptr) pass.values = to.values + begin * width;
+      if (to.wide_values != nullptr) pass.wide_values = to.wide_values + begin * width;
       if (to.labels != nullptr) pass.labels = to.labels + begin * width;
       if (to.leaves != nullptr) pass.leaves = to.leaves + begin * width;
       pass.in_place = in_place;

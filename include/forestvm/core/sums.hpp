@@ -1,7 +1,8 @@
 // The sums that accumulators hold, one type for each way of adding. An exact sum counts a unit 2^e, of which
 // every leaf and base score of the program is a multiple, in an integer that no order of additions overflows:
-// its bits do not depend on the order. It is rounded to float32 once. `Atomics` is the machine's way to add
-// to a number that other threads add to: fetch_add(number, more) gives what was there before.
+// its bits do not depend on the order. It is rounded once, to the type of the scores. `Atomics` is the
+// machine's way to add to a number that other threads add to: fetch_add(number, more) gives what was there
+// before. Leaves are float32 or float64.
 #pragma once
 
 #include <cstddef>
@@ -31,38 +32,51 @@ struct SumScale {
       : per_value(power_of_two(-exponent)), unit(power_of_two(exponent)) {}
 };
 
-/// Exponents that a program's unit may have: float32's lowest bit to its highest.
-inline constexpr int kLowestUnit = -149, kHighestUnit = 127;
+/// Exponents that a program's unit may have: those of which power_of_two gives the reciprocal too.
+inline constexpr int kLowestUnit = -1022, kHighestUnit = 1022;
 
 struct F32Sum {
   float value;
 
-  FVM_INLINE static F32Sum of(float leaf, const SumScale&) { return {leaf}; }
+  template <class Leaf>
+  FVM_INLINE static F32Sum of(Leaf leaf, const SumScale&) {
+    return {static_cast<float>(leaf)};
+  }
   FVM_INLINE void add(F32Sum more) { value += more.value; }
   template <class Atomics>
   FVM_INLINE void add_shared(F32Sum more) {
     Atomics::fetch_add(value, more.value);
   }
-  FVM_INLINE float rounded(const SumScale&) const { return value; }
+  template <class Score>
+  FVM_INLINE Score rounded(const SumScale&) const {
+    return static_cast<Score>(value);
+  }
 };
 
 struct F64Sum {
   double value;
 
-  FVM_INLINE static F64Sum of(float leaf, const SumScale&) { return {static_cast<double>(leaf)}; }
+  template <class Leaf>
+  FVM_INLINE static F64Sum of(Leaf leaf, const SumScale&) {
+    return {static_cast<double>(leaf)};
+  }
   FVM_INLINE void add(F64Sum more) { value += more.value; }
   template <class Atomics>
   FVM_INLINE void add_shared(F64Sum more) {
     Atomics::fetch_add(value, more.value);
   }
-  FVM_INLINE float rounded(const SumScale&) const { return static_cast<float>(value); }
+  template <class Score>
+  FVM_INLINE Score rounded(const SumScale&) const {
+    return static_cast<Score>(value);
+  }
 };
 
 /// Two's complement in unsigned words: sums of a damaged program wrap.
 struct Exact64Sum {
   std::uint64_t count;
 
-  FVM_INLINE static Exact64Sum of(float leaf, const SumScale& scale) {
+  template <class Leaf>
+  FVM_INLINE static Exact64Sum of(Leaf leaf, const SumScale& scale) {
     const double units = static_cast<double>(leaf) * scale.per_value;
     const bool fits = units > -0x1p63 && units < 0x1p63;  // always, but for a damaged program
     return {static_cast<std::uint64_t>(static_cast<std::int64_t>(fits ? units : 0.0))};
@@ -72,10 +86,11 @@ struct Exact64Sum {
   FVM_INLINE void add_shared(Exact64Sum more) {
     Atomics::fetch_add(count, more.count);
   }
-  /// Multiplying by the unit rounds nothing: a sum is a multiple of float32's lowest bit.
-  FVM_INLINE float rounded(const SumScale& scale) const {
-    const auto nearest = static_cast<float>(static_cast<std::int64_t>(count));
-    return static_cast<float>(static_cast<double>(nearest) * scale.unit);
+  /// Multiplying by the unit rounds nothing: a sum is a multiple of the score type's lowest bit.
+  template <class Score>
+  FVM_INLINE Score rounded(const SumScale& scale) const {
+    const auto nearest = static_cast<Score>(static_cast<std::int64_t>(count));
+    return static_cast<Score>(static_cast<double>(nearest) * scale.unit);
   }
 };
 
@@ -83,7 +98,8 @@ struct Exact128Sum {
   std::uint64_t low;
   std::uint64_t high;
 
-  FVM_INLINE static Exact128Sum of(float leaf, const SumScale& scale) {
+  template <class Leaf>
+  FVM_INLINE static Exact128Sum of(Leaf leaf, const SumScale& scale) {
     const double units = static_cast<double>(leaf) * scale.per_value;
     std::uint64_t bits;
     std::memcpy(&bits, &units, sizeof bits);
@@ -113,7 +129,8 @@ struct Exact128Sum {
     const std::uint64_t carry = before + more.low < before ? 1u : 0u;
     Atomics::fetch_add(high, more.high + carry);
   }
-  FVM_INLINE float rounded(const SumScale& scale) const {
+  template <class Score>
+  FVM_INLINE Score rounded(const SumScale& scale) const {
     const bool negative = (high >> 63) != 0;
     const Exact128Sum size = negative ? negated() : *this;
     // The highest 64 bits, the lowest of which is set if any bit below them is: rounding sees enough.
@@ -125,10 +142,15 @@ struct Exact128Sum {
       if ((size.low << zeros) != 0) top |= 1;
       unit *= power_of_two(64 - zeros);
     }
-    const auto magnitude = static_cast<float>(static_cast<double>(static_cast<float>(top)) * unit);
+    const auto magnitude = static_cast<Score>(static_cast<double>(static_cast<Score>(top)) * unit);
     return negative ? -magnitude : magnitude;
   }
 };
+
+/// Whether an accumulator has a place for each tree, and not a sum for each output.
+FVM_HOST_DEVICE constexpr bool is_per_tree(AccumulatorKind kind) {
+  return kind == AccumulatorKind::PerTree || kind == AccumulatorKind::PerTree64;
+}
 
 /// Bytes of an accumulator's element.
 FVM_HOST_DEVICE constexpr std::size_t element_size(AccumulatorKind kind) {

@@ -9,6 +9,12 @@
 
 namespace forestvm {
 
+/// The type in which a trainer compares and sums.
+enum class ScalarType : std::uint8_t { Float32, Float64 };
+
+/// LightGBM's kZeroThreshold, 1e-35f: numbers up to here are 0 to it (Missing::Zero, Model::tiny_is_zero).
+inline constexpr double kTiny = 1.0000000180025095e-35;
+
 /// From raw scores to the trainer's predict; rows in transforms.def.
 enum class Transform : std::uint8_t {
 #define FVM_TRANSFORM(Name, text, meaning) Name,

@@ -37,6 +37,7 @@ std::string sum_literal(const Job& job, float value) {
       return literal(static_cast<double>(value));
     case AccumulatorKind::F32:
     case AccumulatorKind::PerTree:
+    case AccumulatorKind::PerTree64:  // of float64 models: export_c refuses them
       break;
   }
   return literal(value);
@@ -52,6 +53,7 @@ std::string sum_type(const Job& job, AccumulatorKind kind) {
       return job.name("u128");
     case AccumulatorKind::F32:
     case AccumulatorKind::PerTree:
+    case AccumulatorKind::PerTree64:
       break;
   }
   return "float";

@@ -307,6 +307,7 @@ class CodeWriter {
     if (uses_i_) text += "  uint32_t i;\n";
     if (uses_k_) text += "  size_t k;\n";
     const std::string trees = number(meta_.num_trees);
+    for (const std::uint32_t index : set_) text += "  (void)" + reg(index) + ";\n";
     return text + "  r0.begin = 0u; r0.end = count; r0.iteration = 0u;\n  r1.begin = 0u; r1.end = " + trees +
            "; r1.iteration = 0u;\n  (void)r0; (void)r1; (void)x; (void)stride; (void)width;\n";
   }

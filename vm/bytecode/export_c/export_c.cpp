@@ -108,6 +108,10 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (program.mapped())
     return refused("",
                    "its loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
+  if (!program.section_ZeroMissing().empty())
+    return refused("", "features whose zeros are missing have no form in C yet");
+  if (program.meta().score_type == ScalarType::Float64)
+    return refused("", "sums of float64 leaves have no form in C yet");
   if (program.meta().transform > Transform::Step)  // the later rows are of float64 models
     return refused("",
                    "transform " + std::string(name_of(program.meta().transform)) + " has no form in C yet");

@@ -45,6 +45,16 @@ struct Avx512Bytes {
       add_by(sums, at, ManyLeaves{leaves});
   }
 
+  FVM_INLINE static void add_leaves(double* sums, const double* leaves, std::uint32_t count,
+                                    const std::uint8_t* at) {
+    if (count <= 16)
+      add_by(sums, at, FewWideLeaves<2>(leaves, count));
+    else if (count <= 32)
+      add_by(sums, at, FewWideLeaves<4>(leaves, count));
+    else
+      add_by(sums, at, ManyWideLeaves{leaves});
+  }
+
  private:
   /// Up to 16, 32 or 64 leaves, in registers.
   template <unsigned Registers>
@@ -74,6 +84,42 @@ struct Avx512Bytes {
       return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, at, leaves, 4);
     }
   };
+
+  /// Up to 16 or 32 float64 leaves, in registers.
+  template <unsigned Registers>
+  struct FewWideLeaves {
+    __m512d parts[Registers];
+
+    FVM_INLINE FewWideLeaves(const double* leaves, std::uint32_t count) {
+      for (unsigned i = 0; i < Registers; ++i) {
+        const unsigned have = count > 8 * i ? count - 8 * i : 0;
+        parts[i] = _mm512_maskz_loadu_pd(static_cast<__mmask8>(_bzhi_u32(0xff, have)), leaves + 8 * i);
+      }
+    }
+    FVM_INLINE __m512d operator[](__m128i at) const {
+      const __m512i index = _mm512_cvtepu8_epi64(at);
+      const __m512d low = _mm512_permutex2var_pd(parts[0], index, parts[1]);
+      if constexpr (Registers == 2) return low;
+      if constexpr (Registers == 4)
+        return _mm512_mask_blend_pd(_mm512_test_epi64_mask(index, _mm512_set1_epi64(16)), low,
+                                    _mm512_permutex2var_pd(parts[2], index, parts[3]));
+    }
+  };
+
+  struct ManyWideLeaves {
+    const double* leaves;
+    FVM_INLINE __m512d operator[](__m128i at) const {
+      return _mm512_i32gather_pd(_mm256_cvtepu8_epi32(at), leaves, 8);
+    }
+  };
+
+  template <class Leaves>
+  FVM_INLINE static void add_by(double* sums, const std::uint8_t* at, const Leaves& leaves) {
+    for (unsigned i = 0; i < kLanes; i += 8) {
+      const __m128i index = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + i));
+      _mm512_storeu_pd(sums + i, _mm512_add_pd(_mm512_loadu_pd(sums + i), leaves[index]));
+    }
+  }
 
   template <class Leaves>
   FVM_INLINE static void add_by(float* sums, const std::uint8_t* at, const Leaves& leaves) {

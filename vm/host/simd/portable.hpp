@@ -61,7 +61,8 @@ struct PortableBytes {
   };
 
   /// sums[i] += leaves[at[i]]
-  FVM_INLINE static void add_leaves(float* sums, const float* leaves, std::uint32_t, const std::uint8_t* at) {
+  template <class Score>
+  FVM_INLINE static void add_leaves(Score* sums, const Score* leaves, std::uint32_t, const std::uint8_t* at) {
     for (unsigned i = 0; i < kLanes; ++i) sums[i] += leaves[at[i]];
   }
 };

@@ -61,40 +61,65 @@ class GatherWalk {
         trees_of_row<V>(task, t, row, count, x, pending);
       });
     }
-    pending.add(pending.count);
+    pending.add_all();
   }
 
   /// Leaves of a row that are still to be added, in the order of their trees. That is one long chain of
   /// additions: it is run link by link beside the hops of the next trees, which do not wait for it.
-  struct Pending {
-    float values[2][kMostVectors *
-                    kLanes];  ///< those that are being added, and those of the trees that are walked
-    unsigned which = 0, next = 0, count = 0;
-    const TreeDesc* descs = nullptr;  ///< of the first value
-    float* sums = nullptr;            ///< of the row
-    bool one = false;                 ///< a row has one sum
+  class Pending {
+   public:
+    struct Leaves {
+      float values[kMostVectors * kLanes];
+      std::uint32_t places[kMostVectors * kLanes];  ///< of float64 leaves
+    };
+    /// For the leaves of the trees that are walked while others are added.
+    FVM_INLINE Leaves& free() { return leaves_[which_ ^ 1u]; }
 
-    FVM_INLINE float* free() { return values[which ^ 1u]; }
     FVM_INLINE void add(unsigned most) {
-      const unsigned end = count - next < most ? count : next + most;
-      if (one) {
-        *sums = Lanes::add_in_order(*sums, values[which] + next, end - next);
-        next = end;
+      const unsigned begin = next_, end = count_ - next_ < most ? count_ : next_ + most;
+      if (begin == end) return;
+      next_ = end;
+      const Leaves& leaves = leaves_[which_];
+      if (wide_leaves_ != nullptr) {
+        double* const sums = reinterpret_cast<double*>(sums_);
+        for (unsigned i = begin; i < end; ++i) sums[output(i)] += wide_leaves_[leaves.places[i]];
+      } else if (one_sum_) {
+        float* const sum = reinterpret_cast<float*>(sums_);
+        *sum = Lanes::add_in_order(*sum, leaves.values + begin, end - begin);
       } else {
-        for (; next < end; ++next) sums[descs[next].output] += values[which][next];
+        float* const sums = reinterpret_cast<float*>(sums_);
+        for (unsigned i = begin; i < end; ++i) sums[output(i)] += leaves.values[i];
       }
     }
-    /// Adds the rest, then goes on with the values in free().
-    FVM_INLINE void turn(const TreeDesc* of, float* to, std::size_t width, unsigned values_count) {
-      add(count);
-      which ^= 1u;
-      next = 0;
-      count = values_count;
-      descs = of;
-      sums = to;
-      one = width == 1;
+    FVM_INLINE void add_all() { add(count_); }
+
+    /// Adds the rest, then goes on with what is in free(): the leaves of `count` trees.
+    FVM_INLINE void turn(const WalkTask& task, const TreeDesc* descs, std::uint32_t row, unsigned count) {
+      add_all();
+      which_ ^= 1u;
+      next_ = 0;
+      count_ = count;
+      descs_ = descs;
+      wide_leaves_ = adds_wide(task) ? task.wide_leaves : nullptr;
+      sums_ = task.out + row * task.width * (wide_leaves_ != nullptr ? sizeof(double) : sizeof(float));
+      one_sum_ = task.width == 1;
     }
+
+   private:
+    FVM_INLINE std::uint32_t output(unsigned i) const { return one_sum_ ? 0 : descs_[i].output; }
+
+    Leaves leaves_[2];
+    unsigned which_ = 0, next_ = 0, count_ = 0;
+    const TreeDesc* descs_ = nullptr;
+    const double* wide_leaves_ = nullptr;
+    std::byte* sums_ = nullptr;  ///< of the row
+    bool one_sum_ = false;
   };
+
+  /// Plain float64 sums of float64 leaves.
+  FVM_INLINE static bool adds_wide(const WalkTask& task) {
+    return task.delivery == Delivery::F64 && !task.atomic && task.wide_leaves != nullptr;
+  }
 
   /// Calls visit<V>(i, count) for as many vectors of elements as there are, at most V at a time, the last
   /// vector perhaps not full.
@@ -126,6 +151,16 @@ class GatherWalk {
           return Lanes::gather(x + v % V * kLanes * task.row_stride, Lanes::add(offsets, feature));
         },
         [] {});
+    if (adds_wide(task)) {
+      alignas(64) std::uint32_t places[kVectors * kLanes];
+      for (unsigned v = 0; v < kVectors; ++v) Lanes::store(places + v * kLanes, at[v]);
+      for (unsigned i = 0; i < Trees; ++i) {
+        const double* const leaves = task.wide_leaves + descs[i].first_node;
+        double* sums = reinterpret_cast<double*>(task.out) + row * task.width + descs[i].output;
+        for (unsigned r = 0; r < count; ++r) sums[r * task.width] += leaves[places[i * V * kLanes + r]];
+      }
+      return;
+    }
     alignas(64) float values[kVectors * kLanes];
     for (unsigned v = 0; v < kVectors; ++v)
       Lanes::store(values + v * kLanes, Lanes::values(nodes[v / V], at[v]));
@@ -154,17 +189,21 @@ class GatherWalk {
     descend<Vectors>(
         task, [&](unsigned) { return nodes; }, at, [&](unsigned, Ints place) { return x[place]; },
         [&] { pending.add(Vectors * kLanes / kHopsBesideSums); });
-    float* const values = pending.free();
+    if constexpr (View::kLeavesAside)
+      for (Ints& a : at) a = Lanes::leaves(nodes, a);
+    if (adds_wide(task)) {
+      for (unsigned v = 0; v < Vectors; ++v) Lanes::store(pending.free().places + v * kLanes, at[v]);
+      return pending.turn(task, descs, row, count);
+    }
+    float* const values = pending.free().values;
     for (unsigned v = 0; v < Vectors; ++v) {
-      if constexpr (View::kLeavesAside) {
-        at[v] = Lanes::leaves(nodes, at[v]);
+      if constexpr (View::kLeavesAside)
         Lanes::store(values + v * kLanes, Lanes::gather(task.group.leaves, at[v]));
-      } else {
+      else
         Lanes::store(values + v * kLanes, Lanes::values(nodes, at[v]));
-      }
     }
     if (task.delivery == Delivery::F32 && !task.atomic) [[likely]]
-      return pending.turn(descs, reinterpret_cast<float*>(task.out) + row * task.width, task.width, count);
+      return pending.turn(task, descs, row, count);
     std::uint64_t numbers_at[Vectors * kLanes];
     number<Vectors>(at, 0, numbers_at);
     Deliver<Target>::run(task, {t, row, count, 1, values, numbers_at});

@@ -21,7 +21,7 @@ class TablesWalk {
   static constexpr unsigned kLanes = Simd::kLanes;
   static constexpr unsigned kMostBlocks = 8;  ///< walked together
   static constexpr unsigned kMostRows = kMostBlocks * kCodeRows;
-  static constexpr std::size_t kMostSums = 16384;  ///< that are kept beside each other
+  static constexpr std::size_t kMostSumBytes = std::size_t{64} << 10;  ///< of what is kept beside each other
 
  public:
   static void walk(const WalkTask& task) {
@@ -42,25 +42,35 @@ class TablesWalk {
  private:
   /// Rows for which a tree's tables are loaded once.
   static std::uint32_t rows_together(const WalkTask& task) {
-    if (!sums_beside(task) || task.width == 1) return kMostRows;
-    const std::size_t blocks = kMostSums / kCodeRows / task.width;
+    if (task.width == 1 || !sums_beside(task)) return kMostRows;
+    const std::size_t blocks = kMostSumBytes / score_bytes(task) / kCodeRows / task.width;
     return static_cast<std::uint32_t>(std::clamp<std::size_t>(blocks, 1, kMostBlocks)) * kCodeRows;
   }
 
-  /// Plain float32 sums, few enough to keep a block's in one place.
+  /// Of a plain sum of leaves as they lie in memory; 0 for any other delivery.
+  static std::size_t score_bytes(const WalkTask& task) {
+    if (task.atomic) return 0;
+    if (task.delivery == Delivery::F64) return task.wide_leaves == nullptr ? 0 : sizeof(double);
+    return task.delivery == Delivery::F32 ? sizeof(float) : 0;
+  }
+
+  /// Plain sums, few enough to keep a block's in one place.
   static bool sums_beside(const WalkTask& task) {
-    return task.delivery == Delivery::F32 && !task.atomic && task.width * kCodeRows <= kMostSums;
+    const std::size_t bytes = score_bytes(task);
+    return bytes != 0 && task.width * kCodeRows * bytes <= kMostSumBytes;
   }
 
   TablesWalk(const WalkTask& task, std::uint32_t row, std::uint32_t rows)
       : task_(task), row_(row), rows_(rows), blocks_((rows + kCodeRows - 1) / kCodeRows) {}
 
   void run() {
-    if (sums_beside(task_))
-      sum_beside();
+    if (!sums_beside(task_))
+      for_trees([&](std::uint32_t tree, const Tree& view, const std::uint8_t* at) { deliver(tree, view, at); });
+    else if (task_.delivery == Delivery::F64)
+      sum_beside<double>(
+          [&](const TreeDesc& desc, const Tree&) { return task_.wide_leaves + desc.first_leaf; });
     else
-      for_trees(
-          [&](std::uint32_t tree, const Tree& view, const std::uint8_t* at) { deliver(tree, view, at); });
+      sum_beside<float>([](const TreeDesc&, const Tree& tree) { return tree.leaves; });
   }
 
   /// Calls visit(tree's number, tree, its rows' slots among the leaves) for each tree. With few blocks
@@ -82,11 +92,12 @@ class TablesWalk {
   /// Of the i-th of the trees that are walked together.
   FVM_INLINE std::uint8_t* slots(std::uint32_t i) { return at_ + std::size_t{i} * blocks_ * kCodeRows; }
 
-  /// Sums of output k are at sums + k * kRows.
-  void sum_beside() {
-    alignas(64) float sums[kMostSums];
+  /// Sums of output k are at sums + k * kRows. leaves_of(tree's record, tree) are as the sums.
+  template <class Score, class LeavesOf>
+  FVM_INLINE void sum_beside(const LeavesOf& leaves_of) {
+    alignas(64) Score sums[kMostSumBytes / sizeof(Score)];
     const std::size_t kRows = blocks_ * kCodeRows;
-    float* const out = reinterpret_cast<float*>(task_.out) + row_ * task_.width;
+    Score* const out = reinterpret_cast<Score*>(task_.out) + row_ * task_.width;
     for (std::size_t k = 0; k < task_.width; ++k) {
       for (std::size_t r = 0; r < rows_; ++r) sums[k * kRows + r] = out[r * task_.width + k];
       for (std::size_t r = rows_; r < kRows; ++r) sums[k * kRows + r] = 0;
@@ -94,9 +105,10 @@ class TablesWalk {
     const TreeDesc* const descs = task_.group.trees;
     for_trees([&](std::uint32_t t, const Tree& tree, const std::uint8_t* at) {
       const TreeDesc& desc = descs[t - task_.first_tree];
-      float* const to = sums + desc.output * kRows;
+      Score* const to = sums + desc.output * kRows;
+      const Score* const leaves = leaves_of(desc, tree);
       for (std::size_t i = 0; i < kRows; i += kLanes)
-        Simd::add_leaves(to + i, tree.leaves, desc.leaf_count, at + i);
+        Simd::add_leaves(to + i, leaves, desc.leaf_count, at + i);
     });
     for (std::size_t k = 0; k < task_.width; ++k)
       for (std::size_t r = 0; r < rows_; ++r) out[r * task_.width + k] = sums[k * kRows + r];

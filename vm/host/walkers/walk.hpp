@@ -31,6 +31,7 @@ struct WalkTask {
   GroupData group;
   std::uint32_t first_tree;      ///< the group's first, as the program counts trees
   const std::uint32_t* numbers;  ///< of the group's leaves
+  const double* wide_leaves;     ///< their outputs in float64; null if the program has none
   Range tree_range;
   Range row_range;  ///< rows of the call
   const float* rows;
@@ -64,19 +65,34 @@ struct Leaves {
 
 template <class Target>
 struct Deliver {
-  template <class Sum>
-  static void add(const WalkTask& task, const Leaves& leaves) {
+  /// Adds get(i), i counting the leaves.
+  template <class Sum, class Get>
+  static void add(const WalkTask& task, const Leaves& leaves, const Get& get) {
     const TreeDesc* trees = task.group.trees + (leaves.tree - task.first_tree);
     Sum* sums = reinterpret_cast<Sum*>(task.out);
     for (std::uint32_t t = 0; t < leaves.trees; ++t)
       for (std::uint32_t r = 0; r < leaves.rows; ++r) {
         Sum& sum = sums[(leaves.row + std::size_t{r}) * task.width + trees[t].output];
-        const Sum leaf = Sum::of(leaves.values[t * leaves.rows + r], task.scale);
+        const Sum leaf = Sum::of(get(t * leaves.rows + r), task.scale);
         if (task.atomic)
           sum.template add_shared<Atomics>(leaf);
         else
           sum.add(leaf);
       }
+  }
+
+  /// Adds the leaves in the widest type in which the program has them.
+  template <class Sum>
+  static void add(const WalkTask& task, const Leaves& leaves) {
+    if (task.wide_leaves != nullptr) return add<Sum>(task, leaves, wide(task, leaves));
+    add<Sum>(task, leaves, narrow(leaves));
+  }
+
+  static auto narrow(const Leaves& leaves) {
+    return [&leaves](std::uint32_t i) { return leaves.values[i]; };
+  }
+  static auto wide(const WalkTask& task, const Leaves& leaves) {
+    return [&](std::uint32_t i) { return task.wide_leaves[leaves.numbers_at[i]]; };
   }
 
   /// Each tree has a place of its own.
@@ -92,7 +108,7 @@ struct Deliver {
   __attribute__((noinline)) static void run(const WalkTask& task, const Leaves& leaves) {
     switch (task.delivery) {
       case Delivery::F32:
-        return add<F32Sum>(task, leaves);
+        return add<F32Sum>(task, leaves, narrow(leaves));
       case Delivery::F64:
         return add<F64Sum>(task, leaves);
       case Delivery::Exact64:
@@ -100,7 +116,9 @@ struct Deliver {
       case Delivery::Exact128:
         return add<Exact128Sum>(task, leaves);
       case Delivery::PerTree:
-        return put<float>(task, leaves, [&](std::uint32_t i) { return leaves.values[i]; });
+        return put<float>(task, leaves, narrow(leaves));
+      case Delivery::PerTree64:
+        return put<double>(task, leaves, wide(task, leaves));
       case Delivery::LeafNumber:
         return put<std::uint32_t>(task, leaves,
                                   [&](std::uint32_t i) { return task.numbers[leaves.numbers_at[i]]; });

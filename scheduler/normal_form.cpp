@@ -1,0 +1,134 @@
+// See normal_form.hpp. A split is put down as the least float32 that goes right: its bound.
+#include "scheduler/normal_form.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace forestvm::scheduler {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr auto kTiniest = static_cast<float>(kTiny);  ///< the largest of the tiny numbers
+static_assert(static_cast<double>(kTiniest) == kTiny);
+
+float next_above(float x) { return std::nextafter(x, kInfinity); }
+
+/// The least float32 that is not below `x`.
+float round_up(double x) {
+  // The cast of what lies beyond float32's range is not defined.
+  if (x > static_cast<double>(std::numeric_limits<float>::max())) return kInfinity;
+  if (x < static_cast<double>(std::numeric_limits<float>::lowest()))
+    return std::isinf(x) ? -kInfinity : std::numeric_limits<float>::lowest();
+  const auto nearest = static_cast<float>(x);
+  return static_cast<double>(nearest) < x ? next_above(nearest) : nearest;
+}
+
+/// Which numbers go right: those from `least` on; none if it is not there.
+struct Bound {
+  std::optional<float> least;
+};
+
+/// Of the comparison alone.
+Bound bound_of(const Node& node) {
+  const float up = round_up(node.threshold);
+  const bool equal_goes_left = node.kind == NodeKind::LessEqual && static_cast<double>(up) == node.threshold;
+  if (!equal_goes_left) return {up};
+  if (up == kInfinity) return {};
+  return {next_above(up)};
+}
+
+/// Sends all tiny numbers to one side; false where that leaves no bound.
+bool send_tiny(Bound& bound, bool left) {
+  if (left) {
+    if (bound.least && *bound.least < -kTiniest) return false;
+    if (bound.least) bound.least = std::max(*bound.least, next_above(kTiniest));
+    return true;
+  }
+  if (!bound.least || *bound.least > next_above(kTiniest)) return false;
+  bound.least = std::min(*bound.least, -kTiniest);
+  return true;
+}
+
+bool zero_goes_left(const Node& node) {
+  return node.kind == NodeKind::LessEqual ? 0 <= node.threshold : 0 < node.threshold;
+}
+
+/// Which numbers go right, tiny ones included; false where no bound says it.
+bool whole_bound(const Model& model, const Node& node, Bound& bound) {
+  bound = bound_of(node);
+  if (node.missing == Missing::Zero) return send_tiny(bound, node.missing_left);
+  return !model.tiny_is_zero || send_tiny(bound, zero_goes_left(node));
+}
+
+/// Puts the normal form in the split's place.
+void normalize(Node& node, const Bound& bound) {
+  if (node.missing == Missing::None) node.missing_left = zero_goes_left(node);
+  if (!bound.least) {  // no number is below -inf: all go left by going right
+    std::swap(node.left, node.right);
+    node.missing_left = !node.missing_left;
+  }
+  node.kind = NodeKind::Less;
+  node.missing = Missing::Nan;
+  node.threshold = static_cast<double>(bound.least.value_or(-kInfinity));
+}
+
+bool is_split(const Node& node) { return node.kind == NodeKind::Less || node.kind == NodeKind::LessEqual; }
+
+bool is_normal(const Model& model) {
+  if (model.score_type != ScalarType::Float32 || model.tiny_is_zero) return false;
+  return std::all_of(model.trees.begin(), model.trees.end(), [](const Tree& tree) {
+    return std::all_of(tree.nodes.begin(), tree.nodes.end(), [](const Node& node) {
+      return !is_split(node) || (node.kind == NodeKind::Less && node.missing == Missing::Nan);
+    });
+  });
+}
+
+/// What the splits of a feature say of zero.
+struct Zeros {
+  bool part = false;     ///< some split has a bound only where zeros are NaN
+  bool numbers = false;  ///< some split takes zero for a number
+};
+
+std::vector<Zeros> zeros_of(const Model& model) {
+  std::vector<Zeros> features(model.num_features);
+  Bound ignored;
+  for (const Tree& tree : model.trees)
+    for (const Node& node : tree.nodes) {
+      if (!is_split(node) && node.kind != NodeKind::Category) continue;
+      Zeros& zeros = features[node.feature];
+      zeros.numbers = zeros.numbers || node.missing != Missing::Zero || !is_split(node);
+      zeros.part = zeros.part || (is_split(node) && !whole_bound(model, node, ignored));
+    }
+  return features;
+}
+
+}  // namespace
+
+Result<std::optional<NormalForm>> normal_form(const Model& model) {
+  if (is_normal(model)) return std::optional<NormalForm>{};
+  const std::vector<Zeros> zeros = zeros_of(model);
+  std::optional<NormalForm> normal{{model, {}}};
+  for (std::uint32_t feature = 0; feature < model.num_features; ++feature)
+    if (zeros[feature].part && !zeros[feature].numbers) normal->zero_missing.push_back(feature);
+  for (std::size_t t = 0; t < model.trees.size(); ++t) {
+    std::vector<Node>& nodes = normal->model.trees[t].nodes;
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      if (!is_split(nodes[n])) continue;
+      Bound bound = bound_of(nodes[n]);
+      const bool zeros_are_nan = zeros[nodes[n].feature].part && !zeros[nodes[n].feature].numbers;
+      if (!zeros_are_nan && !whole_bound(model, nodes[n], bound))
+        return refused("tree " + std::to_string(t) + ", node " + std::to_string(n),
+                       "zero is missing here, between numbers that go the other way, but a number in other "
+                       "splits of feature " +
+                           std::to_string(nodes[n].feature) + ": not lowered yet");
+      normalize(nodes[n], bound);
+    }
+  }
+  normal->model.tiny_is_zero = false;
+  return normal;
+}
+
+}  // namespace forestvm::scheduler
