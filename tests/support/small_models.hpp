@@ -95,7 +95,8 @@ inline void cover(Tree& tree, std::size_t at, float rows) {
 /// small, two_outputs (the same trees, every other one to output 1), base_last, covered (rows are known to
 /// have gone left), deep (one chain of 40 hops), leaves (two trees that are a leaf), none (no trees), wide
 /// (300 stumps, 65,536 outputs), fine (leaves whose exact sums take 128 bits), far (leaves that have no exact
-/// sums), float64 (sums in that type), zeros (the same; one split of a feature takes zero as missing, others not).
+/// sums), float64 (sums in that type), zeros (the same; one split of a feature takes zero as missing, others
+/// not).
 inline Model small_model(const std::string& name) {
   if (name == "small") return model_of(six_trees());
   if (name == "two_outputs") return model_of(six_trees(), 2);

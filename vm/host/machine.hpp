@@ -46,7 +46,7 @@ struct LoadedProgram {
   std::vector<std::uint8_t> tile_exits{};     ///< see GroupData
   std::vector<std::uint32_t> tree_outputs{};  ///< by the tree's number in the model
   std::vector<double> base{};                 ///< exact in the type of the scores
-  std::vector<float> searched{};  ///< thresholds as `encoder` wants them
+  std::vector<float> searched{};              ///< thresholds as `encoder` wants them
   std::vector<FeatureSearch> encoder{};
   EncodeFunction encode = nullptr;
   SumScale scale{};

@@ -65,7 +65,8 @@ class TablesWalk {
 
   void run() {
     if (!sums_beside(task_))
-      for_trees([&](std::uint32_t tree, const Tree& view, const std::uint8_t* at) { deliver(tree, view, at); });
+      for_trees(
+          [&](std::uint32_t tree, const Tree& view, const std::uint8_t* at) { deliver(tree, view, at); });
     else if (task_.delivery == Delivery::F64)
       sum_beside<double>(
           [&](const TreeDesc& desc, const Tree&) { return task_.wide_leaves + desc.first_leaf; });
