@@ -9,7 +9,6 @@
 namespace forestvm::host {
 
 struct Avx512Search {
-  static constexpr unsigned kVectors = kCodeRows / 16;
   /// So many are faster one by one.
   static constexpr unsigned kFewRows = 16;
   /// Values are gathered by 32-bit offsets.
@@ -21,6 +20,16 @@ struct Avx512Search {
       for (unsigned r = 0; r < count; ++r) encode_one(search, rows[r * stride + search.feature], codes + r);
       return;
     }
+    if (count <= 32)
+      encode_vectors<2>(search, rows, stride, count, codes);
+    else
+      encode_vectors<4>(search, rows, stride, count, codes);
+  }
+
+ private:
+  template <unsigned kVectors>
+  FVM_INLINE static void encode_vectors(const FeatureSearch& search, const float* rows, std::size_t stride,
+                                        unsigned count, std::uint8_t* codes) {
     __m512 x[kVectors];
     __mmask16 here[kVectors];
     const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -47,7 +56,6 @@ struct Avx512Search {
     }
   }
 
- private:
   /// Of 16 of a feature's thresholds, how many are at or below x.
   FVM_INLINE static std::uint32_t reached(const float* thresholds, __m512 x) {
     return static_cast<std::uint32_t>(
@@ -76,6 +84,7 @@ struct Avx512Search {
     }
   }
 
+  template <unsigned kVectors>
   FVM_INLINE static void find(const FeatureSearch& search, const __m512 (&x)[kVectors],
                               __m512i (&rank)[kVectors]) {
     const __m512 low = _mm512_loadu_ps(search.splitters), high = _mm512_loadu_ps(search.splitters + 16);
