@@ -83,7 +83,7 @@ std::string schedule_notes() {
       if (schedule.backend == backend) add(std::string(schedule.name), schedule.meaning);
   };
   text += "Schedules for the host:\n";
-  add("auto", "suits the model: rows in parallel, interleaved, array or sparse by shape");
+  add("auto", "suits the model: plans for a few rows and for blocks of rows in parallel");
   add_all(ScheduleBackend::Host);
   text += "Schedules for GPUs:\n";
   add_all(ScheduleBackend::Gpu);

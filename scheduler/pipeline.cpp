@@ -87,6 +87,7 @@ Result<Compiled> compile(const Model& model, const Schedule& schedule, const Com
   time("normalize", first);
   RankTable ranks;
   std::vector<Lowering> lowerings;
+  lowerings.reserve(plans.size());
   for (const Plan& plan : plans)
     lowerings.emplace_back(normal ? normal->model : model, schedule, options, plan, ranks);
   for (const Pass& pass : kPasses) {

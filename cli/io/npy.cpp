@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "cli/io/npy_header.hpp"
@@ -52,7 +54,10 @@ bool is_exact(Half, float) { return true; }
 bool is_exact(Bool, float) { return true; }
 template <class T>
 bool is_exact(T value, float read) {
-  return value != value || static_cast<double>(value) == static_cast<double>(read);
+  if constexpr (std::is_floating_point_v<T>)
+    if (std::isnan(value)) return true;
+  // Wide enough for every float64 and every 64-bit integer.
+  return static_cast<long double>(value) == static_cast<long double>(read);
 }
 
 /// Turns `count` file values at `from` into floats; false if one of them had to be rounded.

@@ -38,8 +38,8 @@ constexpr std::uint64_t kMostColumns = 256;  ///< whose codes are looked up in r
 bool suits_coded_nodes(const Model& model) {
   std::uint64_t columns = 0;
   for (const std::uint32_t count : thresholds_per_feature(model))
-    columns += 2 * ((count + kColumnThresholds - 1) / kColumnThresholds);  // missing values may go both ways
-  return columns <= kMostColumns;
+    columns += (count + kColumnThresholds - 1) / kColumnThresholds;
+  return 2 * columns <= kMostColumns;  // missing values may go both ways
 }
 
 /// Most trees are as deep as the deepest: whether a walk has arrived need not be asked.

@@ -110,6 +110,7 @@ static void forest_run(const float *x, size_t stride, uint32_t count, uint32_t w
   uint32_t row;
   uint32_t tree;
   size_t k;
+  (void)r2;
   r0.begin = 0u; r0.end = count; r0.iteration = 0u;
   r1.begin = 0u; r1.end = 6u; r1.iteration = 0u;
   (void)r0; (void)r1; (void)x; (void)stride; (void)width;
