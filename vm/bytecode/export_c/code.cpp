@@ -73,7 +73,7 @@ class CodeWriter {
   }
 
   /// Whether the call has so many rows. What is always true is left out: compilers warn of it.
-  std::string has_rows(std::uint32_t least, std::uint32_t most) const {
+  static std::string has_rows(std::uint32_t least, std::uint32_t most) {
     const std::string rows = reg(0) + ".end - " + reg(0) + ".begin";
     std::string text;
     if (least > 0) text = rows + " >= " + number(least);
