@@ -1,6 +1,6 @@
 // What does a layout cost, and what do tiles, interleaving and unrolled walks gain? One thread, 512 rows in
-// memory, tree by tree over blocks of 64 rows, raw scores. Compare rows of one run; `items_per_second` is
-// rows per second.
+// memory, tree by tree over blocks of 64 rows, raw scores; then whole schedules of the vector walkers.
+// Compare rows of one run; `items_per_second` is rows per second.
 #include <benchmark/benchmark.h>
 
 #include "bench/models.hpp"
@@ -46,6 +46,21 @@ const bool registered = [] {
               ("walk/" + model.name + "/" + layout + "/tiles:" + tiles + "/" + how).c_str(), walk, model.path,
               text);
         }
+  struct Whole {
+    const char* name;
+    const char* text;
+  };
+  for (const BenchModel& model : models())
+    for (const Whole& whole :
+         {Whole{"tables/blocks:64", "tile(batch, b0, b1, 64); reorder(b0, tree, b1); encode(u8)"},
+          Whole{"tables/blocks:512", "tile(batch, b0, b1, 512); reorder(b0, tree, b1); encode(u8)"},
+          Whole{"sparse8/rows-in-lanes",
+                "tile(batch, b0, b1, 128); reorder(b0, tree, b1); interleave(b1); layout(tree, sparse8)"},
+          Whole{"sparse8/trees-in-lanes", "tile(tree, t0, t1, 128); interleave(t1); layout(tree, sparse8)"},
+          Whole{"sparse4/trees-in-lanes",
+                "tile(tree, t0, t1, 128); interleave(t1); layout(tree, sparse4); encode(u8)"}})
+      benchmark::RegisterBenchmark(("walk/" + model.name + "/" + whole.name).c_str(), walk, model.path,
+                                   std::string(whole.text));
   return true;
 }();
 
