@@ -1,4 +1,4 @@
-// Ranks of eight values at a time on AVX2, every level of the search by a gather.
+// Ranks of values on AVX2, eight to a vector, every level of the search by a gather; four vectors in flight.
 #pragma once
 
 #include <immintrin.h>
@@ -16,23 +16,35 @@ struct Avx2Search {
     const unsigned whole = stride > kMostStride ? 0 : count / kLanes * kLanes;
     const __m256i offsets = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
                                                _mm256_set1_epi32(static_cast<int>(stride)));
-    for (unsigned r = 0; r < whole; r += kLanes) {
-      const __m256 x = _mm256_i32gather_ps(rows + search.feature + r * stride, offsets, 4);
-      write(search, find(search, x), _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)), codes + r);
-    }
+    unsigned r = 0;
+    for (; r + 4 * kLanes <= whole; r += 4 * kLanes)
+      encode_vectors<4>(search, rows + r * stride, stride, offsets, codes + r);
+    for (; r < whole; r += kLanes) encode_vectors<1>(search, rows + r * stride, stride, offsets, codes + r);
     if (whole < count)
       ScalarSearch::encode(search, rows + whole * stride, stride, count - whole, codes + whole);
   }
 
  private:
-  FVM_INLINE static __m256i find(const FeatureSearch& search, __m256 x) {
-    __m256i rank = _mm256_setzero_si256();
-    for (unsigned step = (1u << search.bits) / 2; step != 0; step /= 2) {
-      const __m256 at = _mm256_i32gather_ps(search.thresholds + step - 1, rank, 4);
-      const __m256i right = _mm256_castps_si256(_mm256_cmp_ps(x, at, _CMP_GE_OQ));
-      rank = _mm256_add_epi32(rank, _mm256_and_si256(right, _mm256_set1_epi32(static_cast<int>(step))));
+  template <unsigned Vectors>
+  FVM_INLINE static void encode_vectors(const FeatureSearch& search, const float* rows, std::size_t stride,
+                                        __m256i offsets, std::uint8_t* codes) {
+    __m256 x[Vectors];
+    __m256i rank[Vectors];
+    for (unsigned v = 0; v < Vectors; ++v) {
+      x[v] = _mm256_i32gather_ps(rows + search.feature + v * kLanes * stride, offsets, 4);
+      rank[v] = _mm256_setzero_si256();
     }
-    return rank;
+    for (unsigned step = (1u << search.bits) / 2; step != 0; step /= 2) {
+      const __m256i more = _mm256_set1_epi32(static_cast<int>(step));
+      for (unsigned v = 0; v < Vectors; ++v) {
+        const __m256 at = _mm256_i32gather_ps(search.thresholds + step - 1, rank[v], 4);
+        const __m256i right = _mm256_castps_si256(_mm256_cmp_ps(x[v], at, _CMP_GE_OQ));
+        rank[v] = _mm256_add_epi32(rank[v], _mm256_and_si256(right, more));
+      }
+    }
+    for (unsigned v = 0; v < Vectors; ++v)
+      write(search, rank[v], _mm256_castps_si256(_mm256_cmp_ps(x[v], x[v], _CMP_UNORD_Q)),
+            codes + v * kLanes);
   }
 
   FVM_INLINE static void write(const FeatureSearch& search, __m256i rank, __m256i none, std::uint8_t* codes) {
