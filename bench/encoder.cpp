@@ -17,14 +17,13 @@ constexpr std::uint32_t kFeatures = 16;
 
 /// A feature's thresholds 0, 1, 2, … as searches want them.
 struct Thresholds {
-  static constexpr std::size_t kSplitters = 32;
   explicit Thresholds(std::uint32_t count)
       : bits(static_cast<unsigned>(std::bit_width(count))),
-        all(std::max(kSplitters, std::size_t{1} << bits), std::numeric_limits<float>::quiet_NaN()),
-        splitters(kSplitters, std::numeric_limits<float>::quiet_NaN()) {
+        all(std::max(host::FeatureSearch::kFirst, std::size_t{1} << bits),
+            std::numeric_limits<float>::quiet_NaN()),
+        splitters(host::FeatureSearch::kSplitters, std::numeric_limits<float>::quiet_NaN()) {
     for (std::uint32_t i = 0; i < count; ++i) all[i] = static_cast<float>(i);
-    const std::size_t step = bits <= 5 ? 1 : std::size_t{1} << (bits - 5);
-    for (std::size_t i = 0; i + 1 < kSplitters; ++i) splitters[i] = all[(i + 1) * step - 1];
+    host::set_splitters(all.data(), bits, splitters.data());
   }
   unsigned bits;
   std::vector<float> all, splitters;

@@ -13,10 +13,16 @@
 namespace forestvm::host {
 
 /// A feature's thresholds as searches want them: 2^bits - 1 of them, NaN after the last, which no value
-/// reaches; and, where they are more than 31, every 2^(bits - 5)-th of those, 31 and a NaN.
+/// reaches; and those that the first seven steps of a binary search compare with, for searches that keep them
+/// in registers.
 struct FeatureSearch {
+  static constexpr std::size_t kFirst = 32, kSixth = 32, kSeventh = 64;
+  static constexpr std::size_t kSplitters = kFirst + kSixth + kSeventh;
+
   const float* thresholds;
-  const float* splitters;  ///< 32; the first thresholds themselves if bits <= 5
+  /// kFirst: of the first five steps, ascending, and a NaN; the thresholds themselves if bits <= 5. Then, by
+  /// the number of those that a value reaches, what the sixth step compares with; likewise the seventh.
+  const float* splitters;
   unsigned bits;
   std::uint32_t feature;
   std::span<const ColumnDesc> columns;
@@ -31,6 +37,19 @@ struct EncodeTask {
   std::size_t row_stride;
   std::uint8_t* codes;
 };
+
+/// Writes kSplitters of a feature with 2^bits - 1 thresholds.
+inline void set_splitters(const float* thresholds, unsigned bits, float* splitters) {
+  const auto write = [&](float* to, std::size_t count, std::size_t first, unsigned spacing) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = thresholds[first + (i << spacing)];
+  };
+  const unsigned spacing = bits <= 5 ? 0 : bits - 5;
+  write(splitters, FeatureSearch::kFirst - 1, (std::size_t{1} << spacing) - 1, spacing);
+  splitters += FeatureSearch::kFirst;
+  if (bits > 5) write(splitters, FeatureSearch::kSixth, (std::size_t{1} << (bits - 6)) - 1, bits - 5);
+  splitters += FeatureSearch::kSixth;
+  if (bits > 6) write(splitters, FeatureSearch::kSeventh, (std::size_t{1} << (bits - 7)) - 1, bits - 6);
+}
 
 using EncodeFunction = void (*)(const EncodeTask&);
 

@@ -77,25 +77,24 @@ std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
 /// The features' thresholds as searches want them.
 void load_encoder(const Program& program, LoadedProgram& loaded) {
   constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-  constexpr std::size_t kSplitters = 32;
+  constexpr std::size_t kSplitters = FeatureSearch::kSplitters, kLeast = FeatureSearch::kFirst;
   const auto features = program.section_EncodedFeatures();
   const auto bits_of = [](const EncodedFeature& f) {
     return static_cast<unsigned>(std::bit_width(f.threshold_count));
   };
   std::size_t size = 0;
   for (const EncodedFeature& feature : features)
-    size += kSplitters + std::max(kSplitters, std::size_t{1} << bits_of(feature));
+    size += kSplitters + std::max(kLeast, std::size_t{1} << bits_of(feature));
   loaded.searched.assign(size, kNone);
   float* at = loaded.searched.data();
   for (const EncodedFeature& feature : features) {
     const unsigned bits = bits_of(feature);
     float* const splitters = at;
     float* const thresholds = at + kSplitters;
-    at = thresholds + std::max(kSplitters, std::size_t{1} << bits);
+    at = thresholds + std::max(kLeast, std::size_t{1} << bits);
     const auto ranks = program.section_Ranks().subspan(feature.first_threshold, feature.threshold_count);
     std::copy(ranks.begin(), ranks.end(), thresholds);
-    const std::size_t step = bits <= 5 ? 1 : std::size_t{1} << (bits - 5);
-    for (std::size_t i = 0; i + 1 < kSplitters; ++i) splitters[i] = thresholds[(i + 1) * step - 1];
+    set_splitters(thresholds, bits, splitters);
     loaded.encoder.push_back({thresholds, splitters, bits, feature.feature,
                               program.section_Columns().subspan(feature.first_column, feature.column_count),
                               feature.first_column});

@@ -1,5 +1,5 @@
-// Ranks of 64 values on AVX-512: five levels of the search by permutes of splitters in registers, the rest by
-// gathers, four vectors in flight.
+// Ranks of 64 values on AVX-512: seven levels of the search by permutes of splitters in registers, the rest
+// by gathers, four vectors in flight.
 #pragma once
 
 #include <immintrin.h>
@@ -99,7 +99,19 @@ struct Avx512Search {
       }
     }
     if (search.bits <= 5) return;
-    const unsigned by_gather = search.bits - 5;
+    const float* const sixth = search.splitters + FeatureSearch::kFirst;
+    narrow(x, rank, [s0 = _mm512_loadu_ps(sixth), s1 = _mm512_loadu_ps(sixth + 16)](__m512i r) {
+      return _mm512_permutex2var_ps(s0, r, s1);
+    });
+    if (search.bits <= 6) return;
+    const float* const seventh = sixth + FeatureSearch::kSixth;
+    const __m512 s0 = _mm512_loadu_ps(seventh), s1 = _mm512_loadu_ps(seventh + 16),
+                 s2 = _mm512_loadu_ps(seventh + 32), s3 = _mm512_loadu_ps(seventh + 48);
+    narrow(x, rank, [&](__m512i r) {
+      return _mm512_mask_blend_ps(_mm512_test_epi32_mask(r, _mm512_set1_epi32(32)),
+                                  _mm512_permutex2var_ps(s0, r, s1), _mm512_permutex2var_ps(s2, r, s3));
+    });
+    const unsigned by_gather = search.bits - 7;
     for (__m512i& r : rank) r = _mm512_slli_epi32(r, by_gather);
     for (unsigned step = (1u << by_gather) / 2; step != 0; step /= 2) {
       const __m512i more = _mm512_set1_epi32(static_cast<int>(step));
@@ -108,6 +120,17 @@ struct Avx512Search {
             _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, rank[v], search.thresholds + step - 1, 4);
         rank[v] = _mm512_mask_add_epi32(rank[v], _mm512_cmp_ps_mask(x[v], at, _CMP_GE_OQ), rank[v], more);
       }
+    }
+  }
+
+  /// One more step of the search: splitter(ranks) gives what it compares with.
+  template <unsigned kVectors, class Splitter>
+  FVM_INLINE static void narrow(const __m512 (&x)[kVectors], __m512i (&rank)[kVectors],
+                                const Splitter& splitter) {
+    for (unsigned v = 0; v < kVectors; ++v) {
+      const __m512i twice = _mm512_add_epi32(rank[v], rank[v]);
+      rank[v] = _mm512_mask_add_epi32(twice, _mm512_cmp_ps_mask(x[v], splitter(rank[v]), _CMP_GE_OQ), twice,
+                                      _mm512_set1_epi32(1));
     }
   }
 };
