@@ -73,6 +73,9 @@ void add_program(Json& document, const Program& program) {
   document["private bytes per row"] = private_bytes(program);
   document["program bytes"] = program.image().size();
   document["node bytes"] = program.section_Nodes().size();
+  if (meta.forest_nodes != 0)  // of all plans' layouts, leaves among the nodes
+    document["node bytes per node"] =
+        static_cast<double>(program.section_Nodes().size() * 10 / meta.forest_nodes) / 10;
   document["leaf number bytes"] = program.section_LeafNumbers().size_bytes();
   if (meta.score_type == ScalarType::Float64)
     document["float64 leaf bytes"] = program.section_WideLeaves().size_bytes();

@@ -78,9 +78,9 @@ class Predictor {
 std::uint32_t output_width(const ProgramMeta& meta, OutputKind output);
 
 struct BackendOptions {
-  unsigned threads = 1;  ///< 1: everything runs inline in the caller; 0: as many as the machine has
-  std::string target =
-      "auto";  ///< a row of vm/host/targets/targets.def, or auto: the best that this CPU runs
+  unsigned threads = 1;         ///< 1: everything runs inline in the caller; 0: as many as the machine has
+  std::string target = "auto";  ///< a row of vm/host/targets/targets.def, or auto: what the environment
+                                ///< variable FORESTVM_TARGET names, or else the best that this CPU runs
 };
 
 /// Loads a program into the host VM. Refused when its loops are mapped to a GPU; Usage or Environment when

@@ -71,7 +71,8 @@ typedef struct fvm_context fvm_context;
  * more fields, an earlier library takes them if they are zero: their defaults. */
 typedef struct fvm_open_options {
   size_t size;        /**< sizeof(fvm_open_options), as the caller was compiled */
-  const char* target; /**< CPU target of the walkers; NULL or "auto": the best that this CPU runs */
+  const char* target; /**< CPU target of the walkers; NULL or "auto": what the environment variable
+                          FORESTVM_TARGET names, or else the best that this CPU runs */
   uint32_t threads;   /**< for loops that the schedule made parallel, the calling thread included; 1: all in
                            the calling thread; 0: as many as the machine has */
   fvm_verification verification; /**< FVM_VERIFY_FULL or FVM_VERIFY_TRUST */

@@ -77,6 +77,25 @@ TEST_F(Bench, PrintsATable) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
 }
 
+TEST_F(Bench, TheEnvironmentNamesTheTargetWhereNobodyElseDoes) {
+  const auto with = [&](const char* target, std::vector<std::string> words) {
+    ::setenv("FORESTVM_TARGET", target, 1);
+    const Outcome outcome = bench(std::move(words));
+    ::unsetenv("FORESTVM_TARGET");
+    return outcome;
+  };
+  const std::vector<std::string> words = {model_, rows_, "--batch", "1"};
+  const Outcome forced = with("baseline", words);
+  EXPECT_NE(forced.out.find("target baseline"), std::string::npos) << forced.out << forced.err;
+  const Outcome unknown = with("z80", words);
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("FORESTVM_TARGET=z80: unknown; there are auto"), std::string::npos)
+      << unknown.err;
+  EXPECT_EQ(with("z80", {model_, rows_, "--batch", "1", "--target", "baseline"}).code, 0);
+  EXPECT_EQ(with("", words).code, 0);
+  EXPECT_EQ(with("auto", words).code, 0);
+}
+
 TEST_F(Bench, RefusesBadLists) {
   for (const char* list : {"0", "-1", "", "x", "1,", ",1", "1,,2", "1,0", "1;2", "1.5", "16777217"})
     expect_refused({model_, rows_, std::string("--batch=") + list}, 2, "--batch");

@@ -1,4 +1,5 @@
 // The table of CPU targets, from the rows of targets.def.
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -24,25 +25,35 @@ constexpr Target kTargets[] = {
 #include "vm/host/targets/targets.def"
 };
 
+Result<const Target*> best_target() {
+  for (std::size_t i = std::size(kTargets); i-- > 0;)
+    if (kTargets[i].runs_here()) return &kTargets[i];
+  return Error{ErrorCode::Environment, "", "this CPU runs none of the targets that were built"};
+}
+
+/// `where`: who asks for it, in an error.
+Result<const Target*> named_target(std::string_view name, const std::string& where) {
+  std::string known = "auto";
+  for (const Target& target : kTargets) {
+    if (target.name == name) {
+      if (target.runs_here()) return &target;
+      return Error{ErrorCode::Environment, where, "this CPU does not have it"};
+    }
+    known += ", " + std::string(target.name);
+  }
+  return Error{ErrorCode::Usage, where, "unknown; there are " + known};
+}
+
 }  // namespace
 
 std::span<const Target> targets() { return kTargets; }
 
 Result<const Target*> find_target(std::string_view name) {
-  if (name == "auto") {
-    for (std::size_t i = std::size(kTargets); i-- > 0;)
-      if (kTargets[i].runs_here()) return &kTargets[i];
-    return Error{ErrorCode::Environment, "", "this CPU runs none of the targets that were built"};
-  }
-  std::string known = "auto";
-  for (const Target& target : kTargets) {
-    if (target.name == name) {
-      if (target.runs_here()) return &target;
-      return Error{ErrorCode::Environment, "target " + std::string(name), "this CPU does not have it"};
-    }
-    known += ", " + std::string(target.name);
-  }
-  return Error{ErrorCode::Usage, "target " + std::string(name), "unknown; there are " + known};
+  if (name != "auto") return named_target(name, "target " + std::string(name));
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): unsafe only beside a change of the environment
+  const char* const forced = std::getenv("FORESTVM_TARGET");
+  if (forced == nullptr || *forced == '\0' || std::string_view(forced) == "auto") return best_target();
+  return named_target(forced, "FORESTVM_TARGET=" + std::string(forced));
 }
 
 }  // namespace forestvm::host

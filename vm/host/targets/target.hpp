@@ -22,8 +22,8 @@ struct Target {
 /// Rows of targets.def.
 std::span<const Target> targets();
 
-/// The target of this name, or for "auto" the best that runs on this CPU. Usage error for an unknown name,
-/// Environment if the CPU lacks it.
+/// The target of this name; for "auto" that of the environment variable FORESTVM_TARGET, or else the best
+/// that runs on this CPU. Usage error for an unknown name, Environment if the CPU lacks it.
 Result<const Target*> find_target(std::string_view name);
 
 }  // namespace forestvm::host
