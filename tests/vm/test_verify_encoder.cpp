@@ -9,36 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "small_program.hpp"
+#include "breach.hpp"
 
 namespace forestvm::test {
 namespace {
-
-struct Breach {
-  const char* name;
-  std::function<void(ProgramParts&)> damage;
-  const char* where;
-  const char* rule;
-};
-
-void expect_refusal(const ProgramParts& parts, const char* where, const char* rule) {
-  const auto program = encode_program(parts);
-  ASSERT_FALSE(program.ok()) << "accepted:\n" << program->disassemble();
-  EXPECT_EQ(program.error().code, ErrorCode::Refused);
-  EXPECT_EQ(program.error().where.substr(0, std::string(where).size()), where) << program.error().text();
-  EXPECT_NE(program.error().message.find(rule), std::string::npos) << program.error().text();
-}
-
-void expect_refusals(const ProgramParts& good, std::initializer_list<Breach> breaches) {
-  const auto before = encode_program(good);
-  ASSERT_TRUE(before.ok()) << before.error().text();
-  for (const Breach& breach : breaches) {
-    SCOPED_TRACE(breach.name);
-    ProgramParts parts = good;
-    breach.damage(parts);
-    expect_refusal(parts, breach.where, breach.rule);
-  }
-}
 
 /// Trees in tables over three features, two of them with columns for either side of missing values.
 ProgramParts coded_program() {
@@ -136,12 +110,6 @@ TEST(VerifyEncoder, RefusesTestsThatNoColumnHas) {
   parts.ranks.resize(parts.ranks.size() - parts.encoded_features.back().threshold_count);
   parts.encoded_features.pop_back();
   expect_refusal(parts, "groups section", "a column does not exist");
-}
-
-Inst inst(Op op, std::initializer_list<std::uint32_t> values) {
-  std::uint32_t all[kMaxOperands] = {};
-  std::copy(values.begin(), values.end(), all);
-  return encode(op, all);
 }
 
 const Inst kInit = inst(Op::Init, {0, 0}), kEncode = inst(Op::Encode, {0}),
