@@ -41,7 +41,8 @@ void encode(benchmark::State& state, const host::Target& target, std::uint32_t c
         {thresholds.all.data(), thresholds.splitters.data(), thresholds.bits, f, columns, f * per_feature});
   std::mt19937 random(1);
   std::vector<float> values(std::size_t{rows} * kFeatures);
-  for (float& value : values) value = static_cast<float>(random() % (2 * count)) / 2;
+  std::uniform_int_distribution<std::uint32_t> halves(0, 2 * count);
+  for (float& value : values) value = static_cast<float>(halves(random)) / 2;
   const std::size_t all_columns = std::size_t{kFeatures} * per_feature;
   std::vector<std::uint8_t> codes(code_bytes(rows, all_columns));
   for (auto _ : state) {

@@ -1,5 +1,6 @@
 // forestvm inspect: what a model or a program is, as text or JSON. Both come from one ordered document.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -74,8 +75,9 @@ void add_program(Json& document, const Program& program) {
   document["program bytes"] = program.image().size();
   document["node bytes"] = program.section_Nodes().size();
   if (meta.forest_nodes != 0)  // of all plans' layouts, leaves among the nodes
-    document["node bytes per node"] =
-        static_cast<double>(program.section_Nodes().size() * 10 / meta.forest_nodes) / 10;
+    document["node bytes per node"] = std::round(10.0 * static_cast<double>(program.section_Nodes().size()) /
+                                                 static_cast<double>(meta.forest_nodes)) /
+                                      10;
   document["leaf number bytes"] = program.section_LeafNumbers().size_bytes();
   if (meta.score_type == ScalarType::Float64)
     document["float64 leaf bytes"] = program.section_WideLeaves().size_bytes();
