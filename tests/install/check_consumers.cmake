@@ -1,9 +1,12 @@
 # Installs a build to a prefix, moves the prefix, builds the projects beside this file against it and runs them.
-#   cmake -DBUILD=… -DDATA=<model folder> -DLIBDIR=… -DFOLDER=<scratch> -DCXX=<compiler> -P check_consumers.cmake
+#   cmake -DBUILD=… -DDATA=<model folder> -DLIBDIR=… -DFOLDER=<scratch> -DCXX=<compiler> -DGENERATOR=<CMake's>
+#     -P check_consumers.cmake
 set(here ${CMAKE_CURRENT_LIST_DIR})
 set(installed ${FOLDER}/installed)
 set(prefix ${FOLDER}/moved)
 file(REMOVE_RECURSE ${installed} ${prefix} ${FOLDER}/c99 ${FOLDER}/cpp20 ${FOLDER}/pkg_config)
+
+set(ENV{CMAKE_GENERATOR} ${GENERATOR})  # the default, make, may not be there
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
