@@ -31,18 +31,19 @@ struct Avx2Shuffle {
 };
 
 struct Avx2Bytes : PortableBytes<Avx2Shuffle> {
-  FVM_INLINE static void add_leaves(float* sums, const float* leaves, std::uint32_t, const std::uint8_t* at) {
-    for (unsigned i = 0; i < kLanes; i += 8) {
+  FVM_INLINE static void add_leaves(float* sums, const float* leaves, std::uint32_t, const std::uint8_t* at,
+                                    std::size_t rows) {
+    for (std::size_t i = 0; i < rows; i += 8) {
       const __m256i index = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + i)));
       _mm256_storeu_ps(sums + i,
                        _mm256_add_ps(_mm256_loadu_ps(sums + i), _mm256_i32gather_ps(leaves, index, 4)));
     }
   }
-  FVM_INLINE static void add_leaves(double* sums, const double* leaves, std::uint32_t,
-                                    const std::uint8_t* at) {
+  FVM_INLINE static void add_leaves(double* sums, const double* leaves, std::uint32_t, const std::uint8_t* at,
+                                    std::size_t rows) {
     // The form with a mask: GCC 12 takes the undefined operand of the other's for a use of it.
     const __m256d all = _mm256_castsi256_pd(_mm256_set1_epi64x(-1));
-    for (unsigned i = 0; i < kLanes; i += 4) {
+    for (std::size_t i = 0; i < rows; i += 4) {
       const __m128i index = _mm_cvtepu8_epi32(_mm_loadu_si32(at + i));
       const __m256d found = _mm256_mask_i32gather_pd(_mm256_setzero_pd(), leaves, index, all, 8);
       _mm256_storeu_pd(sums + i, _mm256_add_pd(_mm256_loadu_pd(sums + i), found));

@@ -29,30 +29,45 @@ struct Avx512Bytes {
     return _mm512_mask_sub_epi8(from, _mm512_cmpgt_epu8_mask(x, code), from, all(0xff));
   }
 
+  /// The lower half of the lanes from one place, the upper from another.
+  FVM_INLINE static Bytes load_halves(const std::uint8_t* low, const std::uint8_t* high) {
+    return _mm512_inserti64x4(
+        _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(low))),
+        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(high)), 1);
+  }
+
+  /// The value in the upper half of the lanes, 0 in the lower.
+  FVM_INLINE static Bytes upper(std::uint8_t value) {
+    return _mm512_maskz_mov_epi8(0xffffffff00000000, all(value));
+  }
+
   template <unsigned Size>
   struct Table;
+  /// Of two tables, one for each half of the lanes.
+  template <unsigned Size>
+  struct TwoTables;
 
-  /// sums[i] += leaves[at[i]], of `count` leaves.
+  /// sums[i] += leaves[at[i]], of `count` leaves; for `rows`, a multiple of half a vector's lanes.
   FVM_INLINE static void add_leaves(float* sums, const float* leaves, std::uint32_t count,
-                                    const std::uint8_t* at) {
+                                    const std::uint8_t* at, std::size_t rows) {
     if (count <= 16)
-      add_by(sums, at, FewLeaves<1>(leaves, count));
+      add_by(sums, at, rows, FewLeaves<1>(leaves, count));
     else if (count <= 32)
-      add_by(sums, at, FewLeaves<2>(leaves, count));
+      add_by(sums, at, rows, FewLeaves<2>(leaves, count));
     else if (count <= 64)
-      add_by(sums, at, FewLeaves<4>(leaves, count));
+      add_by(sums, at, rows, FewLeaves<4>(leaves, count));
     else
-      add_by(sums, at, ManyLeaves{leaves});
+      add_by(sums, at, rows, ManyLeaves{leaves});
   }
 
   FVM_INLINE static void add_leaves(double* sums, const double* leaves, std::uint32_t count,
-                                    const std::uint8_t* at) {
+                                    const std::uint8_t* at, std::size_t rows) {
     if (count <= 16)
-      add_by(sums, at, FewWideLeaves<2>(leaves, count));
+      add_by(sums, at, rows, FewWideLeaves<2>(leaves, count));
     else if (count <= 32)
-      add_by(sums, at, FewWideLeaves<4>(leaves, count));
+      add_by(sums, at, rows, FewWideLeaves<4>(leaves, count));
     else
-      add_by(sums, at, ManyWideLeaves{leaves});
+      add_by(sums, at, rows, ManyWideLeaves{leaves});
   }
 
  private:
@@ -114,16 +129,17 @@ struct Avx512Bytes {
   };
 
   template <class Leaves>
-  FVM_INLINE static void add_by(double* sums, const std::uint8_t* at, const Leaves& leaves) {
-    for (unsigned i = 0; i < kLanes; i += 8) {
+  FVM_INLINE static void add_by(double* sums, const std::uint8_t* at, std::size_t rows,
+                                const Leaves& leaves) {
+    for (std::size_t i = 0; i < rows; i += 8) {
       const __m128i index = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + i));
       _mm512_storeu_pd(sums + i, _mm512_add_pd(_mm512_loadu_pd(sums + i), leaves[index]));
     }
   }
 
   template <class Leaves>
-  FVM_INLINE static void add_by(float* sums, const std::uint8_t* at, const Leaves& leaves) {
-    for (unsigned i = 0; i < kLanes; i += 16) {
+  FVM_INLINE static void add_by(float* sums, const std::uint8_t* at, std::size_t rows, const Leaves& leaves) {
+    for (std::size_t i = 0; i < rows; i += 16) {
       const __m512i index = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + i)));
       _mm512_storeu_ps(sums + i, _mm512_add_ps(_mm512_loadu_ps(sums + i), leaves[index]));
     }
@@ -146,6 +162,11 @@ struct Avx512Bytes::Table<64> {
 };
 
 template <>
+struct Avx512Bytes::Table<32> : Table<64> {
+  using Table<64>::Table;
+};
+
+template <>
 struct Avx512Bytes::Table<128> {
   __m512i low, high;
   FVM_INLINE explicit Table(const std::uint8_t* from) : low(load(from)), high(load(from + 64)) {}
@@ -158,6 +179,45 @@ struct Avx512Bytes::Table<256> {
   FVM_INLINE explicit Table(const std::uint8_t* from) : low(from), high(from + 128) {}
   FVM_INLINE Bytes operator[](Bytes index) const {
     return select(_mm512_movepi8_mask(index), low[index], high[index]);
+  }
+};
+
+template <>
+struct Avx512Bytes::TwoTables<16> {
+  __m512i row;
+  FVM_INLINE TwoTables(const std::uint8_t* low, const std::uint8_t* high)
+      : row(_mm512_mask_broadcast_i32x4(Table<16>(low).row, 0xff00,
+                                        _mm_loadu_si128(reinterpret_cast<const __m128i*>(high)))) {}
+  FVM_INLINE Bytes operator[](Bytes index) const { return _mm512_shuffle_epi8(row, index); }
+};
+
+template <>
+struct Avx512Bytes::TwoTables<32> {
+  __m512i row;
+  FVM_INLINE TwoTables(const std::uint8_t* low, const std::uint8_t* high) : row(load_halves(low, high)) {}
+  FVM_INLINE Bytes operator[](Bytes index) const {
+    return _mm512_permutexvar_epi8(_mm512_or_si512(index, upper(32)), row);
+  }
+};
+
+template <>
+struct Avx512Bytes::TwoTables<64> {
+  __m512i low, high;
+  FVM_INLINE TwoTables(const std::uint8_t* of_low, const std::uint8_t* of_high)
+      : low(load(of_low)), high(load(of_high)) {}
+  FVM_INLINE Bytes operator[](Bytes index) const {
+    return _mm512_permutex2var_epi8(low, _mm512_or_si512(index, upper(64)), high);
+  }
+};
+
+/// Of larger tables there is no room for two in what one permute takes.
+template <unsigned Size>
+struct Avx512Bytes::TwoTables {
+  Table<Size> low, high;
+  FVM_INLINE TwoTables(const std::uint8_t* of_low, const std::uint8_t* of_high)
+      : low(of_low), high(of_high) {}
+  FVM_INLINE Bytes operator[](Bytes index) const {
+    return select(0xffffffff00000000, low[index], high[index]);
   }
 };
 

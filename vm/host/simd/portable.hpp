@@ -39,7 +39,7 @@ struct PortableBytes {
     return from - reinterpret_cast<Bytes>(x > code);
   }
 
-  /// A table of Size bytes: 16, 64, 128 or 256.
+  /// A table of Size bytes: 16, 32, 64, 128 or 256.
   template <unsigned Size>
   struct Table {
     Bytes rows[Size / 16];
@@ -60,10 +60,11 @@ struct PortableBytes {
     }
   };
 
-  /// sums[i] += leaves[at[i]]
+  /// sums[i] += leaves[at[i]] for `rows`, a multiple of kLanes.
   template <class Score>
-  FVM_INLINE static void add_leaves(Score* sums, const Score* leaves, std::uint32_t, const std::uint8_t* at) {
-    for (unsigned i = 0; i < kLanes; ++i) sums[i] += leaves[at[i]];
+  FVM_INLINE static void add_leaves(Score* sums, const Score* leaves, std::uint32_t, const std::uint8_t* at,
+                                    std::size_t rows) {
+    for (std::size_t i = 0; i < rows; ++i) sums[i] += leaves[at[i]];
   }
 };
 

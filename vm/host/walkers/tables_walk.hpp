@@ -9,6 +9,7 @@
 
 #include <forestvm/core/layout/tables.hpp>
 
+#include "vm/host/walkers/table_lookups.hpp"
 #include "vm/host/walkers/walk.hpp"
 
 namespace forestvm::host {
@@ -21,6 +22,7 @@ class TablesWalk {
   static constexpr unsigned kLanes = Simd::kLanes;
   static constexpr unsigned kMostBlocks = 8;  ///< walked together
   static constexpr unsigned kMostRows = kMostBlocks * kCodeRows;
+  static constexpr unsigned kMostTrees = 16;                           ///< walked together
   static constexpr std::size_t kMostSumBytes = std::size_t{64} << 10;  ///< of what is kept beside each other
 
  public:
@@ -61,7 +63,21 @@ class TablesWalk {
   }
 
   TablesWalk(const WalkTask& task, std::uint32_t row, std::uint32_t rows)
-      : task_(task), row_(row), rows_(rows), blocks_((rows + kCodeRows - 1) / kCodeRows) {}
+      : task_(task),
+        row_(row),
+        rows_(rows),
+        blocks_((rows + kCodeRows - 1) / kCodeRows),
+        codes_(task.codes + code_offset(row, task.columns)),
+        slots_(slots_for(rows)) {}
+
+  static std::uint32_t slots_for(std::uint32_t rows) {
+    if (by_two(rows)) return kLanes / 2;
+    const std::uint32_t whole = rows <= kCodeRows ? kLanes : kCodeRows;
+    return (rows + whole - 1) / whole * whole;
+  }
+
+  /// So few rows that a vector holds them for two trees.
+  static bool by_two(std::uint32_t rows) { return kLanes > kLeastLanes && 2 * rows <= kLanes; }
 
   void run() {
     if (!sums_beside(task_))
@@ -74,45 +90,50 @@ class TablesWalk {
       sum_beside<float>([](const TreeDesc&, const Tree& tree) { return tree.leaves; });
   }
 
-  /// Calls visit(tree's number, tree, its rows' slots among the leaves) for each tree. With few blocks
-  /// several trees go down level by level beside each other, so that one's hops fill the time another's take.
+  /// Calls visit(tree's number, tree, its rows' slots among the leaves) for each tree.
   template <class Visit>
   FVM_INLINE void for_trees(const Visit& visit) {
-    const std::uint32_t together = kMostBlocks / blocks_;
+    if constexpr (kLanes > kLeastLanes)
+      if (by_two(rows_)) return for_walks<TwoTrees<Target>>(visit);
+    for_walks<OneTree<Target>>(visit);
+  }
+
+  /// With few rows many trees go down level by level beside each other, so that one's hops fill the time
+  /// another's take. Walk: what a vector of rows is looked up in.
+  template <class Walk, class Visit>
+  FVM_INLINE void for_walks(const Visit& visit) {
+    const std::uint32_t together = std::min(kMostRows / slots_, kMostTrees);
     const std::uint32_t end = task_.tree_range.end;
     for (std::uint32_t t = task_.tree_range.begin; t < end; t += together) {
-      const std::uint32_t count = end - t < together ? end - t : together;
-      Tree trees[kMostBlocks];
+      const std::uint32_t count = std::min(end - t, together);
+      const std::uint32_t first = t - task_.first_tree;
+      const std::uint32_t walks = (count + Walk::kTrees - 1) / Walk::kTrees;
+      Walk of[kMostTrees / Walk::kTrees];
+      for (std::uint32_t i = 0; i < walks; ++i)
+        of[i] = Walk(task_.group, first + i * Walk::kTrees, first + count - 1);
+      descend(of, walks);
       for (std::uint32_t i = 0; i < count; ++i)
-        trees[i] = TablesView::tree(task_.group, t - task_.first_tree + i);
-      descend(trees, count);
-      for (std::uint32_t i = 0; i < count; ++i) visit(t + i, trees[i], slots(i));
+        visit(t + i, TablesView::tree(task_.group, first + i), at_ + std::size_t{i} * slots_);
     }
   }
 
-  /// Of the i-th of the trees that are walked together.
-  FVM_INLINE std::uint8_t* slots(std::uint32_t i) { return at_ + std::size_t{i} * blocks_ * kCodeRows; }
-
-  /// Sums of output k are at sums + k * kRows. leaves_of(tree's record, tree) are as the sums.
+  /// Sums of output k are at sums + k * slots_. leaves_of(tree's record, tree) are as the sums.
   template <class Score, class LeavesOf>
   FVM_INLINE void sum_beside(const LeavesOf& leaves_of) {
     alignas(64) Score sums[kMostSumBytes / sizeof(Score)];
-    const std::size_t kRows = blocks_ * kCodeRows;
+    const std::size_t stride = slots_;
     Score* const out = reinterpret_cast<Score*>(task_.out) + row_ * task_.width;
     for (std::size_t k = 0; k < task_.width; ++k) {
-      for (std::size_t r = 0; r < rows_; ++r) sums[k * kRows + r] = out[r * task_.width + k];
-      for (std::size_t r = rows_; r < kRows; ++r) sums[k * kRows + r] = 0;
+      for (std::size_t r = 0; r < rows_; ++r) sums[k * stride + r] = out[r * task_.width + k];
+      for (std::size_t r = rows_; r < stride; ++r) sums[k * stride + r] = 0;
     }
     const TreeDesc* const descs = task_.group.trees;
     for_trees([&](std::uint32_t t, const Tree& tree, const std::uint8_t* at) {
       const TreeDesc& desc = descs[t - task_.first_tree];
-      Score* const to = sums + desc.output * kRows;
-      const Score* const leaves = leaves_of(desc, tree);
-      for (std::size_t i = 0; i < kRows; i += kLanes)
-        Simd::add_leaves(to + i, leaves, desc.leaf_count, at + i);
+      Simd::add_leaves(sums + desc.output * stride, leaves_of(desc, tree), desc.leaf_count, at, slots_);
     });
     for (std::size_t k = 0; k < task_.width; ++k)
-      for (std::size_t r = 0; r < rows_; ++r) out[r * task_.width + k] = sums[k * kRows + r];
+      for (std::size_t r = 0; r < rows_; ++r) out[r * task_.width + k] = sums[k * stride + r];
   }
 
   /// Anything else: row by row.
@@ -128,111 +149,134 @@ class TablesWalk {
   }
 
   /// Takes every row from the roots to its leaves: their slots in the levels below the last.
-  void descend(const Tree* trees, std::uint32_t count) {
+  template <class Walk>
+  void descend(const Walk* walks, std::uint32_t count) {
+    const std::uint32_t walk_slots = slots_ * Walk::kTrees;
     std::uint32_t depth = 0;
-    for (std::uint32_t i = 0; i < count; ++i) depth = std::max(depth, trees[i].depth);
-    std::fill_n(at_, count * blocks_ * kCodeRows, std::uint8_t{0});
-    for (std::uint32_t level = 0; level < depth; ++level)
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::uint8_t* const slots = at_ + std::size_t{i} * walk_slots;
+      depth = std::max(depth, walks[i].depth());
+      if (walks[i].has_top()) {
+        hop_top(walks[i], slots);
+      } else {
+        std::fill_n(slots, walk_slots, std::uint8_t{0});
+        for (std::uint32_t level = 0; level < std::min(walks[i].depth(), kTopLevels); ++level)
+          hop<Walk>(walks[i].level(level), slots);
+      }
+    }
+    for (std::uint32_t level = kTopLevels; level < depth; ++level)
       for (std::uint32_t i = 0; i < count; ++i)
-        if (level < trees[i].depth) hop(trees[i], level, slots(i));
+        if (level < walks[i].depth()) hop<Walk>(walks[i].level(level), at_ + std::size_t{i} * walk_slots);
   }
+
+  template <class Walk>
+  using Hop = void (TablesWalk::*)(const typename Walk::Level&, std::uint8_t* slots);
 
   /// Chooses the code for a level's shape by one jump: branches one after the other would be mispredicted one
   /// after the other.
-  FVM_INLINE void hop(const Tree& tree, std::uint32_t number, std::uint8_t* slots) {
-    const TableLevel& level = tree.level(number);
-    const LevelTables tables(tree.lines, level);
-    const unsigned size =
-        (level.slots > 16 ? 1u : 0u) + (level.slots > 64 ? 1u : 0u) + (level.slots > 128 ? 1u : 0u);
-    const unsigned columns =
-        (level.columns > 1 ? 1u : 0u) + (level.columns > 4 ? 1u : 0u) + (level.columns > 8 ? 1u : 0u);
-    (this->*kHops[(columns * 4 + size) * 2 + level.complete])(tables, level.columns, slots);
+  template <class Walk>
+  FVM_INLINE void hop(const typename Walk::Level& level, std::uint8_t* slots) {
+    static constexpr auto kHops = hops<Walk>(std::make_integer_sequence<unsigned, LevelShape::kCount>{});
+    (this->*kHops[Walk::shape(level)])(level, slots);
   }
 
-  using Hop = void (TablesWalk::*)(const LevelTables&, unsigned columns, std::uint8_t* slots);
-
-  template <unsigned... Shapes>
-  static constexpr std::array<Hop, sizeof...(Shapes)> hops(std::integer_sequence<unsigned, Shapes...>) {
-    constexpr unsigned sizes[] = {16, 64, 128, 256};
-    return {&TablesWalk::hop_shape<sizes[Shapes / 2 % 4], Shapes % 2 == 1, Shapes / 8>...};
+  template <class Walk, unsigned... Shapes>
+  static constexpr std::array<Hop<Walk>, sizeof...(Shapes)> hops(std::integer_sequence<unsigned, Shapes...>) {
+    return {&TablesWalk::hop_shape<Walk, LevelShape::of(Shapes).size, LevelShape::of(Shapes).columns,
+                                   LevelShape::of(Shapes).complete>...};
   }
 
-  /// Columns: 0 for one column, 1 for up to 4, 2 for up to 8, 3 for more.
-  template <unsigned Size, bool Complete, unsigned Columns>
-  void hop_shape(const LevelTables& tables, unsigned columns, std::uint8_t* slots) {
-    if constexpr (Columns == 0)
-      hop_over<Size, Complete>(tables, slots, [&](Bytes, const std::uint8_t* codes) {
-        return Simd::load(codes + tables.list[0]);
-      });
-    else
-      hop_by_column<Size, Complete>(tables, slots, [&](Bytes column, const std::uint8_t* codes) {
-        if constexpr (Columns == 1) return pick_4(column, codes, tables.list);
-        if constexpr (Columns == 2) return pick_8(column, codes, tables.list);
-        if constexpr (Columns == 3) return pick(column, codes, tables.list, columns);
-      });
+  template <class Walk, unsigned Size, unsigned Columns, bool Complete>
+  void hop_shape(const typename Walk::Level& level, std::uint8_t* slots) {
+    const OneHop<Walk, Size, Columns, Complete> hop(level);
+    for_vectors<Walk>(
+        slots, [&](std::uint8_t * state, const std::uint8_t* codes)
+                   __attribute__((always_inline)) { Simd::store(state, hop(Simd::load(state), codes)); });
   }
 
-  template <unsigned Size, bool Complete, class Pick>
-  FVM_INLINE void hop_by_column(const LevelTables& tables, std::uint8_t* slots, const Pick& pick_code) {
-    const typename Simd::template Table<Size> column(tables.column);
-    hop_over<Size, Complete>(
-        tables, slots, [&](Bytes at, const std::uint8_t* codes) { return pick_code(column[at], codes); });
+  /// The first kTopLevels hops from the roots.
+  template <class Walk>
+  void hop_top(const Walk& walk, std::uint8_t* slots) {
+    static_assert(kTopLevels == 3);
+    const OneHop<Walk, 16, 0, true> first(walk.level(0));
+    const OneHop<Walk, 16, 1, true> second(walk.level(1)), third(walk.level(2));
+    for_vectors<Walk>(
+        slots, [&](std::uint8_t * state, const std::uint8_t* codes) __attribute__((always_inline)) {
+          const Bytes at = first(Simd::all(0), codes);
+          Simd::store(state, third(second(at, codes), codes));
+        });
   }
 
-  /// One hop of every row; get(at, codes) gives the codes that places `at` test.
-  template <unsigned Size, bool Complete, class Get>
-  FVM_INLINE void hop_over(const LevelTables& tables, std::uint8_t* slots, const Get& get) {
-    const typename Simd::template Table<Size> code(tables.code);
-    const typename Simd::template Table<Complete ? 16 : Size> child(Complete ? tables.code : tables.child);
-    const std::uint8_t* codes = task_.codes + code_offset(row_, task_.columns);
+  /// Calls visit(slots, codes) for each vector of rows.
+  template <class Walk, class Visit>
+  FVM_INLINE void for_vectors(std::uint8_t* slots, const Visit& visit) {
+    const std::uint8_t* codes = codes_;
+    if constexpr (Walk::kTrees > 1) return visit(slots, codes);
     const std::size_t block_bytes = std::size_t{task_.columns} * kCodeRows;
-    for (std::uint32_t b = 0; b < blocks_; ++b, codes += block_bytes)
-      for (unsigned part = 0; part < kCodeRows; part += kLanes) {
-        std::uint8_t* const state = slots + b * kCodeRows + part;
-        const Bytes at = Simd::load(state);
-        const Bytes x = get(at, codes + part);
-        Bytes next;
-        if constexpr (Complete)
-          next = Simd::add(at, at);
-        else
-          next = child[at];
-        Simd::store(state, Simd::step(next, x, code[at]));
-      }
+    const std::uint32_t in_block = std::min(slots_, std::uint32_t{kCodeRows});
+    for (std::uint32_t b = 0; b < blocks_; ++b, codes += block_bytes, slots += kCodeRows)
+      for (unsigned part = 0; part < in_block; part += kLanes) visit(slots + part, codes + part);
   }
 
-  // The code of each lane's column, of a list of columns: a tree of selects by the bits of its number.
+  /// A hop with a level's tables in registers.
+  template <class Walk, unsigned Size, unsigned Columns, bool Complete>
+  class OneHop {
+    template <unsigned Bytes>
+    using Table = typename Walk::template Table<Bytes>;
 
-  FVM_INLINE static Bytes pick_4(Bytes column, const std::uint8_t* codes, const std::uint32_t* list) {
-    return pick_4(Simd::has_bit(column, 1), Simd::has_bit(column, 2), codes, list);
-  }
+   public:
+    FVM_INLINE explicit OneHop(const typename Walk::Level& level)
+        : lookups_(level),
+          columns_(Walk::columns(level)),
+          code_(lookups_.template code<Size>()),
+          column_(lookups_.template column < Columns == 0 ? 16 : Size > ()),
+          child_(lookups_.template child < Complete ? 16 : Size > ()) {}
 
-  FVM_INLINE static Bytes pick_4(typename Simd::Mask one, typename Simd::Mask two, const std::uint8_t* codes,
-                                 const std::uint32_t* list) {
-    const Bytes low = Simd::select(one, Simd::load(codes + list[0]), Simd::load(codes + list[1]));
-    const Bytes high = Simd::select(one, Simd::load(codes + list[2]), Simd::load(codes + list[3]));
-    return Simd::select(two, low, high);
-  }
+    FVM_INLINE Bytes operator()(Bytes at, const std::uint8_t* codes) const {
+      const auto four = [&](unsigned i) __attribute__((always_inline)) { return lookups_.tested(codes, i); };
+      Bytes x, next;
+      if constexpr (Columns == 0)
+        x = four(0)(0);
+      else
+        x = pick<Columns>(column_[at], four, columns_);
+      if constexpr (Complete)
+        next = Simd::add(at, at);
+      else
+        next = child_[at];
+      return Simd::step(next, x, code_[at]);
+    }
 
-  FVM_INLINE static Bytes pick_8(Bytes column, const std::uint8_t* codes, const std::uint32_t* list) {
+   private:
+    typename Walk::template Lookups<Columns, Complete> lookups_;
+    unsigned columns_;
+    Table<Size> code_;
+    Table<Columns == 0 ? 16 : Size> column_;  ///< not read if there is one
+    Table<Complete ? 16 : Size> child_;       ///< not read if complete
+  };
+
+  /// The code of each lane's column, of a list of columns: a tree of selects by the bits of its number.
+  /// four(i)(j) gives those of the list's (i + j)-th, j < 4.
+  template <unsigned Columns, class Four>
+  FVM_INLINE static Bytes pick(Bytes column, const Four& four, unsigned count) {
     const auto one = Simd::has_bit(column, 1), two = Simd::has_bit(column, 2);
-    return Simd::select(Simd::has_bit(column, 4), pick_4(one, two, codes, list),
-                        pick_4(one, two, codes, list + 4));
-  }
-
-  FVM_INLINE static Bytes pick(Bytes column, const std::uint8_t* codes, const std::uint32_t* list,
-                               unsigned count) {
-    const auto one = Simd::has_bit(column, 1), two = Simd::has_bit(column, 2),
-               four = Simd::has_bit(column, 4);
-    const auto eight = [&](unsigned i) {
-      return Simd::select(four, pick_4(one, two, codes, list + i), pick_4(one, two, codes, list + i + 4));
+    const auto pick_4 = [&](unsigned i) __attribute__((always_inline)) {
+      const auto get = four(i);
+      const Bytes low = Simd::select(one, get(0), get(1));
+      return Simd::select(two, low, Simd::select(one, get(2), get(3)));
     };
-    Bytes found = eight(0);
+    if constexpr (Columns == 1) return pick_4(0);
+    const auto bit_4 = Simd::has_bit(column, 4);
+    const auto pick_8 = [&](unsigned i) __attribute__((always_inline)) {
+      const Bytes low = pick_4(i);
+      return Simd::select(bit_4, low, pick_4(i + 4));
+    };
+    Bytes found = pick_8(0);
+    if constexpr (Columns == 2) return found;
     unsigned i = 8;
     for (; i + 4 < count; i += 8)
-      found = Simd::select(Simd::in_eight(column, static_cast<std::uint8_t>(i)), found, eight(i));
+      found = Simd::select(Simd::in_eight(column, static_cast<std::uint8_t>(i)), found, pick_8(i));
     if (i < count)
-      found = Simd::select(Simd::in_eight(column, static_cast<std::uint8_t>(i)), found,
-                           pick_4(one, two, codes, list + i));
+      found = Simd::select(Simd::in_eight(column, static_cast<std::uint8_t>(i)), found, pick_4(i));
     return found;
   }
 
@@ -250,10 +294,10 @@ class TablesWalk {
     }
   }
 
-  static constexpr auto kHops = hops(std::make_integer_sequence<unsigned, 32>{});
-
   const WalkTask& task_;
   std::uint32_t row_, rows_, blocks_;
+  const std::uint8_t* codes_;  ///< of the first block
+  std::uint32_t slots_;        ///< kept for each tree: a slot for each row, and for lanes that have none
   alignas(64) std::uint8_t at_[kMostRows];  ///< each row's slot in each tree that is walked
 };
 

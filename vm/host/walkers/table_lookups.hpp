@@ -1,0 +1,247 @@
+// What a vector of rows is looked up in at a level of the tables layout: one tree's tables; or, where there
+// are so few rows that a vector has room for them twice, the tables of two trees beside each other.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include <forestvm/core/layout/tables.hpp>
+
+namespace forestvm::host {
+
+/// Vectors this wide or narrower are filled by few rows as they are.
+inline constexpr unsigned kLeastLanes = 32;
+
+/// What code a level takes, as template parameters.
+struct LevelShape {
+  static constexpr unsigned kSizes[] = {16, 32, 64, 128, 256};
+  static constexpr unsigned kCount = 5 * 4 * 2;
+
+  unsigned size;     ///< of its tables
+  unsigned columns;  ///< 0: one; 1: up to 4; 2: up to 8; 3: more
+  bool complete;
+
+  static constexpr LevelShape of(unsigned number) {
+    return {kSizes[number / 8], number / 2 % 4, number % 2 == 1};
+  }
+  /// Which of kSizes holds so many slots.
+  FVM_INLINE static unsigned size_number(unsigned slots) { return bits((slots - 1) | 15u) - 4; }
+  FVM_INLINE static unsigned number(unsigned slots, unsigned columns, unsigned complete) {
+    const std::uint64_t by_bits = 0x333332110;  // a digit for each number of bits of columns - 1
+    const auto some = static_cast<unsigned>(by_bits >> (4 * bits(columns - 1))) & 3u;
+    return (size_number(slots) * 4 + some) * 2 + complete;
+  }
+
+ private:
+  FVM_INLINE static unsigned bits(unsigned value) { return static_cast<unsigned>(std::bit_width(value)); }
+};
+
+/// Levels at the top of a tree that are walked together if all are complete.
+inline constexpr unsigned kTopLevels = 3;
+
+FVM_INLINE bool has_complete_top(const TablesView::Tree& tree) {
+  return tree.depth >= kTopLevels && tree.level(kTopLevels - 1).complete != 0;
+}
+
+/// A level of a tree.
+struct LevelOfTree {
+  const TableLine* lines;  ///< the tree's
+  const TableLevel* level;
+};
+
+/// Tables for levels that have none.
+struct ImpliedTables {
+  alignas(64) std::uint8_t zeros[kMaxTableSlots], doubled[kMaxTableSlots];
+
+  static constexpr ImpliedTables make() {
+    ImpliedTables tables{};
+    for (unsigned i = 0; i < kMaxTableSlots; ++i) tables.doubled[i] = static_cast<std::uint8_t>(2 * i);
+    return tables;
+  }
+};
+
+/// The tables of a level that is taken by the code for a shape. The level may be simpler than the shape: have
+/// fewer columns, or be complete.
+template <class Target, unsigned Columns, bool Complete>
+struct ShapedTables {
+  const std::uint8_t *list, *column, *code, *child;
+  std::uint32_t last_four;  ///< of the list, in bytes
+
+  FVM_INLINE explicit ShapedTables(const LevelOfTree& at) {
+    const TableLevel& level = *at.level;
+    const std::uint32_t table = level.table_bytes();
+    list = at.lines[level.line].bytes;
+    last_four = level.list_bytes() - 16;
+    code = list + (Columns <= 1 ? 16u : level.list_bytes());
+    column = kImplied.zeros;
+    if (Columns != 0 && level.columns > 1) {
+      column = code;
+      code += table;
+    }
+    child = level.complete != 0 ? kImplied.doubled : code + table;
+  }
+  /// Four columns of the list, from the i-th.
+  FVM_INLINE const std::uint32_t* four(std::uint32_t i) const {
+    const std::uint32_t byte = i * sizeof(std::uint32_t);
+    return reinterpret_cast<const std::uint32_t*>(list + (Columns <= 1 ? 0 : std::min(byte, last_four)));
+  }
+
+ private:
+  static constexpr ImpliedTables kImplied = ImpliedTables::make();
+};
+
+template <class Target>
+class OneTree {
+  using Simd = typename Target::Codes;
+
+ public:
+  static constexpr unsigned kTrees = 1;  ///< in a vector
+  using Level = LevelOfTree;
+  template <unsigned Size>
+  using Table = typename Simd::template Table<Size>;
+
+  template <unsigned Columns, bool Complete>
+  class Lookups {
+   public:
+    FVM_INLINE explicit Lookups(const Level& level) : tables_(level) {}
+
+    template <unsigned Size>
+    FVM_INLINE Table<Size> code() const {
+      return Table<Size>(tables_.code);
+    }
+    template <unsigned Size>
+    FVM_INLINE Table<Size> column() const {
+      return Table<Size>(tables_.column);
+    }
+    template <unsigned Size>
+    FVM_INLINE Table<Size> child() const {
+      return Table<Size>(tables_.child);
+    }
+    /// The rows' codes of four columns of the list, from the i-th.
+    FVM_INLINE auto tested(const std::uint8_t* codes, unsigned i) const {
+      const std::uint32_t* const list = tables_.four(i);
+      return [=](unsigned j) __attribute__((always_inline)) { return Simd::load(codes + list[j]); };
+    }
+
+   private:
+    ShapedTables<Target, Columns, Complete> tables_;
+  };
+
+  OneTree() = default;
+  FVM_INLINE OneTree(const GroupData& group, std::uint32_t tree, std::uint32_t)
+      : tree_(TablesView::tree(group, tree)) {}
+
+  FVM_INLINE std::uint32_t depth() const { return tree_.depth; }
+  FVM_INLINE bool has_top() const { return has_complete_top(tree_); }
+  FVM_INLINE Level level(std::uint32_t number) const { return {tree_.lines, &tree_.level(number)}; }
+  FVM_INLINE static unsigned columns(const Level& at) { return at.level->columns; }
+  FVM_INLINE static unsigned shape(const Level& at) {
+    return LevelShape::number(at.level->slots, at.level->columns, at.level->complete);
+  }
+
+ private:
+  TablesView::Tree tree_;
+};
+
+/// A level below a tree's last: its rows have arrived, and stay.
+struct ArrivedLevel {
+  TableLevel level;
+  struct {
+    std::uint32_t list[4];
+    std::uint8_t code_and_child[2 * kMaxTableSlots];
+  } lines;
+};
+
+template <class Target>
+class TwoTrees {
+  using Simd = typename Target::Codes;
+
+ public:
+  static constexpr unsigned kTrees = 2;
+  struct Level {
+    LevelOfTree halves[2];
+  };
+  template <unsigned Size>
+  using Table = typename Simd::template TwoTables<Size>;
+
+  template <unsigned Columns, bool Complete>
+  class Lookups {
+   public:
+    FVM_INLINE explicit Lookups(const Level& level) : halves_{Half(level.halves[0]), Half(level.halves[1])} {}
+
+    template <unsigned Size>
+    FVM_INLINE Table<Size> code() const {
+      return {halves_[0].code, halves_[1].code};
+    }
+    template <unsigned Size>
+    FVM_INLINE Table<Size> column() const {
+      return {halves_[0].column, halves_[1].column};
+    }
+    template <unsigned Size>
+    FVM_INLINE Table<Size> child() const {
+      return {halves_[0].child, halves_[1].child};
+    }
+    FVM_INLINE auto tested(const std::uint8_t* codes, unsigned i) const {
+      const std::uint32_t *const low = halves_[0].four(i), *const high = halves_[1].four(i);
+      return [=](unsigned j) __attribute__((always_inline)) {
+        return Simd::load_halves(codes + low[j], codes + high[j]);
+      };
+    }
+
+   private:
+    using Half = ShapedTables<Target, Columns, Complete>;
+    Half halves_[2];
+  };
+
+  TwoTrees() = default;
+  /// Trees `tree` and tree + 1; or `last` twice.
+  FVM_INLINE TwoTrees(const GroupData& group, std::uint32_t tree, std::uint32_t last) {
+    for (unsigned i = 0; i < 2; ++i) {
+      const std::uint32_t number = std::min(tree + i, last);
+      trees_[i] = TablesView::tree(group, number);
+      arrived_[i] = &kArrived[LevelShape::size_number(group.trees[number].leaf_count)];
+    }
+  }
+
+  FVM_INLINE std::uint32_t depth() const { return std::max(trees_[0].depth, trees_[1].depth); }
+  FVM_INLINE bool has_top() const { return has_complete_top(trees_[0]) && has_complete_top(trees_[1]); }
+  FVM_INLINE Level level(std::uint32_t number) const { return {of(0, number), of(1, number)}; }
+  FVM_INLINE static unsigned columns(const Level& at) {
+    return std::max(at.halves[0].level->columns, at.halves[1].level->columns);
+  }
+  FVM_INLINE static unsigned shape(const Level& at) {
+    const TableLevel &low = *at.halves[0].level, &high = *at.halves[1].level;
+    return LevelShape::number(std::max(low.slots, high.slots), columns(at),
+                              static_cast<unsigned>(low.complete & high.complete));
+  }
+
+ private:
+  FVM_INLINE LevelOfTree of(unsigned i, std::uint32_t number) const {
+    const TablesView::Tree& tree = trees_[i];
+    const bool arrived = number >= tree.depth;
+    return {arrived ? reinterpret_cast<const TableLine*>(&arrived_[i]->lines) : tree.lines,
+            arrived ? &arrived_[i]->level : &tree.level(number)};
+  }
+
+  static constexpr std::array<ArrivedLevel, std::size(LevelShape::kSizes)> make_arrived() {
+    std::array<ArrivedLevel, std::size(LevelShape::kSizes)> levels{};
+    for (std::size_t size = 0; size < levels.size(); ++size) {
+      const unsigned slots = LevelShape::kSizes[size];
+      levels[size].level = {static_cast<std::uint16_t>(slots), 1, 0, 0};
+      std::uint8_t* const tables = levels[size].lines.code_and_child;
+      for (unsigned i = 0; i < slots; ++i) {
+        tables[i] = kNeverRight;
+        tables[slots + i] = static_cast<std::uint8_t>(i);
+      }
+    }
+    return levels;
+  }
+  static constexpr std::array<ArrivedLevel, std::size(LevelShape::kSizes)> kArrived = make_arrived();
+
+  TablesView::Tree trees_[2];
+  const ArrivedLevel* arrived_[2];
+};
+
+}  // namespace forestvm::host
