@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -84,12 +86,15 @@ Result<Side> of_file(const std::string& path, const Inputs& inputs) {
 
 Result<Side> of_expected(const std::string& path, const Inputs& inputs) {
   FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
-  FVM_ASSIGN(const Table table, in_file(path, read_npy(source, NpyShape::VectorOrMatrix)));
+  FVM_ASSIGN(const std::unique_ptr<TableReader> table,
+             in_file(path, npy_reader(source, NpyShape::VectorOrMatrix)));
+  std::vector<float> values;
+  FVM_TRY(in_file(path, table->read(std::numeric_limits<std::size_t>::max(), values)));
   const std::size_t wanted = inputs.rows.count * inputs.program.meta().num_outputs;
-  if (table.values.size() != wanted)
-    return in_file(path, refused("", "has " + std::to_string(table.values.size()) + " raw scores, expected " +
+  if (values.size() != wanted)
+    return in_file(path, refused("", "has " + std::to_string(values.size()) + " raw scores, expected " +
                                          std::to_string(wanted)));
-  return Side{path, table.values};
+  return Side{path, std::move(values)};
 }
 
 /// Floats between two, 0 for two NaN.

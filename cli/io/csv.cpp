@@ -178,52 +178,6 @@ bool same_names(std::span<const std::string> some, std::span<const std::string> 
   return left == right;
 }
 
-/// Fills names if the first record is a header; what a record of numbers holds goes to values.
-Result<bool> read_first(RecordReader& record, std::span<const std::string> known_names, Table& table) {
-  bool has_number = false;
-  bool has_name = false;
-  const auto use = [&](std::size_t, const Cell& cell) -> Result<void> {
-    const std::string_view text = cell.text();
-    const auto number = parse_float(text);
-    table.names.emplace_back(text);
-    table.values.push_back(number.value_or(kMissing));
-    has_number |= number.has_value();
-    has_name |= !number && !text.empty();
-    return {};
-  };
-  FVM_ASSIGN(table.columns, record.cells(use));
-  const bool is_header = has_name || same_names(table.names, known_names);
-  if (is_header) {
-    table.values.clear();
-    table.mixed_header = has_number;
-  } else {
-    table.names.clear();
-    table.rows = 1;
-  }
-  return is_header;
-}
-
-Result<void> read_row(RecordReader& record, Table& table) {
-  const std::size_t begin = table.values.size();
-  const auto use = [&](std::size_t column, const Cell& cell) -> Result<void> {
-    const std::string_view text = cell.text();
-    const auto number = text.empty() ? kMissing : parse_float(text);
-    if (!number)
-      return refused(record.place(column),
-                     in_quotes(text) + " is not a number (a missing value is an empty cell or nan)");
-    if (column < table.columns) table.values.push_back(*number);
-    return {};
-  };
-  FVM_ASSIGN(const std::size_t count, record.cells(use));
-  if (count != table.columns) {
-    table.values.resize(begin);
-    return refused(record.place(), "has " + std::to_string(count) + " cells, the first line has " +
-                                       std::to_string(table.columns));
-  }
-  ++table.rows;
-  return {};
-}
-
 /// After a blank line: only blank ones may follow.
 Result<void> expect_blank_rest(RecordReader& record) {
   const std::string place = record.place();
@@ -234,6 +188,78 @@ Result<void> expect_blank_rest(RecordReader& record) {
       return refused(place, "a blank line between rows (a missing value in a one-column file is \"\")");
   }
 }
+
+class CsvReader final : public TableReader {
+ public:
+  explicit CsvReader(Source& source) : record_(source) {}
+
+  /// Reads the first record: names, or a row that is kept for the first block.
+  Result<void> begin(std::span<const std::string> known_names) {
+    FVM_ASSIGN(const bool any, record_.next());
+    if (!any || record_.blank()) return refused("line 1", "is blank; expected a header or a row");
+    bool has_number = false;
+    bool has_name = false;
+    const auto use = [&](std::size_t, const Cell& cell) -> Result<void> {
+      const std::string_view text = cell.text();
+      const auto number = parse_float(text);
+      header_.names.emplace_back(text);
+      first_row_.push_back(number.value_or(kMissing));
+      has_number |= number.has_value();
+      has_name |= !number && !text.empty();
+      return {};
+    };
+    FVM_ASSIGN(header_.columns, record_.cells(use));
+    const bool is_header = has_name || same_names(header_.names, known_names);
+    if (is_header) {
+      first_row_.clear();
+      header_.mixed_header = has_number;
+    } else {
+      header_.names.clear();
+    }
+    return {};
+  }
+
+  Result<std::size_t> read(std::size_t most, std::vector<float>& values) override {
+    std::size_t rows = 0;
+    if (most != 0 && !first_row_.empty()) {
+      values.insert(values.end(), first_row_.begin(), first_row_.end());
+      first_row_.clear();
+      rows = 1;
+    }
+    for (; rows < most && !ended_; ++rows) {
+      FVM_ASSIGN(const bool more, record_.next());
+      ended_ = !more;
+      if (more && record_.blank()) {
+        FVM_TRY(expect_blank_rest(record_));
+        ended_ = true;
+      }
+      if (ended_) break;
+      FVM_TRY(read_row(values));
+    }
+    return rows;
+  }
+
+ private:
+  Result<void> read_row(std::vector<float>& values) {
+    const auto use = [&](std::size_t column, const Cell& cell) -> Result<void> {
+      const std::string_view text = cell.text();
+      const auto number = text.empty() ? kMissing : parse_float(text);
+      if (!number)
+        return refused(record_.place(column),
+                       in_quotes(text) + " is not a number (a missing value is an empty cell or nan)");
+      if (column < header_.columns) values.push_back(*number);
+      return {};
+    };
+    FVM_ASSIGN(const std::size_t count, record_.cells(use));
+    if (count == header_.columns) return {};
+    return refused(record_.place(), "has " + std::to_string(count) + " cells, the first line has " +
+                                        std::to_string(header_.columns));
+  }
+
+  RecordReader record_;
+  std::vector<float> first_row_;
+  bool ended_ = false;
+};
 
 template <class T>
 void append_shortest(std::string& to, T value) {
@@ -260,23 +286,11 @@ std::optional<float> parse_float(std::string_view text) {
   return value;
 }
 
-Result<Table> read_csv(Source& source, std::span<const std::string> known_names) {
+Result<std::unique_ptr<TableReader>> csv_reader(Source& source, std::span<const std::string> known_names) {
   FVM_TRY(skip_start(source));
-  RecordReader record(source);
-  Table table;
-  FVM_ASSIGN(const bool any, record.next());
-  if (!any || record.blank()) return refused("line 1", "is blank; expected a header or a row");
-  FVM_TRY(read_first(record, known_names, table));
-  for (;;) {
-    FVM_ASSIGN(const bool more, record.next());
-    if (!more) break;
-    if (record.blank()) {
-      FVM_TRY(expect_blank_rest(record));
-      break;
-    }
-    FVM_TRY(read_row(record, table));
-  }
-  return table;
+  auto reader = std::make_unique<CsvReader>(source);
+  FVM_TRY(reader->begin(known_names));
+  return std::unique_ptr<TableReader>(std::move(reader));
 }
 
 void append_number(std::string& to, float value) {

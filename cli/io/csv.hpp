@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,8 +22,8 @@ std::optional<float> parse_float(std::string_view text);
 /// Reads a table. The first line is a header if a cell of it is no number, or if its cells are exactly
 /// `known_names` in some order. An empty cell is missing (NaN). Blank lines at the end, CRLF, a UTF-8 byte
 /// order mark and spaces around a number are fine. Refused with line and column: a ragged row, a cell that is
-/// no number.
-Result<Table> read_csv(Source& source, std::span<const std::string> known_names);
+/// no number. `source` must outlive the reader, `known_names` need not.
+Result<std::unique_ptr<TableReader>> csv_reader(Source& source, std::span<const std::string> known_names);
 
 /// Appends the shortest text that reads back to the same bits.
 void append_number(std::string& to, float value);

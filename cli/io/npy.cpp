@@ -182,28 +182,6 @@ Error wrong_size(const ArrayForm& form, const std::string& found) {
                                  std::to_string(form.bytes()) + " bytes, the file has " + found);
 }
 
-/// The array's values in the file's order; sets `rounded` if some of them are no float32.
-Result<std::vector<float>> read_values(Source& source, const ArrayForm& form, bool& rounded) {
-  const auto left = source.bytes_left();
-  if (left && *left != form.bytes()) return wrong_size(form, std::to_string(*left));
-  std::vector<float> values;
-  if (left) values.reserve(static_cast<std::size_t>(form.values()));
-  std::string chunk(kChunkBytes, '\0');
-  const std::uint64_t total = form.values();
-  for (std::uint64_t done = 0; done < total;) {
-    const auto count =
-        static_cast<std::size_t>(std::min<std::uint64_t>(total - done, kChunkBytes / form.value_size));
-    FVM_ASSIGN(const std::size_t got, source.read(chunk.data(), count * form.value_size));
-    if (got < count * form.value_size) return wrong_size(form, std::to_string(done * form.value_size + got));
-    values.resize(values.size() + count);
-    if (!form.convert(chunk.data(), count, values.data() + done)) rounded = true;
-    done += count;
-  }
-  FVM_ASSIGN(const std::size_t more, source.read(chunk.data(), 1));
-  if (more != 0) return wrong_size(form, "more");
-  return values;
-}
-
 std::vector<float> transposed(const std::vector<float>& from, const ArrayForm& form) {
   std::vector<float> to(from.size());
   for (std::size_t row = 0; row < form.rows; ++row)
@@ -212,18 +190,75 @@ std::vector<float> transposed(const std::vector<float>& from, const ArrayForm& f
   return to;
 }
 
+class NpyReader final : public TableReader {
+ public:
+  NpyReader(Source& source, const ArrayForm& form) : source_(source), form_(form) {
+    header_.columns = form.columns;
+    header_.rows = form.rows;
+  }
+
+  Result<std::size_t> read(std::size_t most, std::vector<float>& values) override {
+    if (form_.fortran_order && rows_done_ == 0) {
+      FVM_TRY(read_values(form_.values(), whole_));
+      whole_ = transposed(whole_, form_);
+    }
+    const std::size_t rows = std::min(most, form_.rows - rows_done_);
+    if (form_.fortran_order) {
+      const auto from = whole_.begin() + static_cast<std::ptrdiff_t>(rows_done_ * form_.columns);
+      values.insert(values.end(), from, from + static_cast<std::ptrdiff_t>(rows * form_.columns));
+    } else {
+      FVM_TRY(read_values(std::uint64_t{rows} * form_.columns, values));
+    }
+    rows_done_ += rows;
+    return rows;
+  }
+
+  /// What is known before the first value is read.
+  Result<void> check_size() const {
+    const auto left = source_.bytes_left();
+    if (left && *left != form_.bytes()) return wrong_size(form_, std::to_string(*left));
+    return {};
+  }
+
+ private:
+  /// Appends so many values in the file's order; after the array's last, the file must end.
+  Result<void> read_values(std::uint64_t total, std::vector<float>& values) {
+    // A count that bytes need not follow must not be believed.
+    if (source_.bytes_left()) values.reserve(values.size() + static_cast<std::size_t>(total));
+    chunk_.resize(kChunkBytes);
+    for (std::uint64_t done = 0; done < total;) {
+      const auto count =
+          static_cast<std::size_t>(std::min<std::uint64_t>(total - done, kChunkBytes / form_.value_size));
+      FVM_ASSIGN(const std::size_t got, source_.read(chunk_.data(), count * form_.value_size));
+      if (got < count * form_.value_size)
+        return wrong_size(form_, std::to_string(values_done_ * form_.value_size + got));
+      const std::size_t had = values.size();
+      values.resize(had + count);
+      if (!form_.convert(chunk_.data(), count, values.data() + had)) rounded_ = true;
+      done += count;
+      values_done_ += count;
+    }
+    if (values_done_ < form_.values()) return {};
+    FVM_ASSIGN(const std::size_t more, source_.read(chunk_.data(), 1));
+    return more != 0 ? wrong_size(form_, "more") : Result<void>();
+  }
+
+  Source& source_;
+  ArrayForm form_;
+  std::size_t rows_done_ = 0;
+  std::uint64_t values_done_ = 0;
+  std::string chunk_;
+  std::vector<float> whole_;  // of an array in Fortran order
+};
+
 }  // namespace
 
-Result<Table> read_npy(Source& source, NpyShape shape) {
+Result<std::unique_ptr<TableReader>> npy_reader(Source& source, NpyShape shape) {
   FVM_ASSIGN(const NpyHeader header, read_header(source));
   FVM_ASSIGN(const ArrayForm form, array_form(header, shape));
-  Table table;
-  FVM_ASSIGN(std::vector<float> values, read_values(source, form, table.rounded));
-  if (form.fortran_order) values = transposed(values, form);
-  table.rows = form.rows;
-  table.columns = form.columns;
-  table.values = std::move(values);
-  return table;
+  auto reader = std::make_unique<NpyReader>(source, form);
+  FVM_TRY(reader->check_size());
+  return std::unique_ptr<TableReader>(std::move(reader));
 }
 
 std::string npy_header(std::string_view dtype, const std::vector<std::size_t>& shape) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,10 +21,11 @@ inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 /// What arrays are taken: a vector counts as one column.
 enum class NpyShape { Matrix, VectorOrMatrix };
 
-/// Reads a two-dimensional array of real numbers, each rounded to the nearest float32. Refused: other
-/// shapes and types, a file shorter or longer than its header says. The header's counts are believed only
-/// as far as bytes arrive.
-Result<Table> read_npy(Source& source, NpyShape shape = NpyShape::Matrix);
+/// Reads a two-dimensional array of real numbers, each rounded to the nearest float32; `source` must outlive
+/// the reader. Refused: other shapes and types, a file shorter or longer than its header says. The header's
+/// counts are believed only as far as bytes arrive. An array in Fortran order is read whole before its first
+/// row is there.
+Result<std::unique_ptr<TableReader>> npy_reader(Source& source, NpyShape shape = NpyShape::Matrix);
 
 /// The bytes that numpy.save writes before a C-order array of this dtype ("<f4") and shape.
 std::string npy_header(std::string_view dtype, const std::vector<std::size_t>& shape);

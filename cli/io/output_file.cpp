@@ -95,6 +95,14 @@ Result<void> OutputFile::flush() {
   return {};
 }
 
+Result<void> OutputFile::replace_start(std::string_view bytes) {
+  FVM_TRY(flush());
+  if (::lseek(file_, 0, SEEK_SET) != 0) return cannot_write();
+  buffer_ = bytes;
+  FVM_TRY(flush());
+  return ::lseek(file_, 0, SEEK_END) < 0 ? cannot_write() : Result<void>();
+}
+
 Result<void> OutputFile::finish() {
   FVM_TRY(flush());
   if (!owned_) return {};

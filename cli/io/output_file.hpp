@@ -21,6 +21,12 @@ class OutputFile {
 
   Result<void> write(std::string_view bytes);
 
+  /// Whether replace_start() can be called: not of a pipe.
+  bool can_go_back() const { return !unfinished_.empty(); }
+
+  /// Writes `bytes` over as many at the beginning, which were written before.
+  Result<void> replace_start(std::string_view bytes);
+
   /// Writes what is buffered and gives the file its name.
   Result<void> finish();
 

@@ -40,13 +40,17 @@ void append_cell(std::string& text, T value, std::span<const std::string> labels
 
 Result<PredictionWriter> PredictionWriter::open(const std::string& path, const PredictionForm& form) {
   FVM_ASSIGN(OutputFile file, OutputFile::open(path));
-  const bool npy = path.ends_with(".npy");
-  if (npy) {
-    std::vector<std::size_t> shape = {form.rows};
-    if (form.columns != 1 || form.matrix) shape.push_back(form.columns);
-    FVM_TRY(file.write(npy_header(dtype(form.type), shape)));
-  }
-  return PredictionWriter(std::move(file), form, npy);
+  PredictionWriter writer(std::move(file), form, path.ends_with(".npy"));
+  // As long as the one that finish() writes over it.
+  if (writer.npy_ && writer.file_.can_go_back()) FVM_TRY(writer.file_.write(writer.header()));
+  return writer;
+}
+
+/// Of the NPY array that has been written.
+std::string PredictionWriter::header() const {
+  std::vector<std::size_t> shape = {written_ / form_.columns};
+  if (form_.columns != 1 || form_.matrix) shape.push_back(form_.columns);
+  return npy_header(dtype(form_.type), shape);
 }
 
 Result<void> PredictionWriter::write(const PredictionValues& values) {
@@ -57,7 +61,10 @@ Result<void> PredictionWriter::write(const PredictionValues& values) {
         written_ += span.size();
         if (npy_) {
           const auto bytes = std::as_bytes(span);
-          return file_.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+          const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+          if (file_.can_go_back()) return file_.write(text);
+          kept_ += text;
+          return {};
         }
         std::string text;
         for (std::size_t i = 0; i < span.size(); ++i) {
@@ -70,7 +77,11 @@ Result<void> PredictionWriter::write(const PredictionValues& values) {
 }
 
 Result<void> PredictionWriter::finish() {
-  FVM_CHECK(written_ == form_.rows * form_.columns);
+  if (npy_ && file_.can_go_back()) FVM_TRY(file_.replace_start(header()));
+  if (npy_ && !file_.can_go_back()) {
+    FVM_TRY(file_.write(header()));
+    FVM_TRY(file_.write(kept_));
+  }
   return file_.finish();
 }
 

@@ -14,11 +14,11 @@
 
 namespace forestvm::cli {
 
-/// What is about to be written: an array of shape (rows,) when columns is 1, else (rows, columns), C order.
+/// What is about to be written: an array of shape (rows,) when columns is 1, else (rows, columns), C order,
+/// where `rows` is counted while they are written.
 struct PredictionForm {
   enum class Type { Float32, Float64, Int32, Int64 };
 
-  std::size_t rows = 0;
   std::size_t columns = 1;
   Type type = Type::Float32;
   std::span<const std::string> labels{};  ///< CSV writes labels[i] for the integer i; empty: the integer
@@ -32,7 +32,9 @@ using PredictionValues = std::variant<std::span<const float>, std::span<const do
 class PredictionWriter {
  public:
   /// A name ending in .npy gets an NPY array; any other name, and "-" (standard output), CSV: one line per
-  /// row, no header, each number the shortest text that reads back to the same bits.
+  /// row, no header, each number the shortest text that reads back to the same bits. An NPY array says how
+  /// many rows it has before the first: where the output is no file, it is kept in memory until it is
+  /// complete.
   static Result<PredictionWriter> open(const std::string& path, const PredictionForm& form);
 
   Result<void> write(const PredictionValues& values);
@@ -44,10 +46,13 @@ class PredictionWriter {
   PredictionWriter(OutputFile file, const PredictionForm& form, bool npy)
       : file_(std::move(file)), form_(form), npy_(npy) {}
 
+  std::string header() const;
+
   OutputFile file_;
   PredictionForm form_;
   bool npy_;
   std::size_t written_ = 0;  // values
+  std::string kept_;         // of an NPY array whose header cannot be written again
 };
 
 }  // namespace forestvm::cli

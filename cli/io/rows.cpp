@@ -15,9 +15,9 @@
 namespace forestvm::cli {
 namespace {
 
-Result<Table> read_table(Source& source, std::span<const std::string> names) {
+Result<std::unique_ptr<TableReader>> table_reader(Source& source, std::span<const std::string> names) {
   FVM_ASSIGN(const std::string_view start, source.peek(kNpyMagic.size()));
-  return start.starts_with(kNpyMagic) ? read_npy(source) : read_csv(source, names);
+  return start.starts_with(kNpyMagic) ? npy_reader(source) : csv_reader(source, names);
 }
 
 using Places = std::unordered_map<std::string_view, std::size_t>;
@@ -56,7 +56,6 @@ Result<std::vector<std::size_t>> match_columns(std::span<const std::string> colu
 }
 
 void permute_columns(std::vector<float>& values, const std::vector<std::size_t>& order) {
-  if (std::is_sorted(order.begin(), order.end())) return;
   std::vector<float> row(order.size());
   for (auto at = values.begin(); at != values.end(); at += static_cast<std::ptrdiff_t>(row.size())) {
     for (std::size_t i = 0; i < row.size(); ++i) row[i] = at[static_cast<std::ptrdiff_t>(order[i])];
@@ -66,32 +65,52 @@ void permute_columns(std::vector<float>& values, const std::vector<std::size_t>&
 
 }  // namespace
 
-Result<Rows> read_rows(Source& source, const RowForm& form) {
-  FVM_ASSIGN(Table table, read_table(source, form.names));
-  if (!table.names.empty() && !form.names.empty()) {
-    FVM_ASSIGN(const std::vector<std::size_t> order, match_columns(table.names, form.names));
-    permute_columns(table.values, order);
-  } else if (table.columns != form.width) {
-    return refused("", "has " + std::to_string(table.columns) + " columns, the model has " +
+Result<RowReader> RowReader::open(Source source, const RowForm& form) {
+  RowReader reader;
+  reader.source_ = std::make_unique<Source>(std::move(source));
+  reader.exact_ = form.exact;
+  FVM_ASSIGN(reader.table_, table_reader(*reader.source_, form.names));
+  const TableHeader& header = reader.table_->header();
+  if (!header.names.empty() && !form.names.empty()) {
+    FVM_ASSIGN(reader.order_, match_columns(header.names, form.names));
+    if (std::is_sorted(reader.order_.begin(), reader.order_.end())) reader.order_.clear();
+  } else if (header.columns != form.width) {
+    return refused("", "has " + std::to_string(header.columns) + " columns, the model has " +
                            std::to_string(form.width) + " features");
-  } else if (table.mixed_header) {
+  } else if (header.mixed_header) {
     return refused("line 1", "mixes names and numbers: it is neither a header nor a row");
   }
-  if (form.exact && table.rounded)
+  return reader;
+}
+
+Result<RowReader> RowReader::open(const std::string& path, const RowForm& form) {
+  FVM_ASSIGN(Source source, Source::open(path));
+  return open(std::move(source), form);
+}
+
+Result<void> RowReader::next(std::size_t most, Rows& rows) {
+  rows.width = table_->header().columns;
+  rows.values.clear();
+  FVM_ASSIGN(rows.count, table_->read(most, rows.values));
+  if (exact_ && table_->rounded())
     return refused(
         "",
         "has float64 numbers that are no float32: rounded they could go another way in this model, "
         "whose thresholds are float64; round them yourself if that is meant");
+  if (!order_.empty()) permute_columns(rows.values, order_);
+  return {};
+}
+
+Result<Rows> read_rows(Source source, const RowForm& form) {
+  FVM_ASSIGN(RowReader reader, RowReader::open(std::move(source), form));
   Rows rows;
-  rows.count = table.rows;
-  rows.width = table.columns;
-  rows.values = std::move(table.values);
+  FVM_TRY(reader.next(std::numeric_limits<std::size_t>::max(), rows));
   return rows;
 }
 
 Result<Rows> read_rows(const std::string& path, const RowForm& form) {
   FVM_ASSIGN(Source source, Source::open(path));
-  return read_rows(source, form);
+  return read_rows(std::move(source), form);
 }
 
 void mark_missing(Rows& rows, float missing) {

@@ -1,7 +1,11 @@
-// Rows for a model: an NPY or CSV file in, a float32 matrix in the model's column order out.
+// Rows for a model: an NPY or CSV file in, float32 rows in the model's column order out, all or a block at a
+// time.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,12 +30,38 @@ struct Rows {
   std::vector<float> values;  ///< count x width, row-major; NaN is a missing value
 };
 
-/// Reads the rows in `path` ("-": standard input). NPY or CSV is found from the content. Columns with names
-/// are put into the model's order by name when the model has names too; otherwise they count by position.
-/// Refused: another width (both are named), names that are not the model's, and what read_npy and read_csv
-/// refuse. Environment when the file cannot be read.
+/// Rows of a file, block after block: memory for one block, however many there are.
+class RowReader {
+ public:
+  /// Opens the rows in `path` ("-": standard input). NPY or CSV is found from the content. Columns with names
+  /// are put into the model's order by name when the model has names too; otherwise they count by position.
+  /// Refused: another width (both are named), names that are not the model's, and what npy_reader and
+  /// csv_reader refuse. Environment when the file cannot be read.
+  static Result<RowReader> open(const std::string& path, const RowForm& form);
+  static Result<RowReader> open(Source source, const RowForm& form);
+
+  /// Replaces `rows` by the next ones, up to `most`; by none after the last. Refused: what is wrong with
+  /// these rows, or with what the file has after the last.
+  Result<void> next(std::size_t most, Rows& rows);
+
+  /// How many rows the file says that it has; a CSV file does not say it.
+  std::optional<std::size_t> count() const { return table_->header().rows; }
+
+  /// Of the file, where its size is known.
+  std::optional<std::uint64_t> bytes_left() const { return source_->bytes_left(); }
+
+ private:
+  RowReader() = default;
+
+  std::unique_ptr<Source> source_;
+  std::unique_ptr<TableReader> table_;
+  std::vector<std::size_t> order_;  // for each feature its column; empty: as they are
+  bool exact_ = false;
+};
+
+/// All rows of a file.
 Result<Rows> read_rows(const std::string& path, const RowForm& form);
-Result<Rows> read_rows(Source& source, const RowForm& form);
+Result<Rows> read_rows(Source source, const RowForm& form);
 
 /// Makes every value that equals `missing` (so -0 equals 0) a missing one.
 void mark_missing(Rows& rows, float missing);

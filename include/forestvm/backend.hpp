@@ -27,6 +27,25 @@ struct RowBlock {
   RowType type = RowType::Float32;
 };
 
+/// What the values that sparse rows do not hold are.
+enum class Absent : std::uint8_t {
+  Missing,  ///< NaN, as XGBoost reads sparse rows
+  Zero,     ///< 0, as LightGBM reads them
+};
+
+/// Sparse rows to predict (CSR): row i holds the values [offsets[i], offsets[i + 1]), each of the feature
+/// that `columns` has at its place. The features of a row come in any order; of several values of a feature
+/// in one row the last counts. A value that is NaN is missing. offsets[0] may be more than 0: a part of other
+/// rows.
+struct CsrRows {
+  std::size_t count = 0;                  ///< rows
+  const std::int64_t* offsets = nullptr;  ///< count + 1, none below the one before, up to value_count
+  const std::int32_t* columns = nullptr;  ///< value_count, each below num_features
+  const float* values = nullptr;          ///< value_count
+  std::size_t value_count = 0;
+  Absent absent = Absent::Missing;
+};
+
 /// What one call needs to write to: kept by the caller, one per calling thread, reused from call to call.
 /// After it has grown to a batch size, further calls of that size allocate nothing.
 class Context {
@@ -67,6 +86,16 @@ class Predictor {
   /// Leaf numbers, as the trainer counts a tree's nodes: writes rows.count x num_trees, trees in the model's
   /// order.
   virtual Result<void> predict_leaf(Context& context, const RowBlock& rows, std::int32_t* out) const = 0;
+
+  /// The same for sparse rows; none is made dense where a program's walks read rank codes (encode(u8)), else
+  /// a bounded number at a time. Errors: Usage, with the row, for offsets that descend or leave the values
+  /// and for a column that the model does not have; rows before it may have been predicted then.
+  virtual Result<void> predict(Context& context, const CsrRows& rows, OutputKind output,
+                               float* out) const = 0;
+  virtual Result<void> predict_wide(Context& context, const CsrRows& rows, OutputKind output,
+                                    double* out) const = 0;
+  virtual Result<void> predict_class(Context& context, const CsrRows& rows, std::int64_t* out) const = 0;
+  virtual Result<void> predict_leaf(Context& context, const CsrRows& rows, std::int32_t* out) const = 0;
 
   virtual const Program& program() const = 0;
 

@@ -82,6 +82,32 @@ typedef struct fvm_open_options {
 #define FVM_OPEN_OPTIONS_INIT \
   { sizeof(fvm_open_options), NULL, 1, FVM_VERIFY_FULL }
 
+/** What the values that sparse rows do not hold are. */
+typedef int32_t fvm_absent;
+enum {
+  FVM_ABSENT_MISSING = 0, /**< missing, as XGBoost reads sparse rows */
+  FVM_ABSENT_ZERO = 1     /**< 0, as LightGBM reads them */
+};
+
+/** Sparse rows (CSR, as SciPy's csr_matrix has them). Row i holds the values offsets[i] to offsets[i + 1] -
+ * 1, each of the feature that `columns` has at its place. The features of a row come in any order; of several
+ * values of a feature in one row the last counts. NaN is a missing value. offsets[0] may be more than 0: a
+ * part of other rows. Begin with FVM_CSR_ROWS_INIT, then set fields; later versions as in fvm_open_options.
+ */
+typedef struct fvm_csr_rows {
+  size_t size;            /**< sizeof(fvm_csr_rows), as the caller was compiled */
+  size_t row_count;       /**< from 0 (then the pointers may be NULL) */
+  const int64_t* offsets; /**< row_count + 1, none below the one before, from 0 to value_count */
+  const int32_t* columns; /**< value_count of them, from 0 to num_features - 1 */
+  const float* values;    /**< value_count of them */
+  size_t value_count;     /**< 0: `columns` and `values` may be NULL */
+  fvm_absent absent;      /**< FVM_ABSENT_MISSING or FVM_ABSENT_ZERO */
+} fvm_csr_rows;
+
+/** The defaults, as an initializer: no rows, what is absent is missing. */
+#define FVM_CSR_ROWS_INIT \
+  { sizeof(fvm_csr_rows), 0, NULL, NULL, NULL, 0, FVM_ABSENT_MISSING }
+
 /** The library's version, "major.minor.patch". Never NULL; lives as long as the library. */
 FVM_API const char* fvm_version(void);
 
@@ -198,6 +224,23 @@ FVM_API fvm_status fvm_predict_class_f64(fvm_context* context, const double* row
                                          size_t row_stride, int64_t* out, size_t out_capacity);
 FVM_API fvm_status fvm_predict_leaf_f64(fvm_context* context, const double* rows, size_t row_count,
                                         size_t row_stride, int32_t* out, size_t out_capacity);
+
+/**
+ * Like the four for float32, for sparse rows: the same predictions as of the dense rows that they stand for.
+ * None is made dense where the program reads rank codes (a schedule with encode(u8)), else a bounded number
+ * at a time: memory does not grow with features times rows.
+ *
+ * FVM_USAGE, with the row: offsets that descend or leave the values, a column that the model does not have.
+ * FVM_USAGE: what fvm_predict_f32 says, a null `rows`, fields that make no sense.
+ */
+FVM_API fvm_status fvm_predict_csr(fvm_context* context, const fvm_csr_rows* rows, fvm_output output,
+                                   float* out, size_t out_capacity);
+FVM_API fvm_status fvm_predict_wide_csr(fvm_context* context, const fvm_csr_rows* rows, fvm_output output,
+                                        double* out, size_t out_capacity);
+FVM_API fvm_status fvm_predict_class_csr(fvm_context* context, const fvm_csr_rows* rows, int64_t* out,
+                                         size_t out_capacity);
+FVM_API fvm_status fvm_predict_leaf_csr(fvm_context* context, const fvm_csr_rows* rows, int32_t* out,
+                                        size_t out_capacity);
 
 #ifdef __cplusplus
 }

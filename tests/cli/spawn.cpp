@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@ namespace {
 
 constexpr const char* kProgram = FORESTVM_PROGRAM;
 
-int spawned(const std::vector<std::string>& words, posix_spawn_file_actions_t& actions) {
+int spawned(const std::vector<std::string>& words, posix_spawn_file_actions_t& actions, rusage& usage) {
   std::vector<char*> arguments = {const_cast<char*>(kProgram)};
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -34,7 +35,7 @@ int spawned(const std::vector<std::string>& words, posix_spawn_file_actions_t& a
   ::posix_spawnattr_destroy(&attributes);
   if (failed != 0) return -1;
   int status = 0;
-  ::waitpid(child, &status, 0);
+  ::wait4(child, &status, 0, &usage);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -74,7 +75,9 @@ Outcome ProgramTest::forestvm(const std::vector<std::string>& words, const Strea
   }
   ::posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   Outcome outcome;
-  outcome.code = spawned(words, actions);
+  rusage usage{};
+  outcome.code = spawned(words, actions, usage);
+  outcome.peak_mib = static_cast<std::size_t>(usage.ru_maxrss) >> 10;
   ::posix_spawn_file_actions_destroy(&actions);
   if (pipe_ends[1] >= 0) ::close(pipe_ends[1]);
   if (streams.out_path.empty()) outcome.out = content_of(out);

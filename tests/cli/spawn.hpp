@@ -1,6 +1,7 @@
 // Runs the real forestvm program and keeps what it said.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@ struct Outcome {
   int code = -1;  ///< exit code, or 128 + signal
   std::string out;
   std::string err;
+  std::size_t peak_mib = 0;  ///< the most memory that it had; not less than this process had when it began
 };
 
 /// Where the standard streams of the program go.

@@ -170,7 +170,11 @@ TEST_F(Run, RefusesBadFiles) {
   expect_failure(forestvm({"run", write("m.fvm", "FORESTVM"), rows_}), 1, "m.fvm: ");
   expect_failure(forestvm({"run", model_, write("r.npy", content_of(rows_).substr(0, 1000))}), 1,
                  "r.npy: NPY data: ");
-  expect_failure(forestvm({"run", model_, write("r.csv", "1,2\n1,x\n")}), 1, "r.csv: line 2, column 2: 'x'");
+  expect_failure(forestvm({"run", model_, write("r.csv", "1,2\n1,x\n")}), 1, "r.csv: has 2 columns");
+  std::string row;
+  for (int i = 1; i < 30; ++i) row += "1,";
+  expect_failure(forestvm({"run", model_, write("r.csv", row + "1\n" + row + "x\n")}), 1,
+                 "r.csv: line 2, column 30: 'x'");
   expect_failure(forestvm({"run", model_, write("e.csv", "")}), 1, "e.csv: is empty");
   expect_failure(forestvm({"run", model_, write("new\nline.csv", "")}), 1, "new\\nline.csv: is empty");
 }

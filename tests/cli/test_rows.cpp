@@ -1,6 +1,8 @@
 // The reader of rows and the writer of predictions: NPY and CSV, accepted and refused.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -26,8 +28,7 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 Result<Rows> rows_of(std::string text, std::size_t width, std::span<const std::string> names = {}) {
-  Source source = Source::from_text(std::move(text));
-  return read_rows(source, {width, names});
+  return read_rows(Source::from_text(std::move(text)), {width, names});
 }
 
 /// The error's text, or what was accepted instead.
@@ -224,8 +225,7 @@ TEST(NpyRows, ReadsEveryRealType) {
 /// For models that compare in float64.
 TEST(NpyRows, RefusesNumbersThatAreNoFloat32WhereAsked) {
   const auto outcome = [](const std::string& text) {
-    Source source = Source::from_text(text);
-    const auto rows = read_rows(source, {2, {}, true});
+    const auto rows = read_rows(Source::from_text(text), {2, {}, true});
     return rows ? "accepted" : rows.error().text();
   };
   EXPECT_EQ(outcome(npy2("<f8", bytes_of<double>({0.5, kInf, NAN, -0.0}))), "accepted");
@@ -333,6 +333,47 @@ TEST(CsvRows, SurvivesEveryTruncationAndFlippedByte) {
   }
 }
 
+// --- in blocks ---------------------------------------------------------------------------------------------
+
+/// All rows of a file, read so many at a time; what is wrong with it ends the text.
+std::string in_blocks(const std::string& text, std::size_t most) {
+  const std::vector<std::string> names = {"a", "b"};
+  auto reader = RowReader::open(Source::from_text(text), {2, names});
+  if (!reader) return reader.error().text();
+  std::string seen;
+  Rows rows;
+  do {
+    const auto done = reader->next(most, rows);
+    if (!done) return seen + done.error().text();
+    EXPECT_LE(rows.count, most);
+    EXPECT_EQ(rows.values.size(), rows.count * 2);
+    for (const float value : rows.values) {
+      append_number(seen, value);
+      seen += ' ';
+    }
+  } while (rows.count != 0);
+  return seen;
+}
+
+TEST(RowReader, GivesTheSameRowsInBlocksOfAnySize) {
+  const std::string data = bytes_of<float>({1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  for (const std::size_t most : {1u, 2u, 3u, 4u, 5u, 6u, 100u}) {
+    EXPECT_EQ(in_blocks("1,2\n3,4\n5,6\n7,8\n9,10\n", most), "1 2 3 4 5 6 7 8 9 10 ");
+    EXPECT_EQ(in_blocks("b,a\n1,2\n3,4\n5,6\n\n", most), "2 1 4 3 6 5 ");
+    EXPECT_EQ(in_blocks("a,b\n", most), "");
+    EXPECT_EQ(in_blocks(npy2("<f4", data, "(5, 2)"), most), "1 2 3 4 5 6 7 8 9 10 ");
+    EXPECT_EQ(in_blocks(npy2("<f4", data, "(5, 2)", true), most), "1 6 2 7 3 8 4 9 5 10 ");
+    EXPECT_EQ(in_blocks(npy2("<f4", "", "(0, 2)"), most), "");
+    EXPECT_EQ(in_blocks(npy2("<f4", "", "(0, 2)", true), most), "");
+  }
+}
+
+TEST(RowReader, SaysWhatIsWrongWhenItComesToIt) {
+  EXPECT_EQ(in_blocks("1,2\n3,4\n5\n", 1), "1 2 3 4 line 3: has 1 cells, the first line has 2");
+  EXPECT_EQ(in_blocks("1,2\n3,4\n\n5,6\n", 2).find("1 2 3 4 line 3: a blank line between rows"), 0U);
+  EXPECT_EQ(in_blocks("1,2,3\n4\n", 1), "has 3 columns, the model has 2 features");
+}
+
 // --- missing values, predictions ---------------------------------------------------------------------------
 
 TEST(MarkMissing, ComparesAsFloat32) {
@@ -370,33 +411,55 @@ class Predictions : public ::testing::Test {
       ("predictions_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
+/// Its header, which counts the rows, cannot be written again there.
+TEST_F(Predictions, WritesNpyToAPipe) {
+  std::array<int, 2> ends = {-1, -1};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(ends[1]), folder_ / "pipe.npy");
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  const std::span<const float> all(values);
+  {
+    auto writer = PredictionWriter::open((folder_ / "pipe.npy").string(), {1, PredictionForm::Type::Float32});
+    ASSERT_TRUE(writer.ok());
+    EXPECT_TRUE(writer->write(all.first(4)).ok());
+    EXPECT_TRUE(writer->write(all.subspan(4)).ok());
+    EXPECT_TRUE(writer->finish().ok());
+  }
+  ::close(ends[1]);
+  std::string found(1000, '\0');
+  const ssize_t got = ::read(ends[0], found.data(), found.size());
+  ::close(ends[0]);
+  found.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  EXPECT_EQ(found, npy_header("<f4", {6}) + bytes_of(values));
+}
+
 TEST_F(Predictions, WritesTheShortestText) {
   const std::vector<float> values = {0.1F, -0.0F, 1e20F, kInf, -std::numeric_limits<float>::quiet_NaN(), 3};
   const std::span<const float> all(values);
   using Type = PredictionForm::Type;
-  EXPECT_EQ(written("a.csv", {6, 1, Type::Float32, {}}, {all.first(2), all.subspan(2)}),
+  EXPECT_EQ(written("a.csv", {1, Type::Float32, {}}, {all.first(2), all.subspan(2)}),
             "0.1\n-0\n1e+20\ninf\nnan\n3\n");
-  EXPECT_EQ(written("b", {3, 2, Type::Float32, {}}, {all}), "0.1,-0\n1e+20,inf\nnan,3\n");
+  EXPECT_EQ(written("b", {2, Type::Float32, {}}, {all}), "0.1,-0\n1e+20,inf\nnan,3\n");
   const std::vector<double> doubles = {0.1, 1.0 / 3};
-  EXPECT_EQ(written("c.csv", {2, 1, Type::Float64, {}}, {doubles}), "0.1\n0.3333333333333333\n");
+  EXPECT_EQ(written("c.csv", {1, Type::Float64, {}}, {doubles}), "0.1\n0.3333333333333333\n");
 }
 
 TEST_F(Predictions, WritesLabels) {
   const std::vector<std::int64_t> classes = {1, 0, 2};
   const std::vector<std::string> labels = {"a,b", "say \"x\""};
   using Type = PredictionForm::Type;
-  EXPECT_EQ(written("a.csv", {3, 1, Type::Int64, labels}, {classes}), "\"say \"\"x\"\"\"\n\"a,b\"\n2\n");
-  EXPECT_EQ(written("a.npy", {3, 1, Type::Int64, labels}, {classes}).substr(128), bytes_of(classes));
+  EXPECT_EQ(written("a.csv", {1, Type::Int64, labels}, {classes}), "\"say \"\"x\"\"\"\n\"a,b\"\n2\n");
+  EXPECT_EQ(written("a.npy", {1, Type::Int64, labels}, {classes}).substr(128), bytes_of(classes));
 }
 
 TEST_F(Predictions, WritesWhatNumpySaves) {
   const std::vector<float> values = {1, 2, 3, 4, 5, 6};
-  const std::string one = written("a.npy", {6, 1, PredictionForm::Type::Float32, {}}, {values});
+  const std::string one = written("a.npy", {1, PredictionForm::Type::Float32, {}}, {values});
   const std::string dictionary = "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }";
   EXPECT_EQ(one.substr(0, 10), std::string("\x93NUMPY\x01\x00\x76\x00", 10));
   EXPECT_EQ(one.substr(10, 118), dictionary + std::string(117 - dictionary.size(), ' ') + "\n");
   EXPECT_EQ(one.substr(128), bytes_of(values));
-  const std::string two = written("b.npy", {2, 3, PredictionForm::Type::Float32, {}}, {values});
+  const std::string two = written("b.npy", {3, PredictionForm::Type::Float32, {}}, {values});
   EXPECT_NE(two.find("'shape': (2, 3), }"), std::string::npos);
   expect_values(rows_of(two, 3), values);
 }
@@ -405,7 +468,7 @@ TEST_F(Predictions, LeavesNothingBehindUnlessFinished) {
   const auto path = folder_ / "out.csv";
   std::ofstream(path) << "before";
   {
-    auto writer = PredictionWriter::open(path.string(), {1, 1, PredictionForm::Type::Float32, {}});
+    auto writer = PredictionWriter::open(path.string(), {1, PredictionForm::Type::Float32, {}});
     ASSERT_TRUE(writer.ok());
     const std::vector<float> values = {1};
     EXPECT_TRUE(writer->write(std::span<const float>(values)).ok());
@@ -421,14 +484,14 @@ TEST_F(Predictions, KeepsLinksAndModes) {
   fs::permissions(folder_ / "real.csv", fs::perms::owner_read | fs::perms::owner_write);
   fs::create_symlink("real.csv", folder_ / "link.csv");
   const std::vector<float> values = {1};
-  EXPECT_EQ(written("link.csv", {1, 1, PredictionForm::Type::Float32, {}}, {values}), "1\n");
+  EXPECT_EQ(written("link.csv", {1, PredictionForm::Type::Float32, {}}, {values}), "1\n");
   EXPECT_TRUE(fs::is_symlink(folder_ / "link.csv"));
   EXPECT_EQ(contents(folder_ / "real.csv"), "1\n");
   EXPECT_EQ(fs::status(folder_ / "real.csv").permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
 TEST_F(Predictions, ReportsAFullDisk) {
-  auto writer = PredictionWriter::open("/dev/full", {1, 1, PredictionForm::Type::Float32, {}});
+  auto writer = PredictionWriter::open("/dev/full", {1, PredictionForm::Type::Float32, {}});
   ASSERT_TRUE(writer.ok());
   const std::vector<float> values = {1};
   EXPECT_TRUE(writer->write(std::span<const float>(values)).ok());

@@ -187,7 +187,10 @@ std::vector<float> small_rows(std::size_t count, std::size_t stride, std::uint32
   return rows;
 }
 
-Answers answers(const Predictor& predictor, Context& context, const RowBlock& rows) {
+namespace {
+
+template <class Rows>
+Answers all_answers(const Predictor& predictor, Context& context, const Rows& rows) {
   const ProgramMeta& meta = predictor.program().meta();
   std::vector<float> raw(rows.count * output_width(meta, OutputKind::Raw));
   std::vector<float> value(rows.count * output_width(meta, OutputKind::Value));
@@ -203,7 +206,21 @@ Answers answers(const Predictor& predictor, Context& context, const RowBlock& ro
   return all;
 }
 
+}  // namespace
+
+Answers answers(const Predictor& predictor, Context& context, const RowBlock& rows) {
+  return all_answers(predictor, context, rows);
+}
+
 Answers answers(const Predictor& predictor, const RowBlock& rows) {
+  return answers(predictor, *predictor.make_context(), rows);
+}
+
+Answers answers(const Predictor& predictor, Context& context, const CsrRows& rows) {
+  return all_answers(predictor, context, rows);
+}
+
+Answers answers(const Predictor& predictor, const CsrRows& rows) {
   return answers(predictor, *predictor.make_context(), rows);
 }
 

@@ -63,5 +63,7 @@ struct Answers {
 };
 Answers answers(const Predictor& predictor, Context& context, const RowBlock& rows);
 Answers answers(const Predictor& predictor, const RowBlock& rows);
+Answers answers(const Predictor& predictor, Context& context, const CsrRows& rows);
+Answers answers(const Predictor& predictor, const CsrRows& rows);
 
 }  // namespace forestvm::test

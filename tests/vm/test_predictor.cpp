@@ -101,7 +101,7 @@ TEST(Predictor, NoRowsNothingWritten) {
   const float row[3] = {};
   EXPECT_TRUE((*predictor)->predict(*context, {row, 0, 3}, OutputKind::Value, &out).ok());
   EXPECT_TRUE((*predictor)->predict(*context, {nullptr, 0, 3}, OutputKind::Raw, nullptr).ok());
-  EXPECT_TRUE((*predictor)->predict_class(*context, {}, nullptr).ok());
+  EXPECT_TRUE((*predictor)->predict_class(*context, RowBlock{}, nullptr).ok());
   EXPECT_EQ(out, kSentinel);
 }
 

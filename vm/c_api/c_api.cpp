@@ -105,24 +105,45 @@ Result<void> check_handle(const Handle* handle) {
   return {};
 }
 
-/// Larger than any version's options will be: a size beyond it was never set.
-constexpr std::size_t kMaxOptionsSize = 4096;
+/// Larger than any version's structs will be: a size beyond it was never set.
+constexpr std::size_t kMaxStructSize = 4096;
 
-/// The options that a caller of this or a later version gave. What a later version added must be zero.
+/// The fields of a struct that a caller of this or a later version gave. What a later version added must be
+/// zero. `name`, `type` and `defaults` are what messages call it, its type and the macro to begin with.
+template <class Struct>
+Result<Struct> known_fields(const Struct* given, const char* name, const char* type, const char* defaults) {
+  if (given->size < sizeof(Struct) || given->size > kMaxStructSize)
+    return usage(std::string(name) + ".size is " + std::to_string(given->size) + ", not sizeof(" + type +
+                 "): begin with " + defaults);
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
+  for (std::size_t i = sizeof(Struct); i < given->size; ++i)
+    if (bytes[i] != 0)
+      return usage(std::string("the ") + name +
+                   " set a field that this version of the library does not have");
+  Struct known;
+  std::memcpy(&known, given, sizeof known);
+  return known;
+}
+
 Result<fvm_open_options> known_options(const fvm_open_options* options) {
-  fvm_open_options known = FVM_OPEN_OPTIONS_INIT;
-  if (options == nullptr) return known;
-  if (options->size < sizeof known || options->size > kMaxOptionsSize)
-    return usage("options.size is " + std::to_string(options->size) +
-                 ", not sizeof(fvm_open_options): begin with FVM_OPEN_OPTIONS_INIT");
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(options);
-  for (std::size_t i = sizeof known; i < options->size; ++i)
-    if (bytes[i] != 0) return usage("the options set a field that this version of the library does not have");
-  std::memcpy(&known, options, sizeof known);
+  if (options == nullptr) return fvm_open_options FVM_OPEN_OPTIONS_INIT;
+  FVM_ASSIGN(const fvm_open_options known,
+             known_fields(options, "options", "fvm_open_options", "FVM_OPEN_OPTIONS_INIT"));
   if (known.verification != FVM_VERIFY_FULL && known.verification != FVM_VERIFY_TRUST)
     return usage("options.verification is " + std::to_string(known.verification) +
                  ", not FVM_VERIFY_FULL or FVM_VERIFY_TRUST");
   return known;
+}
+
+Result<CsrRows> known_rows(const fvm_csr_rows* rows) {
+  if (rows == nullptr) return usage("the rows are null");
+  FVM_ASSIGN(const fvm_csr_rows known, known_fields(rows, "rows", "fvm_csr_rows", "FVM_CSR_ROWS_INIT"));
+  if (known.absent != FVM_ABSENT_MISSING && known.absent != FVM_ABSENT_ZERO)
+    return usage("rows.absent is " + std::to_string(known.absent) +
+                 ", not FVM_ABSENT_MISSING or FVM_ABSENT_ZERO");
+  return CsrRows{known.row_count,   known.offsets,
+                 known.columns,     known.values,
+                 known.value_count, known.absent == FVM_ABSENT_ZERO ? Absent::Zero : Absent::Missing};
 }
 
 /// What both ways to open share: `load` makes the Program, given how to verify it.
@@ -175,65 +196,70 @@ Result<void> check_room(std::size_t row_count, std::size_t width, std::size_t ca
                std::to_string(row_count) + " rows of " + std::to_string(width) + " do not fit");
 }
 
-RowBlock row_block(const float* rows, std::size_t count, std::size_t stride) {
-  return {rows, count, stride, RowType::Float32};
-}
-RowBlock row_block(const double* rows, std::size_t count, std::size_t stride) {
-  return {rows, count, stride, RowType::Float64};
+constexpr RowType row_type(const float*) { return RowType::Float32; }
+constexpr RowType row_type(const double*) { return RowType::Float64; }
+
+/// Dense rows as C callers give them.
+template <class Row>
+Result<RowBlock> row_block(const Row* rows, std::size_t count, std::size_t stride) {
+  if (count != 0 && stride > std::numeric_limits<std::size_t>::max() / sizeof(Row) / count)
+    return usage(std::to_string(count) + " rows, " + std::to_string(stride) +
+                 " numbers apart, are more than memory holds");
+  return RowBlock{rows, count, stride, row_type(rows)};
 }
 
-/// The prediction of one kind into `out`. `run` calls the Predictor's method for it.
-template <class Row, class Number, class Run>
-Result<void> predict(fvm_context* context, const Row* rows, std::size_t row_count, std::size_t row_stride,
-                     OutputKind kind, const Number* out, std::size_t capacity, const Run& run) {
+/// The prediction of one kind into `out`. `rows_of()` gives the rows; `run` calls the Predictor's method.
+template <class RowsOf, class Number, class Run>
+Result<void> predict(fvm_context* context, std::size_t row_count, const RowsOf& rows_of, OutputKind kind,
+                     const Number* out, std::size_t capacity, const Run& run) {
   FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
   const std::size_t width = output_width(used.predictor().program().meta(), kind);
   FVM_TRY(check_room(row_count, width, capacity));
-  if (row_count != 0 && row_stride > std::numeric_limits<std::size_t>::max() / sizeof(Row) / row_count)
-    return usage(std::to_string(row_count) + " rows, " + std::to_string(row_stride) +
-                 " numbers apart, are more than memory holds");
+  FVM_ASSIGN(const auto rows, rows_of());
   if (out == nullptr && row_count != 0 && width != 0) return usage("the output is null");
-  return run(used.predictor(), used.memory(), row_block(rows, row_count, row_stride));
+  return run(used.predictor(), used.memory(), rows);
 }
 
-Result<void> run_scores(const Predictor& predictor, Context& memory, const RowBlock& block, OutputKind kind,
+template <class Rows>
+Result<void> run_scores(const Predictor& predictor, Context& memory, const Rows& rows, OutputKind kind,
                         float* out) {
-  return predictor.predict(memory, block, kind, out);
+  return predictor.predict(memory, rows, kind, out);
 }
-Result<void> run_scores(const Predictor& predictor, Context& memory, const RowBlock& block, OutputKind kind,
+template <class Rows>
+Result<void> run_scores(const Predictor& predictor, Context& memory, const Rows& rows, OutputKind kind,
                         double* out) {
-  return predictor.predict_wide(memory, block, kind, out);
+  return predictor.predict_wide(memory, rows, kind, out);
 }
 
-template <class Row, class Score>
-Result<void> predict_scores(fvm_context* context, const Row* rows, std::size_t row_count,
-                            std::size_t row_stride, fvm_output output, Score* out, std::size_t capacity) {
+template <class RowsOf, class Score>
+Result<void> predict_scores(fvm_context* context, std::size_t row_count, const RowsOf& rows_of,
+                            fvm_output output, Score* out, std::size_t capacity) {
   if (output != FVM_OUTPUT_RAW && output != FVM_OUTPUT_VALUE)
     return usage("output is " + std::to_string(output) +
                  ", not FVM_OUTPUT_RAW or FVM_OUTPUT_VALUE; labels and leaves have functions of their own");
   const OutputKind kind = output == FVM_OUTPUT_RAW ? OutputKind::Raw : OutputKind::Value;
-  const auto run = [&](const Predictor& predictor, Context& memory, const RowBlock& block) {
-    return run_scores(predictor, memory, block, kind, out);
+  const auto run = [&](const Predictor& predictor, Context& memory, const auto& rows) {
+    return run_scores(predictor, memory, rows, kind, out);
   };
-  return predict(context, rows, row_count, row_stride, kind, out, capacity, run);
+  return predict(context, row_count, rows_of, kind, out, capacity, run);
 }
 
-template <class Row>
-Result<void> predict_labels(fvm_context* context, const Row* rows, std::size_t row_count,
-                            std::size_t row_stride, std::int64_t* out, std::size_t capacity) {
-  const auto run = [&](const Predictor& predictor, Context& memory, const RowBlock& block) {
-    return predictor.predict_class(memory, block, out);
+template <class RowsOf>
+Result<void> predict_labels(fvm_context* context, std::size_t row_count, const RowsOf& rows_of,
+                            std::int64_t* out, std::size_t capacity) {
+  const auto run = [&](const Predictor& predictor, Context& memory, const auto& rows) {
+    return predictor.predict_class(memory, rows, out);
   };
-  return predict(context, rows, row_count, row_stride, OutputKind::Class, out, capacity, run);
+  return predict(context, row_count, rows_of, OutputKind::Class, out, capacity, run);
 }
 
-template <class Row>
-Result<void> predict_leaves(fvm_context* context, const Row* rows, std::size_t row_count,
-                            std::size_t row_stride, std::int32_t* out, std::size_t capacity) {
-  const auto run = [&](const Predictor& predictor, Context& memory, const RowBlock& block) {
-    return predictor.predict_leaf(memory, block, out);
+template <class RowsOf>
+Result<void> predict_leaves(fvm_context* context, std::size_t row_count, const RowsOf& rows_of,
+                            std::int32_t* out, std::size_t capacity) {
+  const auto run = [&](const Predictor& predictor, Context& memory, const auto& rows) {
+    return predictor.predict_leaf(memory, rows, out);
   };
-  return predict(context, rows, row_count, row_stride, OutputKind::Leaf, out, capacity, run);
+  return predict(context, row_count, rows_of, OutputKind::Leaf, out, capacity, run);
 }
 
 Result<OutputKind> known_output(fvm_output output) {
@@ -339,44 +365,91 @@ fvm_status fvm_context_destroy(fvm_context* context) {
 fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
                            fvm_output output, float* out, size_t out_capacity) {
   return guarded("fvm_predict_f32", [&] {
-    return predict_scores(context, rows, row_count, row_stride, output, out, out_capacity);
+    const auto block = [&] { return row_block(rows, row_count, row_stride); };
+    return predict_scores(context, row_count, block, output, out, out_capacity);
   });
 }
 
 fvm_status fvm_predict_wide_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
                                 fvm_output output, double* out, size_t out_capacity) {
   return guarded("fvm_predict_wide_f32", [&] {
-    return predict_scores(context, rows, row_count, row_stride, output, out, out_capacity);
+    const auto block = [&] { return row_block(rows, row_count, row_stride); };
+    return predict_scores(context, row_count, block, output, out, out_capacity);
   });
 }
 
 fvm_status fvm_predict_class_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
                                  int64_t* out, size_t out_capacity) {
-  return guarded("fvm_predict_class_f32",
-                 [&] { return predict_labels(context, rows, row_count, row_stride, out, out_capacity); });
+  return guarded("fvm_predict_class_f32", [&] {
+    const auto block = [&] { return row_block(rows, row_count, row_stride); };
+    return predict_labels(context, row_count, block, out, out_capacity);
+  });
 }
 
 fvm_status fvm_predict_leaf_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
                                 int32_t* out, size_t out_capacity) {
-  return guarded("fvm_predict_leaf_f32",
-                 [&] { return predict_leaves(context, rows, row_count, row_stride, out, out_capacity); });
+  return guarded("fvm_predict_leaf_f32", [&] {
+    const auto block = [&] { return row_block(rows, row_count, row_stride); };
+    return predict_leaves(context, row_count, block, out, out_capacity);
+  });
 }
 
 fvm_status fvm_predict_f64(fvm_context* context, const double* rows, size_t row_count, size_t row_stride,
                            fvm_output output, float* out, size_t out_capacity) {
   return guarded("fvm_predict_f64", [&] {
-    return predict_scores(context, rows, row_count, row_stride, output, out, out_capacity);
+    const auto block = [&] { return row_block(rows, row_count, row_stride); };
+    return predict_scores(context, row_count, block, output, out, out_capacity);
   });
 }
 
 fvm_status fvm_predict_class_f64(fvm_context* context, const double* rows, size_t row_count,
                                  size_t row_stride, int64_t* out, size_t out_capacity) {
-  return guarded("fvm_predict_class_f64",
-                 [&] { return predict_labels(context, rows, row_count, row_stride, out, out_capacity); });
+  return guarded("fvm_predict_class_f64", [&] {
+    const auto block = [&] { return row_block(rows, row_count, row_stride); };
+    return predict_labels(context, row_count, block, out, out_capacity);
+  });
 }
 
 fvm_status fvm_predict_leaf_f64(fvm_context* context, const double* rows, size_t row_count, size_t row_stride,
                                 int32_t* out, size_t out_capacity) {
-  return guarded("fvm_predict_leaf_f64",
-                 [&] { return predict_leaves(context, rows, row_count, row_stride, out, out_capacity); });
+  return guarded("fvm_predict_leaf_f64", [&] {
+    const auto block = [&] { return row_block(rows, row_count, row_stride); };
+    return predict_leaves(context, row_count, block, out, out_capacity);
+  });
+}
+
+fvm_status fvm_predict_csr(fvm_context* context, const fvm_csr_rows* rows, fvm_output output, float* out,
+                           size_t out_capacity) {
+  return guarded("fvm_predict_csr", [&]() -> Result<void> {
+    FVM_ASSIGN(const CsrRows known, known_rows(rows));
+    const auto same = [&]() -> Result<CsrRows> { return known; };
+    return predict_scores(context, known.count, same, output, out, out_capacity);
+  });
+}
+
+fvm_status fvm_predict_wide_csr(fvm_context* context, const fvm_csr_rows* rows, fvm_output output,
+                                double* out, size_t out_capacity) {
+  return guarded("fvm_predict_wide_csr", [&]() -> Result<void> {
+    FVM_ASSIGN(const CsrRows known, known_rows(rows));
+    const auto same = [&]() -> Result<CsrRows> { return known; };
+    return predict_scores(context, known.count, same, output, out, out_capacity);
+  });
+}
+
+fvm_status fvm_predict_class_csr(fvm_context* context, const fvm_csr_rows* rows, int64_t* out,
+                                 size_t out_capacity) {
+  return guarded("fvm_predict_class_csr", [&]() -> Result<void> {
+    FVM_ASSIGN(const CsrRows known, known_rows(rows));
+    const auto same = [&]() -> Result<CsrRows> { return known; };
+    return predict_labels(context, known.count, same, out, out_capacity);
+  });
+}
+
+fvm_status fvm_predict_leaf_csr(fvm_context* context, const fvm_csr_rows* rows, int32_t* out,
+                                size_t out_capacity) {
+  return guarded("fvm_predict_leaf_csr", [&]() -> Result<void> {
+    FVM_ASSIGN(const CsrRows known, known_rows(rows));
+    const auto same = [&]() -> Result<CsrRows> { return known; };
+    return predict_leaves(context, known.count, same, out, out_capacity);
+  });
 }

@@ -85,6 +85,7 @@ void prefetch(const void* begin, std::size_t size, std::size_t& budget) {
 }  // namespace
 
 void Machine::cache_rows(const Inst& inst) {
+  if (pass_->rows == nullptr) return;
   const Range rows = ahead(operand<Op::CacheRows, Loop>(inst), operand<Op::CacheRows, Ahead>(inst));
   std::size_t budget = kMostPrefetched;
   for (std::uint32_t row = rows.begin; row < rows.end && budget != 0; ++row)
@@ -168,6 +169,8 @@ void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {
 }
 
 void Machine::encode(const Inst& inst) {
+  if (pass_->csr != nullptr)
+    return loaded_->csr_encoder.encode(*pass_->csr, ranges[operand<Op::Encode, Rows>(inst)], pass_->codes);
   loaded_->encode({loaded_->encoder, loaded_->program.section_Columns().size(),
                    ranges[operand<Op::Encode, Rows>(inst)], pass_->rows, pass_->row_stride, pass_->codes});
 }

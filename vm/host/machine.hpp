@@ -8,9 +8,11 @@
 #include <span>
 #include <vector>
 
+#include <forestvm/backend.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/program.hpp>
 
+#include "vm/host/encode_csr.hpp"
 #include "vm/host/encode_rows.hpp"
 #include "vm/host/executor.hpp"
 #include "vm/host/walkers/walk.hpp"
@@ -34,6 +36,11 @@ struct LoadedAccumulator {
   std::size_t copy_bytes;     ///< of a row in all copies that `storage` has; 0 if it lies in another
 };
 
+/// Numbers of rows, both included.
+struct RowCounts {
+  std::uint32_t least, most;
+};
+
 /// What all calls share.
 struct LoadedProgram {
   Program program;
@@ -49,14 +56,17 @@ struct LoadedProgram {
   std::vector<float> searched{};              ///< thresholds as `encoder` wants them
   std::vector<FeatureSearch> encoder{};
   EncodeFunction encode = nullptr;
+  CsrEncoder csr_encoder{};
+  std::vector<RowCounts> values_read{};  ///< passes of so many rows have walks that read the rows' values
   SumScale scale{};
   std::unique_ptr<Executor> executor{};  ///< null: parallel loops run inline
 };
 
 /// One pass of a call.
 struct Pass {
-  const float* rows;
+  const float* rows;  ///< null if `csr` has the rows and no walk reads values
   std::size_t row_stride;
+  const CsrRows* csr;  ///< checked; null if the rows came dense
   std::uint32_t row_count;
   OutputKind output;
   std::uint8_t* codes;                     ///< of the pass's rows

@@ -7,6 +7,7 @@
 #include <forestvm/names.hpp>
 
 #include "vm/host/convert_rows.hpp"
+#include "vm/host/csr_rows.hpp"
 #include "vm/host/load_program.hpp"
 #include "vm/host/targets/float_environment.hpp"
 #include "vm/host/targets/target.hpp"
@@ -62,24 +63,42 @@ class HostPredictor final : public Predictor {
 
   Result<void> predict(Context& context, const RowBlock& rows, OutputKind output, float* out) const override {
     FVM_TRY(is_score(output));
-    return run(context, rows, output, {.values = out});
+    return run(context, {.dense = &rows}, output, {.values = out});
+  }
+
+  Result<void> predict(Context& context, const CsrRows& rows, OutputKind output, float* out) const override {
+    FVM_TRY(is_score(output));
+    return run(context, {.csr = &rows}, output, {.values = out});
   }
 
   Result<void> predict_wide(Context& context, const RowBlock& rows, OutputKind output,
                             double* out) const override {
     FVM_TRY(is_score(output));
-    return run(context, rows, output, {.wide_values = out});
+    return run(context, {.dense = &rows}, output, {.wide_values = out});
+  }
+
+  Result<void> predict_wide(Context& context, const CsrRows& rows, OutputKind output,
+                            double* out) const override {
+    FVM_TRY(is_score(output));
+    return run(context, {.csr = &rows}, output, {.wide_values = out});
   }
 
   Result<void> predict_class(Context& context, const RowBlock& rows, std::int64_t* out) const override {
-    if (output_width(program().meta(), OutputKind::Class) == 0)
-      return refused("output class", "the model has no classes: its objective is " +
-                                         std::string(program().text(StringId::Objective)));
-    return run(context, rows, OutputKind::Class, {.labels = out});
+    FVM_TRY(has_classes());
+    return run(context, {.dense = &rows}, OutputKind::Class, {.labels = out});
+  }
+
+  Result<void> predict_class(Context& context, const CsrRows& rows, std::int64_t* out) const override {
+    FVM_TRY(has_classes());
+    return run(context, {.csr = &rows}, OutputKind::Class, {.labels = out});
   }
 
   Result<void> predict_leaf(Context& context, const RowBlock& rows, std::int32_t* out) const override {
-    return run(context, rows, OutputKind::Leaf, {.leaves = out});
+    return run(context, {.dense = &rows}, OutputKind::Leaf, {.leaves = out});
+  }
+
+  Result<void> predict_leaf(Context& context, const CsrRows& rows, std::int32_t* out) const override {
+    return run(context, {.csr = &rows}, OutputKind::Leaf, {.leaves = out});
   }
 
   const Program& program() const override { return loaded_.program; }
@@ -99,67 +118,118 @@ class HostPredictor final : public Predictor {
                  "predict_leaf"};
   }
 
-  Result<void> run(Context& context, const RowBlock& rows, OutputKind output, const Destination& to) const {
+  Result<void> has_classes() const {
+    if (output_width(program().meta(), OutputKind::Class) != 0) return {};
+    return refused("output class", "the model has no classes: its objective is " +
+                                       std::string(program().text(StringId::Objective)));
+  }
+
+  /// Rows as a call gave them: one of the two is set.
+  struct Input {
+    const RowBlock* dense = nullptr;
+    const CsrRows* csr = nullptr;
+
+    std::size_t count() const { return csr != nullptr ? csr->count : dense->count; }
+  };
+
+  Result<void> run(Context& context, const Input& rows, OutputKind output, const Destination& to) const {
     if (context.backend() != &HostContext::kBackend)
       return Error{ErrorCode::Usage, "", "the context belongs to another backend"};
+    if (rows.count() == 0) return {};
+    FVM_TRY(rows.csr != nullptr ? check(*rows.csr) : check(*rows.dense));
+    const std::size_t width = output_width(loaded_.meta, output);
+    const bool no_output =
+        to.values == nullptr && to.wide_values == nullptr && to.labels == nullptr && to.leaves == nullptr;
+    if (no_output && width != 0) return no_buffer();
     std::vector<Line>& scratch = static_cast<HostContext&>(context).scratch;
-    if (rows.count == 0) return {};
-    const ProgramMeta& meta = loaded_.meta;
-    if (rows.stride < meta.num_features)
+    for (std::size_t begin = 0; begin < rows.count();) {
+      Pass pass{};
+      pass.output = output;
+      pass.in_place = to.values != nullptr && width == loaded_.meta.num_outputs;
+      if (to.values != nullptr) pass.values = to.values + begin * width;
+      if (to.wide_values != nullptr) pass.wide_values = to.wide_values + begin * width;
+      if (to.labels != nullptr) pass.labels = to.labels + begin * width;
+      if (to.leaves != nullptr) pass.leaves = to.leaves + begin * width;
+      pass.row_count = static_cast<std::uint32_t>(pass_rows(rows, rows.count() - begin, pass.in_place));
+      if (rows.csr != nullptr)
+        FVM_TRY(check_csr_rows(*rows.csr, begin, pass.row_count, loaded_.meta.num_features));
+      FVM_TRY(run_pass(pass, rows, begin, scratch));
+      begin += pass.row_count;
+    }
+    return {};
+  }
+
+  static Error no_buffer() { return {ErrorCode::Usage, "", "no buffer for rows or output"}; }
+
+  Result<void> check(const RowBlock& rows) const {
+    if (rows.stride < loaded_.meta.num_features)
       return Error{ErrorCode::Usage, "",
                    "rows of " + std::to_string(rows.stride) + " values for a model of " +
-                       std::to_string(meta.num_features) + " features"};
-    if (rows.type == RowType::Float64 && meta.score_type == ScalarType::Float64)
+                       std::to_string(loaded_.meta.num_features) + " features"};
+    if (rows.type == RowType::Float64 && loaded_.meta.score_type == ScalarType::Float64)
       return refused(
           "rows",
           "are float64, which would be rounded to float32: the model compares float64 thresholds, so "
           "that a row could go another way; pass float32");
-    const std::size_t width = output_width(meta, output);
-    const bool no_output =
-        to.values == nullptr && to.wide_values == nullptr && to.labels == nullptr && to.leaves == nullptr;
-    if (rows.data == nullptr || (no_output && width != 0))
-      return Error{ErrorCode::Usage, "", "no buffer for rows or output"};
+    return rows.data == nullptr ? no_buffer() : Result<void>();
+  }
 
-    const bool in_place = to.values != nullptr && width == meta.num_outputs;
-    const std::size_t result_bytes = in_place ? 0 : meta.num_outputs * sizeof(float);
+  static Result<void> check(const CsrRows& rows) {
+    const bool no_values = rows.value_count != 0 && (rows.columns == nullptr || rows.values == nullptr);
+    return rows.offsets == nullptr || no_values ? no_buffer() : Result<void>();
+  }
+
+  /// Whether a pass of so many rows gets float32 rows in the scratch memory.
+  bool converted(const Input& rows, std::size_t row_count) const {
+    if (rows.dense != nullptr)
+      return rows.dense->type != RowType::Float32 || !loaded_.program.section_ZeroMissing().empty();
+    return std::any_of(loaded_.values_read.begin(), loaded_.values_read.end(), [&](const RowCounts& counts) {
+      return counts.least <= row_count && row_count <= counts.most;
+    });
+  }
+
+  /// How many of `left` rows go into one pass.
+  std::size_t pass_rows(const Input& rows, std::size_t left, bool in_place) const {
     // A call for leaf numbers has sums too: nothing says that a program leaves them alone then.
-    const auto zero_missing = loaded_.program.section_ZeroMissing();
-    const bool converted = rows.type != RowType::Float32 || !zero_missing.empty();
-    const std::size_t row_bytes = converted ? meta.num_features * sizeof(float) : 0;
-    const std::size_t pass_rows = std::min({rows.count, max_pass_rows(private_bytes_ + result_bytes),
-                                            max_encoded_rows(), max_converted_rows(row_bytes)});
-    const std::size_t converted_bytes = whole_lines(pass_rows * row_bytes);
-    const std::size_t lines = (scratch_bytes(pass_rows, in_place) + converted_bytes) / sizeof(Line);
+    const std::size_t result_bytes = in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
+    const std::size_t most =
+        std::min({left, max_pass_rows(private_bytes_ + result_bytes), max_encoded_rows()});
+    return converted(rows, most) ? std::min(most, max_converted_rows()) : most;
+  }
+
+  /// Gives a pass its rows, which begin at row `begin` of the call, and its memory, and runs it.
+  Result<void> run_pass(Pass& pass, const Input& rows, std::size_t begin, std::vector<Line>& scratch) const {
+    const std::size_t width = loaded_.meta.num_features;
+    const bool convert = converted(rows, pass.row_count);
+    const std::size_t converted_bytes = convert ? whole_lines(pass.row_count * width * sizeof(float)) : 0;
+    const std::size_t lines = (scratch_bytes(pass.row_count, pass.in_place) + converted_bytes) / sizeof(Line);
     try {
       if (scratch.size() < lines) scratch.resize(lines);
     } catch (const std::bad_alloc&) {
       return Error{ErrorCode::Environment, "",
                    "out of memory: scratch of " + std::to_string(lines * sizeof(Line)) + " bytes"};
     }
-    for (std::size_t begin = 0; begin < rows.count; begin += pass_rows) {
-      Pass pass{};
-      pass.row_count = static_cast<std::uint32_t>(std::min(pass_rows, rows.count - begin));
-      std::byte* memory = scratch.empty() ? nullptr : scratch.data()->bytes;
-      if (converted) {
-        float* const values = reinterpret_cast<float*>(memory);
-        memory += converted_bytes;
-        const FloatEnvironment environment;  // the rounding is ours, not the caller's
-        convert_rows(rows, begin, pass.row_count, meta.num_features, values);
-        mark_zeros_missing(zero_missing, pass.row_count, meta.num_features, values);
-        pass.rows = values;
-        pass.row_stride = meta.num_features;
-      } else {
-        pass.rows = static_cast<const float*>(rows.data) + begin * rows.stride;
-        pass.row_stride = rows.stride;
-      }
-      pass.output = output;
-      if (to.values != nullptr) pass.values = to.values + begin * width;
-      if (to.wide_values != nullptr) pass.wide_values = to.wide_values + begin * width;
-      if (to.labels != nullptr) pass.labels = to.labels + begin * width;
-      if (to.leaves != nullptr) pass.leaves = to.leaves + begin * width;
-      pass.in_place = in_place;
-      run_pass(pass, memory);
+    std::byte* const memory = scratch.empty() ? nullptr : scratch.data()->bytes;
+    CsrRows csr;
+    if (convert) {
+      float* const values = reinterpret_cast<float*>(memory);
+      const FloatEnvironment environment;  // the rounding is ours, not the caller's
+      if (rows.csr != nullptr)
+        fill_csr_rows(*rows.csr, begin, pass.row_count, width, values);
+      else
+        convert_rows(*rows.dense, begin, pass.row_count, width, values);
+      mark_zeros_missing(loaded_.program.section_ZeroMissing(), pass.row_count, width, values);
+      pass.rows = values;
+      pass.row_stride = width;
+    } else if (rows.csr != nullptr) {
+      csr = *rows.csr;
+      csr.offsets += begin;
+      pass.csr = &csr;
+    } else {
+      pass.rows = static_cast<const float*>(rows.dense->data) + begin * rows.dense->stride;
+      pass.row_stride = rows.dense->stride;
     }
+    interpret_pass(pass, memory + converted_bytes);
     return {};
   }
 
@@ -182,11 +252,15 @@ class HostPredictor final : public Predictor {
     return std::min(rows_in(kMaxScratchBytes), std::max(kLeastPassRows, rows_in(kMaxPassBytes)));
   }
 
-  static std::size_t max_converted_rows(std::size_t row_bytes) {
-    return row_bytes == 0 ? kMaxPassRows : std::max(kLeastPassRows, kMaxPassBytes / row_bytes);
+  /// Likewise, below kMaxScratchBytes unless a single row takes more.
+  std::size_t max_converted_rows() const {
+    const std::size_t row_bytes = loaded_.meta.num_features * sizeof(float);
+    if (row_bytes == 0) return kMaxPassRows;
+    return std::clamp<std::size_t>(kMaxScratchBytes / row_bytes, 1,
+                                   std::max(kLeastPassRows, kMaxPassBytes / row_bytes));
   }
 
-  void run_pass(Pass& pass, std::byte* scratch) const {
+  void interpret_pass(Pass& pass, std::byte* scratch) const {
     const auto take = [&](std::size_t row_bytes) {
       std::byte* const begin = scratch;
       scratch += whole_lines(pass.row_count * row_bytes);

@@ -1,0 +1,108 @@
+// forestvm run reads, predicts and writes batch by batch: ten million rows take as much memory as a batch.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "cli/io/csv.hpp"
+#include "cli/io/npy.hpp"
+#include "spawn.hpp"
+#include "support/memory.hpp"
+#include "vm/small_program.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+constexpr std::size_t kBlock = 10'000, kBlocks = support::kMemoryIsMeasured ? 1000 : 20, kFeatures = 3;
+constexpr std::size_t kMostMib = 64;  ///< the program itself included
+
+/// The same block of rows again and again.
+class Streaming : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+    const Program program =
+        test::compiled(test::small_forest({.features = kFeatures, .outputs = 1}), "encode(u8)");
+    ASSERT_TRUE(program.save(file("model.fvm")).ok());
+    rows_ = test::small_rows(kBlock, kFeatures);
+    const auto predictor = host_backend(program);
+    const auto context = (*predictor)->make_context();
+    expected_.resize(kBlock);
+    ASSERT_TRUE(
+        (*predictor)
+            ->predict(*context, RowBlock{rows_.data(), kBlock, kFeatures}, OutputKind::Raw, expected_.data())
+            .ok());
+  }
+
+  std::string write_repeated(const std::string& name, const std::string& header, const std::string& block) {
+    std::ofstream out(file(name), std::ios::binary);
+    out << header;
+    for (std::size_t i = 0; i < kBlocks; ++i) out << block;
+    return file(name);
+  }
+
+  void expect_constant_memory(const std::vector<std::string>& words) {
+    const Outcome outcome = forestvm(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    if (support::kMemoryIsMeasured) {
+      EXPECT_LE(outcome.peak_mib, kMostMib);
+    }
+  }
+
+  void expect_repeated(const std::string& name, const std::string& header, const std::string& block) {
+    std::ifstream in(file(name), std::ios::binary);
+    std::string found(header.size(), '\0');
+    in.read(found.data(), static_cast<std::streamsize>(found.size()));
+    EXPECT_EQ(found, header);
+    found.resize(block.size());
+    for (std::size_t i = 0; i < kBlocks; ++i) {
+      ASSERT_TRUE(in.read(found.data(), static_cast<std::streamsize>(found.size())));
+      ASSERT_TRUE(found == block) << "block " << i;
+    }
+    EXPECT_EQ(in.get(), std::ifstream::traits_type::eof());
+  }
+
+  static std::string bytes_of(const std::vector<float>& values) {
+    return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+  }
+
+  static std::string text_of(const std::vector<float>& values, std::size_t columns) {
+    std::string text;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      append_number(text, values[i]);
+      text += (i + 1) % columns == 0 ? '\n' : ',';
+    }
+    return text;
+  }
+
+  std::vector<float> rows_, expected_;
+};
+
+TEST_F(Streaming, TenMillionRowsFromNpyToNpy) {
+  const std::string rows =
+      write_repeated("rows.npy", npy_header("<f4", {kBlock * kBlocks, kFeatures}), bytes_of(rows_));
+  expect_constant_memory({"run", file("model.fvm"), rows, "--output", "raw", "-o", file("out.npy")});
+  expect_repeated("out.npy", npy_header("<f4", {kBlock * kBlocks}), bytes_of(expected_));
+}
+
+TEST_F(Streaming, TenMillionRowsFromCsvToNpy) {
+  const std::string rows = write_repeated("rows.csv", "f2,f0,f1\n", text_of(rows_, kFeatures));
+  for (std::size_t i = 0; i < kBlock; ++i)  // the header's order
+    std::rotate(rows_.begin() + static_cast<std::ptrdiff_t>(i * kFeatures),
+                rows_.begin() + static_cast<std::ptrdiff_t>(i * kFeatures + 1),
+                rows_.begin() + static_cast<std::ptrdiff_t>((i + 1) * kFeatures));
+  const auto predictor = host_backend(Program::load(file("model.fvm")).value());
+  ASSERT_TRUE((*predictor)
+                  ->predict(*(*predictor)->make_context(), RowBlock{rows_.data(), kBlock, kFeatures},
+                            OutputKind::Raw, expected_.data())
+                  .ok());
+  expect_constant_memory({"run", file("model.fvm"), rows, "--output", "raw", "-o", file("out.npy")});
+  expect_repeated("out.npy", npy_header("<f4", {kBlock * kBlocks}), bytes_of(expected_));
+}
+
+}  // namespace
+}  // namespace forestvm::cli

@@ -1,0 +1,84 @@
+// See encode_csr.hpp.
+#include "vm/host/encode_csr.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "vm/host/csr_rows.hpp"
+
+namespace forestvm::host {
+namespace {
+
+constexpr std::uint32_t kNotRead = UINT32_MAX;
+constexpr float kNothingBelow = -1;
+
+}  // namespace
+
+CsrEncoder::CsrEncoder(const Program& program)
+    : thresholds_(program.section_Ranks()), columns_(program.section_Columns()) {
+  if (columns_.empty()) return;
+  const auto zero_missing = program.section_ZeroMissing();
+  places_.assign(program.meta().num_features, kNotRead);
+  for (const EncodedFeature& feature : program.section_EncodedFeatures()) {
+    places_[feature.feature] = static_cast<std::uint32_t>(features_.size());
+    const bool zero = std::binary_search(zero_missing.begin(), zero_missing.end(), feature.feature);
+    features_.push_back({feature.first_threshold, feature.threshold_count, feature.first_column,
+                         feature.column_count, zero ? static_cast<float>(kTiny) : kNothingBelow});
+  }
+  missing_codes_ = codes_of(absent_value(Absent::Missing));
+  zero_codes_ = codes_of(absent_value(Absent::Zero));
+}
+
+/// Of every column, if all features have this value.
+std::vector<std::uint8_t> CsrEncoder::codes_of(float value) const {
+  std::vector<std::uint8_t> codes;
+  for (const Feature& feature : features_)
+    for (const ColumnDesc& column : columns_.subspan(feature.first_column, feature.column_count))
+      codes.push_back(column_code(column, rank(feature, value), is_missing(feature, value)));
+  return codes;
+}
+
+inline bool CsrEncoder::is_missing(const Feature& feature, float x) {
+  return std::isnan(x) || std::abs(x) <= feature.missing_below;
+}
+
+/// How many thresholds are at or below x: halves what is left, without branches on x.
+inline std::uint32_t CsrEncoder::rank(const Feature& feature, float x) const {
+  const float* at = thresholds_.data() + feature.first_threshold;
+  const float* const first = at;
+  for (std::uint32_t left = feature.threshold_count; left != 0;) {
+    const std::uint32_t half = (left + 1) / 2;
+    at += x >= at[half - 1] ? half : 0;
+    left -= half;
+  }
+  return static_cast<std::uint32_t>(at - first);
+}
+
+void CsrEncoder::encode_row(const CsrRows& rows, std::size_t row, std::uint8_t* codes) const {
+  for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i) {
+    const std::uint32_t place = places_[static_cast<std::uint32_t>(rows.columns[i])];
+    if (place == kNotRead) continue;
+    const Feature& feature = features_[place];
+    const float x = rows.values[i];
+    const bool missing = is_missing(feature, x);
+    const std::uint32_t found = rank(feature, x);
+    for (std::uint32_t c = feature.first_column; c < feature.first_column + feature.column_count; ++c)
+      codes[std::size_t{c} * kCodeRows] = column_code(columns_[c], found, missing);
+  }
+}
+
+void CsrEncoder::encode(const CsrRows& rows, const Range& range, std::uint8_t* codes) const {
+  const std::vector<std::uint8_t>& absent = rows.absent == Absent::Zero ? zero_codes_ : missing_codes_;
+  for (std::uint32_t row = range.begin; row < range.end;) {
+    // Others may be writing the codes of the block's other rows.
+    const std::uint32_t in_block = std::min(kCodeRows - row % kCodeRows, range.end - row);
+    std::uint8_t* const to = codes + code_offset(row, absent.size());
+    for (std::size_t column = 0; column < absent.size(); ++column)
+      std::memset(to + column * kCodeRows, absent[column], in_block);
+    for (std::uint32_t r = 0; r < in_block; ++r) encode_row(rows, row + r, to + r);
+    row += in_block;
+  }
+}
+
+}  // namespace forestvm::host
