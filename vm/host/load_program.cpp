@@ -143,6 +143,25 @@ std::vector<RowCounts> values_read(const Program& program) {
   return found;
 }
 
+/// One for each parallel loop over rows: copies are made, and walkers selected, by loops over trees only, so
+/// that nothing asks which iteration a row is in.
+std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
+  using enum OperandKind;
+  std::vector<std::unique_ptr<Grain>> grains(program.code().size());
+  bool rows[kRangeRegisters] = {true};
+  for (std::size_t pc = 0; pc < grains.size(); ++pc) {
+    const Inst& inst = program.code()[pc];
+    if (is_loop(inst.op)) {
+      const LoopOperands loop = loop_operands(inst);
+      rows[loop.out] = rows[loop.in];
+      if (is_parallel(inst.op) && rows[loop.in]) grains[pc] = std::make_unique<Grain>();
+    }
+    if (inst.op == Op::Slice)
+      rows[operand<Op::Slice, RangeOut>(inst)] = rows[operand<Op::Slice, RangeIn>(inst)];
+  }
+  return grains;
+}
+
 std::vector<std::uint32_t> tree_outputs(const Program& program) {
   std::vector<std::uint32_t> outputs(program.meta().num_trees);
   for (const TreeDesc& tree : program.section_Trees()) outputs[tree.number] = tree.output;
@@ -170,6 +189,7 @@ LoadedProgram load_program(const Program& program, const Target& target, std::un
   const bool wide = program.meta().score_type == ScalarType::Float64;
   for (const double base : program.section_Base())
     loaded.base.push_back(wide ? base : static_cast<double>(static_cast<float>(base)));
+  if (executor != nullptr) loaded.grains = grains(program);
   loaded.executor = std::move(executor);
   return loaded;
 }

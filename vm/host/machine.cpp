@@ -39,18 +39,35 @@ void Machine::with_scores(std::uint32_t accumulator, Visit&& visit) const {
 void Machine::parallel(const Inst& loop, std::uint32_t body) {
   const LoopOperands operands = loop_operands(loop);
   const Range over = ranges[operands.in];
-  const std::uint32_t count = iterations(over.size(), operands.step);
-  if (loaded_->executor == nullptr || count <= 1) {  // nothing runs beside it: this machine can go on itself
-    for (std::uint32_t i = 0; i < count; ++i) {
-      ranges[operands.out] = chunk(over, operands.step, i);
-      interpret(loaded_->code, body, *this);
-    }
-    return;
+  if (loaded_->executor == nullptr) return run_inline(operands, body);
+  Grain* const grain = loaded_->grains[body - 1].get();
+  if (grain == nullptr) return run_shared(operands, operands.step, body);
+  const Grain::Cut cut = grain->cut(over.size(), operands.step, loaded_->executor->threads());
+  const auto begin = cut.timed ? Grain::Clock::now() : Grain::Clock::time_point();
+  if (cut.shared)
+    run_shared(operands, cut.rows, body);
+  else
+    run_inline(operands, body);
+  if (cut.timed) grain->record(over.size(), cut.shared, Grain::Clock::now() - begin);
+}
+
+/// Nothing runs beside it: this machine can go on itself.
+void Machine::run_inline(const LoopOperands& loop, std::uint32_t body) {
+  const Range over = ranges[loop.in];
+  for (std::uint32_t i = 0; i < iterations(over.size(), loop.step); ++i) {
+    ranges[loop.out] = chunk(over, loop.step, i);
+    interpret(loaded_->code, body, *this);
   }
+}
+
+void Machine::run_shared(const LoopOperands& loop, std::uint32_t step, std::uint32_t body) {
+  const Range over = ranges[loop.in];
+  const std::uint32_t count = iterations(over.size(), step);
+  if (count <= 1) return run_inline(loop, body);
   auto iteration = [&](std::uint32_t i) {
     const FloatEnvironment environment;
     Machine machine = *this;
-    machine.ranges[operands.out] = chunk(over, operands.step, i);
+    machine.ranges[loop.out] = chunk(over, step, i);
     interpret(loaded_->code, body, machine);
   };
   loaded_->executor->run(count, iteration);

@@ -15,6 +15,7 @@
 #include "vm/host/encode_csr.hpp"
 #include "vm/host/encode_rows.hpp"
 #include "vm/host/executor.hpp"
+#include "vm/host/grain.hpp"
 #include "vm/host/walkers/walk.hpp"
 
 namespace forestvm::host {
@@ -60,6 +61,8 @@ struct LoadedProgram {
   std::vector<RowCounts> values_read{};  ///< passes of so many rows have walks that read the rows' values
   SumScale scale{};
   std::unique_ptr<Executor> executor{};  ///< null: parallel loops run inline
+  /// By pc, of parallel loops whose chunks may be cut anywhere; the machine measures.
+  std::vector<std::unique_ptr<Grain>> grains{};
 };
 
 /// One pass of a call.
@@ -123,6 +126,8 @@ class Machine {
   template <class Visit>
   void with_scores(std::uint32_t accumulator, Visit&& visit) const;
 
+  void run_inline(const LoopOperands& loop, std::uint32_t body);
+  void run_shared(const LoopOperands& loop, std::uint32_t step, std::uint32_t body);
   const LoadedWalker& selected_walker(std::uint32_t walker, std::uint32_t select) const {
     return loaded_->walkers[walker + ranges[select].iteration];
   }

@@ -23,6 +23,10 @@ constexpr std::size_t kMaxPassRows = std::size_t{1} << 30;
 constexpr std::size_t kMaxPassBytes = std::size_t{8} << 20;
 constexpr std::size_t kLeastPassRows = 4096;
 
+/// A value of a sparse row takes longer to encode than one of a dense row, which has more of them: the part
+/// that must be present for dense rows to be faster.
+constexpr double kDenseFrom = 0.04;
+
 /// More than any machine has; executors reserve room for each.
 constexpr unsigned kMaxThreads = 4096;
 
@@ -183,6 +187,9 @@ class HostPredictor final : public Predictor {
   bool converted(const Input& rows, std::size_t row_count) const {
     if (rows.dense != nullptr)
       return rows.dense->type != RowType::Float32 || !loaded_.program.section_ZeroMissing().empty();
+    if (static_cast<double>(rows.csr->value_count) >
+        kDenseFrom * (static_cast<double>(rows.csr->count) * loaded_.meta.num_features))
+      return true;
     return std::any_of(loaded_.values_read.begin(), loaded_.values_read.end(), [&](const RowCounts& counts) {
       return counts.least <= row_count && row_count <= counts.most;
     });

@@ -22,23 +22,29 @@ class TablesWalk {
   static constexpr unsigned kLanes = Simd::kLanes;
   static constexpr unsigned kMostBlocks = 8;  ///< walked together
   static constexpr unsigned kMostRows = kMostBlocks * kCodeRows;
-  static constexpr unsigned kMostTrees = 16;                           ///< walked together
+  static constexpr unsigned kMostTrees = 16;  ///< walked together
+  static constexpr unsigned kHalfBlock = 32;  ///< rows that are read without the rest of their block
+  static_assert(kLanes <= kHalfBlock || kLanes == 2 * kHalfBlock);
   static constexpr std::size_t kMostSumBytes = std::size_t{64} << 10;  ///< of what is kept beside each other
 
  public:
   static void walk(const WalkTask& task) {
     const Range& rows = task.row_range;
-    std::uint32_t row = rows.begin;
-    // Codes before and after the range may be being written by others: a part of a block goes row by row,
-    // unless nothing but this range is in the block.
-    const std::uint32_t first_block = (rows.begin + kCodeRows - 1) / kCodeRows * kCodeRows;
-    const std::uint32_t last = rows.end == task.row_count ? rows.end : rows.end / kCodeRows * kCodeRows;
-    if (last <= first_block) return by_row(task, rows.begin, rows.end);
-    by_row(task, row, first_block);
+    // Codes before and after the range may be being written by others: a part of a half block goes row by
+    // row, unless nothing but this range is in its block.
+    const std::uint32_t first = std::min((rows.begin + kHalfBlock - 1) / kHalfBlock * kHalfBlock, rows.end);
+    const bool last_of_call = rows.end == task.row_count;
+    const std::uint32_t end = last_of_call ? rows.end : std::max(first, rows.end / kHalfBlock * kHalfBlock);
+    const std::uint32_t blocks_end = last_of_call ? end : end / kCodeRows * kCodeRows;
     const std::uint32_t step = rows_together(task);
-    for (row = first_block; row < last; row += std::min(step, last - row))
-      TablesWalk(task, row, std::min(step, last - row)).run();
-    by_row(task, last, rows.end);
+    by_row(task, rows.begin, first);
+    for (std::uint32_t row = first; row < end;) {
+      std::uint32_t to = std::min(end, row + kHalfBlock);
+      if (row % kCodeRows == 0 && row < blocks_end) to = row + std::min(step, blocks_end - row);
+      TablesWalk(task, row, to - row).run();
+      row = to;
+    }
+    by_row(task, end, rows.end);
   }
 
  private:

@@ -1,0 +1,91 @@
+// How parallel loops over rows are cut: evenly and never finer than a task is worth; and that the way a short
+// call goes is the one that was faster, also after that has changed.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+
+#include "vm/host/grain.hpp"
+
+namespace forestvm::test {
+namespace {
+
+using host::Grain;
+using host::kGrainRows;
+using std::chrono::microseconds;
+
+/// Calls of `rows` rows in tasks of up to 256 among 4 threads that take so long; gives the part that was
+/// shared.
+double shared_part(Grain& grain, std::uint32_t rows, microseconds alone, microseconds shared,
+                   int calls = 5000) {
+  int times = 0;
+  for (int i = 0; i < calls; ++i) {
+    const Grain::Cut cut = grain.cut(rows, 256, 4);
+    times += cut.shared ? 1 : 0;
+    if (cut.timed) grain.record(rows, cut.shared, cut.shared ? shared : alone);
+  }
+  return static_cast<double>(times) / calls;
+}
+
+TEST(Grain, FewRowsAreOneTask) {
+  Grain grain;
+  for (const std::uint32_t rows : {0u, 1u, 31u, kGrainRows}) {
+    const Grain::Cut cut = grain.cut(rows, 256, 8);
+    EXPECT_FALSE(cut.shared) << rows;
+    EXPECT_FALSE(cut.timed) << rows;
+    EXPECT_EQ(cut.rows, 256u) << rows;
+  }
+}
+
+TEST(Grain, TasksAreEvenWholeAndAtMostAsLongAsTheScheduleSays) {
+  for (const std::uint32_t rows : {33u, 64u, 100u, 513u, 1000u, 5000u, 1000000u})
+    for (const std::uint32_t most : {1u, 33u, 64u, 256u, 512u, 2000000u})
+      for (const unsigned threads : {2u, 3u, 16u}) {
+        Grain grain;
+        const Grain::Cut cut = grain.cut(rows, most, threads);  // the first of a kind is shared
+        ASSERT_TRUE(cut.shared);
+        ASSERT_GE(cut.rows, 1u);
+        ASSERT_LE(cut.rows, most);
+        ASSERT_TRUE(cut.rows % kGrainRows == 0 || cut.rows == most) << cut.rows;
+        if (most >= rows && rows >= threads * kGrainRows) {
+          EXPECT_GE((rows + cut.rows - 1) / cut.rows, (threads + 1) / 2) << rows << " rows, " << cut.rows;
+        }
+      }
+}
+
+TEST(Grain, TheFasterWayIsTaken) {
+  Grain cheap, dear;
+  EXPECT_LT(shared_part(cheap, 64, microseconds(5), microseconds(8)), 0.05);
+  EXPECT_GT(shared_part(dear, 64, microseconds(50), microseconds(30)), 0.95);
+}
+
+TEST(Grain, CallsOfOtherLengthsAreJudgedApart) {
+  Grain grain;
+  EXPECT_LT(shared_part(grain, 64, microseconds(5), microseconds(8)), 0.05);
+  EXPECT_GT(shared_part(grain, 200, microseconds(50), microseconds(30)), 0.95);
+  EXPECT_LT(shared_part(grain, 64, microseconds(5), microseconds(8)), 0.05);
+}
+
+TEST(Grain, AnotherWayThatHasBecomeFasterIsFound) {
+  Grain grain;
+  EXPECT_LT(shared_part(grain, 64, microseconds(20), microseconds(80)), 0.05);
+  shared_part(grain, 64, microseconds(20), microseconds(12));  // finds out
+  EXPECT_GT(shared_part(grain, 64, microseconds(20), microseconds(12)), 0.95);
+  shared_part(grain, 64, microseconds(20), microseconds(25));
+  EXPECT_LT(shared_part(grain, 64, microseconds(20), microseconds(25)), 0.05);
+}
+
+TEST(Grain, OneSlowCallChangesNothing) {
+  Grain grain;
+  EXPECT_LT(shared_part(grain, 64, microseconds(20), microseconds(40)), 0.05);
+  grain.record(64, false, microseconds(1000000));
+  EXPECT_LT(shared_part(grain, 64, microseconds(20), microseconds(40), 100), 0.05);
+}
+
+TEST(Grain, LongCallsAreSharedUnasked) {
+  Grain grain;
+  EXPECT_EQ(shared_part(grain, 100000, microseconds(900000), microseconds(1000000), 100), 1.0);
+}
+
+}  // namespace
+}  // namespace forestvm::test

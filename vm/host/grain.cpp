@@ -1,0 +1,58 @@
+// See grain.hpp.
+#include "vm/host/grain.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace forestvm::host {
+namespace {
+
+/// Starting tasks costs microseconds: a call that takes longer than so is shared unasked.
+constexpr float kLongCall = 200'000;  ///< nanoseconds
+
+// The slower way is tried again from time to time, a few times on end: threads that have slept take longer to
+// come, and the way is to be judged as it would be if it were taken.
+constexpr std::uint32_t kTries = 4, kTriedEvery = 256;
+
+constexpr float kStep = 1.1f;
+
+std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+/// The rows of a task: as many tasks as threads can share evenly, none above `most` rows.
+std::uint32_t task_rows(std::uint32_t rows, std::uint32_t most, unsigned threads) {
+  const std::uint32_t workers = std::min(threads, divide_up(rows, kGrainRows));
+  const std::uint32_t tasks = divide_up(divide_up(rows, most), workers) * workers;
+  return std::min(most, divide_up(divide_up(rows, tasks), kGrainRows) * kGrainRows);
+}
+
+}  // namespace
+
+Grain::Cut Grain::cut(std::uint32_t rows, std::uint32_t most, unsigned threads) {
+  if (rows <= kGrainRows) return {most, false, false};
+  const std::uint32_t fine = task_rows(rows, most, threads);
+  Calls& calls = calls_[static_cast<std::size_t>(std::bit_width(rows))];
+  const float shared = calls.shared.load(std::memory_order_relaxed);
+  const std::uint32_t number = calls.count.fetch_add(1, std::memory_order_relaxed);
+  if (number >= kTries && shared * static_cast<float>(rows) > kLongCall) return {fine, true, true};
+  const float alone = calls.alone.load(std::memory_order_relaxed);
+  bool share = shared <= alone;
+  if (number < 2 * kTries || alone == 0)
+    share = number < kTries;
+  else if (number % kTriedEvery < kTries)
+    share = !share;
+  return share ? Cut{fine, true, true} : Cut{most, false, true};
+}
+
+void Grain::record(std::uint32_t rows, bool shared, Clock::duration taken) {
+  Calls& calls = calls_[static_cast<std::size_t>(std::bit_width(rows))];
+  std::atomic<float>& known = shared ? calls.shared : calls.alone;
+  const float row = std::chrono::duration<float, std::nano>(taken).count() / static_cast<float>(rows);
+  const float before = known.load(std::memory_order_relaxed);
+  // Steps towards the median: what interrupts a call now and then must not count by how long it took. The
+  // first calls start the threads: of those the fastest counts.
+  const bool first = calls.count.load(std::memory_order_relaxed) <= 2 * kTries;
+  const float after = first ? std::min(before, row) : row < before ? before / kStep : before * kStep;
+  known.store(before == 0 ? row : after, std::memory_order_relaxed);
+}
+
+}  // namespace forestvm::host
