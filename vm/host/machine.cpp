@@ -168,7 +168,7 @@ void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {
 }
 
 void Machine::encode(const Inst& inst) {
-  loaded_->encode({loaded_->encoder, loaded_->program.section_Columns().size(),
+  loaded_->encode({loaded_->encoder.tiles, loaded_->program.section_Columns().size(),
                    ranges[operand<Op::Encode, Rows>(inst)], pass_->rows, pass_->row_stride, pass_->codes});
 }
 
