@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +52,8 @@ std::vector<float> thresholds_drawn(std::size_t count, std::uint32_t seed) {
   std::vector<float> values;
   while (values.size() < count) {
     const float scale = std::ldexp(1.0f, static_cast<int>(random() % 280) - 149);
-    values.push_back(scale * (static_cast<float>(random() % 2001) - 1000.0f) / 1000.0f + 0.0f);
+    const float value = scale * (static_cast<float>(random() % 2001) - 1000.0f) / 1000.0f + 0.0f;
+    if (!std::isnan(value)) values.push_back(value);  // zero times an infinity
     std::sort(values.begin(), values.end());
     values.erase(std::unique(values.begin(), values.end()), values.end());
   }
@@ -268,7 +270,7 @@ void expect_codes(const Program& program, const host::Target& target, const floa
   const auto columns = program.section_Columns();
   const std::uint32_t after = end + 2 * kCodeRows;
   std::vector<std::uint8_t> codes(code_bytes(after, columns.size()), kUntouched);
-  target.encode({loaded.encoder, columns.size(), {begin, end, 0}, rows, stride, codes.data()});
+  target.encode({loaded.encoder.tiles, columns.size(), {begin, end, 0}, rows, stride, codes.data()});
   for (const EncodedFeature& feature : program.section_EncodedFeatures())
     for (std::uint32_t c = feature.first_column; c < feature.first_column + feature.column_count; ++c)
       for (std::uint32_t row = 0; row < after; ++row) {
@@ -344,6 +346,53 @@ TEST(Encoder, RowsFartherApartThanVectorsReach) {
       expect_codes(program, **host::find_target(name), rows.values(), stride, 0, kRows);
     }
   }
+}
+
+/// Values after which a page begins that nobody may read.
+class RowsAtTheEnd {
+ public:
+  explicit RowsAtTheEnd(std::size_t values)
+      : pages_((values * sizeof(float) + kPage - 1) / kPage * kPage),
+        at_(static_cast<std::byte*>(
+            mmap(nullptr, pages_ + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
+        values_(values) {
+    if (mprotect(at_ + pages_, kPage, PROT_NONE) != 0) throw std::runtime_error("mprotect");
+  }
+  ~RowsAtTheEnd() { munmap(at_, pages_ + kPage); }
+  RowsAtTheEnd(const RowsAtTheEnd&) = delete;
+  RowsAtTheEnd& operator=(const RowsAtTheEnd&) = delete;
+
+  float* values() const { return reinterpret_cast<float*>(at_ + pages_) - values_; }
+
+ private:
+  static constexpr std::size_t kPage = 65536;  // a multiple of a page, everywhere
+
+  std::size_t pages_;
+  std::byte* at_;
+  std::size_t values_;
+};
+
+TEST(Encoder, RowsOfEveryWidthToTheirLastValue) {
+  // Features side by side are taken together, in tiles that end with the row; those far apart are not; and
+  // either may follow the other. Nothing behind the last row is read.
+  for (const std::uint32_t width :
+       {1u, 2u, 3u, 4u, 5u, 7u, 8u, 9u, 12u, 13u, 15u, 16u, 17u, 20u, 31u, 33u, 47u, 100u})
+    for (const std::uint32_t every : {1u, 2u, 4u, 5u, 16u, 17u}) {
+      std::vector<std::vector<float>> all(width);
+      for (std::uint32_t f = 0; f < width; f += f < width / 2 ? 1 : every)
+        all[f] = thresholds_drawn(1 + f * 37 % 600, f);
+      const Program program = compiled(search_model(all, Missing::Either), "encode(u8)");
+      const Rows rows = nasty_rows(all, 0);
+      for (const std::string& name : support::targets_here())
+        for (const std::uint32_t count : {1u, 2u, 3u, 8u, 15u, 17u, 20u, 33u, 64u, 70u}) {
+          SCOPED_TRACE(name + ", width " + std::to_string(width) + ", every " + std::to_string(every));
+          const RowsAtTheEnd last(std::size_t{count} * width);
+          for (std::size_t i = 0; i < std::size_t{count} * width; ++i)
+            last.values()[i] = rows.values[i % rows.values.size()];
+          expect_codes(program, **host::find_target(name), last.values(), width, 0, count);
+          if (HasFatalFailure()) return;
+        }
+    }
 }
 
 TEST(Encoder, TreesWithoutTestsNeedNone) {

@@ -2,8 +2,6 @@
 #include "vm/host/load_program.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <limits>
 
 #include <forestvm/core/layouts.hpp>
 
@@ -72,33 +70,6 @@ std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
     loaded.push_back(a);
   }
   return loaded;
-}
-
-/// The features' thresholds as searches want them.
-void load_encoder(const Program& program, LoadedProgram& loaded) {
-  constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-  constexpr std::size_t kSplitters = FeatureSearch::kSplitters, kLeast = FeatureSearch::kFirst;
-  const auto features = program.section_EncodedFeatures();
-  const auto bits_of = [](const EncodedFeature& f) {
-    return static_cast<unsigned>(std::bit_width(f.threshold_count));
-  };
-  std::size_t size = 0;
-  for (const EncodedFeature& feature : features)
-    size += kSplitters + std::max(kLeast, std::size_t{1} << bits_of(feature));
-  loaded.searched.assign(size, kNone);
-  float* at = loaded.searched.data();
-  for (const EncodedFeature& feature : features) {
-    const unsigned bits = bits_of(feature);
-    float* const splitters = at;
-    float* const thresholds = at + kSplitters;
-    at = thresholds + std::max(kLeast, std::size_t{1} << bits);
-    const auto ranks = program.section_Ranks().subspan(feature.first_threshold, feature.threshold_count);
-    std::copy(ranks.begin(), ranks.end(), thresholds);
-    set_splitters(thresholds, bits, splitters);
-    loaded.encoder.push_back({thresholds, splitters, bits, feature.feature,
-                              program.section_Columns().subspan(feature.first_column, feature.column_count),
-                              feature.first_column});
-  }
 }
 
 /// Whether walks of one of `count` walkers read values.
@@ -176,7 +147,8 @@ LoadedProgram load_program(const Program& program, const Target& target, std::un
   loaded.accumulators = load_accumulators(program);
   loaded.tile_exits = tile_exits(program.section_TileShapes());
   loaded.tree_outputs = tree_outputs(program);
-  load_encoder(program, loaded);
+  loaded.encoder = load_encoder(program.section_EncodedFeatures(), program.section_Ranks(),
+                                program.section_Columns(), program.meta().num_features);
   loaded.encode = target.encode;
   loaded.scale = SumScale(program.meta().sum_unit);
   for (const GroupDesc& group : loaded.groups)

@@ -188,7 +188,7 @@ void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {
 void Machine::encode(const Inst& inst) {
   if (pass_->csr != nullptr)
     return loaded_->csr_encoder.encode(*pass_->csr, ranges[operand<Op::Encode, Rows>(inst)], pass_->codes);
-  loaded_->encode({loaded_->encoder, loaded_->program.section_Columns().size(),
+  loaded_->encode({loaded_->encoder.tiles, loaded_->program.section_Columns().size(),
                    ranges[operand<Op::Encode, Rows>(inst)], pass_->rows, pass_->row_stride, pass_->codes});
 }
 

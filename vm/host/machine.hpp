@@ -13,9 +13,9 @@
 #include <forestvm/program.hpp>
 
 #include "vm/host/encode_csr.hpp"
-#include "vm/host/encode_rows.hpp"
 #include "vm/host/executor.hpp"
 #include "vm/host/grain.hpp"
+#include "vm/host/load_encoder.hpp"
 #include "vm/host/walkers/walk.hpp"
 
 namespace forestvm::host {
@@ -54,8 +54,7 @@ struct LoadedProgram {
   std::vector<std::uint8_t> tile_exits{};     ///< see GroupData
   std::vector<std::uint32_t> tree_outputs{};  ///< by the tree's number in the model
   std::vector<double> base{};                 ///< exact in the type of the scores
-  std::vector<float> searched{};              ///< thresholds as `encoder` wants them
-  std::vector<FeatureSearch> encoder{};
+  LoadedEncoder encoder{};
   EncodeFunction encode = nullptr;
   CsrEncoder csr_encoder{};
   std::vector<RowCounts> values_read{};  ///< passes of so many rows have walks that read the rows' values

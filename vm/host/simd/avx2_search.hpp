@@ -1,4 +1,5 @@
-// Ranks of values on AVX2, eight to a vector, every level of the search by a gather; four vectors in flight.
+// Ranks of values on AVX2, eight to a vector: six steps of the search by permutes of splitters, the rest
+// by gathers; four vectors in flight.
 #pragma once
 
 #include <immintrin.h>
@@ -9,42 +10,134 @@ namespace forestvm::host {
 
 struct Avx2Search {
   static constexpr unsigned kLanes = 8;
-  static constexpr std::size_t kMostStride = std::size_t{1} << 27;  ///< values are gathered by 32-bit offsets
+  static constexpr unsigned kFewRows = kLanes - 1;
+
+  FVM_INLINE static void transpose(const float* rows, std::size_t stride, unsigned count, unsigned values,
+                                   float* to) {
+    for (unsigned r = 0; r < count; r += kLanes) {
+      const float* from[kLanes];
+      for (unsigned i = 0; i < kLanes; ++i) from[i] = rows + std::min(r + i, count - 1) * stride;
+      for (unsigned four = 0; four < values; four += 4) {
+        __m256 x[4];  // of x[i] the l-th four values are those of row 4 l + i
+        for (unsigned i = 0; i < 4; ++i)
+          x[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from[i] + four)),
+                                      _mm_loadu_ps(from[4 + i] + four), 1);
+        const __m256d a = _mm256_castps_pd(_mm256_unpacklo_ps(x[0], x[1])),
+                      b = _mm256_castps_pd(_mm256_unpacklo_ps(x[2], x[3])),
+                      c = _mm256_castps_pd(_mm256_unpackhi_ps(x[0], x[1])),
+                      d = _mm256_castps_pd(_mm256_unpackhi_ps(x[2], x[3]));
+        float* const out = to + std::size_t{four} * kCodeRows + r;
+        _mm256_store_ps(out, _mm256_castpd_ps(_mm256_unpacklo_pd(a, b)));
+        _mm256_store_ps(out + kCodeRows, _mm256_castpd_ps(_mm256_unpackhi_pd(a, b)));
+        _mm256_store_ps(out + 2 * kCodeRows, _mm256_castpd_ps(_mm256_unpacklo_pd(c, d)));
+        _mm256_store_ps(out + 3 * kCodeRows, _mm256_castpd_ps(_mm256_unpackhi_pd(c, d)));
+      }
+    }
+  }
 
   FVM_INLINE static void encode(const FeatureSearch& search, const float* rows, std::size_t stride,
                                 unsigned count, std::uint8_t* codes) {
+    const float* const values = rows + search.feature;
     const unsigned whole = stride > kMostStride ? 0 : count / kLanes * kLanes;
-    const __m256i offsets = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-                                               _mm256_set1_epi32(static_cast<int>(stride)));
-    unsigned r = 0;
-    for (; r + 4 * kLanes <= whole; r += 4 * kLanes)
-      encode_vectors<4>(search, rows + r * stride, stride, offsets, codes + r);
-    for (; r < whole; r += kLanes) encode_vectors<1>(search, rows + r * stride, stride, offsets, codes + r);
-    if (whole < count)
-      ScalarSearch::encode(search, rows + whole * stride, stride, count - whole, codes + whole);
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                  offsets = _mm256_mullo_epi32(lanes, _mm256_set1_epi32(static_cast<int>(stride)));
+    encode_all(search, whole, codes,
+               [&](unsigned r) { return _mm256_i32gather_ps(values + r * stride, offsets, 4); });
+    for (unsigned r = whole; r < count; ++r) encode_one(search, values[r * stride], codes + r);
+  }
+
+  FVM_INLINE static void encode_transposed(const FeatureSearch& search, const float* values, unsigned count,
+                                           std::uint8_t* codes) {
+    const unsigned whole = count / kLanes * kLanes;
+    encode_all(search, whole, codes, [values](unsigned r) { return _mm256_load_ps(values + r); });
+    for (unsigned r = whole; r < count; ++r) encode_one(search, values[r], codes + r);
   }
 
  private:
-  template <unsigned Vectors>
-  FVM_INLINE static void encode_vectors(const FeatureSearch& search, const float* rows, std::size_t stride,
-                                        __m256i offsets, std::uint8_t* codes) {
+  /// Values are gathered by 32-bit offsets.
+  static constexpr std::size_t kMostStride = std::size_t{1} << 27;
+
+  /// load(r): the values of eight rows from r on.
+  template <class Load>
+  FVM_INLINE static void encode_all(const FeatureSearch& search, unsigned whole, std::uint8_t* codes,
+                                    const Load& load) {
+    unsigned r = 0;
+    for (; r + 4 * kLanes <= whole; r += 4 * kLanes)
+      encode_vectors<4>(search, codes + r, [&](unsigned v) { return load(r + v * kLanes); });
+    for (; r < whole; r += kLanes) encode_vectors<1>(search, codes + r, [&](unsigned) { return load(r); });
+  }
+
+  template <unsigned Vectors, class Load>
+  FVM_INLINE static void encode_vectors(const FeatureSearch& search, std::uint8_t* codes, const Load& load) {
     __m256 x[Vectors];
     __m256i rank[Vectors];
-    for (unsigned v = 0; v < Vectors; ++v) {
-      x[v] = _mm256_i32gather_ps(rows + search.feature + v * kLanes * stride, offsets, 4);
-      rank[v] = _mm256_setzero_si256();
-    }
-    for (unsigned step = (1u << search.bits) / 2; step != 0; step /= 2) {
-      const __m256i more = _mm256_set1_epi32(static_cast<int>(step));
+    for (unsigned v = 0; v < Vectors; ++v) x[v] = load(v);
+    search_splitters(search, x, rank);
+    // Until here ranks had a one before them.
+    const unsigned by_permute = std::min(search.bits, 6u), by_gather = search.bits - by_permute;
+    const __m256i one = _mm256_set1_epi32(1 << by_permute);
+    for (__m256i& r : rank) r = _mm256_slli_epi32(_mm256_xor_si256(r, one), static_cast<int>(by_gather));
+    for (unsigned more = (1u << by_gather) / 2; more != 0; more /= 2) {
+      const __m256i up = _mm256_set1_epi32(static_cast<int>(more));
       for (unsigned v = 0; v < Vectors; ++v) {
-        const __m256 at = _mm256_i32gather_ps(search.thresholds + step - 1, rank[v], 4);
+        const __m256 at = _mm256_i32gather_ps(search.thresholds + more - 1, rank[v], 4);
         const __m256i right = _mm256_castps_si256(_mm256_cmp_ps(x[v], at, _CMP_GE_OQ));
-        rank[v] = _mm256_add_epi32(rank[v], _mm256_and_si256(right, more));
+        rank[v] = _mm256_add_epi32(rank[v], _mm256_and_si256(right, up));
       }
     }
     for (unsigned v = 0; v < Vectors; ++v)
       write(search, rank[v], _mm256_castps_si256(_mm256_cmp_ps(x[v], x[v], _CMP_UNORD_Q)),
             codes + v * kLanes);
+  }
+
+  /// Compares with the splitters of five steps; searches between the two that it finds.
+  FVM_INLINE static void encode_one(const FeatureSearch& search, float value, std::uint8_t* codes) {
+    const __m256 x = _mm256_set1_ps(value);
+    std::uint32_t rank = 0;
+    const unsigned by_splitters = std::min(search.bits, 5u);
+    for (unsigned i = 0; i < 1u << by_splitters; i += kLanes) {
+      const __m256 right = _mm256_cmp_ps(x, _mm256_loadu_ps(search.splitters + i), _CMP_GE_OQ);
+      rank += static_cast<std::uint32_t>(_mm_popcnt_u32(static_cast<unsigned>(_mm256_movemask_ps(right))));
+    }
+    const unsigned left = search.bits - by_splitters;
+    rank = ScalarSearch::rank(search, value, rank << left, left);
+    write_code(search, rank, value != value, codes + std::size_t{search.first_column} * kCodeRows);
+  }
+
+  template <unsigned Vectors>
+  FVM_INLINE static void search_splitters(const FeatureSearch& search, const __m256 (&x)[Vectors],
+                                          __m256i (&rank)[Vectors]) {
+    const float* const at = search.splitters;
+    const __m256 s0 = _mm256_loadu_ps(at), s1 = _mm256_loadu_ps(at + 8);
+    const auto half = [](const float* from, __m256i r) {
+      return _mm256_blendv_ps(_mm256_permutevar8x32_ps(_mm256_loadu_ps(from), r),
+                              _mm256_permutevar8x32_ps(_mm256_loadu_ps(from + 8), r),
+                              _mm256_castsi256_ps(_mm256_slli_epi32(r, 28)));
+    };
+    const __m256 top = _mm256_set1_ps(at[1]);
+    for (unsigned v = 0; v < Vectors; ++v) {
+      rank[v] = _mm256_set1_epi32(1);
+      narrow(x[v], rank[v], top);
+    }
+    if (search.bits == 1) return;
+    for (unsigned v = 0; v < Vectors; ++v) narrow(x[v], rank[v], _mm256_permutevar8x32_ps(s0, rank[v]));
+    if (search.bits == 2) return;
+    for (unsigned v = 0; v < Vectors; ++v) narrow(x[v], rank[v], _mm256_permutevar8x32_ps(s0, rank[v]));
+    if (search.bits == 3) return;
+    for (unsigned v = 0; v < Vectors; ++v) narrow(x[v], rank[v], _mm256_permutevar8x32_ps(s1, rank[v]));
+    if (search.bits == 4) return;
+    for (unsigned v = 0; v < Vectors; ++v) narrow(x[v], rank[v], half(at + 16, rank[v]));
+    if (search.bits == 5) return;
+    for (unsigned v = 0; v < Vectors; ++v)
+      narrow(x[v], rank[v],
+             _mm256_blendv_ps(half(at + 32, rank[v]), half(at + 48, rank[v]),
+                              _mm256_castsi256_ps(_mm256_slli_epi32(rank[v], 27))));
+  }
+
+  /// One more step of the search.
+  FVM_INLINE static void narrow(__m256 x, __m256i& rank, __m256 splitter) {
+    const __m256i right = _mm256_castps_si256(_mm256_cmp_ps(x, splitter, _CMP_GE_OQ));
+    rank = _mm256_sub_epi32(_mm256_add_epi32(rank, rank), right);
   }
 
   FVM_INLINE static void write(const FeatureSearch& search, __m256i rank, __m256i none, std::uint8_t* codes) {

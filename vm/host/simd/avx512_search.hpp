@@ -1,4 +1,4 @@
-// Ranks of 64 values on AVX-512: seven levels of the search by permutes of splitters in registers, the rest
+// Ranks of 64 values on AVX-512: eight steps of the search by permutes of splitters in registers, the rest
 // by gathers, four vectors in flight.
 #pragma once
 
@@ -9,61 +9,121 @@
 namespace forestvm::host {
 
 struct Avx512Search {
-  /// So many are faster one by one.
-  static constexpr unsigned kFewRows = 16;
-  /// Values are gathered by 32-bit offsets.
-  static constexpr std::size_t kMostStride = std::size_t{1} << 26;
+  /// So few values are faster one by one.
+  static constexpr unsigned kFewRows = 2;
+
+  FVM_INLINE static void transpose(const float* rows, std::size_t stride, unsigned count, unsigned values,
+                                   float* to) {
+    for (unsigned r = 0; r < count; r += 16) {
+      // A value beyond the last row is any value.
+      const float* from[16];
+      for (unsigned i = 0; i < 16; ++i) from[i] = rows + std::min(r + i, count - 1) * stride;
+      for (unsigned four = 0; four < values; four += 4) {
+        __m512 x[4];  // of x[i] the l-th four values are those of row 4 l + i
+        for (unsigned i = 0; i < 4; ++i) {
+          x[i] = _mm512_castps128_ps512(_mm_loadu_ps(from[i] + four));
+          x[i] = _mm512_mask_broadcast_f32x4(x[i], 0x00f0, _mm_loadu_ps(from[4 + i] + four));
+          x[i] = _mm512_mask_broadcast_f32x4(x[i], 0x0f00, _mm_loadu_ps(from[8 + i] + four));
+          x[i] = _mm512_mask_broadcast_f32x4(x[i], 0xf000, _mm_loadu_ps(from[12 + i] + four));
+        }
+        const __m512d a = _mm512_castps_pd(_mm512_unpacklo_ps(x[0], x[1])),
+                      b = _mm512_castps_pd(_mm512_unpacklo_ps(x[2], x[3])),
+                      c = _mm512_castps_pd(_mm512_unpackhi_ps(x[0], x[1])),
+                      d = _mm512_castps_pd(_mm512_unpackhi_ps(x[2], x[3]));
+        float* const out = to + std::size_t{four} * kCodeRows + r;
+        _mm512_store_ps(out, _mm512_castpd_ps(_mm512_unpacklo_pd(a, b)));
+        _mm512_store_ps(out + kCodeRows, _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+        _mm512_store_ps(out + 2 * kCodeRows, _mm512_castpd_ps(_mm512_unpacklo_pd(c, d)));
+        _mm512_store_ps(out + 3 * kCodeRows, _mm512_castpd_ps(_mm512_unpackhi_pd(c, d)));
+      }
+    }
+  }
 
   FVM_INLINE static void encode(const FeatureSearch& search, const float* rows, std::size_t stride,
                                 unsigned count, std::uint8_t* codes) {
+    std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;
+    const float* const values = rows + search.feature;
     if (count <= kFewRows || stride > kMostStride) {
-      for (unsigned r = 0; r < count; ++r) encode_one(search, rows[r * stride + search.feature], codes + r);
+      for (unsigned r = 0; r < count; ++r) encode_one(search, values[r * stride], to + r);
       return;
     }
-    if (count <= 32)
-      encode_vectors<2>(search, rows, stride, count, codes);
-    else
-      encode_vectors<4>(search, rows, stride, count, codes);
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                  offsets = _mm512_mullo_epi32(lanes, _mm512_set1_epi32(static_cast<int>(stride)));
+    encode_all(search, count, to, [&](unsigned v) {
+      const auto here = static_cast<__mmask16>(_bzhi_u32(0xffff, count > 16 * v ? count - 16 * v : 0));
+      return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), here, offsets, values + 16 * v * stride, 4);
+    });
+  }
+
+  FVM_INLINE static void encode_transposed(const FeatureSearch& search, const float* values, unsigned count,
+                                           std::uint8_t* codes) {
+    std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;
+    encode_all(search, count, to, [values](unsigned v) { return _mm512_load_ps(values + 16 * v); });
   }
 
  private:
-  template <unsigned kVectors>
-  FVM_INLINE static void encode_vectors(const FeatureSearch& search, const float* rows, std::size_t stride,
-                                        unsigned count, std::uint8_t* codes) {
+  /// Values are gathered by 32-bit offsets.
+  static constexpr std::size_t kMostStride = std::size_t{1} << 26;
+
+  /// load(v): values 16 v … 16 v + 15; any, for those beyond `count`.
+  template <class Load>
+  FVM_INLINE static void encode_all(const FeatureSearch& search, unsigned count, std::uint8_t* to,
+                                    const Load& load) {
+    if (count <= 16)
+      encode_vectors<1>(search, count, to, load);
+    else if (count <= 32)
+      encode_vectors<2>(search, count, to, load);
+    else
+      encode_vectors<4>(search, count, to, load);
+  }
+
+  template <unsigned kVectors, class Load>
+  FVM_INLINE static void encode_vectors(const FeatureSearch& search, unsigned count, std::uint8_t* to,
+                                        const Load& load) {
     __m512 x[kVectors];
-    __mmask16 here[kVectors];
-    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i offsets = _mm512_mullo_epi32(lanes, _mm512_set1_epi32(static_cast<int>(stride)));
-    for (unsigned v = 0; v < kVectors; ++v) {
-      here[v] = static_cast<__mmask16>(_bzhi_u32(0xffff, count > 16 * v ? count - 16 * v : 0));
-      const float* const from = rows + search.feature + 16 * v * stride;
-      x[v] = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), here[v], offsets, from, 4);
-    }
+    for (unsigned v = 0; v < kVectors; ++v) x[v] = load(v);
     __m512i rank[kVectors];
     find(search, x, rank);
-    std::uint8_t* to = codes + std::size_t{search.first_column} * kCodeRows;
     for (const ColumnDesc& column : search.columns) {
-      const __m512i first = _mm512_set1_epi32(static_cast<int>(column.first)),
-                    most = _mm512_set1_epi32(column.count),
-                    missing = _mm512_set1_epi32(column.missing_highest != 0 ? column.count : 0);
-      for (unsigned v = 0; v < kVectors; ++v) {
-        const __m512i above = _mm512_sub_epi32(_mm512_max_epu32(rank[v], first), first);
-        const __mmask16 none = _mm512_cmp_ps_mask(x[v], x[v], _CMP_UNORD_Q);
-        const __m512i code = _mm512_mask_mov_epi32(_mm512_min_epu32(above, most), none, missing);
-        _mm_mask_storeu_epi8(to + 16 * v, here[v], _mm512_cvtepi32_epi8(code));
-      }
+      write(x, rank, column, count, to);
       to += kCodeRows;
     }
   }
 
-  /// Of 16 of a feature's thresholds, how many are at or below x.
+  template <unsigned kVectors>
+  FVM_INLINE static void write(const __m512 (&x)[kVectors], const __m512i (&rank)[kVectors],
+                               const ColumnDesc& column, unsigned count, std::uint8_t* to) {
+    __m512i above[4];
+    const __m512i first = _mm512_set1_epi32(static_cast<int>(column.first));
+    for (unsigned v = 0; v < 4; ++v) {
+      above[v] = rank[v % kVectors];
+      if (column.first != 0) above[v] = _mm512_sub_epi32(_mm512_max_epu32(above[v], first), first);
+    }
+    // Four from each vector, then the next four: as packing leaves them.
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i most = _mm512_set1_epi16(static_cast<short>(column.count));
+    const __m512i low = _mm512_min_epu16(_mm512_packus_epi32(above[0], above[1]), most),
+                  high = _mm512_min_epu16(_mm512_packus_epi32(above[2], above[3]), most);
+    __m512i codes = _mm512_permutexvar_epi32(order, _mm512_packus_epi16(low, high));
+    if (column.missing_highest != 0) {
+      __mmask16 none[4];
+      for (unsigned v = 0; v < 4; ++v)
+        none[v] = _mm512_cmp_ps_mask(x[v % kVectors], x[v % kVectors], _CMP_UNORD_Q);
+      const __mmask64 missing =
+          _mm512_kunpackd(_mm512_kunpackw(none[3], none[2]), _mm512_kunpackw(none[1], none[0]));
+      codes = _mm512_mask_mov_epi8(codes, missing, _mm512_set1_epi8(static_cast<char>(column.count)));
+    }
+    _mm512_mask_storeu_epi8(to, _bzhi_u64(~std::uint64_t{0}, count), codes);
+  }
+
+  /// Of 16 numbers, how many are at or below x.
   FVM_INLINE static std::uint32_t reached(const float* thresholds, __m512 x) {
     return static_cast<std::uint32_t>(
         _mm_popcnt_u32(_mm512_cmp_ps_mask(x, _mm512_loadu_ps(thresholds), _CMP_GE_OQ)));
   }
 
-  /// Compares with all splitters, then with all thresholds after the last that is reached.
-  FVM_INLINE static void encode_one(const FeatureSearch& search, float value, std::uint8_t* codes) {
+  /// Compares with the splitters of five steps, then with all thresholds after the last that is reached.
+  FVM_INLINE static void encode_one(const FeatureSearch& search, float value, std::uint8_t* to) {
     const __m512 x = _mm512_set1_ps(value);
     std::uint32_t rank = reached(search.splitters, x);
     if (search.bits > 4) rank += reached(search.splitters + 16, x);
@@ -77,41 +137,19 @@ struct Avx512Search {
             _mm512_mask_cmp_ps_mask(these, x, _mm512_maskz_loadu_ps(these, from + i), _CMP_GE_OQ)));
       }
     }
-    std::uint8_t* to = codes + std::size_t{search.first_column} * kCodeRows;
-    for (const ColumnDesc& column : search.columns) {
-      *to = column_code(column, rank, value != value);
-      to += kCodeRows;
-    }
+    write_code(search, rank, value != value, to);
   }
 
   template <unsigned kVectors>
   FVM_INLINE static void find(const FeatureSearch& search, const __m512 (&x)[kVectors],
                               __m512i (&rank)[kVectors]) {
-    const __m512 low = _mm512_loadu_ps(search.splitters), high = _mm512_loadu_ps(search.splitters + 16);
-    for (__m512i& r : rank) r = _mm512_setzero_si512();
-    const unsigned by_permute = search.bits < 5 ? search.bits : 5;
-    for (unsigned step = (1u << by_permute) / 2; step != 0; step /= 2) {
-      const __m512i before = _mm512_set1_epi32(static_cast<int>(step) - 1),
-                    more = _mm512_set1_epi32(static_cast<int>(step));
-      for (unsigned v = 0; v < kVectors; ++v) {
-        const __m512 at = _mm512_permutex2var_ps(low, _mm512_add_epi32(rank[v], before), high);
-        rank[v] = _mm512_mask_add_epi32(rank[v], _mm512_cmp_ps_mask(x[v], at, _CMP_GE_OQ), rank[v], more);
-      }
-    }
-    if (search.bits <= 5) return;
-    const float* const sixth = search.splitters + FeatureSearch::kFirst;
-    narrow(x, rank, [s0 = _mm512_loadu_ps(sixth), s1 = _mm512_loadu_ps(sixth + 16)](__m512i r) {
-      return _mm512_permutex2var_ps(s0, r, s1);
-    });
-    if (search.bits <= 6) return;
-    const float* const seventh = sixth + FeatureSearch::kSixth;
-    const __m512 s0 = _mm512_loadu_ps(seventh), s1 = _mm512_loadu_ps(seventh + 16),
-                 s2 = _mm512_loadu_ps(seventh + 32), s3 = _mm512_loadu_ps(seventh + 48);
-    narrow(x, rank, [&](__m512i r) {
-      return _mm512_mask_blend_ps(_mm512_test_epi32_mask(r, _mm512_set1_epi32(32)),
-                                  _mm512_permutex2var_ps(s0, r, s1), _mm512_permutex2var_ps(s2, r, s3));
-    });
-    const unsigned by_gather = search.bits - 7;
+    // Until the end ranks have a one before them: where in `splitters` the next step finds its own.
+    search_splitters(search, x, rank);
+    const __m512i one =
+        _mm512_set1_epi32(static_cast<int>(1u << std::min(search.bits, FeatureSearch::kSplitSteps)));
+    for (__m512i& r : rank) r = _mm512_xor_si512(r, one);
+    if (search.bits <= FeatureSearch::kSplitSteps) return;
+    const unsigned by_gather = search.bits - FeatureSearch::kSplitSteps;
     for (__m512i& r : rank) r = _mm512_slli_epi32(r, by_gather);
     for (unsigned step = (1u << by_gather) / 2; step != 0; step /= 2) {
       const __m512i more = _mm512_set1_epi32(static_cast<int>(step));
@@ -123,15 +161,54 @@ struct Avx512Search {
     }
   }
 
-  /// One more step of the search: splitter(ranks) gives what it compares with.
-  template <unsigned kVectors, class Splitter>
-  FVM_INLINE static void narrow(const __m512 (&x)[kVectors], __m512i (&rank)[kVectors],
-                                const Splitter& splitter) {
+  template <unsigned kVectors>
+  FVM_INLINE static void search_splitters(const FeatureSearch& search, const __m512 (&x)[kVectors],
+                                          __m512i (&rank)[kVectors]) {
+    const float* const at = search.splitters;
+    const __m512 s0 = _mm512_loadu_ps(at), s1 = _mm512_loadu_ps(at + 16);
+    __mmask16 upper[kVectors];
+    const __m512 top = _mm512_set1_ps(at[1]);
     for (unsigned v = 0; v < kVectors; ++v) {
-      const __m512i twice = _mm512_add_epi32(rank[v], rank[v]);
-      rank[v] = _mm512_mask_add_epi32(twice, _mm512_cmp_ps_mask(x[v], splitter(rank[v]), _CMP_GE_OQ), twice,
-                                      _mm512_set1_epi32(1));
+      upper[v] = _mm512_cmp_ps_mask(x[v], top, _CMP_GE_OQ);
+      rank[v] = _mm512_mask_mov_epi32(_mm512_set1_epi32(2), upper[v], _mm512_set1_epi32(3));
     }
+    if (search.bits == 1) return;
+    const __m512 s2lo = _mm512_set1_ps(at[2]), s2hi = _mm512_set1_ps(at[3]);
+    for (unsigned v = 0; v < kVectors; ++v) narrow(x[v], rank[v], _mm512_mask_blend_ps(upper[v], s2lo, s2hi));
+    if (search.bits == 2) return;
+    for (unsigned v = 0; v < kVectors; ++v) narrow(x[v], rank[v], _mm512_permutexvar_ps(rank[v], s0));
+    if (search.bits == 3) return;
+    for (unsigned v = 0; v < kVectors; ++v) narrow(x[v], rank[v], _mm512_permutexvar_ps(rank[v], s0));
+    if (search.bits == 4) return;
+    for (unsigned v = 0; v < kVectors; ++v) narrow(x[v], rank[v], _mm512_permutexvar_ps(rank[v], s1));
+    if (search.bits == 5) return;
+    const __m512 s2 = _mm512_loadu_ps(at + 32), s3 = _mm512_loadu_ps(at + 48);
+    for (unsigned v = 0; v < kVectors; ++v) narrow(x[v], rank[v], _mm512_permutex2var_ps(s2, rank[v], s3));
+    if (search.bits == 6) return;
+    const __m512 s4 = _mm512_loadu_ps(at + 64), s5 = _mm512_loadu_ps(at + 80), s6 = _mm512_loadu_ps(at + 96),
+                 s7 = _mm512_loadu_ps(at + 112);
+    for (unsigned v = 0; v < kVectors; ++v)
+      narrow(x[v], rank[v],
+             _mm512_mask_blend_ps(upper[v], _mm512_permutex2var_ps(s4, rank[v], s5),
+                                  _mm512_permutex2var_ps(s6, rank[v], s7)));
+    if (search.bits == 7) return;
+    __m512 s[8];
+    for (unsigned i = 0; i < 8; ++i) s[i] = _mm512_loadu_ps(at + 128 + 16 * i);
+    for (unsigned v = 0; v < kVectors; ++v) {
+      const __mmask16 right = _mm512_test_epi32_mask(rank[v], _mm512_set1_epi32(32));
+      const __m512 lo = _mm512_mask_blend_ps(right, _mm512_permutex2var_ps(s[0], rank[v], s[1]),
+                                             _mm512_permutex2var_ps(s[2], rank[v], s[3])),
+                   hi = _mm512_mask_blend_ps(right, _mm512_permutex2var_ps(s[4], rank[v], s[5]),
+                                             _mm512_permutex2var_ps(s[6], rank[v], s[7]));
+      narrow(x[v], rank[v], _mm512_mask_blend_ps(upper[v], lo, hi));
+    }
+  }
+
+  /// One more step of the search.
+  FVM_INLINE static void narrow(__m512 x, __m512i& rank, __m512 splitter) {
+    const __m512i twice = _mm512_add_epi32(rank, rank);
+    rank = _mm512_mask_add_epi32(twice, _mm512_cmp_ps_mask(x, splitter, _CMP_GE_OQ), twice,
+                                 _mm512_set1_epi32(1));
   }
 };
 

@@ -1,0 +1,84 @@
+#include "vm/host/load_encoder.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <memory>
+
+namespace forestvm::host {
+namespace {
+
+constexpr std::size_t kLine = 64;  // bytes that a vector is best aligned to
+
+unsigned bits_of(const EncodedFeature& feature) {
+  return static_cast<unsigned>(std::bit_width(feature.threshold_count));
+}
+
+/// Floats of the splitters of a search of so many steps. Searches load 32 at least.
+std::size_t splitters_size(unsigned bits) {
+  return std::max(std::size_t{32}, std::size_t{1} << std::min(bits, FeatureSearch::kSplitSteps));
+}
+
+/// Floats of the thresholds: whole lines of them, so that all splitters are aligned.
+std::size_t thresholds_size(unsigned bits) { return std::max(kLine / sizeof(float), std::size_t{1} << bits); }
+
+void set_splitters(const float* thresholds, unsigned bits, float* splitters) {
+  for (unsigned step = 0; step < std::min(bits, FeatureSearch::kSplitSteps); ++step)
+    for (std::size_t i = 0; i < std::size_t{1} << step; ++i)
+      splitters[(std::size_t{1} << step) + i] = thresholds[(((2 * i + 1) << (bits - step)) >> 1) - 1];
+}
+
+/// As many of the first of `features` as lie close together, or one.
+FeatureTile first_tile(std::span<const FeatureSearch> features, std::uint32_t row_values) {
+  const std::uint32_t first = features[0].feature, most = std::min(kTileValues, row_values / 4 * 4);
+  std::size_t count = 1;
+  while (count < features.size() && features[count].feature - first < most) ++count;
+  const std::uint32_t values = (features[count - 1].feature - first + 4) / 4 * 4;
+  // As many are gathered in the time in which four values of each row are transposed, needed or not.
+  if (count <= values / 4) return {features.first(1), 0, 0};
+  // Behind a row's last value the rows may end.
+  return {features.first(count), std::min(first, row_values - values), values};
+}
+
+std::vector<FeatureTile> tiles_of(std::span<const FeatureSearch> features, std::uint32_t row_values) {
+  std::vector<FeatureTile> tiles;
+  while (!features.empty()) {
+    const FeatureTile tile = first_tile(features, row_values);
+    features = features.subspan(tile.features.size());
+    if (tile.value_count == 0 && !tiles.empty() && tiles.back().value_count == 0)
+      tiles.back().features = {tiles.back().features.data(), tiles.back().features.size() + 1};
+    else
+      tiles.push_back(tile);
+  }
+  return tiles;
+}
+
+}  // namespace
+
+LoadedEncoder load_encoder(std::span<const EncodedFeature> features, std::span<const float> ranks,
+                           std::span<const ColumnDesc> columns, std::uint32_t row_values) {
+  LoadedEncoder loaded;
+  std::size_t size = kLine / sizeof(float);  // to align the first
+  for (const EncodedFeature& feature : features)
+    size += splitters_size(bits_of(feature)) + thresholds_size(bits_of(feature));
+  loaded.thresholds.assign(size, std::numeric_limits<float>::quiet_NaN());
+  void* start = loaded.thresholds.data();
+  std::size_t space = size * sizeof(float);
+  float* at = static_cast<float*>(std::align(kLine, space - kLine, start, space));
+  for (const EncodedFeature& feature : features) {
+    const unsigned bits = bits_of(feature);
+    float* const splitters = at;
+    float* const thresholds = at + splitters_size(bits);
+    at = thresholds + thresholds_size(bits);
+    const auto mine = ranks.subspan(feature.first_threshold, feature.threshold_count);
+    std::copy(mine.begin(), mine.end(), thresholds);
+    set_splitters(thresholds, bits, splitters);
+    loaded.searches.push_back({thresholds, splitters, bits, feature.feature,
+                               columns.subspan(feature.first_column, feature.column_count),
+                               feature.first_column});
+  }
+  loaded.tiles = tiles_of(loaded.searches, row_values);
+  return loaded;
+}
+
+}  // namespace forestvm::host
