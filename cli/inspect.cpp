@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/core/layout/tables.hpp>
 #include <forestvm/core/sums.hpp>
 #include <forestvm/names.hpp>
 
@@ -65,6 +66,13 @@ std::uint64_t private_bytes(const Program& program) {
   return bytes;
 }
 
+/// Trees of a group that are walked without looking anything up.
+std::ptrdiff_t oblivious_trees(const Program& program, const GroupDesc& group) {
+  if (group.layout != Layout::Tables) return 0;
+  const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
+  return std::count_if(trees.begin(), trees.end(), &TablesView::is_oblivious);
+}
+
 /// What is known once there is a program.
 void add_program(Json& document, const Program& program) {
   const ProgramMeta& meta = program.meta();
@@ -85,7 +93,10 @@ void add_program(Json& document, const Program& program) {
   for (const GroupDesc& group : program.section_Groups()) {
     std::string text(name_of(group.layout));
     if (group.tile_size > 1) text += " (tiles of " + std::to_string(group.tile_size) + ")";
-    groups.push_back(text + " " + std::to_string(group.tree_begin) + ":" + std::to_string(group.tree_end));
+    text += " " + std::to_string(group.tree_begin) + ":" + std::to_string(group.tree_end);
+    if (const auto count = oblivious_trees(program, group); count > 0)
+      text += " (" + std::to_string(count) + " oblivious)";
+    groups.push_back(std::move(text));
   }
   document["layouts"] = std::move(groups);
   document["runs on"] = program.mapped() ? "GPU backends (its loops are mapped)" : "the host";

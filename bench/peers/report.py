@@ -4,8 +4,8 @@ results.json and speed.svg beside it. `run` calls it at the end.
 
 A figure is the smallest of the rounds' medians, in microseconds a row; with one thread the smaller of wall clock and
 process CPU clock (which leaves out what other programs took), with more the wall clock. Left out of the comparison:
-engines whose answers are wrong, and CatBoost, whose trees are its own. A ratio is the fastest peer's figure over
-forestvm's: above 1 forestvm is faster."""
+engines whose answers are wrong, and CatBoost where its trees are its own, so that it has no answers to check. A ratio
+is the fastest peer's figure over forestvm's: above 1 forestvm is faster."""
 
 import json, math, os, sys
 from collections import defaultdict
@@ -13,7 +13,6 @@ from collections import defaultdict
 from drawing import drawing
 
 WRONG = 1e-3  # of the largest answer (at least of 1)
-OWN_TREES = {"catboost"}
 
 
 def read(folder):
@@ -28,6 +27,10 @@ def figure(result, threads):
 
 def is_wrong(result):
     return result.get("max_difference", 0) > WRONG * max(1, result.get("largest", 0))
+
+
+def takes_part(record):
+    return "checked" in record and not record["wrong"]
 
 
 def lines(cells):
@@ -53,7 +56,7 @@ def compared(records):
     """(model, rows, threads, batch) -> {engine: us per row} of the engines that take part."""
     cells = defaultdict(dict)
     for r in records:
-        if not r["wrong"] and r["engine"] not in OWN_TREES:
+        if takes_part(r):
             cells[r["model"], r["rows"], r["threads"], r["batch"]][r["engine"]] = r["us_per_row"]
     return cells
 
@@ -137,7 +140,7 @@ def answers(records):
 def engine_text(r):
     if r is None:
         return "-"
-    return f"({r['us_per_row']:.3g})" if r["wrong"] or r["engine"] in OWN_TREES else f"{r['us_per_row']:.3g}"
+    return f"{r['us_per_row']:.3g}" if takes_part(r) else f"({r['us_per_row']:.3g})"
 
 
 def every_engine(records):

@@ -33,7 +33,8 @@ class Ratios(unittest.TestCase):
         self.assertEqual(found, {("m", "rows", 1, 64): (1.5, "b")})
 
     def test_leave_out_wrong_answers_and_other_trees(self):
-        engines = dict(forestvm=result(2), a=result(1, difference=0.1), catboost=result(1), b=result(4))
+        own_trees = dict(version="1", turns=result(1)["turns"])
+        engines = dict(forestvm=result(2), a=result(1, difference=0.1), catboost=own_trees, b=result(4))
         self.assertEqual(self.ratios(cell(1, 64, **engines)), {("m", "rows", 1, 64): (2, "b")})
 
     def test_need_both_sides(self):

@@ -299,7 +299,6 @@ class ydf(Engine):
     def load(self):
         import ydf as module
 
-        sys.path.insert(0, HERE)
         import convert
 
         self.version = module.__version__
@@ -315,34 +314,18 @@ class ydf(Engine):
 
 
 class catboost(Engine):
-    """a model of its own: as many oblivious trees of about that depth, trained on the rows' raw scores"""
-
-    scores = None
+    """a model of its own, see oblivious.py; where the others have CatBoost's trees, the same"""
 
     def load(self):
-        import catboost as module
+        import catboost as module, oblivious
 
         self.version = module.__version__
-        path, trees, leaves = f"{self.folder}/catboost.cbm", self.info["n_trees"], self.info["leaves"]
-        if not os.path.exists(path):
-            if self.features > 1000 or trees > 1000 or leaves > 200000:
-                raise Skip("at most 1,000 trees and features, 200,000 leaves")
-            X, y = np.load(self.file("rows.npy")), np.load(self.file("rows.raw.npy"))
-            settings = dict(
-                iterations=trees // self.K,
-                depth=6 if leaves / trees <= 70 and self.K == 1 else 8,
-                thread_count=2,
-                verbose=False,
-                allow_writing_files=False,
-                random_seed=1,
-            )
-            model = (
-                module.CatBoostRegressor(**settings)
-                if self.K == 1
-                else module.CatBoostClassifier(loss_function="MultiClass", **settings)
-            )
-            model.fit(X, y if self.K == 1 else y.argmax(1))
-            model.save_model(path)
+        if not self.info.get("catboost_trees"):
+            self.scores = None
+        try:
+            path = oblivious.twin(self.folder, self.info)
+        except ValueError as reason:
+            raise Skip(str(reason))
         model = module.CatBoost().load_model(path)
         self.call = lambda rows: model.predict(rows, prediction_type="RawFormulaVal", thread_count=self.threads)
 

@@ -3,6 +3,7 @@
 // rank codes, blocks of rows through tables, unless so few trees share the cost of encoding that gathers of
 // the values win; larger ones with rows in the lanes of gathers.
 #include <algorithm>
+#include <vector>
 
 #include <forestvm/compile.hpp>
 #include <forestvm/core/encoder.hpp>
@@ -11,7 +12,8 @@ namespace forestvm {
 namespace {
 
 constexpr std::uint32_t kFewRows = 16;  ///< a block of rows costs as much as so many rows walked one by one
-constexpr double kMostPadding = 1.25;   ///< deepest tree / mean depth
+constexpr std::uint32_t kFewRowsOfOblivious = 6;  ///< the same for oblivious trees, whose blocks cost less
+constexpr double kMostPadding = 1.25;             ///< deepest tree / mean depth
 constexpr std::uint32_t kMostTableLeaves = 256;
 constexpr std::uint32_t kLanes = 128;  ///< walks in lockstep: eight vectors of the widest target
 
@@ -30,6 +32,28 @@ bool suits_codes(const Model& model) {
   const ForestStatistics forest = statistics(model);
   return most_leaves(model) <= kMostTableLeaves &&
          forest.features_used <= forest.mean_depth * static_cast<double>(model.trees.size());
+}
+
+bool same_test(const Node& a, const Node& b) {
+  return a.kind == b.kind && a.feature == b.feature && a.threshold == b.threshold && a.payload == b.payload &&
+         a.missing_left == b.missing_left && a.missing == b.missing;
+}
+
+/// Whether all nodes of a level make the same test, and all leaves are below the last.
+bool is_oblivious(const Tree& tree) {
+  std::vector<std::size_t> level{0}, below;
+  while (tree.nodes[level.front()].kind != NodeKind::Leaf) {
+    below.clear();
+    for (const std::size_t at : level) {
+      const Node& node = tree.nodes[at];
+      if (!same_test(node, tree.nodes[level.front()])) return false;
+      below.push_back(static_cast<std::size_t>(node.left));
+      below.push_back(static_cast<std::size_t>(node.right));
+    }
+    level.swap(below);
+  }
+  return std::all_of(level.begin(), level.end(),
+                     [&](std::size_t at) { return tree.nodes[at].kind == NodeKind::Leaf; });
 }
 
 constexpr std::uint64_t kMostColumns = 256;  ///< whose codes are looked up in registers
@@ -62,7 +86,11 @@ void add_blocks(Schedule& schedule, bool coded, std::uint32_t rows) {
 Schedule automatic_schedule(const Model& model) {
   const bool coded = suits_codes(model);
   Schedule schedule;
-  schedule.plan(kFewRows).tile("tree", "t0", "t1", kLanes).layout("tree", "sparse").interleave("t1");
+  const bool oblivious = coded && std::all_of(model.trees.begin(), model.trees.end(), is_oblivious);
+  schedule.plan(oblivious ? kFewRowsOfOblivious : kFewRows)
+      .tile("tree", "t0", "t1", kLanes)
+      .layout("tree", "sparse")
+      .interleave("t1");
   if (coded && suits_coded_nodes(model)) schedule.encode("u8");
   if (suits_unrolling(model)) schedule.unrollWalk("t1");
   schedule.plan(1024);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "scheduler/layouts/builder.hpp"
 
@@ -41,6 +42,10 @@ void append_table(LevelBytes& level, std::vector<std::uint8_t> table) {
   level.bytes.insert(level.bytes.end(), table.begin(), table.end());
 }
 
+CodedTest coded_test(const TiledForest& forest, const Tree& tree, const TiledTree& tiled, TileChild slot) {
+  return forest.ranks.find(test_of(tree, tiled.nodes[tiled.tiles[slot.tile()].first_node]));
+}
+
 LevelBytes level_bytes(const TiledForest& forest, const Tree& tree, const TiledTree& tiled,
                        const std::vector<TileChild>& slots) {
   std::vector<std::uint32_t> list;
@@ -54,7 +59,7 @@ LevelBytes level_bytes(const TiledForest& forest, const Tree& tree, const TiledT
       code.push_back(kNeverRight);
       continue;
     }
-    const CodedTest test = forest.ranks.find(test_of(tree, tiled.nodes[tiled.tiles[slot.tile()].first_node]));
+    const CodedTest test = coded_test(forest, tree, tiled, slot);
     const std::uint32_t offset = test.column * kCodeRows;
     const auto at = std::find(list.begin(), list.end(), offset);
     column.push_back(static_cast<std::uint8_t>(at - list.begin()));
@@ -63,23 +68,42 @@ LevelBytes level_bytes(const TiledForest& forest, const Tree& tree, const TiledT
   }
   LevelBytes level;
   level.record.slots = static_cast<std::uint16_t>(slots.size());
+  level.record.kind = children == 2 * slots.size() ? LevelKind::Tests : LevelKind::Mixed;
   level.record.columns = static_cast<std::uint8_t>(list.size());
-  level.record.complete = children == 2 * slots.size();
   list.resize(level.record.list_bytes() / sizeof(std::uint32_t), list.front());
   level.bytes.resize(level.record.list_bytes());
   std::memcpy(level.bytes.data(), list.data(), level.bytes.size());
   if (level.record.columns > 1) append_table(level, std::move(column));
   append_table(level, std::move(code));
-  if (level.record.complete == 0) append_table(level, std::move(child));
+  if (!level.record.all_tests()) append_table(level, std::move(child));
   return level;
+}
+
+/// The records of an oblivious tree; none if a level has a leaf or more than one test.
+std::vector<TableLevel> oblivious_records(const TiledForest& forest, const Tree& tree, const TiledTree& tiled,
+                                          const Levels& levels) {
+  std::vector<TableLevel> records;
+  for (std::uint32_t depth = 0; depth < tiled.depth; ++depth) {
+    const std::vector<TileChild>& slots = levels[depth];
+    std::optional<CodedTest> test;
+    for (const TileChild slot : slots) {
+      if (slot.is_leaf()) return {};
+      const CodedTest mine = coded_test(forest, tree, tiled, slot);
+      if (test && (test->column != mine.column || test->code != mine.code)) return {};
+      test = mine;
+    }
+    records.push_back(
+        {static_cast<std::uint16_t>(slots.size()), test->code, LevelKind::OneTest, test->column * kCodeRows});
+  }
+  return records;
 }
 
 std::vector<TableLine> tree_lines(const TiledForest& forest, const Tree& tree, const TiledTree& tiled,
                                   const Levels& levels) {
-  std::vector<TableLevel> records;
+  std::vector<TableLevel> records = oblivious_records(forest, tree, tiled, levels);
   std::vector<std::uint8_t> tables;
   const std::uint32_t header = table_header_lines(tiled.depth);
-  for (std::uint32_t depth = 0; depth < tiled.depth; ++depth) {
+  for (auto depth = static_cast<std::uint32_t>(records.size()); depth < tiled.depth; ++depth) {
     LevelBytes level = level_bytes(forest, tree, tiled, levels[depth]);
     level.record.line = header + static_cast<std::uint32_t>(tables.size() / sizeof(TableLine));
     records.push_back(level.record);

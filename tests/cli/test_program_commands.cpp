@@ -211,6 +211,21 @@ TEST_F(Commands, InspectPrintsText) {
   }
 }
 
+TEST_F(Commands, InspectCountsObliviousTrees) {
+  const std::string model =
+      write("stump.txt",
+            "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=0\n"
+            "feature_names=a\nfeature_infos=[0:1]\n\n"
+            "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=0\nthreshold=0.5\n"
+            "decision_type=10\nleft_child=-1\nright_child=-2\nleaf_value=1 2\n\n"
+            "Tree=1\nnum_leaves=1\nnum_cat=0\nsplit_feature=\nthreshold=\n"
+            "decision_type=\nleft_child=\nright_child=\nleaf_value=1\n\n"
+            "end of trees\n");
+  const Outcome outcome = forestvm({"inspect", model});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("tables 0:2 (1 oblivious)"), std::string::npos) << outcome.out;
+}
+
 TEST_F(Commands, DiffAgreesWithEveryJudge) {
   const std::string rows = test_data("diabetes/rows.npy");
   EXPECT_EQ(forestvm({"diff", model_, rows}).code, 0);

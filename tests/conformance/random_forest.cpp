@@ -28,6 +28,8 @@ class ForestMaker {
                                                                                         : 40));
     features_ = model.num_features;
     wild_leaves_ = dice_.percent(20);
+    if (wishes_.float64 != 0 && dice_.percent(wishes_.float64)) model.score_type = ScalarType::Float64;
+    float64_ = model.score_type == ScalarType::Float64;
     const bool covered = dice_.percent(50);
     make_thresholds(dice_.from_to(1, many_thresholds ? 900 : 12));
     for (double& base : model.base) base = leaf_value();
@@ -74,7 +76,8 @@ class ForestMaker {
     const std::vector<double> special{0.0, -0.0, 0x1p-149, -0x1p-126, 0x1p100, -0x1p100, 1.0};
     if (wild_leaves_ && dice_.percent(10)) return dice_.pick(special);
     const double scale = dice_.percent(80) ? 1.0 : 1e-6;
-    return static_cast<double>(static_cast<float>((dice_.real() - 0.5) * scale));
+    const double value = (dice_.real() - 0.5) * scale;
+    return float64_ ? value : static_cast<double>(static_cast<float>(value));
   }
 
   float weight() {
@@ -83,6 +86,8 @@ class ForestMaker {
   }
 
   Tree make_tree() {
+    if (wishes_.oblivious != 0 && dice_.percent(wishes_.oblivious))
+      return oblivious(dice_.from_to(0, std::min<std::size_t>(wishes_.max_depth, 8)));
     const auto shape = static_cast<TreeShape>(dice_.below(4));
     const std::size_t depth = dice_.from_to(0, wishes_.max_depth);
     if (shape == TreeShape::Chain && dice_.percent(10)) return grown(shape, depth + 30);
@@ -101,6 +106,33 @@ class ForestMaker {
     if (dice_.percent(50)) std::swap(left, right);
     return support::split(static_cast<std::uint32_t>(dice_.below(features_)), dice_.pick(thresholds_), left,
                           right, dice_.percent(50));
+  }
+
+  /// Some have a level of any tests, or a leaf above the last level.
+  Tree oblivious(std::size_t depth) {
+    const std::size_t odd_level = dice_.percent(20) ? dice_.from_to(1, 8) : 0;
+    const bool odd_leaf = dice_.percent(10);
+    std::vector<Tree> below;
+    for (std::size_t i = 0; i < std::size_t{1} << depth; ++i) below.push_back(support::leaf(leaf_value()));
+    for (std::size_t level = depth; level > 0; --level) {
+      Node test = any_test();
+      for (std::size_t i = 0; i < below.size() / 2; ++i) {
+        if (level == odd_level) test = any_test();
+        below[i] =
+            support::split(test.feature, test.threshold, below[2 * i], below[2 * i + 1], test.missing_left);
+      }
+      below.resize(below.size() / 2);
+      if (odd_leaf && level == 3) below[dice_.below(below.size())] = support::leaf(leaf_value());
+    }
+    return below.front();
+  }
+
+  Node any_test() {
+    Node node;
+    node.feature = static_cast<std::uint32_t>(dice_.below(features_));
+    node.threshold = dice_.pick(thresholds_);
+    node.missing_left = dice_.percent(50);
+    return node;
   }
 
   /// Training rows, which take either way at a split; now and then none.
@@ -135,7 +167,8 @@ class ForestMaker {
   std::uint32_t features_ = 1;
   std::vector<double> thresholds_;
   std::size_t nodes_left_ = 0;  ///< of the ragged tree that grows
-  bool wild_leaves_ = false;    ///< so far apart in size that no integer counts their sum
+  bool float64_ = false;
+  bool wild_leaves_ = false;  ///< so far apart in size that no integer counts their sum
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Small random forests and rows that look for trouble: chains, single leaves, shared and denormal thresholds,
-// node numbers in any order with unused slots between them, many features or classes; rows on the thresholds,
-// NaN, infinities, zeros.
+// Small random forests and rows that look for trouble: chains, single leaves, oblivious trees, shared and
+// denormal thresholds, node numbers in any order with unused slots between them, many features or classes;
+// rows on the thresholds, NaN, infinities, zeros.
 #pragma once
 
 #include <vector>
@@ -15,6 +15,8 @@ struct ForestWishes {
   std::size_t max_trees = 20;
   std::uint32_t max_depth = 12;
   bool integer_leaves = false;  ///< leaves, weights and bases whose sums are exact in any order
+  unsigned oblivious = 0;       ///< percent of the trees whose levels make one test each, and up to 8 deep
+  unsigned float64 = 0;         ///< percent of the forests whose leaves and sums are float64
 };
 
 Model random_forest(Dice& dice, const ForestWishes& wishes);

@@ -18,6 +18,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/core/layout/tables.hpp>
 #include <forestvm/names.hpp>
 
 #include <forestvm/reference.hpp>
@@ -223,7 +224,18 @@ Case random_case(std::uint64_t seed, const ForestWishes& forest, const ScheduleW
 
 struct Tally {
   std::size_t at_once = 0, later = 0, dropped = 0, reordered = 0, coded = 0, plans = 0, failed = 0;
+  std::size_t oblivious = 0;  ///< trees that are walked as such
 };
+
+std::size_t oblivious_trees(const Program& program) {
+  std::size_t count = 0;
+  for (const GroupDesc& group : program.section_Groups())
+    if (group.layout == Layout::Tables)
+      for (const TreeDesc& tree :
+           program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin))
+        count += TablesView::is_oblivious(tree) ? 1u : 0u;
+  return count;
+}
 
 /// Drops the last directive that does not begin a plan. False if there is none.
 bool drop_last(Schedule& schedule) {
@@ -253,6 +265,7 @@ void run_case(std::uint64_t seed, Case c, Tally& tally) {
   tally.reordered += compiled->program.meta().sums_in_model_order == 0;
   tally.coded += !compiled->program.section_Columns().empty();
   tally.plans += compiled->program.code().front().op == Op::Plan;
+  tally.oblivious += oblivious_trees(compiled->program);
   if (failure_of(c).empty()) return;
   ++tally.failed;
   const Case small = shrunk(c);
@@ -309,6 +322,25 @@ TEST(Random, AutomaticSchedules) {
   ScheduleWishes schedule;
   schedule.automatic = true;
   run_cases(300'000, 600, forest, schedule);
+}
+
+TEST(Random, ObliviousTrees) {
+  const std::vector<Schedule> schedules{
+      Schedule().encode("u8"),
+      Schedule().tile("batch", "b0", "b1", 64).reorder("b0", "tree", "b1").encode("u8"),
+      Schedule().tile("batch", "b0", "b1", 512).reorder("b0", "tree", "b1").parallel("b0").encode("u8")};
+  const ForestWishes forest{.max_trees = 30, .max_depth = 8, .oblivious = 80, .float64 = 50};
+  Tally tally;
+  for (std::uint64_t seed = 400'000; seed < 400'300 && tally.failed == 0; ++seed) {
+    Case c = random_case(seed, forest, {});
+    c.schedule = schedules[seed % schedules.size()];
+    c.options.contract = Contract::Trainer;
+    for (const std::string& target : support::targets_here()) {
+      c.target = target;
+      run_case(seed, c, tally);
+    }
+  }
+  EXPECT_GT(tally.oblivious, 1000u);
 }
 
 TEST(Random, ParallelTreesWhoseSumsAreExact) {

@@ -274,7 +274,7 @@ TEST(Container, ANewerFormatIsRefusedByASentence) {
   const std::string text = refusal(image);
   EXPECT_EQ(
       text,
-      "header: program format 4 is newer than this build's 3: use a newer forestvm, or compile the model "
+      "header: program format 5 is newer than this build's 4: use a newer forestvm, or compile the model "
       "again");
   // A newer format may have another table, other fields and another checksum: the sentence is the same.
   put<std::uint32_t>(image, offsetof(FileHeader, section_count), 99);

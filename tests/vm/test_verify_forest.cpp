@@ -8,6 +8,7 @@
 #include <forestvm/core/layouts.hpp>
 
 #include "breach.hpp"
+#include "support/small_models.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -408,23 +409,25 @@ TEST(VerifyForest, RefusesTableLevels) {
       {"no slots", [&](ProgramParts& p) { level(p, 0).slots = 0; }, first, "level 0: its size is wrong"},
       {"257 slots", [&](ProgramParts& p) { level(p, 0).slots = 257; }, first, "level 0: its size is wrong"},
       {"no columns", [&](ProgramParts& p) { level(p, 1).columns = 0; }, first, "level 1: its size is wrong"},
-      {"complete", [&](ProgramParts& p) { level(p, 0).complete = 2; }, first, "neither 0 nor 1"},
+      {"kind", [&](ProgramParts& p) { level(p, 0).kind = LevelKind{3}; }, first, "no such kind of level"},
       {"two roots", [&](ProgramParts& p) { level(p, 0).slots = 2; }, first, "more than one slot"},
       {"tables in the header", [&](ProgramParts& p) { level(p, 1).line = 0; }, first, "leave the tree"},
       {"tables behind the tree", [&](ProgramParts& p) { level(p, 1).line = p.trees[0].node_count; }, first,
        "leave the tree"},
       {"tables far away", [&](ProgramParts& p) { level(p, 1).line = UINT32_MAX; }, first, "leave the tree"},
       {"a column",
-       [&](ProgramParts& p) { const_cast<std::uint32_t*>(tables(p, 0).list)[0] = UINT32_MAX / 64 * 64; },
-       first, "level 0: a column does not exist"},
-      {"a part of a column", [&](ProgramParts& p) { const_cast<std::uint32_t*>(tables(p, 0).list)[0] += 1; },
-       first, "level 0: a column does not exist"},
-      {"a code", [&](ProgramParts& p) { const_cast<std::uint8_t*>(tables(p, 0).code)[0] = 254; }, first,
-       "level 0: a code is above its column's ranks"},
-      {"a leaf among tests", [&](ProgramParts& p) { const_cast<std::uint8_t*>(tables(p, 0).code)[0] = 255; },
-       first, "level 0: a slot of a complete level is a leaf's"},
+       [&](ProgramParts& p) { const_cast<std::uint32_t*>(tables(p, 1).list)[0] = UINT32_MAX / 64 * 64; },
+       first, "level 1: a column does not exist"},
+      {"a part of a column", [&](ProgramParts& p) { const_cast<std::uint32_t*>(tables(p, 1).list)[0] += 1; },
+       first, "level 1: a column does not exist"},
+      {"a code", [&](ProgramParts& p) { const_cast<std::uint8_t*>(tables(p, 1).code)[0] = 254; }, first,
+       "level 1: a code is above its column's ranks"},
+      {"a leaf among tests", [&](ProgramParts& p) { const_cast<std::uint8_t*>(tables(p, 1).code)[0] = 255; },
+       first, "level 1: a leaf in a level of tests"},
       {"fewer slots below", [&](ProgramParts& p) { level(p, 1).slots = 1; }, first,
        "as many slots as it has"},
+      {"no tables", [&](ProgramParts& p) { level(p, 1).kind = LevelKind::OneTest; }, first,
+       "level 1: it has no tables, in a tree that has some"},
       {"no room for lookups", [&](ProgramParts& p) { p.groups[0].node_count -= 1; },
        "groups section: group 0", "ends too soon after its tables"},
       {"too many leaves", [&](ProgramParts& p) { p.trees[0].leaf_count = 257; }, first, "more than 256"},
@@ -434,6 +437,39 @@ TEST(VerifyForest, RefusesTableLevels) {
   };
   for (const Breach& breach : breaches)
     expect_refusal(parts_of(compiled(small_forest(), "encode(u8)")), breach);
+}
+
+TEST(VerifyForest, RefusesObliviousTrees) {
+  const auto stump = [](double value) {
+    return support::split(1, 2, support::leaf(value), support::leaf(0));
+  };
+  const Model model = support::model_of({support::split(0, 1, stump(1), stump(2)), support::leaf(3)});
+  const ProgramParts good = parts_of(compiled(model, "encode(u8)"));
+  ASSERT_TRUE(TablesView::is_oblivious(good.trees[0]));
+  ASSERT_FALSE(TablesView::is_oblivious(good.trees[1]));
+  const auto level = [](ProgramParts& p, std::uint32_t i) -> TableLevel& {
+    return reinterpret_cast<TableLevel*>(nodes_of<TableLine>(p, 0))[i];
+  };
+  const char* const first = "groups section: group 0, tree 0";
+  expect_refusals(
+      good,
+      {{"no such column", [&](ProgramParts& p) { level(p, 1).line = UINT32_MAX / 64 * 64; }, first,
+        "level 1: a column does not exist"},
+       {"the column after the last",
+        [&](ProgramParts& p) { level(p, 1).line = static_cast<std::uint32_t>(p.columns.size()) * kCodeRows; },
+        first, "level 1: a column does not exist"},
+       {"a part of a column", [&](ProgramParts& p) { level(p, 1).line += 1; }, first,
+        "level 1: a column does not exist"},
+       {"a code", [&](ProgramParts& p) { ++level(p, 1).columns; }, first,
+        "level 1: a code is above its column's ranks"},
+       {"a leaf's code", [&](ProgramParts& p) { level(p, 0).columns = kNeverRight; }, first,
+        "level 0: a code is above its column's ranks"},
+       {"tables", [&](ProgramParts& p) { level(p, 1).kind = LevelKind::Tests, level(p, 1).columns = 1; },
+        first, "level 1: its tables leave the tree"},
+       {"three leaves", [&](ProgramParts& p) { p.trees[0].leaf_count = 3; }, first,
+        "level 1: the level below has not as many slots"},
+       {"one slot below the root", [&](ProgramParts& p) { level(p, 1).slots = 1; }, first,
+        "level 0: the level below has not as many slots"}});
 }
 
 }  // namespace

@@ -28,12 +28,20 @@ struct Avx512Bytes {
   FVM_INLINE static Bytes step(Bytes from, Bytes x, Bytes code) {
     return _mm512_mask_sub_epi8(from, _mm512_cmpgt_epu8_mask(x, code), from, all(0xff));
   }
+  FVM_INLINE static Bytes step(Bytes from, Bytes x, Bytes code, Bytes by) {
+    return _mm512_mask_add_epi8(from, _mm512_cmpgt_epu8_mask(x, code), from, by);
+  }
 
   /// The lower half of the lanes from one place, the upper from another.
   FVM_INLINE static Bytes load_halves(const std::uint8_t* low, const std::uint8_t* high) {
     return _mm512_inserti64x4(
         _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(low))),
         _mm256_loadu_si256(reinterpret_cast<const __m256i*>(high)), 1);
+  }
+
+  /// One value in the lower half of the lanes, another in the upper.
+  FVM_INLINE static Bytes halves(std::uint8_t low, std::uint8_t high) {
+    return select(0xffffffff00000000, all(low), all(high));
   }
 
   /// The value in the upper half of the lanes, 0 in the lower.

@@ -38,6 +38,10 @@ struct PortableBytes {
   FVM_INLINE static Bytes step(Bytes from, Bytes x, Bytes code) {
     return from - reinterpret_cast<Bytes>(x > code);
   }
+  /// `by` more where x is above `code`. SSE and AVX2 have "at most", and take two instructions to negate it.
+  FVM_INLINE static Bytes step(Bytes from, Bytes x, Bytes code, Bytes by) {
+    return from + by - (reinterpret_cast<Bytes>(x <= code) & by);
+  }
 
   /// A table of Size bytes: 16, 32, 64, 128 or 256.
   template <unsigned Size>

@@ -42,7 +42,7 @@ struct LevelShape {
 inline constexpr unsigned kTopLevels = 3;
 
 FVM_INLINE bool has_complete_top(const TablesView::Tree& tree) {
-  return tree.depth >= kTopLevels && tree.level(kTopLevels - 1).complete != 0;
+  return tree.depth >= kTopLevels && tree.level(kTopLevels - 1).all_tests();
 }
 
 /// A level of a tree.
@@ -80,7 +80,7 @@ struct ShapedTables {
       column = code;
       code += table;
     }
-    child = level.complete != 0 ? kImplied.doubled : code + table;
+    child = level.all_tests() ? kImplied.doubled : code + table;
   }
   /// Four columns of the list, from the i-th.
   FVM_INLINE const std::uint32_t* four(std::uint32_t i) const {
@@ -129,6 +129,23 @@ class OneTree {
     ShapedTables<Target, Columns, Complete> tables_;
   };
 
+  /// One test's step down an oblivious tree: `bit` more where it goes right.
+  class Step {
+    using Bytes = typename Simd::Bytes;
+
+   public:
+    Step() = default;
+    FVM_INLINE Step(const Level& at, std::uint8_t bit)
+        : level_(at.level), code_(Simd::all(at.level->code())), bit_(Simd::all(bit)) {}
+    FVM_INLINE Bytes operator()(Bytes at, const std::uint8_t* codes) const {
+      return Simd::step(at, Simd::load(codes + level_->offset()), code_, bit_);
+    }
+
+   private:
+    const TableLevel* level_;
+    Bytes code_, bit_;
+  };
+
   OneTree() = default;
   FVM_INLINE OneTree(const GroupData& group, std::uint32_t tree, std::uint32_t)
       : tree_(TablesView::tree(group, tree)) {}
@@ -138,7 +155,7 @@ class OneTree {
   FVM_INLINE Level level(std::uint32_t number) const { return {tree_.lines, &tree_.level(number)}; }
   FVM_INLINE static unsigned columns(const Level& at) { return at.level->columns; }
   FVM_INLINE static unsigned shape(const Level& at) {
-    return LevelShape::number(at.level->slots, at.level->columns, at.level->complete);
+    return LevelShape::number(at.level->slots, at.level->columns, at.level->all_tests() ? 1 : 0);
   }
 
  private:
@@ -195,6 +212,25 @@ class TwoTrees {
     Half halves_[2];
   };
 
+  class Step {
+    using Bytes = typename Simd::Bytes;
+
+   public:
+    Step() = default;
+    FVM_INLINE Step(const Level& at, std::uint8_t bit)
+        : low_(at.halves[0].level),
+          high_(at.halves[1].level),
+          code_(Simd::halves(low_->code(), high_->code())),
+          bit_(Simd::all(bit)) {}
+    FVM_INLINE Bytes operator()(Bytes at, const std::uint8_t* codes) const {
+      return Simd::step(at, Simd::load_halves(codes + low_->offset(), codes + high_->offset()), code_, bit_);
+    }
+
+   private:
+    const TableLevel *low_, *high_;
+    Bytes code_, bit_;
+  };
+
   TwoTrees() = default;
   /// Trees `tree` and tree + 1; or `last` twice.
   FVM_INLINE TwoTrees(const GroupData& group, std::uint32_t tree, std::uint32_t last) {
@@ -214,7 +250,7 @@ class TwoTrees {
   FVM_INLINE static unsigned shape(const Level& at) {
     const TableLevel &low = *at.halves[0].level, &high = *at.halves[1].level;
     return LevelShape::number(std::max(low.slots, high.slots), columns(at),
-                              static_cast<unsigned>(low.complete & high.complete));
+                              low.all_tests() && high.all_tests() ? 1 : 0);
   }
 
  private:
@@ -229,7 +265,7 @@ class TwoTrees {
     std::array<ArrivedLevel, std::size(LevelShape::kSizes)> levels{};
     for (std::size_t size = 0; size < levels.size(); ++size) {
       const unsigned slots = LevelShape::kSizes[size];
-      levels[size].level = {static_cast<std::uint16_t>(slots), 1, 0, 0};
+      levels[size].level = {static_cast<std::uint16_t>(slots), 1, LevelKind::Mixed, 0};
       std::uint8_t* const tables = levels[size].lines.code_and_child;
       for (unsigned i = 0; i < slots; ++i) {
         tables[i] = kNeverRight;

@@ -99,25 +99,44 @@ class TablesWalk {
   /// Calls visit(tree's number, tree, its rows' slots among the leaves) for each tree.
   template <class Visit>
   FVM_INLINE void for_trees(const Visit& visit) {
+    const auto levels_of_tests = [&](std::uint32_t t) {
+      const TreeDesc& desc = task_.group.trees[t - task_.first_tree];
+      return TablesView::is_oblivious(desc) ? desc.depth : 0;
+    };
+    const std::uint32_t end = task_.tree_range.end;
+    for (std::uint32_t t = task_.tree_range.begin, next; t < end; t = next) {
+      const std::uint32_t levels = levels_of_tests(t);
+      for (next = t + 1; next < end && levels_of_tests(next) == levels;) ++next;
+      for_alike(t, next, levels, visit);
+    }
+  }
+
+  /// Trees that are not oblivious, or all are, and have so many levels.
+  template <class Visit>
+  void for_alike(std::uint32_t begin, std::uint32_t end, std::uint32_t levels, const Visit& visit) {
     if constexpr (kLanes > kLeastLanes)
-      if (by_two(rows_)) return for_walks<TwoTrees<Target>>(visit);
-    for_walks<OneTree<Target>>(visit);
+      if (by_two(rows_)) return for_walks<TwoTrees<Target>>(begin, end, levels, visit);
+    for_walks<OneTree<Target>>(begin, end, levels, visit);
   }
 
   /// With few rows many trees go down level by level beside each other, so that one's hops fill the time
   /// another's take. Walk: what a vector of rows is looked up in.
   template <class Walk, class Visit>
-  FVM_INLINE void for_walks(const Visit& visit) {
+  FVM_INLINE void for_walks(std::uint32_t begin, std::uint32_t end, std::uint32_t levels,
+                            const Visit& visit) {
     const std::uint32_t together = std::min(kMostRows / slots_, kMostTrees);
-    const std::uint32_t end = task_.tree_range.end;
-    for (std::uint32_t t = task_.tree_range.begin; t < end; t += together) {
+    for (std::uint32_t t = begin; t < end; t += together) {
       const std::uint32_t count = std::min(end - t, together);
       const std::uint32_t first = t - task_.first_tree;
       const std::uint32_t walks = (count + Walk::kTrees - 1) / Walk::kTrees;
       Walk of[kMostTrees / Walk::kTrees];
       for (std::uint32_t i = 0; i < walks; ++i)
         of[i] = Walk(task_.group, first + i * Walk::kTrees, first + count - 1);
-      descend(of, walks);
+      if (levels != 0)
+        for (std::uint32_t i = 0; i < walks; ++i)
+          descend_oblivious(of[i], levels, at_ + std::size_t{i} * slots_ * Walk::kTrees);
+      else
+        descend(of, walks);
       for (std::uint32_t i = 0; i < count; ++i)
         visit(t + i, TablesView::tree(task_.group, first + i), at_ + std::size_t{i} * slots_);
     }
@@ -173,6 +192,31 @@ class TablesWalk {
     for (std::uint32_t level = kTopLevels; level < depth; ++level)
       for (std::uint32_t i = 0; i < count; ++i)
         if (level < walks[i].depth()) hop<Walk>(walks[i].level(level), at_ + std::size_t{i} * walk_slots);
+  }
+
+  /// The levels' tests are the bits of a leaf's number: nothing is looked up.
+  template <class Walk>
+  void descend_oblivious(const Walk& walk, std::uint32_t levels, std::uint8_t* slots) {
+    using Whole = void (TablesWalk::*)(const Walk&, std::uint8_t* slots);
+    static constexpr Whole kWhole[] = {// by depth: a tree of 256 leaves has 8 levels of tests
+                                       &TablesWalk::steps<Walk, 1>, &TablesWalk::steps<Walk, 2>,
+                                       &TablesWalk::steps<Walk, 3>, &TablesWalk::steps<Walk, 4>,
+                                       &TablesWalk::steps<Walk, 5>, &TablesWalk::steps<Walk, 6>,
+                                       &TablesWalk::steps<Walk, 7>, &TablesWalk::steps<Walk, 8>};
+    (this->*kWhole[levels - 1])(walk, slots);
+  }
+
+  template <class Walk, unsigned Depth>
+  void steps(const Walk& walk, std::uint8_t* slots) {
+    typename Walk::Step steps[Depth];
+    for (unsigned i = 0; i < Depth; ++i)
+      steps[i] = typename Walk::Step(walk.level(i), static_cast<std::uint8_t>(1u << (Depth - 1 - i)));
+    for_vectors<Walk>(
+        slots, [&](std::uint8_t * state, const std::uint8_t* codes) __attribute__((always_inline)) {
+          Bytes at = Simd::all(0);
+          for (unsigned i = 0; i < Depth; ++i) at = steps[i](at, codes);
+          Simd::store(state, at);
+        });
   }
 
   template <class Walk>

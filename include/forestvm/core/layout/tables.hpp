@@ -6,6 +6,9 @@
 // columns that its tests use (byte offsets into a block of codes; one for each test's column, then copies of
 // the first up to a multiple of 4); the slot's column, as its number in that list (unless there is only one);
 // the slot's code; and unless all slots are tests, the slot's left child in the level below.
+//
+// A tree is oblivious, as CatBoost grows them, if all slots of a level make the same test: a leaf's number is
+// the bits of the tests. Its levels have no tables, their records say the column and the code.
 #pragma once
 
 #include <cstddef>
@@ -27,24 +30,36 @@ struct TableLine {
   std::uint8_t bytes[16];
 };
 
+enum class LevelKind : std::uint8_t {
+  Mixed,    ///< leaves among its slots: a table says where the children are
+  Tests,    ///< every slot is a test, whose children are 2i and 2i + 1
+  OneTest,  ///< the same, and all make one and the same test: the level of an oblivious tree
+};
+
 struct TableLevel {
-  std::uint16_t slots;    ///< 1 … 256
-  std::uint8_t columns;   ///< different columns of its tests, 1 … 255
-  std::uint8_t complete;  ///< 1: every slot is a test, whose children are 2i and 2i + 1
-  std::uint32_t line;     ///< where its tables begin, counted from the tree's first line
+  std::uint16_t slots;   ///< 1 … 256
+  std::uint8_t columns;  ///< different columns of its tests, 1 … 255; of OneTest the code
+  LevelKind kind;
+  std::uint32_t line;  ///< where its tables begin, counted from the tree's first line; of OneTest the offset
+
+  FVM_INLINE bool has_tables() const { return kind != LevelKind::OneTest; }
+  FVM_INLINE bool all_tests() const { return kind != LevelKind::Mixed; }
+  // The test of a level that makes only one: its code, and its column as a byte offset into a block of codes.
+  FVM_INLINE std::uint8_t code() const { return columns; }
+  FVM_INLINE std::uint32_t offset() const { return line; }
 
   /// Bytes of the list of columns.
   FVM_INLINE std::uint32_t list_bytes() const { return (columns + 3u) / 4 * 16; }
   /// Bytes of one table.
   FVM_INLINE std::uint32_t table_bytes() const { return (slots + 15u) / 16 * 16; }
-  FVM_INLINE std::uint32_t tables() const { return 1u + (columns > 1 ? 1u : 0u) + (complete != 0 ? 0u : 1u); }
+  FVM_INLINE std::uint32_t tables() const { return 1u + (columns > 1 ? 1u : 0u) + (all_tests() ? 0u : 1u); }
 };
 static_assert(sizeof(TableLevel) == 8);
 
 /// Lines of the records of so many levels.
 FVM_INLINE std::uint32_t table_header_lines(std::uint32_t levels) { return (levels + 1) / 2; }
 
-/// A level's tables, found.
+/// A level's tables, if it has any, found.
 struct LevelTables {
   const std::uint32_t* list;  ///< byte offsets of columns
   const std::uint8_t* column;
@@ -73,6 +88,7 @@ struct TablesView : TreesInSequence {
     const TableLine* lines;
     const float* leaves;
     std::uint32_t depth;
+    bool oblivious;
 
     FVM_INLINE const TableLevel& level(std::uint32_t i) const {
       return reinterpret_cast<const TableLevel*>(lines)[i];
@@ -87,7 +103,11 @@ struct TablesView : TreesInSequence {
   FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
     const TreeDesc& desc = group.trees[index];
     return {reinterpret_cast<const TableLine*>(group.nodes) + desc.first_node, group.leaves + desc.first_leaf,
-            desc.depth};
+            desc.depth, is_oblivious(desc)};
+  }
+  /// Levels of any other tree have tables.
+  FVM_INLINE static bool is_oblivious(const TreeDesc& desc) {
+    return desc.depth != 0 && desc.node_count == table_header_lines(desc.depth);
   }
   FVM_INLINE static bool is_leaf(const Tree& tree, std::uint32_t at) { return level_of(at) == tree.depth; }
   FVM_INLINE static float value(const Tree& tree, std::uint32_t at) { return tree.leaves[slot_of(at)]; }
@@ -96,21 +116,23 @@ struct TablesView : TreesInSequence {
   }
   FVM_INLINE static std::uint32_t column(const Tree& tree, std::uint32_t at) {
     const TableLevel& level = tree.level(level_of(at));
+    if (!level.has_tables()) return level.offset() / kCodeRows;
     const LevelTables tables(tree.lines, level);
     return tables.list[level.columns > 1 ? tables.column[slot_of(at)] : 0] / kCodeRows;
   }
   FVM_INLINE static std::uint8_t code(const Tree& tree, std::uint32_t at) {
-    return LevelTables(tree.lines, tree.level(level_of(at))).code[slot_of(at)];
+    const TableLevel& level = tree.level(level_of(at));
+    return level.has_tables() ? LevelTables(tree.lines, level).code[slot_of(at)] : level.code();
   }
   /// The test or leaf to which a way leads, past the repetitions of a leaf.
   FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned way) {
     std::uint32_t level = level_of(at), slot = slot_of(at);
     for (;;) {
       const TableLevel& l = tree.level(level);
-      slot = (l.complete != 0 ? 2 * slot : LevelTables(tree.lines, l).child[slot]) + way;
+      slot = (l.all_tests() ? 2 * slot : LevelTables(tree.lines, l).child[slot]) + way;
       ++level;
-      if (level == tree.depth || LevelTables(tree.lines, tree.level(level)).code[slot] != kNeverRight)
-        return level << kSlotBits | slot;
+      const std::uint32_t below = level << kSlotBits | slot;
+      if (level == tree.depth || code(tree, below) != kNeverRight) return below;
       way = 0;
     }
   }
@@ -142,34 +164,56 @@ struct TablesView : TreesInSequence {
   static const char* level_rule(const Tree& tree, std::uint32_t i, const TreeDesc& desc,
                                 const NodeFacts& facts) {
     const TableLevel& level = tree.level(i);
-    if (level.slots == 0 || level.slots > kMaxTableSlots || level.columns == 0) return "its size is wrong";
-    if (level.complete > 1) return "complete is neither 0 nor 1";
+    if (level.kind > LevelKind::OneTest) return "there is no such kind of level";
+    if (level.slots == 0 || level.slots > kMaxTableSlots) return "its size is wrong";
     if (i == 0 && level.slots != 1) return "its root level has more than one slot";
+    if (!level.has_tables() && !tree.oblivious) return "it has no tables, in a tree that has some";
+    const std::uint32_t below = i + 1 == desc.depth ? desc.leaf_count : tree.level(i + 1).slots;
+    std::uint32_t children = 2u * level.slots;
+    const char* const rule = level.has_tables() ? tables_rule(tree, level, desc, facts, children)
+                                                : test_rule(level.offset(), level.code(), facts);
+    if (rule != nullptr) return rule;
+    return children == below ? nullptr : "the level below has not as many slots as it has children";
+  }
+
+ private:
+  static const char* column_rule(std::uint32_t offset, const NodeFacts& facts) {
+    return offset % kCodeRows != 0 || offset / kCodeRows >= facts.num_columns ? "a column does not exist"
+                                                                              : nullptr;
+  }
+
+  static const char* test_rule(std::uint32_t offset, std::uint8_t code, const NodeFacts& facts) {
+    if (const char* rule = column_rule(offset, facts)) return rule;
+    return code >= facts.columns[offset / kCodeRows].count ? "a code is above its column's ranks" : nullptr;
+  }
+
+  /// Counts the children, too.
+  static const char* tables_rule(const Tree& tree, const TableLevel& level, const TreeDesc& desc,
+                                 const NodeFacts& facts, std::uint32_t& children) {
+    if (level.columns == 0) return "its size is wrong";
     const std::uint64_t lines =
         (level.list_bytes() + std::uint64_t{level.tables()} * level.table_bytes()) / sizeof(TableLine);
     if (level.line < table_header_lines(desc.depth) || level.line + lines > desc.node_count)
       return "its tables leave the tree";
     const LevelTables tables(tree.lines, level);
     for (std::uint32_t c = 0; c < level.list_bytes() / sizeof(std::uint32_t); ++c)
-      if (tables.list[c] % kCodeRows != 0 || tables.list[c] / kCodeRows >= facts.num_columns)
-        return "a column does not exist";
-    const std::uint32_t below = i + 1 == desc.depth ? desc.leaf_count : tree.level(i + 1).slots;
-    std::uint32_t children = 0;
+      if (const char* rule = column_rule(tables.list[c], facts)) return rule;
+    children = 0;
     for (std::uint32_t slot = 0; slot < level.slots; ++slot) {
       if (level.columns > 1 && tables.column[slot] >= level.columns)
         return "a slot's column is not in its list";
       const bool leaf = tables.code[slot] == kNeverRight;
-      const std::uint32_t column = tables.list[level.columns > 1 ? tables.column[slot] : 0] / kCodeRows;
-      if (!leaf && tables.code[slot] >= facts.columns[column].count)
-        return "a code is above its column's ranks";
-      if (level.complete != 0) {
-        if (leaf) return "a slot of a complete level is a leaf's";
+      const std::uint32_t offset = tables.list[level.columns > 1 ? tables.column[slot] : 0];
+      if (!leaf)
+        if (const char* rule = test_rule(offset, tables.code[slot], facts)) return rule;
+      if (level.all_tests()) {
+        if (leaf) return "a leaf in a level of tests";
       } else if (tables.child[slot] != children) {
         return "a child does not follow those of the slot before";
       }
       children += leaf ? 1 : 2;
     }
-    return children == below ? nullptr : "the level below has not as many slots as it has children";
+    return nullptr;
   }
 };
 
