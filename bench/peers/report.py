@@ -2,12 +2,15 @@
 """What a comparison says: report.py RESULTS_FOLDER reads cells.jsonl there, prints the tables and writes report.md,
 results.json and speed.svg beside it. `run` calls it at the end.
 
+report.py RESULTS_FOLDER ENGINE=FILE.csv ... adds tables of engines that cannot be run beside the others, through their
+ratio to XGBoost, measured elsewhere: columns model, threads, batch, ratio_to_xgboost (XGBoost's time over theirs).
+
 A figure is the smallest of the rounds' medians, in microseconds a row; with one thread the smaller of wall clock and
 process CPU clock (which leaves out what other programs took), with more the wall clock. Left out of the comparison:
 engines whose answers are wrong, and CatBoost where its trees are its own, so that it has no answers to check. A ratio
 is the fastest peer's figure over forestvm's: above 1 forestvm is faster."""
 
-import json, math, os, sys
+import csv, json, math, os, sys
 from collections import defaultdict
 
 from drawing import drawing
@@ -153,10 +156,42 @@ def every_engine(records):
     return head + table(["model", "threads", "batch", *engines], body)
 
 
-def report(folder):
+def through_xgboost(engine, path, records):
+    """forestvm against an engine whose ratio to XGBoost is known."""
+    with open(path) as file:
+        known = {
+            (row["model"], "rows", int(row["threads"]), int(row["batch"])): float(row["ratio_to_xgboost"])
+            for row in csv.DictReader(file)
+        }
+    cells = compared(records)
+    found = {
+        key: cells[key]["xgboost"] / ratio / cells[key]["forestvm"]
+        for key, ratio in known.items()
+        if {"xgboost", "forestvm"} <= cells.get(key, {}).keys()
+    }
+    columns = sorted({key[2:] for key in found})
+    body = [
+        [model] + [f"{found[key]:.2f}" if (key := (model, "rows", *column)) in found else "-" for column in columns]
+        for model in dict.fromkeys(key[0] for key in found)
+    ]
+    means = [
+        f"**{geometric_mean([ratio for key, ratio in found.items() if key[2:] == column]):.2f}**" for column in columns
+    ]
+    head = ["model", *[f"{threads_text(threads)}, batch {batch}" for threads, batch in columns]]
+    return (
+        f"## {engine}, through its ratio to XGBoost elsewhere: its time over forestvm's\n\n"
+        + table(head, [*body, ["geometric mean", *means]])
+        + "\n"
+    )
+
+
+def report(folder, elsewhere=()):
     cells = read(folder)
     records = lines(cells)
-    text, by_cell = ratio_tables(records) + answers(records) + every_engine(records), ratios(compared(records))
+    text, by_cell = ratio_tables(records) + answers(records), ratios(compared(records))
+    for engine, path in elsewhere:
+        text += through_xgboost(engine, path, records)
+    text += every_engine(records)
     keys = ("model", "rows", "threads", "batch")
     found = [dict(zip(keys, key), ratio=ratio, fastest_peer=peer) for key, (ratio, peer) in by_cell.items()]
     with open(f"{folder}/report.md", "w") as file:
@@ -169,6 +204,7 @@ def report(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or not os.path.exists(f"{sys.argv[1]}/cells.jsonl"):
+    engines = [argument.split("=", 1) for argument in sys.argv[2:]]
+    if len(sys.argv) < 2 or not os.path.exists(f"{sys.argv[1]}/cells.jsonl") or any(len(e) != 2 for e in engines):
         sys.exit(__doc__)
-    print(report(sys.argv[1]))
+    print(report(sys.argv[1], engines))

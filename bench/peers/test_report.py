@@ -44,6 +44,18 @@ class Ratios(unittest.TestCase):
         self.assertAlmostEqual(report.geometric_mean([0.5, 2, 8]), 2)
 
 
+class ThroughXgboost(unittest.TestCase):
+    def test_scales_what_xgboost_took_here(self):
+        records = report.lines([cell(1, 64, forestvm=result(2), xgboost=result(12)), cell(1, 1, forestvm=result(2))])
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/known.csv", "w") as file:
+                file.write("model,threads,batch,ratio_to_xgboost\nm,1,64,1.5\nm,1,1,9\nother,1,64,9\n")
+            text = report.through_xgboost("elsewhere", f"{folder}/known.csv", records)
+        self.assertIn("| m | 4.00 |", text)
+        self.assertIn("| geometric mean | **4.00** |", text)
+        self.assertNotIn("other", text)
+
+
 class Report(unittest.TestCase):
     def test_writes_its_files(self):
         cells = [
