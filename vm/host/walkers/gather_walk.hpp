@@ -57,9 +57,10 @@ class GatherWalk {
     Pending pending;
     for (std::uint32_t row = task.row_range.begin; row < task.row_range.end; ++row) {
       const Row x(row_of<View>(task, row), task.columns);
-      for_vectors<Vectors>(trees.begin, trees.end, [&]<unsigned V>(std::uint32_t t, unsigned count) {
-        trees_of_row<V>(task, t, row, count, x, pending);
-      });
+      std::uint32_t t = trees.begin;
+      for (; trees.end - t > Vectors * kLanes; t += Vectors * kLanes)
+        trees_of_row<Vectors>(task, t, row, Vectors * kLanes, x, pending);
+      last_trees_of_row<Vectors>(task, t, row, trees.end - t, x, pending);
     }
     pending.add_all();
   }
@@ -175,6 +176,17 @@ class GatherWalk {
       number<V>(at + i * V, descs[i].first_node, numbers_at);
       Deliver<Target>::run(task, {t + i, row, 1, count, of_tree, numbers_at});
     }
+  }
+
+  /// The rest of a row's trees, at most Vectors x kLanes, in one descent: two of fewer vectors would take as
+  /// long as two of more.
+  template <unsigned Vectors, class Row>
+  static void last_trees_of_row(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned count,
+                                const Row& x, Pending& pending) {
+    if constexpr (Vectors > 1)
+      if (count <= (Vectors - 1) * kLanes)
+        return last_trees_of_row<Vectors - 1>(task, t, row, count, x, pending);
+    if (count != 0) trees_of_row<Vectors>(task, t, row, count, x, pending);
   }
 
   template <unsigned Vectors, class Row>
