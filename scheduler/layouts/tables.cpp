@@ -112,7 +112,7 @@ std::vector<TableLine> tree_lines(const TiledForest& forest, const Tree& tree, c
   std::vector<TableLine> lines(std::max<std::size_t>(1, header + tables.size() / sizeof(TableLine)));
   if (records.empty()) return lines;
   std::memcpy(lines.data(), records.data(), records.size() * sizeof(TableLevel));
-  std::memcpy(lines.data() + header, tables.data(), tables.size());
+  if (!tables.empty()) std::memcpy(lines.data() + header, tables.data(), tables.size());
   return lines;
 }
 
