@@ -14,6 +14,7 @@ constexpr float kLongCall = 200'000;  ///< nanoseconds
 // come, and the way is to be judged as it would be if it were taken.
 constexpr std::uint32_t kTries = 4, kTriedEvery = 256;
 
+/// By which a known time moves with each call: a lasting change is followed within a few tens of calls.
 constexpr float kStep = 1.1f;
 
 std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) { return a / b + (a % b != 0 ? 1 : 0); }

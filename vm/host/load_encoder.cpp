@@ -1,3 +1,4 @@
+// See load_encoder.hpp.
 #include "vm/host/load_encoder.hpp"
 
 #include <algorithm>
