@@ -2,6 +2,8 @@
 #include <forestvm/core/layout/tables.hpp>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <optional>
 
@@ -10,25 +12,60 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// A tree level by level; a leaf stays in every level below its own.
-using Levels = std::vector<std::vector<TileChild>>;
+/// Slots that every target looks up fast.
+constexpr std::size_t kMostSlotsWithLeaves = 64;
+
+/// Whether a level parts with its leaves, rather than that the level below repeats them. The first time all
+/// levels below pay for it: their walks may have arrived.
+bool should_part(std::size_t tests, std::size_t children, bool parted_above) {
+  if (tests == children) return false;
+  const auto table_bytes = [](std::size_t slots) { return std::bit_ceil(std::max<std::size_t>(slots, 16)); };
+  return children > kMostSlotsWithLeaves || (parted_above && table_bytes(tests) < table_bytes(children));
+}
+
+struct Level {
+  std::vector<TileChild> slots;
+  LevelKind kind;
+  std::uint32_t first_leaf = 0;  ///< if it parts with leaves, the first's number
+};
+
+/// A tree level by level, and its leaves by their numbers.
+struct Levels {
+  std::vector<Level> levels;
+  std::vector<TileChild> leaves;
+};
 
 Levels levels_of(const TiledTree& tree) {
-  Levels levels{{tree.root}};
+  Levels found;
+  std::vector<TileChild> slots{tree.root}, arrived;  // those that arrive last come first
   for (std::uint32_t depth = 0; depth < tree.depth; ++depth) {
-    std::vector<TileChild> below;
-    for (const TileChild slot : levels.back()) {
-      if (slot.is_leaf()) {
-        below.push_back(slot);
-        continue;
+    std::vector<TileChild> tests, all;
+    for (const TileChild slot : slots) {
+      const std::uint32_t first = slot.is_leaf() ? 0 : tree.tiles[slot.tile()].first_child;
+      const std::array<TileChild, 2> children{slot.is_leaf() ? slot : tree.children[first],
+                                              slot.is_leaf() ? slot : tree.children[first + 1]};
+      for (std::size_t i = 0; i < (slot.is_leaf() ? 1 : 2); ++i) {
+        all.push_back(children[i]);
+        if (!children[i].is_leaf()) tests.push_back(children[i]);
       }
-      const Tile& tile = tree.tiles[slot.tile()];
-      below.push_back(tree.children[tile.first_child]);
-      below.push_back(tree.children[tile.first_child + 1]);
     }
-    levels.push_back(std::move(below));
+    Level level{std::move(slots), LevelKind::Later};
+    if (depth + 1 < tree.depth && should_part(tests.size(), all.size(), !arrived.empty())) {
+      std::erase_if(all, [](TileChild child) { return !child.is_leaf(); });
+      arrived.insert(arrived.begin(), all.begin(), all.end());
+      level.kind = LevelKind::Parting;
+      level.first_leaf = tree.leaves - static_cast<std::uint32_t>(arrived.size());
+      slots = std::move(tests);
+    } else {
+      if (arrived.empty())
+        level.kind = all.size() == 2 * level.slots.size() ? LevelKind::Tests : LevelKind::Mixed;
+      slots = std::move(all);
+    }
+    found.levels.push_back(std::move(level));
   }
-  return levels;
+  found.leaves = std::move(slots);
+  found.leaves.insert(found.leaves.end(), arrived.begin(), arrived.end());
+  return found;
 }
 
 /// One level's tables, as bytes in whole lines.
@@ -46,12 +83,28 @@ CodedTest coded_test(const TiledForest& forest, const Tree& tree, const TiledTre
   return forest.ranks.find(test_of(tree, tiled.nodes[tiled.tiles[slot.tile()].first_node]));
 }
 
+/// Appends where the children of a level that parts with leaves are.
+void append_parted(LevelBytes& to, const TiledTree& tiled, const Level& level) {
+  std::vector<std::uint8_t> child, by;
+  std::uint32_t next_test = 0, next_leaf = level.first_leaf;
+  const auto number = [&](TileChild at) { return at.is_leaf() ? next_leaf++ : next_test++; };
+  for (const TileChild slot : level.slots) {
+    const std::uint32_t first = slot.is_leaf() ? 0 : tiled.tiles[slot.tile()].first_child;
+    const std::uint32_t left = number(slot.is_leaf() ? slot : tiled.children[first]);
+    const std::uint32_t right = slot.is_leaf() ? left : number(tiled.children[first + 1]);
+    child.push_back(static_cast<std::uint8_t>(left));
+    by.push_back(static_cast<std::uint8_t>(right - left));
+  }
+  append_table(to, std::move(child));
+  append_table(to, std::move(by));
+}
+
 LevelBytes level_bytes(const TiledForest& forest, const Tree& tree, const TiledTree& tiled,
-                       const std::vector<TileChild>& slots) {
+                       const Level& from) {
   std::vector<std::uint32_t> list;
   std::vector<std::uint8_t> column, code, child;
   unsigned children = 0;
-  for (const TileChild slot : slots) {
+  for (const TileChild slot : from.slots) {
     child.push_back(static_cast<std::uint8_t>(children));
     children += slot.is_leaf() ? 1u : 2u;
     if (slot.is_leaf()) {
@@ -67,15 +120,18 @@ LevelBytes level_bytes(const TiledForest& forest, const Tree& tree, const TiledT
     if (at == list.end()) list.push_back(offset);
   }
   LevelBytes level;
-  level.record.slots = static_cast<std::uint16_t>(slots.size());
-  level.record.kind = children == 2 * slots.size() ? LevelKind::Tests : LevelKind::Mixed;
+  level.record.slots = static_cast<std::uint16_t>(from.slots.size());
+  level.record.kind = from.kind;
   level.record.columns = static_cast<std::uint8_t>(list.size());
   list.resize(level.record.list_bytes() / sizeof(std::uint32_t), list.front());
   level.bytes.resize(level.record.list_bytes());
   std::memcpy(level.bytes.data(), list.data(), level.bytes.size());
   if (level.record.columns > 1) append_table(level, std::move(column));
   append_table(level, std::move(code));
-  if (!level.record.all_tests()) append_table(level, std::move(child));
+  if (from.kind == LevelKind::Parting)
+    append_parted(level, tiled, from);
+  else if (from.kind != LevelKind::Tests)
+    append_table(level, std::move(child));
   return level;
 }
 
@@ -84,16 +140,16 @@ std::vector<TableLevel> oblivious_records(const TiledForest& forest, const Tree&
                                           const Levels& levels) {
   std::vector<TableLevel> records;
   for (std::uint32_t depth = 0; depth < tiled.depth; ++depth) {
-    const std::vector<TileChild>& slots = levels[depth];
+    const Level& level = levels.levels[depth];
+    if (level.kind != LevelKind::Tests) return {};
     std::optional<CodedTest> test;
-    for (const TileChild slot : slots) {
-      if (slot.is_leaf()) return {};
+    for (const TileChild slot : level.slots) {
       const CodedTest mine = coded_test(forest, tree, tiled, slot);
       if (test && (test->column != mine.column || test->code != mine.code)) return {};
       test = mine;
     }
-    records.push_back(
-        {static_cast<std::uint16_t>(slots.size()), test->code, LevelKind::OneTest, test->column * kCodeRows});
+    records.push_back({static_cast<std::uint16_t>(level.slots.size()), test->code, LevelKind::OneTest,
+                       test->column * kCodeRows});
   }
   return records;
 }
@@ -104,7 +160,7 @@ std::vector<TableLine> tree_lines(const TiledForest& forest, const Tree& tree, c
   std::vector<std::uint8_t> tables;
   const std::uint32_t header = table_header_lines(tiled.depth);
   for (auto depth = static_cast<std::uint32_t>(records.size()); depth < tiled.depth; ++depth) {
-    LevelBytes level = level_bytes(forest, tree, tiled, levels[depth]);
+    LevelBytes level = level_bytes(forest, tree, tiled, levels.levels[depth]);
     level.record.line = header + static_cast<std::uint32_t>(tables.size() / sizeof(TableLine));
     records.push_back(level.record);
     tables.insert(tables.end(), level.bytes.begin(), level.bytes.end());
@@ -122,10 +178,9 @@ LayoutSize size_Tables(const TiledForest& forest, const TreeGroup& group) {
   LayoutSize size;
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
     const TiledTree& tree = forest.tree(group.tiling, t);
-    const Levels levels = levels_of(tree);
-    for (std::uint32_t depth = 0; depth < tree.depth; ++depth) {
-      size.slots += levels[depth].size();
-      size.bytes += 3 * levels[depth].size() + sizeof(TableLevel) + 16;
+    for (const Level& level : levels_of(tree).levels) {
+      size.slots += level.slots.size();
+      size.bytes += 3 * level.slots.size() + sizeof(TableLevel) + 16;
     }
     size.slots += tree.leaves;
     size.bytes += tree.leaves * sizeof(float);
@@ -135,8 +190,8 @@ LayoutSize size_Tables(const TiledForest& forest, const TreeGroup& group) {
 
 std::optional<std::string> misfit_Tables(const TiledForest& forest, const TreeGroup& group) {
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
-    if (const std::uint32_t leaves = forest.tree(group.tiling, t).leaves; leaves > kMaxTableSlots)
-      return "its tables have room for trees of " + std::to_string(kMaxTableSlots) + " leaves, tree " +
+    if (const std::uint32_t leaves = forest.tree(group.tiling, t).leaves; leaves > kMaxTableLeaves)
+      return "its tables have room for trees of " + std::to_string(kMaxTableLeaves) + " leaves, tree " +
              std::to_string(t) + " has " + std::to_string(leaves);
   return std::nullopt;
 }
@@ -155,7 +210,7 @@ BuiltGroup build_Tables(const TiledForest& forest, const TreeGroup& group) {
     desc.node_count = static_cast<std::uint32_t>(mine.size());
     desc.first_leaf = static_cast<std::uint32_t>(leaves.size());
     desc.leaf_count = tiled.leaves;
-    for (const TileChild leaf : levels.back()) {
+    for (const TileChild leaf : levels.leaves) {
       set_number(built, forest, leaves.size(), tree, leaf.leaf());
       leaves.push_back(leaf_output(forest, tree, leaf.leaf()));
     }

@@ -88,6 +88,7 @@ class ForestMaker {
   Tree make_tree() {
     if (wishes_.oblivious != 0 && dice_.percent(wishes_.oblivious))
       return oblivious(dice_.from_to(0, std::min<std::size_t>(wishes_.max_depth, 8)));
+    if (wishes_.leaf_wise != 0 && dice_.percent(wishes_.leaf_wise)) return leaf_wise(dice_.from_to(50, 256));
     const auto shape = static_cast<TreeShape>(dice_.below(4));
     const std::size_t depth = dice_.from_to(0, wishes_.max_depth);
     if (shape == TreeShape::Chain && dice_.percent(10)) return grown(shape, depth + 30);
@@ -127,8 +128,26 @@ class ForestMaker {
     return below.front();
   }
 
+  /// As LightGBM grows them: always one leaf is split, often a new one.
+  Tree leaf_wise(std::size_t leaves) {
+    Tree tree = support::leaf(leaf_value());
+    std::vector<std::size_t> open{0};
+    while (open.size() < leaves) {
+      std::size_t& at = dice_.percent(30) ? open.back() : open[dice_.below(open.size())];
+      const std::size_t left = tree.nodes.size();
+      for (int i = 0; i < 2; ++i) tree.nodes.push_back(support::leaf(leaf_value()).nodes[0]);
+      Node& node = tree.nodes[at] = any_test();
+      node.left = static_cast<std::int32_t>(left);
+      node.right = static_cast<std::int32_t>(left + 1);
+      at = left;
+      open.push_back(left + 1);
+    }
+    return tree;
+  }
+
   Node any_test() {
     Node node;
+    node.kind = NodeKind::Less;
     node.feature = static_cast<std::uint32_t>(dice_.below(features_));
     node.threshold = dice_.pick(thresholds_);
     node.missing_left = dice_.percent(50);

@@ -16,6 +16,7 @@ struct ForestWishes {
   std::uint32_t max_depth = 12;
   bool integer_leaves = false;  ///< leaves, weights and bases whose sums are exact in any order
   unsigned oblivious = 0;       ///< percent of the trees whose levels make one test each, and up to 8 deep
+  unsigned leaf_wise = 0;       ///< percent of the trees that are deep and of 50 to 256 leaves
   unsigned float64 = 0;         ///< percent of the forests whose leaves and sums are float64
 };
 

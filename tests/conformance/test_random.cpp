@@ -225,16 +225,34 @@ Case random_case(std::uint64_t seed, const ForestWishes& forest, const ScheduleW
 struct Tally {
   std::size_t at_once = 0, later = 0, dropped = 0, reordered = 0, coded = 0, plans = 0, failed = 0;
   std::size_t oblivious = 0;  ///< trees that are walked as such
+  std::size_t parting = 0;    ///< trees of which a level parts with leaves
 };
 
-std::size_t oblivious_trees(const Program& program) {
+/// How many trees of the tables layout are such.
+template <class Is>
+std::size_t count_tables(const Program& program, const Is& is) {
   std::size_t count = 0;
-  for (const GroupDesc& group : program.section_Groups())
-    if (group.layout == Layout::Tables)
-      for (const TreeDesc& tree :
-           program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin))
-        count += TablesView::is_oblivious(tree) ? 1u : 0u;
+  for (const GroupDesc& group : program.section_Groups()) {
+    if (group.layout != Layout::Tables) continue;
+    const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
+    const GroupData data{
+        program.section_Nodes().data() + group.node_offset, nullptr,        trees.data(), nullptr,
+        static_cast<std::uint32_t>(trees.size()),           group.tile_size};
+    for (std::uint32_t t = 0; t < trees.size(); ++t) count += is(TablesView::tree(data, t)) ? 1u : 0u;
+  }
   return count;
+}
+
+std::size_t oblivious_trees(const Program& program) {
+  return count_tables(program, [](const TablesView::Tree& tree) { return tree.oblivious; });
+}
+
+std::size_t parting_trees(const Program& program) {
+  return count_tables(program, [](const TablesView::Tree& tree) {
+    for (std::uint32_t i = 0; i < tree.depth; ++i)
+      if (tree.level(i).parts()) return true;
+    return false;
+  });
 }
 
 /// Drops the last directive that does not begin a plan. False if there is none.
@@ -266,6 +284,7 @@ void run_case(std::uint64_t seed, Case c, Tally& tally) {
   tally.coded += !compiled->program.section_Columns().empty();
   tally.plans += compiled->program.code().front().op == Op::Plan;
   tally.oblivious += oblivious_trees(compiled->program);
+  tally.parting += parting_trees(compiled->program);
   if (failure_of(c).empty()) return;
   ++tally.failed;
   const Case small = shrunk(c);
@@ -324,14 +343,14 @@ TEST(Random, AutomaticSchedules) {
   run_cases(300'000, 600, forest, schedule);
 }
 
-TEST(Random, ObliviousTrees) {
+/// Cases by rank codes, one row at a time and in blocks, on every target.
+Tally run_tables(std::uint64_t first, std::size_t count, const ForestWishes& forest) {
   const std::vector<Schedule> schedules{
       Schedule().encode("u8"),
       Schedule().tile("batch", "b0", "b1", 64).reorder("b0", "tree", "b1").encode("u8"),
       Schedule().tile("batch", "b0", "b1", 512).reorder("b0", "tree", "b1").parallel("b0").encode("u8")};
-  const ForestWishes forest{.max_trees = 30, .max_depth = 8, .oblivious = 80, .float64 = 50};
   Tally tally;
-  for (std::uint64_t seed = 400'000; seed < 400'300 && tally.failed == 0; ++seed) {
+  for (std::uint64_t seed = first; seed < first + count && tally.failed == 0; ++seed) {
     Case c = random_case(seed, forest, {});
     c.schedule = schedules[seed % schedules.size()];
     c.options.contract = Contract::Trainer;
@@ -340,7 +359,19 @@ TEST(Random, ObliviousTrees) {
       run_case(seed, c, tally);
     }
   }
+  return tally;
+}
+
+TEST(Random, ObliviousTrees) {
+  const Tally tally =
+      run_tables(400'000, 300, {.max_trees = 30, .max_depth = 8, .oblivious = 80, .float64 = 50});
   EXPECT_GT(tally.oblivious, 1000u);
+}
+
+TEST(Random, LeafWiseTrees) {
+  const Tally tally =
+      run_tables(500'000, 300, {.max_trees = 20, .max_depth = 6, .leaf_wise = 80, .float64 = 50});
+  EXPECT_GT(tally.parting, 1000u);
 }
 
 TEST(Random, ParallelTreesWhoseSumsAreExact) {

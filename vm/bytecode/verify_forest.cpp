@@ -81,8 +81,9 @@ Result<void> verify_group(const Program& program, std::size_t index, Taken& take
     if (leaves > group.leaf_count) return wrong("its leaves leave its group");
     const auto view = View::tree(data, t);
     if constexpr (requires { &View::level_rule; }) {
+      std::uint32_t open = tree.leaf_count;
       for (std::uint32_t level = 0; level < tree.depth; ++level)
-        if (const char* rule = View::level_rule(view, level, tree, facts))
+        if (const char* rule = View::level_rule(view, level, tree, facts, open))
           return wrong("level " + number(level) + ": " + rule);
     } else {
       for (std::uint32_t slot = 0; slot < tree.node_count; ++slot)

@@ -25,6 +25,7 @@ struct Avx512Bytes {
   FVM_INLINE static Bytes select(Mask mask, Bytes no, Bytes yes) {
     return _mm512_mask_blend_epi8(mask, no, yes);
   }
+  FVM_INLINE static Mask at_least(Bytes a, Bytes b) { return _mm512_cmpge_epu8_mask(a, b); }
   FVM_INLINE static Bytes step(Bytes from, Bytes x, Bytes code) {
     return _mm512_mask_sub_epi8(from, _mm512_cmpgt_epu8_mask(x, code), from, all(0xff));
   }
@@ -179,15 +180,6 @@ struct Avx512Bytes::Table<128> {
   __m512i low, high;
   FVM_INLINE explicit Table(const std::uint8_t* from) : low(load(from)), high(load(from + 64)) {}
   FVM_INLINE Bytes operator[](Bytes index) const { return _mm512_permutex2var_epi8(low, index, high); }
-};
-
-template <>
-struct Avx512Bytes::Table<256> {
-  Table<128> low, high;
-  FVM_INLINE explicit Table(const std::uint8_t* from) : low(from), high(from + 128) {}
-  FVM_INLINE Bytes operator[](Bytes index) const {
-    return select(_mm512_movepi8_mask(index), low[index], high[index]);
-  }
 };
 
 template <>

@@ -34,6 +34,7 @@ struct PortableBytes {
     return reinterpret_cast<Mask>((a & all(0xf8)) == all(first));
   }
   FVM_INLINE static Bytes select(Mask mask, Bytes no, Bytes yes) { return Shuffle::select(mask, no, yes); }
+  FVM_INLINE static Mask at_least(Bytes a, Bytes b) { return reinterpret_cast<Mask>(a >= b); }
   /// One more where x is above `code`.
   FVM_INLINE static Bytes step(Bytes from, Bytes x, Bytes code) {
     return from - reinterpret_cast<Bytes>(x > code);
@@ -43,7 +44,7 @@ struct PortableBytes {
     return from + by - (reinterpret_cast<Bytes>(x <= code) & by);
   }
 
-  /// A table of Size bytes: 16, 32, 64, 128 or 256.
+  /// A table of Size bytes: 16, 32, 64 or 128.
   template <unsigned Size>
   struct Table {
     Bytes rows[Size / 16];

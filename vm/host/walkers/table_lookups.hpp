@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 
@@ -16,22 +15,23 @@ inline constexpr unsigned kLeastLanes = 32;
 
 /// What code a level takes, as template parameters.
 struct LevelShape {
-  static constexpr unsigned kSizes[] = {16, 32, 64, 128, 256};
-  static constexpr unsigned kCount = 5 * 4 * 2;
+  static constexpr unsigned kSizes[] = {16, 32, 64, 128};
+  static constexpr LevelKind kKinds[] = {LevelKind::Tests, LevelKind::Mixed, LevelKind::Later,
+                                         LevelKind::Parting};
+  static constexpr unsigned kCount = 4 * 4 * 4;
 
   unsigned size;     ///< of its tables
   unsigned columns;  ///< 0: one; 1: up to 4; 2: up to 8; 3: more
-  bool complete;
+  LevelKind kind;    ///< one that has tables
 
   static constexpr LevelShape of(unsigned number) {
-    return {kSizes[number / 8], number / 2 % 4, number % 2 == 1};
+    return {kSizes[number / 16], number / 4 % 4, kKinds[number % 4]};
   }
-  /// Which of kSizes holds so many slots.
-  FVM_INLINE static unsigned size_number(unsigned slots) { return bits((slots - 1) | 15u) - 4; }
-  FVM_INLINE static unsigned number(unsigned slots, unsigned columns, unsigned complete) {
-    const std::uint64_t by_bits = 0x333332110;  // a digit for each number of bits of columns - 1
+  FVM_INLINE static unsigned number(unsigned slots, unsigned columns, LevelKind kind) {
+    const unsigned size = bits((slots - 1) | 15u) - 4;
+    const std::uint64_t by_bits = 0x33332110;  // a digit for each number of bits of columns - 1
     const auto some = static_cast<unsigned>(by_bits >> (4 * bits(columns - 1))) & 3u;
-    return (size_number(slots) * 4 + some) * 2 + complete;
+    return (size * 4 + some) * 4 + (static_cast<unsigned>(kind) - static_cast<unsigned>(LevelKind::Tests));
   }
 
  private:
@@ -42,7 +42,7 @@ struct LevelShape {
 inline constexpr unsigned kTopLevels = 3;
 
 FVM_INLINE bool has_complete_top(const TablesView::Tree& tree) {
-  return tree.depth >= kTopLevels && tree.level(kTopLevels - 1).all_tests();
+  return tree.depth >= kTopLevels && tree.level(kTopLevels - 1).kind == LevelKind::Tests;
 }
 
 /// A level of a tree.
@@ -53,25 +53,30 @@ struct LevelOfTree {
 
 /// Tables for levels that have none.
 struct ImpliedTables {
-  alignas(64) std::uint8_t zeros[kMaxTableSlots], doubled[kMaxTableSlots];
+  alignas(64) std::uint8_t zeros[kMaxTableSlots], ones[kMaxTableSlots], doubled[kMaxTableSlots];
 
   static constexpr ImpliedTables make() {
     ImpliedTables tables{};
-    for (unsigned i = 0; i < kMaxTableSlots; ++i) tables.doubled[i] = static_cast<std::uint8_t>(2 * i);
+    for (unsigned i = 0; i < kMaxTableSlots; ++i) {
+      tables.ones[i] = 1;
+      tables.doubled[i] = static_cast<std::uint8_t>(2 * i);
+    }
     return tables;
   }
 };
 
 /// The tables of a level that is taken by the code for a shape. The level may be simpler than the shape: have
-/// fewer columns, or be complete.
-template <class Target, unsigned Columns, bool Complete>
+/// fewer columns, or be of a kind before.
+template <class Target, unsigned Columns>
 struct ShapedTables {
-  const std::uint8_t *list, *column, *code, *child;
+  const std::uint8_t *list, *column, *code, *child, *by;
   std::uint32_t last_four;  ///< of the list, in bytes
+  std::uint8_t slots;
 
   FVM_INLINE explicit ShapedTables(const LevelOfTree& at) {
     const TableLevel& level = *at.level;
     const std::uint32_t table = level.table_bytes();
+    slots = static_cast<std::uint8_t>(level.slots);
     list = at.lines[level.line].bytes;
     last_four = level.list_bytes() - 16;
     code = list + (Columns <= 1 ? 16u : level.list_bytes());
@@ -81,6 +86,7 @@ struct ShapedTables {
       code += table;
     }
     child = level.all_tests() ? kImplied.doubled : code + table;
+    by = level.parts() ? child + table : kImplied.ones;
   }
   /// Four columns of the list, from the i-th.
   FVM_INLINE const std::uint32_t* four(std::uint32_t i) const {
@@ -102,7 +108,7 @@ class OneTree {
   template <unsigned Size>
   using Table = typename Simd::template Table<Size>;
 
-  template <unsigned Columns, bool Complete>
+  template <unsigned Columns>
   class Lookups {
    public:
     FVM_INLINE explicit Lookups(const Level& level) : tables_(level) {}
@@ -119,6 +125,11 @@ class OneTree {
     FVM_INLINE Table<Size> child() const {
       return Table<Size>(tables_.child);
     }
+    template <unsigned Size>
+    FVM_INLINE Table<Size> by() const {
+      return Table<Size>(tables_.by);
+    }
+    FVM_INLINE auto slots() const { return Simd::all(tables_.slots); }
     /// The rows' codes of four columns of the list, from the i-th.
     FVM_INLINE auto tested(const std::uint8_t* codes, unsigned i) const {
       const std::uint32_t* const list = tables_.four(i);
@@ -126,7 +137,7 @@ class OneTree {
     }
 
    private:
-    ShapedTables<Target, Columns, Complete> tables_;
+    ShapedTables<Target, Columns> tables_;
   };
 
   /// One test's step down an oblivious tree: `bit` more where it goes right.
@@ -155,19 +166,19 @@ class OneTree {
   FVM_INLINE Level level(std::uint32_t number) const { return {tree_.lines, &tree_.level(number)}; }
   FVM_INLINE static unsigned columns(const Level& at) { return at.level->columns; }
   FVM_INLINE static unsigned shape(const Level& at) {
-    return LevelShape::number(at.level->slots, at.level->columns, at.level->all_tests() ? 1 : 0);
+    return LevelShape::number(at.level->slots, at.level->columns, at.level->kind);
   }
 
  private:
   TablesView::Tree tree_;
 };
 
-/// A level below a tree's last: its rows have arrived, and stay.
+/// A level below a tree's last: all walks have arrived.
 struct ArrivedLevel {
   TableLevel level;
   struct {
     std::uint32_t list[4];
-    std::uint8_t code_and_child[2 * kMaxTableSlots];
+    std::uint8_t code[kMaxTableSlots];
   } lines;
 };
 
@@ -183,7 +194,7 @@ class TwoTrees {
   template <unsigned Size>
   using Table = typename Simd::template TwoTables<Size>;
 
-  template <unsigned Columns, bool Complete>
+  template <unsigned Columns>
   class Lookups {
    public:
     FVM_INLINE explicit Lookups(const Level& level) : halves_{Half(level.halves[0]), Half(level.halves[1])} {}
@@ -200,6 +211,11 @@ class TwoTrees {
     FVM_INLINE Table<Size> child() const {
       return {halves_[0].child, halves_[1].child};
     }
+    template <unsigned Size>
+    FVM_INLINE Table<Size> by() const {
+      return {halves_[0].by, halves_[1].by};
+    }
+    FVM_INLINE auto slots() const { return Simd::halves(halves_[0].slots, halves_[1].slots); }
     FVM_INLINE auto tested(const std::uint8_t* codes, unsigned i) const {
       const std::uint32_t *const low = halves_[0].four(i), *const high = halves_[1].four(i);
       return [=](unsigned j) __attribute__((always_inline)) {
@@ -208,7 +224,7 @@ class TwoTrees {
     }
 
    private:
-    using Half = ShapedTables<Target, Columns, Complete>;
+    using Half = ShapedTables<Target, Columns>;
     Half halves_[2];
   };
 
@@ -234,11 +250,7 @@ class TwoTrees {
   TwoTrees() = default;
   /// Trees `tree` and tree + 1; or `last` twice.
   FVM_INLINE TwoTrees(const GroupData& group, std::uint32_t tree, std::uint32_t last) {
-    for (unsigned i = 0; i < 2; ++i) {
-      const std::uint32_t number = std::min(tree + i, last);
-      trees_[i] = TablesView::tree(group, number);
-      arrived_[i] = &kArrived[LevelShape::size_number(group.trees[number].leaf_count)];
-    }
+    for (unsigned i = 0; i < 2; ++i) trees_[i] = TablesView::tree(group, std::min(tree + i, last));
   }
 
   FVM_INLINE std::uint32_t depth() const { return std::max(trees_[0].depth, trees_[1].depth); }
@@ -249,35 +261,20 @@ class TwoTrees {
   }
   FVM_INLINE static unsigned shape(const Level& at) {
     const TableLevel &low = *at.halves[0].level, &high = *at.halves[1].level;
-    return LevelShape::number(std::max(low.slots, high.slots), columns(at),
-                              low.all_tests() && high.all_tests() ? 1 : 0);
+    return LevelShape::number(std::max(low.slots, high.slots), columns(at), std::max(low.kind, high.kind));
   }
 
  private:
   FVM_INLINE LevelOfTree of(unsigned i, std::uint32_t number) const {
     const TablesView::Tree& tree = trees_[i];
     const bool arrived = number >= tree.depth;
-    return {arrived ? reinterpret_cast<const TableLine*>(&arrived_[i]->lines) : tree.lines,
-            arrived ? &arrived_[i]->level : &tree.level(number)};
+    return {arrived ? reinterpret_cast<const TableLine*>(&kArrived.lines) : tree.lines,
+            arrived ? &kArrived.level : &tree.level(number)};
   }
 
-  static constexpr std::array<ArrivedLevel, std::size(LevelShape::kSizes)> make_arrived() {
-    std::array<ArrivedLevel, std::size(LevelShape::kSizes)> levels{};
-    for (std::size_t size = 0; size < levels.size(); ++size) {
-      const unsigned slots = LevelShape::kSizes[size];
-      levels[size].level = {static_cast<std::uint16_t>(slots), 1, LevelKind::Mixed, 0};
-      std::uint8_t* const tables = levels[size].lines.code_and_child;
-      for (unsigned i = 0; i < slots; ++i) {
-        tables[i] = kNeverRight;
-        tables[slots + i] = static_cast<std::uint8_t>(i);
-      }
-    }
-    return levels;
-  }
-  static constexpr std::array<ArrivedLevel, std::size(LevelShape::kSizes)> kArrived = make_arrived();
+  static constexpr ArrivedLevel kArrived{.level = {0, 1, LevelKind::Later, 0}, .lines = {}};
 
   TablesView::Tree trees_[2];
-  const ArrivedLevel* arrived_[2];
 };
 
 }  // namespace forestvm::host

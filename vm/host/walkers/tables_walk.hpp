@@ -233,12 +233,12 @@ class TablesWalk {
   template <class Walk, unsigned... Shapes>
   static constexpr std::array<Hop<Walk>, sizeof...(Shapes)> hops(std::integer_sequence<unsigned, Shapes...>) {
     return {&TablesWalk::hop_shape<Walk, LevelShape::of(Shapes).size, LevelShape::of(Shapes).columns,
-                                   LevelShape::of(Shapes).complete>...};
+                                   LevelShape::of(Shapes).kind>...};
   }
 
-  template <class Walk, unsigned Size, unsigned Columns, bool Complete>
+  template <class Walk, unsigned Size, unsigned Columns, LevelKind Kind>
   void hop_shape(const typename Walk::Level& level, std::uint8_t* slots) {
-    const OneHop<Walk, Size, Columns, Complete> hop(level);
+    const OneHop<Walk, Size, Columns, Kind> hop(level);
     for_vectors<Walk>(
         slots, [&](std::uint8_t * state, const std::uint8_t* codes)
                    __attribute__((always_inline)) { Simd::store(state, hop(Simd::load(state), codes)); });
@@ -248,8 +248,8 @@ class TablesWalk {
   template <class Walk>
   void hop_top(const Walk& walk, std::uint8_t* slots) {
     static_assert(kTopLevels == 3);
-    const OneHop<Walk, 16, 0, true> first(walk.level(0));
-    const OneHop<Walk, 16, 1, true> second(walk.level(1)), third(walk.level(2));
+    const OneHop<Walk, 16, 0, LevelKind::Tests> first(walk.level(0));
+    const OneHop<Walk, 16, 1, LevelKind::Tests> second(walk.level(1)), third(walk.level(2));
     for_vectors<Walk>(
         slots, [&](std::uint8_t * state, const std::uint8_t* codes) __attribute__((always_inline)) {
           const Bytes at = first(Simd::all(0), codes);
@@ -269,18 +269,24 @@ class TablesWalk {
   }
 
   /// A hop with a level's tables in registers.
-  template <class Walk, unsigned Size, unsigned Columns, bool Complete>
+  template <class Walk, unsigned Size, unsigned Columns, LevelKind Kind>
   class OneHop {
     template <unsigned Bytes>
     using Table = typename Walk::template Table<Bytes>;
+    // Of what is not read, a table that takes no room.
+    static constexpr unsigned kColumnSize = Columns == 0 ? 16 : Size;
+    static constexpr unsigned kChildSize = Kind == LevelKind::Tests ? 16 : Size;
+    static constexpr unsigned kBySize = Kind == LevelKind::Parting ? Size : 16;
 
    public:
     FVM_INLINE explicit OneHop(const typename Walk::Level& level)
         : lookups_(level),
           columns_(Walk::columns(level)),
+          slots_(lookups_.slots()),
           code_(lookups_.template code<Size>()),
-          column_(lookups_.template column < Columns == 0 ? 16 : Size > ()),
-          child_(lookups_.template child < Complete ? 16 : Size > ()) {}
+          column_(lookups_.template column<kColumnSize>()),
+          child_(lookups_.template child<kChildSize>()),
+          by_(lookups_.template by<kBySize>()) {}
 
     FVM_INLINE Bytes operator()(Bytes at, const std::uint8_t* codes) const {
       const auto four = [&](unsigned i) __attribute__((always_inline)) { return lookups_.tested(codes, i); };
@@ -289,19 +295,25 @@ class TablesWalk {
         x = four(0)(0);
       else
         x = pick<Columns>(column_[at], four, columns_);
-      if constexpr (Complete)
+      if constexpr (Kind == LevelKind::Tests)
         next = Simd::add(at, at);
       else
         next = child_[at];
-      return Simd::step(next, x, code_[at]);
+      if constexpr (Kind == LevelKind::Parting)
+        next = Simd::step(next, x, code_[at], by_[at]);
+      else
+        next = Simd::step(next, x, code_[at]);
+      return Kind < LevelKind::Later ? next : Simd::select(Simd::at_least(at, slots_), next, at);
     }
 
    private:
-    typename Walk::template Lookups<Columns, Complete> lookups_;
+    typename Walk::template Lookups<Columns> lookups_;
     unsigned columns_;
+    Bytes slots_;  ///< how many: a walk whose place is no slot has arrived
     Table<Size> code_;
-    Table<Columns == 0 ? 16 : Size> column_;  ///< not read if there is one
-    Table<Complete ? 16 : Size> child_;       ///< not read if complete
+    Table<kColumnSize> column_;
+    Table<kChildSize> child_;
+    Table<kBySize> by_;
   };
 
   /// The code of each lane's column, of a list of columns: a tree of selects by the bits of its number.

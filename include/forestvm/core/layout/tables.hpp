@@ -1,11 +1,15 @@
 // The tables layout, for rank-coded rows and trees of up to 256 leaves: each level of a tree is tables of
 // bytes, indexed by a walk's place in the level, so that a vector of rows takes a hop by table lookups in
-// registers. A leaf above the last level is repeated in the levels below it. Leaves lie aside.
+// registers. Leaves lie aside. A leaf above the last level is repeated in the levels below it, until there
+// are too many: then a level parts with all leaves that it leads to. A walk that gets to one of those has
+// arrived, and stays at a place which no level below has: the leaf's number. Leaves are numbered from the
+// lowest level upwards, so that all others have smaller numbers.
 //
 // A tree's lines: one TableLevel for each level, then, where each level says, in lines of 16 bytes: the
 // columns that its tests use (byte offsets into a block of codes; one for each test's column, then copies of
 // the first up to a multiple of 4); the slot's column, as its number in that list (unless there is only one);
-// the slot's code; and unless all slots are tests, the slot's left child in the level below.
+// the slot's code; unless all slots are tests, the slot's left child in the level below; and if the level
+// parts with leaves, how much higher the right child's place is.
 //
 // A tree is oblivious, as CatBoost grows them, if all slots of a level make the same test: a leaf's number is
 // the bits of the tests. Its levels have no tables, their records say the column and the code.
@@ -22,7 +26,8 @@
 
 namespace forestvm {
 
-inline constexpr unsigned kMaxTableSlots = 256;  ///< of a level, and leaves of a tree
+inline constexpr unsigned kMaxTableLeaves = 256;  ///< of a tree
+inline constexpr unsigned kMaxTableSlots = 128;   ///< of a level
 /// Lines that a group has after its last tree's: a lookup may load this much from any table.
 inline constexpr unsigned kTableSlack = kMaxTableSlots / 16;
 
@@ -30,20 +35,24 @@ struct TableLine {
   std::uint8_t bytes[16];
 };
 
+/// What tells a walk how to go on. Each kind can be walked as the next can.
 enum class LevelKind : std::uint8_t {
-  Mixed,    ///< leaves among its slots: a table says where the children are
-  Tests,    ///< every slot is a test, whose children are 2i and 2i + 1
-  OneTest,  ///< the same, and all make one and the same test: the level of an oblivious tree
+  OneTest,  ///< as Tests, and all make one and the same test: the level of an oblivious tree
+  Tests,    ///< every slot is a test, whose children are 2i and 2i + 1; no walk has arrived
+  Mixed,    ///< leaves among its slots: a table says where the children are; no walk has arrived
+  Later,    ///< as Mixed, but below a level that parted with leaves
+  Parting,  ///< parts with all leaves that it leads to: the level below has tests only
 };
 
 struct TableLevel {
-  std::uint16_t slots;   ///< 1 … 256
-  std::uint8_t columns;  ///< different columns of its tests, 1 … 255; of OneTest the code
+  std::uint16_t slots;   ///< 1 … 128
+  std::uint8_t columns;  ///< different columns of its tests, 1 … 128; of OneTest the code
   LevelKind kind;
   std::uint32_t line;  ///< where its tables begin, counted from the tree's first line; of OneTest the offset
 
   FVM_INLINE bool has_tables() const { return kind != LevelKind::OneTest; }
-  FVM_INLINE bool all_tests() const { return kind != LevelKind::Mixed; }
+  FVM_INLINE bool all_tests() const { return kind <= LevelKind::Tests; }
+  FVM_INLINE bool parts() const { return kind == LevelKind::Parting; }
   // The test of a level that makes only one: its code, and its column as a byte offset into a block of codes.
   FVM_INLINE std::uint8_t code() const { return columns; }
   FVM_INLINE std::uint32_t offset() const { return line; }
@@ -52,7 +61,9 @@ struct TableLevel {
   FVM_INLINE std::uint32_t list_bytes() const { return (columns + 3u) / 4 * 16; }
   /// Bytes of one table.
   FVM_INLINE std::uint32_t table_bytes() const { return (slots + 15u) / 16 * 16; }
-  FVM_INLINE std::uint32_t tables() const { return 1u + (columns > 1 ? 1u : 0u) + (all_tests() ? 0u : 1u); }
+  FVM_INLINE std::uint32_t tables() const {
+    return 1u + (columns > 1 ? 1u : 0u) + (all_tests() ? 0u : 1u) + (parts() ? 1u : 0u);
+  }
 };
 static_assert(sizeof(TableLevel) == 8);
 
@@ -65,6 +76,7 @@ struct LevelTables {
   const std::uint8_t* column;
   const std::uint8_t* code;
   const std::uint8_t* child;
+  const std::uint8_t* by;
 
   FVM_INLINE LevelTables(const TableLine* lines, const TableLevel& level) {
     const std::uint8_t* at = lines[level.line].bytes;
@@ -74,6 +86,7 @@ struct LevelTables {
     if (level.columns > 1) at += level.table_bytes();
     code = at;
     child = at + level.table_bytes();
+    by = child + level.table_bytes();
   }
 };
 
@@ -95,7 +108,7 @@ struct TablesView : TreesInSequence {
     }
   };
 
-  // A place in a tree is a level and a slot in it.
+  // A place in a tree is a level and a slot in it; of a leaf, the level below the last and its number.
   static constexpr unsigned kSlotBits = 9;
   FVM_INLINE static std::uint32_t level_of(std::uint32_t at) { return at >> kSlotBits; }
   FVM_INLINE static std::uint32_t slot_of(std::uint32_t at) { return at & ((1u << kSlotBits) - 1); }
@@ -129,10 +142,17 @@ struct TablesView : TreesInSequence {
     std::uint32_t level = level_of(at), slot = slot_of(at);
     for (;;) {
       const TableLevel& l = tree.level(level);
-      slot = (l.all_tests() ? 2 * slot : LevelTables(tree.lines, l).child[slot]) + way;
+      if (l.all_tests()) {
+        slot = 2 * slot + way;
+      } else {
+        const LevelTables tables(tree.lines, l);
+        const std::uint32_t by = l.parts() ? tables.by[slot] : 1;
+        slot = (tables.child[slot] + way * by) & 255;
+      }
       ++level;
+      if (level == tree.depth || slot >= tree.level(level).slots) return tree.depth << kSlotBits | slot;
       const std::uint32_t below = level << kSlotBits | slot;
-      if (level == tree.depth || code(tree, below) != kNeverRight) return below;
+      if (code(tree, below) != kNeverRight) return below;
       way = 0;
     }
   }
@@ -154,26 +174,37 @@ struct TablesView : TreesInSequence {
   }
 
   static const char* tree_rule(const TreeDesc& tree, const GroupDesc&) {
-    if (tree.leaf_count == 0 || tree.leaf_count > kMaxTableSlots) return "it has no leaves, or more than 256";
-    if (tree.depth >= kMaxTableSlots) return "it is deeper than a tree of 256 leaves can be";
+    if (tree.leaf_count == 0 || tree.leaf_count > kMaxTableLeaves)
+      return "it has no leaves, or more than 256";
+    if (tree.depth >= kMaxTableLeaves) return "it is deeper than a tree of 256 leaves can be";
+    if (tree.depth == 0 && tree.leaf_count != 1) return "it has leaves, but no levels";
     return table_header_lines(tree.depth) <= tree.node_count ? nullptr : "its levels leave it";
   }
 
-  /// What is wrong with a level, or null. With these rules every lookup stays inside its table, every place
-  /// inside its level and the leaves, whatever the codes of a row are.
+  /// What is wrong with a level, or null. `open`: leaves with which no level above has parted; then those
+  /// with which this one has not either. With these rules every lookup stays inside its table, and each slot
+  /// and leaf is reached on one way, whatever the codes of a row are.
   static const char* level_rule(const Tree& tree, std::uint32_t i, const TreeDesc& desc,
-                                const NodeFacts& facts) {
+                                const NodeFacts& facts, std::uint32_t& open) {
     const TableLevel& level = tree.level(i);
-    if (level.kind > LevelKind::OneTest) return "there is no such kind of level";
+    if (level.kind > LevelKind::Parting) return "there is no such kind of level";
     if (level.slots == 0 || level.slots > kMaxTableSlots) return "its size is wrong";
     if (i == 0 && level.slots != 1) return "its root level has more than one slot";
     if (!level.has_tables() && !tree.oblivious) return "it has no tables, in a tree that has some";
-    const std::uint32_t below = i + 1 == desc.depth ? desc.leaf_count : tree.level(i + 1).slots;
-    std::uint32_t children = 2u * level.slots;
-    const char* const rule = level.has_tables() ? tables_rule(tree, level, desc, facts, children)
-                                                : test_rule(level.offset(), level.code(), facts);
+    if (level.kind < LevelKind::Later && open != desc.leaf_count)
+      return "a level above has parted with leaves";
+    const bool last = i + 1 == desc.depth;
+    if (last && level.parts()) return "the last level parts with leaves";
+    const std::uint32_t below = last ? open : tree.level(i + 1).slots;
+    Children children{2u * level.slots, 0};
+    const char* const rule = level.has_tables()
+                                 ? tables_rule(tree, level, desc, facts, {below, open}, children)
+                                 : test_rule(level.offset(), level.code(), facts);
     if (rule != nullptr) return rule;
-    return children == below ? nullptr : "the level below has not as many slots as it has children";
+    if (children.kept != below || children.kept > open - children.arrived)
+      return "the level below has not as many slots as it has children";
+    open -= children.arrived;
+    return nullptr;
   }
 
  private:
@@ -187,10 +218,15 @@ struct TablesView : TreesInSequence {
     return code >= facts.columns[offset / kCodeRows].count ? "a code is above its column's ranks" : nullptr;
   }
 
-  /// Counts the children, too.
+  /// A level's children: those that the level below has slots for, and leaves with which this one parts.
+  struct Children {
+    std::uint32_t kept, arrived;
+  };
+
+  /// Finds the children too.
   static const char* tables_rule(const Tree& tree, const TableLevel& level, const TreeDesc& desc,
-                                 const NodeFacts& facts, std::uint32_t& children) {
-    if (level.columns == 0) return "its size is wrong";
+                                 const NodeFacts& facts, const Children& most, Children& children) {
+    if (level.columns == 0 || level.columns > kMaxTableSlots) return "its size is wrong";
     const std::uint64_t lines =
         (level.list_bytes() + std::uint64_t{level.tables()} * level.table_bytes()) / sizeof(TableLine);
     if (level.line < table_header_lines(desc.depth) || level.line + lines > desc.node_count)
@@ -198,20 +234,41 @@ struct TablesView : TreesInSequence {
     const LevelTables tables(tree.lines, level);
     for (std::uint32_t c = 0; c < level.list_bytes() / sizeof(std::uint32_t); ++c)
       if (const char* rule = column_rule(tables.list[c], facts)) return rule;
-    children = 0;
+    children = {};
     for (std::uint32_t slot = 0; slot < level.slots; ++slot) {
-      if (level.columns > 1 && tables.column[slot] >= level.columns)
-        return "a slot's column is not in its list";
+      const std::uint32_t column = level.columns > 1 ? tables.column[slot] : 0;
+      if (column >= level.columns) return "a slot's column is not in its list";
       const bool leaf = tables.code[slot] == kNeverRight;
-      const std::uint32_t offset = tables.list[level.columns > 1 ? tables.column[slot] : 0];
       if (!leaf)
-        if (const char* rule = test_rule(offset, tables.code[slot], facts)) return rule;
-      if (level.all_tests()) {
-        if (leaf) return "a leaf in a level of tests";
-      } else if (tables.child[slot] != children) {
-        return "a child does not follow those of the slot before";
+        if (const char* rule = test_rule(tables.list[column], tables.code[slot], facts)) return rule;
+      if (leaf && level.all_tests()) return "a leaf in a level of tests";
+      if (!level.parts()) {
+        if (!level.all_tests() && tables.child[slot] != children.kept)
+          return "a child does not follow those of the slot before";
+        children.kept += leaf ? 1 : 2;
       }
-      children += leaf ? 1 : 2;
+    }
+    return level.parts() ? parting_rule(level, tables, most, children) : nullptr;
+  }
+
+  /// Slots of tests, and leaves, are numbered as they come; the leaves up to the number that is the first of
+  /// those with which a level above has parted.
+  static const char* parting_rule(const TableLevel& level, const LevelTables& tables, const Children& most,
+                                  Children& children) {
+    std::uint32_t all = 0;
+    for (std::uint32_t slot = 0; slot < level.slots; ++slot) all += tables.code[slot] == kNeverRight ? 1 : 2;
+    if (all < most.kept || all - most.kept > most.arrived)
+      return "the level below has other slots than its tests";
+    const std::uint32_t first_leaf = most.arrived - (all - most.kept);
+    const auto follows = [&](std::uint32_t child) {
+      return child == (child < most.kept ? children.kept++ : first_leaf + children.arrived++);
+    };
+    for (std::uint32_t slot = 0; slot < level.slots; ++slot) {
+      const bool leaf = tables.code[slot] == kNeverRight;
+      const std::uint32_t left = tables.child[slot], right = (left + tables.by[slot]) & 255;
+      if (leaf && left < most.kept) return "a leaf stays with which its level parts";
+      if (!follows(left) || !(leaf || follows(right)))
+        return "a child does not follow those of the slot before";
     }
     return nullptr;
   }
