@@ -359,14 +359,14 @@ std::string notes() {
   return text +
          "\n\nTimed: whole predict calls for raw scores, by one caller in this process, float32 rows in "
          "memory, or\n"
-         "codes, whose batches begin with a block of 64. A sample is the mean of about 1 ms of calls (one "
+         "codes, in batches that begin with a block of 64. A sample is the mean of about 1 ms of calls (one "
          "call\n"
          "if it is longer); printed are the smallest and the median sample, in microseconds a row. With "
          "batch "
          "1\n"
-         "half of the time goes to calls timed one by one "
-         "(up to a million): 50, 99 and 99.9 % of them took at most so many ns, the clock's own time "
-         "subtracted.\n"
+         "half of the time goes to calls timed one by one (up to a million): 50, 99 and 99.9 % of them took "
+         "at\n"
+         "most so many ns, the clock's own time subtracted.\n"
          "A busy machine disturbs the median first; compare what ran at the same time.\n";
 }
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 
 #include <forestvm/backend.hpp>
 #include <forestvm/program.hpp>
@@ -49,6 +50,8 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, host_backend(program, backend));
   FVM_TRY(in_file(model, predictor->encode(*predictor->make_context(), RowBlock{}, {})));
   FVM_ASSIGN(Batches batches, Batches::open(rows, program));
+  if (std::holds_alternative<CodedRows>(batches.rows()))
+    return in_file(rows.path, refused("", "holds encoded rows already"));
   FVM_ASSIGN(CodedWriter writer,
              CodedWriter::open(out, program.section_Columns().size(), encoder_id(program)));
   return encode_all(*predictor, batches, writer, model);

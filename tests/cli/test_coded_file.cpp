@@ -107,7 +107,7 @@ TEST(CodedFile, RefusesEveryTruncation) {
         error_of(whole.substr(0, size)).starts_with("byte " + std::to_string(size) + ": the file ends in "))
         << size << ": " << error_of(whole.substr(0, size));
   EXPECT_EQ(error_of(whole), "fine");
-  EXPECT_EQ(error_of(whole + "x"), "byte " + std::to_string(whole.size() + 1) + ": goes on after its end");
+  EXPECT_EQ(error_of(whole + "x"), "byte " + std::to_string(whole.size()) + ": goes on after its end");
 }
 
 TEST(CodedFile, RefusesEveryFlippedBit) {
@@ -143,23 +143,10 @@ TEST(CodedFile, SaysWhatIsWrong) {
                                    ": says that it has 64 rows, there are 65: the file is damaged");
 }
 
-/// A batch that would be larger than one may be is written as several, each a part of it.
+/// A batch that would be larger than one may be is written as several. Without columns its size is its rows.
 TEST(CodedFile, SplitsLargeBatches) {
-  constexpr std::size_t kMany =
-      4'000'000;  // columns: a block of codes takes nearly all that a batch may have
-  const std::string path = ::testing::TempDir() + "coded_file_large.fvr";
-  const std::size_t rows = 65;
-  std::vector<std::uint8_t> codes(coded_bytes(rows, kMany), std::uint8_t{3});
-  auto writer = CodedWriter::open(path, kMany, kEncoder);
-  ASSERT_TRUE(writer.ok());
-  ASSERT_TRUE(writer->write({codes.data(), rows, kMany, codes.size(), kEncoder}).ok());
-  ASSERT_TRUE(writer->finish().ok());
-  auto reader = CodedReader::open(Source::open(path).value());
-  ASSERT_TRUE(reader.ok());
-  EXPECT_EQ(reader->next().value().count, 64u);
-  EXPECT_EQ(reader->next().value().count, 1u);
-  EXPECT_EQ(reader->next().value().count, 0u);
-  std::remove(path.c_str());
+  const std::string bytes = written({kMostCodedBytes + 5, 7}, 0);
+  EXPECT_EQ(batches_of(bytes, 0).value(), (std::vector<std::size_t>{kMostCodedBytes, 5, 7}));
 }
 
 TEST(CodedFile, IsNoTableOfRows) {

@@ -88,7 +88,7 @@ TEST_F(Encode, OtherEncodersRowsAreRefused) {
   expect_failure({"run", model_, coded, "--schedule", "xgboost"}, 1, "the program has no encoder: compile ");
   expect_failure({"encode", model_, rows_, "-o", file("x.fvr"), "--schedule", "xgboost"}, 1,
                  "the program has no encoder: compile ");
-  expect_failure({"encode", model_, coded, "-o", file("x.fvr")}, 1, "the rows are encoded already");
+  expect_failure({"encode", model_, coded, "-o", file("x.fvr")}, 1, "rows.fvr: holds encoded rows already");
   expect_failure({"diff", model_, coded, "--against", "reference"}, 1, "holds encoded rows");
   expect_failure({"bench", test_data("diabetes/model.json"), coded}, 1, "encoded for another program");
 }

@@ -133,11 +133,19 @@ TEST(CodedRows, AsDenseWhereScoresAreFloat64) {
 
 /// Sums that are many for each row limit the rows of a pass; each begins with a block of codes.
 TEST(CodedRows, AsDenseWhereACallTakesSeveralPasses) {
-  const Model model = small_forest({.trees = 250, .features = 3, .outputs = 3, .depth = 2});
-  const auto predictor = host_backend(compiled(model, "parallel(tree); encode(u8)"));
-  const std::vector<float> rows = small_rows(50'000, 3);
-  const RowBlock block{rows.data(), 50'000, 3};
-  EXPECT_TRUE(answers(**predictor, encoded(**predictor, block).rows) == answers(**predictor, block));
+  constexpr std::size_t kRows = 10'000;
+  const Model model = small_forest({.trees = 2000, .features = 3, .outputs = 1, .depth = 1});
+  const Program program = compiled(model, "parallel(tree); encode(u8)");
+  ASSERT_GT(kRows * 2000 * sizeof(float), kMaxScratchBytes);
+  const auto predictor = host_backend(program);
+  const auto context = (*predictor)->make_context();
+  const std::vector<float> rows = small_rows(kRows, 3);
+  const RowBlock block{rows.data(), kRows, 3};
+  std::vector<float> expected(kRows), found(kRows);
+  const Coded coded = encoded(**predictor, block);
+  ASSERT_TRUE((*predictor)->predict(*context, coded.rows, OutputKind::Raw, found.data()).ok());
+  ASSERT_TRUE((*predictor)->predict(*context, block, OutputKind::Raw, expected.data()).ok());
+  EXPECT_TRUE(found == expected);
 }
 
 TEST(CodedRows, OfTreesWithoutTestsHaveNoColumns) {
@@ -276,9 +284,8 @@ TEST(CodedRows, RefusesWhatMakesNoSense) {
   const std::string rows_text = "10 rows of " + std::to_string(columns) + " columns";
   const std::size_t bytes = coded_bytes(10, columns);
   EXPECT_EQ(said([](CodedRows&) {}), "fine");
-  EXPECT_EQ(said([](CodedRows& rows) {
-              rows.encoder = 0xabc;
-            }).find("the rows are encoded for another program: its encoder is abc, this one's "),
+  EXPECT_EQ(said([](CodedRows& rows) { rows.encoder = 0xabc; }, ErrorCode::Refused)
+                .find("the rows are encoded for another program: its encoder is abc, this one's "),
             0u);
   EXPECT_EQ(
       said([](CodedRows& rows) { ++rows.columns; }),
