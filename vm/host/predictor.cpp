@@ -111,9 +111,7 @@ class HostPredictor final : public Predictor {
       Pass pass{};
       pass.row_count = static_cast<std::uint32_t>(rows_to_encode(rows, count - begin));
       pass.encode_to = out.data() + code_offset(begin, columns());
-      CsrRows csr;
-      FVM_TRY(place_rows(pass, csr, rows, begin, converted(rows), 0, scratch));
-      encode_pass(pass);
+      FVM_TRY(encode_pass(pass, rows, begin, scratch));
       begin += pass.row_count;
     }
     clear_unused(coded, out.data());
@@ -275,25 +273,34 @@ class HostPredictor final : public Predictor {
     return converted(rows, encoded) ? std::min(encoded, max_converted_rows()) : encoded;
   }
 
-  /// Gives a pass its rows, which begin at row `begin` of the call, as float32 if they are to be converted.
-  /// `csr` lives as long as the pass. Result: scratch memory of so many more bytes.
-  Result<std::byte*> place_rows(Pass& pass, CsrRows& csr, const AnyRows& rows, std::size_t begin,
-                                bool convert, std::size_t more_bytes, std::vector<Line>& scratch) const {
-    const std::size_t width = loaded_.meta.num_features;
-    const std::size_t converted_bytes = convert ? whole_lines(pass.row_count * width * sizeof(float)) : 0;
-    const std::size_t lines = (more_bytes + converted_bytes) / sizeof(Line);
+  static std::byte* begin_of(std::vector<Line>& scratch) {
+    return scratch.empty() ? nullptr : scratch.data()->bytes;
+  }
+
+  static Result<void> reserve(std::vector<Line>& scratch, std::size_t bytes) {
+    const std::size_t lines = bytes / sizeof(Line);
+    if (scratch.size() >= lines) return {};
     try {
-      if (scratch.size() < lines) scratch.resize(lines);
+      scratch.resize(lines);
     } catch (const std::bad_alloc&) {
       return Error{ErrorCode::Environment, "",
                    "out of memory: scratch of " + std::to_string(lines * sizeof(Line)) + " bytes"};
     }
-    std::byte* const memory = scratch.empty() ? nullptr : scratch.data()->bytes;
+    return {};
+  }
+
+  /// Of the float32 rows that a pass gets in the scratch memory.
+  std::size_t converted_bytes(std::size_t rows) const {
+    return whole_lines(rows * loaded_.meta.num_features * sizeof(float));
+  }
+
+  /// Gives a pass its rows, which begin at row `begin` of the call: as they came, or if `values` is not null
+  /// as float32 there. What they came in, `csr`, lives as long as the pass.
+  void place_rows(Pass& pass, CsrRows& csr, const AnyRows& rows, std::size_t begin, float* values) const {
+    const std::size_t width = loaded_.meta.num_features;
     const auto* const dense = std::get_if<RowBlock>(&rows);
     const auto* const sparse = std::get_if<CsrRows>(&rows);
-    if (sparse != nullptr) FVM_TRY(check_csr_rows(*sparse, begin, pass.row_count, loaded_.meta.num_features));
-    if (convert) {
-      float* const values = reinterpret_cast<float*>(memory);
+    if (values != nullptr) {
       const FloatEnvironment environment;  // the rounding is ours, not the caller's
       if (sparse != nullptr)
         fill_csr_rows(*sparse, begin, pass.row_count, width, values);
@@ -302,48 +309,65 @@ class HostPredictor final : public Predictor {
       mark_zeros_missing(loaded_.program.section_ZeroMissing(), pass.row_count, width, values);
       pass.rows = values;
       pass.row_stride = width;
+    } else if (dense != nullptr) {
+      pass.rows = static_cast<const float*>(dense->data) + begin * dense->stride;
+      pass.row_stride = dense->stride;
     } else if (sparse != nullptr) {
       csr = *sparse;
       csr.offsets += begin;
       pass.csr = &csr;
-    } else if (dense != nullptr) {
-      pass.rows = static_cast<const float*>(dense->data) + begin * dense->stride;
-      pass.row_stride = dense->stride;
     } else {
       pass.codes = std::get_if<CodedRows>(&rows)->codes + code_offset(begin, columns());
     }
-    return memory + converted_bytes;
+  }
+
+  /// Whether rows that a pass begins with can be read; of the other kinds the call is checked.
+  Result<void> check_pass(const AnyRows& rows, std::size_t begin, std::size_t row_count) const {
+    const auto* const csr = std::get_if<CsrRows>(&rows);
+    return csr == nullptr ? Result<void>()
+                          : check_csr_rows(*csr, begin, row_count, loaded_.meta.num_features);
   }
 
   Result<void> run_pass(Pass& pass, const AnyRows& rows, std::size_t begin,
                         std::vector<Line>& scratch) const {
+    FVM_TRY(check_pass(rows, begin, pass.row_count));
     const bool coded = std::holds_alternative<CodedRows>(rows);
+    const std::size_t values = converted(rows, pass.row_count) ? converted_bytes(pass.row_count) : 0;
     const std::size_t codes = coded ? 0 : code_bytes(pass.row_count, columns()) + kCodeSlack;
+    FVM_TRY(reserve(scratch, values + scratch_bytes(pass.row_count, pass.in_place) + codes));
+    std::byte* const memory = begin_of(scratch);
     CsrRows csr;
-    FVM_ASSIGN(std::byte* const memory,
-               place_rows(pass, csr, rows, begin, converted(rows, pass.row_count),
-                          scratch_bytes(pass.row_count, pass.in_place) + codes, scratch));
+    place_rows(pass, csr, rows, begin, values == 0 ? nullptr : reinterpret_cast<float*>(memory));
     pass.plan_rows = pass.row_count;
     if (coded) {
       const RowCounts& plans = coded_plans(pass.row_count);
       pass.plan_rows = std::clamp(pass.row_count, plans.least, plans.most);
     }
-    interpret_pass(pass, memory);
+    interpret_pass(pass, memory + values);
     return {};
   }
 
   /// Rows that one iteration of a parallel loop encodes.
   static constexpr std::uint32_t kRowsEncodedAtOnce = 8 * kCodeRows;
 
-  void encode_pass(const Pass& pass) const {
+  Result<void> encode_pass(Pass& pass, const AnyRows& rows, std::size_t begin,
+                           std::vector<Line>& scratch) const {
+    FVM_TRY(check_pass(rows, begin, pass.row_count));
+    const std::size_t values = converted(rows) ? converted_bytes(pass.row_count) : 0;
+    FVM_TRY(reserve(scratch, values));
+    CsrRows csr;
+    place_rows(pass, csr, rows, begin, values == 0 ? nullptr : reinterpret_cast<float*>(begin_of(scratch)));
     const Range all{0, pass.row_count};
     auto some = [&](std::uint32_t i) {
       const FloatEnvironment environment;
       encode_range(loaded_, pass, chunk(all, kRowsEncodedAtOnce, i));
     };
     const std::uint32_t count = iterations(all.size(), kRowsEncodedAtOnce);
-    if (loaded_.executor != nullptr && count > 1) return loaded_.executor->run(count, some);
-    for (std::uint32_t i = 0; i < count; ++i) some(i);
+    if (loaded_.executor != nullptr && count > 1)
+      loaded_.executor->run(count, some);
+    else
+      for (std::uint32_t i = 0; i < count; ++i) some(i);
+    return {};
   }
 
   /// Makes zero what lies behind the last row.
