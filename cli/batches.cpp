@@ -18,8 +18,6 @@ constexpr std::uint64_t kMostRows = std::uint64_t{1} << 31;
 
 }  // namespace
 
-constinit const Option kBatchOption = {
-    "batch", '\0', "N", "rows per call, default 65536 or 64 MiB; predictions do not depend on it"};
 constinit const Option kMissingOption = {
     "missing", '\0', "X", "rows' values equal to X (as float32) are missing, as NaN always is"};
 Result<BatchOptions> batch_options(const Arguments& arguments) {

@@ -21,8 +21,7 @@
 
 namespace forestvm::cli {
 
-/// The options of it that commands share.
-extern const Option kBatchOption;
+/// An option that the commands for rows share.
 extern const Option kMissingOption;
 
 /// What the command line says of the rows.

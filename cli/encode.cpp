@@ -64,7 +64,11 @@ std::string notes() {
          "feature. run and bench take it in place of rows, with every program whose encoder is the same: "
          "that "
          "of\n"
-         "this model and schedule. Predictions are the rows' own, to the bit; encoding costs no time then.\n"
+         "this model and schedule. Predictions are the rows' own, to the bit; encoding costs no time then. "
+         "A\n"
+         "program whose plan for a few rows reads values (dump says so) takes as long for one encoded row as "
+         "for\n"
+         "a block of them.\n"
          "Rows are read, encoded and written batch by batch, in as much memory as a batch takes.\n";
 }
 
@@ -80,7 +84,7 @@ const Command kEncode = {
      kScheduleOption,
      {"target", '\0', "T", "as for run"},
      {"threads", '\0', "N", "default: all cores; 1 runs inline"},
-     kBatchOption,
+     {"batch", '\0', "N", "rows of a batch of the file, default 65536 or 64 MiB of rows"},
      kMissingOption,
      kContractOption,
      kStrictOption},

@@ -154,7 +154,7 @@ const Command kRun = {
      {"target", '\0', "T",
       "auto (default: FORESTVM_TARGET, or else the best this CPU runs), or a name from the list below"},
      {"threads", '\0', "N", "default: all cores; 1 runs inline"},
-     kBatchOption,
+     {"batch", '\0', "N", "rows per call, default 65536 or 64 MiB; predictions do not depend on it"},
      kMissingOption,
      kContractOption,
      kStrictOption},

@@ -102,7 +102,7 @@ class Predictor {
   ///
   /// Sparse rows are not made dense where a program's walks read rank codes (encode(u8)), else a bounded
   /// number at a time. Encoded rows go through the plan for their number if its walks read codes alone, else
-  /// through the next plan of which that is true.
+  /// through the next plan of which that is true: a few rows may take as long as a block of them then.
   ///
   /// Errors: Usage for a context of another backend, a null pointer, a stride below num_features, coded rows
   /// of another number of columns or in too few bytes, and, with the row, for offsets that descend or leave
