@@ -21,7 +21,8 @@ void dispatch(benchmark::State& state, const Schedule& schedule) {
   const float row[8] = {};
   float out = 0;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(loaded.predictor->predict(*loaded.context, {row, 1, 8}, OutputKind::Raw, &out));
+    benchmark::DoNotOptimize(
+        loaded.predictor->predict(*loaded.context, RowBlock{row, 1, 8}, OutputKind::Raw, &out));
     benchmark::ClobberMemory();
   }
 }

@@ -14,8 +14,8 @@ void predict(benchmark::State& state, const std::string& path, const Schedule& s
   const std::vector<float> rows = rows_between_thresholds(model, batch);
   std::vector<float> out(batch * loaded.outputs);
   for (auto _ : state)
-    benchmark::DoNotOptimize(loaded.predictor->predict(*loaded.context, {rows.data(), batch, loaded.features},
-                                                       OutputKind::Raw, out.data()));
+    benchmark::DoNotOptimize(loaded.predictor->predict(
+        *loaded.context, RowBlock{rows.data(), batch, loaded.features}, OutputKind::Raw, out.data()));
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 

@@ -21,8 +21,8 @@ void reduce(benchmark::State& state, const std::string& path, const std::string&
   const std::vector<float> rows = rows_between_thresholds(model, batch);
   std::vector<float> out(batch * model.num_outputs);
   for (auto _ : state)
-    benchmark::DoNotOptimize(
-        predictor->predict(*context, {rows.data(), batch, model.num_features}, OutputKind::Raw, out.data()));
+    benchmark::DoNotOptimize(predictor->predict(*context, RowBlock{rows.data(), batch, model.num_features},
+                                                OutputKind::Raw, out.data()));
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 

@@ -21,8 +21,8 @@ void walk(benchmark::State& state, const std::string& path, const std::string& t
   const std::vector<float> rows = rows_between_thresholds(model, kRows);
   std::vector<float> out(kRows * loaded.outputs);
   for (auto _ : state)
-    benchmark::DoNotOptimize(loaded.predictor->predict(*loaded.context, {rows.data(), kRows, loaded.features},
-                                                       OutputKind::Raw, out.data()));
+    benchmark::DoNotOptimize(loaded.predictor->predict(
+        *loaded.context, RowBlock{rows.data(), kRows, loaded.features}, OutputKind::Raw, out.data()));
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows));
   state.counters["node_bytes"] = static_cast<double>(compiled->program.section_Nodes().size());
 }

@@ -11,6 +11,7 @@ namespace forestvm::cli {
 
 extern const Command kRun;       // run.cpp
 extern const Command kCompile;   // compile.cpp
+extern const Command kEncode;    // encode.cpp
 extern const Command kDump;      // dump.cpp
 extern const Command kAssemble;  // assemble.cpp
 extern const Command kDiff;      // diff.cpp

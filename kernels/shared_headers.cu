@@ -11,6 +11,7 @@ namespace {
 /// Runs every loop in the calling thread.
 struct CountingMachine {
   forestvm::Range ranges[forestvm::kRangeRegisters];
+  std::uint32_t plan_rows;
   const forestvm::Inst* code;
   forestvm::OutputKind output;
   std::uint32_t counts[forestvm::kOpCount];
@@ -81,6 +82,7 @@ extern "C" __global__ void forestvm_count_instructions(const forestvm::Inst* cod
   CountingMachine machine{};
   machine.code = code;
   machine.output = output;
+  machine.plan_rows = rows;
   machine.ranges[0] = {0, rows, 0};
   machine.ranges[1] = {0, trees, 0};
   forestvm::interpret(code, 0, machine);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "cli/io/coded_file.hpp"
 #include "cli/io/csv.hpp"
 #include "cli/io/npy.hpp"
 #include "cli/io/quote.hpp"
@@ -16,7 +17,8 @@ namespace forestvm::cli {
 namespace {
 
 Result<std::unique_ptr<TableReader>> table_reader(Source& source, std::span<const std::string> names) {
-  FVM_ASSIGN(const std::string_view start, source.peek(kNpyMagic.size()));
+  FVM_ASSIGN(const std::string_view start, source.peek(std::max(kNpyMagic.size(), kCodedMagic.size())));
+  if (CodedReader::is_coded(start)) return refused("", "holds encoded rows, which run and bench take");
   return start.starts_with(kNpyMagic) ? npy_reader(source) : csv_reader(source, names);
 }
 

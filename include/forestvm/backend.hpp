@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include <forestvm/program.hpp>
@@ -46,6 +48,32 @@ struct CsrRows {
   Absent absent = Absent::Missing;
 };
 
+/// Rows that are encoded already: rank codes, one byte for each column of a program's encoder, as
+/// core/encoder.hpp lays them out. Predictor::encode makes them; they may be kept, and split where a block of
+/// kCodeRows rows begins. Predictions of them are those of the rows that they were made of, without the time
+/// that encoding takes. Any bytes are safe: a code is compared with other codes and never a place in memory,
+/// so that codes which no row has lead to some leaf of each tree. Aligned to 64 bytes they are read fastest.
+struct CodedRows {
+  const std::uint8_t* codes = nullptr;
+  std::size_t count = 0;       ///< rows
+  std::size_t columns = 0;     ///< as many as the program has
+  std::size_t byte_count = 0;  ///< that may be read at `codes`: coded_bytes(count, columns) or more
+  std::uint64_t encoder = 0;   ///< encoder_id of the program that they were made for
+};
+
+/// Bytes that coded rows take: their blocks, and behind those kCodeSlack bytes that may be read. SIZE_MAX if
+/// that is more than memory holds.
+std::size_t coded_bytes(std::size_t rows, std::size_t columns);
+
+/// Rows as callers have them.
+using AnyRows = std::variant<RowBlock, CsrRows, CodedRows>;
+
+inline std::size_t row_count(const AnyRows& rows) {
+  if (const auto* dense = std::get_if<RowBlock>(&rows)) return dense->count;
+  if (const auto* csr = std::get_if<CsrRows>(&rows)) return csr->count;
+  return std::get_if<CodedRows>(&rows)->count;
+}
+
 /// What one call needs to write to: kept by the caller, one per calling thread, reused from call to call.
 /// After it has grown to a batch size, further calls of that size allocate nothing.
 class Context {
@@ -69,33 +97,39 @@ class Predictor {
 
   virtual std::unique_ptr<Context> make_context() const = 0;
 
-  /// Raw scores or values: writes rows.count x output_width(output) float32, C order; those of a program of
-  /// float64 scores are rounded once, at the end. `output` is Raw or Value. Errors: Usage for a stride below
-  /// num_features or a context of another backend; Refused for Float64 rows of a program of float64 scores.
-  virtual Result<void> predict(Context& context, const RowBlock& rows, OutputKind output,
+  /// Raw scores or values: writes as many rows of output_width(output) float32, C order; those of a program
+  /// of float64 scores are rounded once, at the end. `output` is Raw or Value.
+  ///
+  /// Sparse rows are not made dense where a program's walks read rank codes (encode(u8)), else a bounded
+  /// number at a time. Encoded rows go through the plan for their number if its walks read codes alone, else
+  /// through the next plan of which that is true: a few rows may take as long as a block of them then.
+  ///
+  /// Errors: Usage for a context of another backend, a null pointer, a stride below num_features, coded rows
+  /// of another number of columns or in too few bytes, and, with the row, for offsets that descend or leave
+  /// the values and for a column that the model does not have (rows before it may have been predicted then).
+  /// Refused for Float64 rows of a program of float64 scores, for codes of another encoder, and for any where
+  /// every plan has walks that read values.
+  virtual Result<void> predict(Context& context, const AnyRows& rows, OutputKind output,
                                float* out) const = 0;
 
   /// The same in float64: the very scores and values of a program of float64 scores, the float32 ones of any
   /// other.
-  virtual Result<void> predict_wide(Context& context, const RowBlock& rows, OutputKind output,
+  virtual Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output,
                                     double* out) const = 0;
 
-  /// Labels: writes rows.count x output_width(Class) indices. Refused if the model has no classes.
-  virtual Result<void> predict_class(Context& context, const RowBlock& rows, std::int64_t* out) const = 0;
+  /// Labels: writes as many rows of output_width(Class) indices. Refused if the model has no classes.
+  virtual Result<void> predict_class(Context& context, const AnyRows& rows, std::int64_t* out) const = 0;
 
-  /// Leaf numbers, as the trainer counts a tree's nodes: writes rows.count x num_trees, trees in the model's
-  /// order.
-  virtual Result<void> predict_leaf(Context& context, const RowBlock& rows, std::int32_t* out) const = 0;
+  /// Leaf numbers, as the trainer counts a tree's nodes: writes as many rows of num_trees, trees in the
+  /// model's order.
+  virtual Result<void> predict_leaf(Context& context, const AnyRows& rows, std::int32_t* out) const = 0;
 
-  /// The same for sparse rows; none is made dense where a program's walks read rank codes (encode(u8)), else
-  /// a bounded number at a time. Errors: Usage, with the row, for offsets that descend or leave the values
-  /// and for a column that the model does not have; rows before it may have been predicted then.
-  virtual Result<void> predict(Context& context, const CsrRows& rows, OutputKind output,
-                               float* out) const = 0;
-  virtual Result<void> predict_wide(Context& context, const CsrRows& rows, OutputKind output,
-                                    double* out) const = 0;
-  virtual Result<void> predict_class(Context& context, const CsrRows& rows, std::int64_t* out) const = 0;
-  virtual Result<void> predict_leaf(Context& context, const CsrRows& rows, std::int32_t* out) const = 0;
+  /// Encodes rows, dense or sparse, into `out`, which has room for coded_bytes(rows, columns) bytes, columns
+  /// being those of the program (section_Columns). What no row has is zero: equal rows give equal bytes.
+  /// Result: the rows, for predict and its like, as long as `out` is there. Errors: as predict's; Usage for
+  /// too little room and for coded rows; Refused where no plan could take the result.
+  virtual Result<CodedRows> encode(Context& context, const AnyRows& rows,
+                                   std::span<std::uint8_t> out) const = 0;
 
   virtual const Program& program() const = 0;
 

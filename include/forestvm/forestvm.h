@@ -108,6 +108,24 @@ typedef struct fvm_csr_rows {
 #define FVM_CSR_ROWS_INIT \
   { sizeof(fvm_csr_rows), 0, NULL, NULL, NULL, 0, FVM_ABSENT_MISSING }
 
+/** Rows that are encoded: what fvm_encode_f32 and its like made of them. They may be kept, and predicted by
+ * any program whose encoder is the same: the one that they were made for, also when it is opened again. Codes
+ * lie in blocks of 64 rows, in a block one column after the other, 64 bytes each; `row_count` rows from the
+ * beginning of any block on are rows, too. Any bytes are safe: codes which no row has lead to some leaf of
+ * each tree. Begin with FVM_CODED_ROWS_INIT, then set fields; later versions as in fvm_open_options. */
+typedef struct fvm_coded_rows {
+  size_t size;          /**< sizeof(fvm_coded_rows), as the caller was compiled */
+  const uint8_t* codes; /**< the first row's block; aligned to 64 bytes they are read fastest */
+  size_t row_count;     /**< from 0 (then `codes` may be NULL) */
+  size_t column_count;  /**< the program's: fvm_encode_f32 sets it */
+  size_t byte_count;    /**< that may be read at `codes`: what fvm_encoded_size says, or more */
+  uint64_t encoder;     /**< which encoder made them: fvm_encode_f32 sets it */
+} fvm_coded_rows;
+
+/** The defaults, as an initializer: no rows. */
+#define FVM_CODED_ROWS_INIT \
+  { sizeof(fvm_coded_rows), NULL, 0, 0, 0, 0 }
+
 /** The library's version, "major.minor.patch". Never NULL; lives as long as the library. */
 FVM_API const char* fvm_version(void);
 
@@ -241,6 +259,49 @@ FVM_API fvm_status fvm_predict_class_csr(fvm_context* context, const fvm_csr_row
                                          size_t out_capacity);
 FVM_API fvm_status fvm_predict_leaf_csr(fvm_context* context, const fvm_csr_rows* rows, int32_t* out,
                                         size_t out_capacity);
+
+/**
+ * How many bytes the codes of `row_count` rows take, with 64 behind them that may be read: the room that
+ * fvm_encode_f32 and its like need. FVM_USAGE: not a program, a null `byte_count`, more rows than memory
+ * holds.
+ */
+FVM_API fvm_status fvm_encoded_size(const fvm_program* program, size_t row_count, size_t* byte_count);
+
+/**
+ * Encodes rows for the programs that have this one's encoder: writes their codes to `out`, which has room for
+ * `out_capacity` bytes, and to `*coded` what the functions below take, as long as `out` is there. Rows as in
+ * fvm_predict_f32, fvm_predict_f64 and fvm_predict_csr. A row's codes are worth it where the row is predicted
+ * more than once, or elsewhere than where its values are: predictions of them are the same, to the bit, and
+ * encoding costs no time then.
+ *
+ * FVM_REFUSED: the program reads rows' values: compile its model with a schedule that has encode(u8).
+ * FVM_REFUSED, FVM_USAGE: what the functions for predictions say of such rows, a null `coded`, too little
+ * room.
+ */
+FVM_API fvm_status fvm_encode_f32(fvm_context* context, const float* rows, size_t row_count,
+                                  size_t row_stride, uint8_t* out, size_t out_capacity,
+                                  fvm_coded_rows* coded);
+FVM_API fvm_status fvm_encode_f64(fvm_context* context, const double* rows, size_t row_count,
+                                  size_t row_stride, uint8_t* out, size_t out_capacity,
+                                  fvm_coded_rows* coded);
+FVM_API fvm_status fvm_encode_csr(fvm_context* context, const fvm_csr_rows* rows, uint8_t* out,
+                                  size_t out_capacity, fvm_coded_rows* coded);
+
+/**
+ * Like the four for float32, for encoded rows. A program of several plans takes the one for so many rows if
+ * its walks read codes alone, else the next such plan.
+ *
+ * FVM_REFUSED: codes of another encoder; every plan of the program has walks that read rows' values.
+ * FVM_USAGE: another number of columns, too few bytes, and what fvm_predict_csr says.
+ */
+FVM_API fvm_status fvm_predict_coded(fvm_context* context, const fvm_coded_rows* rows, fvm_output output,
+                                     float* out, size_t out_capacity);
+FVM_API fvm_status fvm_predict_wide_coded(fvm_context* context, const fvm_coded_rows* rows, fvm_output output,
+                                          double* out, size_t out_capacity);
+FVM_API fvm_status fvm_predict_class_coded(fvm_context* context, const fvm_coded_rows* rows, int64_t* out,
+                                           size_t out_capacity);
+FVM_API fvm_status fvm_predict_leaf_coded(fvm_context* context, const fvm_coded_rows* rows, int32_t* out,
+                                          size_t out_capacity);
 
 #ifdef __cplusplus
 }

@@ -10,9 +10,10 @@
 //   if (!predictor) throw std::runtime_error(predictor.error().text());
 //
 //   auto context = (*predictor)->make_context();                   // one per calling thread
-//   std::vector<float> values(n * forestvm::output_width(compiled->program.meta(),
-//   forestvm::OutputKind::Value)); auto done = (*predictor)->predict(*context, {rows, n, stride},
-//   forestvm::OutputKind::Value, values.data());
+//   const auto kind = forestvm::OutputKind::Value;
+//   std::vector<float> values(n * forestvm::output_width(compiled->program.meta(), kind));
+//   const forestvm::RowBlock block{rows, n, stride};
+//   auto done = (*predictor)->predict(*context, block, kind, values.data());
 //
 // compiled->program.save("model.fvm") keeps the program; forestvm::Program::load maps it again.
 #pragma once

@@ -159,6 +159,13 @@ Result<Program> assemble(std::string_view text, const Program& data);
 /// a call's.
 std::vector<std::vector<float>> thresholds(const Program& program);
 
+/// Which encoder a program has: programs that turn every row into the same codes, and agree on what each
+/// means, have the same. XXH3-64 of what says so in the program.
+std::uint64_t encoder_id(const Program& program);
+
+/// XXH3-64 of some bytes, the checksum of files. `seed`: that of what comes before, where something does.
+std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed = 0);
+
 /// True if `bytes` begin like a program file.
 bool is_program(std::span<const std::byte> bytes);
 

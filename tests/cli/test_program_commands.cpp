@@ -35,6 +35,7 @@ TEST_F(Commands, HelpIsOnStandardOutputWhenAskedFor) {
                                                 {"run", "-h"},
                                                 {"run", "x", "--help"},
                                                 {"compile", "--help"},
+                                                {"encode", "--help"},
                                                 {"dump", "--help"},
                                                 {"assemble", "--help"},
                                                 {"export", "--help"},

@@ -1,4 +1,5 @@
-// forestvm run reads, predicts and writes batch by batch: ten million rows take as much memory as a batch.
+// forestvm run and encode read, work and write batch by batch: ten million rows take as much memory as a
+// batch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -101,6 +102,15 @@ TEST_F(Streaming, TenMillionRowsFromCsvToNpy) {
                             OutputKind::Raw, expected_.data())
                   .ok());
   expect_constant_memory({"run", file("model.fvm"), rows, "--output", "raw", "-o", file("out.npy")});
+  expect_repeated("out.npy", npy_header("<f4", {kBlock * kBlocks}), bytes_of(expected_));
+}
+
+TEST_F(Streaming, TenMillionRowsEncodedAndPredicted) {
+  const std::string rows =
+      write_repeated("rows.npy", npy_header("<f4", {kBlock * kBlocks, kFeatures}), bytes_of(rows_));
+  expect_constant_memory({"encode", file("model.fvm"), rows, "-o", file("rows.fvr")});
+  expect_constant_memory(
+      {"run", file("model.fvm"), file("rows.fvr"), "--output", "raw", "-o", file("out.npy")});
   expect_repeated("out.npy", npy_header("<f4", {kBlock * kBlocks}), bytes_of(expected_));
 }
 

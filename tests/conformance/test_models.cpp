@@ -91,9 +91,10 @@ TEST(RepositoryModels, LeafNumbersAreXgboosts) {
     const auto predictor = host_backend(compiled->program, {2, "auto"});
     const auto context = (*predictor)->make_context();
     std::vector<std::int32_t> leaves(rows * trees);
-    ASSERT_TRUE((*predictor)
-                    ->predict_leaf(*context, {answers.rows.data(), rows, answers.features}, leaves.data())
-                    .ok());
+    ASSERT_TRUE(
+        (*predictor)
+            ->predict_leaf(*context, RowBlock{answers.rows.data(), rows, answers.features}, leaves.data())
+            .ok());
     for (std::size_t i = 0; i < leaves.size(); ++i)
       ASSERT_EQ(leaves[i], static_cast<std::int32_t>(expected.data[i])) << text << ", number " << i;
   }

@@ -158,6 +158,36 @@ std::string compared(const Case& c, const Reference& expected, const Answer& ans
   return {};
 }
 
+/// Whether rows of that many which were encoded before get the same raw scores and leaves, where some plan
+/// takes such rows. Another plan than the rows' own may add in another order.
+std::string encoded_differ(const Program& program, const Case& c, std::size_t batch, const Answer& expected,
+                           bool in_order) {
+  const auto predictor = host_backend(program, {.threads = c.threads, .target = c.target});
+  const auto context = (*predictor)->make_context();
+  const std::uint32_t raw = output_width(program.meta(), OutputKind::Raw);
+  const std::size_t columns = program.section_Columns().size(), trees = c.model.trees.size();
+  for (std::size_t begin = 0; begin < c.row_count(); begin += batch) {
+    const std::size_t count = std::min(batch, c.row_count() - begin);
+    const RowBlock rows{c.rows.data() + begin * c.model.num_features, count, c.model.num_features};
+    std::vector<std::uint8_t> codes(coded_bytes(count, columns));
+    const auto coded = (*predictor)->encode(*context, rows, codes);
+    if (!coded.ok()) return coded.error().code == ErrorCode::Refused ? "" : coded.error().text();
+    std::vector<float> scores(count * raw);
+    std::vector<std::int32_t> leaves(count * trees);
+    for (const auto& done : {(*predictor)->predict(*context, *coded, OutputKind::Raw, scores.data()),
+                             (*predictor)->predict_leaf(*context, *coded, leaves.data())})
+      if (!done.ok()) return done.error().text();
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      if (leaves[i] != expected.leaf[begin * trees + i])
+        return differs("encoded: leaf", begin * trees + i, expected.leaf[begin * trees + i], leaves[i]);
+    for (std::size_t i = 0; i < scores.size() && in_order; ++i)
+      if (!support::same_bits(scores[i], expected.raw[begin * raw + i]))
+        return differs("encoded: raw score", begin * raw + i,
+                       static_cast<double>(expected.raw[begin * raw + i]), static_cast<double>(scores[i]));
+  }
+  return {};
+}
+
 /// What is wrong with a case that compiles; nothing for one that does not.
 std::string failure_of(const Case& c) {
   const Result<Compiled> compiled = compile(c.model, c.schedule, c.options);
@@ -170,6 +200,8 @@ std::string failure_of(const Case& c) {
     const bool in_order = compiled->program.meta().sums_in_model_order != 0;
     const std::string wrong = compared(c, *expected, *answer, in_order);
     if (!wrong.empty()) return "batch " + std::to_string(batch) + ": " + wrong;
+    const std::string differ = encoded_differ(compiled->program, c, batch, *answer, in_order);
+    if (!differ.empty()) return "batch " + std::to_string(batch) + ": " + differ;
   }
   return {};
 }

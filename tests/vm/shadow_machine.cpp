@@ -38,11 +38,13 @@ struct Run {
 class ShadowMachine {
  public:
   ShadowMachine(Run& run, Touched& touched) : run_(&run), touched_(&touched) {
+    plan_rows = run.rows;
     ranges[0] = {0, run.rows, 0};
     ranges[1] = {0, run.program.meta().num_trees, 0};
   }
 
   Range ranges[kRangeRegisters];
+  std::uint32_t plan_rows;
 
   bool wants(OutputKind output) {
     step();

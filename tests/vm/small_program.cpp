@@ -187,18 +187,16 @@ std::vector<float> small_rows(std::size_t count, std::size_t stride, std::uint32
   return rows;
 }
 
-namespace {
-
-template <class Rows>
-Answers all_answers(const Predictor& predictor, Context& context, const Rows& rows) {
+Answers answers(const Predictor& predictor, Context& context, const AnyRows& rows) {
   const ProgramMeta& meta = predictor.program().meta();
-  std::vector<float> raw(rows.count * output_width(meta, OutputKind::Raw));
-  std::vector<float> value(rows.count * output_width(meta, OutputKind::Value));
+  const std::size_t count = row_count(rows);
+  std::vector<float> raw(count * output_width(meta, OutputKind::Raw));
+  std::vector<float> value(count * output_width(meta, OutputKind::Value));
   Answers all;
-  all.labels.resize(rows.count * output_width(meta, OutputKind::Class));
+  all.labels.resize(count * output_width(meta, OutputKind::Class));
   must(predictor.predict(context, rows, OutputKind::Raw, raw.data()));
   must(predictor.predict(context, rows, OutputKind::Value, value.data()));
-  all.leaves.resize(rows.count * meta.num_trees);
+  all.leaves.resize(count * meta.num_trees);
   must(predictor.predict_leaf(context, rows, all.leaves.data()));
   if (!all.labels.empty()) must(predictor.predict_class(context, rows, all.labels.data()));
   all.raw = bits_of(raw);
@@ -206,21 +204,7 @@ Answers all_answers(const Predictor& predictor, Context& context, const Rows& ro
   return all;
 }
 
-}  // namespace
-
-Answers answers(const Predictor& predictor, Context& context, const RowBlock& rows) {
-  return all_answers(predictor, context, rows);
-}
-
-Answers answers(const Predictor& predictor, const RowBlock& rows) {
-  return answers(predictor, *predictor.make_context(), rows);
-}
-
-Answers answers(const Predictor& predictor, Context& context, const CsrRows& rows) {
-  return all_answers(predictor, context, rows);
-}
-
-Answers answers(const Predictor& predictor, const CsrRows& rows) {
+Answers answers(const Predictor& predictor, const AnyRows& rows) {
   return answers(predictor, *predictor.make_context(), rows);
 }
 

@@ -61,9 +61,7 @@ struct Answers {
   std::vector<std::int32_t> leaves;
   bool operator==(const Answers&) const = default;
 };
-Answers answers(const Predictor& predictor, Context& context, const RowBlock& rows);
-Answers answers(const Predictor& predictor, const RowBlock& rows);
-Answers answers(const Predictor& predictor, Context& context, const CsrRows& rows);
-Answers answers(const Predictor& predictor, const CsrRows& rows);
+Answers answers(const Predictor& predictor, Context& context, const AnyRows& rows);
+Answers answers(const Predictor& predictor, const AnyRows& rows);
 
 }  // namespace forestvm::test

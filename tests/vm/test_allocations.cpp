@@ -101,7 +101,8 @@ TEST(Allocations, NoneInTheMachineOnThreads) {
   EXPECT_EQ(allocations_of(work), 0u);
   const auto predictor = host_backend(program);
   const auto context = (*predictor)->make_context();
-  ASSERT_TRUE((*predictor)->predict(*context, {rows.data(), 40, 3}, OutputKind::Value, expected.data()).ok());
+  ASSERT_TRUE(
+      (*predictor)->predict(*context, RowBlock{rows.data(), 40, 3}, OutputKind::Value, expected.data()).ok());
   EXPECT_EQ(out, expected);
 }
 

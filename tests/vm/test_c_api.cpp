@@ -392,7 +392,7 @@ TEST(CApi, PredictsRowByRow) {
   const std::vector<float> rows = small_rows(100, 3);
   const OpenProgram opened = open_memory(program);
   const OpenContext context = context_of(opened);
-  const Answers expected = answers(**host_backend(program), {rows.data(), 100, 3});
+  const Answers expected = answers(**host_backend(program), RowBlock{rows.data(), 100, 3});
   for (std::size_t row = 0; row < 100; ++row) {
     const Answers one = c_answers(opened, context.get(), {rows.data() + row * 3, 1, 3});
     for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ(one.raw[k], expected.raw[row * 3 + k]);
@@ -496,7 +496,7 @@ TEST(CApi, ContextsOutliveTheirProgram) {
 TEST(CApi, ServesThreadsWithAContextEach) {
   const Program program = rich_program();
   const std::vector<float> rows = small_rows(300, 3);
-  const Answers expected = answers(**host_backend(program), {rows.data(), 300, 3});
+  const Answers expected = answers(**host_backend(program), RowBlock{rows.data(), 300, 3});
   fvm_open_options options = FVM_OPEN_OPTIONS_INIT;
   for (const std::uint32_t threads : {1u, 2u}) {
     options.threads = threads;
@@ -595,7 +595,7 @@ TEST_F(CApiFile, RunsOutOfMemoryAnywhere) {
   fail_each_allocation(
       [&] { return fvm_predict_f32(context, rows.data(), 10, 3, FVM_OUTPUT_VALUE, out.data(), out.size()); });
   EXPECT_EQ(scores<float>(context, {rows.data(), 10, 3}, FVM_OUTPUT_RAW, 3),
-            answers(**host_backend(image), {rows.data(), 10, 3}).raw);
+            answers(**host_backend(image), RowBlock{rows.data(), 10, 3}).raw);
 }
 
 }  // namespace

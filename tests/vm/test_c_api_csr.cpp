@@ -10,45 +10,12 @@
 #include <forestvm/forestvm.h>
 
 #include "allocation_counter.hpp"
+#include "opened_program.hpp"
 #include "small_program.hpp"
 #include "sparse_rows.hpp"
 
 namespace forestvm::test {
 namespace {
-
-/// A program that is open, and a context for it.
-class Opened {
- public:
-  explicit Opened(const Program& program) {
-    const auto image = program.image();
-    EXPECT_EQ(fvm_program_open_memory(image.data(), image.size(), nullptr, &program_), FVM_OK)
-        << fvm_last_error();
-    EXPECT_EQ(fvm_context_create(program_, &context_), FVM_OK) << fvm_last_error();
-  }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-  ~Opened() {
-    EXPECT_EQ(fvm_context_destroy(context_), FVM_OK);
-    EXPECT_EQ(fvm_program_close(program_), FVM_OK);
-  }
-
-  fvm_context* context() const { return context_; }
-
- private:
-  fvm_program* program_ = nullptr;
-  fvm_context* context_ = nullptr;
-};
-
-fvm_csr_rows c_rows(const SparseRows& rows) {
-  fvm_csr_rows c = FVM_CSR_ROWS_INIT;
-  c.row_count = rows.count();
-  c.offsets = rows.offsets.data();
-  c.columns = rows.columns.data();
-  c.values = rows.values.data();
-  c.value_count = rows.values.size();
-  c.absent = rows.absent == Absent::Zero ? FVM_ABSENT_ZERO : FVM_ABSENT_MISSING;
-  return c;
-}
 
 std::vector<std::uint32_t> scores(fvm_context* context, const fvm_csr_rows& rows, fvm_output output) {
   std::vector<float> out(rows.row_count * 3);
@@ -91,12 +58,6 @@ TEST(CApiCsr, AllocatesNothingAfterTheFirstCall) {
     call();
     EXPECT_EQ(allocations_of(call), 0u);
   }
-}
-
-/// The call failed for a mistake of the caller's, and the message has `part` in it.
-void expect_usage(fvm_status status, const std::string& part) {
-  EXPECT_EQ(status, FVM_USAGE);
-  EXPECT_NE(std::string(fvm_last_error()).find(part), std::string::npos) << fvm_last_error();
 }
 
 TEST(CApiCsr, RefusesRowsThatMakeNoSense) {

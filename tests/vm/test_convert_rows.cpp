@@ -257,7 +257,8 @@ TEST(ConvertRows, RowsThatAreTooShortAreRefused) {
   const std::vector<double> rows(10);
   float out[3];
   for (const RowType type : kTypes) {
-    const auto done = (*predictor)->predict(*context, {rows.data(), 1, 2, type}, OutputKind::Raw, out);
+    const auto done =
+        (*predictor)->predict(*context, RowBlock{rows.data(), 1, 2, type}, OutputKind::Raw, out);
     ASSERT_FALSE(done.ok());
     EXPECT_EQ(done.error().code, ErrorCode::Usage);
   }

@@ -103,7 +103,7 @@ std::vector<std::uint32_t> values_read(const std::string& schedule) {
       host::load_program(program, **host::find_target("auto"), host::make_executor(1));
   std::vector<std::uint32_t> found;
   for (const std::uint32_t rows : {1u, 2u, 3u, 4u, 64u, 65u, 1u << 30})
-    if (std::any_of(loaded.values_read.begin(), loaded.values_read.end(), [&](const host::RowCounts& counts) {
+    if (std::none_of(loaded.codes_read.begin(), loaded.codes_read.end(), [&](const host::RowCounts& counts) {
           return counts.least <= rows && rows <= counts.most;
         }))
       found.push_back(rows);

@@ -44,14 +44,14 @@ void expect_same_bits(const std::string& schedule, unsigned threads) {
   const std::vector<float> rows = sensitive_rows();
   const auto predictor = host_backend(program, {.threads = threads});
   ASSERT_TRUE(predictor.ok());
-  const Answers expected = answers(**predictor, {rows.data(), 100, 3});
+  const Answers expected = answers(**predictor, RowBlock{rows.data(), 100, 3});
   for (const Setting& setting : kSettings) {
     SCOPED_TRACE(setting.name + ", " + std::to_string(threads) + " threads");
     Answers found;
     unsigned controls_before = 0, controls_after = 0;
     under(setting, [&] {
       controls_before = controls_now();
-      found = answers(**predictor, {rows.data(), 100, 3});
+      found = answers(**predictor, RowBlock{rows.data(), 100, 3});
       controls_after = controls_now();
     });
     EXPECT_TRUE(found == expected);
@@ -70,13 +70,13 @@ TEST(FloatEnvironment, ParallelPredictionsKeepTheirBits) {
 void expect_loading_keeps_bits(const std::string& schedule, unsigned threads) {
   const Program program = compiled(sensitive_forest(), schedule);
   const std::vector<float> rows = sensitive_rows();
-  const Answers expected = answers(**host_backend(program), {rows.data(), 100, 3});
+  const Answers expected = answers(**host_backend(program), RowBlock{rows.data(), 100, 3});
   for (const Setting& setting : kSettings) {
     SCOPED_TRACE(setting.name);
     Answers found;
     under(setting, [&] {
       const auto predictor = host_backend(program, {.threads = threads});
-      for (int i = 0; i < 10; ++i) found = answers(**predictor, {rows.data(), 100, 3});
+      for (int i = 0; i < 10; ++i) found = answers(**predictor, RowBlock{rows.data(), 100, 3});
     });
     EXPECT_TRUE(found == expected) << threads << " threads";
   }
@@ -91,7 +91,7 @@ TEST(FloatEnvironment, LoadingKeepsItsBits) {
 TEST(FloatEnvironment, ThreadsOfTheCallerKeepTheBits) {
   const Program program = compiled(sensitive_forest(), "tile(batch, b0, b1, 1); parallel(b0)");
   const std::vector<float> rows = sensitive_rows();
-  const Answers expected = answers(**host_backend(program), {rows.data(), 100, 3});
+  const Answers expected = answers(**host_backend(program), RowBlock{rows.data(), 100, 3});
   for (const Setting& setting : kSettings) {
     SCOPED_TRACE(setting.name);
     std::vector<Answers> found(20);
@@ -101,7 +101,7 @@ TEST(FloatEnvironment, ThreadsOfTheCallerKeepTheBits) {
         const auto executor = host::make_executor(0);
         if (executor != nullptr) executor->run(1000, nothing);
         const auto predictor = host_backend(program, {.threads = 0});
-        for (Answers& one : found) one = answers(**predictor, {rows.data(), 100, 3});
+        for (Answers& one : found) one = answers(**predictor, RowBlock{rows.data(), 100, 3});
       });
     });
     caller.join();
@@ -113,9 +113,9 @@ TEST(FloatEnvironment, DenormalsDecideTheseRows) {
   // Otherwise the tests above would pass whatever the environment is.
   const Program program = compiled(sensitive_forest(), "");
   std::vector<float> rows = sensitive_rows();
-  const Answers with = answers(**host_backend(program), {rows.data(), 20, 3});
+  const Answers with = answers(**host_backend(program), RowBlock{rows.data(), 20, 3});
   for (std::size_t i = 0; i < 20; ++i) rows[3 * i] = 0;
-  EXPECT_FALSE(with == answers(**host_backend(program), {rows.data(), 20, 3}));
+  EXPECT_FALSE(with == answers(**host_backend(program), RowBlock{rows.data(), 20, 3}));
 }
 
 }  // namespace

@@ -74,7 +74,8 @@ TEST(Plans, EachCallRunsOne) {
   const std::vector<float> rows(4 * 20, 1.0f);
   for (std::size_t count = 1; count <= 20; ++count) {
     std::vector<float> raw(count);
-    ASSERT_TRUE((*predictor)->predict(*context, {rows.data(), count, 4}, OutputKind::Raw, raw.data()).ok());
+    ASSERT_TRUE(
+        (*predictor)->predict(*context, RowBlock{rows.data(), count, 4}, OutputKind::Raw, raw.data()).ok());
     EXPECT_EQ(raw, std::vector<float>(count, count <= 3   ? 1.0f
                                              : count <= 6 ? 2.0f
                                                           : 3.0f))
@@ -95,7 +96,7 @@ TEST(Plans, CompiledOnesAreWhatRuns) {
   const auto context = (*predictor)->make_context();
   for (const std::size_t count : {4u, 5u, 6u, 7u}) {
     std::vector<std::int32_t> leaves(count * model.trees.size(), -1);
-    ASSERT_TRUE((*predictor)->predict_leaf(*context, {rows.data(), count, 3}, leaves.data()).ok());
+    ASSERT_TRUE((*predictor)->predict_leaf(*context, RowBlock{rows.data(), count, 3}, leaves.data()).ok());
     EXPECT_EQ(std::count(leaves.begin(), leaves.end(), -1) == 0, count > 5) << count << " rows";
   }
 }
@@ -129,8 +130,8 @@ TEST(Plans, GiveTheSameBits) {
         const auto judge = host_backend(plain);
         const auto context = (*predictor)->make_context();
         for (const std::size_t count : kCounts)
-          ASSERT_TRUE(answers(**predictor, *context, {rows.data(), count, 6}) ==
-                      answers(**judge, {rows.data(), count, 6}))
+          ASSERT_TRUE(answers(**predictor, *context, RowBlock{rows.data(), count, 6}) ==
+                      answers(**judge, RowBlock{rows.data(), count, 6}))
               << count << " rows";
       }
   }
@@ -151,8 +152,8 @@ TEST(Plans, GiveTheSameBitsWithSumsOfTheirOwn) {
     const auto predictor = host_backend(compiled(model, parallel, contract), {2, "auto"});
     const auto context = (*predictor)->make_context();
     for (const std::size_t count : kCounts)
-      ASSERT_TRUE(answers(**predictor, *context, {rows.data(), count, 5}) ==
-                  answers(**judge, {rows.data(), count, 5}))
+      ASSERT_TRUE(answers(**predictor, *context, RowBlock{rows.data(), count, 5}) ==
+                  answers(**judge, RowBlock{rows.data(), count, 5}))
           << count << " rows";
   }
 }
@@ -168,8 +169,8 @@ TEST(Plans, TypesOfSumsMayDifferFromPlanToPlan) {
       Contract::Fast));
   const auto context = (*predictor)->make_context();
   for (std::size_t count = 1; count <= 30; ++count)
-    EXPECT_TRUE(answers(**predictor, *context, {rows.data(), count, 3}) ==
-                answers(**judge, {rows.data(), count, 3}))
+    EXPECT_TRUE(answers(**predictor, *context, RowBlock{rows.data(), count, 3}) ==
+                answers(**judge, RowBlock{rows.data(), count, 3}))
         << count << " rows";
 }
 
@@ -188,8 +189,9 @@ TEST(Plans, PassesOfALongCallHaveTheirs) {
     const std::vector<float> rows = small_rows(count, kFeatures, static_cast<std::uint32_t>(count));
     const Reference judge = reference_predict(model, rows, count, {.leaves = false}).value();
     std::vector<float> raw(count);
-    ASSERT_TRUE(
-        (*predictor)->predict(*context, {rows.data(), count, kFeatures}, OutputKind::Raw, raw.data()).ok());
+    ASSERT_TRUE((*predictor)
+                    ->predict(*context, RowBlock{rows.data(), count, kFeatures}, OutputKind::Raw, raw.data())
+                    .ok());
     for (std::size_t row = 0; row < count; ++row)
       ASSERT_TRUE(support::same_bits(raw[row], static_cast<float>(judge.raw[row]))) << "row " << row;
   }
@@ -202,7 +204,8 @@ TEST(Plans, RunOneOrderOfTrees) {
   const auto predictor =
       host_backend(compiled(model, "plan(4); orderTrees(depth); plan(BATCH); orderTrees(depth); encode(u8)"));
   for (const std::size_t count : {4u, 5u})
-    EXPECT_TRUE(answers(**predictor, {rows.data(), count, 3}) == answers(**judge, {rows.data(), count, 3}));
+    EXPECT_TRUE(answers(**predictor, RowBlock{rows.data(), count, 3}) ==
+                answers(**judge, RowBlock{rows.data(), count, 3}));
 }
 
 }  // namespace

@@ -33,10 +33,11 @@ TEST(Predictor, RawScoresAreTheReferences) {
   const auto predictor = host_backend(compiled(model, ""));
   const auto context = (*predictor)->make_context();
   std::vector<float> raw(64 * 3);
-  ASSERT_TRUE((*predictor)->predict(*context, {rows.data(), 64, 3}, OutputKind::Raw, raw.data()).ok());
+  ASSERT_TRUE(
+      (*predictor)->predict(*context, RowBlock{rows.data(), 64, 3}, OutputKind::Raw, raw.data()).ok());
   for (std::size_t i = 0; i < raw.size(); ++i) EXPECT_EQ(static_cast<double>(raw[i]), reference->raw[i]) << i;
   std::vector<std::int64_t> labels(64);
-  ASSERT_TRUE((*predictor)->predict_class(*context, {rows.data(), 64, 3}, labels.data()).ok());
+  ASSERT_TRUE((*predictor)->predict_class(*context, RowBlock{rows.data(), 64, 3}, labels.data()).ok());
   for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(labels[i], reference->label[i]) << i;
 }
 
@@ -46,11 +47,11 @@ TEST(Predictor, SameBitsForAnyThreads) {
   for (const std::string& schedule : kSchedules) {
     SCOPED_TRACE(schedule);
     const Program program = compiled(model, schedule);
-    const Answers expected = answers(**host_backend(program), {rows.data(), 1000, 3});
+    const Answers expected = answers(**host_backend(program), RowBlock{rows.data(), 1000, 3});
     for (const unsigned threads : {0u, 2u, 3u, 4u}) {
       const auto predictor = host_backend(program, {.threads = threads});
       ASSERT_TRUE(predictor.ok()) << predictor.error().text();
-      EXPECT_TRUE(answers(**predictor, {rows.data(), 1000, 3}) == expected) << threads << " threads";
+      EXPECT_TRUE(answers(**predictor, RowBlock{rows.data(), 1000, 3}) == expected) << threads << " threads";
     }
   }
 }
@@ -62,12 +63,12 @@ TEST(Predictor, SameBitsForAnyBatch) {
     SCOPED_TRACE(schedule);
     const auto predictor = host_backend(compiled(model, schedule), {.threads = 2});
     const auto context = (*predictor)->make_context();
-    const Answers all = answers(**predictor, *context, {rows.data(), 1000, 3});
+    const Answers all = answers(**predictor, *context, RowBlock{rows.data(), 1000, 3});
     for (const std::size_t batch : {1u, 2u, 3u, 5u, 7u, 8u, 9u, 63u, 64u, 65u, 999u}) {
       Answers joined;
       for (std::size_t begin = 0; begin < 200; begin += batch) {
         const std::size_t count = std::min(batch, 200 - begin);
-        const Answers part = answers(**predictor, *context, {rows.data() + 3 * begin, count, 3});
+        const Answers part = answers(**predictor, *context, RowBlock{rows.data() + 3 * begin, count, 3});
         joined.raw.insert(joined.raw.end(), part.raw.begin(), part.raw.end());
         joined.value.insert(joined.value.end(), part.value.begin(), part.value.end());
         joined.labels.insert(joined.labels.end(), part.labels.begin(), part.labels.end());
@@ -85,12 +86,12 @@ TEST(Predictor, RowsMayLieApart) {
   const std::vector<float> rows = small_rows(65, 3);
   const Program program = rich_program();
   const auto predictor = host_backend(program);
-  const Answers expected = answers(**predictor, {rows.data(), 65, 3});
+  const Answers expected = answers(**predictor, RowBlock{rows.data(), 65, 3});
   for (const std::size_t stride : {4u, 17u}) {
     // Exactly as long as the last row needs, so that a read beyond it is found.
     std::vector<float> apart(64 * stride + 3, std::numeric_limits<float>::quiet_NaN());
     for (std::size_t i = 0; i < 65; ++i) std::copy_n(&rows[3 * i], 3, &apart[stride * i]);
-    EXPECT_TRUE(answers(**predictor, {apart.data(), 65, stride}) == expected) << stride;
+    EXPECT_TRUE(answers(**predictor, RowBlock{apart.data(), 65, stride}) == expected) << stride;
   }
 }
 
@@ -99,8 +100,8 @@ TEST(Predictor, NoRowsNothingWritten) {
   const auto context = (*predictor)->make_context();
   float out = kSentinel;
   const float row[3] = {};
-  EXPECT_TRUE((*predictor)->predict(*context, {row, 0, 3}, OutputKind::Value, &out).ok());
-  EXPECT_TRUE((*predictor)->predict(*context, {nullptr, 0, 3}, OutputKind::Raw, nullptr).ok());
+  EXPECT_TRUE((*predictor)->predict(*context, RowBlock{row, 0, 3}, OutputKind::Value, &out).ok());
+  EXPECT_TRUE((*predictor)->predict(*context, RowBlock{nullptr, 0, 3}, OutputKind::Raw, nullptr).ok());
   EXPECT_TRUE((*predictor)->predict_class(*context, RowBlock{}, nullptr).ok());
   EXPECT_EQ(out, kSentinel);
 }
@@ -112,10 +113,12 @@ TEST(Predictor, DependsOnNothingButItsRows) {
     SCOPED_TRACE(schedule);
     const auto predictor = host_backend(compiled(small_forest({.trees = 9}), schedule));
     const auto fresh = (*predictor)->make_context(), used = (*predictor)->make_context();
-    answers(**predictor, *used, {others.data(), 200, 3});
+    answers(**predictor, *used, RowBlock{others.data(), 200, 3});
     std::vector<float> out(150, kSentinel), again(150, std::numeric_limits<float>::quiet_NaN());
-    ASSERT_TRUE((*predictor)->predict(*fresh, {rows.data(), 50, 3}, OutputKind::Value, out.data()).ok());
-    ASSERT_TRUE((*predictor)->predict(*used, {rows.data(), 50, 3}, OutputKind::Value, again.data()).ok());
+    ASSERT_TRUE(
+        (*predictor)->predict(*fresh, RowBlock{rows.data(), 50, 3}, OutputKind::Value, out.data()).ok());
+    ASSERT_TRUE(
+        (*predictor)->predict(*used, RowBlock{rows.data(), 50, 3}, OutputKind::Value, again.data()).ok());
     EXPECT_EQ(std::memcmp(out.data(), again.data(), out.size() * sizeof(float)), 0);
   }
 }
@@ -128,13 +131,13 @@ TEST(Predictor, ManyCallersWithContextsOfTheirOwn) {
       const auto predictor =
           host_backend(compiled(small_forest({.trees = 10}), schedule), {.threads = threads});
       const Predictor& shared = **predictor;
-      const Answers expected = answers(shared, {rows.data(), 300, 3});
+      const Answers expected = answers(shared, RowBlock{rows.data(), 300, 3});
       std::vector<Answers> found(8);
       std::vector<std::thread> callers;
       for (Answers& mine : found)
         callers.emplace_back([&] {
           const auto context = shared.make_context();
-          for (int i = 0; i < 5; ++i) mine = answers(shared, *context, {rows.data(), 300, 3});
+          for (int i = 0; i < 5; ++i) mine = answers(shared, *context, RowBlock{rows.data(), 300, 3});
         });
       for (std::thread& caller : callers) caller.join();
       for (const Answers& one : found) EXPECT_TRUE(one == expected);
@@ -149,9 +152,9 @@ TEST(Predictor, LargeBatchesInPasses) {
   const std::uint64_t a_row = std::uint64_t{64} * 64 * sizeof(float);
   const std::size_t count = 3 * kMaxScratchBytes / a_row / 2;
   const std::vector<float> rows = small_rows(count, 3);
-  const Answers all = answers(**host_backend(program), {rows.data(), count, 3});
+  const Answers all = answers(**host_backend(program), RowBlock{rows.data(), count, 3});
   const std::size_t last = count - 10;
-  const Answers end = answers(**host_backend(program), {rows.data() + 3 * last, 10, 3});
+  const Answers end = answers(**host_backend(program), RowBlock{rows.data() + 3 * last, 10, 3});
   EXPECT_TRUE(std::equal(end.raw.begin(), end.raw.end(), all.raw.end() - 640));
   EXPECT_EQ(all.labels.back(), end.labels.back());
 }
@@ -168,12 +171,12 @@ TEST(Predictor, WritesItsBufferAndNoMore) {
     for (const OutputKind kind : {OutputKind::Raw, OutputKind::Value}) {
       const std::size_t size = 7 * output_width(program.meta(), kind);
       std::vector<float> out(size + 1, kSentinel);
-      ASSERT_TRUE((*predictor)->predict(*context, {rows.data(), 7, 3}, kind, out.data()).ok());
+      ASSERT_TRUE((*predictor)->predict(*context, RowBlock{rows.data(), 7, 3}, kind, out.data()).ok());
       EXPECT_EQ(out[size], kSentinel);
       for (std::size_t i = 0; i < size; ++i) EXPECT_NE(out[i], kSentinel);
     }
     std::vector<std::int64_t> labels(8, -77);
-    ASSERT_TRUE((*predictor)->predict_class(*context, {rows.data(), 7, 3}, labels.data()).ok());
+    ASSERT_TRUE((*predictor)->predict_class(*context, RowBlock{rows.data(), 7, 3}, labels.data()).ok());
     EXPECT_EQ(labels[7], -77);
     for (int i = 0; i < 7; ++i)
       EXPECT_LT(static_cast<std::uint64_t>(labels[static_cast<std::size_t>(i)]), 3u);
@@ -189,7 +192,8 @@ TEST(Predictor, ForestsWithoutTreesGiveTheBase) {
     const auto context = (*predictor)->make_context();
     const auto rows = small_rows(5, 3);
     std::vector<float> raw(15);
-    ASSERT_TRUE((*predictor)->predict(*context, {rows.data(), 5, 3}, OutputKind::Raw, raw.data()).ok());
+    ASSERT_TRUE(
+        (*predictor)->predict(*context, RowBlock{rows.data(), 5, 3}, OutputKind::Raw, raw.data()).ok());
     for (std::size_t i = 0; i < 15; ++i) EXPECT_EQ(raw[i], 0.125f * static_cast<float>(i % 3));
   }
 }
@@ -212,18 +216,20 @@ TEST(Predictor, RefusesWhatMakesNoSense) {
   };
   const Predictor& p = **predictor;
   using enum OutputKind;
-  expect(p.predict(*context, {rows.data(), 2, 2}, Raw, out), ErrorCode::Usage,
+  expect(p.predict(*context, RowBlock{rows.data(), 2, 2}, Raw, out), ErrorCode::Usage,
          "rows of 2 values for a model of 3 features");
-  expect(p.predict(*context, {rows.data(), 2, 0}, Raw, out), ErrorCode::Usage, "rows of 0 values");
-  expect(p.predict(*context, {nullptr, 2, 3}, Raw, out), ErrorCode::Usage, "no buffer");
-  expect(p.predict(*context, {rows.data(), 2, 3}, Raw, nullptr), ErrorCode::Usage, "no buffer");
-  expect(p.predict(*context, {rows.data(), 2, 3}, Class, out), ErrorCode::Usage, "predict_class");
-  expect(p.predict(*context, {rows.data(), 2, 3}, static_cast<OutputKind>(9), out), ErrorCode::Usage, "");
-  expect(p.predict_class(*context, {rows.data(), 2, 3}, nullptr), ErrorCode::Usage, "no buffer");
-  expect(p.predict_class(*context, {rows.data(), 2, 1}, labels), ErrorCode::Usage, "rows of 1 values");
+  expect(p.predict(*context, RowBlock{rows.data(), 2, 0}, Raw, out), ErrorCode::Usage, "rows of 0 values");
+  expect(p.predict(*context, RowBlock{nullptr, 2, 3}, Raw, out), ErrorCode::Usage, "no buffer");
+  expect(p.predict(*context, RowBlock{rows.data(), 2, 3}, Raw, nullptr), ErrorCode::Usage, "no buffer");
+  expect(p.predict(*context, RowBlock{rows.data(), 2, 3}, Class, out), ErrorCode::Usage, "predict_class");
+  expect(p.predict(*context, RowBlock{rows.data(), 2, 3}, static_cast<OutputKind>(9), out), ErrorCode::Usage,
+         "");
+  expect(p.predict_class(*context, RowBlock{rows.data(), 2, 3}, nullptr), ErrorCode::Usage, "no buffer");
+  expect(p.predict_class(*context, RowBlock{rows.data(), 2, 1}, labels), ErrorCode::Usage,
+         "rows of 1 values");
   ContextOfAnother other;
-  expect(p.predict(other, {rows.data(), 2, 3}, Raw, out), ErrorCode::Usage, "another backend");
-  expect(p.predict_class(other, {rows.data(), 2, 3}, labels), ErrorCode::Usage, "another backend");
+  expect(p.predict(other, RowBlock{rows.data(), 2, 3}, Raw, out), ErrorCode::Usage, "another backend");
+  expect(p.predict_class(other, RowBlock{rows.data(), 2, 3}, labels), ErrorCode::Usage, "another backend");
 }
 
 TEST(Predictor, RefusesLabelsOfAModelWithoutClasses) {
@@ -235,7 +241,7 @@ TEST(Predictor, RefusesLabelsOfAModelWithoutClasses) {
   const auto context = (*predictor)->make_context();
   const std::vector<float> rows(3);
   std::int64_t labels[3] = {-1, -1, -1};
-  const auto done = (*predictor)->predict_class(*context, {rows.data(), 1, 3}, labels);
+  const auto done = (*predictor)->predict_class(*context, RowBlock{rows.data(), 1, 3}, labels);
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().code, ErrorCode::Refused);
   EXPECT_NE(done.error().text().find("reg:squarederror"), std::string::npos) << done.error().text();
@@ -250,15 +256,17 @@ TEST(Predictor, AContextServesSeveralPrograms) {
   const auto context = (*small)->make_context();
   const std::vector<float> rows = small_rows(20, 3);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(answers(**small, *context, {rows.data(), 20, 3}) == answers(**small, {rows.data(), 20, 3}));
-    EXPECT_TRUE(answers(**large, *context, {rows.data(), 20, 3}) == answers(**large, {rows.data(), 20, 3}));
+    EXPECT_TRUE(answers(**small, *context, RowBlock{rows.data(), 20, 3}) ==
+                answers(**small, RowBlock{rows.data(), 20, 3}));
+    EXPECT_TRUE(answers(**large, *context, RowBlock{rows.data(), 20, 3}) ==
+                answers(**large, RowBlock{rows.data(), 20, 3}));
   }
 }
 
 TEST(Backend, TargetsByName) {
   const Program program = rich_program();
   const std::vector<float> rows = small_rows(20, 3);
-  const Answers expected = answers(**host_backend(program), {rows.data(), 20, 3});
+  const Answers expected = answers(**host_backend(program), RowBlock{rows.data(), 20, 3});
   ASSERT_FALSE(host_targets().empty());
   for (const std::string_view name : host_targets()) {
     const auto predictor = host_backend(program, {.target = std::string(name)});
@@ -267,7 +275,7 @@ TEST(Backend, TargetsByName) {
       continue;
     }
     EXPECT_NE((*predictor)->describe().find(name), std::string::npos);
-    EXPECT_TRUE(answers(**predictor, {rows.data(), 20, 3}) == expected) << name;
+    EXPECT_TRUE(answers(**predictor, RowBlock{rows.data(), 20, 3}) == expected) << name;
   }
   for (const char* name : {"", "z80", "Baseline", "auto "}) {
     const auto unknown = host_backend(program, {.target = name});
@@ -289,8 +297,8 @@ TEST(Backend, CopiesOfAPartOfTheRows) {
                             "reorder(bb.t2, bb); parallel(t2); parallel(t3)"));
   const auto context = (*parts)->make_context();
   for (const std::size_t count : {40u, 1u, 8u, 9u, 40u})
-    EXPECT_TRUE(answers(**parts, *context, {rows.data(), count, 3}) ==
-                answers(**plain, {rows.data(), count, 3}))
+    EXPECT_TRUE(answers(**parts, *context, RowBlock{rows.data(), count, 3}) ==
+                answers(**plain, RowBlock{rows.data(), count, 3}))
         << count << " rows";
 }
 
@@ -301,9 +309,9 @@ TEST(Backend, PredictorsOutliveTheProgramTheyWereGiven) {
   {
     const Program program = rich_program();
     predictor = std::move(host_backend(program)).value();
-    expected = answers(*predictor, {rows.data(), 20, 3});
+    expected = answers(*predictor, RowBlock{rows.data(), 20, 3});
   }
-  EXPECT_TRUE(answers(*predictor, {rows.data(), 20, 3}) == expected);
+  EXPECT_TRUE(answers(*predictor, RowBlock{rows.data(), 20, 3}) == expected);
 }
 
 }  // namespace

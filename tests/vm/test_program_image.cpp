@@ -58,7 +58,7 @@ unsigned mode_of(const std::string& file) {
 std::string answers_text(const Program& program) {
   const auto predictor = host_backend(program);
   const auto rows = small_rows(7, 3);
-  const Answers all = answers(**predictor, {rows.data(), 7, 3});
+  const Answers all = answers(**predictor, RowBlock{rows.data(), 7, 3});
   std::string text;
   for (const std::uint32_t bits : all.raw) text += std::to_string(bits) + " ";
   return text;

@@ -254,10 +254,10 @@ void run_on_the_host(const Program& program, unsigned threads) {
   std::vector<float> out(kRows * 2);
   std::vector<std::int64_t> labels(kRows);
   for (const OutputKind kind : {OutputKind::Raw, OutputKind::Value})
-    EXPECT_TRUE((*predictor)->predict(*context, {rows.data(), kRows, 3}, kind, out.data()).ok());
-  EXPECT_TRUE((*predictor)->predict_class(*context, {rows.data(), kRows, 3}, labels.data()).ok());
+    EXPECT_TRUE((*predictor)->predict(*context, RowBlock{rows.data(), kRows, 3}, kind, out.data()).ok());
+  EXPECT_TRUE((*predictor)->predict_class(*context, RowBlock{rows.data(), kRows, 3}, labels.data()).ok());
   std::vector<std::int32_t> leaves(kRows * 6);
-  EXPECT_TRUE((*predictor)->predict_leaf(*context, {rows.data(), kRows, 3}, leaves.data()).ok());
+  EXPECT_TRUE((*predictor)->predict_leaf(*context, RowBlock{rows.data(), kRows, 3}, leaves.data()).ok());
 }
 
 TEST(RandomCode, WhatIsAcceptedDoesNoHarm) {

@@ -136,6 +136,17 @@ std::uint64_t bytecode::checksum(std::span<const std::byte> image) {
   return digest;
 }
 
+std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+
+std::uint64_t encoder_id(const Program& program) {
+  std::uint64_t id = checksum(std::as_bytes(program.section_EncodedFeatures()));
+  id = checksum(std::as_bytes(program.section_Columns()), id);
+  id = checksum(std::as_bytes(program.section_Ranks()), id);
+  return checksum(std::as_bytes(program.section_ZeroMissing()), id);
+}
+
 Result<Program> Program::load(const std::string& path, Verification verification) {
   // Opening a FIFO would wait for a writer: without blocking, it is there to be refused below.
   const File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};

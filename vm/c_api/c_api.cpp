@@ -135,15 +135,25 @@ Result<fvm_open_options> known_options(const fvm_open_options* options) {
   return known;
 }
 
-Result<CsrRows> known_rows(const fvm_csr_rows* rows) {
+// Rows as C callers give them.
+
+Result<AnyRows> known_rows(const RowBlock& rows) { return AnyRows(rows); }
+
+Result<AnyRows> known_rows(const fvm_csr_rows* rows) {
   if (rows == nullptr) return usage("the rows are null");
   FVM_ASSIGN(const fvm_csr_rows known, known_fields(rows, "rows", "fvm_csr_rows", "FVM_CSR_ROWS_INIT"));
   if (known.absent != FVM_ABSENT_MISSING && known.absent != FVM_ABSENT_ZERO)
     return usage("rows.absent is " + std::to_string(known.absent) +
                  ", not FVM_ABSENT_MISSING or FVM_ABSENT_ZERO");
-  return CsrRows{known.row_count,   known.offsets,
-                 known.columns,     known.values,
-                 known.value_count, known.absent == FVM_ABSENT_ZERO ? Absent::Zero : Absent::Missing};
+  return AnyRows(CsrRows{known.row_count, known.offsets, known.columns, known.values, known.value_count,
+                         known.absent == FVM_ABSENT_ZERO ? Absent::Zero : Absent::Missing});
+}
+
+Result<AnyRows> known_rows(const fvm_coded_rows* rows) {
+  if (rows == nullptr) return usage("the rows are null");
+  FVM_ASSIGN(const fvm_coded_rows known, known_fields(rows, "rows", "fvm_coded_rows", "FVM_CODED_ROWS_INIT"));
+  return AnyRows(
+      CodedRows{known.codes, known.row_count, known.column_count, known.byte_count, known.encoder});
 }
 
 /// What both ways to open share: `load` makes the Program, given how to verify it.
@@ -196,70 +206,78 @@ Result<void> check_room(std::size_t row_count, std::size_t width, std::size_t ca
                std::to_string(row_count) + " rows of " + std::to_string(width) + " do not fit");
 }
 
-constexpr RowType row_type(const float*) { return RowType::Float32; }
-constexpr RowType row_type(const double*) { return RowType::Float64; }
-
-/// Dense rows as C callers give them.
-template <class Row>
-Result<RowBlock> row_block(const Row* rows, std::size_t count, std::size_t stride) {
-  if (count != 0 && stride > std::numeric_limits<std::size_t>::max() / sizeof(Row) / count)
-    return usage(std::to_string(count) + " rows, " + std::to_string(stride) +
-                 " numbers apart, are more than memory holds");
-  return RowBlock{rows, count, stride, row_type(rows)};
-}
-
-/// The prediction of one kind into `out`. `rows_of()` gives the rows; `run` calls the Predictor's method.
-template <class RowsOf, class Number, class Run>
-Result<void> predict(fvm_context* context, std::size_t row_count, const RowsOf& rows_of, OutputKind kind,
-                     const Number* out, std::size_t capacity, const Run& run) {
+/// The prediction of one kind into `out`; `rows`: what known_rows takes. `run` calls the Predictor's method.
+template <class Rows, class Number, class Run>
+Result<void> predict(fvm_context* context, const Rows& rows, OutputKind kind, const Number* out,
+                     std::size_t capacity, const Run& run) {
   FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
-  const std::size_t width = output_width(used.predictor().program().meta(), kind);
-  FVM_TRY(check_room(row_count, width, capacity));
-  FVM_ASSIGN(const auto rows, rows_of());
-  if (out == nullptr && row_count != 0 && width != 0) return usage("the output is null");
-  return run(used.predictor(), used.memory(), rows);
+  FVM_ASSIGN(const AnyRows known, known_rows(rows));
+  const std::size_t count = row_count(known), width = output_width(used.predictor().program().meta(), kind);
+  FVM_TRY(check_room(count, width, capacity));
+  if (out == nullptr && count != 0 && width != 0) return usage("the output is null");
+  return run(used.predictor(), used.memory(), known);
 }
 
-template <class Rows>
-Result<void> run_scores(const Predictor& predictor, Context& memory, const Rows& rows, OutputKind kind,
+Result<void> run_scores(const Predictor& predictor, Context& memory, const AnyRows& rows, OutputKind kind,
                         float* out) {
   return predictor.predict(memory, rows, kind, out);
 }
-template <class Rows>
-Result<void> run_scores(const Predictor& predictor, Context& memory, const Rows& rows, OutputKind kind,
+Result<void> run_scores(const Predictor& predictor, Context& memory, const AnyRows& rows, OutputKind kind,
                         double* out) {
   return predictor.predict_wide(memory, rows, kind, out);
 }
 
-template <class RowsOf, class Score>
-Result<void> predict_scores(fvm_context* context, std::size_t row_count, const RowsOf& rows_of,
-                            fvm_output output, Score* out, std::size_t capacity) {
-  if (output != FVM_OUTPUT_RAW && output != FVM_OUTPUT_VALUE)
-    return usage("output is " + std::to_string(output) +
-                 ", not FVM_OUTPUT_RAW or FVM_OUTPUT_VALUE; labels and leaves have functions of their own");
-  const OutputKind kind = output == FVM_OUTPUT_RAW ? OutputKind::Raw : OutputKind::Value;
-  const auto run = [&](const Predictor& predictor, Context& memory, const auto& rows) {
-    return run_scores(predictor, memory, rows, kind, out);
-  };
-  return predict(context, row_count, rows_of, kind, out, capacity, run);
+// What the C functions of these kinds do; `function`: the name of one.
+
+template <class Rows, class Score>
+fvm_status scores(const char* function, fvm_context* context, const Rows& rows, fvm_output output, Score* out,
+                  std::size_t capacity) {
+  return guarded(function, [&]() -> Result<void> {
+    if (output != FVM_OUTPUT_RAW && output != FVM_OUTPUT_VALUE)
+      return usage("output is " + std::to_string(output) +
+                   ", not FVM_OUTPUT_RAW or FVM_OUTPUT_VALUE; labels and leaves have functions of their own");
+    const OutputKind kind = output == FVM_OUTPUT_RAW ? OutputKind::Raw : OutputKind::Value;
+    const auto run = [&](const Predictor& predictor, Context& memory, const AnyRows& known) {
+      return run_scores(predictor, memory, known, kind, out);
+    };
+    return predict(context, rows, kind, out, capacity, run);
+  });
 }
 
-template <class RowsOf>
-Result<void> predict_labels(fvm_context* context, std::size_t row_count, const RowsOf& rows_of,
-                            std::int64_t* out, std::size_t capacity) {
-  const auto run = [&](const Predictor& predictor, Context& memory, const auto& rows) {
-    return predictor.predict_class(memory, rows, out);
-  };
-  return predict(context, row_count, rows_of, OutputKind::Class, out, capacity, run);
+template <class Rows>
+fvm_status labels(const char* function, fvm_context* context, const Rows& rows, std::int64_t* out,
+                  std::size_t capacity) {
+  return guarded(function, [&] {
+    const auto run = [&](const Predictor& predictor, Context& memory, const AnyRows& known) {
+      return predictor.predict_class(memory, known, out);
+    };
+    return predict(context, rows, OutputKind::Class, out, capacity, run);
+  });
 }
 
-template <class RowsOf>
-Result<void> predict_leaves(fvm_context* context, std::size_t row_count, const RowsOf& rows_of,
-                            std::int32_t* out, std::size_t capacity) {
-  const auto run = [&](const Predictor& predictor, Context& memory, const auto& rows) {
-    return predictor.predict_leaf(memory, rows, out);
-  };
-  return predict(context, row_count, rows_of, OutputKind::Leaf, out, capacity, run);
+template <class Rows>
+fvm_status leaves(const char* function, fvm_context* context, const Rows& rows, std::int32_t* out,
+                  std::size_t capacity) {
+  return guarded(function, [&] {
+    const auto run = [&](const Predictor& predictor, Context& memory, const AnyRows& known) {
+      return predictor.predict_leaf(memory, known, out);
+    };
+    return predict(context, rows, OutputKind::Leaf, out, capacity, run);
+  });
+}
+
+template <class Rows>
+fvm_status encode(const char* function, fvm_context* context, const Rows& rows, std::uint8_t* out,
+                  std::size_t capacity, fvm_coded_rows* coded) {
+  return guarded(function, [&]() -> Result<void> {
+    FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
+    FVM_ASSIGN(const AnyRows known, known_rows(rows));
+    if (out == nullptr && row_count(known) != 0) return usage("the output is null");
+    if (coded == nullptr) return usage("there is nowhere to put the encoded rows: their pointer is null");
+    FVM_ASSIGN(const CodedRows made, used.predictor().encode(used.memory(), known, {out, capacity}));
+    *coded = {sizeof *coded, made.codes, made.count, made.columns, made.byte_count, made.encoder};
+    return {};
+  });
 }
 
 Result<OutputKind> known_output(fvm_output output) {
@@ -362,94 +380,109 @@ fvm_status fvm_context_destroy(fvm_context* context) {
   });
 }
 
+fvm_status fvm_encoded_size(const fvm_program* program, size_t row_count, size_t* byte_count) {
+  return guarded("fvm_encoded_size", [&]() -> Result<void> {
+    FVM_TRY(check_handle(program));
+    if (byte_count == nullptr) return usage("there is nowhere to put the size: its pointer is null");
+    const std::size_t columns = program->predictor->program().section_Columns().size();
+    *byte_count = coded_bytes(row_count, columns);
+    if (*byte_count != std::numeric_limits<std::size_t>::max()) return {};
+    return usage(std::to_string(row_count) + " rows of " + std::to_string(columns) +
+                 " columns are more than memory holds");
+  });
+}
+
 fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
                            fvm_output output, float* out, size_t out_capacity) {
-  return guarded("fvm_predict_f32", [&] {
-    const auto block = [&] { return row_block(rows, row_count, row_stride); };
-    return predict_scores(context, row_count, block, output, out, out_capacity);
-  });
+  return scores("fvm_predict_f32", context, RowBlock{rows, row_count, row_stride}, output, out, out_capacity);
 }
 
 fvm_status fvm_predict_wide_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
                                 fvm_output output, double* out, size_t out_capacity) {
-  return guarded("fvm_predict_wide_f32", [&] {
-    const auto block = [&] { return row_block(rows, row_count, row_stride); };
-    return predict_scores(context, row_count, block, output, out, out_capacity);
-  });
+  return scores("fvm_predict_wide_f32", context, RowBlock{rows, row_count, row_stride}, output, out,
+                out_capacity);
 }
 
 fvm_status fvm_predict_class_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
                                  int64_t* out, size_t out_capacity) {
-  return guarded("fvm_predict_class_f32", [&] {
-    const auto block = [&] { return row_block(rows, row_count, row_stride); };
-    return predict_labels(context, row_count, block, out, out_capacity);
-  });
+  return labels("fvm_predict_class_f32", context, RowBlock{rows, row_count, row_stride}, out, out_capacity);
 }
 
 fvm_status fvm_predict_leaf_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
                                 int32_t* out, size_t out_capacity) {
-  return guarded("fvm_predict_leaf_f32", [&] {
-    const auto block = [&] { return row_block(rows, row_count, row_stride); };
-    return predict_leaves(context, row_count, block, out, out_capacity);
-  });
+  return leaves("fvm_predict_leaf_f32", context, RowBlock{rows, row_count, row_stride}, out, out_capacity);
 }
 
 fvm_status fvm_predict_f64(fvm_context* context, const double* rows, size_t row_count, size_t row_stride,
                            fvm_output output, float* out, size_t out_capacity) {
-  return guarded("fvm_predict_f64", [&] {
-    const auto block = [&] { return row_block(rows, row_count, row_stride); };
-    return predict_scores(context, row_count, block, output, out, out_capacity);
-  });
+  return scores("fvm_predict_f64", context, RowBlock{rows, row_count, row_stride, RowType::Float64}, output,
+                out, out_capacity);
 }
 
 fvm_status fvm_predict_class_f64(fvm_context* context, const double* rows, size_t row_count,
                                  size_t row_stride, int64_t* out, size_t out_capacity) {
-  return guarded("fvm_predict_class_f64", [&] {
-    const auto block = [&] { return row_block(rows, row_count, row_stride); };
-    return predict_labels(context, row_count, block, out, out_capacity);
-  });
+  return labels("fvm_predict_class_f64", context, RowBlock{rows, row_count, row_stride, RowType::Float64},
+                out, out_capacity);
 }
 
 fvm_status fvm_predict_leaf_f64(fvm_context* context, const double* rows, size_t row_count, size_t row_stride,
                                 int32_t* out, size_t out_capacity) {
-  return guarded("fvm_predict_leaf_f64", [&] {
-    const auto block = [&] { return row_block(rows, row_count, row_stride); };
-    return predict_leaves(context, row_count, block, out, out_capacity);
-  });
+  return leaves("fvm_predict_leaf_f64", context, RowBlock{rows, row_count, row_stride, RowType::Float64}, out,
+                out_capacity);
 }
 
 fvm_status fvm_predict_csr(fvm_context* context, const fvm_csr_rows* rows, fvm_output output, float* out,
                            size_t out_capacity) {
-  return guarded("fvm_predict_csr", [&]() -> Result<void> {
-    FVM_ASSIGN(const CsrRows known, known_rows(rows));
-    const auto same = [&]() -> Result<CsrRows> { return known; };
-    return predict_scores(context, known.count, same, output, out, out_capacity);
-  });
+  return scores("fvm_predict_csr", context, rows, output, out, out_capacity);
 }
 
 fvm_status fvm_predict_wide_csr(fvm_context* context, const fvm_csr_rows* rows, fvm_output output,
                                 double* out, size_t out_capacity) {
-  return guarded("fvm_predict_wide_csr", [&]() -> Result<void> {
-    FVM_ASSIGN(const CsrRows known, known_rows(rows));
-    const auto same = [&]() -> Result<CsrRows> { return known; };
-    return predict_scores(context, known.count, same, output, out, out_capacity);
-  });
+  return scores("fvm_predict_wide_csr", context, rows, output, out, out_capacity);
 }
 
 fvm_status fvm_predict_class_csr(fvm_context* context, const fvm_csr_rows* rows, int64_t* out,
                                  size_t out_capacity) {
-  return guarded("fvm_predict_class_csr", [&]() -> Result<void> {
-    FVM_ASSIGN(const CsrRows known, known_rows(rows));
-    const auto same = [&]() -> Result<CsrRows> { return known; };
-    return predict_labels(context, known.count, same, out, out_capacity);
-  });
+  return labels("fvm_predict_class_csr", context, rows, out, out_capacity);
 }
 
 fvm_status fvm_predict_leaf_csr(fvm_context* context, const fvm_csr_rows* rows, int32_t* out,
                                 size_t out_capacity) {
-  return guarded("fvm_predict_leaf_csr", [&]() -> Result<void> {
-    FVM_ASSIGN(const CsrRows known, known_rows(rows));
-    const auto same = [&]() -> Result<CsrRows> { return known; };
-    return predict_leaves(context, known.count, same, out, out_capacity);
-  });
+  return leaves("fvm_predict_leaf_csr", context, rows, out, out_capacity);
+}
+
+fvm_status fvm_predict_coded(fvm_context* context, const fvm_coded_rows* rows, fvm_output output, float* out,
+                             size_t out_capacity) {
+  return scores("fvm_predict_coded", context, rows, output, out, out_capacity);
+}
+
+fvm_status fvm_predict_wide_coded(fvm_context* context, const fvm_coded_rows* rows, fvm_output output,
+                                  double* out, size_t out_capacity) {
+  return scores("fvm_predict_wide_coded", context, rows, output, out, out_capacity);
+}
+
+fvm_status fvm_predict_class_coded(fvm_context* context, const fvm_coded_rows* rows, int64_t* out,
+                                   size_t out_capacity) {
+  return labels("fvm_predict_class_coded", context, rows, out, out_capacity);
+}
+
+fvm_status fvm_predict_leaf_coded(fvm_context* context, const fvm_coded_rows* rows, int32_t* out,
+                                  size_t out_capacity) {
+  return leaves("fvm_predict_leaf_coded", context, rows, out, out_capacity);
+}
+
+fvm_status fvm_encode_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
+                          uint8_t* out, size_t out_capacity, fvm_coded_rows* coded) {
+  return encode("fvm_encode_f32", context, RowBlock{rows, row_count, row_stride}, out, out_capacity, coded);
+}
+
+fvm_status fvm_encode_f64(fvm_context* context, const double* rows, size_t row_count, size_t row_stride,
+                          uint8_t* out, size_t out_capacity, fvm_coded_rows* coded) {
+  return encode("fvm_encode_f64", context, RowBlock{rows, row_count, row_stride, RowType::Float64}, out,
+                out_capacity, coded);
+}
+
+fvm_status fvm_encode_csr(fvm_context* context, const fvm_csr_rows* rows, uint8_t* out, size_t out_capacity,
+                          fvm_coded_rows* coded) {
+  return encode("fvm_encode_csr", context, rows, out, out_capacity, coded);
 }

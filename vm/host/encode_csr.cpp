@@ -69,6 +69,7 @@ void CsrEncoder::encode_row(const CsrRows& rows, std::size_t row, std::uint8_t* 
 }
 
 void CsrEncoder::encode(const CsrRows& rows, const Range& range, std::uint8_t* codes) const {
+  if (columns_.empty()) return;
   const std::vector<std::uint8_t>& absent = rows.absent == Absent::Zero ? zero_codes_ : missing_codes_;
   for (std::uint32_t row = range.begin; row < range.end;) {
     // Others may be writing the codes of the block's other rows.

@@ -114,6 +114,20 @@ std::vector<RowCounts> values_read(const Program& program) {
   return found;
 }
 
+/// The numbers of rows, from 1 on, that are in none of these.
+std::vector<RowCounts> all_others(std::vector<RowCounts> counts) {
+  std::sort(counts.begin(), counts.end(),
+            [](const RowCounts& a, const RowCounts& b) { return a.least < b.least; });
+  std::vector<RowCounts> others;
+  std::uint64_t next = 1;
+  for (const RowCounts& taken : counts) {
+    if (next < taken.least) others.push_back({static_cast<std::uint32_t>(next), taken.least - 1});
+    next = std::max(next, std::uint64_t{taken.most} + 1);
+  }
+  if (next <= UINT32_MAX) others.push_back({static_cast<std::uint32_t>(next), UINT32_MAX});
+  return others;
+}
+
 /// One for each parallel loop over rows: copies are made, and walkers selected, by loops over trees only, so
 /// that nothing asks which iteration a row is in.
 std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
@@ -155,7 +169,7 @@ LoadedProgram load_program(const Program& program, const Target& target, std::un
     loaded.group_data.push_back(load_group(program, group, loaded.tile_exits.data()));
   for (const WalkerDesc& desc : program.section_Walkers())
     loaded.walkers.push_back(load_walker(program, loaded, desc, target));
-  loaded.values_read = values_read(program);
+  loaded.codes_read = all_others(values_read(program));
   const FloatEnvironment environment;  // the base is rounded here, and zero compared with thresholds
   loaded.csr_encoder = CsrEncoder(loaded.program);
   const bool wide = program.meta().score_type == ScalarType::Float64;

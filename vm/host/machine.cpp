@@ -12,8 +12,15 @@ namespace forestvm::host {
 
 using enum OperandKind;
 
+void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& rows) {
+  if (pass.encode_to == nullptr) return;
+  if (pass.csr != nullptr) return loaded.csr_encoder.encode(*pass.csr, rows, pass.encode_to);
+  loaded.encode({loaded.encoder.tiles, loaded.program.section_Columns().size(), rows, pass.rows,
+                 pass.row_stride, pass.encode_to});
+}
+
 Machine::Machine(const LoadedProgram& loaded, const Pass& pass)
-    : loaded_(&loaded), pass_(&pass), outputs_(loaded.meta.num_outputs) {
+    : plan_rows(pass.plan_rows), loaded_(&loaded), pass_(&pass), outputs_(loaded.meta.num_outputs) {
   ranges[0] = {0, pass.row_count, 0};
   ranges[1] = {0, loaded.meta.num_trees, 0};
 }
@@ -186,10 +193,7 @@ void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {
 }
 
 void Machine::encode(const Inst& inst) {
-  if (pass_->csr != nullptr)
-    return loaded_->csr_encoder.encode(*pass_->csr, ranges[operand<Op::Encode, Rows>(inst)], pass_->codes);
-  loaded_->encode({loaded_->encoder.tiles, loaded_->program.section_Columns().size(),
-                   ranges[operand<Op::Encode, Rows>(inst)], pass_->rows, pass_->row_stride, pass_->codes});
+  encode_range(*loaded_, *pass_, ranges[operand<Op::Encode, Rows>(inst)]);
 }
 
 void Machine::walk(const Inst& inst) {

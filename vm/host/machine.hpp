@@ -57,7 +57,7 @@ struct LoadedProgram {
   LoadedEncoder encoder{};
   EncodeFunction encode = nullptr;
   CsrEncoder csr_encoder{};
-  std::vector<RowCounts> values_read{};  ///< passes of so many rows have walks that read the rows' values
+  std::vector<RowCounts> codes_read{};  ///< plans of so many rows have no walk that reads values; ascending
   SumScale scale{};
   std::unique_ptr<Executor> executor{};  ///< null: parallel loops run inline
   /// By pc, of parallel loops whose chunks may be cut anywhere; the machine measures.
@@ -70,8 +70,10 @@ struct Pass {
   std::size_t row_stride;
   const CsrRows* csr;  ///< checked; null if the rows came dense
   std::uint32_t row_count;
+  std::uint32_t plan_rows;  ///< for which its plan is chosen: row_count, unless that one takes no codes
   OutputKind output;
-  std::uint8_t* codes;                     ///< of the pass's rows
+  const std::uint8_t* codes;               ///< of the pass's rows
+  std::uint8_t* encode_to;                 ///< the same, before they are there; null: they came encoded
   float* values;                           ///< Raw, Value: where this pass's first row goes
   double* wide_values;                     ///< the same in float64, instead of `values`
   std::int64_t* labels;                    ///< Class: likewise
@@ -80,11 +82,15 @@ struct Pass {
   std::byte* accumulators[kAccumulators];  ///< row 0 of the first copy of each that has memory of its own
 };
 
+/// Writes the codes of a range of a pass's rows, unless they came encoded.
+void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& rows);
+
 class Machine {
  public:
   Machine(const LoadedProgram& loaded, const Pass& pass);
 
   Range ranges[kRangeRegisters];
+  std::uint32_t plan_rows;
 
   bool wants(OutputKind output) const { return pass_->output == output; }
   void parallel(const Inst& loop, std::uint32_t body);

@@ -1,7 +1,12 @@
 // The host backend: loads a program (picks its walkers for a CPU target) and answers calls. A call is cut
 // into passes so that the context's scratch stays below kMaxScratchBytes, however many rows arrive.
 #include <algorithm>
+#include <charconv>
 #include <new>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include <forestvm/backend.hpp>
 #include <forestvm/names.hpp>
@@ -48,6 +53,11 @@ std::size_t whole_lines(std::size_t bytes) {
   return (bytes + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);
 }
 
+std::string hexadecimal(std::uint64_t number) {
+  char text[17];
+  return {text, std::to_chars(text, text + sizeof text, number, 16).ptr};
+}
+
 /// Where a call's predictions go: one of them is set.
 struct Destination {
   float* values = nullptr;
@@ -58,51 +68,54 @@ struct Destination {
 
 class HostPredictor final : public Predictor {
  public:
-  HostPredictor(LoadedProgram loaded, const Target& target) : loaded_(std::move(loaded)), target_(&target) {
+  HostPredictor(LoadedProgram loaded, const Target& target)
+      : loaded_(std::move(loaded)), target_(&target), encoder_(encoder_id(loaded_.program)) {
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       private_bytes_ += loaded_.accumulators[i].copy_bytes;
   }
 
   std::unique_ptr<Context> make_context() const override { return std::make_unique<HostContext>(); }
 
-  Result<void> predict(Context& context, const RowBlock& rows, OutputKind output, float* out) const override {
+  Result<void> predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const override {
     FVM_TRY(is_score(output));
-    return run(context, {.dense = &rows}, output, {.values = out});
+    return run(context, rows, output, {.values = out});
   }
 
-  Result<void> predict(Context& context, const CsrRows& rows, OutputKind output, float* out) const override {
-    FVM_TRY(is_score(output));
-    return run(context, {.csr = &rows}, output, {.values = out});
-  }
-
-  Result<void> predict_wide(Context& context, const RowBlock& rows, OutputKind output,
+  Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output,
                             double* out) const override {
     FVM_TRY(is_score(output));
-    return run(context, {.dense = &rows}, output, {.wide_values = out});
+    return run(context, rows, output, {.wide_values = out});
   }
 
-  Result<void> predict_wide(Context& context, const CsrRows& rows, OutputKind output,
-                            double* out) const override {
-    FVM_TRY(is_score(output));
-    return run(context, {.csr = &rows}, output, {.wide_values = out});
-  }
-
-  Result<void> predict_class(Context& context, const RowBlock& rows, std::int64_t* out) const override {
+  Result<void> predict_class(Context& context, const AnyRows& rows, std::int64_t* out) const override {
     FVM_TRY(has_classes());
-    return run(context, {.dense = &rows}, OutputKind::Class, {.labels = out});
+    return run(context, rows, OutputKind::Class, {.labels = out});
   }
 
-  Result<void> predict_class(Context& context, const CsrRows& rows, std::int64_t* out) const override {
-    FVM_TRY(has_classes());
-    return run(context, {.csr = &rows}, OutputKind::Class, {.labels = out});
+  Result<void> predict_leaf(Context& context, const AnyRows& rows, std::int32_t* out) const override {
+    return run(context, rows, OutputKind::Leaf, {.leaves = out});
   }
 
-  Result<void> predict_leaf(Context& context, const RowBlock& rows, std::int32_t* out) const override {
-    return run(context, {.dense = &rows}, OutputKind::Leaf, {.leaves = out});
-  }
-
-  Result<void> predict_leaf(Context& context, const CsrRows& rows, std::int32_t* out) const override {
-    return run(context, {.csr = &rows}, OutputKind::Leaf, {.leaves = out});
+  Result<CodedRows> encode(Context& context, const AnyRows& rows,
+                           std::span<std::uint8_t> out) const override {
+    if (std::holds_alternative<CodedRows>(rows)) return usage("the rows are encoded already");
+    FVM_TRY(takes_codes());
+    const std::size_t count = row_count(rows), needed = coded_bytes(count, columns());
+    const CodedRows coded{out.data(), count, columns(), needed, encoder_};
+    if (out.size() < needed)
+      return usage("room for " + std::to_string(out.size()) + " bytes of codes; " + rows_text(coded) +
+                   " take " + std::to_string(needed));
+    FVM_TRY(check_call(context, rows));
+    std::vector<Line>& scratch = static_cast<HostContext&>(context).scratch;
+    for (std::size_t begin = 0; begin < count;) {
+      Pass pass{};
+      pass.row_count = static_cast<std::uint32_t>(rows_to_encode(rows, count - begin));
+      pass.encode_to = out.data() + code_offset(begin, columns());
+      FVM_TRY(encode_pass(pass, rows, begin, scratch));
+      begin += pass.row_count;
+    }
+    clear_unused(coded, out.data());
+    return coded;
   }
 
   const Program& program() const override { return loaded_.program; }
@@ -115,11 +128,13 @@ class HostPredictor final : public Predictor {
   }
 
  private:
+  static Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
+
   static Result<void> is_score(OutputKind output) {
     if (output == OutputKind::Raw || output == OutputKind::Value) return {};
-    return Error{ErrorCode::Usage, "",
-                 "predict gives raw scores or values; labels come from predict_class, leaf numbers from "
-                 "predict_leaf"};
+    return usage(
+        "predict gives raw scores or values; labels come from predict_class, leaf numbers from "
+        "predict_leaf");
   }
 
   Result<void> has_classes() const {
@@ -128,25 +143,23 @@ class HostPredictor final : public Predictor {
                                        std::string(program().text(StringId::Objective)));
   }
 
-  /// Rows as a call gave them: one of the two is set.
-  struct Input {
-    const RowBlock* dense = nullptr;
-    const CsrRows* csr = nullptr;
+  Result<void> takes_codes() const {
+    if (!loaded_.codes_read.empty()) return {};
+    return refused("",
+                   columns() == 0
+                       ? "the program has no encoder: compile the model with a schedule that has encode(u8)"
+                       : "in every plan of the program some walk reads the rows' values: compile the model "
+                         "with a schedule of which a plan has encode(u8) for all trees");
+  }
 
-    std::size_t count() const { return csr != nullptr ? csr->count : dense->count; }
-  };
-
-  Result<void> run(Context& context, const Input& rows, OutputKind output, const Destination& to) const {
-    if (context.backend() != &HostContext::kBackend)
-      return Error{ErrorCode::Usage, "", "the context belongs to another backend"};
-    if (rows.count() == 0) return {};
-    FVM_TRY(rows.csr != nullptr ? check(*rows.csr) : check(*rows.dense));
-    const std::size_t width = output_width(loaded_.meta, output);
+  Result<void> run(Context& context, const AnyRows& rows, OutputKind output, const Destination& to) const {
+    FVM_TRY(check_call(context, rows));
+    const std::size_t count = row_count(rows), width = output_width(loaded_.meta, output);
     const bool no_output =
         to.values == nullptr && to.wide_values == nullptr && to.labels == nullptr && to.leaves == nullptr;
-    if (no_output && width != 0) return no_buffer();
+    if (no_output && width != 0 && count != 0) return no_buffer();
     std::vector<Line>& scratch = static_cast<HostContext&>(context).scratch;
-    for (std::size_t begin = 0; begin < rows.count();) {
+    for (std::size_t begin = 0; begin < count;) {
       Pass pass{};
       pass.output = output;
       pass.in_place = to.values != nullptr && width == loaded_.meta.num_outputs;
@@ -154,22 +167,36 @@ class HostPredictor final : public Predictor {
       if (to.wide_values != nullptr) pass.wide_values = to.wide_values + begin * width;
       if (to.labels != nullptr) pass.labels = to.labels + begin * width;
       if (to.leaves != nullptr) pass.leaves = to.leaves + begin * width;
-      pass.row_count = static_cast<std::uint32_t>(pass_rows(rows, rows.count() - begin, pass.in_place));
-      if (rows.csr != nullptr)
-        FVM_TRY(check_csr_rows(*rows.csr, begin, pass.row_count, loaded_.meta.num_features));
+      pass.row_count = static_cast<std::uint32_t>(pass_rows(rows, count - begin, pass.in_place));
       FVM_TRY(run_pass(pass, rows, begin, scratch));
       begin += pass.row_count;
     }
     return {};
   }
 
-  static Error no_buffer() { return {ErrorCode::Usage, "", "no buffer for rows or output"}; }
+  static Error no_buffer() { return usage("no buffer for rows or output"); }
+
+  static std::string rows_text(const CodedRows& rows) {
+    return std::to_string(rows.count) + " rows of " + std::to_string(rows.columns) + " columns";
+  }
+
+  /// What can be said before the first pass.
+  Result<void> check_call(const Context& context, const AnyRows& rows) const {
+    if (context.backend() != &HostContext::kBackend) return usage("the context belongs to another backend");
+    if (const auto* dense = std::get_if<RowBlock>(&rows)) return check(*dense);
+    if (const auto* csr = std::get_if<CsrRows>(&rows)) return check(*csr);
+    return check(*std::get_if<CodedRows>(&rows));
+  }
 
   Result<void> check(const RowBlock& rows) const {
+    if (rows.count == 0) return {};
     if (rows.stride < loaded_.meta.num_features)
-      return Error{ErrorCode::Usage, "",
-                   "rows of " + std::to_string(rows.stride) + " values for a model of " +
-                       std::to_string(loaded_.meta.num_features) + " features"};
+      return usage("rows of " + std::to_string(rows.stride) + " values for a model of " +
+                   std::to_string(loaded_.meta.num_features) + " features");
+    std::size_t values = 0;
+    if (__builtin_mul_overflow(rows.count, rows.stride, &values) || values > SIZE_MAX / sizeof(double))
+      return usage(std::to_string(rows.count) + " rows, " + std::to_string(rows.stride) +
+                   " numbers apart, are more than memory holds");
     if (rows.type == RowType::Float64 && loaded_.meta.score_type == ScalarType::Float64)
       return refused(
           "rows",
@@ -179,72 +206,186 @@ class HostPredictor final : public Predictor {
   }
 
   static Result<void> check(const CsrRows& rows) {
+    if (rows.count == 0) return {};
     const bool no_values = rows.value_count != 0 && (rows.columns == nullptr || rows.values == nullptr);
     return rows.offsets == nullptr || no_values ? no_buffer() : Result<void>();
   }
 
-  /// Whether a pass of so many rows gets float32 rows in the scratch memory.
-  bool converted(const Input& rows, std::size_t row_count) const {
-    if (rows.dense != nullptr)
-      return rows.dense->type != RowType::Float32 || !loaded_.program.section_ZeroMissing().empty();
-    if (static_cast<double>(rows.csr->value_count) >
-        kDenseFrom * (static_cast<double>(rows.csr->count) * loaded_.meta.num_features))
-      return true;
-    return std::any_of(loaded_.values_read.begin(), loaded_.values_read.end(), [&](const RowCounts& counts) {
-      return counts.least <= row_count && row_count <= counts.most;
-    });
+  Result<void> check(const CodedRows& rows) const {
+    FVM_TRY(takes_codes());
+    if (rows.count == 0) return {};
+    if (rows.encoder != encoder_)
+      return refused("", "the rows are encoded for another program: its encoder is " +
+                             hexadecimal(rows.encoder) + ", this one's " + hexadecimal(encoder_));
+    if (rows.columns != columns())
+      return usage(rows_text(rows) + " for a program of " + std::to_string(columns()));
+    const std::size_t needed = coded_bytes(rows.count, rows.columns);
+    if (needed == SIZE_MAX) return usage(rows_text(rows) + " are more than memory holds");
+    if (rows.byte_count < needed)
+      return usage(rows_text(rows) + " take " + std::to_string(needed) + " bytes, given are " +
+                   std::to_string(rows.byte_count));
+    return rows.codes == nullptr ? no_buffer() : Result<void>();
+  }
+
+  /// The plans of which one for so many rows, or else for the next more, or else for fewer, takes codes.
+  const RowCounts& coded_plans(std::size_t rows) const {
+    const auto ends_before = [](const RowCounts& counts, std::size_t n) { return counts.most < n; };
+    const auto& all = loaded_.codes_read;
+    const auto found = std::lower_bound(all.begin(), all.end(), rows, ends_before);
+    return found == all.end() ? all.back() : *found;
+  }
+
+  bool reads_values(std::size_t rows) const {
+    return loaded_.codes_read.empty() || coded_plans(rows).least > rows || coded_plans(rows).most < rows;
+  }
+
+  /// Whether rows get float32 rows in the scratch memory before anything reads them.
+  bool converted(const AnyRows& rows) const {
+    if (const auto* dense = std::get_if<RowBlock>(&rows))
+      return dense->type != RowType::Float32 || !loaded_.program.section_ZeroMissing().empty();
+    const auto* csr = std::get_if<CsrRows>(&rows);
+    return csr != nullptr && static_cast<double>(csr->value_count) >
+                                 kDenseFrom * (static_cast<double>(csr->count) * loaded_.meta.num_features);
+  }
+
+  /// The same in a pass of so many rows, whose walks may read values that are not there.
+  bool converted(const AnyRows& rows, std::size_t row_count) const {
+    return converted(rows) || (std::holds_alternative<CsrRows>(rows) && reads_values(row_count));
+  }
+
+  /// At most so many of `left` rows, such that what is left begins a block of codes.
+  static std::size_t whole_blocks(std::size_t most, std::size_t left) {
+    return std::min(left, std::max<std::size_t>(most / kCodeRows, 1) * kCodeRows);
+  }
+
+  /// How many of `left` rows are encoded together.
+  std::size_t rows_to_encode(const AnyRows& rows, std::size_t left) const {
+    return whole_blocks(converted(rows) ? max_converted_rows() : kMaxPassRows, left);
   }
 
   /// How many of `left` rows go into one pass.
-  std::size_t pass_rows(const Input& rows, std::size_t left, bool in_place) const {
+  std::size_t pass_rows(const AnyRows& rows, std::size_t left, bool in_place) const {
     // A call for leaf numbers has sums too: nothing says that a program leaves them alone then.
     const std::size_t result_bytes = in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
-    const std::size_t most =
-        std::min({left, max_pass_rows(private_bytes_ + result_bytes), max_encoded_rows()});
-    return converted(rows, most) ? std::min(most, max_converted_rows()) : most;
+    const std::size_t most = std::min(left, max_pass_rows(private_bytes_ + result_bytes));
+    if (std::holds_alternative<CodedRows>(rows)) return whole_blocks(most, left);
+    const std::size_t encoded = std::min(most, max_encoded_rows());
+    return converted(rows, encoded) ? std::min(encoded, max_converted_rows()) : encoded;
   }
 
-  /// Gives a pass its rows, which begin at row `begin` of the call, and its memory, and runs it.
-  Result<void> run_pass(Pass& pass, const Input& rows, std::size_t begin, std::vector<Line>& scratch) const {
-    const std::size_t width = loaded_.meta.num_features;
-    const bool convert = converted(rows, pass.row_count);
-    const std::size_t converted_bytes = convert ? whole_lines(pass.row_count * width * sizeof(float)) : 0;
-    const std::size_t lines = (scratch_bytes(pass.row_count, pass.in_place) + converted_bytes) / sizeof(Line);
+  static std::byte* begin_of(std::vector<Line>& scratch) {
+    return scratch.empty() ? nullptr : scratch.data()->bytes;
+  }
+
+  static Result<void> reserve(std::vector<Line>& scratch, std::size_t bytes) {
+    const std::size_t lines = bytes / sizeof(Line);
+    if (scratch.size() >= lines) return {};
     try {
-      if (scratch.size() < lines) scratch.resize(lines);
+      scratch.resize(lines);
     } catch (const std::bad_alloc&) {
       return Error{ErrorCode::Environment, "",
                    "out of memory: scratch of " + std::to_string(lines * sizeof(Line)) + " bytes"};
     }
-    std::byte* const memory = scratch.empty() ? nullptr : scratch.data()->bytes;
-    CsrRows csr;
-    if (convert) {
-      float* const values = reinterpret_cast<float*>(memory);
-      const FloatEnvironment environment;  // the rounding is ours, not the caller's
-      if (rows.csr != nullptr)
-        fill_csr_rows(*rows.csr, begin, pass.row_count, width, values);
-      else
-        convert_rows(*rows.dense, begin, pass.row_count, width, values);
-      mark_zeros_missing(loaded_.program.section_ZeroMissing(), pass.row_count, width, values);
-      pass.rows = values;
-      pass.row_stride = width;
-    } else if (rows.csr != nullptr) {
-      csr = *rows.csr;
-      csr.offsets += begin;
-      pass.csr = &csr;
-    } else {
-      pass.rows = static_cast<const float*>(rows.dense->data) + begin * rows.dense->stride;
-      pass.row_stride = rows.dense->stride;
-    }
-    interpret_pass(pass, memory + converted_bytes);
     return {};
   }
 
+  /// Of the float32 rows that a pass gets in the scratch memory.
+  std::size_t converted_bytes(std::size_t rows) const {
+    return whole_lines(rows * loaded_.meta.num_features * sizeof(float));
+  }
+
+  /// Gives a pass its rows, which begin at row `begin` of the call: as they came, or if `values` is not null
+  /// as float32 there. What they came in, `csr`, lives as long as the pass.
+  void place_rows(Pass& pass, CsrRows& csr, const AnyRows& rows, std::size_t begin, float* values) const {
+    const std::size_t width = loaded_.meta.num_features;
+    const auto* const dense = std::get_if<RowBlock>(&rows);
+    const auto* const sparse = std::get_if<CsrRows>(&rows);
+    if (values != nullptr) {
+      const FloatEnvironment environment;  // the rounding is ours, not the caller's
+      if (sparse != nullptr)
+        fill_csr_rows(*sparse, begin, pass.row_count, width, values);
+      else
+        convert_rows(*dense, begin, pass.row_count, width, values);
+      mark_zeros_missing(loaded_.program.section_ZeroMissing(), pass.row_count, width, values);
+      pass.rows = values;
+      pass.row_stride = width;
+    } else if (dense != nullptr) {
+      pass.rows = static_cast<const float*>(dense->data) + begin * dense->stride;
+      pass.row_stride = dense->stride;
+    } else if (sparse != nullptr) {
+      csr = *sparse;
+      csr.offsets += begin;
+      pass.csr = &csr;
+    } else {
+      pass.codes = std::get_if<CodedRows>(&rows)->codes + code_offset(begin, columns());
+    }
+  }
+
+  /// Whether rows that a pass begins with can be read; of the other kinds the call is checked.
+  Result<void> check_pass(const AnyRows& rows, std::size_t begin, std::size_t row_count) const {
+    const auto* const csr = std::get_if<CsrRows>(&rows);
+    return csr == nullptr ? Result<void>()
+                          : check_csr_rows(*csr, begin, row_count, loaded_.meta.num_features);
+  }
+
+  Result<void> run_pass(Pass& pass, const AnyRows& rows, std::size_t begin,
+                        std::vector<Line>& scratch) const {
+    FVM_TRY(check_pass(rows, begin, pass.row_count));
+    const bool coded = std::holds_alternative<CodedRows>(rows);
+    const std::size_t values = converted(rows, pass.row_count) ? converted_bytes(pass.row_count) : 0;
+    const std::size_t codes = coded ? 0 : code_bytes(pass.row_count, columns()) + kCodeSlack;
+    FVM_TRY(reserve(scratch, values + scratch_bytes(pass.row_count, pass.in_place) + codes));
+    std::byte* const memory = begin_of(scratch);
+    CsrRows csr;
+    place_rows(pass, csr, rows, begin, values == 0 ? nullptr : reinterpret_cast<float*>(memory));
+    pass.plan_rows = pass.row_count;
+    if (coded) {
+      const RowCounts& plans = coded_plans(pass.row_count);
+      pass.plan_rows = std::clamp(pass.row_count, plans.least, plans.most);
+    }
+    interpret_pass(pass, memory + values);
+    return {};
+  }
+
+  /// Rows that one iteration of a parallel loop encodes.
+  static constexpr std::uint32_t kRowsEncodedAtOnce = 8 * kCodeRows;
+
+  Result<void> encode_pass(Pass& pass, const AnyRows& rows, std::size_t begin,
+                           std::vector<Line>& scratch) const {
+    FVM_TRY(check_pass(rows, begin, pass.row_count));
+    const std::size_t values = converted(rows) ? converted_bytes(pass.row_count) : 0;
+    FVM_TRY(reserve(scratch, values));
+    CsrRows csr;
+    place_rows(pass, csr, rows, begin, values == 0 ? nullptr : reinterpret_cast<float*>(begin_of(scratch)));
+    const Range all{0, pass.row_count};
+    auto some = [&](std::uint32_t i) {
+      const FloatEnvironment environment;
+      encode_range(loaded_, pass, chunk(all, kRowsEncodedAtOnce, i));
+    };
+    const std::uint32_t count = iterations(all.size(), kRowsEncodedAtOnce);
+    if (loaded_.executor != nullptr && count > 1)
+      loaded_.executor->run(count, some);
+    else
+      for (std::uint32_t i = 0; i < count; ++i) some(i);
+    return {};
+  }
+
+  /// Makes zero what lies behind the last row.
+  static void clear_unused(const CodedRows& rows, std::uint8_t* codes) {
+    if (rows.count == 0) return;
+    if (const std::size_t used = rows.count % kCodeRows; used != 0) {
+      std::uint8_t* const first = codes + code_offset(rows.count, rows.columns);
+      for (std::size_t c = 0; c < rows.columns; ++c) std::fill_n(first + c * kCodeRows, kCodeRows - used, 0);
+    }
+    std::fill_n(codes + code_bytes(rows.count, rows.columns), kCodeSlack, 0);
+  }
+
+  /// Of what a pass of so many rows adds up.
   std::size_t scratch_bytes(std::size_t rows, bool in_place) const {
     std::size_t bytes = in_place ? 0 : whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       bytes += whole_lines(rows * loaded_.accumulators[i].copy_bytes);
-    return bytes + code_bytes(rows, columns()) + kCodeSlack;
+    return bytes;
   }
 
   std::size_t columns() const { return loaded_.program.section_Columns().size(); }
@@ -277,7 +418,7 @@ class HostPredictor final : public Predictor {
                                          : take(loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       pass.accumulators[i] = take(loaded_.accumulators[i].copy_bytes);
-    pass.codes = reinterpret_cast<std::uint8_t*>(scratch);
+    if (pass.codes == nullptr) pass.codes = pass.encode_to = reinterpret_cast<std::uint8_t*>(scratch);
     const FloatEnvironment environment;
     Machine machine(loaded_, pass);
     interpret(loaded_.code, 0, machine);
@@ -290,11 +431,19 @@ class HostPredictor final : public Predictor {
 
   LoadedProgram loaded_;
   const Target* target_;
+  std::uint64_t encoder_;          ///< its encoder_id
   std::size_t private_bytes_ = 0;  ///< of a row, in all accumulators but the result
 };
 
 }  // namespace
 }  // namespace host
+
+std::size_t coded_bytes(std::size_t rows, std::size_t columns) {
+  if (rows == 0) return 0;
+  const std::size_t blocks = (rows - 1) / kCodeRows + 1;
+  if (columns != 0 && blocks > (SIZE_MAX - kCodeSlack) / kCodeRows / columns) return SIZE_MAX;
+  return code_bytes(rows, columns) + kCodeSlack;
+}
 
 std::uint32_t output_width(const ProgramMeta& meta, OutputKind output) {
   switch (output) {

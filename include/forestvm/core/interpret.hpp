@@ -66,10 +66,10 @@ FVM_HOST_DEVICE constexpr LoopOperands loop_operands(const Inst& inst) {
 }
 
 /// Runs code from `pc` to the halt, or to the end of the parallel block that `pc` lies in.
-/// Machine has: Range ranges[kRangeRegisters]; bool wants(OutputKind);
-/// void parallel(const Inst& loop, std::uint32_t body) which must run interpret(code, body, m) for each chunk
-/// of a par or map on a machine m of its own whose RangeOut register holds the chunk; and one void NAME(const
-/// Inst&) for each plain opcode but slice, NAME being its text.
+/// Machine has: Range ranges[kRangeRegisters]; std::uint32_t plan_rows, for which a plan is chosen; bool
+/// wants(OutputKind); void parallel(const Inst& loop, std::uint32_t body) which must run interpret(code,
+/// body, m) for each chunk of a par or map on a machine m of its own whose RangeOut register holds the chunk;
+/// and one void NAME(const Inst&) for each plain opcode but slice, NAME being its text.
 template <class Machine>
 // NOLINTNEXTLINE(readability-function-size): a case an opcode
 FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& machine) {
@@ -106,7 +106,7 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
         }
         break;
       case Op::Plan: {
-        const std::uint32_t rows = machine.ranges[0].size();
+        const std::uint32_t rows = machine.plan_rows;
         if (rows < operand<Op::Plan, Least>(inst) || rows > operand<Op::Plan, Most>(inst)) {
           pc = operand<Op::Plan, Partner>(inst) + 1;
           continue;
