@@ -303,5 +303,69 @@ TEST(VerifyNodes, LevelOrderTiles) {
   expect_bad_level_order_tiles_found<ReorgTilesView<4>>("tileTree(tree, 3, uniform); layout(tree, reorg)");
 }
 
+/// A place in a tree of tables: the bytes of its slot.
+struct TableSlot {
+  const TableLevel& level;
+  std::uint8_t& column;
+  std::uint8_t& code;
+  std::uint8_t& child;
+};
+
+struct TableBreach {
+  const char* rule;
+  std::function<bool(const TableSlot&)> damage;
+};
+
+TEST(VerifyNodes, Tables) {
+  const ProgramParts good = laid_out("encode(u8)");
+  const TableBreach breaches[] = {
+      {"a slot's column is not in its list",
+       [](const TableSlot& at) {
+         if (at.level.columns == 1) return false;
+         at.column = at.level.columns;
+         return true;
+       }},
+      {"a code is above its column's ranks",
+       [](const TableSlot& at) {
+         if (at.code == kNeverRight) return false;
+         at.code = kNeverRight - 1;
+         return true;
+       }},
+      {"a leaf in a level of tests",
+       [](const TableSlot& at) {
+         if (!at.level.all_tests()) return false;
+         at.code = kNeverRight;
+         return true;
+       }},
+      {"a child does not follow those of the slot before",
+       [](const TableSlot& at) {
+         if (at.level.all_tests()) return false;
+         ++at.child;
+         return true;
+       }},
+  };
+  for (const TableBreach& breach : breaches) {
+    SCOPED_TRACE(breach.rule);
+    unsigned broken = 0;
+    for (std::uint32_t t = 0; t < kTrees; ++t)
+      for (std::uint32_t i = 0; i < good.trees[t].depth; ++i)
+        for (std::uint32_t slot = 0;; ++slot) {
+          ProgramParts parts = good;
+          TableLine* const lines = nodes_of<TableLine>(parts, 0) + parts.trees[t].first_node;
+          const TableLevel& level = reinterpret_cast<const TableLevel*>(lines)[i];
+          if (!level.has_tables() || slot == level.slots) break;
+          const LevelTables tables(lines, level);
+          const auto byte = [&](const std::uint8_t* table) -> std::uint8_t& {
+            return const_cast<std::uint8_t*>(table)[slot];
+          };
+          if (!breach.damage({level, byte(tables.column), byte(tables.code), byte(tables.child)})) continue;
+          ++broken;
+          expect_refusal_in(parts, t, "level " + std::to_string(i) + ": " + breach.rule);
+          if (HasFailure()) return;
+        }
+    EXPECT_GE(broken, kTrees);
+  }
+}
+
 }  // namespace
 }  // namespace forestvm::test

@@ -99,8 +99,9 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
     if (leaves > group.leaf_count) return wrong("its leaves leave its group");
     const auto view = View::tree(data, t);
     if constexpr (requires { &View::level_rule; }) {
+      typename View::ListedCodes codes;
       for (std::uint32_t level = 0; level < tree.depth; ++level)
-        if (const char* rule = View::level_rule(view, level, tree, facts))
+        if (const char* rule = View::level_rule(view, level, tree, facts, codes))
           return wrong("level " + number(level) + ": " + rule);
     } else if (broken_rules<View>(view, 0, tree.node_count, tree, facts) != 0) {
       return wrong(first_broken_rule<View>(view, tree, facts));
@@ -150,7 +151,6 @@ Result<void> verify_forest(const Program& program) {
                         0,
                         shapes.data(),
                         static_cast<std::uint32_t>(shapes.size()),
-                        program.section_Columns().data(),
                         static_cast<std::uint32_t>(program.section_Columns().size()),
                         codes.data()};
   // Groups and trees lie one after the other, none twice: a file's size bounds the work of this pass.

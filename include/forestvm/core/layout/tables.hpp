@@ -11,6 +11,7 @@
 // the bits of the tests. Its levels have no tables, their records say the column and the code.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -159,10 +160,15 @@ struct TablesView : TreesInSequence {
     return table_header_lines(tree.depth) <= tree.node_count ? nullptr : "its levels leave it";
   }
 
+  /// How many codes each column of a level's list has.
+  struct ListedCodes {
+    std::uint8_t counts[kMaxTableSlots] = {};
+  };
+
   /// What is wrong with a level, or null. With these rules every lookup stays inside its table, every place
   /// inside its level and the leaves, whatever the codes of a row are.
   static const char* level_rule(const Tree& tree, std::uint32_t i, const TreeDesc& desc,
-                                const NodeFacts& facts) {
+                                const NodeFacts& facts, ListedCodes& codes) {
     const TableLevel& level = tree.level(i);
     if (level.kind > LevelKind::OneTest) return "there is no such kind of level";
     if (level.slots == 0 || level.slots > kMaxTableSlots) return "its size is wrong";
@@ -170,50 +176,78 @@ struct TablesView : TreesInSequence {
     if (!level.has_tables() && !tree.oblivious) return "it has no tables, in a tree that has some";
     const std::uint32_t below = i + 1 == desc.depth ? desc.leaf_count : tree.level(i + 1).slots;
     std::uint32_t children = 2u * level.slots;
-    const char* const rule = level.has_tables() ? tables_rule(tree, level, desc, facts, children)
+    const char* const rule = level.has_tables() ? tables_rule(tree, level, desc, facts, codes, children)
                                                 : test_rule(level.offset(), level.code(), facts);
     if (rule != nullptr) return rule;
     return children == below ? nullptr : "the level below has not as many slots as it has children";
   }
 
  private:
-  static const char* column_rule(std::uint32_t offset, const NodeFacts& facts) {
-    return offset % kCodeRows != 0 || offset / kCodeRows >= facts.num_columns ? "a column does not exist"
-                                                                              : nullptr;
+  static constexpr const char* kNoColumn = "a column does not exist";
+  static bool is_column(std::uint32_t offset, const NodeFacts& facts) {
+    return (offset % kCodeRows == 0) & (offset / kCodeRows < facts.num_columns);
   }
 
   static const char* test_rule(std::uint32_t offset, std::uint8_t code, const NodeFacts& facts) {
-    if (const char* rule = column_rule(offset, facts)) return rule;
-    return code >= facts.columns[offset / kCodeRows].count ? "a code is above its column's ranks" : nullptr;
+    if (!is_column(offset, facts)) return kNoColumn;
+    return code >= facts.column_codes[offset / kCodeRows] ? "a code is above its column's ranks" : nullptr;
+  }
+
+  static constexpr const char* kSlotRules[] = {
+      "a slot's column is not in its list", "a code is above its column's ranks",
+      "a leaf in a level of tests", "a child does not follow those of the slot before"};
+
+  /// The rules that a slot breaks, as bits. Counts its children, too.
+  template <bool kSeveralColumns, bool kAllTests>
+  FVM_INLINE static std::uint32_t broken_rules(const LevelTables& tables, std::uint32_t slot,
+                                               std::uint32_t columns, const ListedCodes& codes,
+                                               std::uint32_t& children) {
+    const std::uint32_t column = kSeveralColumns ? tables.column[slot] : 0, code = tables.code[slot];
+    const std::uint32_t leaf = all_bits(code == kNeverRight), before = children;
+    children += 2 + leaf;
+    return rule_bit(0, all_bits(column >= columns)) |
+           rule_bit(1, ~leaf & all_bits(code >= codes.counts[column])) |
+           (kAllTests ? rule_bit(2, leaf) : rule_bit(3, all_bits(tables.child[slot] != before)));
+  }
+
+  template <bool kSeveralColumns, bool kAllTests>
+  FVM_INLINE static const char* slots_rule(const LevelTables& tables, const TableLevel& level,
+                                           const ListedCodes& codes, std::uint32_t& children) {
+    const std::uint32_t slots = level.slots, columns = level.columns;
+    std::uint32_t broken = 0, count = 0;
+    for (std::uint32_t slot = 0; slot < slots; ++slot)
+      broken |= broken_rules<kSeveralColumns, kAllTests>(tables, slot, columns, codes, count);
+    children = count;
+    if (broken == 0) return nullptr;
+    count = 0;
+    for (std::uint32_t slot = 0;; ++slot) {
+      broken = broken_rules<kSeveralColumns, kAllTests>(tables, slot, columns, codes, count);
+      if (broken != 0) return kSlotRules[std::countr_zero(broken)];
+    }
   }
 
   /// Counts the children, too.
-  static const char* tables_rule(const Tree& tree, const TableLevel& level, const TreeDesc& desc,
-                                 const NodeFacts& facts, std::uint32_t& children) {
+  FVM_INLINE static const char* tables_rule(const Tree& tree, const TableLevel& level, const TreeDesc& desc,
+                                            const NodeFacts& facts, ListedCodes& codes,
+                                            std::uint32_t& children) {
     if (level.columns == 0) return "its size is wrong";
     const std::uint64_t lines =
         (level.list_bytes() + std::uint64_t{level.tables()} * level.table_bytes()) / sizeof(TableLine);
     if (level.line < table_header_lines(desc.depth) || level.line + lines > desc.node_count)
       return "its tables leave the tree";
     const LevelTables tables(tree.lines, level);
-    for (std::uint32_t c = 0; c < level.list_bytes() / sizeof(std::uint32_t); ++c)
-      if (const char* rule = column_rule(tables.list[c], facts)) return rule;
-    children = 0;
-    for (std::uint32_t slot = 0; slot < level.slots; ++slot) {
-      if (level.columns > 1 && tables.column[slot] >= level.columns)
-        return "a slot's column is not in its list";
-      const bool leaf = tables.code[slot] == kNeverRight;
-      const std::uint32_t offset = tables.list[level.columns > 1 ? tables.column[slot] : 0];
-      if (!leaf)
-        if (const char* rule = test_rule(offset, tables.code[slot], facts)) return rule;
-      if (level.all_tests()) {
-        if (leaf) return "a leaf in a level of tests";
-      } else if (tables.child[slot] != children) {
-        return "a child does not follow those of the slot before";
-      }
-      children += leaf ? 1 : 2;
-    }
-    return nullptr;
+    const std::uint32_t listed = level.list_bytes() / sizeof(std::uint32_t);
+    std::uint32_t wrong = 0;
+    for (std::uint32_t c = 0; c < listed; ++c) wrong |= all_bits(!is_column(tables.list[c], facts));
+    if (wrong != 0) return kNoColumn;
+    const std::uint32_t columns = level.columns;
+    for (std::uint32_t c = 0; c < columns; ++c)
+      codes.counts[c] = facts.column_codes[tables.list[c] / kCodeRows];
+    if (columns > 1)
+      return level.all_tests() ? slots_rule<true, true>(tables, level, codes, children)
+                               : slots_rule<true, false>(tables, level, codes, children);
+    return level.all_tests() ? slots_rule<false, true>(tables, level, codes, children)
+                             : slots_rule<false, false>(tables, level, codes, children);
   }
 };
 

@@ -52,8 +52,7 @@ struct NodeFacts {
   std::uint32_t tile_size;
   const TileShape* shapes;
   std::uint32_t shape_count;
-  const ColumnDesc* columns;  ///< of the encoder
-  std::uint32_t num_columns;
+  std::uint32_t num_columns;         ///< of the encoder
   const std::uint8_t* column_codes;  ///< thresholds of each column; 0 of any other that a node may name
 };
 
