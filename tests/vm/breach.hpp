@@ -42,6 +42,11 @@ inline void expect_refusals(const ProgramParts& good, std::initializer_list<Brea
   for (const Breach& breach : breaches) expect_refusal(good, breach);
 }
 
+template <class Node>
+Node* nodes_of(ProgramParts& parts, std::size_t group) {
+  return reinterpret_cast<Node*>(parts.nodes.data() + parts.groups.at(group).node_offset);
+}
+
 inline AccumulatorDesc shared(std::uint32_t number, AccumulatorKind kind = AccumulatorKind::F32) {
   return {number, 1, 1, number, kind, {}};
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "breach.hpp"
+#include "support/small_models.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -68,6 +69,29 @@ TEST(VerifyEncoder, RefusesRanksThatDoNotAscend) {
         "leave the ranks section"},
        {"one too many", [](ProgramParts& p) { p.ranks.push_back(1e9f); }, "ranks section",
         "but the features have"}});
+}
+
+/// Thresholds are read many at a time.
+TEST(VerifyEncoder, FindsBadRanksAnywhere) {
+  const ProgramParts good = parts_of(compiled(small_forest({.depth = 6}), "encode(u8)"));
+  for (std::size_t i = 0; i < good.encoded_features.size(); ++i) {
+    const EncodedFeature& feature = good.encoded_features[i];
+    ASSERT_GT(feature.threshold_count, 8u);
+    const std::string record = "encoded_features section: record " + std::to_string(i);
+    for (std::uint32_t k = 0; k < feature.threshold_count; ++k) {
+      ProgramParts parts = good;
+      parts.ranks[feature.first_threshold + k] = std::numeric_limits<float>::quiet_NaN();
+      expect_refusal(parts, record.c_str(), "a threshold is not a number");
+      if (k == 0) continue;
+      parts.ranks[feature.first_threshold + k] = parts.ranks[feature.first_threshold + k - 1];
+      expect_refusal(parts, record.c_str(), "its thresholds do not ascend");
+    }
+  }
+  ProgramParts stump = parts_of(
+      compiled(support::model_of({support::split(0, 1, support::leaf(1), support::leaf(2))}), "encode(u8)"));
+  ASSERT_EQ(stump.ranks.size(), 1u);
+  stump.ranks[0] = std::numeric_limits<float>::quiet_NaN();
+  expect_refusal(stump, "encoded_features section: record 0", "a threshold is not a number");
 }
 
 TEST(VerifyEncoder, RefusesColumnsOutsideTheirFeature) {

@@ -14,11 +14,6 @@
 namespace forestvm::test {
 namespace {
 
-template <class Node>
-Node* nodes_of(ProgramParts& parts, std::size_t group) {
-  return reinterpret_cast<Node*>(parts.nodes.data() + parts.groups.at(group).node_offset);
-}
-
 ArrayView::Node* array_nodes(ProgramParts& parts) { return nodes_of<ArrayView::Node>(parts, 0); }
 Sparse16View::Node* sparse_nodes(ProgramParts& parts) { return nodes_of<Sparse16View::Node>(parts, 1); }
 

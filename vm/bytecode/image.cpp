@@ -45,6 +45,7 @@ class ProgramImage {
     FVM_TRY(bytecode::verify_encoder(program));
     if (verification == Verification::Full) {
       FVM_TRY(bytecode::verify_forest(program));
+      FVM_TRY(bytecode::verify_walkers(program));
       FVM_TRY(bytecode::verify_code(program));
     }
     return program;

@@ -24,8 +24,11 @@ Result<void> verify_encoder(const Program& program);
 /// Groups, trees and nodes: every walk stays inside its tree and the row, and ends.
 Result<void> verify_forest(const Program& program);
 
-/// Walkers and code: blocks nest, registers are set before use, ranges stay inside groups, accumulators
-/// inside their copies, parallel iterations apart from each other.
+/// Walkers: of groups that exist, with no more unchecked hops than their trees allow.
+Result<void> verify_walkers(const Program& program);
+
+/// Code, of verified walkers: blocks nest, registers are set before use, ranges stay inside groups,
+/// accumulators inside their copies, parallel iterations apart from each other.
 Result<void> verify_code(const Program& program);
 
 }  // namespace forestvm::bytecode

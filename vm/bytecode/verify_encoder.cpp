@@ -1,5 +1,6 @@
 // The verifier's rules for the row encoder: features and thresholds exist, columns lie inside their feature's
 // thresholds, so that every code a column can have is at most its count.
+#include <algorithm>
 #include <cmath>
 
 #include "vm/bytecode/verify.hpp"
@@ -11,11 +12,12 @@ std::string number(std::uint64_t value) { return std::to_string(value); }
 
 /// What is wrong with a feature's thresholds, or null.
 const char* ranks_rule(std::span<const float> ranks) {
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (std::isnan(ranks[i])) return "a threshold is not a number";
-    if (i != 0 && !(ranks[i - 1] < ranks[i])) return "its thresholds do not ascend";
-  }
-  return nullptr;
+  // A bit for each threshold and no branch: forests have many, in vectors.
+  std::uint32_t broken = std::isnan(ranks.front()) ? 1 : 0;
+  for (std::size_t i = 1; i < ranks.size(); ++i) broken |= ranks[i - 1] < ranks[i] ? 0u : 1u;
+  if (broken == 0) return nullptr;
+  const bool numbers = std::none_of(ranks.begin(), ranks.end(), [](float rank) { return std::isnan(rank); });
+  return numbers ? "its thresholds do not ascend" : "a threshold is not a number";
 }
 
 const char* column_rule(const ColumnDesc& column, std::uint32_t thresholds) {

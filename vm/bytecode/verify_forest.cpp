@@ -1,6 +1,10 @@
 // The verifier's forest rules. Every slot's feature lies inside the row, every child inside its tree and
 // further on than its parent, so that every walk stays in bounds and ends. One pass over the nodes, at memory
 // speed.
+#include <algorithm>
+#include <bit>
+#include <vector>
+
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/names.hpp>
 
@@ -40,8 +44,28 @@ Result<void> verify_group_place(const Program& program, const GroupDesc& group, 
   return {};
 }
 
+/// The rules that some of the slots [begin, end) break, as bits.
 template <class View>
-Result<void> verify_group(const Program& program, std::size_t index, Taken& taken) {
+std::uint32_t broken_rules(const typename View::Tree& view, std::uint32_t begin, std::uint32_t end,
+                           const TreeDesc& tree, const NodeFacts& facts) {
+  std::uint32_t broken = 0;
+  for (std::uint32_t slot = begin; slot < end; ++slot) broken |= View::broken_rules(view, slot, tree, facts);
+  if constexpr (requires { &View::broken_lookup_rules; })
+    for (std::uint32_t slot = begin; slot < end; ++slot)
+      broken |= View::broken_lookup_rules(view, slot, facts);
+  return broken;
+}
+
+/// Of a tree in which there is one.
+template <class View>
+std::string first_broken_rule(const typename View::Tree& view, const TreeDesc& tree, const NodeFacts& facts) {
+  for (std::uint32_t slot = 0;; ++slot)
+    if (const std::uint32_t broken = broken_rules<View>(view, slot, slot + 1, tree, facts); broken != 0)
+      return "node " + number(slot) + ": " + View::kNodeRules[std::countr_zero(broken)];
+}
+
+template <class View>
+Result<void> verify_group(const Program& program, std::size_t index, NodeFacts facts, Taken& taken) {
   const GroupDesc& group = program.section_Groups()[index];
   const std::string where = "groups section: group " + number(index);
   const std::uint32_t least = View::kTileWidth == 1 ? 1 : 2;
@@ -50,19 +74,14 @@ Result<void> verify_group(const Program& program, std::size_t index, Taken& take
                               std::string(name_of(group.layout)));
   FVM_TRY(verify_group_place<View>(program, group, where, taken));
   const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
-  const auto shapes = program.section_TileShapes();
   const GroupData data{program.section_Nodes().data() + group.node_offset,
                        nullptr,
                        trees.data(),
                        nullptr,
                        group.tree_end - group.tree_begin,
                        group.tile_size};
-  const NodeFacts facts{program.meta().num_features,
-                        group.tile_size,
-                        shapes.data(),
-                        static_cast<std::uint32_t>(shapes.size()),
-                        program.section_Columns().data(),
-                        static_cast<std::uint32_t>(program.section_Columns().size())};
+  facts.tile_size = group.tile_size;
+  const std::uint32_t num_outputs = program.meta().num_outputs;
   std::uint64_t nodes = 0, leaves = 0;
   for (std::uint32_t t = 0; t < trees.size(); ++t) {
     const TreeDesc& tree = trees[t];
@@ -72,8 +91,7 @@ Result<void> verify_group(const Program& program, std::size_t index, Taken& take
     if (tree.node_count == 0) return wrong("it has no nodes");
     if (const char* rule = View::place_rule(tree, t, group, nodes)) return wrong(rule);
     nodes += tree.node_count;
-    if (tree.output >= program.meta().num_outputs)
-      return wrong("output " + number(tree.output) + " does not exist");
+    if (tree.output >= num_outputs) return wrong("output " + number(tree.output) + " does not exist");
     if (const char* rule = View::tree_rule(tree, group)) return wrong(rule);
     if (View::kLeavesAside && tree.first_leaf != leaves)
       return wrong("its leaves do not follow the tree before");
@@ -81,17 +99,23 @@ Result<void> verify_group(const Program& program, std::size_t index, Taken& take
     if (leaves > group.leaf_count) return wrong("its leaves leave its group");
     const auto view = View::tree(data, t);
     if constexpr (requires { &View::level_rule; }) {
-      std::uint32_t open = tree.leaf_count;
+      typename View::LevelsAbove above{tree.leaf_count};
       for (std::uint32_t level = 0; level < tree.depth; ++level)
-        if (const char* rule = View::level_rule(view, level, tree, facts, open))
+        if (const char* rule = View::level_rule(view, level, tree, facts, above))
           return wrong("level " + number(level) + ": " + rule);
-    } else {
-      for (std::uint32_t slot = 0; slot < tree.node_count; ++slot)
-        if (const char* rule = View::node_rule(view, slot, tree, facts))
-          return wrong("node " + number(slot) + ": " + rule);
+    } else if (broken_rules<View>(view, 0, tree.node_count, tree, facts) != 0) {
+      return wrong(first_broken_rule<View>(view, tree, facts));
     }
   }
   return {};
+}
+
+/// Thresholds of each column, and none of the other columns that a node may name.
+std::vector<std::uint8_t> column_codes(const Program& program) {
+  const auto columns = program.section_Columns();
+  std::vector<std::uint8_t> codes(std::max<std::size_t>(columns.size(), Sparse4View::kMostColumns));
+  for (std::size_t i = 0; i < columns.size(); ++i) codes[i] = static_cast<std::uint8_t>(columns[i].count);
+  return codes;
 }
 
 /// The program's order of trees is a permutation of the model's, the same in every group.
@@ -121,6 +145,14 @@ Result<void> verify_tree_numbers(const Program& program) {
 
 Result<void> verify_forest(const Program& program) {
   const auto groups = program.section_Groups();
+  const auto shapes = program.section_TileShapes();
+  const std::vector<std::uint8_t> codes = column_codes(program);
+  const NodeFacts facts{program.meta().num_features,
+                        0,
+                        shapes.data(),
+                        static_cast<std::uint32_t>(shapes.size()),
+                        static_cast<std::uint32_t>(program.section_Columns().size()),
+                        codes.data()};
   // Groups and trees lie one after the other, none twice: a file's size bounds the work of this pass.
   Taken taken;
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -138,7 +170,8 @@ Result<void> verify_forest(const Program& program) {
     if (taken.trees > program.section_Trees().size()) return wrong("its trees leave the trees section");
     if (!is_declared(group.layout))
       return wrong("unknown layout " + number(static_cast<unsigned>(group.layout)));
-    FVM_TRY(with_view(group.layout, [&]<class View>() { return verify_group<View>(program, i, taken); }));
+    FVM_TRY(
+        with_view(group.layout, [&]<class View>() { return verify_group<View>(program, i, facts, taken); }));
   }
   if (taken.trees != program.section_Trees().size())
     return refused("trees section", number(program.section_Trees().size()) + " trees, but the groups have " +

@@ -91,14 +91,15 @@ struct LevelOrderView : Placing {
   /// What is wrong with a tree's record, or null.
   static const char* tree_rule(const TreeDesc& tree, const GroupDesc&) { return level_order_rule(tree, 2); }
 
-  /// What is wrong with a slot, or null. With these rules every walk stays inside the tree and the row, and
-  /// ends.
-  static const char* node_rule(const Tree& nodes, std::uint32_t slot, const TreeDesc& tree,
-                               const NodeFacts& facts) {
-    const Node& node = nodes[slot];
-    if ((node.feature & kFeatureMask) >= facts.num_features) return "its feature lies outside the row";
-    const bool last_level = slot >= tree.node_count / 2;
-    return last_level && (node.feature & kLeaf) == 0 ? "a slot of the last level is no leaf" : nullptr;
+  /// With these rules every walk stays inside the tree and the row, and ends.
+  static constexpr const char* kNodeRules[] = {"its feature lies outside the row",
+                                               "a slot of the last level is no leaf"};
+  static std::uint32_t broken_rules(const Tree& nodes, std::uint32_t slot, const TreeDesc& tree,
+                                    const NodeFacts& facts) {
+    const std::uint32_t feature = nodes[slot].feature;
+    const std::uint32_t last_level = all_bits(slot >= tree.node_count / 2);
+    return rule_bit(0, all_bits((feature & kFeatureMask) >= facts.num_features)) |
+           rule_bit(1, last_level & all_bits((feature & kLeaf) == 0));
   }
 };
 
@@ -156,17 +157,18 @@ struct LevelOrderTilesView : Placing {
     return level_order_rule(tree, group.tile_size + 1u);
   }
 
-  static const char* node_rule(const Tree& tiles, std::uint32_t slot, const TreeDesc& tree,
-                               const NodeFacts& facts) {
+  static constexpr const char* kNodeRules[] = {"a leaf tests a feature",
+                                               "a slot of the last level is no leaf", FVM_TILE_RULES};
+  static std::uint32_t broken_rules(const Tree& tiles, std::uint32_t slot, const TreeDesc& tree,
+                                    const NodeFacts& facts) {
     const Node& tile = tiles[slot];
     if (tile.shape == kLeaf) {
-      for (const std::uint32_t feature : tile.features)
-        if (feature != 0) return "a leaf tests a feature";
-      return nullptr;
+      std::uint32_t tested = 0;
+      for (const std::uint32_t feature : tile.features) tested |= feature;
+      return rule_bit(0, all_bits(tested != 0));
     }
-    if (std::uint64_t{slot} * (facts.tile_size + 1) + 1 >= tree.node_count)
-      return "a slot of the last level is no leaf";
-    return tile_rule(tile.features, tile.shape, facts);
+    const bool last_level = std::uint64_t{slot} * (facts.tile_size + 1) + 1 >= tree.node_count;
+    return rule_bit(1, all_bits(last_level)) | broken_tile_rules(tile.features, tile.shape, facts) << 2;
   }
 };
 

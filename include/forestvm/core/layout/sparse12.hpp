@@ -53,13 +53,17 @@ struct Sparse12View : TreesInSequence {
     return tree.depth < tree.node_count ? nullptr : "it is deeper than it has nodes";
   }
 
-  static const char* node_rule(Tree nodes, std::uint32_t slot, const TreeDesc& tree, const NodeFacts& facts) {
-    const Node& node = nodes[slot];
-    if ((node.feature & kLeaf) != 0)
-      return node.feature == kLeaf && node.left == slot ? nullptr : "a leaf tests a feature or has children";
-    if ((node.feature & kFeatureMask) >= facts.num_features) return "its feature lies outside the row";
-    if (node.left <= slot) return "a child does not come after its parent";
-    return std::uint64_t{node.left} + 1 < tree.node_count ? nullptr : "a child lies outside its tree";
+  static constexpr const char* kNodeRules[] = {
+      "a leaf tests a feature or has children", "its feature lies outside the row",
+      "a child does not come after its parent", "a child lies outside its tree"};
+  static std::uint32_t broken_rules(Tree nodes, std::uint32_t slot, const TreeDesc& tree,
+                                    const NodeFacts& facts) {
+    const std::uint32_t feature = nodes[slot].feature, left = nodes[slot].left;
+    const std::uint32_t leaf = all_bits((feature & kLeaf) != 0), split = ~leaf;
+    return rule_bit(0, leaf & (all_bits(feature != kLeaf) | all_bits(left != slot))) |
+           rule_bit(1, split & all_bits((feature & kFeatureMask) >= facts.num_features)) |
+           rule_bit(2, split & all_bits(left <= slot)) |
+           rule_bit(3, split & all_bits(left >= tree.node_count - 1));
   }
 };
 

@@ -55,18 +55,20 @@ struct Sparse16View : TreesInSequence {
     return tree.depth < tree.node_count ? nullptr : "it is deeper than it has nodes";
   }
 
-  /// What is wrong with a slot, or null. With these rules every walk stays inside the tree and the row, and
-  /// ends.
-  static const char* node_rule(Tree nodes, std::uint32_t slot, const TreeDesc& tree, const NodeFacts& facts) {
+  /// With these rules every walk stays inside the tree and the row, and ends.
+  static constexpr const char* kNodeRules[] = {
+      "a leaf tests a feature", "a leaf's children are not itself", "its feature lies outside the row",
+      "a child does not come after its parent", "a child lies outside its tree"};
+  static std::uint32_t broken_rules(Tree nodes, std::uint32_t slot, const TreeDesc& tree,
+                                    const NodeFacts& facts) {
     const Node& node = nodes[slot];
-    if ((node.feature & kLeaf) != 0) {
-      if (node.feature != kLeaf) return "a leaf tests a feature";
-      return node.left == slot && node.right == slot ? nullptr : "a leaf's children are not itself";
-    }
-    if ((node.feature & kFeatureMask) >= facts.num_features) return "its feature lies outside the row";
-    if (node.left <= slot || node.right <= slot) return "a child does not come after its parent";
-    return node.left < tree.node_count && node.right < tree.node_count ? nullptr
-                                                                       : "a child lies outside its tree";
+    const std::uint32_t feature = node.feature, left = node.left, right = node.right;
+    const std::uint32_t leaf = all_bits((feature & kLeaf) != 0), split = ~leaf;
+    return rule_bit(0, leaf & all_bits(feature != kLeaf)) |
+           rule_bit(1, leaf & (all_bits(left != slot) | all_bits(right != slot))) |
+           rule_bit(2, split & all_bits((feature & kFeatureMask) >= facts.num_features)) |
+           rule_bit(3, split & (all_bits(left <= slot) | all_bits(right <= slot))) |
+           rule_bit(4, split & (all_bits(left >= tree.node_count) | all_bits(right >= tree.node_count)));
   }
 };
 

@@ -76,16 +76,24 @@ struct Sparse4View : TreesInSequence {
     return tree.depth < tree.node_count ? nullptr : "it is deeper than it has nodes";
   }
 
-  static const char* node_rule(const Tree& tree, std::uint32_t slot, const TreeDesc& desc,
-                               const NodeFacts& facts) {
+  static constexpr const char* kNodeRules[] = {
+      "a leaf lies outside its tree", "its column does not exist", "a child does not come after its parent",
+      "a child lies outside its tree", "its code is above its column's ranks"};
+  static std::uint32_t broken_rules(const Tree& tree, std::uint32_t slot, const TreeDesc& desc,
+                                    const NodeFacts& facts) {
     const Node node = tree.nodes[slot];
-    if (node.is_leaf())
-      return node.leaf() - desc.first_leaf < desc.leaf_count ? nullptr : "a leaf lies outside its tree";
-    if (node.column() >= facts.num_columns) return "its column does not exist";
-    if (node.code() >= facts.columns[node.column()].count) return "its code is above its column's ranks";
-    if (node.distance() == 0) return "a child does not come after its parent";
-    return std::uint64_t{slot} + node.distance() + 1 < desc.node_count ? nullptr
-                                                                       : "a child lies outside its tree";
+    const std::uint32_t leaf = all_bits((~node.word & 0xff) == 0), split = ~leaf;  // as words, not bytes
+    const std::uint32_t number = node.word >> kLeafShift;
+    return rule_bit(0, leaf & all_bits(number - desc.first_leaf >= desc.leaf_count)) |
+           rule_bit(1, split & all_bits(node.column() >= facts.num_columns)) |
+           rule_bit(2, split & all_bits(node.distance() == 0)) |
+           rule_bit(3, split & all_bits(node.distance() >= desc.node_count - 1 - slot));
+  }
+  /// What has to be looked up: apart, because vectors cannot.
+  static std::uint32_t broken_lookup_rules(const Tree& tree, std::uint32_t slot, const NodeFacts& facts) {
+    const Node node = tree.nodes[slot];
+    const auto after = static_cast<std::uint8_t>(node.code() + 1);  // 0 for a leaf
+    return rule_bit(4, all_bits(after > facts.column_codes[node.column()]));
   }
 };
 

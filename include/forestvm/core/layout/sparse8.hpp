@@ -59,12 +59,17 @@ struct Sparse8View : TreesInSequence {
     return tree.depth < tree.node_count ? nullptr : "it is deeper than it has nodes";
   }
 
-  static const char* node_rule(Tree nodes, std::uint32_t slot, const TreeDesc& tree, const NodeFacts& facts) {
+  static constexpr const char* kNodeRules[] = {
+      "a leaf tests a feature or has children", "its feature lies outside the row",
+      "a child does not come after its parent", "a child lies outside its tree"};
+  static std::uint32_t broken_rules(Tree nodes, std::uint32_t slot, const TreeDesc& tree,
+                                    const NodeFacts& facts) {
     const std::uint32_t word = nodes[slot].word, distance = word & kDistanceMask;
-    if ((word & kLeaf) != 0) return word == kLeaf ? nullptr : "a leaf tests a feature or has children";
-    if ((feature_word(word) & kFeatureMask) >= facts.num_features) return "its feature lies outside the row";
-    if (distance == 0) return "a child does not come after its parent";
-    return std::uint64_t{slot} + distance + 1 < tree.node_count ? nullptr : "a child lies outside its tree";
+    const std::uint32_t leaf = all_bits((word & kLeaf) != 0), split = ~leaf;
+    return rule_bit(0, leaf & all_bits(word != kLeaf)) |
+           rule_bit(1, split & all_bits((feature_word(word) & kFeatureMask) >= facts.num_features)) |
+           rule_bit(2, split & all_bits(distance == 0)) |
+           rule_bit(3, split & all_bits(distance >= tree.node_count - 1 - slot));
   }
 };
 

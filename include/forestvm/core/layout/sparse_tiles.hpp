@@ -76,20 +76,21 @@ struct SparseTilesView : TreesInSequence {
     return tree.depth <= tree.node_count ? nullptr : "it is deeper than it has tiles";
   }
 
-  static const char* node_rule(const Tree& tiles, std::uint32_t slot, const TreeDesc& tree,
-                               const NodeFacts& facts) {
+  static constexpr const char* kNodeRules[] = {
+      FVM_TILE_RULES, "a leaf stands at a way out that its shape does not have",
+      "a leaf lies outside its tree", "a child does not come after its parent",
+      "a child lies outside its tree"};
+  static std::uint32_t broken_rules(const Tree& tiles, std::uint32_t slot, const TreeDesc& tree,
+                                    const NodeFacts& facts) {
     const Node& tile = tiles.tiles[slot];
-    if (const char* rule = tile_rule(tile.features, tile.shape, facts)) return rule;
-    const unsigned ways = facts.shapes[tile.shape].size + 1u;
-    if (tile.leaf_ways >> ways != 0) return "a leaf stands at a way out that its shape does not have";
-    const unsigned leaves = popcount(tile.leaf_ways);
-    if (leaves != 0 && std::uint64_t{tile.first_leaf} + leaves > tree.leaf_count)
-      return "a leaf lies outside its tree";
-    if (leaves == ways) return nullptr;
-    if (tile.first_tile <= slot) return "a child does not come after its parent";
-    return std::uint64_t{tile.first_tile} + (ways - leaves) <= tree.node_count
-               ? nullptr
-               : "a child lies outside its tree";
+    const unsigned ways = shape_size(tile.shape, facts) + 1u, leaves = popcount(tile.leaf_ways);
+    const std::uint32_t goes_on = all_bits(leaves != ways);
+    const std::uint32_t own =
+        rule_bit(0, all_bits(tile.leaf_ways >> ways != 0)) |
+        rule_bit(1, all_bits((leaves != 0) & (std::uint64_t{tile.first_leaf} + leaves > tree.leaf_count))) |
+        rule_bit(2, goes_on & all_bits(tile.first_tile <= slot)) |
+        rule_bit(3, goes_on & all_bits(std::uint64_t{tile.first_tile} + (ways - leaves) > tree.node_count));
+    return broken_tile_rules(tile.features, tile.shape, facts) | own << kTileRules;
   }
 };
 

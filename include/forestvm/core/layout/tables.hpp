@@ -15,6 +15,7 @@
 // the bits of the tests. Its levels have no tables, their records say the column and the code.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -181,95 +182,135 @@ struct TablesView : TreesInSequence {
     return table_header_lines(tree.depth) <= tree.node_count ? nullptr : "its levels leave it";
   }
 
-  /// What is wrong with a level, or null. `open`: leaves with which no level above has parted; then those
-  /// with which this one has not either. With these rules every lookup stays inside its table, and each slot
+  /// What is known after the levels above one.
+  struct LevelsAbove {
+    std::uint32_t open;                        ///< leaves with which none has parted; of the root all
+    std::uint8_t codes[kMaxTableLeaves] = {};  ///< how many each listed column has: room for any byte
+  };
+
+  /// What is wrong with a level, or null. With these rules every lookup stays inside its table, and each slot
   /// and leaf is reached on one way, whatever the codes of a row are.
   static const char* level_rule(const Tree& tree, std::uint32_t i, const TreeDesc& desc,
-                                const NodeFacts& facts, std::uint32_t& open) {
+                                const NodeFacts& facts, LevelsAbove& above) {
     const TableLevel& level = tree.level(i);
     if (level.kind > LevelKind::Parting) return "there is no such kind of level";
     if (level.slots == 0 || level.slots > kMaxTableSlots) return "its size is wrong";
     if (i == 0 && level.slots != 1) return "its root level has more than one slot";
     if (!level.has_tables() && !tree.oblivious) return "it has no tables, in a tree that has some";
-    if (level.kind < LevelKind::Later && open != desc.leaf_count)
+    if (level.kind < LevelKind::Later && above.open != desc.leaf_count)
       return "a level above has parted with leaves";
     const bool last = i + 1 == desc.depth;
     if (last && level.parts()) return "the last level parts with leaves";
-    const std::uint32_t below = last ? open : tree.level(i + 1).slots;
-    Children children{2u * level.slots, 0};
-    const char* const rule = level.has_tables()
-                                 ? tables_rule(tree, level, desc, facts, {below, open}, children)
-                                 : test_rule(level.offset(), level.code(), facts);
+    const std::uint32_t below = last ? above.open : tree.level(i + 1).slots;
+    std::uint32_t children = 2u * level.slots;
+    const char* const rule = level.has_tables() ? tables_rule(tree, level, desc, facts, above, children)
+                                                : test_rule(level.offset(), level.code(), facts);
     if (rule != nullptr) return rule;
-    if (children.kept != below || children.kept > open - children.arrived)
-      return "the level below has not as many slots as it has children";
-    open -= children.arrived;
-    return nullptr;
+    if (level.parts())
+      return parting_rule(LevelTables(tree.lines, level), level.slots, below, children, above);
+    return children == below && below <= above.open
+               ? nullptr
+               : "the level below has not as many slots as it has children";
   }
 
  private:
-  static const char* column_rule(std::uint32_t offset, const NodeFacts& facts) {
-    return offset % kCodeRows != 0 || offset / kCodeRows >= facts.num_columns ? "a column does not exist"
-                                                                              : nullptr;
+  static constexpr const char* kNoColumn = "a column does not exist";
+  static bool is_column(std::uint32_t offset, const NodeFacts& facts) {
+    return (offset % kCodeRows == 0) & (offset / kCodeRows < facts.num_columns);
   }
 
   static const char* test_rule(std::uint32_t offset, std::uint8_t code, const NodeFacts& facts) {
-    if (const char* rule = column_rule(offset, facts)) return rule;
-    return code >= facts.columns[offset / kCodeRows].count ? "a code is above its column's ranks" : nullptr;
+    if (!is_column(offset, facts)) return kNoColumn;
+    return code >= facts.column_codes[offset / kCodeRows] ? "a code is above its column's ranks" : nullptr;
   }
 
-  /// A level's children: those that the level below has slots for, and leaves with which this one parts.
-  struct Children {
-    std::uint32_t kept, arrived;
-  };
+  static constexpr const char* kSlotRules[] = {
+      "a slot's column is not in its list", "a code is above its column's ranks",
+      "a leaf in a level of tests", "a child does not follow those of the slot before"};
 
-  /// Finds the children too.
-  static const char* tables_rule(const Tree& tree, const TableLevel& level, const TreeDesc& desc,
-                                 const NodeFacts& facts, const Children& most, Children& children) {
+  /// The rules that a slot breaks, as bits. Counts its children, too. Kind: Tests, Mixed or Parting, whose
+  /// children are looked at apart.
+  template <bool kSeveralColumns, LevelKind Kind>
+  FVM_INLINE static std::uint32_t broken_rules(const LevelTables& tables, std::uint32_t slot,
+                                               std::uint32_t columns, const std::uint8_t* codes,
+                                               std::uint32_t& children) {
+    const std::uint32_t column = kSeveralColumns ? tables.column[slot] : 0, code = tables.code[slot];
+    const std::uint32_t leaf = all_bits(code == kNeverRight), before = children;
+    children += 2 + leaf;
+    std::uint32_t broken =
+        rule_bit(0, all_bits(column >= columns)) | rule_bit(1, ~leaf & all_bits(code >= codes[column]));
+    if constexpr (Kind == LevelKind::Tests) broken |= rule_bit(2, leaf);
+    if constexpr (Kind == LevelKind::Mixed) broken |= rule_bit(3, all_bits(tables.child[slot] != before));
+    return broken;
+  }
+
+  template <bool kSeveralColumns, LevelKind Kind>
+  FVM_INLINE static const char* slots_rule(const LevelTables& tables, const TableLevel& level,
+                                           const std::uint8_t* codes, std::uint32_t& children) {
+    const std::uint32_t slots = level.slots, columns = level.columns;
+    std::uint32_t broken = 0, count = 0;
+    for (std::uint32_t slot = 0; slot < slots; ++slot)
+      broken |= broken_rules<kSeveralColumns, Kind>(tables, slot, columns, codes, count);
+    children = count;
+    if (broken == 0) return nullptr;
+    count = 0;
+    for (std::uint32_t slot = 0;; ++slot) {
+      broken = broken_rules<kSeveralColumns, Kind>(tables, slot, columns, codes, count);
+      if (broken != 0) return kSlotRules[std::countr_zero(broken)];
+    }
+  }
+
+  template <bool kSeveralColumns>
+  FVM_INLINE static const char* slots_rule(const LevelTables& tables, const TableLevel& level,
+                                           const std::uint8_t* codes, std::uint32_t& children) {
+    if (level.all_tests())
+      return slots_rule<kSeveralColumns, LevelKind::Tests>(tables, level, codes, children);
+    return level.parts() ? slots_rule<kSeveralColumns, LevelKind::Parting>(tables, level, codes, children)
+                         : slots_rule<kSeveralColumns, LevelKind::Mixed>(tables, level, codes, children);
+  }
+
+  /// Counts the children, too.
+  FVM_INLINE static const char* tables_rule(const Tree& tree, const TableLevel& level, const TreeDesc& desc,
+                                            const NodeFacts& facts, LevelsAbove& above,
+                                            std::uint32_t& children) {
     if (level.columns == 0 || level.columns > kMaxTableSlots) return "its size is wrong";
     const std::uint64_t lines =
         (level.list_bytes() + std::uint64_t{level.tables()} * level.table_bytes()) / sizeof(TableLine);
     if (level.line < table_header_lines(desc.depth) || level.line + lines > desc.node_count)
       return "its tables leave the tree";
     const LevelTables tables(tree.lines, level);
-    for (std::uint32_t c = 0; c < level.list_bytes() / sizeof(std::uint32_t); ++c)
-      if (const char* rule = column_rule(tables.list[c], facts)) return rule;
-    children = {};
-    for (std::uint32_t slot = 0; slot < level.slots; ++slot) {
-      const std::uint32_t column = level.columns > 1 ? tables.column[slot] : 0;
-      if (column >= level.columns) return "a slot's column is not in its list";
-      const bool leaf = tables.code[slot] == kNeverRight;
-      if (!leaf)
-        if (const char* rule = test_rule(tables.list[column], tables.code[slot], facts)) return rule;
-      if (leaf && level.all_tests()) return "a leaf in a level of tests";
-      if (!level.parts()) {
-        if (!level.all_tests() && tables.child[slot] != children.kept)
-          return "a child does not follow those of the slot before";
-        children.kept += leaf ? 1 : 2;
-      }
-    }
-    return level.parts() ? parting_rule(level, tables, most, children) : nullptr;
+    const std::uint32_t listed = level.list_bytes() / sizeof(std::uint32_t);
+    std::uint32_t wrong = 0;
+    for (std::uint32_t c = 0; c < listed; ++c) wrong |= all_bits(!is_column(tables.list[c], facts));
+    if (wrong != 0) return kNoColumn;
+    const std::uint32_t columns = level.columns;
+    for (std::uint32_t c = 0; c < columns; ++c)
+      above.codes[c] = facts.column_codes[tables.list[c] / kCodeRows];
+    return columns > 1 ? slots_rule<true>(tables, level, above.codes, children)
+                       : slots_rule<false>(tables, level, above.codes, children);
   }
 
-  /// Slots of tests, and leaves, are numbered as they come; the leaves up to the number that is the first of
-  /// those with which a level above has parted.
-  static const char* parting_rule(const TableLevel& level, const LevelTables& tables, const Children& most,
-                                  Children& children) {
-    std::uint32_t all = 0;
-    for (std::uint32_t slot = 0; slot < level.slots; ++slot) all += tables.code[slot] == kNeverRight ? 1 : 2;
-    if (all < most.kept || all - most.kept > most.arrived)
+  /// Of a level that parts with leaves: slots of tests, and leaves, are numbered as they come; the leaves up
+  /// to the first of those with which a level above has parted.
+  static const char* parting_rule(const LevelTables& tables, std::uint32_t slots, std::uint32_t below,
+                                  std::uint32_t children, LevelsAbove& above) {
+    if (children < below || children - below > above.open)
       return "the level below has other slots than its tests";
-    const std::uint32_t first_leaf = most.arrived - (all - most.kept);
+    const std::uint32_t first_leaf = above.open - (children - below);
+    std::uint32_t next_test = 0, next_leaf = first_leaf;
     const auto follows = [&](std::uint32_t child) {
-      return child == (child < most.kept ? children.kept++ : first_leaf + children.arrived++);
+      return child == (child < below ? next_test++ : next_leaf++);
     };
-    for (std::uint32_t slot = 0; slot < level.slots; ++slot) {
+    for (std::uint32_t slot = 0; slot < slots; ++slot) {
       const bool leaf = tables.code[slot] == kNeverRight;
       const std::uint32_t left = tables.child[slot], right = (left + tables.by[slot]) & 255;
-      if (leaf && left < most.kept) return "a leaf stays with which its level parts";
+      if (leaf && left < below) return "a leaf stays with which its level parts";
       if (!follows(left) || !(leaf || follows(right)))
         return "a child does not follow those of the slot before";
     }
+    if (next_test != below || below > first_leaf)
+      return "the level below has not as many slots as it has children";
+    above.open = first_leaf;
     return nullptr;
   }
 };

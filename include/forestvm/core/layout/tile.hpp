@@ -34,23 +34,45 @@ struct ScalarCompare {
   }
 };
 
+// A view lists the rules that its nodes obey, and says of a node which of them it breaks: as bits, and of
+// small nodes without branches, so that a verifier reads vectors of them at the speed of memory. It looks for
+// the first bad node, and the first rule which that one breaks, only if there is one.
+
+/// All bits if something is so, or none: as wide as what nodes hold, so that vectors need no conversions.
+FVM_HOST_DEVICE constexpr std::uint32_t all_bits(bool is) { return is ? ~std::uint32_t{0} : 0; }
+
+/// The bit of a rule, if it is broken.
+FVM_HOST_DEVICE constexpr std::uint32_t rule_bit(unsigned rule, std::uint32_t broken) {
+  return broken & std::uint32_t{1} << rule;
+}
+
 /// What a verifier has to know beside a node and its tree.
 struct NodeFacts {
   std::uint32_t num_features;
   std::uint32_t tile_size;
   const TileShape* shapes;
   std::uint32_t shape_count;
-  const ColumnDesc* columns;  ///< of the encoder
-  std::uint32_t num_columns;
+  std::uint32_t num_columns;         ///< of the encoder
+  const std::uint8_t* column_codes;  ///< thresholds of each column; 0 of any other that a node may name
 };
 
-/// The rules that the tests of a tile obey, as text, or null.
+/// The rules that the tests of a tile obey.
+#define FVM_TILE_RULES \
+  "a feature lies outside the row", "there is no such tile shape", "its shape has more nodes than its tiles"
+inline constexpr unsigned kTileRules = 3;
+
+/// Nodes of a tile of this shape; 0 if there is no such shape.
+inline unsigned shape_size(std::uint32_t shape, const NodeFacts& facts) {
+  return shape < facts.shape_count ? facts.shapes[shape].size : 0;
+}
+
 template <unsigned Width>
-const char* tile_rule(const std::uint32_t (&features)[Width], std::uint32_t shape, const NodeFacts& facts) {
-  for (const std::uint32_t feature : features)
-    if ((feature & kFeatureMask) >= facts.num_features) return "a feature lies outside the row";
-  if (shape == 0 || shape >= facts.shape_count) return "there is no such tile shape";
-  return facts.shapes[shape].size <= facts.tile_size ? nullptr : "its shape has more nodes than its tiles";
+std::uint32_t broken_tile_rules(const std::uint32_t (&features)[Width], std::uint32_t shape,
+                                const NodeFacts& facts) {
+  bool outside = false;
+  for (const std::uint32_t feature : features) outside |= (feature & kFeatureMask) >= facts.num_features;
+  return rule_bit(0, all_bits(outside)) | rule_bit(1, all_bits((shape == 0) | (shape >= facts.shape_count))) |
+         rule_bit(2, all_bits(shape_size(shape, facts) > facts.tile_size));
 }
 
 }  // namespace forestvm
