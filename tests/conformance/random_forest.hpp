@@ -1,6 +1,6 @@
 // Small random forests and rows that look for trouble: chains, single leaves, oblivious trees, shared and
-// denormal thresholds, node numbers in any order with unused slots between them, many features or classes;
-// rows on the thresholds, NaN, infinities, zeros.
+// denormal thresholds, sets of categories, node numbers in any order with unused slots between them, many
+// features or classes; rows on the thresholds, NaN, infinities, zeros.
 #pragma once
 
 #include <vector>
@@ -17,6 +17,7 @@ struct ForestWishes {
   bool integer_leaves = false;  ///< leaves, weights and bases whose sums are exact in any order
   unsigned oblivious = 0;       ///< percent of the trees whose levels make one test each, and up to 8 deep
   unsigned float64 = 0;         ///< percent of the forests whose leaves and sums are float64
+  unsigned categories = 25;     ///< percent of the forests some of whose splits are categorical
 };
 
 Model random_forest(Dice& dice, const ForestWishes& wishes);

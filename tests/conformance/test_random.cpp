@@ -343,6 +343,17 @@ TEST(Random, ObliviousTrees) {
   EXPECT_GT(tally.oblivious, 1000u);
 }
 
+TEST(Random, CategoricalSplits) {
+  ForestWishes forest;
+  forest.categories = 100;
+  forest.oblivious = 10;
+  ScheduleWishes schedule;
+  for (const bool automatic : {true, false}) {
+    schedule.automatic = automatic;
+    run_cases(automatic ? 500'000 : 600'000, 400, forest, schedule);
+  }
+}
+
 TEST(Random, ParallelTreesWhoseSumsAreExact) {
   ForestWishes forest;
   forest.max_depth = 5;

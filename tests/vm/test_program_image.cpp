@@ -274,7 +274,7 @@ TEST(Container, ANewerFormatIsRefusedByASentence) {
   const std::string text = refusal(image);
   EXPECT_EQ(
       text,
-      "header: program format 5 is newer than this build's 4: use a newer forestvm, or compile the model "
+      "header: program format 6 is newer than this build's 5: use a newer forestvm, or compile the model "
       "again");
   // A newer format may have another table, other fields and another checksum: the sentence is the same.
   put<std::uint32_t>(image, offsetof(FileHeader, section_count), 99);
@@ -284,6 +284,37 @@ TEST(Container, ANewerFormatIsRefusedByASentence) {
   const auto program = Program::from_bytes(image);
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.error().text(), text);
+}
+
+/// Formats 3 and 4 had no sections of categories.
+TEST(Container, OlderFormatsAreReadWithTheirSections) {
+  const Program program = rich_program();
+  const std::span<const std::byte> sections[] = {
+#define FVM_SECTION(Name, text, Record, meaning) std::as_bytes(program.section_##Name()),
+#include <forestvm/sections.def>
+  };
+  FileHeader header;
+  std::memcpy(&header, program.image().data(), sizeof header);
+  const std::vector<float> rows = small_rows(9, 3);
+  const RowBlock block{rows.data(), 9, 3};
+  const Answers expected = answers(**host_backend(program), block);
+  for (const auto format : {std::uint16_t{3}, std::uint16_t{4}}) {
+    SCOPED_TRACE(format);
+    header.format = format;
+    const auto older = bytecode::seal(header, sections);
+    ASSERT_TRUE(older.ok()) << older.error().text();
+    EXPECT_LT(older->image().size(), program.image().size());
+    EXPECT_TRUE(older->section_CategoryColumns().empty());
+    EXPECT_TRUE(older->section_CategoryWords().empty());
+    EXPECT_TRUE(answers(**host_backend(*older), block) == expected);
+    // An unedited text gives the same image, of its format.
+    const auto again = assemble(older->disassemble(), *older);
+    ASSERT_TRUE(again.ok()) << again.error().text();
+    EXPECT_EQ(image_of(*again), image_of(*older));
+    Bytes newer = image_of(*older);
+    put<std::uint16_t>(newer, offsetof(FileHeader, format), kProgramFormat);
+    EXPECT_EQ(refusal(newer), "header: 18 sections, expected 20");
+  }
 }
 
 TEST(Container, HeaderFieldsAreChecked) {
@@ -305,7 +336,7 @@ TEST(Container, HeaderFieldsAreChecked) {
   EXPECT_EQ(changed(offsetof(FileHeader, unused) + 23, std::uint8_t{1}),
             "header: a reserved byte is not zero");
   EXPECT_EQ(changed(offsetof(FileHeader, section_count), std::uint32_t{10}),
-            "header: 10 sections, expected 18");
+            "header: 10 sections, expected 20");
   EXPECT_NE(changed(offsetof(FileHeader, file_size), std::uint64_t{1} << 40).find("its header says"),
             std::string::npos);
   EXPECT_EQ(changed(0, 'x'), "header: not a forestvm program");
@@ -316,8 +347,11 @@ TEST(Container, HeaderFieldsAreChecked) {
 }
 
 TEST(Container, SectionsLieWhereTheirSizesSay) {
-  const Bytes good = image_of(rich_program());
+  const RichCase& rich = rich_cases().back();
+  ASSERT_TRUE(rich.categories) << "its last section must not be empty";
+  const Bytes good = image_of(compiled(forest_of(rich), rich.schedule));
   const std::size_t code = entry_offset(Section::Code), nodes = entry_offset(Section::Nodes);
+  const std::size_t last = entry_offset(Section::CategoryWords);
   const auto field = [&](std::size_t offset) {
     std::uint64_t value;
     std::memcpy(&value, good.data() + offset, sizeof value);
@@ -347,8 +381,8 @@ TEST(Container, SectionsLieWhereTheirSizesSay) {
   expect(changed(code + size, field(code + size) + 640), "walkers section", "begins at offset");
   expect(changed(code + size, UINT64_MAX - 15), "code section", "leave the file");
   expect(changed(code + size, std::uint64_t{0}), "walkers section", "begins at offset");
-  expect(changed(nodes + size, field(nodes + size) - 16), "offset", "16 bytes after the last section");
-  expect(changed(nodes + size, field(nodes + size) + 16), "nodes section", "leave the file");
+  expect(changed(last + size, field(last + size) - 4), "offset", "4 bytes after the last section");
+  expect(changed(last + size, field(last + size) + 4), "category_words section", "leave the file");
   expect(changed(nodes + at, field(nodes + at) + 64), "nodes section", "expected");
 }
 
@@ -377,7 +411,7 @@ TEST(Container, BytesBetweenSectionsAreZero) {
 /// Section tables that are well-formed, but give the meta section another number of records.
 TEST(Container, MetaIsOneRecord) {
   const Bytes good = image_of(rich_program());
-  const std::size_t meta_at = bytecode::kTableEnd, record = sizeof(ProgramMeta);
+  const std::size_t meta_at = bytecode::table_end(kSectionCount), record = sizeof(ProgramMeta);
   for (const std::size_t records : {0u, 2u}) {
     Bytes image = good;
     const auto at = image.begin() + static_cast<std::ptrdiff_t>(meta_at);

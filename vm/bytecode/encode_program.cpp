@@ -49,6 +49,8 @@ void place_sections(const ProgramParts& parts, Contents& contents) {
   place(Section::WideLeaves, bytes_of(parts.wide_leaves));
   place(Section::ZeroMissing, bytes_of(parts.zero_missing));
   place(Section::Nodes, bytes_of(parts.nodes));
+  place(Section::CategoryColumns, bytes_of(parts.category_columns));
+  place(Section::CategoryWords, bytes_of(parts.category_words));
 }
 
 }  // namespace
@@ -56,18 +58,19 @@ void place_sections(const ProgramParts& parts, Contents& contents) {
 Result<Program> bytecode::seal(FileHeader header,
                                std::span<const std::span<const std::byte>, kSectionCount> sections) {
   SectionEntry table[kSectionCount] = {};
-  std::uint64_t end = kTableEnd;
-  for (std::size_t i = 0; i < kSectionCount; ++i) {
+  const std::uint32_t count = section_count(header.format);
+  std::uint64_t end = table_end(count);
+  for (std::size_t i = 0; i < count; ++i) {
     table[i] = {static_cast<Section>(i), 0, align_up(end), sections[i].size()};
     end = table[i].offset + table[i].size;
   }
 
   std::vector<std::byte> image(end);
-  header.section_count = kSectionCount;
+  header.section_count = count;
   header.file_size = end;
   std::memcpy(image.data(), &header, sizeof header);
-  std::memcpy(image.data() + sizeof header, table, sizeof table);
-  for (std::size_t i = 0; i < kSectionCount; ++i)
+  std::memcpy(image.data() + sizeof header, table, count * sizeof(SectionEntry));
+  for (std::size_t i = 0; i < count; ++i)
     if (!sections[i].empty())
       std::memcpy(image.data() + table[i].offset, sections[i].data(), sections[i].size());
   header.checksum = checksum(image);

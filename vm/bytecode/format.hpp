@@ -22,7 +22,7 @@ struct FileHeader {
   unsigned char magic[8];
   std::uint16_t format;         ///< kProgramFormat
   std::uint16_t reserved;       ///< zero
-  std::uint32_t section_count;  ///< kSectionCount
+  std::uint32_t section_count;  ///< see section_count
   std::uint64_t feature_bits;   ///< what a reader must know to run it; none are defined yet
   std::uint64_t file_size;      ///< bytes
   std::uint64_t checksum;       ///< XXH3-64 of the file with this field zero
@@ -52,14 +52,21 @@ constexpr std::uint64_t align_up(std::uint64_t offset) {
   return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
 }
 
-inline constexpr std::uint64_t kTableEnd =
-    align_up(sizeof(FileHeader) + kSectionCount * sizeof(SectionEntry));
+/// Sections of a file of this format: the first of sections.def. Those that it lacks are empty.
+constexpr std::uint32_t section_count(std::uint16_t format) {
+  return format < 5 ? static_cast<std::uint32_t>(Section::CategoryColumns) : kSectionCount;
+}
+
+/// Where a table of so many sections ends, and the first of them begins.
+constexpr std::uint64_t table_end(std::uint32_t sections) {
+  return align_up(sizeof(FileHeader) + sections * sizeof(SectionEntry));
+}
 
 /// Of an image whose size has been checked to hold a header.
 std::uint64_t checksum(std::span<const std::byte> image);
 
-/// Lays the sections out behind `header`, whose counts, size and checksum are set here, and verifies the
-/// image.
+/// Lays the sections of the header's format out behind `header`, whose counts, size and checksum are set
+/// here, and verifies the image.
 Result<Program> seal(FileHeader header, std::span<const std::span<const std::byte>, kSectionCount> sections);
 
 }  // namespace forestvm::bytecode

@@ -183,10 +183,12 @@ Result<void> Program::save(const std::string& path) const {
 std::span<const std::byte> Program::image() const { return {image_->data, image_->size}; }
 
 std::span<const std::byte> Program::section(Section section) const {
+  const auto number = static_cast<std::uint32_t>(section);
+  bytecode::FileHeader header;
+  std::memcpy(&header, image_->data, sizeof header);
+  if (number >= header.section_count) return {};
   bytecode::SectionEntry entry;
-  std::memcpy(&entry,
-              image_->data + sizeof(bytecode::FileHeader) + static_cast<std::size_t>(section) * sizeof entry,
-              sizeof entry);
+  std::memcpy(&entry, image_->data + sizeof header + number * sizeof entry, sizeof entry);
   return image().subspan(entry.offset, entry.size);
 }
 

@@ -30,8 +30,8 @@ Result<void> verify_header(const FileHeader& header, std::size_t size) {
   if (header.file_size != size)
     return refused("header",
                    "the file has " + number(size) + " bytes, its header says " + number(header.file_size));
-  if (header.section_count != kSectionCount)
-    return refused("header", number(header.section_count) + " sections, expected " + number(kSectionCount));
+  if (const std::uint32_t expected = section_count(header.format); header.section_count != expected)
+    return refused("header", number(header.section_count) + " sections, expected " + number(expected));
   for (const std::uint8_t byte : header.unused)
     if (byte != 0) return refused("header", "a reserved byte is not zero");
   if (header.reserved != 0) return refused("header", "a reserved field is not zero");
@@ -45,9 +45,9 @@ Result<void> verify_zeros(std::span<const std::byte> image, std::uint64_t from, 
   return {};
 }
 
-Result<void> verify_section_table(std::span<const std::byte> image) {
-  std::uint64_t end = sizeof(FileHeader) + kSectionCount * sizeof(SectionEntry);
-  for (std::size_t i = 0; i < kSectionCount; ++i) {
+Result<void> verify_section_table(std::span<const std::byte> image, std::uint32_t count) {
+  std::uint64_t end = sizeof(FileHeader) + count * sizeof(SectionEntry);
+  for (std::size_t i = 0; i < count; ++i) {
     SectionEntry entry;
     std::memcpy(&entry, image.data() + sizeof(FileHeader) + i * sizeof entry, sizeof entry);
     const std::string where = std::string(kSectionInfo[i].text) + " section";
@@ -192,15 +192,17 @@ Result<void> verify_tile_shapes(const Program& program) {
 }  // namespace
 
 Result<void> verify_container(std::span<const std::byte> image, bool with_checksum) {
-  if (image.size() < kTableEnd)
+  if (image.size() < table_end(section_count(kOldestProgramFormat)))
     return refused("header",
                    "the file has " + number(image.size()) + " bytes, too few for a forestvm program");
   FileHeader header;
   std::memcpy(&header, image.data(), sizeof header);
   FVM_TRY(verify_header(header, image.size()));
+  if (image.size() < table_end(header.section_count))
+    return refused("header", "the file ends before its section table does");
   if (with_checksum && header.checksum != checksum(image))
     return refused("header", "the checksum does not match: the file is damaged");
-  return verify_section_table(image);
+  return verify_section_table(image, header.section_count);
 }
 
 Result<void> verify_tables(const Program& program) {

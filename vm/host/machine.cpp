@@ -188,8 +188,14 @@ void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {
 void Machine::encode(const Inst& inst) {
   if (pass_->csr != nullptr)
     return loaded_->csr_encoder.encode(*pass_->csr, ranges[operand<Op::Encode, Rows>(inst)], pass_->codes);
-  loaded_->encode({loaded_->encoder.tiles, loaded_->program.section_Columns().size(),
-                   ranges[operand<Op::Encode, Rows>(inst)], pass_->rows, pass_->row_stride, pass_->codes});
+  const std::size_t columns = loaded_->program.section_Columns().size();
+  const Range& rows = ranges[operand<Op::Encode, Rows>(inst)];
+  loaded_->target->encode(
+      {loaded_->encoder.tiles, columns, rows, pass_->rows, pass_->row_stride, pass_->codes});
+  if (!loaded_->encoder.categories.empty())
+    loaded_->target->encode_categories({loaded_->encoder.categories,
+                                        loaded_->program.section_CategoryWords().data(), columns, rows,
+                                        pass_->rows, pass_->row_stride, pass_->codes});
 }
 
 void Machine::walk(const Inst& inst) {
