@@ -35,7 +35,7 @@ void encode(benchmark::State& state, const host::Target& target, const Shape& sh
     features.push_back(
         {f, 0, shape.thresholds, first_column, static_cast<std::uint32_t>(columns.size()) - first_column});
   }
-  const host::LoadedEncoder encoder = host::load_encoder(features, thresholds, columns, shape.features);
+  const host::LoadedEncoder encoder = host::load_encoder(features, thresholds, columns, {}, shape.features);
   std::mt19937 random(1);
   std::vector<float> values(std::size_t{shape.rows} * shape.features);
   std::uniform_int_distribution<std::uint32_t> halves(0, 2 * shape.thresholds);

@@ -12,6 +12,17 @@ namespace {
 /// From 0 to 1. The standard's distributions differ between libraries, its engines do not.
 double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
+/// What parts each feature's numbers: thresholds, and the ends of its sets of categories.
+std::vector<std::vector<float>> parting_numbers(const Program& program) {
+  std::vector<std::vector<float>> numbers = thresholds(program);
+  for (const CategoryColumn& column : program.section_CategoryColumns())
+    for (const std::uint32_t category :
+         {column.first_category, column.first_category + 32 * column.word_count})
+      numbers[column.feature].push_back(static_cast<float>(category));
+  for (std::vector<float>& mine : numbers) std::sort(mine.begin(), mine.end());
+  return numbers;
+}
+
 /// The bounds of a feature's intervals; empty if it has no thresholds.
 std::vector<double> bounds_of(const std::vector<float>& thresholds) {
   if (thresholds.empty()) return {};
@@ -30,7 +41,7 @@ std::vector<double> bounds_of(const std::vector<float>& thresholds) {
 
 Rows draw_rows(const Program& program, std::size_t count) {
   std::vector<std::vector<double>> bounds;
-  for (const std::vector<float>& values : thresholds(program)) bounds.push_back(bounds_of(values));
+  for (const std::vector<float>& values : parting_numbers(program)) bounds.push_back(bounds_of(values));
   std::mt19937_64 random(1);
   Rows rows{count, bounds.size(), {}};
   rows.values.reserve(count * bounds.size());

@@ -103,17 +103,29 @@ void add_program(Json& document, const Program& program) {
   document["instructions"] = program.code().size();
 }
 
+/// `thresholds` and `sets` of categories: of each feature.
 template <class Counts>
-void add_thresholds(Json& document, const Counts& counts) {
+void add_splits(Json& document, const Counts& thresholds, std::uint64_t category_splits,
+                const std::vector<std::uint32_t>& sets) {
   std::uint64_t total = 0;
   std::uint64_t used = 0;
-  for (const std::uint32_t count : counts) {
-    total += count;
-    used += count > 0 ? 1U : 0U;
+  for (std::size_t feature = 0; feature < thresholds.size(); ++feature) {
+    total += thresholds[feature];
+    used += thresholds[feature] + sets[feature] > 0 ? 1U : 0U;
   }
   document["features used"] = used;
   document["thresholds"] = total;
-  document["thresholds per feature"] = std::vector<std::uint32_t>(counts.begin(), counts.end());
+  document["thresholds per feature"] = std::vector<std::uint32_t>(thresholds.begin(), thresholds.end());
+  if (category_splits == 0) return;
+  document["categorical splits"] = category_splits;
+  document["sets of categories per feature"] = sets;
+}
+
+/// Of the encoder: a set twice where missing values go both ways.
+std::vector<std::uint32_t> category_sets_per_feature(const Program& program) {
+  std::vector<std::uint32_t> counts(program.meta().num_features);
+  for (const CategoryColumn& column : program.section_CategoryColumns()) ++counts[column.feature];
+  return counts;
 }
 
 /// Splits whose right child is not left + 1: XGBoost's own predictor takes it to be, we follow the file.
@@ -147,7 +159,8 @@ Json document_of(const std::string& path, const Model& model, const Result<Progr
   document["nodes"] = numbers.nodes;
   document["leaves"] = numbers.leaves;
   document["depth"] = {{"min", numbers.min_depth}, {"mean", numbers.mean_depth}, {"max", numbers.max_depth}};
-  add_thresholds(document, thresholds_per_feature(model));
+  add_splits(document, thresholds_per_feature(model), numbers.category_splits,
+             forestvm::category_sets_per_feature(model));
   if (const auto count = scattered_children(model); count > 0) document["right child not after left"] = count;
   const ReproducibleSums exact = reproducible_sums(model);
   document["reproducible sums"] = sums_text(exact.kind, exact.unit);
@@ -192,7 +205,8 @@ Json document_of(const std::string& path, const Program& program) {
   document["nodes"] = meta.forest_nodes;
   document["leaves"] = meta.forest_leaves;
   document["depth"] = {{"min", meta.min_depth}, {"mean", meta.mean_depth}, {"max", meta.max_depth}};
-  add_thresholds(document, program.section_Thresholds());
+  add_splits(document, program.section_Thresholds(), meta.category_splits,
+             category_sets_per_feature(program));
   add_program(document, program);
   document["schedule"] = program.text(StringId::Schedule);
   std::string fingerprint(16, '0');

@@ -102,6 +102,8 @@ Result<void> TreeCheck::check_node(std::size_t i) const {
       break;
     case NodeKind::Category:
       if (node.payload >= tree_->category_sets.size()) return error(i, "the split has no category set");
+      if (node.missing != Missing::Nan)
+        return error(i, "a categorical split that takes more than NaN as missing");
       break;
   }
   if (node.feature >= model_.num_features)
@@ -111,9 +113,13 @@ Result<void> TreeCheck::check_node(std::size_t i) const {
 }
 
 Result<void> TreeCheck::check_sets() const {
-  for (const CategorySet& set : tree_->category_sets)
+  for (const CategorySet& set : tree_->category_sets) {
     for (std::size_t i = 1; i < set.codes.size(); ++i)
       if (set.codes[i - 1] >= set.codes[i]) return error({}, "the codes of a category set are not ascending");
+    if (!set.codes.empty() && set.codes.back() >= kMostCategories)
+      return error({}, "category " + std::to_string(set.codes.back()) + " is over the limit of " +
+                           std::to_string(kMostCategories - 1));
+  }
   for (const LinearLeaf& leaf : tree_->linear_leaves) {
     if (leaf.features.size() != leaf.coefficients.size())
       return error({}, "a linear leaf with features and no coefficients");

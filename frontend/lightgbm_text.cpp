@@ -44,6 +44,8 @@ constexpr Key<LightgbmTree> tree_keys[] = {
     {"leaf_count", &LightgbmTree::leaf_count, Need::Optional},
     {"internal_count", &LightgbmTree::internal_count, Need::Optional},
     {"is_linear", &LightgbmTree::is_linear, Need::Optional},
+    {"cat_boundaries", &LightgbmTree::cat_boundaries, Need::Optional},
+    {"cat_threshold", &LightgbmTree::cat_threshold, Need::Optional},
 };
 
 constexpr std::string_view flag_key = "average_output";  // the one line without '='

@@ -49,6 +49,8 @@ struct LightgbmTree {
   LightgbmEntry leaf_count;
   LightgbmEntry internal_count;
   LightgbmEntry is_linear;
+  LightgbmEntry cat_boundaries;
+  LightgbmEntry cat_threshold;
 };
 
 using LightgbmTreeReceiver = std::function<Result<void>(const LightgbmTree& tree)>;

@@ -1,8 +1,11 @@
 // One LightGBM tree: its entries -> Tree.
 #include "lightgbm_tree.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace forestvm::frontend {
 namespace {
@@ -12,6 +15,8 @@ constexpr std::int64_t category_bit = 1;
 constexpr std::int64_t default_left_bit = 2;
 constexpr int missing_shift = 2;
 constexpr std::int64_t most_decision_type = 2 << missing_shift | default_left_bit | category_bit;
+
+constexpr std::int64_t most_leaves = std::int64_t{1} << 30;  // so that a node's index fits 31 bits
 
 Missing missing_of(std::int64_t decision_type) {
   switch (decision_type >> missing_shift) {
@@ -63,11 +68,76 @@ Result<void> add_decisions(const LightgbmTree& entries, std::size_t splits, Tree
     if (types[i] < 0 || types[i] > most_decision_type)
       return node_error(entries, entries.decision_type, i,
                         "unknown decision type " + std::to_string(types[i]));
-    if ((types[i] & category_bit) != 0)
-      return node_error(entries, entries.decision_type, i, "categorical splits are not supported yet");
-    tree.nodes[i].missing_left = (types[i] & default_left_bit) != 0;
-    tree.nodes[i].missing = missing_of(types[i]);
+    Node& node = tree.nodes[i];
+    node.kind = (types[i] & category_bit) != 0 ? NodeKind::Category : NodeKind::LessEqual;
+    if (node.kind == NodeKind::Category) continue;  // NaN is in no set, whatever else is said of it
+    node.missing_left = (types[i] & default_left_bit) != 0;
+    node.missing = missing_of(types[i]);
   }
+  return {};
+}
+
+/// The words of a set: a bit for each category that goes left.
+Result<CategorySet> set_of(const LightgbmTree& entries, std::span<const std::int64_t> words,
+                           std::size_t number) {
+  CategorySet set;
+  set.members_left = true;
+  set.fractions = true;
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    const auto wrong = [&](const std::string& what) {
+      return refused(place_of(entries.cat_threshold, &entries),
+                     "cat_threshold: set " + std::to_string(number) + ": " + what);
+    };
+    if (words[w] < 0 || words[w] > std::numeric_limits<std::uint32_t>::max())
+      return wrong(std::to_string(words[w]) + " is no word of 32 bits");
+    for (auto bits = static_cast<std::uint32_t>(words[w]); bits != 0; bits &= bits - 1) {
+      const std::size_t code = 32 * w + static_cast<std::size_t>(std::countr_zero(bits));
+      if (code >= kMostCategories)
+        return wrong("category " + std::to_string(code) + " is over the limit of " +
+                     std::to_string(kMostCategories - 1));
+      set.codes.push_back(static_cast<std::uint32_t>(code));
+    }
+  }
+  return set;
+}
+
+/// The sets, by which thresholds of categorical splits are numbered.
+Result<void> add_sets(const LightgbmTree& entries, std::size_t count, Tree& tree) {
+  if (count == 0) return {};
+  if (!entries.cat_boundaries.given() || !entries.cat_threshold.given())
+    return refused(place_of(entries.num_cat, &entries), "cat_boundaries or cat_threshold is missing");
+  FVM_ASSIGN(const std::vector<std::int64_t> bounds,
+             integers_of(entries.cat_boundaries, count + 1, &entries));
+  const auto wrong = [&](const std::string& what) {
+    return refused(place_of(entries.cat_boundaries, &entries), "cat_boundaries: " + what);
+  };
+  if (bounds.front() != 0) return wrong("the first is " + std::to_string(bounds.front()));
+  for (std::size_t i = 0; i < count; ++i)
+    if (bounds[i + 1] < bounds[i])
+      return wrong(std::to_string(bounds[i + 1]) + " comes after " + std::to_string(bounds[i]));
+  FVM_ASSIGN(const std::vector<std::int64_t> words,
+             integers_of(entries.cat_threshold, static_cast<std::size_t>(bounds.back()), &entries));
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto begin = static_cast<std::size_t>(bounds[i]), end = static_cast<std::size_t>(bounds[i + 1]);
+    FVM_ASSIGN(CategorySet set, set_of(entries, std::span(words).subspan(begin, end - begin), i));
+    tree.category_sets.push_back(std::move(set));
+  }
+  return {};
+}
+
+/// Gives a split what its threshold says.
+Result<void> set_threshold(const LightgbmTree& entries, double threshold, std::size_t split, Tree& tree) {
+  Node& node = tree.nodes[split];
+  if (node.kind != NodeKind::Category) {
+    node.threshold = threshold;
+    return {};
+  }
+  const bool exists = threshold >= 0 && threshold < static_cast<double>(tree.category_sets.size());
+  if (!exists || std::trunc(threshold) != threshold)
+    return node_error(entries, entries.threshold, split,
+                      "there is no set of categories " + std::to_string(threshold) + ": the tree has " +
+                          std::to_string(tree.category_sets.size()));
+  node.payload = static_cast<std::uint32_t>(threshold);
   return {};
 }
 
@@ -76,12 +146,19 @@ Result<void> add_splits(const LightgbmTree& entries, std::size_t leaves, Tree& t
   FVM_ASSIGN(const std::vector<std::int64_t> features, integers_of(entries.split_feature, splits, &entries));
   FVM_ASSIGN(const std::vector<double> thresholds, reals_of(entries.threshold, splits, &entries));
   FVM_TRY(add_decisions(entries, splits, tree));
+  FVM_ASSIGN(const std::int64_t sets, number_of(entries.num_cat, 0, most_leaves, &entries));
+  const auto categorical = std::count_if(tree.nodes.begin(), tree.nodes.end(),
+                                         [](const Node& node) { return node.kind == NodeKind::Category; });
+  if (sets != categorical)
+    return refused(place_of(entries.num_cat, &entries), "num_cat: " + std::to_string(sets) +
+                                                            " categorical splits, but the tree has " +
+                                                            std::to_string(categorical));
+  FVM_TRY(add_sets(entries, static_cast<std::size_t>(sets), tree));
   for (std::size_t i = 0; i < splits; ++i) {
     if (features[i] < 0 || features[i] > std::numeric_limits<std::int32_t>::max())
       return node_error(entries, entries.split_feature, i,
                         "feature " + std::to_string(features[i]) + " does not exist");
-    tree.nodes[i].kind = NodeKind::LessEqual;
-    tree.nodes[i].threshold = thresholds[i];
+    FVM_TRY(set_threshold(entries, thresholds[i], i, tree));
     tree.nodes[i].feature = static_cast<std::uint32_t>(features[i]);
   }
   FVM_TRY(add_children(entries, entries.left_child, leaves, &Node::left, tree));
@@ -91,7 +168,6 @@ Result<void> add_splits(const LightgbmTree& entries, std::size_t leaves, Tree& t
 }  // namespace
 
 Result<Tree> tree_of(const LightgbmTree& entries) {
-  constexpr std::int64_t most_leaves = std::int64_t{1} << 30;  // so that a node's index fits 31 bits
   FVM_ASSIGN(const std::int64_t num_leaves, number_of(entries.num_leaves, 1, most_leaves, &entries));
   const auto leaves = static_cast<std::size_t>(num_leaves);
   const std::size_t splits = leaves - 1;
@@ -111,10 +187,6 @@ Result<Tree> tree_of(const LightgbmTree& entries) {
     tree.nodes[splits + i].value = values[i];
   }
   FVM_TRY(add_splits(entries, leaves, tree));
-  FVM_ASSIGN(const std::int64_t categories, number_of(entries.num_cat, 0, most_leaves, &entries));
-  if (categories != 0)
-    return refused(place_of(entries.num_cat, &entries),
-                   "num_cat: " + std::to_string(categories) + " categorical splits, but the tree has none");
   FVM_TRY(add_covers(entries, entries.internal_count, splits, 0, tree));
   FVM_TRY(add_covers(entries, entries.leaf_count, leaves, splits, tree));
   return tree;

@@ -14,9 +14,6 @@ Result<void> check_known(const Model& model) {
     const std::string where = "tree " + std::to_string(t);
     if (tree.leaf_width != 1) return refused(where, "the reference does not know vector leaves");
     if (!tree.linear_leaves.empty()) return refused(where, "the reference does not know linear leaves");
-    for (std::size_t n = 0; n < tree.nodes.size(); ++n)
-      if (tree.nodes[n].kind == NodeKind::Category)
-        return refused(where + ", node " + std::to_string(n), "the reference does not know category splits");
   }
   return {};
 }
@@ -35,11 +32,21 @@ bool is_missing(Missing kind, double x) {
   return false;
 }
 
+bool is_in(const CategorySet& set, double x) {
+  if (set.fractions ? x <= -1 : x < 0) return false;
+  return std::any_of(set.codes.begin(), set.codes.end(),
+                     [whole = std::trunc(x)](std::uint32_t code) { return whole == code; });
+}
+
 /// Scalar is the model's score_type.
 template <class Scalar>
-bool goes_left(const Node& node, Scalar x) {
+bool goes_left(const Tree& tree, const Node& node, Scalar x) {
   if (is_missing(node.missing, static_cast<double>(x))) return node.missing_left;
   if (std::isnan(x)) x = 0;
+  if (node.kind == NodeKind::Category) {
+    const CategorySet& set = tree.category_sets[node.payload];
+    return is_in(set, static_cast<double>(x)) == set.members_left;
+  }
   const auto threshold = static_cast<Scalar>(node.threshold);
   return node.kind == NodeKind::Less ? x < threshold : x <= threshold;
 }
@@ -51,7 +58,7 @@ std::size_t leaf_of(const Model& model, const Tree& tree, std::span<const float>
     const Node& node = tree.nodes[at];
     auto x = static_cast<Scalar>(row[node.feature]);
     if (model.tiny_is_zero && is_tiny(static_cast<double>(x))) x = 0;
-    at = static_cast<std::size_t>(goes_left(node, x) ? node.left : node.right);
+    at = static_cast<std::size_t>(goes_left(tree, node, x) ? node.left : node.right);
   }
   return at;
 }

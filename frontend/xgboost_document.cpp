@@ -22,8 +22,8 @@ using Count = std::optional<std::int64_t>;  // written as a number or, by XGBoos
 using Field =
     std::variant<std::monostate, std::string Header::*, Count Header::*, std::vector<std::string> Header::*,
                  std::vector<std::int32_t> Header::*, std::vector<float> Header::*, Count Columns::*,
-                 std::vector<std::int32_t> Columns::*, std::vector<float> Columns::*,
-                 std::vector<std::uint8_t> Columns::*>;
+                 std::vector<std::int32_t> Columns::*, std::vector<std::int64_t> Columns::*,
+                 std::vector<float> Columns::*, std::vector<std::uint8_t> Columns::*>;
 enum class Need { Required, Optional };
 
 struct Row {
@@ -60,6 +60,11 @@ constexpr Row rows[] = {
     {"learner.gradient_booster.model.trees[].sum_hessian", &Columns::sum_hessian, Need::Optional},
     {"learner.gradient_booster.model.trees[].split_type", &Columns::split_type, Need::Optional},
     {"learner.gradient_booster.model.trees[].leaf_weights", &Columns::leaf_weights, Need::Optional},
+    {"learner.gradient_booster.model.trees[].categories", &Columns::categories, Need::Optional},
+    {"learner.gradient_booster.model.trees[].categories_nodes", &Columns::categories_nodes, Need::Optional},
+    {"learner.gradient_booster.model.trees[].categories_segments", &Columns::categories_segments,
+     Need::Optional},
+    {"learner.gradient_booster.model.trees[].categories_sizes", &Columns::categories_sizes, Need::Optional},
 };
 
 /// A place in the document that holds a field, or leads to one.
@@ -185,8 +190,9 @@ class Sink final : public EventSink {
 
   /// The array that is being filled.
   struct Column {
-    enum { None, Integers, Reals, Flags, Texts } which = None;
+    enum { None, Integers, LongIntegers, Reals, Flags, Texts } which = None;
     std::vector<std::int32_t>* integers = nullptr;
+    std::vector<std::int64_t>* long_integers = nullptr;
     std::vector<float>* reals = nullptr;
     std::vector<std::uint8_t>* flags = nullptr;
     std::vector<std::string>* texts = nullptr;
@@ -223,8 +229,8 @@ std::string_view expected_at(const Place& place) {
 }
 
 bool Sink::wrong(std::string_view found) {
-  constexpr std::array<std::string_view, 5> elements = {"", "integers", "numbers", "true, false, 0 or 1",
-                                                        "strings"};
+  constexpr std::array<std::string_view, 6> elements = {
+      "", "integers", "integers", "numbers", "true, false, 0 or 1", "strings"};
   std::string message = "expected ";
   if (column_.which != Column::None)
     message += "an array of " + std::string(elements[column_.which]);
@@ -276,6 +282,9 @@ bool Sink::on_integer(std::int64_t value) {
           value > std::numeric_limits<std::int32_t>::max())
         return refuse("the integer " + std::to_string(value) + " does not fit in 32 bits");
       column_.integers->push_back(static_cast<std::int32_t>(value));
+      return true;
+    case Column::LongIntegers:
+      column_.long_integers->push_back(value);
       return true;
     case Column::Reals:
       column_.reals->push_back(static_cast<float>(value));
@@ -388,6 +397,8 @@ bool Sink::on_array_begin() {
   if (place == nullptr || place->element) return open(place, true);
   if ((column_.integers = target<std::vector<std::int32_t>>(place->field)) != nullptr)
     column_.which = Column::Integers;
+  else if (auto integers = std::get_if<std::vector<std::int64_t> Columns::*>(&place->field))
+    column_.which = (column_.long_integers = &(tree_.**integers), Column::LongIntegers);
   else if ((column_.reals = target<std::vector<float>>(place->field)) != nullptr)
     column_.which = Column::Reals;
   else if (auto flags = std::get_if<std::vector<std::uint8_t> Columns::*>(&place->field))
@@ -461,6 +472,10 @@ void XgboostTree::clear() {
   sum_hessian.clear();
   default_left.clear();
   leaf_weights.clear();
+  categories.clear();
+  categories_nodes.clear();
+  categories_segments.clear();
+  categories_sizes.clear();
   num_nodes.reset();
   size_leaf_vector.reset();
 }

@@ -35,7 +35,7 @@ struct XgboostHeader {
   std::string model_path;                      ///< where the trees' object is: DART nests it one deeper
 };
 
-/// One tree: a column per field, an entry per node.
+/// One tree: a column per field, an entry per node but where it says otherwise.
 struct XgboostTree {
   std::vector<std::int32_t> left_children;
   std::vector<std::int32_t> right_children;
@@ -45,6 +45,12 @@ struct XgboostTree {
   std::vector<float> sum_hessian;
   std::vector<std::uint8_t> default_left;
   std::vector<float> leaf_weights;
+  // Not by node: codes of all categorical splits, one split's after the other; the splits' nodes; and where
+  // in the codes each split's begin and how many they are.
+  std::vector<std::int32_t> categories;
+  std::vector<std::int32_t> categories_nodes;
+  std::vector<std::int64_t> categories_segments;
+  std::vector<std::int64_t> categories_sizes;
   std::optional<std::int64_t> num_nodes;
   std::optional<std::int64_t> size_leaf_vector;
 

@@ -1,6 +1,7 @@
 // One XGBoost tree: its columns -> Tree.
 #include "xgboost_tree.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -20,7 +21,10 @@ class TreeErrors {
     return refused(path_ + field + ": tree " + std::to_string(number_), std::move(message));
   }
   Error node(const std::string& column, std::size_t node, std::string message) const {
-    return refused(path_ + '.' + column + '[' + std::to_string(node) + "]: tree " + std::to_string(number_) +
+    return entry(column, node, node, std::move(message));
+  }
+  Error entry(const std::string& column, std::size_t index, std::size_t node, std::string message) const {
+    return refused(path_ + '.' + column + '[' + std::to_string(index) + "]: tree " + std::to_string(number_) +
                        ", node " + std::to_string(node),
                    std::move(message));
   }
@@ -66,26 +70,82 @@ Result<Node> node_of(const XgboostTree& columns, std::size_t i, const TreeErrors
   }
   const float condition = columns.split_conditions[i];
   const bool leaf = columns.left_children[i] == leaf_marker;
-  if (!std::isfinite(condition))
+  const std::int32_t type = leaf || columns.split_type.empty() ? 0 : columns.split_type[i];
+  if (type != 0 && type != 1)
+    return errors.node("split_type", i, "unknown split type " + std::to_string(type));
+  if (!std::isfinite(condition) && type == 0)
     return errors.node("split_conditions", i,
                        leaf ? "the leaf value is not finite" : "the threshold is not finite");
   if (leaf) {
     node.value = condition;
     return node;
   }
-  if (!columns.split_type.empty() && columns.split_type[i] != 0)
-    return errors.node("split_type", i,
-                       columns.split_type[i] == 1
-                           ? "categorical splits are not supported yet"
-                           : "unknown split type " + std::to_string(columns.split_type[i]));
   if (columns.split_indices[i] < 0) return errors.node("split_indices", i, "a negative feature number");
-  node.kind = NodeKind::Less;
-  node.threshold = condition;
+  node.kind = type == 0 ? NodeKind::Less : NodeKind::Category;
+  if (type == 0) node.threshold = condition;  // a categorical split's means nothing
   node.left = columns.left_children[i];
   node.right = columns.right_children[i];
   node.feature = static_cast<std::uint32_t>(columns.split_indices[i]);
   node.missing_left = columns.default_left[i] != 0;
   return node;
+}
+
+/// The codes of a categorical split, the `number`-th of its tree, which must begin behind those of the splits
+/// before: so that a tree's sets take no more memory than the file does.
+Result<CategorySet> set_of(const XgboostTree& columns, std::size_t number, std::int64_t& taken,
+                           const TreeErrors& errors) {
+  const auto node = static_cast<std::size_t>(columns.categories_nodes[number]);
+  const std::int64_t begin = columns.categories_segments[number], size = columns.categories_sizes[number];
+  const auto codes = static_cast<std::int64_t>(columns.categories.size());
+  if (begin < taken || begin > codes || size < 1 || size > codes - begin)
+    return errors.entry("categories_segments", number, node,
+                        std::to_string(size) + " categories from " + std::to_string(begin) +
+                            " on do not lie between " + std::to_string(taken) +
+                            " and the end of the tree's " + std::to_string(codes));
+  taken = begin + size;
+  CategorySet set;
+  for (std::int64_t i = begin; i < taken; ++i) {
+    const std::int32_t code = columns.categories[static_cast<std::size_t>(i)];
+    const auto wrong = [&](const std::string& what) {
+      return errors.entry("categories", static_cast<std::size_t>(i), node,
+                          "category " + std::to_string(code) + what);
+    };
+    if (code < 0) return wrong(" is negative");
+    if (static_cast<std::uint32_t>(code) >= kMostCategories)
+      return wrong(" is over the limit of " + std::to_string(kMostCategories - 1));
+    if (!set.codes.empty() && static_cast<std::uint32_t>(code) <= set.codes.back())
+      return wrong(" does not come after " + std::to_string(set.codes.back()));
+    set.codes.push_back(static_cast<std::uint32_t>(code));
+  }
+  return set;
+}
+
+/// The sets of the categorical splits: each has one, whose codes go right.
+Result<void> add_categories(const XgboostTree& columns, const TreeErrors& errors, Tree& tree) {
+  const std::size_t sets = columns.categories_nodes.size();
+  if (columns.categories_segments.size() != sets || columns.categories_sizes.size() != sets)
+    return errors.tree(".categories_nodes", std::to_string(sets) + " entries, but categories_segments has " +
+                                                std::to_string(columns.categories_segments.size()) +
+                                                " and categories_sizes " +
+                                                std::to_string(columns.categories_sizes.size()));
+  std::int64_t before = -1, taken = 0;
+  for (std::size_t i = 0; i < sets; ++i) {
+    const std::int32_t node = columns.categories_nodes[i];
+    if (node <= before) return errors.tree(".categories_nodes", "its nodes are not ascending");
+    before = node;
+    const auto at = static_cast<std::size_t>(node);
+    if (at >= tree.nodes.size() || tree.nodes[at].kind != NodeKind::Category)
+      return errors.tree(".categories_nodes",
+                         "node " + std::to_string(node) + " is no categorical split of the tree");
+    FVM_ASSIGN(CategorySet set, set_of(columns, i, taken, errors));
+    tree.nodes[at].payload = static_cast<std::uint32_t>(i);
+    tree.category_sets.push_back(std::move(set));
+  }
+  const auto splits = std::count_if(tree.nodes.begin(), tree.nodes.end(),
+                                    [](const Node& node) { return node.kind == NodeKind::Category; });
+  if (static_cast<std::size_t>(splits) == sets) return {};
+  return errors.tree(".categories_nodes",
+                     std::to_string(sets) + " entries for " + std::to_string(splits) + " categorical splits");
 }
 
 }  // namespace
@@ -103,6 +163,7 @@ Result<Tree> tree_of(const XgboostTree& columns, std::size_t number, const std::
     FVM_ASSIGN(const Node node, node_of(columns, i, errors));
     tree.nodes.push_back(node);
   }
+  FVM_TRY(add_categories(columns, errors, tree));
   return tree;
 }
 

@@ -13,7 +13,7 @@
 namespace forestvm::frontend {
 
 /// `path` is the tree's place in the file, for errors. Refused: columns of different lengths, numbers that
-/// are not finite, and what is not supported yet (categorical splits, vector leaves).
+/// are not finite, categorical splits without codes, and what is not supported yet (vector leaves).
 Result<Tree> tree_of(const XgboostTree& columns, std::size_t number, const std::string& path);
 
 }  // namespace forestvm::frontend

@@ -17,7 +17,20 @@ std::string number(double value, ScalarType type) {
   return {text, end};
 }
 
-std::string node_text(const Node& node, ScalarType type) {
+/// The codes of a set of categories, runs of them as first:last.
+std::string set_text(const CategorySet& set) {
+  std::string text;
+  for (std::size_t i = 0; i < set.codes.size();) {
+    std::size_t last = i;
+    while (last + 1 < set.codes.size() && set.codes[last + 1] == set.codes[last] + 1) ++last;
+    text += (i == 0 ? "" : " ") + std::to_string(set.codes[i]);
+    if (last != i) text += ":" + std::to_string(set.codes[last]);
+    i = last + 1;
+  }
+  return "{" + text + "}";
+}
+
+std::string node_text(const Tree& tree, const Node& node, ScalarType type) {
   switch (node.kind) {
     case NodeKind::Leaf:
       return "leaf " + number(node.value, type);
@@ -29,10 +42,12 @@ std::string node_text(const Node& node, ScalarType type) {
       break;
   }
   std::string text = "f" + std::to_string(node.feature);
-  if (node.kind == NodeKind::Category)
-    text += " in set " + std::to_string(node.payload);
-  else
+  if (node.kind == NodeKind::Category) {
+    const CategorySet& set = tree.category_sets[node.payload];
+    text += (set.members_left ? " in " : " not in ") + set_text(set);
+  } else {
     text += (node.kind == NodeKind::Less ? " < " : " <= ") + number(node.threshold, type);
+  }
   return text + " ? " + std::to_string(node.left) + " : " + std::to_string(node.right) + ", missing " +
          (node.missing_left ? "left" : "right");
 }
@@ -53,7 +68,7 @@ std::string print(const Model& model) {
     if (tree.weight != 1) text += ", weight " + number(static_cast<double>(tree.weight), ScalarType::Float32);
     text += "\n";
     for (std::size_t n = 0; n < tree.nodes.size(); ++n)
-      text += "  " + std::to_string(n) + ": " + node_text(tree.nodes[n], model.score_type) + "\n";
+      text += "  " + std::to_string(n) + ": " + node_text(tree, tree.nodes[n], model.score_type) + "\n";
   }
   return text;
 }

@@ -75,14 +75,30 @@ void normalize(Node& node, const Bound& bound) {
   node.threshold = static_cast<double>(bound.least.value_or(-kInfinity));
 }
 
+/// Puts the normal form in the place of a split of categories; Tree::category_sets is left to the caller.
+void normalize(Node& node, const CategorySet& set) {
+  if (!set.members_left) return;
+  std::swap(node.left, node.right);
+  node.missing_left = !node.missing_left;
+}
+
+/// Whether tiny numbers below zero are a category to the model and not to the normal form.
+bool names_tiny(const Model& model, const CategorySet& set) {
+  return model.tiny_is_zero && !set.fractions && !set.codes.empty() && set.codes.front() == 0;
+}
+
 bool is_split(const Node& node) { return node.kind == NodeKind::Less || node.kind == NodeKind::LessEqual; }
 
 bool is_normal(const Model& model) {
   if (model.score_type != ScalarType::Float32 || model.tiny_is_zero) return false;
   return std::all_of(model.trees.begin(), model.trees.end(), [](const Tree& tree) {
-    return std::all_of(tree.nodes.begin(), tree.nodes.end(), [](const Node& node) {
-      return !is_split(node) || (node.kind == NodeKind::Less && node.missing == Missing::Nan);
-    });
+    return std::all_of(tree.nodes.begin(), tree.nodes.end(),
+                       [](const Node& node) {
+                         return !is_split(node) ||
+                                (node.kind == NodeKind::Less && node.missing == Missing::Nan);
+                       }) &&
+           std::none_of(tree.category_sets.begin(), tree.category_sets.end(),
+                        [](const CategorySet& set) { return set.members_left; });
   });
 }
 
@@ -115,7 +131,14 @@ Result<std::optional<NormalForm>> normal_form(const Model& model) {
     if (zeros[feature].part && !zeros[feature].numbers) normal->zero_missing.push_back(feature);
   for (std::size_t t = 0; t < model.trees.size(); ++t) {
     std::vector<Node>& nodes = normal->model.trees[t].nodes;
+    const std::vector<CategorySet>& sets = model.trees[t].category_sets;
     for (std::size_t n = 0; n < nodes.size(); ++n) {
+      if (nodes[n].kind == NodeKind::Category) {
+        if (names_tiny(model, sets[nodes[n].payload]))
+          return refused("tree " + std::to_string(t) + ", node " + std::to_string(n),
+                         "tiny numbers below zero are category 0 here, others none: not lowered yet");
+        normalize(nodes[n], sets[nodes[n].payload]);
+      }
       if (!is_split(nodes[n])) continue;
       Bound bound = bound_of(nodes[n]);
       const bool zeros_are_nan = zeros[nodes[n].feature].part && !zeros[nodes[n].feature].numbers;
@@ -126,6 +149,7 @@ Result<std::optional<NormalForm>> normal_form(const Model& model) {
                            std::to_string(nodes[n].feature) + ": not lowered yet");
       normalize(nodes[n], bound);
     }
+    for (CategorySet& set : normal->model.trees[t].category_sets) set.members_left = false;
   }
   normal->model.tiny_is_zero = false;
   return normal;

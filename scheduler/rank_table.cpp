@@ -2,11 +2,13 @@
 #include "scheduler/rank_table.hpp"
 
 #include <algorithm>
-
-#include <forestvm/result.hpp>
+#include <string>
 
 namespace forestvm::scheduler {
 namespace {
+
+/// A set's bits run from its least category to its greatest, so that a file of a few codes can ask for much.
+constexpr std::size_t kMostCategoryWords = std::size_t{1} << 24;
 
 void sort_and_unite(std::vector<float>& values) {
   std::sort(values.begin(), values.end());
@@ -18,8 +20,11 @@ bool missing_left(const Test& test) { return (test.feature & kMissingLeft) != 0;
 }  // namespace
 
 void RankTable::add(const Test& test) {
-  // Adding zero makes one zero of both.
-  by_feature_[test.feature & kFeatureMask].thresholds[missing_left(test)].push_back(test.threshold + 0.0f);
+  Feature& feature = by_feature_[test.feature & kFeatureMask];
+  if (test.set != nullptr)
+    feature.memberships.emplace(Membership{!missing_left(test), test.set}, 0);
+  else  // adding zero makes one zero of both
+    feature.thresholds[missing_left(test)].push_back(test.threshold + 0.0f);
 }
 
 std::uint32_t RankTable::rank_of(const Feature& feature, float threshold) {
@@ -28,35 +33,69 @@ std::uint32_t RankTable::rank_of(const Feature& feature, float threshold) {
   return static_cast<std::uint32_t>(at - feature.sorted.begin());
 }
 
-void RankTable::seal() {
-  for (auto& [number, feature] : by_feature_) {
-    for (auto& side : feature.thresholds) {
-      sort_and_unite(side);
-      feature.sorted.insert(feature.sorted.end(), side.begin(), side.end());
-    }
-    sort_and_unite(feature.sorted);
-    for (const bool left : {false, true})
-      for (const float threshold : feature.thresholds[left])
-        feature.columns.emplace(Window{!left, rank_of(feature, threshold) / kColumnThresholds}, 0);
-    EncodedFeature encoded{};
-    encoded.feature = number;
-    encoded.first_threshold = static_cast<std::uint32_t>(ranks_.size());
-    encoded.threshold_count = static_cast<std::uint32_t>(feature.sorted.size());
-    encoded.first_column = static_cast<std::uint32_t>(columns_.size());
-    encoded.column_count = static_cast<std::uint32_t>(feature.columns.size());
-    for (auto& [window, column] : feature.columns) {
-      column = static_cast<std::uint32_t>(columns_.size());
-      const std::uint32_t first = window.number * kColumnThresholds;
-      const std::uint32_t count = std::min(kColumnThresholds, encoded.threshold_count - first);
-      columns_.push_back({first, static_cast<std::uint16_t>(count), window.missing_highest, 0});
-    }
-    features_.push_back(encoded);
-    ranks_.insert(ranks_.end(), feature.sorted.begin(), feature.sorted.end());
+void RankTable::seal_ranks(std::uint32_t number, Feature& feature) {
+  for (auto& side : feature.thresholds) {
+    sort_and_unite(side);
+    feature.sorted.insert(feature.sorted.end(), side.begin(), side.end());
   }
+  if (feature.sorted.empty()) return;
+  sort_and_unite(feature.sorted);
+  for (const bool left : {false, true})
+    for (const float threshold : feature.thresholds[left])
+      feature.columns.emplace(Window{!left, rank_of(feature, threshold) / kColumnThresholds}, 0);
+  EncodedFeature encoded{};
+  encoded.feature = number;
+  encoded.first_threshold = static_cast<std::uint32_t>(ranks_.size());
+  encoded.threshold_count = static_cast<std::uint32_t>(feature.sorted.size());
+  encoded.first_column = static_cast<std::uint32_t>(columns_.size());
+  encoded.column_count = static_cast<std::uint32_t>(feature.columns.size());
+  for (auto& [window, column] : feature.columns) {
+    column = static_cast<std::uint32_t>(columns_.size());
+    const std::uint32_t first = window.number * kColumnThresholds;
+    const std::uint32_t count = std::min(kColumnThresholds, encoded.threshold_count - first);
+    columns_.push_back({first, static_cast<std::uint16_t>(count), window.missing_highest, 0});
+  }
+  features_.push_back(encoded);
+  ranks_.insert(ranks_.end(), feature.sorted.begin(), feature.sorted.end());
+}
+
+Result<void> RankTable::add_column(std::uint32_t number, const Membership& membership) {
+  const std::vector<std::uint32_t>& codes = membership.set->codes;
+  CategoryColumn column{};
+  column.feature = number;
+  column.first_word = static_cast<std::uint32_t>(category_words_.size());
+  column.first_category = codes.empty() ? 0 : codes.front() / 32 * 32;
+  column.word_count = codes.empty() ? 1 : (codes.back() - column.first_category) / 32 + 1;
+  column.fractions = membership.set->fractions;
+  if (category_words_.size() + column.word_count > kMostCategoryWords)
+    return refused("", "the model's sets of categories take more than " +
+                           std::to_string(kMostCategoryWords * sizeof(std::uint32_t)) + " bytes");
+  category_words_.resize(category_words_.size() + column.word_count);
+  for (const std::uint32_t code : codes) {
+    const std::uint32_t bit = code - column.first_category;
+    category_words_[column.first_word + bit / 32] |= std::uint32_t{1} << bit % 32;
+  }
+  categories_.push_back(column);
+  columns_.push_back({0, 1, membership.missing_highest, 0});
+  return {};
+}
+
+Result<void> RankTable::seal() {
+  for (auto& [number, feature] : by_feature_) seal_ranks(number, feature);
+  for (auto& [number, feature] : by_feature_)
+    for (auto& [membership, column] : feature.memberships) {
+      column = static_cast<std::uint32_t>(columns_.size());
+      FVM_TRY(add_column(number, membership));
+    }
+  if (columns_.size() > kMaxColumns)
+    return refused("", "the model's splits need " + std::to_string(columns_.size()) +
+                           " columns of codes, at most " + std::to_string(kMaxColumns));
+  return {};
 }
 
 CodedTest RankTable::find(const Test& test) const {
   const Feature& feature = by_feature_.at(test.feature & kFeatureMask);
+  if (test.set != nullptr) return {feature.memberships.at({!missing_left(test), test.set}), 0};
   const std::uint32_t rank = rank_of(feature, test.threshold);
   return {feature.columns.at({!missing_left(test), rank / kColumnThresholds}),
           static_cast<std::uint8_t>(rank % kColumnThresholds)};

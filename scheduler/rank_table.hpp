@@ -1,13 +1,17 @@
-// Which thresholds a program's coded trees compare each feature with, and so the columns of codes that its
-// encoder writes. Collected from the trees, then sealed; a test's column and code are found afterwards.
+// Which thresholds a program's coded trees compare each feature with, and which sets of categories, and so
+// the columns of codes that its encoder writes. Collected from the trees, then sealed; a test's column and
+// code are found afterwards.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <vector>
 
+#include <forestvm/core/categories.hpp>
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
+#include <forestvm/result.hpp>
 
 #include "scheduler/layouts/test.hpp"
 
@@ -23,8 +27,8 @@ class RankTable {
  public:
   void add(const Test& test);
   bool empty() const { return by_feature_.empty(); }
-  /// Numbers the columns: only those that a test reads.
-  void seal();
+  /// Numbers the columns: only those that a test reads. Refused if there are too many, or too large sets.
+  Result<void> seal();
 
   /// Column and code of a test that was added.
   CodedTest find(const Test& test) const;
@@ -32,6 +36,8 @@ class RankTable {
   const std::vector<EncodedFeature>& features() const { return features_; }
   const std::vector<ColumnDesc>& columns() const { return columns_; }
   const std::vector<float>& ranks() const { return ranks_; }
+  const std::vector<CategoryColumn>& categories() const { return categories_; }
+  const std::vector<std::uint32_t>& category_words() const { return category_words_; }
 
  private:
   struct Window {
@@ -39,18 +45,33 @@ class RankTable {
     std::uint32_t number;
     auto operator<=>(const Window&) const = default;
   };
+  /// Sets with the same codes are one.
+  struct Membership {
+    bool missing_highest;
+    const CategorySet* set;
+    bool operator<(const Membership& other) const {
+      return std::tie(set->fractions, missing_highest, set->codes) <
+             std::tie(other.set->fractions, other.missing_highest, other.set->codes);
+    }
+  };
   struct Feature {
     std::vector<float> thresholds[2];  ///< as added: of tests that send missing values right, or left
     std::vector<float> sorted;
     std::map<Window, std::uint32_t> columns;
+    std::map<Membership, std::uint32_t> memberships;  ///< columns too
   };
 
   static std::uint32_t rank_of(const Feature& feature, float threshold);
+
+  void seal_ranks(std::uint32_t number, Feature& feature);
+  Result<void> add_column(std::uint32_t number, const Membership& membership);
 
   std::map<std::uint32_t, Feature> by_feature_;
   std::vector<EncodedFeature> features_;
   std::vector<ColumnDesc> columns_;
   std::vector<float> ranks_;
+  std::vector<CategoryColumn> categories_;
+  std::vector<std::uint32_t> category_words_;
 };
 
 }  // namespace forestvm::scheduler

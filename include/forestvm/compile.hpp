@@ -76,4 +76,7 @@ ForestStatistics statistics(const Model& model);
 /// Distinct thresholds of each feature.
 std::vector<std::uint32_t> thresholds_per_feature(const Model& model);
 
+/// Distinct sets of categories of each feature.
+std::vector<std::uint32_t> category_sets_per_feature(const Model& model);
+
 }  // namespace forestvm

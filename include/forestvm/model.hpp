@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/core/categories.hpp>
 #include <forestvm/core/transform.hpp>
 
 namespace forestvm {
@@ -47,10 +48,12 @@ struct Node {
   Missing missing = Missing::Nan;
 };
 
-/// The category codes of one Category node and the side on which members go.
+/// The category codes of one Category node and the side on which members go. A value is in the set if it is
+/// no missing one and its whole part a code of the set; what is below 0 or infinite has no code.
 struct CategorySet {
-  std::vector<std::uint32_t> codes;  ///< ascending
+  std::vector<std::uint32_t> codes;  ///< ascending, below kMostCategories
   bool members_left = false;
+  bool fractions = false;  ///< of the numbers below 0, those above -1 have code 0 (LightGBM's rule)
 };
 
 /// A leaf whose output is constant + sum(coefficient * x[feature]).

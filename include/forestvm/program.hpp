@@ -13,6 +13,7 @@
 
 #include <forestvm/contract.hpp>
 #include <forestvm/core/bytecode.hpp>
+#include <forestvm/core/categories.hpp>
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/transform.hpp>
@@ -43,12 +44,13 @@ struct ProgramMeta {
   std::uint32_t max_depth;
   std::uint32_t num_feature_names;  ///< 0 or num_features
   std::uint32_t num_class_labels;
-  std::int32_t sum_unit;       ///< exact accumulators count 2^sum_unit
-  ScalarType score_type;       ///< in which the trainer compares and sums
-  std::uint8_t reserved[3];    ///< zero
-  double divisor = 1;          ///< TransformParameters::divisor
-  double slope = 1;            ///< TransformParameters::slope
-  std::uint8_t reserved2[40];  ///< zero
+  std::int32_t sum_unit;          ///< exact accumulators count 2^sum_unit
+  ScalarType score_type;          ///< in which the trainer compares and sums
+  std::uint8_t reserved[3];       ///< zero
+  double divisor = 1;             ///< TransformParameters::divisor
+  double slope = 1;               ///< TransformParameters::slope
+  std::uint64_t category_splits;  ///< see ForestStatistics
+  std::uint8_t reserved2[32];     ///< zero
 };
 static_assert(sizeof(ProgramMeta) == 128);
 
@@ -84,6 +86,8 @@ struct ProgramParts {
   std::vector<EncodedFeature> encoded_features;
   std::vector<ColumnDesc> columns;
   std::vector<float> ranks;
+  std::vector<CategoryColumn> category_columns;
+  std::vector<std::uint32_t> category_words;
   std::vector<std::string> strings;  ///< StringId::Count of them, then feature names, then class labels
   std::vector<std::uint32_t> leaf_numbers;
   std::vector<double> wide_leaves;
@@ -156,7 +160,7 @@ Result<Program> encode_program(const ProgramParts& parts);
 Result<Program> assemble(std::string_view text, const Program& data);
 
 /// The distinct thresholds of each feature, ascending, read out of the forest's nodes: a tool's question, not
-/// a call's.
+/// a call's. Categorical splits have none.
 std::vector<std::vector<float>> thresholds(const Program& program);
 
 /// Which encoder a program has: programs that turn every row into the same codes, and agree on what each

@@ -11,11 +11,13 @@ namespace forestvm {
 struct ForestStatistics {
   std::uint64_t nodes = 0;  ///< splits and leaves that a walk can reach
   std::uint64_t leaves = 0;
+  std::uint64_t category_splits = 0;
   std::uint32_t min_depth = 0;  ///< of the trees, in hops from the root to the deepest leaf
   std::uint32_t max_depth = 0;
   double mean_depth = 0;
   std::uint32_t features_used = 0;
-  std::uint64_t thresholds = 0;  ///< distinct (feature, threshold) pairs
+  std::uint64_t thresholds = 0;     ///< distinct (feature, threshold) pairs
+  std::uint64_t category_sets = 0;  ///< distinct (feature, set of categories) pairs
 };
 
 }  // namespace forestvm

@@ -1,12 +1,14 @@
 // The schedule for those who do not want to choose: a plan for calls of a few rows, whose lanes are trees,
 // and plans for more, in blocks of rows in parallel, tree by tree. Trees of up to 256 leaves are walked by
 // rank codes, blocks of rows through tables, unless so few trees share the cost of encoding that gathers of
-// the values win; larger ones with rows in the lanes of gathers.
+// the values win; larger ones with rows in the lanes of gathers. Categorical splits are tests of rank codes,
+// whatever their trees.
 #include <algorithm>
 #include <vector>
 
 #include <forestvm/compile.hpp>
 #include <forestvm/core/encoder.hpp>
+#include <forestvm/core/layout/sparse4.hpp>
 
 namespace forestvm {
 namespace {
@@ -32,8 +34,8 @@ std::uint64_t most_leaves(const Model& model) {
 /// times as fast).
 constexpr double kMostValuesPerHop = 2.5;
 
-bool suits_codes(const Model& model) {
-  const ForestStatistics forest = statistics(model);
+bool suits_codes(const Model& model, const ForestStatistics& forest) {
+  if (forest.category_splits != 0) return true;
   const double hops = forest.mean_depth * static_cast<double>(model.trees.size());
   return most_leaves(model) <= kMostTableLeaves && forest.features_used <= kMostValuesPerHop * hops;
 }
@@ -62,24 +64,32 @@ bool is_oblivious(const Tree& tree) {
 
 constexpr std::uint64_t kMostColumns = 256;  ///< whose codes are looked up in registers
 
-/// Whether rows are walked one by one by their codes.
-bool suits_coded_nodes(const Model& model) {
-  std::uint64_t columns = 0;
+/// Most columns of codes that the model can need.
+std::uint64_t most_columns(const Model& model, const ForestStatistics& forest) {
+  std::uint64_t columns = forest.category_sets;
   for (const std::uint32_t count : thresholds_per_feature(model))
     columns += (count + kColumnThresholds - 1) / kColumnThresholds;
-  return 2 * columns <= kMostColumns;  // missing values may go both ways
+  return 2 * columns;  // missing values may go both ways
 }
 
 /// Most trees are as deep as the deepest: whether a walk has arrived need not be asked.
-bool suits_unrolling(const Model& model) {
-  const ForestStatistics forest = statistics(model);
+bool suits_unrolling(const ForestStatistics& forest) {
   return forest.max_depth <= kMostPadding * forest.mean_depth;
 }
 
-void add_blocks(Schedule& schedule, bool coded, std::uint32_t rows) {
+/// How trees are walked by rank codes, if they are.
+enum class Codes { None, Tables, Nodes };
+
+void add_blocks(Schedule& schedule, Codes codes, std::uint32_t rows) {
   schedule.tile("batch", "b0", "b1", rows).reorder("b0", "tree", "b1");
-  if (coded) {
+  if (codes == Codes::Tables) {
     schedule.parallel("b0").encode("u8");
+  } else if (codes == Codes::Nodes) {
+    schedule.tile("b1", "b2", "b3", kLanes)
+        .parallel("b0")
+        .encode("u8")
+        .layout("tree", "sparse")
+        .interleave("b3");
   } else {
     schedule.tile("b1", "b2", "b3", kLanes).parallel("b0").layout("tree", "sparse").interleave("b3");
   }
@@ -88,19 +98,26 @@ void add_blocks(Schedule& schedule, bool coded, std::uint32_t rows) {
 }  // namespace
 
 Schedule automatic_schedule(const Model& model) {
-  const bool coded = suits_codes(model);
+  const ForestStatistics forest = statistics(model);
+  const bool coded = suits_codes(model, forest);
+  const bool fits_tables = most_leaves(model) <= kMostTableLeaves;
+  const std::uint64_t columns = most_columns(model, forest);
   Schedule schedule;
-  const bool oblivious = coded && std::all_of(model.trees.begin(), model.trees.end(), is_oblivious);
-  schedule.plan(oblivious ? kFewRowsOfOblivious : kFewRows)
-      .tile("tree", "t0", "t1", kLanes)
-      .layout("tree", "sparse")
-      .interleave("t1");
-  if (coded && suits_coded_nodes(model)) schedule.encode("u8");
-  if (suits_unrolling(model)) schedule.unrollWalk("t1");
+  const bool oblivious =
+      coded && fits_tables && std::all_of(model.trees.begin(), model.trees.end(), is_oblivious);
+  schedule.plan(oblivious ? kFewRowsOfOblivious : kFewRows).tile("tree", "t0", "t1", kLanes);
+  if (forest.category_splits != 0 && fits_tables && columns > Sparse4View::kMostColumns) {
+    schedule.encode("u8");
+  } else {
+    schedule.layout("tree", "sparse").interleave("t1");
+    if (coded && (columns <= kMostColumns || forest.category_splits != 0)) schedule.encode("u8");
+    if (suits_unrolling(forest)) schedule.unrollWalk("t1");
+  }
+  const Codes codes = !coded ? Codes::None : fits_tables ? Codes::Tables : Codes::Nodes;
   schedule.plan(1024);
-  add_blocks(schedule, coded, 256);
+  add_blocks(schedule, codes, 256);
   schedule.plan("BATCH");
-  add_blocks(schedule, coded, 512);
+  add_blocks(schedule, codes, 512);
   return schedule;
 }
 

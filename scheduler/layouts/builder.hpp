@@ -62,7 +62,8 @@ void set_number(BuiltGroup& built, const TiledForest& forest, std::size_t place,
 inline Test test_of(const Tree& tree, std::int32_t split) {
   if (split == kNoNode) return {};
   const Node& node = tree.nodes[static_cast<std::size_t>(split)];
-  return {static_cast<float>(node.threshold), node.feature | (node.missing_left ? kMissingLeft : 0u)};
+  return {static_cast<float>(node.threshold), node.feature | (node.missing_left ? kMissingLeft : 0u),
+          node.kind == NodeKind::Category ? &tree.category_sets[node.payload] : nullptr};
 }
 
 /// The record of a tree, without its place.

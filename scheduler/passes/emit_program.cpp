@@ -409,6 +409,11 @@ std::uint64_t fingerprint(const Model& model) {
       mix(static_cast<std::uint32_t>(node.right));
       mix_double(node.threshold);
       mix_double(node.value);
+      if (node.kind == NodeKind::Category) mix(node.payload);
+    }
+    for (const CategorySet& set : tree.category_sets) {
+      mix(std::uint64_t{set.codes.size()} << 2 | std::uint64_t{set.fractions} << 1 | set.members_left);
+      for (const std::uint32_t code : set.codes) mix(code);
     }
   }
   return hash;
@@ -436,6 +441,7 @@ void emit_tables(const Model& model, const std::vector<Lowering>& plans, Program
   meta.fingerprint = fingerprint(model);
   meta.forest_nodes = forest.nodes;
   meta.forest_leaves = forest.leaves;
+  meta.category_splits = forest.category_splits;
   meta.mean_depth = forest.mean_depth;
   meta.min_depth = forest.min_depth;
   meta.max_depth = forest.max_depth;
@@ -453,14 +459,13 @@ void emit_tables(const Model& model, const std::vector<Lowering>& plans, Program
 
 Result<Program> emit_program(const Model& model, const std::vector<std::uint32_t>& zero_missing,
                              const std::vector<Lowering>& plans, RankTable& ranks) {
-  ranks.seal();
-  if (ranks.columns().size() > kMaxColumns)
-    return refused("", "the model's thresholds need " + std::to_string(ranks.columns().size()) +
-                           " columns of codes, at most " + std::to_string(kMaxColumns));
+  FVM_TRY(ranks.seal());
   ProgramParts parts;
   parts.encoded_features = ranks.features();
   parts.columns = ranks.columns();
   parts.ranks = ranks.ranks();
+  parts.category_columns = ranks.categories();
+  parts.category_words = ranks.category_words();
   std::vector<PlanNumbers> numbers(plans.size());
   FVM_TRY(check_plans(plans, parts));
   FVM_TRY(emit_accumulators(plans, parts, numbers));

@@ -13,13 +13,11 @@ Result<void> check_model(const Model& model) {
   if (model.num_features == 0) return refused("", "the model has no features");
   for (std::size_t t = 0; t < model.trees.size(); ++t) {
     const Tree& tree = model.trees[t];
-    const auto wrong = [&](std::size_t node, const std::string& what) {
-      return refused("tree " + number(t) + ", node " + number(node), what + " are not lowered yet");
+    const auto wrong = [&](const std::string& what) {
+      return refused("tree " + number(t) + ", node 0", what + " are not lowered yet");
     };
-    if (tree.leaf_width != 1) return wrong(0, "vector leaves");
-    if (!tree.linear_leaves.empty()) return wrong(0, "linear leaves");
-    for (std::size_t n = 0; n < tree.nodes.size(); ++n)
-      if (tree.nodes[n].kind == NodeKind::Category) return wrong(n, "categorical splits");
+    if (tree.leaf_width != 1) return wrong("vector leaves");
+    if (!tree.linear_leaves.empty()) return wrong("linear leaves");
   }
   return {};
 }

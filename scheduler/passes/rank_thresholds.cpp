@@ -1,5 +1,5 @@
-// Tests of coded trees -> the encoder's thresholds. A program whose trees all lie in layouts that read the
-// rows themselves has no encoder.
+// Tests of coded trees -> the encoder's thresholds and sets of categories. A program whose trees all lie in
+// layouts that read the rows themselves has no encoder.
 #include <algorithm>
 
 #include <forestvm/core/layouts.hpp>

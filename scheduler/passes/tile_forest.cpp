@@ -124,20 +124,33 @@ void set_layout(TreeGroup& group, Layout layout, std::uint16_t hops) {
   group.pad_depth = leaves_hold_still(layout) ? 0 : hops;  // otherwise leaves are repeated below themselves
 }
 
+bool has_categories(const Lowering& lowering, const TreeGroup& group) {
+  for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
+    for (const Node& node : lowering.forest.model_tree(t).nodes)
+      if (node.kind == NodeKind::Category) return true;
+  return false;
+}
+
 bool asks_for_codes(const Lowering& lowering) {
   const auto& encode = lowering.loops.program.encode;
   return encode && encode->value == "u8";
+}
+
+/// Whether the group's trees are walked by rank codes if some layout allows it: those that have categorical
+/// splits can be walked by nothing else.
+bool wants_codes(const Lowering& lowering, const TreeGroup& group) {
+  return asks_for_codes(lowering) || has_categories(lowering, group);
 }
 
 bool is_named(const LayoutRow& row, std::string_view name, const TreeGroup& group) {
   return (row.word == name || row.text == name) && row.tile_width == tile_width(group.tiling.size);
 }
 
-/// The first layout that has this name and can hold the group's trees, of those that read rank codes if the
-/// schedule asks for codes and there are any, else of the others. An error says what is in the way.
+/// The first layout that has this name and can hold the group's trees, of those that read rank codes if they
+/// are wanted and there are any, else of the others. An error says what is in the way.
 Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::uint64_t most_padding,
                         std::uint16_t hops, TreeGroup& group) {
-  const bool coded = asks_for_codes(lowering);
+  const bool coded = wants_codes(lowering, group);
   const bool choice = std::any_of(std::begin(kLayouts), std::end(kLayouts), [&](const LayoutRow& row) {
     return is_named(row, name, group) && takes_codes(row.layout) == coded;
   });
@@ -161,8 +174,27 @@ Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::ui
   return refused("", problem);
 }
 
+/// Without a wish for a layout: one that reads rank codes, for there are categorical splits.
+Result<void> lay_out_categories(const Lowering& lowering, const Wishes& wishes, std::uint16_t hops,
+                                TreeGroup& group) {
+  const std::string need = "the trees have categorical splits, which are tests of rank codes: ";
+  if (group.tiling.size > 1)
+    return lowering.refuse(wishes.tiling->directive, need + "there are no tiles of such tests");
+  const auto tables = lay_out_as(lowering, "tables", kMostPadding, hops, group);
+  if (tables.ok()) return {};
+  const auto sparse = lay_out_as(lowering, "sparse", kMostPadding, hops, group);
+  if (sparse.ok()) return {};
+  return refused(
+      "", need + "layout tables: " + tables.error().message + "; layout sparse: " + sparse.error().message);
+}
+
 Result<void> lay_out(const Lowering& lowering, const Wishes& wishes, std::uint16_t hops, TreeGroup& group) {
   const auto& encode = lowering.loops.program.encode;
+  const bool categories = has_categories(lowering, group);
+  if (categories && encode && encode->value == "none")
+    return lowering.refuse(
+        encode->directive,
+        "the trees have categorical splits, which are tests of rank codes: use u8 or auto");
   if (wishes.layout) {
     const bool plain_array = wishes.layout->value == "array" && group.tiling.size == 1;
     const auto done =
@@ -170,6 +202,10 @@ Result<void> lay_out(const Lowering& lowering, const Wishes& wishes, std::uint16
     if (!done.ok()) return lowering.refuse(wishes.layout->directive, done.error().message);
     if (takes_codes(group.layout) && encode && encode->value == "none")
       return lowering.refuse(encode->directive, "layout " + wishes.layout->value + " reads rank codes");
+    if (categories && !takes_codes(group.layout))
+      return lowering.refuse(wishes.layout->directive,
+                             "the trees have categorical splits, which are tests of rank codes; this layout "
+                             "reads values: use tables, or sparse without tiles");
     return {};
   }
   if (asks_for_codes(lowering)) {
@@ -178,6 +214,7 @@ Result<void> lay_out(const Lowering& lowering, const Wishes& wishes, std::uint16
       return lowering.refuse(encode->directive, done.error().message + "; give such trees another layout");
     return {};
   }
+  if (categories) return lay_out_categories(lowering, wishes, hops, group);
   if (lay_out_as(lowering, "array", kArrayPadding, hops, group).ok()) return {};
   return lay_out_as(lowering, "sparse", kMostPadding, hops, group);
 }

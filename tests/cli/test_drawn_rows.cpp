@@ -49,6 +49,25 @@ TEST(DrawnRows, LieInEveryIntervalAlike) {
   for (const int count : second) EXPECT_NEAR(count, 2500, 200);
 }
 
+TEST(DrawnRows, NameCategoriesInsideAndOutsideTheSets) {
+  Model model;
+  model.num_features = 1;
+  model.base = {0};
+  Tree tree;
+  tree.nodes.resize(3);
+  tree.nodes[0] = {.left = 1, .right = 2, .kind = NodeKind::Category};
+  tree.category_sets = {{{5, 40}, false, false}};
+  model.trees = {tree};
+  const auto compiled = compile(model, automatic_schedule(model));
+  ASSERT_TRUE(compiled.ok()) << compiled.error().text();
+  const Rows rows = draw_rows(compiled->program, 2000);
+  const auto named = [&](float code) {
+    return std::count_if(rows.values.begin(), rows.values.end(),
+                         [code](float x) { return std::trunc(x) == code; });
+  };
+  for (const float code : {5.0f, 40.0f, 6.0f, 39.0f, 63.0f, 65.0f, -1.0f}) EXPECT_GT(named(code), 3) << code;
+}
+
 TEST(DrawnRows, AreTheSameEveryTime) {
   const Program program = program_with({1, 2}, 3);
   EXPECT_EQ(draw_rows(program, 100).values, draw_rows(program, 100).values);

@@ -212,6 +212,20 @@ TEST_F(Commands, InspectPrintsText) {
   }
 }
 
+TEST_F(Commands, InspectCountsCategoricalSplits) {
+  const std::string file_name = test_data("xgboost_versions/3.2.0_categories/model.json");
+  const nlohmann::json model = inspected(file_name);
+  EXPECT_EQ(model["categorical_splits"], 27);
+  EXPECT_EQ(model["sets_of_categories_per_feature"].size(), 8U);
+  EXPECT_GT(model["sets_of_categories_per_feature"][3], 4);
+  EXPECT_EQ(model["sets_of_categories_per_feature"][1], 0);
+  const std::string program_file = file("categories.fvm");
+  ASSERT_EQ(forestvm({"compile", file_name, "-o", program_file}).code, 0);
+  const nlohmann::json program = inspected(program_file);
+  for (const char* key : {"categorical_splits", "features_used"}) EXPECT_EQ(program[key], model[key]) << key;
+  EXPECT_FALSE(inspected(model_).contains("categorical_splits"));
+}
+
 TEST_F(Commands, InspectCountsObliviousTrees) {
   const std::string model =
       write("stump.txt",

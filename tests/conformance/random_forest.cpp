@@ -32,6 +32,7 @@ class ForestMaker {
     float64_ = model.score_type == ScalarType::Float64;
     const bool covered = dice_.percent(50);
     make_thresholds(dice_.from_to(1, many_thresholds ? 900 : 12));
+    if (dice_.percent(wishes_.categories)) make_sets(dice_.from_to(1, dice_.percent(10) ? 150 : 12));
     for (double& base : model.base) base = leaf_value();
     model.base_last = dice_.percent(30);
     make_outputs(model);
@@ -56,6 +57,33 @@ class ForestMaker {
       thresholds_.push_back(dice_.percent(25)
                                 ? dice_.pick(special)
                                 : static_cast<double>(static_cast<float>(dice_.real() * 8 - 4)));
+  }
+
+  /// Of a few codes or many, near zero or at the end of what there is, on either side, with either rule for
+  /// numbers between -1 and 0; none with codes at all.
+  void make_sets(std::size_t count) {
+    categorical_ = static_cast<unsigned>(dice_.from_to(1, 100));
+    const bool fractions = dice_.percent(50);
+    for (; count > 0; --count) {
+      CategorySet set;
+      set.members_left = dice_.percent(50);
+      set.fractions = fractions != dice_.percent(5);
+      const std::uint32_t last = dice_.percent(5) ? kMostCategories - 1 : dice_.percent(20) ? 2000 : 40;
+      const std::size_t codes = dice_.percent(40) ? 1 : dice_.from_to(0, 30);
+      for (std::size_t i = 0; i < codes; ++i)
+        set.codes.push_back(last - static_cast<std::uint32_t>(dice_.below(std::min(last, 3000u) + 1)));
+      std::sort(set.codes.begin(), set.codes.end());
+      set.codes.erase(std::unique(set.codes.begin(), set.codes.end()), set.codes.end());
+      sets_.push_back(std::move(set));
+    }
+  }
+
+  /// Makes a split of categories of some.
+  void choose_kind(Node& node) {
+    if (!dice_.percent(categorical_)) return;
+    node.kind = NodeKind::Category;
+    node.threshold = 0;
+    node.payload = static_cast<std::uint32_t>(dice_.below(sets_.size()));
   }
 
   void make_outputs(Model& model) {
@@ -105,8 +133,14 @@ class ForestMaker {
     Tree left = grown(shape, depth - 1);
     Tree right = shape == TreeShape::Chain ? support::leaf(leaf_value()) : grown(shape, depth - 1);
     if (dice_.percent(50)) std::swap(left, right);
-    return support::split(static_cast<std::uint32_t>(dice_.below(features_)), dice_.pick(thresholds_), left,
-                          right, dice_.percent(50));
+    return split(any_test(), left, right);
+  }
+
+  static Tree split(const Node& test, const Tree& left, const Tree& right) {
+    Tree tree = support::split(test.feature, test.threshold, left, right, test.missing_left);
+    tree.nodes[0].kind = test.kind;
+    tree.nodes[0].payload = test.payload;
+    return tree;
   }
 
   /// Some have a level of any tests, or a leaf above the last level.
@@ -119,8 +153,7 @@ class ForestMaker {
       Node test = any_test();
       for (std::size_t i = 0; i < below.size() / 2; ++i) {
         if (level == odd_level) test = any_test();
-        below[i] =
-            support::split(test.feature, test.threshold, below[2 * i], below[2 * i + 1], test.missing_left);
+        below[i] = split(test, below[2 * i], below[2 * i + 1]);
       }
       below.resize(below.size() / 2);
       if (odd_leaf && level == 3) below[dice_.below(below.size())] = support::leaf(leaf_value());
@@ -151,6 +184,7 @@ class ForestMaker {
     node.feature = static_cast<std::uint32_t>(dice_.below(features_));
     node.threshold = dice_.pick(thresholds_);
     node.missing_left = dice_.percent(50);
+    choose_kind(node);
     return node;
   }
 
@@ -170,6 +204,7 @@ class ForestMaker {
     std::iota(place.begin(), place.end(), 0);
     for (std::size_t i = place.size() - 1; i > 1; --i) std::swap(place[i], place[dice_.from_to(1, i)]);
     Tree result;
+    result.category_sets = sets_;
     result.nodes.resize(place.size());
     for (Node& node : result.nodes) node.kind = NodeKind::Unused;
     for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
@@ -185,6 +220,8 @@ class ForestMaker {
   ForestWishes wishes_;
   std::uint32_t features_ = 1;
   std::vector<double> thresholds_;
+  std::vector<CategorySet> sets_;
+  unsigned categorical_ = 0;    ///< percent of the splits
   std::size_t nodes_left_ = 0;  ///< of the ragged tree that grows
   bool float64_ = false;
   bool wild_leaves_ = false;  ///< so far apart in size that no integer counts their sum
@@ -197,14 +234,25 @@ Model random_forest(Dice& dice, const ForestWishes& wishes) { return ForestMaker
 std::vector<float> random_rows(Dice& dice, const Model& model, std::size_t count) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   std::vector<float> values{0.0f, -0.0f, infinity, -infinity, 0x1p-149f, -0x1p-149f, 0x1p-126f};
+  bool categories = false;
   for (const Tree& tree : model.trees)
     for (const Node& node : tree.nodes) {
+      if (node.kind == NodeKind::Category) {
+        categories = true;
+        const CategorySet& set = tree.category_sets[node.payload];
+        for (std::size_t i = 0; i < std::min<std::size_t>(set.codes.size(), 5); ++i)
+          for (const float x : {0.0f, 0.7f, 1.0f, -1.0f})
+            values.push_back(static_cast<float>(dice.pick(set.codes)) + x);
+      }
       if (node.kind != NodeKind::Less) continue;
       const auto threshold = static_cast<float>(node.threshold);
       for (const float x :
            {threshold, std::nextafter(threshold, infinity), std::nextafter(threshold, -infinity)})
         values.push_back(x);
     }
+  if (categories)
+    values.insert(values.end(), {-0.5f, -0x1.fffffep-1f, -1.0f, -7.0f, 3.7f, 31.0f, 32.0f, 63.5f, 0x1p24f,
+                                 0x1p24f - 1, 0x1p31f, 0x1p32f, -0x1p31f, 3e38f});
   std::vector<float> rows(count * model.num_features);
   for (float& x : rows) {
     const std::size_t kind = dice.below(10);

@@ -1,6 +1,6 @@
 // Small random forests and rows that look for trouble: chains, single leaves, oblivious trees, shared and
-// denormal thresholds, node numbers in any order with unused slots between them, many features or classes;
-// rows on the thresholds, NaN, infinities, zeros.
+// denormal thresholds, sets of categories, node numbers in any order with unused slots between them, many
+// features or classes; rows on the thresholds, NaN, infinities, zeros.
 #pragma once
 
 #include <vector>
@@ -18,6 +18,7 @@ struct ForestWishes {
   unsigned oblivious = 0;       ///< percent of the trees whose levels make one test each, and up to 8 deep
   unsigned leaf_wise = 0;       ///< percent of the trees that are deep and of 50 to 256 leaves
   unsigned float64 = 0;         ///< percent of the forests whose leaves and sums are float64
+  unsigned categories = 25;     ///< percent of the forests some of whose splits are categorical
 };
 
 Model random_forest(Dice& dice, const ForestWishes& wishes);

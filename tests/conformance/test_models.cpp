@@ -52,6 +52,10 @@ TEST(RepositoryModels, Float64ScoresAreLightgbms) {
     for (const char* text : schedules) {
       SCOPED_TRACE(file.name + ": " + text);
       const auto compiled = compile(*model, *parse_schedule(text));
+      if (statistics(*model).category_splits != 0 && !compiled.ok()) {  // a layout that reads values
+        EXPECT_NE(compiled.error().message.find("categorical splits"), std::string::npos);
+        continue;
+      }
       ASSERT_TRUE(compiled.ok()) << compiled.error().text();
       for (const std::string_view target : host_targets()) {
         const auto predictor = host_backend(compiled->program, {2, std::string(target)});
@@ -103,7 +107,7 @@ TEST(RepositoryModels, LeafNumbersAreXgboosts) {
 TEST(RepositoryModels, AreThere) {
   EXPECT_EQ(model_files(FORESTVM_TEST_DATA, "").size(), 3u);
   EXPECT_GE(model_files(fs::path(FORESTVM_TEST_DATA) / "xgboost_versions", "").size(), 30u);
-  EXPECT_EQ(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "").size(), 11u);
+  EXPECT_EQ(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "").size(), 12u);
 }
 
 }  // namespace

@@ -406,6 +406,17 @@ TEST(Random, LeafWiseTrees) {
   EXPECT_GT(tally.parting, 1000u);
 }
 
+TEST(Random, CategoricalSplits) {
+  ForestWishes forest;
+  forest.categories = 100;
+  forest.oblivious = 10;
+  ScheduleWishes schedule;
+  for (const bool automatic : {true, false}) {
+    schedule.automatic = automatic;
+    run_cases(automatic ? 600'000 : 700'000, 400, forest, schedule);
+  }
+}
+
 TEST(Random, ParallelTreesWhoseSumsAreExact) {
   ForestWishes forest;
   forest.max_depth = 5;

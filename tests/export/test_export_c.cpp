@@ -171,6 +171,7 @@ TEST(ExportC, EverySchedule) {
   for (const std::string& schedule : kSchedules)
     for (const Contract contract : {Contract::Trainer, Contract::Reproducible, Contract::Fast}) {
       ForestWishes wishes;
+      wishes.categories = 0;  // refused
       wishes.max_trees = 12;
       wishes.max_depth = 6;
       Dice dice(++seed);
@@ -192,6 +193,7 @@ TEST(ExportC, RandomForestsAndSchedules) {
   for (std::size_t seed = 1000; library.size() < 60; ++seed) {
     Dice dice(seed);
     ForestWishes wishes;
+    wishes.categories = 0;  // refused
     wishes.max_trees = 10;
     wishes.max_depth = 7;
     const Model model = random_forest(dice, wishes);
@@ -240,6 +242,9 @@ TEST(ExportC, Refuses) {
       program_of(support::small_model("small"), "gpuDimension(batch, grid.x)", Contract::Trainer);
   ASSERT_TRUE(mapped.ok());
   EXPECT_EQ(export_c(*mapped).error().code, ErrorCode::Refused);
+  const auto categories = program_of(support::small_model("categories"), "", Contract::Trainer);
+  ASSERT_TRUE(categories.ok());
+  EXPECT_EQ(export_c(*categories).error().text(), "categorical splits have no form in C yet");
   const auto program = program_of(support::small_model("small"), "", Contract::Trainer);
   for (const char* prefix : {"", "9lives", "a-b", "int main"}) {
     ExportOptions options;

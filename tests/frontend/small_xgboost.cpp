@@ -124,7 +124,10 @@ template <class Writer>
 void write_tree(Writer& to, const SmallXgboost& model, const SmallTree& tree, std::size_t number) {
   to.begin_object();
   to.key("base_weights"), to.reals(std::vector<float>(tree.left.size(), 0.1f));
-  to.key("categories"), to.integers({});
+  to.key("categories"), to.integers(tree.categories);
+  to.key("categories_nodes"), to.integers(tree.categories_nodes);
+  to.key("categories_segments"), to.integers(tree.categories_segments);
+  to.key("categories_sizes"), to.integers(tree.categories_sizes);
   to.key("default_left"), to.flags(tree.default_left, model.flags_as_words);
   to.key("id"), to.text(std::to_string(number));
   to.key("left_children"), to.integers(tree.left);

@@ -17,6 +17,10 @@ struct SmallTree {
   std::vector<int> default_left = {1, 0, 0};
   std::vector<int> split_type = {0, 0, 0};
   std::string size_leaf_vector = "1";
+  std::vector<int> categories = {};
+  std::vector<int> categories_nodes = {};
+  std::vector<int> categories_segments = {};
+  std::vector<int> categories_sizes = {};
 };
 
 struct SmallXgboost {

@@ -86,7 +86,21 @@ TEST(CheckModel, RefusesWhatIsNotAForest) {
       {"category without a set", [](Model& m) { m.trees[0].nodes[0].kind = NodeKind::Category; }},
       {"category codes",
        [](Model& m) {
-         m.trees[0].category_sets = {{{2, 1}, false}};
+         m.trees[0].category_sets = {{{2, 1}, false, false}};
+       }},
+      {"the same category code twice",
+       [](Model& m) {
+         m.trees[0].category_sets = {{{2, 2}, false, false}};
+       }},
+      {"category code over the limit",
+       [](Model& m) {
+         m.trees[0].category_sets = {{{1, kMostCategories}, false, false}};
+       }},
+      {"category whose missing values are zeros",
+       [](Model& m) {
+         m.trees[0].category_sets = {{{1}, false, false}};
+         m.trees[0].nodes[0].kind = NodeKind::Category;
+         m.trees[0].nodes[0].missing = Missing::Zero;
        }},
       {"linear leaf without a feature",
        [](Model& m) {

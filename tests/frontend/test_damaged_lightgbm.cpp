@@ -101,7 +101,7 @@ TEST(DamagedLightgbm, Text) {
       {"negative decision", "decision_type=2", "decision_type=-2",
        "line 17: tree 0, node 0: unknown decision type -2"},
       {"categories that are none", "num_cat=0", "num_cat=2",
-       "line 13: tree 0: num_cat: 2 categorical splits, but the tree has none"},
+       "line 13: tree 0: num_cat: 2 categorical splits, but the tree has 0"},
       {"is_linear of 2", "is_linear=0", "is_linear=2", "line 26: tree 0: is_linear: 2 is not within 0 and 1"},
       {"feature too large", "split_feature=0 2", "split_feature=0 3",
        "line 11: tree 0, node 1: feature 3 does not exist: the model has 3"},

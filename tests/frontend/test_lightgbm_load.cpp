@@ -5,6 +5,7 @@
 #include <forestvm/reference.hpp>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "small_lightgbm.hpp"
@@ -220,13 +221,92 @@ TEST(LightgbmLoad, NumbersAreRoundedOnce) {
   EXPECT_EQ(nodes[4].value, 9007199254740992.0);
 }
 
+/// Both splits of the second tree are categorical, of sets in the other order.
+SmallLightgbm categorical() {
+  SmallLightgbm small;
+  SmallLightgbmTree& tree = small.trees[1];
+  tree.num_cat = "2";
+  tree.threshold = "1 0";
+  tree.decision_type = "3 9";
+  tree.more = "cat_boundaries=0 1 3\ncat_threshold=2147483649 8 4\nis_linear=0\nshrinkage=0.1\n";
+  return small;
+}
+
+TEST(LightgbmLoad, CategoricalSplits) {
+  const Tree tree = loaded(categorical().text()).trees.at(1);
+  ASSERT_EQ(tree.category_sets.size(), 2u);
+  EXPECT_EQ(tree.category_sets[0].codes, (std::vector<std::uint32_t>{0, 31}));
+  EXPECT_EQ(tree.category_sets[1].codes, (std::vector<std::uint32_t>{3, 34}));
+  for (std::size_t n = 0; n < 2; ++n) {
+    EXPECT_TRUE(tree.category_sets[n].members_left);
+    EXPECT_TRUE(tree.category_sets[n].fractions);
+    EXPECT_EQ(tree.nodes[n].kind, NodeKind::Category);
+    EXPECT_EQ(tree.nodes[n].threshold, 0);
+    EXPECT_EQ(tree.nodes[n].payload, 1 - n);
+    // Whatever the file says of missing values: NaN goes right.
+    EXPECT_FALSE(tree.nodes[n].missing_left);
+    EXPECT_EQ(tree.nodes[n].missing, Missing::Nan);
+  }
+}
+
+TEST(LightgbmLoad, RefusesDamagedCategories) {
+  const struct {
+    const char* name;
+    std::function<void(SmallLightgbmTree&)> damage;
+    std::string text;
+  } cases[] = {
+      {"one set too few", [](SmallLightgbmTree& t) { t.num_cat = "1"; },
+       "line 33: tree 1: num_cat: 1 categorical splits, but the tree has 2"},
+      {"a negative count", [](SmallLightgbmTree& t) { t.num_cat = "-1"; },
+       "line 33: tree 1: num_cat: -1 is not within 0 and 1073741824"},
+      {"no lists", [](SmallLightgbmTree& t) { t.more = "is_linear=0\n"; },
+       "line 33: tree 1: cat_boundaries or cat_threshold is missing"},
+      {"a set that is not there", [](SmallLightgbmTree& t) { t.threshold = "2 0"; },
+       "line 36: tree 1, node 0: there is no set of categories 2.000000: the tree has 2"},
+      {"a set with a fraction", [](SmallLightgbmTree& t) { t.threshold = "0.5 0"; },
+       "line 36: tree 1, node 0: there is no set of categories 0.500000: the tree has 2"},
+      {"a negative set", [](SmallLightgbmTree& t) { t.threshold = "0 -1"; },
+       "line 36: tree 1, node 1: there is no set of categories -1.000000: the tree has 2"},
+      {"bounds that descend",
+       [](SmallLightgbmTree& t) { t.more = "cat_boundaries=0 4 3\ncat_threshold=1 8 4\n"; },
+       "line 46: tree 1: cat_boundaries: 3 comes after 4"},
+      {"bounds that begin later",
+       [](SmallLightgbmTree& t) { t.more = "cat_boundaries=1 2 3\ncat_threshold=1 8 4\n"; },
+       "line 46: tree 1: cat_boundaries: the first is 1"},
+      {"one bound too few",
+       [](SmallLightgbmTree& t) { t.more = "cat_boundaries=0 3\ncat_threshold=1 8 4\n"; },
+       "line 46: tree 1: cat_boundaries: 2 numbers instead of 3"},
+      {"one word too few", [](SmallLightgbmTree& t) { t.more = "cat_boundaries=0 1 3\ncat_threshold=1 8\n"; },
+       "line 47: tree 1: cat_threshold: 2 numbers instead of 3"},
+      {"more words than memory has",
+       [](SmallLightgbmTree& t) { t.more = "cat_boundaries=0 1 9223372036854775807\ncat_threshold=1 8\n"; },
+       "line 47: tree 1: cat_threshold: 2 numbers instead of 9223372036854775807"},
+      {"a word of 33 bits",
+       [](SmallLightgbmTree& t) { t.more = "cat_boundaries=0 1 3\ncat_threshold=1 4294967296 4\n"; },
+       "line 47: tree 1: cat_threshold: set 1: 4294967296 is no word of 32 bits"},
+      {"a negative word",
+       [](SmallLightgbmTree& t) { t.more = "cat_boundaries=0 1 3\ncat_threshold=-1 8 4\n"; },
+       "line 47: tree 1: cat_threshold: set 0: -1 is no word of 32 bits"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    SmallLightgbm small = categorical();
+    c.damage(small.trees[1]);
+    const Result<Model> model = load_text(small.text());
+    ASSERT_FALSE(model.ok());
+    EXPECT_EQ(model.error().text(), c.text);
+  }
+  SmallLightgbm large = categorical();
+  std::string words;
+  for (std::uint32_t i = 0; i < kMostCategories / 32; ++i) words += "0 ";
+  large.trees[1].more = "cat_boundaries=0 1 524290\ncat_threshold=1 " + words + "16\n";
+  EXPECT_EQ(load_text(large.text()).error().text(),
+            "line 47: tree 1: cat_threshold: set 1: category 16777220 is over the limit of 16777215");
+}
+
 TEST(LightgbmLoad, RefusesByName) {
   const auto refusal = [](const SmallLightgbm& small) { return load_text(small.text()).error().text(); };
   SmallLightgbm small;
-  small.trees[1].num_cat = "1";
-  small.trees[1].decision_type = "2 9";
-  EXPECT_EQ(refusal(small), "line 37: tree 1, node 1: categorical splits are not supported yet");
-  small = {};
   small.trees[1].more = "is_linear=1\nleaf_const=1 2 3\nshrinkage=0.1\n";
   EXPECT_EQ(refusal(small), "line 46: tree 1: linear leaves are not supported yet");
   small = {};

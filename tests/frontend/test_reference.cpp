@@ -119,6 +119,41 @@ TEST(Reference, TransformsAndLabels) {
   EXPECT_EQ(result(Transform::Argmax, ClassRule::Value, {1, 3, 3}).label, std::vector<std::int64_t>{1});
 }
 
+/// The numbers that XGBoost and LightGBM were asked for, and their answers.
+TEST(Reference, CategoriesOfOddNumbers) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  Model model = two_stumps();
+  Tree& tree = model.trees[0];
+  tree.nodes[0].kind = NodeKind::Category;
+  const std::uint32_t feature = tree.nodes[0].feature;
+  const auto goes_left = [&](float x) {
+    std::vector<float> row(model.num_features, 0.0f);
+    row[feature] = x;
+    ReferenceOptions first;
+    first.last_tree = 1;
+    return judged(model, row, first).leaf[0] == tree.nodes[0].left;
+  };
+  // XGBoost: codes go right.
+  tree.category_sets = {{{0, 3, 64}, false, false}};
+  for (const float x : {0.0f, -0.0f, 0.9f, 3.0f, 3.7f, 64.0f, 64.99f}) EXPECT_FALSE(goes_left(x)) << x;
+  for (const float x : {-0.5f, -1.0f, -3.0f, 1.0f, 2.999f, 4.0f, 65.0f, 0x1p24f, 0x1p31f, 0x1p32f, 3e38f,
+                        infinity, -infinity})
+    EXPECT_TRUE(goes_left(x)) << x;
+  for (const bool left : {false, true}) {
+    tree.nodes[0].missing_left = left;
+    EXPECT_EQ(goes_left(nan), left);
+  }
+  // LightGBM: bits go left.
+  tree.nodes[0].missing_left = false;
+  tree.category_sets = {{{0, 3, 64}, true, true}};
+  for (const float x : {0.0f, -0.0f, -0.5f, -0x1.fffffep-1f, 0.9f, 3.0f, 3.7f, 64.0f})
+    EXPECT_TRUE(goes_left(x)) << x;
+  for (const float x : {-1.0f, -3.0f, 1.0f, 4.0f, 65.0f, 0x1p31f, 0x1p32f, infinity, -infinity, nan})
+    EXPECT_FALSE(goes_left(x)) << x;
+  tree.category_sets = {{{}, true, true}};
+  EXPECT_FALSE(goes_left(0));
+}
+
 TEST(Reference, NoRowsAndWrongRows) {
   const Reference none = judged(two_stumps(), {});
   EXPECT_TRUE(none.raw.empty());
@@ -128,9 +163,6 @@ TEST(Reference, NoRowsAndWrongRows) {
 
 TEST(Reference, RefusesWhatItDoesNotKnow) {
   Model model = two_stumps();
-  model.trees[1].nodes[0].kind = NodeKind::Category;
-  EXPECT_EQ(reference_predict(model, {}, 0).error().where, "tree 1, node 0");
-  model = two_stumps();
   model.trees[0].leaf_width = 2;
   EXPECT_FALSE(reference_predict(model, {}, 0).ok());
   model = two_stumps();

@@ -116,7 +116,8 @@ TEST_P(GoldenModel, PrintsAsReviewed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, GoldenModel,
-                         testing::Values("small", "two_outputs", "base_last", "deep", "leaves", "none"),
+                         testing::Values("small", "two_outputs", "base_last", "deep", "leaves", "none",
+                                         "categories"),
                          [](const auto& test) { return test.param; });
 
 }  // namespace

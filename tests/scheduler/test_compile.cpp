@@ -15,7 +15,11 @@
 namespace forestvm::test {
 namespace {
 
+using support::chain;
+using support::leaf;
+using support::model_of;
 using support::small_model;
+using support::split;
 
 Schedule parsed(std::string_view text) {
   Result<Schedule> schedule = parse_schedule(text);
@@ -119,7 +123,7 @@ TEST(Contracts, TheFormOfExactSumsIsTheModels) {
   EXPECT_EQ(form("far").kind, AccumulatorKind::PerTree);
   // 2^62 and a bit fits into 64 bits with its sign, 2^63 does not.
   const auto of_leaves = [](double large) {
-    Model model = support::model_of({support::leaf(large), support::leaf(1)});
+    Model model = model_of({leaf(large), leaf(1)});
     model.base = {0};
     return reproducible_sums(model).kind;
   };
@@ -212,8 +216,6 @@ TEST(Refusals, WhatNoWalkerRunsYetIsRefusedByTreeAndNode) {
     change(model);
     return error_of(compile(model, {}));
   };
-  EXPECT_EQ(refusal([](Model& m) { m.trees[3].nodes[2].kind = NodeKind::Category; }),
-            "tree 3, node 2: categorical splits are not lowered yet");
   EXPECT_EQ(refusal([](Model& m) { m.trees[5].leaf_width = 2; }),
             "tree 5, node 0: vector leaves are not lowered yet");
   EXPECT_EQ(refusal([](Model& m) { m.trees[5].linear_leaves.resize(1); }),
@@ -234,6 +236,58 @@ TEST(Refusals, WhatNoWalkerRunsYetIsRefusedByTreeAndNode) {
   EXPECT_EQ(refusal(zero_is_missing(-1, false)), "it compiles");
 }
 
+/// Trees with categorical splits are walked by rank codes, or not at all.
+TEST(Compile, CategoricalSplitsAreWalkedByCodes) {
+  const Model model = small_model("categories");
+  for (const char* text :
+       {"", "encode(auto)", "encode(u8)", "layout(tree, sparse)", "layout(tree, tables)",
+        "tile(batch, b0, b1, 64); reorder(b0, tree, b1); parallel(b0)", "unrollWalk(tree)"}) {
+    SCOPED_TRACE(text);
+    const auto result = compile(model, *parse_schedule(text));
+    ASSERT_TRUE(result.ok()) << error_of(result);
+    EXPECT_EQ(result->program.meta().category_splits, 3u);
+    EXPECT_EQ(result->program.section_CategoryColumns().size(), 2u);
+    const auto code = result->program.code();
+    EXPECT_TRUE(std::any_of(code.begin(), code.end(), [](const Inst& i) { return i.op == Op::Encode; }));
+  }
+  const auto refusal = [&](const char* text) { return error_of(compile(model, *parse_schedule(text))); };
+  EXPECT_EQ(refusal("encode(none)"),
+            "line 1, column 1: encode(none): the trees have categorical splits, which are tests of rank "
+            "codes: use u8 or auto");
+  EXPECT_EQ(refusal("layout(tree, array)"),
+            "line 1, column 1: layout(tree, array): the trees have categorical splits, which are tests of "
+            "rank codes; this layout reads values: use tables, or sparse without tiles");
+  EXPECT_EQ(refusal("tileTree(tree, 4, uniform)"),
+            "line 1, column 1: tileTree(tree, 4, uniform): the trees have categorical splits, which are "
+            "tests of rank codes: there are no tiles of such tests");
+}
+
+/// A model whose trees are too large for tables is walked node by node.
+TEST(Compile, LargeTreesWithCategoricalSplitsAreWalkedByNodes) {
+  Model model = model_of({chain(300)});
+  model.trees[0].category_sets = {{{1, 5}, false, false}};
+  model.trees[0].nodes[0].kind = NodeKind::Category;
+  for (const Schedule& schedule : {Schedule(), automatic_schedule(model)}) {
+    const auto result = compile(model, schedule);
+    ASSERT_TRUE(result.ok()) << error_of(result);
+    for (const GroupDesc& group : result->program.section_Groups()) EXPECT_EQ(group.layout, Layout::Sparse4);
+  }
+}
+
+/// A few codes far apart would take the words of all between them, in every set.
+TEST(Refusals, SetsOfCategoriesThatTakeTooMuchMemory) {
+  Tree tree = leaf(1);
+  for (std::uint32_t i = 0; i < 40; ++i) tree = split(0, 0, tree, leaf(2));
+  for (Node& node : tree.nodes) {
+    if (node.kind != NodeKind::Less) continue;
+    node.kind = NodeKind::Category;
+    node.payload = static_cast<std::uint32_t>(tree.category_sets.size());
+    tree.category_sets.push_back({{node.payload, kMostCategories - 1}, false, false});
+  }
+  EXPECT_EQ(error_of(compile(model_of({tree}), {})),
+            "the model's sets of categories take more than 67108864 bytes");
+}
+
 /// Every field of a model that decides a prediction decides the program's fingerprint too.
 TEST(Compile, TheFingerprintIsOfAllThatDecidesAPrediction) {
   const auto fingerprint = [](auto change) {
@@ -242,6 +296,12 @@ TEST(Compile, TheFingerprintIsOfAllThatDecidesAPrediction) {
     const auto result = compile(model, {});
     EXPECT_TRUE(result.ok()) << error_of(result);
     return result->program.meta().fingerprint;
+  };
+  const auto categorical = [](const CategorySet& set) {
+    return [set](Model& m) {
+      m.trees[0].nodes[0].kind = NodeKind::Category;
+      m.trees[0].category_sets = {set};
+    };
   };
   const std::vector<std::uint64_t> all = {
       fingerprint([](Model&) {}),
@@ -252,6 +312,11 @@ TEST(Compile, TheFingerprintIsOfAllThatDecidesAPrediction) {
       fingerprint([](Model& m) { m.trees[0].first_leaf = 1; }),
       fingerprint([](Model& m) { m.trees[0].nodes[0].missing = Missing::None; }),
       fingerprint([](Model& m) { m.trees[0].nodes[0].kind = NodeKind::LessEqual; }),
+      fingerprint(categorical({{1, 2}, false, false})),
+      fingerprint(categorical({{1, 3}, false, false})),
+      fingerprint(categorical({{1, 2}, true, false})),
+      fingerprint(categorical({{1, 2}, false, true})),
+      fingerprint(categorical({{1}, false, true})),
   };
   EXPECT_EQ(std::set<std::uint64_t>(all.begin(), all.end()).size(), all.size());
 }

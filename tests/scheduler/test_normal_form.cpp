@@ -135,6 +135,36 @@ TEST(NormalForm, OfAModelThatHasItIsNoCopy) {
   EXPECT_FALSE(normal->has_value());
 }
 
+/// Those in the set go right.
+TEST(NormalForm, MembersOfASetOfCategoriesGoRight) {
+  Node root;
+  root.kind = NodeKind::Category;
+  root.missing_left = false;
+  Model model = model_of(root, true);
+  model.trees[0].category_sets = {{{0, 3}, true, true}};
+  const auto normal = normal_form(model);
+  ASSERT_TRUE(normal.ok()) << normal.error().text();
+  const Tree& tree = (*normal)->model.trees[0];
+  EXPECT_EQ(tree.nodes[0].left, model.trees[0].nodes[0].right);
+  EXPECT_EQ(tree.nodes[0].right, model.trees[0].nodes[0].left);
+  EXPECT_TRUE(tree.nodes[0].missing_left);
+  EXPECT_FALSE(tree.category_sets[0].members_left);
+  EXPECT_EQ(tree.category_sets[0].codes, model.trees[0].category_sets[0].codes);
+  EXPECT_TRUE(tree.category_sets[0].fractions);
+}
+
+/// -1e-40 is category 0 to such a model, -1e-30 is none.
+TEST(NormalForm, RefusesTinyNumbersThatAreACategoryWhereOthersAreNot) {
+  Node root;
+  root.kind = NodeKind::Category;
+  Model model = model_of(root, true);
+  model.trees[0].category_sets = {{{0, 3}, false, false}};
+  ASSERT_FALSE(normal_form(model).ok());
+  EXPECT_EQ(normal_form(model).error().where, "tree 0, node 0");
+  model.trees[0].category_sets[0].codes = {3};
+  EXPECT_TRUE(normal_form(model).ok());
+}
+
 TEST(NormalForm, SwappedChildrenKeepTheirNumbers) {
   Node root;
   root.threshold = kInfinity;

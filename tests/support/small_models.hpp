@@ -96,7 +96,7 @@ inline void cover(Tree& tree, std::size_t at, float rows) {
 /// have gone left), deep (one chain of 40 hops), leaves (two trees that are a leaf), none (no trees), wide
 /// (300 stumps, 65,536 outputs), fine (leaves whose exact sums take 128 bits), far (leaves that have no exact
 /// sums), float64 (sums in that type), zeros (the same; one split of a feature takes zero as missing, others
-/// not).
+/// not), categories (three categorical splits of two sets).
 inline Model small_model(const std::string& name) {
   if (name == "small") return model_of(six_trees());
   if (name == "two_outputs") return model_of(six_trees(), 2);
@@ -116,6 +116,19 @@ inline Model small_model(const std::string& name) {
     model.score_type = ScalarType::Float64;
     if (name == "zeros") model.trees[0].nodes[0].missing = Missing::Zero;
     if (name == "zeros") model.trees[0].nodes[0].missing_left = false;
+    return model;
+  }
+  if (name == "categories") {
+    Model model = model_of(six_trees());
+    for (const std::size_t t : {std::size_t{0}, std::size_t{2}, std::size_t{4}}) {
+      Tree& tree = model.trees[t];
+      tree.category_sets = {{{1, 2, 3, 40}, false, false}};
+      if (t == 4) tree.category_sets = {{{0, 7}, true, true}};
+      tree.nodes[0].kind = NodeKind::Category;
+      tree.nodes[0].threshold = 0;
+      tree.nodes[0].feature = t == 4 ? 2 : 1;
+      tree.nodes[0].missing_left = t != 4;
+    }
     return model;
   }
   if (name == "base_last") {

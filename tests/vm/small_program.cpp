@@ -80,6 +80,8 @@ const std::vector<RichCase>& rich_cases() {
       {"orderTrees(depth); layout(tree, array)", Contract::Trainer, 3, ScalarType::Float64},
       {"parallel(tree); tileTree(tree, 4, uniform); layout(tree, sparse)", Contract::Reproducible, 3,
        ScalarType::Float64},
+      {"plan(3); layout(tree, sparse); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1)",
+       Contract::Trainer, 2, ScalarType::Float32, true},
   };
   return cases;
 }
@@ -128,7 +130,20 @@ Model forest_of(const RichCase& rich) {
   if (rich.score_type == ScalarType::Float64)
     for (Tree& tree : model.trees)
       for (Node& node : tree.nodes) node.missing = Missing::Zero;
+  if (rich.categories)
+    for (Tree& tree : model.trees) make_categorical(tree);
   return model;
+}
+
+void make_categorical(Tree& tree) {
+  tree.category_sets = {{{0, 2}, false, false}, {{1, 3, 70}, true, true}, {{64}, false, false}};
+  for (std::size_t i = 0; i < tree.nodes.size(); i += 2) {
+    Node& node = tree.nodes[i];
+    if (node.kind != NodeKind::Less) continue;
+    node.kind = NodeKind::Category;
+    node.threshold = 0;
+    node.payload = static_cast<std::uint32_t>(i / 2 % tree.category_sets.size());
+  }
 }
 
 std::vector<Program> rich_programs() {
@@ -157,6 +172,8 @@ ProgramParts parts_of(const Program& program) {
   parts.encoded_features = copy_of(program.section_EncodedFeatures());
   parts.columns = copy_of(program.section_Columns());
   parts.ranks = copy_of(program.section_Ranks());
+  parts.category_columns = copy_of(program.section_CategoryColumns());
+  parts.category_words = copy_of(program.section_CategoryWords());
   for (const StringRef& ref : program.section_Strings())
     parts.strings.emplace_back(program.section_Text().data() + ref.offset, ref.size);
   parts.nodes = copy_of(program.section_Nodes());

@@ -37,7 +37,11 @@ struct RichCase {
   Contract contract;
   std::uint32_t depth = 3;  ///< of the forest: small where tiles pad much
   ScalarType score_type = ScalarType::Float32;
+  bool categories = false;  ///< every other split is categorical
 };
+/// Makes categorical splits of every other one: of three sets, of either side and rule.
+void make_categorical(Tree& tree);
+
 /// The forest that a case is for.
 Model forest_of(const RichCase& rich);
 const std::vector<RichCase>& rich_cases();

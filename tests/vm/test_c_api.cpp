@@ -209,8 +209,11 @@ TEST(CApi, TakesOptions) {
 }
 
 TEST(CApi, VerifiesUnlessItIsToldToTrust) {
-  std::vector<std::byte> image = image_of(rich_program());
-  image.back() ^= std::byte{1};  // the padding or the last leaf: no table
+  const Program program = rich_program();
+  std::vector<std::byte> image = image_of(program);
+  // The padding or the last leaf: no table.
+  const std::byte* const last = &program.section_Nodes().back();
+  image[static_cast<std::size_t>(last - program.image().data())] ^= std::byte{1};
   fvm_open_options options = FVM_OPEN_OPTIONS_INIT;
   fvm_program* opened = nullptr;
   expect_failure(fvm_program_open_memory(image.data(), image.size(), &options, &opened), FVM_REFUSED,

@@ -305,7 +305,7 @@ TEST(Container, HeaderFieldsAreChecked) {
   EXPECT_EQ(changed(offsetof(FileHeader, unused) + 23, std::uint8_t{1}),
             "header: a reserved byte is not zero");
   EXPECT_EQ(changed(offsetof(FileHeader, section_count), std::uint32_t{10}),
-            "header: 10 sections, expected 18");
+            "header: 10 sections, expected 20");
   EXPECT_NE(changed(offsetof(FileHeader, file_size), std::uint64_t{1} << 40).find("its header says"),
             std::string::npos);
   EXPECT_EQ(changed(0, 'x'), "header: not a forestvm program");
@@ -316,8 +316,11 @@ TEST(Container, HeaderFieldsAreChecked) {
 }
 
 TEST(Container, SectionsLieWhereTheirSizesSay) {
-  const Bytes good = image_of(rich_program());
+  const RichCase& rich = rich_cases().back();
+  ASSERT_TRUE(rich.categories) << "its last section must not be empty";
+  const Bytes good = image_of(compiled(forest_of(rich), rich.schedule));
   const std::size_t code = entry_offset(Section::Code), nodes = entry_offset(Section::Nodes);
+  const std::size_t last = entry_offset(Section::CategoryWords);
   const auto field = [&](std::size_t offset) {
     std::uint64_t value;
     std::memcpy(&value, good.data() + offset, sizeof value);
@@ -347,8 +350,8 @@ TEST(Container, SectionsLieWhereTheirSizesSay) {
   expect(changed(code + size, field(code + size) + 640), "walkers section", "begins at offset");
   expect(changed(code + size, UINT64_MAX - 15), "code section", "leave the file");
   expect(changed(code + size, std::uint64_t{0}), "walkers section", "begins at offset");
-  expect(changed(nodes + size, field(nodes + size) - 16), "offset", "16 bytes after the last section");
-  expect(changed(nodes + size, field(nodes + size) + 16), "nodes section", "leave the file");
+  expect(changed(last + size, field(last + size) - 4), "offset", "4 bytes after the last section");
+  expect(changed(last + size, field(last + size) + 4), "category_words section", "leave the file");
   expect(changed(nodes + at, field(nodes + at) + 64), "nodes section", "expected");
 }
 

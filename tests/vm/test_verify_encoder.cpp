@@ -123,6 +123,61 @@ TEST(VerifyEncoder, RefusesColumnsOutsideTheirFeature) {
         "columns section", "at most 4194304"}});
 }
 
+/// With columns of ranks and, of at least two features, of memberships.
+ProgramParts categorical_program() {
+  Model model = small_forest();
+  for (Tree& tree : model.trees) make_categorical(tree);
+  ProgramParts parts = parts_of(compiled(model, "encode(u8)"));
+  EXPECT_GT(parts.category_columns.size(), 3u);
+  EXPECT_GT(parts.columns.size(), parts.category_columns.size());
+  return parts;
+}
+
+TEST(VerifyEncoder, RefusesCategoriesOutOfPlace) {
+  const auto second = [](auto change) {
+    return [change](ProgramParts& p) { change(p.category_columns[1]); };
+  };
+  const auto column = [](auto change) {
+    return [change](ProgramParts& p) { change(p.columns[p.columns.size() - p.category_columns.size() + 1]); };
+  };
+  const char* const record = "category_columns section: record 1";
+  const ProgramParts good = categorical_program();
+  ASSERT_NE(good.category_columns.front().feature, good.category_columns.back().feature);
+  expect_refusals(
+      good,
+      {{"outside the row", second([](CategoryColumn& c) { c.feature = 3; }), record, "outside the row"},
+       {"far outside", second([](CategoryColumn& c) { c.feature = UINT32_MAX; }), record, "outside the row"},
+       {"descending", [](ProgramParts& p) { p.category_columns[0].feature = 2; }, record, "descends"},
+       {"words overlap", second([](CategoryColumn& c) { --c.first_word; }), record, "words do not follow"},
+       {"words left out", second([](CategoryColumn& c) { ++c.first_word; }), record, "words do not follow"},
+       {"no words", second([](CategoryColumn& c) { c.word_count = 0; }), record, "words do not follow"},
+       {"all words there can be", second([](CategoryColumn& c) { c.word_count = UINT32_MAX; }), record,
+        "leave the category_words section"},
+       {"a category in mid-word", second([](CategoryColumn& c) { c.first_category = 31; }), record,
+        "does not begin a word"},
+       {"above what floats name", second([](CategoryColumn& c) { c.first_category = 1u << 24; }), record,
+        "float32 numbers do not name"},
+       {"categories that wrap", second([](CategoryColumn& c) { c.first_category = 0xffffffe0u; }), record,
+        "float32 numbers do not name"},
+       {"a third rule", second([](CategoryColumn& c) { c.fractions = 2; }), record, "rule"},
+       {"one word too few", [](ProgramParts& p) { p.category_words.pop_back(); },
+        "category_columns section: record", "leave the category_words section"},
+       {"one word too many", [](ProgramParts& p) { p.category_words.push_back(0); }, "category_words section",
+        "but the sets have"},
+       {"one column too few", [](ProgramParts& p) { p.columns.pop_back(); }, "columns section",
+        "the categorical splits"},
+       {"one record too many",
+        [](ProgramParts& p) { p.category_columns.push_back(p.category_columns.back()); }, "columns section",
+        "the categorical splits"},
+       {"no records", [](ProgramParts& p) { p.category_columns.clear(); }, "columns section",
+        "the categorical splits 0"},
+       {"three codes", column([](ColumnDesc& c) { c.count = 2; }), record, "codes are not 0 and 1"},
+       {"no codes", column([](ColumnDesc& c) { c.count = 0; }), record, "codes are not 0 and 1"},
+       {"codes of a threshold", column([](ColumnDesc& c) { c.first = 1; }), record, "codes are not 0 and 1"},
+       {"a third side", column([](ColumnDesc& c) { c.missing_highest = 2; }), record, "reserved"},
+       {"a reserved byte", column([](ColumnDesc& c) { c.reserved = 1; }), record, "reserved"}});
+}
+
 TEST(VerifyEncoder, RefusesTestsThatNoColumnHas) {
   const ProgramParts good = coded_program();
   ProgramParts parts = good;

@@ -53,13 +53,19 @@ class GroupDecoder {
 
   /// The test of values that a test of codes stands for.
   DecodedTest decoded_test(std::uint32_t column, std::uint8_t code) const {
+    const ColumnDesc& desc = program_.section_Columns()[column];
+    const std::uint32_t missing = desc.missing_highest != 0 ? 0 : kMissingLeft;
+    const auto categories = program_.section_CategoryColumns();
+    const std::size_t first_category = program_.section_Columns().size() - categories.size();
+    if (column >= first_category) {
+      const CategoryColumn& category = categories[column - first_category];
+      return {0, category.feature | missing, &category};
+    }
     const auto features = program_.section_EncodedFeatures();
     const auto after = std::upper_bound(
         features.begin(), features.end(), column,
         [](std::uint32_t number, const EncodedFeature& feature) { return number < feature.first_column; });
     const EncodedFeature& feature = *(after - 1);
-    const ColumnDesc& desc = program_.section_Columns()[column];
-    const std::uint32_t missing = desc.missing_highest != 0 ? 0 : kMissingLeft;
     return {program_.section_Ranks()[feature.first_threshold + desc.first + code], feature.feature | missing};
   }
 

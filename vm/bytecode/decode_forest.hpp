@@ -9,9 +9,11 @@
 
 namespace forestvm::bytecode {
 
+/// `x < threshold` goes left; or, of a categorical split, x that is in no set.
 struct DecodedTest {
   float threshold;
-  std::uint32_t feature;  ///< feature word without kLeaf
+  std::uint32_t feature;                         ///< feature word without kLeaf
+  const CategoryColumn* category_set = nullptr;  ///< of a categorical split
 };
 
 /// A child: a tile's number in its tree, or ~ a leaf's number in its group.

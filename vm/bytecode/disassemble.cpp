@@ -1,5 +1,6 @@
 // Program -> assembly text: a table of walkers, groups and accumulators, then the code, one instruction a
 // line, blocks indented. Driven by the rows: no opcode is known by name here. assemble.cpp reads it back.
+#include <bit>
 #include <string>
 
 #include <forestvm/names.hpp>
@@ -45,6 +46,17 @@ std::string accumulator_text(const AccumulatorDesc& accumulator, std::size_t num
   return text;
 }
 
+/// `column`: its number among all.
+std::string category_text(const Program& program, const CategoryColumn& category, std::size_t column) {
+  const auto words = program.section_CategoryWords().subspan(category.first_word, category.word_count);
+  int members = 0;
+  for (const std::uint32_t word : words) members += std::popcount(word);
+  const bool right = program.section_Columns()[column].missing_highest != 0;
+  return "f" + std::to_string(category.feature) + " in a set of " + std::to_string(members) +
+         (category.fractions != 0 ? ", fractions above -1 are 0" : "") + ", missing " +
+         (right ? "right" : "left");
+}
+
 std::string header_text(const Program& program) {
   const ProgramMeta& meta = program.meta();
   return "; program for " + std::to_string(meta.num_features) + " features, " +
@@ -67,6 +79,10 @@ std::string Program::disassemble() const {
   table("g", section_Groups(), group_text, 0);
   table("w", section_Walkers(), walker_text, 0);
   table("a", section_Accumulators(), accumulator_text, 1);
+  const std::size_t ranks = section_Columns().size() - section_CategoryColumns().size();
+  for (std::size_t i = 0; i < section_CategoryColumns().size(); ++i)
+    text += "; column " + std::to_string(ranks + i) + ": " +
+            category_text(*this, section_CategoryColumns()[i], ranks + i) + "\n";
   std::size_t depth = 0;
   for (std::size_t pc = 0; pc < code().size(); ++pc) {
     const Inst& inst = code()[pc];

@@ -49,6 +49,8 @@ void place_sections(const ProgramParts& parts, Contents& contents) {
   place(Section::WideLeaves, bytes_of(parts.wide_leaves));
   place(Section::ZeroMissing, bytes_of(parts.zero_missing));
   place(Section::Nodes, bytes_of(parts.nodes));
+  place(Section::CategoryColumns, bytes_of(parts.category_columns));
+  place(Section::CategoryWords, bytes_of(parts.category_words));
 }
 
 }  // namespace

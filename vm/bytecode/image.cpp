@@ -145,6 +145,8 @@ std::uint64_t encoder_id(const Program& program) {
   std::uint64_t id = checksum(std::as_bytes(program.section_EncodedFeatures()));
   id = checksum(std::as_bytes(program.section_Columns()), id);
   id = checksum(std::as_bytes(program.section_Ranks()), id);
+  id = checksum(std::as_bytes(program.section_CategoryColumns()), id);
+  id = checksum(std::as_bytes(program.section_CategoryWords()), id);
   return checksum(std::as_bytes(program.section_ZeroMissing()), id);
 }
 

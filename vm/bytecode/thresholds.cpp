@@ -11,7 +11,7 @@ std::vector<std::vector<float>> thresholds(const Program& program) {
     for (const bytecode::DecodedTree& tree : bytecode::decode_group(program, group).trees)
       for (const bytecode::DecodedTile& tile : tree.tiles)
         for (const bytecode::DecodedTest& test : tile.tests)
-          result[test.feature & kFeatureMask].push_back(test.threshold);
+          if (test.category_set == nullptr) result[test.feature & kFeatureMask].push_back(test.threshold);
   for (std::vector<float>& values : result) {
     std::sort(values.begin(), values.end());
     values.erase(std::unique(values.begin(), values.end()), values.end());

@@ -1,5 +1,6 @@
 // The verifier's rules for the row encoder: features and thresholds exist, columns lie inside their feature's
-// thresholds, so that every code a column can have is at most its count.
+// thresholds, so that every code a column can have is at most its count; sets of categories lie in their
+// words.
 #include <algorithm>
 #include <cmath>
 
@@ -25,6 +26,41 @@ const char* column_rule(const ColumnDesc& column, std::uint32_t thresholds) {
   if (column.count == 0 || column.count > kColumnThresholds) return "its size is wrong";
   return std::uint64_t{column.first} + column.count <= thresholds ? nullptr
                                                                   : "it leaves its feature's thresholds";
+}
+
+/// What is wrong with a column of memberships but for its words' place, or null.
+const char* category_rule(const CategoryColumn& category, const ColumnDesc& column) {
+  if (column.missing_highest > 1 || column.reserved != 0) return "a reserved bit is not zero";
+  if (column.first != 0 || column.count != 1) return "its codes are not 0 and 1";
+  if (category.fractions > 1) return "its rule for numbers between -1 and 0 is unknown";
+  if (category.first_category % 32 != 0) return "its first category does not begin a word";
+  return std::uint64_t{category.first_category} + std::uint64_t{category.word_count} * 32 <= kMostCategories
+             ? nullptr
+             : "it has categories that float32 numbers do not name";
+}
+
+/// `first`: the number of columns before those of categorical splits.
+Result<void> verify_categories(const Program& program, std::uint64_t first) {
+  const auto categories = program.section_CategoryColumns();
+  const auto words = program.section_CategoryWords();
+  std::uint64_t taken = 0;
+  for (std::size_t i = 0; i < categories.size(); ++i) {
+    const CategoryColumn& category = categories[i];
+    const auto wrong = [&](const std::string& what) {
+      return refused("category_columns section: record " + number(i), what);
+    };
+    if (category.feature >= program.meta().num_features) return wrong("its feature lies outside the row");
+    if (i != 0 && category.feature < categories[i - 1].feature) return wrong("its feature descends");
+    if (category.first_word != taken || category.word_count == 0)
+      return wrong("its words do not follow the record before");
+    taken += category.word_count;
+    if (taken > words.size()) return wrong("its words leave the category_words section");
+    if (const char* rule = category_rule(category, program.section_Columns()[first + i])) return wrong(rule);
+  }
+  if (taken != words.size())
+    return refused("category_words section",
+                   number(words.size()) + " words, but the sets have " + number(taken));
+  return {};
 }
 
 }  // namespace
@@ -57,13 +93,15 @@ Result<void> verify_encoder(const Program& program) {
       if (const char* rule = column_rule(columns[c], feature.threshold_count))
         return refused("columns section: column " + number(c), rule);
   }
-  if (taken != columns.size())
-    return refused("columns section",
-                   number(columns.size()) + " columns, but the features have " + number(taken));
+  const std::size_t categories = program.section_CategoryColumns().size();
+  if (taken + categories != columns.size())
+    return refused("columns section", number(columns.size()) + " columns, but the features have " +
+                                          number(taken) + " and the categorical splits " +
+                                          number(categories));
   if (thresholds != ranks.size())
     return refused("ranks section",
                    number(ranks.size()) + " thresholds, but the features have " + number(thresholds));
-  return {};
+  return verify_categories(program, taken);
 }
 
 }  // namespace forestvm::bytecode

@@ -16,15 +16,32 @@ constexpr float kNothingBelow = -1;
 }  // namespace
 
 CsrEncoder::CsrEncoder(const Program& program)
-    : thresholds_(program.section_Ranks()), columns_(program.section_Columns()) {
+    : thresholds_(program.section_Ranks()),
+      columns_(program.section_Columns()),
+      categories_(program.section_CategoryColumns()),
+      category_words_(program.section_CategoryWords()) {
   if (columns_.empty()) return;
   const auto zero_missing = program.section_ZeroMissing();
   places_.assign(program.meta().num_features, kNotRead);
+  const auto place = [&](std::uint32_t feature) -> Feature& {
+    std::uint32_t& at = places_[feature];
+    if (at == kNotRead) {
+      at = static_cast<std::uint32_t>(features_.size());
+      const bool zero = std::binary_search(zero_missing.begin(), zero_missing.end(), feature);
+      features_.push_back({0, 0, 0, 0, 0, 0, zero ? static_cast<float>(kTiny) : kNothingBelow});
+    }
+    return features_[at];
+  };
   for (const EncodedFeature& feature : program.section_EncodedFeatures()) {
-    places_[feature.feature] = static_cast<std::uint32_t>(features_.size());
-    const bool zero = std::binary_search(zero_missing.begin(), zero_missing.end(), feature.feature);
-    features_.push_back({feature.first_threshold, feature.threshold_count, feature.first_column,
-                         feature.column_count, zero ? static_cast<float>(kTiny) : kNothingBelow});
+    Feature& mine = place(feature.feature);
+    mine.first_threshold = feature.first_threshold;
+    mine.threshold_count = feature.threshold_count;
+    mine.first_column = feature.first_column;
+    mine.column_count = feature.column_count;
+  }
+  for (std::uint32_t c = 0; c < categories_.size(); ++c) {
+    Feature& mine = place(categories_[c].feature);
+    if (mine.category_count++ == 0) mine.first_category = c;
   }
   missing_codes_ = codes_of(absent_value(Absent::Missing));
   zero_codes_ = codes_of(absent_value(Absent::Zero));
@@ -36,7 +53,17 @@ std::vector<std::uint8_t> CsrEncoder::codes_of(float value) const {
   for (const Feature& feature : features_)
     for (const ColumnDesc& column : columns_.subspan(feature.first_column, feature.column_count))
       codes.push_back(column_code(column, rank(feature, value), is_missing(feature, value)));
+  for (std::uint32_t c = 0; c < categories_.size(); ++c)
+    codes.push_back(category_code(c, value, is_missing(features_[places_[categories_[c].feature]], value)));
   return codes;
+}
+
+std::uint8_t CsrEncoder::category_code(std::uint32_t category, float x, bool missing) const {
+  const CategoryColumn& column = categories_[category];
+  const ColumnDesc& desc = columns_[columns_.size() - categories_.size() + category];
+  const std::uint32_t member =
+      is_member(column, category_words_.data() + column.first_word, category_of(x, least_category(column)));
+  return column_code(desc, member, missing);
 }
 
 inline bool CsrEncoder::is_missing(const Feature& feature, float x) {
@@ -65,6 +92,9 @@ void CsrEncoder::encode_row(const CsrRows& rows, std::size_t row, std::uint8_t* 
     const std::uint32_t found = rank(feature, x);
     for (std::uint32_t c = feature.first_column; c < feature.first_column + feature.column_count; ++c)
       codes[std::size_t{c} * kCodeRows] = column_code(columns_[c], found, missing);
+    const std::size_t ranks = columns_.size() - categories_.size();
+    for (std::uint32_t c = feature.first_category; c < feature.first_category + feature.category_count; ++c)
+      codes[(ranks + c) * kCodeRows] = category_code(c, x, missing);
   }
 }
 

@@ -54,10 +54,30 @@ std::vector<FeatureTile> tiles_of(std::span<const FeatureSearch> features, std::
   return tiles;
 }
 
+/// Columns of a feature, and rule about fractions, that follow one another.
+std::vector<FeatureCategories> categories_of(std::span<const CategoryColumn> categories,
+                                             std::span<const ColumnDesc> columns) {
+  const std::size_t first = columns.size() - categories.size();
+  std::vector<FeatureCategories> features;
+  for (std::size_t begin = 0, end = 0; begin < categories.size(); begin = end) {
+    const auto other = [&](const CategoryColumn& column) {
+      return column.feature != categories[begin].feature || column.fractions != categories[begin].fractions;
+    };
+    end = static_cast<std::size_t>(
+        std::find_if(categories.begin() + static_cast<std::ptrdiff_t>(begin), categories.end(), other) -
+        categories.begin());
+    features.push_back({categories[begin].feature, least_category(categories[begin]),
+                        categories.subspan(begin, end - begin), columns.subspan(first + begin, end - begin),
+                        static_cast<std::uint32_t>(first + begin)});
+  }
+  return features;
+}
+
 }  // namespace
 
 LoadedEncoder load_encoder(std::span<const EncodedFeature> features, std::span<const float> ranks,
-                           std::span<const ColumnDesc> columns, std::uint32_t row_values) {
+                           std::span<const ColumnDesc> columns, std::span<const CategoryColumn> categories,
+                           std::uint32_t row_values) {
   LoadedEncoder loaded;
   std::size_t size = kLine / sizeof(float);  // to align the first
   for (const EncodedFeature& feature : features)
@@ -79,6 +99,7 @@ LoadedEncoder load_encoder(std::span<const EncodedFeature> features, std::span<c
                                feature.first_column});
   }
   loaded.tiles = tiles_of(loaded.searches, row_values);
+  loaded.categories = categories_of(categories, columns);
   return loaded;
 }
 

@@ -161,9 +161,10 @@ LoadedProgram load_program(const Program& program, const Target& target, std::un
   loaded.accumulators = load_accumulators(program);
   loaded.tile_exits = tile_exits(program.section_TileShapes());
   loaded.tree_outputs = tree_outputs(program);
-  loaded.encoder = load_encoder(program.section_EncodedFeatures(), program.section_Ranks(),
-                                program.section_Columns(), program.meta().num_features);
-  loaded.encode = target.encode;
+  loaded.encoder =
+      load_encoder(program.section_EncodedFeatures(), program.section_Ranks(), program.section_Columns(),
+                   program.section_CategoryColumns(), program.meta().num_features);
+  loaded.target = &target;
   loaded.scale = SumScale(program.meta().sum_unit);
   for (const GroupDesc& group : loaded.groups)
     loaded.group_data.push_back(load_group(program, group, loaded.tile_exits.data()));

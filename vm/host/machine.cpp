@@ -15,8 +15,12 @@ using enum OperandKind;
 void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& rows) {
   if (pass.encode_to == nullptr) return;
   if (pass.csr != nullptr) return loaded.csr_encoder.encode(*pass.csr, rows, pass.encode_to);
-  loaded.encode({loaded.encoder.tiles, loaded.program.section_Columns().size(), rows, pass.rows,
-                 pass.row_stride, pass.encode_to});
+  const std::size_t columns = loaded.program.section_Columns().size();
+  loaded.target->encode({loaded.encoder.tiles, columns, rows, pass.rows, pass.row_stride, pass.encode_to});
+  if (!loaded.encoder.categories.empty())
+    loaded.target->encode_categories({loaded.encoder.categories,
+                                      loaded.program.section_CategoryWords().data(), columns, rows, pass.rows,
+                                      pass.row_stride, pass.encode_to});
 }
 
 Machine::Machine(const LoadedProgram& loaded, const Pass& pass)

@@ -16,6 +16,7 @@
 #include "vm/host/executor.hpp"
 #include "vm/host/grain.hpp"
 #include "vm/host/load_encoder.hpp"
+#include "vm/host/targets/target.hpp"
 #include "vm/host/walkers/walk.hpp"
 
 namespace forestvm::host {
@@ -55,7 +56,7 @@ struct LoadedProgram {
   std::vector<std::uint32_t> tree_outputs{};  ///< by the tree's number in the model
   std::vector<double> base{};                 ///< exact in the type of the scores
   LoadedEncoder encoder{};
-  EncodeFunction encode = nullptr;
+  const Target* target = nullptr;
   CsrEncoder csr_encoder{};
   std::vector<RowCounts> codes_read{};  ///< plans of so many rows have no walk that reads values; ascending
   SumScale scale{};

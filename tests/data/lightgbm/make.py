@@ -29,6 +29,7 @@ CASES = [
     ("4.7.0", "sqrt", dict(objective="regression", reg_sqrt=True)),
     ("4.7.0", "lambda", dict(objective="cross_entropy_lambda")),
     ("4.7.0", "one_leaf", dict(objective="regression", min_data_in_leaf=300)),
+    ("4.7.0", "categories", dict(objective="regression", min_data_per_group=5, cat_smooth=1, cat_l2=0.1, num_leaves=12)),
 ]
 NAMES = ["age", "pressure", "größe", "x/y", "a=b", "last"]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -62,8 +63,21 @@ def rows_of(x):
     return rows
 
 
-x, y = training_data()
-rows = rows_of(x)
+def with_categories(x, y, rows):
+    """Features 3 and 4 become categories, of 3 and 70 codes, on which y then depends; odd ones in the rows."""
+    rng = np.random.RandomState(9)
+    x, rows = x.copy(), rows.copy()
+    for feature, count in ((3, 3), (4, 70)):
+        codes = rng.randint(0, count, len(x))
+        y = y + codes * 7 % 5
+        x[:, feature] = np.where(np.isnan(x[:, feature]), np.nan, codes)
+        odd = [-0.99, -0.5, -1, -2, 3.7, 69.99, 70, 2.0**24, 2.0**31, 2.0**32, 3e38, np.inf, -np.inf, np.nan, -0.0, 1e-40]
+        rows[:, feature] = np.where(rng.rand(48) < 0.5, rng.choice(odd, 48), rng.randint(0, count, 48) + rng.choice([0, 0.6], 48))
+    return x, y, rows
+
+
+numeric = training_data()
+numeric += (rows_of(numeric[0]),)
 for release, what, params in CASES:
     if release != lightgbm.__version__:
         continue
@@ -71,7 +85,10 @@ for release, what, params in CASES:
     os.makedirs(folder, exist_ok=True)
     names = [name if name.isascii() else "g" for name in NAMES] if release < "3" else NAMES
     params = dict(dict(num_leaves=7, min_data_in_leaf=10, learning_rate=0.3, num_threads=1, seed=1, verbosity=-1), **params)
-    data = lightgbm.Dataset(x, labels(y, params["objective"]), feature_name="auto" if what == "nan" else names)
+    categories = what == "categories"
+    x, y, rows = with_categories(*numeric) if categories else numeric
+    data = lightgbm.Dataset(x, labels(y, params["objective"]), feature_name="auto" if what == "nan" else names,
+                            categorical_feature=[3, 4] if categories else "auto")
     model = os.path.join(folder, "model.txt")
     lightgbm.train(params, data, 5).save_model(model)
     booster = lightgbm.Booster(model_file=model)

@@ -50,6 +50,8 @@ CASES = [
     ("3.2.0", "pruned", "ubj", dict(objective="reg:pseudohubererror", gamma=9.0)),
     ("3.2.0", "labels", "json", dict(objective="binary:logistic", tree_method="hist")),
     ("3.2.0", "early", "json", dict(objective="binary:logistic", eval_metric="logloss")),
+    ("3.2.0", "categories", "json", dict(objective="reg:squarederror", tree_method="hist", max_depth=4, max_cat_to_onehot=5)),
+    ("3.2.0", "categories_classes", "ubj", dict(objective="multi:softprob", num_class=3, tree_method="hist", max_depth=4)),
 ]
 NAMES = ["age", "blood pressure", "größe", "x/y", "quote\"d", "a,b", "tab", "last"]
 
@@ -60,6 +62,25 @@ def training_data():
     x[rng.rand(200, 8) < 0.1] = np.nan
     score = np.nan_to_num(x) @ np.linspace(-1, 1, 8)
     return x, score, (score + rng.normal(size=200) * 0.5 > 0.4).astype(np.float32)
+
+
+def with_categories(x, score):
+    """Features 0 and 3 become categories, of 4 and 70 codes, on which the score then depends."""
+    rng = np.random.RandomState(8)
+    for feature, count in ((0, 4), (3, 70)):
+        codes = rng.randint(0, count, len(x))
+        score = score + codes * 7 % 5 - 2
+        x[:, feature] = np.where(np.isnan(x[:, feature]), np.nan, codes)
+    return x, score
+
+
+def odd_categories(rows):
+    """Numbers that are no codes, or not at first sight."""
+    odd = [-0.5, -0.0, 3.7, -1, 2.0**24, 2.0**24 - 1, 1e9, 3e38, np.inf, -np.inf, 69.99, 70, 0.6, -1e-40, np.nan, 2.0**31]
+    for i, x in enumerate(odd):
+        rows[i, (0, 3)[i % 2]] = x
+        rows[i, (3, 0)[i % 2]] = odd[(i * 5 + 3) % len(odd)] if i % 3 == 0 else i % 4
+    return rows
 
 
 def labels(what, objective, score, binary):
@@ -87,6 +108,9 @@ def one_output_flat(a):
 
 def make(what, extension, given):
     x, score, binary = training_data()
+    categories = what.startswith("categories")
+    if categories:
+        x, score = with_categories(x, score)
     objective = given["objective"]
     params = dict(dict(max_depth=2, eta=0.3, verbosity=0, seed=3, nthread=1, tree_method="exact"), **given)
     rounds = 2 if objective.startswith("multi") else 4
@@ -94,7 +118,8 @@ def make(what, extension, given):
         params["max_depth"], rounds = 3, 3
     names = NAMES if what == "names" else None
     y = labels(what, objective, score, binary)
-    data = xgb.DMatrix(x, y, feature_names=names)
+    types = ["c" if i in (0, 3) else "q" for i in range(8)] if categories else None
+    data = xgb.DMatrix(x, y, feature_names=names, feature_types=types)
     if objective.startswith("rank"):
         data.set_group([50] * 4)
     if objective == "survival:aft":
@@ -115,10 +140,15 @@ def make(what, extension, given):
     else:
         judge.load_model(model)
     rows = np.ascontiguousarray(x[:24])
-    query = xgb.DMatrix(rows, feature_names=names)
+    if categories:  # a DMatrix takes no infinities
+        rows = odd_categories(rows)
+        raw, value = (judge.inplace_predict(rows, predict_type=kind) for kind in ("margin", "value"))
+    else:
+        query = xgb.DMatrix(rows, feature_names=names)
+        raw, value = judge.predict(query, output_margin=True), judge.predict(query)
     np.save(os.path.join(folder, "rows.npy"), rows)
-    np.save(os.path.join(folder, "expected_raw.npy"), one_output_flat(judge.predict(query, output_margin=True)))
-    np.save(os.path.join(folder, "expected.npy"), one_output_flat(judge.predict(query)))
+    np.save(os.path.join(folder, "expected_raw.npy"), one_output_flat(raw))
+    np.save(os.path.join(folder, "expected.npy"), one_output_flat(value))
     print(os.path.basename(folder), os.path.getsize(model), "bytes")
 
 

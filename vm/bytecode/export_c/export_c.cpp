@@ -110,6 +110,8 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
                    "its loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
   if (!program.section_ZeroMissing().empty())
     return refused("", "features whose zeros are missing have no form in C yet");
+  if (!program.section_CategoryColumns().empty())
+    return refused("", "categorical splits have no form in C yet");
   if (program.meta().score_type == ScalarType::Float64)
     return refused("", "sums of float64 leaves have no form in C yet");
   if (program.meta().transform > Transform::Step)  // the later rows are of float64 models

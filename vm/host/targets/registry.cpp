@@ -9,19 +9,21 @@
 
 namespace forestvm::host {
 
-#define FVM_TARGET(Name, text, meaning)        \
-  namespace target_##Name {                    \
-    bool runs_here();                          \
-    const WalkerTable& walkers(Layout layout); \
-    void encode(const EncodeTask& task);       \
+#define FVM_TARGET(Name, text, meaning)               \
+  namespace target_##Name {                           \
+    bool runs_here();                                 \
+    const WalkerTable& walkers(Layout layout);        \
+    void encode(const EncodeTask& task);              \
+    void encode_categories(const CategoryTask& task); \
   }
 #include "vm/host/targets/targets.def"
 
 namespace {
 
 constexpr Target kTargets[] = {
-#define FVM_TARGET(Name, text, meaning) \
-  {text, target_##Name::runs_here, target_##Name::walkers, target_##Name::encode},
+#define FVM_TARGET(Name, text, meaning)                                           \
+  {text, target_##Name::runs_here, target_##Name::walkers, target_##Name::encode, \
+   target_##Name::encode_categories},
 #include "vm/host/targets/targets.def"
 };
 

@@ -7,6 +7,7 @@
 #include <forestvm/core/bytecode.hpp>
 #include <forestvm/result.hpp>
 
+#include "vm/host/encode_categories.hpp"
 #include "vm/host/encode_rows.hpp"
 #include "vm/host/walkers/walker_table.hpp"
 
@@ -17,6 +18,7 @@ struct Target {
   bool (*runs_here)();
   const WalkerTable& (*walkers)(Layout);
   EncodeFunction encode;
+  EncodeCategoriesFunction encode_categories;
 };
 
 /// Rows of targets.def.

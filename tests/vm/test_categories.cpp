@@ -1,0 +1,187 @@
+// Codes of categorical splits: whatever a row's bits are, the code of each column is what the column's set
+// says of the value, from dense rows on every CPU target and from sparse ones; for the rows that are asked
+// for, and no others.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "small_program.hpp"
+#include "support/small_models.hpp"
+#include "support/targets_here.hpp"
+#include "vm/host/load_program.hpp"
+
+namespace forestvm::test {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+struct Split {
+  std::uint32_t feature;
+  CategorySet set;
+  bool missing_left;
+};
+
+/// Of three features: many sets of one, with both rules; one of another, which has thresholds too; none of
+/// the last. Sets of one code, of neighbours, over several words, at the end of what there is, and of
+/// nothing.
+std::vector<Split> splits() {
+  std::vector<Split> all;
+  for (const bool fractions : {false, true})
+    for (const std::vector<std::uint32_t>& codes : {std::vector<std::uint32_t>{0},
+                                                    {3},
+                                                    {31, 32},
+                                                    {0, 1, 2, 63, 64, 500},
+                                                    {64, 95},
+                                                    {kMostCategories - 1},
+                                                    {kMostCategories - 32, kMostCategories - 2},
+                                                    {}})
+      for (const bool left : {false, true}) all.push_back({1, {codes, false, fractions}, left});
+  all.push_back({0, {{1, 2}, false, false}, true});
+  return all;
+}
+
+/// A stump for each split, and one of thresholds.
+Model model_of(const std::vector<Split>& splits) {
+  std::vector<Tree> trees{support::split(0, 1.5, support::leaf(1), support::leaf(2))};
+  for (const Split& split : splits) {
+    Tree tree = support::split(split.feature, 0, support::leaf(1), support::leaf(2), split.missing_left);
+    tree.nodes[0].kind = NodeKind::Category;
+    tree.category_sets = {split.set};
+    trees.push_back(std::move(tree));
+  }
+  return support::model_of(trees);
+}
+
+std::vector<float> odd_numbers() {
+  std::vector<float> all{
+      kNan,  0.0f,   -0.0f,     0x1p-149f,  -0x1p-149f,      -0x1p-126f, 0.5f,    -0.5f,      0.99f,
+      3.7f,  -3.0f,  1e9f,      -1e9f,      0x1p31f,         -0x1p31f,   0x1p32f, -0x1p32f,   0x1p63f,
+      3e38f, -3e38f, kInfinity, -kInfinity, -0x1.fffffep-1f, -1.0f,      0x1p24f, 0x1p24f + 2};
+  for (const float x : {1.0f, 2.0f, 3.0f, 31.0f, 32.0f, 33.0f, 63.0f, 64.0f, 95.0f, 96.0f, 500.0f,
+                        0x1p24f - 1, 0x1p24f - 2, 0x1p24f - 32, 0x1p24f - 33})
+    all.insert(all.end(), {std::nextafter(x, -kInfinity), x, std::nextafter(x, kInfinity)});
+  return all;
+}
+
+/// By the definition of CategorySet.
+bool is_in(const CategorySet& set, float x) {
+  if (std::isnan(x) || std::isinf(x) || x <= -1 || (x < 0 && !set.fractions)) return false;
+  const double whole = std::trunc(static_cast<double>(x));
+  return std::any_of(set.codes.begin(), set.codes.end(),
+                     [whole](std::uint32_t code) { return code == whole; });
+}
+
+class CategoryCodes : public testing::Test {
+ protected:
+  CategoryCodes() : program_(compiled(model_of(splits()), "encode(u8)")) {
+    const std::vector<float> odd = odd_numbers();
+    for (std::size_t i = 0; i < kRows * 3; ++i) rows_.push_back(odd[(i * 7 + i / 3) % odd.size()]);
+  }
+
+  /// The set of a column of memberships, read back from the program.
+  CategorySet set_of(const CategoryColumn& column) const {
+    CategorySet set;
+    set.fractions = column.fractions != 0;
+    for (std::uint32_t bit = 0; bit < 32 * column.word_count; ++bit)
+      if ((program_.section_CategoryWords()[column.first_word + bit / 32] >> bit % 32 & 1) != 0)
+        set.codes.push_back(column.first_category + bit);
+    return set;
+  }
+
+  void expect_codes(const std::vector<std::uint8_t>& codes, std::uint32_t begin, std::uint32_t end) const {
+    const auto columns = program_.section_Columns();
+    const auto categories = program_.section_CategoryColumns();
+    for (std::size_t c = 0; c < categories.size(); ++c) {
+      const std::size_t column = columns.size() - categories.size() + c;
+      const CategorySet set = set_of(categories[c]);
+      for (std::uint32_t row = 0; row < kRows; ++row) {
+        const float x = rows_[row * 3 + categories[c].feature];
+        const bool inside = begin <= row && row < end;
+        const bool right = std::isnan(x) ? columns[column].missing_highest != 0 : is_in(set, x);
+        const unsigned wanted = inside ? unsigned{right} : unsigned{kUntouched};
+        ASSERT_EQ(unsigned{codes[code_offset(row, columns.size()) + column * kCodeRows]}, wanted)
+            << "column " << column << ", row " << row << ", " << x;
+      }
+    }
+  }
+
+  std::vector<std::uint8_t> untouched() const {
+    return std::vector<std::uint8_t>(code_bytes(kRows, program_.section_Columns().size()) + kCodeSlack,
+                                     kUntouched);
+  }
+
+  static constexpr std::uint32_t kRows = 300;
+  static constexpr std::uint8_t kUntouched = 0xee;
+  Program program_;
+  std::vector<float> rows_;
+};
+
+TEST_F(CategoryCodes, OneColumnForEachSetAndSideAndRule) {
+  EXPECT_EQ(program_.section_CategoryColumns().size(), splits().size());
+  // Words of the codes alone: two for those at the end of what there is.
+  for (const CategoryColumn& column : program_.section_CategoryColumns())
+    EXPECT_LE(column.word_count, 16u) << column.first_category;
+}
+
+TEST_F(CategoryCodes, OfDenseRows) {
+  for (const std::string& name : support::targets_here()) {
+    const host::Target& target = **host::find_target(name);
+    const host::LoadedProgram loaded = host::load_program(program_, target, nullptr);
+    for (const auto& [begin, end] : {std::pair{0u, kRows},
+                                     {0u, 1u},
+                                     {3u, 4u},
+                                     {63u, 65u},
+                                     {64u, 128u},
+                                     {70u, 79u},
+                                     {5u, 5u},
+                                     {130u, 299u}}) {
+      SCOPED_TRACE(name + ", rows " + std::to_string(begin) + " to " + std::to_string(end));
+      std::vector<std::uint8_t> codes = untouched();
+      target.encode_categories({loaded.encoder.categories,
+                                program_.section_CategoryWords().data(),
+                                program_.section_Columns().size(),
+                                {begin, end, 0},
+                                rows_.data(),
+                                3,
+                                codes.data()});
+      expect_codes(codes, begin, end);
+    }
+  }
+}
+
+TEST_F(CategoryCodes, OfSparseRows) {
+  const host::LoadedProgram loaded = host::load_program(program_, **host::find_target("auto"), nullptr);
+  std::vector<std::int64_t> offsets{0};
+  std::vector<std::int32_t> columns;
+  for (std::uint32_t row = 0; row < kRows; ++row) {
+    columns.insert(columns.end(), {0, 1, 2});
+    offsets.push_back(static_cast<std::int64_t>(columns.size()));
+  }
+  CsrRows rows{kRows, offsets.data(), columns.data(), rows_.data(), rows_.size(), Absent::Missing};
+  for (const Absent absent : {Absent::Missing, Absent::Zero}) {
+    rows.absent = absent;
+    std::vector<std::uint8_t> codes = untouched();
+    loaded.csr_encoder.encode(rows, {3, 200, 0}, codes.data());
+    expect_codes(codes, 3, 200);
+  }
+}
+
+TEST_F(CategoryCodes, OfAbsentValues) {
+  const host::LoadedProgram loaded = host::load_program(program_, **host::find_target("auto"), nullptr);
+  const std::vector<std::int64_t> offsets(kRows + 1, 0);
+  for (const Absent absent : {Absent::Missing, Absent::Zero}) {
+    std::fill(rows_.begin(), rows_.end(), absent == Absent::Zero ? 0.0f : kNan);
+    std::vector<std::uint8_t> codes = untouched();
+    loaded.csr_encoder.encode({kRows, offsets.data(), nullptr, nullptr, 0, absent}, {0, kRows, 0},
+                              codes.data());
+    expect_codes(codes, 0, kRows);
+  }
+}
+
+}  // namespace
+}  // namespace forestvm::test

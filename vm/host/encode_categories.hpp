@@ -1,0 +1,71 @@
+// Rows -> the codes of columns of memberships, which encode_rows leaves out. In: the rows of a range and what
+// the program says of its sets. Out: the codes of those rows and no others.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <forestvm/core/categories.hpp>
+#include <forestvm/core/encoder.hpp>
+#include <forestvm/core/interpret.hpp>
+
+namespace forestvm::host {
+
+/// A feature's columns of memberships for which the same numbers are categories.
+struct FeatureCategories {
+  std::uint32_t feature;
+  float least;  ///< of the numbers that are categories
+  std::span<const CategoryColumn> columns;
+  std::span<const ColumnDesc> descs;  ///< of the same columns
+  std::uint32_t first_column;
+};
+
+struct CategoryTask {
+  std::span<const FeatureCategories> features;
+  const std::uint32_t* words;
+  std::size_t columns;
+  Range row_range;
+  const float* rows;
+  std::size_t row_stride;
+  std::uint8_t* codes;
+};
+
+using EncodeCategoriesFunction = void (*)(const CategoryTask&);
+
+/// The codes of up to 64 rows of a block, in the columns of a feature. `codes`: the first row's in column 0.
+template <class Target>
+void encode_categories(const FeatureCategories& feature, const std::uint32_t* words, const float* rows,
+                       std::size_t stride, unsigned count, std::uint8_t* codes) {
+  std::uint32_t categories[kCodeRows];
+  std::uint8_t missing[kCodeRows];
+  for (unsigned r = 0; r < count; ++r) {
+    const float x = rows[r * stride + feature.feature];
+    categories[r] = category_of(x, feature.least);
+    missing[r] = x != x;
+  }
+  for (std::size_t c = 0; c < feature.columns.size(); ++c) {
+    const CategoryColumn& column = feature.columns[c];
+    const std::uint8_t highest = feature.descs[c].missing_highest;
+    std::uint8_t* const to = codes + (feature.first_column + c) * kCodeRows;
+    for (unsigned r = 0; r < count; ++r)
+      to[r] = static_cast<std::uint8_t>(is_member(column, words + column.first_word, categories[r]) |
+                                        (missing[r] & highest));
+  }
+}
+
+template <class Target>
+void encode_categories(const CategoryTask& task) {
+  const Range& range = task.row_range;
+  for (std::uint32_t row = range.begin; row < range.end;) {
+    const std::uint32_t in_block = std::min(kCodeRows - row % kCodeRows, range.end - row);
+    std::uint8_t* const codes = task.codes + code_offset(row, task.columns);
+    for (const FeatureCategories& feature : task.features)
+      encode_categories<Target>(feature, task.words, task.rows + row * task.row_stride, task.row_stride,
+                                in_block, codes);
+    row += in_block;
+  }
+}
+
+}  // namespace forestvm::host
