@@ -1,5 +1,5 @@
 // Floating-point settings that a host process may have. They are made through <cfenv>; flushing lies in a
-// field that only x86's fenv_t has.
+// field of fenv_t that each processor names its own way.
 #pragma once
 
 #include <cfenv>
@@ -12,12 +12,14 @@ namespace forestvm::test {
 template <class Environment>
 void flush_denormals(Environment& environment) {
   if constexpr (requires { environment.__mxcsr; }) environment.__mxcsr |= 0x8040u;
+  if constexpr (requires { environment.__fpcr; }) environment.__fpcr |= 1u << 24;
 }
 
 /// The control bits, without the flags of exceptions that have happened.
 template <class Environment>
 unsigned controls(const Environment& environment) {
   if constexpr (requires { environment.__mxcsr; }) return environment.__mxcsr & ~0x3fu;
+  if constexpr (requires { environment.__fpcr; }) return environment.__fpcr;
   return static_cast<unsigned>(std::fegetround());
 }
 

@@ -1,0 +1,41 @@
+# vm compiles for 64-bit ARM without a warning, through the preset arm64, and its walkers of tables look them up with
+# NEON. Nothing is linked, so this machine's libraries, whose headers are every machine's, do.
+#   cmake -DROOT=<source folder> -DFOLDER=<scratch> -DOPTIONS=<list of -D…, where the libraries are> -P check_arm64.cmake
+find_program(compiler aarch64-linux-gnu-g++)
+if(NOT compiler)
+  message("skipped: aarch64-linux-gnu-g++ is absent (Debian: g++-aarch64-linux-gnu)")
+  return()
+endif()
+find_program(objdump aarch64-linux-gnu-objdump REQUIRED)
+
+# ARGUMENTS…: runs a command in ROOT, where the presets are.
+function(run)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${ROOT} RESULT_VARIABLE result
+    OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+run(pkg-config --variable pc_path pkg-config)
+string(STRIP "${output}" native_packages)
+set(ENV{PKG_CONFIG_PATH} ${native_packages})  # searched before the preset's
+# -O0: what is checked here needs no more.
+run(${CMAKE_COMMAND} --preset arm64 -B ${FOLDER} -DFORESTVM_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O0 ${OPTIONS})
+run(${CMAKE_COMMAND} --build ${FOLDER} --target forestvm_vm forestvm_c_api)
+
+file(GLOB_RECURSE objects ${FOLDER}/*_Tables.cpp.o)
+if(NOT objects)
+  message(FATAL_ERROR "no walkers of tables under ${FOLDER}: nothing was checked")
+endif()
+foreach(object IN LISTS objects)
+  run(${objdump} --disassemble --no-show-raw-insn ${object})
+  string(REGEX MATCHALL "\ttbl\tv[0-9]+\\.16b" lookups "${output}")
+  list(LENGTH lookups count)
+  if(count EQUAL 0)
+    message(FATAL_ERROR "${object}: no tbl instruction: tables are looked up without NEON")
+  endif()
+  message("${object}: ${count} tbl instructions")
+endforeach()
