@@ -20,16 +20,24 @@ def figures(record):
     out = {}
     for engine, said in record["engines"].items():
         if samples := said.get("samples"):
-            grown = min((one["grown"] for one in samples), key=parts)
+            smallest = min(samples, key=lambda one: parts(one["grown"]))
+            grown = smallest["grown"]
+            held = min(parts(one["held"]) for one in samples)
             out[engine] = dict(
                 grown=parts(grown),
                 mapped=grown["mapped"],
-                held=min(parts(one["held"]) for one in samples),
+                first_batch=parts(grown) - parts(smallest["loaded"]),
+                held=held,
                 peak=min(one["peak"] for one in samples),
                 ready_s=min(map(ready_s, samples)),
                 per_node=parts(grown) / record["nodes"],
+                held_per_node=held / record["nodes"],
             )
     return out
+
+
+def per_node_text(one):
+    return f"{one['per_node']:.1f} / {one['held_per_node']:.1f}"
 
 
 def grown_text(one):
@@ -55,13 +63,14 @@ def forestvm_row(record):
     row = [record["model"], f"{record['nodes']:,}", f"{record['file_bytes'] / 1e6:.2f} ({record['file']})"]
     said, found = record["engines"].get("forestvm", {}), figures(record).get("forestvm")
     if not found:
-        return row + ["-"] * 7
+        return row + ["-"] * 8
     compile_s = min(said["compile_s"])
     return row + [
         f"{said['program_bytes'] / 1e6:.2f}",
         f"{said['program_bytes'] / record['file_bytes']:.2f}",
         f"{said['node_bytes'] / record['nodes']:.1f}",
         f"{found['per_node']:.1f}",
+        f"{found['first_batch'] / 1e6:.2f}",
         milliseconds(compile_s),
         milliseconds(found["ready_s"]),
         milliseconds(compile_s + found["ready_s"]),
@@ -89,6 +98,7 @@ def report(records):
         ".fvm / model file",
         ".fvm's node bytes / node",
         "grown, bytes / node",
+        "of it first batch, MB",
         "compile, ms",
         ".fvm to ready, ms",
         "model file to ready, ms",
@@ -96,8 +106,8 @@ def report(records):
     return (
         "### forestvm: model file, program file, ready to predict\n\n"
         + table(head, map(forestvm_row, records))
-        + "\n### Bytes a node that the process grew by (leaves are nodes, too)\n\n"
-        + engines_table(records, lambda one: f"{one['per_node']:.1f}")
+        + "\n### Bytes a node: that the process grew by / that are left when free memory went back to the system\n\n"
+        + engines_table(records, per_node_text)
         + "### MB that the process grew by, and what of it is mapped from the model's file\n\n"
         + engines_table(records, grown_text)
         + "### MB that are left when free memory went back to the system\n\n"
