@@ -86,7 +86,7 @@ def left_out(records):
     if not reasons:
         return ""
     body = [[engine, reason, ", ".join(names)] for (engine, reason), names in reasons.items()]
-    return "### Left out\n\n" + table(["engine", "why", "models"], body) + "\n"
+    return "## Left out\n\n" + table(["engine", "why", "models"], body) + "\n"
 
 
 def report(records):
@@ -104,17 +104,17 @@ def report(records):
         "model file to ready, ms",
     ]
     return (
-        "### forestvm: model file, program file, ready to predict\n\n"
+        "## forestvm: model file, program file, ready to predict\n\n"
         + table(head, map(forestvm_row, records))
-        + "\n### Bytes a node: that the process grew by / that are left when free memory went back to the system\n\n"
+        + "\n## Bytes a node: that the process grew by / that are left when free memory went back to the system\n\n"
         + engines_table(records, per_node_text)
-        + "### MB that the process grew by, and what of it is mapped from the model's file\n\n"
+        + "## MB that the process grew by, and what of it is mapped from the model's file\n\n"
         + engines_table(records, grown_text)
-        + "### MB that are left when free memory went back to the system\n\n"
+        + "## MB that are left when free memory went back to the system\n\n"
         + engines_table(records, lambda one: f"{one['held'] / 1e6:.2f}")
-        + "### MB at the peak of loading\n\n"
+        + "## MB at the peak of loading\n\n"
         + engines_table(records, lambda one: f"{one['peak'] / 1e6:.2f}")
-        + "### ms from the model's file (forestvm: the .fvm) to the first batch's answers\n\n"
+        + "## ms from the model's file (forestvm: the .fvm) to the first batch's answers\n\n"
         + engines_table(records, lambda one: milliseconds(one["ready_s"]))
         + left_out(records)
     )
