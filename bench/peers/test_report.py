@@ -1,9 +1,10 @@
-"""What report.py makes of cells: which figure counts, who takes part, ratios and means, tables and a drawing that parse."""
+"""What report.py makes of cells: which figure counts, who takes part, ratios and means, tables and a drawing that
+parse; and what memory_report.py makes of costs."""
 
 import json, os, tempfile, unittest
 import xml.etree.ElementTree as xml
 
-import report
+import memory_report, report
 
 
 def result(*medians, cpu=None, difference=0.0):
@@ -84,6 +85,55 @@ class Report(unittest.TestCase):
             "(1)",
         ):
             self.assertIn(part, text)
+
+
+def cost(anonymous, mapped=0, libraries=0, held=None, peak=0, load_s=0.0, first_s=0.0, first_batch=0):
+    grown = dict(anonymous=anonymous, mapped=mapped, libraries=libraries)
+    kept = grown if held is None else dict(anonymous=held, mapped=mapped, libraries=libraries)
+    times = dict(version="1", load_s=load_s, first_s=first_s)
+    return dict(times, loaded=dict(grown, anonymous=anonymous - first_batch), grown=grown, held=kept, peak=peak)
+
+
+def record(**engines):
+    return dict(model="m", nodes=1000, file="model.ubj", file_bytes=4_000_000, engines=engines)
+
+
+class Memory(unittest.TestCase):
+    def test_the_smallest_sample_counts_for_each_figure(self):
+        samples = [cost(5000, held=3000, peak=7000, load_s=1, first_s=2), cost(6000, held=1000, peak=6500, load_s=2)]
+        found = memory_report.figures(record(a=dict(samples=samples)))["a"]
+        bytes_of = dict(grown=5000, mapped=0, first_batch=0, held=1000, peak=6500)
+        self.assertEqual(found, dict(bytes_of, ready_s=2, per_node=5, held_per_node=1))
+
+    def test_what_is_mapped_from_the_model_counts_and_pages_of_libraries_do_not(self):
+        found = memory_report.figures(record(a=dict(samples=[cost(2000, mapped=3000, libraries=9000)])))["a"]
+        self.assertEqual((found["grown"], found["mapped"], found["held"]), (5000, 3000, 5000))
+
+    def test_tables(self):
+        program = dict(program_bytes=1_000_000, node_bytes=9000, compile_s=[0.3, 0.25])
+        mine = dict(program, samples=[cost(20_000, mapped=1_000_000, load_s=0.002, first_s=0.001, first_batch=10_000)])
+        text = memory_report.report(
+            [
+                record(forestvm=mine, a=dict(samples=[cost(3_000_000, held=2_000_000, peak=9_000_000, load_s=0.5)])),
+                dict(record(forestvm=dict(left_out="why"), a=dict(left_out="absent")), model="n"),
+            ]
+        )
+        for part in (
+            "| m | 1,000 | 4.00 (model.ubj) | 1.00 | 0.25 | 9.0 | 1020.0 | 0.01 | 250 | 3.0 | 253 |",
+            "| n | 1,000 | 4.00 (model.ubj) | - | - | - | - | - | - | - | - |",
+            "| m | 1020.0 / 1020.0 | 3000.0 / 2000.0 |",
+            "| m | 1.02 (1.00 mapped) | 3.00 |",
+            "| m | 1.02 | 2.00 |",
+            "| m | 0.00 | 9.00 |",
+            "| m | 3.0 | 500 |",
+            "| n | - | - |",
+            "| forestvm | why | n |",
+            "| a | absent | n |",
+        ):
+            self.assertIn(part, text)
+
+    def test_nothing_is_left_out_in_silence_or_without_need(self):
+        self.assertNotIn("Left out", memory_report.report([record(a=dict(samples=[cost(1)]))]))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """One engine in a process of its own, for `run`. Commands come as lines of JSON on standard input, answers go as
 lines of JSON to standard output. Commands: load (a model of `prepare`), rows (one of its sets), check and time (a
-batch size).
+batch size); and for `memory` cost (of a model and its first batch).
 
 An engine is a class below: load() reads the model; then either call(argument) predicts through Python, or `entry` is
 a C function and arguments(rows) what it gets (see calls.c), so that no Python is in the figure. The name of the class
 is the engine's. Raise Skip where an engine cannot take a model."""
 
-import ctypes, json, os, statistics, sys, time, warnings
+import ctypes, gc, json, os, statistics, sys, time, warnings
 import importlib.metadata as metadata
 
 out = os.fdopen(os.dup(1), "w")  # what engines print on standard output must not mix with the answers
@@ -330,6 +330,48 @@ class catboost(Engine):
         self.call = lambda rows: model.predict(rows, prediction_type="RawFormulaVal", thread_count=self.threads)
 
 
+class Clock:
+    """Since it was made: the smaller of wall clock and process CPU clock, which leaves out what other programs took."""
+
+    def __init__(self):
+        self.begin, self.cpu_begin = now(), cpu_now()
+
+    def seconds(self):
+        return min(now() - self.begin, cpu_now() - self.cpu_begin)
+
+
+def file_bytes(path, field):
+    with open(path) as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith(field))
+
+
+def resident(model_files):
+    """Bytes of this process in memory: `mapped` from the model's files (all of such a mapping, also what a shared
+    library had relocated), `anonymous` outside these, and pages of other files: `libraries`."""
+    bytes_of, of_model = dict(anonymous=0, mapped=0, libraries=0), False
+    with open("/proc/self/smaps") as file:
+        for words in map(str.split, file):
+            if not words[0].endswith(":"):  # a mapping's first line: range, rights, offset, device, inode, path
+                path = " ".join(words[5:])
+                of_model = any(path == name or path.startswith(f"{name}/") for name in model_files)
+            elif words[0] == "Rss:":
+                bytes_of["mapped" if of_model else "libraries"] += int(words[1]) << 10
+            elif words[0] == "Anonymous:" and not of_model:
+                bytes_of["anonymous"] += int(words[1]) << 10
+                bytes_of["libraries"] -= int(words[1]) << 10
+    return bytes_of
+
+
+def restart_peak():
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # proc(5): the largest resident size begins anew
+
+
+def return_free_memory():
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0))
+
+
 class Session:
     """One engine with one model, and the batches of the current cell."""
 
@@ -339,10 +381,13 @@ class Session:
         calls.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t]
         self.make_calls = calls
 
-    def load(self, folder, **options):
+    def forget(self):
         if self.engine:
             self.engine.close()
-        self.engine, self.batch = None, None
+        self.engine = self.batch = self.call_many = self.result = None
+
+    def load(self, folder, **options):
+        self.forget()
         self.folder, self.info = folder, json.load(open(f"{folder}/info.json"))
         begin = now()
         self.engine = globals()[self.name](folder, self.info, self.threads, options)
@@ -360,26 +405,8 @@ class Session:
     def use(self, batch):
         if self.batch == batch:
             return
-        engine, self.sets = self.engine, min(len(self.X) // batch, MOST_SETS)
-        engine.keep = []
-        blocks = [np.ascontiguousarray(self.X[i * batch : (i + 1) * batch]) for i in range(self.sets)]
-        if engine.entry is not None:
-            arguments = np.zeros((self.sets, 12), np.uint64)
-            for i, block in enumerate(blocks):
-                given = engine.arguments(block)
-                arguments[i, : len(given)] = given
-            engine.keep += [blocks, arguments]
-            self.call_many = lambda first, count: self.make_calls(
-                engine.entry, address(arguments), self.sets, first, count
-            )
-        else:
-            prepared, call, sets = [engine.argument(block) for block in blocks], engine.call, self.sets
-
-            def call_many(first, count):
-                for i in range(first, first + count):
-                    self.result = call(prepared[i % sets])
-
-            self.call_many = call_many
+        self.sets = min(len(self.X) // batch, MOST_SETS)
+        self.give([np.ascontiguousarray(self.X[i * batch : (i + 1) * batch]) for i in range(self.sets)])
         self.batch, self.next = batch, 0
         for _ in range(2):  # the first call may make what later ones reuse
             begin = now()
@@ -387,6 +414,26 @@ class Session:
             self.once = now() - begin
             if self.once > SLOW_CALL:
                 return
+
+    def give(self, blocks):
+        """Prepares rows as the engine wants them, and `call_many` to predict them."""
+        engine, sets = self.engine, len(blocks)
+        engine.keep = []
+        if engine.entry is not None:
+            arguments = np.zeros((sets, 12), np.uint64)
+            for i, block in enumerate(blocks):
+                given = engine.arguments(block)
+                arguments[i, : len(given)] = given
+            engine.keep += [blocks, arguments]
+            self.call_many = lambda first, count: self.make_calls(engine.entry, address(arguments), sets, first, count)
+        else:
+            prepared, call = [engine.argument(block) for block in blocks], engine.call
+
+            def call_many(first, count):
+                for i in range(first, first + count):
+                    self.result = call(prepared[i % sets])
+
+            self.call_many = call_many
 
     def answers(self, i):
         self.call_many(i, 1)
@@ -434,6 +481,45 @@ class Session:
             cpu_min=min(cpu),
             samples=len(wall),
             call_s=min(wall) * batch * 1e-6,
+        )
+
+    def cost(self, folder, batch, **options):
+        """Seconds from the model's file to the first batch's answers, and the bytes that the process grew by: `grown`,
+        and what of it is left when free memory went back to the system: `held`. Without the rows and their preparation.
+        `peak`: while the model was loaded."""
+        self.forget()
+        rows = np.array(np.load(f"{folder}/rows.npy", mmap_mode="r")[:batch])
+        model_files = [os.path.realpath(path) for path in (folder, options.get("program")) if path]
+        return_free_memory()
+        restart_peak()
+        rss, before = file_bytes("/proc/self/status", "VmRSS"), resident(model_files)
+        clock = Clock()
+        self.load(folder, **options)
+        load_s = clock.seconds()
+        peak = file_bytes("/proc/self/status", "VmHWM") - rss
+        gc.collect()
+        loaded = resident(model_files)
+        self.give([rows])
+        given = resident(model_files)
+        clock = Clock()
+        self.call_many(0, 1)
+        first_s = clock.seconds()
+        gc.collect()
+        grown = resident(model_files)
+        return_free_memory()
+        held = resident(model_files)
+
+        def growth(after):
+            return {kind: after[kind] - given[kind] + loaded[kind] - before[kind] for kind in before}
+
+        return dict(
+            version=self.engine.version,
+            load_s=load_s,
+            first_s=first_s,
+            loaded={kind: loaded[kind] - before[kind] for kind in before},
+            grown=growth(grown),
+            held=growth(held),
+            peak=peak,
         )
 
 
