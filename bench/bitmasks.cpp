@@ -176,8 +176,8 @@ void tables(benchmark::State& state) {
   const std::vector<float> rows = rows_between_thresholds(model, kRows);
   std::vector<float> out(kRows);
   for (auto _ : state)
-    benchmark::DoNotOptimize(loaded.predictor->predict(*loaded.context, {rows.data(), kRows, kFeatures},
-                                                       OutputKind::Raw, out.data()));
+    benchmark::DoNotOptimize(loaded.predictor->predict(
+        *loaded.context, RowBlock{rows.data(), kRows, kFeatures}, OutputKind::Raw, out.data()));
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows));
 }
 

@@ -88,7 +88,7 @@ void curve(benchmark::State& state, const Point& point) {
   std::vector<float> out(point.rows);
   for (auto _ : state)
     benchmark::DoNotOptimize(loaded.predictor->predict(
-        *loaded.context, {rows.data(), point.rows, point.features}, OutputKind::Raw, out.data()));
+        *loaded.context, RowBlock{rows.data(), point.rows, point.features}, OutputKind::Raw, out.data()));
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(point.rows));
 }
 

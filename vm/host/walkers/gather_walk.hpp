@@ -57,12 +57,22 @@ class GatherWalk {
     Pending pending;
     for (std::uint32_t row = task.row_range.begin; row < task.row_range.end; ++row) {
       const Row x(row_of<View>(task, row), task.columns);
+      if constexpr (!kTakesCodes<View>) fetch_row(task, row);
       std::uint32_t t = trees.begin;
       for (; trees.end - t > Vectors * kLanes; t += Vectors * kLanes)
         trees_of_row<Vectors>(task, t, row, Vectors * kLanes, x, pending);
       last_trees_of_row<Vectors>(task, t, row, trees.end - t, x, pending);
     }
     pending.add_all();
+  }
+
+  /// A wide row may come from memory, and trees read most of its lines: asked for at once they arrive beside
+  /// each other, not hop by hop.
+  FVM_INLINE static void fetch_row(const WalkTask& task, std::uint32_t row) {
+    constexpr std::size_t kLine = 64 / sizeof(float), kWide = 16 * kLine;
+    if (task.row_stride < kWide || task.row_stride / kLine > 2 * task.tree_range.size()) return;
+    const float* const x = task.rows + row * task.row_stride;
+    for (std::size_t i = 0; i < task.row_stride; i += kLine) __builtin_prefetch(x + i);
   }
 
   /// Leaves of a row that are still to be added, in the order of their trees. That is one long chain of
