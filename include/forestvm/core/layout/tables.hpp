@@ -279,7 +279,7 @@ struct TablesView : TreesInSequence {
     if (level.line < table_header_lines(desc.depth) || level.line + lines > desc.node_count)
       return "its tables leave the tree";
     const LevelTables tables(tree.lines, level);
-    const std::uint32_t listed = level.list_bytes() / sizeof(std::uint32_t);
+    const auto listed = static_cast<std::uint32_t>(level.list_bytes() / sizeof(std::uint32_t));
     std::uint32_t wrong = 0;
     for (std::uint32_t c = 0; c < listed; ++c) wrong |= all_bits(!is_column(tables.list[c], facts));
     if (wrong != 0) return kNoColumn;
