@@ -13,8 +13,11 @@ if [ -z "$tidy" ] || ! "$tidy" --version | grep -q 'version 14\.'; then
   exit 0
 fi
 
+# Sources in one CPU's intrinsics are left out: the walkers of vm/host/targets (generated), and bench/bitmasks.cpp, which
+# includes their headers.
 files=$(sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$build/compile_commands.json" | sort -u |
-  grep -E "^$root/(frontend|scheduler|vm|cli|tests|bench)/.*\.cpp$" | grep -e "${2:-.}") || {
+  grep -E "^$root/(frontend|scheduler|vm|cli|tests|bench)/.*\.cpp$" | grep -v '/bench/bitmasks\.cpp$' |
+  grep -e "${2:-.}") || {
   echo "no source in $build/compile_commands.json: nothing was checked"
   exit 1
 }
