@@ -143,35 +143,30 @@ void bitmasks(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows));
 }
 
+Tree tree_of(const CompleteTree& complete) {
+  Tree tree;
+  const std::size_t tests = complete.codes.size();
+  tree.nodes.resize(tests + complete.leaves.size());
+  for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+    Node& node = tree.nodes[i];
+    if (i >= tests) {
+      node.value = static_cast<double>(complete.leaves[i - tests]);
+      continue;
+    }
+    node.kind = NodeKind::Less;
+    node.feature = complete.features[i];
+    node.threshold = complete.codes[i];
+    node.left = static_cast<std::int32_t>(2 * i + 1);
+    node.right = static_cast<std::int32_t>(2 * i + 2);
+  }
+  return tree;
+}
+
 template <unsigned Depth>
 void tables(benchmark::State& state) {
-  Model model;
-  model.format = model.trainer = "drawn at random";
-  model.objective = "reg:squarederror";
-  model.num_features = kFeatures;
-  model.num_outputs = 1;
-  model.base = {0};
-  for (std::uint32_t i = 0; i < kFeatures; ++i) model.feature_names.push_back("f" + std::to_string(i));
-  for (const CompleteTree& drawn : draw_trees(Depth)) {
-    Tree tree;
-    const std::size_t tests = drawn.codes.size();
-    tree.nodes.resize(tests + drawn.leaves.size());
-    for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
-      Node& node = tree.nodes[i];
-      if (i >= tests) {
-        node.value = static_cast<double>(drawn.leaves[i - tests]);
-        continue;
-      }
-      node.kind = NodeKind::Less;
-      node.feature = drawn.features[i];
-      node.threshold = drawn.codes[i];
-      node.left = static_cast<std::int32_t>(2 * i + 1);
-      node.right = static_cast<std::int32_t>(2 * i + 2);
-    }
-    model.round_begins.push_back(static_cast<std::uint32_t>(model.trees.size()));
-    model.trees.push_back(std::move(tree));
-  }
-  model.round_begins.push_back(kTrees);
+  std::vector<Tree> trees;
+  for (const CompleteTree& complete : draw_trees(Depth)) trees.push_back(tree_of(complete));
+  const Model model = model_of(std::move(trees), kFeatures, 0);
   const Loaded loaded = load(model, automatic_schedule(model), 1);
   const std::vector<float> rows = rows_between_thresholds(model, kRows);
   std::vector<float> out(kRows);

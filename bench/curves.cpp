@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <random>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "bench/models.hpp"
 
@@ -63,20 +66,10 @@ class TreeGrower {
 };
 
 Model forest(const Point& point) {
-  Model model;
-  model.format = model.trainer = "drawn at random";
-  model.objective = "reg:squarederror";
-  model.num_features = point.features;
-  model.num_outputs = 1;
-  model.base = {0.5};
-  for (std::uint32_t i = 0; i < point.features; ++i) model.feature_names.push_back("f" + std::to_string(i));
   TreeGrower grower(point);
-  for (std::uint32_t t = 0; t < point.trees; ++t) {
-    model.trees.push_back(grower.grow());
-    model.round_begins.push_back(t);
-  }
-  model.round_begins.push_back(point.trees);
-  return model;
+  std::vector<Tree> trees;
+  for (std::uint32_t t = 0; t < point.trees; ++t) trees.push_back(grower.grow());
+  return model_of(std::move(trees), point.features, 0.5);
 }
 
 void curve(benchmark::State& state, const Point& point) {

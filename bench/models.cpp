@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <random>
+#include <utility>
 
 namespace forestvm::bench {
 
@@ -36,6 +37,19 @@ Loaded load(const Model& model, const Schedule& schedule, unsigned threads) {
   loaded.features = model.num_features;
   loaded.outputs = model.num_outputs;
   return loaded;
+}
+
+Model model_of(std::vector<Tree> trees, std::uint32_t features, double base) {
+  Model model;
+  model.format = model.trainer = "drawn at random";
+  model.objective = "reg:squarederror";
+  model.num_features = features;
+  model.num_outputs = 1;
+  model.base = {base};
+  for (std::uint32_t i = 0; i < features; ++i) model.feature_names.push_back("f" + std::to_string(i));
+  for (std::uint32_t t = 0; t <= trees.size(); ++t) model.round_begins.push_back(t);
+  model.trees = std::move(trees);
+  return model;
 }
 
 std::vector<float> rows_between_thresholds(const Model& model, std::size_t count) {

@@ -1,7 +1,8 @@
-// The models that benchmarks run on: those of tests/data, and two larger ones where the folder FORESTVM_ZOO
-// has them.
+// The models that benchmarks run on: those of tests/data, two larger ones where the folder FORESTVM_ZOO has
+// them, and what a benchmark draws at random.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ struct Loaded {
 };
 
 Loaded load(const Model& model, const Schedule& schedule, unsigned threads);
+
+/// A regression by trees drawn at random, a round each: one output, which starts from `base`.
+Model model_of(std::vector<Tree> trees, std::uint32_t features, double base);
 
 /// `count` rows drawn uniformly between the thresholds that the model has for each feature, from a fixed
 /// seed.
