@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <string>
+#include <vector>
 
 #include <forestvm/core/layouts.hpp>
 
@@ -27,13 +27,15 @@ struct NodeBreach {
   std::function<bool(Node&, std::uint32_t slot, const TreeDesc&)> damage;
 };
 
+template <class View>
+using NodeBreaches = std::vector<NodeBreach<typename View::Node>>;
+
 void expect_refusal_in(const ProgramParts& parts, std::uint32_t tree, const std::string& message) {
   expect_refusal(parts, ("groups section: group 0, tree " + std::to_string(tree)).c_str(), message.c_str());
 }
 
 template <class View>
-void expect_found_in_every_slot(const char* schedule,
-                                std::initializer_list<NodeBreach<typename View::Node>> breaches) {
+void expect_found_in_every_slot(const char* schedule, const NodeBreaches<View>& breaches) {
   SCOPED_TRACE(schedule);
   const ProgramParts good = laid_out(schedule);
   std::uint32_t stride = 1;
@@ -73,84 +75,71 @@ TEST(VerifyNodes, LevelOrder) {
   expect_bad_level_order_nodes_found<ReorgView>("layout(tree, reorg)");
 }
 
+bool is_leaf_word(std::uint32_t feature_word) { return (feature_word & kLeaf) != 0; }
+
+/// What layouts refuse whose nodes have a feature word and the left child's index. `leaf_feature` and
+/// `leaf_children`: their rules of leaves.
+template <class View>
+NodeBreaches<View> breaches_of_indices(const char* leaf_feature, const char* leaf_children) {
+  using Node = typename View::Node;
+  // Where the right child has no index of its own, it follows the left one and is the first to lie outside.
+  constexpr bool kRightHasIndex = requires(Node node) { node.right; };
+  return {{leaf_feature,
+           [](Node& node, auto, auto&) {
+             node.feature |= 1;
+             return is_leaf_word(node.feature);
+           }},
+          {leaf_children,
+           [](Node& node, auto, auto&) {
+             ++node.left;
+             return is_leaf_word(node.feature);
+           }},
+          {"its feature lies outside the row",
+           [](Node& node, auto, auto&) {
+             node.feature |= kShape.features;
+             return !is_leaf_word(node.feature);
+           }},
+          {"a child does not come after its parent",
+           [](Node& node, auto slot, auto&) {
+             node.left = slot;
+             return !is_leaf_word(node.feature);
+           }},
+          {"a child lies outside its tree",
+           [](Node& node, auto, const TreeDesc& tree) {
+             node.left = kRightHasIndex ? tree.node_count : tree.node_count - 1;
+             return !is_leaf_word(node.feature);
+           }},
+          {"a child lies outside its tree", [](Node& node, auto, auto&) {
+             node.left = UINT32_MAX;
+             return !is_leaf_word(node.feature);
+           }}};
+}
+
 TEST(VerifyNodes, Sparse16) {
   using Node = Sparse16View::Node;
-  const auto is_leaf = [](const Node& node) { return (node.feature & kLeaf) != 0; };
-  expect_found_in_every_slot<Sparse16View>("layout(tree, sparse16)",
-                                           {{"a leaf tests a feature",
-                                             [&](Node& node, auto, auto&) {
-                                               node.feature |= 1;
-                                               return is_leaf(node);
-                                             }},
-                                            {"a leaf's children are not itself",
-                                             [&](Node& node, auto, auto&) {
-                                               ++node.left;
-                                               return is_leaf(node);
-                                             }},
-                                            {"a leaf's children are not itself",
-                                             [&](Node& node, auto, auto&) {
-                                               ++node.right;
-                                               return is_leaf(node);
-                                             }},
-                                            {"its feature lies outside the row",
-                                             [&](Node& node, auto, auto&) {
-                                               node.feature |= kShape.features;
-                                               return !is_leaf(node);
-                                             }},
-                                            {"a child does not come after its parent",
-                                             [&](Node& node, auto slot, auto&) {
-                                               node.left = slot;
-                                               return !is_leaf(node);
-                                             }},
-                                            {"a child does not come after its parent",
-                                             [&](Node& node, auto slot, auto&) {
-                                               node.right = slot;
-                                               return !is_leaf(node);
-                                             }},
-                                            {"a child lies outside its tree",
-                                             [&](Node& node, auto, const TreeDesc& tree) {
-                                               node.left = tree.node_count;
-                                               return !is_leaf(node);
-                                             }},
-                                            {"a child lies outside its tree", [&](Node& node, auto, auto&) {
-                                               node.right = UINT32_MAX;
-                                               return !is_leaf(node);
-                                             }}});
+  const char* const leaf_children = "a leaf's children are not itself";
+  auto breaches = breaches_of_indices<Sparse16View>("a leaf tests a feature", leaf_children);
+  breaches.insert(breaches.end(), {{leaf_children,
+                                    [](Node& node, auto, auto&) {
+                                      ++node.right;
+                                      return is_leaf_word(node.feature);
+                                    }},
+                                   {"a child does not come after its parent",
+                                    [](Node& node, auto slot, auto&) {
+                                      node.right = slot;
+                                      return !is_leaf_word(node.feature);
+                                    }},
+                                   {"a child lies outside its tree", [](Node& node, auto, auto&) {
+                                      node.right = UINT32_MAX;
+                                      return !is_leaf_word(node.feature);
+                                    }}});
+  expect_found_in_every_slot<Sparse16View>("layout(tree, sparse16)", breaches);
 }
 
 TEST(VerifyNodes, Sparse12) {
-  using Node = Sparse12View::Node;
-  const auto is_leaf = [](const Node& node) { return (node.feature & kLeaf) != 0; };
+  const char* const leaf = "a leaf tests a feature or has children";
   expect_found_in_every_slot<Sparse12View>("layout(tree, sparse12)",
-                                           {{"a leaf tests a feature or has children",
-                                             [&](Node& node, auto, auto&) {
-                                               node.feature |= 1;
-                                               return is_leaf(node);
-                                             }},
-                                            {"a leaf tests a feature or has children",
-                                             [&](Node& node, auto, auto&) {
-                                               ++node.left;
-                                               return is_leaf(node);
-                                             }},
-                                            {"its feature lies outside the row",
-                                             [&](Node& node, auto, auto&) {
-                                               node.feature |= kShape.features;
-                                               return !is_leaf(node);
-                                             }},
-                                            {"a child does not come after its parent",
-                                             [&](Node& node, auto slot, auto&) {
-                                               node.left = slot;
-                                               return !is_leaf(node);
-                                             }},
-                                            {"a child lies outside its tree",
-                                             [&](Node& node, auto, const TreeDesc& tree) {
-                                               node.left = tree.node_count - 1;  // the right one does
-                                               return !is_leaf(node);
-                                             }},
-                                            {"a child lies outside its tree", [&](Node& node, auto, auto&) {
-                                               node.left = UINT32_MAX;
-                                               return !is_leaf(node);
-                                             }}});
+                                           breaches_of_indices<Sparse12View>(leaf, leaf));
 }
 
 TEST(VerifyNodes, Sparse8) {
