@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "row_ranges.hpp"
 #include "small_program.hpp"
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
@@ -93,7 +94,7 @@ class CategoryCodes : public testing::Test {
     return set;
   }
 
-  void expect_codes(const std::vector<std::uint8_t>& codes, std::uint32_t begin, std::uint32_t end) const {
+  void expect_codes(const std::vector<std::uint8_t>& codes, const Range& range) const {
     const auto columns = program_.section_Columns();
     const auto categories = program_.section_CategoryColumns();
     for (std::size_t c = 0; c < categories.size(); ++c) {
@@ -101,7 +102,7 @@ class CategoryCodes : public testing::Test {
       const CategorySet set = set_of(categories[c]);
       for (std::uint32_t row = 0; row < kRows; ++row) {
         const float x = rows_[row * 3 + categories[c].feature];
-        const bool inside = begin <= row && row < end;
+        const bool inside = range.begin <= row && row < range.end;
         const bool right = std::isnan(x) ? columns[column].missing_highest != 0 : is_in(set, x);
         const unsigned wanted = inside ? unsigned{right} : unsigned{kUntouched};
         ASSERT_EQ(unsigned{codes[code_offset(row, columns.size()) + column * kCodeRows]}, wanted)
@@ -132,24 +133,12 @@ TEST_F(CategoryCodes, OfDenseRows) {
   for (const std::string& name : support::targets_here()) {
     const host::Target& target = **host::find_target(name);
     const host::LoadedProgram loaded = host::load_program(program_, target, nullptr);
-    for (const auto& [begin, end] : {std::pair{0u, kRows},
-                                     {0u, 1u},
-                                     {3u, 4u},
-                                     {63u, 65u},
-                                     {64u, 128u},
-                                     {70u, 79u},
-                                     {5u, 5u},
-                                     {130u, 299u}}) {
-      SCOPED_TRACE(name + ", rows " + std::to_string(begin) + " to " + std::to_string(end));
+    for (const Range& range : row_ranges(kRows)) {
+      SCOPED_TRACE(name + ", rows " + std::to_string(range.begin) + " to " + std::to_string(range.end));
       std::vector<std::uint8_t> codes = untouched();
-      target.encode_categories({loaded.encoder.categories,
-                                program_.section_CategoryWords().data(),
-                                program_.section_Columns().size(),
-                                {begin, end, 0},
-                                rows_.data(),
-                                3,
-                                codes.data()});
-      expect_codes(codes, begin, end);
+      target.encode_categories({loaded.encoder.categories, program_.section_CategoryWords().data(),
+                                program_.section_Columns().size(), range, rows_.data(), 3, codes.data()});
+      expect_codes(codes, range);
     }
   }
 }
@@ -167,7 +156,7 @@ TEST_F(CategoryCodes, OfSparseRows) {
     rows.absent = absent;
     std::vector<std::uint8_t> codes = untouched();
     loaded.csr_encoder.encode(rows, {3, 200, 0}, codes.data());
-    expect_codes(codes, 3, 200);
+    expect_codes(codes, {3, 200});
   }
 }
 
@@ -179,7 +168,7 @@ TEST_F(CategoryCodes, OfAbsentValues) {
     std::vector<std::uint8_t> codes = untouched();
     loaded.csr_encoder.encode({kRows, offsets.data(), nullptr, nullptr, 0, absent}, {0, kRows, 0},
                               codes.data());
-    expect_codes(codes, 0, kRows);
+    expect_codes(codes, {0, kRows});
   }
 }
 

@@ -17,6 +17,7 @@
 #include <forestvm/reference.hpp>
 
 #include "float_settings.hpp"
+#include "row_ranges.hpp"
 #include "small_program.hpp"
 #include "support/floats.hpp"
 #include "support/small_models.hpp"
@@ -261,21 +262,21 @@ unsigned code_of(std::span<const float> thresholds, const ColumnDesc& column, fl
   return static_cast<unsigned>(std::count_if(mine.begin(), mine.end(), [x](float t) { return t <= x; }));
 }
 
-/// Encodes rows [begin, end) of `rows`; looks at every byte of every block.
+/// Encodes a range of `rows`; looks at every byte of every block.
 void expect_codes(const Program& program, const host::Target& target, const float* rows, std::size_t stride,
-                  std::uint32_t begin, std::uint32_t end) {
-  SCOPED_TRACE("rows " + std::to_string(begin) + " to " + std::to_string(end));
+                  const Range& range) {
+  SCOPED_TRACE("rows " + std::to_string(range.begin) + " to " + std::to_string(range.end));
   constexpr std::uint8_t kUntouched = 0xee;
   const host::LoadedProgram loaded = host::load_program(program, target, nullptr);
   const auto columns = program.section_Columns();
-  const std::uint32_t after = end + 2 * kCodeRows;
+  const std::uint32_t after = range.end + 2 * kCodeRows;
   std::vector<std::uint8_t> codes(code_bytes(after, columns.size()), kUntouched);
-  target.encode({loaded.encoder.tiles, columns.size(), {begin, end, 0}, rows, stride, codes.data()});
+  target.encode({loaded.encoder.tiles, columns.size(), range, rows, stride, codes.data()});
   for (const EncodedFeature& feature : program.section_EncodedFeatures())
     for (std::uint32_t c = feature.first_column; c < feature.first_column + feature.column_count; ++c)
       for (std::uint32_t row = 0; row < after; ++row) {
         const unsigned found = codes[code_offset(row, columns.size()) + std::size_t{c} * kCodeRows];
-        const bool inside = begin <= row && row < end;
+        const bool inside = range.begin <= row && row < range.end;
         const auto thresholds =
             program.section_Ranks().subspan(feature.first_threshold, feature.threshold_count);
         const unsigned wanted = inside ? code_of(thresholds, columns[c], rows[row * stride + feature.feature])
@@ -291,18 +292,8 @@ TEST(Encoder, WritesTheCodesOfItsRowsAndNoOthers) {
   for (const std::string& name : support::targets_here()) {
     SCOPED_TRACE(name);
     const host::Target& target = **host::find_target(name);
-    for (const auto& [begin, end] : {std::pair{0u, 1u},
-                                     {0u, 64u},
-                                     {0u, 65u},
-                                     {3u, 4u},
-                                     {3u, 70u},
-                                     {63u, 65u},
-                                     {70u, 79u},
-                                     {64u, 128u},
-                                     {5u, 5u},
-                                     {130u, 200u}})
-      expect_codes(program, target, rows.values.data(), rows.stride, begin, end);
-    expect_codes(program, target, rows.values.data(), rows.stride, 0, static_cast<std::uint32_t>(rows.count));
+    for (const Range& range : row_ranges(static_cast<std::uint32_t>(rows.count)))
+      expect_codes(program, target, rows.values.data(), rows.stride, range);
   }
 }
 
@@ -343,7 +334,7 @@ TEST(Encoder, RowsFartherApartThanVectorsReach) {
       std::copy_n(near.values.data() + r * near.stride, all.size(), rows.values() + r * stride);
     for (const std::string& name : support::targets_here()) {
       SCOPED_TRACE(name + ", stride " + std::to_string(stride));
-      expect_codes(program, **host::find_target(name), rows.values(), stride, 0, kRows);
+      expect_codes(program, **host::find_target(name), rows.values(), stride, {0, kRows});
     }
   }
 }
@@ -389,7 +380,7 @@ TEST(Encoder, RowsOfEveryWidthToTheirLastValue) {
           const RowsAtTheEnd last(std::size_t{count} * width);
           for (std::size_t i = 0; i < std::size_t{count} * width; ++i)
             last.values()[i] = rows.values[i % rows.values.size()];
-          expect_codes(program, **host::find_target(name), last.values(), width, 0, count);
+          expect_codes(program, **host::find_target(name), last.values(), width, {0, count});
           if (HasFatalFailure()) return;
         }
     }
