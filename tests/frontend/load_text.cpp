@@ -1,9 +1,11 @@
 // Model files made in a test: loaded from memory, packed, damaged.
 #include "load_text.hpp"
 
+#include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <stdexcept>
+#include <utility>
 
 namespace forestvm::test {
 
@@ -11,6 +13,12 @@ std::span<const std::byte> bytes_of(const std::string& text) { return std::as_by
 
 Result<Model> load_text(const std::string& text, const LoadLimits& limits) {
   return load_model(bytes_of(text), limits);
+}
+
+Model loaded(const std::string& text) {
+  Result<Model> model = load_text(text);
+  EXPECT_TRUE(model.ok()) << model.error().text();
+  return model.ok() ? std::move(model).value() : Model{};
 }
 
 std::string gzip(const std::string& text) {

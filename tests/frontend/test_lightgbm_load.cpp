@@ -15,12 +15,6 @@ namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-Model loaded(const std::string& text) {
-  Result<Model> model = load_text(text);
-  EXPECT_TRUE(model.ok()) << model.error().text();
-  return model.ok() ? std::move(model).value() : Model{};
-}
-
 Reference judged(const Model& model, const std::vector<float>& rows) {
   Result<Reference> out = reference_predict(model, rows, rows.size() / model.num_features);
   EXPECT_TRUE(out.ok()) << out.error().text();
@@ -250,6 +244,11 @@ TEST(LightgbmLoad, CategoricalSplits) {
 }
 
 TEST(LightgbmLoad, RefusesDamagedCategories) {
+  const auto lists = [](const std::string& bounds, const std::string& words) {
+    return [text = "cat_boundaries=" + bounds + "\ncat_threshold=" + words + "\n"](SmallLightgbmTree& t) {
+      t.more = text;
+    };
+  };
   const struct {
     const char* name;
     std::function<void(SmallLightgbmTree&)> damage;
@@ -267,25 +266,15 @@ TEST(LightgbmLoad, RefusesDamagedCategories) {
        "line 36: tree 1, node 0: there is no set of categories 0.500000: the tree has 2"},
       {"a negative set", [](SmallLightgbmTree& t) { t.threshold = "0 -1"; },
        "line 36: tree 1, node 1: there is no set of categories -1.000000: the tree has 2"},
-      {"bounds that descend",
-       [](SmallLightgbmTree& t) { t.more = "cat_boundaries=0 4 3\ncat_threshold=1 8 4\n"; },
-       "line 46: tree 1: cat_boundaries: 3 comes after 4"},
-      {"bounds that begin later",
-       [](SmallLightgbmTree& t) { t.more = "cat_boundaries=1 2 3\ncat_threshold=1 8 4\n"; },
-       "line 46: tree 1: cat_boundaries: the first is 1"},
-      {"one bound too few",
-       [](SmallLightgbmTree& t) { t.more = "cat_boundaries=0 3\ncat_threshold=1 8 4\n"; },
-       "line 46: tree 1: cat_boundaries: 2 numbers instead of 3"},
-      {"one word too few", [](SmallLightgbmTree& t) { t.more = "cat_boundaries=0 1 3\ncat_threshold=1 8\n"; },
-       "line 47: tree 1: cat_threshold: 2 numbers instead of 3"},
-      {"more words than memory has",
-       [](SmallLightgbmTree& t) { t.more = "cat_boundaries=0 1 9223372036854775807\ncat_threshold=1 8\n"; },
+      {"bounds that descend", lists("0 4 3", "1 8 4"), "line 46: tree 1: cat_boundaries: 3 comes after 4"},
+      {"bounds that begin later", lists("1 2 3", "1 8 4"), "line 46: tree 1: cat_boundaries: the first is 1"},
+      {"one bound too few", lists("0 3", "1 8 4"), "line 46: tree 1: cat_boundaries: 2 numbers instead of 3"},
+      {"one word too few", lists("0 1 3", "1 8"), "line 47: tree 1: cat_threshold: 2 numbers instead of 3"},
+      {"more words than memory has", lists("0 1 9223372036854775807", "1 8"),
        "line 47: tree 1: cat_threshold: 2 numbers instead of 9223372036854775807"},
-      {"a word of 33 bits",
-       [](SmallLightgbmTree& t) { t.more = "cat_boundaries=0 1 3\ncat_threshold=1 4294967296 4\n"; },
+      {"a word of 33 bits", lists("0 1 3", "1 4294967296 4"),
        "line 47: tree 1: cat_threshold: set 1: 4294967296 is no word of 32 bits"},
-      {"a negative word",
-       [](SmallLightgbmTree& t) { t.more = "cat_boundaries=0 1 3\ncat_threshold=-1 8 4\n"; },
+      {"a negative word", lists("0 1 3", "-1 8 4"),
        "line 47: tree 1: cat_threshold: set 0: -1 is no word of 32 bits"},
   };
   for (const auto& c : cases) {

@@ -11,12 +11,6 @@
 namespace forestvm::test {
 namespace {
 
-Model loaded(const std::string& text) {
-  Result<Model> model = load_text(text);
-  EXPECT_TRUE(model.ok()) << model.error().text();
-  return model.ok() ? std::move(model).value() : Model{};
-}
-
 TEST(XgboostLoad, SaysWhatTheFileSaid) {
   SmallXgboost small;
   small.feature_names = {"age", "na\xc3\xafve", "x"};
@@ -293,6 +287,10 @@ TEST(XgboostLoad, TheConditionOfACategoricalSplitMeansNothing) {
 
 TEST(XgboostLoad, RefusesDamagedCategories) {
   const std::string tree = "learner.gradient_booster.model.trees[0].";
+  const auto outside = [](const std::string& categories) {
+    return "categories_segments[1]: tree 0, node 1: " + categories +
+           " on do not lie between 3 and the end of the tree's 4";
+  };
   const struct {
     const char* name;
     std::function<void(SmallTree&)> damage;
@@ -314,22 +312,12 @@ TEST(XgboostLoad, RefusesDamagedCategories) {
        "categories_nodes: tree 0: its nodes are not ascending"},
       {"lists of two lengths", [](SmallTree& t) { t.categories_sizes.pop_back(); },
        "categories_nodes: tree 0: 2 entries, but categories_segments has 2 and categories_sizes 1"},
-      {"a set past the end", [](SmallTree& t) { t.categories_sizes[1] = 2; },
-       "categories_segments[1]: tree 0, node 1: 2 categories from 3 on do not lie between 3 and the end of "
-       "the "
-       "tree's 4"},
+      {"a set past the end", [](SmallTree& t) { t.categories_sizes[1] = 2; }, outside("2 categories from 3")},
       {"a set that begins past the end", [](SmallTree& t) { t.categories_segments[1] = 5; },
-       "categories_segments[1]: tree 0, node 1: 1 categories from 5 on do not lie between 3 and the end of "
-       "the "
-       "tree's 4"},
-      {"an empty set", [](SmallTree& t) { t.categories_sizes[1] = 0; },
-       "categories_segments[1]: tree 0, node 1: 0 categories from 3 on do not lie between 3 and the end of "
-       "the "
-       "tree's 4"},
+       outside("1 categories from 5")},
+      {"an empty set", [](SmallTree& t) { t.categories_sizes[1] = 0; }, outside("0 categories from 3")},
       {"sets that overlap", [](SmallTree& t) { t.categories_segments[1] = 2; },
-       "categories_segments[1]: tree 0, node 1: 1 categories from 2 on do not lie between 3 and the end of "
-       "the "
-       "tree's 4"},
+       outside("1 categories from 2")},
       {"a negative begin", [](SmallTree& t) { t.categories_segments[0] = -1; },
        "categories_segments[0]: tree 0, node 0: 3 categories from -1 on do not lie between 0 and the end of "
        "the tree's 4"},
