@@ -2,20 +2,12 @@
 #   cmake -DBUILD=… -DDATA=<model folder> -DLIBDIR=… -DFOLDER=<scratch> -DCXX=<compiler> -DGENERATOR=<CMake's>
 #     -P check_consumers.cmake
 set(here ${CMAKE_CURRENT_LIST_DIR})
+include(${here}/../support/run.cmake)
 set(installed ${FOLDER}/installed)
 set(prefix ${FOLDER}/moved)
 file(REMOVE_RECURSE ${installed} ${prefix} ${FOLDER}/c99 ${FOLDER}/cpp20 ${FOLDER}/pkg_config)
 
 set(ENV{CMAKE_GENERATOR} ${GENERATOR})  # the default, make, may not be there
-
-function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT result EQUAL 0)
-    list(JOIN ARGN " " command)
-    message(FATAL_ERROR "${command}\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
 
 # NAME FILE…: runs a consumer, which must find the expected bits.
 function(consume name)

@@ -7,23 +7,14 @@ if(NOT compiler)
   return()
 endif()
 find_program(objdump aarch64-linux-gnu-objdump REQUIRED)
-
-# ARGUMENTS…: runs a command in ROOT, where the presets are.
-function(run)
-  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${ROOT} RESULT_VARIABLE result
-    OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT result EQUAL 0)
-    list(JOIN ARGN " " command)
-    message(FATAL_ERROR "${command}\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../support/run.cmake)
 
 run(pkg-config --variable pc_path pkg-config)
 string(STRIP "${output}" native_packages)
 set(ENV{PKG_CONFIG_PATH} ${native_packages})  # searched before the preset's
 # -O0: what is checked here needs no more.
-run(${CMAKE_COMMAND} --preset arm64 -B ${FOLDER} -DFORESTVM_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O0 ${OPTIONS})
+run(${CMAKE_COMMAND} -S ${ROOT} --preset arm64 -B ${FOLDER} -DFORESTVM_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O0
+  ${OPTIONS})
 run(${CMAKE_COMMAND} --build ${FOLDER} --target forestvm_vm forestvm_c_api)
 
 file(GLOB_RECURSE objects ${FOLDER}/*_Tables.cpp.o)
