@@ -101,6 +101,14 @@ FVM_INLINE void encode_tile(const FeatureTile& tile, const float* rows, std::siz
   for (const FeatureSearch& search : tile.features) Search::encode(search, rows, stride, count, codes);
 }
 
+/// Values from which on rows are so far apart that the processor does not foresee which lines are read next.
+inline constexpr std::size_t kWideRow = 256;
+
+/// Asks for the line of each row's values from `rows` on.
+FVM_INLINE void prefetch_values(const float* rows, std::size_t stride, unsigned count) {
+  for (unsigned r = 0; r < count; ++r) __builtin_prefetch(rows + r * stride);
+}
+
 template <class Target>
 void encode_rows(const EncodeTask& task) {
   const Range& range = task.row_range;
@@ -108,8 +116,11 @@ void encode_rows(const EncodeTask& task) {
     const std::uint32_t in_block = std::min(kCodeRows - row % kCodeRows, range.end - row);
     std::uint8_t* const codes = task.codes + code_offset(row, task.columns);
     const float* const rows = task.rows + row * task.row_stride;
-    for (const FeatureTile& tile : task.tiles)
-      encode_tile<typename Target::Search>(tile, rows, task.row_stride, in_block, codes);
+    for (std::size_t i = 0; i < task.tiles.size(); ++i) {
+      if (task.row_stride >= kWideRow && i + 1 < task.tiles.size())
+        prefetch_values(rows + task.tiles[i + 1].first_value, task.row_stride, in_block);
+      encode_tile<typename Target::Search>(task.tiles[i], rows, task.row_stride, in_block, codes);
+    }
     row += in_block;
   }
 }

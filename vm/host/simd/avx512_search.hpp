@@ -102,13 +102,14 @@ struct Avx512Search {
     // Four from each vector, then the next four: as packing leaves them.
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i most = _mm512_set1_epi16(static_cast<short>(column.count));
-    const __m512i low = _mm512_min_epu16(_mm512_packus_epi32(above[0], above[1]), most),
-                  high = _mm512_min_epu16(_mm512_packus_epi32(above[2], above[3]), most);
+    const __m512i low = _mm512_min_epu16(_mm512_packus_epi32(above[0], above[1]), most);
+    const __m512i high =
+        kVectors <= 2 ? low : _mm512_min_epu16(_mm512_packus_epi32(above[2], above[3]), most);
     __m512i codes = _mm512_permutexvar_epi32(order, _mm512_packus_epi16(low, high));
     if (column.missing_highest != 0) {
       __mmask16 none[4];
       for (unsigned v = 0; v < 4; ++v)
-        none[v] = _mm512_cmp_ps_mask(x[v % kVectors], x[v % kVectors], _CMP_UNORD_Q);
+        none[v] = v < kVectors ? _mm512_cmp_ps_mask(x[v % kVectors], x[v % kVectors], _CMP_UNORD_Q) : 0;
       const __mmask64 missing =
           _mm512_kunpackd(_mm512_kunpackw(none[3], none[2]), _mm512_kunpackw(none[1], none[0]));
       codes = _mm512_mask_mov_epi8(codes, missing, _mm512_set1_epi8(static_cast<char>(column.count)));
