@@ -1,22 +1,28 @@
 // The schedule for those who do not want to choose: a plan for calls of a few rows, whose lanes are trees,
 // and plans for more, in blocks of rows in parallel, tree by tree. Trees of up to 256 leaves are walked by
-// rank codes, blocks of rows through tables, unless so few trees share the cost of encoding that gathers of
-// the values win; larger ones with rows in the lanes of gathers. Categorical splits are tests of rank codes,
-// whatever their trees.
+// rank codes, blocks of rows through tables (small trees, in calls of fewer rows than a block has, through
+// tree tables), unless so few trees share the cost of encoding that gathers of the values win; larger ones
+// with rows in the lanes of gathers. Categorical splits are tests of rank codes, whatever their trees.
 #include <algorithm>
 #include <vector>
 
 #include <forestvm/compile.hpp>
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/layout/sparse4.hpp>
+#include <forestvm/core/layout/tree_tables.hpp>
 
 namespace forestvm {
 namespace {
 
 constexpr std::uint32_t kFewRows = 16;  ///< a block of rows costs as much as so many rows walked one by one
-constexpr std::uint32_t kFewRowsOfOblivious = 6;  ///< the same for oblivious trees, whose blocks cost less
-constexpr double kMostPadding = 1.25;             ///< deepest tree / mean depth
-constexpr std::uint32_t kMostTableLeaves = 256;
+constexpr std::uint32_t kFewRowsOfFast =
+    6;                                 ///< the same for oblivious and small trees, whose blocks cost less
+constexpr double kMostPadding = 1.25;  ///< deepest tree / mean depth
+/// Mean leaves of trees that are walked faster through tree tables than through a table for each level, by
+/// up to kTreeTableRows rows. (The more tests there are the more columns each hop chooses from, which AVX-512
+/// alone does at a constant cost: 47 leaves gain 1.13 there and lose 0.67 with AVX2.)
+constexpr double kMostLeavesOfSmall = 24;
+constexpr std::uint32_t kTreeTableRows = kCodeRows;
 constexpr std::uint32_t kLanes = 128;  ///< walks in lockstep: eight vectors of the widest target
 
 /// Most leaves of a tree.
@@ -37,7 +43,7 @@ constexpr double kMostValuesPerHop = 2.5;
 bool suits_codes(const Model& model, const ForestStatistics& forest) {
   if (forest.category_splits != 0) return true;
   const double hops = forest.mean_depth * static_cast<double>(model.trees.size());
-  return most_leaves(model) <= kMostTableLeaves && forest.features_used <= kMostValuesPerHop * hops;
+  return most_leaves(model) <= kMaxTableLeaves && forest.features_used <= kMostValuesPerHop * hops;
 }
 
 bool same_test(const Node& a, const Node& b) {
@@ -78,12 +84,13 @@ bool suits_unrolling(const ForestStatistics& forest) {
 }
 
 /// How trees are walked by rank codes, if they are.
-enum class Codes { None, Tables, Nodes };
+enum class Codes { None, Tables, TreeTables, Nodes };
 
 void add_blocks(Schedule& schedule, Codes codes, std::uint32_t rows) {
   schedule.tile("batch", "b0", "b1", rows).reorder("b0", "tree", "b1");
-  if (codes == Codes::Tables) {
+  if (codes == Codes::Tables || codes == Codes::TreeTables) {
     schedule.parallel("b0").encode("u8");
+    if (codes == Codes::TreeTables) schedule.layout("tree", "treeTables");
   } else if (codes == Codes::Nodes) {
     schedule.tile("b1", "b2", "b3", kLanes)
         .parallel("b0")
@@ -100,12 +107,15 @@ void add_blocks(Schedule& schedule, Codes codes, std::uint32_t rows) {
 Schedule automatic_schedule(const Model& model) {
   const ForestStatistics forest = statistics(model);
   const bool coded = suits_codes(model, forest);
-  const bool fits_tables = most_leaves(model) <= kMostTableLeaves;
+  const bool fits_tables = most_leaves(model) <= kMaxTableLeaves;
   const std::uint64_t columns = most_columns(model, forest);
   Schedule schedule;
   const bool oblivious =
       coded && fits_tables && std::all_of(model.trees.begin(), model.trees.end(), is_oblivious);
-  schedule.plan(oblivious ? kFewRowsOfOblivious : kFewRows).tile("tree", "t0", "t1", kLanes);
+  const bool small =
+      coded && !oblivious && most_leaves(model) <= kMaxTreeSlots + 1 &&
+      static_cast<double>(forest.leaves) <= kMostLeavesOfSmall * static_cast<double>(model.trees.size());
+  schedule.plan(oblivious || small ? kFewRowsOfFast : kFewRows).tile("tree", "t0", "t1", kLanes);
   if (forest.category_splits != 0 && fits_tables && columns > Sparse4View::kMostColumns) {
     schedule.encode("u8");
   } else {
@@ -114,6 +124,10 @@ Schedule automatic_schedule(const Model& model) {
     if (suits_unrolling(forest)) schedule.unrollWalk("t1");
   }
   const Codes codes = !coded ? Codes::None : fits_tables ? Codes::Tables : Codes::Nodes;
+  if (small) {
+    schedule.plan(kTreeTableRows);
+    add_blocks(schedule, Codes::TreeTables, kTreeTableRows);
+  }
   schedule.plan(1024);
   add_blocks(schedule, codes, 256);
   schedule.plan("BATCH");

@@ -1,5 +1,5 @@
-// Builds the tables layout.
-#include <forestvm/core/layout/tables.hpp>
+// Builds the tables layout, and tree tables.
+#include <forestvm/core/layout/tree_tables.hpp>
 
 #include <algorithm>
 #include <array>
@@ -68,6 +68,24 @@ Levels levels_of(const TiledTree& tree) {
   return found;
 }
 
+/// A tree whose tests are all in one level; or of a single leaf none.
+Levels tree_level_of(const TiledTree& tree) {
+  Levels found;
+  if (tree.root.is_leaf()) {
+    found.leaves.push_back(tree.root);
+    return found;
+  }
+  Level level{{tree.root}, LevelKind::Tree};
+  for (std::size_t slot = 0; slot < level.slots.size(); ++slot) {
+    const std::uint32_t first = tree.tiles[level.slots[slot].tile()].first_child;
+    for (const TileChild child : {tree.children[first], tree.children[first + 1]})
+      (child.is_leaf() ? found.leaves : level.slots).push_back(child);
+  }
+  level.first_leaf = static_cast<std::uint32_t>(level.slots.size());
+  found.levels.push_back(std::move(level));
+  return found;
+}
+
 /// One level's tables, as bytes in whole lines.
 struct LevelBytes {
   TableLevel record{};
@@ -83,10 +101,10 @@ CodedTest coded_test(const TiledForest& forest, const Tree& tree, const TiledTre
   return forest.ranks.find(test_of(tree, tiled.nodes[tiled.tiles[slot.tile()].first_node]));
 }
 
-/// Appends where the children of a level that parts with leaves are.
+/// Appends where the children of a level that parts with leaves, or of one that is a tree, are.
 void append_parted(LevelBytes& to, const TiledTree& tiled, const Level& level) {
   std::vector<std::uint8_t> child, by;
-  std::uint32_t next_test = 0, next_leaf = level.first_leaf;
+  std::uint32_t next_test = level.kind == LevelKind::Tree ? 1 : 0, next_leaf = level.first_leaf;
   const auto number = [&](TileChild at) { return at.is_leaf() ? next_leaf++ : next_test++; };
   for (const TileChild slot : level.slots) {
     const std::uint32_t first = slot.is_leaf() ? 0 : tiled.tiles[slot.tile()].first_child;
@@ -128,7 +146,7 @@ LevelBytes level_bytes(const TiledForest& forest, const Tree& tree, const TiledT
   std::memcpy(level.bytes.data(), list.data(), level.bytes.size());
   if (level.record.columns > 1) append_table(level, std::move(column));
   append_table(level, std::move(code));
-  if (from.kind == LevelKind::Parting)
+  if (level.record.parts())
     append_parted(level, tiled, from);
   else if (from.kind != LevelKind::Tests)
     append_table(level, std::move(child));
@@ -139,8 +157,7 @@ LevelBytes level_bytes(const TiledForest& forest, const Tree& tree, const TiledT
 std::vector<TableLevel> oblivious_records(const TiledForest& forest, const Tree& tree, const TiledTree& tiled,
                                           const Levels& levels) {
   std::vector<TableLevel> records;
-  for (std::uint32_t depth = 0; depth < tiled.depth; ++depth) {
-    const Level& level = levels.levels[depth];
+  for (const Level& level : levels.levels) {
     if (level.kind != LevelKind::Tests) return {};
     std::optional<CodedTest> test;
     for (const TileChild slot : level.slots) {
@@ -158,9 +175,10 @@ std::vector<TableLine> tree_lines(const TiledForest& forest, const Tree& tree, c
                                   const Levels& levels) {
   std::vector<TableLevel> records = oblivious_records(forest, tree, tiled, levels);
   std::vector<std::uint8_t> tables;
-  const std::uint32_t header = table_header_lines(tiled.depth);
-  for (auto depth = static_cast<std::uint32_t>(records.size()); depth < tiled.depth; ++depth) {
-    LevelBytes level = level_bytes(forest, tree, tiled, levels.levels[depth]);
+  const auto count = static_cast<std::uint32_t>(levels.levels.size());
+  const std::uint32_t header = table_header_lines(count);
+  for (auto i = static_cast<std::uint32_t>(records.size()); i < count; ++i) {
+    LevelBytes level = level_bytes(forest, tree, tiled, levels.levels[i]);
     level.record.line = header + static_cast<std::uint32_t>(tables.size() / sizeof(TableLine));
     records.push_back(level.record);
     tables.insert(tables.end(), level.bytes.begin(), level.bytes.end());
@@ -172,13 +190,13 @@ std::vector<TableLine> tree_lines(const TiledForest& forest, const Tree& tree, c
   return lines;
 }
 
-}  // namespace
+using LevelsOf = Levels(const TiledTree& tree);
 
-LayoutSize size_Tables(const TiledForest& forest, const TreeGroup& group) {
+LayoutSize tables_size(const TiledForest& forest, const TreeGroup& group, LevelsOf& of) {
   LayoutSize size;
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
     const TiledTree& tree = forest.tree(group.tiling, t);
-    for (const Level& level : levels_of(tree).levels) {
+    for (const Level& level : of(tree).levels) {
       size.slots += level.slots.size();
       size.bytes += 3 * level.slots.size() + sizeof(TableLevel) + 16;
     }
@@ -188,22 +206,22 @@ LayoutSize size_Tables(const TiledForest& forest, const TreeGroup& group) {
   return size;
 }
 
-std::optional<std::string> misfit_Tables(const TiledForest& forest, const TreeGroup& group) {
+std::optional<std::string> tables_misfit(const TiledForest& forest, const TreeGroup& group, unsigned most) {
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
-    if (const std::uint32_t leaves = forest.tree(group.tiling, t).leaves; leaves > kMaxTableLeaves)
-      return "its tables have room for trees of " + std::to_string(kMaxTableLeaves) + " leaves, tree " +
+    if (const std::uint32_t leaves = forest.tree(group.tiling, t).leaves; leaves > most)
+      return "its tables have room for trees of " + std::to_string(most) + " leaves, tree " +
              std::to_string(t) + " has " + std::to_string(leaves);
   return std::nullopt;
 }
 
-BuiltGroup build_Tables(const TiledForest& forest, const TreeGroup& group) {
+BuiltGroup build_tables(const TiledForest& forest, const TreeGroup& group, LevelsOf& of) {
   BuiltGroup built;
   std::vector<TableLine> lines;
   std::vector<float> leaves;
   for (std::uint32_t position = group.tree_begin; position < group.tree_end; ++position) {
     const Tree& tree = forest.model_tree(position);
     const TiledTree& tiled = forest.tree(group.tiling, position);
-    const Levels levels = levels_of(tiled);
+    const Levels levels = of(tiled);
     const std::vector<TableLine> mine = tree_lines(forest, tree, tiled, levels);
     TreeDesc desc = record_of(forest, position, tiled.depth);
     desc.first_node = static_cast<std::uint32_t>(lines.size());
@@ -223,6 +241,28 @@ BuiltGroup build_Tables(const TiledForest& forest, const TreeGroup& group) {
   append(built.nodes, lines);
   append(built.nodes, leaves);
   return built;
+}
+
+}  // namespace
+
+LayoutSize size_Tables(const TiledForest& forest, const TreeGroup& group) {
+  return tables_size(forest, group, levels_of);
+}
+std::optional<std::string> misfit_Tables(const TiledForest& forest, const TreeGroup& group) {
+  return tables_misfit(forest, group, kMaxTableLeaves);
+}
+BuiltGroup build_Tables(const TiledForest& forest, const TreeGroup& group) {
+  return build_tables(forest, group, levels_of);
+}
+
+LayoutSize size_TreeTables(const TiledForest& forest, const TreeGroup& group) {
+  return tables_size(forest, group, tree_level_of);
+}
+std::optional<std::string> misfit_TreeTables(const TiledForest& forest, const TreeGroup& group) {
+  return tables_misfit(forest, group, kMaxTreeSlots + 1);
+}
+BuiltGroup build_TreeTables(const TiledForest& forest, const TreeGroup& group) {
+  return build_tables(forest, group, tree_level_of);
 }
 
 }  // namespace forestvm::scheduler

@@ -258,14 +258,15 @@ struct Tally {
   std::size_t at_once = 0, later = 0, dropped = 0, reordered = 0, coded = 0, plans = 0, failed = 0;
   std::size_t oblivious = 0;  ///< trees that are walked as such
   std::size_t parting = 0;    ///< trees of which a level parts with leaves
+  std::size_t tree_tables = 0;
 };
 
-/// How many trees of the tables layout are such.
+/// How many trees of a layout of tables are such.
 template <class Is>
-std::size_t count_tables(const Program& program, const Is& is) {
+std::size_t count_tables(const Program& program, Layout layout, const Is& is) {
   std::size_t count = 0;
   for (const GroupDesc& group : program.section_Groups()) {
-    if (group.layout != Layout::Tables) continue;
+    if (group.layout != layout) continue;
     const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
     const GroupData data{
         program.section_Nodes().data() + group.node_offset, nullptr,        trees.data(), nullptr,
@@ -276,15 +277,19 @@ std::size_t count_tables(const Program& program, const Is& is) {
 }
 
 std::size_t oblivious_trees(const Program& program) {
-  return count_tables(program, [](const TablesView::Tree& tree) { return tree.oblivious; });
+  return count_tables(program, Layout::Tables, [](const TablesView::Tree& tree) { return tree.oblivious; });
 }
 
 std::size_t parting_trees(const Program& program) {
-  return count_tables(program, [](const TablesView::Tree& tree) {
+  return count_tables(program, Layout::Tables, [](const TablesView::Tree& tree) {
     for (std::uint32_t i = 0; i < tree.depth; ++i)
       if (tree.level(i).parts()) return true;
     return false;
   });
+}
+
+std::size_t trees_in_tree_tables(const Program& program) {
+  return count_tables(program, Layout::TreeTables, [](const TablesView::Tree&) { return true; });
 }
 
 /// Drops the last directive that does not begin a plan. False if there is none.
@@ -317,6 +322,7 @@ void run_case(std::uint64_t seed, Case c, Tally& tally) {
   tally.plans += compiled->program.code().front().op == Op::Plan;
   tally.oblivious += oblivious_trees(compiled->program);
   tally.parting += parting_trees(compiled->program);
+  tally.tree_tables += trees_in_tree_tables(compiled->program);
   if (failure_of(c).empty()) return;
   ++tally.failed;
   const Case small = shrunk(c);
@@ -375,8 +381,10 @@ TEST(Random, AutomaticSchedules) {
   run_cases(300'000, 600, forest, schedule);
 }
 
-/// Cases by rank codes, one row at a time and in blocks, on every target.
-Tally run_tables(std::uint64_t first, std::size_t count, const ForestWishes& forest) {
+/// Cases by rank codes, one row at a time and in blocks, and every other in calls of up to 64 rows, on every
+/// target.
+Tally run_tables(std::uint64_t first, std::size_t count, const ForestWishes& forest,
+                 std::string_view layout = "tables") {
   const std::vector<Schedule> schedules{
       Schedule().encode("u8"),
       Schedule().tile("batch", "b0", "b1", 64).reorder("b0", "tree", "b1").encode("u8"),
@@ -385,6 +393,8 @@ Tally run_tables(std::uint64_t first, std::size_t count, const ForestWishes& for
   for (std::uint64_t seed = first; seed < first + count && tally.failed == 0; ++seed) {
     Case c = random_case(seed, forest, {});
     c.schedule = schedules[seed % schedules.size()];
+    c.schedule.layout("tree", layout);
+    if (seed % 2 != 0) c.batches = {1 + seed % 64};
     c.options.contract = Contract::Trainer;
     for (const std::string& target : support::targets_here()) {
       c.target = target;
@@ -404,6 +414,12 @@ TEST(Random, LeafWiseTrees) {
   const Tally tally =
       run_tables(500'000, 300, {.max_trees = 20, .max_depth = 6, .leaf_wise = 80, .float64 = 50});
   EXPECT_GT(tally.parting, 1000u);
+}
+
+TEST(Random, TreeTables) {
+  const Tally tally = run_tables(
+      550'000, 300, {.max_trees = 40, .max_depth = 6, .oblivious = 10, .float64 = 25}, "treeTables");
+  EXPECT_GT(tally.tree_tables, 1000u);
 }
 
 TEST(Random, CategoricalSplits) {

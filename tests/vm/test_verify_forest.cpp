@@ -517,6 +517,57 @@ TEST(VerifyForest, RefusesTableLevelsThatPartWithLeaves) {
         "level 6: the level below has other slots than its tests"}});
 }
 
+TEST(VerifyForest, RefusesTreeTables) {
+  using support::leaf, support::split;
+  const auto stump = [](std::uint32_t feature, double value) {
+    return split(feature, value, leaf(value), leaf(0));
+  };
+  const Model model = support::model_of(
+      {split(0, 1, split(1, 2, leaf(5), stump(0, 3)), split(2, 3, stump(1, 4), stump(2, 5))), leaf(3)});
+  const ProgramParts good = parts_of(compiled(model, "encode(u8); layout(tree, treeTables)"));
+  ProgramParts parts = good;
+  ASSERT_EQ(level_of(parts, 0).kind, LevelKind::Tree);
+  ASSERT_EQ(level_of(parts, 0).slots, 6);
+  ASSERT_EQ(tables_of(parts, 0).child[1], 6) << "the first leaf";
+  ASSERT_EQ(tables_of(parts, 0).by[1], 256 - 3) << "back to slot 3";
+  const char* const first = "groups section: group 0, tree 0";
+  const char* const next = "level 0: a child does not follow those of the slot before";
+  expect_refusals(
+      good,
+      {{"levels", [&](ProgramParts& p) { level_of(p, 0).kind = LevelKind::Parting; }, first,
+        "level 0: it is not the tables of a tree"},
+       {"a test less", [&](ProgramParts& p) { level_of(p, 0).slots = 5; }, first,
+        "level 0: it has not one test less than its tree has leaves"},
+       {"no columns", [&](ProgramParts& p) { level_of(p, 0).columns = 0; }, first,
+        "level 0: its size is wrong"},
+       {"tables in the header", [&](ProgramParts& p) { level_of(p, 0).line = 0; }, first, "leave the tree"},
+       {"tables behind the tree", [&](ProgramParts& p) { level_of(p, 0).line = p.trees[0].node_count; },
+        first, "leave the tree"},
+       {"a column", [&](ProgramParts& p) { change(tables_of(p, 0).list) = UINT32_MAX / 64 * 64; }, first,
+        "level 0: a column does not exist"},
+       {"a column that is not listed", [&](ProgramParts& p) { change(tables_of(p, 0).column + 1) = 3; },
+        first, "level 0: a slot's column is not in its list"},
+       {"a code", [&](ProgramParts& p) { change(tables_of(p, 0).code) = 254; }, first,
+        "level 0: a code is above its column's ranks"},
+       {"a leaf", [&](ProgramParts& p) { change(tables_of(p, 0).code) = kNeverRight; }, first,
+        "level 0: a leaf in a level of tests"},
+       {"a slot twice", [&](ProgramParts& p) { change(tables_of(p, 0).by) = 0; }, first, next},
+       {"a slot left out", [&](ProgramParts& p) { change(tables_of(p, 0).child) = 2; }, first, next},
+       {"a leaf twice", [&](ProgramParts& p) { change(tables_of(p, 0).by + 5) = 0; }, first, next},
+       {"a leaf of no tree", [&](ProgramParts& p) { change(tables_of(p, 0).by + 5) = 2; }, first, next},
+       {"the root's children are leaves", [&](ProgramParts& p) { change(tables_of(p, 0).child) = 6; }, first,
+        "level 0: no slot before leads to a slot"},
+       {"too few hops", [&](ProgramParts& p) { p.trees[0].depth = 2; }, first,
+        "level 0: a leaf is deeper than its tree"},
+       {"no hops", [&](ProgramParts& p) { p.trees[0].depth = 0; }, first,
+        "its depth is not that of its leaves"},
+       {"hops to a leaf", [&](ProgramParts& p) { p.trees[1].depth = 1; }, "groups section: group 0, tree 1",
+        "its depth is not that of its leaves"},
+       {"too many leaves", [&](ProgramParts& p) { p.trees[0].leaf_count = 66; }, first, "more than 65"},
+       {"no room for lookups", [&](ProgramParts& p) { p.groups[0].node_count -= 1; },
+        "groups section: group 0", "ends too soon after its tables"}});
+}
+
 TEST(VerifyForest, RefusesObliviousTrees) {
   const auto stump = [](double value) {
     return support::split(1, 2, support::leaf(value), support::leaf(0));

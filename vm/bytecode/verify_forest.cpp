@@ -100,7 +100,7 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
     const auto view = View::tree(data, t);
     if constexpr (requires { &View::level_rule; }) {
       typename View::LevelsAbove above{tree.leaf_count};
-      for (std::uint32_t level = 0; level < tree.depth; ++level)
+      for (std::uint32_t level = 0; level < View::levels(tree); ++level)
         if (const char* rule = View::level_rule(view, level, tree, facts, above))
           return wrong("level " + number(level) + ": " + rule);
     } else if (broken_rules<View>(view, 0, tree.node_count, tree, facts) != 0) {

@@ -3,8 +3,10 @@
 
 #include <immintrin.h>
 
+#include <bit>
 #include <cstdint>
 
+#include <forestvm/core/encoder.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm::host {
@@ -18,6 +20,7 @@ struct Avx512Bytes {
   FVM_INLINE static void store(std::uint8_t* to, Bytes bytes) { _mm512_storeu_si512(to, bytes); }
   FVM_INLINE static Bytes all(std::uint8_t value) { return _mm512_set1_epi8(static_cast<char>(value)); }
   FVM_INLINE static Bytes add(Bytes a, Bytes b) { return _mm512_add_epi8(a, b); }
+  FVM_INLINE static Bytes subtract(Bytes a, Bytes b) { return _mm512_sub_epi8(a, b); }
   FVM_INLINE static Mask has_bit(Bytes a, std::uint8_t bit) { return _mm512_test_epi8_mask(a, all(bit)); }
   FVM_INLINE static Mask in_eight(Bytes a, std::uint8_t first) {
     return _mm512_cmpeq_epi8_mask(_mm512_and_si512(a, all(0xf8)), all(first));
@@ -56,6 +59,102 @@ struct Avx512Bytes {
   template <unsigned Size>
   struct TwoTables;
 
+  /// The codes of half as many rows as there are lanes, row by row: kColumns bytes for each.
+  template <unsigned Columns>
+  class CodesByRow {
+    static constexpr unsigned kRows = kLanes / 2;
+
+   public:
+    static constexpr unsigned kBytes = kRows * Columns;
+
+    /// codes: of rows beside each other, a column's kCodeRows after another's.
+    FVM_INLINE static void transpose(const std::uint8_t* codes, std::size_t columns, std::uint8_t* to) {
+      for (unsigned panel = 0; panel < Columns; panel += 16)
+        for (unsigned r = 0; r < kRows; r += 16) {
+          __m128i x[16], y[16];
+          for (unsigned c = 0; c < 16; ++c)
+            x[c] =
+                panel + c < columns
+                    ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + (panel + c) * kCodeRows + r))
+                    : _mm_setzero_si128();
+          for (unsigned stage = 0; stage < 4; ++stage) {
+            for (unsigned i = 0; i < 8; ++i) {
+              y[2 * i] = _mm_unpacklo_epi8(x[i], x[i + 8]);
+              y[2 * i + 1] = _mm_unpackhi_epi8(x[i], x[i + 8]);
+            }
+            for (unsigned i = 0; i < 16; ++i) x[i] = y[i];
+          }
+          for (unsigned i = 0; i < 16; ++i)
+            if constexpr (Columns == 8)
+              _mm_storel_epi64(reinterpret_cast<__m128i*>(to + (r + i) * Columns), x[i]);
+            else
+              _mm_storeu_si128(reinterpret_cast<__m128i*>(to + (r + i) * Columns + panel), x[i]);
+        }
+    }
+
+    /// Of lane i the code of row i % kRows in a column.
+    FVM_INLINE static Bytes pick(const std::uint8_t* rows, Bytes column) {
+      return any_of<0, kBytes / kLanes>(rows, _mm512_or_si512(column, load(kBase.bytes)));
+    }
+
+   private:
+    struct Base {
+      alignas(64) std::uint8_t bytes[kLanes];
+      static constexpr Base make() {
+        Base base{};
+        for (unsigned i = 0; i < kLanes; ++i) base.bytes[i] = static_cast<std::uint8_t>(i * Columns % kLanes);
+        return base;
+      }
+    };
+    static constexpr Base kBase = Base::make();
+
+    /// Lanes whose row is in the odd ones of runs of so many registers.
+    static constexpr Mask odd(unsigned registers) {
+      Mask mask = 0;
+      for (unsigned i = 0; i < kLanes; ++i)
+        if (i % kRows * Columns / kLanes / registers % 2 != 0) mask |= Mask{1} << i;
+      return mask;
+    }
+
+    template <unsigned First, unsigned Count>
+    FVM_INLINE static Bytes any_of(const std::uint8_t* rows, Bytes index) {
+      if constexpr (Count == 1) {
+        return _mm512_permutexvar_epi8(index, load(rows + First * kLanes));
+      } else {
+        const Bytes low = any_of<First, Count / 2>(rows, index);
+        if constexpr (Count == 2)
+          return _mm512_mask_permutexvar_epi8(low, odd(1), index, load(rows + (First + 1) * kLanes));
+        else
+          return select(odd(Count / 2), low, any_of<First + Count / 2, Count / 2>(rows, index));
+      }
+    }
+  };
+
+  /// The columns below 32 by their numbers in two lists of byte offsets into a block of codes, one for each
+  /// half of the lanes. Up to `Longest` numbers are read, whatever lies after a list's end.
+  template <unsigned Longest>
+  class TwoLists {
+    static_assert(Longest <= 32);
+
+   public:
+    FVM_INLINE TwoLists(const std::uint32_t* low, const std::uint32_t* high)
+        : bytes_(_mm512_inserti64x4(_mm512_castsi256_si512(columns(low)), columns(high), 1)) {}
+    FVM_INLINE Bytes operator[](Bytes number) const {
+      return _mm512_permutexvar_epi8(_mm512_or_si512(number, upper(32)), bytes_);
+    }
+
+   private:
+    FVM_INLINE static __m256i columns(const std::uint32_t* list) {
+      const __m256i first = _mm256_castsi128_si256(sixteen(list));
+      return Longest <= 16 ? first : _mm256_inserti128_si256(first, sixteen(list + 16), 1);
+    }
+    FVM_INLINE static __m128i sixteen(const std::uint32_t* list) {
+      return _mm512_cvtepi32_epi8(_mm512_srli_epi32(_mm512_loadu_si512(list), std::bit_width(kCodeRows) - 1));
+    }
+
+    __m512i bytes_;
+  };
+
   /// sums[i] += leaves[at[i]], of `count` leaves; for `rows`, a multiple of half a vector's lanes.
   FVM_INLINE static void add_leaves(float* sums, const float* leaves, std::uint32_t count,
                                     const std::uint8_t* at, std::size_t rows) {
@@ -65,6 +164,8 @@ struct Avx512Bytes {
       add_by(sums, at, rows, FewLeaves<2>(leaves, count));
     else if (count <= 64)
       add_by(sums, at, rows, FewLeaves<4>(leaves, count));
+    else if (count <= 128)
+      add_by(sums, at, rows, FewLeaves<8>(leaves, count));
     else
       add_by(sums, at, rows, ManyLeaves{leaves});
   }
@@ -80,7 +181,7 @@ struct Avx512Bytes {
   }
 
  private:
-  /// Up to 16, 32 or 64 leaves, in registers.
+  /// Up to 16 leaves for each register.
   template <unsigned Registers>
   struct FewLeaves {
     __m512 parts[Registers];
@@ -92,13 +193,20 @@ struct Avx512Bytes {
       }
     }
     FVM_INLINE __m512 operator[](__m512i at) const {
-      if constexpr (Registers == 1) return _mm512_permutexvar_ps(at, parts[0]);
-      if constexpr (Registers == 2) return _mm512_permutex2var_ps(parts[0], at, parts[1]);
-      if constexpr (Registers == 4) {
-        const __mmask16 upper = _mm512_test_epi32_mask(at, _mm512_set1_epi32(32));
-        return _mm512_mask_blend_ps(upper, _mm512_permutex2var_ps(parts[0], at, parts[1]),
-                                    _mm512_permutex2var_ps(parts[2], at, parts[3]));
-      }
+      if constexpr (Registers == 1)
+        return _mm512_permutexvar_ps(at, parts[0]);
+      else
+        return of<0, Registers>(at);
+    }
+
+   private:
+    template <unsigned First, unsigned Count>
+    FVM_INLINE __m512 of(__m512i at) const {
+      if constexpr (Count == 2)
+        return _mm512_permutex2var_ps(parts[First], at, parts[First + 1]);
+      else
+        return _mm512_mask_blend_ps(_mm512_test_epi32_mask(at, _mm512_set1_epi32(8 * Count)),
+                                    of<First, Count / 2>(at), of<First + Count / 2, Count / 2>(at));
     }
   };
 

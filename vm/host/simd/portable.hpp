@@ -27,6 +27,7 @@ struct PortableBytes {
   FVM_INLINE static void store(std::uint8_t* to, Bytes bytes) { std::memcpy(to, &bytes, sizeof bytes); }
   FVM_INLINE static Bytes all(std::uint8_t value) { return value - Bytes{}; }
   FVM_INLINE static Bytes add(Bytes a, Bytes b) { return a + b; }
+  FVM_INLINE static Bytes subtract(Bytes a, Bytes b) { return a - b; }
   FVM_INLINE static Mask has_bit(Bytes a, std::uint8_t bit) {
     return reinterpret_cast<Mask>((a & all(bit)) == all(bit));
   }

@@ -27,11 +27,13 @@ struct LevelShape {
   static constexpr LevelShape of(unsigned number) {
     return {kSizes[number / 16], number / 4 % 4, kKinds[number % 4]};
   }
+  /// Of a tree as a whole, that of a level that parts with leaves.
   FVM_INLINE static unsigned number(unsigned slots, unsigned columns, LevelKind kind) {
     const unsigned size = bits((slots - 1) | 15u) - 4;
     const std::uint64_t by_bits = 0x33332110;  // a digit for each number of bits of columns - 1
     const auto some = static_cast<unsigned>(by_bits >> (4 * bits(columns - 1))) & 3u;
-    return (size * 4 + some) * 4 + (static_cast<unsigned>(kind) - static_cast<unsigned>(LevelKind::Tests));
+    const LevelKind like = std::min(kind, LevelKind::Parting);
+    return (size * 4 + some) * 4 + (static_cast<unsigned>(like) - static_cast<unsigned>(LevelKind::Tests));
   }
 
  private:
@@ -168,6 +170,8 @@ class OneTree {
   FVM_INLINE static unsigned shape(const Level& at) {
     return LevelShape::number(at.level->slots, at.level->columns, at.level->kind);
   }
+  /// Whether the rows' codes of so many columns (as in LevelShape) are looked up in codes row by row.
+  static constexpr bool is_by_row(unsigned) { return false; }
 
  private:
   TablesView::Tree tree_;
@@ -223,6 +227,9 @@ class TwoTrees {
       };
     }
 
+   protected:
+    FVM_INLINE const std::uint32_t* list(unsigned half) const { return halves_[half].four(0); }
+
    private:
     using Half = ShapedTables<Target, Columns>;
     Half halves_[2];
@@ -263,6 +270,7 @@ class TwoTrees {
     const TableLevel &low = *at.halves[0].level, &high = *at.halves[1].level;
     return LevelShape::number(std::max(low.slots, high.slots), columns(at), std::max(low.kind, high.kind));
   }
+  static constexpr bool is_by_row(unsigned) { return false; }
 
  private:
   FVM_INLINE LevelOfTree of(unsigned i, std::uint32_t number) const {
@@ -275,6 +283,38 @@ class TwoTrees {
   static constexpr ArrivedLevel kArrived{.level = {0, 1, LevelKind::Later, 0}, .lines = {}};
 
   TablesView::Tree trees_[2];
+};
+
+/// As TwoTrees, of forests of up to kMostColumns columns. Where a level's tests use more than a few, the
+/// rows' codes are looked up row by row: what that takes does not grow with the number of columns.
+template <class Target, unsigned kMostColumns>
+class TwoTreesByRow : public TwoTrees<Target> {
+  using Simd = typename Target::Codes;
+  using Base = TwoTrees<Target>;
+
+ public:
+  using ByRow = typename Simd::template CodesByRow<kMostColumns>;
+  using Base::Base;
+  using typename Base::Level;
+
+  static constexpr bool is_by_row(unsigned columns) {
+    return columns > (kMostColumns <= 8 ? 0 : kMostColumns <= 16 ? 1 : 2);
+  }
+
+  template <unsigned Columns>
+  class Lookups : public Base::template Lookups<Columns> {
+    using Bytes = typename Simd::Bytes;
+
+   public:
+    FVM_INLINE explicit Lookups(const Level& level)
+        : Base::template Lookups<Columns>(level), lists_(this->list(0), this->list(1)) {}
+    FVM_INLINE Bytes tested_by_row(const std::uint8_t* codes, Bytes column) const {
+      return ByRow::pick(codes, lists_[column]);
+    }
+
+   private:
+    typename Simd::template TwoLists<kMostColumns> lists_;
+  };
 };
 
 }  // namespace forestvm::host

@@ -5,16 +5,18 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
-#include <forestvm/core/layout/tables.hpp>
+#include <forestvm/core/layout/tree_tables.hpp>
 
 #include "vm/host/walkers/table_lookups.hpp"
 #include "vm/host/walkers/walk.hpp"
 
 namespace forestvm::host {
 
-template <class Target>
+/// View: TablesView, or TreeTablesView.
+template <class Target, class View>
 class TablesWalk {
   using Simd = typename Target::Codes;
   using Bytes = typename Simd::Bytes;
@@ -23,6 +25,8 @@ class TablesWalk {
   static constexpr unsigned kMostBlocks = 8;  ///< walked together
   static constexpr unsigned kMostRows = kMostBlocks * kCodeRows;
   static constexpr unsigned kMostTrees = 16;  ///< walked together
+  static constexpr bool kTreeTables = std::is_same_v<View, TreeTablesView>;
+  static constexpr unsigned kMostByRow = 32;  ///< columns whose codes are looked up row by row
   static constexpr unsigned kHalfBlock = 32;  ///< rows that are read without the rest of their block
   static_assert(kLanes <= kHalfBlock || kLanes == 2 * kHalfBlock);
   static constexpr std::size_t kMostSumBytes = std::size_t{64} << 10;  ///< of what is kept beside each other
@@ -101,7 +105,7 @@ class TablesWalk {
   FVM_INLINE void for_trees(const Visit& visit) {
     const auto levels_of_tests = [&](std::uint32_t t) {
       const TreeDesc& desc = task_.group.trees[t - task_.first_tree];
-      return TablesView::is_oblivious(desc) ? desc.depth : 0;
+      return !kTreeTables && TablesView::is_oblivious(desc) ? desc.depth : 0;
     };
     const std::uint32_t end = task_.tree_range.end;
     for (std::uint32_t t = task_.tree_range.begin, next; t < end; t = next) {
@@ -115,8 +119,26 @@ class TablesWalk {
   template <class Visit>
   void for_alike(std::uint32_t begin, std::uint32_t end, std::uint32_t levels, const Visit& visit) {
     if constexpr (kLanes > kLeastLanes)
-      if (by_two(rows_)) return for_walks<TwoTrees<Target>>(begin, end, levels, visit);
+      if (by_two(rows_)) return for_two(begin, end, levels, visit);
     for_walks<OneTree<Target>>(begin, end, levels, visit);
+  }
+
+  template <class Visit>
+  FVM_INLINE void for_two(std::uint32_t begin, std::uint32_t end, std::uint32_t levels, const Visit& visit) {
+    if (levels != 0 || task_.columns > kMostByRow)
+      return for_walks<TwoTrees<Target>>(begin, end, levels, visit);
+    if (task_.columns <= 8) return for_two_by_row<8>(begin, end, visit);
+    if (task_.columns <= 16) return for_two_by_row<16>(begin, end, visit);
+    for_two_by_row<kMostByRow>(begin, end, visit);
+  }
+
+  template <unsigned Columns, class Visit>
+  FVM_INLINE void for_two_by_row(std::uint32_t begin, std::uint32_t end, const Visit& visit) {
+    using Walk = TwoTreesByRow<Target, Columns>;
+    static_assert(Walk::ByRow::kBytes <= sizeof by_row_);
+    if (!has_by_row_) Walk::ByRow::transpose(codes_, task_.columns, by_row_);
+    has_by_row_ = true;
+    for_walks<Walk>(begin, end, 0, visit);
   }
 
   /// With few rows many trees go down level by level beside each other, so that one's hops fill the time
@@ -132,7 +154,9 @@ class TablesWalk {
       Walk of[kMostTrees / Walk::kTrees];
       for (std::uint32_t i = 0; i < walks; ++i)
         of[i] = Walk(task_.group, first + i * Walk::kTrees, first + count - 1);
-      if (levels != 0)
+      if constexpr (kTreeTables)
+        descend_trees(of, walks);
+      else if (levels != 0)
         for (std::uint32_t i = 0; i < walks; ++i)
           descend_oblivious(of[i], levels, at_ + std::size_t{i} * slots_ * Walk::kTrees);
       else
@@ -194,6 +218,22 @@ class TablesWalk {
         if (level < walks[i].depth()) hop<Walk>(walks[i].level(level), at_ + std::size_t{i} * walk_slots);
   }
 
+  /// The same in tree tables. All trees take as many hops as the deepest: a loop whose end is foreseen costs
+  /// less than hops that move nothing.
+  template <class Walk>
+  void descend_trees(const Walk* walks, std::uint32_t count) {
+    const std::uint32_t walk_slots = slots_ * Walk::kTrees;
+    std::uint32_t depth = 0;
+    for (std::uint32_t i = 0; i < count; ++i) depth = std::max(depth, walks[i].depth());
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::uint8_t* const slots = at_ + std::size_t{i} * walk_slots;
+      if (walks[i].depth() == 0)
+        std::fill_n(slots, walk_slots, std::uint8_t{0});
+      else
+        take_hops<Walk>(walks[i].level(0), depth, slots);
+    }
+  }
+
   /// The levels' tests are the bits of a leaf's number: nothing is looked up.
   template <class Walk>
   void descend_oblivious(const Walk& walk, std::uint32_t levels, std::uint8_t* slots) {
@@ -212,9 +252,9 @@ class TablesWalk {
     for (unsigned i = 0; i < Depth; ++i)
       steps[i] = typename Walk::Step(walk.level(i), static_cast<std::uint8_t>(1u << (Depth - 1 - i)));
     for_vectors<Walk>(
-        slots, [&](std::uint8_t * state, const std::uint8_t* codes) __attribute__((always_inline)) {
+        slots, [&](std::uint8_t * state, const Codes& codes) __attribute__((always_inline)) {
           Bytes at = Simd::all(0);
-          for (unsigned i = 0; i < Depth; ++i) at = steps[i](at, codes);
+          for (unsigned i = 0; i < Depth; ++i) at = steps[i](at, codes.by_column);
           Simd::store(state, at);
         });
   }
@@ -240,7 +280,7 @@ class TablesWalk {
   void hop_shape(const typename Walk::Level& level, std::uint8_t* slots) {
     const OneHop<Walk, Size, Columns, Kind> hop(level);
     for_vectors<Walk>(
-        slots, [&](std::uint8_t * state, const std::uint8_t* codes)
+        slots, [&](std::uint8_t * state, const Codes& codes)
                    __attribute__((always_inline)) { Simd::store(state, hop(Simd::load(state), codes)); });
   }
 
@@ -251,22 +291,55 @@ class TablesWalk {
     const OneHop<Walk, 16, 0, LevelKind::Tests> first(walk.level(0));
     const OneHop<Walk, 16, 1, LevelKind::Tests> second(walk.level(1)), third(walk.level(2));
     for_vectors<Walk>(
-        slots, [&](std::uint8_t * state, const std::uint8_t* codes) __attribute__((always_inline)) {
+        slots, [&](std::uint8_t * state, const Codes& codes) __attribute__((always_inline)) {
           const Bytes at = first(Simd::all(0), codes);
           Simd::store(state, third(second(at, codes), codes));
+        });
+  }
+
+  template <class Walk>
+  using Hops = void (TablesWalk::*)(const typename Walk::Level&, std::uint32_t depth, std::uint8_t* slots);
+
+  template <class Walk>
+  FVM_INLINE void take_hops(const typename Walk::Level& level, std::uint32_t depth, std::uint8_t* slots) {
+    static constexpr Hops<Walk> kHops[] = {
+        &TablesWalk::hops_shape<Walk, 16, 0>, &TablesWalk::hops_shape<Walk, 16, 1>,
+        &TablesWalk::hops_shape<Walk, 16, 2>, &TablesWalk::hops_shape<Walk, 16, 3>,
+        &TablesWalk::hops_shape<Walk, 32, 0>, &TablesWalk::hops_shape<Walk, 32, 1>,
+        &TablesWalk::hops_shape<Walk, 32, 2>, &TablesWalk::hops_shape<Walk, 32, 3>,
+        &TablesWalk::hops_shape<Walk, 64, 0>, &TablesWalk::hops_shape<Walk, 64, 1>,
+        &TablesWalk::hops_shape<Walk, 64, 2>, &TablesWalk::hops_shape<Walk, 64, 3>};
+    (this->*kHops[Walk::shape(level) / 4])(level, depth, slots);
+  }
+
+  template <class Walk, unsigned Size, unsigned Columns>
+  void hops_shape(const typename Walk::Level& level, std::uint32_t depth, std::uint8_t* slots) {
+    const OneHop<Walk, Size, Columns, LevelKind::Parting> hop(level);
+    for_vectors<Walk>(
+        slots, [&](std::uint8_t * state, const Codes& codes) __attribute__((always_inline)) {
+          Bytes at = Simd::all(0);
+          for (std::uint32_t i = 0; i < depth; ++i) at = hop(at, codes);
+          Simd::store(state, hop.leaf(at));
         });
   }
 
   /// Calls visit(slots, codes) for each vector of rows.
   template <class Walk, class Visit>
   FVM_INLINE void for_vectors(std::uint8_t* slots, const Visit& visit) {
+    if constexpr (Walk::kTrees > 1) return visit(slots, Codes{codes_, by_row_});
     const std::uint8_t* codes = codes_;
-    if constexpr (Walk::kTrees > 1) return visit(slots, codes);
     const std::size_t block_bytes = std::size_t{task_.columns} * kCodeRows;
     const std::uint32_t in_block = std::min(slots_, std::uint32_t{kCodeRows});
     for (std::uint32_t b = 0; b < blocks_; ++b, codes += block_bytes, slots += kCodeRows)
-      for (unsigned part = 0; part < in_block; part += kLanes) visit(slots + part, codes + part);
+      for (unsigned part = 0; part < in_block; part += kLanes)
+        visit(slots + part, Codes{codes + part, nullptr});
   }
+
+  /// The codes of a vector's rows.
+  struct Codes {
+    const std::uint8_t* by_column;
+    const std::uint8_t* by_row;  ///< null if there are none
+  };
 
   /// A hop with a level's tables in registers.
   template <class Walk, unsigned Size, unsigned Columns, LevelKind Kind>
@@ -288,10 +361,14 @@ class TablesWalk {
           child_(lookups_.template child<kChildSize>()),
           by_(lookups_.template by<kBySize>()) {}
 
-    FVM_INLINE Bytes operator()(Bytes at, const std::uint8_t* codes) const {
-      const auto four = [&](unsigned i) __attribute__((always_inline)) { return lookups_.tested(codes, i); };
+    FVM_INLINE Bytes operator()(Bytes at, const Codes& codes) const {
+      const auto four = [&](unsigned i) __attribute__((always_inline)) {
+        return lookups_.tested(codes.by_column, i);
+      };
       Bytes x, next;
-      if constexpr (Columns == 0)
+      if constexpr (Walk::is_by_row(Columns))
+        x = lookups_.tested_by_row(codes.by_row, column_[at]);
+      else if constexpr (Columns == 0)
         x = four(0)(0);
       else
         x = pick<Columns>(column_[at], four, columns_);
@@ -305,6 +382,9 @@ class TablesWalk {
         next = Simd::step(next, x, code_[at]);
       return Kind < LevelKind::Later ? next : Simd::select(Simd::at_least(at, slots_), next, at);
     }
+
+    /// A tree's leaf, by its number, of a walk that has arrived.
+    FVM_INLINE Bytes leaf(Bytes at) const { return Simd::subtract(at, slots_); }
 
    private:
     typename Walk::template Lookups<Columns> lookups_;
@@ -346,7 +426,7 @@ class TablesWalk {
     for (std::uint32_t row = begin; row < end; ++row) {
       const std::uint8_t* const codes = task.codes + code_offset(row, task.columns);
       for (std::uint32_t t = task.tree_range.begin; t < task.tree_range.end; ++t) {
-        const Tree tree = TablesView::tree(task.group, t - task.first_tree);
+        const Tree tree = View::tree(task.group, t - task.first_tree);
         std::uint32_t at = 0;
         while (!TablesView::is_leaf(tree, at)) at = TablesView::next<Target>(tree, at, codes);
         const float value = TablesView::value(tree, at);
@@ -360,6 +440,9 @@ class TablesWalk {
   std::uint32_t row_, rows_, blocks_;
   const std::uint8_t* codes_;  ///< of the first block
   std::uint32_t slots_;        ///< kept for each tree: a slot for each row, and for lanes that have none
+  bool has_by_row_ = false;
+  /// Of few rows and columns the codes row by row.
+  alignas(64) std::uint8_t by_row_[kMostByRow * kHalfBlock];
   alignas(64) std::uint8_t at_[kMostRows];  ///< each row's slot in each tree that is walked
 };
 

@@ -11,6 +11,10 @@
 // the slot's code; unless all slots are tests, the slot's left child in the level below; and if the level
 // parts with leaves, how much higher the right child's place is.
 //
+// In tree tables a small tree is one level, with a slot for each of its tests, whose children are slots of
+// the same level, or, from the number of slots on, the leaves: a walk takes the same hop as often as the tree
+// is deep. Slots and leaves are numbered from the root downwards.
+//
 // A tree is oblivious, as CatBoost grows them, if all slots of a level make the same test: a leaf's number is
 // the bits of the tests. Its levels have no tables, their records say the column and the code.
 #pragma once
@@ -29,6 +33,7 @@ namespace forestvm {
 
 inline constexpr unsigned kMaxTableLeaves = 256;  ///< of a tree
 inline constexpr unsigned kMaxTableSlots = 128;   ///< of a level
+inline constexpr unsigned kMaxTreeSlots = 64;     ///< of a level that is a tree
 /// Lines that a group has after its last tree's: a lookup may load this much from any table.
 inline constexpr unsigned kTableSlack = kMaxTableSlots / 16;
 
@@ -43,6 +48,7 @@ enum class LevelKind : std::uint8_t {
   Mixed,    ///< leaves among its slots: a table says where the children are; no walk has arrived
   Later,    ///< as Mixed, but below a level that parted with leaves
   Parting,  ///< parts with all leaves that it leads to: the level below has tests only
+  Tree,     ///< as Parting, but the level below is this one: only in tree tables
 };
 
 struct TableLevel {
@@ -53,7 +59,8 @@ struct TableLevel {
 
   FVM_INLINE bool has_tables() const { return kind != LevelKind::OneTest; }
   FVM_INLINE bool all_tests() const { return kind <= LevelKind::Tests; }
-  FVM_INLINE bool parts() const { return kind == LevelKind::Parting; }
+  FVM_INLINE bool is_tree() const { return kind == LevelKind::Tree; }
+  FVM_INLINE bool parts() const { return kind >= LevelKind::Parting; }
   // The test of a level that makes only one: its code, and its column as a byte offset into a block of codes.
   FVM_INLINE std::uint8_t code() const { return columns; }
   FVM_INLINE std::uint32_t offset() const { return line; }
@@ -150,6 +157,7 @@ struct TablesView : TreesInSequence {
         const std::uint32_t by = l.parts() ? tables.by[slot] : 1;
         slot = (tables.child[slot] + way * by) & 255;
       }
+      if (l.is_tree()) return slot < l.slots ? slot : tree.depth << kSlotBits | (slot - l.slots);
       ++level;
       if (level == tree.depth || slot >= tree.level(level).slots) return tree.depth << kSlotBits | slot;
       const std::uint32_t below = level << kSlotBits | slot;
@@ -182,6 +190,8 @@ struct TablesView : TreesInSequence {
     return table_header_lines(tree.depth) <= tree.node_count ? nullptr : "its levels leave it";
   }
 
+  static constexpr std::uint32_t levels(const TreeDesc& tree) { return tree.depth; }
+
   /// What is known after the levels above one.
   struct LevelsAbove {
     std::uint32_t open;                        ///< leaves with which none has parted; of the root all
@@ -193,7 +203,7 @@ struct TablesView : TreesInSequence {
   static const char* level_rule(const Tree& tree, std::uint32_t i, const TreeDesc& desc,
                                 const NodeFacts& facts, LevelsAbove& above) {
     const TableLevel& level = tree.level(i);
-    if (level.kind > LevelKind::Parting) return "there is no such kind of level";
+    if (level.kind >= LevelKind::Tree) return "there is no such kind of level";
     if (level.slots == 0 || level.slots > kMaxTableSlots) return "its size is wrong";
     if (i == 0 && level.slots != 1) return "its root level has more than one slot";
     if (!level.has_tables() && !tree.oblivious) return "it has no tables, in a tree that has some";
@@ -213,6 +223,9 @@ struct TablesView : TreesInSequence {
                : "the level below has not as many slots as it has children";
   }
 
+ protected:
+  static constexpr const char* kNotNext = "a child does not follow those of the slot before";
+
  private:
   static constexpr const char* kNoColumn = "a column does not exist";
   static bool is_column(std::uint32_t offset, const NodeFacts& facts) {
@@ -224,12 +237,12 @@ struct TablesView : TreesInSequence {
     return code >= facts.column_codes[offset / kCodeRows] ? "a code is above its column's ranks" : nullptr;
   }
 
-  static constexpr const char* kSlotRules[] = {
-      "a slot's column is not in its list", "a code is above its column's ranks",
-      "a leaf in a level of tests", "a child does not follow those of the slot before"};
+  static constexpr const char* kSlotRules[] = {"a slot's column is not in its list",
+                                               "a code is above its column's ranks",
+                                               "a leaf in a level of tests", kNotNext};
 
-  /// The rules that a slot breaks, as bits. Counts its children, too. Kind: Tests, Mixed or Parting, whose
-  /// children are looked at apart.
+  /// The rules that a slot breaks, as bits. Counts its children, too. Kind: Tests, Mixed, or Parting and
+  /// Tree, whose children are looked at apart.
   template <bool kSeveralColumns, LevelKind Kind>
   FVM_INLINE static std::uint32_t broken_rules(const LevelTables& tables, std::uint32_t slot,
                                                std::uint32_t columns, const std::uint8_t* codes,
@@ -239,7 +252,7 @@ struct TablesView : TreesInSequence {
     children += 2 + leaf;
     std::uint32_t broken =
         rule_bit(0, all_bits(column >= columns)) | rule_bit(1, ~leaf & all_bits(code >= codes[column]));
-    if constexpr (Kind == LevelKind::Tests) broken |= rule_bit(2, leaf);
+    if constexpr (Kind == LevelKind::Tests || Kind == LevelKind::Tree) broken |= rule_bit(2, leaf);
     if constexpr (Kind == LevelKind::Mixed) broken |= rule_bit(3, all_bits(tables.child[slot] != before));
     return broken;
   }
@@ -265,10 +278,12 @@ struct TablesView : TreesInSequence {
                                            const std::uint8_t* codes, std::uint32_t& children) {
     if (level.all_tests())
       return slots_rule<kSeveralColumns, LevelKind::Tests>(tables, level, codes, children);
+    if (level.is_tree()) return slots_rule<kSeveralColumns, LevelKind::Tree>(tables, level, codes, children);
     return level.parts() ? slots_rule<kSeveralColumns, LevelKind::Parting>(tables, level, codes, children)
                          : slots_rule<kSeveralColumns, LevelKind::Mixed>(tables, level, codes, children);
   }
 
+ protected:
   /// Counts the children, too.
   FVM_INLINE static const char* tables_rule(const Tree& tree, const TableLevel& level, const TreeDesc& desc,
                                             const NodeFacts& facts, LevelsAbove& above,
@@ -276,7 +291,8 @@ struct TablesView : TreesInSequence {
     if (level.columns == 0 || level.columns > kMaxTableSlots) return "its size is wrong";
     const std::uint64_t lines =
         (level.list_bytes() + std::uint64_t{level.tables()} * level.table_bytes()) / sizeof(TableLine);
-    if (level.line < table_header_lines(desc.depth) || level.line + lines > desc.node_count)
+    if (level.line < table_header_lines(level.is_tree() ? 1 : desc.depth) ||
+        level.line + lines > desc.node_count)
       return "its tables leave the tree";
     const LevelTables tables(tree.lines, level);
     const auto listed = static_cast<std::uint32_t>(level.list_bytes() / sizeof(std::uint32_t));
@@ -290,6 +306,7 @@ struct TablesView : TreesInSequence {
                        : slots_rule<false>(tables, level, above.codes, children);
   }
 
+ private:
   /// Of a level that parts with leaves: slots of tests, and leaves, are numbered as they come; the leaves up
   /// to the first of those with which a level above has parted.
   static const char* parting_rule(const LevelTables& tables, std::uint32_t slots, std::uint32_t below,
@@ -305,8 +322,7 @@ struct TablesView : TreesInSequence {
       const bool leaf = tables.code[slot] == kNeverRight;
       const std::uint32_t left = tables.child[slot], right = (left + tables.by[slot]) & 255;
       if (leaf && left < below) return "a leaf stays with which its level parts";
-      if (!follows(left) || !(leaf || follows(right)))
-        return "a child does not follow those of the slot before";
+      if (!follows(left) || !(leaf || follows(right))) return kNotNext;
     }
     if (next_test != below || below > first_leaf)
       return "the level below has not as many slots as it has children";

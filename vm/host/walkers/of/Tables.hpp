@@ -8,6 +8,7 @@ namespace forestvm::host {
 
 /// Tables have one walker: it takes more rows in lockstep than any interleaving asks for, all hops unchecked.
 template <class Target>
-inline constexpr WalkerTable kWalkers<Target, TablesView> = WalkerTable::of(&TablesWalk<Target>::walk);
+inline constexpr WalkerTable kWalkers<Target, TablesView> =
+    WalkerTable::of(&TablesWalk<Target, TablesView>::walk);
 
 }  // namespace forestvm::host

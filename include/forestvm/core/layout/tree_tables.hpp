@@ -1,0 +1,53 @@
+// The tree tables layout, for rank-coded rows and small trees: as tables, with all tests of a tree in one
+// level. A walk loads its tables once, and takes less memory on its way. For calls of few rows and forests of
+// many small trees; a level's own tables use fewer columns, which many rows gain more by.
+#pragma once
+
+#include <cstdint>
+
+#include <forestvm/core/layout/tables.hpp>
+
+namespace forestvm {
+
+struct TreeTablesView : TablesView {
+  FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
+    const TreeDesc& desc = group.trees[index];
+    return {reinterpret_cast<const TableLine*>(group.nodes) + desc.first_node, group.leaves + desc.first_leaf,
+            desc.depth, false};
+  }
+
+  static const char* tree_rule(const TreeDesc& tree, const GroupDesc&) {
+    if (tree.leaf_count == 0 || tree.leaf_count > kMaxTreeSlots + 1)
+      return "it has no leaves, or more than 65";
+    return (tree.depth == 0) == (tree.leaf_count == 1) ? nullptr : "its depth is not that of its leaves";
+  }
+
+  static constexpr std::uint32_t levels(const TreeDesc& tree) { return tree.depth == 0 ? 0 : 1; }
+
+  /// What is wrong with a tree's level, or null. With these rules every lookup stays inside its table, and
+  /// each slot and leaf is reached on one way of at most as many hops as the tree is deep.
+  static const char* level_rule(const Tree& tree, std::uint32_t, const TreeDesc& desc, const NodeFacts& facts,
+                                LevelsAbove& above) {
+    const TableLevel& level = tree.level(0);
+    const std::uint32_t slots = level.slots;
+    if (!level.is_tree()) return "it is not the tables of a tree";
+    if (slots + 1 != desc.leaf_count) return "it has not one test less than its tree has leaves";
+    std::uint32_t children = 0;
+    if (const char* const rule = tables_rule(tree, level, desc, facts, above, children)) return rule;
+    const LevelTables tables(tree.lines, level);
+    std::uint8_t hops[kMaxTreeSlots] = {};  // from the root; of later slots no fewer
+    std::uint32_t next_slot = 1, next_leaf = slots;
+    for (std::uint32_t slot = 0; slot < slots; ++slot) {
+      if (slot >= next_slot) return "no slot before leads to a slot";
+      const std::uint32_t left = tables.child[slot], both[] = {left, (left + tables.by[slot]) & 255};
+      const auto below = static_cast<std::uint8_t>(hops[slot] + 1);
+      for (const std::uint32_t child : both) {
+        if (child != (child < slots ? next_slot++ : next_leaf++)) return kNotNext;
+        if (child < slots) hops[child] = below;
+      }
+    }
+    return hops[slots - 1] < desc.depth ? nullptr : "a leaf is deeper than its tree";
+  }
+};
+
+}  // namespace forestvm
