@@ -15,8 +15,8 @@ namespace forestvm {
 namespace {
 
 constexpr std::uint32_t kFewRows = 16;  ///< a block of rows costs as much as so many rows walked one by one
-constexpr std::uint32_t kFewRowsOfFast =
-    6;                                 ///< the same for oblivious and small trees, whose blocks cost less
+/// The same for oblivious and small trees, whose blocks cost less.
+constexpr std::uint32_t kFewRowsOfFast = 6;
 constexpr double kMostPadding = 1.25;  ///< deepest tree / mean depth
 /// Mean leaves of trees that are walked faster through tree tables than through a table for each level, by
 /// up to kTreeTableRows rows. (The more tests there are the more columns each hop chooses from, which AVX-512
@@ -40,10 +40,10 @@ std::uint64_t most_leaves(const Model& model) {
 /// times as fast).
 constexpr double kMostValuesPerHop = 2.5;
 
-bool suits_codes(const Model& model, const ForestStatistics& forest) {
+bool suits_codes(const Model& model, const ForestStatistics& forest, bool fits_tables) {
   if (forest.category_splits != 0) return true;
   const double hops = forest.mean_depth * static_cast<double>(model.trees.size());
-  return most_leaves(model) <= kMaxTableLeaves && forest.features_used <= kMostValuesPerHop * hops;
+  return fits_tables && forest.features_used <= kMostValuesPerHop * hops;
 }
 
 bool same_test(const Node& a, const Node& b) {
@@ -106,14 +106,15 @@ void add_blocks(Schedule& schedule, Codes codes, std::uint32_t rows) {
 
 Schedule automatic_schedule(const Model& model) {
   const ForestStatistics forest = statistics(model);
-  const bool coded = suits_codes(model, forest);
-  const bool fits_tables = most_leaves(model) <= kMaxTableLeaves;
+  const std::uint64_t leaves = most_leaves(model);
+  const bool fits_tables = leaves <= kMaxTableLeaves;
+  const bool coded = suits_codes(model, forest, fits_tables);
   const std::uint64_t columns = most_columns(model, forest);
   Schedule schedule;
   const bool oblivious =
       coded && fits_tables && std::all_of(model.trees.begin(), model.trees.end(), is_oblivious);
   const bool small =
-      coded && !oblivious && most_leaves(model) <= kMaxTreeSlots + 1 &&
+      coded && !oblivious && leaves <= kMaxTreeSlots + 1 &&
       static_cast<double>(forest.leaves) <= kMostLeavesOfSmall * static_cast<double>(model.trees.size());
   schedule.plan(oblivious || small ? kFewRowsOfFast : kFewRows).tile("tree", "t0", "t1", kLanes);
   if (forest.category_splits != 0 && fits_tables && columns > Sparse4View::kMostColumns) {

@@ -27,17 +27,21 @@ struct LevelShape {
   static constexpr LevelShape of(unsigned number) {
     return {kSizes[number / 16], number / 4 % 4, kKinds[number % 4]};
   }
-  /// Of a tree as a whole, that of a level that parts with leaves.
   FVM_INLINE static unsigned number(unsigned slots, unsigned columns, LevelKind kind) {
+    return tables(slots, columns) * 4 +
+           (static_cast<unsigned>(kind) - static_cast<unsigned>(LevelKind::Tests));
+  }
+  /// The same without the kind: number / 4.
+  FVM_INLINE static constexpr unsigned tables(unsigned slots, unsigned columns) {
     const unsigned size = bits((slots - 1) | 15u) - 4;
     const std::uint64_t by_bits = 0x33332110;  // a digit for each number of bits of columns - 1
-    const auto some = static_cast<unsigned>(by_bits >> (4 * bits(columns - 1))) & 3u;
-    const LevelKind like = std::min(kind, LevelKind::Parting);
-    return (size * 4 + some) * 4 + (static_cast<unsigned>(like) - static_cast<unsigned>(LevelKind::Tests));
+    return size * 4 + (static_cast<unsigned>(by_bits >> (4 * bits(columns - 1))) & 3u);
   }
 
  private:
-  FVM_INLINE static unsigned bits(unsigned value) { return static_cast<unsigned>(std::bit_width(value)); }
+  FVM_INLINE static constexpr unsigned bits(unsigned value) {
+    return static_cast<unsigned>(std::bit_width(value));
+  }
 };
 
 /// Levels at the top of a tree that are walked together if all are complete.
@@ -166,9 +170,10 @@ class OneTree {
   FVM_INLINE std::uint32_t depth() const { return tree_.depth; }
   FVM_INLINE bool has_top() const { return has_complete_top(tree_); }
   FVM_INLINE Level level(std::uint32_t number) const { return {tree_.lines, &tree_.level(number)}; }
+  FVM_INLINE static unsigned slots(const Level& at) { return at.level->slots; }
   FVM_INLINE static unsigned columns(const Level& at) { return at.level->columns; }
   FVM_INLINE static unsigned shape(const Level& at) {
-    return LevelShape::number(at.level->slots, at.level->columns, at.level->kind);
+    return LevelShape::number(slots(at), columns(at), at.level->kind);
   }
   /// Whether the rows' codes of so many columns (as in LevelShape) are looked up in codes row by row.
   static constexpr bool is_by_row(unsigned) { return false; }
@@ -263,12 +268,15 @@ class TwoTrees {
   FVM_INLINE std::uint32_t depth() const { return std::max(trees_[0].depth, trees_[1].depth); }
   FVM_INLINE bool has_top() const { return has_complete_top(trees_[0]) && has_complete_top(trees_[1]); }
   FVM_INLINE Level level(std::uint32_t number) const { return {of(0, number), of(1, number)}; }
+  FVM_INLINE static unsigned slots(const Level& at) {
+    return std::max(at.halves[0].level->slots, at.halves[1].level->slots);
+  }
   FVM_INLINE static unsigned columns(const Level& at) {
     return std::max(at.halves[0].level->columns, at.halves[1].level->columns);
   }
   FVM_INLINE static unsigned shape(const Level& at) {
-    const TableLevel &low = *at.halves[0].level, &high = *at.halves[1].level;
-    return LevelShape::number(std::max(low.slots, high.slots), columns(at), std::max(low.kind, high.kind));
+    return LevelShape::number(slots(at), columns(at),
+                              std::max(at.halves[0].level->kind, at.halves[1].level->kind));
   }
   static constexpr bool is_by_row(unsigned) { return false; }
 

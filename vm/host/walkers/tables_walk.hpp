@@ -302,14 +302,16 @@ class TablesWalk {
 
   template <class Walk>
   FVM_INLINE void take_hops(const typename Walk::Level& level, std::uint32_t depth, std::uint8_t* slots) {
-    static constexpr Hops<Walk> kHops[] = {
-        &TablesWalk::hops_shape<Walk, 16, 0>, &TablesWalk::hops_shape<Walk, 16, 1>,
-        &TablesWalk::hops_shape<Walk, 16, 2>, &TablesWalk::hops_shape<Walk, 16, 3>,
-        &TablesWalk::hops_shape<Walk, 32, 0>, &TablesWalk::hops_shape<Walk, 32, 1>,
-        &TablesWalk::hops_shape<Walk, 32, 2>, &TablesWalk::hops_shape<Walk, 32, 3>,
-        &TablesWalk::hops_shape<Walk, 64, 0>, &TablesWalk::hops_shape<Walk, 64, 1>,
-        &TablesWalk::hops_shape<Walk, 64, 2>, &TablesWalk::hops_shape<Walk, 64, 3>};
-    (this->*kHops[Walk::shape(level) / 4])(level, depth, slots);
+    constexpr unsigned kShapes = LevelShape::tables(kMaxTreeSlots, kMaxTreeSlots) + 1;
+    static constexpr auto kHops = tree_hops<Walk>(std::make_integer_sequence<unsigned, kShapes>{});
+    (this->*kHops[LevelShape::tables(Walk::slots(level), Walk::columns(level))])(level, depth, slots);
+  }
+
+  template <class Walk, unsigned... Shapes>
+  static constexpr std::array<Hops<Walk>, sizeof...(Shapes)> tree_hops(
+      std::integer_sequence<unsigned, Shapes...>) {
+    return {&TablesWalk::hops_shape<Walk, LevelShape::of(4 * Shapes).size,
+                                    LevelShape::of(4 * Shapes).columns>...};
   }
 
   template <class Walk, unsigned Size, unsigned Columns>

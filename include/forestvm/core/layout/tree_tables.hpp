@@ -11,9 +11,9 @@ namespace forestvm {
 
 struct TreeTablesView : TablesView {
   FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
-    const TreeDesc& desc = group.trees[index];
-    return {reinterpret_cast<const TableLine*>(group.nodes) + desc.first_node, group.leaves + desc.first_leaf,
-            desc.depth, false};
+    Tree found = TablesView::tree(group, index);
+    found.oblivious = false;  // whatever its lines are
+    return found;
   }
 
   static const char* tree_rule(const TreeDesc& tree, const GroupDesc&) {

@@ -1,5 +1,7 @@
-// The walkers of the tables layout.
+// The walkers of the layouts of tables.
 #pragma once
+
+#include <concepts>
 
 #include "vm/host/walkers/tables_walk.hpp"
 #include "vm/host/walkers/walker_table.hpp"
@@ -7,8 +9,7 @@
 namespace forestvm::host {
 
 /// Tables have one walker: it takes more rows in lockstep than any interleaving asks for, all hops unchecked.
-template <class Target>
-inline constexpr WalkerTable kWalkers<Target, TablesView> =
-    WalkerTable::of(&TablesWalk<Target, TablesView>::walk);
+template <class Target, std::derived_from<TablesView> View>
+inline constexpr WalkerTable kWalkers<Target, View> = WalkerTable::of(&TablesWalk<Target, View>::walk);
 
 }  // namespace forestvm::host
