@@ -70,6 +70,8 @@ std::string print(const TiledForest& forest) {
     if (group.tiling.size > 1)
       text += std::string(group.tiling.by_probability ? "probability" : "uniform") + " tiles of up to " +
               std::to_string(group.tiling.size) + ", ";
+    else if (group.tiling.by_probability)
+      text += "along the likeliest walks, ";
     text += std::to_string(size.nodes) + " nodes in " + std::to_string(size.slots) + " slots, " +
             std::to_string(size.bytes) + " bytes\n";
     for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {

@@ -1,6 +1,8 @@
 // tileTree(tree, 4, uniform) groups the nodes of the trees that a loop walks into tiles of up to 4, which are
 // tested at once; the outcomes and the tile's shape say where a walk goes on. `uniform` fills tiles level by
-// level; `probability` along the walks that most training rows took. Like a layout, it belongs to the loops
+// level; `probability` along the walks that most training rows took. Tiles of one node are the nodes
+// themselves: `probability` then puts a node's likelier child close behind it, where the layout leaves the
+// order open. Like a layout, it belongs to the loops
 // that came of the one named; the innermost that says something decides. Source: Treebeard (MICRO 2022).
 //
 //   while not leaf: hop        ->     while not leaf: hop over up to 4 nodes

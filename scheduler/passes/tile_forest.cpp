@@ -62,7 +62,6 @@ std::pair<std::uint32_t, std::uint32_t> trees_of(const LoopTree& tree, const Wal
 Result<void> tile(const Lowering& lowering, const Wishes& wishes, TreeGroup& group) {
   if (!wishes.tiling) return {};
   group.tiling = wishes.tiling->value;
-  if (group.tiling.size == 1) group.tiling.by_probability = false;  // nothing to choose
   if (!group.tiling.by_probability) return {};
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
     for (const Node& node : lowering.forest.model_tree(t).nodes)
@@ -219,6 +218,9 @@ Result<void> lay_out(const Lowering& lowering, const Wishes& wishes, std::uint16
   return lay_out_as(lowering, "sparse", kMostPadding, hops, group);
 }
 
+/// Whether the order of single nodes is free in the layout.
+bool orders_nodes(Layout layout) { return kLayouts[static_cast<std::size_t>(layout)].word == "sparse"; }
+
 /// The group of a walker's trees.
 Result<void> make_group(Lowering& lowering, const Wishes& wishes, std::uint32_t begin, std::uint32_t end,
                         WalkerDesc& walker) {
@@ -228,6 +230,7 @@ Result<void> make_group(Lowering& lowering, const Wishes& wishes, std::uint32_t 
   FVM_TRY(tile(lowering, wishes, group));
   FVM_TRY(end_walks(lowering, wishes, group, walker));
   FVM_TRY(lay_out(lowering, wishes, walker.hops, group));
+  if (group.tiling.size == 1 && !orders_nodes(group.layout)) group.tiling.by_probability = false;
   walker.group = lowering.forest.group(group);
   return {};
 }

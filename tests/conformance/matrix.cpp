@@ -72,6 +72,7 @@ struct TilingRow {
 
 constexpr TilingRow kTilings[] = {
     {"1", "", kLarge},
+    {"1 probability", "tileTree(tree, 1, probability)", kLarge},
     {"2 uniform", "tileTree(tree, 2, uniform)", kSmall},
     {"4 uniform", "tileTree(tree, 4, uniform)", kLarge},
     {"8 uniform", "tileTree(tree, 8, uniform)", kSmall},
