@@ -150,6 +150,16 @@ struct BackendOptions {
 /// the target is unknown or this CPU lacks it.
 Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options = {});
 
+struct EmulatorOptions {
+  std::uint64_t seed = 1;  ///< of the orders in which the threads of a block take turns
+};
+
+/// Loads a program into the emulator of a GPU: every thread of a launch in turn, on the calling thread, far
+/// slower than the host VM. Answers are those of a GPU. Refused when no loop is mapped to a GPU, or when its
+/// launches are larger than a GPU allows. It takes no encoded rows and encodes none.
+Result<std::unique_ptr<Predictor>> emulator_backend(const Program& program,
+                                                    const EmulatorOptions& options = {});
+
 /// The CPU targets built into the host VM, best first.
 std::vector<std::string_view> host_targets();
 

@@ -5,7 +5,9 @@
 #include <limits>
 #include <string>
 
-namespace forestvm::host {
+#include <forestvm/calls.hpp>
+
+namespace forestvm {
 namespace {
 
 Error wrong(std::size_t row, const std::string& what) {
@@ -49,6 +51,8 @@ Result<void> check_csr_rows(const CsrRows& rows, std::size_t first, std::size_t 
   return strange_column(rows, first, num_features);
 }
 
+namespace host {
+
 float absent_value(Absent absent) {
   return absent == Absent::Zero ? 0.0f : std::numeric_limits<float>::quiet_NaN();
 }
@@ -60,4 +64,5 @@ void fill_csr_rows(const CsrRows& rows, std::size_t first, std::size_t count, st
       out[rows.columns[i]] = rows.values[i];
 }
 
-}  // namespace forestvm::host
+}  // namespace host
+}  // namespace forestvm

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/derived_tables.hpp>
 
 #include "vm/host/targets/float_environment.hpp"
 
@@ -42,16 +43,6 @@ LoadedWalker load_walker(const Program& program, const LoadedProgram& loaded, co
   walker.task.atomic = desc.atomic != 0;
   walker.task.exact = desc.end == WalkEnd::Exact;
   return walker;
-}
-
-/// For each shape and each of 256 outcomes, the way out.
-std::vector<std::uint8_t> tile_exits(std::span<const TileShape> shapes) {
-  std::vector<std::uint8_t> exits;
-  for (const TileShape& shape : shapes)
-    for (unsigned outcomes = 0; outcomes < 256; ++outcomes)
-      exits.push_back(static_cast<std::uint8_t>(tile_exit(shape, outcomes)));
-  exits.resize(std::max<std::size_t>(exits.size(), 256));
-  return exits;
 }
 
 /// Memory for each accumulator, or its place in another's.
@@ -147,19 +138,13 @@ std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
   return grains;
 }
 
-std::vector<std::uint32_t> tree_outputs(const Program& program) {
-  std::vector<std::uint32_t> outputs(program.meta().num_trees);
-  for (const TreeDesc& tree : program.section_Trees()) outputs[tree.number] = tree.output;
-  return outputs;
-}
-
 }  // namespace
 
 LoadedProgram load_program(const Program& program, const Target& target, std::unique_ptr<Executor> executor) {
   LoadedProgram loaded{program, program.meta(), program.code().data()};
   loaded.groups = program.section_Groups();
   loaded.accumulators = load_accumulators(program);
-  loaded.tile_exits = tile_exits(program.section_TileShapes());
+  loaded.tile_exits = tile_exits(program);
   loaded.tree_outputs = tree_outputs(program);
   loaded.encoder =
       load_encoder(program.section_EncodedFeatures(), program.section_Ranks(), program.section_Columns(),
@@ -171,11 +156,9 @@ LoadedProgram load_program(const Program& program, const Target& target, std::un
   for (const WalkerDesc& desc : program.section_Walkers())
     loaded.walkers.push_back(load_walker(program, loaded, desc, target));
   loaded.codes_read = all_others(values_read(program));
-  const FloatEnvironment environment;  // the base is rounded here, and zero compared with thresholds
+  const FloatEnvironment environment;  // zero is compared with thresholds
   loaded.csr_encoder = CsrEncoder(loaded.program);
-  const bool wide = program.meta().score_type == ScalarType::Float64;
-  for (const double base : program.section_Base())
-    loaded.base.push_back(wide ? base : static_cast<double>(static_cast<float>(base)));
+  loaded.base = base_scores(program);
   if (executor != nullptr) loaded.grains = grains(program);
   loaded.executor = std::move(executor);
   return loaded;

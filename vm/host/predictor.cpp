@@ -9,10 +9,9 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/calls.hpp>
 #include <forestvm/names.hpp>
 
-#include "vm/host/convert_rows.hpp"
-#include "vm/host/csr_rows.hpp"
 #include "vm/host/load_program.hpp"
 #include "vm/host/targets/float_environment.hpp"
 #include "vm/host/targets/target.hpp"
@@ -77,18 +76,18 @@ class HostPredictor final : public Predictor {
   std::unique_ptr<Context> make_context() const override { return std::make_unique<HostContext>(); }
 
   Result<void> predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const override {
-    FVM_TRY(is_score(output));
+    FVM_TRY(check_score_output(output));
     return run(context, rows, output, {.values = out});
   }
 
   Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output,
                             double* out) const override {
-    FVM_TRY(is_score(output));
+    FVM_TRY(check_score_output(output));
     return run(context, rows, output, {.wide_values = out});
   }
 
   Result<void> predict_class(Context& context, const AnyRows& rows, std::int64_t* out) const override {
-    FVM_TRY(has_classes());
+    FVM_TRY(check_classes(program()));
     return run(context, rows, OutputKind::Class, {.labels = out});
   }
 
@@ -130,19 +129,6 @@ class HostPredictor final : public Predictor {
  private:
   static Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
 
-  static Result<void> is_score(OutputKind output) {
-    if (output == OutputKind::Raw || output == OutputKind::Value) return {};
-    return usage(
-        "predict gives raw scores or values; labels come from predict_class, leaf numbers from "
-        "predict_leaf");
-  }
-
-  Result<void> has_classes() const {
-    if (output_width(program().meta(), OutputKind::Class) != 0) return {};
-    return refused("output class", "the model has no classes: its objective is " +
-                                       std::string(program().text(StringId::Objective)));
-  }
-
   Result<void> takes_codes() const {
     if (!loaded_.codes_read.empty()) return {};
     return refused("",
@@ -174,8 +160,6 @@ class HostPredictor final : public Predictor {
     return {};
   }
 
-  static Error no_buffer() { return usage("no buffer for rows or output"); }
-
   static std::string rows_text(const CodedRows& rows) {
     return std::to_string(rows.count) + " rows of " + std::to_string(rows.columns) + " columns";
   }
@@ -183,32 +167,9 @@ class HostPredictor final : public Predictor {
   /// What can be said before the first pass.
   Result<void> check_call(const Context& context, const AnyRows& rows) const {
     if (context.backend() != &HostContext::kBackend) return usage("the context belongs to another backend");
-    if (const auto* dense = std::get_if<RowBlock>(&rows)) return check(*dense);
-    if (const auto* csr = std::get_if<CsrRows>(&rows)) return check(*csr);
+    if (const auto* dense = std::get_if<RowBlock>(&rows)) return check_rows(loaded_.meta, *dense);
+    if (const auto* csr = std::get_if<CsrRows>(&rows)) return check_rows(*csr);
     return check(*std::get_if<CodedRows>(&rows));
-  }
-
-  Result<void> check(const RowBlock& rows) const {
-    if (rows.count == 0) return {};
-    if (rows.stride < loaded_.meta.num_features)
-      return usage("rows of " + std::to_string(rows.stride) + " values for a model of " +
-                   std::to_string(loaded_.meta.num_features) + " features");
-    std::size_t values = 0;
-    if (__builtin_mul_overflow(rows.count, rows.stride, &values) || values > SIZE_MAX / sizeof(double))
-      return usage(std::to_string(rows.count) + " rows, " + std::to_string(rows.stride) +
-                   " numbers apart, are more than memory holds");
-    if (rows.type == RowType::Float64 && loaded_.meta.score_type == ScalarType::Float64)
-      return refused(
-          "rows",
-          "are float64, which would be rounded to float32: the model compares float64 thresholds, so "
-          "that a row could go another way; pass float32");
-    return rows.data == nullptr ? no_buffer() : Result<void>();
-  }
-
-  static Result<void> check(const CsrRows& rows) {
-    if (rows.count == 0) return {};
-    const bool no_values = rows.value_count != 0 && (rows.columns == nullptr || rows.values == nullptr);
-    return rows.offsets == nullptr || no_values ? no_buffer() : Result<void>();
   }
 
   Result<void> check(const CodedRows& rows) const {
@@ -241,8 +202,7 @@ class HostPredictor final : public Predictor {
 
   /// Whether rows get float32 rows in the scratch memory before anything reads them.
   bool converted(const AnyRows& rows) const {
-    if (const auto* dense = std::get_if<RowBlock>(&rows))
-      return dense->type != RowType::Float32 || !loaded_.program.section_ZeroMissing().empty();
+    if (const auto* dense = std::get_if<RowBlock>(&rows)) return !are_float_rows(program(), *dense);
     const auto* csr = std::get_if<CsrRows>(&rows);
     return csr != nullptr && static_cast<double>(csr->value_count) >
                                  kDenseFrom * (static_cast<double>(csr->count) * loaded_.meta.num_features);
@@ -297,18 +257,15 @@ class HostPredictor final : public Predictor {
   /// Gives a pass its rows, which begin at row `begin` of the call: as they came, or if `values` is not null
   /// as float32 there. What they came in, `csr`, lives as long as the pass.
   void place_rows(Pass& pass, CsrRows& csr, const AnyRows& rows, std::size_t begin, float* values) const {
-    const std::size_t width = loaded_.meta.num_features;
     const auto* const dense = std::get_if<RowBlock>(&rows);
     const auto* const sparse = std::get_if<CsrRows>(&rows);
     if (values != nullptr) {
-      const FloatEnvironment environment;  // the rounding is ours, not the caller's
       if (sparse != nullptr)
-        fill_csr_rows(*sparse, begin, pass.row_count, width, values);
+        fill_float_rows(program(), *sparse, begin, pass.row_count, values);
       else
-        convert_rows(*dense, begin, pass.row_count, width, values);
-      mark_zeros_missing(loaded_.program.section_ZeroMissing(), pass.row_count, width, values);
+        fill_float_rows(program(), *dense, begin, pass.row_count, values);
       pass.rows = values;
-      pass.row_stride = width;
+      pass.row_stride = loaded_.meta.num_features;
     } else if (dense != nullptr) {
       pass.rows = static_cast<const float*>(dense->data) + begin * dense->stride;
       pass.row_stride = dense->stride;

@@ -65,6 +65,16 @@ FVM_HOST_DEVICE constexpr LoopOperands loop_operands(const Inst& inst) {
   }
 }
 
+/// Whether a machine is one of many that run the code in step, as the threads of a GPU's block do: each runs
+/// every instruction, with the iteration of a mapped loop that is its own, and all take every turn together.
+/// Instead of parallel() it has: bool first(const Inst& loop) and bool next(const Inst& loop), which set a
+/// for's chunk and say whether there is a turn to take; void enter(const Inst& loop) and void leave(const
+/// Inst& loop) around the block of a map.
+template <class Machine>
+inline constexpr bool kInStep = requires {
+  requires Machine::kRunsInStep;
+};
+
 /// Runs code from `pc` to the halt, or to the end of the parallel block that `pc` lies in.
 /// Machine has: Range ranges[kRangeRegisters]; std::uint32_t plan_rows, for which a plan is chosen; bool
 /// wants(OutputKind); void parallel(const Inst& loop, std::uint32_t body) which must run interpret(code,
@@ -80,6 +90,11 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
       case Op::Halt:
         return;
       case Op::For: {
+        if constexpr (kInStep<Machine>) {
+          if (machine.first(inst)) break;
+          pc = operand<Op::For, Partner>(inst) + 1;
+          continue;
+        }
         const Range& over = machine.ranges[operand<Op::For, RangeIn>(inst)];
         if (over.size() == 0) {
           pc = operand<Op::For, Partner>(inst) + 1;
@@ -90,9 +105,14 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
       }
       case Op::Par:
       case Op::Map:
-        machine.parallel(inst, pc + 1);
-        pc = loop_operands(inst).partner + 1;
-        continue;
+        if constexpr (kInStep<Machine>) {
+          machine.enter(inst);
+          break;
+        } else {
+          machine.parallel(inst, pc + 1);
+          pc = loop_operands(inst).partner + 1;
+          continue;
+        }
       case Op::When:
         if (!machine.wants(static_cast<OutputKind>(operand<Op::When, Output>(inst)))) {
           pc = operand<Op::When, Partner>(inst) + 1;
@@ -115,6 +135,14 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
       }
       case Op::End: {
         const std::uint32_t open = operand<Op::End, Partner>(inst);
+        if constexpr (kInStep<Machine>) {
+          if (code[open].op == Op::Map) machine.leave(code[open]);
+          if (code[open].op == Op::For && machine.next(code[open])) {
+            pc = open + 1;
+            continue;
+          }
+          break;
+        }
         if (is_parallel(code[open].op)) return;  // one iteration is done; the machine has the next
         if (code[open].op == Op::For) {
           const Range& over = machine.ranges[operand<Op::For, RangeIn>(code[open])];

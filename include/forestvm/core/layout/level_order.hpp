@@ -82,8 +82,8 @@ struct LevelOrderView : Placing {
   }
 
   /// One hop.
-  template <class Compare>
-  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const float* row) {
+  template <class Compare, class Row>
+  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, Row row) {
     const Node& node = tree[at];
     return child(tree, at, static_cast<unsigned>(!goes_left(node.value, node.feature, row)));
   }
@@ -146,8 +146,8 @@ struct LevelOrderTilesView : Placing {
     return at * tree.arity + 1 + way;
   }
 
-  template <class Compare>
-  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const float* row) {
+  template <class Compare, class Row>
+  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, Row row) {
     const Node& tile = tree[at];
     const unsigned outcomes = Compare::template outcomes<Width>(tile.thresholds, tile.features, row);
     return child(tree, at, tree.exits[((tile.shape & ~kLeaf) << 8) + outcomes]);

@@ -41,8 +41,8 @@ struct Sparse12View : TreesInSequence {
   }
 
   /// One hop.
-  template <class Compare>
-  FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, const float* row) {
+  template <class Compare, class Row>
+  FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, Row row) {
     const Node& node = tree[at];
     const bool right = !goes_left(node.value, node.feature, row) & ((node.feature & kLeaf) == 0);
     return node.left + static_cast<std::uint32_t>(right);

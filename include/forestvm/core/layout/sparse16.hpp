@@ -43,8 +43,8 @@ struct Sparse16View : TreesInSequence {
   }
 
   /// One hop.
-  template <class Compare>
-  FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, const float* row) {
+  template <class Compare, class Row>
+  FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, Row row) {
     const Node& node = tree[at];
     return goes_left(node.value, node.feature, row) ? node.left : node.right;
   }

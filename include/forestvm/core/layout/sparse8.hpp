@@ -46,8 +46,8 @@ struct Sparse8View : TreesInSequence {
   }
 
   /// One hop.
-  template <class Compare>
-  FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, const float* row) {
+  template <class Compare, class Row>
+  FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, Row row) {
     const Node& node = tree[at];
     const bool right = !goes_left(node.value, feature_word(node.word), row) & ((node.word & kLeaf) == 0);
     return at + (node.word & kDistanceMask) + static_cast<std::uint32_t>(right);

@@ -61,8 +61,8 @@ struct SparseTilesView : TreesInSequence {
     return child(tree.tiles[at], way);
   }
 
-  template <class Compare>
-  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const float* row) {
+  template <class Compare, class Row>
+  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, Row row) {
     const bool leaf = (at & kLeaf) != 0;
     const Node& tile = tree.tiles[leaf ? 0 : at];
     const unsigned outcomes = Compare::template outcomes<Width>(tile.thresholds, tile.features, row);

@@ -9,8 +9,10 @@
 namespace forestvm {
 
 /// Whether a row goes left at a split: its value of the feature is below the threshold, or it is missing
-/// (NaN) and the split sends missing values left. Branch-free.
-FVM_INLINE bool goes_left(float threshold, std::uint32_t feature_word, const float* row) {
+/// (NaN) and the split sends missing values left. Branch-free. Row: what gives a feature's value by [], often
+/// a pointer.
+template <class Row>
+FVM_INLINE bool goes_left(float threshold, std::uint32_t feature_word, Row row) {
   const float x = row[feature_word & kFeatureMask];
   return (x < threshold) | ((x != x) & ((feature_word & kMissingLeft) != 0));
 }

@@ -24,9 +24,8 @@ FVM_HOST_DEVICE constexpr unsigned tile_exit(const TileShape& shape, unsigned ou
 
 /// Tests the nodes of a tile one after the other. CPU targets bring their own.
 struct ScalarCompare {
-  template <unsigned Width>
-  FVM_INLINE static unsigned outcomes(const float* thresholds, const std::uint32_t* features,
-                                      const float* row) {
+  template <unsigned Width, class Row>
+  FVM_INLINE static unsigned outcomes(const float* thresholds, const std::uint32_t* features, Row row) {
     unsigned bits = 0;
     for (unsigned i = 0; i < Width; ++i)
       bits |= static_cast<unsigned>(goes_left(thresholds[i], features[i], row)) << i;
