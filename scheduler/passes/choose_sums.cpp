@@ -42,7 +42,7 @@ class SumsChoice {
   const std::optional<Asked<std::string>>& asked() const { return lowering_.loops.program.accumulate; }
 
   void find_reductions(LoopId loop) {
-    if (lowering_.is_reduction(loop) && lowering_.loops.iterations(loop) > 1) reductions_.push_back(loop);
+    if (lowering_.is_reduction(loop)) reductions_.push_back(loop);
     for (const LoopId child : lowering_.loops[loop].children) find_reductions(child);
   }
 
