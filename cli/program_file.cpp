@@ -90,8 +90,9 @@ std::string schedule_notes() {
   return text;
 }
 
-Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model) {
-  const std::string value = arguments.get("schedule", "auto");
+Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model,
+                                       const std::string& otherwise) {
+  const std::string value = arguments.get("schedule", otherwise);
   if (value.find_first_of("/.") == std::string::npos) {
     auto schedule = schedule_by_name(model, value);
     if (!schedule) return in_file("--schedule", schedule.error());
@@ -116,8 +117,9 @@ Error blame(Error error, const ChosenSchedule& schedule, const std::string& path
   return in_file(file, std::move(error));
 }
 
-Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model) {
-  FVM_ASSIGN(const ChosenSchedule chosen, choose_schedule(arguments, model));
+Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model,
+                                 const std::string& otherwise) {
+  FVM_ASSIGN(const ChosenSchedule chosen, choose_schedule(arguments, model, otherwise));
   CompileOptions options;
   FVM_ASSIGN(options.contract, arguments.choice("contract", options.contract));
   options.strict = arguments.has("strict");
@@ -133,9 +135,11 @@ Result<Program> compile_as_asked(const Arguments& arguments, const std::string& 
   return std::move(compiled->program);
 }
 
-Result<Program> program_as_asked(const Arguments& arguments, const std::string& path) {
+Result<Program> program_as_asked(const Arguments& arguments, const std::string& path,
+                                 const std::string& otherwise) {
   FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
-  if (const auto* const model = std::get_if<Model>(&loaded)) return compile_as_asked(arguments, path, *model);
+  if (const auto* const model = std::get_if<Model>(&loaded))
+    return compile_as_asked(arguments, path, *model, otherwise);
   Program& program = std::get<Program>(loaded);
   if (arguments.has("schedule"))
     return usage_error("--schedule: " + in_quotes(path) + " is a program, it has its schedule already");

@@ -42,14 +42,17 @@ struct ChosenSchedule {
 };
 
 /// --schedule auto|NAME|FILE: a value with a slash or a dot is a file.
-Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model);
+Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model,
+                                       const std::string& otherwise = "auto");
 
 /// Reads --schedule, --contract and --strict and compiles. Warnings go to standard error.
-Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model);
+Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model,
+                                 const std::string& otherwise = "auto");
 
 /// The program in a file, or that of the model in it: what a program file was compiled for cannot be asked
 /// for again.
-Result<Program> program_as_asked(const Arguments& arguments, const std::string& path);
+Result<Program> program_as_asked(const Arguments& arguments, const std::string& path,
+                                 const std::string& otherwise = "auto");
 
 /// An error of compile() about the schedule's line goes with the schedule's name, any other with the model's.
 Error blame(Error error, const ChosenSchedule& schedule, const std::string& path);

@@ -25,12 +25,14 @@ namespace {
 
 constexpr std::uint64_t kMostThreads = 4096;
 
-constexpr std::array<std::string_view, 2> kBackendNames = {"auto", "host"};
+constexpr std::array<std::string_view, 3> kBackendNames = {"auto", "host", "emulator"};
+constexpr std::size_t kEmulator = 2;
 
 /// The command line, understood.
 struct RunOptions {
   std::string model, out;
   OutputKind output = OutputKind::Value;
+  bool emulated = false;
   BackendOptions backend;
   BatchOptions rows;
 };
@@ -41,7 +43,11 @@ Result<RunOptions> understand(const Arguments& arguments) {
   FVM_ASSIGN(options.rows, batch_options(arguments));
   options.out = arguments.get("out", "-");
   FVM_ASSIGN(options.output, arguments.choice("output", options.output));
-  FVM_TRY(arguments.choice("backend", kBackendNames, 0));
+  FVM_ASSIGN(const std::size_t backend, arguments.choice("backend", kBackendNames, 0));
+  options.emulated = backend == kEmulator;
+  for (const char* const hosts : {"target", "threads"})
+    if (options.emulated && arguments.has(hosts))
+      return usage_error("--" + std::string(hosts) + " is for the host: --backend emulator has none");
   options.backend.target = arguments.get("target", "auto");
   FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMostThreads, 0));
   options.backend.threads = static_cast<unsigned>(threads);
@@ -114,8 +120,11 @@ Result<void> predict_all(const Predictor& predictor, Batches& batches, const Run
 
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const RunOptions options, understand(arguments));
-  FVM_ASSIGN(const Program program, program_as_asked(arguments, options.model));
-  FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, host_backend(program, options.backend));
+  FVM_ASSIGN(const Program program,
+             program_as_asked(arguments, options.model, options.emulated ? "gpu" : "auto"));
+  FVM_ASSIGN(const std::unique_ptr<Predictor> predictor,
+             options.emulated ? in_file(options.model, emulator_backend(program))
+                              : host_backend(program, options.backend));
   // Rows that cannot be read leave no output behind.
   FVM_ASSIGN(Batches batches, Batches::open(options.rows, program));
   return predict_all(*predictor, batches, options);
@@ -150,7 +159,10 @@ const Command kRun = {
       "value (default: what the trainer's predict gives), raw (its score), class, or leaf (the "
       "number of each tree's leaf, as the trainer counts a tree's nodes)"},
      kScheduleOption,
-     {"backend", '\0', "B", "auto (default) or host"},
+     {"backend", '\0', "B",
+      "auto (default), host, or emulator: runs a schedule for GPUs (default then: gpu) as a GPU would, "
+      "thread "
+      "by thread, far slower than the host"},
      {"target", '\0', "T",
       "auto (default: FORESTVM_TARGET, or else the best this CPU runs), or a name from the list below"},
      {"threads", '\0', "N", "default: all cores; 1 runs inline"},

@@ -65,6 +65,16 @@ TEST_F(Run, DoesNotDependOnBatchesOrThreads) {
       EXPECT_EQ(npy({model_, rows_, "--batch", batch, "--threads", threads}), all) << batch << " " << threads;
 }
 
+TEST_F(Run, OnTheEmulatorOfAGpuAnswersAreTheSame) {
+  for (const char* output : {"raw", "value", "class", "leaf"})
+    EXPECT_EQ(npy({model_, rows_, "--output", output, "--backend", "emulator"}),
+              npy({model_, rows_, "--output", output}));
+  expect_failure(forestvm({"run", model_, rows_, "--backend", "emulator", "--threads", "2"}), 2,
+                 "--threads is for the host: --backend emulator has none");
+  expect_failure(forestvm({"run", model_, rows_, "--backend", "emulator", "--schedule", "rows"}), 1,
+                 "it runs on the host, not on the emulator; compile the model with a schedule for GPUs");
+}
+
 TEST_F(Run, WritesCsvToStandardOutput) {
   const Outcome one = forestvm({"run", model_, rows_, "--output", "raw"});
   EXPECT_EQ(one.code, 0) << one.err;

@@ -37,6 +37,7 @@ struct DirectiveSet {
 
 /// Models by their nodes: the larger, the fewer cells.
 enum Size { kSmall, kMiddle, kLarge };
+constexpr std::size_t kEmulatedRows = 9;  ///< blocks of rows of several sizes
 constexpr std::uint64_t kSmallNodes = 30'000, kMiddleNodes = 200'000;
 
 constexpr DirectiveSet kDirectiveSets[] = {
@@ -62,6 +63,23 @@ constexpr DirectiveSet kDirectiveSets[] = {
      "plan(6); encode(auto); plan(7); WISHES; interleave(tree); plan(BATCH); WISHES; "
      "tile(batch, b0, b1, 64); reorder(b0, tree, b1); parallel(b0)",
      kMiddle},
+    // Mapped to a GPU: these run on the emulator.
+    {"gpu rows",
+     "tile(batch, b0, b1, 8); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); "
+     "interleave(tree)",
+     kSmall},
+    {"gpu trees",
+     "tile(batch, b0, b1, 4); tile(tree, t0, t, 12); tile(t, t1, t2, 3); reorder(b0, t0, t1, t2, b1); "
+     "gpuDimension(b0, grid.x); gpuDimension(t1, block.y); cache(b0); cache(t0); sharedReduce(t1)",
+     kSmall},
+    {"gpu grid",
+     "tile(batch, b0, b1, 8); tile(tree, t0, t1, HALF); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+     "gpuDimension(t0, grid.y); gpuDimension(b1, block.x)",
+     kSmall},
+    {"gpu atomic",
+     "tile(batch, b0, b1, 8); tile(tree, t0, t1, HALF); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+     "gpuDimension(t0, grid.y); gpuDimension(b1, block.x); atomicReduce(t0)",
+     kSmall},
 };
 
 struct TilingRow {
@@ -144,9 +162,18 @@ class Matrix {
     std::vector<std::pair<unsigned, std::size_t>> ways{{1, count_}, {3, 7}};
     if (contract == Contract::Reproducible) ways.insert(ways.end(), {{2, 64}, {4, 1}});
     std::string outcome;
+    if (compiled->program.mapped()) {
+      const auto predictor = emulator_backend(compiled->program);
+      if (!predictor.ok() && predictor.error().code == ErrorCode::Refused)
+        return "refused: " + predictor.error().message;
+      outcome = predicted(predictor, std::min(count_, kEmulatedRows), kEmulatedRows, contract);
+      return outcome.starts_with("wrong")
+                 ? failed(text, std::string(name_of(contract)) + ", emulator: " + outcome)
+                 : outcome;
+    }
     for (const std::string& target : support::targets_here())
       for (const auto& [threads, batch] : ways) {
-        outcome = predicted(compiled->program, {threads, target}, batch, contract);
+        outcome = predicted(host_backend(compiled->program, {threads, target}), count_, batch, contract);
         if (!outcome.starts_with("wrong")) continue;
         return failed(text, std::string(name_of(contract)) + ", target " + target + ", " +
                                 std::to_string(threads) + " threads, batch " + std::to_string(batch) + ": " +
@@ -160,15 +187,14 @@ class Matrix {
     return "DIFFERENT";
   }
 
-  std::string predicted(const Program& program, const BackendOptions& options, std::size_t batch,
-                        Contract contract) {
-    const auto predictor = host_backend(program, options);
+  std::string predicted(const Result<std::unique_ptr<Predictor>>& predictor, std::size_t count,
+                        std::size_t batch, Contract contract) {
     if (!predictor.ok()) return "wrong: " + predictor.error().text();
     const auto context = (*predictor)->make_context();
-    std::vector<float> raw(count_ * answers_.raw_width);
-    std::vector<std::int32_t> leaves(count_ * model_.trees.size());
-    for (std::size_t begin = 0; begin < count_; begin += batch) {
-      const RowBlock rows{answers_.rows.data() + begin * answers_.features, std::min(batch, count_ - begin),
+    std::vector<float> raw(count * answers_.raw_width);
+    std::vector<std::int32_t> leaves(count * model_.trees.size());
+    for (std::size_t begin = 0; begin < count; begin += batch) {
+      const RowBlock rows{answers_.rows.data() + begin * answers_.features, std::min(batch, count - begin),
                           answers_.features};
       const auto done =
           (*predictor)->predict(*context, rows, OutputKind::Raw, raw.data() + begin * answers_.raw_width);
@@ -177,8 +203,9 @@ class Matrix {
           (*predictor)->predict_leaf(*context, rows, leaves.data() + begin * model_.trees.size());
       if (!more.ok()) return "wrong: " + more.error().text();
     }
-    if (leaves != judge_.leaf) return "wrong: other leaves than the reference's";
-    return judged(raw, program.meta().sums_in_model_order != 0, contract);
+    if (!std::equal(leaves.begin(), leaves.end(), judge_.leaf.begin()))
+      return "wrong: other leaves than the reference's";
+    return judged(raw, (*predictor)->program().meta().sums_in_model_order != 0, contract);
   }
 
   std::string judged(const std::vector<float>& raw, bool in_order, Contract contract) {

@@ -39,6 +39,7 @@ const std::vector<Home> kHomes = {
     {"oneapi/tbb/", {"vm/host"}},
     {"xxhash.h", {"vm/bytecode", "tests"}},
     {"boost/", {"frontend", "scheduler", "vm", "cli", "tests"}},
+    {"boost/context", {"kernels/emulator"}},
     {"boost/program_options", {"cli"}},
     {"gtest/", {"tests"}},
     {"gmock/", {"tests"}},
@@ -57,9 +58,11 @@ const std::vector<Home> kHomes = {
 
 /// System headers besides the C++ standard library's.
 const std::set<std::string> kSystem = {
-    "dirent.h",    "dlfcn.h",   "errno.h",        "fcntl.h",     "pthread.h",  "sched.h",    "signal.h",
-    "spawn.h",     "stddef.h",  "stdint.h",       "sys/ioctl.h", "sys/mman.h", "sys/stat.h", "sys/time.h",
-    "sys/types.h", "sys/uio.h", "sys/resource.h", "sys/wait.h",  "unistd.h"};
+    "dirent.h",   "dlfcn.h",        "errno.h",    "fcntl.h",
+    "pthread.h",  "sched.h",        "signal.h",   "sanitizer/common_interface_defs.h",
+    "spawn.h",    "stddef.h",       "stdint.h",   "sys/ioctl.h",
+    "sys/mman.h", "sys/stat.h",     "sys/time.h", "sys/types.h",
+    "sys/uio.h",  "sys/resource.h", "sys/wait.h", "unistd.h"};
 
 /// What a header that nvcc and hipcc compile too may include of the standard library.
 const std::set<std::string> kDeviceSafe = {"bit",     "cmath",  "cstddef",    "cstdint",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <forestvm/core/forest_data.hpp>
 
@@ -26,5 +27,9 @@ struct TreesInterleaved {
                : "its slots are not its part of the group's";
   }
 };
+
+/// Whether node i of each tree lies beside node i of the others.
+template <class View>
+inline constexpr bool kInterleavesTrees = std::is_base_of_v<TreesInterleaved, View>;
 
 }  // namespace forestvm

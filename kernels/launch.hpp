@@ -1,0 +1,123 @@
+// What a kernel is given: the linked code of one phase of a program, where the program's tables and the
+// call's rows and results lie on the device, and where the sums go. Made by link.cpp, read by
+// thread_machine.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <forestvm/core/bytecode.hpp>
+#include <forestvm/core/categories.hpp>
+#include <forestvm/core/encoder.hpp>
+#include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/sums.hpp>
+#include <forestvm/core/transform.hpp>
+
+namespace forestvm::kernels {
+
+inline constexpr unsigned kDimensions = 6;
+inline constexpr unsigned kGridDimensions = 3;  ///< the first of them
+
+/// Most areas of shared memory that hold trees at once.
+inline constexpr unsigned kStagedTrees = 4;
+
+/// A group of trees on the device.
+struct LaunchGroup {
+  GroupData data;
+  std::uint32_t first_tree;  ///< the group's first, as the program counts trees
+  std::uint32_t node_bytes;
+  Layout layout;
+  bool interleaved;  ///< node i of each tree beside node i of the others
+};
+
+/// Walks in lockstep that a thread makes at most: each takes registers.
+inline constexpr unsigned kMostLockstep = 4;
+
+/// One way of walking a group.
+struct LaunchWalker {
+  std::uint32_t group;
+  std::uint32_t hops;            ///< WalkerDesc::hops
+  const std::uint32_t* numbers;  ///< of the group's leaves
+  const double* wide_leaves;     ///< their outputs in float64; null if the program has none
+  WalkEnd end;
+  WalkOrder order;
+  std::uint8_t trees, rows;  ///< walks in lockstep
+  bool atomic;
+};
+
+/// An accumulator's place.
+struct LaunchAccumulator {
+  std::byte* memory;     ///< of row 0 in the first copy, in global memory; null if it lies in shared memory,
+  std::uint32_t offset;  ///< so many bytes from its begin: that of the block's first row
+  std::uint32_t copy_rows;    ///< rows from one copy to the next
+  std::uint32_t copy_stride;  ///< copies of the memory it lies in from one of its own to the next
+  std::uint32_t parent;
+  std::uint32_t iterations;
+  std::uint32_t width;  ///< elements of a row
+  AccumulatorKind kind;
+  bool stored_elsewhere;  ///< in copies of another accumulator, which is zeroed before it is reduced
+};
+
+/// The program's tables on the device.
+struct LaunchProgram {
+  const LaunchGroup* groups;
+  const LaunchWalker* walkers;
+  const double* base;                 ///< exact in the type of the scores
+  const std::uint32_t* tree_outputs;  ///< by the tree's number in the model
+  const EncodedFeature* features;     ///< that are encoded by ranks
+  const float* ranks;
+  const ColumnDesc* columns;
+  const CategoryColumn* categories;  ///< of the last of the columns
+  const std::uint32_t* category_words;
+  std::uint32_t feature_count, column_count, category_count;
+  std::uint32_t num_features, num_outputs, num_trees;
+  TransformParameters parameters;
+  SumScale scale;
+  Transform transform;
+};
+
+/// One pass of a call.
+struct LaunchPass {
+  const float* rows;
+  std::size_t row_stride;  ///< floats
+  std::uint32_t row_count;
+  OutputKind output;
+  const std::uint8_t* codes;  ///< of the pass's rows
+  std::uint8_t* encode_to;    ///< the same, before they are there; null: they came encoded
+  float* values;              ///< Raw, Value
+  double* wide_values;        ///< the same in float64, instead of `values`
+  std::int64_t* labels;       ///< Class
+  std::int32_t* leaves;       ///< Leaf
+};
+
+/// Instructions of a phase.
+inline constexpr std::uint32_t kMaxPhaseCode = 256;
+
+struct Launch {
+  LaunchProgram program;
+  LaunchPass pass;
+  LaunchAccumulator accumulators[kAccumulators];
+  std::uint32_t block_rows;      ///< register of the rows of a whole block
+  std::uint32_t rows_per_block;  ///< 0, or r0 holds so many rows of the pass, those of the block
+  Inst code[kMaxPhaseCode];
+};
+
+// What linking writes into words that an instruction's operands leave free, or that mean nothing to a kernel:
+
+/// Of a for: the turns that every thread takes, whether it has chunks for them or not.
+FVM_HOST_DEVICE inline std::uint32_t turns_of(const Inst& loop) { return loop.wide[2]; }
+/// Of a reduction: the register of what its loop steps through, in place of the width; the loop's step, in
+/// place of its pc.
+FVM_HOST_DEVICE inline std::uint32_t reduced_range(const Inst& inst) { return inst.wide[2]; }
+FVM_HOST_DEVICE inline std::uint32_t reduced_step(const Inst& inst) { return inst.wide[0]; }
+/// Of a cache: the register of what is brought near, in place of its loop's pc; where in shared memory it
+/// goes, in place of how far ahead; of rows the most that they are; of trees the area's number, in the spare
+/// byte.
+FVM_HOST_DEVICE inline std::uint32_t staged_range(const Inst& inst) { return inst.wide[0]; }
+FVM_HOST_DEVICE inline std::uint32_t staged_offset(const Inst& inst) { return inst.wide[1]; }
+FVM_HOST_DEVICE inline std::uint32_t staged_rows(const Inst& inst) { return inst.wide[2]; }
+FVM_HOST_DEVICE inline std::uint32_t staged_area(const Inst& inst) { return inst.small[0]; }
+/// Of a privatize that an earlier phase of the program has run: the copy is known again, but not zeroed.
+FVM_HOST_DEVICE inline bool only_names_copy(const Inst& inst) { return inst.wide[0] != 0; }
+
+}  // namespace forestvm::kernels

@@ -1,0 +1,459 @@
+// See link.hpp. First the program is cut into phases, whatever the number of rows; then each phase is
+// measured: how many iterations its loops have, and what that asks of the device.
+#include "kernels/link.hpp"
+
+#include <algorithm>
+#include <bitset>
+
+#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/layouts.hpp>
+
+namespace forestvm::kernels {
+namespace {
+
+using enum OperandKind;
+
+/// Of a phase without mapped loops.
+constexpr std::uint32_t kRowsPerBlock = 128;
+
+/// Shared memory that accumulators take unasked: more would keep other blocks away.
+constexpr std::uint32_t kUnaskedShared = 48u << 10;
+
+constexpr std::uint32_t kSharedAlignment = 16;
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+bool on_grid(const Inst& inst) {
+  return inst.op == Op::Map && operand<Op::Map, Dimension>(inst) < kGridDimensions;
+}
+
+bool walks(Op op) { return op == Op::Walk || op == Op::Leaves; }
+bool reduces(Op op) { return op == Op::ReduceDim || op == Op::ReduceInplace; }
+
+// --- phases ---
+
+/// Instructions with the places that they had in the program.
+struct PlacedInst {
+  Inst inst;
+  std::uint32_t pc;
+};
+
+class PhaseCutter {
+ public:
+  PhaseCutter(std::span<const Inst> code, const LinkRequest& request) : code_(code), request_(request) {}
+
+  Result<std::vector<std::vector<Inst>>> run() {
+    FVM_TRY(add(0, static_cast<std::uint32_t>(code_.size())));
+    flush();
+    return std::move(phases_);
+  }
+
+ private:
+  bool taken(const Inst& block) const {
+    if (block.op == Op::When)
+      return request_.output == static_cast<OutputKind>(operand<Op::When, Output>(block));
+    if (block.op == Op::Unless)
+      return request_.output != static_cast<OutputKind>(operand<Op::Unless, Output>(block));
+    return request_.plan_rows >= operand<Op::Plan, Least>(block) &&
+           request_.plan_rows <= operand<Op::Plan, Most>(block);
+  }
+
+  static std::uint32_t partner(const Inst& block) {
+    switch (block.op) {
+      case Op::When:
+        return operand<Op::When, Partner>(block);
+      case Op::Unless:
+        return operand<Op::Unless, Partner>(block);
+      case Op::Plan:
+        return operand<Op::Plan, Partner>(block);
+      default:
+        return loop_operands(block).partner;
+    }
+  }
+
+  Result<void> add(std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t pc = begin; pc < end; ++pc) {
+      const Inst& inst = code_[pc];
+      if (inst.op == Op::Halt) continue;
+      if (info(inst.op).role != OpRole::Open) {
+        add_plain(pc);
+        continue;
+      }
+      const std::uint32_t close = partner(inst);
+      if (is_loop(inst.op))
+        FVM_TRY(add_loop(pc, close));
+      else if (taken(inst))
+        FVM_TRY(add(pc + 1, close));
+      pc = close;
+    }
+    return {};
+  }
+
+  Result<void> add_loop(std::uint32_t pc, std::uint32_t close) {
+    const Inst& inst = code_[pc];
+    if (inst.op == Op::Par)
+      return refused("pc " + number(pc), "a parallel loop of the host among loops mapped to a GPU");
+    if (on_grid(inst)) {
+      if (depth_ != 0)
+        return refused("pc " + number(pc),
+                       "a loop mapped to the grid inside one that is not: a launch has one grid");
+      flush();
+      const std::size_t outside = path_.size();
+      path_.push_back({inst, pc});
+      FVM_TRY(add(pc + 1, close));
+      flush();
+      path_.resize(outside);
+      return {};
+    }
+    push({inst, pc});
+    ++depth_;
+    FVM_TRY(add(pc + 1, close));
+    --depth_;
+    push({code_[close], close});
+    return {};
+  }
+
+  void add_plain(std::uint32_t pc) {
+    PlacedInst placed{code_[pc], pc};
+    push(placed);
+    if (depth_ != 0) return;
+    // Later phases inside the same loops need what this set.
+    const Op op = placed.inst.op;
+    if (op == Op::Privatize) placed.inst.wide[0] = 1;
+    if (op == Op::Slice || op == Op::Privatize || op == Op::CacheRows || op == Op::CacheTrees)
+      path_.push_back(placed);
+  }
+
+  void push(const PlacedInst& placed) {
+    if (run_.empty()) before_run_ = path_;
+    run_.push_back(placed);
+  }
+
+  static bool has_effects(const std::vector<PlacedInst>& run) {
+    return std::any_of(run.begin(), run.end(), [](const PlacedInst& placed) {
+      const Op op = placed.inst.op;
+      return info(op).role == OpRole::Plain && op != Op::Slice && op != Op::CacheRows && op != Op::CacheTrees;
+    });
+  }
+
+  /// What has come together becomes a phase.
+  void flush() {
+    std::vector<PlacedInst> run = std::move(run_);
+    run_.clear();
+    if (!has_effects(run)) return;
+    std::vector<PlacedInst> all = std::move(before_run_);
+    const auto maps =
+        std::count_if(all.begin(), all.end(), [](const PlacedInst& p) { return on_grid(p.inst); });
+    all.insert(all.end(), run.begin(), run.end());
+    const std::uint32_t none[kMaxOperands] = {};
+    for (std::ptrdiff_t i = 0; i < maps; ++i) all.push_back({encode(Op::End, none), 0});
+    all.push_back({encode(Op::Halt, none), 0});
+    std::vector<Inst> code;
+    code.reserve(all.size());
+    for (const PlacedInst& placed : all) code.push_back(linked(placed.inst));
+    set_partners(code);
+    phases_.push_back(std::move(code));
+  }
+
+  /// Registers and steps in place of loops' places, which mean nothing in a phase.
+  Inst linked(Inst inst) const {
+    if (reduces(inst.op)) {
+      const LoopOperands loop = loop_operands(code_[operand<Op::ReduceDim, Loop>(inst)]);
+      inst.wide[0] = loop.step;
+      inst.wide[2] = loop.in;
+    } else if (inst.op == Op::CacheRows) {
+      inst.wide[0] = loop_operands(code_[operand<Op::CacheRows, Loop>(inst)]).out;
+    } else if (inst.op == Op::CacheTrees) {
+      inst.wide[0] = loop_operands(code_[operand<Op::CacheTrees, Loop>(inst)]).out;
+    }
+    return inst;
+  }
+
+  static void set_partner(Inst& inst, std::uint32_t pc) {
+    unsigned wide = 0;
+    const OperandList& operands = info(inst.op).operands;
+    for (unsigned i = 0; i < operands.count; ++i) {
+      if (info(operands.kinds[i]).size == OperandSize::Small) continue;
+      if (operands.kinds[i] == Partner) inst.wide[wide] = pc;
+      ++wide;
+    }
+  }
+
+  static void set_partners(std::vector<Inst>& code) {
+    std::vector<std::uint32_t> open;
+    for (std::uint32_t pc = 0; pc < code.size(); ++pc) {
+      if (info(code[pc].op).role == OpRole::Open) open.push_back(pc);
+      if (code[pc].op != Op::End) continue;
+      set_partner(code[open.back()], pc);
+      set_partner(code[pc], open.back());
+      open.pop_back();
+    }
+  }
+
+  std::span<const Inst> code_;
+  const LinkRequest& request_;
+  std::vector<std::vector<Inst>> phases_;
+  std::vector<PlacedInst> path_;        ///< loops mapped to the grid that are open, and what they set
+  std::vector<PlacedInst> before_run_;  ///< the path when the run began
+  std::vector<PlacedInst> run_;
+  unsigned depth_ = 0;  ///< open loops that are not mapped to the grid
+};
+
+// --- measures ---
+
+/// What is known of a range register in a phase.
+struct RegisterFacts {
+  std::uint32_t size = 0;        ///< at most
+  std::uint32_t iterations = 1;  ///< of the loop that set it, at most
+  bool rows = false;
+  bool varies = false;  ///< among the threads of a block
+};
+
+class PhaseMeasurer {
+ public:
+  PhaseMeasurer(const Program& program, const LinkRequest& request, const DeviceLimits& limits,
+                std::vector<Inst> code)
+      : program_(program), limits_(limits) {
+    phase_.code = std::move(code);
+    registers_[0] = {request.rows, 1, true, false};
+    registers_[1] = {program.meta().num_trees, 1, false, false};
+  }
+
+  Result<void> run() {
+    if (phase_.code.size() > kMaxPhaseCode)
+      return refused("schedule", "a phase of " + number(phase_.code.size()) +
+                                     " instructions, a launch takes at most " + number(kMaxPhaseCode));
+    phase_.extent.fill(1);
+    share_unmapped();
+    for (Inst& inst : phase_.code) measure(inst);
+    return check_extent();
+  }
+
+  /// After run: shared memory for the rows and trees that are to be cached.
+  Result<void> place_caches() {
+    std::uint32_t area = 0;
+    for (Inst& inst : phase_.code) {
+      if (inst.op == Op::CacheRows) FVM_TRY(place_rows(inst));
+      if (inst.op == Op::CacheTrees) FVM_TRY(place_trees(inst, area++));
+    }
+    return {};
+  }
+
+  const std::bitset<kAccumulators>& used() const { return used_; }
+  const std::bitset<kAccumulators>& reduced_in_shared() const { return shared_; }
+  LinkedPhase& phase() { return phase_; }
+
+  /// Of a block's rows of an accumulator.
+  std::uint64_t block_bytes(std::uint32_t accumulator) const {
+    return std::uint64_t{place_of(program_, accumulator).copy_bytes} * registers_[phase_.block_rows].size;
+  }
+
+  /// Room for them, if there is as much below `most`.
+  bool take_accumulator(std::uint32_t accumulator, std::uint32_t most) {
+    const std::uint64_t bytes = block_bytes(accumulator);
+    if (phase_.shared_bytes + bytes > most) return false;
+    phase_.accumulators[accumulator] = {true, take(bytes), registers_[phase_.block_rows].size};
+    return true;
+  }
+
+  Error too_much(const std::string& what, std::uint64_t bytes) const {
+    return refused("schedule", what + " take " + number(bytes) + " bytes of shared memory beside the " +
+                                   number(phase_.shared_bytes) + " that are taken; a block has " +
+                                   number(limits_.shared_bytes));
+  }
+
+ private:
+  /// A phase without mapped loops: blocks of threads share the rows.
+  void share_unmapped() {
+    for (const Inst& inst : phase_.code)
+      if (inst.op == Op::Map) return;
+    phase_.extent[3] = kRowsPerBlock;
+    // Parts of the rows are counted from the first.
+    for (const Inst& inst : phase_.code)
+      if (inst.op == Op::Slice) return;
+    phase_.rows_per_block = kRowsPerBlock;
+    phase_.extent[0] = std::max<std::uint32_t>(1, iterations(registers_[0].size, kRowsPerBlock));
+    registers_[0].size = std::min(registers_[0].size, kRowsPerBlock);
+  }
+
+  void measure(Inst& inst) {
+    if (is_loop(inst.op)) {
+      measure_loop(inst);
+    } else if (inst.op == Op::Slice) {
+      const RegisterFacts& in = registers_[operand<Op::Slice, RangeIn>(inst)];
+      const std::uint32_t from = std::min(operand<Op::Slice, From>(inst), in.size);
+      const std::uint32_t to = std::min(operand<Op::Slice, To>(inst), in.size);
+      // A shorter range than the longest may have less before the part, and more in it.
+      registers_[operand<Op::Slice, RangeOut>(inst)] = {std::max(to, from) - from, 1, in.rows, in.varies};
+    } else if (walks(inst.op)) {
+      note_walkers(inst);
+    }
+    for_each_operand(inst, [&](unsigned, OperandKind kind, std::uint32_t value) {
+      if (kind == AccOut || kind == AccIn) used_.set(place_of(program_, value).storage);
+    });
+    if (reduces(inst.op) &&
+        static_cast<ReductionForm>(operand<Op::ReduceDim, Form>(inst)) == ReductionForm::Shared)
+      shared_.set(place_of(program_, operand<Op::ReduceDim, AccIn>(inst)).storage);
+  }
+
+  void measure_loop(Inst& inst) {
+    const LoopOperands loop = loop_operands(inst);
+    const RegisterFacts in = registers_[loop.in];
+    const std::uint32_t count = iterations(in.size, loop.step);
+    registers_[loop.out] = {std::min(in.size, loop.step), std::max(count, 1u), in.rows, in.varies};
+    if (inst.op == Op::For) {
+      inst.wide[2] = count;
+      return;
+    }
+    const std::uint32_t dimension = operand<Op::Map, Dimension>(inst);
+    phase_.extent[dimension] = std::max({phase_.extent[dimension], count, 1u});
+    if (dimension >= kGridDimensions)
+      registers_[loop.out].varies = true;
+    else if (in.rows)
+      phase_.block_rows = loop.out;
+  }
+
+  /// Whether walks of this instruction read values.
+  void note_walkers(const Inst& inst) {
+    const bool walk = inst.op == Op::Walk;
+    const std::uint32_t first = walk ? operand<Op::Walk, Walker>(inst) : operand<Op::Leaves, Walker>(inst);
+    const std::uint32_t select = walk ? operand<Op::Walk, Select>(inst) : operand<Op::Leaves, Select>(inst);
+    for (const WalkerDesc& desc : program_.section_Walkers().subspan(
+             first,
+             std::min<std::size_t>(registers_[select].iterations, program_.section_Walkers().size() - first)))
+      if (!takes_codes(program_.section_Groups()[desc.group].layout)) reads_values_ = true;
+  }
+
+  Result<void> check_extent() const {
+    static constexpr const char* kNames[] = {"grid.x", "grid.y", "grid.z"};
+    for (unsigned d = 0; d < kGridDimensions; ++d)
+      if (phase_.extent[d] > limits_.grid[d])
+        return refused("schedule", number(phase_.extent[d]) + " blocks in " + kNames[d] +
+                                       ", the device takes at most " + number(limits_.grid[d]));
+    const std::uint64_t threads = std::uint64_t{phase_.extent[3]} * phase_.extent[4] * phase_.extent[5];
+    if (threads > limits_.threads)
+      return refused("schedule", "blocks of " + number(threads) + " threads, the device takes at most " +
+                                     number(limits_.threads));
+    return {};
+  }
+
+  std::uint32_t take(std::uint64_t bytes) {
+    const std::uint32_t offset = phase_.shared_bytes;
+    phase_.shared_bytes +=
+        static_cast<std::uint32_t>((bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment);
+    return offset;
+  }
+
+  Result<void> place_cache(Inst& inst, const std::string& what, std::uint64_t bytes) {
+    if (registers_[staged_range(inst)].varies)
+      return refused("schedule",
+                     "the " + what +
+                         " to be cached differ among the threads of a block, which share its memory: "
+                         "cache a loop outside those that are mapped to the block");
+    if (phase_.shared_bytes + bytes > limits_.shared_bytes) return too_much("the cached " + what, bytes);
+    inst.wide[1] = take(bytes);
+    return {};
+  }
+
+  Result<void> place_rows(Inst& inst) {
+    if (!reads_values_) {  // codes are read where they are
+      inst.wide[2] = 0;
+      return {};
+    }
+    const std::uint32_t rows = registers_[staged_range(inst)].size;
+    inst.wide[2] = rows;
+    return place_cache(inst, "rows", std::uint64_t{rows} * program_.meta().num_features * sizeof(float));
+  }
+
+  Result<void> place_trees(Inst& inst, std::uint32_t area) {
+    if (area == kStagedTrees)
+      return refused("schedule",
+                     "trees of more than " + number(kStagedTrees) + " groups are to be cached at once");
+    inst.small[0] = static_cast<std::uint8_t>(area);
+    return place_cache(
+        inst, "trees",
+        most_tree_bytes(operand<Op::CacheTrees, Group>(inst), registers_[staged_range(inst)].size));
+  }
+
+  /// Bytes of the nodes of so many consecutive trees of a group, at most.
+  std::uint64_t most_tree_bytes(std::uint32_t number, std::uint32_t count) const {
+    const GroupDesc& group = program_.section_Groups()[number];
+    const auto trees = program_.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
+    count = std::min(count, static_cast<std::uint32_t>(trees.size()));
+    std::uint64_t nodes = 0, most = 0;
+    for (std::size_t t = 0; t < trees.size(); ++t) {
+      nodes += trees[t].node_count;
+      if (t >= count) nodes -= trees[t - count].node_count;
+      most = std::max(most, nodes);
+    }
+    return most * with_view(group.layout, []<class View>() { return sizeof(typename View::Node); });
+  }
+
+  const Program& program_;
+  const DeviceLimits& limits_;
+  LinkedPhase phase_;
+  RegisterFacts registers_[kRangeRegisters];
+  std::bitset<kAccumulators> used_, shared_;
+  bool reads_values_ = false;
+};
+
+/// Which of a phase's accumulators lie in its blocks' shared memory: those that no other phase needs.
+Result<void> place_accumulators(PhaseMeasurer& phase, const std::bitset<kAccumulators>& elsewhere,
+                                const DeviceLimits& limits) {
+  const std::bitset<kAccumulators> own = phase.used() & ~elsewhere;
+  const std::bitset<kAccumulators> asked = phase.reduced_in_shared();
+  for (std::uint32_t a = 0; a < kAccumulators; ++a) {
+    if (!asked[a]) continue;
+    if (!own[a])
+      return refused(
+          "schedule",
+          "sharedReduce: the sums of several blocks are to be added, which share no memory: use it "
+          "for loops that are mapped to the block");
+    if (!phase.take_accumulator(a, limits.shared_bytes))
+      return phase.too_much("the private sums", phase.block_bytes(a));
+  }
+  for (std::uint32_t a = kAccumulators; a-- > 0;)
+    if (own[a] && !asked[a]) phase.take_accumulator(a, std::min(limits.shared_bytes, kUnaskedShared));
+  return {};
+}
+
+}  // namespace
+
+AccumulatorPlace place_of(const Program& program, std::uint32_t accumulator) {
+  const auto descs = program.section_Accumulators();
+  const AccumulatorDesc& desc = descs[accumulator];
+  AccumulatorPlace place{accumulator, 1,
+                         is_per_tree(desc.kind) ? program.meta().num_trees : program.meta().num_outputs, 0};
+  for (std::uint32_t in = desc.stored_in; place.storage != in; in = descs[in].stored_in) {
+    place.storage = in;
+    place.copy_stride *= descs[in].iterations;
+  }
+  const AccumulatorDesc& storage = descs[place.storage];
+  place.copy_bytes = std::size_t{storage.copies} * place.width * element_size(storage.kind);
+  return place;
+}
+
+Result<LinkedCall> link(const Program& program, const LinkRequest& request, const DeviceLimits& limits) {
+  FVM_ASSIGN(std::vector<std::vector<Inst>> cut, PhaseCutter(program.code(), request).run());
+  std::vector<PhaseMeasurer> phases;
+  for (std::vector<Inst>& code : cut) {
+    phases.emplace_back(program, request, limits, std::move(code));
+    FVM_TRY(phases.back().run());
+    FVM_TRY(phases.back().place_caches());
+  }
+  LinkedCall call;
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    std::bitset<kAccumulators> elsewhere;
+    for (std::size_t other = 0; other < phases.size(); ++other)
+      if (other != i) elsewhere |= phases[other].used();
+    FVM_TRY(place_accumulators(phases[i], elsewhere, limits));
+    LinkedPhase& phase = phases[i].phase();
+    for (std::uint32_t a = 0; a < kAccumulators; ++a)
+      if (phases[i].used()[a] && !phase.accumulators[a].shared)
+        call.global_bytes[a] = place_of(program, a).copy_bytes * request.rows;
+    call.phases.push_back(std::move(phase));
+  }
+  return call;
+}
+
+}  // namespace forestvm::kernels

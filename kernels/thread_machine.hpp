@@ -1,0 +1,509 @@
+// The machine of one GPU thread: what interpret() runs a phase of a program on, in every thread of a launch
+// at once. A map gives the thread its own iteration; what lies outside the maps of some dimensions of the
+// block is shared among the threads that differ in those: each takes the rows whose numbers, modulo the
+// number of such threads, are its own. A thread without an iteration goes through the code idly, for the
+// barriers.
+//
+// Barriers stand where what threads have written may next be read by others: where a map of the block begins
+// and ends, around reductions, and around copies into shared memory. All threads run the same instructions,
+// so that all agree on whether one is due.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/layouts.hpp>
+#include <forestvm/core/sums.hpp>
+#include <forestvm/core/transform.hpp>
+
+#include "kernels/launch.hpp"
+#include "kernels/vendor/device.hpp"
+#include "kernels/walk.hpp"
+
+namespace forestvm::kernels {
+
+/// The layouts that a kernel walks.
+template <class... Views>
+struct LayoutList {};
+
+/// Calls visit.operator()<View>() with a layout's view, if the list has it.
+template <class... Views, class Visit>
+FVM_DEVICE void with_listed_view(LayoutList<Views...>, Layout layout, Visit&& visit) {
+  with_view(layout, [&]<class View>() {
+    if constexpr ((std::is_same_v<View, Views> || ...)) visit.template operator()<View>();
+  });
+}
+
+template <class Listed>
+class ThreadMachine {
+ public:
+  static constexpr bool kRunsInStep = true;
+
+  Range ranges[kRangeRegisters];
+  std::uint32_t plan_rows;
+
+  FVM_DEVICE explicit ThreadMachine(const Launch& launch)
+      : ranges{}, plan_rows(launch.pass.row_count), launch_(&launch) {
+    ranges[0] = {0, launch.pass.row_count, 0};
+    if (launch.rows_per_block != 0)
+      ranges[0] = slice(ranges[0], launch.rows_per_block * Device::index(0),
+                        launch.rows_per_block * (Device::index(0) + 1));
+    ranges[1] = {0, launch.program.num_trees, 0};
+    share_work();
+  }
+
+  FVM_DEVICE bool wants(OutputKind output) const { return launch_->pass.output == output; }
+
+  FVM_DEVICE bool first(const Inst& loop) {
+    set_chunk(loop_operands(loop), 0);
+    return turns_of(loop) != 0;
+  }
+
+  FVM_DEVICE bool next(const Inst& loop) {
+    const LoopOperands operands = loop_operands(loop);
+    const std::uint32_t turn = ranges[operands.out].iteration + 1;
+    if (turn == turns_of(loop)) return false;
+    set_chunk(operands, turn);
+    return true;
+  }
+
+  FVM_DEVICE void enter(const Inst& loop) {
+    const std::uint32_t dimension = operand<Op::Map, OperandKind::Dimension>(loop);
+    if (dimension >= kGridDimensions) settle(loop);
+    const LoopOperands operands = loop_operands(loop);
+    const std::uint32_t turn = Device::index(dimension);
+    if (idle_ != 0 || turn >= iterations(ranges[operands.in].size(), operands.step)) ++idle_;
+    set_chunk(operands, turn);
+    mapped_ |= 1u << dimension;
+    share_work();
+  }
+
+  FVM_DEVICE void leave(const Inst& loop) {
+    const std::uint32_t dimension = operand<Op::Map, OperandKind::Dimension>(loop);
+    if (dimension >= kGridDimensions) settle(loop);
+    if (idle_ != 0) --idle_;
+    mapped_ &= ~(1u << dimension);
+    share_work();
+  }
+
+  FVM_DEVICE void cache_rows(const Inst& inst) {
+    if (staged_rows(inst) == 0) return;  // no walk reads values
+    sync_block(inst);
+    const Range rows = ranges[staged_range(inst)];
+    float* const values = reinterpret_cast<float*>(Device::shared() + staged_offset(inst));
+    const std::uint32_t stride = staged_rows(inst), features = launch_->program.num_features;
+    for (std::uint32_t i = thread(); i < rows.size() * features; i += threads()) {
+      const std::uint32_t row = i / features, feature = i % features;
+      values[std::size_t{feature} * stride + row] =
+          launch_->pass.rows[(rows.begin + row) * launch_->pass.row_stride + feature];
+    }
+    staged_rows_ = {values, rows.begin, stride};
+    staged_rows_end_ = rows.end;
+    sync_block(inst);
+  }
+
+  FVM_DEVICE void cache_trees(const Inst& inst) {
+    sync_block(inst);
+    const std::uint32_t number = operand<Op::CacheTrees, OperandKind::Group>(inst);
+    const LaunchGroup& group = launch_->program.groups[number];
+    const Range& wanted = ranges[staged_range(inst)];
+    const std::uint32_t last = group.first_tree + group.data.tree_count;
+    const std::uint32_t begin = wanted.begin > group.first_tree ? wanted.begin : group.first_tree;
+    const std::uint32_t end = wanted.end < last ? wanted.end : last;
+    StagedGroup& staged = staged_trees_[staged_area(inst)];
+    staged = {number, begin, begin, group.data};
+    if (begin < end) {
+      staged.end = end;
+      copy_trees(group, begin - group.first_tree, end - group.first_tree,
+                 Device::shared() + staged_offset(inst), staged.data);
+    }
+    sync_block(inst);
+  }
+
+  FVM_DEVICE void init(const Inst& inst) {
+    fill(operand<Op::Init, OperandKind::AccOut>(inst), ranges[operand<Op::Init, OperandKind::Rows>(inst)],
+         launch_->program.base);
+  }
+
+  FVM_DEVICE void zero(const Inst& inst) {
+    fill(operand<Op::Zero, OperandKind::AccOut>(inst), ranges[operand<Op::Zero, OperandKind::Rows>(inst)],
+         nullptr);
+  }
+
+  FVM_DEVICE void add_base(const Inst& inst) {
+    const std::uint32_t accumulator = operand<Op::AddBase, OperandKind::AccOut>(inst);
+    const Range& rows = ranges[operand<Op::AddBase, OperandKind::Rows>(inst)];
+    const LaunchProgram& program = launch_->program;
+    with_element(accumulator, [&]<class Element>() {
+      for_rows(rows, [&](std::uint32_t row) {
+        Element* const sums = accumulator_row<Element>(accumulator, row);
+        for (std::uint32_t k = 0; k < program.num_outputs; ++k)
+          sums[k].add(Element::of(program.base[k], program.scale));
+      });
+    });
+  }
+
+  FVM_DEVICE void privatize(const Inst& inst) {
+    const std::uint32_t accumulator = operand<Op::Privatize, OperandKind::AccOut>(inst);
+    const LaunchAccumulator& to = launch_->accumulators[accumulator];
+    const std::uint32_t iteration = ranges[operand<Op::Privatize, OperandKind::RangeIn>(inst)].iteration;
+    copies_[accumulator] = copies_[to.parent] * to.iterations + iteration;
+    if (to.stored_elsewhere || only_names_copy(inst)) return;
+    fill(accumulator, ranges[operand<Op::Privatize, OperandKind::Rows>(inst)], nullptr);
+  }
+
+  FVM_DEVICE void encode(const Inst& inst) {
+    if (launch_->pass.encode_to == nullptr) return;
+    for_rows(ranges[operand<Op::Encode, OperandKind::Rows>(inst)],
+             [&](std::uint32_t row) { encode_row(row); });
+  }
+
+  FVM_DEVICE void walk(const Inst& inst) {
+    const std::uint32_t accumulator = operand<Op::Walk, OperandKind::AccOut>(inst);
+    unsettled_ = true;
+    if (idle_ != 0) return;
+    ThreadWalk walk;
+    if (!set_walk(walk, operand<Op::Walk, OperandKind::Walker>(inst),
+                  ranges[operand<Op::Walk, OperandKind::Select>(inst)],
+                  ranges[operand<Op::Walk, OperandKind::Trees>(inst)],
+                  ranges[operand<Op::Walk, OperandKind::Rows>(inst)]))
+      return;
+    walk.width = launch_->accumulators[accumulator].width;
+    walk.out_row = walk.rows.first;
+    with_element(accumulator, [&]<class Element>() {
+      walk.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(accumulator, walk.out_row));
+    });
+    walk.delivery = static_cast<Delivery>(launch_->accumulators[accumulator].kind);
+    run(walk);
+  }
+
+  FVM_DEVICE void leaves(const Inst& inst) {
+    unsettled_ = true;
+    if (idle_ != 0 || launch_->pass.leaves == nullptr) return;
+    ThreadWalk walk;
+    if (!set_walk(walk, operand<Op::Leaves, OperandKind::Walker>(inst),
+                  ranges[operand<Op::Leaves, OperandKind::Select>(inst)],
+                  ranges[operand<Op::Leaves, OperandKind::Trees>(inst)],
+                  ranges[operand<Op::Leaves, OperandKind::Rows>(inst)]))
+      return;
+    walk.width = launch_->program.num_trees;
+    walk.out_row = 0;
+    walk.out = reinterpret_cast<std::byte*>(launch_->pass.leaves);
+    walk.delivery = Delivery::LeafNumber;
+    run(walk);
+  }
+
+  FVM_DEVICE void reduce_dim(const Inst& inst) { reduce(inst, false); }
+  FVM_DEVICE void reduce_inplace(const Inst& inst) { reduce(inst, true); }
+
+  FVM_DEVICE void round(const Inst& inst) {
+    const std::uint32_t to = operand<Op::Round, OperandKind::AccOut>(inst);
+    const std::uint32_t from = operand<Op::Round, OperandKind::AccIn>(inst);
+    with_element(from, [&]<class Element>() {
+      with_scores(to, [&]<class Score>() {
+        for_rows(ranges[operand<Op::Round, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+          const Element* const sums = accumulator_row<Element>(from, row);
+          Score* const rounded = accumulator_row<Score>(to, row);
+          for (std::uint32_t k = 0; k < launch_->program.num_outputs; ++k)
+            rounded[k] = sums[k].template rounded<Score>(launch_->program.scale);
+        });
+      });
+    });
+  }
+
+  FVM_DEVICE void sum_trees(const Inst& inst) {
+    const std::uint32_t to = operand<Op::SumTrees, OperandKind::AccOut>(inst);
+    const std::uint32_t from = operand<Op::SumTrees, OperandKind::AccIn>(inst);
+    const LaunchProgram& program = launch_->program;
+    with_scores(to, [&]<class Score>() {
+      for_rows(ranges[operand<Op::SumTrees, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+        const Score* const leaves = accumulator_row<Score>(from, row);
+        Score* const sums = accumulator_row<Score>(to, row);
+        for (std::uint32_t t = 0; t < program.num_trees; ++t) sums[program.tree_outputs[t]] += leaves[t];
+      });
+    });
+  }
+
+  FVM_DEVICE void transform(const Inst& inst) {
+    const std::uint32_t accumulator = operand<Op::Transform, OperandKind::AccOut>(inst);
+    const auto kind = static_cast<Transform>(operand<Op::Transform, OperandKind::TransformKind>(inst));
+    const LaunchProgram& program = launch_->program;
+    with_scores(accumulator, [&]<class Score>() {
+      for_rows(ranges[operand<Op::Transform, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+        transform_row(kind, accumulator_row<Score>(accumulator, row), program.num_outputs,
+                      program.parameters);
+      });
+    });
+  }
+
+  FVM_DEVICE void store(const Inst& inst) {
+    const std::uint32_t accumulator = operand<Op::Store, OperandKind::AccIn>(inst);
+    const Range& rows = ranges[operand<Op::Store, OperandKind::Rows>(inst)];
+    if (launch_->pass.wide_values != nullptr) store_rows(accumulator, rows, launch_->pass.wide_values);
+    if (launch_->pass.values != nullptr) store_rows(accumulator, rows, launch_->pass.values);
+  }
+
+  FVM_DEVICE void label(const Inst& inst) {
+    if (launch_->pass.labels == nullptr) return;
+    const std::uint32_t accumulator = operand<Op::Label, OperandKind::AccIn>(inst);
+    const auto rule = static_cast<ClassRule>(operand<Op::Label, OperandKind::Rule>(inst));
+    const std::uint32_t outputs = launch_->program.num_outputs, width = label_width(rule, outputs);
+    with_scores(accumulator, [&]<class Score>() {
+      for_rows(ranges[operand<Op::Label, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+        label_row(rule, accumulator_row<Score>(accumulator, row), outputs,
+                  launch_->pass.labels + std::size_t{row} * width);
+      });
+    });
+  }
+
+ private:
+  /// Trees [begin, end) of a group that are in shared memory.
+  struct StagedGroup {
+    std::uint32_t group, begin, end;
+    GroupData data;
+  };
+
+  // --- who does what ---
+
+  /// The thread's number among those of its block that are in the same iterations, and how many those are.
+  FVM_DEVICE void share_work() {
+    lane_ = 0;
+    lanes_ = 1;
+    for (unsigned dimension = kDimensions; dimension-- > kGridDimensions;) {
+      if ((mapped_ >> dimension & 1) != 0) continue;
+      lane_ = lane_ * Device::extent(dimension) + Device::index(dimension);
+      lanes_ *= Device::extent(dimension);
+    }
+  }
+
+  /// The thread's number in its block.
+  FVM_DEVICE std::uint32_t thread() const {
+    return (Device::index(5) * Device::extent(4) + Device::index(4)) * Device::extent(3) + Device::index(3);
+  }
+  FVM_DEVICE std::uint32_t threads() const {
+    return Device::extent(3) * Device::extent(4) * Device::extent(5);
+  }
+
+  /// All threads of the block come to this instruction.
+  FVM_DEVICE void sync_block(const Inst& inst) {
+    Device::sync(static_cast<std::uint32_t>(&inst - launch_->code));
+    unsettled_ = false;
+  }
+
+  /// What threads wrote so far is there for all of them.
+  FVM_DEVICE void settle(const Inst& inst) {
+    if (unsettled_) sync_block(inst);
+  }
+
+  /// Empty behind the end.
+  FVM_DEVICE void set_chunk(const LoopOperands& loop, std::uint32_t turn) {
+    const Range over = ranges[loop.in];
+    const std::uint32_t size = over.size();
+    const std::uint32_t from = turn < iterations(size, loop.step) ? turn * loop.step : size;
+    const std::uint32_t to = size - from > loop.step ? from + loop.step : size;
+    ranges[loop.out] = {over.begin + from, over.begin + to, turn};
+  }
+
+  /// The thread's part of these rows.
+  FVM_DEVICE ThreadRows rows_of_thread(const Range& rows) const {
+    const std::uint32_t first = rows.begin + (lane_ + lanes_ - rows.begin % lanes_) % lanes_;
+    return {first, lanes_, first < rows.end ? (rows.end - first - 1) / lanes_ + 1 : 0};
+  }
+
+  template <class Visit>
+  FVM_DEVICE void for_rows(const Range& range, const Visit& visit) {
+    unsettled_ = true;
+    if (idle_ != 0) return;
+    const ThreadRows rows = rows_of_thread(range);
+    for (std::uint32_t i = 0; i < rows.count; ++i) visit(rows[i]);
+  }
+
+  // --- sums ---
+
+  template <class Element>
+  FVM_DEVICE Element* accumulator_row(std::uint32_t accumulator, std::uint32_t copy,
+                                      std::uint32_t row) const {
+    const LaunchAccumulator& a = launch_->accumulators[accumulator];
+    const bool shared = a.memory == nullptr;
+    std::byte* const memory = shared ? Device::shared() + a.offset : a.memory;
+    const std::size_t at = shared ? row - ranges[launch_->block_rows].begin : row;
+    return reinterpret_cast<Element*>(memory) +
+           (std::size_t{copy} * a.copy_stride * a.copy_rows + at) * a.width;
+  }
+  template <class Element>
+  FVM_DEVICE Element* accumulator_row(std::uint32_t accumulator, std::uint32_t row) const {
+    return accumulator_row<Element>(accumulator, copies_[accumulator], row);
+  }
+
+  template <class Visit>
+  FVM_DEVICE void with_element(std::uint32_t accumulator, Visit&& visit) const {
+    switch (launch_->accumulators[accumulator].kind) {
+#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) \
+  case AccumulatorKind::Name:                              \
+    return visit.template operator()<Element>();
+#include <forestvm/core/accumulator_kinds.def>
+    }
+  }
+
+  template <class Visit>
+  FVM_DEVICE void with_scores(std::uint32_t accumulator, Visit&& visit) const {
+    if (launch_->accumulators[accumulator].kind == AccumulatorKind::F64)
+      visit.template operator()<double>();
+    else
+      visit.template operator()<float>();
+  }
+
+  /// Sets the rows of an accumulator to `values`, one for each output; null: to zero.
+  FVM_DEVICE void fill(std::uint32_t accumulator, const Range& rows, const double* values) {
+    const std::uint32_t width = launch_->accumulators[accumulator].width;
+    with_element(accumulator, [&]<class Element>() {
+      for_rows(rows, [&](std::uint32_t row) {
+        Element* const sums = accumulator_row<Element>(accumulator, row);
+        for (std::uint32_t k = 0; k < width; ++k)
+          sums[k] = values == nullptr ? Element{} : Element::of(values[k], launch_->program.scale);
+      });
+    });
+  }
+
+  /// Each element's sum is made in the order of the copies. Threads share elements, not only rows: there are
+  /// often fewer rows than threads.
+  FVM_DEVICE void reduce(const Inst& inst, bool in_place) {
+    settle(inst);
+    unsettled_ = true;
+    const std::uint32_t to = operand<Op::ReduceDim, OperandKind::AccOut>(inst);
+    const std::uint32_t from = operand<Op::ReduceDim, OperandKind::AccIn>(inst);
+    if (idle_ == 0) {
+      const Range& rows = ranges[operand<Op::ReduceDim, OperandKind::Rows>(inst)];
+      const std::uint32_t count = iterations(ranges[reduced_range(inst)].size(), reduced_step(inst));
+      const std::uint32_t first_copy = copies_[to] * launch_->accumulators[from].iterations;
+      const std::uint32_t width = launch_->accumulators[to].width;
+      with_element(to, [&]<class Element>() {
+        for (std::uint32_t i = lane_; i < rows.size() * width; i += lanes_) {
+          const std::uint32_t row = rows.begin + i / width, k = i % width;
+          Element* const sum = in_place ? accumulator_row<Element>(from, first_copy, row) + k
+                                        : accumulator_row<Element>(to, row) + k;
+          Element total = in_place && count == 0 ? Element{} : *sum;
+          for (std::uint32_t copy = in_place ? 1 : 0; copy < count; ++copy)
+            total.add(accumulator_row<Element>(from, first_copy + copy, row)[k]);
+          *sum = total;
+        }
+      });
+    }
+    settle(inst);  // whole rows come next
+  }
+
+  template <class Value>
+  FVM_DEVICE void store_rows(std::uint32_t accumulator, const Range& range, Value* values) {
+    const LaunchProgram& program = launch_->program;
+    const std::uint32_t width =
+        wants(OutputKind::Raw) ? program.num_outputs : value_width(program.transform, program.num_outputs);
+    with_scores(accumulator, [&]<class Score>() {
+      for_rows(range, [&](std::uint32_t row) {
+        const Score* const scores = accumulator_row<Score>(accumulator, row);
+        for (std::uint32_t k = 0; k < width; ++k)
+          values[std::size_t{row} * width + k] = static_cast<Value>(scores[k]);
+      });
+    });
+  }
+
+  // --- rows and trees ---
+
+  FVM_DEVICE void encode_row(std::uint32_t row) {
+    const LaunchProgram& program = launch_->program;
+    const float* const values = launch_->pass.rows + row * launch_->pass.row_stride;
+    std::uint8_t* const codes = launch_->pass.encode_to + code_offset(row, program.column_count);
+    for (std::uint32_t f = 0; f < program.feature_count; ++f) {
+      const EncodedFeature& feature = program.features[f];
+      const float x = values[feature.feature];
+      const float* const thresholds = program.ranks + feature.first_threshold;
+      std::uint32_t low = 0, high = feature.threshold_count;
+      while (low < high) {
+        const std::uint32_t middle = low + (high - low) / 2;
+        if (x >= thresholds[middle])
+          low = middle + 1;
+        else
+          high = middle;
+      }
+      for (std::uint32_t c = 0; c < feature.column_count; ++c)
+        codes[std::size_t{feature.first_column + c} * kCodeRows] =
+            column_code(program.columns[feature.first_column + c], low, x != x);
+    }
+    const std::uint32_t first_category = program.column_count - program.category_count;
+    for (std::uint32_t c = 0; c < program.category_count; ++c) {
+      const CategoryColumn& column = program.categories[c];
+      const float x = values[column.feature];
+      const std::uint32_t category = category_of(x, least_category(column));
+      const bool missing_in = x != x && program.columns[first_category + c].missing_highest != 0;
+      codes[std::size_t{first_category + c} * kCodeRows] =
+          static_cast<std::uint8_t>(is_member(column, program.category_words + column.first_word, category) |
+                                    std::uint32_t{missing_in});
+    }
+  }
+
+  /// The nodes of trees [begin, end) of a group, all threads of the block together; `data` then finds them.
+  FVM_DEVICE void copy_trees(const LaunchGroup& group, std::uint32_t begin, std::uint32_t end, std::byte* to,
+                             GroupData& data) {
+    const TreeDesc& first = group.data.trees[begin];
+    const TreeDesc& last = group.data.trees[end - 1];
+    const std::uint32_t words = group.node_bytes / 4, trees = end - begin;
+    auto* const out = reinterpret_cast<std::uint32_t*>(to);
+    const auto* const in = reinterpret_cast<const std::uint32_t*>(group.data.nodes);
+    if (group.interleaved) {
+      for (std::uint32_t i = thread(); i < first.node_count * trees * words; i += threads()) {
+        const std::uint32_t node = i / (trees * words), rest = i % (trees * words);
+        out[i] = in[(std::size_t{node} * group.data.tree_count + begin) * words + rest];
+      }
+      data.nodes = to - std::size_t{begin} * group.node_bytes;
+      data.tree_count = trees;
+      return;
+    }
+    const std::size_t from = std::size_t{first.first_node} * words;
+    const std::uint32_t size = (last.first_node + last.node_count - first.first_node) * words;
+    for (std::uint32_t i = thread(); i < size; i += threads()) out[i] = in[from + i];
+    data.nodes = to - std::size_t{first.first_node} * group.node_bytes;
+  }
+
+  /// False if the thread has nothing to walk.
+  FVM_DEVICE bool set_walk(ThreadWalk& walk, std::uint32_t walker, const Range& select, const Range& trees,
+                           const Range& rows) const {
+    walk.trees = trees;
+    walk.rows = rows_of_thread(rows);
+    if (trees.size() == 0 || walk.rows.count == 0) return false;
+    walk.walker = launch_->program.walkers + walker + select.iteration;
+    const LaunchGroup& group = launch_->program.groups[walk.walker->group];
+    walk.group = group.data;
+    walk.home = &group.data;
+    walk.first_tree = group.first_tree;
+    walk.scale = launch_->program.scale;
+    for (const StagedGroup& staged : staged_trees_)
+      if (staged.group == walk.walker->group && staged.begin <= trees.begin && trees.end <= staged.end)
+        walk.group = staged.data;
+    return true;
+  }
+
+  FVM_DEVICE void run(const ThreadWalk& walk) const {
+    const LaunchPass& pass = launch_->pass;
+    const std::uint32_t last = walk.rows[walk.rows.count - 1];
+    with_listed_view(Listed{}, launch_->program.groups[walk.walker->group].layout, [&]<class View>() {
+      if constexpr (kTakesCodes<View>)
+        walk_rows<View>(walk, CodedTiles{pass.codes, launch_->program.column_count});
+      else if (staged_rows_.first <= walk.rows.first && last < staged_rows_end_)
+        walk_rows<View>(walk, staged_rows_);
+      else
+        walk_rows<View>(walk, GlobalRows{pass.rows, pass.row_stride});
+    });
+  }
+
+  const Launch* launch_;
+  std::uint32_t copies_[kAccumulators] = {};  ///< which copy of each accumulator the thread writes
+  std::uint32_t mapped_ = 0;                  ///< dimensions of the maps around, as bits
+  std::uint32_t idle_ = 0;                    ///< maps around for which the thread has no iteration
+  std::uint32_t lane_ = 0, lanes_ = 1;        ///< see share_work
+  bool unsettled_ = false;                    ///< threads may have written or read since the last barrier
+  StagedRows staged_rows_{};
+  std::uint32_t staged_rows_end_ = 0;
+  StagedGroup staged_trees_[kStagedTrees] = {};
+};
+
+}  // namespace forestvm::kernels

@@ -1,0 +1,93 @@
+// Kernels without one of their barriers: the tests that run on the emulator must find each that matters. The
+// emulator lets the threads pass a barrier by, and answers change; whatever the barrier, with all of them in
+// place they are right.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/compile.hpp>
+
+#include "kernels/emulator/grid.hpp"
+#include "kernels/emulator/runtime.hpp"
+#include "kernels/predictor.hpp"
+#include "support/small_models.hpp"
+
+namespace forestvm::kernels {
+namespace {
+
+/// A program that caches rows and trees, and reduces in shared memory.
+Program program_of(const Model& model) {
+  CompileOptions options;
+  options.contract = Contract::Reproducible;
+  const auto compiled =
+      compile(model,
+              *parse_schedule(
+                  "tile(batch, b0, b, 8); tile(b, b1, b2, 2); tile(tree, t0, t, 12); tile(t, t1, t2, 3); "
+                  "reorder(b0, b1, t0, t1, t2, b2); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); "
+                  "gpuDimension(t1, block.y); cache(b0); cache(t0); sharedReduce(t1); layout(t0, sparse)"),
+              options);
+  EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().text());
+  return compiled->program;
+}
+
+constexpr std::size_t kRows = 37;
+
+/// Bytes of the predictions; or what the emulator found.
+std::string outcome(const Program& program, const std::vector<float>& rows, OutputKind output,
+                    const EmulatorSettings& settings) {
+  const auto predictor = make_predictor(program, make_emulator_runtime(settings), "the emulator");
+  EXPECT_TRUE(predictor.ok());
+  const auto context = (*predictor)->make_context();
+  const RowBlock block{rows.data(), kRows, 4};
+  const std::size_t width = output_width(program.meta(), output);
+  std::vector<float> scores(output == OutputKind::Raw ? kRows * width : 0);
+  std::vector<std::int32_t> leaves(output == OutputKind::Leaf ? kRows * width : 0);
+  const auto done = output == OutputKind::Raw ? (*predictor)->predict(*context, block, output, scores.data())
+                                              : (*predictor)->predict_leaf(*context, block, leaves.data());
+  if (!done.ok()) return done.error().text();
+  const auto bytes = [](const auto& numbers) {
+    return std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size() * 4);
+  };
+  return bytes(scores) + bytes(leaves);
+}
+
+/// Instructions whose barriers, when forgotten, change the outcome under one of ten orders.
+std::set<Op> noticed(const Program& program, const std::vector<float>& rows, OutputKind output) {
+  const auto linked = link(program, {kRows, kRows, output}, {});
+  EXPECT_TRUE(linked.ok() && linked->phases.size() == 1);
+  const std::string right = outcome(program, rows, output, {});
+  std::set<Op> ops;
+  for (std::uint32_t pc = 0; pc < linked->phases[0].code.size(); ++pc)
+    for (std::uint64_t seed = 1; seed <= 10; ++seed)
+      if (outcome(program, rows, output, {.seed = seed, .forgotten = pc}) != right)
+        ops.insert(linked->phases[0].code[pc].op);
+  return ops;
+}
+
+TEST(ForgottenBarriers, AreNoticed) {
+  std::vector<Tree> trees;
+  for (int i = 0; i < 6; ++i)
+    for (const Tree& tree : support::six_trees()) trees.push_back(tree);
+  const Program program = program_of(support::model_of(trees, 2));
+  std::vector<float> rows;
+  for (std::size_t i = 0; i < 4 * kRows; ++i) rows.push_back(static_cast<float>(i * 7 % 23) * 0.3f - 2);
+  EXPECT_EQ(noticed(program, rows, OutputKind::Raw), (std::set<Op>{Op::Map, Op::CacheTrees, Op::ReduceDim}));
+  EXPECT_EQ(noticed(program, rows, OutputKind::Leaf), (std::set<Op>{Op::CacheTrees}));
+}
+
+TEST(ForgottenBarriers, OfCachedRows) {
+  const Model model = support::model_of(support::six_trees(), 2);
+  const auto compiled =
+      compile(model, *parse_schedule("tile(batch, b0, b1, 8); reorder(b0, b1, tree); gpuDimension(b0, "
+                                     "grid.x); gpuDimension(b1, block.x); cache(b0)"));
+  ASSERT_TRUE(compiled.ok());
+  std::vector<float> rows;
+  for (std::size_t i = 0; i < 4 * kRows; ++i) rows.push_back(static_cast<float>(i * 7 % 23) * 0.3f - 2);
+  EXPECT_EQ(noticed(compiled->program, rows, OutputKind::Leaf), (std::set<Op>{Op::CacheRows}));
+}
+
+}  // namespace
+}  // namespace forestvm::kernels

@@ -1,0 +1,130 @@
+// Linking: the phases of programs, what their launches ask for, and what is refused with the numbers.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <forestvm/compile.hpp>
+
+#include "kernels/link.hpp"
+#include "support/small_models.hpp"
+
+namespace forestvm::kernels {
+namespace {
+
+Program compiled(const std::string& schedule, unsigned trees = 10) {
+  std::vector<Tree> all;
+  for (unsigned i = 0; i < trees; ++i) all.push_back(support::chain(3));
+  const auto program = compile(support::model_of(all), *parse_schedule(schedule));
+  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().text());
+  return program->program;
+}
+
+LinkedCall linked(const std::string& schedule, std::uint32_t rows, OutputKind output = OutputKind::Raw) {
+  const auto call = link(compiled(schedule), {rows, rows, output}, {});
+  EXPECT_TRUE(call.ok()) << (call.ok() ? "" : call.error().text());
+  return call.ok() ? *call : LinkedCall{};
+}
+
+std::string refusal(const std::string& schedule, const DeviceLimits& limits, std::uint32_t rows = 1000) {
+  const auto call = link(compiled(schedule), {rows, rows, OutputKind::Raw}, limits);
+  if (call.ok()) return "accepted";
+  EXPECT_EQ(call.error().code, ErrorCode::Refused);
+  return call.error().text();
+}
+
+constexpr const char* kRowsInBlocks =
+    "tile(batch, b0, b1, 64); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x)";
+
+constexpr const char* kTreesInBlocks =
+    "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+    "gpuDimension(t0, block.x); sharedReduce(t0); cache(b0)";
+
+constexpr const char* kTreesInGrid =
+    "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+    "gpuDimension(t0, grid.y); gpuDimension(b1, block.x)";
+
+using Extent = std::array<std::uint32_t, kDimensions>;
+
+TEST(Link, OnePhaseForBlocksOfRows) {
+  const LinkedCall call = linked(kRowsInBlocks, 1000);
+  ASSERT_EQ(call.phases.size(), 1u);
+  EXPECT_EQ(call.phases[0].extent, (Extent{16, 1, 1, 64, 1, 1}));
+  EXPECT_TRUE(call.phases[0].accumulators[0].shared);
+  EXPECT_EQ(call.phases[0].shared_bytes, 64 * sizeof(float));
+  EXPECT_EQ(call.global_bytes[0], 0u);
+}
+
+TEST(Link, FewRowsTakeOneBlock) {
+  const LinkedCall call = linked(kRowsInBlocks, 3);
+  EXPECT_EQ(call.phases[0].extent, (Extent{1, 1, 1, 3, 1, 1}));
+}
+
+TEST(Link, RowsAndPrivateSumsInSharedMemory) {
+  const LinkedCall call = linked(kTreesInBlocks, 20);
+  ASSERT_EQ(call.phases.size(), 1u);
+  EXPECT_EQ(call.phases[0].extent, (Extent{3, 1, 1, 5, 1, 1}));
+  // 8 rows of 4 features; of each of 5 copies and of the result a sum for each of 8 rows.
+  EXPECT_EQ(call.phases[0].shared_bytes, 8 * 4 * 4 + 5 * 8 * 4 + 8 * 4u);
+}
+
+TEST(Link, APhaseEndsWhereTheGridChanges) {
+  const LinkedCall call = linked(kTreesInGrid, 20);
+  ASSERT_EQ(call.phases.size(), 3u);  // base scores; walks; sums of the copies
+  EXPECT_EQ(call.phases[0].extent, (Extent{3, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(call.phases[1].extent, (Extent{3, 5, 1, 8, 1, 1}));
+  EXPECT_EQ(call.phases[2].extent, (Extent{3, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(call.global_bytes[0], 20 * sizeof(float));
+  EXPECT_EQ(call.global_bytes[1], 5 * 20 * sizeof(float));
+}
+
+TEST(Link, OtherOutputsAreLeftOut) {
+  const LinkedCall raw = linked(kRowsInBlocks, 10), leaf = linked(kRowsInBlocks, 10, OutputKind::Leaf);
+  const auto count = [](const LinkedCall& call, Op op) {
+    return std::count_if(call.phases[0].code.begin(), call.phases[0].code.end(),
+                         [op](const Inst& inst) { return inst.op == op; });
+  };
+  EXPECT_EQ(count(raw, Op::Walk), 1);
+  EXPECT_EQ(count(raw, Op::Leaves), 0);
+  EXPECT_EQ(count(raw, Op::Transform), 0);
+  EXPECT_EQ(count(leaf, Op::Leaves), 1);
+  EXPECT_EQ(count(leaf, Op::Walk), 0);
+}
+
+TEST(Link, RefusesWithTheNumbers) {
+  DeviceLimits small;
+  small.threads = 32;
+  EXPECT_EQ(refusal(kRowsInBlocks, small), "schedule: blocks of 64 threads, the device takes at most 32");
+  small = {};
+  small.shared_bytes = 100;
+  EXPECT_EQ(
+      refusal(kTreesInBlocks, small),
+      "schedule: the cached rows take 128 bytes of shared memory beside the 0 that are taken; a block has "
+      "100");
+  small.shared_bytes = 200;
+  EXPECT_EQ(
+      refusal(kTreesInBlocks, small),
+      "schedule: the private sums take 160 bytes of shared memory beside the 128 that are taken; a block "
+      "has 200");
+  small = {};
+  small.grid = {10, 10, 10};
+  EXPECT_EQ(refusal(kRowsInBlocks, small), "schedule: 16 blocks in grid.x, the device takes at most 10");
+}
+
+TEST(Link, RefusesToCacheWhatDiffersAmongThreads) {
+  EXPECT_EQ(
+      refusal(std::string(kRowsInBlocks) + "; cache(b1)", {}),
+      "schedule: the rows to be cached differ among the threads of a block, which share its memory: cache "
+      "a loop outside those that are mapped to the block");
+}
+
+TEST(Link, RefusesToShareSumsOfBlocks) {
+  EXPECT_EQ(
+      refusal(std::string(kTreesInGrid) + "; sharedReduce(t0)", {}),
+      "schedule: sharedReduce: the sums of several blocks are to be added, which share no memory: use it for "
+      "loops that are mapped to the block");
+}
+
+}  // namespace
+}  // namespace forestvm::kernels
