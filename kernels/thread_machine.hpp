@@ -379,8 +379,9 @@ class ThreadMachine {
       const std::uint32_t first_copy = copies_[to] * launch_->accumulators[from].iterations;
       const std::uint32_t width = launch_->accumulators[to].width;
       with_element(to, [&]<class Element>() {
-        for (std::uint32_t i = lane_; i < rows.size() * width; i += lanes_) {
-          const std::uint32_t row = rows.begin + i / width, k = i % width;
+        for (std::uint64_t i = lane_; i < std::uint64_t{rows.size()} * width; i += lanes_) {
+          const std::uint32_t row = rows.begin + static_cast<std::uint32_t>(i / width);
+          const auto k = static_cast<std::uint32_t>(i % width);
           Element* const sum = in_place ? accumulator_row<Element>(from, first_copy, row) + k
                                         : accumulator_row<Element>(to, row) + k;
           Element total = in_place && count == 0 ? Element{} : *sum;

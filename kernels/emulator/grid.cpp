@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cfenv>
-#include <cstring>
 #include <new>
 #include <numeric>
 #include <random>
@@ -129,7 +128,7 @@ class Block {
 
   template <class StackOf>
   void start(const std::array<std::uint32_t, 3>& at, std::vector<Fiber>& fibers, const StackOf& stack_of) {
-    std::memset(shared_.data(), kPoison, shared_.size());
+    std::fill(shared_.begin(), shared_.end(), std::byte{kPoison});
     for (std::size_t i = 0; i < fibers.size(); ++i) {
       Fiber& fiber = fibers[i];
       const auto n = static_cast<std::uint32_t>(i);

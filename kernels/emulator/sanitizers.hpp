@@ -12,7 +12,7 @@
 #endif
 
 #if defined(FVM_ADDRESS_SANITIZER)
-#include <sanitizer/common_interface_defs.h>
+#include <sanitizer/asan_interface.h>
 #endif
 
 namespace forestvm::kernels::emulator {
@@ -23,6 +23,7 @@ class FiberSwitch {
  public:
 #if defined(FVM_ADDRESS_SANITIZER)
   void set_stack(const void* stack, std::size_t size) {
+    __asan_unpoison_memory_region(stack, size);  // what fibers before left, who never came to their ends
     fiber_stack_ = stack;
     fiber_size_ = size;
   }

@@ -59,7 +59,7 @@ const std::vector<Home> kHomes = {
 /// System headers besides the C++ standard library's.
 const std::set<std::string> kSystem = {
     "dirent.h",   "dlfcn.h",        "errno.h",    "fcntl.h",
-    "pthread.h",  "sched.h",        "signal.h",   "sanitizer/common_interface_defs.h",
+    "pthread.h",  "sched.h",        "signal.h",   "sanitizer/asan_interface.h",
     "spawn.h",    "stddef.h",       "stdint.h",   "sys/ioctl.h",
     "sys/mman.h", "sys/stat.h",     "sys/time.h", "sys/types.h",
     "sys/uio.h",  "sys/resource.h", "sys/wait.h", "unistd.h"};
