@@ -41,7 +41,8 @@ struct ChosenSchedule {
   std::string called;
 };
 
-/// --schedule auto|NAME|FILE: a value with a slash or a dot is a file.
+/// --schedule auto|NAME|FILE: a value with a slash or a dot is a file. `otherwise`, here and below: the value
+/// if there is none.
 Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model,
                                        const std::string& otherwise = "auto");
 

@@ -161,8 +161,7 @@ const Command kRun = {
      kScheduleOption,
      {"backend", '\0', "B",
       "auto (default), host, or emulator: runs a schedule for GPUs (default then: gpu) as a GPU would, "
-      "thread "
-      "by thread, far slower than the host"},
+      "thread by thread, far slower than the host"},
      {"target", '\0', "T",
       "auto (default: FORESTVM_TARGET, or else the best this CPU runs), or a name from the list below"},
      {"threads", '\0', "N", "default: all cores; 1 runs inline"},

@@ -1,5 +1,5 @@
-// The megakernel: every thread of a launch interprets the phase's code. One kernel for each layout, which
-// walks only that and so takes the fewest registers, and one for programs of several.
+// The megakernel: every thread of a launch interprets the phase's code. On a GPU a kernel
+// walks one layout and so takes few registers; the emulator's walks all.
 #pragma once
 
 #include <forestvm/core/interpret.hpp>

@@ -155,14 +155,6 @@ class DeviceProgram {
   LaunchProgram tables_{};
 };
 
-/// Where a call's predictions go: one of them is set.
-struct Destination {
-  float* values = nullptr;
-  double* wide_values = nullptr;
-  std::int64_t* labels = nullptr;
-  std::int32_t* leaves = nullptr;
-};
-
 class DeviceContext final : public Context {
  public:
   DeviceContext(const void* backend, std::unique_ptr<Queue> own) : Context(backend), queue(std::move(own)) {}
@@ -243,9 +235,7 @@ class DevicePredictor final : public Predictor {
   Result<void> run(Context& any, const AnyRows& rows, OutputKind output, const Destination& to) const {
     FVM_TRY(check_call(any, rows));
     const std::size_t count = row_count(rows), width = output_width(program_.meta(), output);
-    const bool no_output =
-        to.values == nullptr && to.wide_values == nullptr && to.labels == nullptr && to.leaves == nullptr;
-    if (no_output && width != 0 && count != 0) return no_buffer();
+    if (to.is_nowhere() && width != 0 && count != 0) return no_buffer();
     auto& context = static_cast<DeviceContext&>(any);
     const std::size_t most =
         std::clamp<std::size_t>(kMaxPassBytes / std::max<std::size_t>(row_bytes_, 1), 1, kMaxPassRows);

@@ -3,10 +3,23 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <forestvm/backend.hpp>
 
 namespace forestvm {
+
+/// Where a call's predictions go: one of them is set.
+struct Destination {
+  float* values = nullptr;
+  double* wide_values = nullptr;
+  std::int64_t* labels = nullptr;
+  std::int32_t* leaves = nullptr;
+
+  bool is_nowhere() const {
+    return values == nullptr && wide_values == nullptr && labels == nullptr && leaves == nullptr;
+  }
+};
 
 /// Usage unless `output` is what predict gives: raw scores or values.
 Result<void> check_score_output(OutputKind output);

@@ -57,14 +57,6 @@ std::string hexadecimal(std::uint64_t number) {
   return {text, std::to_chars(text, text + sizeof text, number, 16).ptr};
 }
 
-/// Where a call's predictions go: one of them is set.
-struct Destination {
-  float* values = nullptr;
-  double* wide_values = nullptr;
-  std::int64_t* labels = nullptr;
-  std::int32_t* leaves = nullptr;
-};
-
 class HostPredictor final : public Predictor {
  public:
   HostPredictor(LoadedProgram loaded, const Target& target)
@@ -141,9 +133,7 @@ class HostPredictor final : public Predictor {
   Result<void> run(Context& context, const AnyRows& rows, OutputKind output, const Destination& to) const {
     FVM_TRY(check_call(context, rows));
     const std::size_t count = row_count(rows), width = output_width(loaded_.meta, output);
-    const bool no_output =
-        to.values == nullptr && to.wide_values == nullptr && to.labels == nullptr && to.leaves == nullptr;
-    if (no_output && width != 0 && count != 0) return no_buffer();
+    if (to.is_nowhere() && width != 0 && count != 0) return no_buffer();
     std::vector<Line>& scratch = static_cast<HostContext&>(context).scratch;
     for (std::size_t begin = 0; begin < count;) {
       Pass pass{};
