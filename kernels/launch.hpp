@@ -111,11 +111,11 @@ FVM_HOST_DEVICE inline std::uint32_t turns_of(const Inst& loop) { return loop.wi
 FVM_HOST_DEVICE inline std::uint32_t reduced_range(const Inst& inst) { return inst.wide[2]; }
 FVM_HOST_DEVICE inline std::uint32_t reduced_step(const Inst& inst) { return inst.wide[0]; }
 /// Of a cache: the register of what is brought near, in place of its loop's pc; where in shared memory it
-/// goes, in place of how far ahead; of rows the most that they are; of trees the area's number, in the spare
-/// byte.
+/// goes, in place of how far ahead; of rows the floats from a feature to the next; of trees the area's
+/// number, in the spare byte.
 FVM_HOST_DEVICE inline std::uint32_t staged_range(const Inst& inst) { return inst.wide[0]; }
 FVM_HOST_DEVICE inline std::uint32_t staged_offset(const Inst& inst) { return inst.wide[1]; }
-FVM_HOST_DEVICE inline std::uint32_t staged_rows(const Inst& inst) { return inst.wide[2]; }
+FVM_HOST_DEVICE inline std::uint32_t staged_stride(const Inst& inst) { return inst.wide[2]; }
 FVM_HOST_DEVICE inline std::uint32_t staged_area(const Inst& inst) { return inst.small[0]; }
 /// Of a privatize that an earlier phase of the program has run: the copy is known again, but not zeroed.
 FVM_HOST_DEVICE inline bool only_names_copy(const Inst& inst) { return inst.wide[0] != 0; }

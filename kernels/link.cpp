@@ -21,6 +21,9 @@ constexpr std::uint32_t kUnaskedShared = 48u << 10;
 
 constexpr std::uint32_t kSharedAlignment = 16;
 
+/// Words of shared memory that are read at once.
+constexpr std::uint32_t kBanks = 32;
+
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
 bool on_grid(const Inst& inst) {
@@ -361,8 +364,10 @@ class PhaseMeasurer {
       return {};
     }
     const std::uint32_t rows = registers_[staged_range(inst)].size;
-    inst.wide[2] = rows;
-    return place_cache(inst, "rows", std::uint64_t{rows} * program_.meta().num_features * sizeof(float));
+    // A row is in one bank, whatever the feature.
+    const std::uint32_t stride = rows < kBanks ? rows : iterations(rows, kBanks) * kBanks;
+    inst.wide[2] = stride;
+    return place_cache(inst, "rows", std::uint64_t{stride} * program_.meta().num_features * sizeof(float));
   }
 
   Result<void> place_trees(Inst& inst, std::uint32_t area) {

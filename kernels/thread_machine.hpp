@@ -87,23 +87,25 @@ class ThreadMachine {
     share_work();
   }
 
-  FVM_DEVICE void cache_rows(const Inst& inst) {
-    if (staged_rows(inst) == 0) return;  // no walk reads values
+  FVM_DEVICE_COLD void cache_rows(const Inst& inst) {
+    if (staged_stride(inst) == 0) return;  // no walk reads values
     sync_block(inst);
     const Range rows = ranges[staged_range(inst)];
-    float* const values = reinterpret_cast<float*>(Device::shared() + staged_offset(inst));
-    const std::uint32_t stride = staged_rows(inst), features = launch_->program.num_features;
-    for (std::uint32_t i = thread(); i < rows.size() * features; i += threads()) {
-      const std::uint32_t row = i / features, feature = i % features;
-      values[std::size_t{feature} * stride + row] =
-          launch_->pass.rows[(rows.begin + row) * launch_->pass.row_stride + feature];
-    }
-    staged_rows_ = {values, rows.begin, stride};
+    auto* const values = reinterpret_cast<float*>(Device::shared() + staged_offset(inst));
+    const LaunchPass& pass = launch_->pass;
+    const std::uint32_t stride = staged_stride(inst), features = launch_->program.num_features;
+    const bool by_fours = features % 4 == 0 && pass.row_stride % 4 == 0 &&
+                          reinterpret_cast<std::uintptr_t>(pass.rows) % sizeof(Four) == 0;
+    if (by_fours)
+      stage_rows<Four>(rows, stride, values);
+    else
+      stage_rows<float>(rows, stride, values);
+    staged_rows_ = {Device::shared_address(values), rows.begin, stride};
     staged_rows_end_ = rows.end;
     sync_block(inst);
   }
 
-  FVM_DEVICE void cache_trees(const Inst& inst) {
+  FVM_DEVICE_COLD void cache_trees(const Inst& inst) {
     sync_block(inst);
     const std::uint32_t number = operand<Op::CacheTrees, OperandKind::Group>(inst);
     const LaunchGroup& group = launch_->program.groups[number];
@@ -112,11 +114,10 @@ class ThreadMachine {
     const std::uint32_t begin = wanted.begin > group.first_tree ? wanted.begin : group.first_tree;
     const std::uint32_t end = wanted.end < last ? wanted.end : last;
     StagedGroup& staged = staged_trees_[staged_area(inst)];
-    staged = {number, begin, begin, group.data};
+    staged = {number, begin, begin, group.data.tree_count, 0};
     if (begin < end) {
       staged.end = end;
-      copy_trees(group, begin - group.first_tree, end - group.first_tree,
-                 Device::shared() + staged_offset(inst), staged.data);
+      copy_trees(group, begin - group.first_tree, end - group.first_tree, staged_offset(inst), staged);
     }
     sync_block(inst);
   }
@@ -131,13 +132,14 @@ class ThreadMachine {
          nullptr);
   }
 
-  FVM_DEVICE void add_base(const Inst& inst) {
+  FVM_DEVICE_COLD void add_base(const Inst& inst) {
     const std::uint32_t accumulator = operand<Op::AddBase, OperandKind::AccOut>(inst);
     const Range& rows = ranges[operand<Op::AddBase, OperandKind::Rows>(inst)];
     const LaunchProgram& program = launch_->program;
     with_element(accumulator, [&]<class Element>() {
       for_rows(rows, [&](std::uint32_t row) {
         Element* const sums = accumulator_row<Element>(accumulator, row);
+        FVM_NO_UNROLL
         for (std::uint32_t k = 0; k < program.num_outputs; ++k)
           sums[k].add(Element::of(program.base[k], program.scale));
       });
@@ -153,7 +155,7 @@ class ThreadMachine {
     fill(accumulator, ranges[operand<Op::Privatize, OperandKind::Rows>(inst)], nullptr);
   }
 
-  FVM_DEVICE void encode(const Inst& inst) {
+  FVM_DEVICE_COLD void encode(const Inst& inst) {
     if (launch_->pass.encode_to == nullptr) return;
     for_rows(ranges[operand<Op::Encode, OperandKind::Rows>(inst)],
              [&](std::uint32_t row) { encode_row(row); });
@@ -178,7 +180,7 @@ class ThreadMachine {
     run(walk);
   }
 
-  FVM_DEVICE void leaves(const Inst& inst) {
+  FVM_DEVICE_COLD void leaves(const Inst& inst) {
     unsettled_ = true;
     if (idle_ != 0 || launch_->pass.leaves == nullptr) return;
     ThreadWalk walk;
@@ -197,7 +199,7 @@ class ThreadMachine {
   FVM_DEVICE void reduce_dim(const Inst& inst) { reduce(inst, false); }
   FVM_DEVICE void reduce_inplace(const Inst& inst) { reduce(inst, true); }
 
-  FVM_DEVICE void round(const Inst& inst) {
+  FVM_DEVICE_COLD void round(const Inst& inst) {
     const std::uint32_t to = operand<Op::Round, OperandKind::AccOut>(inst);
     const std::uint32_t from = operand<Op::Round, OperandKind::AccIn>(inst);
     with_element(from, [&]<class Element>() {
@@ -205,6 +207,7 @@ class ThreadMachine {
         for_rows(ranges[operand<Op::Round, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
           const Element* const sums = accumulator_row<Element>(from, row);
           Score* const rounded = accumulator_row<Score>(to, row);
+          FVM_NO_UNROLL
           for (std::uint32_t k = 0; k < launch_->program.num_outputs; ++k)
             rounded[k] = sums[k].template rounded<Score>(launch_->program.scale);
         });
@@ -212,7 +215,7 @@ class ThreadMachine {
     });
   }
 
-  FVM_DEVICE void sum_trees(const Inst& inst) {
+  FVM_DEVICE_COLD void sum_trees(const Inst& inst) {
     const std::uint32_t to = operand<Op::SumTrees, OperandKind::AccOut>(inst);
     const std::uint32_t from = operand<Op::SumTrees, OperandKind::AccIn>(inst);
     const LaunchProgram& program = launch_->program;
@@ -220,12 +223,13 @@ class ThreadMachine {
       for_rows(ranges[operand<Op::SumTrees, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
         const Score* const leaves = accumulator_row<Score>(from, row);
         Score* const sums = accumulator_row<Score>(to, row);
+        FVM_NO_UNROLL
         for (std::uint32_t t = 0; t < program.num_trees; ++t) sums[program.tree_outputs[t]] += leaves[t];
       });
     });
   }
 
-  FVM_DEVICE void transform(const Inst& inst) {
+  FVM_DEVICE_COLD void transform(const Inst& inst) {
     const std::uint32_t accumulator = operand<Op::Transform, OperandKind::AccOut>(inst);
     const auto kind = static_cast<Transform>(operand<Op::Transform, OperandKind::TransformKind>(inst));
     const LaunchProgram& program = launch_->program;
@@ -237,14 +241,14 @@ class ThreadMachine {
     });
   }
 
-  FVM_DEVICE void store(const Inst& inst) {
+  FVM_DEVICE_COLD void store(const Inst& inst) {
     const std::uint32_t accumulator = operand<Op::Store, OperandKind::AccIn>(inst);
     const Range& rows = ranges[operand<Op::Store, OperandKind::Rows>(inst)];
     if (launch_->pass.wide_values != nullptr) store_rows(accumulator, rows, launch_->pass.wide_values);
     if (launch_->pass.values != nullptr) store_rows(accumulator, rows, launch_->pass.values);
   }
 
-  FVM_DEVICE void label(const Inst& inst) {
+  FVM_DEVICE_COLD void label(const Inst& inst) {
     if (launch_->pass.labels == nullptr) return;
     const std::uint32_t accumulator = operand<Op::Label, OperandKind::AccIn>(inst);
     const auto rule = static_cast<ClassRule>(operand<Op::Label, OperandKind::Rule>(inst));
@@ -261,7 +265,8 @@ class ThreadMachine {
   /// Trees [begin, end) of a group that are in shared memory.
   struct StagedGroup {
     std::uint32_t group, begin, end;
-    GroupData data;
+    std::uint32_t tree_count;  ///< that lie interleaved
+    std::int32_t offset;       ///< in shared memory, bytes, of the group's first node, as if all were there
   };
 
   // --- who does what ---
@@ -316,6 +321,7 @@ class ThreadMachine {
     unsettled_ = true;
     if (idle_ != 0) return;
     const ThreadRows rows = rows_of_thread(range);
+    FVM_NO_UNROLL
     for (std::uint32_t i = 0; i < rows.count; ++i) visit(rows[i]);
   }
 
@@ -355,11 +361,12 @@ class ThreadMachine {
   }
 
   /// Sets the rows of an accumulator to `values`, one for each output; null: to zero.
-  FVM_DEVICE void fill(std::uint32_t accumulator, const Range& rows, const double* values) {
+  FVM_DEVICE_COLD void fill(std::uint32_t accumulator, const Range& rows, const double* values) {
     const std::uint32_t width = launch_->accumulators[accumulator].width;
     with_element(accumulator, [&]<class Element>() {
       for_rows(rows, [&](std::uint32_t row) {
         Element* const sums = accumulator_row<Element>(accumulator, row);
+        FVM_NO_UNROLL
         for (std::uint32_t k = 0; k < width; ++k)
           sums[k] = values == nullptr ? Element{} : Element::of(values[k], launch_->program.scale);
       });
@@ -368,7 +375,7 @@ class ThreadMachine {
 
   /// Each element's sum is made in the order of the copies. Threads share elements, not only rows: there are
   /// often fewer rows than threads.
-  FVM_DEVICE void reduce(const Inst& inst, bool in_place) {
+  FVM_DEVICE_COLD void reduce(const Inst& inst, bool in_place) {
     settle(inst);
     unsettled_ = true;
     const std::uint32_t to = operand<Op::ReduceDim, OperandKind::AccOut>(inst);
@@ -379,12 +386,14 @@ class ThreadMachine {
       const std::uint32_t first_copy = copies_[to] * launch_->accumulators[from].iterations;
       const std::uint32_t width = launch_->accumulators[to].width;
       with_element(to, [&]<class Element>() {
+        FVM_NO_UNROLL
         for (std::uint64_t i = lane_; i < std::uint64_t{rows.size()} * width; i += lanes_) {
           const std::uint32_t row = rows.begin + static_cast<std::uint32_t>(i / width);
           const auto k = static_cast<std::uint32_t>(i % width);
           Element* const sum = in_place ? accumulator_row<Element>(from, first_copy, row) + k
                                         : accumulator_row<Element>(to, row) + k;
           Element total = in_place && count == 0 ? Element{} : *sum;
+          FVM_NO_UNROLL
           for (std::uint32_t copy = in_place ? 1 : 0; copy < count; ++copy)
             total.add(accumulator_row<Element>(from, first_copy + copy, row)[k]);
           *sum = total;
@@ -402,6 +411,7 @@ class ThreadMachine {
     with_scores(accumulator, [&]<class Score>() {
       for_rows(range, [&](std::uint32_t row) {
         const Score* const scores = accumulator_row<Score>(accumulator, row);
+        FVM_NO_UNROLL
         for (std::uint32_t k = 0; k < width; ++k)
           values[std::size_t{row} * width + k] = static_cast<Value>(scores[k]);
       });
@@ -410,15 +420,40 @@ class ThreadMachine {
 
   // --- rows and trees ---
 
+  struct alignas(16) Four {
+    float values[4];
+  };
+
+  /// Copies rows to where StagedRows finds them, value by value, a Part of a row at a time: each thread parts
+  /// of one row after the other, its neighbours those of neighbouring rows, so that no two threads of a warp
+  /// write to one bank.
+  template <class Part>
+  FVM_DEVICE void stage_rows(const Range& rows, std::uint32_t stride, float* values) const {
+    constexpr std::uint32_t kWidth = sizeof(Part) / sizeof(float);
+    const std::uint32_t parts = launch_->program.num_features / kWidth;
+    FVM_NO_UNROLL
+    for (std::uint32_t i = thread(); i < parts * stride; i += threads()) {
+      const std::uint32_t row = i % stride, first = i / stride * kWidth;
+      if (row >= rows.size()) continue;
+      const float* const from =
+          Device::in_global(launch_->pass.rows) + (rows.begin + row) * launch_->pass.row_stride + first;
+      const Part part = *reinterpret_cast<const Part*>(from);
+      for (std::uint32_t k = 0; k < kWidth; ++k)
+        values[(first + k) * stride + row] = reinterpret_cast<const float*>(&part)[k];
+    }
+  }
+
   FVM_DEVICE void encode_row(std::uint32_t row) {
     const LaunchProgram& program = launch_->program;
     const float* const values = launch_->pass.rows + row * launch_->pass.row_stride;
     std::uint8_t* const codes = launch_->pass.encode_to + code_offset(row, program.column_count);
+    FVM_NO_UNROLL
     for (std::uint32_t f = 0; f < program.feature_count; ++f) {
       const EncodedFeature& feature = program.features[f];
       const float x = values[feature.feature];
       const float* const thresholds = program.ranks + feature.first_threshold;
       std::uint32_t low = 0, high = feature.threshold_count;
+      FVM_NO_UNROLL
       while (low < high) {
         const std::uint32_t middle = low + (high - low) / 2;
         if (x >= thresholds[middle])
@@ -426,11 +461,13 @@ class ThreadMachine {
         else
           high = middle;
       }
+      FVM_NO_UNROLL
       for (std::uint32_t c = 0; c < feature.column_count; ++c)
         codes[std::size_t{feature.first_column + c} * kCodeRows] =
             column_code(program.columns[feature.first_column + c], low, x != x);
     }
     const std::uint32_t first_category = program.column_count - program.category_count;
+    FVM_NO_UNROLL
     for (std::uint32_t c = 0; c < program.category_count; ++c) {
       const CategoryColumn& column = program.categories[c];
       const float x = values[column.feature];
@@ -442,27 +479,29 @@ class ThreadMachine {
     }
   }
 
-  /// The nodes of trees [begin, end) of a group, all threads of the block together; `data` then finds them.
-  FVM_DEVICE void copy_trees(const LaunchGroup& group, std::uint32_t begin, std::uint32_t end, std::byte* to,
-                             GroupData& data) {
+  /// The nodes of trees [begin, end) of a group to `offset`, all threads of the block together.
+  FVM_DEVICE void copy_trees(const LaunchGroup& group, std::uint32_t begin, std::uint32_t end,
+                             std::uint32_t offset, StagedGroup& staged) {
     const TreeDesc& first = group.data.trees[begin];
     const TreeDesc& last = group.data.trees[end - 1];
     const std::uint32_t words = group.node_bytes / 4, trees = end - begin;
-    auto* const out = reinterpret_cast<std::uint32_t*>(to);
+    auto* const out = reinterpret_cast<std::uint32_t*>(Device::shared() + offset);
     const auto* const in = reinterpret_cast<const std::uint32_t*>(group.data.nodes);
     if (group.interleaved) {
+      FVM_NO_UNROLL
       for (std::uint32_t i = thread(); i < first.node_count * trees * words; i += threads()) {
         const std::uint32_t node = i / (trees * words), rest = i % (trees * words);
         out[i] = in[(std::size_t{node} * group.data.tree_count + begin) * words + rest];
       }
-      data.nodes = to - std::size_t{begin} * group.node_bytes;
-      data.tree_count = trees;
+      staged.offset = static_cast<std::int32_t>(offset - begin * group.node_bytes);
+      staged.tree_count = trees;
       return;
     }
     const std::size_t from = std::size_t{first.first_node} * words;
     const std::uint32_t size = (last.first_node + last.node_count - first.first_node) * words;
+    FVM_NO_UNROLL
     for (std::uint32_t i = thread(); i < size; i += threads()) out[i] = in[from + i];
-    data.nodes = to - std::size_t{first.first_node} * group.node_bytes;
+    staged.offset = static_cast<std::int32_t>(offset - first.first_node * group.node_bytes);
   }
 
   /// False if the thread has nothing to walk.
@@ -475,11 +514,16 @@ class ThreadMachine {
     const LaunchGroup& group = launch_->program.groups[walk.walker->group];
     walk.group = group.data;
     walk.home = &group.data;
+    walk.staged = false;
     walk.first_tree = group.first_tree;
     walk.scale = launch_->program.scale;
     for (const StagedGroup& staged : staged_trees_)
-      if (staged.group == walk.walker->group && staged.begin <= trees.begin && trees.end <= staged.end)
-        walk.group = staged.data;
+      if (staged.group == walk.walker->group && staged.begin <= trees.begin && trees.end <= staged.end) {
+        walk.staged = true;
+        walk.staged_offset = staged.offset;
+        walk.group.nodes = Device::shared() + staged.offset;
+        walk.group.tree_count = staged.tree_count;
+      }
     return true;
   }
 

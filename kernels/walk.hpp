@@ -10,6 +10,7 @@
 #include <forestvm/core/layouts.hpp>
 
 #include "kernels/launch.hpp"
+#include "kernels/tree_walk.hpp"
 #include "kernels/vendor/device.hpp"
 
 namespace forestvm::kernels {
@@ -30,30 +31,39 @@ struct ThreadRows {
 
 /// Rows as the call has them.
 struct GlobalRows {
+  static constexpr unsigned kMostLockstep = 2;  ///< each walk takes a pointer more
+
   const float* rows;
   std::size_t row_stride;
 
-  FVM_DEVICE const float* at(std::uint32_t row) const { return rows + row * row_stride; }
+  FVM_DEVICE const float* at(std::uint32_t row) const { return Device::in_global(rows) + row * row_stride; }
 };
 
 /// Rows in shared memory, value by value: neighbouring threads, which take neighbouring rows, read
 /// neighbouring words whatever features their nodes test.
 struct StagedRows {
-  struct Row {
-    const float* values;
-    std::uint32_t stride;
+  static constexpr unsigned kMostLockstep = 4;
 
-    FVM_DEVICE float operator[](std::uint32_t feature) const { return values[std::size_t{feature} * stride]; }
+  struct Row {
+    std::uint32_t address, stride;  ///< bytes
+
+    FVM_DEVICE float operator[](std::uint32_t feature) const {
+      return Device::load_shared<float>(address + feature * stride);
+    }
   };
 
-  const float* values;
+  std::uint32_t address;  ///< of the first in shared memory
   std::uint32_t first, stride;
 
-  FVM_DEVICE Row at(std::uint32_t row) const { return {values + (row - first), stride}; }
+  FVM_DEVICE Row at(std::uint32_t row) const {
+    return {address + (row - first) * std::uint32_t{sizeof(float)}, stride * std::uint32_t{sizeof(float)}};
+  }
 };
 
 /// Rank codes of rows.
 struct CodedTiles {
+  static constexpr unsigned kMostLockstep = 2;
+
   const std::uint8_t* codes;
   std::size_t columns;
 
@@ -69,9 +79,11 @@ enum class Delivery : std::uint8_t {
 
 /// What a thread walks.
 struct ThreadWalk {
-  GroupData group;           ///< staged, if its trees are
-  const GroupData* home;     ///< the same in global memory, where leaves are numbered
-  std::uint32_t first_tree;  ///< of the group's tree records
+  GroupData group;             ///< its nodes wherever they are
+  const GroupData* home;       ///< the same in global memory, where leaves are numbered
+  bool staged;                 ///< the nodes are in shared memory
+  std::int32_t staged_offset;  ///< bytes, of the group's first, as if all were there
+  std::uint32_t first_tree;    ///< of the group's tree records
   const LaunchWalker* walker;
   Range trees;
   ThreadRows rows;
@@ -102,8 +114,7 @@ FVM_DEVICE void add_leaf(const ThreadWalk& walk, const Arrival& leaf, std::size_
     sum.add(more);
 }
 
-/// Any leaf but those of float32 sums that no other thread adds to.
-FVM_DEVICE_CALL void deliver(const ThreadWalk& walk, const Arrival& leaf) {
+FVM_DEVICE void deliver(const ThreadWalk& walk, const Arrival& leaf) {
   const std::size_t at = std::size_t{leaf.row - walk.out_row} * walk.width;
   switch (walk.delivery) {
     case Delivery::F32:
@@ -127,127 +138,178 @@ FVM_DEVICE_CALL void deliver(const ThreadWalk& walk, const Arrival& leaf) {
   }
 }
 
-/// The float32 sum of a row that leaves are added to, as long as they go to the same output.
+/// One walk after the other, whatever becomes of the leaves.
+template <class View, class Rows>
+FVM_DEVICE_CALL void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
+  const bool rows_outer = walk.walker->order == WalkOrder::RowsOuter;
+  const std::uint32_t trees = walk.trees.size(), outer = rows_outer ? walk.rows.count : trees;
+  const std::uint32_t inner = rows_outer ? trees : walk.rows.count;
+  FVM_NO_UNROLL
+  for (std::uint32_t i = 0; i < outer; ++i) {
+    FVM_NO_UNROLL
+    for (std::uint32_t j = 0; j < inner; ++j) {
+      const std::uint32_t index = walk.trees.begin - walk.first_tree + (rows_outer ? j : i);
+      const std::uint32_t row = walk.rows[rows_outer ? i : j];
+      const auto tree = View::tree(walk.group, index);
+      const auto x = rows.at(row);
+      std::uint32_t at = 0;
+      FVM_NO_UNROLL
+      for (std::uint32_t hop = 0; hop < walk.walker->hops; ++hop)
+        at = View::template next<ScalarCompare>(tree, at, x);
+      if (walk.walker->end == WalkEnd::UntilLeaf) {
+        FVM_NO_UNROLL
+        while (!View::is_leaf(tree, at)) at = View::template next<ScalarCompare>(tree, at, x);
+      }
+      const TreeDesc& desc = walk.group.trees[index];
+      deliver(walk,
+              {row, &desc, View::value(tree, at), View::number_at(View::tree(*walk.home, index), desc, at)});
+    }
+  }
+}
+
+/// A float32 sum that leaves are added to, as long as they go to the same one of many.
 struct RunningSum {
-  float* at = nullptr;
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  std::uint32_t at = kNone;
   float sum = 0;
 
-  FVM_DEVICE void add(const ThreadWalk& walk, const Arrival& leaf) {
-    float* const to = reinterpret_cast<float*>(walk.out) + std::size_t{leaf.row - walk.out_row} * walk.width +
-                      leaf.tree->output;
+  FVM_DEVICE void add(float* sums, std::uint32_t to, float leaf) {
     if (to != at) {
-      finish();
+      finish(sums);
       at = to;
-      sum = *to;
+      sum = sums[to];
     }
-    sum += leaf.value;
+    sum += leaf;
   }
-  FVM_DEVICE void finish() const {
-    if (at != nullptr) *at = sum;
+  FVM_DEVICE void finish(float* sums) {
+    if (at != kNone) sums[at] = sum;
+    at = kNone;
   }
 };
 
-template <class View, class Rows>
-struct WalkLoops {
-  using Tree = typename View::Tree;
-  using Row = decltype(Rows{}.at(0));
+/// Walks whose leaves are added to float32 sums that no other thread adds to, T trees and R rows at a time as
+/// far as there are so many.
+template <class View, Space nodes, class Rows, unsigned T, unsigned R>
+class AddingWalks {
+ public:
+  FVM_DEVICE AddingWalks(const ThreadWalk& walk, const Rows& rows)
+      : rows_(rows),
+        group_(walk.group),
+        thread_rows_(walk.rows),
+        out_(reinterpret_cast<float*>(walk.out)),
+        out_row_(walk.out_row),
+        width_(walk.width),
+        hops_(walk.walker->hops),
+        until_leaf_(walk.walker->end == WalkEnd::UntilLeaf),
+        rows_outer_(walk.walker->order == WalkOrder::RowsOuter) {
+    group_.nodes =
+        nodes == Space::Shared ? Device::shared() + walk.staged_offset : Device::in_global(walk.group.nodes);
+    group_.trees = Device::in_global(walk.group.trees - walk.first_tree);
+  }
 
-  const ThreadWalk& walk;
-  const Rows& rows;
-
-  /// The thread's rows through the trees, T trees and R rows at a time as far as there are so many.
-  template <unsigned T, unsigned R>
-  FVM_DEVICE void run() const {
-    std::uint32_t row = 0;
-    if (walk.walker->order == WalkOrder::RowsOuter) {
-      for (; walk.rows.count - row >= R; row += R) through_trees<T, R>(row);
-      for (; R > 1 && row < walk.rows.count; ++row) through_trees<T, 1>(row);
-    } else {
-      std::uint32_t tree = walk.trees.begin;
-      for (; walk.trees.end - tree >= T; tree += T) through_rows<T, R>(tree);
-      for (; T > 1 && tree < walk.trees.end; ++tree) through_rows<1, R>(tree);
+  /// Trees [begin, end) and the thread's rows [from, to): whole tiles.
+  FVM_DEVICE void run(std::uint32_t begin, std::uint32_t end, std::uint32_t from, std::uint32_t to) const {
+    if (begin == end || from == to) return;
+    RunningSum sums[R];
+    std::uint32_t tree = begin, row = from;
+    for (;;) {
+      tile(tree, row, sums);
+      if (rows_outer_) {
+        tree += T;
+        if (tree != end) continue;
+        for (RunningSum& sum : sums) sum.finish(out_);
+        tree = begin;
+        row += R;
+        if (row == to) return;
+      } else {
+        for (RunningSum& sum : sums) sum.finish(out_);
+        row += R;
+        if (row != to) continue;
+        row = from;
+        tree += T;
+        if (tree == end) return;
+      }
     }
   }
 
  private:
-  template <unsigned T, unsigned R>
-  FVM_DEVICE void through_trees(std::uint32_t row) const {
-    RunningSum running[R];
-    std::uint32_t tree = walk.trees.begin;
-    for (; walk.trees.end - tree >= T; tree += T) tile<T, R>(tree, row, running);
-    for (; T > 1 && tree < walk.trees.end; ++tree) tile<1, R>(tree, row, running);
-    for (unsigned r = 0; r < R; ++r) running[r].finish();
-  }
-
-  template <unsigned T, unsigned R>
-  FVM_DEVICE void through_rows(std::uint32_t tree) const {
-    std::uint32_t row = 0;
-    for (; walk.rows.count - row >= R; row += R) alone<T, R>(tree, row);
-    for (; R > 1 && row < walk.rows.count; ++row) alone<T, 1>(tree, row);
-  }
-
-  template <unsigned T, unsigned R>
-  FVM_DEVICE void alone(std::uint32_t tree, std::uint32_t row) const {
-    RunningSum running[R];
-    tile<T, R>(tree, row, running);
-    for (unsigned r = 0; r < R; ++r) running[r].finish();
-  }
+  using Walk = TreeWalk<View, nodes>;
+  using Row = decltype(Rows{}.at(0));
 
   /// T x R walks in lockstep.
-  template <unsigned T, unsigned R>
-  FVM_DEVICE void tile(std::uint32_t tree, std::uint32_t row, RunningSum (&running)[R]) const {
-    Tree trees[T];
-    std::uint32_t at[T][R] = {};
+  FVM_DEVICE void tile(std::uint32_t tree, std::uint32_t row, RunningSum (&sums)[R]) const {
+    Walk trees[T];
+    typename Walk::Place at[T][R];
     Row x[R];
-    for (unsigned t = 0; t < T; ++t) trees[t] = View::tree(walk.group, tree - walk.first_tree + t);
-    for (unsigned r = 0; r < R; ++r) x[r] = rows.at(walk.rows[row + r]);
-    for (std::uint32_t hop = 0; hop < walk.walker->hops; ++hop)
+    for (unsigned t = 0; t < T; ++t) trees[t].open(group_, tree + t);
+    for (unsigned r = 0; r < R; ++r) x[r] = rows_.at(thread_rows_[row + r]);
+    for (unsigned t = 0; t < T; ++t)
+      for (unsigned r = 0; r < R; ++r) at[t][r] = trees[t].root();
+    FVM_UNROLL(4)
+    for (std::uint32_t hop = 0; hop < hops_; ++hop)
       for (unsigned t = 0; t < T; ++t)
-        for (unsigned r = 0; r < R; ++r)
-          at[t][r] = View::template next<ScalarCompare>(trees[t], at[t][r], x[r]);
-    if (walk.walker->end == WalkEnd::UntilLeaf)
+        for (unsigned r = 0; r < R; ++r) trees[t].hop(at[t][r], x[r]);
+    if (until_leaf_) {
+      FVM_NO_UNROLL
       for (bool walking = true; walking;) {
         walking = false;
         for (unsigned t = 0; t < T; ++t)
           for (unsigned r = 0; r < R; ++r) {
-            if (View::is_leaf(trees[t], at[t][r])) continue;
-            at[t][r] = View::template next<ScalarCompare>(trees[t], at[t][r], x[r]);
+            if (trees[t].is_leaf(at[t][r])) continue;
+            trees[t].hop(at[t][r], x[r]);
             walking = true;
           }
       }
-    const TreeDesc* const descs = walk.group.trees + (tree - walk.first_tree);
-    const bool plain = walk.delivery == Delivery::F32 && !walk.walker->atomic;
-    for (unsigned r = 0; r < R; ++r)
-      for (unsigned t = 0; t < T; ++t) {
-        Arrival leaf{walk.rows[row + r], descs + t, View::value(trees[t], at[t][r]), 0};
-        if (plain) {
-          running[r].add(walk, leaf);
-          continue;
-        }
-        const Tree numbered = View::tree(*walk.home, tree - walk.first_tree + t);
-        leaf.number_at = View::number_at(numbered, descs[t], at[t][r]);
-        deliver(walk, leaf);
-      }
+    }
+    for (unsigned r = 0; r < R; ++r) {
+      const std::uint32_t first = (thread_rows_[row + r] - out_row_) * width_;
+      for (unsigned t = 0; t < T; ++t)
+        sums[r].add(out_, first + group_.trees[tree + t].output, trees[t].value(at[t][r]));
+    }
   }
+
+  const Rows& rows_;
+  GroupData group_;  ///< its trees counted as the program counts them
+  ThreadRows thread_rows_;
+  float* out_;
+  std::uint32_t out_row_, width_, hops_;
+  bool until_leaf_, rows_outer_;
 };
+
+template <class View, Space nodes, class Rows>
+FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
+  const std::uint32_t begin = walk.trees.begin, end = walk.trees.end, count = walk.rows.count;
+  // Walked in tiles: trees [begin, tree) of rows [0, row).
+  std::uint32_t tree = begin, row = count;
+  const auto tiles = [&]<unsigned T, unsigned R>() {
+    tree = begin + (end - begin) / T * T;
+    row = count / R * R;
+    AddingWalks<View, nodes, Rows, T, R>(walk, rows).run(begin, tree, 0, row);
+  };
+  const unsigned lockstep = walk.walker->trees << 4 | walk.walker->rows;
+  if constexpr (Rows::kMostLockstep == 4) {
+    if (lockstep == 0x41) tiles.template operator()<4, 1>();
+    if (lockstep == 0x22) tiles.template operator()<2, 2>();
+    if (lockstep == 0x14) tiles.template operator()<1, 4>();
+  }
+  if (lockstep == 0x21 || (Rows::kMostLockstep == 2 && (lockstep == 0x41 || lockstep == 0x22)))
+    tiles.template operator()<2, 1>();
+  if (lockstep == 0x12 || (Rows::kMostLockstep == 2 && lockstep == 0x14)) tiles.template operator()<1, 2>();
+  const AddingWalks<View, nodes, Rows, 1, 1> rest(walk, rows);
+  FVM_NO_UNROLL
+  for (const bool below : {false, true})
+    rest.run(below ? begin : tree, end, below ? row : 0, below ? count : row);
+}
 
 template <class View, class Rows>
 FVM_DEVICE void walk_rows(const ThreadWalk& walk, const Rows& rows) {
-  const WalkLoops<View, Rows> loops{walk, rows};
-  switch (walk.walker->trees << 4 | walk.walker->rows) {
-    case 0x41:
-      return loops.template run<4, 1>();
-    case 0x21:
-      return loops.template run<2, 1>();
-    case 0x22:
-      return loops.template run<2, 2>();
-    case 0x12:
-      return loops.template run<1, 2>();
-    case 0x14:
-      return loops.template run<1, 4>();
-    default:
-      return loops.template run<1, 1>();
-  }
+  if (walk.delivery != Delivery::F32 || walk.walker->atomic)
+    deliver_leaves<View>(walk, rows);
+  else if (walk.staged)
+    add_leaves<View, Space::Shared>(walk, rows);
+  else
+    add_leaves<View, Space::Global>(walk, rows);
 }
 
 }  // namespace forestvm::kernels

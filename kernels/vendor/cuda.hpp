@@ -6,6 +6,10 @@
 
 #define FVM_DEVICE __device__ inline
 #define FVM_DEVICE_CALL __device__ __noinline__ static
+#define FVM_DEVICE_COLD __device__ __noinline__
+#define FVM_UNROLL(times) _Pragma(FVM_TEXT(unroll times))
+#define FVM_NO_UNROLL _Pragma("unroll 1")
+#define FVM_TEXT(words) #words
 #define FVM_KERNEL extern "C" __global__
 #define FVM_KERNEL_ARGUMENT __grid_constant__
 
@@ -15,21 +19,55 @@ extern __shared__ float4 shared_memory[];
 
 struct Device {
   FVM_DEVICE static unsigned index(unsigned dimension) {
-    const unsigned all[] = {blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z};
-    return all[dimension];
+    const uint3 of = dimension < 3 ? blockIdx : threadIdx;
+    return component(of.x, of.y, of.z, dimension < 3 ? dimension : dimension - 3);
   }
   FVM_DEVICE static unsigned extent(unsigned dimension) {
-    const unsigned all[] = {gridDim.x, gridDim.y, gridDim.z, blockDim.x, blockDim.y, blockDim.z};
-    return all[dimension];
+    const dim3 of = dimension < 3 ? gridDim : blockDim;
+    return component(of.x, of.y, of.z, dimension < 3 ? dimension : dimension - 3);
   }
   FVM_DEVICE static void sync(std::uint32_t) { __syncthreads(); }
   FVM_DEVICE static std::byte* shared() { return reinterpret_cast<std::byte*>(shared_memory); }
+
+  FVM_DEVICE static std::uint32_t shared_address(const void* pointer) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
+  }
+  /// Volatile, so that no load passes a barrier.
+  template <class T>
+  FVM_DEVICE static T load_shared(std::uint32_t address) {
+    if constexpr (sizeof(T) == 4) {
+      std::uint32_t word;
+      asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(address));
+      return __builtin_bit_cast(T, word);
+    } else {
+      static_assert(sizeof(T) == 8 && alignof(T) == 8);
+      std::uint64_t words;
+      asm volatile("ld.shared.b64 %0, [%1];" : "=l"(words) : "r"(address));
+      return __builtin_bit_cast(T, words);
+    }
+  }
+
+  /// Loads through the result are those of global memory.
+  template <class T>
+  FVM_DEVICE static const T* in_global(const T* pointer) {
+    __builtin_assume(__isGlobal(pointer));
+    return pointer;
+  }
+
+  /// The compiler may assume nothing of the number.
+  FVM_DEVICE static void keep(std::uint32_t& number) { asm("" : "+r"(number)); }
 
   FVM_DEVICE static float fetch_add(float& sum, float more) { return atomicAdd(&sum, more); }
   FVM_DEVICE static double fetch_add(double& sum, double more) { return atomicAdd(&sum, more); }
   FVM_DEVICE static std::uint64_t fetch_add(std::uint64_t& sum, std::uint64_t more) {
     static_assert(sizeof(unsigned long long) == sizeof(std::uint64_t));
     return atomicAdd(reinterpret_cast<unsigned long long*>(&sum), static_cast<unsigned long long>(more));
+  }
+
+ private:
+  /// An array would lie in memory.
+  FVM_DEVICE static unsigned component(unsigned x, unsigned y, unsigned z, unsigned which) {
+    return which == 0 ? x : which == 1 ? y : z;
   }
 };
 

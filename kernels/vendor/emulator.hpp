@@ -7,6 +7,9 @@
 #include "kernels/emulator/grid.hpp"
 
 #define FVM_DEVICE inline
+#define FVM_DEVICE_COLD __attribute__((noinline))
+#define FVM_UNROLL(times)
+#define FVM_NO_UNROLL
 #define FVM_DEVICE_CALL __attribute__((noinline)) inline
 
 namespace forestvm::kernels {
@@ -16,6 +19,20 @@ struct Device {
   static unsigned extent(unsigned dimension) { return emulator::this_thread().extent[dimension]; }
   static void sync(std::uint32_t place) { emulator::sync(place); }
   static std::byte* shared() { return emulator::this_thread().shared; }
+  static void keep(std::uint32_t&) {}
+  static std::uint32_t shared_address(const void* pointer) {
+    return static_cast<std::uint32_t>(static_cast<const std::byte*>(pointer) - shared());
+  }
+  template <class T>
+  static T load_shared(std::uint32_t address) {
+    T value;
+    std::memcpy(&value, shared() + address, sizeof value);
+    return value;
+  }
+  template <class T>
+  static const T* in_global(const T* pointer) {
+    return pointer;
+  }
 
   /// Threads take turns at barriers only, so that nothing comes between.
   template <class T>

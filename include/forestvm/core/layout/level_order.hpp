@@ -46,9 +46,9 @@ struct LevelOrderTree {
   }
 };
 
-struct LevelOrderNode {
-  float value;            ///< split: threshold; leaf: output
-  std::uint32_t feature;  ///< feature word, see forest_data.hpp
+struct alignas(8) LevelOrderNode {  // one load of a GPU
+  float value;                      ///< split: threshold; leaf: output
+  std::uint32_t feature;            ///< feature word, see forest_data.hpp
 };
 static_assert(sizeof(LevelOrderNode) == 8);
 

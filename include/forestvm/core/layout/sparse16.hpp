@@ -13,7 +13,7 @@
 namespace forestvm {
 
 struct Sparse16View : TreesInSequence {
-  struct Node {
+  struct alignas(16) Node {
     float value;            ///< split: threshold; leaf: output
     std::uint32_t feature;  ///< feature word, see forest_data.hpp; a leaf's feature is 0
     std::uint32_t left;

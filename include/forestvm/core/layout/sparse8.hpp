@@ -16,7 +16,7 @@ struct Sparse8View : TreesInSequence {
   static constexpr unsigned kFeatureBits = 12, kDistanceBits = 18;
   static constexpr std::uint32_t kDistanceMask = (std::uint32_t{1} << kDistanceBits) - 1;
 
-  struct Node {
+  struct alignas(8) Node {
     float value;         ///< split: threshold; leaf: output
     std::uint32_t word;  ///< kLeaf, kMissingLeft, the feature, the distance to the left child
   };

@@ -1,0 +1,109 @@
+// The hops of a walk, as kernels make them: through a view, or where that takes more instructions a hop, by
+// the layout's own arithmetic. A TreeWalk is made once for each tree; each walk through it has a Place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <forestvm/core/layouts.hpp>
+
+#include "kernels/vendor/device.hpp"
+
+namespace forestvm::kernels {
+
+/// Where nodes are.
+enum class Space { Global, Shared };
+
+template <class View, Space space>
+class TreeWalk {
+ public:
+  using Place = std::uint32_t;
+
+  FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) { tree_ = View::tree(group, tree); }
+  FVM_DEVICE Place root() const { return 0; }
+  template <class Row>
+  FVM_DEVICE void hop(Place& at, const Row& row) const {
+    at = View::template next<ScalarCompare>(tree_, at, row);
+  }
+  FVM_DEVICE bool is_leaf(Place at) const { return View::is_leaf(tree_, at); }
+  FVM_DEVICE float value(Place at) const { return View::value(tree_, at); }
+
+ private:
+  typename View::Tree tree_;
+};
+
+/// Not goes_left, without a shift for the flag.
+template <class Node, class Row>
+FVM_DEVICE bool goes_right(const Node& node, const Row& row) {
+  std::uint32_t missing_left = kMissingLeft;
+  Device::keep(missing_left);
+  const float x = row[node.feature & kFeatureMask];
+  return (x >= node.value) | (!(x < node.value) & ((node.feature & missing_left) == 0));
+}
+
+/// Of level-order trees, the children of whose node i are 2i + 1 and 2i + 2. Counted in slots that lie
+/// between two nodes of a tree, the place of a child is twice the node's and one or two such steps more.
+template <class Placing>
+class TreeWalk<LevelOrderView<Placing>, Space::Global> {
+ public:
+  using View = LevelOrderView<Placing>;
+  using Place = std::uint32_t;
+
+  FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
+    const auto nodes = View::tree(group, tree);
+    root_ = nodes.nodes;
+    left_ = View::kInterleaved ? nodes.stride : 1;
+    right_ = 2 * left_;
+    Device::keep(right_);
+  }
+  FVM_DEVICE Place root() const { return 0; }
+  template <class Row>
+  FVM_DEVICE void hop(Place& at, const Row& row) const {
+    const Node node = root_[at];
+    at = 2 * at + (goes_right(node, row) ? right_ : left_);
+  }
+  FVM_DEVICE bool is_leaf(Place at) const { return (root_[at].feature & kLeaf) != 0; }
+  FVM_DEVICE float value(Place at) const { return root_[at].value; }
+
+ private:
+  using Node = typename View::Node;
+
+  const Node* root_;
+  std::uint32_t left_, right_;
+};
+
+/// The same with a node's address as its place: twice the address is the root's more than twice the place.
+template <class Placing>
+class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
+ public:
+  using View = LevelOrderView<Placing>;
+  using Node = typename View::Node;
+
+  struct Place {
+    Node node;
+    std::uint32_t address;
+  };
+
+  FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
+    const auto nodes = View::tree(group, tree);
+    root_ = Device::shared_address(nodes.nodes);
+    const std::uint32_t step = (View::kInterleaved ? nodes.stride : 1) * std::uint32_t{sizeof(Node)};
+    left_ = step - root_;
+    right_ = 2 * step - root_;
+    Device::keep(left_);
+    Device::keep(right_);
+  }
+  FVM_DEVICE Place root() const { return {Device::load_shared<Node>(root_), root_}; }
+  template <class Row>
+  FVM_DEVICE void hop(Place& at, const Row& row) const {
+    at.address = 2 * at.address + (goes_right(at.node, row) ? right_ : left_);
+    at.node = Device::load_shared<Node>(at.address);
+  }
+  FVM_DEVICE bool is_leaf(const Place& at) const { return (at.node.feature & kLeaf) != 0; }
+  FVM_DEVICE float value(const Place& at) const { return at.node.value; }
+
+ private:
+  std::uint32_t root_, left_, right_;
+};
+
+}  // namespace forestvm::kernels
