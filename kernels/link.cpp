@@ -375,7 +375,7 @@ class PhaseMeasurer {
         most_tree_bytes(operand<Op::CacheTrees, Group>(inst), registers_[staged_range(inst)].size));
   }
 
-  /// Bytes of the nodes of so many consecutive trees of a group, at most.
+  /// Bytes of the nodes of so many consecutive trees of a group, at most, with what is copied before them.
   std::uint64_t most_tree_bytes(std::uint32_t number, std::uint32_t count) const {
     const GroupDesc& group = program_.section_Groups()[number];
     const auto trees = program_.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
@@ -386,7 +386,8 @@ class PhaseMeasurer {
       if (t >= count) nodes -= trees[t - count].node_count;
       most = std::max(most, nodes);
     }
-    return most * with_view(group.layout, []<class View>() { return sizeof(typename View::Node); });
+    return most * with_view(group.layout, []<class View>() { return sizeof(typename View::Node); }) +
+           kCopyAlignment - 4;
   }
 
   const Program& program_;
