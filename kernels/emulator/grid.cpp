@@ -75,9 +75,9 @@ struct Fiber {
   Fiber& operator=(const Fiber&) = delete;
   ~Fiber() {
     if (!fiber) return;
-    switching.begin_drop();
+    switching.begin_upkeep();
     fiber = {};
-    switching.end_drop();
+    switching.end_upkeep();
   }
 };
 
@@ -234,6 +234,7 @@ class Block {
       stack_context.size = kStackBytes;
       stack_context.sp = stack + kStackBytes;
       const context::preallocated memory(stack_context.sp, stack_context.size, stack_context);
+      fiber.switching.begin_upkeep();
       fiber.fiber =
           context::fiber(std::allocator_arg, memory, NoStacks{}, [this, &fiber](context::fiber&& back) {
             fiber.back = std::move(back);
@@ -243,6 +244,7 @@ class Block {
             fiber.switching.end_fiber();
             return std::move(fiber.back);
           });
+      fiber.switching.end_upkeep();
     }
   }
 
