@@ -232,9 +232,10 @@ class PhaseMeasurer {
   /// After run: shared memory for the rows and trees that are to be cached.
   Result<void> place_caches() {
     std::uint32_t area = 0;
+    auto cached = cached_.begin();
     for (Inst& inst : phase_.code) {
-      if (inst.op == Op::CacheRows) FVM_TRY(place_rows(inst));
-      if (inst.op == Op::CacheTrees) FVM_TRY(place_trees(inst, area++));
+      if (inst.op == Op::CacheRows) FVM_TRY(place_rows(inst, *cached++));
+      if (inst.op == Op::CacheTrees) FVM_TRY(place_trees(inst, *cached++, area++));
     }
     return {};
   }
@@ -287,6 +288,8 @@ class PhaseMeasurer {
       registers_[operand<Op::Slice, RangeOut>(inst)] = {std::max(to, from) - from, 1, in.rows, in.varies};
     } else if (walks(inst.op)) {
       note_walkers(inst);
+    } else if (inst.op == Op::CacheRows || inst.op == Op::CacheTrees) {
+      cached_.push_back(registers_[staged_range(inst)]);
     }
     for_each_operand(inst, [&](unsigned, OperandKind kind, std::uint32_t value) {
       if (kind == AccOut || kind == AccIn) used_.set(place_of(program_, value).storage);
@@ -344,8 +347,9 @@ class PhaseMeasurer {
     return offset;
   }
 
-  Result<void> place_cache(Inst& inst, const std::string& what, std::uint64_t bytes) {
-    if (registers_[staged_range(inst)].varies)
+  Result<void> place_cache(Inst& inst, const RegisterFacts& cached, const std::string& what,
+                           std::uint64_t bytes) {
+    if (cached.varies)
       return refused("schedule",
                      "the " + what +
                          " to be cached differ among the threads of a block, which share its memory: "
@@ -355,24 +359,23 @@ class PhaseMeasurer {
     return {};
   }
 
-  Result<void> place_rows(Inst& inst) {
+  Result<void> place_rows(Inst& inst, const RegisterFacts& cached) {
     if (!reads_values_) {  // codes are read where they are
       inst.wide[2] = 0;
       return {};
     }
-    const std::uint32_t rows = registers_[staged_range(inst)].size;
-    inst.wide[2] = rows;
-    return place_cache(inst, "rows", std::uint64_t{rows} * program_.meta().num_features * sizeof(float));
+    inst.wide[2] = cached.size;
+    return place_cache(inst, cached, "rows",
+                       std::uint64_t{cached.size} * program_.meta().num_features * sizeof(float));
   }
 
-  Result<void> place_trees(Inst& inst, std::uint32_t area) {
+  Result<void> place_trees(Inst& inst, const RegisterFacts& cached, std::uint32_t area) {
     if (area == kStagedTrees)
       return refused("schedule",
                      "trees of more than " + number(kStagedTrees) + " groups are to be cached at once");
     inst.small[0] = static_cast<std::uint8_t>(area);
-    return place_cache(
-        inst, "trees",
-        most_tree_bytes(operand<Op::CacheTrees, Group>(inst), registers_[staged_range(inst)].size));
+    return place_cache(inst, cached, "trees",
+                       most_tree_bytes(operand<Op::CacheTrees, Group>(inst), cached.size));
   }
 
   /// Bytes of the nodes of so many consecutive trees of a group, at most, with what is copied before them.
@@ -394,6 +397,7 @@ class PhaseMeasurer {
   const DeviceLimits& limits_;
   LinkedPhase phase_;
   RegisterFacts registers_[kRangeRegisters];
+  std::vector<RegisterFacts> cached_;  ///< of each cache, whose register other loops take later
   std::bitset<kAccumulators> used_, shared_;
   bool reads_values_ = false;
 };
