@@ -21,6 +21,10 @@ inline constexpr unsigned kGridDimensions = 3;  ///< the first of them
 /// Most areas of shared memory that hold trees at once.
 inline constexpr unsigned kStagedTrees = 4;
 
+/// Bytes of the largest copies into shared memory. A copy of trees begins fewer bytes before the first of
+/// them.
+inline constexpr unsigned kCopyAlignment = 16;
+
 /// A group of trees on the device.
 struct LaunchGroup {
   GroupData data;
@@ -74,6 +78,7 @@ struct LaunchProgram {
   TransformParameters parameters;
   SumScale scale;
   Transform transform;
+  bool any_order;  ///< sums that rounding makes depend on their order may be made in any
 };
 
 /// One pass of a call.

@@ -235,9 +235,10 @@ class PhaseMeasurer {
   /// After run: shared memory for the rows and trees that are to be cached.
   Result<void> place_caches() {
     std::uint32_t area = 0;
+    auto cached = cached_.begin();
     for (Inst& inst : phase_.code) {
-      if (inst.op == Op::CacheRows) FVM_TRY(place_rows(inst));
-      if (inst.op == Op::CacheTrees) FVM_TRY(place_trees(inst, area++));
+      if (inst.op == Op::CacheRows) FVM_TRY(place_rows(inst, *cached++));
+      if (inst.op == Op::CacheTrees) FVM_TRY(place_trees(inst, *cached++, area++));
     }
     return {};
   }
@@ -290,6 +291,8 @@ class PhaseMeasurer {
       registers_[operand<Op::Slice, RangeOut>(inst)] = {std::max(to, from) - from, 1, in.rows, in.varies};
     } else if (walks(inst.op)) {
       note_walkers(inst);
+    } else if (inst.op == Op::CacheRows || inst.op == Op::CacheTrees) {
+      cached_.push_back(registers_[staged_range(inst)]);
     }
     for_each_operand(inst, [&](unsigned, OperandKind kind, std::uint32_t value) {
       if (kind == AccOut || kind == AccIn) used_.set(place_of(program_, value).storage);
@@ -347,8 +350,9 @@ class PhaseMeasurer {
     return offset;
   }
 
-  Result<void> place_cache(Inst& inst, const std::string& what, std::uint64_t bytes) {
-    if (registers_[staged_range(inst)].varies)
+  Result<void> place_cache(Inst& inst, const RegisterFacts& cached, const std::string& what,
+                           std::uint64_t bytes) {
+    if (cached.varies)
       return refused("schedule",
                      "the " + what +
                          " to be cached differ among the threads of a block, which share its memory: "
@@ -358,29 +362,29 @@ class PhaseMeasurer {
     return {};
   }
 
-  Result<void> place_rows(Inst& inst) {
+  Result<void> place_rows(Inst& inst, const RegisterFacts& cached) {
     if (!reads_values_) {  // codes are read where they are
       inst.wide[2] = 0;
       return {};
     }
-    const std::uint32_t rows = registers_[staged_range(inst)].size;
     // A row is in one bank, whatever the feature.
-    const std::uint32_t stride = rows < kBanks ? rows : iterations(rows, kBanks) * kBanks;
+    const std::uint32_t stride =
+        cached.size < kBanks ? cached.size : iterations(cached.size, kBanks) * kBanks;
     inst.wide[2] = stride;
-    return place_cache(inst, "rows", std::uint64_t{stride} * program_.meta().num_features * sizeof(float));
+    return place_cache(inst, cached, "rows",
+                       std::uint64_t{stride} * program_.meta().num_features * sizeof(float));
   }
 
-  Result<void> place_trees(Inst& inst, std::uint32_t area) {
+  Result<void> place_trees(Inst& inst, const RegisterFacts& cached, std::uint32_t area) {
     if (area == kStagedTrees)
       return refused("schedule",
                      "trees of more than " + number(kStagedTrees) + " groups are to be cached at once");
     inst.small[0] = static_cast<std::uint8_t>(area);
-    return place_cache(
-        inst, "trees",
-        most_tree_bytes(operand<Op::CacheTrees, Group>(inst), registers_[staged_range(inst)].size));
+    return place_cache(inst, cached, "trees",
+                       most_tree_bytes(operand<Op::CacheTrees, Group>(inst), cached.size));
   }
 
-  /// Bytes of the nodes of so many consecutive trees of a group, at most.
+  /// Bytes of the nodes of so many consecutive trees of a group, at most, with what is copied before them.
   std::uint64_t most_tree_bytes(std::uint32_t number, std::uint32_t count) const {
     const GroupDesc& group = program_.section_Groups()[number];
     const auto trees = program_.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
@@ -391,13 +395,15 @@ class PhaseMeasurer {
       if (t >= count) nodes -= trees[t - count].node_count;
       most = std::max(most, nodes);
     }
-    return most * with_view(group.layout, []<class View>() { return sizeof(typename View::Node); });
+    return most * with_view(group.layout, []<class View>() { return sizeof(typename View::Node); }) +
+           kCopyAlignment - 4;
   }
 
   const Program& program_;
   const DeviceLimits& limits_;
   LinkedPhase phase_;
   RegisterFacts registers_[kRangeRegisters];
+  std::vector<RegisterFacts> cached_;  ///< of each cache, whose register other loops take later
   std::bitset<kAccumulators> used_, shared_;
   bool reads_values_ = false;
 };

@@ -106,6 +106,7 @@ class DeviceProgram {
     tables.parameters = {meta.divisor, meta.slope};
     tables.scale = SumScale(meta.sum_unit);
     tables.transform = meta.transform;
+    tables.any_order = meta.contract == Contract::Fast;
     return device;
   }
 

@@ -119,6 +119,7 @@ class ThreadMachine {
       staged.end = end;
       copy_trees(group, begin - group.first_tree, end - group.first_tree, staged_offset(inst), staged);
     }
+    Device::wait_copies();
     sync_block(inst);
   }
 
@@ -292,8 +293,12 @@ class ThreadMachine {
 
   /// All threads of the block come to this instruction.
   FVM_DEVICE void sync_block(const Inst& inst) {
-    Device::sync(static_cast<std::uint32_t>(&inst - launch_->code));
+    Device::sync(place(inst));
     unsettled_ = false;
+  }
+
+  FVM_DEVICE std::uint32_t place(const Inst& inst) const {
+    return static_cast<std::uint32_t>(&inst - launch_->code);
   }
 
   /// What threads wrote so far is there for all of them.
@@ -373,34 +378,111 @@ class ThreadMachine {
     });
   }
 
-  /// Each element's sum is made in the order of the copies. Threads share elements, not only rows: there are
-  /// often fewer rows than threads.
+  /// Elements that the copies of an accumulator are added to.
+  struct Reduction {
+    std::uint32_t to, from;
+    std::uint32_t first_copy, count;  ///< of the copies
+    std::uint32_t first_row, width;
+    std::uint64_t elements;
+    bool in_place;  ///< into the first of the copies
+
+    FVM_DEVICE std::uint32_t row(std::uint64_t element) const {
+      return first_row + static_cast<std::uint32_t>(element / width);
+    }
+    FVM_DEVICE std::uint32_t column(std::uint64_t element) const {
+      return static_cast<std::uint32_t>(element % width);
+    }
+  };
+
   FVM_DEVICE_COLD void reduce(const Inst& inst, bool in_place) {
     settle(inst);
     unsettled_ = true;
-    const std::uint32_t to = operand<Op::ReduceDim, OperandKind::AccOut>(inst);
-    const std::uint32_t from = operand<Op::ReduceDim, OperandKind::AccIn>(inst);
     if (idle_ == 0) {
+      const std::uint32_t to = operand<Op::ReduceDim, OperandKind::AccOut>(inst);
+      const std::uint32_t from = operand<Op::ReduceDim, OperandKind::AccIn>(inst);
       const Range& rows = ranges[operand<Op::ReduceDim, OperandKind::Rows>(inst)];
-      const std::uint32_t count = iterations(ranges[reduced_range(inst)].size(), reduced_step(inst));
-      const std::uint32_t first_copy = copies_[to] * launch_->accumulators[from].iterations;
       const std::uint32_t width = launch_->accumulators[to].width;
+      const Reduction reduction{to,
+                                from,
+                                copies_[to] * launch_->accumulators[from].iterations,
+                                iterations(ranges[reduced_range(inst)].size(), reduced_step(inst)),
+                                rows.begin,
+                                width,
+                                std::uint64_t{rows.size()} * width,
+                                in_place};
       with_element(to, [&]<class Element>() {
-        FVM_NO_UNROLL
-        for (std::uint64_t i = lane_; i < std::uint64_t{rows.size()} * width; i += lanes_) {
-          const std::uint32_t row = rows.begin + static_cast<std::uint32_t>(i / width);
-          const auto k = static_cast<std::uint32_t>(i % width);
-          Element* const sum = in_place ? accumulator_row<Element>(from, first_copy, row) + k
-                                        : accumulator_row<Element>(to, row) + k;
-          Element total = in_place && count == 0 ? Element{} : *sum;
-          FVM_NO_UNROLL
-          for (std::uint32_t copy = in_place ? 1 : 0; copy < count; ++copy)
-            total.add(accumulator_row<Element>(from, first_copy + copy, row)[k]);
-          *sum = total;
-        }
+        if (adds_by_warps<Element>(reduction))
+          reduce_by_warps<Element>(reduction, inst);
+        else
+          reduce_in_order<Element>(reduction);
       });
     }
     settle(inst);  // whole rows come next
+  }
+
+  template <class Element>
+  FVM_DEVICE Element& copied(const Reduction& reduction, std::uint32_t copy, std::uint64_t element) const {
+    return accumulator_row<Element>(reduction.from, reduction.first_copy + copy,
+                                    reduction.row(element))[reduction.column(element)];
+  }
+  template <class Element>
+  FVM_DEVICE Element& reduced(const Reduction& reduction, std::uint64_t element) const {
+    if (reduction.in_place) return copied<Element>(reduction, 0, element);
+    return accumulator_row<Element>(reduction.to, reduction.row(element))[reduction.column(element)];
+  }
+
+  /// Each element's sum is made in the order of the copies. Threads share elements, not only rows: there are
+  /// often fewer rows than threads.
+  template <class Element>
+  FVM_DEVICE void reduce_in_order(const Reduction& reduction) {
+    FVM_NO_UNROLL
+    for (std::uint64_t i = lane_; i < reduction.elements; i += lanes_) {
+      Element& sum = reduced<Element>(reduction, i);
+      Element total = reduction.in_place && reduction.count == 0 ? Element{} : sum;
+      FVM_NO_UNROLL
+      for (std::uint32_t copy = reduction.in_place ? 1 : 0; copy < reduction.count; ++copy)
+        total.add(copied<Element>(reduction, copy, i));
+      sum = total;
+    }
+  }
+
+  /// Whether a warp for each element is faster than a thread: the additions that come one after the other are
+  /// counted, a shuffle as one. Only the whole block has whole warps.
+  template <class Element>
+  FVM_DEVICE bool adds_by_warps(const Reduction& reduction) const {
+    constexpr bool kExact = std::is_same_v<Element, Exact64Sum> || std::is_same_v<Element, Exact128Sum>;
+    if (!(kExact || launch_->program.any_order) || lanes_ != threads() || reduction.elements >= lanes_)
+      return false;
+    const std::uint32_t lanes = Device::warp_size(), warps = (lanes_ + lanes - 1) / lanes;
+    std::uint32_t steps = (reduction.count + lanes - 1) / lanes;
+    FVM_NO_UNROLL
+    for (std::uint32_t by = lanes / 2; by != 0; by /= 2) ++steps;
+    return (reduction.elements + warps - 1) / warps * steps < reduction.count;
+  }
+
+  /// Each lane of a warp adds every so manieth copy of an element; then the lanes' sums are added, half of
+  /// them to the other half.
+  template <class Element>
+  FVM_DEVICE void reduce_by_warps(const Reduction& reduction, const Inst& inst) {
+    const std::uint32_t most = Device::warp_size(), warps = (lanes_ + most - 1) / most;
+    const std::uint32_t warp = lane_ / most, lane = lane_ % most;
+    const std::uint32_t lanes = lanes_ - warp * most < most ? lanes_ - warp * most : most;
+    FVM_NO_UNROLL
+    for (std::uint64_t i = warp; i < reduction.elements; i += warps) {
+      Element total{};
+      FVM_NO_UNROLL
+      for (std::uint32_t copy = lane; copy < reduction.count; copy += lanes)
+        total.add(copied<Element>(reduction, copy, i));
+      for (std::uint32_t by = most / 2; by != 0; by /= 2) {
+        const bool there = lane + by < lanes;
+        const Element more = Device::shuffle_down(total, there ? by : 0, place(inst));
+        if (there) total.add(more);
+      }
+      if (lane != 0) continue;
+      Element& sum = reduced<Element>(reduction, i);
+      if (!reduction.in_place) total.add(sum);
+      sum = total;
+    }
   }
 
   template <class Value>
@@ -484,24 +566,36 @@ class ThreadMachine {
                              std::uint32_t offset, StagedGroup& staged) {
     const TreeDesc& first = group.data.trees[begin];
     const TreeDesc& last = group.data.trees[end - 1];
-    const std::uint32_t words = group.node_bytes / 4, trees = end - begin;
-    auto* const out = reinterpret_cast<std::uint32_t*>(Device::shared() + offset);
-    const auto* const in = reinterpret_cast<const std::uint32_t*>(group.data.nodes);
     if (group.interleaved) {
-      FVM_NO_UNROLL
-      for (std::uint32_t i = thread(); i < first.node_count * trees * words; i += threads()) {
-        const std::uint32_t node = i / (trees * words), rest = i % (trees * words);
-        out[i] = in[(std::size_t{node} * group.data.tree_count + begin) * words + rest];
-      }
-      staged.offset = static_cast<std::int32_t>(offset - begin * group.node_bytes);
+      const std::uint32_t trees = end - begin;
+      const std::size_t stride = std::size_t{group.data.tree_count} * group.node_bytes;
+      const std::size_t from = std::size_t{begin} * group.node_bytes;
+      copy_lines(offset, group.data.nodes + from, trees * group.node_bytes, stride, first.node_count);
+      staged.offset = static_cast<std::int32_t>(offset - static_cast<std::uint32_t>(from));
       staged.tree_count = trees;
       return;
     }
-    const std::size_t from = std::size_t{first.first_node} * words;
-    const std::uint32_t size = (last.first_node + last.node_count - first.first_node) * words;
+    const std::size_t from = std::size_t{first.first_node} * group.node_bytes;
+    const std::size_t aligned = from / kCopyAlignment * kCopyAlignment;
+    const auto bytes = static_cast<std::uint32_t>(
+        (std::size_t{last.first_node} + last.node_count) * group.node_bytes - aligned);
+    const std::uint32_t whole = bytes / kCopyAlignment * kCopyAlignment;
+    copy_lines(offset, group.data.nodes + aligned, whole, 0, 1);
+    copy_lines(offset + whole, group.data.nodes + aligned + whole, bytes - whole, 0, 1);
+    staged.offset = static_cast<std::int32_t>(offset - static_cast<std::uint32_t>(aligned));
+  }
+
+  /// Lines of so many bytes, a stride apart, to shared memory, one behind the other, as many bytes at once as
+  /// all of them are aligned to: at least 4.
+  FVM_DEVICE void copy_lines(std::uint32_t offset, const std::byte* from, std::uint32_t bytes,
+                             std::size_t stride, std::uint32_t lines) const {
+    unsigned width = kCopyAlignment;
+    while ((reinterpret_cast<std::uintptr_t>(from) | bytes | stride) % width != 0) width /= 2;
+    const std::uint32_t of_line = bytes / width;
     FVM_NO_UNROLL
-    for (std::uint32_t i = thread(); i < size; i += threads()) out[i] = in[from + i];
-    staged.offset = static_cast<std::int32_t>(offset - first.first_node * group.node_bytes);
+    for (std::uint32_t i = thread(); i < of_line * lines; i += threads())
+      Device::copy_async(Device::shared() + offset + std::size_t{i} * width,
+                         from + i / of_line * stride + std::size_t{i % of_line} * width, width);
   }
 
   /// False if the thread has nothing to walk.

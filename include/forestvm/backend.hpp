@@ -152,6 +152,7 @@ Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const Ba
 
 struct EmulatorOptions {
   std::uint64_t seed = 1;  ///< of the orders in which the threads of a block take turns
+  unsigned warp = 32;      ///< threads of a warp: 32, or 64
 };
 
 /// Loads a program into the emulator of a GPU: every thread of a launch in turn, on the calling thread, far

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cfenv>
+#include <cstring>
 #include <new>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,16 +45,40 @@ struct NoStacks {
   void deallocate(context::stack_context&) const {}
 };
 
-enum class State { Running, Waiting, Done };
+/// What a thread does between its turns.
+enum class State { Ready, AtBarrier, AtVote, AtShuffle, Done };
+
+/// An asynchronous copy that its thread has not waited for.
+struct PendingCopy {
+  std::byte* to;
+  const std::byte* from;
+  unsigned bytes;
+};
 
 struct Fiber {
   Thread thread{};
   State state = State::Done;
-  std::uint32_t place = 0;      ///< of the barrier at which it waits
-  std::uint32_t forgotten = 0;  ///< Grid::forgotten
+  std::uint32_t place = 0;  ///< at which it waits
+  bool vote = false;        ///< its own, then that of all
+  std::array<std::byte, kMostShuffled> given{}, taken{};
+  unsigned by = 0;  ///< lanes to the one it takes from
+  std::vector<PendingCopy> copies;
+  std::string fault;             ///< of the thread alone
+  std::size_t shared_bytes = 0;  ///< Grid::shared_bytes
+  std::uint32_t forgotten = 0;   ///< Grid::forgotten
   context::fiber fiber;
   context::fiber back;
   FiberSwitch switching;
+
+  Fiber() = default;
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+  ~Fiber() {
+    if (!fiber) return;
+    switching.begin_upkeep();
+    fiber = {};
+    switching.end_upkeep();
+  }
 };
 
 /// The thread whose turn it is. One for each thread of the host, as fibers never change those.
@@ -67,7 +93,43 @@ std::string name_of(const Thread& thread) {
 }
 
 std::string place_of(const Fiber& fiber) {
-  return fiber.state == State::Done ? "has left" : "waits at instruction " + std::to_string(fiber.place);
+  switch (fiber.state) {
+    case State::Ready:
+      return "runs";
+    case State::AtBarrier:
+      return "waits at instruction " + std::to_string(fiber.place);
+    case State::AtVote:
+      return "waits at the vote of instruction " + std::to_string(fiber.place);
+    case State::AtShuffle:
+      return "waits at the shuffle of instruction " + std::to_string(fiber.place);
+    case State::Done:
+      return "has left";
+  }
+  return {};
+}
+
+bool together(const Fiber& one, const Fiber& other) {
+  return one.state == other.state && (one.state == State::Done || one.place == other.place);
+}
+
+Error apart(const std::string& what, const Fiber& one, const Fiber& other) {
+  return {ErrorCode::Internal, "",
+          what + ": " + name_of(one.thread) + " " + place_of(one) + ", " + name_of(other.thread) + " " +
+              place_of(other)};
+}
+
+/// Ends the current thread's turn.
+void wait(State state, std::uint32_t place) {
+  Fiber& fiber = *current;
+  fiber.state = state;
+  fiber.place = place;
+  fiber.switching.leave_fiber();
+  fiber.back = std::move(fiber.back).resume();
+  fiber.switching.arrive_in_fiber();
+}
+
+bool is_aligned(const std::byte* address, unsigned bytes) {
+  return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
 }
 
 }  // namespace
@@ -75,13 +137,38 @@ std::string place_of(const Fiber& fiber) {
 const Thread& this_thread() { return current->thread; }
 
 void sync(std::uint32_t place) {
+  if (place != current->forgotten) wait(State::AtBarrier, place);
+}
+
+bool any(bool vote, std::uint32_t place) {
+  current->vote = vote;
+  if (place != current->forgotten) wait(State::AtVote, place);
+  return current->vote;
+}
+
+void shuffle_down(void* value, std::size_t bytes, unsigned by, std::uint32_t place) {
+  std::memcpy(current->given.data(), value, bytes);
+  current->by = by;
+  wait(State::AtShuffle, place);
+  std::memcpy(value, current->taken.data(), bytes);
+}
+
+void copy_async(std::byte* to, const std::byte* from, unsigned bytes) {
   Fiber& fiber = *current;
-  if (place == fiber.forgotten) return;
-  fiber.state = State::Waiting;
-  fiber.place = place;
-  fiber.switching.leave_fiber();
-  fiber.back = std::move(fiber.back).resume();
-  fiber.switching.arrive_in_fiber();
+  const std::byte* const shared = fiber.thread.shared;
+  if (bytes != 4 && bytes != 8 && bytes != 16)
+    fiber.fault = "copies " + std::to_string(bytes) + " bytes at once: 4, 8 or 16 can be";
+  else if (!is_aligned(to, bytes) || !is_aligned(from, bytes))
+    fiber.fault = "copies " + std::to_string(bytes) + " bytes between places that are not aligned to as many";
+  else if (to < shared || to + bytes > shared + fiber.shared_bytes)
+    fiber.fault = "copies to a place outside the block's shared memory";
+  else
+    fiber.copies.push_back({to, from, bytes});
+}
+
+void wait_copies() {
+  for (const PendingCopy& copy : current->copies) std::memcpy(copy.to, copy.from, copy.bytes);
+  current->copies.clear();
 }
 
 /// Memory for the stacks of as many fibers as a block ever had.
@@ -136,8 +223,10 @@ class Block {
       fiber.thread = {
           {at[0], at[1], at[2], n % extent[3], n / extent[3] % extent[4], n / extent[3] / extent[4]},
           extent,
-          shared_.data()};
-      fiber.state = State::Running;
+          shared_.data(),
+          grid_.warp};
+      fiber.state = State::Ready;
+      fiber.shared_bytes = shared_.size();
       fiber.forgotten = grid_.forgotten;
       std::byte* const stack = stack_of(i);
       fiber.switching.set_stack(stack, kStackBytes);
@@ -145,6 +234,7 @@ class Block {
       stack_context.size = kStackBytes;
       stack_context.sp = stack + kStackBytes;
       const context::preallocated memory(stack_context.sp, stack_context.size, stack_context);
+      fiber.switching.begin_upkeep();
       fiber.fiber =
           context::fiber(std::allocator_arg, memory, NoStacks{}, [this, &fiber](context::fiber&& back) {
             fiber.back = std::move(back);
@@ -154,39 +244,82 @@ class Block {
             fiber.switching.end_fiber();
             return std::move(fiber.back);
           });
+      fiber.switching.end_upkeep();
     }
   }
 
   /// Turns until all threads are done.
-  static Result<void> run(std::vector<Fiber>& fibers, std::mt19937_64& orders) {
+  Result<void> run(std::vector<Fiber>& fibers, std::mt19937_64& orders) const {
     std::vector<std::uint32_t> order(fibers.size());
     std::iota(order.begin(), order.end(), 0u);
     for (;;) {
       std::shuffle(order.begin(), order.end(), orders);
-      for (const std::uint32_t i : order) resume(fibers[i]);
-      FVM_TRY(check(fibers));
+      for (const std::uint32_t i : order)
+        if (fibers[i].state == State::Ready) FVM_TRY(resume(fibers[i]));
+      FVM_ASSIGN(const bool shuffled, end_shuffles(fibers));
+      if (shuffled) continue;
+      FVM_TRY(end_barrier(fibers));
       if (fibers.front().state == State::Done) return {};
     }
   }
 
  private:
-  static void resume(Fiber& fiber) {
+  static Result<void> resume(Fiber& fiber) {
     current = &fiber;
-    fiber.state = State::Running;
     fiber.switching.leave_host();
     fiber.fiber = std::move(fiber.fiber).resume();
     fiber.switching.arrive_in_host();
     current = nullptr;
+    if (fiber.fault.empty()) return {};
+    return Error{ErrorCode::Internal, "", name_of(fiber.thread) + " " + fiber.fault};
   }
 
-  /// All have left, or all wait at one place.
-  static Result<void> check(const std::vector<Fiber>& fibers) {
+  /// Gives the threads of each warp that have come to a shuffle what they take. False if there is none.
+  Result<bool> end_shuffles(std::vector<Fiber>& fibers) const {
+    bool shuffled = false;
+    for (std::size_t begin = 0; begin < fibers.size(); begin += grid_.warp) {
+      const std::span<Fiber> warp =
+          std::span(fibers).subspan(begin, std::min<std::size_t>(grid_.warp, fibers.size() - begin));
+      const auto there = std::find_if(warp.begin(), warp.end(),
+                                      [](const Fiber& fiber) { return fiber.state == State::AtShuffle; });
+      if (there == warp.end()) continue;
+      FVM_TRY(shuffle(warp, *there));
+      shuffled = true;
+    }
+    return shuffled;
+  }
+
+  /// `there`: one of the warp who waits at the shuffle.
+  static Result<void> shuffle(std::span<Fiber> warp, const Fiber& there) {
+    for (const Fiber& other : warp)
+      if (!together(there, other))
+        return apart("a shuffle that not all threads of a warp come to", there, other);
+    for (std::size_t lane = 0; lane < warp.size(); ++lane) {
+      Fiber& fiber = warp[lane];
+      if (fiber.by >= warp.size() - lane)
+        return Error{ErrorCode::Internal, "",
+                     "a shuffle from a lane that is not there: " + name_of(fiber.thread) + ", lane " +
+                         std::to_string(lane) + " of " + std::to_string(warp.size()) + ", reads " +
+                         std::to_string(fiber.by) + " lanes on at instruction " +
+                         std::to_string(fiber.place)};
+      fiber.taken = warp[lane + fiber.by].given;
+    }
+    for (Fiber& fiber : warp) fiber.state = State::Ready;
+    return {};
+  }
+
+  /// All have left, or all wait at one place, and go on from there.
+  static Result<void> end_barrier(std::vector<Fiber>& fibers) {
     const Fiber& first = fibers.front();
+    bool vote = false;
     for (const Fiber& other : fibers) {
-      if (other.state == first.state && (other.state == State::Done || other.place == first.place)) continue;
-      return Error{ErrorCode::Internal, "",
-                   "a barrier that not all threads come to: " + name_of(first.thread) + " " +
-                       place_of(first) + ", " + name_of(other.thread) + " " + place_of(other)};
+      if (!together(first, other)) return apart("a barrier that not all threads come to", first, other);
+      vote = vote || other.vote;
+    }
+    if (first.state == State::Done) return {};
+    for (Fiber& fiber : fibers) {
+      fiber.vote = vote;
+      fiber.state = State::Ready;
     }
     return {};
   }
@@ -213,7 +346,7 @@ Result<void> Emulator::run(const Grid& grid, const std::function<void()>& kernel
       for (std::uint32_t x = 0; x < grid.extent[0]; ++x) {
         std::vector<Fiber> fibers(threads);  // ends those that an error left behind
         block.start({x, y, z}, fibers, [&](std::size_t i) { return stacks_->of(i); });
-        FVM_TRY(Block::run(fibers, orders));
+        FVM_TRY(block.run(fibers, orders));
       }
   return {};
 }

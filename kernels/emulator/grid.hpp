@@ -1,10 +1,13 @@
 // The SIMT emulator: runs a kernel, compiled for the host, for every thread of a launch. A thread is a fiber;
-// it runs until it comes to a barrier or to its end, and the threads of a block take turns in an order drawn
-// anew for each turn. In: the launch's size, a seed, the kernel. Out: what the kernel wrote, or an error that
-// says which threads did not come to a barrier that others wait at.
+// it runs until it comes to a barrier, to a shuffle or to its end, and the threads of a block take turns in
+// an order drawn anew for each turn. In: the launch's size, a seed, the kernel. Out: what the kernel wrote,
+// or an error that names threads which broke a rule: of a block that did not come to the barrier at which
+// others wait, of a warp that did not come to a shuffle, that read a lane which is not there, that copied to
+// an address a GPU does not take.
 //
-// Shared memory begins with bytes that make every number absurd. It cannot show: races inside a turn that no
-// order of whole turns shows, lockstep of warps, alignment, speed.
+// Shared memory begins with bytes that make every number absurd, and asynchronous copies arrive when their
+// thread waits for them. It cannot show: races inside a turn that no order of whole turns shows, lockstep of
+// warps, alignment of plain reads, speed.
 #pragma once
 
 #include <array>
@@ -20,22 +23,31 @@ namespace forestvm::kernels::emulator {
 /// Bytes of memory that nothing has written: NaN as float, and far outside as a number.
 inline constexpr int kPoison = 0xff;
 
+/// Bytes of the largest value that a shuffle takes.
+inline constexpr std::size_t kMostShuffled = 16;
+
 /// What the kernel sees of the thread that runs it.
 struct Thread {
   std::array<std::uint32_t, 6> index;   ///< by LaunchDimension
   std::array<std::uint32_t, 6> extent;  ///< of the launch
   std::byte* shared;
+  unsigned warp;  ///< threads of one
 };
 
 const Thread& this_thread();
 
-/// The calling thread waits until all threads of its block are at this place.
+// See kernels/vendor/device.hpp for what these do.
 void sync(std::uint32_t place);
+bool any(bool vote, std::uint32_t place);
+void shuffle_down(void* value, std::size_t bytes, unsigned by, std::uint32_t place);
+void copy_async(std::byte* to, const std::byte* from, unsigned bytes);
+void wait_copies();
 
 struct Grid {
   std::array<std::uint32_t, 6> extent;
   std::size_t shared_bytes = 0;  ///< of a block
   std::uint64_t seed = 0;        ///< of the orders
+  unsigned warp = 32;            ///< threads of one
   /// For tests of tests: the place of barriers that threads pass by, as if they had been forgotten.
   std::uint32_t forgotten = UINT32_MAX;
 };
@@ -46,7 +58,7 @@ class Emulator {
   Emulator();
   ~Emulator();
 
-  /// Internal error: the kernel broke the rules of barriers.
+  /// Internal error: the kernel broke a rule.
   Result<void> run(const Grid& grid, const std::function<void()>& kernel);
 
  private:

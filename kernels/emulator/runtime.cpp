@@ -33,8 +33,9 @@ class EmulatorQueue final : public Queue {
   }
 
   Result<void> launch(const LinkedPhase& phase, const Launch& launch) override {
-    return emulator_.run({phase.extent, phase.shared_bytes, settings_.seed++, settings_.forgotten},
-                         [&launch] { run_phase<AllLayouts>(launch); });
+    return emulator_.run(
+        {phase.extent, phase.shared_bytes, settings_.seed++, settings_.warp, settings_.forgotten},
+        [&launch] { run_phase<AllLayouts>(launch); });
   }
 
  private:
@@ -47,7 +48,8 @@ class EmulatorRuntime final : public Runtime {
   explicit EmulatorRuntime(const EmulatorSettings& settings) : settings_(settings) {}
 
   std::string describe() const override {
-    return "emulator of a GPU, orders from seed " + std::to_string(settings_.seed);
+    return "emulator of a GPU, warps of " + std::to_string(settings_.warp) + " threads, orders from seed " +
+           std::to_string(settings_.seed);
   }
   DeviceLimits limits() const override { return {}; }
   std::unique_ptr<Queue> make_queue() const override { return std::make_unique<EmulatorQueue>(settings_); }
@@ -74,8 +76,11 @@ std::unique_ptr<Runtime> make_emulator_runtime(const EmulatorSettings& settings)
 }  // namespace kernels
 
 Result<std::unique_ptr<Predictor>> emulator_backend(const Program& program, const EmulatorOptions& options) {
-  return kernels::make_predictor(program, kernels::make_emulator_runtime({.seed = options.seed}),
-                                 "the emulator");
+  if (options.warp != 32 && options.warp != 64)
+    return Error{ErrorCode::Usage, "",
+                 "warps of " + std::to_string(options.warp) + " threads: GPUs have 32 or 64"};
+  return kernels::make_predictor(
+      program, kernels::make_emulator_runtime({.seed = options.seed, .warp = options.warp}), "the emulator");
 }
 
 }  // namespace forestvm

@@ -10,6 +10,7 @@ namespace forestvm::kernels {
 
 struct EmulatorSettings {
   std::uint64_t seed = 1;                ///< of the first launch's orders, the next number of the next's
+  unsigned warp = 32;                    ///< emulator::Grid::warp
   std::uint32_t forgotten = UINT32_MAX;  ///< emulator::Grid::forgotten
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #define FVM_DEVICE __device__ inline
 #define FVM_DEVICE_CALL __device__ __noinline__ static
@@ -18,6 +19,13 @@ namespace forestvm::kernels {
 extern __shared__ float4 shared_memory[];
 
 struct Device {
+  static constexpr unsigned kMostThreads = 1024;
+
+  template <class T>
+  FVM_DEVICE static const T& argument(const T& argument) {
+    return argument;
+  }
+
   FVM_DEVICE static unsigned index(unsigned dimension) {
     const uint3 of = dimension < 3 ? blockIdx : threadIdx;
     return component(of.x, of.y, of.z, dimension < 3 ? dimension : dimension - 3);
@@ -26,7 +34,6 @@ struct Device {
     const dim3 of = dimension < 3 ? gridDim : blockDim;
     return component(of.x, of.y, of.z, dimension < 3 ? dimension : dimension - 3);
   }
-  FVM_DEVICE static void sync(std::uint32_t) { __syncthreads(); }
   FVM_DEVICE static std::byte* shared() { return reinterpret_cast<std::byte*>(shared_memory); }
 
   FVM_DEVICE static std::uint32_t shared_address(const void* pointer) {
@@ -56,6 +63,48 @@ struct Device {
 
   /// The compiler may assume nothing of the number.
   FVM_DEVICE static void keep(std::uint32_t& number) { asm("" : "+r"(number)); }
+
+  FVM_DEVICE static void sync(std::uint32_t) { __syncthreads(); }
+  FVM_DEVICE static bool any(bool vote, std::uint32_t) { return __syncthreads_or(vote) != 0; }
+
+  FVM_DEVICE static unsigned warp_size() { return 32; }
+
+  template <class T>
+  FVM_DEVICE static T shuffle_down(T value, unsigned by, std::uint32_t) {
+    static_assert(sizeof(T) % sizeof(unsigned) == 0);
+    const unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    const unsigned left = blockDim.x * blockDim.y * blockDim.z - thread / 32 * 32;
+    const unsigned lanes = left < 32 ? (1u << left) - 1 : ~0u;
+    unsigned words[sizeof(T) / sizeof(unsigned)];
+    std::memcpy(words, &value, sizeof value);
+    for (unsigned& word : words) word = __shfl_down_sync(lanes, word, by);
+    std::memcpy(&value, words, sizeof value);
+    return value;
+  }
+
+  FVM_DEVICE static void copy_async(std::byte* to, const std::byte* from, unsigned bytes) {
+#if __CUDA_ARCH__ >= 800
+    const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    if (bytes == 16)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+    else if (bytes == 8)
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(at), "l"(from) : "memory");
+    else
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
+#else
+    if (bytes == 16)
+      *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
+    else if (bytes == 8)
+      *reinterpret_cast<uint2*>(to) = *reinterpret_cast<const uint2*>(from);
+    else
+      *reinterpret_cast<unsigned*>(to) = *reinterpret_cast<const unsigned*>(from);
+#endif
+  }
+  FVM_DEVICE static void wait_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+  }
 
   FVM_DEVICE static float fetch_add(float& sum, float more) { return atomicAdd(&sum, more); }
   FVM_DEVICE static double fetch_add(double& sum, double more) { return atomicAdd(&sum, more); }

@@ -1,16 +1,34 @@
 // What a kernel sees of the GPU it runs on, one struct under one name: `Device`. Each vendor's header defines
-// it; nothing else in kernels/ knows which one that is.
+// it; nothing else in kernels/ knows which one that is. A `place` tells a call from others: all who have to
+// come together come to the same one.
 //
-//   unsigned Device::index(unsigned dimension)    the calling thread's place in a dimension of the launch
-//   unsigned Device::extent(unsigned dimension)   the launch's size in it; dimensions are those of
-//   dimensions.def void Device::sync(std::uint32_t place)        barrier of the block's threads, all of which
-//   must come to the
-//                                                 same place
-//   std::byte* Device::shared()                   the block's shared memory, aligned to 16 bytes
-//   T Device::fetch_add(T& sum, T more)           atomic, for float, double and std::uint64_t
+//   unsigned kMostThreads                   of a block: that leaves each enough registers
+//   const T& argument(const T&)             a kernel's only parameter, where it is
+//   unsigned index(unsigned dimension)      the calling thread's place in a dimension of the launch
+//   unsigned extent(unsigned dimension)     the launch's size in it; dimensions are those of dimensions.def
+//   std::byte* shared()                     the block's shared memory, aligned to 16 bytes
+//   std::uint32_t shared_address(const void*)
+//                                           of what lies there, in bytes
+//   T load_shared<T>(std::uint32_t address) T has 4 or 8 bytes and is aligned to as many
+//   const T* in_global(const T*)            the same pointer: what it points to is not in shared memory
+//   void keep(std::uint32_t& number)        the compiler may assume nothing of the number
+//   void sync(std::uint32_t place)          barrier of all threads of the block
+//   bool any(bool vote, place)              the same, and whether any thread voted so
+//   unsigned warp_size()                    threads of a warp; they are numbered in the block, x fastest, and
+//                                           a block's last warp may have fewer
+//   T shuffle_down(T value, unsigned by, place)
+//                                           the value of the thread `by` lanes on, which must be there: who
+//                                           wants none reads its own, by 0. All threads of the warp come. T
+//                                           is trivially copyable, of 4, 8 or 16 bytes
+//   void copy_async(std::byte* to, const std::byte* from, unsigned bytes)
+//                                           begins to copy 4, 8 or 16 bytes, aligned to as many, to shared
+//                                           memory
+//   void wait_copies()                      ends the calling thread's copies; others see them after a barrier
+//   T fetch_add(T& sum, T more)             atomic, for float, double and std::uint64_t
 //
-// Functions of the device are FVM_DEVICE, those better called than copied FVM_DEVICE_CALL; kernels, which the
-// emulator has none of, FVM_KERNEL.
+// Functions of the device are FVM_DEVICE, those better called than copied FVM_DEVICE_CALL, or as members
+// FVM_DEVICE_COLD; kernels, which the emulator has none of, FVM_KERNEL. FVM_UNROLL(times) and FVM_NO_UNROLL
+// stand before loops.
 #pragma once
 
 #if defined(__CUDACC__)

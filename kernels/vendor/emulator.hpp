@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/emulator/grid.hpp"
 
@@ -17,7 +18,6 @@ namespace forestvm::kernels {
 struct Device {
   static unsigned index(unsigned dimension) { return emulator::this_thread().index[dimension]; }
   static unsigned extent(unsigned dimension) { return emulator::this_thread().extent[dimension]; }
-  static void sync(std::uint32_t place) { emulator::sync(place); }
   static std::byte* shared() { return emulator::this_thread().shared; }
   static void keep(std::uint32_t&) {}
   static std::uint32_t shared_address(const void* pointer) {
@@ -33,6 +33,24 @@ struct Device {
   static const T* in_global(const T* pointer) {
     return pointer;
   }
+
+  static void sync(std::uint32_t place) { emulator::sync(place); }
+  static bool any(bool vote, std::uint32_t place) { return emulator::any(vote, place); }
+
+  static unsigned warp_size() { return emulator::this_thread().warp; }
+
+  template <class T>
+  static T shuffle_down(T value, unsigned by, std::uint32_t place) {
+    static_assert(std::is_trivially_copyable_v<T> &&
+                  (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == emulator::kMostShuffled));
+    emulator::shuffle_down(&value, sizeof value, by, place);
+    return value;
+  }
+
+  static void copy_async(std::byte* to, const std::byte* from, unsigned bytes) {
+    emulator::copy_async(to, from, bytes);
+  }
+  static void wait_copies() { emulator::wait_copies(); }
 
   /// Threads take turns at barriers only, so that nothing comes between.
   template <class T>

@@ -1,8 +1,10 @@
 // Random schedules, checked step by step against the loop tree; now and then several of them as plans.
 #include "random_schedule.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scheduler/directives/apply.hpp"
@@ -19,6 +21,7 @@ class ScheduleMaker {
       : dice_(dice), wishes_(wishes), tree_(trees) {}
 
   Schedule run() {
+    if (wishes_.mapped) return run_mapped();
     for (std::size_t i = dice_.below(6); i > 0; --i) rewrite();
     if (dice_.percent(15)) program_wishes();
     if (dice_.percent(25)) add(Schedule().encode(one_of({"u8", "u8", "u8", "auto", "none"})));
@@ -97,6 +100,89 @@ class ScheduleMaker {
     for (const LoopId loop : loops())
       if (tree_[loop].axis == Axis::Trees && tree_.iterations(loop) > 1) many.push_back(loop);
     if (!many.empty()) add(Schedule().parallel(name(dice_.pick(many))));
+  }
+
+  // For a GPU: a nest whose rows are cut once or twice, its trees too, in any order; some of its loops, from
+  // the outside in, are mapped first to the grid, then to the block.
+
+  Schedule run_mapped() {
+    std::vector<std::string> nest;
+    const auto cut = [&](const std::string& loop, Argument step) {
+      const std::string outer = new_name(), inner = new_name();
+      add(Schedule().tile(loop, outer, inner, std::move(step)));
+      nest.push_back(outer);
+      return inner;
+    };
+    std::string rows = cut("batch", one_of({4u, 8u, 16u, 33u, 64u}));
+    if (dice_.percent(60)) rows = cut(rows, one_of({1u, 2u, 3u}));
+    std::string trees = "tree";
+    if (dice_.percent(70)) trees = cut(trees, one_of({1u, 2u, 3u, 5u, 8u}));
+    if (dice_.percent(40)) trees = cut(trees, one_of({1u, 2u, 3u}));
+    nest.push_back(rows);
+    nest.push_back(trees);
+    if (dice_.percent(20)) add(Schedule().split(trees, new_name(), new_name(), dice_.from_to(1, 9)));
+    order(nest);
+    map_loops(nest);
+    for (std::size_t i = dice_.below(7); i > 0; --i) decorate_mapped();
+    return std::move(schedule_);
+  }
+
+  void order(std::vector<std::string>& nest) {
+    for (std::size_t i = dice_.below(10); i > 0; --i) {
+      const std::size_t at = dice_.below(nest.size() - 1);
+      std::vector<std::string> other = nest;
+      std::swap(other[at], other[at + 1]);
+      Schedule one = Schedule().reorder();
+      for (const std::string& loop : other) one.directives.front().arguments.emplace_back(loop);
+      const std::size_t before = schedule_.directives.size();
+      add(one);
+      if (schedule_.directives.size() != before) nest = std::move(other);
+    }
+  }
+
+  void map_loops(const std::vector<std::string>& nest) {
+    static const std::vector<std::string> kDimensions{"grid.x", "grid.y", "grid.z", "block.x", "block.y"};
+    std::vector<std::size_t> dimensions;
+    for (std::size_t d = 0; d < kDimensions.size(); ++d)
+      if (d == 0 || dice_.percent(d < 3 ? 25 : 70)) dimensions.push_back(d);
+    std::size_t next = 0;
+    for (const std::string& loop : nest) {
+      if (next == dimensions.size()) return;
+      if (next != 0 && dimensions[next] >= 3 && dice_.percent(30)) continue;
+      add(Schedule().gpuDimension(loop, kDimensions[dimensions[next++]]));
+    }
+  }
+
+  void decorate_mapped() {
+    const LoopId any = dice_.pick(loops()), inner = dice_.pick(innermost());
+    switch (dice_.below(10)) {
+      case 0:
+      case 1:
+        return add(Schedule().cache(name(any)));
+      case 2:
+      case 3:
+        return reduce_mapped();
+      case 4:
+        return add(Schedule().interleave(name(inner)));
+      case 5:
+        return dice_.percent(50) ? add(Schedule().unrollWalk(name(inner)))
+                                 : add(Schedule().unrollWalk(name(inner), dice_.from_to(1, 9)));
+      case 6:
+        return add(Schedule().tileTree(name(any), dice_.from_to(1, 8), one_of({"uniform", "probability"})));
+      case 7:
+        return program_wishes();
+      default:
+        return add(Schedule().layout(name(any), dice_.pick(layouts_)));
+    }
+  }
+
+  void reduce_mapped() {
+    std::vector<LoopId> mapped;
+    for (const LoopId loop : loops())
+      if (tree_[loop].axis == Axis::Trees && tree_[loop].dimension) mapped.push_back(loop);
+    if (mapped.empty()) return;
+    const std::string loop = name(dice_.pick(mapped));
+    add(dice_.percent(50) ? Schedule().atomicReduce(loop) : Schedule().sharedReduce(loop));
   }
 
   template <class T>

@@ -1,8 +1,8 @@
 // Random differential test: random forests, schedules, contracts, rows, batch sizes, CPU targets and threads,
-// against the reference predictor: bit for bit, or, where the contract does not promise bits, within the
-// rounding of the sums. A failure is shrunk and printed, with the command that repeats it. FORESTVM_SEED and
-// FORESTVM_CASES choose other cases: each case depends on its own seed only. With FORESTVM_MINUTES each test
-// goes on for so long.
+// and of schedules mapped to a GPU warps and threads' turns, against the reference predictor: bit for bit,
+// or, where the contract does not promise bits, within the rounding of the sums. A failure is shrunk and
+// printed, with the command that repeats it. FORESTVM_SEED and FORESTVM_CASES choose other cases: each case
+// depends on its own seed only. With FORESTVM_MINUTES each test goes on for so long.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,8 @@ struct Case {
   std::vector<std::size_t> batches;
   unsigned threads = 1;
   std::string target = "auto";
-  std::size_t padding = 0;  ///< values between a row and the next
+  EmulatorOptions emulator;  ///< of mapped schedules
+  std::size_t padding = 0;   ///< values between a row and the next
   bool exact_sums = false;
   CompileOptions options;
 
@@ -59,6 +60,18 @@ std::size_t environment(const char* name, std::size_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
+Result<std::unique_ptr<Predictor>> loaded(const Program& program, const Case& c) {
+  if (program.mapped()) return emulator_backend(program, c.emulator);
+  return host_backend(program, {.threads = c.threads, .target = c.target});
+}
+
+/// Refused also if no launch takes it.
+Result<Program> compiled(const Case& c) {
+  FVM_ASSIGN(const Compiled done, compile(c.model, c.schedule, c.options));
+  if (done.program.mapped()) FVM_TRY(loaded(done.program, c));
+  return done.program;
+}
+
 /// The rows with what lies between them: values that no answer may depend on.
 std::vector<float> padded_rows(const Case& c) {
   const std::size_t width = c.model.num_features, stride = width + c.padding;
@@ -70,11 +83,8 @@ std::vector<float> padded_rows(const Case& c) {
 }
 
 Result<Answer> predicted(const Program& program, const Case& c, std::size_t batch) {
-  BackendOptions options;
-  options.threads = c.threads;
-  options.target = c.target;
   const std::vector<float> padded = padded_rows(c);
-  FVM_ASSIGN(const auto predictor, host_backend(program, options));
+  FVM_ASSIGN(const auto predictor, loaded(program, c));
   const auto context = predictor->make_context();
   const std::uint32_t raw = output_width(program.meta(), OutputKind::Raw),
                       value = output_width(program.meta(), OutputKind::Value),
@@ -162,7 +172,7 @@ std::string compared(const Case& c, const Reference& expected, const Answer& ans
 /// takes such rows. Another plan than the rows' own may add in another order.
 std::string encoded_differ(const Program& program, const Case& c, std::size_t batch, const Answer& expected,
                            bool in_order) {
-  const auto predictor = host_backend(program, {.threads = c.threads, .target = c.target});
+  const auto predictor = loaded(program, c);
   const auto context = (*predictor)->make_context();
   const std::uint32_t raw = output_width(program.meta(), OutputKind::Raw);
   const std::size_t columns = program.section_Columns().size(), trees = c.model.trees.size();
@@ -190,17 +200,17 @@ std::string encoded_differ(const Program& program, const Case& c, std::size_t ba
 
 /// What is wrong with a case that compiles; nothing for one that does not.
 std::string failure_of(const Case& c) {
-  const Result<Compiled> compiled = compile(c.model, c.schedule, c.options);
-  if (!compiled.ok()) return {};
+  const Result<Program> program = compiled(c);
+  if (!program.ok()) return {};
   const auto expected = reference_predict(c.model, c.rows, c.row_count(), {});
   if (!expected.ok()) return "the reference: " + expected.error().text();
   for (const std::size_t batch : c.batches) {
-    const Result<Answer> answer = predicted(compiled->program, c, batch);
+    const Result<Answer> answer = predicted(*program, c, batch);
     if (!answer.ok()) return answer.error().text();
-    const bool in_order = compiled->program.meta().sums_in_model_order != 0;
+    const bool in_order = program->meta().sums_in_model_order != 0;
     const std::string wrong = compared(c, *expected, *answer, in_order);
     if (!wrong.empty()) return "batch " + std::to_string(batch) + ": " + wrong;
-    const std::string differ = encoded_differ(compiled->program, c, batch, *answer, in_order);
+    const std::string differ = encoded_differ(*program, c, batch, *answer, in_order);
     if (!differ.empty()) return "batch " + std::to_string(batch) + ": " + differ;
   }
   return {};
@@ -251,11 +261,13 @@ Case random_case(std::uint64_t seed, const ForestWishes& forest, const ScheduleW
   const std::vector<Contract> contracts{Contract::Trainer, Contract::Trainer, Contract::Reproducible,
                                         Contract::Fast};
   c.options.contract = dice.pick(contracts);
+  if (schedule.mapped) c.emulator = {dice.bits(), dice.percent(50) ? 32u : 64u};
   return c;
 }
 
 struct Tally {
-  std::size_t at_once = 0, later = 0, dropped = 0, reordered = 0, coded = 0, plans = 0, failed = 0;
+  std::size_t at_once = 0, later = 0, dropped = 0, reordered = 0, coded = 0, plans = 0, mapped = 0,
+              failed = 0;
   std::size_t oblivious = 0;  ///< trees that are walked as such
   std::size_t parting = 0;    ///< trees of which a level parts with leaves
   std::size_t tree_tables = 0;
@@ -305,30 +317,32 @@ bool drop_last(Schedule& schedule) {
 /// Runs one case; directives are dropped from the end of a refused schedule until it compiles.
 void run_case(std::uint64_t seed, Case c, Tally& tally) {
   ASSERT_TRUE(frontend::check_model(c.model).ok()) << frontend::check_model(c.model).error().text();
-  Result<Compiled> compiled = compile(c.model, c.schedule, c.options);
-  compiled.ok() ? ++tally.at_once : ++tally.later;
-  while (!compiled.ok()) {
-    ASSERT_EQ(compiled.error().code, ErrorCode::Refused) << compiled.error().text();
-    ASSERT_FALSE(compiled.error().where.starts_with("pc "))
-        << "the verifier refuses what the compiler made, seed " << seed << ": " << compiled.error().text()
+  Result<Program> program = compiled(c);
+  program.ok() ? ++tally.at_once : ++tally.later;
+  while (!program.ok()) {
+    ASSERT_EQ(program.error().code, ErrorCode::Refused) << program.error().text();
+    ASSERT_FALSE(program.error().where.starts_with("pc "))
+        << "the verifier refuses what the compiler made, seed " << seed << ": " << program.error().text()
         << "\n"
         << print(c.schedule);
-    ASSERT_TRUE(drop_last(c.schedule)) << compiled.error().text();
+    ASSERT_TRUE(drop_last(c.schedule)) << program.error().text();
     ++tally.dropped;
-    compiled = compile(c.model, c.schedule, c.options);
+    program = compiled(c);
   }
-  tally.reordered += compiled->program.meta().sums_in_model_order == 0;
-  tally.coded += !compiled->program.section_Columns().empty();
-  tally.plans += compiled->program.code().front().op == Op::Plan;
-  tally.oblivious += oblivious_trees(compiled->program);
-  tally.parting += parting_trees(compiled->program);
-  tally.tree_tables += trees_in_tree_tables(compiled->program);
+  tally.reordered += program->meta().sums_in_model_order == 0;
+  tally.coded += !program->section_Columns().empty();
+  tally.plans += program->code().front().op == Op::Plan;
+  tally.mapped += program->mapped();
+  tally.oblivious += oblivious_trees(*program);
+  tally.parting += parting_trees(*program);
+  tally.tree_tables += trees_in_tree_tables(*program);
   if (failure_of(c).empty()) return;
   ++tally.failed;
   const Case small = shrunk(c);
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
   ADD_FAILURE() << "seed " << seed << ", contract " << name_of(small.options.contract) << ", "
-                << "target " << small.target << ", " << small.threads << " threads, " << small.row_count()
+                << "target " << small.target << ", " << small.threads << " threads, warps of "
+                << small.emulator.warp << " from seed " << small.emulator.seed << ", " << small.row_count()
                 << " rows: " << failure_of(small) << "\nrepeat: FORESTVM_SEED=" << seed
                 << " FORESTVM_CASES=1 test_conformance_random --gtest_filter=" << test->test_suite_name()
                 << "." << test->name() << "\n"
@@ -358,12 +372,17 @@ void run_cases(std::uint64_t first, std::size_t count, const ForestWishes& fores
   std::cout << "  from seed " << first << ": " << tally.at_once << " schedules compiled at once, "
             << tally.later << " after dropping " << tally.dropped << " directives; " << tally.reordered
             << " with sums in another order, " << tally.coded << " with rank codes, " << tally.plans
-            << " with plans\n";
+            << " with plans, " << tally.mapped << " on the emulator\n";
   if (schedule.automatic) {
     EXPECT_EQ(tally.later, 0u) << "what runs where nobody chose must compile";
   }
   if (count < 100) return;
   const std::size_t cases = tally.at_once + tally.later;
+  if (schedule.mapped) {
+    EXPECT_GT(tally.mapped, cases * 4 / 5);
+    EXPECT_GT(tally.reordered, cases / 20);
+    return;
+  }
   EXPECT_GT(tally.coded, cases / 20);
   EXPECT_GT(tally.plans, cases / 20);
   if (schedule.automatic) return;
@@ -438,6 +457,16 @@ TEST(Random, ParallelTreesWhoseSumsAreExact) {
   forest.max_depth = 5;
   forest.integer_leaves = true;
   run_cases(100'000, 600, forest, {90});
+}
+
+TEST(Random, MappedSchedules) {
+  ForestWishes forest;
+  forest.max_trees = 40;
+  forest.max_depth = 6;
+  ScheduleWishes schedule;
+  schedule.mapped = true;
+  schedule.plans = 0;
+  run_cases(800'000, 1500, forest, schedule);
 }
 
 TEST(Random, ManySmallTrees) {

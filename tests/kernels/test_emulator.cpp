@@ -1,7 +1,8 @@
-// The emulator's own rules: kernels that keep them give the same whatever the turns; those that break them,
-// as a kernel with a barrier too few or in the wrong place does, are found.
+// The emulator's own rules: kernels that keep them give the same whatever the turns; those that break them
+// are found, and the error names threads. Kernels with one thing wrong: test_mutants.cpp.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -15,8 +16,9 @@ namespace {
 
 constexpr unsigned kX = 3, kY = 4;  // block.x, block.y
 
-emulator::Grid grid_of(std::uint32_t blocks, std::uint32_t x, std::uint32_t y = 1, std::uint64_t seed = 1) {
-  return {{blocks, 1, 1, x, y, 1}, 4096, seed};
+emulator::Grid grid_of(std::uint32_t blocks, std::uint32_t x, std::uint32_t y = 1, std::uint64_t seed = 1,
+                       unsigned warp = 32) {
+  return {{blocks, 1, 1, x, y, 1}, 4096, seed, warp};
 }
 
 int* shared() { return reinterpret_cast<int*>(Device::shared()); }
@@ -36,14 +38,14 @@ TEST(Emulator, EveryThreadRunsOnce) {
   EXPECT_EQ(runs, std::vector<int>(runs.size(), 1));
 }
 
-/// A block adds the numbers of its threads in shared memory, in halves; without the barrier if so asked.
-int sum_of_block(emulator::Emulator& emulator, std::uint32_t threads, std::uint64_t seed, bool barrier) {
+/// A block adds the numbers of its threads in shared memory, in halves.
+int sum_of_block(emulator::Emulator& emulator, std::uint32_t threads, std::uint64_t seed) {
   int sum = 0;
   const auto done = emulator.run(grid_of(1, threads, 1, seed), [&] {
     const unsigned i = Device::index(kX);
     shared()[i] = static_cast<int>(i);
     for (unsigned half = threads / 2; half != 0; half /= 2) {
-      if (barrier) Device::sync(0);
+      Device::sync(0);
       if (i < half) shared()[i] += shared()[i + half];
     }
     if (i == 0) sum = shared()[0];
@@ -54,16 +56,7 @@ int sum_of_block(emulator::Emulator& emulator, std::uint32_t threads, std::uint6
 
 TEST(Emulator, BarriersMakeTurnsIrrelevant) {
   emulator::Emulator emulator;
-  for (std::uint64_t seed = 0; seed < 20; ++seed)
-    EXPECT_EQ(sum_of_block(emulator, 256, seed, true), 255 * 128);
-}
-
-TEST(Emulator, ADroppedBarrierShows) {
-  emulator::Emulator emulator;
-  int wrong = 0;
-  for (std::uint64_t seed = 0; seed < 20; ++seed)
-    wrong += sum_of_block(emulator, 256, seed, false) != 255 * 128;
-  EXPECT_EQ(wrong, 20);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) EXPECT_EQ(sum_of_block(emulator, 256, seed), 255 * 128);
 }
 
 TEST(Emulator, AThreadThatLeavesBeforeABarrierIsFound) {
@@ -85,7 +78,7 @@ TEST(Emulator, BarriersAtDifferentPlacesAreFound) {
             std::string::npos)
       << error_of(done);
   // And it goes on.
-  EXPECT_EQ(sum_of_block(emulator, 64, 1, true), 63 * 32);
+  EXPECT_EQ(sum_of_block(emulator, 64, 1), 63 * 32);
 }
 
 TEST(Emulator, SharedMemoryIsPoisonedForEveryBlock) {
@@ -110,6 +103,171 @@ TEST(Emulator, AtomicsAdd) {
   EXPECT_TRUE(done.ok()) << error_of(done);
   EXPECT_EQ(sum, 64.0f);
   EXPECT_EQ(count, 256u);
+}
+
+TEST(Emulator, AVoteIsOfTheWholeBlock) {
+  emulator::Emulator emulator;
+  std::vector<int> heard(3 * 100);
+  const auto done = emulator.run(grid_of(3, 100), [&] {
+    const unsigned block = Device::index(0), i = Device::index(kX);
+    const bool some = Device::any(block == 1 && i == 77, 1);
+    const bool all = Device::any(true, 2);
+    const bool none = Device::any(false, 2);
+    heard[block * 100 + i] = (some ? 1 : 0) + (all ? 2 : 0) + (none ? 4 : 0);
+  });
+  EXPECT_TRUE(done.ok()) << error_of(done);
+  for (std::size_t i = 0; i < heard.size(); ++i) EXPECT_EQ(heard[i], i / 100 == 1 ? 3 : 2) << i;
+}
+
+TEST(Emulator, AVoteIsNoPlainBarrier) {
+  emulator::Emulator emulator;
+  const auto done = emulator.run(grid_of(1, 8), [] {
+    if (Device::index(kX) == 3)
+      Device::any(true, 5);
+    else
+      Device::sync(5);
+  });
+  EXPECT_EQ(
+      error_of(done),
+      "a barrier that not all threads come to: thread (0, 0, 0) of block (0, 0, 0) waits at instruction "
+      "5, thread (3, 0, 0) of block (0, 0, 0) waits at the vote of instruction 5");
+}
+
+/// Each warp adds its threads' values; the sums of the warps.
+template <class T>
+std::vector<T> sums_of_warps(const emulator::Grid& grid) {
+  emulator::Emulator emulator;
+  const std::uint32_t threads = grid.extent[kX] * grid.extent[kY];
+  std::vector<T> sums((threads + grid.warp - 1) / grid.warp);
+  const auto done = emulator.run(grid, [&] {
+    EXPECT_EQ(Device::warp_size(), grid.warp);
+    const unsigned i = Device::index(kY) * Device::extent(kX) + Device::index(kX);
+    const unsigned warp = i / Device::warp_size(), lane = i % Device::warp_size();
+    const unsigned lanes = std::min(Device::warp_size(), threads - warp * Device::warp_size());
+    T sum{};
+    sum += static_cast<int>(i);
+    for (unsigned by = Device::warp_size() / 2; by != 0; by /= 2) {
+      const T more = Device::shuffle_down(sum, lane + by < lanes ? by : 0, 1);
+      if (lane + by < lanes) sum += more;
+    }
+    if (lane == 0) sums[warp] = sum;
+  });
+  EXPECT_TRUE(done.ok()) << error_of(done);
+  return sums;
+}
+
+/// A number in the higher half of 16 bytes.
+struct Wide {
+  std::int64_t low = 0, high = 0;
+  Wide& operator+=(int more) {
+    high += more;
+    return *this;
+  }
+  Wide& operator+=(const Wide& more) {
+    low += more.low;
+    high += more.high;
+    return *this;
+  }
+  operator int() const { return low == 0 ? static_cast<int>(high) : -1; }
+};
+
+TEST(Emulator, ShufflesStayInTheirWarp) {
+  for (const unsigned warp : {32u, 64u})
+    for (const std::uint32_t threads : {1u, 31u, 32u, 33u, 64u, 70u, 100u, 256u})
+      for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        std::vector<int> wanted((threads + warp - 1) / warp);
+        for (std::uint32_t i = 0; i < threads; ++i) wanted[i / warp] += static_cast<int>(i);
+        const auto as_ints = [](const auto& sums) { return std::vector<int>(sums.begin(), sums.end()); };
+        EXPECT_EQ(sums_of_warps<int>(grid_of(1, threads, 1, seed, warp)), wanted);
+        EXPECT_EQ(as_ints(sums_of_warps<double>(grid_of(1, threads, 1, seed, warp))), wanted);
+        EXPECT_EQ(as_ints(sums_of_warps<Wide>(grid_of(1, threads, 1, seed, warp))), wanted);
+      }
+}
+
+TEST(Emulator, ThreadsAreNumberedXFirst) {
+  std::vector<int> wanted(2);
+  for (int i = 0; i < 5 * 9; ++i) wanted[static_cast<std::size_t>(i / 32)] += i;
+  EXPECT_EQ(sums_of_warps<int>(grid_of(1, 5, 9)), wanted);
+}
+
+TEST(Emulator, WarpsGoOnAlone) {
+  emulator::Emulator emulator;
+  const auto done = emulator.run(grid_of(1, 96), [] {
+    const unsigned warp = Device::index(kX) / 32;
+    for (unsigned i = 0; i < 5 * warp; ++i) Device::shuffle_down(1.0f, 0, i);
+    Device::sync(9);
+  });
+  EXPECT_TRUE(done.ok()) << error_of(done);
+}
+
+TEST(Emulator, AShuffleThatSomeOfTheWarpLeaveOutIsFound) {
+  emulator::Emulator emulator;
+  const auto leaves = emulator.run(grid_of(1, 48), [] {
+    if (Device::index(kX) != 40) Device::shuffle_down(1, 0, 17);
+  });
+  EXPECT_EQ(error_of(leaves),
+            "a shuffle that not all threads of a warp come to: thread (32, 0, 0) of block (0, 0, 0) waits at "
+            "the shuffle of instruction 17, thread (40, 0, 0) of block (0, 0, 0) has left");
+  const auto waits = emulator.run(grid_of(1, 4), [] {
+    if (Device::index(kX) < 2) Device::shuffle_down(1, 0, 17);
+    Device::sync(18);
+  });
+  EXPECT_NE(error_of(waits).find("thread (2, 0, 0) of block (0, 0, 0) waits at instruction 18"),
+            std::string::npos)
+      << error_of(waits);
+  const auto elsewhere =
+      emulator.run(grid_of(1, 4), [] { Device::shuffle_down(1, 0, Device::index(kX) == 3 ? 2 : 1); });
+  EXPECT_NE(
+      error_of(elsewhere).find("thread (3, 0, 0) of block (0, 0, 0) waits at the shuffle of instruction 2"),
+      std::string::npos)
+      << error_of(elsewhere);
+}
+
+TEST(Emulator, AShuffleFromALaneThatIsNotThereIsFound) {
+  emulator::Emulator emulator;
+  const auto done = emulator.run(grid_of(1, 40), [] {
+    const unsigned lane = Device::index(kX) % 32;
+    Device::shuffle_down(1, lane < 16 ? 16 : 0, 3);
+  });
+  EXPECT_EQ(
+      error_of(done),
+      "a shuffle from a lane that is not there: thread (32, 0, 0) of block (0, 0, 0), lane 0 of 8, reads "
+      "16 lanes on at instruction 3");
+}
+
+TEST(Emulator, CopiesArriveWhenTheyAreWaitedFor) {
+  emulator::Emulator emulator;
+  alignas(16) const int from[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  const auto done = emulator.run(grid_of(2, 3), [&] {
+    const unsigned i = Device::index(kX), bytes = 4u << i;
+    const auto* const source = reinterpret_cast<const std::byte*>(from) + std::size_t{16} * i;
+    std::byte* const to = Device::shared() + std::size_t{16} * i;
+    Device::copy_async(to, source, bytes);
+    EXPECT_EQ(shared()[4 * i], -1);
+    Device::wait_copies();
+    EXPECT_EQ(std::memcmp(to, source, bytes), 0);
+    Device::sync(0);
+    EXPECT_EQ(shared()[0], 1);
+    EXPECT_EQ(shared()[1], -1);
+    EXPECT_EQ(shared()[11], 12);
+  });
+  EXPECT_TRUE(done.ok()) << error_of(done);
+}
+
+TEST(Emulator, CopiesThatAGpuWouldNotMakeAreFound) {
+  emulator::Emulator emulator;
+  alignas(16) static constexpr std::byte kFrom[64] = {};
+  const auto error = [&](std::size_t to, std::size_t from, unsigned bytes) {
+    return error_of(emulator.run(grid_of(1, 2), [&] {
+      if (Device::index(kX) == 1) Device::copy_async(Device::shared() + to, kFrom + from, bytes);
+    }));
+  };
+  const std::string who = "thread (1, 0, 0) of block (0, 0, 0) copies ";
+  EXPECT_EQ(error(4080, 16, 16), "no error");
+  EXPECT_EQ(error(0, 0, 12), who + "12 bytes at once: 4, 8 or 16 can be");
+  EXPECT_EQ(error(8, 0, 16), who + "16 bytes between places that are not aligned to as many");
+  EXPECT_EQ(error(0, 4, 8), who + "8 bytes between places that are not aligned to as many");
+  EXPECT_EQ(error(4096, 0, 4), who + "to a place outside the block's shared memory");
 }
 
 }  // namespace

@@ -92,6 +92,21 @@ TEST(Link, OtherOutputsAreLeftOut) {
   EXPECT_EQ(count(leaf, Op::Walk), 0);
 }
 
+/// Both parts' loops use one register.
+TEST(Link, RoomForTheTreesOfEachPart) {
+  const std::string parts =
+      "tile(batch, b0, b1, 8); split(tree, ta, tb, 6); gpuDimension(b0, grid.x); tile(ta, t0, t1, 3); "
+      "tile(tb, t2, t3, 2); layout(tree, sparse16); ";
+  const auto bytes = [&](const std::string& caches) {
+    const LinkedCall call = linked(parts + caches, 20);
+    return call.phases.empty() ? 0 : call.phases.back().shared_bytes;
+  };
+  const std::uint32_t sums = bytes(""), first = bytes("cache(t0)"), second = bytes("cache(t2)");
+  EXPECT_EQ(first - sums, 3 * 7 * 16 + 16u);  // trees of 7 nodes, and what is copied before them
+  EXPECT_EQ(second - sums, 2 * 7 * 16 + 16u);
+  EXPECT_EQ(bytes("cache(t0); cache(t2)"), first + second - sums);
+}
+
 TEST(Link, RefusesWithTheNumbers) {
   DeviceLimits small;
   small.threads = 32;

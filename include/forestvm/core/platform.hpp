@@ -15,7 +15,7 @@ namespace forestvm {
 
 /// Bits that are set.
 FVM_INLINE unsigned popcount(unsigned value) {
-#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#if defined(__CUDA_ARCH__)
   return static_cast<unsigned>(__popc(value));
 #else
   return static_cast<unsigned>(__builtin_popcount(value));

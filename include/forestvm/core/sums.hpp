@@ -5,9 +5,9 @@
 // before. Leaves are float32 or float64.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include <forestvm/core/bytecode.hpp>
 #include <forestvm/core/platform.hpp>
@@ -17,9 +17,7 @@ namespace forestvm {
 /// 2^exponent for any exponent that float64 has normal numbers for.
 FVM_HOST_DEVICE inline double power_of_two(int exponent) {
   const std::uint64_t bits = static_cast<std::uint64_t>(exponent + 1023) << 52;
-  double value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
+  return std::bit_cast<double>(bits);
 }
 
 /// What turns leaves into counts of the unit and sums back into scores.
@@ -101,8 +99,7 @@ struct Exact128Sum {
   template <class Leaf>
   FVM_INLINE static Exact128Sum of(Leaf leaf, const SumScale& scale) {
     const double units = static_cast<double>(leaf) * scale.per_value;
-    std::uint64_t bits;
-    std::memcpy(&bits, &units, sizeof bits);
+    const auto bits = std::bit_cast<std::uint64_t>(units);
     const std::uint64_t mantissa = (bits & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1} << 52;
     const int shift = static_cast<int>(bits >> 52 & 2047) - 1075;
     Exact128Sum sum{0, 0};

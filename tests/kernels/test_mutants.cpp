@@ -1,0 +1,170 @@
+// Kernels with one thing wrong, and the same kernels right: under whatever turns and warps, the emulator
+// gives the right answer for the right kernel, and another, or an error, for each of the others.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "kernels/emulator/grid.hpp"
+#include "kernels/vendor/device.hpp"
+
+namespace forestvm::kernels {
+namespace {
+
+constexpr unsigned kX = 3;  // block.x
+constexpr std::uint32_t kThreads = 100, kRows = 5, kStride = 8, kSums = 4;
+
+/// What is wrong with a kernel.
+enum class Mutation {
+  None,
+  // of the sums of tiles
+  NoWait,
+  NoBarrierAfterCopies,
+  NoBarrierBeforeCopies,
+  WrongRow,
+  WrongStride,
+  CopiesTooLittle,
+  // of sums by atomics
+  NoZeroing,
+  NoBarrierAfterZeroing,
+  // of sums by shuffles
+  DivergentShuffle,
+  ShuffleBeyondTheWarp,
+  HalfOfTheShuffles,
+  NoBarrierBeforeTheLastSum,
+  // of a vote
+  OwnVote,
+};
+
+class Mutants : public testing::Test {
+ protected:
+  Mutants() : values_(kTiles * kThreads * kRows) { std::iota(values_.begin(), values_.end(), 1.0f); }
+
+  /// The numbers that kernels leave behind, as a text; or the emulator's error.
+  template <class Kernel>
+  std::string outcome(const Kernel& kernel, std::uint64_t seed, unsigned warp) {
+    out_.assign(kThreads, 0.0f);
+    const auto done = emulator_.run({{1, 1, 1, kThreads, 1, 1}, kSharedBytes, seed, warp}, kernel);
+    if (!done.ok()) return done.error().text();
+    std::string text;
+    for (const float x : out_) text += std::to_string(x) + " ";
+    return text;
+  }
+
+  /// The right kernel always gives the same; each wrong one something else under every order, or, where
+  /// `sometimes`, under some.
+  template <class Kernel>
+  void check(const Kernel& kernel, Mutation mutation, bool sometimes = false) {
+    for (const unsigned warp : {32u, 64u}) {
+      unsigned found = 0;
+      const std::string right = outcome([&] { kernel(Mutation::None); }, 0, warp);
+      EXPECT_EQ(right.find("nan"), std::string::npos) << right;
+      for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        EXPECT_EQ(outcome([&] { kernel(Mutation::None); }, seed, warp), right);
+        found += outcome([&] { kernel(mutation); }, seed, warp) != right;
+      }
+      if (sometimes)
+        EXPECT_GT(found, 0u) << "warps of " << warp;
+      else
+        EXPECT_EQ(found, kSeeds) << "warps of " << warp;
+    }
+  }
+
+  static float* shared() { return reinterpret_cast<float*>(Device::shared()); }
+
+  /// Tiles of rows are copied to shared memory one after the other, column by column, and each thread adds
+  /// what stands in its right neighbour's.
+  void add_tiles(Mutation wrong) {
+    const unsigned i = Device::index(kX), beside = (i + 1) % kThreads;
+    const unsigned stride = wrong == Mutation::WrongStride ? kStride + 1 : kStride;
+    for (unsigned tile = 0; tile < kTiles; ++tile) {
+      if (wrong != Mutation::NoBarrierBeforeCopies) Device::sync(0);
+      const unsigned rows = wrong == Mutation::CopiesTooLittle ? kRows - 1 : kRows;
+      for (unsigned row = 0; row < rows; ++row)
+        Device::copy_async(
+            reinterpret_cast<std::byte*>(shared() + i * kStride + row),
+            reinterpret_cast<const std::byte*>(values_.data() + (tile * kThreads + i) * kRows + row), 4);
+      if (wrong != Mutation::NoWait) Device::wait_copies();
+      if (wrong != Mutation::NoBarrierAfterCopies) Device::sync(1);
+      for (unsigned row = 0; row < kRows; ++row)
+        out_[i] += shared()[beside * stride + (wrong == Mutation::WrongRow ? row + 1 : row)];
+    }
+  }
+
+  /// Threads add to a few sums in shared memory.
+  void add_atomically(Mutation wrong) {
+    const unsigned i = Device::index(kX);
+    if (wrong != Mutation::NoZeroing && i < kSums) shared()[i] = 0;
+    if (wrong != Mutation::NoBarrierAfterZeroing) Device::sync(0);
+    Device::fetch_add(shared()[(i + 1) % kSums], values_[i]);
+    Device::sync(1);
+    out_[i] = shared()[i % kSums];
+  }
+
+  /// The sum of all threads' values: each warp adds its own, then one thread those of the warps.
+  void add_by_warps(Mutation wrong) {
+    const unsigned i = Device::index(kX), size = Device::warp_size(), warp = i / size, lane = i % size;
+    const unsigned lanes =
+        wrong == Mutation::ShuffleBeyondTheWarp ? size : std::min(size, kThreads - warp * size);
+    float sum = values_[i];
+    for (unsigned by = size / 2; by != 0; by /= 2) {
+      if (wrong == Mutation::HalfOfTheShuffles && by == 1) continue;
+      const bool there = lane + by < lanes;
+      if (wrong == Mutation::DivergentShuffle && !there) continue;
+      const float more = Device::shuffle_down(sum, there ? by : 0, by);
+      if (there) sum += more;
+    }
+    if (lane == 0) shared()[warp] = sum;
+    if (wrong != Mutation::NoBarrierBeforeTheLastSum) Device::sync(0);
+    if (i != 0) return;
+    for (unsigned w = 0; w * size < kThreads; ++w) out_[0] += shared()[w];
+  }
+
+  /// All threads do the same if one of them has reason to.
+  void vote(Mutation wrong) {
+    const unsigned i = Device::index(kX);
+    const bool own = i == 41;
+    const bool some = wrong == Mutation::OwnVote ? own : Device::any(own, 0);
+    if (some) out_[i] = 1;
+  }
+
+  static constexpr unsigned kTiles = 3;
+  static constexpr std::uint64_t kSeeds = 20;
+  static constexpr std::size_t kSharedBytes = (kThreads * (kStride + 1) + 1) * sizeof(float);
+  emulator::Emulator emulator_;
+  std::vector<float> values_, out_;
+};
+
+TEST_F(Mutants, OfCopiedTiles) {
+  const auto kernel = [this](Mutation wrong) { add_tiles(wrong); };
+  for (const Mutation wrong :
+       {Mutation::NoWait, Mutation::NoBarrierAfterCopies, Mutation::NoBarrierBeforeCopies, Mutation::WrongRow,
+        Mutation::WrongStride, Mutation::CopiesTooLittle}) {
+    SCOPED_TRACE(static_cast<int>(wrong));
+    check(kernel, wrong);
+  }
+}
+
+TEST_F(Mutants, OfAtomicSums) {
+  const auto kernel = [this](Mutation wrong) { add_atomically(wrong); };
+  check(kernel, Mutation::NoZeroing);
+  check(kernel, Mutation::NoBarrierAfterZeroing);
+}
+
+TEST_F(Mutants, OfShuffledSums) {
+  const auto kernel = [this](Mutation wrong) { add_by_warps(wrong); };
+  check(kernel, Mutation::DivergentShuffle);
+  check(kernel, Mutation::ShuffleBeyondTheWarp);
+  check(kernel, Mutation::HalfOfTheShuffles);
+  check(kernel, Mutation::NoBarrierBeforeTheLastSum, true);  // the last warp may come first
+}
+
+TEST_F(Mutants, OfVotes) {
+  check([this](Mutation wrong) { vote(wrong); }, Mutation::OwnVote);
+}
+
+}  // namespace
+}  // namespace forestvm::kernels

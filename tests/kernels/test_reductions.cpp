@@ -1,0 +1,127 @@
+// Reductions of many copies into few sums, where a warp makes each: exact sums have the host's bits, and
+// float32 sums those of the order that is expected; under contract trainer the order is that of the copies.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/compile.hpp>
+
+#include "support/small_models.hpp"
+
+namespace forestvm::kernels {
+namespace {
+
+constexpr std::size_t kRows = 5, kRowsOfBlock = 2;
+
+Program compiled(const Model& model, const std::string& schedule, Contract contract) {
+  CompileOptions options;
+  options.contract = contract;
+  const auto program = compile(model, *parse_schedule(schedule), options);
+  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().text());
+  return program->program;
+}
+
+std::vector<float> scores(const Result<std::unique_ptr<Predictor>>& predictor) {
+  if (!predictor.ok()) {
+    ADD_FAILURE() << predictor.error().text();
+    return {};
+  }
+  const auto context = (*predictor)->make_context();
+  std::vector<float> rows;
+  for (std::size_t i = 0; i < kRows * 4; ++i) rows.push_back(static_cast<float>(i * 7 % 23) * 0.3f - 2);
+  std::vector<float> raw(kRows * (*predictor)->program().meta().num_outputs);
+  const auto done =
+      (*predictor)->predict(*context, RowBlock{rows.data(), kRows, 4}, OutputKind::Raw, raw.data());
+  EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().text());
+  return raw;
+}
+
+/// A thread for each tree of a block of rows.
+constexpr const char* kTreesInBlock =
+    "tile(batch, b0, b1, 2); reorder(b0, tree, b1); gpuDimension(b0, grid.x); gpuDimension(tree, block.x)";
+
+/// So too, for a third of the trees; the thirds' sums are reduced where they lie.
+std::string thirds(std::size_t trees) {
+  return "tile(batch, b0, b1, 2); tile(tree, t0, t1, " + std::to_string((trees + 2) / 3) +
+         "); reorder(b0, t0, t1, b1); gpuDimension(b0, grid.x); gpuDimension(t0, grid.y); "
+         "gpuDimension(t1, block.x)";
+}
+
+/// Trees of one leaf each, whose sum depends on the order.
+std::vector<float> leaf_values(std::size_t trees) {
+  std::vector<float> values;
+  for (std::size_t t = 0; t < trees; ++t)
+    values.push_back((t % 3 == 0 ? -1.0f : 1.0f) / static_cast<float>(t + 1) + (t % 7 == 0 ? 1e3f : 0));
+  return values;
+}
+
+Model model_of_leaves(const std::vector<float>& values) {
+  std::vector<Tree> trees;
+  for (const float value : values) trees.push_back(support::leaf(static_cast<double>(value)));
+  return support::model_of(trees);
+}
+
+/// The sum as a warp of so many lanes makes it, `size` of a full one.
+float sum_of_lanes(const std::vector<float>& values, std::size_t lanes, std::size_t size) {
+  std::vector<float> sums(lanes);
+  for (std::size_t i = 0; i < values.size(); ++i) sums[i % lanes] += values[i];
+  for (std::size_t by = size / 2; by != 0; by /= 2)
+    for (std::size_t lane = 0; lane < std::min(by, lanes); ++lane)
+      if (lane + by < lanes) sums[lane] += sums[lane + by];
+  return sums[0];
+}
+
+TEST(Reductions, InAnyOrderAreMadeByWarps) {
+  for (const unsigned warp : {32u, 64u})
+    for (const std::size_t trees : {20u, 33u, 40u, 64u, 100u, 256u}) {
+      SCOPED_TRACE(std::to_string(trees) + " trees, warps of " + std::to_string(warp));
+      const std::vector<float> values = leaf_values(trees);
+      const Program program = compiled(model_of_leaves(values), kTreesInBlock, Contract::Fast);
+      std::vector<float> wanted;
+      const std::size_t warps = (trees + warp - 1) / warp;
+      for (std::size_t row = 0; row < kRows; ++row) {
+        const std::size_t of_block = std::min(kRowsOfBlock, kRows - row / kRowsOfBlock * kRowsOfBlock);
+        const std::size_t first = row % kRowsOfBlock % std::min(warps, of_block) * warp;
+        wanted.push_back(sum_of_lanes(values, std::min<std::size_t>(warp, trees - first), warp) + 0.5f);
+      }
+      EXPECT_EQ(scores(emulator_backend(program, {.warp = warp})), wanted);
+    }
+}
+
+TEST(Reductions, InTheTrainersOrderAreMadeByThreads) {
+  const std::vector<float> values = leaf_values(256);
+  float in_order = 0.5f;
+  for (const float value : values) in_order += value;
+  EXPECT_NE(in_order, sum_of_lanes(values, 32, 32) + 0.5f);
+  const Program program = compiled(model_of_leaves(values), kTreesInBlock, Contract::Trainer);
+  EXPECT_EQ(scores(emulator_backend(program)), std::vector<float>(kRows, in_order));
+}
+
+TEST(Reductions, ExactOnesHaveTheHostsBits) {
+  for (const char* const kind : {"two_outputs", "fine"}) {
+    for (const std::size_t trees : {10u, 36u, 100u, 301u}) {
+      Model model = support::small_model(kind);
+      const std::vector<Tree> some = model.trees;
+      model.trees.clear();
+      while (model.trees.size() < trees) model.trees.push_back(some[model.trees.size() % some.size()]);
+      model = support::model_of(model.trees, model.num_outputs);
+      const auto wanted = scores(host_backend(compiled(model, "", Contract::Reproducible)));
+      for (const std::string& schedule :
+           {std::string(kTreesInBlock), std::string(kTreesInBlock) + "; sharedReduce(tree)", thirds(trees)}) {
+        const Program program = compiled(model, schedule, Contract::Reproducible);
+        for (const unsigned warp : {32u, 64u})
+          for (std::uint64_t seed = 1; seed <= 3; ++seed)
+            EXPECT_EQ(scores(emulator_backend(program, {seed, warp})), wanted)
+                << kind << ", " << trees << " trees, warps of " << warp << "\n"
+                << schedule;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace forestvm::kernels
