@@ -20,7 +20,7 @@
 namespace forestvm::kernels {
 namespace {
 
-constexpr std::size_t kMaxPassRows = std::size_t{1} << 24;
+constexpr std::uint32_t kMaxPassRows = 1u << 24;
 constexpr unsigned kLanes = 2;
 
 /// Rows for which the launches of a plan without an upper bound are checked.
@@ -308,9 +308,11 @@ class DevicePredictor final : public CallPredictor {
     std::vector<std::uint32_t> row_counts;
     for (const Inst& inst : program_.code()) {
       if (inst.op != Op::Plan) continue;
-      row_counts.push_back(std::max(operand<Op::Plan, OperandKind::Least>(inst), 1u));
+      const std::uint32_t least = std::max(operand<Op::Plan, OperandKind::Least>(inst), 1u);
       const std::uint32_t most = operand<Op::Plan, OperandKind::Most>(inst);
-      row_counts.push_back(most == UINT32_MAX ? std::max(kManyRows, row_counts.back()) : most);
+      if (least > kMaxPassRows) continue;
+      row_counts.push_back(least);
+      row_counts.push_back(most == UINT32_MAX ? std::max(kManyRows, least) : std::min(most, kMaxPassRows));
     }
     if (row_counts.empty()) row_counts = {1, kManyRows};
     for (const std::uint32_t rows : row_counts)
@@ -429,7 +431,7 @@ class DevicePredictor final : public CallPredictor {
   /// free memory holds.
   Result<std::uint32_t> pass_rows(const DeviceContext& context, std::size_t wanted) const {
     const std::size_t row_bytes = std::max<std::size_t>(row_bytes_, 1);
-    std::size_t most = std::min({wanted, bounds_.pass_bytes / row_bytes, kMaxPassRows});
+    std::size_t most = std::min({wanted, bounds_.pass_bytes / row_bytes, std::size_t{kMaxPassRows}});
     if (most > context.room_for) {
       FVM_ASSIGN(const DeviceMemory memory, runtime_->memory());
       const std::size_t affordable = memory.free / 2 / (kLanes * row_bytes);
@@ -442,7 +444,7 @@ class DevicePredictor final : public CallPredictor {
   /// Result: for how many. `result_bytes`: of a row whose results the host gets; none: all is on the device.
   Result<std::uint32_t> make_room(DeviceContext& context, Lane& lane, std::uint32_t rows, OutputKind output,
                                   std::optional<std::size_t> result_bytes) const {
-    for (;; rows = std::max(rows / 2, bounds_.fewest_rows)) {
+    for (bool last = false;;) {
       FVM_TRY(link_for(context, {rows, rows, output}));
       const std::size_t columns = program_.section_Columns().size();
       Room room;
@@ -454,10 +456,12 @@ class DevicePredictor final : public CallPredictor {
       }
       const Result<void> reserved = lane.reserve(*runtime_, room);
       if (reserved.ok()) break;
-      if (rows <= bounds_.fewest_rows) return reserved.error();
+      if (last) return reserved.error();
       FVM_TRY(lane.queue->mark());
       FVM_TRY(context.release_memory());
       context.room_for = 0;
+      last = rows <= bounds_.fewest_rows;
+      if (!last) rows = std::max(rows / 2, bounds_.fewest_rows);
     }
     context.room_for = std::max<std::size_t>(context.room_for, rows);
     return rows;
