@@ -156,6 +156,19 @@ TEST_F(Passes, RowsOnTheDeviceAndTheCallersStream) {
   EXPECT_EQ(second, expected_);
 }
 
+TEST_F(Passes, MemoryGrowsAfterTheCallsThatUseIt) {
+  const auto gpu = emulated({});
+  const auto context = gpu->make_context();
+  emulator::Stream stream;
+  std::vector<float> few(20), all(kRows * 2);
+  const DeviceRows first{rows_.data(), 10, 4, 0, &stream}, rows{rows_.data(), kRows, 4, 0, &stream};
+  EXPECT_EQ(text_of(gpu->predict(*context, first, OutputKind::Value, few.data())), "done");
+  EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Value, all.data())), "done");
+  EXPECT_EQ(few, std::vector<float>(expected_.begin(), expected_.begin() + 20));
+  EXPECT_EQ(text_of(stream.wait()), "done");
+  EXPECT_EQ(all, expected_);
+}
+
 TEST_F(Passes, AContextEndsAfterItsCalls) {
   const auto gpu = emulated({});
   emulator::Stream stream;
