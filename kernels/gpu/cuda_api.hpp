@@ -34,7 +34,7 @@ struct CudaApi {
   }
   /// "NVIDIA H100, compute capability 9.0"
   static Status describe(std::string* text, int device) {
-    cudaDeviceProp properties;
+    cudaDeviceProp properties{};
     const Status status = cudaGetDeviceProperties(&properties, device);
     if (status == kSuccess)
       *text = std::string(properties.name) + ", compute capability " + std::to_string(properties.major) +
@@ -70,11 +70,12 @@ struct CudaApi {
     return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream);
   }
 
-  /// Threads of a block of the kernel, at most.
-  static Status most_threads(std::uint32_t* threads, const void* kernel) {
-    cudaFuncAttributes attributes;
+  /// Threads of a block of the kernel, at most, and the shared memory that it has besides a launch's.
+  static Status kernel_limits(std::uint32_t* threads, std::uint32_t* shared_bytes, const void* kernel) {
+    cudaFuncAttributes attributes{};
     const Status status = cudaFuncGetAttributes(&attributes, kernel);
     *threads = static_cast<std::uint32_t>(attributes.maxThreadsPerBlock);
+    *shared_bytes = static_cast<std::uint32_t>(attributes.sharedSizeBytes);
     return status;
   }
   static Status allow_shared_bytes(const void* kernel, int bytes) {

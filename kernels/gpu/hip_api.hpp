@@ -34,7 +34,7 @@ struct HipApi {
   }
   /// "AMD Instinct MI210, gfx90a"
   static Status describe(std::string* text, int device) {
-    hipDeviceProp_t properties;
+    hipDeviceProp_t properties{};
     const Status status = hipGetDeviceProperties(&properties, device);
     if (status == kSuccess) *text = std::string(properties.name) + ", " + properties.gcnArchName;
     return status;
@@ -70,11 +70,12 @@ struct HipApi {
     return hipMemcpyAsync(to, from, bytes, hipMemcpyDeviceToHost, stream);
   }
 
-  /// Threads of a block of the kernel, at most.
-  static Status most_threads(std::uint32_t* threads, const void* kernel) {
-    hipFuncAttributes attributes;
+  /// Threads of a block of the kernel, at most, and the shared memory that it has besides a launch's.
+  static Status kernel_limits(std::uint32_t* threads, std::uint32_t* shared_bytes, const void* kernel) {
+    hipFuncAttributes attributes{};
     const Status status = hipFuncGetAttributes(&attributes, kernel);
     *threads = static_cast<std::uint32_t>(attributes.maxThreadsPerBlock);
+    *shared_bytes = static_cast<std::uint32_t>(attributes.sharedSizeBytes);
     return status;
   }
   static Status allow_shared_bytes(const void* kernel, int bytes) {

@@ -224,14 +224,18 @@ class GpuRuntime final : public Runtime {
       FVM_ASSIGN(limits_.grid[d], attribute(Api::kGrid[d]));
     }
     const OnGpu<Api> here(device_);
+    std::uint32_t own_bytes = 0;
     for (const CompiledKernel& kernel : compiled_kernels()) {
-      std::uint32_t threads = 0;
-      FVM_TRY(here.result(Api::most_threads(&threads, kernel.function), "loading the kernels"));
+      std::uint32_t threads = 0, bytes = 0;
+      FVM_TRY(here.result(Api::kernel_limits(&threads, &bytes, kernel.function), "loading the kernels"));
+      limits_.kernels.push_back({kernel.layout, threads});
+      own_bytes = std::max(own_bytes, bytes);
+    }
+    limits_.shared_bytes -= std::min(limits_.shared_bytes, own_bytes);
+    for (const CompiledKernel& kernel : compiled_kernels())
       FVM_TRY(here.result(
           Api::allow_shared_bytes(kernel.function, static_cast<int>(limits_.shared_bytes)),
           "allowing kernels " + std::to_string(limits_.shared_bytes) + " bytes of shared memory"));
-      limits_.kernels.push_back({kernel.layout, threads});
-    }
     return {};
   }
 
