@@ -18,6 +18,7 @@
 #include <forestvm/names.hpp>
 #include <forestvm/program.hpp>
 
+#include "cli/backend.hpp"
 #include "cli/commands.hpp"
 #include "cli/drawn_rows.hpp"
 #include "cli/io/coded_file.hpp"
@@ -46,7 +47,8 @@ constexpr Seconds kSample{1e-3};
 
 /// The command line, understood.
 struct BenchOptions {
-  std::string model, rows, target;
+  std::string model, rows;
+  BackendChoice backend;
   std::vector<std::uint64_t> batches, threads;
   Seconds seconds{1};  ///< per measurement
 };
@@ -91,7 +93,7 @@ Result<BenchOptions> understand(const Arguments& arguments) {
   BenchOptions options;
   FVM_ASSIGN(options.model, required(arguments, "MODEL"));
   options.rows = arguments.get("ROWS");
-  options.target = arguments.get("target", "auto");
+  FVM_ASSIGN(options.backend, choose_backend(arguments));
   FVM_ASSIGN(options.batches, arguments.numbers("batch", 1, kMostBatch, {1, 64, 4096}));
   FVM_ASSIGN(options.threads, arguments.numbers("threads", 1, kMostThreads, {1}));
   if (arguments.has("seconds")) {
@@ -260,10 +262,9 @@ Result<std::vector<Measurement>> measure(const Program& program, const RepeatedR
   Progress progress(2, options.batches.size() * options.threads.size(), std::chrono::seconds(1), false,
                     "measurements");
   for (const std::uint64_t threads : options.threads) {
-    BackendOptions backend;
-    backend.threads = static_cast<unsigned>(threads);
-    backend.target = options.target;
-    FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, host_backend(program, backend));
+    BackendChoice backend = options.backend;
+    backend.host.threads = static_cast<unsigned>(threads);
+    FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, make_predictor(backend, program, options.model));
     for (const std::uint64_t batch : options.batches) {
       progress.show(measurements.size());
       Measurement result{batch, threads, predictor->describe(), 0, 0, 0, std::nullopt};
@@ -325,7 +326,7 @@ std::string json_page(const Program& program, const BenchOptions& options, const
     row["rows"] = rows_text(options, rows);
     row["contract"] = name_of(program.meta().contract);
     row["schedule"] = program.text(StringId::Schedule);
-    row["target"] = options.target;
+    row["target"] = options.backend.host.target;
     row["runs_on"] = line.runs_on;
     row["batch"] = line.batch;
     row["threads"] = line.threads;
@@ -345,7 +346,7 @@ std::string json_page(const Program& program, const BenchOptions& options, const
 
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const BenchOptions options, understand(arguments));
-  FVM_ASSIGN(const Program program, program_as_asked(arguments, options.model));
+  FVM_ASSIGN(const Program program, program_as_asked(arguments, options.model, options.backend.schedule()));
   FVM_ASSIGN(const RepeatedRows rows, rows_as_asked(options, program));
   const double clock_ns = clock_cost();
   FVM_ASSIGN(const std::vector<Measurement> measurements, measure(program, rows, options, clock_ns));
@@ -354,10 +355,8 @@ Result<void> run(const Arguments& arguments) {
 }
 
 std::string notes() {
-  std::string text = schedule_notes() + "\nTargets of this build, best first:";
-  for (const std::string_view target : host_targets()) text += " " + std::string(target);
-  return text +
-         "\n\nTimed: whole predict calls for raw scores, by one caller in this process, float32 rows in "
+  return schedule_notes() + '\n' + target_notes() +
+         "\nTimed: whole predict calls for raw scores, by one caller in this process, float32 rows in "
          "memory, or\n"
          "codes, in batches that begin with a block of 64. A sample is the mean of about 1 ms of calls (one "
          "call\n"
@@ -383,8 +382,9 @@ const Command kBench = {
     {{"batch", '\0', "LIST", "rows per call, e.g. 1,32 (default 1,64,4096; up to 16777216)"},
      {"threads", '\0', "LIST", "e.g. 1,2 (default 1: inline in the caller)"},
      kScheduleOption,
-     {"target", '\0', "T",
-      "auto (default: FORESTVM_TARGET, or else the best this CPU runs), or a name from the list below"},
+     kBackendOption,
+     kDeviceOption,
+     kTargetOption,
      {"seconds", '\0', "S", "per line of the table, default 1; up to 3600"},
      {"json", '\0', "", "an array with an object for each line, instead of the table"},
      kContractOption,

@@ -15,8 +15,8 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::array kCommands = {&kRun,    &kCompile, &kEncode, &kDump,    &kAssemble,
-                                  &kExport, &kDiff,    &kVerify, &kInspect, &kBench};
+constexpr std::array kCommands = {&kRun,  &kCompile, &kEncode,  &kDump,  &kAssemble, &kExport,
+                                  &kDiff, &kVerify,  &kInspect, &kBench, &kDevices};
 
 std::string general_help() {
   std::string text =

@@ -19,6 +19,7 @@ extern const Command kExport;    // export.cpp
 extern const Command kVerify;    // verify.cpp
 extern const Command kInspect;   // inspect.cpp
 extern const Command kBench;     // bench.cpp
+extern const Command kDevices;   // devices.cpp
 
 /// In the order in which help lists them.
 std::span<const Command* const> commands();

@@ -19,6 +19,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/reference.hpp>
 
+#include "cli/backend.hpp"
 #include "cli/commands.hpp"
 #include "cli/io/npy.hpp"
 #include "cli/io/output_file.hpp"
@@ -38,13 +39,15 @@ struct Side {
 };
 
 struct Inputs {
+  BackendChoice backend;
   Program program;
   std::optional<Model> model;
   Rows rows;
 };
 
-Result<Side> of_program(const std::string& name, const Program& program, const Rows& rows) {
-  FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, host_backend(program));
+Result<Side> of_program(const BackendChoice& backend, const std::string& name, const Program& program,
+                        const Rows& rows) {
+  FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, make_predictor(backend, program, name));
   const auto context = predictor->make_context();
   const RowBlock block{rows.values.data(), rows.count, rows.width};
   Side side{name, std::vector<float>(rows.count * program.meta().num_outputs),
@@ -79,7 +82,8 @@ Result<Side> of_file(const std::string& path, const Inputs& inputs) {
                    refused("", "is a program of " + std::to_string(b.num_features) + " features and " +
                                    std::to_string(b.num_outputs) + " outputs, not of " +
                                    std::to_string(a.num_features) + " and " + std::to_string(a.num_outputs)));
-  FVM_ASSIGN(Side side, of_program(path, *other, inputs.rows));
+  const BackendChoice backend = other->mapped() ? inputs.backend : BackendChoice{};
+  FVM_ASSIGN(Side side, of_program(backend, path, *other, inputs.rows));
   if (a.num_trees != b.num_trees) side.leaves.clear();
   return side;
 }
@@ -187,19 +191,20 @@ std::string first_parting(const Inputs& inputs, const Side& a, const Side& b) {
 }
 
 Result<Inputs> read_inputs(const Arguments& arguments) {
+  FVM_ASSIGN(BackendChoice backend, choose_backend(arguments));
   FVM_ASSIGN(const std::string path, required(arguments, "MODEL"));
   FVM_ASSIGN(const std::string rows_path, required(arguments, "ROWS"));
   FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
   std::optional<Model> model;
   if (auto* const read = std::get_if<Model>(&loaded)) model = std::move(*read);
-  FVM_ASSIGN(Program program,
-             model ? compile_as_asked(arguments, path, *model) : program_as_asked(arguments, path));
+  FVM_ASSIGN(Program program, model ? compile_as_asked(arguments, path, *model, backend.schedule())
+                                    : program_as_asked(arguments, path));
   const ProgramMeta& meta = program.meta();
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) names.emplace_back(program.feature_name(i));
   FVM_ASSIGN(Rows rows, in_file(rows_path, read_rows(rows_path, {meta.num_features, names,
                                                                  meta.score_type == ScalarType::Float64})));
-  return Inputs{std::move(program), std::move(model), std::move(rows)};
+  return Inputs{std::move(backend), std::move(program), std::move(model), std::move(rows)};
 }
 
 Result<Side> other_side(const Arguments& arguments, const Inputs& inputs) {
@@ -217,7 +222,8 @@ Result<Side> other_side(const Arguments& arguments, const Inputs& inputs) {
 
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const Inputs inputs, read_inputs(arguments));
-  FVM_ASSIGN(const Side mine, of_program(arguments.get("MODEL"), inputs.program, inputs.rows));
+  FVM_ASSIGN(const Side mine,
+             of_program(inputs.backend, arguments.get("MODEL"), inputs.program, inputs.rows));
   FVM_ASSIGN(const Side other, other_side(arguments, inputs));
   std::size_t different = 0;
   std::string text = std::to_string(inputs.rows.count) + " rows: " + mine.name + " and " + other.name + "\n";
@@ -241,6 +247,8 @@ const Command kDiff = {
       ".fvm file"},
      {"expected", '\0', "FILE.npy", "raw scores: the trainer's own, for instance"},
      kScheduleOption,
+     kBackendOption,
+     kDeviceOption,
      kContractOption,
      kStrictOption},
     "  forestvm diff model.json rows.npy --expected expected_raw.npy\n"

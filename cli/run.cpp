@@ -1,7 +1,6 @@
 // forestvm run: rows -> predictions, with a model (compiled first) or a program.
 // Follow a row: Batches (cli/batches.cpp), RowReader (cli/io) -> predict_all below -> Predictor::predict
 // (vm/host).
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -13,6 +12,7 @@
 #include <forestvm/names.hpp>
 #include <forestvm/program.hpp>
 
+#include "cli/backend.hpp"
 #include "cli/batches.hpp"
 #include "cli/commands.hpp"
 #include "cli/io/predictions.hpp"
@@ -25,15 +25,11 @@ namespace {
 
 constexpr std::uint64_t kMostThreads = 4096;
 
-constexpr std::array<std::string_view, 3> kBackendNames = {"auto", "host", "emulator"};
-constexpr std::size_t kEmulator = 2;
-
 /// The command line, understood.
 struct RunOptions {
   std::string model, out;
   OutputKind output = OutputKind::Value;
-  bool emulated = false;
-  BackendOptions backend;
+  BackendChoice backend;
   BatchOptions rows;
 };
 
@@ -43,14 +39,9 @@ Result<RunOptions> understand(const Arguments& arguments) {
   FVM_ASSIGN(options.rows, batch_options(arguments));
   options.out = arguments.get("out", "-");
   FVM_ASSIGN(options.output, arguments.choice("output", options.output));
-  FVM_ASSIGN(const std::size_t backend, arguments.choice("backend", kBackendNames, 0));
-  options.emulated = backend == kEmulator;
-  for (const char* const hosts : {"target", "threads"})
-    if (options.emulated && arguments.has(hosts))
-      return usage_error("--" + std::string(hosts) + " is for the host: --backend emulator has none");
-  options.backend.target = arguments.get("target", "auto");
+  FVM_ASSIGN(options.backend, choose_backend(arguments));
   FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMostThreads, 0));
-  options.backend.threads = static_cast<unsigned>(threads);
+  options.backend.host.threads = static_cast<unsigned>(threads);
   FVM_TRY(expect_other_file(options.out, options.model));
   FVM_TRY(expect_other_file(options.out, options.rows.path));
   return options;
@@ -120,21 +111,17 @@ Result<void> predict_all(const Predictor& predictor, Batches& batches, const Run
 
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const RunOptions options, understand(arguments));
-  FVM_ASSIGN(const Program program,
-             program_as_asked(arguments, options.model, options.emulated ? "gpu" : "auto"));
+  FVM_ASSIGN(const Program program, program_as_asked(arguments, options.model, options.backend.schedule()));
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor,
-             options.emulated ? in_file(options.model, emulator_backend(program))
-                              : host_backend(program, options.backend));
+             make_predictor(options.backend, program, options.model));
   // Rows that cannot be read leave no output behind.
   FVM_ASSIGN(Batches batches, Batches::open(options.rows, program));
   return predict_all(*predictor, batches, options);
 }
 
 std::string notes() {
-  std::string text = schedule_notes() + "\nTargets of this build, best first:";
-  for (const std::string_view target : host_targets()) text += " " + std::string(target);
-  return text +
-         "\n\nWritten: the trainer's type, float32 or (LightGBM's) float64, (n,) for one output and (n, k)\n"
+  return schedule_notes() + '\n' + target_notes() +
+         "\nWritten: the trainer's type, float32 or (LightGBM's) float64, (n,) for one output and (n, k)\n"
          "for k; class: the label's index as int64 (in CSV the model's own label, where it has labels);\n"
          "leaf: int32, (n, trees). CSV numbers are the shortest text that reads back to the same bits.\n"
          "NPY, CSV and encoded rows are told apart by their content; OUT is written as its name says.\n"
@@ -159,11 +146,9 @@ const Command kRun = {
       "value (default: what the trainer's predict gives), raw (its score), class, or leaf (the "
       "number of each tree's leaf, as the trainer counts a tree's nodes)"},
      kScheduleOption,
-     {"backend", '\0', "B",
-      "auto (default), host, or emulator: runs a schedule for GPUs (default then: gpu) as a GPU would, "
-      "thread by thread, far slower than the host"},
-     {"target", '\0', "T",
-      "auto (default: FORESTVM_TARGET, or else the best this CPU runs), or a name from the list below"},
+     kBackendOption,
+     kDeviceOption,
+     kTargetOption,
      {"threads", '\0', "N", "default: all cores; 1 runs inline"},
      {"batch", '\0', "N", "rows per call, default 65536 or 64 MiB; predictions do not depend on it"},
      kMissingOption,

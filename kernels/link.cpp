@@ -7,6 +7,7 @@
 
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/names.hpp>
 
 namespace forestvm::kernels {
 namespace {
@@ -48,6 +49,14 @@ class PhaseCutter {
   Result<std::vector<std::vector<Inst>>> run() {
     FVM_TRY(add(0, static_cast<std::uint32_t>(code_.size())));
     flush();
+    const auto is_mapped = [](const std::vector<Inst>& phase) {
+      return std::any_of(phase.begin(), phase.end(), [](const Inst& inst) { return inst.op == Op::Map; });
+    };
+    if (std::none_of(phases_.begin(), phases_.end(), is_mapped))
+      return refused("schedule",
+                     "the plan of calls of " + number(request_.plan_rows) +
+                         " rows maps no loop to a GPU, as others do: a program runs on a GPU or on "
+                         "the host");
     return std::move(phases_);
   }
 
@@ -216,7 +225,7 @@ class PhaseMeasurer {
  public:
   PhaseMeasurer(const Program& program, const LinkRequest& request, const DeviceLimits& limits,
                 std::vector<Inst> code)
-      : program_(program), limits_(limits) {
+      : program_(program), limits_(limits), most_threads_(limits.threads) {
     phase_.code = std::move(code);
     registers_[0] = {request.rows, 1, true, false};
     registers_[1] = {program.meta().num_trees, 1, false, false};
@@ -229,6 +238,7 @@ class PhaseMeasurer {
     phase_.extent.fill(1);
     share_unmapped();
     for (Inst& inst : phase_.code) measure(inst);
+    FVM_TRY(choose_kernel());
     return check_extent();
   }
 
@@ -327,7 +337,32 @@ class PhaseMeasurer {
     for (const WalkerDesc& desc : program_.section_Walkers().subspan(
              first,
              std::min<std::size_t>(registers_[select].iterations, program_.section_Walkers().size() - first)))
-      if (!takes_codes(program_.section_Groups()[desc.group].layout)) reads_values_ = true;
+      note_layout(program_.section_Groups()[desc.group].layout);
+  }
+
+  void note_layout(Layout layout) {
+    if (!takes_codes(layout)) reads_values_ = true;
+    if (std::find(layouts_.begin(), layouts_.end(), layout) == layouts_.end()) layouts_.push_back(layout);
+  }
+
+  /// A kernel of a device walks one layout.
+  Result<void> choose_kernel() {
+    if (layouts_.size() == 1) phase_.layout = layouts_.front();
+    if (limits_.kernels.empty()) return {};
+    if (layouts_.size() > 1)
+      return refused("schedule", "a launch walks trees of layouts " + std::string(name_of(layouts_[0])) +
+                                     " and " + std::string(name_of(layouts_[1])) +
+                                     ", a kernel those of one: give all trees one layout");
+    std::string others;
+    for (const LayoutKernel& kernel : limits_.kernels) {
+      if (!phase_.layout || kernel.layout == *phase_.layout) {
+        most_threads_ = std::min(most_threads_, kernel.threads);
+        return {};
+      }
+      others += (others.empty() ? "" : ", ") + std::string(name_of(kernel.layout));
+    }
+    return refused("schedule", "trees of layout " + std::string(name_of(*phase_.layout)) +
+                                   ", for which the device has no kernel: it has those of " + others);
   }
 
   Result<void> check_extent() const {
@@ -337,9 +372,9 @@ class PhaseMeasurer {
         return refused("schedule", number(phase_.extent[d]) + " blocks in " + kNames[d] +
                                        ", the device takes at most " + number(limits_.grid[d]));
     const std::uint64_t threads = std::uint64_t{phase_.extent[3]} * phase_.extent[4] * phase_.extent[5];
-    if (threads > limits_.threads)
+    if (threads > most_threads_)
       return refused("schedule", "blocks of " + number(threads) + " threads, the device takes at most " +
-                                     number(limits_.threads));
+                                     number(most_threads_));
     return {};
   }
 
@@ -404,6 +439,8 @@ class PhaseMeasurer {
   LinkedPhase phase_;
   RegisterFacts registers_[kRangeRegisters];
   std::vector<RegisterFacts> cached_;  ///< of each cache, whose register other loops take later
+  std::uint32_t most_threads_;   ///< of a block
+  std::vector<Layout> layouts_;  ///< of the trees that it walks
   std::bitset<kAccumulators> used_, shared_;
   bool reads_values_ = false;
 };

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,18 @@
 
 namespace forestvm::kernels {
 
+/// A kernel that walks trees of one layout.
+struct LayoutKernel {
+  Layout layout;
+  std::uint32_t threads;  ///< of a block, at most: more would not have the registers
+};
+
 /// What a launch can have.
 struct DeviceLimits {
   std::uint32_t threads = 1024;                                                 ///< of a block
   std::uint32_t shared_bytes = 227u << 10;                                      ///< of a block
   std::array<std::uint32_t, kGridDimensions> grid = {INT32_MAX, 65535, 65535};  ///< blocks in each dimension
+  std::vector<LayoutKernel> kernels;  ///< empty: one kernel walks all layouts
 };
 
 /// What a call asks for.
@@ -44,6 +52,7 @@ struct LinkedAccumulator {
 struct LinkedPhase {
   std::vector<Inst> code;
   std::array<std::uint32_t, kDimensions> extent{};
+  std::optional<Layout> layout;  ///< of the kernel that walks its trees; none: any kernel will do
   std::uint32_t shared_bytes = 0;
   std::uint32_t block_rows = 0;
   std::uint32_t rows_per_block = 0;

@@ -1,8 +1,11 @@
-// See predictor.hpp. A call is cut into passes so that what it takes of the device's memory stays below
-// kMaxPassBytes, however many rows arrive.
+// See predictor.hpp. A call is cut into passes so that what it takes of the device's memory stays bounded,
+// however many rows arrive. Rows from the host go through lanes, each with memory for a pass, in turns: while
+// one copies and computes, the host fills the next.
 #include "kernels/predictor.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <utility>
@@ -12,52 +15,51 @@
 #include <forestvm/calls.hpp>
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/derived_tables.hpp>
+#include <forestvm/float_environment.hpp>
 
 namespace forestvm::kernels {
 namespace {
 
-constexpr std::size_t kMaxPassBytes = std::size_t{1} << 28;
-constexpr std::size_t kMaxPassRows = std::size_t{1} << 24;
+constexpr std::uint32_t kMaxPassRows = 1u << 24;
+constexpr unsigned kLanes = 2;
 
-/// Memory of a device.
+/// Rows for which the launches of a plan without an upper bound are checked.
+constexpr std::uint32_t kManyRows = 1u << 16;
+
+/// Memory of a device, or pinned memory of the host.
 class Buffer {
  public:
   Buffer() = default;
-  Buffer(const Runtime& runtime, std::byte* memory, std::size_t bytes)
-      : runtime_(&runtime), memory_(memory), bytes_(bytes) {}
+  Buffer(const Runtime& runtime, MemoryKind kind, std::byte* memory, std::size_t bytes)
+      : runtime_(&runtime), kind_(kind), memory_(memory), bytes_(bytes) {}
   Buffer(Buffer&& other) noexcept { *this = std::move(other); }
   Buffer& operator=(Buffer&& other) noexcept {
     std::swap(runtime_, other.runtime_);
+    std::swap(kind_, other.kind_);
     std::swap(memory_, other.memory_);
     std::swap(bytes_, other.bytes_);
     return *this;
   }
   ~Buffer() {
-    if (memory_ != nullptr) runtime_->release(memory_);
+    if (memory_ != nullptr) runtime_->release(kind_, memory_);
   }
 
-  static Result<Buffer> make(const Runtime& runtime, std::size_t bytes) {
+  static Result<Buffer> make(const Runtime& runtime, MemoryKind kind, std::size_t bytes) {
     if (bytes == 0) return Buffer();
-    FVM_ASSIGN(std::byte* const memory, runtime.allocate(bytes));
-    return Buffer(runtime, memory, bytes);
+    FVM_ASSIGN(std::byte* const memory, runtime.allocate(kind, bytes));
+    return Buffer(runtime, kind, memory, bytes);
   }
 
+  std::size_t size() const { return bytes_; }
   std::byte* bytes() const { return memory_; }
   template <class T>
   T* as() const {
     return reinterpret_cast<T*>(memory_);
   }
 
-  /// At least so many bytes; what was there may be lost.
-  Result<void> reserve(const Runtime& runtime, std::size_t bytes) {
-    if (bytes <= bytes_) return {};
-    *this = Buffer();
-    FVM_ASSIGN(*this, make(runtime, bytes));
-    return {};
-  }
-
  private:
   const Runtime* runtime_ = nullptr;
+  MemoryKind kind_ = MemoryKind::Device;
   std::byte* memory_ = nullptr;
   std::size_t bytes_ = 0;
 };
@@ -67,10 +69,11 @@ class DeviceProgram {
  public:
   static Result<DeviceProgram> make(const Program& program, const Runtime& runtime) {
     DeviceProgram device;
-    const std::unique_ptr<Queue> queue = runtime.make_queue();
+    const FloatEnvironment floats;  // base scores are rounded as the trainer rounds
+    FVM_ASSIGN(const std::unique_ptr<Queue> queue, runtime.make_queue());
     const auto put = [&](auto records) -> Result<const typename decltype(records)::value_type*> {
       const auto bytes = std::as_bytes(records);
-      FVM_ASSIGN(Buffer buffer, Buffer::make(runtime, bytes.size()));
+      FVM_ASSIGN(Buffer buffer, Buffer::make(runtime, MemoryKind::Device, bytes.size()));
       if (!bytes.empty()) FVM_TRY(queue->upload(buffer.bytes(), bytes.data(), bytes.size()));
       device.buffers_.push_back(std::move(buffer));
       return device.buffers_.back().template as<const typename decltype(records)::value_type>();
@@ -107,6 +110,8 @@ class DeviceProgram {
     tables.scale = SumScale(meta.sum_unit);
     tables.transform = meta.transform;
     tables.any_order = meta.contract == Contract::Fast;
+    FVM_TRY(queue->mark());
+    FVM_TRY(queue->wait());
     return device;
   }
 
@@ -156,22 +161,132 @@ class DeviceProgram {
   LaunchProgram tables_{};
 };
 
+// --- where predictions go ---
+
+std::size_t element_bytes(const Destination& to) {
+  return to.wide_values != nullptr || to.labels != nullptr ? sizeof(double) : sizeof(float);
+}
+
+void* memory_of(const Destination& to) {
+  if (to.values != nullptr) return to.values;
+  if (to.wide_values != nullptr) return to.wide_values;
+  if (to.labels != nullptr) return to.labels;
+  return to.leaves;
+}
+
+/// For results of the same kind, memory elsewhere.
+Destination placed(const Destination& to, const Buffer& buffer) {
+  if (to.values != nullptr) return {.values = buffer.as<float>()};
+  if (to.wide_values != nullptr) return {.wide_values = buffer.as<double>()};
+  if (to.labels != nullptr) return {.labels = buffer.as<std::int64_t>()};
+  return {.leaves = buffer.as<std::int32_t>()};
+}
+
+// --- contexts ---
+
+/// Bytes that a pass needs in a lane.
+struct Room {
+  std::size_t rows = 0, codes = 0, results = 0;  ///< those of the host staged, too
+  std::array<std::size_t, kAccumulators> accumulators{};
+};
+
+/// Memory for one pass and the queue that it goes through.
+class Lane {
+ public:
+  std::unique_ptr<Queue> queue;
+  Buffer rows, codes, results, staged_rows, staged_results;
+  std::array<Buffer, kAccumulators> accumulators;
+
+  Result<void> reserve(const Runtime& runtime, const Room& room) {
+    FVM_TRY(grow(runtime, MemoryKind::Device, rows, room.rows));
+    FVM_TRY(grow(runtime, MemoryKind::Device, codes, room.codes));
+    FVM_TRY(grow(runtime, MemoryKind::Device, results, room.results));
+    FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_rows, room.rows));
+    FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_results, room.results));
+    for (std::uint32_t a = 0; a < kAccumulators; ++a)
+      FVM_TRY(grow(runtime, MemoryKind::Device, accumulators[a], room.accumulators[a]));
+    return {};
+  }
+
+  /// Of so many bytes in staged_results, when they are there.
+  Result<void> deliver_to(void* to, std::size_t bytes) {
+    FVM_TRY(queue->download(staged_results.bytes(), results.bytes(), bytes));
+    FVM_TRY(queue->mark());
+    deliver_to_ = to;
+    deliver_bytes_ = bytes;
+    return {};
+  }
+
+  /// Waits for the pass, if there is one, and delivers its results.
+  Result<void> finish() {
+    if (queue == nullptr) return {};
+    const std::size_t bytes = std::exchange(deliver_bytes_, 0);
+    FVM_TRY(queue->wait());
+    if (bytes != 0) std::memcpy(deliver_to_, staged_results.bytes(), bytes);
+    return {};
+  }
+
+  /// Waits for whatever was begun, also without a mark; nobody wants its results.
+  void abandon() {
+    deliver_bytes_ = 0;
+    if (queue != nullptr && queue->mark().ok()) static_cast<void>(queue->wait());
+  }
+
+  /// Nothing is under way.
+  void release_memory() {
+    for (Buffer* const buffer : {&rows, &codes, &results, &staged_rows, &staged_results}) *buffer = Buffer();
+    accumulators = {};
+  }
+
+ private:
+  /// At least so many bytes; what was there may be lost, and what is under way may need it.
+  Result<void> grow(const Runtime& runtime, MemoryKind kind, Buffer& buffer, std::size_t bytes) {
+    if (bytes <= buffer.size()) return {};
+    FVM_TRY(queue->mark());
+    FVM_TRY(queue->wait());
+    buffer = Buffer();
+    FVM_ASSIGN(buffer, Buffer::make(runtime, kind, bytes));
+    return {};
+  }
+
+  void* deliver_to_ = nullptr;
+  std::size_t deliver_bytes_ = 0;
+};
+
 class DeviceContext final : public Context {
  public:
-  DeviceContext(const void* backend, std::unique_ptr<Queue> own) : Context(backend), queue(std::move(own)) {}
+  explicit DeviceContext(const void* backend) : Context(backend) {}
+  ~DeviceContext() override {
+    for (Lane& lane : lanes) static_cast<void>(lane.finish());
+    static_cast<void>(on_stream.finish());
+  }
+  DeviceContext(const DeviceContext&) = delete;
+  DeviceContext& operator=(const DeviceContext&) = delete;
 
-  std::unique_ptr<Queue> queue;
-  Buffer rows, codes, results;
-  std::array<Buffer, kAccumulators> accumulators;
-  std::vector<float> converted;
+  Result<void> release_memory() {
+    for (Lane& lane : lanes) FVM_TRY(lane.finish());
+    FVM_TRY(on_stream.finish());
+    for (Lane& lane : lanes) lane.release_memory();
+    on_stream.release_memory();
+    return {};
+  }
+
+  std::array<Lane, kLanes> lanes;  ///< of rows from the host
+  Lane on_stream;                  ///< of rows on the device
+  void* stream = nullptr;          ///< of its queue
+  std::size_t room_for = 0;        ///< rows of a pass that were not too many for the device's memory
   std::optional<LinkRequest> linked_for;
   LinkedCall linked;
 };
 
-class DevicePredictor final : public Predictor {
+class DevicePredictor final : public CallPredictor {
  public:
-  DevicePredictor(Program program, std::unique_ptr<Runtime> runtime, DeviceProgram device)
-      : program_(std::move(program)), runtime_(std::move(runtime)), device_(std::move(device)) {
+  DevicePredictor(Program program, std::unique_ptr<Runtime> runtime, DeviceProgram device,
+                  const PassBounds& bounds)
+      : program_(std::move(program)),
+        runtime_(std::move(runtime)),
+        device_(std::move(device)),
+        bounds_(bounds) {
     row_bytes_ = program_.meta().num_features * sizeof(float) + program_.section_Columns().size();
     for (std::uint32_t a = 0; a < program_.section_Accumulators().size(); ++a) {
       const AccumulatorPlace place = place_of(program_, a);
@@ -179,29 +294,7 @@ class DevicePredictor final : public Predictor {
     }
   }
 
-  std::unique_ptr<Context> make_context() const override {
-    return std::make_unique<DeviceContext>(this, runtime_->make_queue());
-  }
-
-  Result<void> predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const override {
-    FVM_TRY(check_score_output(output));
-    return run(context, rows, output, {.values = out});
-  }
-
-  Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output,
-                            double* out) const override {
-    FVM_TRY(check_score_output(output));
-    return run(context, rows, output, {.wide_values = out});
-  }
-
-  Result<void> predict_class(Context& context, const AnyRows& rows, std::int64_t* out) const override {
-    FVM_TRY(check_classes(program_));
-    return run(context, rows, OutputKind::Class, {.labels = out});
-  }
-
-  Result<void> predict_leaf(Context& context, const AnyRows& rows, std::int32_t* out) const override {
-    return run(context, rows, OutputKind::Leaf, {.leaves = out});
-  }
+  std::unique_ptr<Context> make_context() const override { return std::make_unique<DeviceContext>(this); }
 
   Result<CodedRows> encode(Context&, const AnyRows&, std::span<std::uint8_t>) const override {
     return no_codes();
@@ -211,9 +304,19 @@ class DevicePredictor final : public Predictor {
 
   std::string describe() const override { return runtime_->describe(); }
 
-  /// Whether launches of calls with few and with many rows fit the device.
+  /// Whether launches of calls with the fewest and the most rows of each plan fit the device.
   Result<void> check_launches() const {
-    for (const std::uint32_t rows : {1u, 1u << 16})
+    std::vector<std::uint32_t> row_counts;
+    for (const Inst& inst : program_.code()) {
+      if (inst.op != Op::Plan) continue;
+      const std::uint32_t least = std::max(operand<Op::Plan, OperandKind::Least>(inst), 1u);
+      const std::uint32_t most = operand<Op::Plan, OperandKind::Most>(inst);
+      if (least > kMaxPassRows) continue;
+      row_counts.push_back(least);
+      row_counts.push_back(most == UINT32_MAX ? std::max(kManyRows, least) : std::min(most, kMaxPassRows));
+    }
+    if (row_counts.empty()) row_counts = {1, kManyRows};
+    for (const std::uint32_t rows : row_counts)
       for (const OutputKind output : {OutputKind::Raw, OutputKind::Leaf})
         if (const auto linked = link(program_, {rows, rows, output}, runtime_->limits()); !linked.ok())
           return linked.error();
@@ -230,92 +333,178 @@ class DevicePredictor final : public Predictor {
       return Error{ErrorCode::Usage, "", "the context belongs to another backend"};
     if (const auto* dense = std::get_if<RowBlock>(&rows)) return check_rows(program_.meta(), *dense);
     if (const auto* csr = std::get_if<CsrRows>(&rows)) return check_rows(*csr);
+    if (const auto* on_device = std::get_if<DeviceRows>(&rows)) return check_on_device(*on_device);
     return no_codes();
   }
 
-  Result<void> run(Context& any, const AnyRows& rows, OutputKind output, const Destination& to) const {
+  Result<void> check_on_device(const DeviceRows& rows) const {
+    if (rows.device != runtime_->ordinal())
+      return Error{ErrorCode::Usage, "",
+                   "the rows are on device " + std::to_string(rows.device) + ", the program is on device " +
+                       std::to_string(runtime_->ordinal())};
+    if (!program_.section_ZeroMissing().empty())
+      return refused("rows",
+                     "lie on the device, and the model takes zeros for missing values, which the host marks: "
+                     "pass rows of the host");
+    return check_rows(program_.meta(), rows);
+  }
+
+  Result<void> run(Context& any, const AnyRows& rows, OutputKind output,
+                   const Destination& to) const override {
     FVM_TRY(check_call(any, rows));
-    const std::size_t count = row_count(rows), width = output_width(program_.meta(), output);
-    if (to.is_nowhere() && width != 0 && count != 0) return no_buffer();
+    if (row_count(rows) == 0 || output_width(program_.meta(), output) == 0) return {};
+    if (to.is_nowhere()) return no_buffer();
     auto& context = static_cast<DeviceContext&>(any);
-    const std::size_t most =
-        std::clamp<std::size_t>(kMaxPassBytes / std::max<std::size_t>(row_bytes_, 1), 1, kMaxPassRows);
-    for (std::size_t begin = 0; begin < count; begin += std::min(most, count - begin)) {
-      const auto pass_rows = static_cast<std::uint32_t>(std::min(most, count - begin));
-      if (to.values != nullptr)
-        FVM_TRY(run_pass(context, rows, begin, pass_rows, output, to.values + begin * width));
-      else if (to.wide_values != nullptr)
-        FVM_TRY(run_pass(context, rows, begin, pass_rows, output, to.wide_values + begin * width));
-      else if (to.labels != nullptr)
-        FVM_TRY(run_pass(context, rows, begin, pass_rows, output, to.labels + begin * width));
-      else if (to.leaves != nullptr)
-        FVM_TRY(run_pass(context, rows, begin, pass_rows, output, to.leaves + begin * width));
+    const auto* const on_device = std::get_if<DeviceRows>(&rows);
+    const Result<void> done = on_device != nullptr ? run_on_device(context, *on_device, output, to)
+                                                   : run_from_host(context, rows, output, to);
+    if (done.ok()) return done;
+    if (on_device != nullptr)
+      context.on_stream.abandon();
+    else
+      for (Lane& lane : context.lanes) lane.abandon();
+    return done;
+  }
+
+  Result<void> run_from_host(DeviceContext& context, const AnyRows& rows, OutputKind output,
+                             const Destination& to) const {
+    const std::size_t count = row_count(rows), width = output_width(program_.meta(), output);
+    const std::size_t copied_bytes = program_.meta().num_features * sizeof(float) + width * element_bytes(to);
+    FVM_ASSIGN(std::uint32_t most, pass_rows(context, std::min(count, bounds_.slab_bytes / copied_bytes)));
+    unsigned turn = 0;
+    for (std::size_t begin = 0; begin < count;) {
+      Lane& lane = context.lanes[turn++ % kLanes];
+      FVM_TRY(lane.finish());
+      if (lane.queue == nullptr) {
+        FVM_ASSIGN(lane.queue, runtime_->make_queue());
+      }
+      const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(most, count - begin));
+      FVM_ASSIGN(const std::uint32_t taken,
+                 make_room(context, lane, left, output, width * element_bytes(to)));
+      if (taken < left) most = taken;
+      FVM_TRY(start(context, lane, rows, begin, taken, output, to.from(begin * width)));
+      begin += taken;
+    }
+    for (Lane& lane : context.lanes) FVM_TRY(lane.finish());
+    return {};
+  }
+
+  /// One pass, from the rows to their results, is on its way.
+  Result<void> start(DeviceContext& context, Lane& lane, const AnyRows& rows, std::size_t begin,
+                     std::uint32_t count, OutputKind output, const Destination& to) const {
+    const std::uint32_t features = program_.meta().num_features;
+    auto* const staged = lane.staged_rows.as<float>();
+    if (const auto* const csr = std::get_if<CsrRows>(&rows)) {
+      FVM_TRY(check_csr_rows(*csr, begin, count, features));
+      fill_float_rows(program_, *csr, begin, count, staged);
+    } else {
+      fill_float_rows(program_, *std::get_if<RowBlock>(&rows), begin, count, staged);
+    }
+    const std::size_t row_bytes = std::size_t{count} * features * sizeof(float);
+    if (row_bytes != 0) FVM_TRY(lane.queue->upload(lane.rows.bytes(), staged, row_bytes));
+    FVM_TRY(launch(context, lane, {lane.rows.as<const float>(), count, features}, output,
+                   placed(to, lane.results)));
+    return lane.deliver_to(memory_of(to), count * output_width(program_.meta(), output) * element_bytes(to));
+  }
+
+  Result<void> run_on_device(DeviceContext& context, const DeviceRows& rows, OutputKind output,
+                             const Destination& to) const {
+    Lane& lane = context.on_stream;
+    if (lane.queue == nullptr || context.stream != rows.stream) {
+      FVM_TRY(lane.finish());
+      FVM_ASSIGN(lane.queue, runtime_->queue_on(rows.stream));
+      context.stream = rows.stream;
+    }
+    const std::size_t width = output_width(program_.meta(), output);
+    FVM_ASSIGN(std::uint32_t most, pass_rows(context, rows.count));
+    for (std::size_t begin = 0; begin < rows.count;) {
+      const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(most, rows.count - begin));
+      FVM_ASSIGN(const std::uint32_t taken, make_room(context, lane, left, output, std::nullopt));
+      if (taken < left) most = taken;
+      FVM_TRY(launch(context, lane, {rows.data + begin * rows.stride, taken, rows.stride}, output,
+                     to.from(begin * width)));
+      begin += taken;
+    }
+    return lane.queue->mark();
+  }
+
+  /// Rows of a pass of a call that would take `wanted`: as many as are allowed, and as half of the device's
+  /// free memory holds.
+  Result<std::uint32_t> pass_rows(const DeviceContext& context, std::size_t wanted) const {
+    const std::size_t row_bytes = std::max<std::size_t>(row_bytes_, 1);
+    std::size_t most = std::min({wanted, bounds_.pass_bytes / row_bytes, std::size_t{kMaxPassRows}});
+    if (most > context.room_for) {
+      FVM_ASSIGN(const DeviceMemory memory, runtime_->memory());
+      const std::size_t affordable = memory.free / 2 / (kLanes * row_bytes);
+      most = std::min(most, std::max({affordable, context.room_for, std::size_t{bounds_.fewest_rows}}));
+    }
+    return static_cast<std::uint32_t>(std::max<std::size_t>(most, 1));
+  }
+
+  /// Room in the lane for a pass of so many rows, linked; for fewer, if the device has not enough memory.
+  /// Result: for how many. `result_bytes`: of a row whose results the host gets; none: all is on the device.
+  Result<std::uint32_t> make_room(DeviceContext& context, Lane& lane, std::uint32_t rows, OutputKind output,
+                                  std::optional<std::size_t> result_bytes) const {
+    for (bool last = false;;) {
+      FVM_TRY(link_for(context, {rows, rows, output}));
+      const std::size_t columns = program_.section_Columns().size();
+      Room room;
+      room.codes = columns == 0 ? 0 : code_bytes(rows, columns) + kCodeSlack;
+      room.accumulators = context.linked.global_bytes;
+      if (result_bytes) {
+        room.rows = std::size_t{rows} * program_.meta().num_features * sizeof(float);
+        room.results = rows * *result_bytes;
+      }
+      const Result<void> reserved = lane.reserve(*runtime_, room);
+      if (reserved.ok()) break;
+      if (last) return reserved.error();
+      FVM_TRY(lane.queue->mark());
+      FVM_TRY(context.release_memory());
+      context.room_for = 0;
+      last = rows <= bounds_.fewest_rows;
+      if (!last) rows = std::max(rows / 2, bounds_.fewest_rows);
+    }
+    context.room_for = std::max<std::size_t>(context.room_for, rows);
+    return rows;
+  }
+
+  Result<void> link_for(DeviceContext& context, const LinkRequest& request) const {
+    if (context.linked_for == request) return {};
+    context.linked_for.reset();
+    FVM_ASSIGN(context.linked, link(program_, request, runtime_->limits()));
+    context.linked_for = request;
+    return {};
+  }
+
+  /// Rows of a pass, on the device.
+  struct PlacedRows {
+    const float* rows;
+    std::uint32_t count;
+    std::size_t stride;
+  };
+
+  /// Gives the pass's launches, which are linked, to the lane's queue.
+  Result<void> launch(const DeviceContext& context, const Lane& lane, const PlacedRows& rows,
+                      OutputKind output, const Destination& to) const {
+    Launch launch{};
+    launch.program = device_.tables();
+    launch.pass.rows = rows.rows;
+    launch.pass.row_stride = rows.stride;
+    launch.pass.row_count = rows.count;
+    launch.pass.output = output;
+    launch.pass.codes = launch.pass.encode_to = lane.codes.as<std::uint8_t>();
+    launch.pass.values = to.values;
+    launch.pass.wide_values = to.wide_values;
+    launch.pass.labels = to.labels;
+    launch.pass.leaves = to.leaves;
+    for (const LinkedPhase& phase : context.linked.phases) {
+      place_phase(lane, phase, launch);
+      FVM_TRY(lane.queue->launch(phase, launch));
     }
     return {};
   }
 
-  static void set_result(LaunchPass& pass, float* results) { pass.values = results; }
-  static void set_result(LaunchPass& pass, double* results) { pass.wide_values = results; }
-  static void set_result(LaunchPass& pass, std::int64_t* results) { pass.labels = results; }
-  static void set_result(LaunchPass& pass, std::int32_t* results) { pass.leaves = results; }
-
-  template <class Value>
-  Result<void> run_pass(DeviceContext& context, const AnyRows& rows, std::size_t begin, std::uint32_t count,
-                        OutputKind output, Value* out) const {
-    const LinkRequest request{count, count, output};
-    if (context.linked_for != request) {
-      context.linked_for.reset();
-      FVM_ASSIGN(context.linked, link(program_, request, runtime_->limits()));
-      context.linked_for = request;
-    }
-    Launch launch{};
-    launch.program = device_.tables();
-    launch.pass.row_count = count;
-    launch.pass.output = output;
-    FVM_TRY(place_rows(context, rows, begin, count, launch.pass));
-    const std::size_t columns = program_.section_Columns().size();
-    FVM_TRY(context.codes.reserve(*runtime_, columns == 0 ? 0 : code_bytes(count, columns) + kCodeSlack));
-    launch.pass.codes = launch.pass.encode_to = context.codes.as<std::uint8_t>();
-    const std::size_t result_bytes =
-        std::size_t{count} * output_width(program_.meta(), output) * sizeof(Value);
-    FVM_TRY(context.results.reserve(*runtime_, result_bytes));
-    set_result(launch.pass, context.results.as<Value>());
-    for (std::uint32_t a = 0; a < kAccumulators; ++a)
-      FVM_TRY(context.accumulators[a].reserve(*runtime_, context.linked.global_bytes[a]));
-    for (const LinkedPhase& phase : context.linked.phases) {
-      place_phase(context, phase, launch);
-      FVM_TRY(context.queue->launch(phase, launch));
-    }
-    return context.queue->download(out, context.results.bytes(), result_bytes);
-  }
-
-  Result<void> place_rows(DeviceContext& context, const AnyRows& rows, std::size_t begin, std::uint32_t count,
-                          LaunchPass& pass) const {
-    const std::uint32_t features = program_.meta().num_features;
-    const auto* const dense = std::get_if<RowBlock>(&rows);
-    const float* from = nullptr;
-    pass.row_stride = features;
-    if (dense != nullptr && are_float_rows(program_, *dense)) {
-      pass.row_stride = dense->stride;
-      from = static_cast<const float*>(dense->data) + begin * dense->stride;
-    } else {
-      context.converted.resize(std::size_t{count} * features);
-      from = context.converted.data();
-      if (dense != nullptr) {
-        fill_float_rows(program_, *dense, begin, count, context.converted.data());
-      } else {
-        const CsrRows& csr = *std::get_if<CsrRows>(&rows);
-        FVM_TRY(check_csr_rows(csr, begin, count, features));
-        fill_float_rows(program_, csr, begin, count, context.converted.data());
-      }
-    }
-    const std::size_t bytes = ((count - 1) * pass.row_stride + features) * sizeof(float);
-    FVM_TRY(context.rows.reserve(*runtime_, bytes));
-    pass.rows = context.rows.as<const float>();
-    return bytes == 0 ? Result<void>() : context.queue->upload(context.rows.bytes(), from, bytes);
-  }
-
-  void place_phase(const DeviceContext& context, const LinkedPhase& phase, Launch& launch) const {
+  void place_phase(const Lane& lane, const LinkedPhase& phase, Launch& launch) const {
     launch.block_rows = phase.block_rows;
     launch.rows_per_block = phase.rows_per_block;
     std::copy(phase.code.begin(), phase.code.end(), launch.code);
@@ -324,7 +513,7 @@ class DevicePredictor final : public Predictor {
       const AccumulatorPlace place = place_of(program_, a);
       const LinkedAccumulator& linked = phase.accumulators[place.storage];
       LaunchAccumulator& to = launch.accumulators[a];
-      to.memory = linked.shared ? nullptr : context.accumulators[place.storage].bytes();
+      to.memory = linked.shared ? nullptr : lane.accumulators[place.storage].bytes();
       to.offset = linked.offset;
       to.copy_rows = linked.shared ? linked.copy_rows : launch.pass.row_count;
       to.copy_stride = place.copy_stride;
@@ -339,20 +528,21 @@ class DevicePredictor final : public Predictor {
   Program program_;
   std::unique_ptr<Runtime> runtime_;
   DeviceProgram device_;
+  PassBounds bounds_;
   std::size_t row_bytes_ = 0;  ///< that a row of a pass takes on the device, about
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Predictor>> make_predictor(const Program& program, std::unique_ptr<Runtime> runtime,
-                                                  const std::string& backend) {
+                                                  const std::string& backend, const PassBounds& bounds) {
   if (!program.mapped())
     return refused("",
                    "none of its loops is mapped to a GPU's grid and blocks (gpuDimension): it runs on the "
                    "host, not on " +
                        backend + "; compile the model with a schedule for GPUs");
   FVM_ASSIGN(DeviceProgram device, DeviceProgram::make(program, *runtime));
-  auto predictor = std::make_unique<DevicePredictor>(program, std::move(runtime), std::move(device));
+  auto predictor = std::make_unique<DevicePredictor>(program, std::move(runtime), std::move(device), bounds);
   FVM_TRY(predictor->check_launches());
   return std::unique_ptr<Predictor>(std::move(predictor));
 }

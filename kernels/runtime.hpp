@@ -13,15 +13,29 @@
 
 namespace forestvm::kernels {
 
-/// Runs what it is given one after the other. Used by one thread of the host at a time.
+/// Does what it is given one after the other, later: memory that is copied from stays as it is, and memory
+/// that is written is not read, until wait() has returned. Used by one thread of the host at a time.
 class Queue {
  public:
   virtual ~Queue() = default;
 
   virtual Result<void> upload(std::byte* to, const void* from, std::size_t bytes) = 0;
-  /// Returns when the bytes are there.
   virtual Result<void> download(void* to, const std::byte* from, std::size_t bytes) = 0;
   virtual Result<void> launch(const LinkedPhase& phase, const Launch& launch) = 0;
+  /// What was given before is what wait() waits for.
+  virtual Result<void> mark() = 0;
+  /// Returns when all that was given before the last mark is done; its errors may show here.
+  virtual Result<void> wait() = 0;
+};
+
+enum class MemoryKind {
+  Device,
+  Pinned,  ///< the host's, from and to which copies run beside other work
+};
+
+/// Bytes of a device.
+struct DeviceMemory {
+  std::size_t free, total;
 };
 
 /// A device. Every method may be called from many threads at once.
@@ -30,11 +44,16 @@ class Runtime {
   virtual ~Runtime() = default;
 
   virtual std::string describe() const = 0;
-  virtual DeviceLimits limits() const = 0;
-  virtual std::unique_ptr<Queue> make_queue() const = 0;
-  /// Memory of the device, aligned to 64 bytes. Environment error, with the size, if there is not so much.
-  virtual Result<std::byte*> allocate(std::size_t bytes) const = 0;
-  virtual void release(std::byte* memory) const = 0;
+  virtual int ordinal() const = 0;
+  virtual const DeviceLimits& limits() const = 0;
+  virtual Result<std::unique_ptr<Queue>> make_queue() const = 0;
+  /// A queue that gives its work to a stream of the caller's, null: the default one.
+  virtual Result<std::unique_ptr<Queue>> queue_on(void* stream) const = 0;
+  virtual Result<DeviceMemory> memory() const = 0;
+  /// Aligned to 64 bytes. Environment error, with the numbers, if there is not so much.
+  virtual Result<std::byte*> allocate(MemoryKind kind, std::size_t bytes) const = 0;
+  /// Waits for what the device is doing.
+  virtual void release(MemoryKind kind, std::byte* memory) const = 0;
 };
 
 }  // namespace forestvm::kernels

@@ -65,12 +65,24 @@ struct CodedRows {
 /// that is more than memory holds.
 std::size_t coded_bytes(std::size_t rows, std::size_t columns);
 
+/// Rows in the memory of a GPU, float32, as DLPack and __cuda_array_interface__ describe them. Their
+/// predictions go to memory of the same device: the call returns when its work is queued on the stream, and
+/// both memories stay as they are until the stream has come to its end.
+struct DeviceRows {
+  const float* data = nullptr;  ///< memory of the device
+  std::size_t count = 0;
+  std::size_t stride = 0;  ///< values from one row to the next; at least num_features
+  int device = 0;          ///< the device's ordinal
+  void* stream = nullptr;  ///< a cudaStream_t or hipStream_t of the device; null: its default stream
+};
+
 /// Rows as callers have them.
-using AnyRows = std::variant<RowBlock, CsrRows, CodedRows>;
+using AnyRows = std::variant<RowBlock, CsrRows, CodedRows, DeviceRows>;
 
 inline std::size_t row_count(const AnyRows& rows) {
   if (const auto* dense = std::get_if<RowBlock>(&rows)) return dense->count;
   if (const auto* csr = std::get_if<CsrRows>(&rows)) return csr->count;
+  if (const auto* on_device = std::get_if<DeviceRows>(&rows)) return on_device->count;
   return std::get_if<CodedRows>(&rows)->count;
 }
 
@@ -104,11 +116,16 @@ class Predictor {
   /// number at a time. Encoded rows go through the plan for their number if its walks read codes alone, else
   /// through the next plan of which that is true: a few rows may take as long as a block of them then.
   ///
+  /// Rows in a GPU's memory are for the GPU's backend, and `out` is memory of that GPU then. One context's
+  /// calls run one after the other; where they change the stream, the host waits for the call before.
+  ///
   /// Errors: Usage for a context of another backend, a null pointer, a stride below num_features, coded rows
   /// of another number of columns or in too few bytes, and, with the row, for offsets that descend or leave
   /// the values and for a column that the model does not have (rows before it may have been predicted then).
-  /// Refused for Float64 rows of a program of float64 scores, for codes of another encoder, and for any where
-  /// every plan has walks that read values.
+  /// Usage for rows in the memory of another device. Refused for Float64 rows of a program of float64 scores,
+  /// for codes of another encoder, and for any where every plan has walks that read values; for rows in a
+  /// GPU's memory of a program that takes zeros for missing values. Environment where a device has too little
+  /// memory for a few rows, and where it fails.
   virtual Result<void> predict(Context& context, const AnyRows& rows, OutputKind output,
                                float* out) const = 0;
 
@@ -160,6 +177,24 @@ struct EmulatorOptions {
 /// launches are larger than a GPU allows. It takes no encoded rows and encodes none.
 Result<std::unique_ptr<Predictor>> emulator_backend(const Program& program,
                                                     const EmulatorOptions& options = {});
+
+enum class GpuVendor : std::uint8_t { Cuda, Hip };
+
+struct GpuOptions {
+  GpuVendor vendor = GpuVendor::Cuda;
+  int device = 0;  ///< its ordinal, as the vendor counts
+};
+
+/// Loads a program into a GPU, through the vendor's library libforestvm_cuda.so or libforestvm_hip.so: from
+/// the folder that the environment variable FORESTVM_PLUGINS names, or else from beside this library or
+/// program (or the folder of libraries there), or else from where the loader looks. It takes no encoded rows
+/// and encodes none. Environment if there is no such library, driver or device; Refused when no loop is
+/// mapped to a GPU, when launches are larger than the device allows, or when it has no kernel for a layout.
+Result<std::unique_ptr<Predictor>> gpu_backend(const Program& program, const GpuOptions& options = {});
+
+/// The devices of a vendor, for people, by their ordinals. Environment if there is no library, driver or
+/// device.
+Result<std::vector<std::string>> gpu_devices(GpuVendor vendor);
 
 /// The CPU targets built into the host VM, best first.
 std::vector<std::string_view> host_targets();

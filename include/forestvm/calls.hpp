@@ -19,6 +19,29 @@ struct Destination {
   bool is_nowhere() const {
     return values == nullptr && wide_values == nullptr && labels == nullptr && leaves == nullptr;
   }
+  /// The same, so many elements further on.
+  Destination from(std::size_t element) const {
+    Destination further = *this;
+    if (values != nullptr) further.values += element;
+    if (wide_values != nullptr) further.wide_values += element;
+    if (labels != nullptr) further.labels += element;
+    if (leaves != nullptr) further.leaves += element;
+    return further;
+  }
+};
+
+/// A Predictor whose predictions of every kind are one call.
+class CallPredictor : public Predictor {
+ public:
+  Result<void> predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const final;
+  Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output,
+                            double* out) const final;
+  Result<void> predict_class(Context& context, const AnyRows& rows, std::int64_t* out) const final;
+  Result<void> predict_leaf(Context& context, const AnyRows& rows, std::int32_t* out) const final;
+
+ private:
+  virtual Result<void> run(Context& context, const AnyRows& rows, OutputKind output,
+                           const Destination& to) const = 0;
 };
 
 /// Usage unless `output` is what predict gives: raw scores or values.
@@ -30,6 +53,7 @@ Result<void> check_classes(const Program& program);
 /// What can be said of a call's rows before any is read. Errors: see Predictor::predict.
 Result<void> check_rows(const ProgramMeta& meta, const RowBlock& rows);
 Result<void> check_rows(const CsrRows& rows);
+Result<void> check_rows(const ProgramMeta& meta, const DeviceRows& rows);
 
 /// The error of a call without memory for its rows or output.
 Error no_buffer();

@@ -126,6 +126,41 @@ typedef struct fvm_coded_rows {
 #define FVM_CODED_ROWS_INIT \
   { sizeof(fvm_coded_rows), NULL, 0, 0, 0, 0 }
 
+/** Who made a GPU. */
+typedef int32_t fvm_gpu_vendor;
+enum {
+  FVM_GPU_CUDA = 0, /**< NVIDIA's, through libforestvm_cuda.so */
+  FVM_GPU_HIP = 1   /**< AMD's, through libforestvm_hip.so */
+};
+
+/** How to open a program on a GPU. Begin with FVM_GPU_OPTIONS_INIT, then change fields; later versions as in
+ * fvm_open_options. */
+typedef struct fvm_gpu_options {
+  size_t size;                   /**< sizeof(fvm_gpu_options), as the caller was compiled */
+  fvm_gpu_vendor vendor;         /**< FVM_GPU_CUDA or FVM_GPU_HIP */
+  int32_t device;                /**< its ordinal, as the vendor counts */
+  fvm_verification verification; /**< FVM_VERIFY_FULL or FVM_VERIFY_TRUST */
+} fvm_gpu_options;
+
+/** The defaults, as an initializer: the first CUDA device, full verification. */
+#define FVM_GPU_OPTIONS_INIT \
+  { sizeof(fvm_gpu_options), FVM_GPU_CUDA, 0, FVM_VERIFY_FULL }
+
+/** Rows in the memory of a GPU, as DLPack and __cuda_array_interface__ describe them. Begin with
+ * FVM_DEVICE_ROWS_INIT, then set fields; later versions as in fvm_open_options. */
+typedef struct fvm_device_rows {
+  size_t size;       /**< sizeof(fvm_device_rows), as the caller was compiled */
+  const float* rows; /**< memory of the device: num_features numbers a row, NaN for a missing value */
+  size_t row_count;  /**< from 0 (then `rows` may be NULL) */
+  size_t row_stride; /**< elements from one row to the next, at least num_features */
+  int32_t device;    /**< the device's ordinal: that of the program */
+  void* stream;      /**< a cudaStream_t or hipStream_t of the device; NULL: its default stream */
+} fvm_device_rows;
+
+/** The defaults, as an initializer: no rows, device 0, its default stream. */
+#define FVM_DEVICE_ROWS_INIT \
+  { sizeof(fvm_device_rows), NULL, 0, 0, 0, NULL }
+
 /** The library's version, "major.minor.patch". Never NULL; lives as long as the library. */
 FVM_API const char* fvm_version(void);
 
@@ -143,9 +178,9 @@ FVM_API const char* fvm_last_error(void);
  * `options` may be NULL: FVM_OPEN_OPTIONS_INIT. On success `*program` is for fvm_program_close; on failure it
  * is NULL.
  *
- * FVM_REFUSED: no program file, damaged, of a format that this version does not read, or for a GPU.
- * FVM_ENVIRONMENT: the file cannot be read, this CPU lacks the target, memory or threads ran out.
- * FVM_USAGE: a null argument, an unknown target, options that make no sense.
+ * FVM_REFUSED: no program file, damaged, of a format that this version does not read, or for a GPU
+ * (fvm_program_open_gpu). FVM_ENVIRONMENT: the file cannot be read, this CPU lacks the target, memory or
+ * threads ran out. FVM_USAGE: a null argument, an unknown target, options that make no sense.
  */
 FVM_API fvm_status fvm_program_open(const char* path, const fvm_open_options* options, fvm_program** program);
 
@@ -155,6 +190,28 @@ FVM_API fvm_status fvm_program_open(const char* path, const fvm_open_options* op
  */
 FVM_API fvm_status fvm_program_open_memory(const void* image, size_t size, const fvm_open_options* options,
                                            fvm_program** program);
+
+/**
+ * Opens a program on a GPU: its model was compiled with a schedule for GPUs. `options` may be NULL:
+ * FVM_GPU_OPTIONS_INIT. The vendor's library is loaded from the folder that the environment variable
+ * FORESTVM_PLUGINS names, or else from beside this library or the calling program (or the folder of libraries
+ * there), or else from where the loader looks. Contexts and predictions are as of other programs: rows of the
+ * host are copied to the GPU and results back; encoded rows are refused. Otherwise like fvm_program_open and
+ * fvm_program_open_memory.
+ *
+ * FVM_REFUSED: also a program for the host, launches larger than the GPU allows, a layout without a kernel.
+ * FVM_ENVIRONMENT: also no such library, driver or device, or too little of its memory.
+ */
+FVM_API fvm_status fvm_program_open_gpu(const char* path, const fvm_gpu_options* options,
+                                        fvm_program** program);
+FVM_API fvm_status fvm_program_open_gpu_memory(const void* image, size_t size, const fvm_gpu_options* options,
+                                               fvm_program** program);
+
+/**
+ * How many GPUs of a vendor there are, more than 0. FVM_ENVIRONMENT: none, or no library or driver for them.
+ * FVM_USAGE: an unknown vendor, a null `count`.
+ */
+FVM_API fvm_status fvm_gpu_count(fvm_gpu_vendor vendor, uint32_t* count);
 
 /**
  * Closes a program. Its contexts keep working and keep what they need of it alive. NULL is fine. No other
@@ -302,6 +359,24 @@ FVM_API fvm_status fvm_predict_class_coded(fvm_context* context, const fvm_coded
                                            size_t out_capacity);
 FVM_API fvm_status fvm_predict_leaf_coded(fvm_context* context, const fvm_coded_rows* rows, int32_t* out,
                                           size_t out_capacity);
+
+/**
+ * Like the four for float32, for rows in the memory of the program's GPU: `out` is memory of that GPU, too.
+ * Returns when the work is queued on the rows' stream: the rows stay as they are, and the results are there,
+ * when the stream has come that far. A context's calls run one after the other; where they change the stream,
+ * the host waits for the call before. A failure of the GPU may show in a later call.
+ *
+ * FVM_USAGE: rows on another device, a program of the host, and what fvm_predict_csr says. FVM_REFUSED: also
+ * a model that takes zeros for missing values. FVM_ENVIRONMENT: the GPU failed, or has too little memory.
+ */
+FVM_API fvm_status fvm_predict_device(fvm_context* context, const fvm_device_rows* rows, fvm_output output,
+                                      float* out, size_t out_capacity);
+FVM_API fvm_status fvm_predict_wide_device(fvm_context* context, const fvm_device_rows* rows,
+                                           fvm_output output, double* out, size_t out_capacity);
+FVM_API fvm_status fvm_predict_class_device(fvm_context* context, const fvm_device_rows* rows, int64_t* out,
+                                            size_t out_capacity);
+FVM_API fvm_status fvm_predict_leaf_device(fvm_context* context, const fvm_device_rows* rows, int32_t* out,
+                                           size_t out_capacity);
 
 #ifdef __cplusplus
 }

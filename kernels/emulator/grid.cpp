@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cfenv>
 #include <cstring>
 #include <new>
 #include <numeric>
@@ -16,6 +15,8 @@
 #include <boost/context/fiber.hpp>
 #include <boost/context/preallocated.hpp>
 
+#include <forestvm/float_environment.hpp>
+
 #include "kernels/emulator/sanitizers.hpp"
 
 namespace forestvm::kernels::emulator {
@@ -25,21 +26,6 @@ namespace context = boost::context;
 
 constexpr std::size_t kStackBytes = 256u
                                     << 10;  // sanitizers' frames are large; only what is used takes memory
-
-/// The caller's rounding and treatment of tiny numbers do not reach kernels.
-class DefaultFloats {
- public:
-  DefaultFloats() {
-    std::fegetenv(&saved_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloats() { std::fesetenv(&saved_); }
-  DefaultFloats(const DefaultFloats&) = delete;
-  DefaultFloats& operator=(const DefaultFloats&) = delete;
-
- private:
-  std::fenv_t saved_;
-};
 
 struct NoStacks {
   void deallocate(context::stack_context&) const {}
@@ -335,7 +321,7 @@ Emulator::Emulator() : stacks_(std::make_unique<Stacks>()) {}
 Emulator::~Emulator() = default;
 
 Result<void> Emulator::run(const Grid& grid, const std::function<void()>& kernel) {
-  const DefaultFloats floats;
+  const FloatEnvironment floats;  // the caller's rounding does not reach kernels
   const std::size_t threads = std::size_t{grid.extent[3]} * grid.extent[4] * grid.extent[5];
   FVM_TRY(stacks_->reserve(threads));
   std::vector<std::byte> shared(grid.shared_bytes);

@@ -2,13 +2,16 @@
 // megakernel of all layouts.
 #include "kernels/emulator/runtime.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <new>
 #include <string>
+#include <utility>
 
 #include <forestvm/backend.hpp>
 
 #include "kernels/emulator/grid.hpp"
+#include "kernels/emulator/stream.hpp"
 #include "kernels/megakernel.hpp"
 #include "kernels/predictor.hpp"
 
@@ -16,33 +19,61 @@ namespace forestvm {
 namespace kernels {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
+constexpr std::size_t kAlignment = 64;
 
+/// Gives its work to a stream; without one does it at once.
 class EmulatorQueue final : public Queue {
  public:
-  explicit EmulatorQueue(const EmulatorSettings& settings) : settings_(settings) {}
-
-  Result<void> upload(std::byte* to, const void* from, std::size_t bytes) override {
-    std::memcpy(to, from, bytes);
-    return {};
+  EmulatorQueue(const EmulatorSettings& settings, emulator::Stream* stream)
+      : stream_(stream), settings_(settings) {}
+  EmulatorQueue(const EmulatorSettings& settings, std::unique_ptr<emulator::Stream> own)
+      : EmulatorQueue(settings, own.get()) {
+    own_ = std::move(own);
   }
 
+  Result<void> upload(std::byte* to, const void* from, std::size_t bytes) override {
+    return copy(to, from, bytes);
+  }
   Result<void> download(void* to, const std::byte* from, std::size_t bytes) override {
-    if (bytes != 0) std::memcpy(to, from, bytes);
-    return {};
+    return copy(to, from, bytes);
   }
 
   Result<void> launch(const LinkedPhase& phase, const Launch& launch) override {
-    return emulator_.run(
-        {phase.extent, phase.shared_bytes, settings_.seed++, settings_.warp, settings_.forgotten},
-        [&launch] { run_phase<AllLayouts>(launch); });
+    const emulator::Grid grid{phase.extent, phase.shared_bytes, settings_.seed++, settings_.warp,
+                              settings_.forgotten};
+    return add([emulator = emulator_, grid, launch] {
+      return emulator->run(grid, [&launch] { run_phase<AllLayouts>(launch); });
+    });
   }
 
+  Result<void> mark() override {
+    if (stream_ != nullptr) marked_ = stream_->added();
+    return {};
+  }
+  Result<void> wait() override { return stream_ == nullptr ? Result<void>() : stream_->wait_for(marked_); }
+
  private:
-  emulator::Emulator emulator_;
+  Result<void> copy(void* to, const void* from, std::size_t bytes) {
+    return add([to, from, bytes]() -> Result<void> {
+      if (bytes != 0) std::memcpy(to, from, bytes);
+      return {};
+    });
+  }
+
+  Result<void> add(emulator::Stream::Work work) {
+    if (stream_ == nullptr) return work();
+    stream_->add(std::move(work));
+    return {};
+  }
+
+  std::shared_ptr<emulator::Emulator> emulator_ = std::make_shared<emulator::Emulator>();
+  std::unique_ptr<emulator::Stream> own_;
+  emulator::Stream* stream_;
+  std::uint64_t marked_ = 0;
   EmulatorSettings settings_;
 };
 
+/// Its device's memory is limited; what was taken is written before the memory itself.
 class EmulatorRuntime final : public Runtime {
  public:
   explicit EmulatorRuntime(const EmulatorSettings& settings) : settings_(settings) {}
@@ -51,20 +82,54 @@ class EmulatorRuntime final : public Runtime {
     return "emulator of a GPU, warps of " + std::to_string(settings_.warp) + " threads, orders from seed " +
            std::to_string(settings_.seed);
   }
-  DeviceLimits limits() const override { return {}; }
-  std::unique_ptr<Queue> make_queue() const override { return std::make_unique<EmulatorQueue>(settings_); }
-
-  Result<std::byte*> allocate(std::size_t bytes) const override {
-    void* const memory = ::operator new(bytes, kAlignment, std::nothrow);
-    if (memory == nullptr)
-      return Error{ErrorCode::Environment, "", "out of memory: " + std::to_string(bytes) + " bytes"};
-    std::memset(memory, emulator::kPoison, bytes);
-    return static_cast<std::byte*>(memory);
+  int ordinal() const override { return 0; }
+  const DeviceLimits& limits() const override { return settings_.limits; }
+  Result<std::unique_ptr<Queue>> make_queue() const override {
+    return std::unique_ptr<Queue>(
+        std::make_unique<EmulatorQueue>(settings_, std::make_unique<emulator::Stream>()));
   }
-  void release(std::byte* memory) const override { ::operator delete(memory, kAlignment); }
+  Result<std::unique_ptr<Queue>> queue_on(void* stream) const override {
+    return std::unique_ptr<Queue>(
+        std::make_unique<EmulatorQueue>(settings_, static_cast<emulator::Stream*>(stream)));
+  }
+  Result<DeviceMemory> memory() const override {
+    return DeviceMemory{settings_.memory_bytes - taken_, settings_.memory_bytes};
+  }
+
+  Result<std::byte*> allocate(MemoryKind kind, std::size_t bytes) const override {
+    const std::size_t device_bytes = kind == MemoryKind::Device ? bytes : 0;
+    if (taken_.fetch_add(device_bytes) + device_bytes > settings_.memory_bytes) {
+      taken_ -= device_bytes;
+      return out_of_memory(bytes);
+    }
+    void* const memory = ::operator new (bytes + kAlignment, std::align_val_t{kAlignment}, std::nothrow);
+    if (memory == nullptr) {
+      taken_ -= device_bytes;
+      return out_of_memory(bytes);
+    }
+    std::memcpy(memory, &device_bytes, sizeof device_bytes);
+    auto* const begin = static_cast<std::byte*>(memory) + kAlignment;
+    std::memset(begin, emulator::kPoison, bytes);
+    return begin;
+  }
+
+  void release(MemoryKind, std::byte* memory) const override {
+    std::size_t device_bytes;
+    std::memcpy(&device_bytes, memory - kAlignment, sizeof device_bytes);
+    taken_ -= device_bytes;
+    ::operator delete (memory - kAlignment, std::align_val_t{kAlignment});
+  }
 
  private:
+  Error out_of_memory(std::size_t bytes) const {
+    return {ErrorCode::Environment, "",
+            "out of memory: " + std::to_string(bytes) + " bytes asked for, the device has " +
+                std::to_string(settings_.memory_bytes - taken_) + " of " +
+                std::to_string(settings_.memory_bytes) + " free"};
+  }
+
   EmulatorSettings settings_;
+  mutable std::atomic<std::size_t> taken_ = 0;  ///< of the device's memory
 };
 
 }  // namespace

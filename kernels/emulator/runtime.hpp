@@ -1,6 +1,7 @@
-// The emulator as a device.
+// The emulator as a device. Its streams are those of stream.hpp; its default stream does everything at once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -12,6 +13,8 @@ struct EmulatorSettings {
   std::uint64_t seed = 1;                ///< of the first launch's orders, the next number of the next's
   unsigned warp = 32;                    ///< emulator::Grid::warp
   std::uint32_t forgotten = UINT32_MAX;  ///< emulator::Grid::forgotten
+  std::size_t memory_bytes = SIZE_MAX;   ///< of the device
+  DeviceLimits limits{};
 };
 
 std::unique_ptr<Runtime> make_emulator_runtime(const EmulatorSettings& settings);

@@ -230,7 +230,8 @@ TEST_F(Run, RefusesWrongUsage) {
   expect_failure(forestvm({"run", model_, rows_, "--threads", "0"}), 2, "--threads '0'");
   expect_failure(forestvm({"run", model_, rows_, "--output", "prob"}), 2,
                  "expected one of raw, value, class");
-  expect_failure(forestvm({"run", model_, rows_, "--backend", "cuda"}), 2, "expected one of auto, host");
+  expect_failure(forestvm({"run", model_, rows_, "--backend", "gpu"}), 2,
+                 "expected one of auto, host, emulator, cuda, hip");
   expect_failure(forestvm({"run", model_, rows_, "--contract", "none"}), 2,
                  "expected one of trainer, reproducible, fast");
   const Outcome target = forestvm({"run", model_, rows_, "--target", "z80"});

@@ -127,6 +127,48 @@ TEST(Link, RefusesWithTheNumbers) {
   EXPECT_EQ(refusal(kRowsInBlocks, small), "schedule: 16 blocks in grid.x, the device takes at most 10");
 }
 
+TEST(Link, NamesTheLayoutOfItsKernel) {
+  DeviceLimits device;
+  device.kernels = {{Layout::Reorg, 1024}, {Layout::Array, 512}};
+  const auto layout = [&](const std::string& schedule) {
+    const auto call = link(compiled(schedule), {10, 10, OutputKind::Raw}, device);
+    EXPECT_TRUE(call.ok()) << (call.ok() ? "" : call.error().text());
+    return call.ok() ? call->phases.at(call->phases.size() / 2).layout : std::nullopt;
+  };
+  EXPECT_EQ(layout(std::string(kRowsInBlocks) + "; layout(tree, array)"), Layout::Array);
+  EXPECT_EQ(layout(std::string(kTreesInGrid) + "; layout(tree, reorg)"), Layout::Reorg);
+  const LinkedCall call = linked(kTreesInGrid, 20);
+  EXPECT_EQ(call.phases[0].layout, std::nullopt);  // walks nothing
+  EXPECT_EQ(
+      refusal(std::string(kRowsInBlocks) + "; layout(tree, sparse)", device),
+      "schedule: trees of layout sparse8, for which the device has no kernel: it has those of reorg, array");
+  device.kernels = {{Layout::Array, 32}};
+  EXPECT_EQ(refusal(std::string(kRowsInBlocks) + "; layout(tree, array)", device),
+            "schedule: blocks of 64 threads, the device takes at most 32");
+}
+
+TEST(Link, RefusesTwoLayoutsInOneLaunch) {
+  DeviceLimits device;
+  device.kernels = {{Layout::Array, 1024}, {Layout::Sparse8, 1024}};
+  const std::string schedule =
+      "tile(batch, b0, b1, 64); reorder(b0, b1, tree); split(tree, ta, tb, 5); gpuDimension(b0, grid.x); "
+      "gpuDimension(b1, block.x); layout(ta, array); layout(tb, sparse)";
+  EXPECT_EQ(refusal(schedule, {}), "accepted");
+  EXPECT_EQ(
+      refusal(schedule, device),
+      "schedule: a launch walks trees of layouts array and sparse8, a kernel those of one: give all trees "
+      "one layout");
+}
+
+TEST(Link, RefusesAPlanForTheHostBesideOneForAGpu) {
+  const std::string schedule = std::string("plan(8); plan(BATCH); ") + kRowsInBlocks;
+  EXPECT_EQ(refusal(schedule, {}), "accepted");
+  EXPECT_EQ(
+      refusal(schedule, {}, 8),
+      "schedule: the plan of calls of 8 rows maps no loop to a GPU, as others do: a program runs on a GPU or "
+      "on the host");
+}
+
 TEST(Link, RefusesToCacheWhatDiffersAmongThreads) {
   EXPECT_EQ(
       refusal(std::string(kRowsInBlocks) + "; cache(b1)", {}),

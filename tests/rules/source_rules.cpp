@@ -47,7 +47,7 @@ const std::vector<Home> kHomes = {
     {"cuda", {"kernels"}},
     {"hip/", {"kernels"}},
     {"immintrin.h", {"vm/host/simd", "vm/host/targets"}},
-    {"xmmintrin.h", {"vm/host/targets"}},
+    {"xmmintrin.h", {"vm/host/targets", "include/forestvm/float_environment.hpp"}},
     {"tmmintrin.h", {"vm/host/simd"}},
     {"emmintrin.h", {"vm/host/simd"}},
     {"arm_neon.h", {"vm/host"}},
@@ -77,7 +77,8 @@ const Strings kRunTime = {"vm", "kernels", "include/forestvm/core"};
 
 /// Where conditions on the compiler's vendor or CPU macros may stand.
 const Strings kKnowsTheMachine = {"kernels/vendor", "vm/host/targets", "vm/host/simd",
-                                  "include/forestvm/core/platform.hpp"};
+                                  "include/forestvm/core/platform.hpp",
+                                  "include/forestvm/float_environment.hpp"};
 const std::regex kMachineCondition(
     R"(^\s*#\s*(if|ifdef|ifndef|elif)\b.*\b(__(AVX|SSE|FMA|BMI|CUDA|HIP|NV|AMD|ARM|aarch64|x86_64|i386|powerpc|riscv)|_M_(X64|IX86|ARM)))");
 

@@ -1,5 +1,5 @@
-// The C ABI of include/forestvm/forestvm.h over the host backend: handles that know what they are, errors as
-// status codes with a message of the calling thread's, and no exception beyond this file.
+// The C ABI of include/forestvm/forestvm.h over the host backend and those of GPUs: handles that know what
+// they are, errors as status codes with a message of the calling thread's, and no exception beyond this file.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -125,13 +125,32 @@ Result<Struct> known_fields(const Struct* given, const char* name, const char* t
   return known;
 }
 
+Result<void> known_verification(fvm_verification verification) {
+  if (verification == FVM_VERIFY_FULL || verification == FVM_VERIFY_TRUST) return {};
+  return usage("options.verification is " + std::to_string(verification) +
+               ", not FVM_VERIFY_FULL or FVM_VERIFY_TRUST");
+}
+
 Result<fvm_open_options> known_options(const fvm_open_options* options) {
   if (options == nullptr) return fvm_open_options FVM_OPEN_OPTIONS_INIT;
   FVM_ASSIGN(const fvm_open_options known,
              known_fields(options, "options", "fvm_open_options", "FVM_OPEN_OPTIONS_INIT"));
-  if (known.verification != FVM_VERIFY_FULL && known.verification != FVM_VERIFY_TRUST)
-    return usage("options.verification is " + std::to_string(known.verification) +
-                 ", not FVM_VERIFY_FULL or FVM_VERIFY_TRUST");
+  FVM_TRY(known_verification(known.verification));
+  return known;
+}
+
+Result<GpuVendor> known_vendor(fvm_gpu_vendor vendor) {
+  if (vendor == FVM_GPU_CUDA) return GpuVendor::Cuda;
+  if (vendor == FVM_GPU_HIP) return GpuVendor::Hip;
+  return usage("the vendor is " + std::to_string(vendor) + ", not FVM_GPU_CUDA or FVM_GPU_HIP");
+}
+
+Result<fvm_gpu_options> known_options(const fvm_gpu_options* options) {
+  if (options == nullptr) return fvm_gpu_options FVM_GPU_OPTIONS_INIT;
+  FVM_ASSIGN(const fvm_gpu_options known,
+             known_fields(options, "options", "fvm_gpu_options", "FVM_GPU_OPTIONS_INIT"));
+  FVM_TRY(known_verification(known.verification));
+  FVM_TRY(known_vendor(known.vendor));
   return known;
 }
 
@@ -156,23 +175,64 @@ Result<AnyRows> known_rows(const fvm_coded_rows* rows) {
       CodedRows{known.codes, known.row_count, known.column_count, known.byte_count, known.encoder});
 }
 
-/// What both ways to open share: `load` makes the Program, given how to verify it.
-template <class Load>
-Result<void> open_program(const fvm_open_options* given, fvm_program** program, const Load& load) {
+Result<AnyRows> known_rows(const fvm_device_rows* rows) {
+  if (rows == nullptr) return usage("the rows are null");
+  FVM_ASSIGN(const fvm_device_rows known,
+             known_fields(rows, "rows", "fvm_device_rows", "FVM_DEVICE_ROWS_INIT"));
+  return AnyRows(DeviceRows{known.rows, known.row_count, known.row_stride, known.device, known.stream});
+}
+
+// Backends as C callers ask for them.
+
+Result<std::unique_ptr<Predictor>> backend(const Program& program, const fvm_open_options& options) {
+  BackendOptions host;
+  host.threads = options.threads;
+  if (options.target != nullptr) host.target = options.target;
+  return host_backend(program, host);
+}
+
+Result<std::unique_ptr<Predictor>> backend(const Program& program, const fvm_gpu_options& options) {
+  FVM_ASSIGN(const GpuVendor vendor, known_vendor(options.vendor));
+  return gpu_backend(program, {vendor, options.device});
+}
+
+/// What all ways to open share: `load` makes the Program, given how to verify it.
+template <class Options, class Load>
+Result<void> open_program(const Options* given, fvm_program** program, const Load& load) {
   if (program == nullptr) return usage("there is nowhere to put the program: its pointer is null");
   *program = nullptr;
-  FVM_ASSIGN(const fvm_open_options options, known_options(given));
+  FVM_ASSIGN(const Options options, known_options(given));
   FVM_ASSIGN(const Program loaded,
              load(options.verification == FVM_VERIFY_FULL ? Verification::Full : Verification::Trust));
-  BackendOptions backend;
-  backend.threads = options.threads;
-  if (options.target != nullptr) backend.target = options.target;
-  FVM_ASSIGN(std::shared_ptr<const Predictor> predictor, host_backend(loaded, backend));
+  FVM_ASSIGN(std::shared_ptr<const Predictor> predictor, backend(loaded, options));
   auto opened = std::make_unique<fvm_program>();
   opened->description = predictor->describe();
   opened->predictor = std::move(predictor);
   *program = opened.release();
   return {};
+}
+
+template <class Options>
+fvm_status open_file(const char* function, const char* path, const Options* options, fvm_program** program) {
+  const auto load = [&](Verification verification) -> Result<Program> {
+    if (path == nullptr) return usage("the path is null");
+    auto loaded = Program::load(path, verification);
+    if (loaded) return loaded;
+    return Error{loaded.error().code, path, loaded.error().text()};
+  };
+  return guarded(function, [&] { return open_program(options, program, load); });
+}
+
+template <class Options>
+fvm_status open_memory(const char* function, const void* image, std::size_t size, const Options* options,
+                       fvm_program** program) {
+  const auto load = [&](Verification verification) -> Result<Program> {
+    if (image == nullptr) return usage("the image is null");
+    if (size > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()))
+      return usage("an image of " + std::to_string(size) + " bytes is more than memory holds");
+    return Program::from_bytes({static_cast<const std::byte*>(image), size}, verification);
+  };
+  return guarded(function, [&] { return open_program(options, program, load); });
 }
 
 /// A context that a call has taken for itself.
@@ -302,24 +362,31 @@ const char* fvm_version(void) { return FORESTVM_VERSION; }
 const char* fvm_last_error(void) { return last_error; }
 
 fvm_status fvm_program_open(const char* path, const fvm_open_options* options, fvm_program** program) {
-  const auto load = [&](Verification verification) -> Result<Program> {
-    if (path == nullptr) return usage("the path is null");
-    auto loaded = Program::load(path, verification);
-    if (loaded) return loaded;
-    return Error{loaded.error().code, path, loaded.error().text()};
-  };
-  return guarded("fvm_program_open", [&] { return open_program(options, program, load); });
+  return open_file("fvm_program_open", path, options, program);
 }
 
 fvm_status fvm_program_open_memory(const void* image, size_t size, const fvm_open_options* options,
                                    fvm_program** program) {
-  const auto load = [&](Verification verification) -> Result<Program> {
-    if (image == nullptr) return usage("the image is null");
-    if (size > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()))
-      return usage("an image of " + std::to_string(size) + " bytes is more than memory holds");
-    return Program::from_bytes({static_cast<const std::byte*>(image), size}, verification);
-  };
-  return guarded("fvm_program_open_memory", [&] { return open_program(options, program, load); });
+  return open_memory("fvm_program_open_memory", image, size, options, program);
+}
+
+fvm_status fvm_program_open_gpu(const char* path, const fvm_gpu_options* options, fvm_program** program) {
+  return open_file("fvm_program_open_gpu", path, options, program);
+}
+
+fvm_status fvm_program_open_gpu_memory(const void* image, size_t size, const fvm_gpu_options* options,
+                                       fvm_program** program) {
+  return open_memory("fvm_program_open_gpu_memory", image, size, options, program);
+}
+
+fvm_status fvm_gpu_count(fvm_gpu_vendor vendor, uint32_t* count) {
+  return guarded("fvm_gpu_count", [&]() -> Result<void> {
+    if (count == nullptr) return usage("there is nowhere to put the count: its pointer is null");
+    FVM_ASSIGN(const GpuVendor known, known_vendor(vendor));
+    FVM_ASSIGN(const auto devices, gpu_devices(known));
+    *count = static_cast<std::uint32_t>(devices.size());
+    return {};
+  });
 }
 
 fvm_status fvm_program_close(fvm_program* program) {
@@ -469,6 +536,26 @@ fvm_status fvm_predict_class_coded(fvm_context* context, const fvm_coded_rows* r
 fvm_status fvm_predict_leaf_coded(fvm_context* context, const fvm_coded_rows* rows, int32_t* out,
                                   size_t out_capacity) {
   return leaves("fvm_predict_leaf_coded", context, rows, out, out_capacity);
+}
+
+fvm_status fvm_predict_device(fvm_context* context, const fvm_device_rows* rows, fvm_output output,
+                              float* out, size_t out_capacity) {
+  return scores("fvm_predict_device", context, rows, output, out, out_capacity);
+}
+
+fvm_status fvm_predict_wide_device(fvm_context* context, const fvm_device_rows* rows, fvm_output output,
+                                   double* out, size_t out_capacity) {
+  return scores("fvm_predict_wide_device", context, rows, output, out, out_capacity);
+}
+
+fvm_status fvm_predict_class_device(fvm_context* context, const fvm_device_rows* rows, int64_t* out,
+                                    size_t out_capacity) {
+  return labels("fvm_predict_class_device", context, rows, out, out_capacity);
+}
+
+fvm_status fvm_predict_leaf_device(fvm_context* context, const fvm_device_rows* rows, int32_t* out,
+                                   size_t out_capacity) {
+  return leaves("fvm_predict_leaf_device", context, rows, out, out_capacity);
 }
 
 fvm_status fvm_encode_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,

@@ -3,9 +3,10 @@
 
 #include <string>
 
+#include <forestvm/float_environment.hpp>
+
 #include "vm/host/convert_rows.hpp"
 #include "vm/host/csr_rows.hpp"
-#include "vm/host/targets/float_environment.hpp"
 
 namespace forestvm {
 namespace {
@@ -13,6 +14,27 @@ namespace {
 Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
 
 }  // namespace
+
+Result<void> CallPredictor::predict(Context& context, const AnyRows& rows, OutputKind output,
+                                    float* out) const {
+  FVM_TRY(check_score_output(output));
+  return run(context, rows, output, {.values = out});
+}
+
+Result<void> CallPredictor::predict_wide(Context& context, const AnyRows& rows, OutputKind output,
+                                         double* out) const {
+  FVM_TRY(check_score_output(output));
+  return run(context, rows, output, {.wide_values = out});
+}
+
+Result<void> CallPredictor::predict_class(Context& context, const AnyRows& rows, std::int64_t* out) const {
+  FVM_TRY(check_classes(program()));
+  return run(context, rows, OutputKind::Class, {.labels = out});
+}
+
+Result<void> CallPredictor::predict_leaf(Context& context, const AnyRows& rows, std::int32_t* out) const {
+  return run(context, rows, OutputKind::Leaf, {.leaves = out});
+}
 
 Error no_buffer() { return usage("no buffer for rows or output"); }
 
@@ -51,13 +73,17 @@ Result<void> check_rows(const CsrRows& rows) {
   return rows.offsets == nullptr || no_values ? no_buffer() : Result<void>();
 }
 
+Result<void> check_rows(const ProgramMeta& meta, const DeviceRows& rows) {
+  return check_rows(meta, RowBlock{rows.data, rows.count, rows.stride});
+}
+
 bool are_float_rows(const Program& program, const RowBlock& rows) {
   return rows.type == RowType::Float32 && program.section_ZeroMissing().empty();
 }
 
 void fill_float_rows(const Program& program, const RowBlock& rows, std::size_t begin, std::size_t count,
                      float* out) {
-  const host::FloatEnvironment environment;  // the rounding is ours, not the caller's
+  const FloatEnvironment environment;  // the rounding is ours, not the caller's
   const std::size_t width = program.meta().num_features;
   host::convert_rows(rows, begin, count, width, out);
   host::mark_zeros_missing(program.section_ZeroMissing(), count, width, out);
@@ -65,7 +91,7 @@ void fill_float_rows(const Program& program, const RowBlock& rows, std::size_t b
 
 void fill_float_rows(const Program& program, const CsrRows& rows, std::size_t begin, std::size_t count,
                      float* out) {
-  const host::FloatEnvironment environment;
+  const FloatEnvironment environment;
   const std::size_t width = program.meta().num_features;
   host::fill_csr_rows(rows, begin, count, width, out);
   host::mark_zeros_missing(program.section_ZeroMissing(), count, width, out);

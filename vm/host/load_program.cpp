@@ -5,8 +5,8 @@
 
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/derived_tables.hpp>
+#include <forestvm/float_environment.hpp>
 
-#include "vm/host/targets/float_environment.hpp"
 
 namespace forestvm::host {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/float_environment.hpp>
 
 #include "vm/host/reduce.hpp"
-#include "vm/host/targets/float_environment.hpp"
 
 namespace forestvm::host {
 

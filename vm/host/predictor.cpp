@@ -10,10 +10,10 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/calls.hpp>
+#include <forestvm/float_environment.hpp>
 #include <forestvm/names.hpp>
 
 #include "vm/host/load_program.hpp"
-#include "vm/host/targets/float_environment.hpp"
 #include "vm/host/targets/target.hpp"
 
 namespace forestvm {
@@ -57,7 +57,7 @@ std::string hexadecimal(std::uint64_t number) {
   return {text, std::to_chars(text, text + sizeof text, number, 16).ptr};
 }
 
-class HostPredictor final : public Predictor {
+class HostPredictor final : public CallPredictor {
  public:
   HostPredictor(LoadedProgram loaded, const Target& target)
       : loaded_(std::move(loaded)), target_(&target), encoder_(encoder_id(loaded_.program)) {
@@ -66,26 +66,6 @@ class HostPredictor final : public Predictor {
   }
 
   std::unique_ptr<Context> make_context() const override { return std::make_unique<HostContext>(); }
-
-  Result<void> predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const override {
-    FVM_TRY(check_score_output(output));
-    return run(context, rows, output, {.values = out});
-  }
-
-  Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output,
-                            double* out) const override {
-    FVM_TRY(check_score_output(output));
-    return run(context, rows, output, {.wide_values = out});
-  }
-
-  Result<void> predict_class(Context& context, const AnyRows& rows, std::int64_t* out) const override {
-    FVM_TRY(check_classes(program()));
-    return run(context, rows, OutputKind::Class, {.labels = out});
-  }
-
-  Result<void> predict_leaf(Context& context, const AnyRows& rows, std::int32_t* out) const override {
-    return run(context, rows, OutputKind::Leaf, {.leaves = out});
-  }
 
   Result<CodedRows> encode(Context& context, const AnyRows& rows,
                            std::span<std::uint8_t> out) const override {
@@ -130,7 +110,8 @@ class HostPredictor final : public Predictor {
                          "with a schedule of which a plan has encode(u8) for all trees");
   }
 
-  Result<void> run(Context& context, const AnyRows& rows, OutputKind output, const Destination& to) const {
+  Result<void> run(Context& context, const AnyRows& rows, OutputKind output,
+                   const Destination& to) const override {
     FVM_TRY(check_call(context, rows));
     const std::size_t count = row_count(rows), width = output_width(loaded_.meta, output);
     if (to.is_nowhere() && width != 0 && count != 0) return no_buffer();
@@ -139,10 +120,11 @@ class HostPredictor final : public Predictor {
       Pass pass{};
       pass.output = output;
       pass.in_place = to.values != nullptr && width == loaded_.meta.num_outputs;
-      if (to.values != nullptr) pass.values = to.values + begin * width;
-      if (to.wide_values != nullptr) pass.wide_values = to.wide_values + begin * width;
-      if (to.labels != nullptr) pass.labels = to.labels + begin * width;
-      if (to.leaves != nullptr) pass.leaves = to.leaves + begin * width;
+      const Destination here = to.from(begin * width);
+      pass.values = here.values;
+      pass.wide_values = here.wide_values;
+      pass.labels = here.labels;
+      pass.leaves = here.leaves;
       pass.row_count = static_cast<std::uint32_t>(pass_rows(rows, count - begin, pass.in_place));
       FVM_TRY(run_pass(pass, rows, begin, scratch));
       begin += pass.row_count;
@@ -159,7 +141,9 @@ class HostPredictor final : public Predictor {
     if (context.backend() != &HostContext::kBackend) return usage("the context belongs to another backend");
     if (const auto* dense = std::get_if<RowBlock>(&rows)) return check_rows(loaded_.meta, *dense);
     if (const auto* csr = std::get_if<CsrRows>(&rows)) return check_rows(*csr);
-    return check(*std::get_if<CodedRows>(&rows));
+    if (const auto* coded = std::get_if<CodedRows>(&rows)) return check(*coded);
+    return usage(
+        "the rows lie in a GPU's memory, which the host does not read: load the program into the GPU");
   }
 
   Result<void> check(const CodedRows& rows) const {

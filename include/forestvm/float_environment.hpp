@@ -9,7 +9,7 @@
 #include <cfenv>
 #endif
 
-namespace forestvm::host {
+namespace forestvm {
 
 #if defined(__x86_64__)
 class FloatEnvironment {
@@ -46,4 +46,4 @@ class FloatEnvironment {
 };
 #endif
 
-}  // namespace forestvm::host
+}  // namespace forestvm

@@ -1,0 +1,73 @@
+// See backend.hpp.
+#include "cli/backend.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "cli/program_file.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+constexpr std::array<std::string_view, 5> kBackendNames = {"auto", "host", "emulator", "cuda", "hip"};
+constexpr std::uint64_t kMostDevices = 1024;
+
+Result<std::unique_ptr<Predictor>> made(const BackendChoice& choice, const Program& program) {
+  switch (choice.kind) {
+    case BackendKind::Emulator:
+      return emulator_backend(program);
+    case BackendKind::Cuda:
+      return gpu_backend(program, {GpuVendor::Cuda, choice.device});
+    case BackendKind::Hip:
+      return gpu_backend(program, {GpuVendor::Hip, choice.device});
+    case BackendKind::Auto:
+    case BackendKind::Host:
+      break;
+  }
+  return host_backend(program, choice.host);
+}
+
+}  // namespace
+
+constinit const Option kBackendOption = {
+    "backend", '\0', "B",
+    "auto (default), host, cuda, hip (GPUs, see forestvm devices), or emulator: as a GPU would, thread by "
+    "thread, far slower than the host; all but the host run schedules for GPUs (default then: gpu)"};
+constinit const Option kDeviceOption = {"device", '\0', "N",
+                                        "which GPU, as forestvm devices counts them, default 0"};
+constinit const Option kTargetOption = {
+    "target", '\0', "T",
+    "auto (default: FORESTVM_TARGET, or else the best this CPU runs), or a name from the list below"};
+
+Result<BackendChoice> choose_backend(const Arguments& arguments) {
+  BackendChoice choice;
+  FVM_ASSIGN(const std::size_t kind, arguments.choice("backend", kBackendNames, 0));
+  choice.kind = static_cast<BackendKind>(kind);
+  const std::string name(kBackendNames[kind]);
+  for (const char* const hosts : {"target", "threads"})
+    if (!choice.on_host() && arguments.has(hosts))
+      return usage_error("--" + std::string(hosts) + " is for the host: --backend " + name + " has none");
+  const bool is_gpu = choice.kind == BackendKind::Cuda || choice.kind == BackendKind::Hip;
+  if (!is_gpu && arguments.has("device"))
+    return usage_error("--device is for GPUs: --backend " + name + " has none");
+  FVM_ASSIGN(const std::uint64_t device, arguments.number("device", 0, kMostDevices, 0));
+  choice.device = static_cast<int>(device);
+  choice.host.target = arguments.get("target", "auto");
+  return choice;
+}
+
+Result<std::unique_ptr<Predictor>> make_predictor(const BackendChoice& choice, const Program& program,
+                                                  const std::string& model) {
+  auto predictor = made(choice, program);
+  if (predictor || choice.on_host() || predictor.error().code != ErrorCode::Refused) return predictor;
+  return in_file(model, predictor.error());
+}
+
+std::string target_notes() {
+  std::string text = "Targets of this build, best first:";
+  for (const std::string_view target : host_targets()) text += " " + std::string(target);
+  return text + '\n';
+}
+
+}  // namespace forestvm::cli

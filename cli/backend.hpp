@@ -1,0 +1,41 @@
+// From --backend, --device and --target to a Predictor.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+
+#include "cli/command.hpp"
+
+namespace forestvm::cli {
+
+extern const Option kBackendOption;
+extern const Option kDeviceOption;
+extern const Option kTargetOption;
+
+enum class BackendKind { Auto, Host, Emulator, Cuda, Hip };
+
+struct BackendChoice {
+  BackendKind kind = BackendKind::Auto;
+  int device = 0;         ///< of Cuda and Hip
+  BackendOptions host{};  ///< of Auto and Host
+
+  bool on_host() const { return kind == BackendKind::Auto || kind == BackendKind::Host; }
+  /// The schedule of who names none.
+  const char* schedule() const { return on_host() ? "auto" : "gpu"; }
+};
+
+/// Usage error for options that the chosen backend does not have, --threads among them.
+Result<BackendChoice> choose_backend(const Arguments& arguments);
+
+/// `model`: the program's file, for errors that are about the program.
+Result<std::unique_ptr<Predictor>> make_predictor(const BackendChoice& choice, const Program& program,
+                                                  const std::string& model);
+
+/// The CPU targets, for help texts.
+std::string target_notes();
+
+}  // namespace forestvm::cli

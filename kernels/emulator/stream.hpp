@@ -1,0 +1,46 @@
+// What an emulated device is given to do: work, done in its order, but not before somebody waits for it. What
+// must be waited for and is not, stays undone, so that tests see it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <utility>
+
+#include <forestvm/result.hpp>
+
+namespace forestvm::kernels::emulator {
+
+/// For one thread of the host at a time.
+class Stream {
+ public:
+  using Work = std::function<Result<void>()>;
+
+  void add(Work work) {
+    work_.push_back(std::move(work));
+    ++added_;
+  }
+
+  /// Pieces of work that were ever added.
+  std::uint64_t added() const { return added_; }
+
+  /// Does the work up to the first `count` pieces that were ever added. Where one fails, what comes after it
+  /// is never done.
+  Result<void> wait_for(std::uint64_t count) {
+    while (!work_.empty() && added_ - work_.size() < count) {
+      const Result<void> done = work_.front()();
+      work_.pop_front();
+      if (done.ok()) continue;
+      work_.clear();
+      return done;
+    }
+    return {};
+  }
+  Result<void> wait() { return wait_for(added_); }
+
+ private:
+  std::deque<Work> work_;
+  std::uint64_t added_ = 0;
+};
+
+}  // namespace forestvm::kernels::emulator

@@ -1,0 +1,15 @@
+# cmake -D REPORT=FILE -P compile_kernel.cmake -- COMMAND...: runs a compiler of kernels and keeps what it says of the
+# registers that they take, which tests read.
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE ${last})
+  if(separated)
+    list(APPEND command "${CMAKE_ARGV${i}}")
+  elseif(CMAKE_ARGV${i} STREQUAL "--")
+    set(separated TRUE)
+  endif()
+endforeach()
+execute_process(COMMAND ${command} OUTPUT_VARIABLE said ERROR_VARIABLE said RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "${said}")
+endif()
+file(WRITE "${REPORT}" "${said}")

@@ -1,0 +1,91 @@
+// CUDA's runtime, as gpu/runtime.hpp calls it.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace forestvm::kernels {
+
+struct CudaApi {
+  using Status = cudaError_t;
+  using Stream = cudaStream_t;
+  using Event = cudaEvent_t;
+
+  static constexpr const char* kName = "CUDA";
+  static constexpr Status kSuccess = cudaSuccess;
+  static constexpr Status kOutOfMemory = cudaErrorMemoryAllocation;
+  static constexpr auto kThreads = cudaDevAttrMaxThreadsPerBlock;
+  static constexpr auto kSharedBytes = cudaDevAttrMaxSharedMemoryPerBlockOptin;
+  static constexpr cudaDeviceAttr kGrid[] = {cudaDevAttrMaxGridDimX, cudaDevAttrMaxGridDimY,
+                                             cudaDevAttrMaxGridDimZ};
+
+  static const char* text(Status status) { return cudaGetErrorString(status); }
+  /// The calling thread's error, which a later call would report as its own, is forgotten.
+  static void clear_error() { static_cast<void>(cudaGetLastError()); }
+
+  static Status count_devices(int* count) { return cudaGetDeviceCount(count); }
+  static Status get_device(int* device) { return cudaGetDevice(device); }
+  static Status set_device(int device) { return cudaSetDevice(device); }
+  static Status attribute(int* value, cudaDeviceAttr attribute, int device) {
+    return cudaDeviceGetAttribute(value, attribute, device);
+  }
+  /// "NVIDIA H100, compute capability 9.0"
+  static Status describe(std::string* text, int device) {
+    cudaDeviceProp properties{};
+    const Status status = cudaGetDeviceProperties(&properties, device);
+    if (status == kSuccess)
+      *text = std::string(properties.name) + ", compute capability " + std::to_string(properties.major) +
+              "." + std::to_string(properties.minor);
+    return status;
+  }
+  static Status driver(std::string* text) {
+    int version = 0;
+    const Status status = cudaDriverGetVersion(&version);
+    *text = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+    return status;
+  }
+  static Status memory(std::size_t* free, std::size_t* total) { return cudaMemGetInfo(free, total); }
+
+  static Status allocate(void** memory, std::size_t bytes) { return cudaMalloc(memory, bytes); }
+  static Status release(void* memory) { return cudaFree(memory); }
+  static Status allocate_pinned(void** memory, std::size_t bytes) { return cudaMallocHost(memory, bytes); }
+  static Status release_pinned(void* memory) { return cudaFreeHost(memory); }
+
+  static Status create_stream(Stream* stream) {
+    return cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
+  }
+  static Status destroy_stream(Stream stream) { return cudaStreamDestroy(stream); }
+  static Status create_event(Event* event) { return cudaEventCreateWithFlags(event, cudaEventDisableTiming); }
+  static Status destroy_event(Event event) { return cudaEventDestroy(event); }
+  static Status record(Event event, Stream stream) { return cudaEventRecord(event, stream); }
+  static Status wait(Event event) { return cudaEventSynchronize(event); }
+
+  static Status upload(void* to, const void* from, std::size_t bytes, Stream stream) {
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream);
+  }
+  static Status download(void* to, const void* from, std::size_t bytes, Stream stream) {
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream);
+  }
+
+  /// Threads of a block of the kernel, at most, and the shared memory that it has besides a launch's.
+  static Status kernel_limits(std::uint32_t* threads, std::uint32_t* shared_bytes, const void* kernel) {
+    cudaFuncAttributes attributes{};
+    const Status status = cudaFuncGetAttributes(&attributes, kernel);
+    *threads = static_cast<std::uint32_t>(attributes.maxThreadsPerBlock);
+    *shared_bytes = static_cast<std::uint32_t>(attributes.sharedSizeBytes);
+    return status;
+  }
+  static Status allow_shared_bytes(const void* kernel, int bytes) {
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  }
+  static Status launch(const void* kernel, const std::uint32_t* extent, void** arguments,
+                       std::size_t shared_bytes, Stream stream) {
+    return cudaLaunchKernel(kernel, {extent[0], extent[1], extent[2]}, {extent[3], extent[4], extent[5]},
+                            arguments, shared_bytes, stream);
+  }
+};
+
+}  // namespace forestvm::kernels

@@ -1,0 +1,17 @@
+// The kernels of a vendor's library, by layout. kernels/gpu/CMakeLists.txt writes the table.
+#pragma once
+
+#include <span>
+
+#include <forestvm/core/forest_data.hpp>
+
+namespace forestvm::kernels {
+
+struct CompiledKernel {
+  Layout layout;
+  const void* function;  ///< what the vendor's runtime launches
+};
+
+std::span<const CompiledKernel> compiled_kernels();
+
+}  // namespace forestvm::kernels

@@ -1,0 +1,91 @@
+// The GPU backends of forestvm/backend.hpp: finds the vendor's library, loads it, and asks it for a device.
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+
+#include "kernels/gpu/plugin.hpp"
+#include "kernels/predictor.hpp"
+
+namespace forestvm {
+namespace kernels {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Vendor {
+  const char* name;
+  const char* library;
+};
+constexpr std::array<Vendor, 2> kVendors = {{{"CUDA", "libforestvm_cuda.so"}, {"HIP", "libforestvm_hip.so"}}};
+
+const Vendor& known(GpuVendor vendor) { return kVendors[static_cast<std::size_t>(vendor)]; }
+
+Error absent(const Vendor& vendor, const std::string& why) {
+  return {ErrorCode::Environment, "", std::string("no ") + vendor.name + " backend: " + why};
+}
+
+/// The folders of the library that this code is in, and of the program.
+std::vector<fs::path> own_folders() {
+  std::vector<fs::path> folders;
+  static const char kHere = 0;
+  if (Dl_info info; dladdr(&kHere, &info) != 0 && info.dli_fname != nullptr && *info.dli_fname == '/')
+    folders.push_back(fs::path(info.dli_fname).parent_path());
+  std::error_code failed;
+  if (const fs::path program = fs::read_symlink("/proc/self/exe", failed); !failed)
+    folders.push_back(program.parent_path());
+  return folders;
+}
+
+/// Where the vendor's library is; its name alone if the loader shall look for it.
+Result<std::string> find_library(const Vendor& vendor) {
+  std::error_code ignored;
+  if (const char* const chosen = secure_getenv("FORESTVM_PLUGINS"); chosen != nullptr && *chosen != '\0') {
+    const fs::path path = fs::path(chosen) / vendor.library;
+    if (fs::exists(path, ignored)) return fs::absolute(path).string();
+    return absent(vendor, "there is no " + path.string() + " (FORESTVM_PLUGINS)");
+  }
+  for (const fs::path& folder : own_folders())
+    for (const fs::path& candidate : {folder, folder / FORESTVM_PLUGIN_FOLDER})
+      if (fs::exists(candidate / vendor.library, ignored)) return (candidate / vendor.library).string();
+  return std::string(vendor.library);
+}
+
+/// The library stays loaded: what its devices were given may outlive any one of them.
+Result<const GpuPlugin*> load_plugin(GpuVendor which) {
+  const Vendor& vendor = known(which);
+  FVM_ASSIGN(const std::string path, find_library(vendor));
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) return absent(vendor, dlerror());
+  auto* const entry = reinterpret_cast<GpuPluginEntry*>(dlsym(library, kGpuPluginEntry));
+  if (entry == nullptr) return absent(vendor, path + " is of another version of forestvm");
+  const char* theirs = nullptr;
+  const std::string ours = plugin_interface();
+  const GpuPlugin* const plugin = entry(ours.c_str(), &theirs);
+  if (plugin != nullptr) return plugin;
+  return absent(vendor, path + " is of another build of forestvm: " + theirs + "; this one is " + ours);
+}
+
+}  // namespace
+}  // namespace kernels
+
+Result<std::unique_ptr<Predictor>> gpu_backend(const Program& program, const GpuOptions& options) {
+  FVM_ASSIGN(const kernels::GpuPlugin* const plugin, kernels::load_plugin(options.vendor));
+  FVM_ASSIGN(std::unique_ptr<kernels::Runtime> runtime, plugin->open(options.device));
+  return kernels::make_predictor(program, std::move(runtime),
+                                 std::string("a ") + kernels::known(options.vendor).name + " device");
+}
+
+Result<std::vector<std::string>> gpu_devices(GpuVendor vendor) {
+  FVM_ASSIGN(const kernels::GpuPlugin* const plugin, kernels::load_plugin(vendor));
+  return plugin->devices();
+}
+
+}  // namespace forestvm

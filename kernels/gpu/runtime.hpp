@@ -1,0 +1,254 @@
+// A GPU as a Runtime: streams, memory and launches, for CUDA and HIP alike. What their runtimes call things
+// is in `Api` (cuda_api.hpp, hip_api.hpp). Every error of theirs becomes one of ours, with their text and
+// what was being done.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/gpu/kernel_table.hpp"
+#include "kernels/runtime.hpp"
+
+namespace forestvm::kernels {
+
+template <class Api>
+Result<void> gpu_result(typename Api::Status status, const std::string& doing) {
+  if (status == Api::kSuccess) return {};
+  Api::clear_error();
+  return Error{ErrorCode::Environment, "", std::string(Api::kName) + ": " + doing + ": " + Api::text(status)};
+}
+
+template <class Api>
+Result<int> count_gpus() {
+  int count = 0;
+  const typename Api::Status status = Api::count_devices(&count);
+  const std::string none = std::string("no ") + Api::kName + " device";
+  if (status != Api::kSuccess) {
+    Api::clear_error();
+    return Error{ErrorCode::Environment, "", none + ": " + Api::text(status)};
+  }
+  if (count == 0) return Error{ErrorCode::Environment, "", none};
+  return count;
+}
+
+/// Calls of the vendor's runtime go to this device, while it lives; to the calling thread's own afterwards.
+template <class Api>
+class OnGpu {
+ public:
+  explicit OnGpu(int device) {
+    static_cast<void>(Api::get_device(&before_));
+    changed_ = before_ != device;
+    status_ = changed_ ? Api::set_device(device) : Api::kSuccess;
+  }
+  ~OnGpu() {
+    if (changed_) static_cast<void>(Api::set_device(before_));
+  }
+  OnGpu(const OnGpu&) = delete;
+  OnGpu& operator=(const OnGpu&) = delete;
+
+  /// The error of a call, or of the way to the device.
+  Result<void> result(typename Api::Status status, const std::string& doing) const {
+    FVM_TRY(gpu_result<Api>(status_, "choosing the device"));
+    return gpu_result<Api>(status, doing);
+  }
+
+ private:
+  int before_ = 0;
+  bool changed_;
+  typename Api::Status status_;
+};
+
+template <class Api>
+class GpuQueue final : public Queue {
+ public:
+  /// `own`: the queue destroys the stream.
+  GpuQueue(int device, typename Api::Stream stream, bool own) : device_(device), stream_(stream), own_(own) {}
+  ~GpuQueue() override {
+    const OnGpu<Api> here(device_);
+    if (event_ != nullptr) static_cast<void>(Api::destroy_event(event_));
+    if (own_) static_cast<void>(Api::destroy_stream(stream_));
+  }
+  GpuQueue(const GpuQueue&) = delete;
+  GpuQueue& operator=(const GpuQueue&) = delete;
+
+  Result<void> upload(std::byte* to, const void* from, std::size_t bytes) override {
+    const OnGpu<Api> here(device_);
+    return here.result(Api::upload(to, from, bytes, stream_),
+                       "copying " + std::to_string(bytes) + " bytes to the device");
+  }
+
+  Result<void> download(void* to, const std::byte* from, std::size_t bytes) override {
+    const OnGpu<Api> here(device_);
+    return here.result(Api::download(to, from, bytes, stream_),
+                       "copying " + std::to_string(bytes) + " bytes from the device");
+  }
+
+  Result<void> launch(const LinkedPhase& phase, const Launch& launch) override {
+    const OnGpu<Api> here(device_);
+    Launch argument = launch;
+    void* arguments[] = {&argument};
+    return here.result(
+        Api::launch(kernel_of(phase), phase.extent.data(), arguments, phase.shared_bytes, stream_),
+        "launching blocks of " + std::to_string(phase.threads()) + " threads and " +
+            std::to_string(phase.shared_bytes) + " bytes of shared memory");
+  }
+
+  Result<void> mark() override {
+    const OnGpu<Api> here(device_);
+    if (event_ == nullptr) FVM_TRY(here.result(Api::create_event(&event_), "creating an event"));
+    FVM_TRY(here.result(Api::record(event_, stream_), "recording an event"));
+    marked_ = true;
+    return {};
+  }
+
+  Result<void> wait() override {
+    if (!std::exchange(marked_, false)) return {};
+    const OnGpu<Api> here(device_);
+    return here.result(Api::wait(event_), "waiting for the device");
+  }
+
+ private:
+  /// Linking has found that there is one.
+  static const void* kernel_of(const LinkedPhase& phase) {
+    const auto kernels = compiled_kernels();
+    const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const CompiledKernel& kernel) {
+      return !phase.layout || kernel.layout == *phase.layout;
+    });
+    FVM_CHECK(found != kernels.end());
+    return found->function;
+  }
+
+  int device_;
+  typename Api::Stream stream_;
+  bool own_;
+  typename Api::Event event_ = nullptr;
+  bool marked_ = false;
+};
+
+template <class Api>
+class GpuRuntime final : public Runtime {
+ public:
+  static Result<std::unique_ptr<Runtime>> open(int device) {
+    FVM_ASSIGN(const int count, count_gpus<Api>());
+    if (device < 0 || device >= count)
+      return Error{ErrorCode::Environment, "",
+                   std::string("no ") + Api::kName + " device " + std::to_string(device) + ": there " +
+                       (count == 1 ? "is one, 0" : "are those from 0 to " + std::to_string(count - 1))};
+    if (compiled_kernels().empty())
+      return Error{ErrorCode::Environment, "",
+                   std::string("this build of the ") + Api::kName + " library has no kernels"};
+    auto runtime = std::make_unique<GpuRuntime>(device);
+    FVM_TRY(runtime->prepare());
+    return std::unique_ptr<Runtime>(std::move(runtime));
+  }
+
+  static Result<std::vector<std::string>> devices() {
+    FVM_ASSIGN(const int count, count_gpus<Api>());
+    std::vector<std::string> descriptions;
+    for (int device = 0; device < count; ++device) {
+      FVM_ASSIGN(std::string description, description_of(device));
+      descriptions.push_back(std::move(description));
+    }
+    return descriptions;
+  }
+
+  explicit GpuRuntime(int device) : device_(device) {}
+
+  std::string describe() const override { return description_; }
+  int ordinal() const override { return device_; }
+  const DeviceLimits& limits() const override { return limits_; }
+
+  Result<std::unique_ptr<Queue>> make_queue() const override {
+    const OnGpu<Api> here(device_);
+    typename Api::Stream stream;
+    FVM_TRY(here.result(Api::create_stream(&stream), "creating a stream"));
+    return std::unique_ptr<Queue>(std::make_unique<GpuQueue<Api>>(device_, stream, true));
+  }
+
+  Result<std::unique_ptr<Queue>> queue_on(void* stream) const override {
+    return std::unique_ptr<Queue>(
+        std::make_unique<GpuQueue<Api>>(device_, static_cast<typename Api::Stream>(stream), false));
+  }
+
+  Result<DeviceMemory> memory() const override { return memory_of(device_); }
+
+  Result<std::byte*> allocate(MemoryKind kind, std::size_t bytes) const override {
+    const OnGpu<Api> here(device_);
+    void* memory = nullptr;
+    const bool pinned = kind == MemoryKind::Pinned;
+    const typename Api::Status status =
+        pinned ? Api::allocate_pinned(&memory, bytes) : Api::allocate(&memory, bytes);
+    if (status == Api::kOutOfMemory && !pinned) {
+      Api::clear_error();
+      FVM_ASSIGN(const DeviceMemory left, memory_of(device_));
+      return Error{ErrorCode::Environment, "",
+                   "out of memory: " + std::to_string(bytes) + " bytes asked for, the device has " +
+                       std::to_string(left.free) + " of " + std::to_string(left.total) + " free"};
+    }
+    FVM_TRY(here.result(status, "allocating " + std::to_string(bytes) + " bytes of " +
+                                    (pinned ? "pinned memory" : "the device's memory")));
+    return static_cast<std::byte*>(memory);
+  }
+
+  void release(MemoryKind kind, std::byte* memory) const override {
+    const OnGpu<Api> here(device_);
+    static_cast<void>(kind == MemoryKind::Pinned ? Api::release_pinned(memory) : Api::release(memory));
+  }
+
+ private:
+  static Result<DeviceMemory> memory_of(int device) {
+    const OnGpu<Api> here(device);
+    DeviceMemory memory{};
+    FVM_TRY(here.result(Api::memory(&memory.free, &memory.total), "asking for the device's memory"));
+    return memory;
+  }
+
+  static Result<std::string> description_of(int device) {
+    std::string text, driver;
+    FVM_TRY(gpu_result<Api>(Api::describe(&text, device), "asking for the device's name"));
+    FVM_TRY(gpu_result<Api>(Api::driver(&driver), "asking for the driver's version"));
+    FVM_ASSIGN(const DeviceMemory memory, memory_of(device));
+    return std::string(Api::kName) + " device " + std::to_string(device) + ": " + text + ", " +
+           std::to_string(memory.total >> 20) + " MiB, driver " + driver;
+  }
+
+  Result<void> prepare() {
+    FVM_ASSIGN(description_, description_of(device_));
+    FVM_ASSIGN(limits_.threads, attribute(Api::kThreads));
+    FVM_ASSIGN(limits_.shared_bytes, attribute(Api::kSharedBytes));
+    for (unsigned d = 0; d < kGridDimensions; ++d) {
+      FVM_ASSIGN(limits_.grid[d], attribute(Api::kGrid[d]));
+    }
+    const OnGpu<Api> here(device_);
+    std::uint32_t own_bytes = 0;
+    for (const CompiledKernel& kernel : compiled_kernels()) {
+      std::uint32_t threads = 0, bytes = 0;
+      FVM_TRY(here.result(Api::kernel_limits(&threads, &bytes, kernel.function), "loading the kernels"));
+      limits_.kernels.push_back({kernel.layout, threads});
+      own_bytes = std::max(own_bytes, bytes);
+    }
+    limits_.shared_bytes -= std::min(limits_.shared_bytes, own_bytes);
+    for (const CompiledKernel& kernel : compiled_kernels())
+      FVM_TRY(here.result(
+          Api::allow_shared_bytes(kernel.function, static_cast<int>(limits_.shared_bytes)),
+          "allowing kernels " + std::to_string(limits_.shared_bytes) + " bytes of shared memory"));
+    return {};
+  }
+
+  template <class Attribute>
+  Result<std::uint32_t> attribute(Attribute which) const {
+    int value = 0;
+    FVM_TRY(gpu_result<Api>(Api::attribute(&value, which, device_), "asking for the device's limits"));
+    return static_cast<std::uint32_t>(value);
+  }
+
+  int device_;
+  std::string description_;
+  DeviceLimits limits_;
+};
+
+}  // namespace forestvm::kernels

@@ -1,0 +1,126 @@
+// The libraries of GPU vendors: which one is loaded, what is said where there is none, and, of those that
+// this build has made, that they find their devices or say why not.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/compile.hpp>
+
+#include "support/small_models.hpp"
+
+namespace forestvm::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class GpuLibrary : public testing::Test {
+ protected:
+  GpuLibrary() { fs::create_directories(folder_); }
+  ~GpuLibrary() override {
+    fs::remove_all(folder_);
+    unsetenv("FORESTVM_PLUGINS");
+  }
+  GpuLibrary(const GpuLibrary&) = delete;
+  GpuLibrary& operator=(const GpuLibrary&) = delete;
+
+  static void look_in(const std::string& folder) { setenv("FORESTVM_PLUGINS", folder.c_str(), 1); }
+
+  Program program(const std::string& schedule) const {
+    CompileOptions options;
+    options.contract = Contract::Reproducible;
+    const auto compiled = compile(model_, *parse_schedule(schedule), options);
+    EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().text());
+    return compiled->program;
+  }
+
+  std::vector<float> raw(const Result<std::unique_ptr<Predictor>>& predictor) const {
+    EXPECT_TRUE(predictor.ok()) << (predictor.ok() ? "" : predictor.error().text());
+    std::vector<float> out(40);
+    if (!predictor.ok()) return out;
+    const auto context = (*predictor)->make_context();
+    const auto done =
+        (*predictor)->predict(*context, RowBlock{rows_.data(), 20, 4}, OutputKind::Raw, out.data());
+    EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().text());
+    return out;
+  }
+
+  /// Of a call that must fail for want of something on this machine.
+  template <class T>
+  static std::string missing(const Result<T>& result) {
+    if (result.ok()) return "nothing";
+    EXPECT_EQ(result.error().code, ErrorCode::Environment);
+    return result.error().text();
+  }
+
+  const Model model_ = support::model_of(support::six_trees(), 2);
+  const std::string mapped_ =
+      "tile(batch, b0, b1, 8); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x)";
+  const std::vector<float> rows_ = std::vector<float>(80, 0.75f);
+  const fs::path folder_ = fs::path(testing::TempDir()) / "gpu_library";
+};
+
+TEST_F(GpuLibrary, IsLoadedFromTheFolderThatIsNamed) {
+  look_in(FORESTVM_EMULATED_LIBRARY);
+  const auto devices = gpu_devices(GpuVendor::Cuda);
+  ASSERT_TRUE(devices.ok()) << devices.error().text();
+  EXPECT_EQ(*devices, std::vector<std::string>{"an emulated device"});
+  EXPECT_EQ(raw(gpu_backend(program(mapped_))), raw(host_backend(program(""))));
+  EXPECT_EQ(missing(gpu_backend(program(mapped_), {GpuVendor::Cuda, 1})), "no emulated device 1");
+  const auto host = gpu_backend(program(""));
+  ASSERT_FALSE(host.ok());
+  EXPECT_NE(host.error().text().find("it runs on the host, not on a CUDA device"), std::string::npos);
+}
+
+TEST_F(GpuLibrary, SaysWhichIsAbsent) {
+  look_in(folder_.string());
+  EXPECT_EQ(
+      missing(gpu_devices(GpuVendor::Cuda)),
+      "no CUDA backend: there is no " + (folder_ / "libforestvm_cuda.so").string() + " (FORESTVM_PLUGINS)");
+  EXPECT_EQ(
+      missing(gpu_backend(program(mapped_), {GpuVendor::Hip, 0})),
+      "no HIP backend: there is no " + (folder_ / "libforestvm_hip.so").string() + " (FORESTVM_PLUGINS)");
+}
+
+TEST_F(GpuLibrary, RefusesWhatIsNone) {
+  look_in(folder_.string());
+  std::ofstream(folder_ / "libforestvm_cuda.so") << "no library";
+  EXPECT_NE(missing(gpu_devices(GpuVendor::Cuda)).find("libforestvm_cuda.so: "), std::string::npos);
+  fs::create_symlink(FORESTVM_OTHER_LIBRARY, folder_ / "libforestvm_hip.so");
+  EXPECT_EQ(
+      missing(gpu_devices(GpuVendor::Hip)),
+      "no HIP backend: " + (folder_ / "libforestvm_hip.so").string() + " is of another version of forestvm");
+}
+
+TEST_F(GpuLibrary, RefusesOneOfAnotherBuild) {
+  look_in(FORESTVM_EMULATED_LIBRARY);
+  const std::string error = missing(gpu_devices(GpuVendor::Hip));
+  EXPECT_NE(error.find("libforestvm_hip.so is of another build of forestvm: 0.0.0-other, launches of "),
+            std::string::npos)
+      << error;
+}
+
+/// Those of this build: a device that predicts as the host does, or the vendor's word for why there is none.
+TEST_F(GpuLibrary, OfThisBuildFindsDevicesOrSaysWhyNot) {
+  const std::vector<std::pair<GpuVendor, std::string>> built = {FORESTVM_BUILT_LIBRARIES};
+  for (const auto& [vendor, name] : built) {
+    look_in(FORESTVM_LIBRARIES);
+    const auto devices = gpu_devices(vendor);
+    if (!devices.ok()) {
+      EXPECT_TRUE(missing(devices).starts_with("no " + name + " device")) << missing(devices);
+      EXPECT_EQ(missing(gpu_backend(program(mapped_), {vendor, 0})), missing(devices));
+      continue;
+    }
+    EXPECT_FALSE(devices->empty());
+    EXPECT_EQ(raw(gpu_backend(program(mapped_), {vendor, 0})), raw(host_backend(program(""))));
+    EXPECT_NE(missing(gpu_backend(program(mapped_), {vendor, 1000})).find("device 1000: there "),
+              std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace forestvm::test

@@ -1,0 +1,246 @@
+// How calls pass through a device: in slabs by turns, fewer rows at a time where its memory runs out, and,
+// with rows in its memory, on the caller's stream. The emulator's queues do their work only when they are
+// waited for, so that a wait that is missing gives wrong answers here.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/compile.hpp>
+
+#include "kernels/emulator/runtime.hpp"
+#include "kernels/emulator/stream.hpp"
+#include "kernels/predictor.hpp"
+#include "support/small_models.hpp"
+
+namespace forestvm::kernels {
+namespace {
+
+constexpr std::size_t kRows = 1000;
+
+/// Sums in global memory, and one launch after another.
+constexpr const char* kTreesInGrid =
+    "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+    "gpuDimension(t0, grid.y); gpuDimension(b1, block.x)";
+
+std::string text_of(const Result<void>& result) { return result.ok() ? "done" : result.error().text(); }
+
+class Passes : public testing::Test {
+ protected:
+  Passes() {
+    for (std::size_t i = 0; i < 4 * kRows; ++i) rows_.push_back(static_cast<float>(i * 7 % 31) * 0.3f - 3);
+    expected_ = scores(*host_);
+  }
+
+  Program program(const std::string& schedule) const {
+    CompileOptions options;
+    options.contract = Contract::Reproducible;
+    const auto compiled = compile(model_, *parse_schedule(schedule), options);
+    EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().text());
+    return compiled->program;
+  }
+
+  std::unique_ptr<Predictor> emulated(const PassBounds& bounds, const EmulatorSettings& settings = {}) const {
+    auto predictor = make_predictor(program(kTreesInGrid), make_emulator_runtime(settings), "it", bounds);
+    EXPECT_TRUE(predictor.ok()) << (predictor.ok() ? "" : predictor.error().text());
+    return std::move(predictor).value();
+  }
+
+  AnyRows block() const { return RowBlock{rows_.data(), kRows, 4}; }
+
+  std::vector<float> scores(const Predictor& predictor) const {
+    std::vector<float> out(kRows * 2);
+    const auto context = predictor.make_context();
+    EXPECT_EQ(text_of(predictor.predict(*context, block(), OutputKind::Value, out.data())), "done");
+    return out;
+  }
+
+  const Model model_ = support::model_of(support::six_trees(), 2);
+  const std::unique_ptr<Predictor> host_ = host_backend(program("")).value();
+  std::vector<float> rows_, expected_;
+};
+
+TEST_F(Passes, SlabsOfAnySize) {
+  for (const std::size_t slab_rows : {1u, 7u, 333u, 500u, 999u, 1000u, 4000u}) {
+    const auto gpu = emulated({.slab_bytes = slab_rows * (4 + 2) * sizeof(float)});
+    EXPECT_EQ(scores(*gpu), expected_) << slab_rows;
+  }
+}
+
+TEST_F(Passes, SlabsOfSparseRows) {
+  std::vector<std::int64_t> offsets{0};
+  std::vector<std::int32_t> columns;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    for (std::int32_t c = 0; c < 4; ++c) columns.push_back(c);
+    offsets.push_back(static_cast<std::int64_t>(4 * i + 4));
+  }
+  const auto gpu = emulated({.slab_bytes = 2400});
+  const auto context = gpu->make_context();
+  std::vector<float> out(kRows * 2);
+  const CsrRows csr{kRows, offsets.data(), columns.data(), rows_.data(), rows_.size(), Absent::Missing};
+  EXPECT_EQ(text_of(gpu->predict(*context, csr, OutputKind::Value, out.data())), "done");
+  EXPECT_EQ(out, expected_);
+  columns[4 * 700] = 4;
+  EXPECT_NE(text_of(gpu->predict(*context, csr, OutputKind::Value, out.data())).find("row 700"),
+            std::string::npos);
+  columns[4 * 700] = 0;
+  EXPECT_EQ(text_of(gpu->predict(*context, csr, OutputKind::Value, out.data())), "done");
+  EXPECT_EQ(out, expected_);
+}
+
+/// The least memory with which a program can be loaded.
+std::size_t memory_of(const Program& program) {
+  for (std::size_t bytes = 0;; bytes += 64)
+    if (make_predictor(program, make_emulator_runtime({.memory_bytes = bytes}), "it").ok()) return bytes;
+}
+
+TEST_F(Passes, ShrinkWhereMemoryRunsOut) {
+  const std::size_t loaded = memory_of(program(kTreesInGrid));
+  std::vector<std::int32_t> expected_leaves(kRows * 6);
+  const auto host_context = host_->make_context();
+  EXPECT_EQ(text_of(host_->predict_leaf(*host_context, block(), expected_leaves.data())), "done");
+  unsigned refused = 0, predicted = 0;
+  const auto is_done = [&](const Result<void>& result) {
+    ++(result.ok() ? predicted : refused);
+    if (result.ok()) return true;
+    EXPECT_EQ(result.error().code, ErrorCode::Environment);
+    EXPECT_TRUE(result.error().text().starts_with("out of memory: ")) << result.error().text();
+    EXPECT_NE(result.error().text().find(" bytes asked for, the device has "), std::string::npos);
+    return false;
+  };
+  for (std::size_t more = 0; more < 20'000; more += 500) {
+    const auto gpu = emulated({.fewest_rows = 16}, {.memory_bytes = loaded + more});
+    const auto context = gpu->make_context();
+    for (unsigned again = 0; again < 2; ++again) {
+      std::vector<std::int32_t> leaves(kRows * 6);
+      std::vector<float> out(kRows * 2);
+      if (is_done(gpu->predict_leaf(*context, block(), leaves.data()))) {
+        EXPECT_EQ(leaves, expected_leaves) << more;
+      }
+      if (is_done(gpu->predict(*context, block(), OutputKind::Value, out.data()))) {
+        EXPECT_EQ(out, expected_) << more;
+      }
+    }
+  }
+  EXPECT_GT(refused, 4u);
+  EXPECT_GT(predicted, 100u);
+}
+
+// --- rows on the device: the emulator's memory is the host's ---
+
+TEST_F(Passes, RowsOnTheDeviceAndTheCallersStream) {
+  const auto gpu = emulated({.pass_bytes = 4096});
+  const auto context = gpu->make_context();
+  emulator::Stream stream, other;
+  const DeviceRows rows{rows_.data(), kRows, 4, 0, &stream};
+  std::vector<float> out(kRows * 2), again(kRows * 2);
+  EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Value, out.data())), "done");
+  EXPECT_EQ(out, std::vector<float>(kRows * 2)) << "before the stream has come to its end";
+  // The context's memory is used again: the call before is waited for.
+  const DeviceRows others{rows_.data(), kRows, 4, 0, &other};
+  EXPECT_EQ(text_of(gpu->predict(*context, others, OutputKind::Value, again.data())), "done");
+  EXPECT_EQ(out, expected_);
+  EXPECT_EQ(text_of(stream.wait()), "done");
+  EXPECT_EQ(text_of(other.wait()), "done");
+  EXPECT_EQ(again, expected_);
+  // Two calls on one stream, and one with rows of the host between.
+  std::vector<float> first(kRows * 2), second(kRows * 2);
+  EXPECT_EQ(text_of(gpu->predict(*context, others, OutputKind::Value, first.data())), "done");
+  EXPECT_EQ(text_of(gpu->predict(*context, block(), OutputKind::Value, again.data())), "done");
+  EXPECT_EQ(text_of(gpu->predict(*context, others, OutputKind::Value, second.data())), "done");
+  EXPECT_EQ(text_of(other.wait()), "done");
+  EXPECT_EQ(first, expected_);
+  EXPECT_EQ(again, expected_);
+  EXPECT_EQ(second, expected_);
+}
+
+TEST_F(Passes, MemoryGrowsAfterTheCallsThatUseIt) {
+  const auto gpu = emulated({});
+  const auto context = gpu->make_context();
+  emulator::Stream stream;
+  std::vector<float> few(20), all(kRows * 2);
+  const DeviceRows first{rows_.data(), 10, 4, 0, &stream}, rows{rows_.data(), kRows, 4, 0, &stream};
+  EXPECT_EQ(text_of(gpu->predict(*context, first, OutputKind::Value, few.data())), "done");
+  EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Value, all.data())), "done");
+  EXPECT_EQ(few, std::vector<float>(expected_.begin(), expected_.begin() + 20));
+  EXPECT_EQ(text_of(stream.wait()), "done");
+  EXPECT_EQ(all, expected_);
+}
+
+TEST_F(Passes, AContextEndsAfterItsCalls) {
+  const auto gpu = emulated({});
+  emulator::Stream stream;
+  std::vector<float> out(kRows * 2);
+  {
+    const auto context = gpu->make_context();
+    const DeviceRows rows{rows_.data(), kRows, 4, 0, &stream};
+    EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Value, out.data())), "done");
+  }
+  EXPECT_EQ(out, expected_);
+}
+
+TEST_F(Passes, RowsOnTheDeviceForEveryOutput) {
+  const auto gpu = emulated({});
+  const auto context = gpu->make_context(), host_context = host_->make_context();
+  std::vector<float> apart;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const auto row = rows_.begin() + static_cast<std::ptrdiff_t>(4 * i);
+    apart.insert(apart.end(), row, row + 4);
+    apart.insert(apart.end(), 3, 99.0f);
+  }
+  const DeviceRows rows{apart.data(), kRows, 7, 0, nullptr};  // the default stream
+  std::vector<double> wide(kRows * 2), expected_wide(kRows * 2);
+  EXPECT_EQ(text_of(gpu->predict_wide(*context, rows, OutputKind::Raw, wide.data())), "done");
+  EXPECT_EQ(text_of(host_->predict_wide(*host_context, block(), OutputKind::Raw, expected_wide.data())),
+            "done");
+  EXPECT_EQ(wide, expected_wide);
+  std::vector<std::int64_t> labels(kRows), expected_labels(kRows);
+  EXPECT_EQ(text_of(gpu->predict_class(*context, rows, labels.data())), "done");
+  EXPECT_EQ(text_of(host_->predict_class(*host_context, block(), expected_labels.data())), "done");
+  EXPECT_EQ(labels, expected_labels);
+  std::vector<std::int32_t> leaves(kRows * 6), expected_leaves(kRows * 6);
+  EXPECT_EQ(text_of(gpu->predict_leaf(*context, rows, leaves.data())), "done");
+  EXPECT_EQ(text_of(host_->predict_leaf(*host_context, block(), expected_leaves.data())), "done");
+  EXPECT_EQ(leaves, expected_leaves);
+}
+
+TEST_F(Passes, RefusesRowsElsewhere) {
+  const auto gpu = emulated({});
+  const auto context = gpu->make_context(), host_context = host_->make_context();
+  std::vector<float> out(kRows * 2);
+  DeviceRows rows{rows_.data(), kRows, 4, 1, nullptr};
+  EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Raw, out.data())),
+            "the rows are on device 1, the program is on device 0");
+  rows.device = 0;
+  EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Raw, nullptr)), "no buffer for rows or output");
+  EXPECT_EQ(text_of(host_->predict(*host_context, rows, OutputKind::Raw, out.data())),
+            "the rows lie in a GPU's memory, which the host does not read: load the program into the GPU");
+  rows.stride = 3;
+  EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Raw, out.data())),
+            "rows of 3 values for a model of 4 features");
+}
+
+// --- the emulator's queues ---
+
+TEST(EmulatorQueue, CopiesOnlyWhenItIsWaitedFor) {
+  const auto runtime = make_emulator_runtime({});
+  const auto queue = runtime->make_queue().value();
+  std::byte* const memory = *runtime->allocate(MemoryKind::Device, 1);
+  auto staged = std::byte{1}, back = std::byte{0};
+  EXPECT_TRUE(queue->upload(memory, &staged, 1).ok());
+  EXPECT_TRUE(queue->mark().ok());
+  staged = std::byte{2};  // too early
+  EXPECT_TRUE(queue->wait().ok());
+  EXPECT_TRUE(queue->download(&back, memory, 1).ok());
+  EXPECT_TRUE(queue->wait().ok());  // nothing is marked
+  EXPECT_EQ(back, std::byte{0});
+  EXPECT_TRUE(queue->mark().ok());
+  EXPECT_TRUE(queue->wait().ok());
+  EXPECT_EQ(back, std::byte{2});
+  runtime->release(MemoryKind::Device, memory);
+}
+
+}  // namespace
+}  // namespace forestvm::kernels
