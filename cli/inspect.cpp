@@ -1,5 +1,7 @@
-// forestvm inspect: what a model or a program is, as text or JSON. Both come from one ordered document.
+// forestvm inspect: what a model or a program is, and what its calls cost on a GPU, as text or JSON. Both
+// come from one ordered document.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +18,7 @@
 #include <forestvm/names.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/gpu_account.hpp"
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
 #include "cli/program_file.hpp"
@@ -216,6 +219,9 @@ Json document_of(const std::string& path, const Program& program) {
   return document;
 }
 
+constexpr std::uint64_t kUsualCallRows = 65536;
+constexpr std::uint64_t kMostCallRows = 1u << 24;
+
 constexpr std::size_t kListed = 32;  // of a list, in text; JSON has all
 
 std::string text_of(const Json& value) {
@@ -232,10 +238,20 @@ std::string text_of(const Json& value) {
   return text;
 }
 
-std::string text_page(const Json& document) {
+bool holds_objects(const Json& value) { return value.is_array() && !value.empty() && value[0].is_object(); }
+
+/// A list of objects is a paragraph for each.
+// NOLINTNEXTLINE(misc-no-recursion)
+std::string text_page(const Json& document, const std::string& indent = "") {
   std::string text;
   for (const auto& [key, value] : document.items()) {
-    std::string left = key;
+    if (holds_objects(value)) {
+      for (std::size_t i = 0; i < value.size(); ++i)
+        text += key + " " + std::to_string(i + 1) + " of " + std::to_string(value.size()) + "\n" +
+                text_page(value[i], "  ");
+      continue;
+    }
+    std::string left = indent + key;
     left.resize(std::max<std::size_t>(left.size() + 2, 24), ' ');
     std::string right = text_of(value);
     for (std::size_t at = right.find('\n'); at != std::string::npos; at = right.find('\n', at + 1))
@@ -246,43 +262,105 @@ std::string text_page(const Json& document) {
 }
 
 /// Keys of JSON have no spaces.
-std::string json_page(const Json& document) {
-  Json out;
-  for (const auto& [key, value] : document.items()) {
+// NOLINTNEXTLINE(misc-no-recursion)
+Json with_json_keys(const Json& value) {
+  if (!value.is_structured()) return value;
+  Json out = value.is_array() ? Json::array() : Json::object();
+  for (const auto& [key, item] : value.items()) {
     std::string name = key;
+    std::erase(name, ',');
     std::replace(name.begin(), name.end(), ' ', '_');
-    out[name] = value;
+    if (value.is_array())
+      out.push_back(with_json_keys(item));
+    else
+      out[name] = with_json_keys(item);
   }
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return out;
+}
+
+std::string json_page(const Json& document) {
+  return with_json_keys(document).dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+/// The GPU that calls are accounted for, and how many rows they have.
+struct GpuQuestion {
+  const kernels::DeviceModel* device = nullptr;  ///< null: nobody asked
+  std::uint32_t rows = 0;
+};
+
+constexpr std::array<std::string_view, 3> kBackendNames = {"host", "cuda", "hip"};
+constexpr std::array<const char*, 3> kUsualDevices = {"", "h100", "mi250x"};
+
+Result<GpuQuestion> gpu_question(const Arguments& arguments) {
+  FVM_ASSIGN(const std::size_t backend, arguments.choice("backend", kBackendNames, 0));
+  if (backend == 0) {
+    for (const char* const gpus : {"rows", "device-model"})
+      if (arguments.has(gpus))
+        return usage_error("--" + std::string(gpus) + " is for GPUs: say --backend cuda or hip too");
+    return GpuQuestion{};
+  }
+  FVM_ASSIGN(const std::uint64_t rows, arguments.number("rows", 1, kMostCallRows, kUsualCallRows));
+  const std::string name = arguments.get("device-model", kUsualDevices[backend]);
+  const kernels::Vendor vendor = backend == 1 ? kernels::Vendor::Cuda : kernels::Vendor::Hip;
+  std::string known;
+  for (const kernels::DeviceModel& device : kernels::device_models()) {
+    if (kernels::info(device.architecture).vendor != vendor) continue;
+    if (device.name == name) return GpuQuestion{&device, static_cast<std::uint32_t>(rows)};
+    known += (known.empty() ? "" : ", ") + std::string(device.name);
+  }
+  return usage_error("--device-model " + name + ": expected one of " + known);
 }
 
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "FILE"));
+  FVM_ASSIGN(const GpuQuestion gpu, gpu_question(arguments));
   FVM_ASSIGN(const ModelOrProgram loaded, load_file(path));
   const bool asked = arguments.has("schedule") || arguments.has("contract");
   Json document;
+  const auto add_account = [&](const Program& program) -> Result<void> {
+    if (gpu.device == nullptr) return {};
+    if (!program.mapped())
+      return in_file(path, refused("", "none of its loops is mapped to a GPU (gpuDimension)"));
+    add_gpu_account(document, program, gpu.rows, *gpu.device);
+    return {};
+  };
   if (const auto* const model = std::get_if<Model>(&loaded)) {
-    const Result<Program> program = compile_as_asked(arguments, path, *model);
-    if (asked && !program) return program.error();
+    const Result<Program> program =
+        compile_as_asked(arguments, path, *model, gpu.device == nullptr ? "auto" : "gpu");
+    if ((asked || gpu.device != nullptr) && !program) return program.error();
     document = document_of(path, *model, program);
+    if (program) FVM_TRY(add_account(*program));
   } else {
     if (asked)
       return usage_error(in_quotes(path) + " is a program, it has its schedule and contract already");
     document = document_of(path, std::get<Program>(loaded));
+    FVM_TRY(add_account(std::get<Program>(loaded)));
   }
   return write_output("-", arguments.has("json") ? json_page(document) : text_page(document));
 }
+
+std::string notes() { return schedule_notes() + device_notes(); }
 
 }  // namespace
 
 const Command kInspect = {
     "inspect",
     "says what a model or a program is",
-    {"inspect FILE [--schedule S] [--contract C] [--json]"},
+    {"inspect FILE [--schedule S] [--contract C] [--json]",
+     "inspect FILE --backend cuda [--device-model D] [--rows N] [--schedule S]"},
     {{"FILE", "a trainer's model file, or a .fvm program"}},
-    {kScheduleOption, kContractOption, {"json", '\0', "", "as JSON"}},
-    "  forestvm inspect model.json\n",
-    schedule_notes,
+    {kScheduleOption,
+     kContractOption,
+     {"backend", '\0', "B",
+      "host (default); cuda or hip: also what a call costs on a GPU, on paper (schedule then: gpu): "
+      "launches, "
+      "occupancy, bytes, and the rows a second that no run can exceed"},
+     {"device-model", '\0', "D", "which GPU; default h100 (hip: mi250x)"},
+     {"rows", '\0', "N", "rows of the call, default 65536"},
+     {"json", '\0', "", "as JSON"}},
+    "  forestvm inspect model.json\n"
+    "  forestvm inspect model.json --backend cuda --schedule rapids-fil --rows 4096\n",
+    notes,
     run,
 };
 

@@ -32,15 +32,6 @@ class TreeWalk {
   typename View::Tree tree_;
 };
 
-/// Not goes_left, without a shift for the flag.
-template <class Node, class Row>
-FVM_DEVICE bool goes_right(const Node& node, const Row& row) {
-  std::uint32_t missing_left = kMissingLeft;
-  Device::keep(missing_left);
-  const float x = row[node.feature & kFeatureMask];
-  return (x >= node.value) | (!(x < node.value) & ((node.feature & missing_left) == 0));
-}
-
 /// Of level-order trees, the children of whose node i are 2i + 1 and 2i + 2. Counted in slots that lie
 /// between two nodes of a tree, the place of a child is twice the node's and one or two such steps more.
 template <class Placing>
@@ -51,16 +42,15 @@ class TreeWalk<LevelOrderView<Placing>, Space::Global> {
 
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     const auto nodes = View::tree(group, tree);
-    root_ = nodes.nodes;
-    left_ = View::kInterleaved ? nodes.stride : 1;
+    root_ = Device::in_global(Device::kept(nodes.nodes));
+    left_ = Device::kept(View::kInterleaved ? nodes.stride : 1u);
     right_ = 2 * left_;
-    Device::keep(right_);
   }
   FVM_DEVICE Place root() const { return 0; }
   template <class Row>
   FVM_DEVICE void hop(Place& at, const Row& row) const {
     const Node node = root_[at];
-    at = 2 * at + (goes_right(node, row) ? right_ : left_);
+    at = 2 * at + Device::way(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
   }
   FVM_DEVICE bool is_leaf(Place at) const { return (root_[at].feature & kLeaf) != 0; }
   FVM_DEVICE float value(Place at) const { return root_[at].value; }
@@ -90,13 +80,13 @@ class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
     const std::uint32_t step = (View::kInterleaved ? nodes.stride : 1) * std::uint32_t{sizeof(Node)};
     left_ = step - root_;
     right_ = 2 * step - root_;
-    Device::keep(left_);
-    Device::keep(right_);
   }
   FVM_DEVICE Place root() const { return {Device::load_shared<Node>(root_), root_}; }
   template <class Row>
   FVM_DEVICE void hop(Place& at, const Row& row) const {
-    at.address = 2 * at.address + (goes_right(at.node, row) ? right_ : left_);
+    const Node& node = at.node;
+    at.address =
+        2 * at.address + Device::way(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
     at.node = Device::load_shared<Node>(at.address);
   }
   FVM_DEVICE bool is_leaf(const Place& at) const { return (at.node.feature & kLeaf) != 0; }

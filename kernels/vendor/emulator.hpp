@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <forestvm/core/forest_data.hpp>
+
 #include "kernels/emulator/grid.hpp"
 
 #define FVM_DEVICE inline
@@ -19,7 +21,14 @@ struct Device {
   static unsigned index(unsigned dimension) { return emulator::this_thread().index[dimension]; }
   static unsigned extent(unsigned dimension) { return emulator::this_thread().extent[dimension]; }
   static std::byte* shared() { return emulator::this_thread().shared; }
-  static void keep(std::uint32_t&) {}
+  template <class T>
+  static T kept(T value) {
+    return value;
+  }
+  static std::uint32_t way(float x, float threshold, std::uint32_t word, std::uint32_t left,
+                           std::uint32_t right) {
+    return x < threshold || (x != x && (word & kMissingLeft) != 0) ? left : right;
+  }
   static std::uint32_t shared_address(const void* pointer) {
     return static_cast<std::uint32_t>(static_cast<const std::byte*>(pointer) - shared());
   }

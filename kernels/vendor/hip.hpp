@@ -16,6 +16,8 @@
 #define FVM_KERNEL extern "C" __global__
 #define FVM_KERNEL_ARGUMENT
 
+#include <forestvm/core/forest_data.hpp>
+
 /// Address spaces of AMD's compiler: pointers of 32 and of 64 bits.
 #define FVM_SHARED __attribute__((address_space(3)))
 #define FVM_GLOBAL __attribute__((address_space(1)))
@@ -56,8 +58,14 @@ struct Device {
   FVM_DEVICE static const T* in_global(const T* pointer) {
     return (const T*)(const FVM_GLOBAL T*)pointer;
   }
-  /// An assembler statement would keep loops from being unrolled.
-  FVM_DEVICE static void keep(std::uint32_t&) {}
+  template <class T>
+  FVM_DEVICE static T kept(T value) {
+    return value;
+  }
+  FVM_DEVICE static std::uint32_t way(float x, float threshold, std::uint32_t word, std::uint32_t left,
+                                      std::uint32_t right) {
+    return (x < threshold) | ((x != x) & ((word & kMissingLeft) != 0)) ? left : right;
+  }
 
   FVM_DEVICE static void sync(std::uint32_t) { __syncthreads(); }
   FVM_DEVICE static bool any(bool vote, std::uint32_t) { return __syncthreads_or(vote) != 0; }

@@ -1,0 +1,111 @@
+"""forestvm's C ABI for rows that lie on a GPU, through ctypes. The names of its functions are in NAMES, and nowhere else
+here; include/forestvm/forestvm.h says what they do."""
+
+import ctypes
+
+NAMES = dict(
+    open="fvm_program_open_gpu",
+    close="fvm_program_close",
+    shape="fvm_program_shape",
+    create="fvm_context_create",
+    destroy="fvm_context_destroy",
+    predict_device="fvm_predict_device",
+    predict_host="fvm_predict_f32",
+    describe="fvm_program_description",
+    error="fvm_last_error",
+)
+RAW = 0  # fvm_output
+
+
+CUDA = 0  # fvm_gpu_vendor
+
+
+class GpuOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("vendor", ctypes.c_int32),
+        ("device", ctypes.c_int32),
+        ("verification", ctypes.c_int32),
+    ]
+
+
+class DeviceRows(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("rows", ctypes.c_void_p),
+        ("row_count", ctypes.c_size_t),
+        ("row_stride", ctypes.c_size_t),
+        ("device", ctypes.c_int32),
+        ("stream", ctypes.c_void_p),
+    ]
+
+
+def device():
+    """-> None, or why there is no CUDA device, as a sentence's end."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "no CUDA device: libcuda.so.1 is absent"
+    count = ctypes.c_int()
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or count.value == 0:
+        return "no CUDA device: the driver finds none"
+    return None
+
+
+class Library:
+    def __init__(self, path):
+        library = ctypes.CDLL(path)
+        pointer, size = ctypes.c_void_p, ctypes.c_size_t
+        call = [pointer, pointer, size, size, ctypes.c_int32, pointer, size]  # context, rows …, output kind, out …
+        arguments = dict(
+            open=[ctypes.c_char_p, pointer, pointer],
+            close=[pointer],
+            shape=[pointer, pointer, pointer, pointer],
+            create=[pointer, pointer],
+            destroy=[pointer],
+            predict_device=[pointer, pointer, ctypes.c_int32, pointer, size],
+            predict_host=call,
+            describe=[pointer],
+            error=[],
+        )
+        for role, types in arguments.items():
+            function = getattr(library, NAMES[role], None)
+            if function is None:
+                raise RuntimeError(f"{path} has no {NAMES[role]}: it was built without CUDA, or bench/gpu/api.py is old")
+            function.argtypes = types
+            function.restype = ctypes.c_char_p if role in ("describe", "error") else ctypes.c_int32
+            setattr(self, role, function)
+
+    def need(self, status):
+        if status:
+            raise RuntimeError(self.error().decode())
+
+
+class Program:
+    """A program on the GPU, and a context of it."""
+
+    def __init__(self, library, path):
+        self.library, self.handle, self.context = library, ctypes.c_void_p(), ctypes.c_void_p()
+        options = GpuOptions(ctypes.sizeof(GpuOptions), CUDA, 0, 0)
+        library.need(library.open(path.encode(), ctypes.byref(options), ctypes.byref(self.handle)))
+        library.need(library.create(self.handle, ctypes.byref(self.context)))
+        features, outputs = ctypes.c_uint32(), ctypes.c_uint32()
+        library.need(library.shape(self.handle, ctypes.byref(features), ctypes.byref(outputs), None))
+        self.features, self.outputs = features.value, outputs.value
+
+    def predict(self, rows, count, out, stream=0):
+        """`rows`, `out`: addresses on the GPU."""
+        at = DeviceRows(ctypes.sizeof(DeviceRows), rows, count, self.features, 0, stream)
+        self.library.need(
+            self.library.predict_device(self.context, ctypes.byref(at), RAW, out, count * self.outputs)
+        )
+
+    def predict_host(self, rows, count, out):
+        """The same of the host's memory, copies included."""
+        self.library.need(
+            self.library.predict_host(self.context, rows, count, self.features, RAW, out, count * self.outputs)
+        )
+
+    def close(self):
+        self.library.destroy(self.context)
+        self.library.close(self.handle)

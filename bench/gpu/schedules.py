@@ -1,0 +1,62 @@
+"""The GPU schedules that the cases time, as texts. A thread has a row or a few; parameters are what B4 varies."""
+
+
+def rows_schedule(rows=128, per_thread=1, trees=1, layout="sparse8", cache_rows=True, cache_trees=0, code=False):
+    """`rows` of a block, `per_thread` of them in lockstep in a thread, `trees` in lockstep, `cache_trees` at a time in
+    shared memory (0: read where they are)."""
+    lines = ["encode(u8)"] if code else []
+    lines += [f"tile(batch, b0, b, {rows})", f"tile(b, b1, b2, {per_thread})"]
+    order = ["b0", "b1"]
+    innermost_trees = "tree"
+    if cache_trees:
+        lines.append(f"tile(tree, t0, t1, {cache_trees})")
+        order.append("t0")
+        innermost_trees = "t1"
+    if trees > 1:
+        lines.append(f"tile({innermost_trees}, t2, t3, {trees})")
+        order += ["t2", "b2", "t3"]
+    else:
+        order += [innermost_trees, "b2"]
+    lines.append(f"reorder({', '.join(order)})")
+    if cache_rows:
+        lines.append("cache(b0)")
+    if cache_trees:
+        lines.append("cache(t0)")
+    if trees > 1:
+        lines.append("interleave(t3)")
+    elif per_thread > 1:
+        lines.append("interleave(b2)")
+    of_trees = "t0" if cache_trees else "t2" if trees > 1 else "tree"
+    lines += [f"layout({of_trees}, {layout})", "gpuDimension(b0, grid.x)", "gpuDimension(b1, block.x)"]
+    return "\n".join(lines) + "\n"
+
+
+# What forestvm may choose from in B3, as nvForest chooses its layout and chunk.
+CANDIDATES = {
+    "gpu": "gpu",
+    "rapids-fil": "rapids-fil",
+    "tahoe-shared-data": "tahoe-shared-data",
+    "rows 128": rows_schedule(),
+    "rows 256, 4 trees": rows_schedule(rows=256, trees=4),
+    "rows 256, 16 cached trees": rows_schedule(rows=256, trees=4, cache_trees=16),
+    "rows 32, global": rows_schedule(rows=32, cache_rows=False),
+}
+
+BASE = dict(rows=256, trees=4)
+ABLATIONS = {
+    "base: 256 rows, tile, 8-byte nodes in global memory, 4 trees": rows_schedule(**BASE),
+    "rows in global memory": rows_schedule(**BASE, cache_rows=False),
+    "16-byte nodes": rows_schedule(**BASE, layout="sparse16"),
+    "4-byte nodes": rows_schedule(**BASE, layout="sparse4", cache_rows=False, code=True),
+    "array": rows_schedule(**BASE, layout="array"),
+    "nodes in shared memory": rows_schedule(**BASE, cache_trees=16),
+    "1 tree": rows_schedule(rows=256, trees=1),
+    "2 trees": rows_schedule(rows=256, trees=2),
+    "2 rows a thread": rows_schedule(rows=256, per_thread=2),
+    "4 rows a thread": rows_schedule(rows=256, per_thread=4),
+    "32 rows": rows_schedule(rows=32, trees=4),
+    "64 rows": rows_schedule(rows=64, trees=4),
+    "128 rows": rows_schedule(rows=128, trees=4),
+    "512 rows": rows_schedule(rows=512, trees=4),
+    "1024 rows": rows_schedule(rows=1024, trees=4),
+}

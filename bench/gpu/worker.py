@@ -1,0 +1,287 @@
+"""One job on the GPU in a process of its own: worker.py JOB.json; each result is a line of JSON on standard output. `run`
+writes the job and starts this in the environment of `install`. A job has a case (a function below), a model's files and
+the programs that were compiled for it. Rows are on the GPU before a clock starts, and answers stay there, but in B6."""
+
+import gzip, json, os, statistics, sys, tempfile, time
+
+out = os.fdopen(os.dup(1), "w")  # what libraries print on standard output must not mix with the results
+os.dup2(2, 1)
+import cupy as cp
+import numpy as np
+
+import api
+
+CALLS, ROUNDS = 50, 5
+LONG_CALL = 0.1  # seconds: fewer calls are enough
+now = time.perf_counter
+
+
+def say(**result):
+    out.write(json.dumps(result) + "\n")
+    out.flush()
+
+
+def synchronize():
+    cp.cuda.runtime.deviceSynchronize()
+
+
+def timed(call, wait=synchronize):
+    """Microseconds of a call: the median of the rounds' means, each of at least CALLS calls without a pause, waited for
+    at the end; by the clock and by CUDA events."""
+    for _ in range(3):
+        call()
+    wait()
+    begin = now()
+    call()
+    wait()
+    calls = CALLS if now() - begin < LONG_CALL else 3
+    clocks, events = [], []
+    for _ in range(ROUNDS):
+        first, last = cp.cuda.Event(), cp.cuda.Event()
+        begin = now()
+        first.record()
+        for _ in range(calls):
+            call()
+        last.record()
+        wait()
+        clocks.append((now() - begin) / calls * 1e6)
+        last.synchronize()
+        events.append(cp.cuda.get_elapsed_time(first, last) / calls * 1e3)
+    return dict(call_us=statistics.median(clocks), event_us=statistics.median(events))
+
+
+def alone(call, wait=synchronize):
+    """Microseconds of a call that is waited for, the median of many."""
+    times = []
+    for _ in range(200):
+        begin = now()
+        call()
+        wait()
+        times.append((now() - begin) * 1e6)
+    return statistics.median(times)
+
+
+def rows_of(job, count):
+    """The first `count` rows; the model's again and again."""
+    rows = np.load(job["rows"])
+    return np.ascontiguousarray(np.resize(rows, (count, rows.shape[1])), dtype=np.float32)
+
+
+def difference(job, scores, count):
+    """The largest, from the trainer's bits, over the rows that the host predicted; of the largest of those."""
+    expected = np.load(job["expected"]).reshape(-1)
+    said = cp.asnumpy(scores).reshape(-1)[: len(expected)].astype(np.float32)
+    expected = expected[: len(said)]
+    off = np.abs(said.astype(np.float64) - expected)
+    return dict(
+        checked=len(said),
+        equal_bits=int((said.view(np.uint32) == expected.astype(np.float32).view(np.uint32)).sum()),
+        max_difference=float(off.max()),
+        largest=float(np.abs(expected).max()),
+    )
+
+
+class Forestvm:
+    def __init__(self, job, path):
+        self.program = api.Program(api.Library(job["library"]), path)
+
+    def calls(self, rows, count):
+        self.scores = cp.empty(count * self.program.outputs, cp.float32)
+        given, taken = rows.data.ptr, self.scores.data.ptr
+        return lambda: self.program.predict(given, count, taken)
+
+    def close(self):
+        self.program.close()
+
+
+class Nvforest:
+    """Raw scores: the same trees, without what comes behind their sums."""
+
+    def __init__(self, job):
+        import nvforest, treelite
+
+        source = job["source"]
+        with tempfile.TemporaryDirectory() as folder:
+            if source.endswith(".gz"):
+                plain = f"{folder}/{os.path.basename(source)[:-3]}"
+                with gzip.open(source, "rb") as packed, open(plain, "wb") as file:
+                    file.write(packed.read())
+                source = plain
+            if source.endswith(".txt"):
+                model = treelite.frontend.load_lightgbm_model(source)
+            else:
+                form = "json" if source.endswith(".json") else "ubjson"
+                model = treelite.frontend.load_xgboost_model(source, format_choice=form)
+        header = model.get_header_accessor()
+        header.set_field("postprocessor", "identity" if job["outputs"] == 1 else "identity_multiclass")
+        self.model = self.first = nvforest.load_from_treelite_model(model, device="gpu")
+        self.method = "predict_proba" if hasattr(self.model, "predict_proba") else "predict"
+        self.version = nvforest.__version__
+
+    def optimize(self, rows, batch):
+        """For this batch, by real rows: ten batches of them as far as there are so many."""
+        batches = max(1, min(10, len(rows) // batch))
+        data = rows[: batches * batch].reshape(batches, batch, rows.shape[1])
+        self.model = self.first.optimize(data=data, predict_method=self.method)
+        return dict(layout=self.model.layout, chunk=self.model.default_chunk_size)
+
+    def calls(self, rows, count):
+        predict, batch = getattr(self.model, self.method), rows[:count]
+
+        def call():
+            self.scores = predict(batch)
+
+        return call
+
+
+def b2(job):
+    """forestvm's own time for the program that `straight` walks."""
+    engine = Forestvm(job, job["programs"]["gpu"])
+    rows = cp.asarray(rows_of(job, max(job["batches"])))
+    for batch in job["batches"]:
+        call = engine.calls(rows, batch)
+        times = timed(call)
+        say(batch=batch, alone_us=alone(call), **times, **difference(job, engine.scores, batch))
+
+
+def b3(job):
+    """forestvm, the fastest of its candidates, and nvForest, optimized for the batch, in turn on the same rows."""
+    rows = cp.asarray(rows_of(job, max(job["batches"])))
+    nvforest = Nvforest(job)
+    engines = {}
+    for label, path in job["programs"].items():
+        try:
+            engines[label] = Forestvm(job, path)
+        except RuntimeError as reason:
+            say(left_out=label, reason=str(reason))
+    for batch in job["batches"]:
+        tuned = nvforest.optimize(rows, batch)
+        quick = {}
+        for label, engine in engines.items():
+            call = engine.calls(rows, batch)
+            call()
+            synchronize()
+            begin = now()
+            for _ in range(5):
+                call()
+            synchronize()
+            quick[label] = now() - begin
+        best = min(quick, key=quick.get)
+        results = {}
+        for name, engine in (("forestvm", engines[best]), ("nvforest", nvforest)):
+            call = engine.calls(rows, batch)
+            times = timed(call)
+            results[name] = dict(times, alone_us=alone(call) if batch <= 512 else None)
+            results[name].update(difference(job, engine.scores, batch))
+        results["forestvm"]["schedule"] = best
+        results["nvforest"].update(tuned, version=nvforest.version)
+        say(batch=batch, engines=results)
+
+
+def kernels(job):
+    """Calls between the profiler's start and stop: nsys counts their kernels."""
+    rows = cp.asarray(rows_of(job, job["batch"]))
+    if job["engine"] == "nvforest":
+        engine = Nvforest(job)
+        engine.optimize(rows, job["batch"])
+    else:
+        engine = Forestvm(job, job["programs"][job["engine"]])
+    call = engine.calls(rows, job["batch"])
+    call()
+    synchronize()
+    cp.cuda.profiler.start()
+    for _ in range(CALLS):
+        call()
+    synchronize()
+    cp.cuda.profiler.stop()
+    say(calls=CALLS)
+
+
+def b4(job):
+    """Each ablation for itself."""
+    rows = cp.asarray(rows_of(job, max(job["batches"])))
+    for label, path in job["programs"].items():
+        try:
+            engine = Forestvm(job, path)
+        except RuntimeError as reason:
+            say(label=label, refused=str(reason))
+            continue
+        for batch in job["batches"]:
+            times = timed(engine.calls(rows, batch))
+            say(label=label, batch=batch, **times, **difference(job, engine.scores, batch))
+        engine.close()
+
+
+def b5(job):
+    """Opens and times each compiled point; what that takes is the search's own time."""
+    rows = cp.asarray(rows_of(job, job["batch"]))
+    for label, path in job["programs"].items():
+        begin = now()
+        try:
+            engine = Forestvm(job, path)
+            call = engine.calls(rows, job["batch"])
+            call()
+            synchronize()
+            start = now()
+            for _ in range(3):
+                call()
+            synchronize()
+            call_us = (now() - start) / 3 * 1e6
+            engine.close()
+        except RuntimeError as reason:
+            say(point=label, refused=str(reason), search_s=now() - begin)
+            continue
+        say(point=label, call_us=call_us, search_s=now() - begin)
+
+
+def b6(job):
+    """Rows that come from the host, scores that go back: by forestvm's own call, from pageable memory; from pinned
+    memory; from pinned memory in slabs, on two streams with a context each."""
+    library = api.Library(job["library"])
+    for batch in job["batches"]:
+        pageable = rows_of(job, batch)
+        lanes = [api.Program(library, job["programs"]["gpu"]) for _ in range(2)]
+        outputs = lanes[0].outputs
+        answers = np.empty(batch * outputs, np.float32)
+        pinned = cp.cuda.alloc_pinned_memory(pageable.nbytes)
+        rows = np.frombuffer(pinned, np.float32, pageable.size).reshape(pageable.shape)
+        rows[...] = pageable
+        back = cp.cuda.alloc_pinned_memory(answers.nbytes)
+        scores = np.frombuffer(back, np.float32, answers.size)
+        slab = max(1, min(batch, (16 << 20) // (4 * rows.shape[1])))
+        streams = [cp.cuda.Stream(non_blocking=True) for _ in lanes]
+        given = [cp.empty((slab, rows.shape[1]), cp.float32) for _ in lanes]
+        taken = [cp.empty(slab * outputs, cp.float32) for _ in lanes]
+
+        def two_streams():
+            for i, begin in enumerate(range(0, batch, slab)):
+                lane, end = i % 2, min(batch, begin + slab)
+                stream, count = streams[lane], end - begin
+                given[lane].data.copy_from_host_async(rows[begin:end].ctypes.data, rows[begin:end].nbytes, stream)
+                lanes[lane].predict(given[lane].data.ptr, count, taken[lane].data.ptr, stream.ptr)
+                to = scores[begin * outputs : end * outputs]
+                taken[lane].data.copy_to_host_async(to.ctypes.data, to.nbytes, stream)
+            for stream in streams:
+                stream.synchronize()
+
+        ways = {
+            "pageable": lambda: lanes[0].predict_host(pageable.ctypes.data, batch, answers.ctypes.data),
+            "pinned": lambda: lanes[0].predict_host(rows.ctypes.data, batch, answers.ctypes.data),
+            "pinned, two streams": two_streams,
+        }
+        for label, call in ways.items():
+            times = timed(call)
+            said = scores if label == "pinned, two streams" else answers
+            say(label=label, batch=batch, bytes=pageable.nbytes, **times, **difference(job, said, batch))
+        for lane in lanes:
+            lane.close()
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        job = json.load(file)
+    globals()[job["case"]](job)
+
+
+if __name__ == "__main__":
+    main()

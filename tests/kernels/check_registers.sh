@@ -1,0 +1,35 @@
+#!/bin/sh
+# check_registers.sh REPORTS: what the compilers say of the kernels (compile_kernel.cmake keeps it), as a table; fails
+# where a thread takes more registers than a full block has, or registers are spilled to memory. What kernels keep in
+# memory besides, "stack", are the range registers of the program, which instructions name by number.
+set -eu
+reports=$1
+[ -d "$reports" ] || { echo "skipped: no kernels were compiled here (no nvcc, no hipcc)"; exit 0; }
+
+printf '%-10s %-9s %10s %7s %7s\n' kernel for registers stack spilled
+for report in "$reports"/*/*.txt; do
+  kernel=$(basename "$report" .txt)
+  case $report in
+    */cuda/*)
+      awk -v kernel="$kernel" '
+        /Compiling entry function/ { match($0, /sm_[0-9]+/); gpu = substr($0, RSTART, RLENGTH); entry = 0 }
+        /Function properties for/ { entry = /forestvm_phase/ }
+        /bytes spill stores/ { spilled[gpu] += $5 + $9; if (entry) stack[gpu] = $1 }
+        /Used [0-9]+ registers/ {
+          match($0, /Used [0-9]+/); registers[gpu] = substr($0, RSTART + 5, RLENGTH - 5) }
+        END { for (gpu in registers) print kernel, gpu, registers[gpu], stack[gpu], spilled[gpu], 64 }' "$report" ;;
+    */hip/*)
+      awk -v kernel="$kernel" '
+        function value() { match($0, /: +[0-9]+ \[/); return substr($0, RSTART + 2, RLENGTH - 4) + 0 }
+        /Function Name:/ { entry = /forestvm_phase/; if (entry) gpu = "amd" ++count }
+        !entry { next }
+        / VGPRs: / { registers[gpu] = value() }
+        /ScratchSize/ { stack[gpu] = value() }
+        /VGPRs Spill/ { spilled[gpu] = value() }
+        END { for (gpu in registers) print kernel, gpu, registers[gpu], stack[gpu], spilled[gpu], 128 }' "$report" ;;
+  esac
+done | sort | awk '
+  { printf "%-10s %-9s %10d %7d %7d\n", $1, $2, $3, $4, $5; if ($3 > $6 || $3 == 0 || $5 > 0 || $4 > 1024) { bad++ } rows++ }
+  END { if (bad) print bad " of them exceed their bounds: 64 registers (AMD: 128), 1024 bytes of stack, nothing spilled"
+        if (!rows) print "no reports in the folder"
+        exit bad || !rows }'

@@ -1,0 +1,153 @@
+// What calls cost on paper, against numbers worked out by hand. The model: ten chains of three hops over four
+// features, so that a row visits 30 nodes; in the array layout a tree has 15 slots of 8 bytes.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <forestvm/compile.hpp>
+
+#include "kernels/accounting.hpp"
+#include "scheduler/choose/gpu_template.hpp"
+#include "support/small_models.hpp"
+
+namespace forestvm::kernels {
+namespace {
+
+Model chains() { return support::model_of(std::vector<Tree>(10, support::chain(3))); }
+
+Program compiled(const Schedule& schedule) {
+  const auto program = compile(chains(), schedule);
+  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().text());
+  return program->program;
+}
+
+/// An H100 at the clock of the hand-made numbers.
+DeviceModel device(double clock_mhz = 1755) {
+  DeviceModel model = device_models()[0];
+  EXPECT_EQ(model.name, "h100");
+  model.clock_mhz = clock_mhz;
+  return model;
+}
+
+CallAccount accounted(const std::string& schedule, std::uint32_t rows) {
+  const auto call = account(compiled(*parse_schedule(schedule)), {rows, rows, OutputKind::Raw}, device());
+  EXPECT_TRUE(call.ok()) << (call.ok() ? "" : call.error().text());
+  return call.ok() ? *call : CallAccount{};
+}
+
+const std::string kRowsInBlocks =
+    "tile(batch, b0, b1, 64); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x)";
+
+constexpr const char* kTreesInGrid =
+    "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+    "gpuDimension(t0, grid.y); gpuDimension(b1, block.x)";
+
+TEST(Accounting, RowsInSharedMemory) {
+  const CallAccount call = accounted(kRowsInBlocks + "; cache(b0)", 65536);
+  ASSERT_EQ(call.phases.size(), 1u);
+  const PhaseAccount& phase = call.phases[0];
+  EXPECT_DOUBLE_EQ(phase.visits, 30);
+  EXPECT_EQ(phase.shared_bytes, 64u * 4 * 4 + 64 * 4);
+  EXPECT_EQ(phase.occupancy.blocks, 16u);  // 64 registers: 32 warps, two a block
+  EXPECT_DOUBLE_EQ(phase.instructions, 11.3);
+  EXPECT_DOUBLE_EQ(phase.wavefronts, 2.65 + 1);
+  EXPECT_DOUBLE_EQ(phase.bytes.rows, 16);
+  EXPECT_DOUBLE_EQ(phase.bytes.results, 4);
+  EXPECT_DOUBLE_EQ(phase.bytes.sums, 0);                    // in shared memory
+  EXPECT_DOUBLE_EQ(phase.bytes.nodes, 10 * 15 * 8 / 64.0);  // once for each block
+  const double warp_lanes = 132 * 1.755e9 * 32;
+  EXPECT_NEAR(call.rates.load * 30, warp_lanes / 3.65, 1e6);  // 2.0e12 visits a second
+  EXPECT_NEAR(call.rates.issue * 30, warp_lanes / (11.3 / 4), 1e6);
+  EXPECT_DOUBLE_EQ(call.rates.memory, 3350e9 / 20);
+  EXPECT_DOUBLE_EQ(call.rates.bus, 64e9 / 16);
+}
+
+TEST(Accounting, RowsInGlobalMemoryTakeALineForEachOfTheWarp) {
+  const CallAccount call = accounted(kRowsInBlocks, 65536);
+  // 32 rows of 16 bytes are 4 lines.
+  EXPECT_DOUBLE_EQ(call.phases[0].wavefronts, 2.65 + 4);
+  EXPECT_DOUBLE_EQ(call.phases[0].bytes.rows, 16);
+}
+
+TEST(Accounting, TreesInSharedMemory) {
+  const CallAccount call = accounted(
+      "tile(batch, b0, b1, 64); tile(tree, t0, t1, N_TREES); reorder(b0, b1, t0, t1); cache(t0); "
+      "gpuDimension(b0, grid.x); gpuDimension(b1, block.x)",
+      65536);
+  EXPECT_DOUBLE_EQ(call.phases[0].instructions, 8.6);
+  EXPECT_DOUBLE_EQ(call.phases[0].bytes.nodes, 10 * 15 * 8 / 64.0);
+}
+
+TEST(Accounting, SumsOfBlocksGoThroughGlobalMemory) {
+  const CallAccount call = accounted(kTreesInGrid, 20);
+  ASSERT_EQ(call.phases.size(), 3u);
+  EXPECT_DOUBLE_EQ(call.phases[0].bytes.sums, 4);              // the base score
+  EXPECT_DOUBLE_EQ(call.phases[1].bytes.sums, 5 * 4 + 5 * 8);  // five copies zeroed, then read and written
+  EXPECT_DOUBLE_EQ(call.phases[2].bytes.sums, 5 * 4 + 8 + 4);  // added up, and read for the result
+  EXPECT_DOUBLE_EQ(call.phases[2].bytes.results, 4);
+  EXPECT_DOUBLE_EQ(call.phases[0].visits, 0);
+  EXPECT_DOUBLE_EQ(call.phases[1].visits, 30);
+  // 8 rows a warp of 32; of the three blocks of rows the last has 4. Of each two trees all 15 slots.
+  EXPECT_DOUBLE_EQ(call.phases[1].bytes.nodes, 3 * 10 * 15 * 8 / 20.0);
+  // 15 blocks keep 15 SMs busy, with 8 of 32 lanes; each row's line is its own but for 8 to a line.
+  EXPECT_NEAR(call.rates.load * 30, 15 * 1.755e9 * 8 / call.phases[1].wavefronts, 1e3);
+}
+
+TEST(Accounting, EveryPairIsWalkedOnceWhateverTheLoops) {
+  const Model model = chains();
+  unsigned accounted = 0;
+  for (std::size_t index = 0; index < scheduler::kGpuTemplatePoints; index += 379) {
+    const scheduler::GpuTemplatePoint point = scheduler::gpu_template_point(index);
+    const auto program = compile(model, gpu_template_schedule(model, point));
+    if (!program.ok()) continue;
+    for (const std::uint32_t rows : {1u, 1000u}) {
+      const auto call = account(program->program, {rows, rows, OutputKind::Value}, device());
+      if (!call.ok()) continue;
+      ++accounted;
+      EXPECT_NEAR(call->visits, 30, 1e-9) << print(point) << ", " << rows << " rows";
+      double results = 0;
+      for (const PhaseAccount& phase : call->phases) results += phase.bytes.results;
+      EXPECT_NEAR(results, 4, 1e-9) << print(point) << ", " << rows << " rows";
+    }
+  }
+  EXPECT_GT(accounted, 20u);
+}
+
+TEST(Accounting, LayoutsThatWereNotCountedHaveNoRates) {
+  const CallAccount call = accounted("encode(u8); " + kRowsInBlocks, 1000);
+  EXPECT_FALSE(call.counted);
+  EXPECT_EQ(call.phases[0].layouts, std::vector<Layout>{Layout::Tables});
+  EXPECT_DOUBLE_EQ(call.phases[0].visits, 30);
+}
+
+TEST(Accounting, RefusesWhatLinkingRefusesOnTheDevice) {
+  const Program program =
+      compiled(*parse_schedule("tile(batch, b0, b1, 5000); cache(b0); gpuDimension(b0, grid.x)"));
+  for (const DeviceModel& device : device_models()) {
+    const auto call = account(program, {65536, 65536, OutputKind::Raw}, device);
+    EXPECT_EQ(call.ok(),
+              device.architecture != Architecture::sm_75 && device.architecture != Architecture::gfx90a)
+        << device.name;
+    if (!call.ok()) {
+      EXPECT_EQ(
+          call.error().text(),
+          "schedule: the cached rows take 80000 bytes of shared memory beside the 0 that are taken; a block "
+          "has 65536");
+    }
+  }
+}
+
+TEST(Accounting, NoRowsCostNothing) {
+  const CallAccount call = accounted(kRowsInBlocks, 0);
+  EXPECT_DOUBLE_EQ(call.visits, 0);
+}
+
+TEST(FullestBank, IsWhatDrawingGives) {
+  EXPECT_NEAR(fullest_bank(32, 32), 3.53, 0.02);
+  EXPECT_DOUBLE_EQ(fullest_bank(1, 32), 1);
+  EXPECT_DOUBLE_EQ(fullest_bank(4, 1), 4);
+}
+
+}  // namespace
+}  // namespace forestvm::kernels

@@ -1,0 +1,187 @@
+// Bank conflicts of the rows in shared memory, by the places that the kernels' own code reads and writes: a
+// warp's reads of any features take one wavefront, and so do its writes. No emulator: each thread of a block
+// runs by itself, in shared memory of its own, up to the end of the staging.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <forestvm/compile.hpp>
+
+#include "bank_model.hpp"
+#include "kernels/link.hpp"
+#include "kernels/thread_machine.hpp"
+#include "support/small_models.hpp"
+
+namespace forestvm::kernels {
+
+namespace emulator {
+
+/// The thread that runs; what the emulator would say, were it linked.
+Thread running;
+
+const Thread& this_thread() { return running; }
+void sync(std::uint32_t) {}
+bool any(bool vote, std::uint32_t) { return vote; }
+void copy_async(std::byte*, const std::byte*, unsigned) {}
+void wait_copies() {}
+
+}  // namespace emulator
+
+namespace {
+
+using support::BankModel;
+
+/// A call of a model of so many features, whose rows are cached, `rows` of them a block.
+struct Staging {
+  LinkedPhase phase;
+  Inst cache{};
+  std::uint32_t features;
+
+  Staging(std::uint32_t rows, std::uint32_t feature_count) : features(feature_count) {
+    Model model = support::model_of({support::chain(3), support::chain(3)});
+    model.num_features = features;
+    const std::string schedule = "tile(batch, b0, b1, " + std::to_string(rows) +
+                                 "); reorder(b0, b1, tree); cache(b0); gpuDimension(b0, grid.x); "
+                                 "gpuDimension(b1, block.x)";
+    const auto compiled = compile(model, *parse_schedule(schedule));
+    EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().text());
+    auto call = link(compiled->program, {rows, rows, OutputKind::Raw}, {});
+    EXPECT_TRUE(call.ok()) << (call.ok() ? "" : call.error().text());
+    phase = call->phases.at(0);
+    for (const Inst& inst : phase.code)
+      if (inst.op == Op::CacheRows) cache = inst;
+    EXPECT_EQ(cache.op, Op::CacheRows);
+  }
+
+  std::uint32_t first_word() const { return staged_offset(cache) / 4; }
+  std::uint32_t words() const { return staged_stride(cache) * features; }
+};
+
+/// Calls visit(first lane's number, lanes) for each warp of a block.
+template <class Visit>
+void for_warps(std::uint32_t threads, Visit visit) {
+  for (std::uint32_t first = 0; first < threads; first += BankModel::kBanks)
+    visit(first, std::min(BankModel::kBanks, threads - first));
+}
+
+/// A warp's lanes read values of their own rows, each another feature. Each word of the memory holds its
+/// number.
+BankModel reads(const Staging& staging, std::mt19937& random) {
+  std::vector<float> memory(staging.first_word() + staging.words());
+  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
+  emulator::running.shared = reinterpret_cast<std::byte*>(memory.data());
+  const StagedRows rows{staged_offset(staging.cache), 0, staged_stride(staging.cache)};
+  BankModel banks;
+  for (int repeat = 0; repeat < 100; ++repeat)
+    for_warps(staging.phase.threads(), [&](std::uint32_t first, std::uint32_t lanes) {
+      std::vector<std::uint32_t> words;
+      for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+        const auto feature = static_cast<std::uint32_t>(random() % staging.features);
+        words.push_back(static_cast<std::uint32_t>(rows.at(first + lane)[feature]));
+      }
+      banks.add(words);
+    });
+  return banks;
+}
+
+/// Where a thread writes, one place after the other: in the order of the values in the rows, which is that of
+/// any loop over them.
+std::vector<std::uint32_t> places_written(const Staging& staging, std::uint32_t thread) {
+  const std::uint32_t rows = staged_stride(staging.cache);
+  std::vector<float> values(std::size_t{rows} * staging.features);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  Launch launch{};
+  launch.program.num_features = staging.features;
+  launch.pass.rows = values.data();
+  launch.pass.row_stride = staging.features;
+  launch.pass.row_count = rows;
+  std::size_t size = 0;
+  for (const Inst& inst : staging.phase.code) {
+    if (inst.op != Op::Map && inst.op != Op::CacheRows) continue;
+    launch.code[size++] = inst;
+    if (inst.op == Op::CacheRows) break;
+  }
+  launch.code[size] = encode(Op::Halt, nullptr);
+
+  constexpr float kUntouched = -1;
+  std::vector<float> shared(staging.phase.shared_bytes / sizeof(float), kUntouched);
+  emulator::running = {{}, staging.phase.extent, reinterpret_cast<std::byte*>(shared.data())};
+  emulator::running.index[kGridDimensions] = thread;
+  ThreadMachine<LayoutList<>> machine(launch);
+  interpret(launch.code, 0, machine);
+
+  std::vector<std::pair<float, std::uint32_t>> found;
+  for (std::uint32_t i = 0; i < staging.words(); ++i)
+    if (const float value = shared[staging.first_word() + i]; value != kUntouched)
+      found.emplace_back(value, staging.first_word() + i);
+  std::sort(found.begin(), found.end());
+  std::vector<std::uint32_t> places;
+  for (const auto& [value, place] : found) places.push_back(place);
+  return places;
+}
+
+/// All values are written, once each; -> the warps' stores.
+BankModel writes(const Staging& staging) {
+  BankModel banks;
+  std::vector<unsigned> written(staging.words());
+  for_warps(staging.phase.threads(), [&](std::uint32_t first, std::uint32_t lanes) {
+    std::vector<std::vector<std::uint32_t>> places;
+    std::size_t steps = 0;
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+      places.push_back(places_written(staging, first + lane));
+      steps = std::max(steps, places.back().size());
+      for (const std::uint32_t place : places.back()) ++written[place - staging.first_word()];
+    }
+    for (std::size_t step = 0; step < steps; ++step) {
+      std::vector<std::uint32_t> words;
+      for (const auto& of_lane : places)
+        if (step < of_lane.size()) words.push_back(of_lane[step]);
+      banks.add(words);
+    }
+  });
+  EXPECT_EQ(std::count(written.begin(), written.end(), 1u), static_cast<std::ptrdiff_t>(written.size()));
+  return banks;
+}
+
+TEST(BankModel, CountsTurnsByHand) {
+  std::vector<std::uint32_t> words(32);
+  for (std::uint32_t lane = 0; lane < 32; ++lane) words[lane] = lane;
+  EXPECT_EQ(BankModel::wavefronts(words), 1u);  // a bank each
+  for (std::uint32_t lane = 0; lane < 32; ++lane) words[lane] = 5;
+  EXPECT_EQ(BankModel::wavefronts(words), 1u);  // one word for all
+  for (std::uint32_t lane = 0; lane < 32; ++lane) words[lane] = 32 * lane;
+  EXPECT_EQ(BankModel::wavefronts(words), 32u);  // one bank, all words different
+  for (std::uint32_t lane = 0; lane < 32; ++lane) words[lane] = 28 * lane;
+  EXPECT_EQ(BankModel::wavefronts(words), 4u);  // rows of 28 values: 8 banks
+  for (std::uint32_t lane = 0; lane < 32; ++lane) words[lane] = 2 * lane;
+  EXPECT_EQ(BankModel::wavefronts(words, 2), 2u);  // 8 bytes each, side by side: two halves
+  for (std::uint32_t lane = 0; lane < 32; ++lane) words[lane] = 4 * lane;
+  EXPECT_EQ(BankModel::wavefronts(words, 4), 4u);
+  EXPECT_EQ(BankModel::wavefronts({}), 0u);
+}
+
+TEST(Banks, ReadsOfAnyFeaturesTakeOneWavefront) {
+  std::mt19937 random(1);
+  for (const std::uint32_t rows : {32u, 64u, 96u, 128u, 256u, 512u})
+    for (const std::uint32_t features : {4u, 28u, 32u, 100u}) {
+      const BankModel banks = reads(Staging(rows, features), random);
+      EXPECT_EQ(banks.most(), 1u) << rows << " rows of " << features << " values";
+      EXPECT_EQ(banks.accesses(), 100u * rows / 32);
+    }
+}
+
+TEST(Banks, WritesOfStagedRowsTakeOneWavefront) {
+  for (const std::uint32_t rows : {32u, 64u, 128u})
+    for (const std::uint32_t features : {4u, 28u, 32u, 100u}) {
+      const BankModel banks = writes(Staging(rows, features));
+      EXPECT_EQ(banks.most(), 1u) << rows << " rows of " << features << " values";
+      EXPECT_GT(banks.accesses(), 0u);
+    }
+}
+
+}  // namespace
+}  // namespace forestvm::kernels
