@@ -46,12 +46,12 @@ struct Device {
   FVM_DEVICE static std::byte* shared() { return reinterpret_cast<std::byte*>(shared_memory); }
 
   FVM_DEVICE static std::uint32_t shared_address(const void* pointer) {
-    return reinterpret_cast<std::uint32_t>((const FVM_SHARED std::byte*)pointer);
+    return static_cast<std::uint32_t>((std::uintptr_t)(const FVM_SHARED std::byte*)pointer);
   }
   template <class T>
   FVM_DEVICE static T load_shared(std::uint32_t address) {
     T value;
-    __builtin_memcpy(&value, reinterpret_cast<const FVM_SHARED void*>(address), sizeof value);
+    __builtin_memcpy(&value, (const FVM_SHARED void*)(std::uintptr_t)address, sizeof value);
     return value;
   }
   template <class T>
