@@ -240,7 +240,7 @@ class Lane {
 
  private:
   /// At least so many bytes; what was there may be lost, and what is under way may need it.
-  Result<void> grow(const Runtime& runtime, MemoryKind kind, Buffer& buffer, std::size_t bytes) {
+  Result<void> grow(const Runtime& runtime, MemoryKind kind, Buffer& buffer, std::size_t bytes) const {
     if (bytes <= buffer.size()) return {};
     FVM_TRY(queue->mark());
     FVM_TRY(queue->wait());
@@ -404,7 +404,8 @@ class DevicePredictor final : public CallPredictor {
     if (row_bytes != 0) FVM_TRY(lane.queue->upload(lane.rows.bytes(), staged, row_bytes));
     FVM_TRY(launch(context, lane, {lane.rows.as<const float>(), count, features}, output,
                    placed(to, lane.results)));
-    return lane.deliver_to(memory_of(to), count * output_width(program_.meta(), output) * element_bytes(to));
+    return lane.deliver_to(memory_of(to),
+                           std::size_t{count} * output_width(program_.meta(), output) * element_bytes(to));
   }
 
   Result<void> run_on_device(DeviceContext& context, const DeviceRows& rows, OutputKind output,

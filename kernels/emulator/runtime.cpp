@@ -24,10 +24,10 @@ constexpr std::size_t kAlignment = 64;
 /// Gives its work to a stream; without one does it at once.
 class EmulatorQueue final : public Queue {
  public:
-  EmulatorQueue(const EmulatorSettings& settings, emulator::Stream* stream)
-      : stream_(stream), settings_(settings) {}
-  EmulatorQueue(const EmulatorSettings& settings, std::unique_ptr<emulator::Stream> own)
-      : EmulatorQueue(settings, own.get()) {
+  EmulatorQueue(EmulatorSettings settings, emulator::Stream* stream)
+      : stream_(stream), settings_(std::move(settings)) {}
+  EmulatorQueue(EmulatorSettings settings, std::unique_ptr<emulator::Stream> own)
+      : EmulatorQueue(std::move(settings), own.get()) {
     own_ = std::move(own);
   }
 
@@ -76,7 +76,7 @@ class EmulatorQueue final : public Queue {
 /// Its device's memory is limited; what was taken is written before the memory itself.
 class EmulatorRuntime final : public Runtime {
  public:
-  explicit EmulatorRuntime(const EmulatorSettings& settings) : settings_(settings) {}
+  explicit EmulatorRuntime(EmulatorSettings settings) : settings_(std::move(settings)) {}
 
   std::string describe() const override {
     return "emulator of a GPU, warps of " + std::to_string(settings_.warp) + " threads, orders from seed " +

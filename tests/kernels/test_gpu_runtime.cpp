@@ -90,7 +90,7 @@ struct FakeApi {
     *stream = new int(0);
     return called("stream");
   }
-  static Status destroy_stream(Stream stream) {
+  static Status destroy_stream(const int* stream) {
     delete stream;
     return Status::Success;
   }
@@ -98,7 +98,7 @@ struct FakeApi {
     *event = new int(0);
     return called("event");
   }
-  static Status destroy_event(Event event) {
+  static Status destroy_event(const int* event) {
     delete event;
     return Status::Success;
   }

@@ -7,7 +7,6 @@
 #include <forestvm/derived_tables.hpp>
 #include <forestvm/float_environment.hpp>
 
-
 namespace forestvm::host {
 namespace {
 
