@@ -175,7 +175,7 @@ class PhaseCounter {
   }
 
   void cache_rows(const Inst& inst, const Times& times) {
-    staged_stride_ = staged_rows(inst);
+    staged_stride_ = staged_stride(inst);
     if (staged_stride_ != 0)
       account_.bytes.rows += times.blocks * chunks_[staged_range(inst)].block_rows * row_bytes();
   }
