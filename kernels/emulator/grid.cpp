@@ -182,7 +182,10 @@ class Emulator::Stacks {
 
  private:
   void release() {
-    if (memory_ != nullptr) munmap(memory_, bytes_);
+    if (memory_ != nullptr) {
+      forget_stacks(memory_, bytes_);
+      munmap(memory_, bytes_);
+    }
     memory_ = nullptr;
     bytes_ = 0;
   }

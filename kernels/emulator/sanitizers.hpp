@@ -66,13 +66,22 @@ class SanitizerFibers {
 };
 #endif
 
+/// What lies in memory that was stacks is forgotten, before others get it.
+#if defined(FVM_ADDRESS_SANITIZER)
+inline void forget_stacks(const void* memory, std::size_t bytes) {
+  __asan_unpoison_memory_region(memory, bytes);
+}
+#else
+inline void forget_stacks(const void*, std::size_t) {}
+#endif
+
 /// One fiber and the thread of the host that resumes it. Each leave comes right before a switch, each arrive
 /// right after one. Between begin_upkeep and end_upkeep the fiber is made, or dropped before its end.
 class FiberSwitch {
  public:
 #if defined(FVM_ADDRESS_SANITIZER)
   void set_stack(const void* stack, std::size_t size) {
-    __asan_unpoison_memory_region(stack, size);  // what fibers before left, who never came to their ends
+    forget_stacks(stack, size);
     fiber_stack_ = stack;
     fiber_size_ = size;
   }
