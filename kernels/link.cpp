@@ -439,8 +439,8 @@ class PhaseMeasurer {
   LinkedPhase phase_;
   RegisterFacts registers_[kRangeRegisters];
   std::vector<RegisterFacts> cached_;  ///< of each cache, whose register other loops take later
-  std::uint32_t most_threads_;   ///< of a block
-  std::vector<Layout> layouts_;  ///< of the trees that it walks
+  std::uint32_t most_threads_;         ///< of a block
+  std::vector<Layout> layouts_;        ///< of the trees that it walks
   std::bitset<kAccumulators> used_, shared_;
   bool reads_values_ = false;
 };

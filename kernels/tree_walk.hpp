@@ -85,8 +85,8 @@ class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
   template <class Row>
   FVM_DEVICE void hop(Place& at, const Row& row) const {
     const Node& node = at.node;
-    at.address =
-        2 * at.address + Device::way(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
+    at.address = 2 * at.address +
+                 Device::way(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
     at.node = Device::load_shared<Node>(at.address);
   }
   FVM_DEVICE bool is_leaf(const Place& at) const { return (at.node.feature & kLeaf) != 0; }

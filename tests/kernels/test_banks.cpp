@@ -109,7 +109,7 @@ std::vector<std::uint32_t> places_written(const Staging& staging, std::uint32_t 
 
   constexpr float kUntouched = -1;
   std::vector<float> shared(staging.phase.shared_bytes / sizeof(float), kUntouched);
-  emulator::running = {{}, staging.phase.extent, reinterpret_cast<std::byte*>(shared.data())};
+  emulator::running = {{}, staging.phase.extent, reinterpret_cast<std::byte*>(shared.data()), 32};
   emulator::running.index[kGridDimensions] = thread;
   ThreadMachine<LayoutList<>> machine(launch);
   interpret(launch.code, 0, machine);
