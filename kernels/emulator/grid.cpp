@@ -32,7 +32,7 @@ struct NoStacks {
 };
 
 /// What a thread does between its turns.
-enum class State { Ready, AtBarrier, AtVote, AtShuffle, Done };
+enum class State { Ready, AtBarrier, AtShuffle, Done };
 
 /// An asynchronous copy that its thread has not waited for.
 struct PendingCopy {
@@ -45,7 +45,6 @@ struct Fiber {
   Thread thread{};
   State state = State::Done;
   std::uint32_t place = 0;  ///< at which it waits
-  bool vote = false;        ///< its own, then that of all
   std::array<std::byte, kMostShuffled> given{}, taken{};
   unsigned by = 0;  ///< lanes to the one it takes from
   std::vector<PendingCopy> copies;
@@ -84,8 +83,6 @@ std::string place_of(const Fiber& fiber) {
       return "runs";
     case State::AtBarrier:
       return "waits at instruction " + std::to_string(fiber.place);
-    case State::AtVote:
-      return "waits at the vote of instruction " + std::to_string(fiber.place);
     case State::AtShuffle:
       return "waits at the shuffle of instruction " + std::to_string(fiber.place);
     case State::Done:
@@ -124,12 +121,6 @@ const Thread& this_thread() { return current->thread; }
 
 void sync(std::uint32_t place) {
   if (place != current->forgotten) wait(State::AtBarrier, place);
-}
-
-bool any(bool vote, std::uint32_t place) {
-  current->vote = vote;
-  if (place != current->forgotten) wait(State::AtVote, place);
-  return current->vote;
 }
 
 void shuffle_down(void* value, std::size_t bytes, unsigned by, std::uint32_t place) {
@@ -300,16 +291,10 @@ class Block {
   /// All have left, or all wait at one place, and go on from there.
   static Result<void> end_barrier(std::vector<Fiber>& fibers) {
     const Fiber& first = fibers.front();
-    bool vote = false;
-    for (const Fiber& other : fibers) {
+    for (const Fiber& other : fibers)
       if (!together(first, other)) return apart("a barrier that not all threads come to", first, other);
-      vote = vote || other.vote;
-    }
     if (first.state == State::Done) return {};
-    for (Fiber& fiber : fibers) {
-      fiber.vote = vote;
-      fiber.state = State::Ready;
-    }
+    for (Fiber& fiber : fibers) fiber.state = State::Ready;
     return {};
   }
 

@@ -38,7 +38,6 @@ const Thread& this_thread();
 
 // See kernels/vendor/device.hpp for what these do.
 void sync(std::uint32_t place);
-bool any(bool vote, std::uint32_t place);
 void shuffle_down(void* value, std::size_t bytes, unsigned by, std::uint32_t place);
 void copy_async(std::byte* to, const std::byte* from, unsigned bytes);
 void wait_copies();

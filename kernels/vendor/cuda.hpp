@@ -89,7 +89,6 @@ struct Device {
   }
 
   FVM_DEVICE static void sync(std::uint32_t) { __syncthreads(); }
-  FVM_DEVICE static bool any(bool vote, std::uint32_t) { return __syncthreads_or(vote) != 0; }
 
   FVM_DEVICE static unsigned warp_size() { return 32; }
 

@@ -17,7 +17,6 @@
 //   std::uint32_t way(float x, float threshold, std::uint32_t word, std::uint32_t left, std::uint32_t right)
 //                                           goes_left of a node's feature word, as one of two numbers
 //   void sync(std::uint32_t place)          barrier of all threads of the block
-//   bool any(bool vote, place)              the same, and whether any thread voted so
 //   unsigned warp_size()                    threads of a warp; they are numbered in the block, x fastest, and
 //                                           a block's last warp may have fewer
 //   T shuffle_down(T value, unsigned by, place)

@@ -45,7 +45,6 @@ struct Device {
   }
 
   static void sync(std::uint32_t place) { emulator::sync(place); }
-  static bool any(bool vote, std::uint32_t place) { return emulator::any(vote, place); }
 
   static unsigned warp_size() { return emulator::this_thread().warp; }
 

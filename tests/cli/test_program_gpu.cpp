@@ -45,7 +45,8 @@ TEST_F(Gpu, PredictsComparesAndTimes) {
   const Outcome timed =
       forestvm({"bench", model_, rows_, "--backend", "cuda", "--batch", "4", "--seconds", "0.002", "--json"});
   EXPECT_EQ(timed.code, 0) << timed.err;
-  EXPECT_EQ(nlohmann::json::parse(timed.out)[0]["runs_on"], "emulator of a GPU, orders from seed 1");
+  EXPECT_EQ(nlohmann::json::parse(timed.out)[0]["runs_on"],
+            "emulator of a GPU, warps of 32 threads, orders from seed 1");
 }
 
 TEST_F(Gpu, Devices) {

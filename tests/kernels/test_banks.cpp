@@ -25,7 +25,6 @@ Thread running;
 
 const Thread& this_thread() { return running; }
 void sync(std::uint32_t) {}
-bool any(bool vote, std::uint32_t) { return vote; }
 void copy_async(std::byte*, const std::byte*, unsigned) {}
 void wait_copies() {}
 

@@ -105,34 +105,6 @@ TEST(Emulator, AtomicsAdd) {
   EXPECT_EQ(count, 256u);
 }
 
-TEST(Emulator, AVoteIsOfTheWholeBlock) {
-  emulator::Emulator emulator;
-  std::vector<int> heard(3 * 100);
-  const auto done = emulator.run(grid_of(3, 100), [&] {
-    const unsigned block = Device::index(0), i = Device::index(kX);
-    const bool some = Device::any(block == 1 && i == 77, 1);
-    const bool all = Device::any(true, 2);
-    const bool none = Device::any(false, 2);
-    heard[block * 100 + i] = (some ? 1 : 0) + (all ? 2 : 0) + (none ? 4 : 0);
-  });
-  EXPECT_TRUE(done.ok()) << error_of(done);
-  for (std::size_t i = 0; i < heard.size(); ++i) EXPECT_EQ(heard[i], i / 100 == 1 ? 3 : 2) << i;
-}
-
-TEST(Emulator, AVoteIsNoPlainBarrier) {
-  emulator::Emulator emulator;
-  const auto done = emulator.run(grid_of(1, 8), [] {
-    if (Device::index(kX) == 3)
-      Device::any(true, 5);
-    else
-      Device::sync(5);
-  });
-  EXPECT_EQ(
-      error_of(done),
-      "a barrier that not all threads come to: thread (0, 0, 0) of block (0, 0, 0) waits at instruction "
-      "5, thread (3, 0, 0) of block (0, 0, 0) waits at the vote of instruction 5");
-}
-
 /// Each warp adds its threads' values; the sums of the warps.
 template <class T>
 std::vector<T> sums_of_warps(const emulator::Grid& grid) {

@@ -35,8 +35,6 @@ enum class Mutation {
   ShuffleBeyondTheWarp,
   HalfOfTheShuffles,
   NoBarrierBeforeTheLastSum,
-  // of a vote
-  OwnVote,
 };
 
 class Mutants : public testing::Test {
@@ -123,14 +121,6 @@ class Mutants : public testing::Test {
     for (unsigned w = 0; w * size < kThreads; ++w) out_[0] += shared()[w];
   }
 
-  /// All threads do the same if one of them has reason to.
-  void vote(Mutation wrong) {
-    const unsigned i = Device::index(kX);
-    const bool own = i == 41;
-    const bool some = wrong == Mutation::OwnVote ? own : Device::any(own, 0);
-    if (some) out_[i] = 1;
-  }
-
   static constexpr unsigned kTiles = 3;
   static constexpr std::uint64_t kSeeds = 20;
   static constexpr std::size_t kSharedBytes = (kThreads * (kStride + 1) + 1) * sizeof(float);
@@ -160,10 +150,6 @@ TEST_F(Mutants, OfShuffledSums) {
   check(kernel, Mutation::ShuffleBeyondTheWarp);
   check(kernel, Mutation::HalfOfTheShuffles);
   check(kernel, Mutation::NoBarrierBeforeTheLastSum, true);  // the last warp may come first
-}
-
-TEST_F(Mutants, OfVotes) {
-  check([this](Mutation wrong) { vote(wrong); }, Mutation::OwnVote);
 }
 
 }  // namespace

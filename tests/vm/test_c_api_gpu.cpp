@@ -57,7 +57,8 @@ class CApiGpu : public CApiFile {
 };
 
 TEST_F(CApiGpu, RowsOfEitherMemoryGetTheHostsPredictions) {
-  EXPECT_STREQ(fvm_program_description(program_.get()), "emulator of a GPU, orders from seed 1");
+  EXPECT_STREQ(fvm_program_description(program_.get()),
+               "emulator of a GPU, warps of 32 threads, orders from seed 1");
   const fvm_device_rows rows = device_rows();
   std::vector<float> expected(kRows * 8), from_host = expected, on_device = expected;
   const std::size_t stride = rows.row_stride;
