@@ -174,13 +174,11 @@ struct RunningSum {
   std::uint32_t at = kNone;
   float sum = 0;
 
-  FVM_DEVICE void add(float* sums, std::uint32_t to, float leaf) {
-    if (to != at) {
-      finish(sums);
-      at = to;
-      sum = sums[to];
-    }
-    sum += leaf;
+  FVM_DEVICE void go_to(float* sums, std::uint32_t to) {
+    if (to == at) return;
+    finish(sums);
+    at = to;
+    sum = sums[to];
   }
   FVM_DEVICE void finish(float* sums) {
     if (at != kNone) sums[at] = sum;
@@ -205,10 +203,10 @@ class AddingWalks {
         rows_outer_(walk.walker->order == WalkOrder::RowsOuter) {
     group_.nodes =
         nodes == Space::Shared ? Device::shared() + walk.staged_offset : Device::in_global(walk.group.nodes);
-    group_.trees = Device::in_global(walk.group.trees - walk.first_tree);
+    group_.trees = Device::in_global(walk.group.trees);
   }
 
-  /// Trees [begin, end) and the thread's rows [from, to): whole tiles.
+  /// Trees [begin, end) of the group and the thread's rows [from, to): whole tiles.
   FVM_DEVICE void run(std::uint32_t begin, std::uint32_t end, std::uint32_t from, std::uint32_t to) const {
     if (begin == end || from == to) return;
     RunningSum sums[R];
@@ -264,13 +262,20 @@ class AddingWalks {
     }
     for (unsigned r = 0; r < R; ++r) {
       const std::uint32_t first = (thread_rows_[row + r] - out_row_) * width_;
-      for (unsigned t = 0; t < T; ++t)
-        sums[r].add(out_, first + group_.trees[tree + t].output, trees[t].value(at[t][r]));
+      if (width_ == 1) {
+        sums[r].go_to(out_, first);
+        for (unsigned t = 0; t < T; ++t) sums[r].sum += trees[t].value(at[t][r]);
+        continue;
+      }
+      for (unsigned t = 0; t < T; ++t) {
+        sums[r].go_to(out_, first + group_.trees[tree + t].output);
+        sums[r].sum += trees[t].value(at[t][r]);
+      }
     }
   }
 
   const Rows& rows_;
-  GroupData group_;  ///< its trees counted as the program counts them
+  GroupData group_;
   ThreadRows thread_rows_;
   float* out_;
   std::uint32_t out_row_, width_, hops_;
@@ -279,7 +284,8 @@ class AddingWalks {
 
 template <class View, Space nodes, class Rows>
 FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
-  const std::uint32_t begin = walk.trees.begin, end = walk.trees.end, count = walk.rows.count;
+  const std::uint32_t begin = walk.trees.begin - walk.first_tree, end = walk.trees.end - walk.first_tree;
+  const std::uint32_t count = walk.rows.count;
   // Walked in tiles: trees [begin, tree) of rows [0, row).
   std::uint32_t tree = begin, row = count;
   const auto tiles = [&]<unsigned T, unsigned R>() {

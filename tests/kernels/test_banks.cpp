@@ -27,6 +27,7 @@ const Thread& this_thread() { return running; }
 void sync(std::uint32_t) {}
 void copy_async(std::byte*, const std::byte*, unsigned) {}
 void wait_copies() {}
+void shuffle_down(void*, std::size_t, unsigned, std::uint32_t) {}
 
 }  // namespace emulator
 

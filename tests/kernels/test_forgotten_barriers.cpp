@@ -80,9 +80,9 @@ TEST(ForgottenBarriers, AreNoticed) {
 
 TEST(ForgottenBarriers, OfCachedRows) {
   const Model model = support::model_of(support::six_trees(), 2);
-  const auto compiled =
-      compile(model, *parse_schedule("tile(batch, b0, b1, 8); reorder(b0, b1, tree); gpuDimension(b0, "
-                                     "grid.x); gpuDimension(b1, block.x); cache(b0)"));
+  const auto compiled = compile(
+      model, *parse_schedule("tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); "
+                             "gpuDimension(b0, grid.x); gpuDimension(t0, block.x); cache(b0)"));
   ASSERT_TRUE(compiled.ok());
   std::vector<float> rows;
   for (std::size_t i = 0; i < 4 * kRows; ++i) rows.push_back(static_cast<float>(i * 7 % 23) * 0.3f - 2);
