@@ -132,7 +132,7 @@ TEST(Accounting, RefusesWhatLinkingRefusesOnTheDevice) {
     if (!call.ok()) {
       EXPECT_EQ(
           call.error().text(),
-          "schedule: the cached rows take 80000 bytes of shared memory beside the 0 that are taken; a block "
+          "schedule: the cached rows take 80384 bytes of shared memory beside the 0 that are taken; a block "
           "has 65536");
     }
   }

@@ -78,11 +78,13 @@ TEST(ForgottenBarriers, AreNoticed) {
   EXPECT_EQ(noticed(program, rows, OutputKind::Leaf), (std::set<Op>{Op::CacheTrees}));
 }
 
+/// Threads walk neighbouring rows, and copy others.
 TEST(ForgottenBarriers, OfCachedRows) {
   const Model model = support::model_of(support::six_trees(), 2);
-  const auto compiled =
-      compile(model, *parse_schedule("tile(batch, b0, b1, 8); reorder(b0, b1, tree); gpuDimension(b0, "
-                                     "grid.x); gpuDimension(b1, block.x); cache(b0)"));
+  const auto compiled = compile(
+      model, *parse_schedule(
+                 "tile(batch, b0, b, 8); tile(b, b1, b2, 2); reorder(b0, b1, b2, tree); gpuDimension(b0, "
+                 "grid.x); gpuDimension(b1, block.x); cache(b0)"));
   ASSERT_TRUE(compiled.ok());
   std::vector<float> rows;
   for (std::size_t i = 0; i < 4 * kRows; ++i) rows.push_back(static_cast<float>(i * 7 % 23) * 0.3f - 2);
