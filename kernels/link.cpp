@@ -27,6 +27,10 @@ constexpr std::uint32_t kBanks = 32;
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
+std::uint64_t aligned(std::uint64_t shared_bytes) {
+  return (shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
+}
+
 bool on_grid(const Inst& inst) {
   return inst.op == Op::Map && operand<Op::Map, Dimension>(inst) < kGridDimensions;
 }
@@ -259,7 +263,8 @@ class PhaseMeasurer {
 
   /// Of a block's rows of an accumulator.
   std::uint64_t block_bytes(std::uint32_t accumulator) const {
-    return std::uint64_t{place_of(program_, accumulator).copy_bytes} * registers_[phase_.block_rows].size;
+    return aligned(std::uint64_t{place_of(program_, accumulator).copy_bytes} *
+                   registers_[phase_.block_rows].size);
   }
 
   /// Room for them, if there is as much below `most`.
@@ -297,7 +302,6 @@ class PhaseMeasurer {
       const RegisterFacts& in = registers_[operand<Op::Slice, RangeIn>(inst)];
       const std::uint32_t from = std::min(operand<Op::Slice, From>(inst), in.size);
       const std::uint32_t to = std::min(operand<Op::Slice, To>(inst), in.size);
-      // A shorter range than the longest may have less before the part, and more in it.
       registers_[operand<Op::Slice, RangeOut>(inst)] = {std::max(to, from) - from, 1, in.rows, in.varies};
     } else if (walks(inst.op)) {
       note_walkers(inst);
@@ -371,7 +375,9 @@ class PhaseMeasurer {
       if (phase_.extent[d] > limits_.grid[d])
         return refused("schedule", number(phase_.extent[d]) + " blocks in " + kNames[d] +
                                        ", the device takes at most " + number(limits_.grid[d]));
-    const std::uint64_t threads = std::uint64_t{phase_.extent[3]} * phase_.extent[4] * phase_.extent[5];
+    std::uint64_t threads = 1;
+    for (unsigned d = kGridDimensions; d < kDimensions && threads <= most_threads_; ++d)
+      threads *= phase_.extent[d];
     if (threads > most_threads_)
       return refused("schedule", "blocks of " + number(threads) + " threads, the device takes at most " +
                                      number(most_threads_));
@@ -380,13 +386,13 @@ class PhaseMeasurer {
 
   std::uint32_t take(std::uint64_t bytes) {
     const std::uint32_t offset = phase_.shared_bytes;
-    phase_.shared_bytes +=
-        static_cast<std::uint32_t>((bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment);
+    phase_.shared_bytes += static_cast<std::uint32_t>(bytes);
     return offset;
   }
 
   Result<void> place_cache(Inst& inst, const RegisterFacts& cached, const std::string& what,
-                           std::uint64_t bytes) {
+                           std::uint64_t needed) {
+    const std::uint64_t bytes = aligned(needed);
     if (cached.varies)
       return refused("schedule",
                      "the " + what +

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <span>
 #include <utility>
@@ -227,9 +228,12 @@ class Lane {
   }
 
   /// Waits for whatever was begun, also without a mark; nobody wants its results.
-  void abandon() {
+  void abandon() noexcept {
     deliver_bytes_ = 0;
-    if (queue != nullptr && queue->mark().ok()) static_cast<void>(queue->wait());
+    try {
+      if (queue != nullptr && queue->mark().ok()) static_cast<void>(queue->wait());
+    } catch (const std::bad_alloc&) {  // nor its errors
+    }
   }
 
   /// Nothing is under way.
@@ -255,7 +259,7 @@ class Lane {
 
 class DeviceContext final : public Context {
  public:
-  explicit DeviceContext(const void* backend) : Context(backend) {}
+  explicit DeviceContext(const std::shared_ptr<const Runtime>& of) : Context(of.get()), runtime(of) {}
   ~DeviceContext() override {
     for (Lane& lane : lanes) static_cast<void>(lane.finish());
     static_cast<void>(on_stream.finish());
@@ -271,17 +275,34 @@ class DeviceContext final : public Context {
     return {};
   }
 
-  std::array<Lane, kLanes> lanes;  ///< of rows from the host
-  Lane on_stream;                  ///< of rows on the device
-  void* stream = nullptr;          ///< of its queue
-  std::size_t room_for = 0;        ///< rows of a pass that were not too many for the device's memory
+  const std::shared_ptr<const Runtime> runtime;  ///< of its memory, which may outlive the backend
+  std::array<Lane, kLanes> lanes;                ///< of rows from the host
+  Lane on_stream;                                ///< of rows on the device
+  void* stream = nullptr;                        ///< of its queue
+  std::size_t room_for = 0;  ///< rows of a pass that were not too many for the device's memory
   std::optional<LinkRequest> linked_for;
   LinkedCall linked;
 };
 
+/// The lanes of a call. One that ends by an error or an exception leaves nothing under way in them.
+class LanesInUse {
+ public:
+  explicit LanesInUse(std::span<Lane> lanes) : lanes_(lanes) {}
+  ~LanesInUse() {
+    for (Lane& lane : lanes_) lane.abandon();
+  }
+  LanesInUse(const LanesInUse&) = delete;
+  LanesInUse& operator=(const LanesInUse&) = delete;
+
+  void end() { lanes_ = {}; }
+
+ private:
+  std::span<Lane> lanes_;
+};
+
 class DevicePredictor final : public CallPredictor {
  public:
-  DevicePredictor(Program program, std::unique_ptr<Runtime> runtime, DeviceProgram device,
+  DevicePredictor(Program program, std::shared_ptr<const Runtime> runtime, DeviceProgram device,
                   const PassBounds& bounds)
       : program_(std::move(program)),
         runtime_(std::move(runtime)),
@@ -294,7 +315,7 @@ class DevicePredictor final : public CallPredictor {
     }
   }
 
-  std::unique_ptr<Context> make_context() const override { return std::make_unique<DeviceContext>(this); }
+  std::unique_ptr<Context> make_context() const override { return std::make_unique<DeviceContext>(runtime_); }
 
   Result<CodedRows> encode(Context&, const AnyRows&, std::span<std::uint8_t>) const override {
     return no_codes();
@@ -329,7 +350,7 @@ class DevicePredictor final : public CallPredictor {
   }
 
   Result<void> check_call(const Context& context, const AnyRows& rows) const {
-    if (context.backend() != this)
+    if (context.backend() != runtime_.get())
       return Error{ErrorCode::Usage, "", "the context belongs to another backend"};
     if (const auto* dense = std::get_if<RowBlock>(&rows)) return check_rows(program_.meta(), *dense);
     if (const auto* csr = std::get_if<CsrRows>(&rows)) return check_rows(*csr);
@@ -356,14 +377,11 @@ class DevicePredictor final : public CallPredictor {
     if (to.is_nowhere()) return no_buffer();
     auto& context = static_cast<DeviceContext&>(any);
     const auto* const on_device = std::get_if<DeviceRows>(&rows);
-    const Result<void> done = on_device != nullptr ? run_on_device(context, *on_device, output, to)
-                                                   : run_from_host(context, rows, output, to);
-    if (done.ok()) return done;
-    if (on_device != nullptr)
-      context.on_stream.abandon();
-    else
-      for (Lane& lane : context.lanes) lane.abandon();
-    return done;
+    LanesInUse lanes(on_device != nullptr ? std::span(&context.on_stream, 1) : std::span(context.lanes));
+    FVM_TRY(on_device != nullptr ? run_on_device(context, *on_device, output, to)
+                                 : run_from_host(context, rows, output, to));
+    lanes.end();
+    return {};
   }
 
   Result<void> run_from_host(DeviceContext& context, const AnyRows& rows, OutputKind output,
@@ -527,7 +545,7 @@ class DevicePredictor final : public CallPredictor {
   }
 
   Program program_;
-  std::unique_ptr<Runtime> runtime_;
+  std::shared_ptr<const Runtime> runtime_;
   DeviceProgram device_;
   PassBounds bounds_;
   std::size_t row_bytes_ = 0;  ///< that a row of a pass takes on the device, about

@@ -12,8 +12,7 @@
 //   T load_shared<T>(std::uint32_t address) T has 4 or 8 bytes and is aligned to as many
 //   const T* in_global(const T*)            the same pointer: what it points to is not in shared memory
 //   T kept(T)                               the same number or pointer, of which the compiler may assume
-//   nothing:
-//                                           it is computed once, and not again at each use
+//                                           nothing: it is computed once, and not again at each use
 //   std::uint32_t way(float x, float threshold, std::uint32_t word, std::uint32_t left, std::uint32_t right)
 //                                           goes_left of a node's feature word, as one of two numbers
 //   void sync(std::uint32_t place)          barrier of all threads of the block

@@ -61,7 +61,10 @@ class GpuLibrary : public testing::Test {
   const std::string mapped_ =
       "tile(batch, b0, b1, 8); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x)";
   const std::vector<float> rows_ = std::vector<float>(80, 0.75f);
-  const fs::path folder_ = fs::path(testing::TempDir()) / "gpu_library";
+  /// Each test's own: they run side by side.
+  const fs::path folder_ =
+      fs::path(testing::TempDir()) /
+      (std::string("gpu_library_") + testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 TEST_F(GpuLibrary, IsLoadedFromTheFolderThatIsNamed) {

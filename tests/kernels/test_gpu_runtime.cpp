@@ -77,8 +77,9 @@ struct FakeApi {
   }
   static Status allocate(void** memory, std::size_t bytes) {
     if (bytes > calls->free) return Status::OutOfMemory;
-    *memory = ::operator new(bytes);
-    return called("allocate");
+    const Status status = called("allocate");
+    if (status == Status::Success) *memory = ::operator new(bytes);
+    return status;
   }
   static Status release(void* memory) {
     ::operator delete(memory);
@@ -87,16 +88,18 @@ struct FakeApi {
   static Status allocate_pinned(void** memory, std::size_t bytes) { return allocate(memory, bytes); }
   static Status release_pinned(void* memory) { return release(memory); }
   static Status create_stream(Stream* stream) {
-    *stream = new int(0);
-    return called("stream");
+    const Status status = called("stream");
+    if (status == Status::Success) *stream = new int(0);
+    return status;
   }
   static Status destroy_stream(const int* stream) {
     delete stream;
     return Status::Success;
   }
   static Status create_event(Event* event) {
-    *event = new int(0);
-    return called("event");
+    const Status status = called("event");
+    if (status == Status::Success) *event = new int(0);
+    return status;
   }
   static Status destroy_event(const int* event) {
     delete event;

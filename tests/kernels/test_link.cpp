@@ -127,6 +127,20 @@ TEST(Link, RefusesWithTheNumbers) {
   EXPECT_EQ(refusal(kRowsInBlocks, small), "schedule: 16 blocks in grid.x, the device takes at most 10");
 }
 
+TEST(Link, CountsSharedMemoryAsItIsTaken) {
+  const std::string schedule =
+      "tile(batch, b0, b1, 3); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+      "gpuDimension(t0, block.x); sharedReduce(t0); cache(b0)";
+  DeviceLimits small;
+  small.shared_bytes = 112;
+  EXPECT_EQ(refusal(schedule, small), "accepted");  // 48 and 60 bytes, each aligned to 16
+  small.shared_bytes = 111;
+  EXPECT_EQ(
+      refusal(schedule, small),
+      "schedule: the private sums take 64 bytes of shared memory beside the 48 that are taken; a block has "
+      "111");
+}
+
 TEST(Link, NamesTheLayoutOfItsKernel) {
   DeviceLimits device;
   device.kernels = {{Layout::Reorg, 1024}, {Layout::Array, 512}};

@@ -3,6 +3,8 @@
 // waited for, so that a wait that is missing gives wrong answers here.
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -179,6 +181,55 @@ TEST_F(Passes, AContextEndsAfterItsCalls) {
     EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Value, out.data())), "done");
   }
   EXPECT_EQ(out, expected_);
+}
+
+TEST_F(Passes, AContextMayOutliveItsPredictor) {
+  auto gpu = emulated({});
+  const auto context = gpu->make_context();
+  std::vector<float> out(kRows * 2);
+  EXPECT_EQ(text_of(gpu->predict(*context, block(), OutputKind::Value, out.data())), "done");
+  for (int i = 0; i < 20; ++i) {  // others, which may come to lie where the first was
+    gpu.reset();
+    gpu = emulated({});
+    EXPECT_EQ(text_of(gpu->predict(*context, block(), OutputKind::Value, out.data())),
+              "the context belongs to another backend");
+  }
+}
+
+/// An emulator that has memory of the host for so many pieces.
+class ShortOfMemory final : public Runtime {
+ public:
+  explicit ShortOfMemory(unsigned pieces) : left_(pieces) {}
+
+  std::string describe() const override { return emulator_->describe(); }
+  int ordinal() const override { return 0; }
+  const DeviceLimits& limits() const override { return emulator_->limits(); }
+  Result<std::unique_ptr<Queue>> make_queue() const override { return emulator_->make_queue(); }
+  Result<std::unique_ptr<Queue>> queue_on(void* stream) const override { return emulator_->queue_on(stream); }
+  Result<DeviceMemory> memory() const override { return emulator_->memory(); }
+  Result<std::byte*> allocate(MemoryKind kind, std::size_t bytes) const override {
+    if (kind == MemoryKind::Pinned && left_-- == 0) throw std::bad_alloc();
+    return emulator_->allocate(kind, bytes);
+  }
+  void release(MemoryKind kind, std::byte* memory) const override { emulator_->release(kind, memory); }
+
+ private:
+  std::unique_ptr<Runtime> emulator_ = make_emulator_runtime({});
+  mutable unsigned left_;
+};
+
+/// The first slab is under way when the second's memory cannot be had.
+TEST_F(Passes, AnExceptionLeavesNothingUnderWay) {
+  const auto gpu = make_predictor(program(kTreesInGrid), std::make_unique<ShortOfMemory>(2), "it",
+                                  {.slab_bytes = kRows * 12});
+  ASSERT_TRUE(gpu.ok()) << gpu.error().text();
+  auto context = (*gpu)->make_context();
+  std::vector<float> out(kRows * 2);
+  EXPECT_THROW(static_cast<void>((*gpu)->predict(*context, block(), OutputKind::Value, out.data())),
+               std::bad_alloc);
+  out.assign(out.size(), 7.0f);
+  context.reset();
+  EXPECT_EQ(out, std::vector<float>(kRows * 2, 7.0f));
 }
 
 TEST_F(Passes, RowsOnTheDeviceForEveryOutput) {
