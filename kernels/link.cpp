@@ -420,6 +420,10 @@ class PhaseMeasurer {
     if (area == kStagedTrees)
       return refused("schedule",
                      "trees of more than " + number(kStagedTrees) + " groups are to be cached at once");
+    const GroupDesc& group = program_.section_Groups()[operand<Op::CacheTrees, Group>(inst)];
+    if (const std::uint64_t bytes = group.node_count * node_bytes(group); bytes > INT32_MAX)
+      return refused("schedule", "trees of a group of " + number(bytes) +
+                                     " bytes are to be cached: their places in it take 31 bits");
     inst.small[0] = static_cast<std::uint8_t>(area);
     return place_cache(inst, cached, "trees",
                        most_tree_bytes(operand<Op::CacheTrees, Group>(inst), cached.size));
@@ -436,8 +440,11 @@ class PhaseMeasurer {
       if (t >= count) nodes -= trees[t - count].node_count;
       most = std::max(most, nodes);
     }
-    return most * with_view(group.layout, []<class View>() { return sizeof(typename View::Node); }) +
-           kCopyAlignment - 4;
+    return most * node_bytes(group) + kCopyAlignment - 4;
+  }
+
+  static std::uint64_t node_bytes(const GroupDesc& group) {
+    return with_view(group.layout, []<class View>() { return std::uint64_t{sizeof(typename View::Node)}; });
   }
 
   const Program& program_;
