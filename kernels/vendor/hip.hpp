@@ -78,16 +78,6 @@ struct Device {
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
   }
-  FVM_DEVICE static bool any(bool vote, std::uint32_t place) {
-    static __shared__ unsigned votes;
-    votes = 0;
-    sync(place);
-    if (vote) votes = 1;
-    sync(place);
-    const bool some = votes != 0;
-    sync(place);
-    return some;
-  }
 
 #if __has_builtin(__builtin_amdgcn_wavefrontsize)
   FVM_DEVICE static unsigned warp_size() { return __builtin_amdgcn_wavefrontsize(); }
