@@ -1,8 +1,7 @@
-// Device for HIP, see device.hpp. Lanes of a wavefront run in step, so that shuffles need no mask. The second
-// argument of HIP's __launch_bounds__ counts wavefronts of an execution unit, not blocks as CUDA's does.
+// Device for HIP, see device.hpp, made of the compiler's builtins: neither HIP's headers nor its libraries
+// for devices are there for every GPU that a compiler knows. Lanes of a wavefront run in step, so that
+// shuffles need no mask.
 #pragma once
-
-#include <hip/hip_runtime.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +12,7 @@
 #define FVM_UNROLL(times) _Pragma(FVM_TEXT(unroll times))
 #define FVM_NO_UNROLL _Pragma("unroll 1")
 #define FVM_TEXT(words) #words
-#define FVM_KERNEL extern "C" __global__
+#define FVM_KERNEL extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, Device::kMostThreads)))
 #define FVM_KERNEL_ARGUMENT
 
 #include <forestvm/core/forest_data.hpp>
@@ -24,7 +23,7 @@
 
 namespace forestvm::kernels {
 
-extern __shared__ float4 shared_memory[];
+extern __shared__ __attribute__((aligned(16))) std::byte shared_memory[];
 
 struct Device {
   static constexpr unsigned kMostThreads = 512;
@@ -36,14 +35,21 @@ struct Device {
   }
 
   FVM_DEVICE static unsigned index(unsigned dimension) {
-    return dimension < 3 ? component(blockIdx.x, blockIdx.y, blockIdx.z, dimension)
-                         : component(threadIdx.x, threadIdx.y, threadIdx.z, dimension - 3);
+    return dimension < 3 ? component(__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(),
+                                     __builtin_amdgcn_workgroup_id_z(), dimension)
+                         : component(__builtin_amdgcn_workitem_id_x(), __builtin_amdgcn_workitem_id_y(),
+                                     __builtin_amdgcn_workitem_id_z(), dimension - 3);
   }
   FVM_DEVICE static unsigned extent(unsigned dimension) {
-    return dimension < 3 ? component(gridDim.x, gridDim.y, gridDim.z, dimension)
-                         : component(blockDim.x, blockDim.y, blockDim.z, dimension - 3);
+    const unsigned of_block =
+        component(__builtin_amdgcn_workgroup_size_x(), __builtin_amdgcn_workgroup_size_y(),
+                  __builtin_amdgcn_workgroup_size_z(), dimension % 3);
+    if (dimension >= 3) return of_block;
+    return component(__builtin_amdgcn_grid_size_x(), __builtin_amdgcn_grid_size_y(),
+                     __builtin_amdgcn_grid_size_z(), dimension) /
+           of_block;
   }
-  FVM_DEVICE static std::byte* shared() { return reinterpret_cast<std::byte*>(shared_memory); }
+  FVM_DEVICE static std::byte* shared() { return shared_memory; }
 
   FVM_DEVICE static std::uint32_t shared_address(const void* pointer) {
     return static_cast<std::uint32_t>((std::uintptr_t)(const FVM_SHARED std::byte*)pointer);
@@ -67,21 +73,25 @@ struct Device {
     return (x < threshold) | ((x != x) & ((word & kMissingLeft) != 0)) ? left : right;
   }
 
-  FVM_DEVICE static void sync(std::uint32_t) { __syncthreads(); }
-  FVM_DEVICE static bool any(bool vote, std::uint32_t) { return __syncthreads_or(vote) != 0; }
+  FVM_DEVICE static void sync(std::uint32_t) {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+  }
 
-#if defined(__AMDGCN_WAVEFRONT_SIZE)
-  FVM_DEVICE static unsigned warp_size() { return __AMDGCN_WAVEFRONT_SIZE; }
+#if __has_builtin(__builtin_amdgcn_wavefrontsize)
+  FVM_DEVICE static unsigned warp_size() { return __builtin_amdgcn_wavefrontsize(); }
 #else
-  FVM_DEVICE static unsigned warp_size() { return static_cast<unsigned>(warpSize); }
+  FVM_DEVICE static unsigned warp_size() { return __AMDGCN_WAVEFRONT_SIZE; }
 #endif
 
   template <class T>
   FVM_DEVICE static T shuffle_down(T value, unsigned by, std::uint32_t) {
-    static_assert(sizeof(T) % sizeof(unsigned) == 0);
-    unsigned words[sizeof(T) / sizeof(unsigned)];
+    static_assert(sizeof(T) % sizeof(int) == 0);
+    const unsigned lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0));
+    int words[sizeof(T) / sizeof(int)];
     __builtin_memcpy(words, &value, sizeof value);
-    for (unsigned& word : words) word = __shfl_down(word, by, static_cast<int>(warp_size()));
+    for (int& word : words) word = __builtin_amdgcn_ds_bpermute(static_cast<int>((lane + by) * 4), word);
     __builtin_memcpy(&value, words, sizeof value);
     return value;
   }
@@ -89,24 +99,26 @@ struct Device {
   /// There is nothing to wait for.
   FVM_DEVICE static void copy_async(std::byte* to, const std::byte* from, unsigned bytes) {
     if (bytes == 16)
-      *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
+      copy<16>(to, from);
     else if (bytes == 8)
-      *reinterpret_cast<uint2*>(to) = *reinterpret_cast<const uint2*>(from);
+      copy<8>(to, from);
     else
-      *reinterpret_cast<unsigned*>(to) = *reinterpret_cast<const unsigned*>(from);
+      copy<4>(to, from);
   }
   FVM_DEVICE static void wait_copies() {}
 
-  FVM_DEVICE static float fetch_add(float& sum, float more) { return atomicAdd(&sum, more); }
-  FVM_DEVICE static double fetch_add(double& sum, double more) { return atomicAdd(&sum, more); }
-  FVM_DEVICE static std::uint64_t fetch_add(std::uint64_t& sum, std::uint64_t more) {
-    static_assert(sizeof(unsigned long long) == sizeof(std::uint64_t));
-    return atomicAdd(reinterpret_cast<unsigned long long*>(&sum), static_cast<unsigned long long>(more));
+  template <class T>
+  FVM_DEVICE static T fetch_add(T& sum, T more) {
+    return __hip_atomic_fetch_add(&sum, more, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
   }
 
  private:
   FVM_DEVICE static unsigned component(unsigned x, unsigned y, unsigned z, unsigned which) {
     return which == 0 ? x : which == 1 ? y : z;
+  }
+  template <unsigned bytes>
+  FVM_DEVICE static void copy(std::byte* to, const std::byte* from) {
+    __builtin_memcpy(__builtin_assume_aligned(to, bytes), __builtin_assume_aligned(from, bytes), bytes);
   }
 };
 

@@ -7,7 +7,8 @@ reports=$1
 [ -d "$reports" ] || { echo "skipped: no kernels were compiled here (no nvcc, no hipcc)"; exit 0; }
 
 printf '%-10s %-9s %10s %7s %7s\n' kernel for registers stack spilled
-for report in "$reports"/*/*.txt; do
+for report in "$reports"/cuda/*.txt "$reports"/hip/*/*.txt; do
+  [ -f "$report" ] || continue  # of a vendor whose compiler is not there
   kernel=$(basename "$report" .txt)
   case $report in
     */cuda/*)
@@ -19,14 +20,14 @@ for report in "$reports"/*/*.txt; do
           match($0, /Used [0-9]+/); registers[gpu] = substr($0, RSTART + 5, RLENGTH - 5) }
         END { for (gpu in registers) print kernel, gpu, registers[gpu], stack[gpu], spilled[gpu], 64 }' "$report" ;;
     */hip/*)
-      awk -v kernel="$kernel" '
+      awk -v kernel="$kernel" -v gpu="$(basename "$(dirname "$report")")" '
         function value() { match($0, /: +[0-9]+ \[/); return substr($0, RSTART + 2, RLENGTH - 4) + 0 }
-        /Function Name:/ { entry = /forestvm_phase/; if (entry) gpu = "amd" ++count }
+        /Function Name:/ { entry = /forestvm_phase/ }
         !entry { next }
-        / VGPRs: / { registers[gpu] = value() }
-        /ScratchSize/ { stack[gpu] = value() }
-        /VGPRs Spill/ { spilled[gpu] = value() }
-        END { for (gpu in registers) print kernel, gpu, registers[gpu], stack[gpu], spilled[gpu], 128 }' "$report" ;;
+        / [VA]GPRs: / { registers += value() }
+        /ScratchSize/ { stack = value() }
+        /VGPRs Spill/ { spilled = value() }
+        END { print kernel, gpu, registers, stack, spilled, 128 }' "$report" ;;
   esac
 done | sort | awk '
   { printf "%-10s %-9s %10d %7d %7d\n", $1, $2, $3, $4, $5; if ($3 > $6 || $3 == 0 || $5 > 0 || $4 > 1024) { bad++ } rows++ }
