@@ -50,10 +50,13 @@ class OnGpu {
   OnGpu(const OnGpu&) = delete;
   OnGpu& operator=(const OnGpu&) = delete;
 
-  /// The error of a call, or of the way to the device.
-  Result<void> result(typename Api::Status status, const std::string& doing) const {
-    FVM_TRY(gpu_result<Api>(status_, "choosing the device"));
-    return gpu_result<Api>(status, doing);
+  /// Error: calls would go to another device.
+  Result<void> is_chosen() const { return gpu_result<Api>(status_, "choosing the device"); }
+
+  template <class Call>
+  Result<void> call(Call call, const std::string& doing) const {
+    FVM_TRY(is_chosen());
+    return gpu_result<Api>(call(), doing);
   }
 
  private:
@@ -77,30 +80,33 @@ class GpuQueue final : public Queue {
 
   Result<void> upload(std::byte* to, const void* from, std::size_t bytes) override {
     const OnGpu<Api> here(device_);
-    return here.result(Api::upload(to, from, bytes, stream_),
-                       "copying " + std::to_string(bytes) + " bytes to the device");
+    return here.call([&] { return Api::upload(to, from, bytes, stream_); },
+                     "copying " + std::to_string(bytes) + " bytes to the device");
   }
 
   Result<void> download(void* to, const std::byte* from, std::size_t bytes) override {
     const OnGpu<Api> here(device_);
-    return here.result(Api::download(to, from, bytes, stream_),
-                       "copying " + std::to_string(bytes) + " bytes from the device");
+    return here.call([&] { return Api::download(to, from, bytes, stream_); },
+                     "copying " + std::to_string(bytes) + " bytes from the device");
   }
 
   Result<void> launch(const LinkedPhase& phase, const Launch& launch) override {
     const OnGpu<Api> here(device_);
     Launch argument = launch;
     void* arguments[] = {&argument};
-    return here.result(
-        Api::launch(kernel_of(phase), phase.extent.data(), arguments, phase.shared_bytes, stream_),
+    return here.call(
+        [&] {
+          return Api::launch(kernel_of(phase), phase.extent.data(), arguments, phase.shared_bytes, stream_);
+        },
         "launching blocks of " + std::to_string(phase.threads()) + " threads and " +
             std::to_string(phase.shared_bytes) + " bytes of shared memory");
   }
 
   Result<void> mark() override {
     const OnGpu<Api> here(device_);
-    if (event_ == nullptr) FVM_TRY(here.result(Api::create_event(&event_), "creating an event"));
-    FVM_TRY(here.result(Api::record(event_, stream_), "recording an event"));
+    if (event_ == nullptr)
+      FVM_TRY(here.call([&] { return Api::create_event(&event_); }, "creating an event"));
+    FVM_TRY(here.call([&] { return Api::record(event_, stream_); }, "recording an event"));
     marked_ = true;
     return {};
   }
@@ -108,7 +114,7 @@ class GpuQueue final : public Queue {
   Result<void> wait() override {
     if (!std::exchange(marked_, false)) return {};
     const OnGpu<Api> here(device_);
-    return here.result(Api::wait(event_), "waiting for the device");
+    return here.call([&] { return Api::wait(event_); }, "waiting for the device");
   }
 
  private:
@@ -164,8 +170,8 @@ class GpuRuntime final : public Runtime {
 
   Result<std::unique_ptr<Queue>> make_queue() const override {
     const OnGpu<Api> here(device_);
-    typename Api::Stream stream;
-    FVM_TRY(here.result(Api::create_stream(&stream), "creating a stream"));
+    typename Api::Stream stream{};
+    FVM_TRY(here.call([&] { return Api::create_stream(&stream); }, "creating a stream"));
     return std::unique_ptr<Queue>(std::make_unique<GpuQueue<Api>>(device_, stream, true));
   }
 
@@ -180,6 +186,7 @@ class GpuRuntime final : public Runtime {
     const OnGpu<Api> here(device_);
     void* memory = nullptr;
     const bool pinned = kind == MemoryKind::Pinned;
+    FVM_TRY(here.is_chosen());
     const typename Api::Status status =
         pinned ? Api::allocate_pinned(&memory, bytes) : Api::allocate(&memory, bytes);
     if (status == Api::kOutOfMemory && !pinned) {
@@ -189,8 +196,8 @@ class GpuRuntime final : public Runtime {
                    "out of memory: " + std::to_string(bytes) + " bytes asked for, the device has " +
                        std::to_string(left.free) + " of " + std::to_string(left.total) + " free"};
     }
-    FVM_TRY(here.result(status, "allocating " + std::to_string(bytes) + " bytes of " +
-                                    (pinned ? "pinned memory" : "the device's memory")));
+    FVM_TRY(gpu_result<Api>(status, "allocating " + std::to_string(bytes) + " bytes of " +
+                                        (pinned ? "pinned memory" : "the device's memory")));
     return static_cast<std::byte*>(memory);
   }
 
@@ -203,7 +210,8 @@ class GpuRuntime final : public Runtime {
   static Result<DeviceMemory> memory_of(int device) {
     const OnGpu<Api> here(device);
     DeviceMemory memory{};
-    FVM_TRY(here.result(Api::memory(&memory.free, &memory.total), "asking for the device's memory"));
+    FVM_TRY(here.call([&] { return Api::memory(&memory.free, &memory.total); },
+                      "asking for the device's memory"));
     return memory;
   }
 
@@ -227,14 +235,15 @@ class GpuRuntime final : public Runtime {
     std::uint32_t own_bytes = 0;
     for (const CompiledKernel& kernel : compiled_kernels()) {
       std::uint32_t threads = 0, bytes = 0;
-      FVM_TRY(here.result(Api::kernel_limits(&threads, &bytes, kernel.function), "loading the kernels"));
+      FVM_TRY(here.call([&] { return Api::kernel_limits(&threads, &bytes, kernel.function); },
+                        "loading the kernels"));
       limits_.kernels.push_back({kernel.layout, threads});
       own_bytes = std::max(own_bytes, bytes);
     }
     limits_.shared_bytes -= std::min(limits_.shared_bytes, own_bytes);
     for (const CompiledKernel& kernel : compiled_kernels())
-      FVM_TRY(here.result(
-          Api::allow_shared_bytes(kernel.function, static_cast<int>(limits_.shared_bytes)),
+      FVM_TRY(here.call(
+          [&] { return Api::allow_shared_bytes(kernel.function, static_cast<int>(limits_.shared_bytes)); },
           "allowing kernels " + std::to_string(limits_.shared_bytes) + " bytes of shared memory"));
     return {};
   }
