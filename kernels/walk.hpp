@@ -293,7 +293,7 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
     row = count / R * R;
     AddingWalks<View, nodes, Rows, T, R>(walk, rows).run(begin, tree, 0, row);
   };
-  const unsigned lockstep = walk.walker->trees << 4 | walk.walker->rows;
+  const unsigned lockstep = unsigned{walk.walker->trees} << 4 | walk.walker->rows;
   if constexpr (Rows::kMostLockstep == 4) {
     if (lockstep == 0x41) tiles.template operator()<4, 1>();
     if (lockstep == 0x22) tiles.template operator()<2, 2>();
