@@ -41,7 +41,7 @@ int spawned(const std::vector<std::string>& words, posix_spawn_file_actions_t& a
 
 }  // namespace
 
-void ProgramTest::SetUp() {
+ProgramTest::ProgramTest() {
   const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
   folder_ =
       std::filesystem::path(::testing::TempDir()) / (std::string("forestvm_") + test->test_suite_name() +
@@ -49,7 +49,10 @@ void ProgramTest::SetUp() {
   std::filesystem::create_directories(folder_);
 }
 
-void ProgramTest::TearDown() { std::filesystem::remove_all(folder_); }
+ProgramTest::~ProgramTest() {
+  std::error_code absent;
+  std::filesystem::remove_all(folder_, absent);
+}
 
 std::string ProgramTest::write(const std::string& name, const std::string& content) const {
   std::ofstream(file(name), std::ios::binary) << content;

@@ -25,11 +25,11 @@ struct Streams {
   bool out_has_no_reader = false;  ///< standard output is a pipe that nobody reads
 };
 
-/// A test with a folder of its own that is gone afterwards.
+/// A test with a folder of its own, which its members may name, and which is gone afterwards.
 class ProgramTest : public ::testing::Test {
  protected:
-  void SetUp() override;
-  void TearDown() override;
+  ProgramTest();
+  ~ProgramTest() override;
 
   Outcome forestvm(const std::vector<std::string>& words, const Streams& streams = {}) const;
 

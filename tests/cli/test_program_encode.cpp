@@ -11,10 +11,7 @@ namespace {
 
 class Encode : public ProgramTest {
  protected:
-  void SetUp() override {
-    ProgramTest::SetUp();
-    must({"compile", model_, "-o", program_});
-  }
+  void SetUp() override { must({"compile", model_, "-o", program_}); }
 
   std::string must(const std::vector<std::string>& words, const Streams& streams = {}) const {
     const Outcome outcome = forestvm(words, streams);

@@ -14,14 +14,8 @@ namespace {
 
 class Gpu : public ProgramTest {
  protected:
-  void SetUp() override {
-    ProgramTest::SetUp();
-    setenv("FORESTVM_PLUGINS", FORESTVM_EMULATED_LIBRARY, 1);
-  }
-  void TearDown() override {
-    unsetenv("FORESTVM_PLUGINS");
-    ProgramTest::TearDown();
-  }
+  void SetUp() override { setenv("FORESTVM_PLUGINS", FORESTVM_EMULATED_LIBRARY, 1); }
+  void TearDown() override { unsetenv("FORESTVM_PLUGINS"); }
 
   void expect_failure(const std::vector<std::string>& words, int code, const std::string& part) const {
     const Outcome outcome = forestvm(words);

@@ -25,7 +25,6 @@ constexpr std::size_t kMostMib = 64;  ///< the program itself included
 class Streaming : public ProgramTest {
  protected:
   void SetUp() override {
-    ProgramTest::SetUp();
     const Program program =
         test::compiled(test::small_forest({.features = kFeatures, .outputs = 1}), "encode(u8)");
     ASSERT_TRUE(program.save(file("model.fvm")).ok());
