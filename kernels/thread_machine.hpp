@@ -17,7 +17,9 @@
 #include <forestvm/core/sums.hpp>
 #include <forestvm/core/transform.hpp>
 
+#include "kernels/encode_row.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/stage.hpp"
 #include "kernels/vendor/device.hpp"
 #include "kernels/walk.hpp"
 
@@ -92,14 +94,8 @@ class ThreadMachine {
     sync_block(inst);
     const Range rows = ranges[staged_range(inst)];
     auto* const values = reinterpret_cast<float*>(Device::shared() + staged_offset(inst));
-    const LaunchPass& pass = launch_->pass;
-    const std::uint32_t stride = staged_stride(inst), features = launch_->program.num_features;
-    const bool by_fours = features % 4 == 0 && pass.row_stride % 4 == 0 &&
-                          reinterpret_cast<std::uintptr_t>(pass.rows) % sizeof(Four) == 0;
-    if (by_fours)
-      stage_rows<Four>(rows, stride, values);
-    else
-      stage_rows<float>(rows, stride, values);
+    const std::uint32_t stride = staged_stride(inst);
+    stage_rows(*launch_, rows, stride, values, block_thread());
     staged_rows_ = {Device::shared_address(values), rows.begin, stride};
     staged_rows_end_ = rows.end;
     sync_block(inst);
@@ -117,7 +113,8 @@ class ThreadMachine {
     staged = {number, begin, begin, group.data.tree_count, 0};
     if (begin < end) {
       staged.end = end;
-      copy_trees(group, begin - group.first_tree, end - group.first_tree, staged_offset(inst), staged);
+      stage_trees(group, begin - group.first_tree, end - group.first_tree, staged_offset(inst),
+                  block_thread(), staged);
     }
     Device::wait_copies();
     sync_block(inst);
@@ -159,7 +156,7 @@ class ThreadMachine {
   FVM_DEVICE_COLD void encode(const Inst& inst) {
     if (launch_->pass.encode_to == nullptr) return;
     for_rows(ranges[operand<Op::Encode, OperandKind::Rows>(inst)],
-             [&](std::uint32_t row) { encode_row(row); });
+             [&](std::uint32_t row) { encode_row(launch_->program, launch_->pass, row); });
   }
 
   FVM_DEVICE void walk(const Inst& inst) {
@@ -263,13 +260,6 @@ class ThreadMachine {
   }
 
  private:
-  /// Trees [begin, end) of a group that are in shared memory.
-  struct StagedGroup {
-    std::uint32_t group, begin, end;
-    std::uint32_t tree_count;  ///< that lie interleaved
-    std::int32_t offset;       ///< in shared memory, bytes, of the group's first node, as if all were there
-  };
-
   // --- who does what ---
 
   /// The thread's number among those of its block that are in the same iterations, and how many those are.
@@ -283,9 +273,9 @@ class ThreadMachine {
     }
   }
 
-  /// The thread's number in its block.
-  FVM_DEVICE std::uint32_t thread() const {
-    return (Device::index(5) * Device::extent(4) + Device::index(4)) * Device::extent(3) + Device::index(3);
+  FVM_DEVICE BlockThread block_thread() const {
+    return {(Device::index(5) * Device::extent(4) + Device::index(4)) * Device::extent(3) + Device::index(3),
+            threads()};
   }
   FVM_DEVICE std::uint32_t threads() const {
     return Device::extent(3) * Device::extent(4) * Device::extent(5);
@@ -500,103 +490,7 @@ class ThreadMachine {
     });
   }
 
-  // --- rows and trees ---
-
-  struct alignas(16) Four {
-    float values[4];
-  };
-
-  /// Copies rows to where StagedRows finds them, value by value, a Part of a row at a time: each thread parts
-  /// of one row after the other, its neighbours those of neighbouring rows, so that no two threads of a warp
-  /// write to one bank.
-  template <class Part>
-  FVM_DEVICE void stage_rows(const Range& rows, std::uint32_t stride, float* values) const {
-    constexpr std::uint32_t kWidth = sizeof(Part) / sizeof(float);
-    const std::uint32_t parts = launch_->program.num_features / kWidth;
-    FVM_NO_UNROLL
-    for (std::uint32_t i = thread(); i < parts * stride; i += threads()) {
-      const std::uint32_t row = i % stride, first = i / stride * kWidth;
-      if (row >= rows.size()) continue;
-      const float* const from =
-          Device::in_global(launch_->pass.rows) + (rows.begin + row) * launch_->pass.row_stride + first;
-      const Part part = *reinterpret_cast<const Part*>(from);
-      for (std::uint32_t k = 0; k < kWidth; ++k)
-        values[(first + k) * stride + row] = reinterpret_cast<const float*>(&part)[k];
-    }
-  }
-
-  FVM_DEVICE void encode_row(std::uint32_t row) {
-    const LaunchProgram& program = launch_->program;
-    const float* const values = launch_->pass.rows + row * launch_->pass.row_stride;
-    std::uint8_t* const codes = launch_->pass.encode_to + code_offset(row, program.column_count);
-    FVM_NO_UNROLL
-    for (std::uint32_t f = 0; f < program.feature_count; ++f) {
-      const EncodedFeature& feature = program.features[f];
-      const float x = values[feature.feature];
-      const float* const thresholds = program.ranks + feature.first_threshold;
-      std::uint32_t low = 0, high = feature.threshold_count;
-      FVM_NO_UNROLL
-      while (low < high) {
-        const std::uint32_t middle = low + (high - low) / 2;
-        if (x >= thresholds[middle])
-          low = middle + 1;
-        else
-          high = middle;
-      }
-      FVM_NO_UNROLL
-      for (std::uint32_t c = 0; c < feature.column_count; ++c)
-        codes[std::size_t{feature.first_column + c} * kCodeRows] =
-            column_code(program.columns[feature.first_column + c], low, x != x);
-    }
-    const std::uint32_t first_category = program.column_count - program.category_count;
-    FVM_NO_UNROLL
-    for (std::uint32_t c = 0; c < program.category_count; ++c) {
-      const CategoryColumn& column = program.categories[c];
-      const float x = values[column.feature];
-      const std::uint32_t category = category_of(x, least_category(column));
-      const bool missing_in = x != x && program.columns[first_category + c].missing_highest != 0;
-      codes[std::size_t{first_category + c} * kCodeRows] =
-          static_cast<std::uint8_t>(is_member(column, program.category_words + column.first_word, category) |
-                                    std::uint32_t{missing_in});
-    }
-  }
-
-  /// The nodes of trees [begin, end) of a group to `offset`, all threads of the block together.
-  FVM_DEVICE void copy_trees(const LaunchGroup& group, std::uint32_t begin, std::uint32_t end,
-                             std::uint32_t offset, StagedGroup& staged) {
-    const TreeDesc& first = group.data.trees[begin];
-    const TreeDesc& last = group.data.trees[end - 1];
-    if (group.interleaved) {
-      const std::uint32_t trees = end - begin;
-      const std::size_t stride = std::size_t{group.data.tree_count} * group.node_bytes;
-      const std::size_t from = std::size_t{begin} * group.node_bytes;
-      copy_lines(offset, group.data.nodes + from, trees * group.node_bytes, stride, first.node_count);
-      staged.offset = static_cast<std::int32_t>(offset - static_cast<std::uint32_t>(from));
-      staged.tree_count = trees;
-      return;
-    }
-    const std::size_t from = std::size_t{first.first_node} * group.node_bytes;
-    const std::size_t aligned = from / kCopyAlignment * kCopyAlignment;
-    const auto bytes = static_cast<std::uint32_t>(
-        (std::size_t{last.first_node} + last.node_count) * group.node_bytes - aligned);
-    const std::uint32_t whole = bytes / kCopyAlignment * kCopyAlignment;
-    copy_lines(offset, group.data.nodes + aligned, whole, 0, 1);
-    copy_lines(offset + whole, group.data.nodes + aligned + whole, bytes - whole, 0, 1);
-    staged.offset = static_cast<std::int32_t>(offset - static_cast<std::uint32_t>(aligned));
-  }
-
-  /// Lines of so many bytes, a stride apart, to shared memory, one behind the other, as many bytes at once as
-  /// all of them are aligned to: at least 4.
-  FVM_DEVICE void copy_lines(std::uint32_t offset, const std::byte* from, std::uint32_t bytes,
-                             std::size_t stride, std::uint32_t lines) const {
-    unsigned width = kCopyAlignment;
-    while ((reinterpret_cast<std::uintptr_t>(from) | bytes | stride) % width != 0) width /= 2;
-    const std::uint32_t of_line = bytes / width;
-    FVM_NO_UNROLL
-    for (std::uint32_t i = thread(); i < of_line * lines; i += threads())
-      Device::copy_async(Device::shared() + offset + std::size_t{i} * width,
-                         from + i / of_line * stride + std::size_t{i % of_line} * width, width);
-  }
+  // --- walks ---
 
   /// False if the thread has nothing to walk.
   FVM_DEVICE bool set_walk(ThreadWalk& walk, std::uint32_t walker, const Range& select, const Range& trees,
