@@ -14,23 +14,19 @@
 #include "kernels/emulator/runtime.hpp"
 #include "kernels/predictor.hpp"
 #include "support/small_models.hpp"
+#include "vm/small_program.hpp"
 
 namespace forestvm::kernels {
 namespace {
 
 /// A program that caches rows and trees, and reduces in shared memory.
 Program program_of(const Model& model) {
-  CompileOptions options;
-  options.contract = Contract::Reproducible;
-  const auto compiled =
-      compile(model,
-              *parse_schedule(
-                  "tile(batch, b0, b, 8); tile(b, b1, b2, 2); tile(tree, t0, t, 12); tile(t, t1, t2, 3); "
-                  "reorder(b0, b1, t0, t1, t2, b2); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); "
-                  "gpuDimension(t1, block.y); cache(b0); cache(t0); sharedReduce(t1); layout(t0, sparse)"),
-              options);
-  EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().text());
-  return compiled->program;
+  return test::compiled(
+      model,
+      "tile(batch, b0, b, 8); tile(b, b1, b2, 2); tile(tree, t0, t, 12); tile(t, t1, t2, 3); "
+      "reorder(b0, b1, t0, t1, t2, b2); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); "
+      "gpuDimension(t1, block.y); cache(b0); cache(t0); sharedReduce(t1); layout(t0, sparse)",
+      Contract::Reproducible);
 }
 
 constexpr std::size_t kRows = 37;
@@ -80,13 +76,13 @@ TEST(ForgottenBarriers, AreNoticed) {
 
 TEST(ForgottenBarriers, OfCachedRows) {
   const Model model = support::model_of(support::six_trees(), 2);
-  const auto compiled = compile(
-      model, *parse_schedule("tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); "
-                             "gpuDimension(b0, grid.x); gpuDimension(t0, block.x); cache(b0)"));
-  ASSERT_TRUE(compiled.ok());
+  const Program program =
+      test::compiled(model,
+                     "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); "
+                     "gpuDimension(b0, grid.x); gpuDimension(t0, block.x); cache(b0)");
   std::vector<float> rows;
   for (std::size_t i = 0; i < 4 * kRows; ++i) rows.push_back(static_cast<float>(i * 7 % 23) * 0.3f - 2);
-  EXPECT_EQ(noticed(compiled->program, rows, OutputKind::Leaf), (std::set<Op>{Op::CacheRows}));
+  EXPECT_EQ(noticed(program, rows, OutputKind::Leaf), (std::set<Op>{Op::CacheRows}));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <forestvm/compile.hpp>
 
 #include "support/small_models.hpp"
+#include "vm/small_program.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -31,11 +32,7 @@ class GpuLibrary : public testing::Test {
   static void look_in(const std::string& folder) { setenv("FORESTVM_PLUGINS", folder.c_str(), 1); }
 
   Program program(const std::string& schedule) const {
-    CompileOptions options;
-    options.contract = Contract::Reproducible;
-    const auto compiled = compile(model_, *parse_schedule(schedule), options);
-    EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().text());
-    return compiled->program;
+    return test::compiled(model_, schedule, Contract::Reproducible);
   }
 
   std::vector<float> raw(const Result<std::unique_ptr<Predictor>>& predictor) const {

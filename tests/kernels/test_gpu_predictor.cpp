@@ -8,6 +8,7 @@
 #include <forestvm/compile.hpp>
 
 #include "support/small_models.hpp"
+#include "vm/small_program.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -16,14 +17,6 @@ constexpr const char* kSchedule =
     "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
     "gpuDimension(t0, block.x); cache(b0)";
 
-Program compiled(const Model& model, const std::string& schedule) {
-  CompileOptions options;
-  options.contract = Contract::Reproducible;
-  const auto program = compile(model, *parse_schedule(schedule), options);
-  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().text());
-  return program->program;
-}
-
 std::unique_ptr<Predictor> loaded(Result<std::unique_ptr<Predictor>> backend) {
   EXPECT_TRUE(backend.ok()) << (backend.ok() ? "" : backend.error().text());
   return std::move(backend).value();
@@ -31,8 +24,9 @@ std::unique_ptr<Predictor> loaded(Result<std::unique_ptr<Predictor>> backend) {
 
 struct GpuPredictor : testing::Test {
   Model model = support::model_of(support::six_trees(), 2);
-  std::unique_ptr<Predictor> host = loaded(host_backend(compiled(model, "")));
-  std::unique_ptr<Predictor> gpu = loaded(emulator_backend(compiled(model, kSchedule)));
+  std::unique_ptr<Predictor> host = loaded(host_backend(compiled(model, "", Contract::Reproducible)));
+  std::unique_ptr<Predictor> gpu =
+      loaded(emulator_backend(compiled(model, kSchedule, Contract::Reproducible)));
   std::unique_ptr<Context> host_context = host->make_context(), gpu_context = gpu->make_context();
   std::vector<float> rows;
 

@@ -9,6 +9,7 @@
 
 #include "kernels/link.hpp"
 #include "support/small_models.hpp"
+#include "vm/small_program.hpp"
 
 namespace forestvm::kernels {
 namespace {
@@ -16,9 +17,7 @@ namespace {
 Program compiled(const std::string& schedule, unsigned trees = 10) {
   std::vector<Tree> all;
   for (unsigned i = 0; i < trees; ++i) all.push_back(support::chain(3));
-  const auto program = compile(support::model_of(all), *parse_schedule(schedule));
-  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().text());
-  return program->program;
+  return test::compiled(support::model_of(all), schedule);
 }
 
 LinkedCall linked(const std::string& schedule, std::uint32_t rows, OutputKind output = OutputKind::Raw) {

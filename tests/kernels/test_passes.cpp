@@ -16,6 +16,7 @@
 #include "kernels/emulator/stream.hpp"
 #include "kernels/predictor.hpp"
 #include "support/small_models.hpp"
+#include "vm/small_program.hpp"
 
 namespace forestvm::kernels {
 namespace {
@@ -37,11 +38,7 @@ class Passes : public testing::Test {
   }
 
   Program program(const std::string& schedule) const {
-    CompileOptions options;
-    options.contract = Contract::Reproducible;
-    const auto compiled = compile(model_, *parse_schedule(schedule), options);
-    EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().text());
-    return compiled->program;
+    return test::compiled(model_, schedule, Contract::Reproducible);
   }
 
   std::unique_ptr<Predictor> emulated(const PassBounds& bounds, const EmulatorSettings& settings = {}) const {

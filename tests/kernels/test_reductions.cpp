@@ -11,19 +11,12 @@
 #include <forestvm/compile.hpp>
 
 #include "support/small_models.hpp"
+#include "vm/small_program.hpp"
 
 namespace forestvm::kernels {
 namespace {
 
 constexpr std::size_t kRows = 5, kRowsOfBlock = 2;
-
-Program compiled(const Model& model, const std::string& schedule, Contract contract) {
-  CompileOptions options;
-  options.contract = contract;
-  const auto program = compile(model, *parse_schedule(schedule), options);
-  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().text());
-  return program->program;
-}
 
 std::vector<float> scores(const Result<std::unique_ptr<Predictor>>& predictor) {
   if (!predictor.ok()) {
@@ -80,7 +73,7 @@ TEST(Reductions, InAnyOrderAreMadeByWarps) {
     for (const std::size_t trees : {20u, 33u, 40u, 64u, 100u, 256u}) {
       SCOPED_TRACE(std::to_string(trees) + " trees, warps of " + std::to_string(warp));
       const std::vector<float> values = leaf_values(trees);
-      const Program program = compiled(model_of_leaves(values), kTreesInBlock, Contract::Fast);
+      const Program program = test::compiled(model_of_leaves(values), kTreesInBlock, Contract::Fast);
       std::vector<float> wanted;
       const std::size_t warps = (trees + warp - 1) / warp;
       for (std::size_t row = 0; row < kRows; ++row) {
@@ -97,7 +90,7 @@ TEST(Reductions, InTheTrainersOrderAreMadeByThreads) {
   float in_order = 0.5f;
   for (const float value : values) in_order += value;
   EXPECT_NE(in_order, sum_of_lanes(values, 32, 32) + 0.5f);
-  const Program program = compiled(model_of_leaves(values), kTreesInBlock, Contract::Trainer);
+  const Program program = test::compiled(model_of_leaves(values), kTreesInBlock, Contract::Trainer);
   EXPECT_EQ(scores(emulator_backend(program)), std::vector<float>(kRows, in_order));
 }
 
@@ -109,10 +102,10 @@ TEST(Reductions, ExactOnesHaveTheHostsBits) {
       model.trees.clear();
       while (model.trees.size() < trees) model.trees.push_back(some[model.trees.size() % some.size()]);
       model = support::model_of(model.trees, model.num_outputs);
-      const auto wanted = scores(host_backend(compiled(model, "", Contract::Reproducible)));
+      const auto wanted = scores(host_backend(test::compiled(model, "", Contract::Reproducible)));
       for (const std::string& schedule :
            {std::string(kTreesInBlock), std::string(kTreesInBlock) + "; sharedReduce(tree)", thirds(trees)}) {
-        const Program program = compiled(model, schedule, Contract::Reproducible);
+        const Program program = test::compiled(model, schedule, Contract::Reproducible);
         for (const unsigned warp : {32u, 64u})
           for (std::uint64_t seed = 1; seed <= 3; ++seed)
             EXPECT_EQ(scores(emulator_backend(program, {seed, warp})), wanted)
