@@ -1,8 +1,11 @@
-// B2: a program's walk as a kernel of its own, without an interpreter: blocks of 128 rows, a thread a row,
-// which walks all trees of one group in the model's order, as the schedule `gpu` does, with the same layouts'
-// own code. straight PROGRAM.fvm ROWS.f32 SCORES.f32 BATCH…: rows are float32 without a header. Prints a JSON
-// object, microseconds of a kernel and of a whole launch by batch; writes the raw scores of the largest
-// batch.
+// B2: a program's walk as a kernel of its own, without an interpreter: what the schedule `gpu` makes of a
+// forest of one group and one output, with the same hops (kernels/tree_walk.hpp). Blocks of rows, a thread a
+// row, whose values are in shared memory if the schedule caches them; trees in lockstep, in the model's
+// order. What a program leaves open until it is interpreted, a template says here: the layout, where the rows
+// are, the lockstep, and for depth 8 the hops. Its kernels take the same argument as those that interpret.
+//
+// straight PROGRAM.fvm ROWS.f32 SCORES.f32 BATCH…: rows are float32 without a header. Prints a JSON object,
+// microseconds of a kernel and of a whole launch by batch; writes the raw scores of the largest batch.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -11,16 +14,105 @@
 #include <string>
 #include <vector>
 
-#include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/derived_tables.hpp>
 #include <forestvm/program.hpp>
 
+#include "kernels/link.hpp"
+#include "kernels/stage.hpp"
+#include "kernels/tree_walk.hpp"
+#include "kernels/walk.hpp"
+
+namespace forestvm::kernels {
 namespace {
 
-using namespace forestvm;
+/// `sum` and the trees [begin, end), so many in lockstep. Without kHops as far as the walker says.
+template <class View, unsigned kTrees, unsigned kHops, class Row>
+FVM_DEVICE float add_trees(float sum, const Launch& launch, std::uint32_t begin, std::uint32_t end,
+                           const Row& row) {
+  using Walk = TreeWalk<View, Space::Global>;
+  const LaunchWalker& walker = *launch.program.walkers;
+  const std::uint32_t hops = kHops != 0 ? kHops : walker.hops;
+  GroupData group = launch.program.groups->data;
+  group.nodes = Device::in_global(group.nodes);
+  group.trees = Device::in_global(group.trees);
+  FVM_NO_UNROLL
+  for (std::uint32_t tree = begin; tree != end; tree += kTrees) {
+    Walk trees[kTrees];
+    typename Walk::Place at[kTrees];
+    for (unsigned t = 0; t < kTrees; ++t) trees[t].open(group, tree + t);
+    for (unsigned t = 0; t < kTrees; ++t) at[t] = trees[t].root();
+    FVM_UNROLL(8)
+    for (std::uint32_t hop = 0; hop < hops; ++hop)
+      for (unsigned t = 0; t < kTrees; ++t) trees[t].hop(at[t], row);
+    FVM_NO_UNROLL
+    for (bool walking = kHops == 0 && walker.end == WalkEnd::UntilLeaf; walking;) {
+      walking = false;
+      for (unsigned t = 0; t < kTrees; ++t) {
+        if (trees[t].is_leaf(at[t])) continue;
+        trees[t].hop(at[t], row);
+        walking = true;
+      }
+    }
+    for (unsigned t = 0; t < kTrees; ++t) sum += trees[t].value(at[t]);
+  }
+  return sum;
+}
 
-constexpr unsigned kThreads = 128;
+template <class View, unsigned kHops, class Rows>
+FVM_DEVICE void score_row(const Launch& launch, const Rows& rows, std::uint32_t row) {
+  constexpr unsigned kTrees = Rows::kMostLockstep;
+  const auto values = rows.at(row);
+  const std::uint32_t trees = launch.program.num_trees, whole = trees / kTrees * kTrees;
+  const auto base = static_cast<float>(launch.program.base[0]);
+  const float sum = add_trees<View, kTrees, kHops>(base, launch, 0, whole, values);
+  launch.pass.values[row] = add_trees<View, 1, kHops>(sum, launch, whole, trees, values);
+}
+
+/// A block has as many rows as threads.
+template <class View, bool staged, unsigned kHops>
+FVM_DEVICE void score_block(const Launch& launch) {
+  const std::uint32_t rows = launch.pass.row_count, begin = blockIdx.x * blockDim.x;
+  const std::uint32_t row = begin + threadIdx.x;
+  if constexpr (staged) {
+    auto* const values = reinterpret_cast<float*>(Device::shared());
+    stage_rows(launch, slice({0, rows, 0}, begin, begin + blockDim.x), blockDim.x, values,
+               {threadIdx.x, blockDim.x});
+    __syncthreads();
+    if (row < rows)
+      score_row<View, kHops>(launch, StagedRows{Device::shared_address(values), begin, blockDim.x}, row);
+  } else if (row < rows) {
+    score_row<View, kHops>(launch, GlobalRows{launch.pass.rows, launch.pass.row_stride}, row);
+  }
+}
+
+#define FVM_STRAIGHT_OF(layout)                      \
+  FVM_STRAIGHT(layout##_staged_8, layout, true, 8)   \
+  FVM_STRAIGHT(layout##_staged_any, layout, true, 0) \
+  FVM_STRAIGHT(layout##_global_8, layout, false, 8)  \
+  FVM_STRAIGHT(layout##_global_any, layout, false, 0)
+#define FVM_ALL_STRAIGHT FVM_STRAIGHT_OF(Array) FVM_STRAIGHT_OF(Reorg) FVM_STRAIGHT_OF(Sparse8)
+
+#define FVM_STRAIGHT(Name, layout, staged, hops)                                      \
+  FVM_KERNEL void forestvm_straight_##Name(const FVM_KERNEL_ARGUMENT Launch launch) { \
+    score_block<layout##View, staged, hops>(launch);                                  \
+  }
+FVM_ALL_STRAIGHT
+#undef FVM_STRAIGHT
+
+struct StraightKernel {
+  Layout layout;
+  bool staged;
+  unsigned hops;  ///< 0: any
+  void (*run)(Launch);
+};
+
+constexpr StraightKernel kKernels[] = {
+#define FVM_STRAIGHT(Name, layout, staged, hops) {Layout::layout, staged, hops, forestvm_straight_##Name},
+    FVM_ALL_STRAIGHT
+#undef FVM_STRAIGHT
+};
+
 constexpr int kCalls = 50, kRounds = 5;
 
 [[noreturn]] void stop(int code, const std::string& why) {
@@ -30,29 +122,6 @@ constexpr int kCalls = 50, kRounds = 5;
 
 void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) stop(3, std::string(what) + ": " + cudaGetErrorString(status));
-}
-
-struct Straight {
-  GroupData group;
-  const float* rows;
-  float* scores;
-  std::uint32_t count, features;
-  float base;
-};
-
-template <class View>
-__global__ void walk_all(const __grid_constant__ Straight work) {
-  const std::uint32_t row = blockIdx.x * kThreads + threadIdx.x;
-  if (row >= work.count) return;
-  const float* const values = work.rows + std::size_t{row} * work.features;
-  float sum = work.base;
-  for (std::uint32_t t = 0; t < work.group.tree_count; ++t) {
-    const auto tree = View::tree(work.group, t);
-    std::uint32_t at = 0;
-    while (!View::is_leaf(tree, at)) at = View::template next<ScalarCompare>(tree, at, values);
-    sum += View::value(tree, at);
-  }
-  work.scores[row] = sum;
 }
 
 template <class T>
@@ -72,26 +141,78 @@ std::vector<float> read_rows(const char* path) {
   return rows;
 }
 
-void launch(Layout layout, const Straight& work) {
-  const unsigned blocks = (work.count + kThreads - 1) / kThreads;
-  switch (layout) {
-    case Layout::Array:
-      return walk_all<ArrayView><<<blocks, kThreads>>>(work);
-    case Layout::Sparse8:
-      return walk_all<Sparse8View><<<blocks, kThreads>>>(work);
-    case Layout::Reorg:
-      return walk_all<ReorgView><<<blocks, kThreads>>>(work);
-    default:
-      stop(1, "only array, sparse8 and reorg are walked");
-  }
+/// What the kernels read of a program.
+LaunchProgram program_on_device(const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  if (program.section_Groups().size() != 1 || meta.num_outputs != 1 || meta.score_type != ScalarType::Float32)
+    stop(1, "only programs of one group, one output and float32 sums");
+  const GroupDesc& desc = program.section_Groups()[0];
+  const WalkerDesc& of_all = program.section_Walkers()[0];
+  const std::byte* const nodes = on_device(program.section_Nodes().data(), program.section_Nodes().size());
+  LaunchGroup group{};
+  group.data.nodes = nodes + desc.node_offset;
+  group.data.trees =
+      on_device(program.section_Trees().data(), program.section_Trees().size()) + desc.first_tree;
+  group.data.tree_count = desc.tree_end - desc.tree_begin;
+  LaunchWalker walker{};
+  walker.hops = of_all.hops;
+  walker.end = of_all.end;
+  LaunchProgram tables{};
+  tables.groups = on_device(&group, 1);
+  tables.walkers = on_device(&walker, 1);
+  tables.base = on_device(base_scores(program).data(), 1);
+  tables.num_features = meta.num_features;
+  tables.num_trees = meta.num_trees;
+  return tables;
 }
+
+/// A call's only phase, for a kernel that does not interpret it.
+class Work {
+ public:
+  Work(const Program& program, const LaunchProgram& tables, std::uint32_t rows) {
+    const auto linked = link(program, {rows, rows, OutputKind::Raw}, {});
+    if (!linked.ok()) stop(1, linked.error().text());
+    phase_ = linked->phases.front();
+    const auto& extent = phase_.extent;
+    if (linked->phases.size() != 1 || phase_.threads() != extent[3] || extent[1] * extent[2] != 1 ||
+        extent[0] != iterations(rows, extent[3]) || has(Op::For) || has(Op::CacheTrees))
+      stop(1, "the schedule is another than blocks of rows, a thread a row");
+    const WalkerDesc& walker = program.section_Walkers()[0];
+    const unsigned hops = walker.end == WalkEnd::Exact && walker.hops == 8 ? 8 : 0;
+    const Layout layout = program.section_Groups()[0].layout;
+    for (const StraightKernel& kernel : kKernels)
+      if (kernel.layout == layout && kernel.staged == has(Op::CacheRows) && kernel.hops == hops)
+        kernel_ = kernel.run;
+    if (kernel_ == nullptr) stop(1, "only array, sparse8 and reorg are walked");
+    launch_.program = tables;
+    launch_.pass.row_count = rows;
+    launch_.pass.row_stride = tables.num_features;
+  }
+
+  void launch(const float* rows, float* scores) {
+    launch_.pass.rows = rows;
+    launch_.pass.values = scores;
+    kernel_<<<phase_.extent[0], phase_.extent[3], phase_.shared_bytes>>>(launch_);
+  }
+
+ private:
+  bool has(Op op) const {
+    return std::any_of(phase_.code.begin(), phase_.code.end(),
+                       [op](const Inst& inst) { return inst.op == op; });
+  }
+
+  LinkedPhase phase_;
+  Launch launch_{};
+  void (*kernel_)(Launch) = nullptr;
+};
 
 /// Microseconds of a call: of many that follow each other, and of one that is waited for.
 struct Times {
   double stream_us, call_us;
 };
 
-Times measured(Layout layout, const Straight& work) {
+template <class Call>
+Times measured(Call call) {
   cudaEvent_t begin, end;
   check(cudaEventCreate(&begin), "event");
   check(cudaEventCreate(&end), "event");
@@ -102,7 +223,7 @@ Times measured(Layout layout, const Straight& work) {
       const int repeats = kCalls / count;
       for (int repeat = 0; repeat < repeats; ++repeat) {
         check(cudaEventRecord(begin), "event");
-        for (int i = 0; i < count; ++i) launch(layout, work);
+        for (int i = 0; i < count; ++i) call();
         check(cudaEventRecord(end), "event");
         check(cudaEventSynchronize(end), "run");
         float ms = 0;
@@ -119,48 +240,40 @@ Times measured(Layout layout, const Straight& work) {
   return {streams[kRounds / 2], calls[kRounds / 2]};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   if (argc < 5) stop(2, "straight PROGRAM.fvm ROWS.f32 SCORES.f32 BATCH…");
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) stop(3, "no CUDA device");
-  const auto loaded = Program::load(argv[1]);
-  if (!loaded.ok()) stop(1, loaded.error().text());
-  const Program& program = *loaded;
-  const ProgramMeta& meta = program.meta();
-  if (program.section_Groups().size() != 1 || meta.num_outputs != 1 || meta.score_type != ScalarType::Float32)
-    stop(1, "only programs of one group, one output and float32 sums");
-  const GroupDesc& desc = program.section_Groups()[0];
-  const std::vector<float> rows = read_rows(argv[2]);
-  const auto most = static_cast<std::uint32_t>(rows.size() / meta.num_features);
-
-  const std::byte* const nodes = on_device(program.section_Nodes().data(), program.section_Nodes().size());
-  const TreeDesc* const trees = on_device(program.section_Trees().data(), program.section_Trees().size());
-  Straight work{};
-  work.group = {nodes + desc.node_offset,        nullptr, trees + desc.first_tree, nullptr,
-                desc.tree_end - desc.tree_begin, 1};
-  work.rows = on_device(rows.data(), rows.size());
-  work.scores = on_device<float>(nullptr, most);
-  work.features = meta.num_features;
-  work.base = static_cast<float>(base_scores(program)[0]);
+  const auto program = Program::load(argv[1]);
+  if (!program.ok()) stop(1, program.error().text());
+  const LaunchProgram tables = program_on_device(*program);
+  const std::vector<float> values = read_rows(argv[2]);
+  const auto most = static_cast<std::uint32_t>(values.size() / tables.num_features);
+  const float* const rows = on_device(values.data(), values.size());
+  float* const sums = on_device<float>(nullptr, most);
 
   std::printf("{");
+  std::uint32_t count = 0;
   for (int i = 4; i < argc; ++i) {
-    work.count = static_cast<std::uint32_t>(std::strtoul(argv[i], nullptr, 10));
-    if (work.count == 0 || work.count > most) stop(2, std::string(argv[i]) + ": not so many rows");
-    launch(desc.layout, work);
+    count = static_cast<std::uint32_t>(std::strtoul(argv[i], nullptr, 10));
+    if (count == 0 || count > most) stop(2, std::string(argv[i]) + ": not so many rows");
+    Work work(*program, tables, count);
+    work.launch(rows, sums);
     check(cudaGetLastError(), "launch");
-    const Times times = measured(desc.layout, work);
-    std::printf("%s\"%u\": {\"stream_us\": %.4f, \"call_us\": %.4f}", i == 4 ? "" : ", ", work.count,
+    const Times times = measured([&] { work.launch(rows, sums); });
+    std::printf("%s\"%u\": {\"stream_us\": %.4f, \"call_us\": %.4f}", i == 4 ? "" : ", ", count,
                 times.stream_us, times.call_us);
   }
   std::printf("}\n");
-  std::vector<float> scores(work.count);
-  check(cudaMemcpy(scores.data(), work.scores, scores.size() * sizeof(float), cudaMemcpyDeviceToHost),
-        "copy");
+  std::vector<float> scores(count);
+  check(cudaMemcpy(scores.data(), sums, scores.size() * sizeof(float), cudaMemcpyDeviceToHost), "copy");
   std::ofstream(argv[3], std::ios::binary)
       .write(reinterpret_cast<const char*>(scores.data()),
              static_cast<std::streamsize>(scores.size() * sizeof(float)));
   return 0;
 }
+
+}  // namespace
+}  // namespace forestvm::kernels
+
+int main(int argc, char** argv) { return forestvm::kernels::run(argc, argv); }
