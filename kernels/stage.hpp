@@ -29,15 +29,23 @@ FVM_DEVICE void stage_parts(const Launch& launch, const Range& rows, std::uint32
                             BlockThread thread) {
   constexpr std::uint32_t kWidth = sizeof(Part) / sizeof(float);
   const std::uint32_t parts = launch.program.num_features / kWidth;
+  const std::uint32_t row_step = thread.count % stride, part_step = thread.count / stride;
+  std::uint32_t row = thread.number % stride, part = thread.number / stride;
   FVM_NO_UNROLL
-  for (std::uint32_t i = thread.number; i < parts * stride; i += thread.count) {
-    const std::uint32_t row = i % stride, first = i / stride * kWidth;
-    if (row >= rows.size()) continue;
-    const float* const from =
-        Device::in_global(launch.pass.rows) + (rows.begin + row) * launch.pass.row_stride + first;
-    const Part part = *reinterpret_cast<const Part*>(from);
-    for (std::uint32_t k = 0; k < kWidth; ++k)
-      values[(first + k) * stride + row] = reinterpret_cast<const float*>(&part)[k];
+  while (part < parts) {
+    if (row < rows.size()) {
+      const float* const from =
+          Device::in_global(launch.pass.rows) + (rows.begin + row) * launch.pass.row_stride + part * kWidth;
+      const Part copied = *reinterpret_cast<const Part*>(from);
+      for (std::uint32_t k = 0; k < kWidth; ++k)
+        values[(part * kWidth + k) * stride + row] = reinterpret_cast<const float*>(&copied)[k];
+    }
+    row += row_step;
+    part += part_step;
+    if (row >= stride) {
+      row -= stride;
+      ++part;
+    }
   }
 }
 
