@@ -12,10 +12,9 @@
 
 namespace forestvm::kernels {
 
-/// A row of the pass, to where its codes belong.
-FVM_DEVICE void encode_row(const LaunchProgram& program, const LaunchPass& pass, std::uint32_t row) {
-  const float* const values = pass.rows + row * pass.row_stride;
-  std::uint8_t* const codes = pass.encode_to + code_offset(row, program.column_count);
+/// Gives put(column, code) each of the row's codes.
+template <class Put>
+FVM_DEVICE void encode_row(const LaunchProgram& program, const float* values, const Put& put) {
   FVM_NO_UNROLL
   for (std::uint32_t f = 0; f < program.feature_count; ++f) {
     const EncodedFeature& feature = program.features[f];
@@ -32,8 +31,7 @@ FVM_DEVICE void encode_row(const LaunchProgram& program, const LaunchPass& pass,
     }
     FVM_NO_UNROLL
     for (std::uint32_t c = 0; c < feature.column_count; ++c)
-      codes[std::size_t{feature.first_column + c} * kCodeRows] =
-          column_code(program.columns[feature.first_column + c], low, x != x);
+      put(feature.first_column + c, column_code(program.columns[feature.first_column + c], low, x != x));
   }
   const std::uint32_t first_category = program.column_count - program.category_count;
   FVM_NO_UNROLL
@@ -42,8 +40,9 @@ FVM_DEVICE void encode_row(const LaunchProgram& program, const LaunchPass& pass,
     const float x = values[column.feature];
     const std::uint32_t category = category_of(x, least_category(column));
     const bool missing_in = x != x && program.columns[first_category + c].missing_highest != 0;
-    codes[std::size_t{first_category + c} * kCodeRows] = static_cast<std::uint8_t>(
-        is_member(column, program.category_words + column.first_word, category) | std::uint32_t{missing_in});
+    put(first_category + c,
+        static_cast<std::uint8_t>(is_member(column, program.category_words + column.first_word, category) |
+                                  std::uint32_t{missing_in}));
   }
 }
 

@@ -107,6 +107,13 @@ struct Launch {
   Inst code[kMaxPhaseCode];
 };
 
+/// What of rows lies in shared memory.
+enum class StagedAs : std::uint8_t {
+  Values,
+  Codes,         ///< copied from where they lie
+  EncodedCodes,  ///< made there, if the call's rows did not come encoded
+};
+
 // What linking writes into words that an instruction's operands leave free, or that mean nothing to a kernel:
 
 /// Of a for: the turns that every thread takes, whether it has chunks for them or not.
@@ -116,12 +123,17 @@ FVM_HOST_DEVICE inline std::uint32_t turns_of(const Inst& loop) { return loop.wi
 FVM_HOST_DEVICE inline std::uint32_t reduced_range(const Inst& inst) { return inst.wide[2]; }
 FVM_HOST_DEVICE inline std::uint32_t reduced_step(const Inst& inst) { return inst.wide[0]; }
 /// Of a cache: the register of what is brought near, in place of its loop's pc; where in shared memory it
-/// goes, in place of how far ahead; of rows the floats from a feature to the next; of trees the area's
-/// number, in the spare byte.
+/// goes, in place of how far ahead; of rows the words from a feature or column to the next, and in a spare
+/// byte what of the rows; of trees the area's number, in the same byte.
 FVM_HOST_DEVICE inline std::uint32_t staged_range(const Inst& inst) { return inst.wide[0]; }
 FVM_HOST_DEVICE inline std::uint32_t staged_offset(const Inst& inst) { return inst.wide[1]; }
 FVM_HOST_DEVICE inline std::uint32_t staged_stride(const Inst& inst) { return inst.wide[2]; }
 FVM_HOST_DEVICE inline std::uint32_t staged_area(const Inst& inst) { return inst.small[0]; }
+FVM_HOST_DEVICE inline StagedAs staged_as(const Inst& inst) { return static_cast<StagedAs>(inst.small[0]); }
+/// Of an encode: whether the codes go to where the cache of rows before it has room for them, so many words
+/// from a column to the next; else 0.
+FVM_HOST_DEVICE inline std::uint32_t encoded_offset(const Inst& inst) { return inst.wide[1]; }
+FVM_HOST_DEVICE inline std::uint32_t encoded_stride(const Inst& inst) { return inst.wide[2]; }
 /// Of a privatize that an earlier phase of the program has run: the copy is known again, but not zeroed.
 FVM_HOST_DEVICE inline bool only_names_copy(const Inst& inst) { return inst.wide[0] != 0; }
 

@@ -222,7 +222,8 @@ struct RegisterFacts {
   std::uint32_t size = 0;        ///< at most
   std::uint32_t iterations = 1;  ///< of the loop that set it, at most
   bool rows = false;
-  bool varies = false;  ///< among the threads of a block
+  bool varies = false;                          ///< among the threads of a block
+  std::optional<std::uint32_t> cached_at = {};  ///< of rows among those of a cache
 };
 
 class PhaseMeasurer {
@@ -241,21 +242,25 @@ class PhaseMeasurer {
                                      " instructions, a launch takes at most " + number(kMaxPhaseCode));
     phase_.extent.fill(1);
     share_unmapped();
-    for (Inst& inst : phase_.code) measure(inst);
+    for (std::uint32_t pc = 0; pc < phase_.code.size(); ++pc) measure(pc);
     FVM_TRY(choose_kernel());
     return check_extent();
   }
 
-  /// After run: shared memory for the rows and trees that are to be cached.
-  Result<void> place_caches() {
+  /// After run: shared memory for the rows and trees that are to be cached. `codes_elsewhere`: other phases
+  /// read the codes of rows.
+  Result<void> place_caches(bool codes_elsewhere) {
     std::uint32_t area = 0;
     auto cached = cached_.begin();
-    for (Inst& inst : phase_.code) {
-      if (inst.op == Op::CacheRows) FVM_TRY(place_rows(inst, *cached++));
+    for (std::uint32_t pc = 0; pc < phase_.code.size(); ++pc) {
+      Inst& inst = phase_.code[pc];
+      if (inst.op == Op::CacheRows) FVM_TRY(place_rows(pc, *cached++, codes_elsewhere));
       if (inst.op == Op::CacheTrees) FVM_TRY(place_trees(inst, *cached++, area++));
     }
     return {};
   }
+
+  bool reads_codes() const { return reads_codes_; }
 
   const std::bitset<kAccumulators>& used() const { return used_; }
   const std::bitset<kAccumulators>& reduced_in_shared() const { return shared_; }
@@ -295,18 +300,23 @@ class PhaseMeasurer {
     registers_[0].size = std::min(registers_[0].size, kRowsPerBlock);
   }
 
-  void measure(Inst& inst) {
+  void measure(std::uint32_t pc) {
+    Inst& inst = phase_.code[pc];
     if (is_loop(inst.op)) {
       measure_loop(inst);
     } else if (inst.op == Op::Slice) {
       const RegisterFacts& in = registers_[operand<Op::Slice, RangeIn>(inst)];
       const std::uint32_t from = std::min(operand<Op::Slice, From>(inst), in.size);
       const std::uint32_t to = std::min(operand<Op::Slice, To>(inst), in.size);
-      registers_[operand<Op::Slice, RangeOut>(inst)] = {std::max(to, from) - from, 1, in.rows, in.varies};
+      registers_[operand<Op::Slice, RangeOut>(inst)] = {std::max(to, from) - from, 1, in.rows, in.varies,
+                                                        in.cached_at};
     } else if (walks(inst.op)) {
       note_walkers(inst);
     } else if (inst.op == Op::CacheRows || inst.op == Op::CacheTrees) {
       cached_.push_back(registers_[staged_range(inst)]);
+      if (inst.op == Op::CacheRows) registers_[staged_range(inst)].cached_at = pc;
+    } else if (inst.op == Op::Encode) {
+      encodes_.push_back({pc, registers_[operand<Op::Encode, Rows>(inst)].cached_at});
     }
     for_each_operand(inst, [&](unsigned, OperandKind kind, std::uint32_t value) {
       if (kind == AccOut || kind == AccIn) used_.set(place_of(program_, value).storage);
@@ -320,7 +330,8 @@ class PhaseMeasurer {
     const LoopOperands loop = loop_operands(inst);
     const RegisterFacts in = registers_[loop.in];
     const std::uint32_t count = iterations(in.size, loop.step);
-    registers_[loop.out] = {std::min(in.size, loop.step), std::max(count, 1u), in.rows, in.varies};
+    registers_[loop.out] = {std::min(in.size, loop.step), std::max(count, 1u), in.rows, in.varies,
+                            in.cached_at};
     if (inst.op == Op::For) {
       inst.wide[2] = count;
       return;
@@ -345,7 +356,7 @@ class PhaseMeasurer {
   }
 
   void note_layout(Layout layout) {
-    if (!takes_codes(layout)) reads_values_ = true;
+    (takes_codes(layout) ? reads_codes_ : reads_values_) = true;
     if (std::find(layouts_.begin(), layouts_.end(), layout) == layouts_.end()) layouts_.push_back(layout);
   }
 
@@ -403,17 +414,40 @@ class PhaseMeasurer {
     return {};
   }
 
-  Result<void> place_rows(Inst& inst, const RegisterFacts& cached) {
-    if (!reads_values_) {  // codes are read where they are
-      inst.wide[2] = 0;
-      return {};
-    }
-    // A row is in one bank, whatever the feature.
+  /// What is kept of rows cached at `pc`: the values, if a walk reads them; else the codes, which lie ready
+  /// or, if only this phase reads them and all that it makes are of these rows, are made there. Nothing, if
+  /// neither.
+  std::optional<StagedAs> staged_as(std::uint32_t pc, bool codes_elsewhere) const {
+    if (reads_values_) return StagedAs::Values;
+    if (!reads_codes_) return std::nullopt;
+    const auto are_before = [pc](const PlacedEncode& encode) { return encode.pc < pc; };
+    if (std::all_of(encodes_.begin(), encodes_.end(), are_before)) return StagedAs::Codes;
+    const auto are_of_these = [pc](const PlacedEncode& encode) { return encode.cached_at == pc; };
+    if (!codes_elsewhere && std::all_of(encodes_.begin(), encodes_.end(), are_of_these))
+      return StagedAs::EncodedCodes;
+    return std::nullopt;
+  }
+
+  Result<void> place_rows(std::uint32_t pc, const RegisterFacts& cached, bool codes_elsewhere) {
+    Inst& inst = phase_.code[pc];
+    const std::optional<StagedAs> as = staged_as(pc, codes_elsewhere);
+    inst.wide[2] = 0;
+    if (!as) return {};
+    // A row is in one bank, whatever the feature or column.
     const std::uint32_t stride =
         cached.size < kBanks ? cached.size : iterations(cached.size, kBanks) * kBanks;
+    const std::size_t words =
+        as == StagedAs::Values ? program_.meta().num_features : program_.section_Columns().size();
+    static_assert(sizeof(float) == sizeof(std::uint32_t));
+    inst.small[0] = static_cast<std::uint8_t>(*as);
     inst.wide[2] = stride;
-    return place_cache(inst, cached, "rows",
-                       std::uint64_t{stride} * program_.meta().num_features * sizeof(float));
+    FVM_TRY(place_cache(inst, cached, "rows", std::uint64_t{stride} * words * sizeof(float)));
+    if (as != StagedAs::EncodedCodes) return {};
+    for (const PlacedEncode& encode : encodes_) {
+      phase_.code[encode.pc].wide[1] = staged_offset(inst);
+      phase_.code[encode.pc].wide[2] = stride;
+    }
+    return {};
   }
 
   Result<void> place_trees(Inst& inst, const RegisterFacts& cached, std::uint32_t area) {
@@ -455,7 +489,12 @@ class PhaseMeasurer {
   std::uint32_t most_threads_;         ///< of a block
   std::vector<Layout> layouts_;        ///< of the trees that it walks
   std::bitset<kAccumulators> used_, shared_;
-  bool reads_values_ = false;
+  bool reads_values_ = false, reads_codes_ = false;
+  struct PlacedEncode {
+    std::uint32_t pc;
+    std::optional<std::uint32_t> cached_at;  ///< RegisterFacts, of its rows
+  };
+  std::vector<PlacedEncode> encodes_;
 };
 
 /// Which of a phase's accumulators lie in its blocks' shared memory: those that no other phase needs.
@@ -500,8 +539,11 @@ Result<LinkedCall> link(const Program& program, const LinkRequest& request, cons
   for (std::vector<Inst>& code : cut) {
     phases.emplace_back(program, request, limits, std::move(code));
     FVM_TRY(phases.back().run());
-    FVM_TRY(phases.back().place_caches());
   }
+  const auto readers = std::count_if(phases.begin(), phases.end(),
+                                     [](const PhaseMeasurer& phase) { return phase.reads_codes(); });
+  for (PhaseMeasurer& phase : phases)
+    FVM_TRY(phase.place_caches(readers > static_cast<std::ptrdiff_t>(phase.reads_codes())));
   LinkedCall call;
   for (std::size_t i = 0; i < phases.size(); ++i) {
     std::bitset<kAccumulators> elsewhere;

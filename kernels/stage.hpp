@@ -1,5 +1,5 @@
-// Copies into a block's shared memory, which its threads make together: rows, for StagedRows, and the nodes
-// of trees. Barriers before and after are the caller's.
+// Copies into a block's shared memory, which its threads make together: rows, for StagedRows, their codes,
+// for StagedCodes, and the nodes of trees. Barriers before and after are the caller's.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 
 #include "kernels/launch.hpp"
 #include "kernels/vendor/device.hpp"
+#include "kernels/walk.hpp"
 
 namespace forestvm::kernels {
 
@@ -21,25 +22,17 @@ struct alignas(16) FourValues {
   float values[4];
 };
 
-/// Copies rows to where StagedRows finds them, value by value, a Part of a row at a time: each thread parts
-/// of one row after the other, its neighbours those of neighbouring rows, so that no two threads of a warp
-/// write to one bank.
-template <class Part>
-FVM_DEVICE void stage_parts(const Launch& launch, const Range& rows, std::uint32_t stride, float* values,
-                            BlockThread thread) {
-  constexpr std::uint32_t kWidth = sizeof(Part) / sizeof(float);
-  const std::uint32_t parts = launch.program.num_features / kWidth;
+/// Visits the parts of rows that the thread copies, so many of each row, one after the other: its neighbours
+/// visit those of neighbouring rows, so that no two threads of a warp write to one bank. `stride`: rows that
+/// there is room for.
+template <class Visit>
+FVM_DEVICE void for_parts(std::uint32_t rows, std::uint32_t stride, std::uint32_t parts, BlockThread thread,
+                          const Visit& visit) {
   const std::uint32_t row_step = thread.count % stride, part_step = thread.count / stride;
   std::uint32_t row = thread.number % stride, part = thread.number / stride;
   FVM_NO_UNROLL
   while (part < parts) {
-    if (row < rows.size()) {
-      const float* const from =
-          Device::in_global(launch.pass.rows) + (rows.begin + row) * launch.pass.row_stride + part * kWidth;
-      const Part copied = *reinterpret_cast<const Part*>(from);
-      for (std::uint32_t k = 0; k < kWidth; ++k)
-        values[(part * kWidth + k) * stride + row] = reinterpret_cast<const float*>(&copied)[k];
-    }
+    if (row < rows) visit(row, part);
     row += row_step;
     part += part_step;
     if (row >= stride) {
@@ -47,6 +40,21 @@ FVM_DEVICE void stage_parts(const Launch& launch, const Range& rows, std::uint32
       ++part;
     }
   }
+}
+
+/// Copies rows to where StagedRows finds them, value by value, a Part of a row at a time.
+template <class Part>
+FVM_DEVICE void stage_parts(const Launch& launch, const Range& rows, std::uint32_t stride, float* values,
+                            BlockThread thread) {
+  constexpr std::uint32_t kWidth = sizeof(Part) / sizeof(float);
+  for_parts(rows.size(), stride, launch.program.num_features / kWidth, thread,
+            [&](std::uint32_t row, std::uint32_t part) {
+              const float* const from = Device::in_global(launch.pass.rows) +
+                                        (rows.begin + row) * launch.pass.row_stride + part * kWidth;
+              const Part copied = *reinterpret_cast<const Part*>(from);
+              for (std::uint32_t k = 0; k < kWidth; ++k)
+                values[(part * kWidth + k) * stride + row] = reinterpret_cast<const float*>(&copied)[k];
+            });
 }
 
 /// `stride`: floats from a feature to the next, not fewer than rows.
@@ -58,6 +66,18 @@ FVM_DEVICE void stage_rows(const Launch& launch, const Range& rows, std::uint32_
     stage_parts<FourValues>(launch, rows, stride, values, thread);
   else
     stage_parts<float>(launch, rows, stride, values, thread);
+}
+
+/// Copies the codes of rows to where StagedCodes finds them. `stride`: words from a column to the next, not
+/// fewer than rows.
+FVM_DEVICE void stage_codes(const Launch& launch, const Range& rows, std::uint32_t stride,
+                            std::uint32_t* words, BlockThread thread) {
+  const std::uint32_t columns = launch.program.column_count;
+  for_parts(rows.size(), stride, columns, thread, [&](std::uint32_t row, std::uint32_t column) {
+    const std::uint8_t code =
+        launch.pass.codes[code_offset(rows.begin + row, columns) + std::size_t{column} * kCodeRows];
+    words[column * stride + row] = std::uint32_t{code} << StagedCodes::kShift;
+  });
 }
 
 /// Trees [begin, end) of a group that are in shared memory.

@@ -90,14 +90,18 @@ class ThreadMachine {
   }
 
   FVM_DEVICE_COLD void cache_rows(const Inst& inst) {
-    if (staged_stride(inst) == 0) return;  // no walk reads values
+    const std::uint32_t stride = staged_stride(inst);
+    if (stride == 0) return;  // walks read what is not here
     sync_block(inst);
     const Range rows = ranges[staged_range(inst)];
-    auto* const values = reinterpret_cast<float*>(Device::shared() + staged_offset(inst));
-    const std::uint32_t stride = staged_stride(inst);
-    stage_rows(*launch_, rows, stride, values, block_thread());
-    staged_rows_ = {Device::shared_address(values), rows.begin, stride};
+    std::byte* const to = Device::shared() + staged_offset(inst);
+    staged_rows_ = {Device::shared_address(to), rows.begin, stride};
     staged_rows_end_ = rows.end;
+    staged_as_ = staged_as(inst);
+    if (staged_as_ == StagedAs::Values)
+      stage_rows(*launch_, rows, stride, reinterpret_cast<float*>(to), block_thread());
+    else if (staged_as_ == StagedAs::Codes || launch_->pass.encode_to == nullptr)
+      stage_codes(*launch_, rows, stride, reinterpret_cast<std::uint32_t*>(to), block_thread());
     sync_block(inst);
   }
 
@@ -154,9 +158,23 @@ class ThreadMachine {
   }
 
   FVM_DEVICE_COLD void encode(const Inst& inst) {
-    if (launch_->pass.encode_to == nullptr) return;
-    for_rows(ranges[operand<Op::Encode, OperandKind::Rows>(inst)],
-             [&](std::uint32_t row) { encode_row(launch_->program, launch_->pass, row); });
+    const LaunchProgram& program = launch_->program;
+    const LaunchPass& pass = launch_->pass;
+    if (pass.encode_to == nullptr) return;
+    for_rows(ranges[operand<Op::Encode, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+      const float* const values = pass.rows + row * pass.row_stride;
+      if (const std::uint32_t stride = encoded_stride(inst); stride != 0) {
+        auto* const words = reinterpret_cast<std::uint32_t*>(Device::shared() + encoded_offset(inst));
+        encode_row(program, values, [&](std::uint32_t column, std::uint8_t code) {
+          words[column * stride + (row - staged_rows_.first)] = std::uint32_t{code} << StagedCodes::kShift;
+        });
+      } else {
+        std::uint8_t* const codes = pass.encode_to + code_offset(row, program.column_count);
+        encode_row(program, values, [&](std::uint32_t column, std::uint8_t code) {
+          codes[std::size_t{column} * kCodeRows] = code;
+        });
+      }
+    });
   }
 
   FVM_DEVICE void walk(const Inst& inst) {
@@ -518,13 +536,19 @@ class ThreadMachine {
   FVM_DEVICE void run(const ThreadWalk& walk) const {
     const LaunchPass& pass = launch_->pass;
     const std::uint32_t last = walk.rows[walk.rows.count - 1];
+    const bool there = staged_rows_.first <= walk.rows.first && last < staged_rows_end_;
+    const bool values = staged_as_ == StagedAs::Values;
     with_listed_view(Listed{}, launch_->program.groups[walk.walker->group].layout, [&]<class View>() {
-      if constexpr (kTakesCodes<View>)
-        walk_rows<View>(walk, CodedTiles{pass.codes, launch_->program.column_count});
-      else if (staged_rows_.first <= walk.rows.first && last < staged_rows_end_)
+      if constexpr (kTakesCodes<View>) {
+        if (there && !values)
+          walk_rows<View>(walk, StagedCodes{staged_rows_.address, staged_rows_.first, staged_rows_.stride});
+        else
+          walk_rows<View>(walk, CodedTiles{pass.codes, launch_->program.column_count});
+      } else if (there && values) {
         walk_rows<View>(walk, staged_rows_);
-      else
+      } else {
         walk_rows<View>(walk, GlobalRows{pass.rows, pass.row_stride});
+      }
     });
   }
 
@@ -536,6 +560,7 @@ class ThreadMachine {
   bool unsettled_ = false;                    ///< threads may have written or read since the last barrier
   StagedRows staged_rows_{};
   std::uint32_t staged_rows_end_ = 0;
+  StagedAs staged_as_ = StagedAs::Values;
   StagedGroup staged_trees_[kStagedTrees] = {};
 };
 

@@ -60,6 +60,32 @@ struct StagedRows {
   }
 };
 
+/// Rank codes of rows in shared memory, column by column, each as the highest byte of a word: compares with
+/// words of nodes need no shift, and neighbouring threads read neighbouring words.
+struct StagedCodes {
+  static constexpr unsigned kMostLockstep = 4;
+  static constexpr unsigned kShift = 24;
+
+  struct Row {
+    std::uint32_t address, stride;  ///< bytes
+
+    FVM_DEVICE std::uint32_t word(std::uint32_t column) const {
+      return Device::load_shared<std::uint32_t>(address + column * stride);
+    }
+    FVM_DEVICE std::uint8_t code(std::uint32_t column) const {
+      return static_cast<std::uint8_t>(word(column) >> kShift);
+    }
+  };
+
+  std::uint32_t address;  ///< of the first in shared memory
+  std::uint32_t first, stride;
+
+  FVM_DEVICE Row at(std::uint32_t row) const {
+    constexpr std::uint32_t kBytes = sizeof(std::uint32_t);
+    return {address + (row - first) * kBytes, stride * kBytes};
+  }
+};
+
 /// Rank codes of rows.
 struct CodedTiles {
   static constexpr unsigned kMostLockstep = 2;

@@ -53,6 +53,16 @@ FVM_INLINE std::size_t code_offset(std::size_t row, std::size_t columns) {
   return row / kCodeRows * (columns * kCodeRows) + row % kCodeRows;
 }
 
+/// A row's code of a column. Codes in blocks: from the row's of column 0 on.
+FVM_INLINE std::uint8_t code_of(const std::uint8_t* codes, std::uint32_t column) {
+  return codes[std::size_t{column} * kCodeRows];
+}
+/// The same of codes that lie in other ways.
+template <class Codes>
+FVM_INLINE std::uint8_t code_of(const Codes& codes, std::uint32_t column) {
+  return codes.code(column);
+}
+
 /// Bytes after the last code that may be read too: codes are gathered as words.
 inline constexpr std::size_t kCodeSlack = 64;
 
