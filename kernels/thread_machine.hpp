@@ -75,10 +75,9 @@ class ThreadMachine {
     if (dimension >= kGridDimensions) settle(loop);
     const LoopOperands operands = loop_operands(loop);
     const std::uint32_t turn = Device::index(dimension);
-    if (idle_ != 0 || turn >= iterations(ranges[operands.in].size(), operands.step)) ++idle_;
-    set_chunk(operands, turn);
+    if (!set_chunk(operands, turn) || idle_ != 0) ++idle_;
     mapped_ |= 1u << dimension;
-    share_work();
+    if (dimension >= kGridDimensions) share_work();
   }
 
   FVM_DEVICE void leave(const Inst& loop) {
@@ -86,7 +85,7 @@ class ThreadMachine {
     if (dimension >= kGridDimensions) settle(loop);
     if (idle_ != 0) --idle_;
     mapped_ &= ~(1u << dimension);
-    share_work();
+    if (dimension >= kGridDimensions) share_work();
   }
 
   FVM_DEVICE_COLD void cache_rows(const Inst& inst) {
@@ -314,17 +313,20 @@ class ThreadMachine {
     if (unsettled_) sync_block(inst);
   }
 
-  /// Empty behind the end.
-  FVM_DEVICE void set_chunk(const LoopOperands& loop, std::uint32_t turn) {
+  /// Whether the loop has such a turn; behind the end its chunk is empty.
+  FVM_DEVICE bool set_chunk(const LoopOperands& loop, std::uint32_t turn) {
     const Range over = ranges[loop.in];
     const std::uint32_t size = over.size();
-    const std::uint32_t from = turn < iterations(size, loop.step) ? turn * loop.step : size;
+    const std::uint64_t begin = std::uint64_t{turn} * loop.step;
+    const std::uint32_t from = begin < size ? static_cast<std::uint32_t>(begin) : size;
     const std::uint32_t to = size - from > loop.step ? from + loop.step : size;
     ranges[loop.out] = {over.begin + from, over.begin + to, turn};
+    return from < size;
   }
 
   /// The thread's part of these rows.
   FVM_DEVICE ThreadRows rows_of_thread(const Range& rows) const {
+    if (lanes_ == 1) return {rows.begin, 1, rows.size()};
     const std::uint32_t first = rows.begin + (lane_ + lanes_ - rows.begin % lanes_) % lanes_;
     return {first, lanes_, first < rows.end ? (rows.end - first - 1) / lanes_ + 1 : 0};
   }

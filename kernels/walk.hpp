@@ -193,25 +193,6 @@ FVM_DEVICE_CALL void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
   }
 }
 
-/// A float32 sum that leaves are added to, as long as they go to the same one of many.
-struct RunningSum {
-  static constexpr std::uint32_t kNone = UINT32_MAX;
-
-  std::uint32_t at = kNone;
-  float sum = 0;
-
-  FVM_DEVICE void go_to(float* sums, std::uint32_t to) {
-    if (to == at) return;
-    finish(sums);
-    at = to;
-    sum = sums[to];
-  }
-  FVM_DEVICE void finish(float* sums) {
-    if (at != kNone) sums[at] = sum;
-    at = kNone;
-  }
-};
-
 /// Walks whose leaves are added to float32 sums that no other thread adds to, T trees and R rows at a time as
 /// far as there are so many.
 template <class View, Space nodes, class Rows, unsigned T, unsigned R>
@@ -235,24 +216,35 @@ class AddingWalks {
   /// Trees [begin, end) of the group and the thread's rows [from, to): whole tiles.
   FVM_DEVICE void run(std::uint32_t begin, std::uint32_t end, std::uint32_t from, std::uint32_t to) const {
     if (begin == end || from == to) return;
-    RunningSum sums[R];
     std::uint32_t tree = begin, row = from;
+    FVM_NO_UNROLL
     for (;;) {
-      tile(tree, row, sums);
-      if (rows_outer_) {
+      Row x[R];
+      float* sums[R];
+      float sum[R];
+      for (unsigned r = 0; r < R; ++r) {
+        const std::uint32_t of_thread = thread_rows_[row + r];
+        x[r] = rows_.at(of_thread);
+        sums[r] = out_ + (of_thread - out_row_) * width_;
+        sum[r] = width_ == 1 ? *sums[r] : 0;
+      }
+      FVM_NO_UNROLL
+      for (;;) {
+        tile(tree, x, sums, sum);
+        if (!rows_outer_) break;
         tree += T;
-        if (tree != end) continue;
-        for (RunningSum& sum : sums) sum.finish(out_);
-        tree = begin;
-        row += R;
+        if (tree == end) break;
+      }
+      if (width_ == 1)
+        for (unsigned r = 0; r < R; ++r) *sums[r] = sum[r];
+      row += R;
+      if (rows_outer_) {
         if (row == to) return;
-      } else {
-        for (RunningSum& sum : sums) sum.finish(out_);
-        row += R;
-        if (row != to) continue;
-        row = from;
+        tree = begin;
+      } else if (row == to) {
         tree += T;
         if (tree == end) return;
+        row = from;
       }
     }
   }
@@ -262,18 +254,25 @@ class AddingWalks {
   using Row = decltype(Rows{}.at(0));
 
   /// T x R walks in lockstep.
-  FVM_DEVICE void tile(std::uint32_t tree, std::uint32_t row, RunningSum (&sums)[R]) const {
+  FVM_DEVICE void tile(std::uint32_t tree, const Row (&x)[R], float* const (&sums)[R],
+                       float (&sum)[R]) const {
+    GroupData group = group_;
+    group.trees += tree;
     Walk trees[T];
     typename Walk::Place at[T][R];
-    Row x[R];
-    for (unsigned t = 0; t < T; ++t) trees[t].open(group_, tree + t);
-    for (unsigned r = 0; r < R; ++r) x[r] = rows_.at(thread_rows_[row + r]);
+    for (unsigned t = 0; t < T; ++t) trees[t].open(group, t);
     for (unsigned t = 0; t < T; ++t)
       for (unsigned r = 0; r < R; ++r) at[t][r] = trees[t].root();
-    FVM_UNROLL(4)
-    for (std::uint32_t hop = 0; hop < hops_; ++hop)
+    const auto hop = [&] {
       for (unsigned t = 0; t < T; ++t)
         for (unsigned r = 0; r < R; ++r) trees[t].hop(at[t][r], x[r]);
+    };
+    std::uint32_t hops = hops_;
+    FVM_NO_UNROLL
+    for (; hops >= kUnrolled; hops -= kUnrolled)
+      for (unsigned i = 0; i < kUnrolled; ++i) hop();
+    FVM_NO_UNROLL
+    for (; hops != 0; --hops) hop();
     if (until_leaf_) {
       FVM_NO_UNROLL
       for (bool walking = true; walking;) {
@@ -286,19 +285,17 @@ class AddingWalks {
           }
       }
     }
-    for (unsigned r = 0; r < R; ++r) {
-      const std::uint32_t first = (thread_rows_[row + r] - out_row_) * width_;
-      if (width_ == 1) {
-        sums[r].go_to(out_, first);
-        for (unsigned t = 0; t < T; ++t) sums[r].sum += trees[t].value(at[t][r]);
-        continue;
-      }
+    for (unsigned r = 0; r < R; ++r)
       for (unsigned t = 0; t < T; ++t) {
-        sums[r].go_to(out_, first + group_.trees[tree + t].output);
-        sums[r].sum += trees[t].value(at[t][r]);
+        const float value = trees[t].value(at[t][r]);
+        if (width_ == 1)
+          sum[r] += value;
+        else
+          sums[r][group.trees[t].output] += value;
       }
-    }
   }
+
+  static constexpr unsigned kUnrolled = 4;  ///< hops
 
   const Rows& rows_;
   GroupData group_;
