@@ -53,6 +53,7 @@ class ThreadMachine {
                         launch.rows_per_block * (Device::index(0) + 1));
     ranges[1] = {0, launch.program.num_trees, 0};
     share_work();
+    make_bulk_barriers();
   }
 
   FVM_DEVICE bool wants(OutputKind output) const { return launch_->pass.output == output; }
@@ -101,23 +102,18 @@ class ThreadMachine {
     sync_block(inst);
   }
 
+  /// Trees that are copied ahead go to two buffers in turns: when a turn's have arrived, all threads have
+  /// left the other buffer, and the next turn's are on their way there.
   FVM_DEVICE_COLD void cache_trees(const Inst& inst) {
+    const std::uint32_t number = copy_number(inst);
+    const LaunchCopy& copy = launch_->copies[number];
+    const Range trees = ranges[copy.range];
+    if (!copy.ahead) sync_block(inst);
+    if (!copy.ahead || trees.iteration == 0) begin_copy(inst, trees);
+    staged_trees_[number] = coming_trees_[number];
+    wait_copies(number, inst);
     sync_block(inst);
-    const std::uint32_t number = operand<Op::CacheTrees, OperandKind::Group>(inst);
-    const LaunchGroup& group = launch_->program.groups[number];
-    const Range& wanted = ranges[staged_range(inst)];
-    const std::uint32_t last = group.first_tree + group.data.tree_count;
-    const std::uint32_t begin = wanted.begin > group.first_tree ? wanted.begin : group.first_tree;
-    const std::uint32_t end = wanted.end < last ? wanted.end : last;
-    StagedGroup& staged = staged_trees_[staged_area(inst)];
-    staged = {number, begin, begin, group.data.tree_count, 0};
-    if (begin < end) {
-      staged.end = end;
-      stage_trees(group, begin - group.first_tree, end - group.first_tree, staged_offset(inst),
-                  block_thread(), staged);
-    }
-    Device::wait_copies();
-    sync_block(inst);
+    if (copy.ahead) begin_copy(inst, chunk_of(ranges[copy.in], copy.step, trees.iteration + 1));
   }
 
   FVM_DEVICE void init(const Inst& inst) {
@@ -297,12 +293,14 @@ class ThreadMachine {
   }
 
   /// Empty behind the end.
-  FVM_DEVICE void set_chunk(const LoopOperands& loop, std::uint32_t turn) {
-    const Range over = ranges[loop.in];
+  FVM_DEVICE static Range chunk_of(const Range& over, std::uint32_t step, std::uint32_t turn) {
     const std::uint32_t size = over.size();
-    const std::uint32_t from = turn < iterations(size, loop.step) ? turn * loop.step : size;
-    const std::uint32_t to = size - from > loop.step ? from + loop.step : size;
-    ranges[loop.out] = {over.begin + from, over.begin + to, turn};
+    const std::uint32_t from = turn < iterations(size, step) ? turn * step : size;
+    const std::uint32_t to = size - from > step ? from + step : size;
+    return {over.begin + from, over.begin + to, turn};
+  }
+  FVM_DEVICE void set_chunk(const LoopOperands& loop, std::uint32_t turn) {
+    ranges[loop.out] = chunk_of(ranges[loop.in], loop.step, turn);
   }
 
   /// The thread's part of these rows.
@@ -318,6 +316,57 @@ class ThreadMachine {
     const ThreadRows rows = rows_of_thread(range);
     FVM_NO_UNROLL
     for (std::uint32_t i = 0; i < rows.count; ++i) visit(rows[i]);
+  }
+
+  // --- trees in shared memory ---
+
+  /// One thread makes the barriers of bulk copies, before any thread comes to one.
+  FVM_DEVICE void make_bulk_barriers() const {
+    if (!Device::has_bulk_copies()) return;
+    bool any = false;
+    FVM_NO_UNROLL
+    for (const LaunchCopy& copy : launch_->copies) {
+      if (!copy.bulk) continue;
+      any = true;
+      if (block_thread().number != 0) continue;
+      Device::make_bulk_barrier(copy.barriers);
+      Device::make_bulk_barrier(copy.barriers + kBulkBarrierBytes);
+    }
+    if (any) Device::sync(kMaxPhaseCode);
+  }
+
+  /// A copy's buffers are used in turns, and so are the phases of a buffer's barrier.
+  FVM_DEVICE std::uint32_t barrier_of(const LaunchCopy& copy, std::uint32_t use) const {
+    return copy.barriers + (copy.ahead ? use % 2 * kBulkBarrierBytes : 0);
+  }
+
+  /// Begins to copy those of the trees that are in the instruction's group.
+  FVM_DEVICE_COLD void begin_copy(const Inst& inst, const Range& trees) {
+    const std::uint32_t number = copy_number(inst);
+    const LaunchCopy& copy = launch_->copies[number];
+    const std::uint32_t group_number = operand<Op::CacheTrees, OperandKind::Group>(inst);
+    const LaunchGroup& group = launch_->program.groups[group_number];
+    const std::uint32_t last = group.first_tree + group.data.tree_count;
+    const std::uint32_t begin = trees.begin > group.first_tree ? trees.begin : group.first_tree;
+    const std::uint32_t end = trees.end < last ? trees.end : last;
+    StagedGroup& coming = coming_trees_[number];
+    coming = {group_number, begin, begin, group.data.tree_count, 0};
+    if (begin >= end) return;
+    coming.end = end;
+    const std::uint32_t use = copies_begun_[number]++;
+    const CopyTarget to{copy.offset + (copy.ahead ? use % 2 * copy.buffer_bytes : 0), barrier_of(copy, use),
+                        Device::has_bulk_copies() && copy.bulk};
+    stage_trees(group, begin - group.first_tree, end - group.first_tree, to, block_thread(), coming);
+  }
+
+  /// For the copies that were begun last.
+  FVM_DEVICE void wait_copies(std::uint32_t number, const Inst& inst) const {
+    Device::wait_copies();
+    const LaunchCopy& copy = launch_->copies[number];
+    if (!Device::has_bulk_copies() || !copy.bulk) return;
+    if (coming_trees_[number].begin == coming_trees_[number].end) return;
+    const std::uint32_t use = copies_begun_[number] - 1;
+    Device::wait_bulk(barrier_of(copy, use), (copy.ahead ? use / 2 : use) % 2, place(inst));
   }
 
   // --- sums ---
@@ -537,6 +586,8 @@ class ThreadMachine {
   StagedRows staged_rows_{};
   std::uint32_t staged_rows_end_ = 0;
   StagedGroup staged_trees_[kStagedTrees] = {};
+  StagedGroup coming_trees_[kStagedTrees] = {};    ///< copied last, or being copied
+  std::uint32_t copies_begun_[kStagedTrees] = {};  ///< of trees, so far
 };
 
 }  // namespace forestvm::kernels
