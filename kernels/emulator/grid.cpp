@@ -174,7 +174,7 @@ void wait_bulk(std::uint32_t barrier, std::uint32_t parity, std::uint32_t place)
   Fiber& fiber = *current;
   if (fiber.fault.empty()) fiber.fault = fiber.bulk->begin_wait(barrier, parity, fiber.number);
   fiber.bulk_barrier = barrier;
-  if (fiber.fault.empty()) wait(State::AtBulkCopies, place);
+  if (fiber.fault.empty() && !fiber.bulk->arrived(barrier, fiber.number)) wait(State::AtBulkCopies, place);
 }
 
 /// Memory for the stacks of as many fibers as a block ever had.
