@@ -21,8 +21,8 @@ inline constexpr unsigned kGridDimensions = 3;  ///< the first of them
 /// Most areas of shared memory that hold trees at once.
 inline constexpr unsigned kStagedTrees = 4;
 
-/// Bytes of the largest copies into shared memory. A copy of trees begins fewer bytes before the first of
-/// them.
+/// Bytes of the largest copies that threads make into shared memory, and what bulk copies are aligned to. A
+/// copy of trees begins fewer bytes before the first of them.
 inline constexpr unsigned kCopyAlignment = 16;
 
 /// A group of trees on the device.

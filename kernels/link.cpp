@@ -324,7 +324,7 @@ class PhaseMeasurer {
       shared_.set(place_of(program_, operand<Op::ReduceDim, AccIn>(inst)).storage);
   }
 
-  /// The range is set anew in each turn of the innermost serial loop, or by no such loop of the phase.
+  /// Trees can be copied ahead if the innermost serial loop takes turns through them.
   void note_cached(std::uint32_t range) {
     CachedRange cached{registers_[range], std::nullopt};
     const auto around =
@@ -438,8 +438,8 @@ class PhaseMeasurer {
     return {};
   }
 
-  Result<void> place_trees(Inst& inst, const CachedRange& cached, std::uint32_t number_of_copy) {
-    if (number_of_copy == kStagedTrees)
+  Result<void> place_trees(Inst& inst, const CachedRange& cached, std::uint32_t which) {
+    if (which == kStagedTrees)
       return refused("schedule",
                      "trees of more than " + number(kStagedTrees) + " groups are to be cached at once");
     const GroupDesc& group = program_.section_Groups()[operand<Op::CacheTrees, Group>(inst)];
@@ -451,7 +451,7 @@ class PhaseMeasurer {
       return refused("schedule",
                      "trees are to be cached " + number(distance) +
                          " iterations ahead: a block has buffers for the current one and the next");
-    LaunchCopy& copy = phase_.copies[number_of_copy];
+    LaunchCopy& copy = phase_.copies[which];
     copy.range = inst.wide[0];
     copy.ahead = distance != 0 && cached.turns.has_value();
     if (copy.ahead) {
@@ -467,7 +467,7 @@ class PhaseMeasurer {
                                         buffers + (copy.bulk ? 2 * kBulkBarrierBytes : 0)));
     copy.buffer_bytes = static_cast<std::uint32_t>(buffer);
     copy.barriers = copy.offset + static_cast<std::uint32_t>(buffers);
-    inst.wide[0] = number_of_copy;
+    inst.wide[0] = which;
     return {};
   }
 

@@ -20,6 +20,7 @@
 #include "kernels/encode_row.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/stage.hpp"
+#include "kernels/stage_trees.hpp"
 #include "kernels/vendor/device.hpp"
 #include "kernels/walk.hpp"
 
@@ -53,7 +54,7 @@ class ThreadMachine {
                         launch.rows_per_block * (Device::index(0) + 1));
     ranges[1] = {0, launch.program.num_trees, 0};
     share_work();
-    make_bulk_barriers();
+    if (StagedTrees::make_barriers(launch, block_thread())) Device::sync(kMaxPhaseCode);
   }
 
   FVM_DEVICE bool wants(OutputKind output) const { return launch_->pass.output == output; }
@@ -105,15 +106,15 @@ class ThreadMachine {
   /// Trees that are copied ahead go to two buffers in turns: when a turn's have arrived, all threads have
   /// left the other buffer, and the next turn's are on their way there.
   FVM_DEVICE_COLD void cache_trees(const Inst& inst) {
-    const std::uint32_t number = copy_number(inst);
-    const LaunchCopy& copy = launch_->copies[number];
+    const LaunchCopy& copy = launch_->copies[copy_number(inst)];
     const Range trees = ranges[copy.range];
     if (!copy.ahead) sync_block(inst);
-    if (!copy.ahead || trees.iteration == 0) begin_copy(inst, trees);
-    staged_trees_[number] = coming_trees_[number];
-    wait_copies(number, inst);
+    if (!copy.ahead || trees.iteration == 0) staged_trees_.begin(*launch_, inst, trees, block_thread());
+    staged_trees_.finish(*launch_, copy_number(inst), place(inst));
     sync_block(inst);
-    if (copy.ahead) begin_copy(inst, chunk_of(ranges[copy.in], copy.step, trees.iteration + 1));
+    if (copy.ahead)
+      staged_trees_.begin(*launch_, inst, chunk_of(ranges[copy.in], copy.step, trees.iteration + 1),
+                          block_thread());
   }
 
   FVM_DEVICE void init(const Inst& inst) {
@@ -318,57 +319,6 @@ class ThreadMachine {
     for (std::uint32_t i = 0; i < rows.count; ++i) visit(rows[i]);
   }
 
-  // --- trees in shared memory ---
-
-  /// One thread makes the barriers of bulk copies, before any thread comes to one.
-  FVM_DEVICE void make_bulk_barriers() const {
-    if (!Device::has_bulk_copies()) return;
-    bool any = false;
-    FVM_NO_UNROLL
-    for (const LaunchCopy& copy : launch_->copies) {
-      if (!copy.bulk) continue;
-      any = true;
-      if (block_thread().number != 0) continue;
-      Device::make_bulk_barrier(copy.barriers);
-      Device::make_bulk_barrier(copy.barriers + kBulkBarrierBytes);
-    }
-    if (any) Device::sync(kMaxPhaseCode);
-  }
-
-  /// A copy's buffers are used in turns, and so are the phases of a buffer's barrier.
-  FVM_DEVICE std::uint32_t barrier_of(const LaunchCopy& copy, std::uint32_t use) const {
-    return copy.barriers + (copy.ahead ? use % 2 * kBulkBarrierBytes : 0);
-  }
-
-  /// Begins to copy those of the trees that are in the instruction's group.
-  FVM_DEVICE_COLD void begin_copy(const Inst& inst, const Range& trees) {
-    const std::uint32_t number = copy_number(inst);
-    const LaunchCopy& copy = launch_->copies[number];
-    const std::uint32_t group_number = operand<Op::CacheTrees, OperandKind::Group>(inst);
-    const LaunchGroup& group = launch_->program.groups[group_number];
-    const std::uint32_t last = group.first_tree + group.data.tree_count;
-    const std::uint32_t begin = trees.begin > group.first_tree ? trees.begin : group.first_tree;
-    const std::uint32_t end = trees.end < last ? trees.end : last;
-    StagedGroup& coming = coming_trees_[number];
-    coming = {group_number, begin, begin, group.data.tree_count, 0};
-    if (begin >= end) return;
-    coming.end = end;
-    const std::uint32_t use = copies_begun_[number]++;
-    const CopyTarget to{copy.offset + (copy.ahead ? use % 2 * copy.buffer_bytes : 0), barrier_of(copy, use),
-                        Device::has_bulk_copies() && copy.bulk};
-    stage_trees(group, begin - group.first_tree, end - group.first_tree, to, block_thread(), coming);
-  }
-
-  /// For the copies that were begun last.
-  FVM_DEVICE void wait_copies(std::uint32_t number, const Inst& inst) const {
-    Device::wait_copies();
-    const LaunchCopy& copy = launch_->copies[number];
-    if (!Device::has_bulk_copies() || !copy.bulk) return;
-    if (coming_trees_[number].begin == coming_trees_[number].end) return;
-    const std::uint32_t use = copies_begun_[number] - 1;
-    Device::wait_bulk(barrier_of(copy, use), (copy.ahead ? use / 2 : use) % 2, place(inst));
-  }
-
   // --- sums ---
 
   template <class Element>
@@ -554,7 +504,7 @@ class ThreadMachine {
     walk.staged = false;
     walk.first_tree = group.first_tree;
     walk.scale = launch_->program.scale;
-    for (const StagedGroup& staged : staged_trees_)
+    for (const StagedGroup& staged : staged_trees_.groups())
       if (staged.group == walk.walker->group && staged.begin <= trees.begin && trees.end <= staged.end) {
         walk.staged = true;
         walk.staged_offset = staged.offset;
@@ -585,9 +535,7 @@ class ThreadMachine {
   bool unsettled_ = false;                    ///< threads may have written or read since the last barrier
   StagedRows staged_rows_{};
   std::uint32_t staged_rows_end_ = 0;
-  StagedGroup staged_trees_[kStagedTrees] = {};
-  StagedGroup coming_trees_[kStagedTrees] = {};    ///< copied last, or being copied
-  std::uint32_t copies_begun_[kStagedTrees] = {};  ///< of trees, so far
+  StagedTrees staged_trees_;
 };
 
 }  // namespace forestvm::kernels
