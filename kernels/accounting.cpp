@@ -183,7 +183,7 @@ class PhaseCounter {
   void cache_trees(const Inst& inst, const Times& times) {
     const std::uint32_t number = operand<Op::CacheTrees, Group>(inst);
     const GroupDesc& group = program_.section_Groups()[number];
-    const Chunk& trees = chunks_[staged_range(inst)];
+    const Chunk& trees = chunks_[phase_.copies[copy_number(inst)].range];
     double bytes = 0;
     for_trees(group, trees, [&](const TreeDesc& tree) {
       bytes += static_cast<double>(tree.node_count) * node_bytes(group.layout);

@@ -21,8 +21,8 @@ inline constexpr unsigned kGridDimensions = 3;  ///< the first of them
 /// Most areas of shared memory that hold trees at once.
 inline constexpr unsigned kStagedTrees = 4;
 
-/// Bytes of the largest copies into shared memory. A copy of trees begins fewer bytes before the first of
-/// them.
+/// Bytes of the largest copies that threads make into shared memory, and what bulk copies are aligned to. A
+/// copy of trees begins fewer bytes before the first of them.
 inline constexpr unsigned kCopyAlignment = 16;
 
 /// A group of trees on the device.
@@ -48,6 +48,20 @@ struct LaunchWalker {
   std::uint8_t trees, rows;  ///< walks in lockstep
   bool atomic;
 };
+
+/// Copies of a group's trees into shared memory, as a phase's cache instruction makes them turn by turn.
+struct LaunchCopy {
+  std::uint32_t range;         ///< register of the trees that a turn walks
+  std::uint32_t in, step;      ///< of the loop that sets it, where `ahead`
+  std::uint32_t offset;        ///< of the first buffer, in shared memory
+  std::uint32_t buffer_bytes;  ///< from it to the second, where `ahead`
+  std::uint32_t barriers;      ///< in shared memory, a buffer's after the other's, where `bulk`
+  bool ahead;  ///< two buffers: a turn's trees are copied while those of the turn before are walked
+  bool bulk;   ///< a turn's trees lie in one piece
+};
+
+/// Bytes of a barrier that bulk copies arrive at.
+inline constexpr unsigned kBulkBarrierBytes = 8;
 
 /// An accumulator's place.
 struct LaunchAccumulator {
@@ -102,6 +116,7 @@ struct Launch {
   LaunchProgram program;
   LaunchPass pass;
   LaunchAccumulator accumulators[kAccumulators];
+  LaunchCopy copies[kStagedTrees];
   std::uint32_t block_rows;      ///< register of the rows of a whole block
   std::uint32_t rows_per_block;  ///< 0, or r0 holds so many rows of the pass, those of the block
   Inst code[kMaxPhaseCode];
@@ -122,18 +137,18 @@ FVM_HOST_DEVICE inline std::uint32_t turns_of(const Inst& loop) { return loop.wi
 /// place of its pc.
 FVM_HOST_DEVICE inline std::uint32_t reduced_range(const Inst& inst) { return inst.wide[2]; }
 FVM_HOST_DEVICE inline std::uint32_t reduced_step(const Inst& inst) { return inst.wide[0]; }
-/// Of a cache: the register of what is brought near, in place of its loop's pc; where in shared memory it
-/// goes, in place of how far ahead; of rows the words from a feature or column to the next, and in a spare
-/// byte what of the rows; of trees the area's number, in the same byte.
+/// Of a cache of rows: their register, in place of its loop's pc; where in shared memory they go, in place of
+/// how far ahead; the words from a feature or column to the next, 0: nothing goes there; in a spare byte,
+/// what.
 FVM_HOST_DEVICE inline std::uint32_t staged_range(const Inst& inst) { return inst.wide[0]; }
 FVM_HOST_DEVICE inline std::uint32_t staged_offset(const Inst& inst) { return inst.wide[1]; }
 FVM_HOST_DEVICE inline std::uint32_t staged_stride(const Inst& inst) { return inst.wide[2]; }
-FVM_HOST_DEVICE inline std::uint32_t staged_area(const Inst& inst) { return inst.small[0]; }
 FVM_HOST_DEVICE inline StagedAs staged_as(const Inst& inst) { return static_cast<StagedAs>(inst.small[0]); }
-/// Of an encode: whether the codes go to where the cache of rows before it has room for them, so many words
-/// from a column to the next; else 0.
+/// Of an encode whose codes go to shared memory: where, and the words from a column to the next, else 0.
 FVM_HOST_DEVICE inline std::uint32_t encoded_offset(const Inst& inst) { return inst.wide[1]; }
 FVM_HOST_DEVICE inline std::uint32_t encoded_stride(const Inst& inst) { return inst.wide[2]; }
+/// Of a cache of trees: which of the launch's copies, in place of its loop's pc.
+FVM_HOST_DEVICE inline std::uint32_t copy_number(const Inst& inst) { return inst.wide[0]; }
 /// Of a privatize that an earlier phase of the program has run: the copy is known again, but not zeroed.
 FVM_HOST_DEVICE inline bool only_names_copy(const Inst& inst) { return inst.wide[0] != 0; }
 

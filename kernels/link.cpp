@@ -226,6 +226,12 @@ struct RegisterFacts {
   std::optional<std::uint32_t> cached_at = {};  ///< of rows among those of a cache
 };
 
+/// What a cache instruction brings near, whose register other loops take later.
+struct CachedRange {
+  RegisterFacts facts;
+  std::optional<LoopOperands> turns;  ///< of the loop that a block takes turn by turn, if that sets it
+};
+
 class PhaseMeasurer {
  public:
   PhaseMeasurer(const Program& program, const LinkRequest& request, const DeviceLimits& limits,
@@ -250,12 +256,12 @@ class PhaseMeasurer {
   /// After run: shared memory for the rows and trees that are to be cached. `codes_elsewhere`: other phases
   /// read the codes of rows.
   Result<void> place_caches(bool codes_elsewhere) {
-    std::uint32_t area = 0;
+    std::uint32_t copies = 0;
     auto cached = cached_.begin();
     for (std::uint32_t pc = 0; pc < phase_.code.size(); ++pc) {
       Inst& inst = phase_.code[pc];
-      if (inst.op == Op::CacheRows) FVM_TRY(place_rows(pc, *cached++, codes_elsewhere));
-      if (inst.op == Op::CacheTrees) FVM_TRY(place_trees(inst, *cached++, area++));
+      if (inst.op == Op::CacheRows) FVM_TRY(place_rows(pc, (cached++)->facts, codes_elsewhere));
+      if (inst.op == Op::CacheTrees) FVM_TRY(place_trees(inst, *cached++, copies++));
     }
     return {};
   }
@@ -313,10 +319,12 @@ class PhaseMeasurer {
     } else if (walks(inst.op)) {
       note_walkers(inst);
     } else if (inst.op == Op::CacheRows || inst.op == Op::CacheTrees) {
-      cached_.push_back(registers_[staged_range(inst)]);
+      note_cached(inst.wide[0]);
       if (inst.op == Op::CacheRows) registers_[staged_range(inst)].cached_at = pc;
     } else if (inst.op == Op::Encode) {
       encodes_.push_back({pc, registers_[operand<Op::Encode, Rows>(inst)].cached_at});
+    } else if (inst.op == Op::End) {
+      open_.pop_back();
     }
     for_each_operand(inst, [&](unsigned, OperandKind kind, std::uint32_t value) {
       if (kind == AccOut || kind == AccIn) used_.set(place_of(program_, value).storage);
@@ -326,7 +334,18 @@ class PhaseMeasurer {
       shared_.set(place_of(program_, operand<Op::ReduceDim, AccIn>(inst)).storage);
   }
 
+  /// Trees can be copied ahead if the innermost serial loop takes turns through them.
+  void note_cached(std::uint32_t range) {
+    CachedRange cached{registers_[range], std::nullopt};
+    const auto around =
+        std::find_if(open_.rbegin(), open_.rend(), [](const Inst* loop) { return loop->op == Op::For; });
+    if (around != open_.rend() && turns_of(**around) > 1 && loop_operands(**around).out == range)
+      cached.turns = loop_operands(**around);
+    cached_.push_back(cached);
+  }
+
   void measure_loop(Inst& inst) {
+    open_.push_back(&inst);
     const LoopOperands loop = loop_operands(inst);
     const RegisterFacts in = registers_[loop.in];
     const std::uint32_t count = iterations(in.size, loop.step);
@@ -401,17 +420,18 @@ class PhaseMeasurer {
     return offset;
   }
 
-  Result<void> place_cache(Inst& inst, const RegisterFacts& cached, const std::string& what,
-                           std::uint64_t needed) {
+  /// Where they go in shared memory.
+  Result<std::uint32_t> place_cache(const RegisterFacts& cached, const std::string& what,
+                                    const std::string& how, std::uint64_t needed) {
     const std::uint64_t bytes = aligned(needed);
     if (cached.varies)
       return refused("schedule",
                      "the " + what +
                          " to be cached differ among the threads of a block, which share its memory: "
                          "cache a loop outside those that are mapped to the block");
-    if (phase_.shared_bytes + bytes > limits_.shared_bytes) return too_much("the cached " + what, bytes);
-    inst.wide[1] = take(bytes);
-    return {};
+    if (phase_.shared_bytes + bytes > limits_.shared_bytes)
+      return too_much("the cached " + what + how, bytes);
+    return take(bytes);
   }
 
   /// What is kept of rows cached at `pc`: the values, if a walk reads them; else the codes, which lie ready
@@ -441,7 +461,7 @@ class PhaseMeasurer {
     static_assert(sizeof(float) == sizeof(std::uint32_t));
     inst.small[0] = static_cast<std::uint8_t>(*as);
     inst.wide[2] = stride;
-    FVM_TRY(place_cache(inst, cached, "rows", std::uint64_t{stride} * words * sizeof(float)));
+    FVM_ASSIGN(inst.wide[1], place_cache(cached, "rows", "", std::uint64_t{stride} * words * sizeof(float)));
     if (as != StagedAs::EncodedCodes) return {};
     for (const PlacedEncode& encode : encodes_) {
       phase_.code[encode.pc].wide[1] = staged_offset(inst);
@@ -450,17 +470,37 @@ class PhaseMeasurer {
     return {};
   }
 
-  Result<void> place_trees(Inst& inst, const RegisterFacts& cached, std::uint32_t area) {
-    if (area == kStagedTrees)
+  Result<void> place_trees(Inst& inst, const CachedRange& cached, std::uint32_t which) {
+    if (which == kStagedTrees)
       return refused("schedule",
                      "trees of more than " + number(kStagedTrees) + " groups are to be cached at once");
     const GroupDesc& group = program_.section_Groups()[operand<Op::CacheTrees, Group>(inst)];
     if (const std::uint64_t bytes = group.node_count * node_bytes(group); bytes > INT32_MAX)
       return refused("schedule", "trees of a group of " + number(bytes) +
                                      " bytes are to be cached: their places in it take 31 bits");
-    inst.small[0] = static_cast<std::uint8_t>(area);
-    return place_cache(inst, cached, "trees",
-                       most_tree_bytes(operand<Op::CacheTrees, Group>(inst), cached.size));
+    const std::uint32_t distance = operand<Op::CacheTrees, Ahead>(inst);
+    if (distance > 1)
+      return refused("schedule",
+                     "trees are to be cached " + number(distance) +
+                         " iterations ahead: a block has buffers for the current one and the next");
+    LaunchCopy& copy = phase_.copies[which];
+    copy.range = inst.wide[0];
+    copy.ahead = distance != 0 && cached.turns.has_value();
+    if (copy.ahead) {
+      copy.in = cached.turns->in;
+      copy.step = cached.turns->step;
+    }
+    copy.bulk = !with_view(group.layout, []<class View>() { return kInterleavesTrees<View>; });
+    const std::uint64_t buffer =
+        aligned(most_tree_bytes(operand<Op::CacheTrees, Group>(inst), cached.facts.size));
+    const std::uint64_t buffers = buffer * (copy.ahead ? 2 : 1);
+    FVM_ASSIGN(copy.offset, place_cache(cached.facts, "trees",
+                                        copy.ahead ? ", those of an iteration and of the next," : "",
+                                        buffers + (copy.bulk ? 2 * kBulkBarrierBytes : 0)));
+    copy.buffer_bytes = static_cast<std::uint32_t>(buffer);
+    copy.barriers = copy.offset + static_cast<std::uint32_t>(buffers);
+    inst.wide[0] = which;
+    return {};
   }
 
   /// Bytes of the nodes of so many consecutive trees of a group, at most, with what is copied before them.
@@ -485,9 +525,10 @@ class PhaseMeasurer {
   const DeviceLimits& limits_;
   LinkedPhase phase_;
   RegisterFacts registers_[kRangeRegisters];
-  std::vector<RegisterFacts> cached_;  ///< of each cache, whose register other loops take later
-  std::uint32_t most_threads_;         ///< of a block
-  std::vector<Layout> layouts_;        ///< of the trees that it walks
+  std::vector<CachedRange> cached_;  ///< of each cache
+  std::vector<const Inst*> open_;    ///< loops around what is measured
+  std::uint32_t most_threads_;       ///< of a block
+  std::vector<Layout> layouts_;      ///< of the trees that it walks
   std::bitset<kAccumulators> used_, shared_;
   bool reads_values_ = false, reads_codes_ = false;
   struct PlacedEncode {

@@ -1,5 +1,5 @@
-// Copies into a block's shared memory, which its threads make together: rows, for StagedRows, their codes,
-// for StagedCodes, and the nodes of trees. Barriers before and after are the caller's.
+// Copies of rows into a block's shared memory, for StagedRows, and of their codes, for StagedCodes, which its
+// threads make together. Barriers before and after are the caller's.
 #pragma once
 
 #include <cstddef>
@@ -78,51 +78,6 @@ FVM_DEVICE void stage_codes(const Launch& launch, const Range& rows, std::uint32
         launch.pass.codes[code_offset(rows.begin + row, columns) + std::size_t{column} * kCodeRows];
     words[column * stride + row] = std::uint32_t{code} << StagedCodes::kShift;
   });
-}
-
-/// Trees [begin, end) of a group that are in shared memory.
-struct StagedGroup {
-  std::uint32_t group, begin, end;
-  std::uint32_t tree_count;  ///< that lie interleaved
-  std::int32_t offset;       ///< in shared memory, bytes, of the group's first node, as if all were there
-};
-
-/// Begins to copy lines of so many bytes, a stride apart, to `offset` of shared memory, one behind the other,
-/// as many bytes at once as all of them are aligned to: at least 4.
-FVM_DEVICE void copy_lines(std::uint32_t offset, const std::byte* from, std::uint32_t bytes,
-                           std::size_t stride, std::uint32_t lines, BlockThread thread) {
-  unsigned width = kCopyAlignment;
-  while ((reinterpret_cast<std::uintptr_t>(from) | bytes | stride) % width != 0) width /= 2;
-  const std::uint32_t of_line = bytes / width;
-  FVM_NO_UNROLL
-  for (std::uint32_t i = thread.number; i < of_line * lines; i += thread.count)
-    Device::copy_async(Device::shared() + offset + std::size_t{i} * width,
-                       from + i / of_line * stride + std::size_t{i % of_line} * width, width);
-}
-
-/// Begins to copy the nodes of trees [begin, end) of a group, counted from its first, to `offset` of shared
-/// memory, and says in `staged` how they lie there.
-FVM_DEVICE void stage_trees(const LaunchGroup& group, std::uint32_t begin, std::uint32_t end,
-                            std::uint32_t offset, BlockThread thread, StagedGroup& staged) {
-  const TreeDesc& first = group.data.trees[begin];
-  const TreeDesc& last = group.data.trees[end - 1];
-  if (group.interleaved) {
-    const std::uint32_t trees = end - begin;
-    const std::size_t stride = std::size_t{group.data.tree_count} * group.node_bytes;
-    const std::size_t from = std::size_t{begin} * group.node_bytes;
-    copy_lines(offset, group.data.nodes + from, trees * group.node_bytes, stride, first.node_count, thread);
-    staged.offset = static_cast<std::int32_t>(offset - static_cast<std::uint32_t>(from));
-    staged.tree_count = trees;
-    return;
-  }
-  const std::size_t from = std::size_t{first.first_node} * group.node_bytes;
-  const std::size_t aligned = from / kCopyAlignment * kCopyAlignment;
-  const auto bytes = static_cast<std::uint32_t>(
-      (std::size_t{last.first_node} + last.node_count) * group.node_bytes - aligned);
-  const std::uint32_t whole = bytes / kCopyAlignment * kCopyAlignment;
-  copy_lines(offset, group.data.nodes + aligned, whole, 0, 1, thread);
-  copy_lines(offset + whole, group.data.nodes + aligned + whole, bytes - whole, 0, 1, thread);
-  staged.offset = static_cast<std::int32_t>(offset - static_cast<std::uint32_t>(aligned));
 }
 
 }  // namespace forestvm::kernels

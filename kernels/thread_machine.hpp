@@ -20,6 +20,7 @@
 #include "kernels/encode_row.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/stage.hpp"
+#include "kernels/stage_trees.hpp"
 #include "kernels/vendor/device.hpp"
 #include "kernels/walk.hpp"
 
@@ -53,6 +54,7 @@ class ThreadMachine {
                         launch.rows_per_block * (Device::index(0) + 1));
     ranges[1] = {0, launch.program.num_trees, 0};
     share_work();
+    if (StagedTrees::make_barriers(launch, block_thread())) Device::sync(kMaxPhaseCode);
   }
 
   FVM_DEVICE bool wants(OutputKind output) const { return launch_->pass.output == output; }
@@ -75,7 +77,8 @@ class ThreadMachine {
     if (dimension >= kGridDimensions) settle(loop);
     const LoopOperands operands = loop_operands(loop);
     const std::uint32_t turn = Device::index(dimension);
-    if (!set_chunk(operands, turn) || idle_ != 0) ++idle_;
+    set_chunk(operands, turn);
+    if (idle_ != 0 || ranges[operands.out].size() == 0) ++idle_;
     mapped_ |= 1u << dimension;
     if (dimension >= kGridDimensions) share_work();
   }
@@ -104,23 +107,18 @@ class ThreadMachine {
     sync_block(inst);
   }
 
+  /// Trees that are copied ahead go to two buffers in turns: when a turn's have arrived, all threads have
+  /// left the other buffer, and the next turn's are on their way there.
   FVM_DEVICE_COLD void cache_trees(const Inst& inst) {
+    const LaunchCopy& copy = launch_->copies[copy_number(inst)];
+    const Range trees = ranges[copy.range];
+    if (!copy.ahead) sync_block(inst);
+    if (!copy.ahead || trees.iteration == 0) staged_trees_.begin(*launch_, inst, trees, block_thread());
+    staged_trees_.finish(*launch_, copy_number(inst), place(inst));
     sync_block(inst);
-    const std::uint32_t number = operand<Op::CacheTrees, OperandKind::Group>(inst);
-    const LaunchGroup& group = launch_->program.groups[number];
-    const Range& wanted = ranges[staged_range(inst)];
-    const std::uint32_t last = group.first_tree + group.data.tree_count;
-    const std::uint32_t begin = wanted.begin > group.first_tree ? wanted.begin : group.first_tree;
-    const std::uint32_t end = wanted.end < last ? wanted.end : last;
-    StagedGroup& staged = staged_trees_[staged_area(inst)];
-    staged = {number, begin, begin, group.data.tree_count, 0};
-    if (begin < end) {
-      staged.end = end;
-      stage_trees(group, begin - group.first_tree, end - group.first_tree, staged_offset(inst),
-                  block_thread(), staged);
-    }
-    Device::wait_copies();
-    sync_block(inst);
+    if (copy.ahead)
+      staged_trees_.begin(*launch_, inst, chunk_of(ranges[copy.in], copy.step, trees.iteration + 1),
+                          block_thread());
   }
 
   FVM_DEVICE void init(const Inst& inst) {
@@ -313,15 +311,16 @@ class ThreadMachine {
     if (unsettled_) sync_block(inst);
   }
 
-  /// Whether the loop has such a turn; behind the end its chunk is empty.
-  FVM_DEVICE bool set_chunk(const LoopOperands& loop, std::uint32_t turn) {
-    const Range over = ranges[loop.in];
+  /// Empty behind the end.
+  FVM_DEVICE static Range chunk_of(const Range& over, std::uint32_t step, std::uint32_t turn) {
     const std::uint32_t size = over.size();
-    const std::uint64_t begin = std::uint64_t{turn} * loop.step;
+    const std::uint64_t begin = std::uint64_t{turn} * step;
     const std::uint32_t from = begin < size ? static_cast<std::uint32_t>(begin) : size;
-    const std::uint32_t to = size - from > loop.step ? from + loop.step : size;
-    ranges[loop.out] = {over.begin + from, over.begin + to, turn};
-    return from < size;
+    const std::uint32_t to = size - from > step ? from + step : size;
+    return {over.begin + from, over.begin + to, turn};
+  }
+  FVM_DEVICE void set_chunk(const LoopOperands& loop, std::uint32_t turn) {
+    ranges[loop.out] = chunk_of(ranges[loop.in], loop.step, turn);
   }
 
   /// The thread's part of these rows.
@@ -525,7 +524,7 @@ class ThreadMachine {
     walk.staged = false;
     walk.first_tree = group.first_tree;
     walk.scale = launch_->program.scale;
-    for (const StagedGroup& staged : staged_trees_)
+    for (const StagedGroup& staged : staged_trees_.groups())
       if (staged.group == walk.walker->group && staged.begin <= trees.begin && trees.end <= staged.end) {
         walk.staged = true;
         walk.staged_offset = staged.offset;
@@ -563,7 +562,7 @@ class ThreadMachine {
   StagedRows staged_rows_{};
   std::uint32_t staged_rows_end_ = 0;
   StagedAs staged_as_ = StagedAs::Values;
-  StagedGroup staged_trees_[kStagedTrees] = {};
+  StagedTrees staged_trees_;
 };
 
 }  // namespace forestvm::kernels

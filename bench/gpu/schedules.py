@@ -1,9 +1,10 @@
 """The GPU schedules that the cases time, as texts. A thread has a row or a few; parameters are what B4 varies."""
 
 
-def rows_schedule(rows=128, per_thread=1, trees=1, layout="sparse8", cache_rows=True, cache_trees=0, code=False):
+def rows_schedule(rows=128, per_thread=1, trees=1, layout="sparse8", cache_rows=True, cache_trees=0, ahead=False,
+                  code=False):
     """`rows` of a block, `per_thread` of them in lockstep in a thread, `trees` in lockstep, `cache_trees` at a time in
-    shared memory (0: read where they are)."""
+    shared memory (0: read where they are), `ahead`: copied while those before them are walked."""
     lines = ["encode(u8)"] if code else []
     lines += [f"tile(batch, b0, b, {rows})", f"tile(b, b1, b2, {per_thread})"]
     order = ["b0", "b1"]
@@ -21,7 +22,7 @@ def rows_schedule(rows=128, per_thread=1, trees=1, layout="sparse8", cache_rows=
     if cache_rows:
         lines.append("cache(b0)")
     if cache_trees:
-        lines.append("cache(t0)")
+        lines.append("cache(t0, 1)" if ahead else "cache(t0)")
     if trees > 1:
         lines.append("interleave(t3)")
     elif per_thread > 1:
@@ -39,6 +40,7 @@ CANDIDATES = {
     "rows 128": rows_schedule(),
     "rows 256, 4 trees": rows_schedule(rows=256, trees=4),
     "rows 256, 16 cached trees": rows_schedule(rows=256, trees=4, cache_trees=16),
+    "rows 256, 16 trees cached ahead": rows_schedule(rows=256, trees=4, cache_trees=16, ahead=True),
     "rows 32, global": rows_schedule(rows=32, cache_rows=False),
 }
 
@@ -50,6 +52,7 @@ ABLATIONS = {
     "4-byte nodes": rows_schedule(**BASE, layout="sparse4", cache_rows=False, code=True),
     "array": rows_schedule(**BASE, layout="array"),
     "nodes in shared memory": rows_schedule(**BASE, cache_trees=16),
+    "nodes in shared memory, copied ahead": rows_schedule(**BASE, cache_trees=16, ahead=True),
     "1 tree": rows_schedule(rows=256, trees=1),
     "2 trees": rows_schedule(rows=256, trees=2),
     "2 rows a thread": rows_schedule(rows=256, per_thread=2),

@@ -17,6 +17,7 @@
 
 #include <forestvm/float_environment.hpp>
 
+#include "kernels/emulator/bulk_copies.hpp"
 #include "kernels/emulator/sanitizers.hpp"
 
 namespace forestvm::kernels::emulator {
@@ -32,7 +33,7 @@ struct NoStacks {
 };
 
 /// What a thread does between its turns.
-enum class State { Ready, AtBarrier, AtShuffle, Done };
+enum class State { Ready, AtBarrier, AtShuffle, AtBulkCopies, Done };
 
 /// An asynchronous copy that its thread has not waited for.
 struct PendingCopy {
@@ -48,9 +49,12 @@ struct Fiber {
   std::array<std::byte, kMostShuffled> given{}, taken{};
   unsigned by = 0;  ///< lanes to the one it takes from
   std::vector<PendingCopy> copies;
-  std::string fault;             ///< of the thread alone
-  std::size_t shared_bytes = 0;  ///< Grid::shared_bytes
-  std::uint32_t forgotten = 0;   ///< Grid::forgotten
+  BulkCopies* bulk = nullptr;      ///< of the block
+  std::size_t number = 0;          ///< in the block
+  std::uint32_t bulk_barrier = 0;  ///< at which it waits for bulk copies
+  std::string fault;               ///< of the thread alone
+  std::size_t shared_bytes = 0;    ///< Grid::shared_bytes
+  std::uint32_t forgotten = 0;     ///< Grid::forgotten
   context::fiber fiber;
   context::fiber back;
   FiberSwitch switching;
@@ -85,6 +89,8 @@ std::string place_of(const Fiber& fiber) {
       return "waits at instruction " + std::to_string(fiber.place);
     case State::AtShuffle:
       return "waits at the shuffle of instruction " + std::to_string(fiber.place);
+    case State::AtBulkCopies:
+      return "waits for bulk copies at instruction " + std::to_string(fiber.place);
     case State::Done:
       return "has left";
   }
@@ -141,11 +147,34 @@ void copy_async(std::byte* to, const std::byte* from, unsigned bytes) {
     fiber.fault = "copies to a place outside the block's shared memory";
   else
     fiber.copies.push_back({to, from, bytes});
+  if (fiber.fault.empty()) std::memset(to, kPoison, bytes);
 }
 
 void wait_copies() {
   for (const PendingCopy& copy : current->copies) std::memcpy(copy.to, copy.from, copy.bytes);
   current->copies.clear();
+}
+
+void make_bulk_barrier(std::uint32_t barrier) {
+  Fiber& fiber = *current;
+  if (fiber.fault.empty()) fiber.fault = fiber.bulk->make_barrier(barrier);
+}
+
+void expect_bulk(std::uint32_t barrier, std::uint32_t bytes) {
+  Fiber& fiber = *current;
+  if (fiber.fault.empty()) fiber.fault = fiber.bulk->expect(barrier, bytes);
+}
+
+void copy_bulk(std::uint32_t to, const std::byte* from, std::uint32_t bytes, std::uint32_t barrier) {
+  Fiber& fiber = *current;
+  if (fiber.fault.empty()) fiber.fault = fiber.bulk->copy(to, from, bytes, barrier);
+}
+
+void wait_bulk(std::uint32_t barrier, std::uint32_t parity, std::uint32_t place) {
+  Fiber& fiber = *current;
+  if (fiber.fault.empty()) fiber.fault = fiber.bulk->begin_wait(barrier, parity, fiber.number);
+  fiber.bulk_barrier = barrier;
+  if (fiber.fault.empty() && !fiber.bulk->arrived(barrier, fiber.number)) wait(State::AtBulkCopies, place);
 }
 
 /// Memory for the stacks of as many fibers as a block ever had.
@@ -190,8 +219,9 @@ namespace {
 /// One block's threads, from their first instruction to their last.
 class Block {
  public:
-  Block(const Grid& grid, const std::function<void()>& kernel, std::vector<std::byte>& shared)
-      : grid_(grid), kernel_(kernel), shared_(shared) {}
+  Block(const Grid& grid, const std::function<void()>& kernel, std::vector<std::byte>& shared,
+        std::size_t threads)
+      : grid_(grid), kernel_(kernel), shared_(shared), bulk_(shared, threads) {}
 
   template <class StackOf>
   void start(const std::array<std::uint32_t, 3>& at, std::vector<Fiber>& fibers, const StackOf& stack_of) {
@@ -204,8 +234,11 @@ class Block {
           {at[0], at[1], at[2], n % extent[3], n / extent[3] % extent[4], n / extent[3] / extent[4]},
           extent,
           shared_.data(),
-          grid_.warp};
+          grid_.warp,
+          grid_.bulk_copies};
       fiber.state = State::Ready;
+      fiber.bulk = &bulk_;
+      fiber.number = i;
       fiber.shared_bytes = shared_.size();
       fiber.forgotten = grid_.forgotten;
       std::byte* const stack = stack_of(i);
@@ -229,13 +262,14 @@ class Block {
   }
 
   /// Turns until all threads are done.
-  Result<void> run(std::vector<Fiber>& fibers, std::mt19937_64& orders) const {
+  Result<void> run(std::vector<Fiber>& fibers, std::mt19937_64& orders) {
     std::vector<std::uint32_t> order(fibers.size());
     std::iota(order.begin(), order.end(), 0u);
     for (;;) {
       std::shuffle(order.begin(), order.end(), orders);
       for (const std::uint32_t i : order)
         if (fibers[i].state == State::Ready) FVM_TRY(resume(fibers[i]));
+      if (end_bulk_waits(fibers)) continue;
       FVM_ASSIGN(const bool shuffled, end_shuffles(fibers));
       if (shuffled) continue;
       FVM_TRY(end_barrier(fibers));
@@ -252,6 +286,17 @@ class Block {
     current = nullptr;
     if (fiber.fault.empty()) return {};
     return Error{ErrorCode::Internal, "", name_of(fiber.thread) + " " + fiber.fault};
+  }
+
+  /// Lets the threads go on whose bulk copies have arrived. False if there is none.
+  bool end_bulk_waits(std::vector<Fiber>& fibers) {
+    bool ended = false;
+    for (Fiber& fiber : fibers) {
+      if (fiber.state != State::AtBulkCopies || !bulk_.arrived(fiber.bulk_barrier, fiber.number)) continue;
+      fiber.state = State::Ready;
+      ended = true;
+    }
+    return ended;
   }
 
   /// Gives the threads of each warp that have come to a shuffle what they take. False if there is none.
@@ -291,6 +336,11 @@ class Block {
   /// All have left, or all wait at one place, and go on from there.
   static Result<void> end_barrier(std::vector<Fiber>& fibers) {
     const Fiber& first = fibers.front();
+    for (const Fiber& fiber : fibers)
+      if (fiber.state == State::AtBulkCopies)
+        return Error{ErrorCode::Internal, "",
+                     name_of(fiber.thread) + " " + place_of(fiber) +
+                         ", of which fewer or more bytes are under way than are expected"};
     for (const Fiber& other : fibers)
       if (!together(first, other)) return apart("a barrier that not all threads come to", first, other);
     if (first.state == State::Done) return {};
@@ -301,6 +351,7 @@ class Block {
   const Grid& grid_;
   const std::function<void()>& kernel_;
   std::vector<std::byte>& shared_;
+  BulkCopies bulk_;
 };
 
 }  // namespace
@@ -314,10 +365,10 @@ Result<void> Emulator::run(const Grid& grid, const std::function<void()>& kernel
   FVM_TRY(stacks_->reserve(threads));
   std::vector<std::byte> shared(grid.shared_bytes);
   std::mt19937_64 orders(grid.seed);
-  Block block(grid, kernel, shared);
   for (std::uint32_t z = 0; z < grid.extent[2]; ++z)
     for (std::uint32_t y = 0; y < grid.extent[1]; ++y)
       for (std::uint32_t x = 0; x < grid.extent[0]; ++x) {
+        Block block(grid, kernel, shared, threads);
         std::vector<Fiber> fibers(threads);  // ends those that an error left behind
         block.start({x, y, z}, fibers, [&](std::size_t i) { return stacks_->of(i); });
         FVM_TRY(block.run(fibers, orders));

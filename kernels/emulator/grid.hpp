@@ -3,11 +3,11 @@
 // an order drawn anew for each turn. In: the launch's size, a seed, the kernel. Out: what the kernel wrote,
 // or an error that names threads which broke a rule: of a block that did not come to the barrier at which
 // others wait, of a warp that did not come to a shuffle, that read a lane which is not there, that copied to
-// an address a GPU does not take.
+// an address a GPU does not take, that wait for copies nobody begins.
 //
-// Shared memory begins with bytes that make every number absurd, and asynchronous copies arrive when their
-// thread waits for them. It cannot show: races inside a turn that no order of whole turns shows, lockstep of
-// warps, alignment of plain reads, speed.
+// Shared memory begins with bytes that make every number absurd; so does what asynchronous copies go to, and
+// they arrive when their thread, of bulk copies the first one, waits for them. It cannot show: races inside a
+// turn that no order of whole turns shows, lockstep of warps, alignment of plain reads, speed.
 #pragma once
 
 #include <array>
@@ -32,6 +32,7 @@ struct Thread {
   std::array<std::uint32_t, 6> extent;  ///< of the launch
   std::byte* shared;
   unsigned warp;  ///< threads of one
+  bool bulk_copies = false;
 };
 
 const Thread& this_thread();
@@ -41,6 +42,10 @@ void sync(std::uint32_t place);
 void shuffle_down(void* value, std::size_t bytes, unsigned by, std::uint32_t place);
 void copy_async(std::byte* to, const std::byte* from, unsigned bytes);
 void wait_copies();
+void make_bulk_barrier(std::uint32_t barrier);
+void expect_bulk(std::uint32_t barrier, std::uint32_t bytes);
+void copy_bulk(std::uint32_t to, const std::byte* from, std::uint32_t bytes, std::uint32_t barrier);
+void wait_bulk(std::uint32_t barrier, std::uint32_t parity, std::uint32_t place);
 
 struct Grid {
   std::array<std::uint32_t, 6> extent;
@@ -49,6 +54,7 @@ struct Grid {
   unsigned warp = 32;            ///< threads of one
   /// For tests of tests: the place of barriers that threads pass by, as if they had been forgotten.
   std::uint32_t forgotten = UINT32_MAX;
+  bool bulk_copies = false;  ///< whether the GPU has them
 };
 
 /// Keeps the fibers' stacks from launch to launch. For one thread of the host at a time.

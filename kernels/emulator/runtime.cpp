@@ -39,8 +39,8 @@ class EmulatorQueue final : public Queue {
   }
 
   Result<void> launch(const LinkedPhase& phase, const Launch& launch) override {
-    const emulator::Grid grid{phase.extent, phase.shared_bytes, settings_.seed++, settings_.warp,
-                              settings_.forgotten};
+    const emulator::Grid grid{phase.extent,   phase.shared_bytes,  settings_.seed++,
+                              settings_.warp, settings_.forgotten, settings_.bulk_copies};
     return add([emulator = emulator_, grid, launch] {
       return emulator->run(grid, [&launch] { run_phase<AllLayouts>(launch); });
     });
@@ -144,8 +144,12 @@ Result<std::unique_ptr<Predictor>> emulator_backend(const Program& program, cons
   if (options.warp != 32 && options.warp != 64)
     return Error{ErrorCode::Usage, "",
                  "warps of " + std::to_string(options.warp) + " threads: GPUs have 32 or 64"};
+  // Both ways of copying are emulated, one for odd seeds and one for even ones.
   return kernels::make_predictor(
-      program, kernels::make_emulator_runtime({.seed = options.seed, .warp = options.warp}), "the emulator");
+      program,
+      kernels::make_emulator_runtime(
+          {.seed = options.seed, .warp = options.warp, .bulk_copies = options.seed % 2 != 0}),
+      "the emulator");
 }
 
 }  // namespace forestvm

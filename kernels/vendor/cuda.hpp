@@ -129,6 +129,58 @@ struct Device {
 #endif
   }
 
+  FVM_DEVICE static constexpr bool has_bulk_copies() {
+#if __CUDA_ARCH__ >= 900
+    return true;
+#else
+    return false;
+#endif
+  }
+  FVM_DEVICE static void make_bulk_barrier([[maybe_unused]] std::uint32_t barrier) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at(barrier)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+  }
+  /// The fence: bytes that threads wrote there themselves are not overtaken. No block has so much memory that
+  /// they would exceed what a phase counts, 2^20 - 1.
+  FVM_DEVICE static void expect_bulk([[maybe_unused]] std::uint32_t barrier,
+                                     [[maybe_unused]] std::uint32_t bytes) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(at(barrier)),
+                 "r"(bytes)
+                 : "memory");
+#endif
+  }
+  FVM_DEVICE static void copy_bulk([[maybe_unused]] std::uint32_t to, [[maybe_unused]] const std::byte* from,
+                                   [[maybe_unused]] std::uint32_t bytes,
+                                   [[maybe_unused]] std::uint32_t barrier) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            at(to)),
+        "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(at(barrier))
+        : "memory");
+#endif
+  }
+  FVM_DEVICE static void wait_bulk([[maybe_unused]] std::uint32_t barrier,
+                                   [[maybe_unused]] std::uint32_t parity, std::uint32_t) {
+#if __CUDA_ARCH__ >= 900
+    std::uint32_t arrived;
+    do {
+      asm volatile(
+          "{ .reg .pred arrived;\n\t"
+          "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 arrived, [%1], %2;\n\t"
+          "selp.b32 %0, 1, 0, arrived; }"
+          : "=r"(arrived)
+          : "r"(at(barrier)), "r"(parity)
+          : "memory");
+    } while (arrived == 0);
+#endif
+  }
+
   FVM_DEVICE static float fetch_add(float& sum, float more) { return atomicAdd(&sum, more); }
   FVM_DEVICE static double fetch_add(double& sum, double more) { return atomicAdd(&sum, more); }
   FVM_DEVICE static std::uint64_t fetch_add(std::uint64_t& sum, std::uint64_t more) {
@@ -137,6 +189,9 @@ struct Device {
   }
 
  private:
+  /// The address of what lies so far into the block's memory.
+  FVM_DEVICE static std::uint32_t at(std::uint32_t offset) { return shared_address(shared()) + offset; }
+
   /// An array would lie in memory.
   FVM_DEVICE static unsigned component(unsigned x, unsigned y, unsigned z, unsigned which) {
     return which == 0 ? x : which == 1 ? y : z;

@@ -26,6 +26,20 @@
 //                                           begins to copy 4, 8 or 16 bytes, aligned to as many, to shared
 //                                           memory
 //   void wait_copies()                      ends the calling thread's copies; others see them after a barrier
+//   bool has_bulk_copies()                  whether there are those that follow, known when kernels are
+//                                           compiled; offsets are those of shared memory
+//   void make_bulk_barrier(std::uint32_t barrier)
+//                                           8 bytes, aligned to as many: one thread makes it, and all come to
+//                                           a barrier of the block before any uses it
+//   void expect_bulk(std::uint32_t barrier, std::uint32_t bytes)
+//                                           one thread, before it begins the copies of the barrier's next
+//                                           phase: so many bytes. What all threads read or wrote there came
+//                                           before a barrier of the block
+//   void copy_bulk(std::uint32_t to, const std::byte* from, std::uint32_t bytes, std::uint32_t barrier)
+//                                           begins to copy; all three aligned to 16
+//   void wait_bulk(std::uint32_t barrier, std::uint32_t parity, place)
+//                                           until the phase's bytes are there for the calling thread; phases
+//                                           are of parity 0 and 1 in turns, and each thread waits for each
 //   T fetch_add(T& sum, T more)             atomic, for float, double and std::uint64_t
 //
 // Functions of the device are FVM_DEVICE, those better called than copied FVM_DEVICE_CALL, or as members

@@ -61,6 +61,18 @@ struct Device {
   }
   static void wait_copies() { emulator::wait_copies(); }
 
+  static bool has_bulk_copies() { return emulator::this_thread().bulk_copies; }
+  static void make_bulk_barrier(std::uint32_t barrier) { emulator::make_bulk_barrier(barrier); }
+  static void expect_bulk(std::uint32_t barrier, std::uint32_t bytes) {
+    emulator::expect_bulk(barrier, bytes);
+  }
+  static void copy_bulk(std::uint32_t to, const std::byte* from, std::uint32_t bytes, std::uint32_t barrier) {
+    emulator::copy_bulk(to, from, bytes, barrier);
+  }
+  static void wait_bulk(std::uint32_t barrier, std::uint32_t parity, std::uint32_t place) {
+    emulator::wait_bulk(barrier, parity, place);
+  }
+
   /// Threads take turns at barriers only, so that nothing comes between.
   template <class T>
   static T fetch_add(T& sum, T more) {

@@ -107,6 +107,12 @@ struct Device {
   }
   FVM_DEVICE static void wait_copies() {}
 
+  FVM_DEVICE static constexpr bool has_bulk_copies() { return false; }
+  FVM_DEVICE static void make_bulk_barrier(std::uint32_t) {}
+  FVM_DEVICE static void expect_bulk(std::uint32_t, std::uint32_t) {}
+  FVM_DEVICE static void copy_bulk(std::uint32_t, const std::byte*, std::uint32_t, std::uint32_t) {}
+  FVM_DEVICE static void wait_bulk(std::uint32_t, std::uint32_t, std::uint32_t) {}
+
   template <class T>
   FVM_DEVICE static T fetch_add(T& sum, T more) {
     return __hip_atomic_fetch_add(&sum, more, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

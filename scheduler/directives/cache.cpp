@@ -1,6 +1,7 @@
 // cache(b0) keeps the rows, or the trees, of one iteration of a loop near. On the host it asks for those of a
 // later iteration ahead of time: the next, or with cache(b0, 4) the fourth from now. On a GPU the current
-// iteration's lie in the block's shared memory.
+// iteration's lie in the block's shared memory; with cache(t0, 1), of a loop over trees that is not mapped,
+// the next one's are copied there while the current one's are walked.
 //
 //   for t0 in trees step 8:             for t0 in trees step 8:
 //     ...                        ->       cacheTrees(t0, ahead 1)

@@ -60,12 +60,24 @@ class MappingCheck {
     if (loop.reduction && loop.reduction->value.form == ReductionForm::Vector)
       return lowering_.refuse(loop.reduction->directive,
                               "this schedule is mapped to a GPU, whose reductions have no vectors");
-    if (loop.cache && loop.cache->value != 0)
+    FVM_TRY(check_distance(loop));
+    if (loop.dimension) FVM_TRY(check_dimension(id));
+    return {};
+  }
+
+  /// Each iteration ahead takes another buffer of shared memory: there are two.
+  Result<void> check_distance(const Loop& loop) const {
+    if (!loop.cache || loop.cache->value == 0) return {};
+    if (loop.axis != Axis::Trees || loop.dimension)
       return lowering_.refuse(
           loop.cache->directive,
-          "a distance is for prefetching on the host; a GPU keeps the current iteration in "
-          "shared memory");
-    if (loop.dimension) FVM_TRY(check_dimension(id));
+          "on a GPU a distance is for a loop over trees that is not mapped: a block takes its "
+          "iterations in turn, and copies the next one's trees to shared memory ahead of time");
+    if (loop.cache->value > 1)
+      return lowering_.refuse(
+          loop.cache->directive,
+          "a GPU copies trees one iteration ahead at most: each takes another buffer of shared "
+          "memory");
     return {};
   }
 

@@ -158,7 +158,7 @@ class ScheduleMaker {
     switch (dice_.below(10)) {
       case 0:
       case 1:
-        return add(Schedule().cache(name(any)));
+        return cache_mapped(any);
       case 2:
       case 3:
         return reduce_mapped();
@@ -174,6 +174,11 @@ class ScheduleMaker {
       default:
         return add(Schedule().layout(name(any), dice_.pick(layouts_)));
     }
+  }
+
+  void cache_mapped(LoopId loop) {
+    const bool ahead = tree_[loop].axis == Axis::Trees && !tree_[loop].dimension && dice_.percent(60);
+    add(ahead ? Schedule().cache(name(loop), 1) : Schedule().cache(name(loop)));
   }
 
   void reduce_mapped() {

@@ -49,6 +49,9 @@ constexpr Pair kPairs[] = {
      "parallel(t1); cache(t0)",
      "gpuDimension(b0, grid.x); gpuDimension(b1, block.x); gpuDimension(t1, block.y); cache(t0); "
      "sharedReduce(t1)"},
+    {"trees cached ahead",
+     "tile(batch, b0, b1, 8); tile(tree, t0, t1, 5); reorder(b0, t0, b1, t1); layout(t0, array)",
+     "parallel(b0); cache(t0)", "gpuDimension(b0, grid.x); gpuDimension(b1, block.x); cache(t0, 1)"},
     {"rank codes", "encode(u8); tile(batch, b0, b1, 8); reorder(b0, b1, tree)", "parallel(b0)",
      "gpuDimension(b0, grid.x); gpuDimension(b1, block.x)"},
 };
@@ -109,7 +112,8 @@ class MappedPairs : public testing::TestWithParam<ModelFile> {
     ASSERT_TRUE(on_host.ok()) << on_host.error().text();
     const std::vector<std::string> wanted = everything(**on_host, rows);
     for (const unsigned warp : {32u, 64u}) {
-      const auto on_gpu = emulator_backend(gpu->program, {.warp = warp});
+      // By bulk copies, and without.
+      const auto on_gpu = emulator_backend(gpu->program, {.seed = warp / 32, .warp = warp});
       ASSERT_TRUE(on_gpu.ok()) << on_gpu.error().text();
       const std::vector<std::string> got = everything(**on_gpu, rows);
       ASSERT_EQ(got.size(), wanted.size());

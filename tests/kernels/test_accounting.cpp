@@ -79,6 +79,21 @@ TEST(Accounting, TreesInSharedMemory) {
   EXPECT_DOUBLE_EQ(call.phases[0].bytes.nodes, 10 * 15 * 8 / 64.0);
 }
 
+TEST(Accounting, TreesCopiedAheadTakeTwoBuffersAndNoMoreCopies) {
+  const auto of = [](const std::string& cache) {
+    return accounted(
+               "tile(batch, b0, b1, 64); tile(tree, t0, t1, 3); reorder(b0, t0, b1, t1); layout(t0, array); "
+               "gpuDimension(b0, grid.x); gpuDimension(b1, block.x); " +
+                   cache,
+               65536)
+        .phases[0];
+  };
+  const PhaseAccount once = of("cache(t0)"), ahead = of("cache(t0, 1)");
+  EXPECT_EQ(ahead.shared_bytes - once.shared_bytes, 3 * 15 * 8 + 24u);  // aligned to 16
+  EXPECT_DOUBLE_EQ(ahead.bytes.nodes, once.bytes.nodes);
+  EXPECT_DOUBLE_EQ(ahead.visits, once.visits);
+}
+
 TEST(Accounting, SumsOfBlocksGoThroughGlobalMemory) {
   const CallAccount call = accounted(kTreesInGrid, 20);
   ASSERT_EQ(call.phases.size(), 3u);

@@ -27,6 +27,10 @@ const Thread& this_thread() { return running; }
 void sync(std::uint32_t) {}
 void copy_async(std::byte*, const std::byte*, unsigned) {}
 void wait_copies() {}
+void make_bulk_barrier(std::uint32_t) {}
+void expect_bulk(std::uint32_t, std::uint32_t) {}
+void copy_bulk(std::uint32_t, const std::byte*, std::uint32_t, std::uint32_t) {}
+void wait_bulk(std::uint32_t, std::uint32_t, std::uint32_t) {}
 void shuffle_down(void*, std::size_t, unsigned, std::uint32_t) {}
 
 }  // namespace emulator

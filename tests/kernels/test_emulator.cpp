@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -240,6 +241,105 @@ TEST(Emulator, CopiesThatAGpuWouldNotMakeAreFound) {
   EXPECT_EQ(error(8, 0, 16), who + "16 bytes between places that are not aligned to as many");
   EXPECT_EQ(error(0, 4, 8), who + "8 bytes between places that are not aligned to as many");
   EXPECT_EQ(error(4096, 0, 4), who + "to a place outside the block's shared memory");
+}
+
+emulator::Grid grid_of_bulk_copies(std::uint32_t threads) {
+  emulator::Grid grid = grid_of(1, threads);
+  grid.bulk_copies = true;
+  return grid;
+}
+
+TEST(Emulator, BulkCopiesArriveWhenTheFirstThreadWaitsForThem) {
+  emulator::Emulator emulator;
+  alignas(16) static constexpr int kFrom[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  const auto done = emulator.run(grid_of_bulk_copies(7), [] {
+    const unsigned i = Device::index(kX);
+    EXPECT_TRUE(Device::has_bulk_copies());
+    if (i == 2) Device::make_bulk_barrier(64);
+    if (i == 3) std::memset(Device::shared(), 0, 32);
+    Device::sync(0);
+    for (std::uint32_t phase = 0; phase < 3; ++phase) {
+      if (i == 4) {
+        Device::expect_bulk(64, 32);
+        for (std::uint32_t half = 0; half < 2; ++half)
+          Device::copy_bulk(16 * half, reinterpret_cast<const std::byte*>(kFrom) + std::size_t{16} * half, 16,
+                            64);
+        EXPECT_EQ(shared()[phase], -1);
+      }
+      Device::wait_bulk(64, phase % 2, 1);
+      EXPECT_EQ(std::memcmp(shared(), kFrom, sizeof kFrom), 0);
+      Device::sync(2);
+    }
+  });
+  EXPECT_TRUE(done.ok()) << error_of(done);
+}
+
+TEST(Emulator, BulkCopiesThatAGpuWouldNotMakeAreFound) {
+  emulator::Emulator emulator;
+  alignas(16) static constexpr std::byte kFrom[64] = {};
+  constexpr std::uint32_t kAt = 128;  // a barrier
+  const auto error = [&](const std::function<void()>& wrong) {
+    return error_of(emulator.run(grid_of_bulk_copies(1), [&] {
+      Device::make_bulk_barrier(kAt);
+      wrong();
+    }));
+  };
+  const std::string who = "thread (0, 0, 0) of block (0, 0, 0) ";
+  EXPECT_EQ(error([] { Device::make_bulk_barrier(68); }),
+            who + "makes a barrier of bulk copies that is not aligned to 8 bytes");
+  EXPECT_EQ(error([] { Device::make_bulk_barrier(4096); }),
+            who + "makes a barrier of bulk copies outside the block's shared memory");
+  EXPECT_EQ(error([] { Device::make_bulk_barrier(kAt); }),
+            who + "makes a barrier of bulk copies a second time");
+  EXPECT_EQ(error([] { Device::expect_bulk(256, 16); }),
+            who + "uses a barrier of bulk copies where none is, or is no longer");
+  EXPECT_EQ(error([] {
+              std::memset(Device::shared() + kAt, 0, 8);
+              Device::wait_bulk(kAt, 0, 1);
+            }),
+            who + "uses a barrier of bulk copies where none is, or is no longer");
+  EXPECT_EQ(error([] { Device::expect_bulk(kAt, 1 << 20); }),
+            who + "expects 1048576 bytes of bulk copies: a phase counts at most 1048575");
+  EXPECT_EQ(error([] {
+              Device::expect_bulk(kAt, 16);
+              Device::expect_bulk(kAt, 16);
+            }),
+            who + "expects bulk copies where others are under way");
+  const auto of_copy = [&](std::uint32_t to, std::size_t from, std::uint32_t bytes) {
+    return error([&] { Device::copy_bulk(to, kFrom + from, bytes, kAt); });
+  };
+  EXPECT_EQ(of_copy(16, 16, 32), "no error");
+  for (const std::string& wrong : {of_copy(8, 0, 16), of_copy(0, 8, 16), of_copy(0, 0, 8)})
+    EXPECT_EQ(wrong, who + "copies in bulk what is not aligned to 16 bytes");
+  EXPECT_EQ(of_copy(0, 0, 0), who + "copies nothing in bulk");
+  EXPECT_EQ(of_copy(4080, 0, 32), who + "copies in bulk to a place outside the block's shared memory");
+  EXPECT_EQ(
+      error([] {
+        Device::expect_bulk(kAt, 0);
+        Device::wait_bulk(kAt, 1, 1);
+      }),
+      who + "waits for bulk copies of a phase of parity 1, the next that it has not waited for is number 0");
+}
+
+TEST(Emulator, AWaitForBulkCopiesThatNobodyBeginsIsFound) {
+  emulator::Emulator emulator;
+  alignas(16) static constexpr std::byte kFrom[64] = {};
+  const auto error = [&](std::uint32_t expected) {
+    return error_of(emulator.run(grid_of_bulk_copies(3), [&] {
+      if (Device::index(kX) == 0) Device::make_bulk_barrier(0);
+      Device::sync(0);
+      if (Device::index(kX) == 1) {
+        if (expected != 0) Device::expect_bulk(0, expected);
+        Device::copy_bulk(16, kFrom, 32, 0);
+      }
+      if (Device::index(kX) != 1) Device::wait_bulk(0, 0, 5);
+    }));
+  };
+  EXPECT_EQ(error(32), "no error");
+  for (const std::uint32_t expected : {0u, 16u, 48u})
+    EXPECT_EQ(error(expected),
+              "thread (0, 0, 0) of block (0, 0, 0) waits for bulk copies at instruction 5, of which fewer or "
+              "more bytes are under way than are expected");
 }
 
 }  // namespace

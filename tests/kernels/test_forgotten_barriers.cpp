@@ -20,12 +20,13 @@ namespace forestvm::kernels {
 namespace {
 
 /// A program that caches rows and trees, and reduces in shared memory.
-Program program_of(const Model& model) {
+Program program_of(const Model& model, const std::string& trees = "cache(t0)") {
   return test::compiled(
       model,
       "tile(batch, b0, b, 8); tile(b, b1, b2, 2); tile(tree, t0, t, 12); tile(t, t1, t2, 3); "
       "reorder(b0, b1, t0, t1, t2, b2); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); "
-      "gpuDimension(t1, block.y); cache(b0); cache(t0); sharedReduce(t1); layout(t0, sparse)",
+      "gpuDimension(t1, block.y); cache(b0); sharedReduce(t1); layout(t0, sparse); " +
+          trees,
       Contract::Reproducible);
 }
 
@@ -51,27 +52,68 @@ std::string outcome(const Program& program, const std::vector<float>& rows, Outp
 }
 
 /// Instructions whose barriers, when forgotten, change the outcome under one of ten orders.
-std::set<Op> noticed(const Program& program, const std::vector<float>& rows, OutputKind output) {
+std::set<Op> noticed(const Program& program, const std::vector<float>& rows, OutputKind output,
+                     bool bulk_copies = false) {
   const auto linked = link(program, {kRows, kRows, output}, {});
   EXPECT_TRUE(linked.ok() && linked->phases.size() == 1);
   const std::string right = outcome(program, rows, output, {});
   std::set<Op> ops;
   for (std::uint32_t pc = 0; pc < linked->phases[0].code.size(); ++pc)
     for (std::uint64_t seed = 1; seed <= 10; ++seed)
-      if (outcome(program, rows, output, {.seed = seed, .forgotten = pc}) != right)
+      if (outcome(program, rows, output, {.seed = seed, .forgotten = pc, .bulk_copies = bulk_copies}) !=
+          right)
         ops.insert(linked->phases[0].code[pc].op);
   return ops;
 }
 
-TEST(ForgottenBarriers, AreNoticed) {
+Model many_trees() {
   std::vector<Tree> trees;
   for (int i = 0; i < 6; ++i)
     for (const Tree& tree : support::six_trees()) trees.push_back(tree);
-  const Program program = program_of(support::model_of(trees, 2));
+  return support::model_of(trees, 2);
+}
+
+std::vector<float> some_rows() {
   std::vector<float> rows;
   for (std::size_t i = 0; i < 4 * kRows; ++i) rows.push_back(static_cast<float>(i * 7 % 23) * 0.3f - 2);
-  EXPECT_EQ(noticed(program, rows, OutputKind::Raw), (std::set<Op>{Op::Map, Op::CacheTrees, Op::ReduceDim}));
-  EXPECT_EQ(noticed(program, rows, OutputKind::Leaf), (std::set<Op>{Op::CacheTrees}));
+  return rows;
+}
+
+TEST(ForgottenBarriers, AreNoticed) {
+  for (const std::string trees : {"cache(t0)", "cache(t0, 1)"}) {
+    SCOPED_TRACE(trees);
+    const Program program = program_of(many_trees(), trees);
+    EXPECT_EQ(noticed(program, some_rows(), OutputKind::Raw),
+              (std::set<Op>{Op::Map, Op::CacheTrees, Op::ReduceDim}));
+    EXPECT_EQ(noticed(program, some_rows(), OutputKind::Leaf), (std::set<Op>{Op::CacheTrees}));
+  }
+}
+
+/// Trees are all that is cached, and threads come to no other barriers.
+Program program_of_threads(const std::string& trees) {
+  return test::compiled(many_trees(),
+                        "tile(batch, b0, b1, 8); tile(tree, t0, t1, 7); reorder(b0, b1, t0, t1); "
+                        "gpuDimension(b0, grid.x); gpuDimension(b1, block.x); layout(t0, sparse); " +
+                            trees);
+}
+
+TEST(ForgottenBarriers, OfCachedTrees) {
+  for (const std::string trees : {"cache(t0)", "cache(t0, 1)"})
+    for (const bool bulk : {false, true}) {
+      SCOPED_TRACE(trees + (bulk ? ", bulk copies" : ""));
+      EXPECT_EQ(noticed(program_of_threads(trees), some_rows(), OutputKind::Leaf, bulk),
+                (std::set<Op>{Op::CacheTrees}));
+    }
+}
+
+TEST(ForgottenBarriers, AfterMakingThoseOfBulkCopies) {
+  const Program program = program_of_threads("cache(t0, 1)");
+  const std::string right = outcome(program, some_rows(), OutputKind::Leaf, {.bulk_copies = true});
+  unsigned noticed = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed)
+    noticed += outcome(program, some_rows(), OutputKind::Leaf,
+                       {.seed = seed, .forgotten = kMaxPhaseCode, .bulk_copies = true}) != right;
+  EXPECT_GT(noticed, 0u);
 }
 
 TEST(ForgottenBarriers, OfCachedRows) {
@@ -80,9 +122,7 @@ TEST(ForgottenBarriers, OfCachedRows) {
       test::compiled(model,
                      "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); "
                      "gpuDimension(b0, grid.x); gpuDimension(t0, block.x); cache(b0)");
-  std::vector<float> rows;
-  for (std::size_t i = 0; i < 4 * kRows; ++i) rows.push_back(static_cast<float>(i * 7 % 23) * 0.3f - 2);
-  EXPECT_EQ(noticed(program, rows, OutputKind::Leaf), (std::set<Op>{Op::CacheRows}));
+  EXPECT_EQ(noticed(program, some_rows(), OutputKind::Leaf), (std::set<Op>{Op::CacheRows}));
 }
 
 }  // namespace

@@ -101,9 +101,76 @@ TEST(Link, RoomForTheTreesOfEachPart) {
     return call.phases.empty() ? 0 : call.phases.back().shared_bytes;
   };
   const std::uint32_t sums = bytes(""), first = bytes("cache(t0)"), second = bytes("cache(t2)");
-  EXPECT_EQ(first - sums, 3 * 7 * 16 + 16u);  // trees of 7 nodes, and what is copied before them
-  EXPECT_EQ(second - sums, 2 * 7 * 16 + 16u);
+  // Trees of 7 nodes, what is copied before them, and the barriers of bulk copies.
+  EXPECT_EQ(first - sums, 3 * 7 * 16 + 16 + 16u);
+  EXPECT_EQ(second - sums, 2 * 7 * 16 + 16 + 16u);
   EXPECT_EQ(bytes("cache(t0); cache(t2)"), first + second - sums);
+}
+
+/// Trees of 7 nodes of 16 bytes, by threes: 10 trees take 4 turns, the last of which has one.
+std::string trees_by_threes(const std::string& layout) {
+  return "tile(batch, b0, b1, 8); tile(tree, t0, t1, 3); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+         "gpuDimension(b1, block.x); layout(t0, " +
+         layout + "); ";
+}
+
+TEST(Link, TwoBuffersForTreesThatAreCopiedAhead) {
+  const LinkedCall once = linked(trees_by_threes("sparse16") + "cache(t0)", 20);
+  const LinkedCall ahead = linked(trees_by_threes("sparse16") + "cache(t0, 1)", 20);
+  constexpr std::uint32_t kBuffer = 3 * 7 * 16 + 16;
+  EXPECT_EQ(ahead.phases[0].shared_bytes - once.phases[0].shared_bytes, kBuffer);
+  const LaunchCopy& copy = ahead.phases[0].copies[0];
+  EXPECT_TRUE(copy.ahead);
+  EXPECT_TRUE(copy.bulk);
+  EXPECT_EQ(copy.step, 3u);
+  EXPECT_EQ(copy.in, 1u);  // all trees
+  EXPECT_EQ(copy.buffer_bytes, kBuffer);
+  EXPECT_EQ(copy.barriers, copy.offset + 2 * kBuffer);
+  EXPECT_EQ(copy.barriers % 8, 0u);
+  EXPECT_FALSE(once.phases[0].copies[0].ahead);
+  EXPECT_EQ(once.phases[0].copies[0].barriers, once.phases[0].copies[0].offset + kBuffer);
+}
+
+TEST(Link, OneBufferWhereThereIsNoNextTurn) {
+  const std::string schedule =
+      "tile(batch, b0, b1, 8); tile(tree, t0, t1, 10); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+      "gpuDimension(b1, block.x); ";
+  const LinkedCall once = linked(schedule + "cache(t0)", 20);
+  const LinkedCall ahead = linked(schedule + "cache(t0, 1)", 20);
+  EXPECT_FALSE(ahead.phases[0].copies[0].ahead);
+  EXPECT_EQ(ahead.phases[0].shared_bytes, once.phases[0].shared_bytes);
+}
+
+/// Their nodes do not lie in one piece.
+TEST(Link, NoBulkCopiesOfInterleavedTrees) {
+  const LinkedCall call = linked(trees_by_threes("reorg") + "cache(t0, 1)", 20);
+  EXPECT_TRUE(call.phases[0].copies[0].ahead);
+  EXPECT_FALSE(call.phases[0].copies[0].bulk);
+}
+
+TEST(Link, RefusesTwoBuffersWithTheNumbers) {
+  DeviceLimits small;
+  small.shared_bytes = 719;
+  EXPECT_EQ(refusal(trees_by_threes("sparse16") + "cache(t0)", small), "accepted");
+  EXPECT_EQ(
+      refusal(trees_by_threes("sparse16") + "cache(t0, 1)", small),
+      "schedule: the cached trees, those of an iteration and of the next, take 720 bytes of shared memory "
+      "beside the 0 that are taken; a block has 719");
+}
+
+/// The compiler makes no such program.
+TEST(Link, RefusesTreesThatAreWantedEarlier) {
+  const Program once = compiled(trees_by_threes("sparse16") + "cache(t0, 1)");
+  std::string text = once.disassemble();
+  for (std::size_t at = 0; (at = text.find("ahead 1", at)) != std::string::npos;) text[at + 6] = '2';
+  const auto program = assemble(text, once);
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  const auto call = link(*program, {20, 20, OutputKind::Raw}, {});
+  ASSERT_FALSE(call.ok());
+  EXPECT_EQ(
+      call.error().text(),
+      "schedule: trees are to be cached 2 iterations ahead: a block has buffers for the current one and "
+      "the next");
 }
 
 TEST(Link, RefusesWithTheNumbers) {

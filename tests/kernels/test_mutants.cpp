@@ -27,6 +27,15 @@ enum class Mutation {
   WrongRow,
   WrongStride,
   CopiesTooLittle,
+  // of the sums of tiles that are copied ahead
+  BeginsBeforeTheBarrier,
+  OneBuffer,
+  WrongBuffer,
+  // of those by bulk copies
+  NoBarrierAfterMaking,
+  ExpectsNothing,
+  ExpectsTooLittle,
+  WrongParity,
   // of sums by atomics
   NoZeroing,
   NoBarrierAfterZeroing,
@@ -92,6 +101,49 @@ class Mutants : public testing::Test {
     }
   }
 
+  static constexpr std::uint32_t kTileBytes = kThreads * kRows * sizeof(float);
+
+  /// Begins to copy a tile to one of two buffers. The barriers of bulk copies lie behind those.
+  void begin_tile(Mutation wrong, bool bulk, std::uint32_t tile) {
+    const std::uint32_t i = Device::index(kX), buffer = wrong == Mutation::OneBuffer ? 0 : tile % 2;
+    const auto* const from = reinterpret_cast<const std::byte*>(values_.data()) + tile * kTileBytes;
+    if (!bulk) {
+      for (std::uint32_t at = i * kRows * 4; at < (i + 1) * kRows * 4; at += 4)
+        Device::copy_async(Device::shared() + buffer * kTileBytes + at, from + at, 4);
+    } else if (i == 0) {
+      const std::uint32_t barrier = 2 * kTileBytes + tile % 2 * 8;
+      if (wrong != Mutation::ExpectsNothing)
+        Device::expect_bulk(barrier, kTileBytes - (wrong == Mutation::ExpectsTooLittle ? 16 : 0));
+      Device::copy_bulk(buffer * kTileBytes, from, kTileBytes, barrier);
+    }
+  }
+
+  /// As add_tiles, but that tiles are copied while the ones before them are added.
+  void add_tiles_ahead(Mutation wrong, bool bulk) {
+    const unsigned i = Device::index(kX), beside = (i + 1) % kThreads;
+    if (bulk) {
+      if (i == 0)
+        for (std::uint32_t buffer = 0; buffer < 2; ++buffer)
+          Device::make_bulk_barrier(2 * kTileBytes + buffer * 8);
+      if (wrong != Mutation::NoBarrierAfterMaking) Device::sync(0);
+    }
+    begin_tile(wrong, bulk, 0);
+    for (std::uint32_t tile = 0; tile < kTiles; ++tile) {
+      const bool early = wrong == Mutation::BeginsBeforeTheBarrier, more = tile + 1 < kTiles;
+      if (wrong != Mutation::NoWait) {
+        Device::wait_copies();
+        const std::uint32_t parity = (tile / 2 + (wrong == Mutation::WrongParity ? 1 : 0)) % 2;
+        if (bulk) Device::wait_bulk(2 * kTileBytes + tile % 2 * 8, parity, 1);
+      }
+      if (more && early) begin_tile(wrong, bulk, tile + 1);
+      if (wrong != Mutation::NoBarrierAfterCopies) Device::sync(2);
+      if (more && !early) begin_tile(wrong, bulk, tile + 1);
+      const std::uint32_t buffer = (tile + (wrong == Mutation::WrongBuffer ? 1 : 0)) % 2;
+      for (std::uint32_t row = 0; row < kRows; ++row)
+        out_[i] += shared()[buffer * kThreads * kRows + beside * kRows + row];
+    }
+  }
+
   /// Threads add to a few sums in shared memory.
   void add_atomically(Mutation wrong) {
     const unsigned i = Device::index(kX);
@@ -123,7 +175,8 @@ class Mutants : public testing::Test {
 
   static constexpr unsigned kTiles = 3;
   static constexpr std::uint64_t kSeeds = 20;
-  static constexpr std::size_t kSharedBytes = (kThreads * (kStride + 1) + 1) * sizeof(float);
+  static constexpr std::size_t kSharedBytes = 2 * kTileBytes + 2 * 8;
+  static_assert(kSharedBytes >= (kThreads * (kStride + 1) + 1) * sizeof(float));
   emulator::Emulator emulator_;
   std::vector<float> values_, out_;
 };
@@ -136,6 +189,28 @@ TEST_F(Mutants, OfCopiedTiles) {
     SCOPED_TRACE(static_cast<int>(wrong));
     check(kernel, wrong);
   }
+}
+
+TEST_F(Mutants, OfTilesCopiedAhead) {
+  for (const bool bulk : {false, true}) {
+    const auto kernel = [this, bulk](Mutation wrong) { add_tiles_ahead(wrong, bulk); };
+    for (const Mutation wrong :
+         {Mutation::NoWait, Mutation::NoBarrierAfterCopies, Mutation::OneBuffer, Mutation::WrongBuffer}) {
+      SCOPED_TRACE(static_cast<int>(wrong));
+      check(kernel, wrong);
+    }
+    // Not by those of the threads that came first.
+    check(kernel, Mutation::BeginsBeforeTheBarrier, true);
+  }
+}
+
+TEST_F(Mutants, OfBulkCopies) {
+  const auto kernel = [this](Mutation wrong) { add_tiles_ahead(wrong, true); };
+  for (const Mutation wrong : {Mutation::ExpectsNothing, Mutation::ExpectsTooLittle, Mutation::WrongParity}) {
+    SCOPED_TRACE(static_cast<int>(wrong));
+    check(kernel, wrong);
+  }
+  check(kernel, Mutation::NoBarrierAfterMaking, true);  // the thread that makes them may come first
 }
 
 TEST_F(Mutants, OfAtomicSums) {

@@ -1,0 +1,115 @@
+// Bulk copies of a block, and the barriers at which they arrive: what one thread begins and every thread
+// waits for. In: what threads ask. Out: what they did wrong, as a text, and the bytes: poison from when a
+// copy begins until the first thread waits for its phase.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/emulator/grid.hpp"
+
+namespace forestvm::kernels::emulator {
+
+class BulkCopies {
+ public:
+  /// What is wrong; empty: nothing.
+  using Fault = std::string;
+
+  BulkCopies(std::span<std::byte> shared, std::size_t threads) : shared_(shared), threads_(threads) {}
+
+  Fault make_barrier(std::uint32_t at) {
+    if (at % kBarrierBytes != 0)
+      return "makes a barrier of bulk copies that is not aligned to " + std::to_string(kBarrierBytes) +
+             " bytes";
+    if (!inside(at, kBarrierBytes)) return "makes a barrier of bulk copies outside the block's shared memory";
+    if (barriers_.contains(at)) return "makes a barrier of bulk copies a second time";
+    barriers_[at].waits.resize(threads_);
+    std::memcpy(shared_.data() + at, kMark.data(), kBarrierBytes);
+    return {};
+  }
+
+  Fault expect(std::uint32_t at, std::uint32_t bytes) {
+    if (!is_barrier(at)) return kNoBarrier;
+    Barrier& barrier = barriers_[at];
+    if (barrier.expects) return "expects bulk copies where others are under way";
+    if (bytes > kMostExpected)
+      return "expects " + std::to_string(bytes) + " bytes of bulk copies: a phase counts at most " +
+             std::to_string(kMostExpected);
+    barrier.expects = true;
+    barrier.expected = bytes;
+    return {};
+  }
+
+  Fault copy(std::uint32_t to, const std::byte* from, std::uint32_t bytes, std::uint32_t at) {
+    if (!is_barrier(at)) return kNoBarrier;
+    if ((to | bytes | reinterpret_cast<std::uintptr_t>(from)) % kAlignment != 0)
+      return "copies in bulk what is not aligned to " + std::to_string(kAlignment) + " bytes";
+    if (bytes == 0) return "copies nothing in bulk";
+    if (!inside(to, bytes)) return "copies in bulk to a place outside the block's shared memory";
+    Barrier& barrier = barriers_[at];
+    barrier.copies.push_back({to, from, bytes});
+    barrier.begun += bytes;
+    std::memset(shared_.data() + to, kPoison, bytes);
+    return {};
+  }
+
+  /// `thread`: its number in the block.
+  Fault begin_wait(std::uint32_t at, std::uint32_t parity, std::size_t thread) {
+    if (!is_barrier(at)) return kNoBarrier;
+    const std::uint32_t phase = barriers_[at].waits[thread]++;
+    if (phase % 2 != parity)
+      return "waits for bulk copies of a phase of parity " + std::to_string(parity) +
+             ", the next that it has not waited for is number " + std::to_string(phase);
+    return {};
+  }
+
+  /// Whether the phase that the thread waits for is over: it is when all its bytes are on their way.
+  bool arrived(std::uint32_t at, std::size_t thread) {
+    Barrier& barrier = barriers_[at];
+    if (barrier.phases_over == barrier.waits[thread]) return true;
+    if (!barrier.expects || barrier.begun != barrier.expected) return false;
+    for (const Copy& copy : barrier.copies) std::memcpy(shared_.data() + copy.to, copy.from, copy.bytes);
+    barrier.copies.clear();
+    barrier.begun = 0;
+    barrier.expects = false;
+    ++barrier.phases_over;
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t kBarrierBytes = 8, kAlignment = 16, kMostExpected = (1u << 20) - 1;
+  static constexpr const char* kNoBarrier = "uses a barrier of bulk copies where none is, or is no longer";
+  /// What lies where a barrier was made, as long as nobody writes over it.
+  static constexpr std::array<std::uint8_t, kBarrierBytes> kMark = {'b', 'a', 'r', 'r', 'i', 'e', 'r', 's'};
+
+  struct Copy {
+    std::uint32_t to;
+    const std::byte* from;
+    std::uint32_t bytes;
+  };
+  struct Barrier {
+    bool expects = false;
+    std::uint64_t expected = 0, begun = 0;  ///< bytes of the phase
+    std::vector<Copy> copies;
+    std::uint32_t phases_over = 0;
+    std::vector<std::uint32_t> waits;  ///< of each thread: phases that it has waited for, or waits for
+  };
+
+  bool inside(std::size_t at, std::size_t bytes) const { return at + bytes <= shared_.size(); }
+  bool is_barrier(std::uint32_t at) const {
+    return barriers_.contains(at) && std::memcmp(shared_.data() + at, kMark.data(), kBarrierBytes) == 0;
+  }
+
+  std::span<std::byte> shared_;
+  std::size_t threads_;
+  std::map<std::uint32_t, Barrier> barriers_;
+};
+
+}  // namespace forestvm::kernels::emulator
