@@ -117,6 +117,7 @@ struct Launch {
   LaunchPass pass;
   LaunchAccumulator accumulators[kAccumulators];
   LaunchCopy copies[kStagedTrees];
+  std::uint32_t copy_count;
   std::uint32_t block_rows;      ///< register of the rows of a whole block
   std::uint32_t rows_per_block;  ///< 0, or r0 holds so many rows of the pass, those of the block
   Inst code[kMaxPhaseCode];

@@ -483,7 +483,7 @@ class PhaseMeasurer {
       return refused("schedule",
                      "trees are to be cached " + number(distance) +
                          " iterations ahead: a block has buffers for the current one and the next");
-    LaunchCopy& copy = phase_.copies[which];
+    LaunchCopy& copy = phase_.copies.emplace_back();
     copy.range = inst.wide[0];
     copy.ahead = distance != 0 && cached.turns.has_value();
     if (copy.ahead) {

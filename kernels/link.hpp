@@ -57,7 +57,7 @@ struct LinkedPhase {
   std::uint32_t block_rows = 0;
   std::uint32_t rows_per_block = 0;
   std::array<LinkedAccumulator, kAccumulators> accumulators{};
-  std::array<LaunchCopy, kStagedTrees> copies{};
+  std::vector<LaunchCopy> copies;  ///< at most kStagedTrees
 
   std::uint32_t threads() const { return extent[3] * extent[4] * extent[5]; }
 };

@@ -528,6 +528,7 @@ class DevicePredictor final : public CallPredictor {
     launch.rows_per_block = phase.rows_per_block;
     std::copy(phase.code.begin(), phase.code.end(), launch.code);
     std::copy(phase.copies.begin(), phase.copies.end(), launch.copies);
+    launch.copy_count = static_cast<std::uint32_t>(phase.copies.size());
     const auto descs = program_.section_Accumulators();
     for (std::uint32_t a = 0; a < descs.size(); ++a) {
       const AccumulatorPlace place = place_of(program_, a);

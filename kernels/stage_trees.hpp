@@ -80,13 +80,22 @@ FVM_DEVICE void stage_trees(const LaunchGroup& group, std::uint32_t begin, std::
 /// What of a launch's copies a thread knows.
 class StagedTrees {
  public:
+  FVM_DEVICE explicit StagedTrees(const Launch& launch) : count_(launch.copy_count) {
+    FVM_NO_UNROLL
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      arrived_[i] = coming_[i] = {};
+      begun_[i] = 0;
+    }
+  }
+
   /// One thread makes the barriers that bulk copies arrive at. True: there are some, to which no thread may
   /// come before a barrier of the block.
   FVM_DEVICE static bool make_barriers(const Launch& launch, BlockThread thread) {
     if (!Device::has_bulk_copies()) return false;
     bool any = false;
     FVM_NO_UNROLL
-    for (const LaunchCopy& copy : launch.copies) {
+    for (std::uint32_t i = 0; i < launch.copy_count; ++i) {
+      const LaunchCopy& copy = launch.copies[i];
       if (!copy.bulk) continue;
       any = true;
       if (thread.number != 0) continue;
@@ -127,7 +136,12 @@ class StagedTrees {
     Device::wait_bulk(barrier_of(copy, use), (copy.ahead ? use / 2 : use) % 2, place);
   }
 
-  FVM_DEVICE const StagedGroup (&groups() const)[kStagedTrees] { return arrived_; }
+  /// Calls visit with each of those that are there.
+  template <class Visit>
+  FVM_DEVICE void for_groups(const Visit& visit) const {
+    FVM_NO_UNROLL
+    for (std::uint32_t i = 0; i < count_; ++i) visit(arrived_[i]);
+  }
 
  private:
   /// A copy's buffers are used in turns, and so are the phases of a buffer's barrier.
@@ -135,9 +149,10 @@ class StagedTrees {
     return copy.barriers + (copy.ahead ? use % 2 * kBulkBarrierBytes : 0);
   }
 
-  StagedGroup arrived_[kStagedTrees] = {};
-  StagedGroup coming_[kStagedTrees] = {};   ///< copied last, or being copied
-  std::uint32_t begun_[kStagedTrees] = {};  ///< so far
+  std::uint32_t count_;  ///< of copies
+  StagedGroup arrived_[kStagedTrees];
+  StagedGroup coming_[kStagedTrees];   ///< copied last, or being copied
+  std::uint32_t begun_[kStagedTrees];  ///< so far
 };
 
 }  // namespace forestvm::kernels

@@ -47,7 +47,7 @@ class ThreadMachine {
   std::uint32_t plan_rows;
 
   FVM_DEVICE explicit ThreadMachine(const Launch& launch)
-      : ranges{}, plan_rows(launch.pass.row_count), launch_(&launch) {
+      : plan_rows(launch.pass.row_count), launch_(&launch), staged_trees_(launch) {
     ranges[0] = {0, launch.pass.row_count, 0};
     if (launch.rows_per_block != 0)
       ranges[0] = slice(ranges[0], launch.rows_per_block * Device::index(0),
@@ -524,13 +524,13 @@ class ThreadMachine {
     walk.staged = false;
     walk.first_tree = group.first_tree;
     walk.scale = launch_->program.scale;
-    for (const StagedGroup& staged : staged_trees_.groups())
-      if (staged.group == walk.walker->group && staged.begin <= trees.begin && trees.end <= staged.end) {
-        walk.staged = true;
-        walk.staged_offset = staged.offset;
-        walk.group.nodes = Device::shared() + staged.offset;
-        walk.group.tree_count = staged.tree_count;
-      }
+    staged_trees_.for_groups([&](const StagedGroup& staged) {
+      if (staged.group != walk.walker->group || staged.begin > trees.begin || trees.end > staged.end) return;
+      walk.staged = true;
+      walk.staged_offset = staged.offset;
+      walk.group.nodes = Device::shared() + staged.offset;
+      walk.group.tree_count = staged.tree_count;
+    });
     return true;
   }
 

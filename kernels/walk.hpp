@@ -285,14 +285,14 @@ class AddingWalks {
           }
       }
     }
+    float values[T][R];
+    for (unsigned t = 0; t < T; ++t)
+      for (unsigned r = 0; r < R; ++r) values[t][r] = trees[t].value(at[t][r]);
     for (unsigned r = 0; r < R; ++r)
-      for (unsigned t = 0; t < T; ++t) {
-        const float value = trees[t].value(at[t][r]);
-        if (width_ == 1)
-          sum[r] += value;
-        else
-          sums[r][group.trees[t].output] += value;
-      }
+      if (width_ == 1)
+        for (unsigned t = 0; t < T; ++t) sum[r] += values[t][r];
+      else
+        for (unsigned t = 0; t < T; ++t) sums[r][group.trees[t].output] += values[t][r];
   }
 
   static constexpr unsigned kUnrolled = 4;  ///< hops
