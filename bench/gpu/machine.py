@@ -15,7 +15,7 @@ the mean of all warps'.
 
 --compare REGEX: kernels whose names match it are compared with those that match --kernel: overhead = instructions of these /
 of those - 1. --most X: fails if an overhead is more, or if there is none.
---profile N: the N basic blocks that take the most, by the opcode of the interpreter that they ran for.
+--profile N: prints the N basic blocks that take the most, by the opcode of the interpreter that they ran for.
 """
 
 import argparse
@@ -37,9 +37,16 @@ LOCAL_BYTES = 1 << 14
 # Where memory lies that has no address of the recording: in upper halves of addresses that no host has.
 SHARED, LOCAL, PARAMETERS, GLOBALS = (which << 48 for which in (1, 2, 3, 4))
 
-# Words of constant bank 0 below the parameters, by GPU: [name] = offset.
+# Words of constant bank 0 below the parameters, by GPU: what the driver puts there, and where. `bank`: the address that the
+# bank itself has, `memory`: how caches treat what is loaded.
+OLD = dict(block=0x0, grid=0xC, shared=0x18, local=0x20, stack=0x28, bank=0x40, memory=0x118)
+NEW = dict(local=0x2F8, parameters=0x348, memory=0x358, block=0x360, stack=0x37C)
 DRIVER = {
+    "sm_75": OLD,
+    "sm_80": OLD,
     "sm_90": dict(block=0x0, grid=0xC, local=0x20, stack=0x28, parameters=0x198, memory=0x208),
+    "sm_100": NEW,
+    "sm_120": NEW,
 }
 
 
@@ -90,8 +97,11 @@ def store(data, at, size, number):
 class Thread:
     """What statements of sass.py name `t`."""
 
-    def __init__(self, launch, shared, special):
-        self.launch, self.shared, self.special = launch, shared, special
+    def __init__(self, launch, shared, block, number):
+        self.launch, self.shared, self.block, self.number = launch, shared, block, number
+        self.special = dict(SR_SWINHI=SHARED >> 32, SR_CgaCtaId=0)
+        for name, place in (("CTAID", block), ("TID", number)):
+            self.special.update((f"SR_{name}.{axis}", place[d]) for d, axis in enumerate("XYZ"))
         self.local = bytearray([POISON]) * LOCAL_BYTES
         self.r, self.u, self.p, self.q = [0xFFFFFFFF] * 256, [0xFFFFFFFF] * 64, [False] * 7, [False] * 7
         self.at, self.doing, self.counts = 0, None, Counter()
@@ -187,17 +197,11 @@ class Launch:
         if size != len(argument):
             raise Fault(f"{name} takes {size} bytes, the recording has {len(argument)}")
         known = {base + i: byte for i, byte in enumerate(argument)}
-
-        def words(offset, *numbers):
-            for place, number in enumerate(numbers):
-                known.update((offset + 4 * place + i, byte) for i, byte in enumerate(number.to_bytes(4, "little")))
-
-        words(driver["block"], *self.block)
-        words(driver["grid"], *self.grid)
-        words(driver["local"], 0, LOCAL >> 32)
-        words(driver["stack"], LOCAL_BYTES)
-        words(driver["parameters"], 0, PARAMETERS >> 32)
-        words(driver["memory"], 0, 0)  # how caches treat what is loaded
+        values = dict(block=self.block, grid=self.grid, stack=[LOCAL_BYTES], shared=[0, SHARED >> 32], local=[0, LOCAL >> 32],
+                      parameters=[0, PARAMETERS >> 32], bank=[PARAMETERS - base & sass.M, PARAMETERS - base >> 32],
+                      memory=[0, 0])
+        for word, offset in driver.items():
+            known.update(enumerate(b"".join(number.to_bytes(4, "little") for number in values[word]), offset))
         banks = {0: known}
         places = {}
         for section in (".nv.global", ".nv.global.init"):
@@ -247,8 +251,8 @@ class Launch:
             try:
                 at = block.run(r, u, p, q, thread)
             except (Fault, sass.Unknown) as why:
-                raise Fault(f"{self.kernel.name} for {self.kernel.gpu}, thread {thread.special}, in the block "
-                            f"{block.begin:#x}: {why}") from None
+                raise Fault(f"{self.kernel.name} for {self.kernel.gpu}, thread {thread.number} of block {thread.block}, "
+                            f"{block.begin:#x} to {block.end:#x}: {why}") from None
             counts[thread.doing, block.begin] += 1
             if at is None:
                 return False
@@ -262,7 +266,7 @@ class Launch:
         warps = []
         for block in points(self.grid):
             shared = bytearray([POISON]) * (static + self.shared_bytes)
-            threads = [Thread(self, shared, special_registers(block, thread)) for thread in points(self.block)]
+            threads = [Thread(self, shared, block, number) for number in points(self.block)]
             waiting = threads
             while waiting:
                 came = [self.run_thread(thread) for thread in waiting]
@@ -294,12 +298,6 @@ def points(extent):
     return [(x, y, z) for z in range(extent[2]) for y in range(extent[1]) for x in range(extent[0])]
 
 
-def special_registers(block, thread):
-    registers = {f"SR_CTAID.{axis}": number for axis, number in zip("XYZ", block)}
-    registers.update({f"SR_TID.{axis}": number for axis, number in zip("XYZ", thread)})
-    return dict(registers, SR_SWINHI=SHARED >> 32, SR_CgaCtaId=0)
-
-
 class Count:
     """Of a kernel: means of its warps, of all launches of a recording."""
 
@@ -315,19 +313,29 @@ class Count:
                     block = launch.blocks[begin]
                     opcode = launch.code[doing] if doing is not None else "-"
                     self.by_block[opcode, doing, block.begin, block.end] += times * block.size / len(warps)
-                    if any(first <= begin <= last for first, last in loops):
-                        self.in_loops += times * block.size / len(warps)
-                        self.visits += times / len(warps) * sum(
-                            1 for at in range(block.begin, block.end, 16) if instructions.NODE.search(launch.text[at]))
+                    for first, last, visit in loops:
+                        if first <= begin <= last:
+                            self.in_loops += times * block.size / len(warps)
+                            self.visits += times / len(warps) * sum(
+                                1 for at in range(block.begin, block.end, 16) if visit.search(launch.text[at]))
         self.instructions = sum(self.by_block.values())
 
 
 def walk_loops(kernel):
-    """-> (first, last) address of the inner loops that visit nodes."""
+    """-> (first address, last address, what its visits load) of the inner loops that compare what they load: a value of a row
+    from shared memory, or, where rows lie elsewhere, a node."""
     for first, last in kernel.inner_loops():
         loop = kernel.instructions[first : last + 1]
-        if instructions.loads([text for _, text in loop]):
-            yield loop[0][0], loop[-1][0]
+        loads = [text for _, text in loop if re.search(r"\bLD[SG]\b", text)]
+        values = [text for text in loads if instructions.VALUE.search(text)]
+        if len(loads) > len(values) and any(re.search(r"\bFSETP\b", text) for _, text in loop):
+            yield loop[0][0], loop[-1][0], instructions.VALUE if values else instructions.NODE
+
+
+def is_for(kernel, folder):
+    """Whether a kernel's name has the recording's layout."""
+    layouts = {json.loads(file.read_text())["layout"] for file in folder.glob("*.json")} - {""}
+    return all(re.search(f"_{layout}(_|$)", kernel.name, re.IGNORECASE) for layout in layouts)
 
 
 def count(folder, kernel):
@@ -374,15 +382,31 @@ def main():
     try:
         for kernel in machine_code.kernels(options.objects, options.gpu or ["sm_90"]):
             for into, pattern in ((ours, options.kernel), (theirs, options.compare)):
-                if pattern and re.search(pattern, kernel.name):
+                if pattern and re.search(pattern, kernel.name) and is_for(kernel, options.recording):
                     into.append(count(options.recording, kernel))
-    except Fault as why:
+    except (Fault, OSError) as why:
         print(f"machine.py: {why}", file=sys.stderr)
+        return 1
+    if not ours or options.compare and not theirs:
+        print("machine.py: there is no such kernel", file=sys.stderr)
         return 1
     print_counts(ours + theirs)
     for of in (ours + theirs) if options.profile else []:
         print_profile(of, options.profile)
-    return 0
+    return compared(ours, theirs, options.most) if options.compare else 0
+
+
+def compared(ours, theirs, most):
+    """-> the exit code: whether an overhead is more than `most`."""
+    exceeded = False
+    for our in ours:
+        for other in (of for of in theirs if of.kernel.gpu == our.kernel.gpu):
+            overhead = our.instructions / other.instructions - 1
+            too_much = most is not None and overhead > most
+            exceeded |= too_much
+            print(f"{our.kernel.name} over {other.kernel.name} for {our.kernel.gpu}: {100 * overhead:.1f} % more instructions"
+                  + (f", more than {100 * most:g} %" if too_much else ""))
+    return int(exceeded)
 
 
 if __name__ == "__main__":

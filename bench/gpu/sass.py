@@ -246,12 +246,15 @@ class Instruction:
 
 
 def nothing(i):
+    """What waits for other threads of the warp."""
     if "COLLECTIVE" in i.modifiers:
         raise i.unknown("it needs its warp")
-    return []
+    return i.to(i.operands[0], "0") if i.opcode == "BMOV" and REGISTER.match(i.operands[0]) else []
 
 
 def sum_of(i):
+    if "64" in i.modifiers:
+        return wide_sum(i)
     i.only("X")
     carries = i.predicates_behind(1)
     carries = [out for out in carries if not out.endswith("PT")]
@@ -284,11 +287,11 @@ def product(i):
 
 
 def integer_test(i):
-    how = i.only("EQ", "NE", "LT", "LE", "GT", "GE", "U32", "AND", "OR", "XOR", "EX")
+    how = i.only("EQ", "NE", "LT", "LE", "GT", "GE", "U32", "S64", "U64", "AND", "OR", "XOR", "EX")
     sign = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}[i.modifiers[0]]
     into, inverse, a, b, with_that, *below = i.operands
-    read = i.word if "U32" in how else i.signed
-    a, b = read(a), read(b)
+    read = {"U32": i.word, "U64": i.pair, "S64": lambda text: f"signed64{i.pair(text)}"}
+    a, b = (next((read[size] for size in read if size in how), i.signed)(text) for text in (a, b))
     test = f"{a} {sign} {b}"
     if "EX" in how:  # the upper words of 64 bits
         join = {"==": f"{test} and", "!=": f"{test} or"}.get(sign, f"{a} {sign[0]} {b} or {a} == {b} and")
@@ -398,10 +401,11 @@ def least_or_most(i):
 
 
 def moved(i):
-    i.only("U32")
+    i.only("U32", "64")
     if len(i.operands) != 2:
         raise i.unknown()
-    return i.to(i.operands[0], i.number(i.operands[1]) + " & M")
+    into, a = i.operands
+    return i.to_pair(into, i.pair(a)) if "64" in i.modifiers else i.to(into, f"{i.number(a)} & M")
 
 
 def special(i):
@@ -424,6 +428,28 @@ def from_predicates(i):
     mask = int(mask, 16)
     taken = " | ".join(f"p[{bit}] << {bit}" for bit in range(7) if mask >> bit & 1)
     return i.to(into, f"{i.word(a)} & {M ^ mask} | {taken or 0}")
+
+
+def sign_extension(i):
+    i.only()
+    into, a, size = i.operands
+    low = f"({i.word(a)} & {(1 << int(size, 16)) - 1})"
+    return i.to(into, f"{low} - ({low} >> {int(size, 16) - 1} << {int(size, 16)}) & M")
+
+
+def wide_sum(i):
+    i.only("64")
+    into, *terms = [text for text in i.operands if not text.endswith("PT")]
+    return i.to_pair(into, " + ".join(map(i.pair, terms)))
+
+
+def half_constant(i):
+    """Two halves of a word, as compilers set a register by a multiplication of zeros."""
+    i.only("MMA")
+    into, *factors, high, low = i.operands
+    if factors != ["-RZ", "RZ"]:
+        raise i.unknown()
+    return i.to(into, str(struct.unpack("<I", struct.pack("<ee", float(low), float(high)))[0]))
 
 
 def permutation(i):
@@ -611,7 +637,7 @@ CONTROL = {"BRA": branch, "BRX": branch_by_register, "BRXU": branch_by_register,
 IN_WARPS = {"SHFL", "VOTE", "VOTEU", "MATCH", "REDUX"}
 
 OPCODES = {
-    **dict.fromkeys(("BSSY", "BSYNC", "BREAK", "WARPSYNC", "YIELD", "NOP", "LDGDEPBAR", "DEPBAR", "MEMBAR", "ERRBAR", "CCTL"),
+    **dict.fromkeys(("BSSY", "BSYNC", "BREAK", "WARPSYNC", "YIELD", "NOP", "LDGDEPBAR", "DEPBAR", "MEMBAR", "ERRBAR", "CCTL", "BMOV"),
                     nothing),
     **dict.fromkeys(("IADD3", "UIADD3", "VIADD", "IADD"), sum_of),
     **dict.fromkeys(("IMAD", "UIMAD"), product),
@@ -625,6 +651,8 @@ OPCODES = {
     **dict.fromkeys(("VIMNMX", "IMNMX", "UIMNMX", "VIADDMNMX"), least_or_most),
     **dict.fromkeys(("MOV", "UMOV", "R2UR"), moved),
     **dict.fromkeys(("S2R", "S2UR", "CS2R"), special),
+    "SGXT": sign_extension,
+    "HFMA2": half_constant,
     "R2P": to_predicates,
     "P2R": from_predicates,
     **dict.fromkeys(("PRMT", "UPRMT"), permutation),
