@@ -2,9 +2,9 @@
 """Counts the instructions of a node visit in the kernels' machine code: instructions.py OBJECT… -> a table.
 
 OBJECT: an object file or library with CUDA machine code (build/release/kernels/gpu/megakernel_*_cuda.o), see
-machine_code.py for the tools that read it. A walk's inner loop is one that loads as many nodes (8 or 16 bytes at once) as
-values of rows (4 bytes, from shared memory); its hops are unrolled, and a visit is its length divided by its nodes. Loops
-of fewer than 8 visits, which walks of other shapes end with, are left out.
+machine_code.py for the tools that read it. A walk's inner loop is one that loads as many nodes (8 or 16 bytes at once)
+as values of rows (4 bytes, from shared memory); its hops are unrolled, and a visit is its length divided by its nodes.
+Loops of fewer than 8 visits, which walks of other shapes end with, are left out.
 
 --most N LAYOUT: fails unless the least count of that layout's, with nodes in shared memory, is at most N everywhere.
 """

@@ -12,9 +12,9 @@ need other threads of the warp (shuffles) are such.
 A warp's count is, for each basic block, the most that one of its lanes ran it, added up: the instructions that a GPU
 issues for the warp, also where a predicate makes them do nothing. That is exact where all lanes go the same way
 ("together"), and where lanes that part meet again before they run a block twice. The table has the mean of all warps.
-Walk loops are the innermost ones that load nodes and compare; visits are counted in them.
+Walk loops are the innermost ones that load and compare; visits are counted in them, as far as their loads tell.
 
---compare REGEX: kernels whose names match it run, too; overhead = instructions of a --kernel / those of such a kernel - 1.
+--compare REGEX: kernels whose names match it run, too; overhead = instructions of a --kernel / those of such one - 1.
 --most X: fails if an overhead is more. --at-most N: fails if a --kernel takes more instructions.
 --profile N: prints what each instruction of the interpreted program takes, and the N basic blocks that take the most.
 """
@@ -25,6 +25,7 @@ import json
 import re
 import sys
 from collections import Counter
+from math import nan
 from pathlib import Path
 
 import instructions
@@ -39,8 +40,8 @@ UNSET = 0xFFFFFFFF  # what nothing has written
 # Where memory lies that has no address in the recording: behind all addresses of a host.
 SHARED, LOCAL, PARAMETERS, GLOBALS = (which << 48 for which in (1, 2, 3, 4))
 
-# Words of constant bank 0 that the driver writes, by GPU: what, and where. `bank`: the address that the bank itself has;
-# `memory`: how caches treat what is loaded.
+# Words of constant bank 0 that the driver writes, by GPU: what, and where. `bank`: the address that the bank itself
+# has; `memory`: how caches treat what is loaded.
 OLD = dict(block=0x0, grid=0xC, shared=0x18, local=0x20, stack=0x28, bank=0x40, memory=0x118)
 NEW = dict(local=0x2F8, parameters=0x348, memory=0x358, block=0x360, stack=0x37C)
 DRIVER = {
@@ -153,8 +154,8 @@ class Thread:
 
 
 class Block:
-    """A basic block. `run(r, u, p, q, t)` -> the next one's address; that of the next behind a barrier, inverted; None at
-    the thread's end."""
+    """A basic block. `run(r, u, p, q, t)` -> the next one's address, or that behind a barrier, inverted, or None at the
+    thread's end."""
 
     def __init__(self, begin, end, run):
         self.begin, self.end, self.run = begin, end, run
@@ -254,8 +255,8 @@ class Launch:
             try:
                 at = block.run(r, u, p, q, thread)
             except (Fault, sass.Unknown) as why:
-                raise Fault(f"{self.kernel.name} for {self.kernel.gpu}, thread {thread.number} of block {thread.block}, "
-                            f"{block.begin:#x} to {block.end:#x}: {why}") from None
+                raise Fault(f"{self.kernel.name} for {self.kernel.gpu}, thread {thread.number} of block "
+                            f"{thread.block}, {block.begin:#x} to {block.end:#x}: {why}") from None
             counts[thread.doing, block.begin] += 1
             if at is None:
                 return False
@@ -301,14 +302,15 @@ def points(extent):
 
 
 def walk_loops(kernel):
-    """-> (first address, last address, what its visits load) of the inner loops that load nodes and compare: a value of a
-    row from shared memory, or, where rows lie elsewhere, a node."""
+    """-> (first address, last address, what a visit loads) of the inner loops that load and compare. What a visit loads
+    is a value of a row from shared memory, or, where none is, a node; None where nodes look like values."""
     for first, last in kernel.inner_loops():
         loop = kernel.instructions[first : last + 1]
         loads = [text for _, text in loop if re.search(r"\bLD[SG]\b", text)]
         values = [text for text in loads if instructions.VALUE.search(text)]
-        if len(loads) > len(values) and any(re.search(r"\bFSETP\b", text) for _, text in loop):
-            yield loop[0][0], loop[-1][0], instructions.VALUE if values else instructions.NODE
+        if loads and any(re.search(r"\bFSETP\b", text) for _, text in loop):
+            visit = instructions.VALUE if values else instructions.NODE
+            yield loop[0][0], loop[-1][0], visit if len(loads) > len(values) else None
 
 
 class Count:
@@ -334,7 +336,7 @@ class Count:
                         if first <= begin <= last:
                             texts = (launch.text[at] for at in range(begin, block.end, 16))
                             self.in_loops += times * block.size
-                            self.visits += times * sum(1 for text in texts if visit.search(text))
+                            self.visits += times * sum(1 for text in texts if visit.search(text)) if visit else nan
         self.instructions = sum(self.by_instruction.values())
 
     def function(self, address):
@@ -349,8 +351,10 @@ def print_counts(counts):
     print(f"{'kernel':34} {'for':7} {'instructions of a warp':>22} {'in walk loops':>13} {'visits':>7} {'per visit':>9}"
           "  lanes")
     for of in counts:
-        per_visit = f"{of.instructions / of.visits:.2f}" if of.visits else "-"
-        print(f"{of.kernel.name:34} {of.kernel.gpu:7} {of.instructions:22.0f} {of.in_loops:13.0f} {of.visits:7.0f} "
+        visits, per_visit = "-", "-"
+        if of.visits > 0:
+            visits, per_visit = f"{of.visits:.0f}", f"{of.instructions / of.visits:.2f}"
+        print(f"{of.kernel.name:34} {of.kernel.gpu:7} {of.instructions:22.0f} {of.in_loops:13.0f} {visits:>7} "
               f"{per_visit:>9}  {'part' if of.parted else 'together'}")
 
 
@@ -362,7 +366,8 @@ def print_profile(of, most):
     text = dict(of.kernel.instructions)
     for ((_, _, opcode), begin), count in of.by_block.most_common(most):
         size = of.blocks[begin].size
-        print(f"{count:9.0f} {count / size:7.1f} {size:4} {begin:#07x} {opcode:14} {of.function(begin):14} {text[begin]}")
+        print(f"{count:9.0f} {count / size:7.1f} {size:4} {begin:#07x} {opcode:14} {of.function(begin):14} "
+              f"{text[begin]}")
 
 
 def print_comparison(ours, theirs, most):

@@ -27,7 +27,7 @@ def tools_are_there():
 
 
 class Kernel:
-    """`instructions`: (address, text), the kernel begins at 0; `labels`: their addresses; `image`: the ELF file it is in."""
+    """`instructions`: (address, text), from 0 on; `labels`: their addresses; `image`: the ELF file it is in."""
 
     def __init__(self, name, gpu, image=None):
         self.name, self.gpu, self.image = name, gpu, image
@@ -74,8 +74,8 @@ def kernels(objects, gpus=None):
                 gpu = re.search(r"sm_\d+", code.name)
                 if not gpu or (gpus and gpu[0] not in gpus):
                     continue
-                listing = subprocess.run([tool("nvdisasm"), "-c", str(code)], check=True, capture_output=True, text=True)
-                yield from parse(listing.stdout, gpu[0], Image(code.read_bytes()))
+                done = subprocess.run([tool("nvdisasm"), "-c", str(code)], check=True, capture_output=True, text=True)
+                yield from parse(done.stdout, gpu[0], Image(code.read_bytes()))
 
 
 class Image:

@@ -1,5 +1,5 @@
-"""What instructions of NVIDIA's GPUs do, as Python: a line of nvdisasm's listing in, statements out that do the same to one
-thread. The thread is t, its registers are lists: r (vector), u (uniform), p and q (their predicates). An opcode, a
+"""What instructions of NVIDIA's GPUs do, as Python: a line of nvdisasm's listing in, statements out that do the same to
+one thread. The thread is t, its registers are lists: r (vector), u (uniform), p and q (their predicates). An opcode, a
 modifier or an operand that is not known here becomes a statement that raises Unknown: nothing is guessed."""
 
 import re
@@ -97,8 +97,9 @@ def bitwise(i):
     out = i.predicates_behind(0)
     into, a, b, c, table, inward = i.operands
     table = int(table, 16)
-    short = {0xC0: "{0} & {1}", 0xFC: "{0} | {1}", 0x3C: "{0} ^ {1}"}.get(table, f"by_table({table}, {{0}}, {{1}}, {{2}}, M)")
-    lines = [f"x = {short.format(*(i.number(text) for text in (a, b, c)))}"]
+    short = {0xC0: "{0} & {1}", 0xFC: "{0} | {1}", 0x3C: "{0} ^ {1}"}
+    form = short.get(table, f"by_table({table}, {{0}}, {{1}}, {{2}}, M)")
+    lines = [f"x = {form.format(*map(i.number, (a, b, c)))}"]
     for text in out:
         lines += i.to_predicate(text, f"x != 0 or {predicate(inward)}")
     return lines + i.to(into, "x")
@@ -165,8 +166,8 @@ def scaled_sum(i):
 
 def least_or_most(i):
     how = i.only("U32")
-    into, *rest = [text for place, text in enumerate(i.operands) if place == len(i.operands) - 1 or not text.endswith("PT")]
-    *terms, is_least = rest
+    into, *terms, is_least = i.operands
+    terms = [text for text in terms if text != "PT"]
     read = i.number if "U32" in how else i.signed
     first, last = [f"{i.number(text)}" for text in terms[:-1]], read(terms[-1])
     left = f"({' + '.join(first)} & M)"
@@ -275,14 +276,12 @@ def integer_to_float(i):
     how = i.only("U32", "S32", "U64", "S64", "F32", "F64", "RP")
     into, a = i.operands
     wide = bool(how & {"U64", "S64"})
-    if wide and "F64" not in how:
-        raise i.unknown("this conversion is not known")
     read = i.pair(a) if wide else i.word(a)
     if not how & {"U32", "U64"}:
         read = f"signed64{read}" if wide else f"signed({read})"
     if "F64" in how:
         return i.to_pair(into, f"wide_bits(float({read}))")
-    return i.to(into, f"bits({read}, {'RP' in how})")
+    return i.to(into, f"bits({read}, True)" if "RP" in how else f"rounded(Fraction({read}))")
 
 
 def float_to_integer(i):
@@ -303,7 +302,8 @@ def by_approximation(i):
     return i.to(into, f"reciprocal({sign_changed(i, a)})")
 
 
-ACCESS = ("E", "SYS", "CONSTANT", "U", "EF", "EL", "LU", "EU", "STRONG", "SM", "GPU", "BYPASS", "LTC64B", "LTC128B", "LTC256B")
+ACCESS = ("E", "SYS", "CONSTANT", "U", "EF", "EL", "LU", "EU", "STRONG", "SM", "GPU", "BYPASS", "LTC64B", "LTC128B",
+          "LTC256B")
 SIZES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 SPACES = {"G": "global", "L": "local", "S": "shared", "": "generic"}
 
@@ -405,14 +405,14 @@ def barrier(i):
     return [f"return ~{i.address + 16}"]
 
 
-CONTROL = {"BRA": branch, "BRX": branch_by_register, "BRXU": branch_by_register, "CALL": call, "RET": back, "EXIT": leave,
-           "BAR": barrier}
+CONTROL = {"BRA": branch, "BRX": branch_by_register, "BRXU": branch_by_register, "CALL": call, "RET": back,
+           "EXIT": leave, "BAR": barrier}
 
 IN_WARPS = {"SHFL", "MATCH", "REDUX"}
 
 OPCODES = {
-    **dict.fromkeys(("BSSY", "BSYNC", "BREAK", "WARPSYNC", "YIELD", "NOP", "LDGDEPBAR", "DEPBAR", "MEMBAR", "ERRBAR", "CCTL", "BMOV"),
-                    nothing),
+    **dict.fromkeys(("BSSY", "BSYNC", "BREAK", "BMOV", "WARPSYNC", "YIELD", "NOP", "LDGDEPBAR", "DEPBAR", "MEMBAR",
+                     "ERRBAR", "CCTL"), nothing),
     **dict.fromkeys(("VOTE", "VOTEU"), vote),
     **dict.fromkeys(("IADD3", "UIADD3", "VIADD", "IADD"), sum_of),
     **dict.fromkeys(("IMAD", "UIMAD"), product),

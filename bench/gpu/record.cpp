@@ -169,7 +169,7 @@ std::vector<float> read_numbers(const std::string& path) {
     begin =
         10 + (static_cast<unsigned char>(bytes[8]) | std::size_t{static_cast<unsigned char>(bytes[9])} << 8);
     const std::string head = bytes.substr(10, begin - 10);
-    if (head.find("'<f4'") == head.npos || head.find("'fortran_order': False") == head.npos)
+    if (head.find("'<f4'") == std::string::npos || head.find("'fortran_order': False") == std::string::npos)
       stop(path + ": rows are float32 in C order");
   }
   if (begin > bytes.size()) stop(path + " ends in its head");

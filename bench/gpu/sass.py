@@ -1,6 +1,6 @@
-"""The operands of instructions of NVIDIA's GPUs, as nvdisasm prints them: text in, Python expressions out, in the names of
-opcodes.py. And what those expressions calculate with: 32-bit words are numbers from 0 to 2^32 - 1, 64 bits a word and
-the next one. Arithmetic is exact, as IEEE 754 asks. MUFU.RCP, which a GPU may get wrong by a bit, is rounded
+"""The operands of instructions of NVIDIA's GPUs, as nvdisasm prints them: text in, Python expressions out, in the names
+of opcodes.py. And what those expressions calculate with: 32-bit words are numbers from 0 to 2^32 - 1, 64 bits a word
+and the next one. Arithmetic is exact, as IEEE 754 asks. MUFU.RCP, which a GPU may get wrong by a bit, is rounded
 correctly: divisions by it correct themselves."""
 
 import re
@@ -135,7 +135,8 @@ class Instruction:
             raise self.unknown()
         self.guard, self.opcode, modifiers, operands = found.groups()
         self.modifiers = modifiers.split(".")[1:]
-        self.operands = [re.sub(r"\.reuse\b", "", operand.strip()) for operand in operands.split(",") if operand.strip()]
+        operands = re.sub(r"\.reuse\b", "", operands).split(",")
+        self.operands = [operand.strip() for operand in operands if operand.strip()]
 
     def unknown(self, what=None):
         return Unknown(f"{self.address:#x}: {self.text}: {what or 'this instruction is not known'}")

@@ -1,6 +1,6 @@
-"""Tests of machine.py and what it is made of; none needs a GPU or CUDA's tools. test_machine.py; or, with all of them,
+"""Tests of machine.py and what it is made of, without a GPU or CUDA's tools: test_machine.py. With those tools one more,
 test_machine.py FORESTVM RECORD OBJECT: a forest of 100 trees of depth 8 is compiled with the schedule gpu and recorded
-with 64 rows, OBJECT's kernel runs in the machine, gets the emulator's bits, and takes no more instructions than it did."""
+with 64 rows; OBJECT's kernel gets the emulator's bits in the machine, and takes no more instructions than it did."""
 
 import json
 import os
