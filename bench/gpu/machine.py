@@ -16,7 +16,8 @@ Walk loops are the innermost ones that load and compare; visits are counted in t
 
 --compare REGEX: kernels whose names match it run, too; overhead = instructions of a --kernel / those of such one - 1.
 --most X: fails if an overhead is more. --at-most N: fails if a --kernel takes more instructions.
---profile N: prints what each instruction of the interpreted program takes, and the N basic blocks that take the most.
+--profile N: prints what each instruction of the interpreted program takes, and the N basic blocks that take the most;
+for objects that were compiled with -lineinfo also the N lines of the source, each with the opcode it ran for.
 """
 
 import argparse
@@ -368,6 +369,15 @@ def print_profile(of, most):
         size = of.blocks[begin].size
         print(f"{count:9.0f} {count / size:7.1f} {size:4} {begin:#07x} {opcode:14} {of.function(begin):14} "
               f"{text[begin]}")
+    by_line = Counter()
+    for ((_, _, opcode), begin), count in of.by_block.items():
+        for at in range(begin, of.blocks[begin].end, 16):
+            if at in of.kernel.lines:
+                by_line[opcode, of.kernel.lines[at]] += count / of.blocks[begin].size
+    if by_line:
+        print("by line of the source")
+    for (opcode, line), count in by_line.most_common(most):
+        print(f"{count:9.0f} {opcode:14} {line}")
 
 
 def print_comparison(ours, theirs, most):

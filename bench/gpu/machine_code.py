@@ -13,6 +13,7 @@ from pathlib import Path
 NO_TOOLS = "skipped: cuobjdump and nvdisasm are not there (PyPI: nvidia-cuda-cuobjdump, nvidia-cuda-nvdisasm)"
 SECTION = re.compile(r"^\s*\.section\s+\.text\.(\w+),")
 LABEL = re.compile(r"^([.$\w]+):")
+LINE = re.compile(r'^\s*//## File "([^"]+)", line (\d+)')
 INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,6})\*/\s+(.*?)\s*;")
 TARGET = re.compile(r"`\(([^)]+)\)")
 
@@ -27,11 +28,12 @@ def tools_are_there():
 
 
 class Kernel:
-    """`instructions`: (address, text), from 0 on; `labels`: their addresses; `image`: the ELF file it is in."""
+    """`instructions`: (address, text), from 0 on; `labels`: their addresses; `lines`: {address: "file:line"}, if it was
+    compiled with -lineinfo; `image`: the ELF file it is in."""
 
     def __init__(self, name, gpu, image=None):
         self.name, self.gpu, self.image = name, gpu, image
-        self.instructions, self.labels = [], {}
+        self.instructions, self.labels, self.lines = [], {}, {}
 
     def inner_loops(self):
         """-> (first, last) of each loop that holds no other, as places in `instructions`."""
@@ -50,17 +52,22 @@ class Kernel:
 
 def parse(listing, gpu, image=None):
     """-> the kernels of nvdisasm's listing."""
-    found_kernels, waiting = [], []
+    found_kernels, waiting, source = [], [], None
     for line in listing.splitlines():
         if found := SECTION.match(line):
             found_kernels.append(Kernel(found[1], gpu, image))
+            source = None
         elif found := LABEL.match(line):
             waiting.append(found[1])
+        elif found := LINE.match(line):
+            source = f"{Path(found[1]).name}:{found[2]}"
         elif (found := INSTRUCTION.match(line)) and found_kernels:
             kernel, address = found_kernels[-1], int(found[1], 16)
             kernel.labels.update((label, address) for label in waiting)
             waiting.clear()
             kernel.instructions.append((address, found[2]))
+            if source:
+                kernel.lines[address] = source
     return found_kernels
 
 
@@ -74,7 +81,7 @@ def kernels(objects, gpus=None):
                 gpu = re.search(r"sm_\d+", code.name)
                 if not gpu or (gpus and gpu[0] not in gpus):
                     continue
-                done = subprocess.run([tool("nvdisasm"), "-c", str(code)], check=True, capture_output=True, text=True)
+                done = subprocess.run([tool("nvdisasm"), "-c", "-g", str(code)], check=True, capture_output=True, text=True)
                 yield from parse(done.stdout, gpu[0], Image(code.read_bytes()))
 
 

@@ -212,6 +212,12 @@ def sign_extension(i):
     return i.to(into, f"{low} - ({low} >> {int(size, 16) - 1} << {int(size, 16)}) & M")
 
 
+def bits_that_are_set(i):
+    i.only()
+    into, a = i.operands
+    return i.to(into, f"({i.number(a)} & M).bit_count()")
+
+
 def wide_sum(i):
     i.only("64")
     into, *terms = [text for text in i.operands if not text.endswith("PT")]
@@ -427,6 +433,7 @@ OPCODES = {
     **dict.fromkeys(("MOV", "UMOV", "R2UR"), moved),
     **dict.fromkeys(("S2R", "S2UR", "CS2R"), special),
     "SGXT": sign_extension,
+    "POPC": bits_that_are_set,
     "HFMA2": half_constant,
     "R2P": to_predicates,
     "P2R": from_predicates,

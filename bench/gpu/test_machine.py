@@ -1,6 +1,7 @@
-"""Tests of machine.py and what it is made of, without a GPU or CUDA's tools: test_machine.py. With those tools one more,
-test_machine.py FORESTVM RECORD OBJECT: a forest of 100 trees of depth 8 is compiled with the schedule gpu and recorded
-with 64 rows; OBJECT's kernel gets the emulator's bits in the machine, and takes no more instructions than it did."""
+"""Tests of machine.py and what it is made of, without a GPU or CUDA's tools: test_machine.py. With those tools one
+more, test_machine.py FORESTVM RECORD OBJECT: a forest of 100 trees of depth 8 is compiled with the schedule gpu and
+recorded with 64 rows; OBJECT's kernel gets the emulator's bits in the machine, and takes no more instructions than it
+did."""
 
 import json
 import os
@@ -24,6 +25,7 @@ LISTING = """
 	.section	.text.forestvm_phase_Test,"ax",@progbits
 forestvm_phase_Test:
 .text.forestvm_phase_Test:
+	//## File "/somewhere/walk.hpp", line 7
         /*0000*/                   S2R R0, SR_TID.X ;
         /*0010*/                   LDC.64 R2, c[0x0][0x210] ;
         /*0020*/                   IMAD.SHL.U32 R1, R0, 0x4, RZ ;
@@ -140,6 +142,7 @@ class OfLaunches(unittest.TestCase):
         # A thread takes one turn of the loop, the other two; the interpreter's first instruction is read before it.
         self.assertEqual(dict(of.by_instruction), {(0, -1, ""): 6 + 3, (0, 0, "halt"): 2 + 2 * 3 + 2})
         self.assertEqual(of.instructions, 19)
+        self.assertEqual(of.kernel.lines[0xF0], "walk.hpp:7")
         self.assertTrue(of.parted)
 
     def test_other_memory_than_the_emulators_is_an_error(self):
