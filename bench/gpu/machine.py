@@ -1,0 +1,442 @@
+#!/usr/bin/env python3
+"""Runs kernels' machine code without a GPU, and counts the instructions: machine.py RECORDING OBJECT… -> a table.
+
+RECORDING: a folder that record.cpp wrote, a call on the emulator. OBJECT: an object file or library with CUDA machine
+code; see machine_code.py for the tools that read it. Kernels of the recording's layout are run.
+
+Each thread of a launch runs by itself, from barrier to barrier, on the recorded memory. What the memory holds then must
+be what the emulator left there, bit for bit. A thread that reads or writes beside the memory that is there, or where an
+address is not aligned, ends the run with an error, and so does an instruction that opcodes.py does not know: those that
+need other threads of the warp (shuffles) are such.
+
+A warp's count is, for each basic block, the most that one of its lanes ran it, added up: the instructions that a GPU
+issues for the warp, also where a predicate makes them do nothing. That is exact where all lanes go the same way
+("together"), and where lanes that part meet again before they run a block twice. The table has the mean of all warps.
+Walk loops are the innermost ones that load and compare; visits are counted in them, as far as their loads tell.
+
+--compare REGEX: kernels whose names match it run, too; overhead = instructions of a --kernel / those of such one - 1.
+--most X: fails if an overhead is more. --at-most N: fails if a --kernel takes more instructions.
+--profile N: prints what each instruction of the interpreted program takes, and the N basic blocks that take the most;
+for objects that were compiled with -lineinfo also the N lines of the source, each with the opcode it ran for.
+"""
+
+import argparse
+import bisect
+import json
+import re
+import sys
+from collections import Counter
+from math import nan
+from pathlib import Path
+
+import instructions
+import machine_code
+import opcodes
+import sass
+
+WARP = 32
+LOCAL_BYTES = 1 << 14
+UNSET = 0xFFFFFFFF  # what nothing has written
+
+# Where memory lies that has no address in the recording: behind all addresses of a host.
+SHARED, LOCAL, PARAMETERS, GLOBALS = (which << 48 for which in (1, 2, 3, 4))
+
+# Words of constant bank 0 that the driver writes, by GPU: what, and where. `bank`: the address that the bank itself
+# has; `memory`: how caches treat what is loaded.
+OLD = dict(block=0x0, grid=0xC, shared=0x18, local=0x20, stack=0x28, bank=0x40, memory=0x118)
+NEW = dict(local=0x2F8, parameters=0x348, memory=0x358, block=0x360, stack=0x37C)
+DRIVER = {
+    "sm_75": OLD,
+    "sm_80": OLD,
+    "sm_90": dict(block=0x0, grid=0xC, local=0x20, stack=0x28, parameters=0x198, memory=0x208),
+    "sm_100": NEW,
+    "sm_120": NEW,
+}
+
+
+class Fault(Exception):
+    """What a GPU does not do either, or what this machine cannot do."""
+
+
+def place_in(begin, end, address, size):
+    if not begin <= address <= address + size <= end:
+        raise Fault(f"{size} bytes at {address:#x} are not there")
+    if address % size:
+        raise Fault(f"{size} bytes at {address:#x} are not aligned")
+    return address - begin
+
+
+def load(data, address, size, begin=0):
+    at = place_in(begin, begin + len(data), address, size)
+    return int.from_bytes(data[at : at + size], "little")
+
+
+def store(data, address, size, number, begin=0):
+    at = place_in(begin, begin + len(data), address, size)
+    if isinstance(data, bytes):
+        raise Fault(f"{size} bytes at {address:#x} are constant")
+    data[at : at + size] = number.to_bytes(size, "little")
+
+
+class Memory:
+    """The device's: regions of bytes by their addresses."""
+
+    def __init__(self):
+        self.begins, self.regions, self.last = [], [], (0, b"")
+
+    def add(self, begin, data):
+        at = bisect.bisect(self.begins, begin)
+        self.begins.insert(at, begin)
+        self.regions.insert(at, (begin, data))
+
+    def region(self, address):
+        """-> (begin, bytes) of the one that an address is in or behind."""
+        begin, data = self.last
+        if not begin <= address < begin + len(data):
+            self.last = begin, data = self.regions[max(bisect.bisect(self.begins, address) - 1, 0)]
+        return begin, data
+
+
+class Thread:
+    """What statements of opcodes.py name `t`."""
+
+    def __init__(self, launch, shared, block, number):
+        self.launch, self.shared, self.block, self.number = launch, shared, block, number
+        width, height, depth = launch.block
+        first = (number[2] * height + number[1]) * width + number[0] // WARP * WARP
+        self.lanes = (1 << min(WARP, width * height * depth - first)) - 1
+        self.special = dict(SR_SWINHI=SHARED >> 32, SR_CgaCtaId=0)
+        for name, place in (("CTAID", block), ("TID", number)):
+            self.special.update((f"SR_{name}.{axis}", place[d]) for d, axis in enumerate("XYZ"))
+        self.local = bytearray(b"\xff") * LOCAL_BYTES
+        self.r, self.u, self.p, self.q = [UNSET] * 256, [UNSET] * 64, [False] * 7, [False] * 7
+        self.at, self.doing, self.counts = 0, None, Counter()
+
+    def constant(self, bank, offset, size):
+        launch = self.launch
+        if bank == 0 and launch.code_begin <= offset < launch.code_end and (offset - launch.code_begin) % 16 == 0:
+            self.doing = (offset - launch.code_begin) // 16
+        return launch.constant(bank, offset, size)
+
+    def global_load(self, address, size):
+        begin, data = self.launch.memory.region(address)
+        return load(data, address, size, begin)
+
+    def global_store(self, address, size, number):
+        begin, data = self.launch.memory.region(address)
+        store(data, address, size, number, begin)
+
+    def shared_load(self, address, size):
+        return load(self.shared, address, size)
+
+    def shared_store(self, address, size, number):
+        store(self.shared, address, size, number)
+
+    def local_load(self, address, size):
+        return load(self.local, address, size)
+
+    def local_store(self, address, size, number):
+        store(self.local, address, size, number)
+
+    def region(self, address):
+        """As Memory.region, of all memory that has an address."""
+        for begin, data in ((SHARED, self.shared), (LOCAL, self.local)):
+            if address >> 48 == begin >> 48:
+                return begin, data
+        return self.launch.memory.region(address)
+
+    def generic_load(self, address, size):
+        begin, data = self.region(address)
+        return load(data, address, size, begin)
+
+    def generic_store(self, address, size, number):
+        begin, data = self.region(address)
+        store(data, address, size, number, begin)
+
+
+class Block:
+    """A basic block. `run(r, u, p, q, t)` -> the next one's address, or that behind a barrier, inverted, or None at the
+    thread's end."""
+
+    def __init__(self, begin, end, run):
+        self.begin, self.end, self.run = begin, end, run
+        self.size = (end - begin) // 16
+
+
+class Launch:
+    """A recorded launch, of one kernel."""
+
+    def __init__(self, folder, number, kernel):
+        self.kernel = kernel
+        description = json.loads((folder / f"{number}.json").read_text())
+        self.grid, self.block = description["extent"][:3], description["extent"][3:]
+        self.shared_bytes = description["shared_bytes"] + kernel.image.size(f".nv.shared.{kernel.name}")
+        self.code = description["code"]
+        before, self.expected = ((folder / f"{number}.{when}").read_bytes() for when in ("before", "after"))
+        argument = (folder / f"{number}.argument").read_bytes()
+        self.memory, self.allocations, at = Memory(), [], 0
+        for begin, size in description["memory"]:
+            self.allocations.append((begin, bytearray(before[at : at + size])))
+            self.memory.add(*self.allocations[-1])
+            at += size
+        self.memory.add(PARAMETERS, argument)
+        base, size = kernel.image.parameters(kernel.name)
+        if size != len(argument):
+            raise Fault(f"{kernel.name} takes {size} bytes, the recording has {len(argument)}")
+        self.banks = {0: self.driver_words(base), **self.constant_sections()}
+        self.banks[0].update(enumerate(argument, base))
+        self.code_begin = base + description["code_offset"]
+        self.code_end = self.code_begin + 16 * len(self.code)
+        self.text = dict(kernel.instructions)
+        self.leaders = set(kernel.labels.values())
+        # Where the interpreter reads an opcode a block begins, so that blocks belong to instructions of the program.
+        self.leaders.update(address for address, text in kernel.instructions
+                            if f"+{self.code_begin:#x}]" in text and re.search(r"\bU?LDCU?\b", text))
+        self.blocks = {}
+
+    def driver_words(self, base):
+        """-> constant bank 0 below the parameters: {offset: byte}."""
+        if self.kernel.gpu not in DRIVER:
+            raise Fault(f"what the driver gives kernels for {self.kernel.gpu} is not known")
+        values = dict(block=self.block, grid=self.grid, stack=[LOCAL_BYTES], shared=[0, SHARED >> 32],
+                      local=[0, LOCAL >> 32], parameters=[0, PARAMETERS >> 32], memory=[0, 0],
+                      bank=[PARAMETERS - base & sass.M, PARAMETERS - base >> 32])
+        known = {}
+        for word, offset in DRIVER[self.kernel.gpu].items():
+            known.update(enumerate(b"".join(number.to_bytes(4, "little") for number in values[word]), offset))
+        return known
+
+    def constant_sections(self):
+        """-> {bank: {offset: byte}} of the others, and the kernel's own variables in memory."""
+        image, banks, places = self.kernel.image, {}, {}
+        for section in (".nv.global", ".nv.global.init"):
+            if image.size(section):
+                places[section] = GLOBALS + (len(places) << 32)
+                self.memory.add(places[section], bytearray(image.bytes(section)))
+        for bank in (1, 2, 3, 4):
+            for section in (f".nv.constant{bank}", f".nv.constant{bank}.{self.kernel.name}"):
+                data = bytearray(image.bytes(section))
+                for offset, kind, of, number in image.relocations(section):
+                    if kind != 2 or of not in places:  # R_CUDA_64
+                        raise Fault(f"{section} has a relocation of kind {kind} into {of}")
+                    data[offset : offset + 8] = (places[of] + number).to_bytes(8, "little")
+                if data:
+                    banks[bank] = dict(enumerate(data))
+        return banks
+
+    def constant(self, bank, offset, size):
+        known = self.banks.get(bank, {})
+        try:
+            return int.from_bytes(bytes(known[offset + i] for i in range(size)), "little")
+        except KeyError:
+            raise sass.Unknown(f"nobody knows what c[{bank:#x}][{offset:#x}] holds") from None
+
+    def compile(self, begin):
+        lines, at = ["def run(r, u, p, q, t):"], begin
+        while True:
+            if at not in self.text:
+                raise Fault(f"there is no instruction at {at:#x}")
+            text = self.text[at]
+            lines += [f"  {line}" for line in opcodes.statements(at, text, self.kernel.labels, self.constant)]
+            at += 16
+            if opcodes.ends_block(text) or at in self.leaders:
+                break
+        lines.append(f"  return {at}")
+        scope = dict(vars(sass))
+        exec("\n".join(lines), scope)
+        self.blocks[begin] = block = Block(begin, at, scope["run"])
+        return block
+
+    def run_thread(self, thread):
+        """To its next barrier; -> whether there is one."""
+        at, blocks, counts = thread.at, self.blocks, thread.counts
+        r, u, p, q = thread.r, thread.u, thread.p, thread.q
+        while True:
+            block = blocks.get(at) or self.compile(at)
+            try:
+                at = block.run(r, u, p, q, thread)
+            except (Fault, sass.Unknown) as why:
+                raise Fault(f"{self.kernel.name} for {self.kernel.gpu}, thread {thread.number} of block "
+                            f"{thread.block}, {block.begin:#x} to {block.end:#x}: {why}") from None
+            counts[thread.doing, block.begin] += 1
+            if at is None:
+                return False
+            if at < 0:
+                thread.at = ~at
+                return True
+
+    def run(self):
+        """-> of each warp {(number of the program's instruction, block): times}, and whether its lanes part."""
+        warps = []
+        for block in points(self.grid):
+            shared = bytearray(b"\xff") * self.shared_bytes
+            threads = [Thread(self, shared, block, number) for number in points(self.block)]
+            waiting = True
+            while waiting:
+                came = {self.run_thread(thread) for thread in threads}
+                if len(came) != 1:
+                    raise Fault(f"{self.kernel.name}: threads of block {block} wait at a barrier, others have ended")
+                waiting = came.pop()
+            for first in range(0, len(threads), WARP):
+                lanes = [thread.counts for thread in threads[first : first + WARP]]
+                most = Counter()
+                for lane in lanes:
+                    most |= lane
+                warps.append((most, any(lane != most for lane in lanes)))
+        self.check()
+        return warps
+
+    def check(self):
+        """That the memory is as the emulator left it."""
+        at = 0
+        for begin, data in self.allocations:
+            expected = self.expected[at : at + len(data)]
+            at += len(data)
+            if data != expected:
+                wrong = [i for i, (a, b) in enumerate(zip(data, expected)) if a != b]
+                raise Fault(f"{self.kernel.name} for {self.kernel.gpu}: {len(wrong)} of the {len(data)} bytes at "
+                            f"{begin:#x} differ from the emulator's, first number {wrong[0]}")
+
+
+def points(extent):
+    return [(x, y, z) for z in range(extent[2]) for y in range(extent[1]) for x in range(extent[0])]
+
+
+def walk_loops(kernel):
+    """-> (first address, last address, what a visit loads) of the inner loops that load and compare. What a visit loads
+    is a value of a row from shared memory, or, where none is, a node; None where nodes look like values."""
+    for first, last in kernel.inner_loops():
+        loop = kernel.instructions[first : last + 1]
+        loads = [text for _, text in loop if re.search(r"\bLD[SG]\b", text)]
+        values = [text for text in loads if instructions.VALUE.search(text)]
+        if loads and any(re.search(r"\bFSETP\b", text) for _, text in loop):
+            visit = instructions.VALUE if values else instructions.NODE
+            yield loop[0][0], loop[-1][0], visit if len(loads) > len(values) else None
+
+
+class Count:
+    """What a kernel's warps take, on average, for all launches of a recording."""
+
+    def __init__(self, folder, kernel):
+        self.kernel, self.blocks = kernel, {}
+        self.by_instruction, self.by_block = Counter(), Counter()
+        self.visits, self.in_loops, self.parted = 0, 0, False
+        loops = list(walk_loops(kernel))
+        for number in range(len(list(folder.glob("*.json")))):
+            launch = Launch(folder, number, kernel)
+            warps = launch.run()
+            self.blocks.update(launch.blocks)
+            for most, parted in warps:
+                self.parted |= parted
+                for (doing, begin), times in most.items():
+                    block, times = launch.blocks[begin], times / len(warps)
+                    place = number, -1 if doing is None else doing, "" if doing is None else launch.code[doing]
+                    self.by_instruction[place] += times * block.size
+                    self.by_block[place, begin] += times * block.size
+                    for first, last, visit in loops:
+                        if first <= begin <= last:
+                            texts = (launch.text[at] for at in range(begin, block.end, 16))
+                            self.in_loops += times * block.size
+                            self.visits += times * sum(1 for text in texts if visit.search(text)) if visit else nan
+        self.instructions = sum(self.by_instruction.values())
+
+    def function(self, address):
+        """The name of the one that an address is in, as far as the compiler kept it apart."""
+        inside = [(at, name) for name, at in self.kernel.labels.items() if name[0] == "$" and at <= address]
+        names = re.findall(r"(?=(\d+)([a-z]\w*))", max(inside)[1]) if inside else []
+        names = [name[: int(length)] for length, name in names if 2 < int(length) <= len(name)]
+        return next((name for name in reversed(names) if name not in ("forestvm", "kernels")), "")
+
+
+def print_counts(counts):
+    print(f"{'kernel':34} {'for':7} {'instructions of a warp':>22} {'in walk loops':>13} {'visits':>7} {'per visit':>9}"
+          "  lanes")
+    for of in counts:
+        visits, per_visit = "-", "-"
+        if of.visits > 0:
+            visits, per_visit = f"{of.visits:.0f}", f"{of.instructions / of.visits:.2f}"
+        print(f"{of.kernel.name:34} {of.kernel.gpu:7} {of.instructions:22.0f} {of.in_loops:13.0f} {visits:>7} "
+              f"{per_visit:>9}  {'part' if of.parted else 'together'}")
+
+
+def print_profile(of, most):
+    print(f"\n{of.kernel.name} for {of.kernel.gpu}, by instruction of the program: launch, number, opcode")
+    for (launch, number, opcode), count in sorted(of.by_instruction.items()):
+        print(f"{count:9.0f}  {launch} {number if number >= 0 else '':>3} {opcode or 'before the first'}")
+    print("by basic block: instructions, times, length, address")
+    text = dict(of.kernel.instructions)
+    for ((_, _, opcode), begin), count in of.by_block.most_common(most):
+        size = of.blocks[begin].size
+        print(f"{count:9.0f} {count / size:7.1f} {size:4} {begin:#07x} {opcode:14} {of.function(begin):14} "
+              f"{text[begin]}")
+    by_line = Counter()
+    for ((_, _, opcode), begin), count in of.by_block.items():
+        for at in range(begin, of.blocks[begin].end, 16):
+            if at in of.kernel.lines:
+                by_line[opcode, of.kernel.lines[at]] += count / of.blocks[begin].size
+    if by_line:
+        print("by line of the source")
+    for (opcode, line), count in by_line.most_common(most):
+        print(f"{count:9.0f} {opcode:14} {line}")
+
+
+def print_comparison(ours, theirs, most):
+    """-> whether an overhead is more than `most`."""
+    exceeded = False
+    for our in ours:
+        for other in (of for of in theirs if of.kernel.gpu == our.kernel.gpu):
+            overhead = our.instructions / other.instructions - 1
+            too_much = most is not None and overhead > most
+            exceeded |= too_much
+            print(f"{our.kernel.name} over {other.kernel.name} for {our.kernel.gpu}: {100 * overhead:.1f} % more "
+                  f"instructions{f', more than {100 * most:g} %' if too_much else ''}")
+    return exceeded
+
+
+def is_for(kernel, folder):
+    """Whether a kernel's name has the recording's layout."""
+    layouts = {json.loads(file.read_text())["layout"] for file in folder.glob("*.json")} - {""}
+    if not (folder / "0.json").exists():
+        raise Fault(f"{folder} has no recording")
+    return all(re.search(f"_{layout}(_|$)", kernel.name, re.IGNORECASE) for layout in layouts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recording", type=Path, metavar="RECORDING")
+    parser.add_argument("objects", nargs="+", metavar="OBJECT")
+    parser.add_argument("--kernel", metavar="REGEX", default="^forestvm_phase_")
+    parser.add_argument("--gpu", action="append", help="default: sm_90")
+    parser.add_argument("--compare", metavar="REGEX")
+    parser.add_argument("--most", type=float, metavar="X")
+    parser.add_argument("--at-most", type=float, metavar="N")
+    parser.add_argument("--profile", type=int, metavar="N")
+    options = parser.parse_args()
+    if not machine_code.tools_are_there():
+        print(machine_code.NO_TOOLS)
+        return 0
+    ours, theirs = [], []
+    try:
+        for kernel in machine_code.kernels(options.objects, options.gpu or ["sm_90"]):
+            for counts, pattern in ((ours, options.kernel), (theirs, options.compare)):
+                if pattern and re.search(pattern, kernel.name) and is_for(kernel, options.recording):
+                    counts.append(Count(options.recording, kernel))
+    except (Fault, OSError) as why:
+        print(f"machine.py: {why}", file=sys.stderr)
+        return 1
+    if not ours or options.compare and not theirs:
+        print("machine.py: there is no such kernel", file=sys.stderr)
+        return 1
+    print_counts(ours + theirs)
+    for of in ours + theirs if options.profile else []:
+        print_profile(of, options.profile)
+    too_much = bool(options.compare) and print_comparison(ours, theirs, options.most)
+    for of in ours:
+        if options.at_most is not None and of.instructions > options.at_most:
+            print(f"{of.kernel.name} for {of.kernel.gpu} takes more than {options.at_most:g} instructions")
+            too_much = True
+    return int(too_much)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
