@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <forestvm/core/platform.hpp>
 
@@ -51,6 +52,15 @@ FVM_INLINE std::uint8_t column_code(const ColumnDesc& column, std::uint32_t rank
 /// Byte offset of a row's code of column 0.
 FVM_INLINE std::size_t code_offset(std::size_t row, std::size_t columns) {
   return row / kCodeRows * (columns * kCodeRows) + row % kCodeRows;
+}
+
+/// A row's code of a column. Codes: a pointer to its code of column 0, or what gives a column's by code().
+template <class Codes>
+FVM_INLINE std::uint8_t code_of(const Codes& codes, std::uint32_t column) {
+  if constexpr (std::is_pointer_v<Codes>)
+    return codes[std::size_t{column} * kCodeRows];
+  else
+    return codes.code(column);
 }
 
 /// Bytes after the last code that may be read too: codes are gathered as words.

@@ -3,7 +3,6 @@
 // adjacent, a node's left child found by its distance; leaves aside.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include <forestvm/core/encoder.hpp>
@@ -61,12 +60,12 @@ struct Sparse4View : TreesInSequence {
     return at + tree.nodes[at].distance() + way;
   }
 
-  /// One hop of a row whose codes begin at `codes`.
-  template <class Compare>
-  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const std::uint8_t* codes) {
+  /// One hop of a row that has these codes: see code_of.
+  template <class Compare, class Codes>
+  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const Codes& codes) {
     const Node node = tree.nodes[at];
     // A leaf's bits may name no column.
-    const std::uint8_t x = codes[node.is_leaf() ? 0 : std::size_t{node.column()} * kCodeRows];
+    const std::uint8_t x = code_of(codes, node.is_leaf() ? 0 : node.column());
     return at + (node.is_leaf() ? 0 : node.distance()) + static_cast<std::uint32_t>(x > node.code());
   }
 

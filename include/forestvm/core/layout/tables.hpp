@@ -20,7 +20,6 @@
 #pragma once
 
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 
 #include <forestvm/core/encoder.hpp>
@@ -166,11 +165,11 @@ struct TablesView : TreesInSequence {
     }
   }
 
-  /// One hop of a row whose codes begin at `codes`.
-  template <class Compare>
-  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const std::uint8_t* codes) {
+  /// One hop of a row that has these codes: see code_of.
+  template <class Compare, class Codes>
+  FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const Codes& codes) {
     if (is_leaf(tree, at)) return at;
-    const std::uint8_t x = codes[std::size_t{column(tree, at)} * kCodeRows];
+    const std::uint8_t x = code_of(codes, column(tree, at));
     return child(tree, at, static_cast<unsigned>(x > code(tree, at)));
   }
 
