@@ -21,7 +21,7 @@
 
 namespace forestvm {
 
-inline constexpr std::uint16_t kProgramFormat = 6;  ///< raised when an older runtime cannot read a newer file
+inline constexpr std::uint16_t kProgramFormat = 7;  ///< raised when an older runtime cannot read a newer file
 inline constexpr std::uint16_t kOldestProgramFormat = 5;  ///< that this build reads
 inline constexpr std::size_t kSectionAlignment = 64;      ///< bytes
 inline constexpr std::uint64_t kMaxScratchBytes = std::uint64_t{64}

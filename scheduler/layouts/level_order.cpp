@@ -1,8 +1,9 @@
-// Builds array and reorg: slots in level order. A leaf above the last level is repeated in every slot below
-// it, so that a walk which does not look for leaves arrives at the same output.
+// Builds array, array4 and reorg: slots in level order. A leaf above the last level is repeated in every slot
+// below it, so that a walk which does not look for leaves arrives at the same output.
 #include <forestvm/core/layouts.hpp>
 
 #include <algorithm>
+#include <bit>
 
 #include "scheduler/layouts/builder.hpp"
 
@@ -17,7 +18,7 @@ std::vector<std::uint32_t> padded_depths(const TiledForest& forest, const TreeGr
   std::vector<std::uint32_t> depths;
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
     depths.push_back(std::max(forest.tree(group.tiling, t).depth, group.pad_depth));
-  if constexpr (View::kInterleaved)
+  if constexpr (kInterleavesTrees<View>)
     std::fill(depths.begin(), depths.end(), *std::max_element(depths.begin(), depths.end()));
   return depths;
 }
@@ -34,22 +35,35 @@ LayoutSize size(const TiledForest& forest, const TreeGroup& group) {
   return size;
 }
 
-void set_leaf(LevelOrderNode& node, float value) { node = {value, kLeaf}; }
+void set_leaf(LevelOrderNode& node, float value, bool) { node = {value, kLeaf}; }
+
+void set_leaf(Array4View::Node& node, float value, bool last_level) {
+  node.word =
+      last_level ? std::bit_cast<std::uint32_t>(value) : std::uint32_t{kNeverRight} << Array4View::kCodeShift;
+}
 
 template <unsigned Width>
-void set_leaf(LevelOrderTile<Width>& node, float value) {
+void set_leaf(LevelOrderTile<Width>& node, float value, bool) {
   node = {};
   node.thresholds[0] = value;
   node.shape = kLeaf;
 }
 
-void set_tests(LevelOrderNode& node, const Tree& tree, const TiledTree& tiled, const Tile& tile) {
+void set_tests(LevelOrderNode& node, const RankTable&, const Tree& tree, const TiledTree& tiled,
+               const Tile& tile) {
   const Test test = test_of(tree, tiled.nodes[tile.first_node]);
   node = {test.threshold, test.feature};
 }
 
+void set_tests(Array4View::Node& node, const RankTable& ranks, const Tree& tree, const TiledTree& tiled,
+               const Tile& tile) {
+  const CodedTest coded = ranks.find(test_of(tree, tiled.nodes[tile.first_node]));
+  node.word = std::uint32_t{coded.code} << Array4View::kCodeShift | coded.column;
+}
+
 template <unsigned Width>
-void set_tests(LevelOrderTile<Width>& node, const Tree& tree, const TiledTree& tiled, const Tile& tile) {
+void set_tests(LevelOrderTile<Width>& node, const RankTable&, const Tree& tree, const TiledTree& tiled,
+               const Tile& tile) {
   node = {};
   node.shape = tile.shape;
   for (unsigned i = 0; i < tile.size; ++i) {
@@ -78,10 +92,11 @@ class TreePlacer {
       typename View::Node& node = nodes[place];
       if (at[slot].is_leaf()) {
         const bool none = at[slot].is_none();
-        set_leaf(node, none ? 0.0f : leaf_output(forest_, tree_, at[slot].leaf()));
+        set_leaf(node, none ? 0.0f : leaf_output(forest_, tree_, at[slot].leaf()),
+                 slot * arity_ + 1 >= count);
         if (!none) set_number(built, forest_, place, tree_, at[slot].leaf());
       } else {
-        set_tests(node, tree_, tiled_, tiled_.tiles[at[slot].tile()]);
+        set_tests(node, forest_.ranks, tree_, tiled_, tiled_.tiles[at[slot].tile()]);
       }
       hand_down(at, slot, count);
     }
@@ -120,10 +135,10 @@ BuiltGroup build_group(const TiledForest& forest, const TreeGroup& group) {
     const std::uint32_t position = group.tree_begin + t;
     TreeDesc desc = record_of(forest, position, depths[t]);
     desc.node_count = static_cast<std::uint32_t>(level_order_slots(arity(group), desc.depth));
-    desc.first_node = View::kInterleaved ? t : static_cast<std::uint32_t>(end);
+    desc.first_node = kInterleavesTrees<View> ? t : static_cast<std::uint32_t>(end);
     end += desc.node_count;
     TreePlacer<View>(forest, group, position)
-        .place(nodes, built, desc.first_node, View::kInterleaved ? trees : 1, desc.node_count);
+        .place(nodes, built, desc.first_node, kInterleavesTrees<View> ? trees : 1, desc.node_count);
     built.trees.push_back(desc);
   }
   append(built.nodes, nodes);
@@ -141,6 +156,7 @@ BuiltGroup build_group(const TiledForest& forest, const TreeGroup& group) {
     return build_group<View>(forest, group);                                                              \
   }
 FVM_LEVEL_ORDER(Array, ArrayView)
+FVM_LEVEL_ORDER(Array4, Array4View)
 FVM_LEVEL_ORDER(Reorg, ReorgView)
 FVM_LEVEL_ORDER(ArrayTiles4, ArrayTilesView<4>)
 FVM_LEVEL_ORDER(ArrayTiles8, ArrayTilesView<8>)

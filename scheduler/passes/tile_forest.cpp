@@ -147,8 +147,8 @@ bool is_named(const LayoutRow& row, std::string_view name, const TreeGroup& grou
 
 /// The first layout that has this name and can hold the group's trees, of those that read rank codes if they
 /// are wanted and there are any, else of the others. An error says what is in the way.
-Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::uint64_t most_padding,
-                        std::uint16_t hops, TreeGroup& group) {
+Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::uint16_t hops,
+                        TreeGroup& group) {
   const bool coded = wants_codes(lowering, group);
   const bool choice = std::any_of(std::begin(kLayouts), std::end(kLayouts), [&](const LayoutRow& row) {
     return is_named(row, name, group) && takes_codes(row.layout) == coded;
@@ -164,6 +164,8 @@ Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::ui
       continue;
     }
     const GroupSize size = size_of(lowering.forest, group);
+    const std::uint64_t most_padding =
+        row.word == "array" && row.tile_width == 1 ? kArrayPadding : kMostPadding;
     if (size.slots <= most_padding * size.nodes && size.bytes <= kMostGroupBytes) return {};
     return refused("", "trees " + number(group.tree_begin) + " to " + number(group.tree_end) + " with " +
                            number(size.nodes) + " nodes would take " + number(size.slots) + " slots (" +
@@ -179,9 +181,9 @@ Result<void> lay_out_categories(const Lowering& lowering, const Wishes& wishes, 
   const std::string need = "the trees have categorical splits, which are tests of rank codes: ";
   if (group.tiling.size > 1)
     return lowering.refuse(wishes.tiling->directive, need + "there are no tiles of such tests");
-  const auto tables = lay_out_as(lowering, "tables", kMostPadding, hops, group);
+  const auto tables = lay_out_as(lowering, "tables", hops, group);
   if (tables.ok()) return {};
-  const auto sparse = lay_out_as(lowering, "sparse", kMostPadding, hops, group);
+  const auto sparse = lay_out_as(lowering, "sparse", hops, group);
   if (sparse.ok()) return {};
   return refused(
       "", need + "layout tables: " + tables.error().message + "; layout sparse: " + sparse.error().message);
@@ -195,27 +197,25 @@ Result<void> lay_out(const Lowering& lowering, const Wishes& wishes, std::uint16
         encode->directive,
         "the trees have categorical splits, which are tests of rank codes: use u8 or auto");
   if (wishes.layout) {
-    const bool plain_array = wishes.layout->value == "array" && group.tiling.size == 1;
-    const auto done =
-        lay_out_as(lowering, wishes.layout->value, plain_array ? kArrayPadding : kMostPadding, hops, group);
+    const auto done = lay_out_as(lowering, wishes.layout->value, hops, group);
     if (!done.ok()) return lowering.refuse(wishes.layout->directive, done.error().message);
     if (takes_codes(group.layout) && encode && encode->value == "none")
       return lowering.refuse(encode->directive, "layout " + wishes.layout->value + " reads rank codes");
     if (categories && !takes_codes(group.layout))
       return lowering.refuse(wishes.layout->directive,
                              "the trees have categorical splits, which are tests of rank codes; this layout "
-                             "reads values: use tables, or sparse without tiles");
+                             "reads values: use tables, or array or sparse without tiles");
     return {};
   }
   if (asks_for_codes(lowering)) {
-    const auto done = lay_out_as(lowering, "tables", kMostPadding, hops, group);
+    const auto done = lay_out_as(lowering, "tables", hops, group);
     if (!done.ok())
       return lowering.refuse(encode->directive, done.error().message + "; give such trees another layout");
     return {};
   }
   if (categories) return lay_out_categories(lowering, wishes, hops, group);
-  if (lay_out_as(lowering, "array", kArrayPadding, hops, group).ok()) return {};
-  return lay_out_as(lowering, "sparse", kMostPadding, hops, group);
+  if (lay_out_as(lowering, "array", hops, group).ok()) return {};
+  return lay_out_as(lowering, "sparse", hops, group);
 }
 
 /// Whether the order of single nodes is free in the layout.

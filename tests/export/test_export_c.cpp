@@ -150,6 +150,7 @@ const std::vector<std::string> kSchedules = {
     "",
     "reorder(tree, batch); interleave(batch)",
     "layout(tree, array); unrollWalk(tree)",
+    "layout(tree, array4); unrollWalk(tree)",
     "layout(tree, reorg)",
     "layout(tree, sparse8)",
     "layout(tree, sparse16); unrollWalk(tree, 2)",

@@ -241,6 +241,7 @@ TEST(Compile, CategoricalSplitsAreWalkedByCodes) {
   const Model model = small_model("categories");
   for (const char* text :
        {"", "encode(auto)", "encode(u8)", "layout(tree, sparse)", "layout(tree, tables)",
+        "layout(tree, array)", "layout(tree, array4); unrollWalk(tree)",
         "tile(batch, b0, b1, 64); reorder(b0, tree, b1); parallel(b0)", "unrollWalk(tree)"}) {
     SCOPED_TRACE(text);
     const auto result = compile(model, *parse_schedule(text));
@@ -254,9 +255,9 @@ TEST(Compile, CategoricalSplitsAreWalkedByCodes) {
   EXPECT_EQ(refusal("encode(none)"),
             "line 1, column 1: encode(none): the trees have categorical splits, which are tests of rank "
             "codes: use u8 or auto");
-  EXPECT_EQ(refusal("layout(tree, array)"),
-            "line 1, column 1: layout(tree, array): the trees have categorical splits, which are tests of "
-            "rank codes; this layout reads values: use tables, or sparse without tiles");
+  EXPECT_EQ(refusal("layout(tree, reorg)"),
+            "line 1, column 1: layout(tree, reorg): the trees have categorical splits, which are tests of "
+            "rank codes; this layout reads values: use tables, or array or sparse without tiles");
   EXPECT_EQ(refusal("tileTree(tree, 4, uniform)"),
             "line 1, column 1: tileTree(tree, 4, uniform): the trees have categorical splits, which are "
             "tests of rank codes: there are no tiles of such tests");

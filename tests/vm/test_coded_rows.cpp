@@ -76,13 +76,15 @@ const std::string kEachGroup = "tile(tree, t0, t1, 2); reorder(t0, batch, t1); s
 const std::vector<std::string> kSchedules = {
     "encode(u8)",
     "encode(u8); layout(tree, sparse4)",
+    "encode(u8); layout(tree, array)",
+    "tile(tree, t0, t1, 4); layout(tree, array4); interleave(t1); unrollWalk(t1)",
     "tile(tree, t0, t1, 4); layout(tree, sparse); interleave(t1); encode(u8)",
     "tile(batch, b0, b1, 24); reorder(b0, tree, b1); parallel(b0); encode(u8)",
     "tile(tree, t0, t1, 3); reorder(t0, batch, t1); parallel(t0); encode(u8)",
     "plan(3); layout(tree, array); plan(BATCH); encode(u8)",
     "plan(3); encode(u8); plan(BATCH); layout(tree, array)",
     "plan(3); layout(tree, array); plan(64); encode(u8); plan(BATCH); layout(tree, sparse)",
-    "plan(2); split(tree, ta, tb, 4); encode(u8); layout(ta, array); plan(BATCH); encode(u8)",
+    "plan(2); split(tree, ta, tb, 4); encode(u8); layout(ta, reorg); plan(BATCH); encode(u8)",
     "plan(3); " + kEachGroup + "layout(tree, sparse); plan(BATCH); " + kEachGroup + "encode(u8)",
     "tile(batch, b0, b1, 8); cache(b0, 1); encode(u8)"};
 
@@ -305,7 +307,7 @@ TEST(CodedRows, SaysWhereTheyCannotBeTaken) {
   std::vector<std::uint8_t> room(1 << 16);
   std::vector<float> out(30);
   for (const auto& [schedule, why] : {std::pair("layout(tree, array)", "the program has no encoder"),
-                                      {"split(tree, ta, tb, 4); encode(u8); layout(ta, array)",
+                                      {"split(tree, ta, tb, 4); encode(u8); layout(ta, reorg)",
                                        "in every plan of the program some walk reads the rows' values"}}) {
     const auto predictor = host_backend(compiled(small_forest(), schedule));
     const auto context = (*predictor)->make_context();

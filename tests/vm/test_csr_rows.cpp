@@ -84,8 +84,8 @@ const std::vector<std::string> kMixed = {
     "plan(3); layout(tree, array); plan(BATCH); encode(u8)",
     "plan(3); encode(u8); plan(BATCH); layout(tree, array)",
     "plan(3); layout(tree, array); plan(64); encode(u8); plan(BATCH); layout(tree, sparse)",
-    "split(tree, ta, tb, 4); encode(u8); layout(ta, array); layout(tb, tables)",
-    "plan(2); split(tree, ta, tb, 4); encode(u8); layout(ta, array); plan(BATCH); encode(u8)",
+    "split(tree, ta, tb, 4); encode(u8); layout(ta, reorg); layout(tb, tables)",
+    "plan(2); split(tree, ta, tb, 4); encode(u8); layout(ta, reorg); plan(BATCH); encode(u8)",
     "plan(3); " + kEachGroup + "layout(tree, sparse); plan(BATCH); " + kEachGroup + "encode(u8)",
     "tile(batch, b0, b1, 8); cache(b0, 1); encode(u8)"};
 

@@ -394,7 +394,8 @@ TEST(Encoder, TreesWithoutTestsNeedNone) {
     const Answers plain = answers(**host_backend(compiled(model, "")), block);
     for (const std::string& schedule :
          {std::string("encode(auto)"), std::string("encode(u8)"), std::string("layout(tree, tables)"),
-          std::string("layout(tree, treeTables)"),
+          std::string("layout(tree, treeTables)"), std::string("layout(tree, array4)"),
+          std::string("layout(tree, array4); unrollWalk(tree)"),
           std::string("plan(3); encode(u8); plan(BATCH); layout(tree, sparse)"),
           print(automatic_schedule(model))}) {
       SCOPED_TRACE(std::string(name) + ": " + schedule);

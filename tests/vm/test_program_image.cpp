@@ -274,7 +274,7 @@ TEST(Container, ANewerFormatIsRefusedByASentence) {
   const std::string text = refusal(image);
   EXPECT_EQ(
       text,
-      "header: program format 7 is newer than this build's 6: use a newer forestvm, or compile the model "
+      "header: program format 8 is newer than this build's 7: use a newer forestvm, or compile the model "
       "again");
   // A newer format may have another table, other fields and another checksum: the sentence is the same.
   put<std::uint32_t>(image, offsetof(FileHeader, section_count), 99);

@@ -212,6 +212,39 @@ TEST(VerifyNodes, Sparse4) {
                   }}});
 }
 
+TEST(VerifyNodes, Array4) {
+  using View = Array4View;
+  using Node = View::Node;
+  const char* const schedule = "layout(tree, array); encode(u8)";
+  const auto columns = static_cast<std::uint32_t>(laid_out(schedule).columns.size());
+  const auto with = [](Node& node, std::uint32_t mask, std::uint32_t bits, std::uint32_t slot,
+                       const TreeDesc& tree) {
+    node.word = (node.word & ~mask) | bits;
+    return slot < tree.node_count / 2;
+  };
+  const auto code = [](std::uint32_t number) { return number << View::kCodeShift; };
+  expect_found_in_every_slot<View>(
+      schedule,
+      {{"its column does not exist",
+        [&](Node& node, auto slot, auto& tree) {
+          return with(node, View::kColumnMask, columns, slot, tree);
+        }},
+       {"its column does not exist",
+        [&](Node& node, auto slot, auto& tree) { return with(node, 0, View::kColumnMask, slot, tree); }},
+       {"its code is above its column's ranks",
+        [&](Node& node, auto slot, auto& tree) { return with(node, code(0xff), code(0xfe), slot, tree); }}});
+}
+
+/// A leaf may be any float, whatever tests its bits would be.
+TEST(VerifyNodes, Array4TakesAnyLeaf) {
+  ProgramParts parts = laid_out("layout(tree, array); encode(u8)");
+  for (const TreeDesc& tree : parts.trees)
+    for (std::uint32_t slot = tree.node_count / 2; slot < tree.node_count; ++slot)
+      nodes_of<Array4View::Node>(parts, 0)[tree.first_node + slot].word = UINT32_MAX - slot;
+  const auto program = encode_program(parts);
+  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().text());
+}
+
 TEST(VerifyNodes, SparseTiles) {
   using View = SparseTilesView<4>;
   using Node = View::Node;

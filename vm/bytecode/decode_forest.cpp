@@ -34,6 +34,8 @@ class GroupDecoder {
 
   DecodedChild child_at(const typename View::Tree& tree, std::uint32_t index, std::uint32_t at,
                         std::vector<std::uint32_t>& places) {
+    if constexpr (kTakesCodes<View>)  // a leaf that is repeated below
+      while (!View::is_leaf(tree, at) && View::code(tree, at) == kNeverRight) at = View::child(tree, at, 0);
     if (View::is_leaf(tree, at)) {
       const std::uint64_t number = View::number_at(tree, data_.trees[index], at);
       result_.leaves.push_back(

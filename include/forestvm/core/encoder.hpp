@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <forestvm/core/platform.hpp>
 
@@ -53,14 +54,13 @@ FVM_INLINE std::size_t code_offset(std::size_t row, std::size_t columns) {
   return row / kCodeRows * (columns * kCodeRows) + row % kCodeRows;
 }
 
-/// A row's code of a column. Codes in blocks: from the row's of column 0 on.
-FVM_INLINE std::uint8_t code_of(const std::uint8_t* codes, std::uint32_t column) {
-  return codes[std::size_t{column} * kCodeRows];
-}
-/// The same of codes that lie in other ways.
+/// A row's code of a column. Codes: a pointer to its code of column 0, or what gives a column's by code().
 template <class Codes>
 FVM_INLINE std::uint8_t code_of(const Codes& codes, std::uint32_t column) {
-  return codes.code(column);
+  if constexpr (std::is_pointer_v<Codes>)
+    return codes[std::size_t{column} * kCodeRows];
+  else
+    return codes.code(column);
 }
 
 /// Bytes after the last code that may be read too: codes are gathered as words.

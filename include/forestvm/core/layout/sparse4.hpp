@@ -3,7 +3,6 @@
 // adjacent, a node's left child found by its distance; leaves aside.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include <forestvm/core/encoder.hpp>
@@ -61,7 +60,7 @@ struct Sparse4View : TreesInSequence {
     return at + tree.nodes[at].distance() + way;
   }
 
-  /// One hop of a row with these codes.
+  /// One hop of a row that has these codes: see code_of.
   template <class Compare, class Codes>
   FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const Codes& codes) {
     const Node node = tree.nodes[at];

@@ -20,7 +20,6 @@
 #pragma once
 
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 
 #include <forestvm/core/encoder.hpp>
@@ -166,7 +165,7 @@ struct TablesView : TreesInSequence {
     }
   }
 
-  /// One hop of a row with these codes.
+  /// One hop of a row that has these codes: see code_of.
   template <class Compare, class Codes>
   FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const Codes& codes) {
     if (is_leaf(tree, at)) return at;
