@@ -43,7 +43,19 @@ class ThreadMachine {
  public:
   static constexpr bool kRunsInStep = true;
 
-  Range ranges[kRangeRegisters];
+  /// Range registers, of which verified code reads none before it is set.
+  class Registers {
+   public:
+    FVM_DEVICE Range& operator[](std::uint32_t number) { return reinterpret_cast<Range*>(bytes_)[number]; }
+    FVM_DEVICE const Range& operator[](std::uint32_t number) const {
+      return reinterpret_cast<const Range*>(bytes_)[number];
+    }
+
+   private:
+    alignas(Range) std::byte bytes_[kRangeRegisters * sizeof(Range)];
+  };
+
+  Registers ranges;
   std::uint32_t plan_rows;
 
   FVM_DEVICE explicit ThreadMachine(const Launch& launch)

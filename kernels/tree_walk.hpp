@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <forestvm/core/layouts.hpp>
 
@@ -33,7 +34,9 @@ class TreeWalk {
 };
 
 /// Of level-order trees, the children of whose node i are 2i + 1 and 2i + 2. Counted in slots that lie
-/// between two nodes of a tree, the place of a child is twice the node's and one or two such steps more.
+/// between two nodes of a tree, the place of a child is twice the node's and one or two such steps more. One
+/// step, where trees are not interleaved, is the size of tiles, 1: a constant would take compilers an
+/// instruction more.
 template <class Placing>
 class TreeWalk<LevelOrderView<Placing>, Space::Global> {
  public:
@@ -43,7 +46,7 @@ class TreeWalk<LevelOrderView<Placing>, Space::Global> {
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     const auto nodes = View::tree(group, tree);
     root_ = Device::in_global(Device::kept(nodes.nodes));
-    left_ = Device::kept(View::kInterleaved ? nodes.stride : 1u);
+    left_ = View::kInterleaved ? nodes.stride : group.tile_size;
     right_ = 2 * left_;
   }
   FVM_DEVICE Place root() const { return 0; }
@@ -94,6 +97,75 @@ class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
 
  private:
   std::uint32_t root_, left_, right_;
+};
+
+/// A row's code of a column, where nodes of Array4 have theirs in a word.
+template <class Codes>
+FVM_DEVICE std::uint32_t code_word(const Codes& codes, std::uint32_t column) {
+  if constexpr (std::is_pointer_v<Codes>)
+    return std::uint32_t{code_of(codes, column)} << Array4View::kCodeShift;
+  else
+    return codes.word(column);
+}
+
+/// Of level-order trees for rank codes, by the same arithmetic as of those for values. One compare of words
+/// is the test: the column is below the code.
+template <>
+class TreeWalk<Array4View, Space::Global> {
+ public:
+  using Place = std::uint32_t;
+
+  FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
+    const auto nodes = Array4View::tree(group, tree);
+    root_ = Device::in_global(Device::kept(nodes.nodes));
+    left_ = group.tile_size;
+    right_ = 2 * left_;
+    inner_ = nodes.inner;
+  }
+  FVM_DEVICE Place root() const { return 0; }
+  template <class Codes>
+  FVM_DEVICE void hop(Place& at, const Codes& codes) const {
+    const Array4View::Node node = root_[at];
+    at = 2 * at + (code_word(codes, node.column()) > node.word ? right_ : left_);
+  }
+  FVM_DEVICE bool is_leaf(Place at) const { return at >= inner_; }
+  FVM_DEVICE float value(Place at) const { return __builtin_bit_cast(float, root_[at].word); }
+
+ private:
+  const Array4View::Node* root_;
+  std::uint32_t left_, right_, inner_;
+};
+
+template <>
+class TreeWalk<Array4View, Space::Shared> {
+ public:
+  using Node = Array4View::Node;
+
+  struct Place {
+    Node node;
+    std::uint32_t address;
+  };
+
+  FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
+    const auto nodes = Array4View::tree(group, tree);
+    root_ = Device::shared_address(nodes.nodes);
+    left_ = std::uint32_t{sizeof(Node)} - root_;
+    right_ = 2 * std::uint32_t{sizeof(Node)} - root_;
+    leaves_ = root_ + nodes.inner * std::uint32_t{sizeof(Node)};
+  }
+  FVM_DEVICE Place root() const { return {Device::load_shared<Node>(root_), root_}; }
+  template <class Codes>
+  FVM_DEVICE void hop(Place& at, const Codes& codes) const {
+    const bool right = code_word(codes, at.node.column()) > at.node.word;
+    at.address = 2 * at.address + (right ? right_ : left_);
+    at.node = Device::load_shared<Node>(at.address);
+  }
+  FVM_DEVICE bool is_leaf(const Place& at) const { return at.address >= leaves_; }
+  FVM_DEVICE float value(const Place& at) const { return __builtin_bit_cast(float, at.node.word); }
+
+ private:
+  std::uint32_t root_, left_, right_;
+  std::uint32_t leaves_;  ///< address of the first
 };
 
 }  // namespace forestvm::kernels

@@ -64,7 +64,7 @@ struct StagedRows {
 /// words of nodes need no shift, and neighbouring threads read neighbouring words.
 struct StagedCodes {
   static constexpr unsigned kMostLockstep = 4;
-  static constexpr unsigned kShift = 24;
+  static constexpr unsigned kShift = Array4View::kCodeShift;
 
   struct Row {
     std::uint32_t address, stride;  ///< bytes

@@ -17,23 +17,30 @@ import machine_code
 
 LEAST_VISITS = 8
 PHASE = re.compile(r"forestvm_phase_(\w+)")
-NODE = re.compile(r"\bLD(S|G)(\.E)?(\.\w+)*\.(64|128)\b")
-VALUE = re.compile(r"\bLDS(?!\S*\.(64|128|U8|U16))")
+NODES_OF_WORDS = ("Array4", "Sparse4")
+WIDE = re.compile(r"\bLD(S|G)(\.E)?(\.\w+)*\.(64|128)\b")
+WORD = re.compile(r"\bLD(S|G)(?!\S*\.(64|128|U8|U16|S8|S16))")
 
 
-def loads(loop):
-    """-> where the loop's nodes are loaded from, one letter each, if it is a walk's: a value for each node."""
-    nodes = [found[1] for instruction in loop if (found := NODE.search(instruction))]
-    values = sum(1 for instruction in loop if VALUE.search(instruction))
-    return nodes if values == len(nodes) and len(set(nodes)) == 1 else []
+def loads(loop, of_words=False):
+    """-> where the loop's nodes are loaded from, one letter each, if it is a walk's: a value or a code for each node.
+    `of_words`: nodes have 4 bytes, as many as codes in shared memory."""
+    wide = [found[1] for instruction in loop if (found := WIDE.search(instruction))]
+    words = [found[1] for instruction in loop if (found := WORD.search(instruction))]
+    if of_words:
+        in_global = words.count("G")
+        if wide or len(words) % 2 or in_global not in (0, len(words) // 2):
+            return []
+        return ["G" if in_global else "S"] * (len(words) // 2)
+    return wide if words == ["S"] * len(wide) and len(set(wide)) == 1 else []
 
 
-def visits(kernel):
+def visits(kernel, of_words):
     """-> {where the nodes are: (instructions of a visit, visits of the loop)}, of the shortest loops."""
     least = {}
     for first, last in kernel.inner_loops():
         loop = [text for _, text in kernel.instructions[first : last + 1]]
-        nodes = loads(loop)
+        nodes = loads(loop, of_words)
         if len(nodes) < LEAST_VISITS:
             continue
         where = {"S": "shared", "G": "global"}[nodes[0]]
@@ -56,7 +63,7 @@ def main():
     phases = [(found[1], kernel) for kernel in machine_code.kernels(options.objects)
               if (found := PHASE.fullmatch(kernel.name))]
     for layout, kernel in sorted(phases, key=lambda phase: (phase[0], phase[1].gpu)):
-        for where, (of_visit, count) in sorted(visits(kernel).items()):
+        for where, (of_visit, count) in sorted(visits(kernel, layout in NODES_OF_WORDS).items()):
             print(f"{layout:10} {kernel.gpu:8} {where:7} {of_visit:20.1f} {count:19}")
             if options.most and (layout, where) == (options.most[1], "shared"):
                 counted += 1

@@ -154,6 +154,7 @@ LaunchProgram program_on_device(const Program& program) {
   group.data.trees =
       on_device(program.section_Trees().data(), program.section_Trees().size()) + desc.first_tree;
   group.data.tree_count = desc.tree_end - desc.tree_begin;
+  group.data.tile_size = desc.tile_size;
   LaunchWalker walker{};
   walker.hops = of_all.hops;
   walker.end = of_all.end;

@@ -43,7 +43,7 @@ class ShadowMachine {
     ranges[1] = {0, run.program.meta().num_trees, 0};
   }
 
-  Range ranges[kRangeRegisters] = {};
+  Range ranges[kRangeRegisters];
   std::uint32_t plan_rows;
 
   bool wants(OutputKind output) {

@@ -90,7 +90,7 @@ class Machine {
  public:
   Machine(const LoadedProgram& loaded, const Pass& pass);
 
-  Range ranges[kRangeRegisters] = {};
+  Range ranges[kRangeRegisters];
   std::uint32_t plan_rows;
 
   bool wants(OutputKind output) const { return pass_->output == output; }

@@ -13,8 +13,9 @@ namespace forestvm {
 
 /// A run of consecutive rows or trees, and, when a loop made it, the number of the iteration.
 struct Range {
-  std::uint32_t begin, end;
-  std::uint32_t iteration;
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  std::uint32_t iteration = 0;
 
   FVM_HOST_DEVICE std::uint32_t size() const { return end - begin; }
 };
