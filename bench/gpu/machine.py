@@ -4,10 +4,10 @@
 RECORDING: a folder that record.cpp wrote, a call on the emulator. OBJECT: an object file or library with CUDA machine
 code; see machine_code.py for the tools that read it. Kernels of the recording's layout are run.
 
-Each thread of a launch runs by itself, from barrier to barrier, on the recorded memory. What the memory holds then must
-be what the emulator left there, bit for bit. A thread that reads or writes beside the memory that is there, or where an
-address is not aligned, ends the run with an error, and so does an instruction that opcodes.py does not know: those that
-need other threads of the warp (shuffles) are such.
+Each thread of a launch runs by itself, from barrier to barrier and from shuffle to shuffle, on the recorded memory.
+What the memory holds then must be what the emulator left there, bit for bit. A thread that reads or writes beside the
+memory that is there, or where an address is not aligned, ends the run with an error, and so does an instruction that
+opcodes.py does not know, or one that needs the whole warp and only some of its lanes come to.
 
 A warp's count is, for each basic block, the most that one of its lanes ran it, added up: the instructions that a GPU
 issues for the warp, also where a predicate makes them do nothing. That is exact where all lanes go the same way
@@ -22,7 +22,9 @@ for objects that were compiled with -lineinfo also the N lines of the source, ea
 
 import argparse
 import bisect
+import functools
 import json
+import operator
 import re
 import sys
 from collections import Counter
@@ -155,8 +157,8 @@ class Thread:
 
 
 class Block:
-    """A basic block. `run(r, u, p, q, t)` -> the next one's address, or that behind a barrier, inverted, or None at the
-    thread's end."""
+    """A basic block. `run(r, u, p, q, t)` -> the next one's address; that behind a barrier, inverted; that behind what
+    a warp does together, and opcodes.MEETING; None at the thread's end."""
 
     def __init__(self, begin, end, run):
         self.begin, self.end, self.run = begin, end, run
@@ -248,7 +250,7 @@ class Launch:
         return block
 
     def run_thread(self, thread):
-        """To its next barrier; -> whether there is one."""
+        """To its next barrier: True; to its end: False; or to where its warp meets: an address."""
         at, blocks, counts = thread.at, self.blocks, thread.counts
         r, u, p, q = thread.r, thread.u, thread.p, thread.q
         while True:
@@ -264,6 +266,21 @@ class Launch:
             if at < 0:
                 thread.at = ~at
                 return True
+            if at >= opcodes.MEETING:
+                thread.at = at - opcodes.MEETING
+                return thread.at
+
+    def run_warp(self, lanes):
+        """-> {True} at a barrier, {False} at the end, or both."""
+        while True:
+            came = {self.run_thread(lane) for lane in lanes}
+            if came <= {True, False}:
+                return came
+            if len(came) != 1:
+                raise Fault(f"{self.kernel.name}: not all lanes of a warp come to {max(came) - 16:#x}")
+            for lane, answer in zip(lanes, [answer_to(lanes, number) for number in range(len(lanes))]):
+                _, _, registers, number = lane.asks
+                registers[number] = answer
 
     def run(self):
         """-> of each warp {(number of the program's instruction, block): times}, and whether its lanes part."""
@@ -271,18 +288,18 @@ class Launch:
         for block in points(self.grid):
             shared = bytearray(b"\xff") * self.shared_bytes
             threads = [Thread(self, shared, block, number) for number in points(self.block)]
+            of_block = [threads[first : first + WARP] for first in range(0, len(threads), WARP)]
             waiting = True
             while waiting:
-                came = {self.run_thread(thread) for thread in threads}
+                came = set().union(*map(self.run_warp, of_block))
                 if len(came) != 1:
                     raise Fault(f"{self.kernel.name}: threads of block {block} wait at a barrier, others have ended")
                 waiting = came.pop()
-            for first in range(0, len(threads), WARP):
-                lanes = [thread.counts for thread in threads[first : first + WARP]]
+            for lanes in of_block:
                 most = Counter()
                 for lane in lanes:
-                    most |= lane
-                warps.append((most, any(lane != most for lane in lanes)))
+                    most |= lane.counts
+                warps.append((most, any(lane.counts != most for lane in lanes)))
         self.check()
         return warps
 
@@ -296,6 +313,21 @@ class Launch:
                 wrong = [i for i, (a, b) in enumerate(zip(data, expected)) if a != b]
                 raise Fault(f"{self.kernel.name} for {self.kernel.gpu}: {len(wrong)} of the {len(data)} bytes at "
                             f"{begin:#x} differ from the emulator's, first number {wrong[0]}")
+
+
+def answer_to(lanes, number):
+    """What a lane gets of what all of its warp ask."""
+    what, (word, *by), _, _ = lanes[number].asks
+    words = [lane.asks[1][0] for lane in lanes]
+    if what == "MATCH.ANY":
+        return sum(1 << other for other, theirs in enumerate(words) if theirs == word)
+    if what == "REDUX.OR":
+        return functools.reduce(operator.or_, words)
+    if number + by[0] >= WARP:
+        return word
+    if number + by[0] >= len(words):
+        raise Fault(f"lane {number} shuffles with one that is not there")
+    return words[number + by[0]]
 
 
 def points(extent):

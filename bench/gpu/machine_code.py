@@ -81,8 +81,9 @@ def kernels(objects, gpus=None):
                 gpu = re.search(r"sm_\d+", code.name)
                 if not gpu or (gpus and gpu[0] not in gpus):
                     continue
-                done = subprocess.run([tool("nvdisasm"), "-c", "-g", str(code)], check=True, capture_output=True, text=True)
-                yield from parse(done.stdout, gpu[0], Image(code.read_bytes()))
+                disassemble = [tool("nvdisasm"), "-c", "-g", str(code)]
+                listing = subprocess.run(disassemble, check=True, capture_output=True, text=True).stdout
+                yield from parse(listing, gpu[0], Image(code.read_bytes()))
 
 
 class Image:

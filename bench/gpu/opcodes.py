@@ -7,7 +7,8 @@ import struct
 
 from sass import CONSTANT, LINE, PREDICATE, REGISTER, Instruction, M, Unknown, bits, predicate
 
-NEEDS_WARP = "threads run one after the other here, and it needs its warp"
+NEEDS_WARP = "what it needs of its warp is not known"
+MEETING = 1 << 40  # added to the address behind an instruction to which all lanes of a warp come
 
 # --- Instruction -> statements ---
 
@@ -411,10 +412,22 @@ def barrier(i):
     return [f"return ~{i.address + 16}"]
 
 
-CONTROL = {"BRA": branch, "BRX": branch_by_register, "BRXU": branch_by_register, "CALL": call, "RET": back,
-           "EXIT": leave, "BAR": barrier}
+def meeting(i):
+    """What one lane asks: t.asks = what, of which words, and where the answer goes."""
+    what = ".".join([i.opcode, *i.modifiers])
+    if what == "SHFL.DOWN" and i.operands[0] == "PT" and i.operands[4] == "0x1f":
+        _, into, *words, _ = i.operands
+    elif what in ("MATCH.ANY", "REDUX.OR"):
+        into, *words = i.operands
+    else:
+        raise i.unknown(NEEDS_WARP)
+    found = REGISTER.match(into)
+    to = f"{'u' if found[1] == 'UR' else 'r'}, {found[2]}" if found[2] != "Z" else "[0], 0"
+    return [f"t.asks = '{what}', [{', '.join(map(i.word, words))}], {to}", f"return {MEETING + i.address + 16}"]
 
-IN_WARPS = {"SHFL", "MATCH", "REDUX"}
+
+CONTROL = {"BRA": branch, "BRX": branch_by_register, "BRXU": branch_by_register, "CALL": call, "RET": back,
+           "EXIT": leave, "BAR": barrier, "SHFL": meeting, "MATCH": meeting, "REDUX": meeting}
 
 OPCODES = {
     **dict.fromkeys(("BSSY", "BSYNC", "BREAK", "BMOV", "WARPSYNC", "YIELD", "NOP", "LDGDEPBAR", "DEPBAR", "MEMBAR",
@@ -466,8 +479,6 @@ def statements(address, text, labels, constants):
     """-> what one instruction does."""
     try:
         instruction = Instruction(address, text, labels, constants)
-        if instruction.opcode in IN_WARPS:
-            raise instruction.unknown(NEEDS_WARP)
         if instruction.opcode not in OPCODES:
             raise instruction.unknown()
         guard, lines = instruction.guard, OPCODES[instruction.opcode](instruction)

@@ -1,8 +1,8 @@
 // One call on the emulator, as a GPU would get it: record PROGRAM ROWS FOLDER --rows N [--output raw|value].
-// Writes to FOLDER, for each launch, N.json (what machine.py reads: the launch's size, its layout, the
-// opcodes of its code, where the device's memory lies), N.argument (the bytes of the Launch), N.before and
-// N.after (all memory of the device, one allocation behind the other). The emulator's Launch has the device's
-// layout, and its addresses are those that the Launch holds.
+// Writes to FOLDER, which is empty, for each launch, N.json (what machine.py reads: the launch's size, its
+// layout, the opcodes of its code, where the device's memory lies), N.argument (the bytes of the Launch),
+// N.before and N.after (all memory of the device, one allocation behind the other). The emulator's Launch has
+// the device's layout, and its addresses are those that the Launch holds.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -204,6 +204,7 @@ int main(int argc, char** argv) {
   const auto recording = std::make_shared<Recording>();
   recording->folder = words[2];
   std::filesystem::create_directories(recording->folder);
+  if (!std::filesystem::is_empty(recording->folder)) stop(words[2] + " is not empty");
   const Program program = need(Program::load(words[0]));
   const std::vector<float> rows = read_numbers(words[1]);
   const std::size_t features = program.meta().num_features;

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 
 import machine
 import machine_code
@@ -41,8 +42,10 @@ forestvm_phase_Test:
         /*00b0*/                   ISETP.NE.AND P0, PT, R4, RZ, PT ;
         /*00c0*/               @P0 IADD3 R4, R4, -0x1, RZ ;
         /*00d0*/               @P0 BRA `(.L_x_0) ;
-        /*00e0*/                   STG.E desc[UR6][R2.64], R6 ;
-        /*00f0*/                   EXIT ;
+        /*00e0*/                   REDUX.OR UR4, R6 ;
+        /*00f0*/                   IADD3 R6, R6, UR4, RZ ;
+        /*0100*/                   STG.E desc[UR6][R2.64], R6 ;
+        /*0110*/                   EXIT ;
 """
 
 
@@ -120,7 +123,7 @@ class OfCode(unittest.TestCase):
         self.expect("F2I.FTZ.U32.TRUNC.NTZ R1, R2", 1, 0xFFFFFFFF, r2=sass.bits(1e20))
 
     def test_what_is_not_known_says_so(self):
-        for text in ("SHFL.DOWN PT, R1, R2, 0x1, 0x1f", "IMAD.NEW R1, R2, R3, R4", "FROBNICATE R1", "MOV R1, foo"):
+        for text in ("SHFL.UP PT, R1, R2, 0x1, RZ", "IMAD.NEW R1, R2, R3, R4", "FROBNICATE R1", "MOV R1, foo"):
             with self.assertRaisesRegex(sass.Unknown, f"^0x0: {text.split(' ')[0]}"):
                 self.run_one(text)
         self.run_one("@P0 FROBNICATE R1")  # it is not come to
@@ -137,19 +140,30 @@ class OfLaunches(unittest.TestCase):
 
     def test_threads_meet_at_barriers_and_are_counted(self):
         with tempfile.TemporaryDirectory() as folder:
-            self.recording(Path(folder), 17, 16)
+            self.recording(Path(folder), 17 + 17, 16 + 17)
             of = machine.Count(Path(folder), kernel())
         # A thread takes one turn of the loop, the other two; the interpreter's first instruction is read before it.
-        self.assertEqual(dict(of.by_instruction), {(0, -1, ""): 6 + 3, (0, 0, "halt"): 2 + 2 * 3 + 2})
-        self.assertEqual(of.instructions, 19)
+        self.assertEqual(dict(of.by_instruction), {(0, -1, ""): 6 + 3, (0, 0, "halt"): 2 + 2 * 3 + 4})
+        self.assertEqual(of.instructions, 21)
         self.assertEqual(of.kernel.lines[0xF0], "walk.hpp:7")
         self.assertTrue(of.parted)
 
     def test_other_memory_than_the_emulators_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
-            self.recording(Path(folder), 17, 18)
+            self.recording(Path(folder), 17 + 17, 0)
             with self.assertRaisesRegex(machine.Fault, "1 of the 8 bytes at 0x1000 differ .* first number 4"):
                 machine.Count(Path(folder), kernel())
+
+    def test_lanes_answer_each_other(self):
+        def answers(what, *asked):
+            lanes = [SimpleNamespace(asks=(what, words, None, None)) for words in asked]
+            return [machine.answer_to(lanes, number) for number in range(len(lanes))]
+
+        self.assertEqual(answers("MATCH.ANY", [5], [6], [5]), [0b101, 0b010, 0b101])
+        self.assertEqual(answers("SHFL.DOWN", [5, 2], [6, 1], [7, 0]), [7, 7, 7])
+        self.assertEqual(answers("SHFL.DOWN", [5, 31], *[[6, 31]] * 31), [6] * 32)
+        with self.assertRaisesRegex(machine.Fault, "lane 1 shuffles with one that is not there"):
+            answers("SHFL.DOWN", [5, 0], [6, 1])
 
     def test_what_is_beside_the_memory_is_an_error(self):
         memory = machine.Memory()
