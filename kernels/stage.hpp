@@ -28,8 +28,13 @@ struct alignas(16) FourValues {
 template <class Visit>
 FVM_DEVICE void for_parts(std::uint32_t rows, std::uint32_t stride, std::uint32_t parts, BlockThread thread,
                           const Visit& visit) {
-  const std::uint32_t row_step = thread.count % stride, part_step = thread.count / stride;
-  std::uint32_t row = thread.number % stride, part = thread.number / stride;
+  std::uint32_t row = thread.number, part = 0, row_step = 0, part_step = 1;
+  if (thread.count != stride) {
+    part_step = thread.count / stride;
+    row_step = thread.count % stride;
+    part = row / stride;
+    row %= stride;
+  }
   FVM_NO_UNROLL
   while (part < parts) {
     if (row < rows) visit(row, part);

@@ -325,6 +325,7 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
   if (lockstep == 0x21 || (Rows::kMostLockstep == 2 && (lockstep == 0x41 || lockstep == 0x22)))
     tiles.template operator()<2, 1>();
   if (lockstep == 0x12 || (Rows::kMostLockstep == 2 && lockstep == 0x14)) tiles.template operator()<1, 2>();
+  if (tree == end && row == count) return;
   const AddingWalks<View, nodes, Rows, 1, 1> rest(walk, rows);
   FVM_NO_UNROLL
   for (const bool below : {false, true})

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include <forestvm/compile.hpp>
+
 namespace forestvm::scheduler {
 namespace {
 
@@ -18,6 +20,13 @@ void sort_and_unite(std::vector<float>& values) {
 bool missing_left(const Test& test) { return (test.feature & kMissingLeft) != 0; }
 
 }  // namespace
+
+std::uint64_t most_columns(const Model& model, const ForestStatistics& forest) {
+  std::uint64_t columns = forest.category_sets;
+  for (const std::uint32_t count : thresholds_per_feature(model))
+    columns += (count + kColumnThresholds - 1) / kColumnThresholds;
+  return 2 * columns;  // missing values may go both ways
+}
 
 void RankTable::add(const Test& test) {
   Feature& feature = by_feature_[test.feature & kFeatureMask];

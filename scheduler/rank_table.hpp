@@ -11,7 +11,9 @@
 #include <forestvm/core/categories.hpp>
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
+#include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
+#include <forestvm/statistics.hpp>
 
 #include "scheduler/layouts/test.hpp"
 
@@ -22,6 +24,9 @@ struct CodedTest {
   std::uint32_t column;
   std::uint8_t code;
 };
+
+/// Most columns of codes that a model can need, whatever its schedule.
+std::uint64_t most_columns(const Model& model, const ForestStatistics& forest);
 
 class RankTable {
  public:

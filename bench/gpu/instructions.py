@@ -19,6 +19,7 @@ LEAST_VISITS = 8
 PHASE = re.compile(r"forestvm_phase_(\w+)")
 NODES_OF_WORDS = ("Array4", "Sparse4")
 WIDE = re.compile(r"\bLD(S|G)(\.E)?(\.\w+)*\.(64|128)\b")
+SHARED_WORD = re.compile(r"\bLDS(?!\S*\.(64|128|U8|U16))")
 WORD = re.compile(r"\bLD(S|G)(?!\S*\.(64|128|U8|U16|S8|S16))")
 
 

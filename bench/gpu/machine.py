@@ -340,9 +340,10 @@ def walk_loops(kernel):
     for first, last in kernel.inner_loops():
         loop = kernel.instructions[first : last + 1]
         loads = [text for _, text in loop if re.search(r"\bLD[SG]\b", text)]
-        values = [text for text in loads if instructions.VALUE.search(text)]
-        if loads and any(re.search(r"\bFSETP\b", text) for _, text in loop):
-            visit = instructions.VALUE if values else instructions.NODE
+        values = [text for text in loads if instructions.SHARED_WORD.search(text)]
+        compares = r"\bISETP\.GT\.U32\b" if kernel.name.endswith(instructions.NODES_OF_WORDS) else r"\bFSETP\b"
+        if loads and any(re.search(compares, text) for _, text in loop):
+            visit = instructions.SHARED_WORD if values else instructions.WIDE
             yield loop[0][0], loop[-1][0], visit if len(loads) > len(values) else None
 
 

@@ -181,8 +181,8 @@ std::vector<float> read_numbers(const std::string& path) {
 /// Of the GPUs: a kernel walks one layout.
 DeviceLimits gpu_limits() {
   DeviceLimits limits;
-  for (const Layout layout :
-       {Layout::Array, Layout::Sparse8, Layout::Sparse16, Layout::Reorg, Layout::Sparse12, Layout::Sparse4})
+  for (const Layout layout : {Layout::Array, Layout::Sparse8, Layout::Sparse16, Layout::Reorg,
+                              Layout::Sparse12, Layout::Sparse4, Layout::Array4})
     limits.kernels.push_back({layout, limits.threads});
   return limits;
 }

@@ -11,6 +11,8 @@
 #include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/tree_tables.hpp>
 
+#include "scheduler/rank_table.hpp"
+
 namespace forestvm {
 namespace {
 
@@ -70,14 +72,6 @@ bool is_oblivious(const Tree& tree) {
 
 constexpr std::uint64_t kMostColumns = 256;  ///< whose codes are looked up in registers
 
-/// Most columns of codes that the model can need.
-std::uint64_t most_columns(const Model& model, const ForestStatistics& forest) {
-  std::uint64_t columns = forest.category_sets;
-  for (const std::uint32_t count : thresholds_per_feature(model))
-    columns += (count + kColumnThresholds - 1) / kColumnThresholds;
-  return 2 * columns;  // missing values may go both ways
-}
-
 /// Most trees are as deep as the deepest: whether a walk has arrived need not be asked.
 bool suits_unrolling(const ForestStatistics& forest) {
   return forest.max_depth <= kMostPadding * forest.mean_depth;
@@ -121,7 +115,7 @@ Schedule automatic_schedule(const Model& model) {
   const std::uint64_t leaves = most_leaves(model);
   const bool fits_tables = leaves <= kMaxTableLeaves;
   const bool coded = suits_codes(model, forest, fits_tables);
-  const std::uint64_t columns = most_columns(model, forest);
+  const std::uint64_t columns = scheduler::most_columns(model, forest);
   const bool covers = knows_covers(model);
   Schedule schedule;
   const bool oblivious =
