@@ -58,7 +58,16 @@ constexpr Pair kPairs[] = {
      "encode(u8); tile(batch, b0, b1, 8); tile(tree, t0, t1, 4); reorder(b0, t0, b1, t1); layout(tree, "
      "array); "
      "unrollWalk(tree); interleave(t1)",
-     "parallel(b0); cache(t0)", "gpuDimension(b0, grid.x); gpuDimension(b1, block.x); cache(t0)"},
+     "parallel(b0); cache(t0)", "gpuDimension(b0, grid.x); gpuDimension(b1, block.x); cache(b0); cache(t0)"},
+    {"rank codes that a block shares",
+     "encode(u8); tile(batch, b0, b1, 4); tile(tree, t0, t1, 3); reorder(b0, t0, b1, t1); layout(tree, "
+     "sparse)",
+     "parallel(t0)", "gpuDimension(b0, grid.x); gpuDimension(t0, block.x); cache(b0); sharedReduce(t0)"},
+    {"rank codes that blocks share",
+     "encode(u8); tile(batch, b0, b1, 8); tile(tree, t0, t1, 20); reorder(b0, t0, b1, t1); layout(tree, "
+     "array)",
+     "parallel(t0)",
+     "gpuDimension(b0, grid.x); gpuDimension(t0, grid.y); gpuDimension(b1, block.x); cache(b0)"},
 };
 
 template <class T>

@@ -178,6 +178,26 @@ TEST(Banks, ReadsOfAnyFeaturesTakeOneWavefront) {
     }
 }
 
+/// A warp's lanes read the codes of their own rows, each of another column.
+TEST(Banks, ReadsOfAnyColumnsTakeOneWavefront) {
+  constexpr std::uint32_t kColumns = 100;
+  std::mt19937 random(1);
+  for (const std::uint32_t stride : {32u, 96u, 256u}) {
+    std::vector<std::uint32_t> memory(std::size_t{stride} * kColumns);
+    for (std::uint32_t i = 0; i < memory.size(); ++i) memory[i] = i;
+    emulator::running.shared = reinterpret_cast<std::byte*>(memory.data());
+    const StagedCodes codes{0, 0, stride};
+    BankModel banks;
+    for (int repeat = 0; repeat < 100; ++repeat) {
+      std::vector<std::uint32_t> words;
+      for (std::uint32_t lane = 0; lane < BankModel::kBanks; ++lane)
+        words.push_back(codes.at(lane).word(static_cast<std::uint32_t>(random() % kColumns)));
+      banks.add(words);
+    }
+    EXPECT_EQ(banks.most(), 1u) << stride;
+  }
+}
+
 TEST(Banks, WritesOfStagedRowsTakeOneWavefront) {
   for (const std::uint32_t rows : {32u, 64u, 128u})
     for (const std::uint32_t features : {4u, 28u, 32u, 100u}) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -171,6 +172,42 @@ TEST(Link, RefusesTreesThatAreWantedEarlier) {
       call.error().text(),
       "schedule: trees are to be cached 2 iterations ahead: a block has buffers for the current one and "
       "the next");
+}
+
+/// What a cache of rows keeps, or nothing.
+std::optional<StagedAs> cached_as(const LinkedPhase& phase) {
+  const auto cache = std::find_if(phase.code.begin(), phase.code.end(),
+                                  [](const Inst& inst) { return inst.op == Op::CacheRows; });
+  if (cache == phase.code.end() || staged_stride(*cache) == 0) return std::nullopt;
+  return staged_as(*cache);
+}
+
+std::uint32_t encoded_words(const LinkedPhase& phase) {
+  const auto encode = std::find_if(phase.code.begin(), phase.code.end(),
+                                   [](const Inst& inst) { return inst.op == Op::Encode; });
+  return encode == phase.code.end() ? 0 : encoded_stride(*encode);
+}
+
+TEST(Link, CodesOfCachedRowsAreMadeInSharedMemory) {
+  const std::string schedule = kRowsInBlocks + std::string("; cache(b0); encode(u8); layout(tree, sparse)");
+  const LinkedCall call = linked(schedule, 1000);
+  ASSERT_EQ(call.phases.size(), 1u);
+  EXPECT_EQ(cached_as(call.phases[0]), StagedAs::EncodedCodes);
+  EXPECT_EQ(encoded_words(call.phases[0]), 64u);
+  const std::size_t columns = compiled(schedule).section_Columns().size();
+  EXPECT_EQ(call.phases[0].shared_bytes, 64 * columns * 4 + 64 * 4);  // and a sum for each row
+}
+
+TEST(Link, CodesThatOtherPhasesReadAreCopied) {
+  const LinkedCall call =
+      linked(kTreesInGrid + std::string("; cache(b0); encode(u8); layout(t0, sparse)"), 20);
+  ASSERT_EQ(call.phases.size(), 3u);
+  EXPECT_EQ(cached_as(call.phases[1]), StagedAs::Codes);
+  for (const LinkedPhase& phase : call.phases) EXPECT_EQ(encoded_words(phase), 0u);
+}
+
+TEST(Link, ValuesAreCachedWhereWalksReadThem) {
+  EXPECT_EQ(cached_as(linked(kTreesInBlocks, 20).phases.at(0)), StagedAs::Values);
 }
 
 TEST(Link, RefusesWithTheNumbers) {
