@@ -54,18 +54,19 @@ constexpr Pair kPairs[] = {
      "parallel(b0); cache(t0)", "gpuDimension(b0, grid.x); gpuDimension(b1, block.x); cache(t0, 1)"},
     {"rank codes", "encode(u8); tile(batch, b0, b1, 8); reorder(b0, b1, tree)", "parallel(b0)",
      "gpuDimension(b0, grid.x); gpuDimension(b1, block.x)"},
+    {"rank codes in level order",
+     "tile(batch, b0, b1, 8); reorder(b0, b1, tree); layout(tree, array4); unrollWalk(tree); "
+     "interleave(tree)",
+     "parallel(b0)", "gpuDimension(b0, grid.x); gpuDimension(b1, block.x)"},
     {"rank codes in cached trees",
-     "encode(u8); tile(batch, b0, b1, 8); tile(tree, t0, t1, 4); reorder(b0, t0, b1, t1); layout(tree, "
-     "array); "
-     "unrollWalk(tree); interleave(t1)",
+     "encode(u8); tile(batch, b0, b1, 8); tile(tree, t0, t1, 4); reorder(b0, t0, b1, t1); layout(t0, array); "
+     "interleave(t1)",
      "parallel(b0); cache(t0)", "gpuDimension(b0, grid.x); gpuDimension(b1, block.x); cache(b0); cache(t0)"},
     {"rank codes that a block shares",
-     "encode(u8); tile(batch, b0, b1, 4); tile(tree, t0, t1, 3); reorder(b0, t0, b1, t1); layout(tree, "
-     "sparse)",
+     "encode(u8); tile(batch, b0, b1, 4); tile(tree, t0, t1, 3); reorder(b0, t0, b1, t1); layout(t0, sparse)",
      "parallel(t0)", "gpuDimension(b0, grid.x); gpuDimension(t0, block.x); cache(b0); sharedReduce(t0)"},
     {"rank codes that blocks share",
-     "encode(u8); tile(batch, b0, b1, 8); tile(tree, t0, t1, 20); reorder(b0, t0, b1, t1); layout(tree, "
-     "array)",
+     "encode(u8); tile(batch, b0, b1, 8); tile(tree, t0, t1, 20); reorder(b0, t0, b1, t1); layout(t0, array)",
      "parallel(t0)",
      "gpuDimension(b0, grid.x); gpuDimension(t0, grid.y); gpuDimension(b1, block.x); cache(b0)"},
 };

@@ -212,6 +212,24 @@ TEST(VerifyForest, RefusesSparse8Nodes) {
     expect_refusal(parts_of(compiled(small_forest(), "layout(tree, sparse8)")), breach);
 }
 
+TEST(VerifyForest, RefusesLevelOrderOfCodes) {
+  const auto node = [](ProgramParts& p) { return nodes_of<Array4View::Node>(p, 0); };
+  const Breach breaches[] = {
+      {"column", [&](ProgramParts& p) { node(p)[0].word |= Array4View::kColumnMask; },
+       "groups section: group 0, tree 0", "node 0: its column does not exist"},
+      {"code", [&](ProgramParts& p) { node(p)[0].word = 0xfeu << Array4View::kCodeShift; },
+       "groups section: group 0, tree 0", "node 0: its code is above its column's ranks"},
+      {"depth", [](ProgramParts& p) { ++p.trees[0].depth; }, "groups section: group 0, tree 0",
+       "do not fill its depth"},
+      {"a tree's leaves aside", [](ProgramParts& p) { p.trees[0].leaf_count = 1; },
+       "groups section: group 0, tree 0", "it has leaves aside"},
+      {"a hop too many", [](ProgramParts& p) { ++p.walkers[0].hops; }, "walkers section: w0",
+       "hops without a leaf check"},
+  };
+  for (const Breach& breach : breaches)
+    expect_refusal(parts_of(compiled(small_forest(), "layout(tree, array4); unrollWalk(tree)")), breach);
+}
+
 TEST(VerifyTables, RefusesTileShapes) {
   const std::uint8_t exit = kTileExit;
   const auto set = [](TileShape shape) { return [=](ProgramParts& p) { p.tile_shapes[1] = shape; }; };
