@@ -4,9 +4,6 @@
 #include "kernels/predictor.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <new>
 #include <optional>
 #include <span>
 #include <utility>
@@ -14,155 +11,17 @@
 #include <vector>
 
 #include <forestvm/calls.hpp>
-#include <forestvm/core/layouts.hpp>
-#include <forestvm/derived_tables.hpp>
-#include <forestvm/float_environment.hpp>
+
+#include "kernels/context.hpp"
+#include "kernels/device_program.hpp"
 
 namespace forestvm::kernels {
 namespace {
 
 constexpr std::uint32_t kMaxPassRows = 1u << 24;
-constexpr unsigned kLanes = 2;
 
 /// Rows for which the launches of a plan without an upper bound are checked.
 constexpr std::uint32_t kManyRows = 1u << 16;
-
-/// Memory of a device, or pinned memory of the host.
-class Buffer {
- public:
-  Buffer() = default;
-  Buffer(const Runtime& runtime, MemoryKind kind, std::byte* memory, std::size_t bytes)
-      : runtime_(&runtime), kind_(kind), memory_(memory), bytes_(bytes) {}
-  Buffer(Buffer&& other) noexcept { *this = std::move(other); }
-  Buffer& operator=(Buffer&& other) noexcept {
-    std::swap(runtime_, other.runtime_);
-    std::swap(kind_, other.kind_);
-    std::swap(memory_, other.memory_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-  ~Buffer() {
-    if (memory_ != nullptr) runtime_->release(kind_, memory_);
-  }
-
-  static Result<Buffer> make(const Runtime& runtime, MemoryKind kind, std::size_t bytes) {
-    if (bytes == 0) return Buffer();
-    FVM_ASSIGN(std::byte* const memory, runtime.allocate(kind, bytes));
-    return Buffer(runtime, kind, memory, bytes);
-  }
-
-  std::size_t size() const { return bytes_; }
-  std::byte* bytes() const { return memory_; }
-  template <class T>
-  T* as() const {
-    return reinterpret_cast<T*>(memory_);
-  }
-
- private:
-  const Runtime* runtime_ = nullptr;
-  MemoryKind kind_ = MemoryKind::Device;
-  std::byte* memory_ = nullptr;
-  std::size_t bytes_ = 0;
-};
-
-/// A program's tables on a device.
-class DeviceProgram {
- public:
-  static Result<DeviceProgram> make(const Program& program, const Runtime& runtime) {
-    DeviceProgram device;
-    const FloatEnvironment floats;  // base scores are rounded as the trainer rounds
-    FVM_ASSIGN(const std::unique_ptr<Queue> queue, runtime.make_queue());
-    const auto put = [&](auto records) -> Result<const typename decltype(records)::value_type*> {
-      const auto bytes = std::as_bytes(records);
-      FVM_ASSIGN(Buffer buffer, Buffer::make(runtime, MemoryKind::Device, bytes.size()));
-      if (!bytes.empty()) FVM_TRY(queue->upload(buffer.bytes(), bytes.data(), bytes.size()));
-      device.buffers_.push_back(std::move(buffer));
-      return device.buffers_.back().template as<const typename decltype(records)::value_type>();
-    };
-    const ProgramMeta& meta = program.meta();
-    LaunchProgram& tables = device.tables_;
-    tables = {};
-    FVM_ASSIGN(const std::byte* nodes, put(program.section_Nodes()));
-    FVM_ASSIGN(const TreeDesc* trees, put(program.section_Trees()));
-    FVM_ASSIGN(const std::uint32_t* numbers, put(program.section_LeafNumbers()));
-    FVM_ASSIGN(const double* wide_leaves, put(program.section_WideLeaves()));
-    const std::vector<std::uint8_t> exits = tile_exits(program);
-    FVM_ASSIGN(const std::uint8_t* device_exits, put(std::span(exits)));
-    const std::vector<std::uint32_t> outputs = tree_outputs(program);
-    FVM_ASSIGN(tables.tree_outputs, put(std::span(outputs)));
-    const std::vector<double> base = base_scores(program);
-    FVM_ASSIGN(tables.base, put(std::span(base)));
-    FVM_ASSIGN(tables.features, put(program.section_EncodedFeatures()));
-    FVM_ASSIGN(tables.ranks, put(program.section_Ranks()));
-    FVM_ASSIGN(tables.columns, put(program.section_Columns()));
-    FVM_ASSIGN(tables.categories, put(program.section_CategoryColumns()));
-    FVM_ASSIGN(tables.category_words, put(program.section_CategoryWords()));
-    const auto groups = launch_groups(program, nodes, trees, device_exits);
-    FVM_ASSIGN(tables.groups, put(std::span(groups)));
-    const auto walkers = launch_walkers(program, numbers, wide_leaves);
-    FVM_ASSIGN(tables.walkers, put(std::span(walkers)));
-    tables.feature_count = static_cast<std::uint32_t>(program.section_EncodedFeatures().size());
-    tables.column_count = static_cast<std::uint32_t>(program.section_Columns().size());
-    tables.category_count = static_cast<std::uint32_t>(program.section_CategoryColumns().size());
-    tables.num_features = meta.num_features;
-    tables.num_outputs = meta.num_outputs;
-    tables.num_trees = meta.num_trees;
-    tables.parameters = {meta.divisor, meta.slope};
-    tables.scale = SumScale(meta.sum_unit);
-    tables.transform = meta.transform;
-    tables.any_order = meta.contract == Contract::Fast;
-    FVM_TRY(queue->mark());
-    FVM_TRY(queue->wait());
-    return device;
-  }
-
-  const LaunchProgram& tables() const { return tables_; }
-
- private:
-  static std::vector<LaunchGroup> launch_groups(const Program& program, const std::byte* nodes,
-                                                const TreeDesc* trees, const std::uint8_t* exits) {
-    std::vector<LaunchGroup> groups;
-    for (const GroupDesc& desc : program.section_Groups())
-      with_view(desc.layout, [&]<class View>() {
-        constexpr auto kNodeBytes = static_cast<std::uint32_t>(sizeof(typename View::Node));
-        const std::byte* const first = nodes + desc.node_offset;
-        const GroupData data{first,
-                             reinterpret_cast<const float*>(first + desc.node_count * kNodeBytes),
-                             trees + desc.first_tree,
-                             exits,
-                             desc.tree_end - desc.tree_begin,
-                             desc.tile_size};
-        groups.push_back({data, desc.tree_begin, kNodeBytes, desc.layout, kInterleavesTrees<View>});
-      });
-    return groups;
-  }
-
-  static std::vector<LaunchWalker> launch_walkers(const Program& program, const std::uint32_t* numbers,
-                                                  const double* wide_leaves) {
-    std::vector<LaunchWalker> walkers;
-    for (const WalkerDesc& desc : program.section_Walkers()) {
-      const GroupDesc& group = program.section_Groups()[desc.group];
-      LaunchWalker walker{};
-      walker.group = desc.group;
-      walker.hops = desc.hops;
-      walker.numbers = numbers + group.first_number;
-      walker.wide_leaves = wide_leaves == nullptr ? nullptr : wide_leaves + group.first_number;
-      walker.end = desc.end;
-      walker.order = desc.order;
-      walker.trees = static_cast<std::uint8_t>(std::min<unsigned>(desc.interleaved_trees, kMostLockstep));
-      walker.rows =
-          static_cast<std::uint8_t>(std::min<unsigned>(desc.interleaved_rows, kMostLockstep / walker.trees));
-      walker.atomic = desc.atomic != 0;
-      walkers.push_back(walker);
-    }
-    return walkers;
-  }
-
-  std::vector<Buffer> buffers_;
-  LaunchProgram tables_{};
-};
-
-// --- where predictions go ---
 
 std::size_t element_bytes(const Destination& to) {
   return to.wide_values != nullptr || to.labels != nullptr ? sizeof(double) : sizeof(float);
@@ -182,123 +41,6 @@ Destination placed(const Destination& to, const Buffer& buffer) {
   if (to.labels != nullptr) return {.labels = buffer.as<std::int64_t>()};
   return {.leaves = buffer.as<std::int32_t>()};
 }
-
-// --- contexts ---
-
-/// Bytes that a pass needs in a lane.
-struct Room {
-  std::size_t rows = 0, codes = 0, results = 0;  ///< those of the host staged, too
-  std::array<std::size_t, kAccumulators> accumulators{};
-};
-
-/// Memory for one pass and the queue that it goes through.
-class Lane {
- public:
-  std::unique_ptr<Queue> queue;
-  Buffer rows, codes, results, staged_rows, staged_results;
-  std::array<Buffer, kAccumulators> accumulators;
-
-  Result<void> reserve(const Runtime& runtime, const Room& room) {
-    FVM_TRY(grow(runtime, MemoryKind::Device, rows, room.rows));
-    FVM_TRY(grow(runtime, MemoryKind::Device, codes, room.codes));
-    FVM_TRY(grow(runtime, MemoryKind::Device, results, room.results));
-    FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_rows, room.rows));
-    FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_results, room.results));
-    for (std::uint32_t a = 0; a < kAccumulators; ++a)
-      FVM_TRY(grow(runtime, MemoryKind::Device, accumulators[a], room.accumulators[a]));
-    return {};
-  }
-
-  /// Of so many bytes in staged_results, when they are there.
-  Result<void> deliver_to(void* to, std::size_t bytes) {
-    FVM_TRY(queue->download(staged_results.bytes(), results.bytes(), bytes));
-    FVM_TRY(queue->mark());
-    deliver_to_ = to;
-    deliver_bytes_ = bytes;
-    return {};
-  }
-
-  /// Waits for the pass, if there is one, and delivers its results.
-  Result<void> finish() {
-    if (queue == nullptr) return {};
-    const std::size_t bytes = std::exchange(deliver_bytes_, 0);
-    FVM_TRY(queue->wait());
-    if (bytes != 0) std::memcpy(deliver_to_, staged_results.bytes(), bytes);
-    return {};
-  }
-
-  /// Waits for whatever was begun, also without a mark; nobody wants its results.
-  void abandon() noexcept {
-    deliver_bytes_ = 0;
-    try {
-      if (queue != nullptr && queue->mark().ok()) static_cast<void>(queue->wait());
-    } catch (const std::bad_alloc&) {  // nor its errors
-    }
-  }
-
-  /// Nothing is under way.
-  void release_memory() {
-    for (Buffer* const buffer : {&rows, &codes, &results, &staged_rows, &staged_results}) *buffer = Buffer();
-    accumulators = {};
-  }
-
- private:
-  /// At least so many bytes; what was there may be lost, and what is under way may need it.
-  Result<void> grow(const Runtime& runtime, MemoryKind kind, Buffer& buffer, std::size_t bytes) const {
-    if (bytes <= buffer.size()) return {};
-    FVM_TRY(queue->mark());
-    FVM_TRY(queue->wait());
-    buffer = Buffer();
-    FVM_ASSIGN(buffer, Buffer::make(runtime, kind, bytes));
-    return {};
-  }
-
-  void* deliver_to_ = nullptr;
-  std::size_t deliver_bytes_ = 0;
-};
-
-class DeviceContext final : public Context {
- public:
-  explicit DeviceContext(const std::shared_ptr<const Runtime>& of) : Context(of.get()), runtime(of) {}
-  ~DeviceContext() override {
-    for (Lane& lane : lanes) static_cast<void>(lane.finish());
-    static_cast<void>(on_stream.finish());
-  }
-  DeviceContext(const DeviceContext&) = delete;
-  DeviceContext& operator=(const DeviceContext&) = delete;
-
-  Result<void> release_memory() {
-    for (Lane& lane : lanes) FVM_TRY(lane.finish());
-    FVM_TRY(on_stream.finish());
-    for (Lane& lane : lanes) lane.release_memory();
-    on_stream.release_memory();
-    return {};
-  }
-
-  const std::shared_ptr<const Runtime> runtime;  ///< of its memory, which may outlive the backend
-  std::array<Lane, kLanes> lanes;                ///< of rows from the host
-  Lane on_stream;                                ///< of rows on the device
-  void* stream = nullptr;                        ///< of its queue
-  std::size_t room_for = 0;  ///< rows of a pass that were not too many for the device's memory
-  std::optional<LinkRequest> linked_for;
-  LinkedCall linked;
-};
-
-/// The lanes of a call. One that ends by an error or an exception leaves nothing under way in them.
-class LanesInUse {
- public:
-  explicit LanesInUse(std::span<Lane> lanes) : lanes_(lanes) {}
-  ~LanesInUse() {
-    for (Lane& lane : lanes_) lane.abandon();
-  }
-  LanesInUse(const LanesInUse&) = delete;
-  LanesInUse& operator=(const LanesInUse&) = delete;
-
-  void end() { lanes_ = {}; }
-
- private:
-  std::span<Lane> lanes_;
-};
 
 class DevicePredictor final : public CallPredictor {
  public:

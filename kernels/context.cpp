@@ -1,0 +1,72 @@
+// See context.hpp.
+#include "kernels/context.hpp"
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace forestvm::kernels {
+
+Result<void> Lane::reserve(const Runtime& runtime, const Room& room) {
+  FVM_TRY(grow(runtime, MemoryKind::Device, rows, room.rows));
+  FVM_TRY(grow(runtime, MemoryKind::Device, codes, room.codes));
+  FVM_TRY(grow(runtime, MemoryKind::Device, results, room.results));
+  FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_rows, room.rows));
+  FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_results, room.results));
+  for (std::uint32_t a = 0; a < kAccumulators; ++a)
+    FVM_TRY(grow(runtime, MemoryKind::Device, accumulators[a], room.accumulators[a]));
+  return {};
+}
+
+Result<void> Lane::deliver_to(void* to, std::size_t bytes) {
+  FVM_TRY(queue->download(staged_results.bytes(), results.bytes(), bytes));
+  FVM_TRY(queue->mark());
+  deliver_to_ = to;
+  deliver_bytes_ = bytes;
+  return {};
+}
+
+Result<void> Lane::finish() {
+  if (queue == nullptr) return {};
+  const std::size_t bytes = std::exchange(deliver_bytes_, 0);
+  FVM_TRY(queue->wait());
+  if (bytes != 0) std::memcpy(deliver_to_, staged_results.bytes(), bytes);
+  return {};
+}
+
+void Lane::abandon() noexcept {
+  deliver_bytes_ = 0;
+  try {
+    if (queue != nullptr && queue->mark().ok()) static_cast<void>(queue->wait());
+  } catch (const std::bad_alloc&) {  // nor its errors
+  }
+}
+
+void Lane::release_memory() {
+  for (Buffer* const buffer : {&rows, &codes, &results, &staged_rows, &staged_results}) *buffer = Buffer();
+  accumulators = {};
+}
+
+Result<void> Lane::grow(const Runtime& runtime, MemoryKind kind, Buffer& buffer, std::size_t bytes) const {
+  if (bytes <= buffer.size()) return {};
+  FVM_TRY(queue->mark());
+  FVM_TRY(queue->wait());
+  buffer = Buffer();
+  FVM_ASSIGN(buffer, Buffer::make(runtime, kind, bytes));
+  return {};
+}
+
+DeviceContext::~DeviceContext() {
+  for (Lane& lane : lanes) static_cast<void>(lane.finish());
+  static_cast<void>(on_stream.finish());
+}
+
+Result<void> DeviceContext::release_memory() {
+  for (Lane& lane : lanes) FVM_TRY(lane.finish());
+  FVM_TRY(on_stream.finish());
+  for (Lane& lane : lanes) lane.release_memory();
+  on_stream.release_memory();
+  return {};
+}
+
+}  // namespace forestvm::kernels
