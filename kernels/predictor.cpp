@@ -1,10 +1,11 @@
 // See predictor.hpp. A call is cut into passes so that what it takes of the device's memory stays bounded,
 // however many rows arrive. Rows from the host go through lanes, each with memory for a pass, in turns: while
-// one copies and computes, the host fills the next.
+// one copies and computes, the host fills the next. A pass is given to its queue operation by operation, or,
+// when a later call repeats its shape, as a graph of them that is captured once.
 #include "kernels/predictor.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <functional>
 #include <span>
 #include <utility>
 #include <variant>
@@ -22,6 +23,15 @@ constexpr std::uint32_t kMaxPassRows = 1u << 24;
 
 /// Rows for which the launches of a plan without an upper bound are checked.
 constexpr std::uint32_t kManyRows = 1u << 16;
+
+/// Operations of a pass from which on it becomes a graph: a single launch takes as long as a graph's.
+constexpr std::size_t kLeastCaptured = 2;
+
+ResultType type_of(const Destination& to) {
+  if (to.values != nullptr) return ResultType::Float32;
+  if (to.wide_values != nullptr) return ResultType::Float64;
+  return to.labels != nullptr ? ResultType::Label : ResultType::LeafNumber;
+}
 
 std::size_t element_bytes(const Destination& to) {
   return to.wide_values != nullptr || to.labels != nullptr ? sizeof(double) : sizeof(float);
@@ -41,6 +51,25 @@ Destination placed(const Destination& to, const Buffer& buffer) {
   if (to.labels != nullptr) return {.labels = buffer.as<std::int64_t>()};
   return {.leaves = buffer.as<std::int32_t>()};
 }
+
+/// What passes of a call have in common.
+struct PassKind {
+  OutputKind output;
+  ResultType results;
+  RowSource source;
+  std::size_t result_bytes;         ///< of a row
+  bool stream_is_captured = false;  ///< rows on the device: by the caller
+};
+
+/// A pass, placed on the device.
+struct PlacedPass {
+  const float* rows = nullptr;
+  std::size_t row_stride = 0;
+  std::uint32_t row_count = 0;
+  OutputKind output = OutputKind::Raw;
+  Destination to{};
+  std::size_t uploaded_bytes = 0, downloaded_bytes = 0;  ///< of rows and results of the host
+};
 
 class DevicePredictor final : public CallPredictor {
  public:
@@ -118,6 +147,7 @@ class DevicePredictor final : public CallPredictor {
     if (row_count(rows) == 0 || output_width(program_.meta(), output) == 0) return {};
     if (to.is_nowhere()) return no_buffer();
     auto& context = static_cast<DeviceContext&>(any);
+    ++context.calls;
     const auto* const on_device = std::get_if<DeviceRows>(&rows);
     LanesInUse lanes(on_device != nullptr ? std::span(&context.on_stream, 1) : std::span(context.lanes));
     FVM_TRY(on_device != nullptr ? run_on_device(context, *on_device, output, to)
@@ -129,8 +159,10 @@ class DevicePredictor final : public CallPredictor {
   Result<void> run_from_host(DeviceContext& context, const AnyRows& rows, OutputKind output,
                              const Destination& to) const {
     const std::size_t count = row_count(rows), width = output_width(program_.meta(), output);
-    const std::size_t copied_bytes = program_.meta().num_features * sizeof(float) + width * element_bytes(to);
-    FVM_ASSIGN(std::uint32_t most, pass_rows(context, std::min(count, bounds_.slab_bytes / copied_bytes)));
+    const PassKind kind{output, type_of(to), RowSource::Host, width * element_bytes(to)};
+    const std::size_t copied_bytes = program_.meta().num_features * sizeof(float) + kind.result_bytes;
+    FVM_ASSIGN(std::uint32_t most,
+               pass_rows(context, kind, std::min(count, bounds_.slab_bytes / copied_bytes)));
     unsigned turn = 0;
     for (std::size_t begin = 0; begin < count;) {
       Lane& lane = context.lanes[turn++ % kLanes];
@@ -139,33 +171,33 @@ class DevicePredictor final : public CallPredictor {
         FVM_ASSIGN(lane.queue, runtime_->make_queue());
       }
       const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(most, count - begin));
-      FVM_ASSIGN(const std::uint32_t taken,
-                 make_room(context, lane, left, output, width * element_bytes(to)));
-      if (taken < left) most = taken;
-      FVM_TRY(start(context, lane, rows, begin, taken, output, to.from(begin * width)));
-      begin += taken;
+      FVM_ASSIGN(const Made made, make_room(context, lane, kind, left));
+      if (made.row_count < left) most = made.row_count;
+      PlacedPass pass{.row_count = made.row_count, .output = output, .to = placed(to, lane.results)};
+      pass.downloaded_bytes = made.row_count * kind.result_bytes;
+      FVM_TRY(stage(lane, rows, begin, pass));
+      FVM_TRY(start(context, lane, made.kept, kind, pass));
+      FVM_TRY(lane.deliver_to(memory_of(to.from(begin * width)), pass.downloaded_bytes));
+      begin += made.row_count;
     }
     for (Lane& lane : context.lanes) FVM_TRY(lane.finish());
     return {};
   }
 
-  /// One pass, from the rows to their results, is on its way.
-  Result<void> start(DeviceContext& context, Lane& lane, const AnyRows& rows, std::size_t begin,
-                     std::uint32_t count, OutputKind output, const Destination& to) const {
+  /// The pass's rows, which begin at row `begin` of the call, are where the lane uploads them from.
+  Result<void> stage(const Lane& lane, const AnyRows& rows, std::size_t begin, PlacedPass& pass) const {
     const std::uint32_t features = program_.meta().num_features;
     auto* const staged = lane.staged_rows.as<float>();
+    pass.rows = lane.rows.as<const float>();
+    pass.row_stride = features;
+    pass.uploaded_bytes = std::size_t{pass.row_count} * features * sizeof(float);
     if (const auto* const csr = std::get_if<CsrRows>(&rows)) {
-      FVM_TRY(check_csr_rows(*csr, begin, count, features));
-      fill_float_rows(program_, *csr, begin, count, staged);
+      FVM_TRY(check_csr_rows(*csr, begin, pass.row_count, features));
+      fill_float_rows(program_, *csr, begin, pass.row_count, staged);
     } else {
-      fill_float_rows(program_, *std::get_if<RowBlock>(&rows), begin, count, staged);
+      fill_float_rows(program_, *std::get_if<RowBlock>(&rows), begin, pass.row_count, staged);
     }
-    const std::size_t row_bytes = std::size_t{count} * features * sizeof(float);
-    if (row_bytes != 0) FVM_TRY(lane.queue->upload(lane.rows.bytes(), staged, row_bytes));
-    FVM_TRY(launch(context, lane, {lane.rows.as<const float>(), count, features}, output,
-                   placed(to, lane.results)));
-    return lane.deliver_to(memory_of(to),
-                           std::size_t{count} * output_width(program_.meta(), output) * element_bytes(to));
+    return {};
   }
 
   Result<void> run_on_device(DeviceContext& context, const DeviceRows& rows, OutputKind output,
@@ -177,24 +209,28 @@ class DevicePredictor final : public CallPredictor {
       context.stream = rows.stream;
     }
     const std::size_t width = output_width(program_.meta(), output);
-    FVM_ASSIGN(std::uint32_t most, pass_rows(context, rows.count));
+    PassKind kind{output, type_of(to), RowSource::Device, width * element_bytes(to)};
+    FVM_ASSIGN(kind.stream_is_captured, lane.queue->is_captured());
+    FVM_ASSIGN(std::uint32_t most, pass_rows(context, kind, rows.count));
     for (std::size_t begin = 0; begin < rows.count;) {
       const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(most, rows.count - begin));
-      FVM_ASSIGN(const std::uint32_t taken, make_room(context, lane, left, output, std::nullopt));
-      if (taken < left) most = taken;
-      FVM_TRY(launch(context, lane, {rows.data + begin * rows.stride, taken, rows.stride}, output,
-                     to.from(begin * width)));
-      begin += taken;
+      FVM_ASSIGN(const Made made, make_room(context, lane, kind, left));
+      if (made.row_count < left) most = made.row_count;
+      const PlacedPass pass{rows.data + begin * rows.stride, rows.stride, made.row_count, output,
+                            to.from(begin * width)};
+      FVM_TRY(start(context, lane, made.kept, kind, pass));
+      begin += made.row_count;
     }
     return lane.queue->mark();
   }
 
   /// Rows of a pass of a call that would take `wanted`: as many as are allowed, and as half of the device's
   /// free memory holds.
-  Result<std::uint32_t> pass_rows(const DeviceContext& context, std::size_t wanted) const {
+  Result<std::uint32_t> pass_rows(const DeviceContext& context, const PassKind& kind,
+                                  std::size_t wanted) const {
     const std::size_t row_bytes = std::max<std::size_t>(row_bytes_, 1);
     std::size_t most = std::min({wanted, bounds_.pass_bytes / row_bytes, std::size_t{kMaxPassRows}});
-    if (most > context.room_for) {
+    if (most > context.room_for && !kind.stream_is_captured) {
       FVM_ASSIGN(const DeviceMemory memory, runtime_->memory());
       const std::size_t affordable = memory.free / 2 / (kLanes * row_bytes);
       most = std::min(most, std::max({affordable, context.room_for, std::size_t{bounds_.fewest_rows}}));
@@ -202,22 +238,29 @@ class DevicePredictor final : public CallPredictor {
     return static_cast<std::uint32_t>(std::max<std::size_t>(most, 1));
   }
 
-  /// Room in the lane for a pass of so many rows, linked; for fewer, if the device has not enough memory.
-  /// Result: for how many. `result_bytes`: of a row whose results the host gets; none: all is on the device.
-  Result<std::uint32_t> make_room(DeviceContext& context, Lane& lane, std::uint32_t rows, OutputKind output,
-                                  std::optional<std::size_t> result_bytes) const {
+  /// A pass for which there is room in a lane.
+  struct Made {
+    std::uint32_t row_count;
+    std::size_t kept;  ///< its place in DeviceContext::kept
+  };
+
+  /// Room for a pass of so many rows; for fewer, if the device has not enough memory.
+  Result<Made> make_room(DeviceContext& context, Lane& lane, const PassKind& kind, std::uint32_t rows) const {
     for (bool last = false;;) {
-      FVM_TRY(link_for(context, {rows, rows, output}));
-      const std::size_t columns = program_.section_Columns().size();
-      Room room;
-      room.codes = columns == 0 ? 0 : code_bytes(rows, columns) + kCodeSlack;
-      room.accumulators = context.linked.global_bytes;
-      if (result_bytes) {
-        room.rows = std::size_t{rows} * program_.meta().num_features * sizeof(float);
-        room.results = rows * *result_bytes;
-      }
+      const LinkRequest request{rows, rows, kind.output};
+      FVM_ASSIGN(const std::size_t kept, context.keep({request, kind.source, kind.results}, [&] {
+        return link(program_, request, runtime_->limits());
+      }));
+      const Room room = room_of(kind, rows, context.kept[kept].linked);
+      if (kind.stream_is_captured && !lane.has(room))
+        return Error{ErrorCode::Usage, "",
+                     "the stream is captured, and the context has no memory for a call of so many rows: let "
+                     "it make one before that is not captured"};
       const Result<void> reserved = lane.reserve(*runtime_, room);
-      if (reserved.ok()) break;
+      if (reserved.ok()) {
+        context.room_for = std::max<std::size_t>(context.room_for, rows);
+        return Made{rows, kept};
+      }
       if (last) return reserved.error();
       FVM_TRY(lane.queue->mark());
       FVM_TRY(context.release_memory());
@@ -225,42 +268,93 @@ class DevicePredictor final : public CallPredictor {
       last = rows <= bounds_.fewest_rows;
       if (!last) rows = std::max(rows / 2, bounds_.fewest_rows);
     }
-    context.room_for = std::max<std::size_t>(context.room_for, rows);
-    return rows;
   }
 
-  Result<void> link_for(DeviceContext& context, const LinkRequest& request) const {
-    if (context.linked_for == request) return {};
-    context.linked_for.reset();
-    FVM_ASSIGN(context.linked, link(program_, request, runtime_->limits()));
-    context.linked_for = request;
+  Room room_of(const PassKind& kind, std::uint32_t rows, const LinkedCall& linked) const {
+    const std::size_t columns = program_.section_Columns().size();
+    Room room;
+    room.codes = columns == 0 ? 0 : code_bytes(rows, columns) + kCodeSlack;
+    room.accumulators = linked.global_bytes;
+    if (kind.source == RowSource::Host) {
+      room.rows = std::size_t{rows} * program_.meta().num_features * sizeof(float);
+      room.results = rows * kind.result_bytes;
+    }
+    return room;
+  }
+
+  /// Gives the pass to the lane's queue.
+  Result<void> start(DeviceContext& context, Lane& lane, std::size_t place, const PassKind& kind,
+                     const PlacedPass& pass) const {
+    const KeptPass& kept = context.kept[place];
+    CapturedPass& captured = lane.captured[place];
+    const auto give = [&](Operations& to) { return give_pass(to, lane, kept.linked, pass); };
+    const std::size_t operations =
+        kept.linked.phases.size() + (pass.uploaded_bytes != 0) + (pass.downloaded_bytes != 0);
+    if (kept.first_call == context.calls || operations < kLeastCaptured || captured.cannot_be_captured ||
+        kind.stream_is_captured)
+      return give(*lane.queue);
+    const Result<void> prepared =
+        captured.graph == nullptr ? capture(captured, give) : point_to(captured, lane, kept.linked, pass);
+    if (!prepared.ok()) {
+      // A graph saves time and gives nothing else: what prevents one prevents no pass.
+      captured.cannot_be_captured = true;
+      return give(*lane.queue);
+    }
+    captured.rows = pass.rows;
+    captured.row_stride = pass.row_stride;
+    captured.results = memory_of(pass.to);
+    return lane.queue->replay(*captured.graph);
+  }
+
+  Result<void> capture(CapturedPass& captured, const std::function<Result<void>(Operations&)>& give) const {
+    FVM_ASSIGN(captured.graph, runtime_->capture(give));
     return {};
   }
 
-  /// Rows of a pass, on the device.
-  struct PlacedRows {
-    const float* rows;
-    std::uint32_t count;
-    std::size_t stride;
-  };
+  /// The captured launches get the pass's rows and results, where they had others.
+  Result<void> point_to(CapturedPass& captured, const Lane& lane, const LinkedCall& linked,
+                        const PlacedPass& pass) const {
+    if (captured.rows == pass.rows && captured.row_stride == pass.row_stride &&
+        captured.results == memory_of(pass.to))
+      return {};
+    captured.results = nullptr;  // none, until all launches have the same
+    std::size_t number = 0;
+    return for_launches(lane, linked, pass, [&](const LinkedPhase&, const Launch& launch) {
+      return captured.graph->set_launch(number++, launch);
+    });
+  }
 
-  /// Gives the pass's launches, which are linked, to the lane's queue.
-  Result<void> launch(const DeviceContext& context, const Lane& lane, const PlacedRows& rows,
-                      OutputKind output, const Destination& to) const {
+  /// The pass's operations, one by one.
+  Result<void> give_pass(Operations& to, const Lane& lane, const LinkedCall& linked,
+                         const PlacedPass& pass) const {
+    if (pass.uploaded_bytes != 0)
+      FVM_TRY(to.upload(lane.rows.bytes(), lane.staged_rows.bytes(), pass.uploaded_bytes));
+    FVM_TRY(for_launches(lane, linked, pass, [&](const LinkedPhase& phase, const Launch& launch) {
+      return to.launch(phase, launch);
+    }));
+    if (pass.downloaded_bytes != 0)
+      FVM_TRY(to.download(lane.staged_results.bytes(), lane.results.bytes(), pass.downloaded_bytes));
+    return {};
+  }
+
+  /// Calls visit(phase, launch) for each of the pass's launches.
+  template <class Visit>
+  Result<void> for_launches(const Lane& lane, const LinkedCall& linked, const PlacedPass& pass,
+                            Visit visit) const {
     Launch launch{};
     launch.program = device_.tables();
-    launch.pass.rows = rows.rows;
-    launch.pass.row_stride = rows.stride;
-    launch.pass.row_count = rows.count;
-    launch.pass.output = output;
+    launch.pass.rows = pass.rows;
+    launch.pass.row_stride = pass.row_stride;
+    launch.pass.row_count = pass.row_count;
+    launch.pass.output = pass.output;
     launch.pass.codes = launch.pass.encode_to = lane.codes.as<std::uint8_t>();
-    launch.pass.values = to.values;
-    launch.pass.wide_values = to.wide_values;
-    launch.pass.labels = to.labels;
-    launch.pass.leaves = to.leaves;
-    for (const LinkedPhase& phase : context.linked.phases) {
+    launch.pass.values = pass.to.values;
+    launch.pass.wide_values = pass.to.wide_values;
+    launch.pass.labels = pass.to.labels;
+    launch.pass.leaves = pass.to.leaves;
+    for (const LinkedPhase& phase : linked.phases) {
       place_phase(lane, phase, launch);
-      FVM_TRY(lane.queue->launch(phase, launch));
+      FVM_TRY(visit(phase, launch));
     }
     return {};
   }

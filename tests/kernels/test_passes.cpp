@@ -3,6 +3,7 @@
 // waited for, so that a wait that is missing gives wrong answers here.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <new>
 #include <string>
@@ -155,6 +156,55 @@ TEST_F(Passes, RowsOnTheDeviceAndTheCallersStream) {
   EXPECT_EQ(second, expected_);
 }
 
+/// From the second call on as graphs.
+TEST_F(Passes, CallsThatComeAgain) {
+  const auto gpu = emulated({.slab_bytes = 333 * (4 + 2) * sizeof(float), .pass_bytes = 1 << 16});
+  const auto context = gpu->make_context();
+  std::vector<float> others(rows_.rbegin(), rows_.rend()), others_expected(kRows * 2);
+  const RowBlock other_block{others.data(), kRows, 4};
+  const auto host_context = host_->make_context();
+  EXPECT_EQ(text_of(host_->predict(*host_context, other_block, OutputKind::Value, others_expected.data())),
+            "done");
+  emulator::Stream stream;
+  for (unsigned i = 0; i < 6; ++i) {
+    const bool other = i % 2 != 0;
+    std::vector<float> out(kRows * 2), on_device(kRows * 2);
+    const AnyRows rows = other ? AnyRows(other_block) : block();
+    const DeviceRows there{other ? others.data() : rows_.data(), kRows, 4, 0, &stream};
+    EXPECT_EQ(text_of(gpu->predict(*context, there, OutputKind::Value, on_device.data())), "done");
+    EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Value, out.data())), "done");
+    EXPECT_EQ(on_device, std::vector<float>(kRows * 2)) << "before the stream has come to its end";
+    EXPECT_EQ(text_of(stream.wait()), "done");
+    EXPECT_EQ(out, other ? others_expected : expected_) << i;
+    EXPECT_EQ(on_device, other ? others_expected : expected_) << i;
+  }
+}
+
+/// The caller replays a call as often as he likes, whatever lies in the rows' memory then.
+TEST_F(Passes, AStreamThatIsCaptured) {
+  const auto gpu = emulated({});
+  const auto context = gpu->make_context();
+  emulator::Stream stream;
+  std::vector<float> given(rows_.size()), out(kRows * 2);
+  const DeviceRows rows{given.data(), kRows, 4, 0, &stream};
+  for (unsigned i = 0; i < 3; ++i)
+    EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Value, out.data())), "done");
+  EXPECT_EQ(text_of(stream.wait()), "done");
+  out.assign(out.size(), 0);
+  stream.begin_capture();
+  EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Value, out.data())), "done");
+  const auto captured = stream.end_capture();
+  EXPECT_EQ(text_of(stream.wait()), "done");
+  EXPECT_EQ(out, std::vector<float>(kRows * 2));
+  given = rows_;
+  for (unsigned i = 0; i < 2; ++i) {
+    out.assign(out.size(), 0);
+    for (const auto& work : captured) stream.add(work);
+    EXPECT_EQ(text_of(stream.wait()), "done");
+    EXPECT_EQ(out, expected_);
+  }
+}
+
 TEST_F(Passes, MemoryGrowsAfterTheCallsThatUseIt) {
   const auto gpu = emulated({});
   const auto context = gpu->make_context();
@@ -203,6 +253,10 @@ class ShortOfMemory final : public Runtime {
   const DeviceLimits& limits() const override { return emulator_->limits(); }
   Result<std::unique_ptr<Queue>> make_queue() const override { return emulator_->make_queue(); }
   Result<std::unique_ptr<Queue>> queue_on(void* stream) const override { return emulator_->queue_on(stream); }
+  Result<std::unique_ptr<Graph>> capture(
+      const std::function<Result<void>(Operations&)>& give) const override {
+    return emulator_->capture(give);
+  }
   Result<DeviceMemory> memory() const override { return emulator_->memory(); }
   Result<std::byte*> allocate(MemoryKind kind, std::size_t bytes) const override {
     if (kind == MemoryKind::Pinned && left_-- == 0) throw std::bad_alloc();
