@@ -13,16 +13,16 @@ bool Lane::has(const Room& room) const {
   for (std::uint32_t a = 0; a < kAccumulators; ++a)
     accumulators_fit &= room.accumulators[a] <= accumulators[a].size();
   return accumulators_fit && room.rows <= rows.size() && room.codes <= codes.size() &&
-         room.results <= results.size() && room.rows <= staged_rows.size() &&
-         room.results <= staged_results.size();
+         room.results <= results.size() && room.staged_rows <= staged_rows.size() &&
+         room.staged_results <= staged_results.size();
 }
 
 Result<void> Lane::reserve(const Runtime& runtime, const Room& room) {
   FVM_TRY(grow(runtime, MemoryKind::Device, rows, room.rows));
   FVM_TRY(grow(runtime, MemoryKind::Device, codes, room.codes));
   FVM_TRY(grow(runtime, MemoryKind::Device, results, room.results));
-  FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_rows, room.rows));
-  FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_results, room.results));
+  FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_rows, room.staged_rows));
+  FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_results, room.staged_results));
   for (std::uint32_t a = 0; a < kAccumulators; ++a)
     FVM_TRY(grow(runtime, MemoryKind::Device, accumulators[a], room.accumulators[a]));
   return {};

@@ -26,11 +26,12 @@ inline constexpr unsigned kLanes = 2;
 
 /// Bytes that a pass needs in a lane.
 struct Room {
-  std::size_t rows = 0, codes = 0, results = 0;  ///< those of the host staged, too
+  std::size_t rows = 0, codes = 0, results = 0;
+  std::size_t staged_rows = 0, staged_results = 0;  ///< of the host; rows as they came or their codes
   std::array<std::size_t, kAccumulators> accumulators{};
 };
 
-enum class RowSource : std::uint8_t { Host, Device };
+enum class RowSource : std::uint8_t { Host, HostCodes, Device };
 
 enum class ResultType : std::uint8_t { Float32, Float64, Label, LeafNumber };
 

@@ -5,6 +5,7 @@
 #include "kernels/predictor.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <span>
 #include <utility>
@@ -63,7 +64,8 @@ struct PassKind {
 
 /// A pass, placed on the device.
 struct PlacedPass {
-  const float* rows = nullptr;
+  bool coded = false;           ///< the rows: the lane's codes
+  const float* rows = nullptr;  ///< else they lie here
   std::size_t row_stride = 0;
   std::uint32_t row_count = 0;
   OutputKind output = OutputKind::Raw;
@@ -78,7 +80,8 @@ class DevicePredictor final : public CallPredictor {
       : program_(std::move(program)),
         runtime_(std::move(runtime)),
         device_(std::move(device)),
-        bounds_(bounds) {
+        bounds_(bounds),
+        coded_plans_(program_) {
     row_bytes_ = program_.meta().num_features * sizeof(float) + program_.section_Columns().size();
     for (std::uint32_t a = 0; a < program_.section_Accumulators().size(); ++a) {
       const AccumulatorPlace place = place_of(program_, a);
@@ -89,7 +92,10 @@ class DevicePredictor final : public CallPredictor {
   std::unique_ptr<Context> make_context() const override { return std::make_unique<DeviceContext>(runtime_); }
 
   Result<CodedRows> encode(Context&, const AnyRows&, std::span<std::uint8_t>) const override {
-    return no_codes();
+    return refused(
+        "",
+        "this backend encodes no rows: the host does (forestvm encode), with a program for the host "
+        "that has the same encoder");
   }
 
   const Program& program() const override { return program_; }
@@ -116,17 +122,13 @@ class DevicePredictor final : public CallPredictor {
   }
 
  private:
-  static Error no_codes() {
-    return refused("", "this backend takes rows as numbers, not encoded: the host's takes them");
-  }
-
   Result<void> check_call(const Context& context, const AnyRows& rows) const {
     if (context.backend() != runtime_.get())
       return Error{ErrorCode::Usage, "", "the context belongs to another backend"};
     if (const auto* dense = std::get_if<RowBlock>(&rows)) return check_rows(program_.meta(), *dense);
     if (const auto* csr = std::get_if<CsrRows>(&rows)) return check_rows(*csr);
     if (const auto* on_device = std::get_if<DeviceRows>(&rows)) return check_on_device(*on_device);
-    return no_codes();
+    return coded_plans_.check(*std::get_if<CodedRows>(&rows));
   }
 
   Result<void> check_on_device(const DeviceRows& rows) const {
@@ -159,10 +161,14 @@ class DevicePredictor final : public CallPredictor {
   Result<void> run_from_host(DeviceContext& context, const AnyRows& rows, OutputKind output,
                              const Destination& to) const {
     const std::size_t count = row_count(rows), width = output_width(program_.meta(), output);
-    const PassKind kind{output, type_of(to), RowSource::Host, width * element_bytes(to)};
-    const std::size_t copied_bytes = program_.meta().num_features * sizeof(float) + kind.result_bytes;
+    const bool coded = std::holds_alternative<CodedRows>(rows);
+    const PassKind kind{output, type_of(to), coded ? RowSource::HostCodes : RowSource::Host,
+                        width * element_bytes(to)};
+    const std::size_t copied_bytes =
+        (coded ? columns() : program_.meta().num_features * sizeof(float)) + kind.result_bytes;
     FVM_ASSIGN(std::uint32_t most,
                pass_rows(context, kind, std::min(count, bounds_.slab_bytes / copied_bytes)));
+    if (most < count) most = slab_rows(kind, most);
     unsigned turn = 0;
     for (std::size_t begin = 0; begin < count;) {
       Lane& lane = context.lanes[turn++ % kLanes];
@@ -173,7 +179,8 @@ class DevicePredictor final : public CallPredictor {
       const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(most, count - begin));
       FVM_ASSIGN(const Made made, make_room(context, lane, kind, left));
       if (made.row_count < left) most = made.row_count;
-      PlacedPass pass{.row_count = made.row_count, .output = output, .to = placed(to, lane.results)};
+      PlacedPass pass{
+          .coded = coded, .row_count = made.row_count, .output = output, .to = placed(to, lane.results)};
       pass.downloaded_bytes = made.row_count * kind.result_bytes;
       FVM_TRY(stage(lane, rows, begin, pass));
       FVM_TRY(start(context, lane, made.kept, kind, pass));
@@ -186,6 +193,13 @@ class DevicePredictor final : public CallPredictor {
 
   /// The pass's rows, which begin at row `begin` of the call, are where the lane uploads them from.
   Result<void> stage(const Lane& lane, const AnyRows& rows, std::size_t begin, PlacedPass& pass) const {
+    if (const auto* const coded = std::get_if<CodedRows>(&rows)) {
+      pass.uploaded_bytes = code_bytes(pass.row_count, columns());
+      if (pass.uploaded_bytes != 0)
+        std::memcpy(lane.staged_rows.bytes(), coded->codes + code_offset(begin, columns()),
+                    pass.uploaded_bytes);
+      return {};
+    }
     const std::uint32_t features = program_.meta().num_features;
     auto* const staged = lane.staged_rows.as<float>();
     pass.rows = lane.rows.as<const float>();
@@ -216,8 +230,11 @@ class DevicePredictor final : public CallPredictor {
       const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(most, rows.count - begin));
       FVM_ASSIGN(const Made made, make_room(context, lane, kind, left));
       if (made.row_count < left) most = made.row_count;
-      const PlacedPass pass{rows.data + begin * rows.stride, rows.stride, made.row_count, output,
-                            to.from(begin * width)};
+      const PlacedPass pass{.rows = rows.data + begin * rows.stride,
+                            .row_stride = rows.stride,
+                            .row_count = made.row_count,
+                            .output = output,
+                            .to = to.from(begin * width)};
       FVM_TRY(start(context, lane, made.kept, kind, pass));
       begin += made.row_count;
     }
@@ -238,6 +255,11 @@ class DevicePredictor final : public CallPredictor {
     return static_cast<std::uint32_t>(std::max<std::size_t>(most, 1));
   }
 
+  /// As many rows as a slab of at most so many has: encoded ones are cut between their blocks.
+  static std::uint32_t slab_rows(const PassKind& kind, std::uint32_t rows) {
+    return kind.source == RowSource::HostCodes ? std::max(rows / kCodeRows, 1u) * kCodeRows : rows;
+  }
+
   /// A pass for which there is room in a lane.
   struct Made {
     std::uint32_t row_count;
@@ -246,8 +268,10 @@ class DevicePredictor final : public CallPredictor {
 
   /// Room for a pass of so many rows; for fewer, if the device has not enough memory.
   Result<Made> make_room(DeviceContext& context, Lane& lane, const PassKind& kind, std::uint32_t rows) const {
+    const std::uint32_t fewest = slab_rows(kind, bounds_.fewest_rows);
     for (bool last = false;;) {
-      const LinkRequest request{rows, rows, kind.output};
+      const bool coded = kind.source == RowSource::HostCodes;
+      const LinkRequest request{rows, coded ? coded_plans_.plan_rows(rows) : rows, kind.output};
       FVM_ASSIGN(const std::size_t kept, context.keep({request, kind.source, kind.results}, [&] {
         return link(program_, request, runtime_->limits());
       }));
@@ -265,20 +289,21 @@ class DevicePredictor final : public CallPredictor {
       FVM_TRY(lane.queue->mark());
       FVM_TRY(context.release_memory());
       context.room_for = 0;
-      last = rows <= bounds_.fewest_rows;
-      if (!last) rows = std::max(rows / 2, bounds_.fewest_rows);
+      last = rows <= fewest;
+      if (!last) rows = std::max(slab_rows(kind, rows / 2), fewest);
     }
   }
 
   Room room_of(const PassKind& kind, std::uint32_t rows, const LinkedCall& linked) const {
-    const std::size_t columns = program_.section_Columns().size();
     Room room;
-    room.codes = columns == 0 ? 0 : code_bytes(rows, columns) + kCodeSlack;
+    room.codes = columns() == 0 ? 0 : code_bytes(rows, columns()) + kCodeSlack;
     room.accumulators = linked.global_bytes;
-    if (kind.source == RowSource::Host) {
-      room.rows = std::size_t{rows} * program_.meta().num_features * sizeof(float);
-      room.results = rows * kind.result_bytes;
-    }
+    if (kind.source == RowSource::Device) return room;
+    room.results = room.staged_results = rows * kind.result_bytes;
+    if (kind.source == RowSource::Host)
+      room.rows = room.staged_rows = std::size_t{rows} * program_.meta().num_features * sizeof(float);
+    else
+      room.staged_rows = room.codes;
     return room;
   }
 
@@ -327,8 +352,9 @@ class DevicePredictor final : public CallPredictor {
   /// The pass's operations, one by one.
   Result<void> give_pass(Operations& to, const Lane& lane, const LinkedCall& linked,
                          const PlacedPass& pass) const {
+    const Buffer& rows = pass.coded ? lane.codes : lane.rows;
     if (pass.uploaded_bytes != 0)
-      FVM_TRY(to.upload(lane.rows.bytes(), lane.staged_rows.bytes(), pass.uploaded_bytes));
+      FVM_TRY(to.upload(rows.bytes(), lane.staged_rows.bytes(), pass.uploaded_bytes));
     FVM_TRY(for_launches(lane, linked, pass, [&](const LinkedPhase& phase, const Launch& launch) {
       return to.launch(phase, launch);
     }));
@@ -347,7 +373,8 @@ class DevicePredictor final : public CallPredictor {
     launch.pass.row_stride = pass.row_stride;
     launch.pass.row_count = pass.row_count;
     launch.pass.output = pass.output;
-    launch.pass.codes = launch.pass.encode_to = lane.codes.as<std::uint8_t>();
+    launch.pass.codes = lane.codes.as<const std::uint8_t>();
+    launch.pass.encode_to = pass.coded ? nullptr : lane.codes.as<std::uint8_t>();
     launch.pass.values = pass.to.values;
     launch.pass.wide_values = pass.to.wide_values;
     launch.pass.labels = pass.to.labels;
@@ -358,6 +385,8 @@ class DevicePredictor final : public CallPredictor {
     }
     return {};
   }
+
+  std::size_t columns() const { return program_.section_Columns().size(); }
 
   void place_phase(const Lane& lane, const LinkedPhase& phase, Launch& launch) const {
     launch.block_rows = phase.block_rows;
@@ -384,6 +413,7 @@ class DevicePredictor final : public CallPredictor {
   std::shared_ptr<const Runtime> runtime_;
   DeviceProgram device_;
   PassBounds bounds_;
+  CodedPlans coded_plans_;
   std::size_t row_bytes_ = 0;  ///< that a row of a pass takes on the device, about
 };
 

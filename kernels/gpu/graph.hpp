@@ -78,8 +78,8 @@ class GpuGraph final : public Graph {
   }
 
  private:
-  /// Its argument stays where it is as long as the graph: HIP 5 keeps the pointer, and reads there when the
-  /// graph is launched.
+  /// Its argument stays where it is as long as the graph: HIP's first releases with graphs keep the pointer,
+  /// and read there when the graph is launched.
   struct LaunchNode {
     LaunchNode(const LinkedPhase& phase, const Launch& launch)
         : argument(launch),
