@@ -3,6 +3,7 @@
 // waited for, so that a wait that is missing gives wrong answers here.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <new>
@@ -243,10 +244,11 @@ TEST_F(Passes, AContextMayOutliveItsPredictor) {
   }
 }
 
-/// An emulator that has memory of the host for so many pieces.
+/// An emulator that has memory of the host for so many pieces and graphs, and then once has none.
 class ShortOfMemory final : public Runtime {
  public:
-  explicit ShortOfMemory(unsigned pieces) : left_(pieces) {}
+  explicit ShortOfMemory(unsigned pieces, unsigned graphs = UINT32_MAX)
+      : left_(pieces), graphs_left_(graphs) {}
 
   std::string describe() const override { return emulator_->describe(); }
   int ordinal() const override { return 0; }
@@ -255,7 +257,10 @@ class ShortOfMemory final : public Runtime {
   Result<std::unique_ptr<Queue>> queue_on(void* stream) const override { return emulator_->queue_on(stream); }
   Result<std::unique_ptr<Graph>> capture(
       const std::function<Result<void>(Operations&)>& give) const override {
-    return emulator_->capture(give);
+    return emulator_->capture([&](Operations& to) {
+      if (graphs_left_-- == 0) throw std::bad_alloc();
+      return give(to);
+    });
   }
   Result<DeviceMemory> memory() const override { return emulator_->memory(); }
   Result<std::byte*> allocate(MemoryKind kind, std::size_t bytes) const override {
@@ -266,7 +271,7 @@ class ShortOfMemory final : public Runtime {
 
  private:
   std::unique_ptr<Runtime> emulator_ = make_emulator_runtime({});
-  mutable unsigned left_;
+  mutable unsigned left_, graphs_left_;
 };
 
 /// The first slab is under way when the second's memory cannot be had.
@@ -281,6 +286,24 @@ TEST_F(Passes, AnExceptionLeavesNothingUnderWay) {
   out.assign(out.size(), 7.0f);
   context.reset();
   EXPECT_EQ(out, std::vector<float>(kRows * 2, 7.0f));
+}
+
+TEST_F(Passes, AnExceptionWhileACallIsCapturedLeavesAUsableContext) {
+  const auto gpu =
+      make_predictor(program(kTreesInGrid), std::make_unique<ShortOfMemory>(UINT32_MAX, 0), "it");
+  ASSERT_TRUE(gpu.ok()) << gpu.error().text();
+  const auto context = (*gpu)->make_context();
+  std::vector<float> out(kRows * 2);
+  const auto predict = [&] {
+    out.assign(out.size(), 0);
+    return (*gpu)->predict(*context, block(), OutputKind::Value, out.data());
+  };
+  EXPECT_EQ(text_of(predict()), "done");
+  EXPECT_THROW(static_cast<void>(predict()), std::bad_alloc);
+  for (unsigned i = 0; i < 3; ++i) {
+    EXPECT_EQ(text_of(predict()), "done");
+    EXPECT_EQ(out, expected_);
+  }
 }
 
 TEST_F(Passes, RowsOnTheDeviceForEveryOutput) {
