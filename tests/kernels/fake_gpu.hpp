@@ -163,7 +163,7 @@ struct FakeApi {
   static Status destroy_stream(Stream stream) { return destroy(stream); }
   static Status create_event(Event* event) { return make("event", event); }
   static Status destroy_event(Event event) { return destroy(event); }
-  static Status record(Event event, Stream stream) {
+  static Status record(Event event, const int* stream) {
     *event = {stream, calls().replays};
     return noted("record", "");
   }
@@ -266,7 +266,7 @@ struct FakeApi {
     changed.argument = *static_cast<const Launch*>(arguments[0]);
     return noted("set launch", "");
   }
-  static Status replay(InstantiatedGraph graph, Stream stream) {
+  static Status replay(InstantiatedGraph graph, const int* stream) {
     EXPECT_FALSE(calls().capturing);
     for (const FakeNode& node : graph->nodes)
       if (node.kind == FakeNode::Kind::Launch)
