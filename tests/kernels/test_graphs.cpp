@@ -227,6 +227,26 @@ TEST_F(Graphs, AreWaitedForBeforeTheyAreDropped) {
   EXPECT_EQ(count_of(made, "destroy graph"), 1);  // the API looks whether it was waited for
 }
 
+/// Graphs take memory of the device too: those of all lanes give it back.
+TEST_F(Graphs, EndWhereMemoryRunsOut) {
+  const auto gpu = on_gpu(program());
+  const auto context = gpu->make_context();
+  std::vector<float> out(kRows * 2);
+  const DeviceRows rows{rows_.data(), kRows, 4, 0, nullptr};
+  for (unsigned i = 0; i < 2; ++i) call(*gpu, *context, rows, out.data());
+  calls_.fails = "allocate";
+  const auto failed = gpu->predict(*context, RowBlock{rows_.data(), kRows, 4}, OutputKind::Raw, out.data());
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().code, ErrorCode::Environment);
+  EXPECT_EQ(count_of(calls_.made, "destroy graph"), 1);
+  calls_.fails.clear();
+  for (unsigned i = 0; i < 3; ++i) {
+    call(*gpu, *context, i == 1);
+    EXPECT_EQ(count_of(call(*gpu, *context, rows, out.data()), "instantiate"), i == 0 ? 1 : 0);
+    expect_predicted(out, false);
+  }
+}
+
 TEST_F(Graphs, ThatCannotBeMadeAreNotNeeded) {
   for (const char* const fails :
        {"create graph", "add upload", "add launch", "add download", "instantiate"}) {
