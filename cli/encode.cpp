@@ -69,7 +69,8 @@ std::string notes() {
          "program whose plan for a few rows reads values (dump says so) takes as long for one encoded row as "
          "for\n"
          "a block of them.\n"
-         "Rows are read, encoded and written batch by batch, in as much memory as a batch takes.\n";
+         "Rows are read, encoded and written batch by batch, in as much memory as a batch takes.\n"
+         "For a program on a GPU, one of the same model for the host encodes them.\n";
 }
 
 }  // namespace

@@ -1,168 +1,38 @@
 // See predictor.hpp. A call is cut into passes so that what it takes of the device's memory stays bounded,
 // however many rows arrive. Rows from the host go through lanes, each with memory for a pass, in turns: while
-// one copies and computes, the host fills the next.
+// one copies and computes, the host fills the next. A pass is given to its queue operation by operation, or,
+// when a later call repeats its shape, as a graph of them that is captured once.
 #include "kernels/predictor.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <new>
-#include <optional>
+#include <functional>
 #include <span>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include <forestvm/calls.hpp>
-#include <forestvm/core/layouts.hpp>
-#include <forestvm/derived_tables.hpp>
-#include <forestvm/float_environment.hpp>
+
+#include "kernels/context.hpp"
+#include "kernels/device_program.hpp"
 
 namespace forestvm::kernels {
 namespace {
 
 constexpr std::uint32_t kMaxPassRows = 1u << 24;
-constexpr unsigned kLanes = 2;
 
 /// Rows for which the launches of a plan without an upper bound are checked.
 constexpr std::uint32_t kManyRows = 1u << 16;
 
-/// Memory of a device, or pinned memory of the host.
-class Buffer {
- public:
-  Buffer() = default;
-  Buffer(const Runtime& runtime, MemoryKind kind, std::byte* memory, std::size_t bytes)
-      : runtime_(&runtime), kind_(kind), memory_(memory), bytes_(bytes) {}
-  Buffer(Buffer&& other) noexcept { *this = std::move(other); }
-  Buffer& operator=(Buffer&& other) noexcept {
-    std::swap(runtime_, other.runtime_);
-    std::swap(kind_, other.kind_);
-    std::swap(memory_, other.memory_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-  ~Buffer() {
-    if (memory_ != nullptr) runtime_->release(kind_, memory_);
-  }
+/// Operations of a pass from which on it becomes a graph: a single launch takes as long as a graph's.
+constexpr std::size_t kLeastCaptured = 2;
 
-  static Result<Buffer> make(const Runtime& runtime, MemoryKind kind, std::size_t bytes) {
-    if (bytes == 0) return Buffer();
-    FVM_ASSIGN(std::byte* const memory, runtime.allocate(kind, bytes));
-    return Buffer(runtime, kind, memory, bytes);
-  }
-
-  std::size_t size() const { return bytes_; }
-  std::byte* bytes() const { return memory_; }
-  template <class T>
-  T* as() const {
-    return reinterpret_cast<T*>(memory_);
-  }
-
- private:
-  const Runtime* runtime_ = nullptr;
-  MemoryKind kind_ = MemoryKind::Device;
-  std::byte* memory_ = nullptr;
-  std::size_t bytes_ = 0;
-};
-
-/// A program's tables on a device.
-class DeviceProgram {
- public:
-  static Result<DeviceProgram> make(const Program& program, const Runtime& runtime) {
-    DeviceProgram device;
-    const FloatEnvironment floats;  // base scores are rounded as the trainer rounds
-    FVM_ASSIGN(const std::unique_ptr<Queue> queue, runtime.make_queue());
-    const auto put = [&](auto records) -> Result<const typename decltype(records)::value_type*> {
-      const auto bytes = std::as_bytes(records);
-      FVM_ASSIGN(Buffer buffer, Buffer::make(runtime, MemoryKind::Device, bytes.size()));
-      if (!bytes.empty()) FVM_TRY(queue->upload(buffer.bytes(), bytes.data(), bytes.size()));
-      device.buffers_.push_back(std::move(buffer));
-      return device.buffers_.back().template as<const typename decltype(records)::value_type>();
-    };
-    const ProgramMeta& meta = program.meta();
-    LaunchProgram& tables = device.tables_;
-    tables = {};
-    FVM_ASSIGN(const std::byte* nodes, put(program.section_Nodes()));
-    FVM_ASSIGN(const TreeDesc* trees, put(program.section_Trees()));
-    FVM_ASSIGN(const std::uint32_t* numbers, put(program.section_LeafNumbers()));
-    FVM_ASSIGN(const double* wide_leaves, put(program.section_WideLeaves()));
-    const std::vector<std::uint8_t> exits = tile_exits(program);
-    FVM_ASSIGN(const std::uint8_t* device_exits, put(std::span(exits)));
-    const std::vector<std::uint32_t> outputs = tree_outputs(program);
-    FVM_ASSIGN(tables.tree_outputs, put(std::span(outputs)));
-    const std::vector<double> base = base_scores(program);
-    FVM_ASSIGN(tables.base, put(std::span(base)));
-    FVM_ASSIGN(tables.features, put(program.section_EncodedFeatures()));
-    FVM_ASSIGN(tables.ranks, put(program.section_Ranks()));
-    FVM_ASSIGN(tables.columns, put(program.section_Columns()));
-    FVM_ASSIGN(tables.categories, put(program.section_CategoryColumns()));
-    FVM_ASSIGN(tables.category_words, put(program.section_CategoryWords()));
-    const auto groups = launch_groups(program, nodes, trees, device_exits);
-    FVM_ASSIGN(tables.groups, put(std::span(groups)));
-    const auto walkers = launch_walkers(program, numbers, wide_leaves);
-    FVM_ASSIGN(tables.walkers, put(std::span(walkers)));
-    tables.feature_count = static_cast<std::uint32_t>(program.section_EncodedFeatures().size());
-    tables.column_count = static_cast<std::uint32_t>(program.section_Columns().size());
-    tables.category_count = static_cast<std::uint32_t>(program.section_CategoryColumns().size());
-    tables.num_features = meta.num_features;
-    tables.num_outputs = meta.num_outputs;
-    tables.num_trees = meta.num_trees;
-    tables.parameters = {meta.divisor, meta.slope};
-    tables.scale = SumScale(meta.sum_unit);
-    tables.transform = meta.transform;
-    tables.any_order = meta.contract == Contract::Fast;
-    FVM_TRY(queue->mark());
-    FVM_TRY(queue->wait());
-    return device;
-  }
-
-  const LaunchProgram& tables() const { return tables_; }
-
- private:
-  static std::vector<LaunchGroup> launch_groups(const Program& program, const std::byte* nodes,
-                                                const TreeDesc* trees, const std::uint8_t* exits) {
-    std::vector<LaunchGroup> groups;
-    for (const GroupDesc& desc : program.section_Groups())
-      with_view(desc.layout, [&]<class View>() {
-        constexpr auto kNodeBytes = static_cast<std::uint32_t>(sizeof(typename View::Node));
-        const std::byte* const first = nodes + desc.node_offset;
-        const GroupData data{first,
-                             reinterpret_cast<const float*>(first + desc.node_count * kNodeBytes),
-                             trees + desc.first_tree,
-                             exits,
-                             desc.tree_end - desc.tree_begin,
-                             desc.tile_size};
-        groups.push_back({data, desc.tree_begin, kNodeBytes, desc.layout, kInterleavesTrees<View>});
-      });
-    return groups;
-  }
-
-  static std::vector<LaunchWalker> launch_walkers(const Program& program, const std::uint32_t* numbers,
-                                                  const double* wide_leaves) {
-    std::vector<LaunchWalker> walkers;
-    for (const WalkerDesc& desc : program.section_Walkers()) {
-      const GroupDesc& group = program.section_Groups()[desc.group];
-      LaunchWalker walker{};
-      walker.group = desc.group;
-      walker.hops = desc.hops;
-      walker.numbers = numbers + group.first_number;
-      walker.wide_leaves = wide_leaves == nullptr ? nullptr : wide_leaves + group.first_number;
-      walker.end = desc.end;
-      walker.order = desc.order;
-      walker.trees = static_cast<std::uint8_t>(std::min<unsigned>(desc.interleaved_trees, kMostLockstep));
-      walker.rows =
-          static_cast<std::uint8_t>(std::min<unsigned>(desc.interleaved_rows, kMostLockstep / walker.trees));
-      walker.atomic = desc.atomic != 0;
-      walkers.push_back(walker);
-    }
-    return walkers;
-  }
-
-  std::vector<Buffer> buffers_;
-  LaunchProgram tables_{};
-};
-
-// --- where predictions go ---
+ResultType type_of(const Destination& to) {
+  if (to.values != nullptr) return ResultType::Float32;
+  if (to.wide_values != nullptr) return ResultType::Float64;
+  return to.labels != nullptr ? ResultType::Label : ResultType::LeafNumber;
+}
 
 std::size_t element_bytes(const Destination& to) {
   return to.wide_values != nullptr || to.labels != nullptr ? sizeof(double) : sizeof(float);
@@ -183,121 +53,24 @@ Destination placed(const Destination& to, const Buffer& buffer) {
   return {.leaves = buffer.as<std::int32_t>()};
 }
 
-// --- contexts ---
-
-/// Bytes that a pass needs in a lane.
-struct Room {
-  std::size_t rows = 0, codes = 0, results = 0;  ///< those of the host staged, too
-  std::array<std::size_t, kAccumulators> accumulators{};
+/// What passes of a call have in common.
+struct PassKind {
+  OutputKind output;
+  ResultType results;
+  RowSource source;
+  std::size_t result_bytes;         ///< of a row
+  bool stream_is_captured = false;  ///< rows on the device: by the caller
 };
 
-/// Memory for one pass and the queue that it goes through.
-class Lane {
- public:
-  std::unique_ptr<Queue> queue;
-  Buffer rows, codes, results, staged_rows, staged_results;
-  std::array<Buffer, kAccumulators> accumulators;
-
-  Result<void> reserve(const Runtime& runtime, const Room& room) {
-    FVM_TRY(grow(runtime, MemoryKind::Device, rows, room.rows));
-    FVM_TRY(grow(runtime, MemoryKind::Device, codes, room.codes));
-    FVM_TRY(grow(runtime, MemoryKind::Device, results, room.results));
-    FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_rows, room.rows));
-    FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_results, room.results));
-    for (std::uint32_t a = 0; a < kAccumulators; ++a)
-      FVM_TRY(grow(runtime, MemoryKind::Device, accumulators[a], room.accumulators[a]));
-    return {};
-  }
-
-  /// Of so many bytes in staged_results, when they are there.
-  Result<void> deliver_to(void* to, std::size_t bytes) {
-    FVM_TRY(queue->download(staged_results.bytes(), results.bytes(), bytes));
-    FVM_TRY(queue->mark());
-    deliver_to_ = to;
-    deliver_bytes_ = bytes;
-    return {};
-  }
-
-  /// Waits for the pass, if there is one, and delivers its results.
-  Result<void> finish() {
-    if (queue == nullptr) return {};
-    const std::size_t bytes = std::exchange(deliver_bytes_, 0);
-    FVM_TRY(queue->wait());
-    if (bytes != 0) std::memcpy(deliver_to_, staged_results.bytes(), bytes);
-    return {};
-  }
-
-  /// Waits for whatever was begun, also without a mark; nobody wants its results.
-  void abandon() noexcept {
-    deliver_bytes_ = 0;
-    try {
-      if (queue != nullptr && queue->mark().ok()) static_cast<void>(queue->wait());
-    } catch (const std::bad_alloc&) {  // nor its errors
-    }
-  }
-
-  /// Nothing is under way.
-  void release_memory() {
-    for (Buffer* const buffer : {&rows, &codes, &results, &staged_rows, &staged_results}) *buffer = Buffer();
-    accumulators = {};
-  }
-
- private:
-  /// At least so many bytes; what was there may be lost, and what is under way may need it.
-  Result<void> grow(const Runtime& runtime, MemoryKind kind, Buffer& buffer, std::size_t bytes) const {
-    if (bytes <= buffer.size()) return {};
-    FVM_TRY(queue->mark());
-    FVM_TRY(queue->wait());
-    buffer = Buffer();
-    FVM_ASSIGN(buffer, Buffer::make(runtime, kind, bytes));
-    return {};
-  }
-
-  void* deliver_to_ = nullptr;
-  std::size_t deliver_bytes_ = 0;
-};
-
-class DeviceContext final : public Context {
- public:
-  explicit DeviceContext(const std::shared_ptr<const Runtime>& of) : Context(of.get()), runtime(of) {}
-  ~DeviceContext() override {
-    for (Lane& lane : lanes) static_cast<void>(lane.finish());
-    static_cast<void>(on_stream.finish());
-  }
-  DeviceContext(const DeviceContext&) = delete;
-  DeviceContext& operator=(const DeviceContext&) = delete;
-
-  Result<void> release_memory() {
-    for (Lane& lane : lanes) FVM_TRY(lane.finish());
-    FVM_TRY(on_stream.finish());
-    for (Lane& lane : lanes) lane.release_memory();
-    on_stream.release_memory();
-    return {};
-  }
-
-  const std::shared_ptr<const Runtime> runtime;  ///< of its memory, which may outlive the backend
-  std::array<Lane, kLanes> lanes;                ///< of rows from the host
-  Lane on_stream;                                ///< of rows on the device
-  void* stream = nullptr;                        ///< of its queue
-  std::size_t room_for = 0;  ///< rows of a pass that were not too many for the device's memory
-  std::optional<LinkRequest> linked_for;
-  LinkedCall linked;
-};
-
-/// The lanes of a call. One that ends by an error or an exception leaves nothing under way in them.
-class LanesInUse {
- public:
-  explicit LanesInUse(std::span<Lane> lanes) : lanes_(lanes) {}
-  ~LanesInUse() {
-    for (Lane& lane : lanes_) lane.abandon();
-  }
-  LanesInUse(const LanesInUse&) = delete;
-  LanesInUse& operator=(const LanesInUse&) = delete;
-
-  void end() { lanes_ = {}; }
-
- private:
-  std::span<Lane> lanes_;
+/// A pass, placed on the device.
+struct PlacedPass {
+  bool coded = false;           ///< the rows: the lane's codes
+  const float* rows = nullptr;  ///< else they lie here
+  std::size_t row_stride = 0;
+  std::uint32_t row_count = 0;
+  OutputKind output = OutputKind::Raw;
+  Destination to{};
+  std::size_t uploaded_bytes = 0, downloaded_bytes = 0;  ///< of rows and results of the host
 };
 
 class DevicePredictor final : public CallPredictor {
@@ -307,7 +80,8 @@ class DevicePredictor final : public CallPredictor {
       : program_(std::move(program)),
         runtime_(std::move(runtime)),
         device_(std::move(device)),
-        bounds_(bounds) {
+        bounds_(bounds),
+        coded_plans_(program_) {
     row_bytes_ = program_.meta().num_features * sizeof(float) + program_.section_Columns().size();
     for (std::uint32_t a = 0; a < program_.section_Accumulators().size(); ++a) {
       const AccumulatorPlace place = place_of(program_, a);
@@ -318,7 +92,10 @@ class DevicePredictor final : public CallPredictor {
   std::unique_ptr<Context> make_context() const override { return std::make_unique<DeviceContext>(runtime_); }
 
   Result<CodedRows> encode(Context&, const AnyRows&, std::span<std::uint8_t>) const override {
-    return no_codes();
+    return refused(
+        "",
+        "this backend encodes no rows: the host does (forestvm encode), with a program for the host "
+        "that has the same encoder");
   }
 
   const Program& program() const override { return program_; }
@@ -345,17 +122,13 @@ class DevicePredictor final : public CallPredictor {
   }
 
  private:
-  static Error no_codes() {
-    return refused("", "this backend takes rows as numbers, not encoded: the host's takes them");
-  }
-
   Result<void> check_call(const Context& context, const AnyRows& rows) const {
     if (context.backend() != runtime_.get())
       return Error{ErrorCode::Usage, "", "the context belongs to another backend"};
     if (const auto* dense = std::get_if<RowBlock>(&rows)) return check_rows(program_.meta(), *dense);
     if (const auto* csr = std::get_if<CsrRows>(&rows)) return check_rows(*csr);
     if (const auto* on_device = std::get_if<DeviceRows>(&rows)) return check_on_device(*on_device);
-    return no_codes();
+    return coded_plans_.check(*std::get_if<CodedRows>(&rows));
   }
 
   Result<void> check_on_device(const DeviceRows& rows) const {
@@ -376,6 +149,7 @@ class DevicePredictor final : public CallPredictor {
     if (row_count(rows) == 0 || output_width(program_.meta(), output) == 0) return {};
     if (to.is_nowhere()) return no_buffer();
     auto& context = static_cast<DeviceContext&>(any);
+    ++context.calls;
     const auto* const on_device = std::get_if<DeviceRows>(&rows);
     LanesInUse lanes(on_device != nullptr ? std::span(&context.on_stream, 1) : std::span(context.lanes));
     FVM_TRY(on_device != nullptr ? run_on_device(context, *on_device, output, to)
@@ -387,8 +161,14 @@ class DevicePredictor final : public CallPredictor {
   Result<void> run_from_host(DeviceContext& context, const AnyRows& rows, OutputKind output,
                              const Destination& to) const {
     const std::size_t count = row_count(rows), width = output_width(program_.meta(), output);
-    const std::size_t copied_bytes = program_.meta().num_features * sizeof(float) + width * element_bytes(to);
-    FVM_ASSIGN(std::uint32_t most, pass_rows(context, std::min(count, bounds_.slab_bytes / copied_bytes)));
+    const bool coded = std::holds_alternative<CodedRows>(rows);
+    const PassKind kind{output, type_of(to), coded ? RowSource::HostCodes : RowSource::Host,
+                        width * element_bytes(to)};
+    const std::size_t copied_bytes =
+        (coded ? columns() : program_.meta().num_features * sizeof(float)) + kind.result_bytes;
+    FVM_ASSIGN(std::uint32_t most,
+               pass_rows(context, kind, std::min(count, bounds_.slab_bytes / copied_bytes)));
+    if (most < count) most = slab_rows(kind, most);
     unsigned turn = 0;
     for (std::size_t begin = 0; begin < count;) {
       Lane& lane = context.lanes[turn++ % kLanes];
@@ -397,33 +177,41 @@ class DevicePredictor final : public CallPredictor {
         FVM_ASSIGN(lane.queue, runtime_->make_queue());
       }
       const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(most, count - begin));
-      FVM_ASSIGN(const std::uint32_t taken,
-                 make_room(context, lane, left, output, width * element_bytes(to)));
-      if (taken < left) most = taken;
-      FVM_TRY(start(context, lane, rows, begin, taken, output, to.from(begin * width)));
-      begin += taken;
+      FVM_ASSIGN(const Made made, make_room(context, lane, kind, left));
+      if (made.row_count < left) most = made.row_count;
+      PlacedPass pass{
+          .coded = coded, .row_count = made.row_count, .output = output, .to = placed(to, lane.results)};
+      pass.downloaded_bytes = made.row_count * kind.result_bytes;
+      FVM_TRY(stage(lane, rows, begin, pass));
+      FVM_TRY(start(context, lane, made.kept, kind, pass));
+      FVM_TRY(lane.deliver_to(memory_of(to.from(begin * width)), pass.downloaded_bytes));
+      begin += made.row_count;
     }
     for (Lane& lane : context.lanes) FVM_TRY(lane.finish());
     return {};
   }
 
-  /// One pass, from the rows to their results, is on its way.
-  Result<void> start(DeviceContext& context, Lane& lane, const AnyRows& rows, std::size_t begin,
-                     std::uint32_t count, OutputKind output, const Destination& to) const {
+  /// The pass's rows, which begin at row `begin` of the call, are where the lane uploads them from.
+  Result<void> stage(const Lane& lane, const AnyRows& rows, std::size_t begin, PlacedPass& pass) const {
+    if (const auto* const coded = std::get_if<CodedRows>(&rows)) {
+      pass.uploaded_bytes = code_bytes(pass.row_count, columns());
+      if (pass.uploaded_bytes != 0)
+        std::memcpy(lane.staged_rows.bytes(), coded->codes + code_offset(begin, columns()),
+                    pass.uploaded_bytes);
+      return {};
+    }
     const std::uint32_t features = program_.meta().num_features;
     auto* const staged = lane.staged_rows.as<float>();
+    pass.rows = lane.rows.as<const float>();
+    pass.row_stride = features;
+    pass.uploaded_bytes = std::size_t{pass.row_count} * features * sizeof(float);
     if (const auto* const csr = std::get_if<CsrRows>(&rows)) {
-      FVM_TRY(check_csr_rows(*csr, begin, count, features));
-      fill_float_rows(program_, *csr, begin, count, staged);
+      FVM_TRY(check_csr_rows(*csr, begin, pass.row_count, features));
+      fill_float_rows(program_, *csr, begin, pass.row_count, staged);
     } else {
-      fill_float_rows(program_, *std::get_if<RowBlock>(&rows), begin, count, staged);
+      fill_float_rows(program_, *std::get_if<RowBlock>(&rows), begin, pass.row_count, staged);
     }
-    const std::size_t row_bytes = std::size_t{count} * features * sizeof(float);
-    if (row_bytes != 0) FVM_TRY(lane.queue->upload(lane.rows.bytes(), staged, row_bytes));
-    FVM_TRY(launch(context, lane, {lane.rows.as<const float>(), count, features}, output,
-                   placed(to, lane.results)));
-    return lane.deliver_to(memory_of(to),
-                           std::size_t{count} * output_width(program_.meta(), output) * element_bytes(to));
+    return {};
   }
 
   Result<void> run_on_device(DeviceContext& context, const DeviceRows& rows, OutputKind output,
@@ -435,24 +223,31 @@ class DevicePredictor final : public CallPredictor {
       context.stream = rows.stream;
     }
     const std::size_t width = output_width(program_.meta(), output);
-    FVM_ASSIGN(std::uint32_t most, pass_rows(context, rows.count));
+    PassKind kind{output, type_of(to), RowSource::Device, width * element_bytes(to)};
+    FVM_ASSIGN(kind.stream_is_captured, lane.queue->is_captured());
+    FVM_ASSIGN(std::uint32_t most, pass_rows(context, kind, rows.count));
     for (std::size_t begin = 0; begin < rows.count;) {
       const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(most, rows.count - begin));
-      FVM_ASSIGN(const std::uint32_t taken, make_room(context, lane, left, output, std::nullopt));
-      if (taken < left) most = taken;
-      FVM_TRY(launch(context, lane, {rows.data + begin * rows.stride, taken, rows.stride}, output,
-                     to.from(begin * width)));
-      begin += taken;
+      FVM_ASSIGN(const Made made, make_room(context, lane, kind, left));
+      if (made.row_count < left) most = made.row_count;
+      const PlacedPass pass{.rows = rows.data + begin * rows.stride,
+                            .row_stride = rows.stride,
+                            .row_count = made.row_count,
+                            .output = output,
+                            .to = to.from(begin * width)};
+      FVM_TRY(start(context, lane, made.kept, kind, pass));
+      begin += made.row_count;
     }
     return lane.queue->mark();
   }
 
   /// Rows of a pass of a call that would take `wanted`: as many as are allowed, and as half of the device's
   /// free memory holds.
-  Result<std::uint32_t> pass_rows(const DeviceContext& context, std::size_t wanted) const {
+  Result<std::uint32_t> pass_rows(const DeviceContext& context, const PassKind& kind,
+                                  std::size_t wanted) const {
     const std::size_t row_bytes = std::max<std::size_t>(row_bytes_, 1);
     std::size_t most = std::min({wanted, bounds_.pass_bytes / row_bytes, std::size_t{kMaxPassRows}});
-    if (most > context.room_for) {
+    if (most > context.room_for && !kind.stream_is_captured) {
       FVM_ASSIGN(const DeviceMemory memory, runtime_->memory());
       const std::size_t affordable = memory.free / 2 / (kLanes * row_bytes);
       most = std::min(most, std::max({affordable, context.room_for, std::size_t{bounds_.fewest_rows}}));
@@ -460,68 +255,138 @@ class DevicePredictor final : public CallPredictor {
     return static_cast<std::uint32_t>(std::max<std::size_t>(most, 1));
   }
 
-  /// Room in the lane for a pass of so many rows, linked; for fewer, if the device has not enough memory.
-  /// Result: for how many. `result_bytes`: of a row whose results the host gets; none: all is on the device.
-  Result<std::uint32_t> make_room(DeviceContext& context, Lane& lane, std::uint32_t rows, OutputKind output,
-                                  std::optional<std::size_t> result_bytes) const {
+  /// As many rows as a slab of at most so many has: encoded ones are cut between their blocks.
+  static std::uint32_t slab_rows(const PassKind& kind, std::uint32_t rows) {
+    return kind.source == RowSource::HostCodes ? std::max(rows / kCodeRows, 1u) * kCodeRows : rows;
+  }
+
+  /// A pass for which there is room in a lane.
+  struct Made {
+    std::uint32_t row_count;
+    std::size_t kept;  ///< its place in DeviceContext::kept
+  };
+
+  /// Room for a pass of so many rows; for fewer, if the device has not enough memory.
+  Result<Made> make_room(DeviceContext& context, Lane& lane, const PassKind& kind, std::uint32_t rows) const {
+    const std::uint32_t fewest = slab_rows(kind, bounds_.fewest_rows);
     for (bool last = false;;) {
-      FVM_TRY(link_for(context, {rows, rows, output}));
-      const std::size_t columns = program_.section_Columns().size();
-      Room room;
-      room.codes = columns == 0 ? 0 : code_bytes(rows, columns) + kCodeSlack;
-      room.accumulators = context.linked.global_bytes;
-      if (result_bytes) {
-        room.rows = std::size_t{rows} * program_.meta().num_features * sizeof(float);
-        room.results = rows * *result_bytes;
-      }
+      const bool coded = kind.source == RowSource::HostCodes;
+      const LinkRequest request{rows, coded ? coded_plans_.plan_rows(rows) : rows, kind.output};
+      FVM_ASSIGN(const std::size_t kept, context.keep({request, kind.source, kind.results}, [&] {
+        return link(program_, request, runtime_->limits());
+      }));
+      const Room room = room_of(kind, rows, context.kept[kept].linked);
+      if (kind.stream_is_captured && !lane.has(room))
+        return Error{ErrorCode::Usage, "",
+                     "the stream is captured, and the context has no memory for a call of so many rows: let "
+                     "it make one before that is not captured"};
       const Result<void> reserved = lane.reserve(*runtime_, room);
-      if (reserved.ok()) break;
+      if (reserved.ok()) {
+        context.room_for = std::max<std::size_t>(context.room_for, rows);
+        return Made{rows, kept};
+      }
       if (last) return reserved.error();
       FVM_TRY(lane.queue->mark());
       FVM_TRY(context.release_memory());
       context.room_for = 0;
-      last = rows <= bounds_.fewest_rows;
-      if (!last) rows = std::max(rows / 2, bounds_.fewest_rows);
+      last = rows <= fewest;
+      if (!last) rows = std::max(slab_rows(kind, rows / 2), fewest);
     }
-    context.room_for = std::max<std::size_t>(context.room_for, rows);
-    return rows;
   }
 
-  Result<void> link_for(DeviceContext& context, const LinkRequest& request) const {
-    if (context.linked_for == request) return {};
-    context.linked_for.reset();
-    FVM_ASSIGN(context.linked, link(program_, request, runtime_->limits()));
-    context.linked_for = request;
+  Room room_of(const PassKind& kind, std::uint32_t rows, const LinkedCall& linked) const {
+    Room room;
+    room.codes = columns() == 0 ? 0 : code_bytes(rows, columns()) + kCodeSlack;
+    room.accumulators = linked.global_bytes;
+    if (kind.source == RowSource::Device) return room;
+    room.results = room.staged_results = rows * kind.result_bytes;
+    if (kind.source == RowSource::Host)
+      room.rows = room.staged_rows = std::size_t{rows} * program_.meta().num_features * sizeof(float);
+    else
+      room.staged_rows = room.codes;
+    return room;
+  }
+
+  /// Gives the pass to the lane's queue.
+  Result<void> start(DeviceContext& context, Lane& lane, std::size_t place, const PassKind& kind,
+                     const PlacedPass& pass) const {
+    const KeptPass& kept = context.kept[place];
+    CapturedPass& captured = lane.captured[place];
+    const auto give = [&](Operations& to) { return give_pass(to, lane, kept.linked, pass); };
+    const std::size_t operations =
+        kept.linked.phases.size() + (pass.uploaded_bytes != 0) + (pass.downloaded_bytes != 0);
+    if (kept.first_call == context.calls || operations < kLeastCaptured || captured.cannot_be_captured ||
+        kind.stream_is_captured)
+      return give(*lane.queue);
+    const Result<void> prepared =
+        captured.graph == nullptr ? capture(captured, give) : point_to(captured, lane, kept.linked, pass);
+    if (!prepared.ok()) {
+      // A graph saves time and gives nothing else: what prevents one prevents no pass.
+      captured.cannot_be_captured = true;
+      return give(*lane.queue);
+    }
+    captured.rows = pass.rows;
+    captured.row_stride = pass.row_stride;
+    captured.results = memory_of(pass.to);
+    return lane.queue->replay(*captured.graph);
+  }
+
+  Result<void> capture(CapturedPass& captured, const std::function<Result<void>(Operations&)>& give) const {
+    FVM_ASSIGN(captured.graph, runtime_->capture(give));
     return {};
   }
 
-  /// Rows of a pass, on the device.
-  struct PlacedRows {
-    const float* rows;
-    std::uint32_t count;
-    std::size_t stride;
-  };
+  /// The captured launches get the pass's rows and results, where they had others.
+  Result<void> point_to(CapturedPass& captured, const Lane& lane, const LinkedCall& linked,
+                        const PlacedPass& pass) const {
+    if (captured.rows == pass.rows && captured.row_stride == pass.row_stride &&
+        captured.results == memory_of(pass.to))
+      return {};
+    captured.results = nullptr;  // none, until all launches have the same
+    std::size_t number = 0;
+    return for_launches(lane, linked, pass, [&](const LinkedPhase&, const Launch& launch) {
+      return captured.graph->set_launch(number++, launch);
+    });
+  }
 
-  /// Gives the pass's launches, which are linked, to the lane's queue.
-  Result<void> launch(const DeviceContext& context, const Lane& lane, const PlacedRows& rows,
-                      OutputKind output, const Destination& to) const {
+  /// The pass's operations, one by one.
+  Result<void> give_pass(Operations& to, const Lane& lane, const LinkedCall& linked,
+                         const PlacedPass& pass) const {
+    const Buffer& rows = pass.coded ? lane.codes : lane.rows;
+    if (pass.uploaded_bytes != 0)
+      FVM_TRY(to.upload(rows.bytes(), lane.staged_rows.bytes(), pass.uploaded_bytes));
+    FVM_TRY(for_launches(lane, linked, pass, [&](const LinkedPhase& phase, const Launch& launch) {
+      return to.launch(phase, launch);
+    }));
+    if (pass.downloaded_bytes != 0)
+      FVM_TRY(to.download(lane.staged_results.bytes(), lane.results.bytes(), pass.downloaded_bytes));
+    return {};
+  }
+
+  /// Calls visit(phase, launch) for each of the pass's launches.
+  template <class Visit>
+  Result<void> for_launches(const Lane& lane, const LinkedCall& linked, const PlacedPass& pass,
+                            Visit visit) const {
     Launch launch{};
     launch.program = device_.tables();
-    launch.pass.rows = rows.rows;
-    launch.pass.row_stride = rows.stride;
-    launch.pass.row_count = rows.count;
-    launch.pass.output = output;
-    launch.pass.codes = launch.pass.encode_to = lane.codes.as<std::uint8_t>();
-    launch.pass.values = to.values;
-    launch.pass.wide_values = to.wide_values;
-    launch.pass.labels = to.labels;
-    launch.pass.leaves = to.leaves;
-    for (const LinkedPhase& phase : context.linked.phases) {
+    launch.pass.rows = pass.rows;
+    launch.pass.row_stride = pass.row_stride;
+    launch.pass.row_count = pass.row_count;
+    launch.pass.output = pass.output;
+    launch.pass.codes = lane.codes.as<const std::uint8_t>();
+    launch.pass.encode_to = pass.coded ? nullptr : lane.codes.as<std::uint8_t>();
+    launch.pass.values = pass.to.values;
+    launch.pass.wide_values = pass.to.wide_values;
+    launch.pass.labels = pass.to.labels;
+    launch.pass.leaves = pass.to.leaves;
+    for (const LinkedPhase& phase : linked.phases) {
       place_phase(lane, phase, launch);
-      FVM_TRY(lane.queue->launch(phase, launch));
+      FVM_TRY(visit(phase, launch));
     }
     return {};
   }
+
+  std::size_t columns() const { return program_.section_Columns().size(); }
 
   void place_phase(const Lane& lane, const LinkedPhase& phase, Launch& launch) const {
     launch.block_rows = phase.block_rows;
@@ -550,6 +415,7 @@ class DevicePredictor final : public CallPredictor {
   std::shared_ptr<const Runtime> runtime_;
   DeviceProgram device_;
   PassBounds bounds_;
+  CodedPlans coded_plans_;
   std::size_t row_bytes_ = 0;  ///< that a row of a pass takes on the device, about
 };
 

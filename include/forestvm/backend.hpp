@@ -117,12 +117,16 @@ class Predictor {
   /// through the next plan of which that is true: a few rows may take as long as a block of them then.
   ///
   /// Rows in a GPU's memory are for the GPU's backend, and `out` is memory of that GPU then. One context's
-  /// calls run one after the other; where they change the stream, the host waits for the call before.
+  /// calls run one after the other; where they change the stream, the host waits for the call before. A
+  /// stream may be one that the caller captures: the context has made a call of as many rows before, and the
+  /// caller's graph uses its memory: the context outlives it, and makes no larger call, and no other one
+  /// while it runs.
   ///
   /// Errors: Usage for a context of another backend, a null pointer, a stride below num_features, coded rows
   /// of another number of columns or in too few bytes, and, with the row, for offsets that descend or leave
   /// the values and for a column that the model does not have (rows before it may have been predicted then).
-  /// Usage for rows in the memory of another device. Refused for Float64 rows of a program of float64 scores,
+  /// Usage for rows in the memory of another device, and for a stream that is captured while the context
+  /// lacks memory. Refused for Float64 rows of a program of float64 scores,
   /// for codes of another encoder, and for any where every plan has walks that read values; for rows in a
   /// GPU's memory of a program that takes zeros for missing values. Environment where a device has too little
   /// memory for a few rows, and where it fails.
@@ -174,7 +178,7 @@ struct EmulatorOptions {
 
 /// Loads a program into the emulator of a GPU: every thread of a launch in turn, on the calling thread, far
 /// slower than the host VM. Answers are those of a GPU. Refused when no loop is mapped to a GPU, or when its
-/// launches are larger than a GPU allows. It takes no encoded rows and encodes none.
+/// launches are larger than a GPU allows. It encodes no rows.
 Result<std::unique_ptr<Predictor>> emulator_backend(const Program& program,
                                                     const EmulatorOptions& options = {});
 
@@ -187,9 +191,10 @@ struct GpuOptions {
 
 /// Loads a program into a GPU, through the vendor's library libforestvm_cuda.so or libforestvm_hip.so: from
 /// the folder that the environment variable FORESTVM_PLUGINS names, or else from beside this library or
-/// program (or the folder of libraries there), or else from where the loader looks. It takes no encoded rows
-/// and encodes none. Environment if there is no such library, driver or device; Refused when no loop is
-/// mapped to a GPU, when launches are larger than the device allows, or when it has no kernel for a layout.
+/// program (or the folder of libraries there), or else from where the loader looks. It encodes no rows:
+/// the host does, for a program with the same encoder. Environment if there is no such library, driver or
+/// device; Refused when no loop is mapped to a GPU, when launches are larger than the device allows, or when
+/// it has no kernel for a layout.
 Result<std::unique_ptr<Predictor>> gpu_backend(const Program& program, const GpuOptions& options = {});
 
 /// The devices of a vendor, for people, by their ordinals. Environment if there is no library, driver or

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include <forestvm/backend.hpp>
 
@@ -54,6 +56,40 @@ Result<void> check_classes(const Program& program);
 Result<void> check_rows(const ProgramMeta& meta, const RowBlock& rows);
 Result<void> check_rows(const CsrRows& rows);
 Result<void> check_rows(const ProgramMeta& meta, const DeviceRows& rows);
+
+/// Numbers of rows, both included.
+struct RowCounts {
+  std::uint32_t least, most;
+};
+
+/// Which encoded rows a program takes: those of its encoder, in plans whose walks read codes alone.
+class CodedPlans {
+ public:
+  explicit CodedPlans(const Program& program);
+
+  /// Refused if there is no such plan.
+  Result<void> check() const;
+  /// Whether the rows can be taken. Errors: see Predictor::predict.
+  Result<void> check(const CodedRows& rows) const;
+  /// Whether walks of the plan for so many rows read values.
+  bool reads_values(std::size_t rows) const;
+  /// For how many rows the plan is chosen that takes so many encoded ones: as many, or else the next more
+  /// whose plan takes codes, or else the next fewer. There is such a plan.
+  std::uint32_t plan_rows(std::uint32_t rows) const;
+  /// encoder_id of the program.
+  std::uint64_t encoder() const { return encoder_; }
+
+ private:
+  /// The plans of which one is for so many rows, or else those for the next more, or else for fewer.
+  const RowCounts& plans_for(std::size_t rows) const;
+
+  std::vector<RowCounts> plans_;  ///< ascending
+  std::size_t columns_;
+  std::uint64_t encoder_;
+};
+
+/// For messages.
+std::string rows_text(const CodedRows& rows);
 
 /// The error of a call without memory for its rows or output.
 Error no_buffer();

@@ -196,8 +196,8 @@ FVM_API fvm_status fvm_program_open_memory(const void* image, size_t size, const
  * FVM_GPU_OPTIONS_INIT. The vendor's library is loaded from the folder that the environment variable
  * FORESTVM_PLUGINS names, or else from beside this library or the calling program (or the folder of libraries
  * there), or else from where the loader looks. Contexts and predictions are as of other programs: rows of the
- * host are copied to the GPU and results back; encoded rows are refused. Otherwise like fvm_program_open and
- * fvm_program_open_memory.
+ * host are copied to the GPU and results back. Rows are encoded by a program for the host that has the same
+ * encoder, not by this one. Otherwise like fvm_program_open and fvm_program_open_memory.
  *
  * FVM_REFUSED: also a program for the host, launches larger than the GPU allows, a layout without a kernel.
  * FVM_ENVIRONMENT: also no such library, driver or device, or too little of its memory.
@@ -331,7 +331,8 @@ FVM_API fvm_status fvm_encoded_size(const fvm_program* program, size_t row_count
  * more than once, or elsewhere than where its values are: predictions of them are the same, to the bit, and
  * encoding costs no time then.
  *
- * FVM_REFUSED: the program reads rows' values: compile its model with a schedule that has encode(u8).
+ * FVM_REFUSED: the program reads rows' values: compile its model with a schedule that has encode(u8); or it
+ * is on a GPU.
  * FVM_REFUSED, FVM_USAGE: what the functions for predictions say of such rows, a null `coded`, too little
  * room.
  */
@@ -364,9 +365,13 @@ FVM_API fvm_status fvm_predict_leaf_coded(fvm_context* context, const fvm_coded_
  * Like the four for float32, for rows in the memory of the program's GPU: `out` is memory of that GPU, too.
  * Returns when the work is queued on the rows' stream: the rows stay as they are, and the results are there,
  * when the stream has come that far. A context's calls run one after the other; where they change the stream,
- * the host waits for the call before. A failure of the GPU may show in a later call.
+ * the host waits for the call before. A failure of the GPU may show in a later call. A stream may be one that
+ * the caller captures into a graph, if the context has made a call of as many rows before: the graph uses the
+ * context's memory, so that the context outlives it, and makes no larger call, and no other one while it
+ * runs.
  *
- * FVM_USAGE: rows on another device, a program of the host, and what fvm_predict_csr says. FVM_REFUSED: also
+ * FVM_USAGE: rows on another device, a program of the host, a captured stream without such a call before, and
+ * what fvm_predict_csr says. FVM_REFUSED: also
  * a model that takes zeros for missing values. FVM_ENVIRONMENT: the GPU failed, or has too little memory.
  */
 FVM_API fvm_status fvm_predict_device(fvm_context* context, const fvm_device_rows* rows, fvm_output output,

@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <forestvm/backend.hpp>
 
@@ -20,6 +22,49 @@ namespace kernels {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
+
+/// Each operation with the arguments that it was captured with, and gives them to queues.
+class EmulatorGraph final : public Graph {
+ public:
+  Result<void> set_launch(std::size_t number, const Launch& launch) override {
+    *launches_[number] = launch;
+    return {};
+  }
+
+  Result<void> give_to(Operations& to) const {
+    for (const auto& operation : operations_) FVM_TRY(operation(to));
+    return {};
+  }
+
+ private:
+  friend class EmulatorCapture;
+  std::vector<std::function<Result<void>(Operations&)>> operations_;
+  std::vector<std::shared_ptr<Launch>> launches_;  ///< arguments, in the launches' order
+};
+
+class EmulatorCapture final : public Operations {
+ public:
+  explicit EmulatorCapture(EmulatorGraph& graph) : graph_(&graph) {}
+
+  Result<void> upload(std::byte* to, const void* from, std::size_t bytes) override {
+    graph_->operations_.emplace_back([=](Operations& queue) { return queue.upload(to, from, bytes); });
+    return {};
+  }
+  Result<void> download(void* to, const std::byte* from, std::size_t bytes) override {
+    graph_->operations_.emplace_back([=](Operations& queue) { return queue.download(to, from, bytes); });
+    return {};
+  }
+  Result<void> launch(const LinkedPhase& phase, const Launch& launch) override {
+    auto argument = std::make_shared<Launch>(launch);
+    graph_->launches_.push_back(argument);
+    graph_->operations_.emplace_back(
+        [phase, argument](Operations& queue) { return queue.launch(phase, *argument); });
+    return {};
+  }
+
+ private:
+  EmulatorGraph* graph_;
+};
 
 /// Gives its work to a stream; without one does it at once.
 class EmulatorQueue final : public Queue {
@@ -46,11 +91,14 @@ class EmulatorQueue final : public Queue {
     });
   }
 
+  Result<void> replay(Graph& graph) override { return static_cast<EmulatorGraph&>(graph).give_to(*this); }
+
   Result<void> mark() override {
     if (stream_ != nullptr) marked_ = stream_->added();
     return {};
   }
   Result<void> wait() override { return stream_ == nullptr ? Result<void>() : stream_->wait_for(marked_); }
+  Result<bool> is_captured() const override { return stream_ != nullptr && stream_->is_captured(); }
 
  private:
   Result<void> copy(void* to, const void* from, std::size_t bytes) {
@@ -91,6 +139,13 @@ class EmulatorRuntime final : public Runtime {
   Result<std::unique_ptr<Queue>> queue_on(void* stream) const override {
     return std::unique_ptr<Queue>(
         std::make_unique<EmulatorQueue>(settings_, static_cast<emulator::Stream*>(stream)));
+  }
+  Result<std::unique_ptr<Graph>> capture(
+      const std::function<Result<void>(Operations&)>& give) const override {
+    auto graph = std::make_unique<EmulatorGraph>();
+    EmulatorCapture capture(*graph);
+    FVM_TRY(give(capture));
+    return std::unique_ptr<Graph>(std::move(graph));
   }
   Result<DeviceMemory> memory() const override {
     return DeviceMemory{settings_.memory_bytes - taken_, settings_.memory_bytes};

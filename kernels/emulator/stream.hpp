@@ -1,11 +1,13 @@
 // What an emulated device is given to do: work, done in its order, but not before somebody waits for it. What
-// must be waited for and is not, stays undone, so that tests see it.
+// must be waited for and is not, stays undone, so that tests see it. A stream whose owner captures it does
+// none of what it is given meanwhile.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include <forestvm/result.hpp>
 
@@ -17,6 +19,10 @@ class Stream {
   using Work = std::function<Result<void>()>;
 
   void add(Work work) {
+    if (captured_) {
+      captures_.push_back(std::move(work));
+      return;
+    }
     work_.push_back(std::move(work));
     ++added_;
   }
@@ -38,9 +44,19 @@ class Stream {
   }
   Result<void> wait() { return wait_for(added_); }
 
+  void begin_capture() { captured_ = true; }
+  /// What was added meanwhile, to be added by the owner.
+  std::vector<Work> end_capture() {
+    captured_ = false;
+    return std::exchange(captures_, {});
+  }
+  bool is_captured() const { return captured_; }
+
  private:
   std::deque<Work> work_;
   std::uint64_t added_ = 0;
+  bool captured_ = false;
+  std::vector<Work> captures_;
 };
 
 }  // namespace forestvm::kernels::emulator

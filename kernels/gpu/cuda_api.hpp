@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace forestvm::kernels {
@@ -13,6 +14,9 @@ struct CudaApi {
   using Status = cudaError_t;
   using Stream = cudaStream_t;
   using Event = cudaEvent_t;
+  using Graph = cudaGraph_t;
+  using Node = cudaGraphNode_t;
+  using InstantiatedGraph = cudaGraphExec_t;
 
   static constexpr const char* kName = "CUDA";
   static constexpr Status kSuccess = cudaSuccess;
@@ -85,6 +89,53 @@ struct CudaApi {
                        std::size_t shared_bytes, Stream stream) {
     return cudaLaunchKernel(kernel, {extent[0], extent[1], extent[2]}, {extent[3], extent[4], extent[5]},
                             arguments, shared_bytes, stream);
+  }
+
+  static Status is_capturing(bool* capturing, Stream stream) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    const Status result = cudaStreamIsCapturing(stream, &status);
+    *capturing = status != cudaStreamCaptureStatusNone;
+    return result;
+  }
+  static Status create_graph(Graph* graph) { return cudaGraphCreate(graph, 0); }
+  static Status destroy_graph(Graph graph) { return cudaGraphDestroy(graph); }
+  /// A node behind `before`, the number of whose nodes is 0 or 1.
+  static Status add_upload(Node* node, Graph graph, std::span<const Node> before, void* to, const void* from,
+                           std::size_t bytes) {
+    return cudaGraphAddMemcpyNode1D(node, graph, before.data(), before.size(), to, from, bytes,
+                                    cudaMemcpyHostToDevice);
+  }
+  static Status add_download(Node* node, Graph graph, std::span<const Node> before, void* to,
+                             const void* from, std::size_t bytes) {
+    return cudaGraphAddMemcpyNode1D(node, graph, before.data(), before.size(), to, from, bytes,
+                                    cudaMemcpyDeviceToHost);
+  }
+  static Status add_launch(Node* node, Graph graph, std::span<const Node> before, const void* kernel,
+                           const std::uint32_t* extent, void** arguments, std::uint32_t shared_bytes) {
+    const cudaKernelNodeParams launch = launch_of(kernel, extent, arguments, shared_bytes);
+    return cudaGraphAddKernelNode(node, graph, before.data(), before.size(), &launch);
+  }
+  static Status instantiate(InstantiatedGraph* instantiated, Graph graph) {
+    return cudaGraphInstantiateWithFlags(instantiated, graph, 0);
+  }
+  static Status destroy_instantiated(InstantiatedGraph graph) { return cudaGraphExecDestroy(graph); }
+  static Status set_launch(InstantiatedGraph graph, Node node, const void* kernel,
+                           const std::uint32_t* extent, void** arguments, std::uint32_t shared_bytes) {
+    const cudaKernelNodeParams launch = launch_of(kernel, extent, arguments, shared_bytes);
+    return cudaGraphExecKernelNodeSetParams(graph, node, &launch);
+  }
+  static Status replay(InstantiatedGraph graph, Stream stream) { return cudaGraphLaunch(graph, stream); }
+
+ private:
+  static cudaKernelNodeParams launch_of(const void* kernel, const std::uint32_t* extent, void** arguments,
+                                        std::uint32_t shared_bytes) {
+    cudaKernelNodeParams launch{};
+    launch.func = const_cast<void*>(kernel);
+    launch.gridDim = {extent[0], extent[1], extent[2]};
+    launch.blockDim = {extent[3], extent[4], extent[5]};
+    launch.sharedMemBytes = shared_bytes;
+    launch.kernelParams = arguments;
+    return launch;
   }
 };
 

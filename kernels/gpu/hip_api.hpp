@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace forestvm::kernels {
@@ -13,6 +14,9 @@ struct HipApi {
   using Status = hipError_t;
   using Stream = hipStream_t;
   using Event = hipEvent_t;
+  using Graph = hipGraph_t;
+  using Node = hipGraphNode_t;
+  using InstantiatedGraph = hipGraphExec_t;
 
   static constexpr const char* kName = "HIP";
   static constexpr Status kSuccess = hipSuccess;
@@ -85,6 +89,53 @@ struct HipApi {
                        std::size_t shared_bytes, Stream stream) {
     return hipLaunchKernel(kernel, {extent[0], extent[1], extent[2]}, {extent[3], extent[4], extent[5]},
                            arguments, shared_bytes, stream);
+  }
+
+  static Status is_capturing(bool* capturing, Stream stream) {
+    hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
+    const Status result = hipStreamIsCapturing(stream, &status);
+    *capturing = status != hipStreamCaptureStatusNone;
+    return result;
+  }
+  static Status create_graph(Graph* graph) { return hipGraphCreate(graph, 0); }
+  static Status destroy_graph(Graph graph) { return hipGraphDestroy(graph); }
+  /// A node behind `before`, the number of whose nodes is 0 or 1.
+  static Status add_upload(Node* node, Graph graph, std::span<const Node> before, void* to, const void* from,
+                           std::size_t bytes) {
+    return hipGraphAddMemcpyNode1D(node, graph, before.data(), before.size(), to, from, bytes,
+                                   hipMemcpyHostToDevice);
+  }
+  static Status add_download(Node* node, Graph graph, std::span<const Node> before, void* to,
+                             const void* from, std::size_t bytes) {
+    return hipGraphAddMemcpyNode1D(node, graph, before.data(), before.size(), to, from, bytes,
+                                   hipMemcpyDeviceToHost);
+  }
+  static Status add_launch(Node* node, Graph graph, std::span<const Node> before, const void* kernel,
+                           const std::uint32_t* extent, void** arguments, std::uint32_t shared_bytes) {
+    const hipKernelNodeParams launch = launch_of(kernel, extent, arguments, shared_bytes);
+    return hipGraphAddKernelNode(node, graph, before.data(), before.size(), &launch);
+  }
+  static Status instantiate(InstantiatedGraph* instantiated, Graph graph) {
+    return hipGraphInstantiateWithFlags(instantiated, graph, 0);
+  }
+  static Status destroy_instantiated(InstantiatedGraph graph) { return hipGraphExecDestroy(graph); }
+  static Status set_launch(InstantiatedGraph graph, Node node, const void* kernel,
+                           const std::uint32_t* extent, void** arguments, std::uint32_t shared_bytes) {
+    const hipKernelNodeParams launch = launch_of(kernel, extent, arguments, shared_bytes);
+    return hipGraphExecKernelNodeSetParams(graph, node, &launch);
+  }
+  static Status replay(InstantiatedGraph graph, Stream stream) { return hipGraphLaunch(graph, stream); }
+
+ private:
+  static hipKernelNodeParams launch_of(const void* kernel, const std::uint32_t* extent, void** arguments,
+                                       std::uint32_t shared_bytes) {
+    hipKernelNodeParams launch{};
+    launch.func = const_cast<void*>(kernel);
+    launch.gridDim = {extent[0], extent[1], extent[2]};
+    launch.blockDim = {extent[3], extent[4], extent[5]};
+    launch.sharedMemBytes = shared_bytes;
+    launch.kernelParams = arguments;
+    return launch;
   }
 };
 

@@ -22,7 +22,7 @@ struct GpuPlugin {
 /// Both sides must be of one build of forestvm, as far as can be told: they share types.
 inline std::string plugin_interface() {
   return FORESTVM_VERSION ", launches of " + std::to_string(sizeof(Launch)) + ", phases of " +
-         std::to_string(sizeof(LinkedPhase)) + " bytes, interface 1";
+         std::to_string(sizeof(LinkedPhase)) + " bytes, interface 2";
 }
 
 /// Null for a caller of another interface; `own` is set to the library's in either case.

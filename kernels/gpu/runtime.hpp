@@ -4,23 +4,18 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "kernels/gpu/graph.hpp"
 #include "kernels/gpu/kernel_table.hpp"
+#include "kernels/gpu/on_gpu.hpp"
 #include "kernels/runtime.hpp"
 
 namespace forestvm::kernels {
-
-template <class Api>
-Result<void> gpu_result(typename Api::Status status, const std::string& doing) {
-  if (status == Api::kSuccess) return {};
-  Api::clear_error();
-  return Error{ErrorCode::Environment, "", std::string(Api::kName) + ": " + doing + ": " + Api::text(status)};
-}
 
 template <class Api>
 Result<int> count_gpus() {
@@ -34,36 +29,6 @@ Result<int> count_gpus() {
   if (count == 0) return Error{ErrorCode::Environment, "", none};
   return count;
 }
-
-/// Calls of the vendor's runtime go to this device, while it lives; to the calling thread's own afterwards.
-template <class Api>
-class OnGpu {
- public:
-  explicit OnGpu(int device) {
-    static_cast<void>(Api::get_device(&before_));
-    changed_ = before_ != device;
-    status_ = changed_ ? Api::set_device(device) : Api::kSuccess;
-  }
-  ~OnGpu() {
-    if (changed_) static_cast<void>(Api::set_device(before_));
-  }
-  OnGpu(const OnGpu&) = delete;
-  OnGpu& operator=(const OnGpu&) = delete;
-
-  /// Error: calls would go to another device.
-  Result<void> is_chosen() const { return gpu_result<Api>(status_, "choosing the device"); }
-
-  template <class Call>
-  Result<void> call(Call call, const std::string& doing) const {
-    FVM_TRY(is_chosen());
-    return gpu_result<Api>(call(), doing);
-  }
-
- private:
-  int before_ = 0;
-  bool changed_;
-  typename Api::Status status_;
-};
 
 template <class Api>
 class GpuQueue final : public Queue {
@@ -98,11 +63,14 @@ class GpuQueue final : public Queue {
         [&] {
           return Api::launch(kernel_of(phase), phase.extent.data(), arguments, phase.shared_bytes, stream_);
         },
-        "launching blocks of " + std::to_string(phase.threads()) + " threads and " +
-            std::to_string(phase.shared_bytes) + " bytes of shared memory");
+        launching(phase));
   }
 
+  Result<void> replay(Graph& graph) override { return static_cast<GpuGraph<Api>&>(graph).replay(stream_); }
+
   Result<void> mark() override {
+    FVM_ASSIGN(const bool captured, is_captured());
+    if (captured) return {};
     const OnGpu<Api> here(device_);
     if (event_ == nullptr)
       FVM_TRY(here.call([&] { return Api::create_event(&event_); }, "creating an event"));
@@ -117,17 +85,16 @@ class GpuQueue final : public Queue {
     return here.call([&] { return Api::wait(event_); }, "waiting for the device");
   }
 
- private:
-  /// Linking has found that there is one.
-  static const void* kernel_of(const LinkedPhase& phase) {
-    const auto kernels = compiled_kernels();
-    const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const CompiledKernel& kernel) {
-      return !phase.layout || kernel.layout == *phase.layout;
-    });
-    FVM_CHECK(found != kernels.end());
-    return found->function;
+  Result<bool> is_captured() const override {
+    bool captured = false;
+    if (own_) return captured;
+    const OnGpu<Api> here(device_);
+    FVM_TRY(here.call([&] { return Api::is_capturing(&captured, stream_); },
+                      "asking whether the stream is captured"));
+    return captured;
   }
 
+ private:
   int device_;
   typename Api::Stream stream_;
   bool own_;
@@ -178,6 +145,11 @@ class GpuRuntime final : public Runtime {
   Result<std::unique_ptr<Queue>> queue_on(void* stream) const override {
     return std::unique_ptr<Queue>(
         std::make_unique<GpuQueue<Api>>(device_, static_cast<typename Api::Stream>(stream), false));
+  }
+
+  Result<std::unique_ptr<Graph>> capture(
+      const std::function<Result<void>(Operations&)>& give) const override {
+    return GpuGraph<Api>::capture(device_, give);
   }
 
   Result<DeviceMemory> memory() const override { return memory_of(device_); }

@@ -1,6 +1,7 @@
 // forestvm encode through the real program, and what run and bench make of its files.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,22 @@ TEST_F(Encode, RunPredictsTheSame) {
       }
     }
   }
+}
+
+TEST_F(Encode, ProgramsForGpusTakeThem) {
+  const std::string schedule = file("gpu.schedule"), mapped = file("gpu.fvm");
+  std::ofstream(schedule) << "tile(batch, b0, b1, 32); reorder(b0, b1, tree); gpuDimension(b0, grid.x); "
+                             "gpuDimension(b1, block.x); encode(u8); layout(tree, sparse)";
+  must({"compile", model_, "--schedule", schedule, "-o", mapped});
+  const std::string coded = encoded(program_, rows_);
+  for (const char* output : {"raw", "value", "class", "leaf"})
+    EXPECT_EQ(must({"run", mapped, coded, "--backend", "emulator", "--output", output}),
+              must({"run", model_, rows_, "--output", output}));
+  expect_failure(
+      {"run", test_data("diabetes/model.json"), coded, "--backend", "emulator", "--schedule", schedule}, 1,
+      "the rows are encoded for another program: its encoder is ");
+  expect_failure({"encode", mapped, rows_, "-o", file("x.fvr")}, 1,
+                 "compile the model with a schedule for the host");
 }
 
 TEST_F(Encode, GoesThroughPipes) {

@@ -105,7 +105,7 @@ TEST_F(GpuPredictor, RefusesWrongCalls) {
   EXPECT_EQ(error(gpu->predict(*gpu_context, block(), OutputKind::Raw, nullptr)),
             "no buffer for rows or output");
   EXPECT_EQ(error(gpu->predict(*gpu_context, CodedRows{}, OutputKind::Raw, out.data())),
-            "this backend takes rows as numbers, not encoded: the host's takes them");
+            "the program has no encoder: compile the model with a schedule that has encode(u8)");
 }
 
 TEST(GpuBackend, RefusesProgramsForTheHost) {

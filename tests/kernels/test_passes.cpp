@@ -3,6 +3,8 @@
 // waited for, so that a wait that is missing gives wrong answers here.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <new>
 #include <string>
@@ -155,6 +157,55 @@ TEST_F(Passes, RowsOnTheDeviceAndTheCallersStream) {
   EXPECT_EQ(second, expected_);
 }
 
+/// From the second call on as graphs.
+TEST_F(Passes, CallsThatComeAgain) {
+  const auto gpu = emulated({.slab_bytes = 333 * (4 + 2) * sizeof(float), .pass_bytes = 1 << 16});
+  const auto context = gpu->make_context();
+  std::vector<float> others(rows_.rbegin(), rows_.rend()), others_expected(kRows * 2);
+  const RowBlock other_block{others.data(), kRows, 4};
+  const auto host_context = host_->make_context();
+  EXPECT_EQ(text_of(host_->predict(*host_context, other_block, OutputKind::Value, others_expected.data())),
+            "done");
+  emulator::Stream stream;
+  for (unsigned i = 0; i < 6; ++i) {
+    const bool other = i % 2 != 0;
+    std::vector<float> out(kRows * 2), on_device(kRows * 2);
+    const AnyRows rows = other ? AnyRows(other_block) : block();
+    const DeviceRows there{other ? others.data() : rows_.data(), kRows, 4, 0, &stream};
+    EXPECT_EQ(text_of(gpu->predict(*context, there, OutputKind::Value, on_device.data())), "done");
+    EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Value, out.data())), "done");
+    EXPECT_EQ(on_device, std::vector<float>(kRows * 2)) << "before the stream has come to its end";
+    EXPECT_EQ(text_of(stream.wait()), "done");
+    EXPECT_EQ(out, other ? others_expected : expected_) << i;
+    EXPECT_EQ(on_device, other ? others_expected : expected_) << i;
+  }
+}
+
+/// The caller replays a call as often as he likes, whatever lies in the rows' memory then.
+TEST_F(Passes, AStreamThatIsCaptured) {
+  const auto gpu = emulated({});
+  const auto context = gpu->make_context();
+  emulator::Stream stream;
+  std::vector<float> given(rows_.size()), out(kRows * 2);
+  const DeviceRows rows{given.data(), kRows, 4, 0, &stream};
+  for (unsigned i = 0; i < 3; ++i)
+    EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Value, out.data())), "done");
+  EXPECT_EQ(text_of(stream.wait()), "done");
+  out.assign(out.size(), 0);
+  stream.begin_capture();
+  EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Value, out.data())), "done");
+  const auto captured = stream.end_capture();
+  EXPECT_EQ(text_of(stream.wait()), "done");
+  EXPECT_EQ(out, std::vector<float>(kRows * 2));
+  given = rows_;
+  for (unsigned i = 0; i < 2; ++i) {
+    out.assign(out.size(), 0);
+    for (const auto& work : captured) stream.add(work);
+    EXPECT_EQ(text_of(stream.wait()), "done");
+    EXPECT_EQ(out, expected_);
+  }
+}
+
 TEST_F(Passes, MemoryGrowsAfterTheCallsThatUseIt) {
   const auto gpu = emulated({});
   const auto context = gpu->make_context();
@@ -193,16 +244,24 @@ TEST_F(Passes, AContextMayOutliveItsPredictor) {
   }
 }
 
-/// An emulator that has memory of the host for so many pieces.
+/// An emulator that has memory of the host for so many pieces and graphs, and then once has none.
 class ShortOfMemory final : public Runtime {
  public:
-  explicit ShortOfMemory(unsigned pieces) : left_(pieces) {}
+  explicit ShortOfMemory(unsigned pieces, unsigned graphs = UINT32_MAX)
+      : left_(pieces), graphs_left_(graphs) {}
 
   std::string describe() const override { return emulator_->describe(); }
   int ordinal() const override { return 0; }
   const DeviceLimits& limits() const override { return emulator_->limits(); }
   Result<std::unique_ptr<Queue>> make_queue() const override { return emulator_->make_queue(); }
   Result<std::unique_ptr<Queue>> queue_on(void* stream) const override { return emulator_->queue_on(stream); }
+  Result<std::unique_ptr<Graph>> capture(
+      const std::function<Result<void>(Operations&)>& give) const override {
+    return emulator_->capture([&](Operations& to) {
+      if (graphs_left_-- == 0) throw std::bad_alloc();
+      return give(to);
+    });
+  }
   Result<DeviceMemory> memory() const override { return emulator_->memory(); }
   Result<std::byte*> allocate(MemoryKind kind, std::size_t bytes) const override {
     if (kind == MemoryKind::Pinned && left_-- == 0) throw std::bad_alloc();
@@ -212,7 +271,7 @@ class ShortOfMemory final : public Runtime {
 
  private:
   std::unique_ptr<Runtime> emulator_ = make_emulator_runtime({});
-  mutable unsigned left_;
+  mutable unsigned left_, graphs_left_;
 };
 
 /// The first slab is under way when the second's memory cannot be had.
@@ -227,6 +286,24 @@ TEST_F(Passes, AnExceptionLeavesNothingUnderWay) {
   out.assign(out.size(), 7.0f);
   context.reset();
   EXPECT_EQ(out, std::vector<float>(kRows * 2, 7.0f));
+}
+
+TEST_F(Passes, AnExceptionWhileACallIsCapturedLeavesAUsableContext) {
+  const auto gpu =
+      make_predictor(program(kTreesInGrid), std::make_unique<ShortOfMemory>(UINT32_MAX, 0), "it");
+  ASSERT_TRUE(gpu.ok()) << gpu.error().text();
+  const auto context = (*gpu)->make_context();
+  std::vector<float> out(kRows * 2);
+  const auto predict = [&] {
+    out.assign(out.size(), 0);
+    return (*gpu)->predict(*context, block(), OutputKind::Value, out.data());
+  };
+  EXPECT_EQ(text_of(predict()), "done");
+  EXPECT_THROW(static_cast<void>(predict()), std::bad_alloc);
+  for (unsigned i = 0; i < 3; ++i) {
+    EXPECT_EQ(text_of(predict()), "done");
+    EXPECT_EQ(out, expected_);
+  }
 }
 
 TEST_F(Passes, RowsOnTheDeviceForEveryOutput) {

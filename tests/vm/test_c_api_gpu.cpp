@@ -101,6 +101,42 @@ TEST_F(CApiGpu, FromMemoryToo) {
   EXPECT_NE(program, nullptr);
 }
 
+TEST_F(CApiGpu, TakesRowsThatTheHostEncoded) {
+  const Opened encoder(compiled(model_, "encode(u8)"));
+  const Program mapped = compiled(model_, std::string(kMapped) + "; encode(u8)");
+  const auto image = mapped.image();
+  fvm_program* opened = nullptr;
+  ASSERT_EQ(fvm_program_open_gpu_memory(image.data(), image.size(), nullptr, &opened), FVM_OK)
+      << fvm_last_error();
+  const OpenProgram program(opened);
+  const OpenContext context = context_of(program);
+  const std::size_t stride = mapped_.meta().num_features;
+  std::size_t bytes = 0;
+  ASSERT_EQ(fvm_encoded_size(program.get(), kRows, &bytes), FVM_OK) << fvm_last_error();
+  std::vector<std::uint8_t> codes(bytes);
+  fvm_coded_rows coded = FVM_CODED_ROWS_INIT;
+  ASSERT_EQ(fvm_encode_f32(encoder.context(), rows_.data(), kRows, stride, codes.data(), bytes, &coded),
+            FVM_OK)
+      << fvm_last_error();
+  std::vector<float> expected(kRows * 8), out = expected;
+  ASSERT_EQ(fvm_predict_f32(host_.context(), rows_.data(), kRows, stride, FVM_OUTPUT_RAW, expected.data(),
+                            expected.size()),
+            FVM_OK);
+  for (int again = 0; again < 3; ++again) {
+    out.assign(out.size(), 0);
+    EXPECT_EQ(fvm_predict_coded(context.get(), &coded, FVM_OUTPUT_RAW, out.data(), out.size()), FVM_OK)
+        << fvm_last_error();
+    EXPECT_EQ(out, expected);
+  }
+  expect_failure(fvm_encode_f32(context.get(), rows_.data(), kRows, stride, codes.data(), bytes, &coded),
+                 FVM_REFUSED, "this backend encodes no rows: the host does");
+  coded.encoder ^= 1;
+  expect_failure(fvm_predict_coded(context.get(), &coded, FVM_OUTPUT_RAW, out.data(), out.size()),
+                 FVM_REFUSED, "the rows are encoded for another program");
+  expect_failure(fvm_predict_coded(context_.get(), &coded, FVM_OUTPUT_RAW, out.data(), out.size()),
+                 FVM_REFUSED, "the program has no encoder");
+}
+
 TEST_F(CApiGpu, SaysWhatIsAbsent) {
   std::uint32_t count = 0;
   EXPECT_EQ(fvm_gpu_count(FVM_GPU_CUDA, &count), FVM_OK) << fvm_last_error();

@@ -10,12 +10,13 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/calls.hpp>
+
 #include "small_program.hpp"
 #include "sparse_rows.hpp"
 #include "support/layout_names.hpp"
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
-#include "vm/host/load_program.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -99,14 +100,10 @@ TEST(CsrRows, AsDenseWherePlansDiffer) {
 /// The numbers of rows, of those asked about, for which some walk reads values.
 std::vector<std::uint32_t> values_read(const std::string& schedule) {
   const Program program = compiled(small_forest({.trees = 9, .features = 8}), schedule);
-  const host::LoadedProgram loaded =
-      host::load_program(program, **host::find_target("auto"), host::make_executor(1));
+  const CodedPlans plans(program);
   std::vector<std::uint32_t> found;
   for (const std::uint32_t rows : {1u, 2u, 3u, 4u, 64u, 65u, 1u << 30})
-    if (std::none_of(loaded.codes_read.begin(), loaded.codes_read.end(), [&](const host::RowCounts& counts) {
-          return counts.least <= rows && rows <= counts.most;
-        }))
-      found.push_back(rows);
+    if (plans.reads_values(rows)) found.push_back(rows);
   return found;
 }
 

@@ -62,62 +62,6 @@ std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
   return loaded;
 }
 
-/// Whether walks of one of `count` walkers read values.
-bool reads_values(const Program& program, std::uint32_t walker, std::uint32_t count) {
-  const auto walkers = program.section_Walkers().subspan(walker, count);
-  return std::any_of(walkers.begin(), walkers.end(), [&](const WalkerDesc& desc) {
-    return !takes_codes(program.section_Groups()[desc.group].layout);
-  });
-}
-
-/// For each walk that reads values, the numbers of rows for which the plans around it run.
-std::vector<RowCounts> values_read(const Program& program) {
-  using enum OperandKind;
-  std::vector<RowCounts> found;
-  std::vector<RowCounts> blocks{{0, UINT32_MAX}};
-  // Of ranges of trees, and of loops over them. Walkers are selected by loops over known trees only.
-  std::uint32_t sizes[kRangeRegisters] = {0, program.meta().num_trees};
-  std::uint32_t rounds[kRangeRegisters] = {1, 1};
-  const auto walk = [&](std::uint32_t walker, std::uint32_t select) {
-    if (reads_values(program, walker, rounds[select])) found.push_back(blocks.back());
-  };
-  for (const Inst& inst : program.code()) {
-    if (is_loop(inst.op)) {
-      const LoopOperands loop = loop_operands(inst);
-      sizes[loop.out] = std::min(sizes[loop.in], loop.step);
-      rounds[loop.out] = iterations(sizes[loop.in], loop.step);
-    }
-    if (inst.op == Op::Slice) {
-      const std::uint32_t size = sizes[operand<Op::Slice, RangeIn>(inst)];
-      sizes[operand<Op::Slice, RangeOut>(inst)] =
-          std::min(operand<Op::Slice, To>(inst), size) - std::min(operand<Op::Slice, From>(inst), size);
-    }
-    if (inst.op == Op::End) blocks.pop_back();
-    if (info(inst.op).role == OpRole::Open) blocks.push_back(blocks.back());
-    if (inst.op == Op::Plan) {
-      blocks.back().least = std::max(blocks.back().least, operand<Op::Plan, Least>(inst));
-      blocks.back().most = std::min(blocks.back().most, operand<Op::Plan, Most>(inst));
-    }
-    if (inst.op == Op::Walk) walk(operand<Op::Walk, Walker>(inst), operand<Op::Walk, Select>(inst));
-    if (inst.op == Op::Leaves) walk(operand<Op::Leaves, Walker>(inst), operand<Op::Leaves, Select>(inst));
-  }
-  return found;
-}
-
-/// The numbers of rows, from 1 on, that are in none of these.
-std::vector<RowCounts> all_others(std::vector<RowCounts> counts) {
-  std::sort(counts.begin(), counts.end(),
-            [](const RowCounts& a, const RowCounts& b) { return a.least < b.least; });
-  std::vector<RowCounts> others;
-  std::uint64_t next = 1;
-  for (const RowCounts& taken : counts) {
-    if (next < taken.least) others.push_back({static_cast<std::uint32_t>(next), taken.least - 1});
-    next = std::max(next, std::uint64_t{taken.most} + 1);
-  }
-  if (next <= UINT32_MAX) others.push_back({static_cast<std::uint32_t>(next), UINT32_MAX});
-  return others;
-}
-
 /// One for each parallel loop over rows: copies are made, and walkers selected, by loops over trees only, so
 /// that nothing asks which iteration a row is in.
 std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
@@ -154,7 +98,6 @@ LoadedProgram load_program(const Program& program, const Target& target, std::un
     loaded.group_data.push_back(load_group(program, group, loaded.tile_exits.data()));
   for (const WalkerDesc& desc : program.section_Walkers())
     loaded.walkers.push_back(load_walker(program, loaded, desc, target));
-  loaded.codes_read = all_others(values_read(program));
   const FloatEnvironment environment;  // zero is compared with thresholds
   loaded.csr_encoder = CsrEncoder(loaded.program);
   loaded.base = base_scores(program);

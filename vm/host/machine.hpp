@@ -38,11 +38,6 @@ struct LoadedAccumulator {
   std::size_t copy_bytes;     ///< of a row in all copies that `storage` has; 0 if it lies in another
 };
 
-/// Numbers of rows, both included.
-struct RowCounts {
-  std::uint32_t least, most;
-};
-
 /// What all calls share.
 struct LoadedProgram {
   Program program;
@@ -58,7 +53,6 @@ struct LoadedProgram {
   LoadedEncoder encoder{};
   const Target* target = nullptr;
   CsrEncoder csr_encoder{};
-  std::vector<RowCounts> codes_read{};  ///< plans of so many rows have no walk that reads values; ascending
   SumScale scale{};
   std::unique_ptr<Executor> executor{};  ///< null: parallel loops run inline
   /// By pc, of parallel loops whose chunks may be cut anywhere; the machine measures.

@@ -1,7 +1,6 @@
 // The host backend: loads a program (picks its walkers for a CPU target) and answers calls. A call is cut
 // into passes so that the context's scratch stays below kMaxScratchBytes, however many rows arrive.
 #include <algorithm>
-#include <charconv>
 #include <new>
 #include <string>
 #include <utility>
@@ -52,15 +51,10 @@ std::size_t whole_lines(std::size_t bytes) {
   return (bytes + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);
 }
 
-std::string hexadecimal(std::uint64_t number) {
-  char text[17];
-  return {text, std::to_chars(text, text + sizeof text, number, 16).ptr};
-}
-
 class HostPredictor final : public CallPredictor {
  public:
   HostPredictor(LoadedProgram loaded, const Target& target)
-      : loaded_(std::move(loaded)), target_(&target), encoder_(encoder_id(loaded_.program)) {
+      : loaded_(std::move(loaded)), target_(&target), coded_plans_(loaded_.program) {
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       private_bytes_ += loaded_.accumulators[i].copy_bytes;
   }
@@ -70,9 +64,9 @@ class HostPredictor final : public CallPredictor {
   Result<CodedRows> encode(Context& context, const AnyRows& rows,
                            std::span<std::uint8_t> out) const override {
     if (std::holds_alternative<CodedRows>(rows)) return usage("the rows are encoded already");
-    FVM_TRY(takes_codes());
+    FVM_TRY(coded_plans_.check());
     const std::size_t count = row_count(rows), needed = coded_bytes(count, columns());
-    const CodedRows coded{out.data(), count, columns(), needed, encoder_};
+    const CodedRows coded{out.data(), count, columns(), needed, coded_plans_.encoder()};
     if (out.size() < needed)
       return usage("room for " + std::to_string(out.size()) + " bytes of codes; " + rows_text(coded) +
                    " take " + std::to_string(needed));
@@ -101,15 +95,6 @@ class HostPredictor final : public CallPredictor {
  private:
   static Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
 
-  Result<void> takes_codes() const {
-    if (!loaded_.codes_read.empty()) return {};
-    return refused("",
-                   columns() == 0
-                       ? "the program has no encoder: compile the model with a schedule that has encode(u8)"
-                       : "in every plan of the program some walk reads the rows' values: compile the model "
-                         "with a schedule of which a plan has encode(u8) for all trees");
-  }
-
   Result<void> run(Context& context, const AnyRows& rows, OutputKind output,
                    const Destination& to) const override {
     FVM_TRY(check_call(context, rows));
@@ -132,46 +117,14 @@ class HostPredictor final : public CallPredictor {
     return {};
   }
 
-  static std::string rows_text(const CodedRows& rows) {
-    return std::to_string(rows.count) + " rows of " + std::to_string(rows.columns) + " columns";
-  }
-
   /// What can be said before the first pass.
   Result<void> check_call(const Context& context, const AnyRows& rows) const {
     if (context.backend() != &HostContext::kBackend) return usage("the context belongs to another backend");
     if (const auto* dense = std::get_if<RowBlock>(&rows)) return check_rows(loaded_.meta, *dense);
     if (const auto* csr = std::get_if<CsrRows>(&rows)) return check_rows(*csr);
-    if (const auto* coded = std::get_if<CodedRows>(&rows)) return check(*coded);
+    if (const auto* coded = std::get_if<CodedRows>(&rows)) return coded_plans_.check(*coded);
     return usage(
         "the rows lie in a GPU's memory, which the host does not read: load the program into the GPU");
-  }
-
-  Result<void> check(const CodedRows& rows) const {
-    FVM_TRY(takes_codes());
-    if (rows.count == 0) return {};
-    if (rows.encoder != encoder_)
-      return refused("", "the rows are encoded for another program: its encoder is " +
-                             hexadecimal(rows.encoder) + ", this one's " + hexadecimal(encoder_));
-    if (rows.columns != columns())
-      return usage(rows_text(rows) + " for a program of " + std::to_string(columns()));
-    const std::size_t needed = coded_bytes(rows.count, rows.columns);
-    if (needed == SIZE_MAX) return usage(rows_text(rows) + " are more than memory holds");
-    if (rows.byte_count < needed)
-      return usage(rows_text(rows) + " take " + std::to_string(needed) + " bytes, given are " +
-                   std::to_string(rows.byte_count));
-    return rows.codes == nullptr ? no_buffer() : Result<void>();
-  }
-
-  /// The plans of which one for so many rows, or else for the next more, or else for fewer, takes codes.
-  const RowCounts& coded_plans(std::size_t rows) const {
-    const auto ends_before = [](const RowCounts& counts, std::size_t n) { return counts.most < n; };
-    const auto& all = loaded_.codes_read;
-    const auto found = std::lower_bound(all.begin(), all.end(), rows, ends_before);
-    return found == all.end() ? all.back() : *found;
-  }
-
-  bool reads_values(std::size_t rows) const {
-    return loaded_.codes_read.empty() || coded_plans(rows).least > rows || coded_plans(rows).most < rows;
   }
 
   /// Whether rows get float32 rows in the scratch memory before anything reads them.
@@ -184,7 +137,7 @@ class HostPredictor final : public CallPredictor {
 
   /// The same in a pass of so many rows, whose walks may read values that are not there.
   bool converted(const AnyRows& rows, std::size_t row_count) const {
-    return converted(rows) || (std::holds_alternative<CsrRows>(rows) && reads_values(row_count));
+    return converted(rows) || (std::holds_alternative<CsrRows>(rows) && coded_plans_.reads_values(row_count));
   }
 
   /// At most so many of `left` rows, such that what is left begins a block of codes.
@@ -269,11 +222,7 @@ class HostPredictor final : public CallPredictor {
     std::byte* const memory = begin_of(scratch);
     CsrRows csr;
     place_rows(pass, csr, rows, begin, values == 0 ? nullptr : reinterpret_cast<float*>(memory));
-    pass.plan_rows = pass.row_count;
-    if (coded) {
-      const RowCounts& plans = coded_plans(pass.row_count);
-      pass.plan_rows = std::clamp(pass.row_count, plans.least, plans.most);
-    }
+    pass.plan_rows = coded ? coded_plans_.plan_rows(pass.row_count) : pass.row_count;
     interpret_pass(pass, memory + values);
     return {};
   }
@@ -362,7 +311,7 @@ class HostPredictor final : public CallPredictor {
 
   LoadedProgram loaded_;
   const Target* target_;
-  std::uint64_t encoder_;          ///< its encoder_id
+  CodedPlans coded_plans_;
   std::size_t private_bytes_ = 0;  ///< of a row, in all accumulators but the result
 };
 

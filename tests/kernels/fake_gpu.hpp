@@ -1,0 +1,284 @@
+// A vendor's runtime for tests of gpu/runtime.hpp: notes what it is asked to do, and does it at once. Its
+// memory is the host's; kernels run on the emulator, where a test wants that. Graphs keep copies of what they
+// are given, as CUDA's do.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/emulator/grid.hpp"
+#include "kernels/gpu/runtime.hpp"
+#include "kernels/megakernel.hpp"
+
+namespace forestvm::kernels {
+
+/// What a test wants of the vendor, and what it was asked. For one at a time; at its end nothing is left.
+struct FakeCalls {
+  FakeCalls() { current_calls = this; }
+  ~FakeCalls() {
+    EXPECT_EQ(alive, 0) << "streams, events, graphs and memory";
+    current_calls = nullptr;
+  }
+  FakeCalls(const FakeCalls&) = delete;
+  FakeCalls& operator=(const FakeCalls&) = delete;
+
+  int devices = 2;
+  int current = 1;  ///< device of the calling thread
+  std::size_t free = 1000;
+  std::string fails;              ///< the call that does
+  std::vector<std::string> made;  ///< copies, launches and waits
+  bool runs_kernels = false;
+  bool capturing = false;                    ///< every stream's owner does
+  int alive = 0;                             ///< what was made and not destroyed
+  std::size_t replays = 0;                   ///< of graphs
+  std::map<const int*, std::size_t> waited;  ///< of a stream: up to which replay
+
+  inline static FakeCalls* current_calls = nullptr;
+};
+
+/// An operation in a graph.
+struct FakeNode {
+  enum class Kind { Upload, Download, Launch } kind = Kind::Upload;
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::size_t bytes = 0;
+  const void* kernel = nullptr;
+  std::array<std::uint32_t, kDimensions> extent{};
+  Launch argument{};
+  std::uint32_t shared_bytes = 0;
+};
+
+struct FakeGraph {
+  std::vector<std::unique_ptr<FakeNode>> nodes;
+};
+
+struct FakeInstantiated {
+  std::vector<FakeNode*> originals;
+  std::vector<FakeNode> nodes;
+  const int* stream = nullptr;  ///< of the last replay
+  std::size_t last_replay = 0;
+};
+
+struct FakeEvent {
+  const int* stream = nullptr;
+  std::size_t replays = 0;  ///< before it
+};
+
+struct FakeApi {
+  enum class Status { Success, OutOfMemory, Failed };
+  using Stream = int*;
+  using Event = FakeEvent*;
+  using Graph = FakeGraph*;
+  using Node = FakeNode*;
+  using InstantiatedGraph = FakeInstantiated*;
+
+  static constexpr const char* kName = "Fake";
+  static constexpr Status kSuccess = Status::Success;
+  static constexpr Status kOutOfMemory = Status::OutOfMemory;
+  static constexpr int kThreads = 512, kSharedBytes = 4096, kGrid[] = {70000, 80, 90};
+  static constexpr char kArrayKernel = 0, kReorgKernel = 0;
+
+  static FakeCalls& calls() { return *FakeCalls::current_calls; }
+  static const char* text(Status status) {
+    return status == Status::OutOfMemory ? "there is no memory" : "it is broken";
+  }
+  static void clear_error() {}
+
+  static Status called(const std::string& name) {
+    return calls().fails == name ? Status::Failed : Status::Success;
+  }
+  static Status noted(const std::string& name, const std::string& what) {
+    calls().made.push_back(name + what + " on " + std::to_string(calls().current));
+    return called(name);
+  }
+  template <class T>
+  static Status make(const std::string& name, T** made) {
+    const Status status = called(name);
+    if (status == Status::Success) {
+      *made = new T();
+      ++calls().alive;
+    }
+    return status;
+  }
+  template <class T>
+  static Status destroy(const T* made) {
+    delete made;
+    --calls().alive;
+    return Status::Success;
+  }
+
+  static Status count_devices(int* count) {
+    *count = calls().devices;
+    return called("count");
+  }
+  static Status get_device(int* device) {
+    *device = calls().current;
+    return Status::Success;
+  }
+  static Status set_device(int device) {
+    calls().current = device;
+    return called("set");
+  }
+  static Status attribute(int* value, int attribute, int) {
+    *value = attribute;
+    return called("attribute");
+  }
+  static Status describe(std::string* text, int device) {
+    *text = "number " + std::to_string(device);
+    return called("describe");
+  }
+  static Status driver(std::string* text) {
+    *text = "1.5";
+    return Status::Success;
+  }
+  static Status memory(std::size_t* free, std::size_t* total) {
+    *free = calls().free;
+    *total = 3u << 20;
+    return called("memory");
+  }
+  static Status allocate(void** memory, std::size_t bytes) {
+    if (bytes > calls().free) return Status::OutOfMemory;
+    const Status status = called("allocate");
+    if (status != Status::Success) return status;
+    *memory = ::operator new(bytes);
+    ++calls().alive;
+    return status;
+  }
+  static Status release(void* memory) {
+    ::operator delete(memory);
+    --calls().alive;
+    return Status::Success;
+  }
+  static Status allocate_pinned(void** memory, std::size_t bytes) { return allocate(memory, bytes); }
+  static Status release_pinned(void* memory) { return release(memory); }
+  static Status create_stream(Stream* stream) { return make("stream", stream); }
+  static Status destroy_stream(Stream stream) { return destroy(stream); }
+  static Status create_event(Event* event) { return make("event", event); }
+  static Status destroy_event(Event event) { return destroy(event); }
+  static Status record(Event event, const int* stream) {
+    *event = {stream, calls().replays};
+    return noted("record", "");
+  }
+  static Status wait(Event event) {
+    calls().waited[event->stream] = std::max(calls().waited[event->stream], event->replays);
+    return noted("wait", "");
+  }
+  static Status upload(void* to, const void* from, std::size_t bytes, Stream) {
+    std::memcpy(to, from, bytes);
+    return noted("upload", "");
+  }
+  static Status download(void* to, const void* from, std::size_t bytes, Stream) {
+    std::memcpy(to, from, bytes);
+    return noted("download", "");
+  }
+  static Status kernel_limits(std::uint32_t* threads, std::uint32_t* shared_bytes, const void* kernel) {
+    *threads = kernel == &kArrayKernel ? 256 : 128;
+    *shared_bytes = kernel == &kArrayKernel ? 0 : 96;
+    return called("limits");
+  }
+  static Status allow_shared_bytes(const void*, int bytes) { return noted("allow ", std::to_string(bytes)); }
+
+  static std::string launch_text(const void* kernel, const std::uint32_t* extent, const Launch& launch,
+                                 std::size_t shared_bytes) {
+    return std::string(kernel == &kArrayKernel ? " array" : " reorg") + " of " + std::to_string(extent[0]) +
+           " x " + std::to_string(extent[3]) + ", " + std::to_string(shared_bytes) + " bytes, " +
+           std::to_string(launch.pass.row_count) + " rows";
+  }
+  static void run(const std::uint32_t* extent, const Launch& launch, std::size_t shared_bytes) {
+    if (!calls().runs_kernels) return;
+    emulator::Grid grid;
+    std::copy(extent, extent + kDimensions, grid.extent.begin());
+    grid.shared_bytes = shared_bytes;
+    EXPECT_TRUE(emulator::Emulator().run(grid, [&] { run_phase<AllLayouts>(launch); }).ok());
+  }
+  static Status launch(const void* kernel, const std::uint32_t* extent, void** arguments,
+                       std::size_t shared_bytes, Stream) {
+    const Launch& launch = *static_cast<const Launch*>(arguments[0]);
+    if (!calls().capturing) run(extent, launch, shared_bytes);
+    return noted("launch", launch_text(kernel, extent, launch, shared_bytes));
+  }
+
+  static Status is_capturing(bool* capturing, Stream) {
+    *capturing = calls().capturing;
+    return called("is capturing");
+  }
+  static Status create_graph(Graph* graph) { return make("create graph", graph); }
+  static Status destroy_graph(Graph graph) { return destroy(graph); }
+  static Status add(Node* node, Graph graph, std::span<const Node> before, const FakeNode& added) {
+    EXPECT_EQ(before.size(), graph->nodes.empty() ? 0u : 1u);
+    if (!before.empty()) {
+      EXPECT_EQ(before[0], graph->nodes.back().get());
+    }
+    graph->nodes.push_back(std::make_unique<FakeNode>(added));
+    *node = graph->nodes.back().get();
+    return Status::Success;
+  }
+  static Status add_upload(Node* node, Graph graph, std::span<const Node> before, void* to, const void* from,
+                           std::size_t bytes) {
+    if (called("add upload") != Status::Success) return Status::Failed;
+    return add(node, graph, before, {FakeNode::Kind::Upload, to, from, bytes});
+  }
+  static Status add_download(Node* node, Graph graph, std::span<const Node> before, void* to,
+                             const void* from, std::size_t bytes) {
+    if (called("add download") != Status::Success) return Status::Failed;
+    return add(node, graph, before, {FakeNode::Kind::Download, to, from, bytes});
+  }
+  static Status add_launch(Node* node, Graph graph, std::span<const Node> before, const void* kernel,
+                           const std::uint32_t* extent, void** arguments, std::uint32_t shared_bytes) {
+    if (called("add launch") != Status::Success) return Status::Failed;
+    FakeNode added{FakeNode::Kind::Launch};
+    added.kernel = kernel;
+    std::copy(extent, extent + kDimensions, added.extent.begin());
+    added.argument = *static_cast<const Launch*>(arguments[0]);
+    added.shared_bytes = shared_bytes;
+    return add(node, graph, before, added);
+  }
+  static Status instantiate(InstantiatedGraph* instantiated, Graph graph) {
+    const Status status = make("instantiate", instantiated);
+    if (status != Status::Success) return status;
+    for (const auto& node : graph->nodes) {
+      (*instantiated)->originals.push_back(node.get());
+      (*instantiated)->nodes.push_back(*node);
+    }
+    return noted("instantiate", " " + std::to_string(graph->nodes.size()));
+  }
+  static Status destroy_instantiated(InstantiatedGraph graph) {
+    EXPECT_LE(graph->last_replay, calls().waited[graph->stream]) << "a graph ends while it is under way";
+    calls().made.emplace_back("destroy graph");
+    return destroy(graph);
+  }
+  static Status set_launch(InstantiatedGraph graph, Node node, const void* kernel,
+                           const std::uint32_t* extent, void** arguments, std::uint32_t shared_bytes) {
+    const auto found = std::find(graph->originals.begin(), graph->originals.end(), node);
+    EXPECT_NE(found, graph->originals.end());
+    FakeNode& changed = graph->nodes[static_cast<std::size_t>(found - graph->originals.begin())];
+    EXPECT_EQ(changed.kernel, kernel);
+    EXPECT_TRUE(std::equal(extent, extent + kDimensions, changed.extent.begin()));
+    EXPECT_EQ(changed.shared_bytes, shared_bytes);
+    changed.argument = *static_cast<const Launch*>(arguments[0]);
+    return noted("set launch", "");
+  }
+  static Status replay(InstantiatedGraph graph, const int* stream) {
+    EXPECT_FALSE(calls().capturing);
+    for (const FakeNode& node : graph->nodes)
+      if (node.kind == FakeNode::Kind::Launch)
+        run(node.extent.data(), node.argument, node.shared_bytes);
+      else
+        std::memcpy(node.to, node.from, node.bytes);
+    graph->stream = stream;
+    graph->last_replay = ++calls().replays;
+    return noted("replay", " " + std::to_string(graph->nodes.size()));
+  }
+};
+
+using Gpu = GpuRuntime<FakeApi>;
+
+}  // namespace forestvm::kernels
