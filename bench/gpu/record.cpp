@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -87,6 +88,9 @@ struct Recording {
   }
 };
 
+/// A shape's first call gives its operations one by one.
+Error no_graphs() { return {ErrorCode::Internal, "", "launches of a graph are not recorded"}; }
+
 /// The emulator's, whose launches are recorded. What was given to the queue before is done first.
 class RecordingQueue final : public Queue {
  public:
@@ -109,6 +113,8 @@ class RecordingQueue final : public Queue {
     FVM_TRY(drain());
     return recording_->write_memory(name + ".after");
   }
+  Result<void> replay(Graph&) override { return no_graphs(); }
+  Result<bool> is_captured() const override { return queue_->is_captured(); }
   Result<void> mark() override { return queue_->mark(); }
   Result<void> wait() override { return queue_->wait(); }
 
@@ -133,6 +139,9 @@ class RecordingRuntime final : public Runtime {
   Result<std::unique_ptr<Queue>> make_queue() const override { return recording(runtime_->make_queue()); }
   Result<std::unique_ptr<Queue>> queue_on(void* stream) const override {
     return recording(runtime_->queue_on(stream));
+  }
+  Result<std::unique_ptr<Graph>> capture(const std::function<Result<void>(Operations&)>&) const override {
+    return no_graphs();
   }
   Result<DeviceMemory> memory() const override { return runtime_->memory(); }
   Result<std::byte*> allocate(MemoryKind kind, std::size_t bytes) const override {
