@@ -202,7 +202,7 @@ class ThreadMachine {
       walk.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(accumulator, walk.out_row));
     });
     walk.delivery = static_cast<Delivery>(launch_->accumulators[accumulator].kind);
-    run(walk);
+    with_rows(walk, [&]<class View>(const auto& rows_at) { walk_rows<View>(walk, rows_at); });
   }
 
   FVM_DEVICE_COLD void leaves(const Inst& inst) {
@@ -218,7 +218,7 @@ class ThreadMachine {
     walk.out_row = 0;
     walk.out = reinterpret_cast<std::byte*>(launch_->pass.leaves);
     walk.delivery = Delivery::LeafNumber;
-    run(walk);
+    with_rows(walk, [&]<class View>(const auto& rows_at) { deliver_leaves<View>(walk, rows_at); });
   }
 
   FVM_DEVICE void reduce_dim(const Inst& inst) { reduce(inst, false); }
@@ -546,7 +546,9 @@ class ThreadMachine {
     return true;
   }
 
-  FVM_DEVICE void run(const ThreadWalk& walk) const {
+  /// Calls visit.operator()<View>() with where walks find the rows.
+  template <class Visit>
+  FVM_DEVICE void with_rows(const ThreadWalk& walk, const Visit& visit) const {
     const LaunchPass& pass = launch_->pass;
     const std::uint32_t last = walk.rows[walk.rows.count - 1];
     const bool there = staged_rows_.first <= walk.rows.first && last < staged_rows_end_;
@@ -554,13 +556,14 @@ class ThreadMachine {
     with_listed_view(Listed{}, launch_->program.groups[walk.walker->group].layout, [&]<class View>() {
       if constexpr (kTakesCodes<View>) {
         if (there && !values)
-          walk_rows<View>(walk, StagedCodes{staged_rows_.address, staged_rows_.first, staged_rows_.stride});
+          visit.template operator()<View>(
+              StagedCodes{staged_rows_.address, staged_rows_.first, staged_rows_.stride});
         else
-          walk_rows<View>(walk, CodedTiles{pass.codes, launch_->program.column_count});
+          visit.template operator()<View>(CodedTiles{pass.codes, launch_->program.column_count});
       } else if (there && values) {
-        walk_rows<View>(walk, staged_rows_);
+        visit.template operator()<View>(staged_rows_);
       } else {
-        walk_rows<View>(walk, GlobalRows{pass.rows, pass.row_stride});
+        visit.template operator()<View>(GlobalRows{pass.rows, pass.row_stride});
       }
     });
   }

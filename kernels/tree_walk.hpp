@@ -108,32 +108,34 @@ FVM_DEVICE std::uint32_t code_word(const Codes& codes, std::uint32_t column) {
     return codes.word(column);
 }
 
-/// Of level-order trees for rank codes, by the same arithmetic as of those for values. One compare of words
-/// is the test: the column is below the code.
+/// Of level-order trees for rank codes, one compare of words is the test: the column is below the code. A
+/// place is a node's number in the group, or its address in shared memory: twice that is the root's more than
+/// twice the place in the tree.
 template <>
 class TreeWalk<Array4View, Space::Global> {
  public:
+  using Node = Array4View::Node;
   using Place = std::uint32_t;
 
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
-    const auto nodes = Array4View::tree(group, tree);
-    root_ = Device::in_global(Device::kept(nodes.nodes));
-    left_ = group.tile_size;
-    right_ = 2 * left_;
-    inner_ = nodes.inner;
+    nodes_ = Device::in_global(reinterpret_cast<const Node*>(group.nodes));
+    desc_ = group.trees + tree;
+    left_ = 1 - desc_->first_node;
+    right_ = left_ + 1;
   }
-  FVM_DEVICE Place root() const { return 0; }
+  FVM_DEVICE Place root() const { return 1 - left_; }
   template <class Codes>
   FVM_DEVICE void hop(Place& at, const Codes& codes) const {
-    const Array4View::Node node = root_[at];
+    const Node node = nodes_[at];
     at = 2 * at + (code_word(codes, node.column()) > node.word ? right_ : left_);
   }
-  FVM_DEVICE bool is_leaf(Place at) const { return at >= inner_; }
-  FVM_DEVICE float value(Place at) const { return __builtin_bit_cast(float, root_[at].word); }
+  FVM_DEVICE bool is_leaf(Place at) const { return at - root() >= desc_->node_count / 2; }
+  FVM_DEVICE float value(Place at) const { return __builtin_bit_cast(float, nodes_[at].word); }
 
  private:
-  const Array4View::Node* root_;
-  std::uint32_t left_, right_, inner_;
+  const Node* nodes_;
+  const TreeDesc* desc_;  ///< says where leaves begin, which few walks ask: a register less than to know it
+  std::uint32_t left_, right_;
 };
 
 template <>
@@ -148,24 +150,27 @@ class TreeWalk<Array4View, Space::Shared> {
 
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     const auto nodes = Array4View::tree(group, tree);
-    root_ = Device::shared_address(nodes.nodes);
-    left_ = std::uint32_t{sizeof(Node)} - root_;
-    right_ = 2 * std::uint32_t{sizeof(Node)} - root_;
-    leaves_ = root_ + nodes.inner * std::uint32_t{sizeof(Node)};
+    left_ = kBytes - Device::shared_address(nodes.nodes);
+    right_ = left_ + kBytes;
+    desc_ = group.trees + tree;
   }
-  FVM_DEVICE Place root() const { return {Device::load_shared<Node>(root_), root_}; }
+  FVM_DEVICE Place root() const { return {Device::load_shared<Node>(kBytes - left_), kBytes - left_}; }
   template <class Codes>
   FVM_DEVICE void hop(Place& at, const Codes& codes) const {
     const bool right = code_word(codes, at.node.column()) > at.node.word;
     at.address = 2 * at.address + (right ? right_ : left_);
     at.node = Device::load_shared<Node>(at.address);
   }
-  FVM_DEVICE bool is_leaf(const Place& at) const { return at.address >= leaves_; }
+  FVM_DEVICE bool is_leaf(const Place& at) const {
+    return at.address - (kBytes - left_) >= desc_->node_count / 2 * kBytes;
+  }
   FVM_DEVICE float value(const Place& at) const { return __builtin_bit_cast(float, at.node.word); }
 
  private:
-  std::uint32_t root_, left_, right_;
-  std::uint32_t leaves_;  ///< address of the first
+  static constexpr std::uint32_t kBytes = sizeof(Node);
+
+  std::uint32_t left_, right_;
+  const TreeDesc* desc_;
 };
 
 }  // namespace forestvm::kernels

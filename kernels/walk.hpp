@@ -166,7 +166,7 @@ FVM_DEVICE void deliver(const ThreadWalk& walk, const Arrival& leaf) {
 
 /// One walk after the other, whatever becomes of the leaves.
 template <class View, class Rows>
-FVM_DEVICE_CALL void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
+FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
   const bool rows_outer = walk.walker->order == WalkOrder::RowsOuter;
   const std::uint32_t trees = walk.trees.size(), outer = rows_outer ? walk.rows.count : trees;
   const std::uint32_t inner = rows_outer ? trees : walk.rows.count;
@@ -220,23 +220,23 @@ class AddingWalks {
     FVM_NO_UNROLL
     for (;;) {
       Row x[R];
-      float* sums[R];
-      float sum[R];
+      std::uint32_t first[R];  ///< of a row's sums
+      float sum[R];            ///< the only one
       for (unsigned r = 0; r < R; ++r) {
         const std::uint32_t of_thread = thread_rows_[row + r];
         x[r] = rows_.at(of_thread);
-        sums[r] = out_ + (of_thread - out_row_) * width_;
-        sum[r] = width_ == 1 ? *sums[r] : 0;
+        first[r] = (of_thread - out_row_) * width_;
+        sum[r] = width_ == 1 ? out_[first[r]] : 0;
       }
       FVM_NO_UNROLL
       for (;;) {
-        tile(tree, x, sums, sum);
+        tile(tree, x, first, sum);
         if (!rows_outer_) break;
         tree += T;
         if (tree == end) break;
       }
       if (width_ == 1)
-        for (unsigned r = 0; r < R; ++r) *sums[r] = sum[r];
+        for (unsigned r = 0; r < R; ++r) out_[first[r]] = sum[r];
       row += R;
       if (rows_outer_) {
         if (row == to) return;
@@ -254,7 +254,7 @@ class AddingWalks {
   using Row = decltype(Rows{}.at(0));
 
   /// T x R walks in lockstep.
-  FVM_DEVICE void tile(std::uint32_t tree, const Row (&x)[R], float* const (&sums)[R],
+  FVM_DEVICE void tile(std::uint32_t tree, const Row (&x)[R], const std::uint32_t (&first)[R],
                        float (&sum)[R]) const {
     GroupData group = group_;
     group.trees += tree;
@@ -292,7 +292,7 @@ class AddingWalks {
       if (width_ == 1)
         for (unsigned t = 0; t < T; ++t) sum[r] += values[t][r];
       else
-        for (unsigned t = 0; t < T; ++t) sums[r][group.trees[t].output] += values[t][r];
+        for (unsigned t = 0; t < T; ++t) out_[first[r] + group.trees[t].output] += values[t][r];
   }
 
   static constexpr unsigned kUnrolled = 4;  ///< hops
@@ -332,10 +332,16 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
     rest.run(below ? begin : tree, end, below ? row : 0, below ? count : row);
 }
 
+/// The same as a call, beside code that is seldom left for it.
+template <class View, class Rows>
+FVM_DEVICE_CALL void call_deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
+  deliver_leaves<View>(walk, rows);
+}
+
 template <class View, class Rows>
 FVM_DEVICE void walk_rows(const ThreadWalk& walk, const Rows& rows) {
   if (walk.delivery != Delivery::F32 || walk.walker->atomic)
-    deliver_leaves<View>(walk, rows);
+    call_deliver_leaves<View>(walk, rows);
   else if (walk.staged)
     add_leaves<View, Space::Shared>(walk, rows);
   else
