@@ -86,8 +86,7 @@ class PhaseCounter {
     account_.occupancy =
         occupancy(device_.architecture, account_.threads, account_.shared_bytes, account_.registers);
     if (reads_values_) account_.bytes.rows += row_bytes() * request_.rows;
-    if (reads_codes_)
-      account_.bytes.rows += static_cast<double>(program_.section_Columns().size()) * request_.rows;
+    if (reads_codes_) account_.bytes.rows += code_row_bytes() * request_.rows;
     set_rates(sm);
     per_row();
     return account_;
@@ -95,6 +94,7 @@ class PhaseCounter {
 
  private:
   double row_bytes() const { return program_.meta().num_features * double{sizeof(float)}; }
+  double code_row_bytes() const { return static_cast<double>(program_.section_Columns().size()); }
 
   void count(std::uint32_t pc, std::uint32_t end, const Times& times) {
     for (; pc < end; ++pc) {
@@ -176,8 +176,10 @@ class PhaseCounter {
 
   void cache_rows(const Inst& inst, const Times& times) {
     staged_stride_ = staged_stride(inst);
-    if (staged_stride_ != 0)
-      account_.bytes.rows += times.blocks * chunks_[staged_range(inst)].block_rows * row_bytes();
+    staged_as_ = staged_as(inst);
+    if (staged_stride_ == 0 || staged_as_ == StagedAs::EncodedCodes) return;
+    const double bytes = staged_as_ == StagedAs::Values ? row_bytes() : code_row_bytes();
+    account_.bytes.rows += times.blocks * chunks_[staged_range(inst)].block_rows * bytes;
   }
 
   void cache_trees(const Inst& inst, const Times& times) {
@@ -243,10 +245,8 @@ class PhaseCounter {
     if (std::find(account_.layouts.begin(), account_.layouts.end(), group.layout) == account_.layouts.end())
       account_.layouts.push_back(group.layout);
     const bool coded = takes_codes(group.layout);
-    if (coded)
-      reads_codes_ = true;
-    else if (staged_stride_ == 0)
-      reads_values_ = true;
+    const bool near = staged_stride_ != 0 && (staged_as_ == StagedAs::Values) != coded;
+    if (!near) (coded ? reads_codes_ : reads_values_) = true;
     account_.visits += visits;
     const WalkCost* const cost = cost_of(group.layout);
     if (cost == nullptr) {
@@ -254,7 +254,7 @@ class PhaseCounter {
       return;
     }
     account_.instructions += visits * (staged ? cost->shared_instructions : cost->global_instructions);
-    account_.wavefronts += visits * (node_wavefronts(*cost) + (coded ? 1 : value_wavefronts()));
+    account_.wavefronts += visits * (node_wavefronts(*cost) + (coded && !near ? 1 : value_wavefronts()));
   }
 
   /// Rows that the lanes of a warp hold; the rest of them walk other trees.
@@ -285,7 +285,7 @@ class PhaseCounter {
 
   void encode(const Inst& inst, const Times& times) {
     const double rows = times.threads * chunks_[operand<Op::Encode, Rows>(inst)].size;
-    account_.bytes.rows += rows * (row_bytes() + static_cast<double>(program_.section_Columns().size()));
+    account_.bytes.rows += rows * (row_bytes() + (encoded_stride(inst) != 0 ? 0 : code_row_bytes()));
   }
 
   void store(const Inst& inst, const Times& times) {
@@ -392,6 +392,7 @@ class PhaseCounter {
   PhaseAccount account_;
   Chunk chunks_[kRangeRegisters];
   std::uint32_t staged_stride_ = 0;  ///< of the rows in shared memory; 0: there are none
+  StagedAs staged_as_ = StagedAs::Values;
   std::vector<bool> staged_groups_;
   bool trees_across_lanes_ = false;
   bool reads_values_ = false, reads_codes_ = false;  ///< of global memory, in walks

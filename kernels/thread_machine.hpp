@@ -173,9 +173,10 @@ class ThreadMachine {
     for_rows(ranges[operand<Op::Encode, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
       const float* const values = pass.rows + row * pass.row_stride;
       if (const std::uint32_t stride = encoded_stride(inst); stride != 0) {
-        auto* const words = reinterpret_cast<std::uint32_t*>(Device::shared() + encoded_offset(inst));
+        auto* const words = reinterpret_cast<std::uint32_t*>(Device::shared() + encoded_offset(inst)) +
+                            (row - staged_rows_.first);
         encode_row(program, values, [&](std::uint32_t column, std::uint8_t code) {
-          words[column * stride + (row - staged_rows_.first)] = std::uint32_t{code} << StagedCodes::kShift;
+          words[column * stride] = std::uint32_t{code} << StagedCodes::kShift;
         });
       } else {
         std::uint8_t* const codes = pass.encode_to + code_offset(row, program.column_count);

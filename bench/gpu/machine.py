@@ -16,6 +16,7 @@ Walk loops are the innermost ones that load and compare; visits are counted in t
 
 --compare REGEX: kernels whose names match it run, too; overhead = instructions of a --kernel / those of such one - 1.
 --most X: fails if an overhead is more. --at-most N: fails if a --kernel takes more instructions.
+--interpreting X: prints what part of a --kernel's instructions interprets the program; fails if that is more.
 --profile N: prints what each instruction of the interpreted program takes, and the N basic blocks that take the most;
 for objects that were compiled with -lineinfo also the N lines of the source, each with the opcode it ran for.
 """
@@ -54,6 +55,10 @@ DRIVER = {
     "sm_100": NEW,
     "sm_120": NEW,
 }
+
+
+# Instructions of a program that only say what comes next; what comes before the first has no name.
+CONTROL = ("", "map", "for", "end", "slice", "when", "unless", "plan", "halt")
 
 
 class Fault(Exception):
@@ -373,6 +378,14 @@ class Count:
                             self.visits += times * sum(1 for text in texts if visit.search(text)) if visit else nan
         self.instructions = sum(self.by_instruction.values())
 
+    def interpreting(self):
+        """The part of the instructions that a kernel for this program alone would not have: those before the first
+        instruction of the program and those that step its loops, and for each of the others as many as the halt takes,
+        to be found and told apart."""
+        halt = max((count for (_, _, opcode), count in self.by_instruction.items() if opcode == "halt"), default=0)
+        return sum(count if opcode in CONTROL else min(count, halt)
+                   for (_, _, opcode), count in self.by_instruction.items()) / self.instructions
+
     def function(self, address):
         """The name of the one that an address is in, as far as the compiler kept it apart."""
         inside = [(at, name) for name, at in self.kernel.labels.items() if name[0] == "$" and at <= address]
@@ -443,6 +456,7 @@ def main():
     parser.add_argument("--compare", metavar="REGEX")
     parser.add_argument("--most", type=float, metavar="X")
     parser.add_argument("--at-most", type=float, metavar="N")
+    parser.add_argument("--interpreting", type=float, metavar="X")
     parser.add_argument("--profile", type=int, metavar="N")
     options = parser.parse_args()
     if not machine_code.tools_are_there():
@@ -464,6 +478,9 @@ def main():
     for of in ours + theirs if options.profile else []:
         print_profile(of, options.profile)
     too_much = bool(options.compare) and print_comparison(ours, theirs, options.most)
+    for of in ours if options.interpreting is not None else []:
+        print(f"{of.kernel.name} for {of.kernel.gpu}: {100 * of.interpreting():.1f} % of the instructions interpret")
+        too_much |= of.interpreting() > options.interpreting
     for of in ours:
         if options.at_most is not None and of.instructions > options.at_most:
             print(f"{of.kernel.name} for {of.kernel.gpu} takes more than {options.at_most:g} instructions")

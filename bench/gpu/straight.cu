@@ -1,8 +1,9 @@
 // B2: a program's walk as a kernel of its own, without an interpreter: what the schedule `gpu` makes of a
 // forest of one group and one output, with the same hops (kernels/tree_walk.hpp). Blocks of rows, a thread a
-// row, whose values are in shared memory if the schedule caches them; trees in lockstep, in the model's
-// order. What a program leaves open until it is interpreted, a template says here: the layout, where the rows
-// are, the lockstep, and for depth 8 the hops. Its kernels take the same argument as those that interpret.
+// row, whose values or codes are in shared memory if the schedule caches them; trees in lockstep, in the
+// model's order. What a program leaves open until it is interpreted, a template says here: the layout, where
+// the rows are, the lockstep, and for depth 8 the hops. Its kernels take the same argument as those that
+// interpret.
 //
 // straight PROGRAM.fvm ROWS.f32 SCORES.f32 BATCH…: rows are float32 without a header. Prints a JSON object,
 // microseconds of a kernel and of a whole launch by batch; writes the raw scores of the largest batch.
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include <forestvm/derived_tables.hpp>
 #include <forestvm/program.hpp>
 
+#include "kernels/encode_row.hpp"
 #include "kernels/link.hpp"
 #include "kernels/stage.hpp"
 #include "kernels/tree_walk.hpp"
@@ -69,12 +72,23 @@ FVM_DEVICE void score_row(const Launch& launch, const Rows& rows, std::uint32_t 
   launch.pass.values[row] = add_trees<View, 1, kHops>(sum, launch, whole, trees, values);
 }
 
+/// Where a walk finds its row.
+enum class RowSpace { Global, Values, Codes };
+
 /// A block has as many rows as threads.
-template <class View, bool staged, unsigned kHops>
+template <class View, RowSpace space, unsigned kHops>
 FVM_DEVICE void score_block(const Launch& launch) {
   const std::uint32_t rows = launch.pass.row_count, begin = blockIdx.x * blockDim.x;
   const std::uint32_t row = begin + threadIdx.x;
-  if constexpr (staged) {
+  if constexpr (space == RowSpace::Codes) {
+    if (row >= rows) return;
+    auto* const words = reinterpret_cast<std::uint32_t*>(Device::shared());
+    encode_row(launch.program, launch.pass.rows + row * launch.pass.row_stride,
+               [&](std::uint32_t column, std::uint8_t code) {
+                 words[column * blockDim.x + threadIdx.x] = std::uint32_t{code} << StagedCodes::kShift;
+               });
+    score_row<View, kHops>(launch, StagedCodes{Device::shared_address(words), begin, blockDim.x}, row);
+  } else if constexpr (space == RowSpace::Values) {
     auto* const values = reinterpret_cast<float*>(Device::shared());
     stage_rows(launch, slice({0, rows, 0}, begin, begin + blockDim.x), blockDim.x, values,
                {threadIdx.x, blockDim.x});
@@ -86,29 +100,33 @@ FVM_DEVICE void score_block(const Launch& launch) {
   }
 }
 
-#define FVM_STRAIGHT_OF(layout)                      \
-  FVM_STRAIGHT(layout##_staged_8, layout, true, 8)   \
-  FVM_STRAIGHT(layout##_staged_any, layout, true, 0) \
-  FVM_STRAIGHT(layout##_global_8, layout, false, 8)  \
-  FVM_STRAIGHT(layout##_global_any, layout, false, 0)
-#define FVM_ALL_STRAIGHT FVM_STRAIGHT_OF(Array) FVM_STRAIGHT_OF(Reorg) FVM_STRAIGHT_OF(Sparse8)
+#define FVM_STRAIGHT_OF(layout, space, Name)          \
+  FVM_STRAIGHT(layout##_##Name##_8, layout, space, 8) \
+  FVM_STRAIGHT(layout##_##Name##_any, layout, space, 0)
+#define FVM_STRAIGHT_OF_VALUES(layout)    \
+  FVM_STRAIGHT_OF(layout, Values, staged) \
+  FVM_STRAIGHT_OF(layout, Global, global)
+#define FVM_ALL_STRAIGHT        \
+  FVM_STRAIGHT_OF_VALUES(Array) \
+  FVM_STRAIGHT_OF_VALUES(Reorg) FVM_STRAIGHT_OF_VALUES(Sparse8) FVM_STRAIGHT_OF(Array4, Codes, staged)
 
-#define FVM_STRAIGHT(Name, layout, staged, hops)                                      \
+#define FVM_STRAIGHT(Name, layout, space, hops)                                       \
   FVM_KERNEL void forestvm_straight_##Name(const FVM_KERNEL_ARGUMENT Launch launch) { \
-    score_block<layout##View, staged, hops>(launch);                                  \
+    score_block<layout##View, RowSpace::space, hops>(launch);                         \
   }
 FVM_ALL_STRAIGHT
 #undef FVM_STRAIGHT
 
 struct StraightKernel {
   Layout layout;
-  bool staged;
+  RowSpace space;
   unsigned hops;  ///< 0: any
   void (*run)(Launch);
 };
 
 constexpr StraightKernel kKernels[] = {
-#define FVM_STRAIGHT(Name, layout, staged, hops) {Layout::layout, staged, hops, forestvm_straight_##Name},
+#define FVM_STRAIGHT(Name, layout, space, hops) \
+  {Layout::layout, RowSpace::space, hops, forestvm_straight_##Name},
     FVM_ALL_STRAIGHT
 #undef FVM_STRAIGHT
 };
@@ -130,6 +148,11 @@ T* on_device(const T* from, std::size_t count) {
   check(cudaMalloc(&to, std::max<std::size_t>(1, count * sizeof(T))), "memory");
   if (from != nullptr) check(cudaMemcpy(to, from, count * sizeof(T), cudaMemcpyHostToDevice), "copy");
   return static_cast<T*>(to);
+}
+
+template <class T>
+T* on_device(std::span<const T> records) {
+  return on_device(records.data(), records.size());
 }
 
 std::vector<float> read_rows(const char* path) {
@@ -162,6 +185,14 @@ LaunchProgram program_on_device(const Program& program) {
   tables.groups = on_device(&group, 1);
   tables.walkers = on_device(&walker, 1);
   tables.base = on_device(base_scores(program).data(), 1);
+  tables.features = on_device(program.section_EncodedFeatures());
+  tables.ranks = on_device(program.section_Ranks());
+  tables.columns = on_device(program.section_Columns());
+  tables.categories = on_device(program.section_CategoryColumns());
+  tables.category_words = on_device(program.section_CategoryWords());
+  tables.feature_count = static_cast<std::uint32_t>(program.section_EncodedFeatures().size());
+  tables.column_count = static_cast<std::uint32_t>(program.section_Columns().size());
+  tables.category_count = static_cast<std::uint32_t>(program.section_CategoryColumns().size());
   tables.num_features = meta.num_features;
   tables.num_trees = meta.num_trees;
   return tables;
@@ -181,10 +212,12 @@ class Work {
     const WalkerDesc& walker = program.section_Walkers()[0];
     const unsigned hops = walker.end == WalkEnd::Exact && walker.hops == 8 ? 8 : 0;
     const Layout layout = program.section_Groups()[0].layout;
+    const RowSpace space = !has(Op::CacheRows)   ? RowSpace::Global
+                           : takes_codes(layout) ? RowSpace::Codes
+                                                 : RowSpace::Values;
     for (const StraightKernel& kernel : kKernels)
-      if (kernel.layout == layout && kernel.staged == has(Op::CacheRows) && kernel.hops == hops)
-        kernel_ = kernel.run;
-    if (kernel_ == nullptr) stop(1, "only array, sparse8 and reorg are walked");
+      if (kernel.layout == layout && kernel.space == space && kernel.hops == hops) kernel_ = kernel.run;
+    if (kernel_ == nullptr) stop(1, "only array, sparse8 and reorg are walked, and array4 of cached rows");
     launch_.program = tables;
     launch_.pass.row_count = rows;
     launch_.pass.row_stride = tables.num_features;
