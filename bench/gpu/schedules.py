@@ -41,6 +41,7 @@ CANDIDATES = {
     "rows 256, 4 trees": rows_schedule(rows=256, trees=4),
     "rows 256, 16 cached trees": rows_schedule(rows=256, trees=4, cache_trees=16),
     "rows 256, 16 trees cached ahead": rows_schedule(rows=256, trees=4, cache_trees=16, ahead=True),
+    "rows 256, 4 trees, codes": rows_schedule(rows=256, trees=4, layout="array4", code=True),
     "rows 32, global": rows_schedule(rows=32, cache_rows=False),
 }
 
@@ -49,7 +50,10 @@ ABLATIONS = {
     "base: 256 rows, tile, 8-byte nodes in global memory, 4 trees": rows_schedule(**BASE),
     "rows in global memory": rows_schedule(**BASE, cache_rows=False),
     "16-byte nodes": rows_schedule(**BASE, layout="sparse16"),
-    "4-byte nodes": rows_schedule(**BASE, layout="sparse4", cache_rows=False, code=True),
+    "4-byte nodes": rows_schedule(**BASE, layout="sparse4", code=True),
+    "4-byte nodes, codes in global memory": rows_schedule(**BASE, layout="sparse4", cache_rows=False, code=True),
+    "4-byte nodes, array": rows_schedule(**BASE, layout="array4", code=True),
+    "4-byte nodes, array, in shared memory": rows_schedule(**BASE, layout="array4", cache_trees=16, code=True),
     "array": rows_schedule(**BASE, layout="array"),
     "nodes in shared memory": rows_schedule(**BASE, cache_trees=16),
     "nodes in shared memory, copied ahead": rows_schedule(**BASE, cache_trees=16, ahead=True),

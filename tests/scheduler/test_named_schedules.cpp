@@ -36,6 +36,24 @@ std::size_t count(const std::string& text, std::string_view part) {
   return found;
 }
 
+/// So many complete trees of depth 3, of three features.
+Model complete(unsigned trees) {
+  const Tree two = support::split(2, 0.5, support::leaf(1), support::leaf(2));
+  const Tree four = support::split(1, 0.5, two, two);
+  return model_of(std::vector<Tree>(trees, support::split(0, 0.5, four, four)));
+}
+
+TEST(NamedSchedules, GpuTakesRankCodesWhereTreesAreWalkedOften) {
+  const std::string few = text_of(complete(10), "gpu"), many = text_of(complete(100), "gpu");
+  EXPECT_EQ(count(few, "encode"), 0u);
+  EXPECT_EQ(count(many, "encode(u8)"), 2u);  // both plans
+  for (const std::string& text : {few, many}) {
+    EXPECT_EQ(count(text, "layout(t0, array)"), 2u) << text;
+    EXPECT_EQ(count(text, "cache(b0)"), 2u) << text;
+  }
+  EXPECT_EQ(count(text_of(chains(std::vector<std::uint32_t>(100, 30)), "gpu"), "layout(t0, sparse)"), 2u);
+}
+
 TEST(NamedSchedules, EveryNameIsKnownForEveryModel) {
   for (const char* model_name : {"none", "leaves", "small", "deep", "two_outputs", "wide"}) {
     const Model model = small_model(model_name);
