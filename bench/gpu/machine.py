@@ -39,6 +39,7 @@ import sass
 WARP = 32
 LOCAL_BYTES = 1 << 14
 UNSET = 0xFFFFFFFF  # what nothing has written
+VALUE = re.compile(r"\bLDS(?!\S*\.(64|128|U8|U16))")  # of a row
 
 # Where memory lies that has no address in the recording: behind all addresses of a host.
 SHARED, LOCAL, PARAMETERS, GLOBALS = (which << 48 for which in (1, 2, 3, 4))
@@ -340,9 +341,9 @@ def walk_loops(kernel):
     for first, last in kernel.inner_loops():
         loop = kernel.instructions[first : last + 1]
         loads = [text for _, text in loop if re.search(r"\bLD[SG]\b", text)]
-        values = [text for text in loads if instructions.VALUE.search(text)]
+        values = [text for text in loads if VALUE.search(text)]
         if loads and any(re.search(r"\bFSETP\b", text) for _, text in loop):
-            visit = instructions.VALUE if values else instructions.NODE
+            visit = VALUE if values else instructions.WIDE
             yield loop[0][0], loop[-1][0], visit if len(loads) > len(values) else None
 
 
