@@ -52,7 +52,7 @@ class TreeWalk<LevelOrderView<Placing>, Space::Global> {
   FVM_DEVICE Place root() const { return 0; }
   template <class Row>
   FVM_DEVICE void hop(Place& at, const Row& row) const {
-    const Node node = root_[at];
+    const Node node = Device::load_global(root_ + at);
     at = 2 * at + Device::way(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
   }
   FVM_DEVICE bool is_leaf(Place at) const { return (root_[at].feature & kLeaf) != 0; }
@@ -126,7 +126,7 @@ class TreeWalk<Array4View, Space::Global> {
   FVM_DEVICE Place root() const { return 1 - left_; }
   template <class Codes>
   FVM_DEVICE void hop(Place& at, const Codes& codes) const {
-    const Node node = nodes_[at];
+    const Node node = Device::load_global(nodes_ + at);
     at = 2 * at + (code_word(codes, node.column()) > node.word ? right_ : left_);
   }
   FVM_DEVICE bool is_leaf(Place at) const { return at - root() >= desc_->node_count / 2; }
@@ -171,6 +171,123 @@ class TreeWalk<Array4View, Space::Shared> {
 
   std::uint32_t left_, right_;
   const TreeDesc* desc_;
+};
+
+/// Of sparse8. Only a split has a distance: where it is 0, a walk stays.
+template <>
+class TreeWalk<Sparse8View, Space::Global> {
+ public:
+  using Place = std::uint32_t;
+
+  FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
+    nodes_ = Device::in_global(reinterpret_cast<const Node*>(group.nodes));
+    root_ = group.trees[tree].first_node;
+  }
+  FVM_DEVICE Place root() const { return root_; }
+  template <class Row>
+  FVM_DEVICE void hop(Place& at, const Row& row) const {
+    const Node node = Device::load_global(nodes_ + at);
+    const float x = row[Sparse8View::feature_word(node.word) & kFeatureMask];
+    at = Device::child<Sparse8View::kDistanceMask, 1>(at, x, node.value, node.word);
+  }
+  FVM_DEVICE bool is_leaf(Place at) const { return (Device::load_global(nodes_ + at).word & kLeaf) != 0; }
+  FVM_DEVICE float value(Place at) const { return Device::load_global(nodes_ + at).value; }
+
+ private:
+  using Node = Sparse8View::Node;
+
+  const Node* nodes_;
+  std::uint32_t root_;
+};
+
+/// The same with a node's address as its place, and the node, so that a test for leaves loads nothing.
+template <>
+class TreeWalk<Sparse8View, Space::Shared> {
+ public:
+  using Node = Sparse8View::Node;
+
+  struct Place {
+    Node node;
+    std::uint32_t address;
+  };
+
+  FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
+    root_ = Device::shared_address(Sparse8View::tree(group, tree));
+  }
+  FVM_DEVICE Place root() const { return {Device::load_shared<Node>(root_), root_}; }
+  template <class Row>
+  FVM_DEVICE void hop(Place& at, const Row& row) const {
+    const Node& node = at.node;
+    const float x = row[Sparse8View::feature_word(node.word) & kFeatureMask];
+    at.address =
+        Device::child<Sparse8View::kDistanceMask, sizeof(Node)>(at.address, x, node.value, node.word);
+    at.node = Device::load_shared<Node>(at.address);
+  }
+  FVM_DEVICE bool is_leaf(const Place& at) const { return (at.node.word & kLeaf) != 0; }
+  FVM_DEVICE float value(const Place& at) const { return at.node.value; }
+
+ private:
+  std::uint32_t root_;
+};
+
+/// The child of a node that a row goes to, counted from the root; a leaf is its own.
+FVM_DEVICE std::uint32_t child_of(const Sparse16View::Node& node, float x) {
+  return Device::way(x, node.value, node.feature, node.left, node.right);
+}
+FVM_DEVICE std::uint32_t child_of(const Sparse12View::Node& node, float x) {
+  return Device::sibling(node.left, x, node.value, node.feature);
+}
+
+template <class View>
+concept Linked = std::is_same_v<View, Sparse16View> || std::is_same_v<View, Sparse12View>;
+
+/// Of trees whose nodes have their children's numbers.
+template <Linked View>
+class TreeWalk<View, Space::Global> {
+ public:
+  using Place = std::uint32_t;
+
+  FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
+    root_ = Device::in_global(Device::kept(View::tree(group, tree)));
+  }
+  FVM_DEVICE Place root() const { return 0; }
+  template <class Row>
+  FVM_DEVICE void hop(Place& at, const Row& row) const {
+    const auto node = Device::load_global(root_ + at);
+    at = child_of(node, row[node.feature & kFeatureMask]);
+  }
+  FVM_DEVICE bool is_leaf(Place at) const { return (root_[at].feature & kLeaf) != 0; }
+  /// Kept: walks would else hold their places in 64 bits, too.
+  FVM_DEVICE float value(Place at) const { return root_[Device::kept(at)].value; }
+
+ private:
+  const typename View::Node* root_;
+};
+
+/// The same with a node's address as its place.
+template <Linked View>
+class TreeWalk<View, Space::Shared> {
+ public:
+  using Place = std::uint32_t;
+
+  FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
+    root_ = Device::shared_address(View::tree(group, tree));
+  }
+  FVM_DEVICE Place root() const { return root_; }
+  template <class Row>
+  FVM_DEVICE void hop(Place& at, const Row& row) const {
+    const Node node = Device::load_shared<Node>(at);
+    at = root_ + child_of(node, row[node.feature & kFeatureMask]) * std::uint32_t{sizeof(Node)};
+  }
+  FVM_DEVICE bool is_leaf(Place at) const {
+    return (Device::load_shared<std::uint32_t>(at + offsetof(Node, feature)) & kLeaf) != 0;
+  }
+  FVM_DEVICE float value(Place at) const { return Device::load_shared<float>(at + offsetof(Node, value)); }
+
+ private:
+  using Node = typename View::Node;
+
+  std::uint32_t root_;
 };
 
 }  // namespace forestvm::kernels

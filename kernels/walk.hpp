@@ -263,28 +263,13 @@ class AddingWalks {
     for (unsigned t = 0; t < T; ++t) trees[t].open(group, t);
     for (unsigned t = 0; t < T; ++t)
       for (unsigned r = 0; r < R; ++r) at[t][r] = trees[t].root();
-    const auto hop = [&] {
-      for (unsigned t = 0; t < T; ++t)
-        for (unsigned r = 0; r < R; ++r) trees[t].hop(at[t][r], x[r]);
-    };
     std::uint32_t hops = hops_;
     FVM_NO_UNROLL
     for (; hops >= kUnrolled; hops -= kUnrolled)
-      for (unsigned i = 0; i < kUnrolled; ++i) hop();
+      for (unsigned i = 0; i < kUnrolled; ++i) hop(trees, at, x);
     FVM_NO_UNROLL
-    for (; hops != 0; --hops) hop();
-    if (until_leaf_) {
-      FVM_NO_UNROLL
-      for (bool walking = true; walking;) {
-        walking = false;
-        for (unsigned t = 0; t < T; ++t)
-          for (unsigned r = 0; r < R; ++r) {
-            if (trees[t].is_leaf(at[t][r])) continue;
-            trees[t].hop(at[t][r], x[r]);
-            walking = true;
-          }
-      }
-    }
+    for (; hops != 0; --hops) hop(trees, at, x);
+    if (until_leaf_) walk_to_leaves(trees, at, x);
     float values[T][R];
     for (unsigned t = 0; t < T; ++t)
       for (unsigned r = 0; r < R; ++r) values[t][r] = trees[t].value(at[t][r]);
@@ -295,7 +280,31 @@ class AddingWalks {
         for (unsigned t = 0; t < T; ++t) out_[first[r] + group.trees[t].output] += values[t][r];
   }
 
-  static constexpr unsigned kUnrolled = 4;  ///< hops
+  /// Walks whose leaves hold still go on together, and test for leaves after some hops only.
+  FVM_DEVICE static void walk_to_leaves(const Walk (&trees)[T], typename Walk::Place (&at)[T][R],
+                                        const Row (&x)[R]) {
+    FVM_NO_UNROLL
+    for (;;) {
+      bool leaves = true;
+      for (unsigned t = 0; t < T; ++t)
+        for (unsigned r = 0; r < R; ++r) {
+          const bool leaf = trees[t].is_leaf(at[t][r]);
+          leaves = leaves & leaf;
+          if (!View::kLeavesHoldStill && !leaf) trees[t].hop(at[t][r], x[r]);
+        }
+      if (leaves) return;
+      if (View::kLeavesHoldStill)
+        for (unsigned i = 0; i < kBetweenTests; ++i) hop(trees, at, x);
+    }
+  }
+
+  FVM_DEVICE static void hop(const Walk (&trees)[T], typename Walk::Place (&at)[T][R], const Row (&x)[R]) {
+    for (unsigned t = 0; t < T; ++t)
+      for (unsigned r = 0; r < R; ++r) trees[t].hop(at[t][r], x[r]);
+  }
+
+  static constexpr unsigned kUnrolled = 4;      ///< hops
+  static constexpr unsigned kBetweenTests = 2;  ///< hops of walks to leaves
 
   const Rows& rows_;
   GroupData group_;

@@ -94,7 +94,7 @@ def float_test(read):
 
 
 def bitwise(i):
-    i.only("LUT")
+    join = "and" if "PAND" in i.only("LUT", "PAND") else "or"
     out = i.predicates_behind(0)
     into, a, b, c, table, inward = i.operands
     table = int(table, 16)
@@ -102,7 +102,7 @@ def bitwise(i):
     form = short.get(table, f"by_table({table}, {{0}}, {{1}}, {{2}}, M)")
     lines = [f"x = {form.format(*map(i.number, (a, b, c)))}"]
     for text in out:
-        lines += i.to_predicate(text, f"x != 0 or {predicate(inward)}")
+        lines += i.to_predicate(text, f"x != 0 {join} {predicate(inward)}")
     return lines + i.to(into, "x")
 
 

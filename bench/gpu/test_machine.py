@@ -117,6 +117,10 @@ class OfCode(unittest.TestCase):
 
     def test_bits(self):
         self.expect("LOP3.LUT R1, R2, R3, R4, 0xca, !PT", 1, 0xF0, r2=0xFF, r3=0xF0, r4=0x0F)
+        r, p = self.run_one("LOP3.LUT.PAND P0, R1, R2, 0x3, RZ, 0xc0, P0", r2=5, p0=True)
+        self.assertEqual((r[1], p[0]), (1, True))
+        r, p = self.run_one("LOP3.LUT.PAND P0, R1, R2, 0x3, RZ, 0xc0, P0", r2=5, p0=False)
+        self.assertEqual((r[1], p[0]), (1, False))
         self.expect("SHF.R.U32.HI R1, RZ, 0x14, R2", 1, 0xFFF, r2=0xFFF00000)
         self.expect("SHF.R.S32.HI R1, RZ, 0x1, R2", 1, 0xC0000000, r2=0x80000000)
         self.expect("SHF.L.W.U32.HI R1, R2, R3, 0xfffffffe", 1, 0xFFFFFFFB, r2=0xFFFFFFFE, r3=2)

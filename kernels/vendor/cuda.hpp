@@ -48,10 +48,45 @@ struct Device {
       std::uint32_t word;
       asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(address));
       return __builtin_bit_cast(T, word);
-    } else {
-      static_assert(sizeof(T) == 8 && alignof(T) == 8);
+    } else if constexpr (sizeof(T) == 8) {
+      static_assert(alignof(T) == 8);
       std::uint64_t words;
       asm volatile("ld.shared.b64 %0, [%1];" : "=l"(words) : "r"(address));
+      return __builtin_bit_cast(T, words);
+    } else if constexpr (sizeof(T) == 12) {
+      return __builtin_bit_cast(
+          T, uint3{load_shared<std::uint32_t>(address), load_shared<std::uint32_t>(address + 4),
+                   load_shared<std::uint32_t>(address + 8)});
+    } else {
+      static_assert(sizeof(T) == 16 && alignof(T) == 16);
+      uint4 words;
+      asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+                   : "r"(address));
+      return __builtin_bit_cast(T, words);
+    }
+  }
+  /// By hand: compilers load 8 bytes as two words for some GPUs.
+  template <class T>
+  FVM_DEVICE static T load_global(const T* pointer) {
+    const std::size_t address = __cvta_generic_to_global(pointer);
+    if constexpr (sizeof(T) == 4) {
+      std::uint32_t word;
+      asm("ld.global.b32 %0, [%1];" : "=r"(word) : "l"(address));
+      return __builtin_bit_cast(T, word);
+    } else if constexpr (sizeof(T) == 8) {
+      static_assert(alignof(T) == 8);
+      std::uint64_t words;
+      asm("ld.global.b64 %0, [%1];" : "=l"(words) : "l"(address));
+      return __builtin_bit_cast(T, words);
+    } else if constexpr (sizeof(T) == 12) {
+      return *in_global(pointer);
+    } else {
+      static_assert(sizeof(T) == 16 && alignof(T) == 16);
+      uint4 words;
+      asm("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+          : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+          : "l"(address));
       return __builtin_bit_cast(T, words);
     }
   }
@@ -86,6 +121,33 @@ struct Device {
         : "=r"(way)
         : "f"(x), "f"(threshold), "r"(word), "r"(left), "r"(right), "n"(kMissingLeft));
     return way;
+  }
+  /// By hand, too. Words below kMissingLeft are those of splits, of which a missing value goes right.
+  template <std::uint32_t mask, std::uint32_t step>
+  FVM_DEVICE static std::uint32_t child(std::uint32_t at, float x, float threshold, std::uint32_t word) {
+    static_assert(kMissingLeft < kLeaf);
+    asm("{ .reg .pred to_right; .reg .b32 steps;\n\t"
+        "setp.lt.u32 to_right, %3, %4;\n\t"
+        "setp.geu.and.f32 to_right, %1, %2, to_right;\n\t"
+        "setp.ge.or.f32 to_right, %1, %2, to_right;\n\t"
+        "lop3.and.b32 steps|to_right, %3, %5, 0, 0xc0, to_right;\n\t"
+        "mad.lo.u32 %0, steps, %6, %0;\n\t"
+        "@to_right add.u32 %0, %0, %6; }"
+        : "+r"(at)
+        : "f"(x), "f"(threshold), "r"(word), "n"(kMissingLeft), "n"(mask), "n"(step));
+    return at;
+  }
+  /// Words below kMissingLeft as before.
+  FVM_DEVICE static std::uint32_t sibling(std::uint32_t left, float x, float threshold, std::uint32_t word) {
+    asm("{ .reg .pred to_right;\n\t"
+        "setp.lt.u32 to_right, %3, %4;\n\t"
+        "setp.geu.and.f32 to_right, %1, %2, to_right;\n\t"
+        "setp.ge.or.f32 to_right, %1, %2, to_right;\n\t"
+        "setp.ge.and.s32 to_right, %3, 0, to_right;\n\t"
+        "@to_right add.u32 %0, %0, 1; }"
+        : "+r"(left)
+        : "f"(x), "f"(threshold), "r"(word), "n"(kMissingLeft));
+    return left;
   }
 
   FVM_DEVICE static void sync(std::uint32_t) { __syncthreads(); }

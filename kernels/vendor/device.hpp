@@ -9,12 +9,20 @@
 //   std::byte* shared()                     the block's shared memory, aligned to 16 bytes
 //   std::uint32_t shared_address(const void*)
 //                                           of what lies there, in bytes
-//   T load_shared<T>(std::uint32_t address) T has 4 or 8 bytes and is aligned to as many
+//   T load_shared<T>(std::uint32_t address) T has 4, 8 or 16 bytes and is aligned to as many, or
+//                                           has 12 and is aligned to 4
+//   T load_global(const T*)                 the same of global memory that the kernel does not write; but for 12
+//                                           bytes, one load
 //   const T* in_global(const T*)            the same pointer: what it points to is not in shared memory
 //   T kept(T)                               the same number or pointer, of which the compiler may assume
 //                                           nothing: it is computed once, and not again at each use
 //   std::uint32_t way(float x, float threshold, std::uint32_t word, std::uint32_t left, std::uint32_t right)
 //                                           goes_left of a node's feature word, as one of two numbers
+//   std::uint32_t child<mask, step>(std::uint32_t at, float x, float threshold, std::uint32_t word)
+//                                           as many steps on as the word's bits of the mask say, which are 0
+//                                           for leaves only; and one more for splits, unless goes_left
+//   std::uint32_t sibling(std::uint32_t left, float x, float threshold, std::uint32_t word)
+//                                           one more than left for splits, unless goes_left; left for leaves
 //   void sync(std::uint32_t place)          barrier of all threads of the block
 //   unsigned warp_size()                    threads of a warp; they are numbered in the block, x fastest, and
 //                                           a block's last warp may have fewer

@@ -30,6 +30,14 @@ struct Device {
                            std::uint32_t right) {
     return x < threshold || (x != x && (word & kMissingLeft) != 0) ? left : right;
   }
+  template <std::uint32_t mask, std::uint32_t step>
+  static std::uint32_t child(std::uint32_t at, float x, float threshold, std::uint32_t word) {
+    const std::uint32_t steps = word & mask;
+    return at + steps * step + (steps == 0 ? 0 : way(x, threshold, word, 0, step));
+  }
+  static std::uint32_t sibling(std::uint32_t left, float x, float threshold, std::uint32_t word) {
+    return (word & kLeaf) != 0 ? left : way(x, threshold, word, left, left + 1);
+  }
   static std::uint32_t shared_address(const void* pointer) {
     return static_cast<std::uint32_t>(static_cast<const std::byte*>(pointer) - shared());
   }
@@ -38,6 +46,10 @@ struct Device {
     T value;
     std::memcpy(&value, shared() + address, sizeof value);
     return value;
+  }
+  template <class T>
+  static T load_global(const T* pointer) {
+    return *pointer;
   }
   template <class T>
   static const T* in_global(const T* pointer) {

@@ -61,6 +61,12 @@ struct Device {
     return value;
   }
   template <class T>
+  FVM_DEVICE static T load_global(const T* pointer) {
+    T value;
+    __builtin_memcpy(&value, (const FVM_GLOBAL T*)pointer, sizeof value);
+    return value;
+  }
+  template <class T>
   FVM_DEVICE static const T* in_global(const T* pointer) {
     return (const T*)(const FVM_GLOBAL T*)pointer;
   }
@@ -71,6 +77,16 @@ struct Device {
   FVM_DEVICE static std::uint32_t way(float x, float threshold, std::uint32_t word, std::uint32_t left,
                                       std::uint32_t right) {
     return (x < threshold) | ((x != x) & ((word & kMissingLeft) != 0)) ? left : right;
+  }
+  template <std::uint32_t mask, std::uint32_t step>
+  FVM_DEVICE static std::uint32_t child(std::uint32_t at, float x, float threshold, std::uint32_t word) {
+    const std::uint32_t steps = word & mask;
+    const bool right = (steps != 0) & (way(x, threshold, word, 0, 1) != 0);
+    return at + steps * step + (right ? step : 0);
+  }
+  FVM_DEVICE static std::uint32_t sibling(std::uint32_t left, float x, float threshold, std::uint32_t word) {
+    const bool right = ((word & kLeaf) == 0) & (way(x, threshold, word, 0, 1) != 0);
+    return left + (right ? 1 : 0);
   }
 
   FVM_DEVICE static void sync(std::uint32_t) {
