@@ -248,9 +248,7 @@ class TreeWalk<View, Space::Global> {
   using Place = std::uint32_t;
 
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
-    const auto* const root = View::tree(group, tree);
-    // Kept addresses of all trees would not fit the registers beside nodes that take three loads.
-    root_ = Device::in_global(sizeof(*root) % 8 == 0 ? Device::kept(root) : root);
+    root_ = Device::in_global(Device::kept(View::tree(group, tree)));
   }
   FVM_DEVICE Place root() const { return 0; }
   template <class Row>

@@ -325,15 +325,17 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
     row = count / R * R;
     AddingWalks<View, nodes, Rows, T, R>(walk, rows).run(begin, tree, 0, row);
   };
+  // Nodes of 12 bytes are three loads, which take registers.
+  constexpr unsigned kMost = sizeof(typename View::Node) == 12 ? 2 : Rows::kMostLockstep;
   const unsigned lockstep = unsigned{walk.walker->trees} << 4 | walk.walker->rows;
-  if constexpr (Rows::kMostLockstep == 4) {
+  if constexpr (kMost == 4) {
     if (lockstep == 0x41) tiles.template operator()<4, 1>();
     if (lockstep == 0x22) tiles.template operator()<2, 2>();
     if (lockstep == 0x14) tiles.template operator()<1, 4>();
   }
-  if (lockstep == 0x21 || (Rows::kMostLockstep == 2 && (lockstep == 0x41 || lockstep == 0x22)))
+  if (lockstep == 0x21 || (kMost == 2 && (lockstep == 0x41 || lockstep == 0x22)))
     tiles.template operator()<2, 1>();
-  if (lockstep == 0x12 || (Rows::kMostLockstep == 2 && lockstep == 0x14)) tiles.template operator()<1, 2>();
+  if (lockstep == 0x12 || (kMost == 2 && lockstep == 0x14)) tiles.template operator()<1, 2>();
   if (tree == end && row == count) return;
   const AddingWalks<View, nodes, Rows, 1, 1> rest(walk, rows);
   FVM_NO_UNROLL
