@@ -325,8 +325,9 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
     row = count / R * R;
     AddingWalks<View, nodes, Rows, T, R>(walk, rows).run(begin, tree, 0, row);
   };
-  // Nodes of 12 bytes are three loads, which take registers.
-  constexpr unsigned kMost = sizeof(typename View::Node) == 12 ? 2 : Rows::kMostLockstep;
+  // Nodes of 12 bytes, which are three loads, and leaves aside take registers.
+  constexpr bool kLean = sizeof(typename View::Node) != 12 && !View::kLeavesAside;
+  constexpr unsigned kMost = kLean ? Rows::kMostLockstep : 2;
   const unsigned lockstep = unsigned{walk.walker->trees} << 4 | walk.walker->rows;
   if constexpr (kMost == 4) {
     if (lockstep == 0x41) tiles.template operator()<4, 1>();
