@@ -11,8 +11,8 @@
 //                                           of what lies there, in bytes
 //   T load_shared<T>(std::uint32_t address) T has 4, 8 or 16 bytes and is aligned to as many, or
 //                                           has 12 and is aligned to 4
-//   T load_global(const T*)                 the same of global memory that the kernel does not write; but for 12
-//                                           bytes, one load
+//   T load_global(const T*)                 the same of global memory that the kernel does not write; one
+//                                           load, but of 12 bytes
 //   const T* in_global(const T*)            the same pointer: what it points to is not in shared memory
 //   T kept(T)                               the same number or pointer, of which the compiler may assume
 //                                           nothing: it is computed once, and not again at each use
