@@ -222,13 +222,14 @@ class Launch:
                 self.memory.add(places[section], bytearray(image.bytes(section)))
         for bank in (1, 2, 3, 4):
             for section in (f".nv.constant{bank}", f".nv.constant{bank}.{self.kernel.name}"):
-                data = bytearray(image.bytes(section))
+                known = dict(enumerate(image.bytes(section)))
                 for offset, kind, of, number in image.relocations(section):
-                    if kind != 2 or of not in places:  # R_CUDA_64
-                        raise Fault(f"{section} has a relocation of kind {kind} into {of}")
-                    data[offset : offset + 8] = (places[of] + number).to_bytes(8, "little")
-                if data:
-                    banks[bank] = dict(enumerate(data))
+                    if kind == 2 and of in places:  # R_CUDA_64
+                        known.update(enumerate((places[of] + number).to_bytes(8, "little"), offset))
+                    else:  # an address that is not here: an error for who reads it
+                        known = {at: byte for at, byte in known.items() if not offset <= at < offset + 8}
+                if known:
+                    banks[bank] = known
         return banks
 
     def constant(self, bank, offset, size):

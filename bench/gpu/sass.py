@@ -187,6 +187,8 @@ class Instruction:
         """64 bits."""
         if re.match(r"-?0x[0-9a-f]+$", text):
             return str(int(text, 16) & (1 << 64) - 1)
+        if text[0] == "-":
+            return f"(0x10000000000000000 - {self.pair(text[1:])})"
         return f"({self.word(text)} | {self.word(text, 1)} << 32)"
 
     def signed_float(self, text, read):
