@@ -12,7 +12,13 @@
 #define FVM_UNROLL(times) _Pragma(FVM_TEXT(unroll times))
 #define FVM_NO_UNROLL _Pragma("unroll 1")
 #define FVM_TEXT(words) #words
-#define FVM_KERNEL extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, Device::kMostThreads)))
+#define FVM_KERNEL \
+  extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, Device::kMostThreads))) FVM_REGISTERS
+#ifdef __gfx90a__  // whose compiler takes accumulators besides: 128 together leave room for another block
+#define FVM_REGISTERS __attribute__((amdgpu_num_vgpr(120)))
+#else
+#define FVM_REGISTERS
+#endif
 #define FVM_KERNEL_ARGUMENT
 
 #include <forestvm/core/forest_data.hpp>
