@@ -22,6 +22,8 @@ import synthetic
 HERE = Path(__file__).resolve().parent
 # Of a warp, for 32 rows through 100 trees of depth 8: as values, and as codes, half of which is to find them.
 MOST_INSTRUCTIONS = {"array": 10800, "array4": 17500}
+WITH_KERNELS = len(sys.argv) == 6
+NO_KERNELS = "no kernels were given (nvcc compiles them for the test gpu.machine)"
 MOST_INTERPRETING = 0.05
 MOST_OVERHEAD = 0.2  # over kernels that do not interpret, whose hops are not known either when they are compiled
 SCHEDULE = """{codes}
@@ -210,17 +212,17 @@ class OfTheKernel(unittest.TestCase):
                               "^forestvm_straight_.*_staged_any", "--most", MOST_OVERHEAD, "--interpreting",
                               MOST_INTERPRETING, "--at-most", MOST_INSTRUCTIONS[layout]))
 
-    @unittest.skipUnless(len(sys.argv) == 6, "not asked for")
+    @unittest.skipUnless(WITH_KERNELS, NO_KERNELS)
     def test_walks_of_values(self):
         self.check("array", "")
 
-    @unittest.skipUnless(len(sys.argv) == 6, "not asked for")
+    @unittest.skipUnless(WITH_KERNELS, NO_KERNELS)
     def test_walks_of_codes(self):
         self.check("array4", "encode(u8)")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 6 and not machine_code.tools_are_there():
+    if WITH_KERNELS and not machine_code.tools_are_there():
         print(machine_code.NO_TOOLS)
         sys.exit(0)
     unittest.main(argv=sys.argv[:1])
