@@ -1,6 +1,6 @@
-"""Tests of machine.py and what it is made of, without a GPU or CUDA's tools: test_machine.py. With those tools two more,
-test_machine.py FORESTVM RECORD ARRAY ARRAY4 STRAIGHT: a forest of 100 trees of depth 8 is compiled and recorded with 64
-rows; the kernels of both layouts get the emulator's bits in the machine, and take no more instructions than they did,
+"""Tests of machine.py and what it is made of, without a GPU or CUDA's tools: test_machine.py. With those tools two
+more, test_machine.py FORESTVM RECORD ARRAY ARRAY4 STRAIGHT: a forest of 100 trees of depth 8 is compiled and recorded with
+64 rows; the kernels of both layouts get the emulator's bits in the machine, and take no more instructions than they did,
 nor much more than straight.cu's."""
 
 import json
