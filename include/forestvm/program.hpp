@@ -163,6 +163,12 @@ Result<Program> assemble(std::string_view text, const Program& data);
 /// a call's. Categorical splits have none.
 std::vector<std::vector<float>> thresholds(const Program& program);
 
+/// The most steps that a call takes for each of its rows, in a program that was loaded with full
+/// verification: node visits, elements of sums that are read or written, thresholds that are compared,
+/// instructions. The verifier refuses programs that take more than 2^22 steps and 64 for each byte of the
+/// program.
+std::uint64_t steps_per_row(const Program& program);
+
 /// Which encoder a program has: programs that turn every row into the same codes, and agree on what each
 /// means, have the same. XXH3-64 of what says so in the program.
 std::uint64_t encoder_id(const Program& program);

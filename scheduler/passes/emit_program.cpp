@@ -14,9 +14,6 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// Instructions that a schedule may unroll to.
-constexpr std::size_t kMaxInstructions = 1 << 16;
-
 /// What the numbers of a plan's own groups and accumulators are in the program.
 struct PlanNumbers {
   std::vector<std::uint32_t> groups;

@@ -1,6 +1,7 @@
 #include "shadow_machine.hpp"
 
 #include <map>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <tuple>
@@ -33,6 +34,7 @@ struct Run {
   std::uint32_t rows;
   OutputKind output;
   std::uint64_t steps = 0;
+  std::set<Cell> written = {};  ///< by any instruction so far: iterations run one after the other here
 };
 
 class ShadowMachine {
@@ -81,10 +83,10 @@ class ShadowMachine {
   void init(const Inst& inst) { write(operand<Op::Init, AccOut>(inst), operand<Op::Init, Rows>(inst)); }
   void zero(const Inst& inst) { write(operand<Op::Zero, AccOut>(inst), operand<Op::Zero, Rows>(inst)); }
   void add_base(const Inst& inst) {
-    write(operand<Op::AddBase, AccOut>(inst), operand<Op::AddBase, Rows>(inst));
+    update(operand<Op::AddBase, AccOut>(inst), operand<Op::AddBase, Rows>(inst));
   }
   void transform(const Inst& inst) {
-    write(operand<Op::Transform, AccOut>(inst), operand<Op::Transform, Rows>(inst));
+    update(operand<Op::Transform, AccOut>(inst), operand<Op::Transform, Rows>(inst));
   }
   void store(const Inst& inst) { output(operand<Op::Store, AccIn>(inst), operand<Op::Store, Rows>(inst)); }
   void label(const Inst& inst) { output(operand<Op::Label, AccIn>(inst), operand<Op::Label, Rows>(inst)); }
@@ -109,9 +111,10 @@ class ShadowMachine {
     read_codes(walker, rows);
     if (is_per_tree(accumulators()[accumulator].kind))
       touch_trees(accumulator, walker, operand<Op::Walk, Trees>(inst), rows);
+    else if (walker.atomic != 0)
+      touch_rows(accumulator, copies_[accumulator], rows, Access::Added);
     else
-      touch_rows(accumulator, copies_[accumulator], rows,
-                 walker.atomic != 0 ? Access::Added : Access::Written);
+      update(accumulator, rows);
   }
 
   void leaves(const Inst& inst) {
@@ -134,7 +137,7 @@ class ShadowMachine {
   void sum_trees(const Inst& inst) {
     const std::uint32_t rows = operand<Op::SumTrees, Rows>(inst), from = operand<Op::SumTrees, AccIn>(inst);
     touch_rows(from, copies_[from], rows, Access::Read);
-    write(operand<Op::SumTrees, AccOut>(inst), rows);
+    update(operand<Op::SumTrees, AccOut>(inst), rows);
   }
 
  private:
@@ -173,6 +176,15 @@ class ShadowMachine {
       touch_rows(kCodes, 0, rows, Access::Read);
   }
 
+  /// Notes what an instruction does to a cell: whatever does not set it needs what it holds.
+  void use(const Cell& cell, Access access) {
+    if (access == Access::Written)
+      run_->written.insert(cell);
+    else if (!run_->written.contains(cell))
+      throw Harm("a cell that nothing has set is read: a" + text(cell));
+    touch(cell, access);
+  }
+
   void touch(const Cell& cell, Access access) {
     const auto [at, fresh] = touched_->emplace(cell, access);
     if (fresh || at->second == access) return;
@@ -207,7 +219,7 @@ class ShadowMachine {
     }
     const std::uint32_t trees = per_tree ? run_->program.meta().num_trees : 1;
     for (std::uint32_t row = range.begin; row < range.end; ++row)
-      for (std::uint32_t tree = 0; tree < trees; ++tree) touch({accumulator, copy, row, tree}, access);
+      for (std::uint32_t tree = 0; tree < trees; ++tree) use({accumulator, copy, row, tree}, access);
   }
 
   void touch_trees(std::uint32_t accumulator, const WalkerDesc& walker, std::uint32_t trees,
@@ -220,7 +232,7 @@ class ShadowMachine {
           run_->program.section_Trees()[group.first_tree + (tree - group.tree_begin)].number;
       if (number >= run_->program.meta().num_trees) throw Harm("a tree that the model does not have");
       for (std::uint32_t row = range.begin; row < range.end; ++row)
-        touch({accumulator, 0, row, number}, Access::Written);
+        use({accumulator, 0, row, number}, Access::Written);
     }
   }
 
@@ -235,7 +247,13 @@ class ShadowMachine {
     if (in_place)
       touch_rows(from, first, rows, Access::Written);
     else
-      write(to, rows);
+      update(to, rows);
+  }
+
+  /// Reads what an accumulator holds and writes it again.
+  void update(std::uint32_t accumulator, std::uint32_t rows) {
+    touch_rows(accumulator, copies_[accumulator], rows, Access::Read);
+    write(accumulator, rows);
   }
 
   void write(std::uint32_t accumulator, std::uint32_t rows) {
@@ -252,6 +270,16 @@ class ShadowMachine {
   std::uint32_t copies_[kAccumulators] = {};
 };
 
+/// Every row of the output is written: of leaf numbers, for every tree.
+void check_output(const Run& run) {
+  if (run.output == OutputKind::Class && run.program.meta().class_rule == ClassRule::None) return;
+  const std::uint32_t trees = run.output == OutputKind::Leaf ? run.program.meta().num_trees : 1;
+  for (std::uint32_t row = 0; row < run.rows; ++row)
+    for (std::uint32_t tree = 0; tree < trees; ++tree)
+      if (!run.written.contains({kOutputBuffer, 0, row, tree}))
+        throw Harm("the output of row " + std::to_string(row) + " is not written");
+}
+
 }  // namespace
 
 Watched watch(const Program& program, std::uint32_t rows, OutputKind output) {
@@ -260,6 +288,7 @@ Watched watch(const Program& program, std::uint32_t rows, OutputKind output) {
   ShadowMachine machine(run, touched);
   try {
     interpret(program.code().data(), 0, machine);
+    check_output(run);
   } catch (const Harm& harm) {
     return {harm.what(), run.steps};
   }

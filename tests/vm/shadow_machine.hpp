@@ -1,7 +1,8 @@
 // A machine that computes nothing and watches everything: it runs a verified program and notes each cell that
 // an instruction touches. In: a program, a number of rows, an output. Out: the first thing that a verified
-// program must not do: touch a cell that does not exist, two iterations of a parallel loop at one cell of
-// which one writes it, walks of trees outside their group, work without end.
+// program must not do: touch a cell that does not exist, read one that nothing has set, leave one of the
+// output unset, two iterations of a parallel loop at one cell of which one writes it, walks of trees outside
+// their group, work without end.
 #pragma once
 
 #include <cstdint>

@@ -193,12 +193,17 @@ ProgramParts every_opcode() {
   hand.add(Op::Transform, {0, 2, static_cast<std::uint32_t>(Transform::Softmax)});
   hand.add(Op::Store, {0, 2});
   hand.close();
+  hand.open(Op::When, {number(OutputKind::Raw)});
+  hand.add(Op::Store, {0, 2});
+  hand.close();
   hand.open(Op::When, {number(OutputKind::Class)});
   hand.add(Op::Label, {0, 2, static_cast<std::uint32_t>(ClassRule::Argmax)});
   hand.close();
   hand.close();
   hand.close();
+  hand.open(Op::When, {number(OutputKind::Leaf)});
   hand.add(Op::Leaves, {1, 0, 0, 1});
+  hand.close();
   hand.close();
   parts.code = hand.code();
   return parts;

@@ -51,7 +51,7 @@ Inst inst(Op op, std::initializer_list<std::uint32_t> values) {
 /// Adds its trees once in calls of up to 3 rows, twice in those of 4 to 6, three times in longer ones.
 Program counting_program() {
   ProgramParts parts = parts_of(compiled(support::model_of({support::leaf(1)}), ""));
-  const Inst walk = inst(Op::Walk, {0, 1, 0, 0, 1}), store = inst(Op::Store, {0, 0});
+  const Inst walk = inst(Op::Walk, {0, 1, 0, 0, 1});
   parts.base = {0};
   parts.code = {inst(Op::Zero, {0, 0})};
   Limits limits{{0, 3}, {4, 6}, {7, UINT32_MAX}};
@@ -62,8 +62,13 @@ Program counting_program() {
     parts.code.insert(parts.code.end(), walks, walk);
     parts.code.push_back(inst(Op::End, {open}));
   }
-  parts.code.push_back(store);
-  parts.code.push_back(inst(Op::Halt, {}));
+  const auto at = static_cast<std::uint32_t>(parts.code.size());
+  parts.meta.class_rule = ClassRule::None;
+  for (const Inst& one : {inst(Op::When, {0, at + 2}), inst(Op::Store, {0, 0}), inst(Op::End, {at}),
+                          inst(Op::When, {1, at + 5}), inst(Op::Store, {0, 0}), inst(Op::End, {at + 3}),
+                          inst(Op::When, {3, at + 8}), inst(Op::Leaves, {1, 0, 0, 1}),
+                          inst(Op::End, {at + 6}), inst(Op::Halt, {})})
+    parts.code.push_back(one);
   return encode_program(parts).value();
 }
 
@@ -84,20 +89,20 @@ TEST(Plans, EachCallRunsOne) {
 }
 
 TEST(Plans, CompiledOnesAreWhatRuns) {
-  // The small plan becomes one for calls that never come: those of few rows, and no others, get no answer.
+  // The walk of the small plan becomes zeros: raw scores of calls of few rows, and no others, are zero.
   const Model model = small_forest();
   const std::vector<float> rows = small_rows(20, 3);
   ProgramParts parts = parts_of(compiled(model, "plan(5); layout(tree, sparse16); plan(BATCH); encode(u8)"));
-  for (Inst& one : parts.code)
-    if (one.op == Op::Plan && operand<Op::Plan, OperandKind::Least>(one) == 0)
-      one = inst(Op::Plan, {UINT32_MAX - 1, UINT32_MAX - 1, operand<Op::Plan, OperandKind::Partner>(one)});
-  const Program without = encode_program(parts).value();
-  const auto predictor = host_backend(without);
+  const auto walk =
+      std::find_if(parts.code.begin(), parts.code.end(), [](const Inst& one) { return one.op == Op::Walk; });
+  *walk = inst(Op::Zero, {0, operand<Op::Walk, OperandKind::Rows>(*walk)});
+  const auto predictor = host_backend(encode_program(parts).value());
   const auto context = (*predictor)->make_context();
   for (const std::size_t count : {4u, 5u, 6u, 7u}) {
-    std::vector<std::int32_t> leaves(count * model.trees.size(), -1);
-    ASSERT_TRUE((*predictor)->predict_leaf(*context, RowBlock{rows.data(), count, 3}, leaves.data()).ok());
-    EXPECT_EQ(std::count(leaves.begin(), leaves.end(), -1) == 0, count > 5) << count << " rows";
+    std::vector<float> raw(count * 3, -1.0f);
+    ASSERT_TRUE(
+        (*predictor)->predict(*context, RowBlock{rows.data(), count, 3}, OutputKind::Raw, raw.data()).ok());
+    EXPECT_EQ(std::count(raw.begin(), raw.end(), 0.0f) == std::ssize(raw), count <= 5) << count << " rows";
   }
 }
 

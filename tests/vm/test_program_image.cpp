@@ -401,16 +401,32 @@ TEST(Container, MetaIsOneRecord) {
   }
 }
 
-TEST(Container, StringsStayInTheText) {
+/// Strings that overlapped would let a small file ask for much memory.
+TEST(Container, StringsFollowEachOtherInTheText) {
   const Program program = rich_program();
-  Bytes image = image_of(program);
+  const Bytes good = image_of(program);
   const auto at = static_cast<std::size_t>(
       reinterpret_cast<const std::byte*>(program.section_Strings().data()) - program.image().data());
-  put<std::uint32_t>(image, at + 8, UINT32_MAX);
-  EXPECT_EQ(refusal(image), "strings section: string 1 leaves the text section");
-  put<std::uint32_t>(image, at + 8, 0);
-  put<std::uint32_t>(image, at + 12, static_cast<std::uint32_t>(program.section_Text().size() + 1));
-  EXPECT_EQ(refusal(image), "strings section: string 1 leaves the text section");
+  const auto strings = program.section_Strings();
+  const auto with = [&](std::size_t string, StringRef ref) {
+    Bytes image = good;
+    put<std::uint32_t>(image, at + string * sizeof ref, ref.offset);
+    put<std::uint32_t>(image, at + string * sizeof ref + sizeof ref.offset, ref.size);
+    return refusal(image);
+  };
+  const char* const apart = "strings section: string 1 does not follow the one before";
+  const char* const outside = "strings section: string 1 leaves the text section";
+  EXPECT_EQ(with(1, {UINT32_MAX, strings[1].size}), apart);
+  EXPECT_EQ(with(1, {0, strings[1].size}), apart);
+  EXPECT_EQ(with(0, {0, strings[0].size + 1}), apart);
+  const auto rest = static_cast<std::uint32_t>(program.section_Text().size()) - strings[1].offset;
+  EXPECT_EQ(with(1, {strings[1].offset, rest + 1}), outside);
+  EXPECT_EQ(with(1, {strings[1].offset, UINT32_MAX}), outside);
+  const std::size_t last = strings.size() - 1;
+  ASSERT_GT(strings[last].size, 0u);
+  EXPECT_EQ(with(last, {strings[last].offset, strings[last].size - 1}),
+            "text section: " + std::to_string(program.section_Text().size()) +
+                " bytes, but the strings have " + std::to_string(program.section_Text().size() - 1));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <initializer_list>
 #include <map>
@@ -21,8 +22,12 @@ class CodeGenerator {
   explicit CodeGenerator(std::uint32_t seed) : random_(seed) {}
 
   std::vector<Inst> code() {
-    if (chance(90)) add(Op::Encode, {0});  // no walk by codes passes without
+    // Nothing that reads them passes without.
+    if (chance(90)) add(Op::Encode, {0});
+    for (const std::uint32_t accumulator : {0u, 4u, 5u, 6u, 7u})
+      if (chance(95)) add(Op::Zero, {accumulator, 0});
     block(0);
+    outputs();
     add(Op::Halt, {});
     return code_;
   }
@@ -68,6 +73,25 @@ class CodeGenerator {
     return parent == 0 ? (chance(70) ? 1 : 3) : parent == 1 ? 2 : 1 + below(3);
   }
 
+  /// Mostly all that a call can ask for.
+  void outputs() {
+    for (const std::uint32_t output : {0u, 1u, 2u})
+      if (chance(98)) write_output(output, 0);
+    const std::uint32_t open = add(Op::When, {3, 0});
+    if (chance(98)) add(Op::Leaves, {1, 0, below(4), 1});
+    close(open, 0);
+  }
+
+  void write_output(std::uint32_t output, std::uint32_t rows) {
+    const std::uint32_t open = add(Op::When, {output, 0});
+    const std::uint32_t from = chance(95) ? 0 : accumulator();
+    if (output == 2)
+      add(Op::Label, {from, rows, 3});
+    else
+      add(Op::Store, {from, rows});
+    close(open, 0);
+  }
+
   void block(unsigned depth) {
     const std::uint32_t count = 1 + below(4);
     for (std::uint32_t i = 0; i < count; ++i) statement(depth);
@@ -91,8 +115,7 @@ class CodeGenerator {
       case 16:
         return slice();
       case 17:
-        add(Op::Leaves, {source(kTreeAxis), source(kRowAxis), below(4), select()});
-        return;
+        return leaves();
       case 18:
         return convert_or_cache();
       case 6:
@@ -105,10 +128,9 @@ class CodeGenerator {
         add(Op::Transform, {accumulator(), source(kRowAxis), below(6)});
         return;
       case 9:
-        add(Op::Store, {accumulator(), source(kRowAxis)});
-        return;
       case 10:
-        add(Op::Label, {accumulator(), source(kRowAxis), 3});
+        if (chance(95)) return write_output(below(3), source(kRowAxis));
+        add(chance(50) ? Op::Store : Op::Label, {accumulator(), source(kRowAxis), 3});
         return;
       case 11:
         if (chance(30)) add(Op::Privatize, {below(4), source(kTreeAxis), source(kRowAxis)});
@@ -119,6 +141,14 @@ class CodeGenerator {
       default:
         add(Op::Walk, {accumulator(), source(kTreeAxis), source(kRowAxis), below(4), select()});
     }
+  }
+
+  /// Mostly where leaves are asked for.
+  void leaves() {
+    const bool anywhere = chance(5);
+    const std::uint32_t open = anywhere ? 0 : add(Op::When, {3, 0});
+    add(Op::Leaves, {source(kTreeAxis), source(kRowAxis), below(4), select()});
+    if (!anywhere) close(open, 0);
   }
 
   /// Mostly none, sometimes a loop over trees.
@@ -243,21 +273,40 @@ ProgramParts forest_parts(bool in_place) {
   return parts;
 }
 
+/// All that a predictor says of some rows, in buffers that hold other things before.
+Answers answers_over(std::uint32_t garbage, const Predictor& predictor, Context& context,
+                     const RowBlock& rows) {
+  const ProgramMeta& meta = predictor.program().meta();
+  std::vector<float> scores(rows.count * meta.num_outputs);
+  const auto bits = [&](OutputKind output) {
+    std::fill(scores.begin(), scores.end(), std::bit_cast<float>(garbage));
+    EXPECT_TRUE(predictor.predict(context, rows, output, scores.data()).ok());
+    std::vector<std::uint32_t> found;
+    for (const float score : scores) found.push_back(std::bit_cast<std::uint32_t>(score));
+    return found;
+  };
+  Answers answers{bits(OutputKind::Raw), bits(OutputKind::Value),
+                  std::vector<std::int64_t>(rows.count, garbage),
+                  std::vector<std::int32_t>(rows.count * meta.num_trees, static_cast<std::int32_t>(garbage))};
+  EXPECT_TRUE(predictor.predict_class(context, rows, answers.labels.data()).ok());
+  EXPECT_TRUE(predictor.predict_leaf(context, rows, answers.leaves.data()).ok());
+  return answers;
+}
+
+/// Answers are the rows', whatever a context did before. Sums in any order may differ: one thread makes them.
 void run_on_the_host(const Program& program, unsigned threads) {
   constexpr std::size_t kRows = 5;
-  static const std::vector<float> rows = small_rows(kRows, 3);
+  static const std::vector<float> rows = small_rows(kRows, 3), others = small_rows(2 * kRows, 3, 2);
   const auto predictor = host_backend(program, {.threads = threads});
   ASSERT_EQ(predictor.ok(), !program.mapped());
   if (program.mapped()) return;
-  const auto context = (*predictor)->make_context();
-  // Values, not answers: what such a program leaves unwritten is whatever the buffer held.
-  std::vector<float> out(kRows * 2);
-  std::vector<std::int64_t> labels(kRows);
-  for (const OutputKind kind : {OutputKind::Raw, OutputKind::Value})
-    EXPECT_TRUE((*predictor)->predict(*context, RowBlock{rows.data(), kRows, 3}, kind, out.data()).ok());
-  EXPECT_TRUE((*predictor)->predict_class(*context, RowBlock{rows.data(), kRows, 3}, labels.data()).ok());
-  std::vector<std::int32_t> leaves(kRows * 6);
-  EXPECT_TRUE((*predictor)->predict_leaf(*context, RowBlock{rows.data(), kRows, 3}, leaves.data()).ok());
+  const auto fresh = (*predictor)->make_context(), used = (*predictor)->make_context();
+  answers_over(0x7fc12345, **predictor, *used, {others.data(), 2 * kRows, 3});
+  const Answers first = answers_over(0, **predictor, *fresh, {rows.data(), kRows, 3});
+  const Answers second = answers_over(0xdeadbeef, **predictor, *used, {rows.data(), kRows, 3});
+  if (threads == 1) {
+    EXPECT_TRUE(first == second) << program.disassemble();
+  }
 }
 
 TEST(RandomCode, WhatIsAcceptedDoesNoHarm) {
@@ -277,6 +326,7 @@ TEST(RandomCode, WhatIsAcceptedDoesNoHarm) {
       const Watched watched = watch(*program, 5, output);
       ASSERT_EQ(watched.harm, "") << "seed " << seed << ", output " << static_cast<int>(output) << "\n"
                                   << program->disassemble();
+      EXPECT_LE(watched.steps, 5 * steps_per_row(*program)) << program->disassemble();
     }
     run_on_the_host(*program, seed % 16 == 0 ? 2 : 1);
   }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "breach.hpp"
+#include "hand_program.hpp"
 #include "support/small_models.hpp"
 
 namespace forestvm::test {
@@ -192,11 +192,18 @@ TEST(VerifyEncoder, RefusesTestsThatNoColumnHas) {
 }
 
 const Inst kInit = inst(Op::Init, {0, 0}), kEncode = inst(Op::Encode, {0}),
-           kWalk = inst(Op::Walk, {0, 1, 0, 0, 1}), kHalt = inst(Op::Halt, {});
+           kWalk = inst(Op::Walk, {0, 1, 0, 0, 1});
 
+/// `code` from pc 1 on, between what sets a0 and what writes the outputs.
 ProgramParts with_code(std::vector<Inst> code) {
   ProgramParts parts = coded_program();
   parts.code = std::move(code);
+  insert(parts, 0, kInit);
+  const Inst store = inst(Op::Store, {0, 0});
+  append(parts, {inst(Op::When, {0, 2}), store, inst(Op::End, {0}), inst(Op::When, {1, 5}), store,
+                 inst(Op::End, {3}), inst(Op::When, {2, 8}), inst(Op::Label, {0, 0, 3}), inst(Op::End, {6}),
+                 inst(Op::When, {3, 12}), kEncode, inst(Op::Leaves, {1, 0, 0, 1}), inst(Op::End, {9}),
+                 inst(Op::Halt, {})});
   return parts;
 }
 
@@ -206,14 +213,15 @@ void expect_good(std::vector<Inst> code) {
 }
 
 TEST(VerifyEncoder, AcceptsWalksOfEncodedRows) {
-  expect_good({kInit, kEncode, kWalk, kHalt});
-  expect_good({kEncode, kEncode, kWalk, kHalt});
-  expect_good(
-      {kEncode, inst(Op::For, {2, 0, 64, 3}), inst(Op::Walk, {0, 1, 2, 0, 1}), inst(Op::End, {1}), kHalt});
-  expect_good({kEncode, inst(Op::Slice, {2, 0, 0, 9}), inst(Op::Walk, {0, 1, 2, 0, 1}), kHalt});
+  expect_good({kEncode, kWalk});
+  expect_good({kEncode, kEncode, kWalk});
+  expect_good({kEncode, inst(Op::For, {2, 0, 64, 3}), inst(Op::Walk, {0, 1, 2, 0, 1}), inst(Op::End, {1})});
+  expect_good({kEncode, inst(Op::Slice, {2, 0, 0, 9}), inst(Op::Walk, {0, 1, 2, 0, 1})});
+  expect_good({inst(Op::For, {2, 0, 64, 2}), inst(Op::Encode, {2}), inst(Op::End, {0}), kWalk});
+  expect_good({inst(Op::For, {2, 1, 2, 2}), kEncode, inst(Op::End, {0}), kWalk});
   expect_good({inst(Op::Par, {2, 0, 64, 3}), inst(Op::Encode, {2}), inst(Op::Walk, {0, 1, 2, 0, 1}),
-               inst(Op::End, {0}), kHalt});
-  expect_good({inst(Op::When, {3, 3}), kEncode, inst(Op::Leaves, {1, 0, 0, 1}), inst(Op::End, {0}), kHalt});
+               inst(Op::End, {0})});
+  expect_good({inst(Op::When, {3, 3}), kEncode, inst(Op::Leaves, {1, 0, 0, 1}), inst(Op::End, {0})});
 }
 
 TEST(VerifyEncoder, RefusesWalksOfRowsThatMayNotBeEncoded) {
@@ -221,65 +229,65 @@ TEST(VerifyEncoder, RefusesWalksOfRowsThatMayNotBeEncoded) {
     SCOPED_TRACE(name);
     expect_refusal(with_code(std::move(code)), where, "are not encoded here");
   };
-  refuse("never", {kWalk, kHalt}, "pc 0 (walk)");
-  refuse("leaf numbers", {inst(Op::Leaves, {1, 0, 0, 1}), kHalt}, "pc 0 (leaves)");
-  refuse("afterwards", {kWalk, kEncode, kHalt}, "pc 0 (walk)");
-  refuse("for another output", {inst(Op::When, {3, 2}), kEncode, inst(Op::End, {0}), kWalk, kHalt},
-         "pc 3 (walk)");
-  refuse("in another plan", {inst(Op::Plan, {0, 7, 2}), kEncode, inst(Op::End, {0}), kWalk, kHalt},
-         "pc 3 (walk)");
-  refuse("in a loop that may be empty",
-         {inst(Op::For, {2, 0, 64, 2}), inst(Op::Encode, {2}), inst(Op::End, {0}), kWalk, kHalt},
-         "pc 3 (walk)");
-  refuse("in a loop over trees", {inst(Op::For, {2, 1, 2, 2}), kEncode, inst(Op::End, {0}), kWalk, kHalt},
-         "pc 3 (walk)");
-  refuse("a part of them", {inst(Op::Slice, {2, 0, 0, 9}), inst(Op::Encode, {2}), kWalk, kHalt},
-         "pc 2 (walk)");
+  refuse("never", {kWalk}, "pc 1 (walk)");
+  refuse("leaf numbers", {inst(Op::When, {3, 2}), inst(Op::Leaves, {1, 0, 0, 1}), inst(Op::End, {0})},
+         "pc 2 (leaves)");
+  refuse("afterwards", {kWalk, kEncode}, "pc 1 (walk)");
+  refuse("for another output", {inst(Op::When, {3, 2}), kEncode, inst(Op::End, {0}), kWalk}, "pc 4 (walk)");
+  refuse("in another plan", {inst(Op::Plan, {0, 7, 2}), kEncode, inst(Op::End, {0}), kWalk}, "pc 4 (walk)");
+  refuse("in a loop that has no iterations",
+         {inst(Op::Slice, {3, 1, 6, 9}), inst(Op::For, {2, 3, 2, 3}), kEncode, inst(Op::End, {1}), kWalk},
+         "pc 5 (walk)");
+  refuse("a part of each iteration's",
+         {inst(Op::For, {2, 0, 64, 3}), inst(Op::Slice, {3, 2, 0, 63}), inst(Op::Encode, {3}),
+          inst(Op::End, {0}), kWalk},
+         "pc 5 (walk)");
+  refuse("a part of them", {inst(Op::Slice, {2, 0, 0, 9}), inst(Op::Encode, {2}), kWalk}, "pc 3 (walk)");
 }
 
 TEST(VerifyEncoder, RefusesToEncodeWhatCannotBe) {
   ProgramParts plain = parts_of(compiled(small_forest(), "layout(tree, sparse16)"));
-  plain.code = {kEncode, kHalt};
+  insert(plain, 0, kEncode);
   expect_refusal(plain, "pc 0 (encode)", "the program has no encoder");
-  expect_refusal(with_code({inst(Op::Encode, {1}), kHalt}), "pc 0 (encode)", "holds trees, expected rows");
-  expect_refusal(with_code({inst(Op::Encode, {2}), kHalt}), "pc 0 (encode)", "read before it is set");
-  expect_refusal(with_code({inst(Op::Encode, {99}), kHalt}), "pc 0 (encode)", "no such range register");
-  expect_refusal(with_code({inst(Op::Par, {2, 1, 2, 2}), kEncode, inst(Op::End, {0}), kHalt}),
-                 "pc 1 (encode)", "inside a parallel loop over trees");
-  expect_refusal(with_code({inst(Op::Par, {2, 0, 2, 2}), kEncode, inst(Op::End, {0}), kHalt}),
-                 "pc 1 (encode)", "not part of the innermost enclosing loop over rows");
+  expect_refusal(with_code({inst(Op::Encode, {1})}), "pc 1 (encode)", "holds trees, expected rows");
+  expect_refusal(with_code({inst(Op::Encode, {2})}), "pc 1 (encode)", "read before it is set");
+  expect_refusal(with_code({inst(Op::Encode, {99})}), "pc 1 (encode)", "no such range register");
+  expect_refusal(with_code({inst(Op::Par, {2, 1, 2, 2}), kEncode, inst(Op::End, {0})}), "pc 2 (encode)",
+                 "inside a parallel loop over trees");
+  expect_refusal(with_code({inst(Op::Par, {2, 0, 2, 2}), kEncode, inst(Op::End, {0})}), "pc 2 (encode)",
+                 "not part of the innermost enclosing loop over rows");
 }
 
 TEST(VerifyPlans, RefusesBlocksThatAreNone) {
   ProgramParts good = with_code({inst(Op::Plan, {0, 7, 2}), kInit, inst(Op::End, {0}),
-                                 inst(Op::Plan, {8, UINT32_MAX, 5}), kInit, inst(Op::End, {3}), kHalt});
-  const auto first = [](Inst with) { return [with](ProgramParts& p) { p.code[0] = with; }; };
-  Inst unused = good.code[0];
+                                 inst(Op::Plan, {8, UINT32_MAX, 5}), kInit, inst(Op::End, {3})});
+  const auto first = [](Inst with) { return [with](ProgramParts& p) { p.code[1] = with; }; };
+  Inst unused = good.code[1];
   unused.small[kSmallOperands - 1] = 1;
   expect_refusals(
       good,
-      {{"for no number of rows", first(inst(Op::Plan, {8, 7, 2})), "pc 0 (plan)", "no call has so many rows"},
-       {"for none at all", first(inst(Op::Plan, {UINT32_MAX, 0, 2})), "pc 0 (plan)",
+      {{"for no number of rows", first(inst(Op::Plan, {8, 7, 3})), "pc 1 (plan)", "no call has so many rows"},
+       {"for none at all", first(inst(Op::Plan, {UINT32_MAX, 0, 3})), "pc 1 (plan)",
         "no call has so many rows"},
-       {"an end outside the code", first(inst(Op::Plan, {0, 7, 7})), "pc 0 (plan)", "outside the code"},
-       {"an end far outside", first(inst(Op::Plan, {0, 7, UINT32_MAX})), "pc 0 (plan)", "outside the code"},
-       {"an end that is none", first(inst(Op::Plan, {0, 7, 1})), "pc 0 (plan)", "its end does not name it"},
-       {"another's end", first(inst(Op::Plan, {0, 7, 5})), "pc 0 (plan)", "its end does not name it"},
-       {"itself", first(inst(Op::Plan, {0, 7, 0})), "pc 0 (plan)", "its end does not name it"},
-       {"a used unused field", first(unused), "pc 0 (plan)", "unused operand field"},
-       {"not closed", [](ProgramParts& p) { p.code[5] = kInit; }, "pc 3 (plan)", "its end does not name it"},
+       {"an end outside the code", first(inst(Op::Plan, {0, 7, 21})), "pc 1 (plan)", "outside the code"},
+       {"an end far outside", first(inst(Op::Plan, {0, 7, UINT32_MAX})), "pc 1 (plan)", "outside the code"},
+       {"an end that is none", first(inst(Op::Plan, {0, 7, 2})), "pc 1 (plan)", "its end does not name it"},
+       {"another's end", first(inst(Op::Plan, {0, 7, 6})), "pc 1 (plan)", "its end does not name it"},
+       {"itself", first(inst(Op::Plan, {0, 7, 1})), "pc 1 (plan)", "its end does not name it"},
+       {"a used unused field", first(unused), "pc 1 (plan)", "unused operand field"},
+       {"not closed", [](ProgramParts& p) { p.code[6] = kInit; }, "pc 4 (plan)", "its end does not name it"},
        {"crossing",
         [](ProgramParts& p) {
-          p.code = {inst(Op::Plan, {0, 7, 2}), inst(Op::When, {0, 3}), inst(Op::End, {0}), inst(Op::End, {1}),
-                    kHalt};
+          p.code[2] = inst(Op::When, {0, 4});
+          p.code[4] = inst(Op::End, {2});
         },
-        "pc 2 (end)", "does not close the innermost"}});
+        "pc 3 (end)", "does not close the innermost"}});
 }
 
 TEST(VerifyPlans, RegistersEndWithTheirPlan) {
   expect_refusal(with_code({inst(Op::Plan, {0, 7, 2}), inst(Op::Slice, {2, 0, 0, 4}), inst(Op::End, {0}),
-                            inst(Op::Init, {0, 2}), kHalt}),
-                 "pc 3 (init)", "r2 is read before it is set");
+                            inst(Op::Init, {0, 2})}),
+                 "pc 4 (init)", "r2 is read before it is set");
 }
 
 }  // namespace

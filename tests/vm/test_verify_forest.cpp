@@ -75,8 +75,10 @@ TEST(VerifyForest, RefusesTrees) {
        "groups section: group 0, tree 0", "do not fill its depth"},
       {"array: too deep for its slots", [](ProgramParts& p) { ++p.trees[0].depth; },
        "groups section: group 0, tree 0", "do not fill its depth"},
-      {"sparse: deeper than nodes", [](ProgramParts& p) { p.trees[4].depth = p.trees[4].node_count; },
-       "groups section: group 1, tree 4", "deeper than it has nodes"},
+      {"sparse: deeper than it is", [](ProgramParts& p) { ++p.trees[4].depth; },
+       "groups section: group 1, tree 4", "its deepest leaf is at depth 1, its record says 2"},
+      {"sparse: depth 0 with a split", [](ProgramParts& p) { p.trees[4].depth = 0; },
+       "groups section: group 1, tree 4", "its deepest leaf is at depth 1, its record says 0"},
       {"the same nodes twice", [](ProgramParts& p) { p.trees[5] = p.trees[4]; },
        "groups section: group 1, tree 5", "does not follow"},
   };
@@ -150,7 +152,11 @@ TEST(VerifyForest, RefusesSparseTiles) {
       {"tiles of 5", [](ProgramParts& p) { p.groups[0].tile_size = 5; }, "groups section: group 0",
        "tiles of 5 nodes in layout sparse-tiles4"},
       {"no leaves", [](ProgramParts& p) { p.trees[0].leaf_count = 0; }, "groups section: group 0, tree 0",
-       "its root is a leaf"},
+       "a leaf lies outside its tree"},
+      {"a leaf too few", [](ProgramParts& p) { --p.trees[0].leaf_count; }, "groups section: group 0, tree 0",
+       "a leaf lies outside its tree"},
+      {"a depth that is not its own", [](ProgramParts& p) { ++p.trees[0].depth; },
+       "groups section: group 0, tree 0", "its deepest leaf is at depth"},
       {"leaves not in sequence", [](ProgramParts& p) { ++p.trees[1].first_leaf; },
        "groups section: group 0, tree 1", "its leaves do not follow"},
       {"too many leaves", [](ProgramParts& p) { p.trees.back().leaf_count += 1; },
@@ -404,7 +410,7 @@ TEST(VerifyForest, RefusesSparse4Nodes) {
        [&](ProgramParts& p) {
          for (TreeDesc& tree : p.trees) tree.leaf_count = tree.first_leaf = 0;
        },
-       "groups section: group 0, tree 0", "it has no leaves"},
+       "groups section: group 0, tree 0", "a leaf lies outside its tree"},
   };
   for (const Breach& breach : breaches)
     expect_refusal(parts_of(compiled(small_forest(), "layout(tree, sparse); encode(u8)")), breach);

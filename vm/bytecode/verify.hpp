@@ -5,10 +5,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string>
 
 #include <forestvm/program.hpp>
 #include <forestvm/result.hpp>
+
+#include "vm/bytecode/code_map.hpp"
 
 namespace forestvm::bytecode {
 
@@ -27,8 +31,19 @@ Result<void> verify_forest(const Program& program);
 /// Walkers: of groups that exist, with no more unchecked hops than their trees allow.
 Result<void> verify_walkers(const Program& program);
 
-/// Code, of verified walkers: blocks nest, registers are set before use, ranges stay inside groups,
-/// accumulators inside their copies, parallel iterations apart from each other.
-Result<void> verify_code(const Program& program);
+/// Single instructions: opcodes, operands and the rows of tables that they name exist.
+Result<void> verify_operands(const Program& program);
+
+/// Code, of verified walkers and operands: blocks nest, registers are set before use, ranges stay inside
+/// groups, accumulators inside their copies, parallel iterations apart from each other.
+Result<CodeMap> verify_code(const Program& program);
+
+/// The ways that calls take through verified code, one for each output and choice of plans: whatever is read
+/// was written in the same call, every row of the output is written, and the work is bounded. Returns the
+/// most steps that a call takes for each of its rows: see steps_per_row in program.hpp.
+Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map);
+
+/// A refusal of the instruction at `pc`.
+Error code_error(const Program& program, std::size_t pc, const std::string& what);
 
 }  // namespace forestvm::bytecode

@@ -6,9 +6,6 @@
 // by rows x trees x instructions. And inside parallel loops over trees only an accumulator that was
 // privatized for the innermost of them may be written, so iterations never share one; unless they add to it
 // atomically, or it has a place for each tree.
-//
-// Trees that read rank codes are walked only with rows that were encoded: before, and whenever the walk is
-// reached.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -25,29 +22,17 @@
 namespace forestvm::bytecode {
 namespace {
 
-constexpr std::uint32_t kUnbounded = UINT32_MAX;
 constexpr unsigned kNone = UINT32_MAX;
-constexpr std::size_t kNotEncoded = SIZE_MAX;
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
-enum class Axis { Rows, Trees };
-
-/// What is known of a range register.
-struct RangeState {
+/// What a range register holds, and for how long.
+struct RegisterState {
   bool live = false;
-  Axis axis = Axis::Rows;
-  unsigned loop = kNone;         ///< register of the innermost loop over the axis that it is part of
-  bool slice = false;            ///< a slice instruction set it
-  bool exact = false;            ///< trees: the range is [lo, hi) itself, not only inside it
-  std::uint32_t lo = 0, hi = 0;  ///< trees: bounds
-  std::uint32_t max_size = 0;
+  bool slice = false;        ///< a slice instruction set it
   std::size_t depth = 0;     ///< blocks that were open when it was set
   std::uint32_t within = 0;  ///< loop registers that it is part of, itself included, as bits
-  /// Trees, set by a loop over an exact range: that range and the loop's step.
-  bool chunked = false;
-  std::uint32_t over_lo = 0, over_hi = 0, step = 0;
-  std::size_t encoded = kNotEncoded;  ///< rows: blocks that were open when their codes were written
+  std::uint32_t range = 0;   ///< number of the range in the map
 };
 
 struct AccumulatorState {
@@ -58,108 +43,40 @@ struct AccumulatorState {
 
 struct Block {
   std::uint32_t open;
-  unsigned outer_loop[2];  ///< innermost loop registers of both axes outside it
+  std::uint32_t outer_loop[2];  ///< innermost iterations of both axes outside it, as ranges of the map
 };
 
 class CodeVerifier {
  public:
   explicit CodeVerifier(const Program& program) : program_(program), code_(program.code()) {
     const std::uint32_t trees = program.meta().num_trees;
-    ranges_[0].live = ranges_[1].live = true;
-    ranges_[0].max_size = kUnbounded;
-    ranges_[1].axis = Axis::Trees;
-    ranges_[1].exact = true;
-    ranges_[1].hi = ranges_[1].max_size = trees;
+    map_.operands.resize(code_.size());
+    map_.ranges = {{.axis = Axis::Rows, .nonempty = true, .max_size = UINT32_MAX, .to = UINT32_MAX},
+                   {.axis = Axis::Trees,
+                    .exact = true,
+                    .nonempty = trees != 0,
+                    .hi = trees,
+                    .max_size = trees,
+                    .loop = kAllTrees,
+                    .to = trees}};
+    registers_[0] = {.live = true, .range = kCallRows};
+    registers_[1] = {.live = true, .range = kAllTrees};
     for (std::uint32_t i = 0; i < program.section_Accumulators().size(); ++i)
       accumulators_[i].live = program.section_Accumulators()[i].parent == i;
-    for (const GroupDesc& group : program.section_Groups()) reads_codes_.push_back(tests_codes(group));
   }
 
-  Result<void> run() {
-    if (code_.empty()) return refused("code section", "no instructions");
-    if (code_.size() >= UINT32_MAX) return refused("code section", "too many instructions");
-    for (pc_ = 0; pc_ < code_.size(); ++pc_) {
-      if (!known(code_[pc_].op))
-        return wrong("unknown opcode " + number(static_cast<unsigned>(code_[pc_].op)));
-      FVM_TRY(canonical());
-      FVM_TRY(instruction());
-    }
-    return {};
+  Result<CodeMap> run() {
+    for (pc_ = 0; pc_ < code_.size(); ++pc_) FVM_TRY(instruction());
+    if (code_.back().op != Op::Halt) return refused("code section", "it does not end with halt");
+    return std::move(map_);
   }
 
  private:
   using enum OperandKind;
 
-  Error wrong(const std::string& what) const {
-    std::string where = "pc " + number(pc_);
-    if (known(code_[pc_].op)) where += std::string(" (") + info(code_[pc_].op).text + ")";
-    return refused(where, what);
-  }
+  Error wrong(const std::string& what) const { return code_error(program_, pc_, what); }
 
-  /// Fields that the opcode's row does not list are zero; enumerations and register numbers exist.
-  Result<void> canonical() const {
-    const Inst& inst = code_[pc_];
-    std::uint32_t values[kMaxOperands] = {};
-    const char* problem = nullptr;
-    for_each_operand(inst, [&](unsigned i, OperandKind kind, std::uint32_t value) {
-      values[i] = value;
-      switch (kind) {
-        case RangeOut:
-        case RangeIn:
-        case Rows:
-        case Trees:
-        case Select:
-          if (value >= kRangeRegisters) problem = "no such range register";
-          break;
-        case AccOut:
-        case AccIn:
-          if (value >= program_.section_Accumulators().size()) problem = "no such accumulator";
-          break;
-        case Output:
-          if (!is_declared(static_cast<OutputKind>(value))) problem = "unknown output";
-          break;
-        case TransformKind:
-          if (!is_declared(static_cast<Transform>(value))) problem = "unknown transform";
-          break;
-        case Rule:
-          if (!is_declared(static_cast<ClassRule>(value))) problem = "unknown class rule";
-          break;
-        case Dimension:
-          if (!is_declared(static_cast<LaunchDimension>(value))) problem = "unknown dimension";
-          break;
-        case Form:
-          if (value > UINT8_MAX || !is_declared(static_cast<ReductionForm>(value)))
-            problem = "unknown form of reduction";
-          break;
-        case Group:
-          if (value >= program_.section_Groups().size()) problem = "no such group";
-          break;
-        case Walker:
-          if (value >= program_.section_Walkers().size()) problem = "no such walker";
-          break;
-        case Step:
-          if (value == 0) problem = "a step of 0";
-          break;
-        case Partner:
-        case Loop:
-          if (value >= code_.size()) problem = "the other end lies outside the code";
-          break;
-        case From:
-        case To:
-        case Least:
-        case Most:
-        case Ahead:
-        case Width:
-          break;
-      }
-    });
-    if (problem != nullptr) return wrong(problem);
-    const Inst again = encode(inst.op, values);
-    if (!std::equal(again.small, again.small + kSmallOperands, inst.small) ||
-        !std::equal(again.wide, again.wide + kWideOperands, inst.wide))
-      return wrong("an unused operand field is not zero");
-    return {};
-  }
+  const RangeFacts& facts(std::uint32_t reg) const { return map_.ranges[registers_[reg].range]; }
 
   Result<void> instruction() {
     const Inst& inst = code_[pc_];
@@ -227,34 +144,51 @@ class CodeVerifier {
     return {};
   }
 
-  unsigned& loop_of(Axis axis) { return innermost_loop_[static_cast<unsigned>(axis)]; }
+  std::uint32_t& loop_of(Axis axis) { return innermost_loop_[static_cast<unsigned>(axis)]; }
 
   /// A register that is read: set, over the right axis, part of the innermost loop over it.
   Result<void> reads(std::uint32_t reg) {
-    if (!ranges_[reg].live) return wrong("r" + number(reg) + " is read before it is set");
-    if (ranges_[reg].loop != loop_of(ranges_[reg].axis))
+    if (!registers_[reg].live) return wrong("r" + number(reg) + " is read before it is set");
+    if (facts(reg).loop != loop_of(facts(reg).axis))
       return wrong("r" + number(reg) + " is not part of the innermost enclosing loop over " +
-                   (ranges_[reg].axis == Axis::Rows ? "rows" : "trees"));
+                   (facts(reg).axis == Axis::Rows ? "rows" : "trees"));
     return {};
   }
 
   Result<void> reads(std::uint32_t reg, Axis axis) {
     FVM_TRY(reads(reg));
-    if (ranges_[reg].axis != axis)
+    if (facts(reg).axis != axis)
       return wrong("r" + number(reg) + " holds " +
                    (axis == Axis::Rows ? "trees, expected rows" : "rows, expected trees"));
+    RangeOperands& operands = map_.operands[pc_];
+    (axis == Axis::Rows ? operands.rows : operands.trees) = registers_[reg].range;
     return {};
   }
 
-  Result<void> sets(std::uint32_t reg) const {
-    if (ranges_[reg].live) return wrong("r" + number(reg) + " is set while it is in use");
+  Result<void> can_set(std::uint32_t reg) const {
+    if (registers_[reg].live) return wrong("r" + number(reg) + " is set while it is in use");
     return {};
+  }
+
+  /// Gives a register a range that is taken from another's.
+  void set(std::uint32_t reg, std::uint32_t in, RangeFacts range, bool slice) {
+    const auto number = static_cast<std::uint32_t>(map_.ranges.size());
+    map_.operands[pc_].out = number;
+    map_.operands[pc_].in = range.source = registers_[in].range;
+    RegisterState state{true, slice, blocks_.size(), registers_[in].within, number};
+    if (!slice) {
+      state.within |= 1u << reg;
+      range.loop = number;
+      loop_of(range.axis) = number;
+    }
+    registers_[reg] = state;
+    map_.ranges.push_back(range);
   }
 
   /// A slice may replace a slice of the same block (an unrolled loop's last iteration), unless a loop that
   /// went through the old one is still to be reduced.
   bool replaceable(std::uint32_t reg) const {
-    if (!ranges_[reg].slice || ranges_[reg].depth != blocks_.size()) return false;
+    if (!registers_[reg].slice || registers_[reg].depth != blocks_.size()) return false;
     return std::none_of(accumulators_.begin(), accumulators_.end(), [&](const AccumulatorState& a) {
       return a.live && a.loop != kNone && loop_operands(code_[a.loop]).in == reg;
     });
@@ -272,23 +206,18 @@ class CodeVerifier {
   Result<void> open_loop(const Inst& inst) {
     const LoopOperands loop = loop_operands(inst);
     FVM_TRY(reads(loop.in));
-    FVM_TRY(sets(loop.out));
+    FVM_TRY(can_set(loop.out));
     FVM_TRY(dimension_is_free(inst));
     FVM_TRY(open_block(loop.partner));
-    RangeState state = ranges_[loop.in];
-    state.chunked = state.exact;
-    state.over_lo = state.lo;
-    state.over_hi = state.hi;
-    state.step = loop.step;
-    state.within |= 1u << loop.out;
-    state.loop = loop.out;
-    state.slice = false;
-    state.exact = false;
-    state.max_size = std::min(state.max_size, loop.step);
-    state.depth = blocks_.size();
-    ranges_[loop.out] = state;
-    loop_of(state.axis) = loop.out;
-    if (is_parallel(inst.op) && state.axis == Axis::Trees)
+    RangeFacts range = facts(loop.in);
+    range.exact = false;
+    range.nonempty = true;
+    range.max_size = std::min(range.max_size, loop.step);
+    range.from = 0;
+    range.to = range.max_size;
+    range.step = loop.step;
+    set(loop.out, loop.in, range, false);
+    if (is_parallel(inst.op) && range.axis == Axis::Trees)
       tree_loops_.push_back(static_cast<std::uint32_t>(pc_));
     return {};
   }
@@ -306,10 +235,8 @@ class CodeVerifier {
   Result<void> close_block(std::uint32_t partner) {
     if (blocks_.empty() || blocks_.back().open != partner)
       return wrong("it does not close the innermost open block");
-    for (RangeState& range : ranges_) {
-      if (range.depth >= blocks_.size()) range = {};
-      if (range.encoded >= blocks_.size()) range.encoded = kNotEncoded;  // the block may not have run
-    }
+    for (RegisterState& state : registers_)
+      if (state.depth >= blocks_.size()) state = {};
     // Those of this very loop may still be reduced after it, in the block around; no further out, where the
     // register that the loop went through may be another range.
     for (AccumulatorState& accumulator : accumulators_)
@@ -325,19 +252,24 @@ class CodeVerifier {
     const std::uint32_t out = operand<Op::Slice, RangeOut>(inst), in = operand<Op::Slice, RangeIn>(inst);
     const std::uint32_t from = operand<Op::Slice, From>(inst), to = operand<Op::Slice, To>(inst);
     FVM_TRY(reads(in));
-    if (!replaceable(out)) FVM_TRY(sets(out));
+    if (!replaceable(out)) FVM_TRY(can_set(out));
     if (from > to) return wrong("it ends before it begins");
-    RangeState state = ranges_[in];
-    if (state.exact) {
-      const std::uint32_t size = state.hi - state.lo;
-      state.hi = state.lo + std::min(to, size);
-      state.lo += std::min(from, size);
+    RangeFacts range = facts(in);
+    if (range.exact) {
+      const std::uint32_t size = range.hi - range.lo;
+      range.hi = range.lo + std::min(to, size);
+      range.lo += std::min(from, size);
     }
-    state.max_size = std::min(to, state.max_size) - std::min(from, state.max_size);
-    state.slice = true;
-    state.depth = blocks_.size();
-    state.chunked = false;
-    ranges_[out] = state;
+    range.nonempty = range.exact ? range.lo < range.hi : range.nonempty && from == 0 && to != 0;
+    range.max_size = std::min(to, range.max_size) - std::min(from, range.max_size);
+    const auto cut = [&](std::uint32_t at) {
+      return static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{range.from} + at, range.to));
+    };
+    const std::uint32_t first = cut(from), end = cut(to);
+    range.from = first;
+    range.to = end;
+    range.step = 0;
+    set(out, in, range, true);
     return {};
   }
 
@@ -347,7 +279,7 @@ class CodeVerifier {
         is_loop(code_[loop].op) &&
         std::any_of(blocks_.begin(), blocks_.end(), [&](const Block& block) { return block.open == loop; });
     if (!open) return wrong("pc " + number(loop) + " is no loop around it");
-    if (ranges_[loop_operands(code_[loop]).out].axis != axis)
+    if (facts(loop_operands(code_[loop]).out).axis != axis)
       return wrong(std::string("the loop at pc ") + number(loop) + " does not go over " +
                    (axis == Axis::Rows ? "rows" : "trees"));
     return {};
@@ -477,7 +409,7 @@ class CodeVerifier {
       return wrong("a" + number(to) + " does not lie in a" + number(from));
     FVM_TRY(in_place ? touches(to, rows) : writes(to, rows));
     const LoopOperands operands = loop_operands(code_[loop]);
-    if (operands.partner >= pc_ || !ranges_[operands.in].live)
+    if (operands.partner >= pc_ || !registers_[operands.in].live)
       return wrong("the loop at pc " + number(loop) + " did not end in this block");
     FVM_TRY(reads(operands.in, Axis::Trees));
     accumulators_[from] = {};
@@ -497,7 +429,7 @@ class CodeVerifier {
   Result<void> walk(const Inst& inst) {
     const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst), rows = operand<Op::Walk, Rows>(inst);
     bool atomic = false;
-    FVM_TRY(walks(operand<Op::Walk, Trees>(inst), rows, operand<Op::Walk, Walker>(inst),
+    FVM_TRY(walks(operand<Op::Walk, Trees>(inst), operand<Op::Walk, Walker>(inst),
                   operand<Op::Walk, Select>(inst), atomic));
     // Parallel iterations walk different trees, each of which has a place of its own.
     if (is_per_tree(kind_of(accumulator)) && !atomic) return is_live(accumulator, rows);
@@ -508,59 +440,47 @@ class CodeVerifier {
   Result<void> encodes(std::uint32_t rows) {
     if (program_.section_Columns().empty()) return wrong("the program has no encoder");
     if (innermost_tree_loop() != kNone) return wrong("rows are encoded inside a parallel loop over trees");
-    FVM_TRY(reads(rows, Axis::Rows));
-    ranges_[rows].encoded = std::min(ranges_[rows].encoded, blocks_.size());
-    return {};
-  }
-
-  /// Whether walks of a group look at codes: trees that are a leaf do not.
-  bool tests_codes(const GroupDesc& group) const {
-    const auto trees = program_.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
-    return takes_codes(group.layout) &&
-           std::any_of(trees.begin(), trees.end(), [](const TreeDesc& tree) { return tree.depth != 0; });
+    return reads(rows, Axis::Rows);
   }
 
   Result<void> leaves(const Inst& inst) {
     bool atomic = false;
-    const std::uint32_t rows = operand<Op::Leaves, Rows>(inst);
-    FVM_TRY(reads(rows, Axis::Rows));
-    return walks(operand<Op::Leaves, Trees>(inst), rows, operand<Op::Leaves, Walker>(inst),
+    FVM_TRY(reads(operand<Op::Leaves, Rows>(inst), Axis::Rows));
+    return walks(operand<Op::Leaves, Trees>(inst), operand<Op::Leaves, Walker>(inst),
                  operand<Op::Leaves, Select>(inst), atomic);
   }
 
   /// Trees that lie in the group of the walker, or of each walker that an iteration selects. Sets `atomic` if
   /// the walkers are.
-  Result<void> walks(std::uint32_t trees, std::uint32_t rows, std::uint32_t walker, std::uint32_t select,
-                     bool& atomic) {
+  Result<void> walks(std::uint32_t trees, std::uint32_t walker, std::uint32_t select, bool& atomic) {
     FVM_TRY(reads(trees, Axis::Trees));
     atomic = program_.section_Walkers()[walker].atomic != 0;
-    const RangeState& range = ranges_[trees];
-    if (select == 1) return walks_group(walker, rows, range.lo, range.hi);
-    const RangeState& by = ranges_[select];
-    if (!by.live || !by.chunked || (range.within >> select & 1) == 0)
+    if (select == 1) return walks_group(walker, {facts(trees).lo, facts(trees).hi, 0});
+    const RangeFacts& by = facts(select);
+    const RangeFacts& over = map_.ranges[by.source];
+    if (!registers_[select].live || by.step == 0 || !over.exact ||
+        (registers_[trees].within >> select & 1) == 0)
       return wrong("r" + number(select) + " is no loop over known trees that r" + number(trees) +
                    " is part of");
-    const std::uint32_t count = iterations(by.over_hi - by.over_lo, by.step);
+    const Range all{over.lo, over.hi, 0};
+    const std::uint32_t count = iterations(all.size(), by.step);
     if (count > kMaxSpecialized || count > program_.section_Walkers().size() - walker)
       return wrong("a walker for each of " + number(count) + " iterations");
     for (std::uint32_t i = 0; i < count; ++i) {
       if ((program_.section_Walkers()[walker + i].atomic != 0) != atomic)
         return wrong("some of its walkers are atomic, others are not");
-      const Range chunk_of_trees = chunk(Range{by.over_lo, by.over_hi, 0}, by.step, i);
-      FVM_TRY(walks_group(walker + i, rows, chunk_of_trees.begin, chunk_of_trees.end));
+      FVM_TRY(walks_group(walker + i, chunk(all, by.step, i)));
     }
+    map_.operands[pc_].select = registers_[select].range;
     return {};
   }
 
-  Result<void> walks_group(std::uint32_t walker, std::uint32_t rows, std::uint32_t lo,
-                           std::uint32_t hi) const {
+  Result<void> walks_group(std::uint32_t walker, const Range& trees) const {
     const std::uint32_t index = program_.section_Walkers()[walker].group;
     const GroupDesc& group = program_.section_Groups()[index];
-    if (lo < hi && (lo < group.tree_begin || hi > group.tree_end))
-      return wrong("trees " + number(lo) + " to " + number(hi) + " are not all in group " + number(index));
-    if (reads_codes_[index] && ranges_[rows].encoded == kNotEncoded)
-      return wrong("group " + number(index) + " reads rank codes, and the rows of r" + number(rows) +
-                   " are not encoded here");
+    if (trees.size() != 0 && (trees.begin < group.tree_begin || trees.end > group.tree_end))
+      return wrong("trees " + number(trees.begin) + " to " + number(trees.end) + " are not all in group " +
+                   number(index));
     return {};
   }
 
@@ -573,27 +493,23 @@ class CodeVerifier {
 
   std::uint32_t loop_iterations(std::uint32_t par) const {
     const LoopOperands loop = loop_operands(code_[par]);
-    return iterations(ranges_[loop.in].max_size, loop.step);
+    return iterations(facts(loop.in).max_size, loop.step);
   }
 
   const Program& program_;
   std::span<const Inst> code_;
   std::size_t pc_ = 0;
-  std::array<RangeState, kRangeRegisters> ranges_{};
+  CodeMap map_;
+  std::array<RegisterState, kRangeRegisters> registers_{};
   std::array<AccumulatorState, kAccumulators> accumulators_{};
   boost::container::static_vector<Block, kMaxBlockDepth> blocks_;
   boost::container::static_vector<std::uint32_t, kMaxBlockDepth>
       tree_loops_;  ///< open parallel loops over trees, by pc
-  unsigned innermost_loop_[2] = {kNone, kNone};
-  std::vector<bool> reads_codes_;  ///< of each group
+  std::uint32_t innermost_loop_[2] = {kCallRows, kAllTrees};
 };
 
 }  // namespace
 
-Result<void> verify_code(const Program& program) {
-  FVM_TRY(CodeVerifier(program).run());
-  if (program.code().back().op != Op::Halt) return refused("code section", "it does not end with halt");
-  return {};
-}
+Result<CodeMap> verify_code(const Program& program) { return CodeVerifier(program).run(); }
 
 }  // namespace forestvm::bytecode

@@ -105,9 +105,17 @@ Result<void> verify_strings(const Program& program) {
                                  program.meta().num_feature_names + program.meta().num_class_labels;
   if (strings.size() != expected)
     return refused("strings section", number(strings.size()) + " strings, expected " + number(expected));
-  for (std::size_t i = 0; i < strings.size(); ++i)
-    if (std::uint64_t{strings[i].offset} + strings[i].size > text.size())
+  // Strings that shared their text could be longer together than the file is.
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < strings.size(); ++i) {
+    if (strings[i].offset != end)
+      return refused("strings section", "string " + number(i) + " does not follow the one before");
+    end += strings[i].size;
+    if (end > text.size())
       return refused("strings section", "string " + number(i) + " leaves the text section");
+  }
+  if (end != text.size())
+    return refused("text section", number(text.size()) + " bytes, but the strings have " + number(end));
   return {};
 }
 

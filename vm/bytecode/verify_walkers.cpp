@@ -27,6 +27,8 @@ std::uint32_t safe_hops(const Program& program, const GroupDesc& group) {
 
 Result<void> verify_walkers(const Program& program) {
   const auto walkers = program.section_Walkers();
+  if (walkers.size() > kMaxWalkers)
+    return refused("walkers section", number(walkers.size()) + " walkers, at most " + number(kMaxWalkers));
   std::vector<std::uint32_t> most_hops;  // per group: a file may have many walkers of a large group
   for (const GroupDesc& group : program.section_Groups()) most_hops.push_back(safe_hops(program, group));
   for (std::size_t i = 0; i < walkers.size(); ++i) {

@@ -27,7 +27,6 @@ constexpr std::uint64_t level_order_slots(std::uint64_t arity, std::uint32_t dep
 
 /// What a level-order tree's record must say, as text, or null.
 inline const char* level_order_rule(const TreeDesc& tree, std::uint64_t arity) {
-  if (tree.leaf_count != 0 || tree.first_leaf != 0) return "it has leaves aside";
   return tree.node_count == level_order_slots(arity, tree.depth) ? nullptr
                                                                  : "its slots do not fill its depth";
 }

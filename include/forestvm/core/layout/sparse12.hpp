@@ -48,11 +48,6 @@ struct Sparse12View : TreesInSequence {
     return node.left + static_cast<std::uint32_t>(right);
   }
 
-  static const char* tree_rule(const TreeDesc& tree, const GroupDesc&) {
-    if (tree.leaf_count != 0 || tree.first_leaf != 0) return "it has leaves aside";
-    return tree.depth < tree.node_count ? nullptr : "it is deeper than it has nodes";
-  }
-
   static constexpr const char* kNodeRules[] = {
       "a leaf tests a feature or has children", "its feature lies outside the row",
       "a child does not come after its parent", "a child lies outside its tree"};

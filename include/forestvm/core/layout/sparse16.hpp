@@ -49,12 +49,6 @@ struct Sparse16View : TreesInSequence {
     return goes_left(node.value, node.feature, row) ? node.left : node.right;
   }
 
-  /// What is wrong with a tree's record, or null.
-  static const char* tree_rule(const TreeDesc& tree, const GroupDesc&) {
-    if (tree.leaf_count != 0 || tree.first_leaf != 0) return "it has leaves aside";
-    return tree.depth < tree.node_count ? nullptr : "it is deeper than it has nodes";
-  }
-
   /// With these rules every walk stays inside the tree and the row, and ends.
   static constexpr const char* kNodeRules[] = {
       "a leaf tests a feature", "a leaf's children are not itself", "its feature lies outside the row",

@@ -69,12 +69,6 @@ struct Sparse4View : TreesInSequence {
     return at + (node.is_leaf() ? 0 : node.distance()) + static_cast<std::uint32_t>(x > node.code());
   }
 
-  static const char* tree_rule(const TreeDesc& tree, const GroupDesc& group) {
-    if (tree.leaf_count == 0 || group.leaf_count > kMostLeaves)
-      return "it has no leaves, or its group too many";
-    return tree.depth < tree.node_count ? nullptr : "it is deeper than it has nodes";
-  }
-
   static constexpr const char* kNodeRules[] = {
       "a leaf lies outside its tree", "its column does not exist", "a child does not come after its parent",
       "a child lies outside its tree", "its code is above its column's ranks"};

@@ -70,12 +70,6 @@ struct SparseTilesView : TreesInSequence {
     return leaf ? at : below;
   }
 
-  static const char* tree_rule(const TreeDesc& tree, const GroupDesc& group) {
-    static_cast<void>(group);
-    if (tree.depth == 0 || tree.leaf_count == 0) return "its root is a leaf";
-    return tree.depth <= tree.node_count ? nullptr : "it is deeper than it has tiles";
-  }
-
   static constexpr const char* kNodeRules[] = {
       FVM_TILE_RULES, "a leaf stands at a way out that its shape does not have",
       "a leaf lies outside its tree", "a child does not come after its parent",

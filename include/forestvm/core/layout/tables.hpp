@@ -288,6 +288,8 @@ struct TablesView : TreesInSequence {
                                             const NodeFacts& facts, LevelsAbove& above,
                                             std::uint32_t& children) {
     if (level.columns == 0 || level.columns > kMaxTableSlots) return "its size is wrong";
+    // Walkers keep the codes of a row in as many bytes as the encoder has columns.
+    if (level.columns > facts.num_columns) return "it lists more columns than the encoder has";
     const std::uint64_t lines =
         (level.list_bytes() + std::uint64_t{level.tables()} * level.table_bytes()) / sizeof(TableLine);
     if (level.line < table_header_lines(level.is_tree() ? 1 : desc.depth) ||

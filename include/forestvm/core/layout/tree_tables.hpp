@@ -25,7 +25,7 @@ struct TreeTablesView : TablesView {
   static constexpr std::uint32_t levels(const TreeDesc& tree) { return tree.depth == 0 ? 0 : 1; }
 
   /// What is wrong with a tree's level, or null. With these rules every lookup stays inside its table, and
-  /// each slot and leaf is reached on one way of at most as many hops as the tree is deep.
+  /// each slot and leaf is reached on one way, the deepest leaf by as many hops as the tree is deep.
   static const char* level_rule(const Tree& tree, std::uint32_t, const TreeDesc& desc, const NodeFacts& facts,
                                 LevelsAbove& above) {
     const TableLevel& level = tree.level(0);
@@ -35,7 +35,7 @@ struct TreeTablesView : TablesView {
     std::uint32_t children = 0;
     if (const char* const rule = tables_rule(tree, level, desc, facts, above, children)) return rule;
     const LevelTables tables(tree.lines, level);
-    std::uint8_t hops[kMaxTreeSlots] = {};  // from the root; of later slots no fewer
+    std::uint8_t hops[kMaxTreeSlots] = {};  // from the root: slots are in order of depth
     std::uint32_t next_slot = 1, next_leaf = slots;
     for (std::uint32_t slot = 0; slot < slots; ++slot) {
       if (slot >= next_slot) return "no slot before leads to a slot";
@@ -46,7 +46,7 @@ struct TreeTablesView : TablesView {
         if (child < slots) hops[child] = below;
       }
     }
-    return hops[slots - 1] < desc.depth ? nullptr : "a leaf is deeper than its tree";
+    return hops[slots - 1] + 1u == desc.depth ? nullptr : "its depth is not that of its deepest leaf";
   }
 };
 
