@@ -104,6 +104,7 @@ void add_program(Json& document, const Program& program) {
   document["layouts"] = std::move(groups);
   document["runs on"] = program.mapped() ? "GPU backends (its loops are mapped)" : "the host";
   document["instructions"] = program.code().size();
+  document["steps per row, at most"] = steps_per_row(program);
 }
 
 /// `thresholds` and `sets` of categories: of each feature.

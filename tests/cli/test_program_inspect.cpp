@@ -54,6 +54,17 @@ TEST_F(Inspect, SaysWhatLinkingRefuses) {
       "has 101376");
 }
 
+TEST_F(Inspect, SaysHowManyStepsARowTakes) {
+  const Outcome outcome =
+      forestvm({"inspect", model_, "--json", "--schedule", write("array.schedule", "layout(tree, array)")});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const nlohmann::json document = nlohmann::json::parse(outcome.out);
+  const std::size_t nodes =
+      document["trees"].get<std::size_t>() * (document["depth"]["max"].get<std::size_t>() + 1);
+  EXPECT_GE(document["steps_per_row_at_most"], nodes / 2);
+  EXPECT_LE(document["steps_per_row_at_most"], 2 * nodes);
+}
+
 TEST_F(Inspect, AccountsOfAmdsGpus) {
   const Outcome outcome = forestvm({"inspect", model_, "--backend", "hip", "--json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -127,6 +127,15 @@ TEST(VerifyCode, RefusesTreesOutsideTheGroup) {
       {"the other group", at(9, inst(Op::Walk, {0, 4, 2, 0, 1})), "pc 9 (walk)",
        "trees 4 to 6 are not all in"},
       {"all trees", at(9, inst(Op::Walk, {0, 1, 2, 1, 1})), "pc 9 (walk)", "trees 0 to 6 are not all in"},
+      {"the first of each iteration's",
+       [](ProgramParts& p) {
+         insert(p, 10, inst(Op::End, {10}));
+         insert(p, 10, inst(Op::Walk, {0, 6, 2, 0, 1}));
+         insert(p, 10, inst(Op::Slice, {6, 5, 0, 1}));
+         insert(p, 10, inst(Op::For, {5, 1, 2, 13}));
+         p.code[13] = inst(Op::End, {10});
+       },
+       "pc 12 (walk)", "trees 0 to 6 are not all in group 0"},
       {"a loop over too many", at(2, inst(Op::Slice, {3, 1, 0, 5})), "pc 4 (privatize)", "iterations"},
       {"a loop over the other group", at(5, inst(Op::Walk, {1, 4, 2, 1, 1})), "pc 5 (walk)",
        "trees 0 to 4 are not all in"},
@@ -168,7 +177,11 @@ TEST(VerifyCode, RefusesWrongPrivatizing) {
        },
        "pc 5 (privatize)", "not the innermost parallel loop over trees"},
       {"by the rows' register", at(4, inst(Op::Privatize, {1, 2, 2})), "pc 4 (privatize)",
-       "r2 holds rows, expected trees"},
+       "r2 is not the innermost parallel loop over trees"},
+      {"for the trees' register", at(4, inst(Op::Privatize, {1, 4, 4})), "pc 4 (privatize)",
+       "r4 holds trees, expected rows"},
+      {"for all rows, in a loop over rows", at(4, inst(Op::Privatize, {1, 4, 0})), "pc 4 (privatize)",
+       "r0 is not part of the innermost enclosing loop over rows"},
       {"in a serial loop", at(3, inst(Op::For, {4, 3, 2, 6})), "pc 4 (privatize)",
        "not the innermost parallel loop over trees"},
       {"too few copies", at(3, inst(Op::Par, {4, 3, 1, 6})), "pc 4 (privatize)",
@@ -364,6 +377,12 @@ TEST(VerifyCode, RefusesWalksThatAreNotTheirs) {
          p.code[5] = inst(Op::Walk, {2, 4, 2, 0, 1});
        },
        "pc 5 (walk)", "holds per-tree values"},
+      {"atomic to copies that are not there",
+       [&](ProgramParts& p) {
+         atomic(p);
+         p.code[4] = inst(Op::Slice, {5, 4, 0, 1});
+       },
+       "pc 5 (walk)", "a1 is not privatized here"},
       {"atomic to another loop's copies",
        [&](ProgramParts& p) {
          atomic(p);
@@ -407,6 +426,12 @@ TEST(VerifyCode, RefusesCachesAndMappings) {
        "a width of 3"},
       {"vector, width 32", at(7, inst(Op::ReduceDim, {0, 1, 2, 3, 1, 32})), "pc 7 (reduce_dim)",
        "a width of 32"},
+      {"vectors of a mapped loop",
+       [](ProgramParts& p) {
+         p.code[3] = inst(Op::Map, {4, 3, 3, 2, 6});
+         p.code[7] = inst(Op::ReduceDim, {0, 1, 2, 3, 1, 4});
+       },
+       "pc 7 (reduce_dim)", "vectors add the copies of a loop on the host only"},
       {"shared on the host", at(7, inst(Op::ReduceDim, {0, 1, 2, 3, 2, 1})), "pc 7 (reduce_dim)",
        "mapped loop only"},
       {"in place, elsewhere", at(7, inst(Op::ReduceInplace, {0, 1, 2, 3, 0, 1})), "pc 7 (reduce_inplace)",

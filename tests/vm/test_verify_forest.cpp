@@ -109,6 +109,8 @@ TEST(VerifyForest, RefusesGroups) {
        "groups section: group 1", "do not lie in the nodes section"},
       {"huge offset", [](ProgramParts& p) { p.groups[1].node_offset = ~std::uint64_t{63}; },
        "groups section: group 1", "do not lie in the nodes section"},
+      {"a tree record too many", [](ProgramParts& p) { p.trees.push_back(p.trees.back()); }, "trees section",
+       "7 trees, but the groups have 6"},
       {"another group's nodes", [](ProgramParts& p) { p.groups[1].node_offset = 0; },
        "groups section: group 1", "overlap"},
       {"one node too many", [](ProgramParts& p) { ++p.groups[1].node_count; }, "groups section: group 1",
@@ -162,6 +164,12 @@ TEST(VerifyForest, RefusesSparseTiles) {
       {"too many leaves", [](ProgramParts& p) { p.trees.back().leaf_count += 1; },
        "groups section: group 0, tree 5", "its leaves leave its group"},
       {"leaves beyond the section", [](ProgramParts& p) { p.groups[0].leaf_count = UINT64_MAX / 4; },
+       "groups section: group 0", "leaves do not lie in the nodes section"},
+      {"a leaf beyond the section",
+       [](ProgramParts& p) {
+         ++p.groups[0].leaf_count;
+         p.leaf_numbers.push_back(0);
+       },
        "groups section: group 0", "leaves do not lie in the nodes section"},
       {"leaf numbers beyond the section", [](ProgramParts& p) { p.leaf_numbers.pop_back(); },
        "groups section: group 0", "leave the leaf_numbers section"},

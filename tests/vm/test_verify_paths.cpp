@@ -119,7 +119,8 @@ TEST(VerifyPaths, RefusesCopiesThatAreReadBeforeTheyAreAdded) {
   };
   const std::string end = "reduce_dim a0, a1, r0, @2, plain, width 1\n";
   expect_accepted(with_outputs(code("") + end), over);
-  expect_refused(with_outputs(code("add_base a1, r0\n") + end), "pc 4 (add_base)", "", over);
+  expect_refused(with_outputs(code("zero a1, r0\n") + end), "pc 4 (zero)",
+                 "a1 lies in a2: only reduce_inplace writes it", over);
   std::string without = code("");
   without.replace(without.find("reduce_inplace a1, a2, r0, @4, plain, width 1"), 45,
                   "slice r5, r3, from 0, to 1");

@@ -56,6 +56,18 @@ TEST(VerifyTableLevels, Refuses) {
        {"tables in the header", [&](ProgramParts& p) { level_of(p, 1).line = 0; }, first, "leave the tree"},
        {"tables behind the tree", [&](ProgramParts& p) { level_of(p, 1).line = p.trees[0].node_count; },
         first, "leave the tree"},
+       {"tables that end behind the tree",
+        [&](ProgramParts& p) {
+          TableLevel& level = level_of(p, 2);
+          const std::uint32_t bytes = level.list_bytes() + level.tables() * level.table_bytes();
+          level.line = p.trees[0].node_count - bytes / 16 + 1;
+        },
+        first, "leave the tree"},
+       {"a list longer than a row of codes",
+        [&](ProgramParts& p) { level_of(p, 1).columns = static_cast<std::uint8_t>(p.columns.size() + 1); },
+        first, "level 1: it lists more columns than the encoder has"},
+       {"a tree not behind the one before", [&](ProgramParts& p) { ++p.trees[1].first_node; },
+        "groups section: group 0, tree 1", "it does not follow the tree before"},
        {"tables far away", [&](ProgramParts& p) { level_of(p, 1).line = UINT32_MAX; }, first,
         "leave the tree"},
        {"a column", [&](ProgramParts& p) { change(tables_of(p, 1).list) = UINT32_MAX / 64 * 64; }, first,
@@ -131,6 +143,14 @@ TEST(VerifyTableLevels, RefusesThoseThatPartWithLeaves) {
         "level 7: a level above has parted with leaves"},
        {"tests below", [&](ProgramParts& p) { level_of(p, 7).kind = LevelKind::Tests; }, first,
         "level 7: a level above has parted with leaves"},
+       {"a slot below that is no child",
+        [&](ProgramParts& p) {
+          level_of(p, 7).slots = 2;
+          for (std::uint32_t slot = 0; slot < level_of(p, 6).slots; ++slot)
+            if (tables_of(p, 6).child[slot] != 0) ++change(tables_of(p, 6).child + slot);
+          --change(tables_of(p, 6).by + 1);  // the right child stays slot 0
+        },
+        first, "level 6: the level below has not as many slots as it has children"},
        {"two slots below", [&](ProgramParts& p) { level_of(p, 7).slots = 2; }, first, next},
        {"more slots below than children", [&](ProgramParts& p) { level_of(p, 7).slots = 100; }, first,
         "level 6: the level below has other slots than its tests"},
@@ -155,6 +175,9 @@ TEST(VerifyTableLevels, RefusesTreeTables) {
         "level 0: it has not one test less than its tree has leaves"},
        {"no columns", [&](ProgramParts& p) { level_of(p, 0).columns = 0; }, first,
         "level 0: its size is wrong"},
+       {"a list longer than a row of codes",
+        [&](ProgramParts& p) { level_of(p, 0).columns = static_cast<std::uint8_t>(p.columns.size() + 1); },
+        first, "level 0: it lists more columns than the encoder has"},
        {"tables in the header", [&](ProgramParts& p) { level_of(p, 0).line = 0; }, first, "leave the tree"},
        {"tables behind the tree", [&](ProgramParts& p) { level_of(p, 0).line = p.trees[0].node_count; },
         first, "leave the tree"},

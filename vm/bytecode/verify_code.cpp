@@ -376,7 +376,6 @@ class CodeVerifier {
     const std::uint32_t out = operand<Op::Privatize, AccOut>(inst),
                         reg = operand<Op::Privatize, RangeIn>(inst);
     FVM_TRY(reads(operand<Op::Privatize, Rows>(inst), Axis::Rows));
-    FVM_TRY(reads(reg, Axis::Trees));
     if (program_.section_Accumulators()[out].parent == out)
       return wrong("a" + number(out) + " is not private");
     if (accumulators_[out].live) return wrong("a" + number(out) + " is in use");
@@ -408,10 +407,7 @@ class CodeVerifier {
     if (in_place && accumulators[to].stored_in != from)
       return wrong("a" + number(to) + " does not lie in a" + number(from));
     FVM_TRY(in_place ? touches(to, rows) : writes(to, rows));
-    const LoopOperands operands = loop_operands(code_[loop]);
-    if (operands.partner >= pc_ || !registers_[operands.in].live)
-      return wrong("the loop at pc " + number(loop) + " did not end in this block");
-    FVM_TRY(reads(operands.in, Axis::Trees));
+    // The loop ended in this block, or else the accumulator would have, too: its range is still there.
     accumulators_[from] = {};
     return form_fits(form, operand<Op::ReduceDim, Width>(inst), code_[loop].op);
   }

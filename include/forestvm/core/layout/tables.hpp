@@ -325,8 +325,7 @@ struct TablesView : TreesInSequence {
       if (leaf && left < below) return "a leaf stays with which its level parts";
       if (!follows(left) || !(leaf || follows(right))) return kNotNext;
     }
-    if (next_test != below || below > first_leaf)
-      return "the level below has not as many slots as it has children";
+    if (next_test != below) return "the level below has not as many slots as it has children";
     above.open = first_leaf;
     return nullptr;
   }
