@@ -114,6 +114,20 @@ Model small_forest(const ForestShape& shape, std::uint32_t seed) {
   return model;
 }
 
+Tree chain_of(std::uint32_t depth) {
+  Tree chain = small_forest({.trees = 1, .depth = 1}).trees[0];
+  const Node split = chain.nodes[0], leaf = chain.nodes[1];
+  chain.nodes.assign(1, depth == 0 ? leaf : split);
+  for (std::uint32_t below = depth; below > 0; --below) {
+    Node& parent = chain.nodes.back();
+    parent.left = static_cast<std::int32_t>(chain.nodes.size());
+    parent.right = parent.left + 1;
+    chain.nodes.push_back(leaf);
+    chain.nodes.push_back(below == 1 ? leaf : split);
+  }
+  return chain;
+}
+
 Program compiled(const Model& model, const std::string& schedule, Contract contract) {
   auto parsed = parse_schedule(schedule);
   if (!parsed) throw std::runtime_error(schedule + ": " + parsed.error().text());

@@ -23,6 +23,9 @@ struct ForestShape {
 /// A softmax forest drawn from `seed`, with feature names and class labels.
 Model small_forest(const ForestShape& shape = {}, std::uint32_t seed = 1);
 
+/// A tree of so many splits, each the right child of the one before.
+Tree chain_of(std::uint32_t depth);
+
 /// Compiles; a refusal fails the test and throws.
 Program compiled(const Model& model, const std::string& schedule, Contract contract = Contract::Trainer);
 

@@ -59,14 +59,17 @@ class VerifyLinks : public testing::Test {};
 using SparseViews = testing::Types<Sparse16View, Sparse12View, Sparse8View, Sparse4View>;
 TYPED_TEST_SUITE(VerifyLinks, SparseViews);
 
+template <class View>
+std::string schedule_of() {
+  if (kTakesCodes<View>) return "layout(tree, sparse4); encode(u8)";
+  if (std::is_same_v<View, Sparse16View>) return "layout(tree, sparse16)";
+  return std::is_same_v<View, Sparse12View> ? "layout(tree, sparse12)" : "layout(tree, sparse8)";
+}
+
 /// A tree of 31 nodes.
 template <class View>
 ProgramParts laid_out() {
-  const std::string schedule = kTakesCodes<View>                    ? "layout(tree, sparse4); encode(u8)"
-                               : std::is_same_v<View, Sparse16View> ? "layout(tree, sparse16)"
-                               : std::is_same_v<View, Sparse12View> ? "layout(tree, sparse12)"
-                                                                    : "layout(tree, sparse8)";
-  return parts_of(compiled(small_forest({.trees = 1, .depth = 4}), schedule));
+  return parts_of(compiled(small_forest({.trees = 1, .depth = 4}), schedule_of<View>()));
 }
 
 template <class View>
@@ -132,6 +135,23 @@ TYPED_TEST(VerifyLinks, RefusesLeavesAside) {
   };
   refuse([](TreeDesc& tree) { tree.leaf_count = 1; });
   refuse([](TreeDesc& tree) { tree.first_leaf = 1; });
+}
+
+/// Levels are counted in bytes where a tree's record says that they fit: no depth may be taken for another.
+TYPED_TEST(VerifyLinks, KnowsEveryDepth) {
+  for (const std::uint32_t depth : {1u, 254u, 255u, 256u, 511u, 600u}) {
+    Model model = small_forest({.trees = 1, .depth = 1});
+    model.trees[0] = chain_of(depth);
+    const ProgramParts good = parts_of(compiled(model, schedule_of<TypeParam>()));
+    ASSERT_EQ(good.trees[0].depth, depth);
+    for (const std::uint32_t other : {depth - 1, depth + 1, depth + 256, depth % 256, depth % 255}) {
+      if (other == depth) continue;
+      ProgramParts parts = good;
+      parts.trees[0].depth = other;
+      expect_refusal(parts, "groups section: group 0, tree 0",
+                     ("its deepest leaf is at depth " + std::to_string(depth)).c_str());
+    }
+  }
 }
 
 /// Where both children are named, both may be one node: forty such nodes in a row would be a tree of 2^40.

@@ -285,16 +285,7 @@ TEST(VerifyPaths, BoundsTheStepsOfARow) {
 TEST(VerifyPaths, BoundsHopsThatAreNotChecked) {
   constexpr std::uint32_t kTrees = 2000, kDepth = 600;
   Model model = small_forest({.trees = kTrees, .depth = 1});
-  // A chain to the right.
-  Tree& chain = model.trees[0];
-  const Node split = chain.nodes[0], leaf = chain.nodes[1];
-  chain.nodes.assign(1, split);
-  for (std::uint32_t i = 1; i <= kDepth; ++i) {
-    chain.nodes.back().left = static_cast<std::int32_t>(chain.nodes.size());
-    chain.nodes.back().right = chain.nodes.back().left + 1;
-    chain.nodes.push_back(leaf);
-    chain.nodes.push_back(i == kDepth ? leaf : split);
-  }
+  model.trees[0] = chain_of(kDepth);
   ProgramParts parts = parts_of(compiled(model, "layout(tree, sparse)"));
   const std::uint64_t before = steps_per_row(*encode_program(parts));
   parts.walkers[0].hops = kDepth;

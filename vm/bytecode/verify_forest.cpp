@@ -10,6 +10,7 @@
 #include <forestvm/names.hpp>
 
 #include "vm/bytecode/verify.hpp"
+#include "vm/bytecode/verify_links.hpp"
 
 namespace forestvm::bytecode {
 namespace {
@@ -65,81 +66,6 @@ std::string first_broken_rule(const typename View::Tree& view, const TreeDesc& t
       return "node " + number(slot) + ": " + View::kNodeRules[std::countr_zero(broken)];
 }
 
-/// Whether a layout's nodes name their children, and do not stand where a rule puts them.
-template <class View>
-inline constexpr bool kNamesChildren = View::kLeavesHoldStill && !requires {
-  &View::level_rule;
-};
-
-/// How the nodes of a tree that name their children hang together.
-struct Links {
-  std::uint32_t depth = 0;                  ///< hops from the root to the deepest leaf
-  std::uint32_t first_orphan = UINT32_MAX;  ///< the first split or tile that no other leads to
-  std::uint32_t first_rival = UINT32_MAX;   ///< the first that leads to a child which has a parent already
-};
-
-/// Follows the links of a tree of single nodes whose children lie inside it and after their parents. There
-/// are no branches on the nodes: which of them are leaves cannot be predicted. `levels` is memory that trees
-/// share: each node's distance from the root, plus 1, or 0 before a node leads to it.
-template <class View>
-Links follow_nodes(const typename View::Tree& view, std::uint32_t count, std::vector<std::uint32_t>& levels) {
-  const std::uint32_t of_leaves = count;  // where the children of leaves would stand
-  levels.assign(std::size_t{count} + 2, 0);
-  levels[0] = 1;
-  Links links;
-  for (std::uint32_t slot = 0; slot < count; ++slot) {
-    const bool leaf = View::is_leaf(view, slot);
-    const std::uint32_t left = leaf ? of_leaves : View::child(view, slot, 0);
-    const std::uint32_t right = leaf ? of_leaves + 1 : View::child(view, slot, 1);
-    const std::uint32_t level = levels[slot];
-    const bool taken = (levels[left] | levels[right]) != 0 || left == right;
-    links.first_orphan = std::min(links.first_orphan, !leaf & (level == 0) ? slot : UINT32_MAX);
-    links.first_rival = std::min(links.first_rival, !leaf & taken ? slot : UINT32_MAX);
-    links.depth = std::max(links.depth, leaf ? 0 : level);
-    levels[left] = levels[right] = level + 1;
-  }
-  return links;
-}
-
-/// Follows the links of a tree of tiles, all of which are inner: leaves lie aside.
-template <class View>
-Links follow_tiles(const typename View::Tree& view, std::uint32_t count, const NodeFacts& facts,
-                   std::vector<std::uint32_t>& levels) {
-  levels.assign(count, 0);
-  levels[0] = 1;
-  Links links;
-  for (std::uint32_t slot = 0; slot < count; ++slot) {
-    if (levels[slot] == 0) links.first_orphan = std::min(links.first_orphan, slot);
-    links.depth = std::max(links.depth, levels[slot]);
-    const unsigned ways = shape_size(View::shape(view, slot), facts) + 1u;
-    for (unsigned way = 0; way < ways; ++way) {
-      const std::uint32_t child = View::child(view, slot, way);
-      if (View::is_leaf(view, child)) continue;
-      if (levels[child] != 0) links.first_rival = std::min(links.first_rival, slot);
-      levels[child] = levels[slot] + 1;
-    }
-  }
-  return links;
-}
-
-/// What is wrong with the way in which a tree's nodes lead to each other, or nothing.
-template <class View>
-std::string links_rule(const typename View::Tree& view, const TreeDesc& tree, const NodeFacts& facts,
-                       std::vector<std::uint32_t>& levels) {
-  Links links;
-  if constexpr (View::kTileWidth == 1)
-    links = follow_nodes<View>(view, tree.node_count, levels);
-  else
-    links = follow_tiles<View>(view, tree.node_count, facts, levels);
-  if (links.first_rival != UINT32_MAX)
-    return "node " + number(links.first_rival) + ": a child has another parent too";
-  if (links.first_orphan != UINT32_MAX)
-    return "node " + number(links.first_orphan) + ": no other node leads to it";
-  if (links.depth != tree.depth)
-    return "its deepest leaf is at depth " + number(links.depth) + ", its record says " + number(tree.depth);
-  return {};
-}
-
 template <class View>
 Result<void> verify_group(const Program& program, std::size_t index, NodeFacts facts, Taken& taken) {
   const GroupDesc& group = program.section_Groups()[index];
@@ -159,7 +85,7 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
   facts.tile_size = group.tile_size;
   const std::uint32_t num_outputs = program.meta().num_outputs;
   std::uint64_t nodes = 0, leaves = 0;
-  std::vector<std::uint32_t> levels;
+  LinkMemory memory;
   for (std::uint32_t t = 0; t < trees.size(); ++t) {
     const TreeDesc& tree = trees[t];
     const auto wrong = [&](const std::string& what) {
@@ -187,8 +113,8 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
       return wrong(first_broken_rule<View>(view, tree, facts));
     }
     if constexpr (kNamesChildren<View>)
-      if (const std::string rule = links_rule<View>(view, tree, facts, levels); !rule.empty())
-        return wrong(rule);
+      if (!are_links_sound<View>(view, tree, facts, memory))
+        return wrong(broken_link<View>(view, tree, facts));
   }
   return {};
 }

@@ -9,8 +9,13 @@
 namespace forestvm::bytecode {
 namespace {
 
+/// How many rows there are of each table that operands name rows of.
+struct TableSizes {
+  std::size_t accumulators, groups, walkers, code;
+};
+
 /// What is wrong with an operand, or null.
-const char* operand_rule(const Program& program, OperandKind kind, std::uint32_t value) {
+const char* operand_rule(const TableSizes& sizes, OperandKind kind, std::uint32_t value) {
   using enum OperandKind;
   const auto rule = [](bool good, const char* otherwise) { return good ? nullptr : otherwise; };
   switch (kind) {
@@ -22,7 +27,7 @@ const char* operand_rule(const Program& program, OperandKind kind, std::uint32_t
       return rule(value < kRangeRegisters, "no such range register");
     case AccOut:
     case AccIn:
-      return rule(value < program.section_Accumulators().size(), "no such accumulator");
+      return rule(value < sizes.accumulators, "no such accumulator");
     case Output:
       return rule(is_declared(static_cast<OutputKind>(value)), "unknown output");
     case TransformKind:
@@ -35,14 +40,14 @@ const char* operand_rule(const Program& program, OperandKind kind, std::uint32_t
       return rule(value <= UINT8_MAX && is_declared(static_cast<ReductionForm>(value)),
                   "unknown form of reduction");
     case Group:
-      return rule(value < program.section_Groups().size(), "no such group");
+      return rule(value < sizes.groups, "no such group");
     case Walker:
-      return rule(value < program.section_Walkers().size(), "no such walker");
+      return rule(value < sizes.walkers, "no such walker");
     case Step:
       return rule(value != 0, "a step of 0");
     case Partner:
     case Loop:
-      return rule(value < program.code().size(), "the other end lies outside the code");
+      return rule(value < sizes.code, "the other end lies outside the code");
     case From:
     case To:
     case Least:
@@ -55,12 +60,12 @@ const char* operand_rule(const Program& program, OperandKind kind, std::uint32_t
 }
 
 /// What is wrong with an instruction of a known opcode, or null.
-const char* instruction_rule(const Program& program, const Inst& inst) {
+const char* instruction_rule(const TableSizes& sizes, const Inst& inst) {
   std::uint32_t values[kMaxOperands] = {};
   const char* problem = nullptr;
   for_each_operand(inst, [&](unsigned i, OperandKind kind, std::uint32_t value) {
     values[i] = value;
-    if (problem == nullptr) problem = operand_rule(program, kind, value);
+    if (problem == nullptr) problem = operand_rule(sizes, kind, value);
   });
   if (problem != nullptr) return problem;
   const Inst again = encode(inst.op, values);
@@ -83,10 +88,12 @@ Result<void> verify_operands(const Program& program) {
   if (code.size() > kMaxInstructions)
     return refused("code section", std::to_string(code.size()) + " instructions, at most " +
                                        std::to_string(kMaxInstructions));
+  const TableSizes sizes{program.section_Accumulators().size(), program.section_Groups().size(),
+                         program.section_Walkers().size(), code.size()};
   for (std::size_t pc = 0; pc < code.size(); ++pc) {
     if (!known(code[pc].op))
       return code_error(program, pc, "unknown opcode " + std::to_string(static_cast<unsigned>(code[pc].op)));
-    if (const char* rule = instruction_rule(program, code[pc])) return code_error(program, pc, rule);
+    if (const char* rule = instruction_rule(sizes, code[pc])) return code_error(program, pc, rule);
   }
   return {};
 }

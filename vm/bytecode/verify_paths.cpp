@@ -63,6 +63,7 @@ struct GroupCosts {
   bool reads_codes = false;           ///< trees that are a leaf do not
 };
 
+template <class View>
 GroupCosts costs_of(const Program& program, const GroupDesc& group) {
   const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
   const GroupData data{program.section_Nodes().data() + group.node_offset,
@@ -72,13 +73,13 @@ GroupCosts costs_of(const Program& program, const GroupDesc& group) {
                        group.tree_end - group.tree_begin,
                        group.tile_size};
   GroupCosts costs;
+  costs.before.reserve(trees.size() + 1);
   costs.before.push_back(0);
   for (std::uint32_t t = 0; t < trees.size(); ++t) {
-    const std::uint64_t steps = with_view(
-        group.layout, [&]<class View>() { return walk_steps<View>(View::tree(data, t), trees[t]); });
+    const std::uint64_t steps = walk_steps<View>(View::tree(data, t), trees[t]);
     costs.before.push_back(costs.before.back() + steps);
     costs.most = std::max(costs.most, steps);
-    costs.reads_codes |= takes_codes(group.layout) && trees[t].depth != 0;
+    costs.reads_codes |= kTakesCodes<View> && trees[t].depth != 0;
   }
   return costs;
 }
@@ -102,17 +103,23 @@ class WayFollower {
  public:
   WayFollower(const Program& program, const CodeMap& map, std::span<const GroupCosts> costs,
               std::uint64_t& followed)
-      : program_(program), map_(map), costs_(costs), followed_(followed) {
+      : program_(program),
+        meta_(program.meta()),
+        code_(program.code()),
+        accumulators_(program.section_Accumulators()),
+        map_(map),
+        costs_(costs),
+        followed_(followed) {
     private_to_.fill(UINT32_MAX);
   }
 
   /// The steps of a row.
   Result<std::uint64_t> run(const Way& way) {
     way_ = way;
-    for (pc_ = 0; pc_ < program_.code().size(); ++pc_) {
+    for (pc_ = 0; pc_ < code_.size(); ++pc_) {
       if (++followed_ > kMaxFollowed)
         return refused("code section", "too many instructions for as many plans");
-      FVM_TRY(follow(program_.code()[pc_]));
+      FVM_TRY(follow(code_[pc_]));
     }
     if (!output_is_written())
       return refused("code section", "the output is not written for every row (" + text() + ")");
@@ -143,11 +150,9 @@ class WayFollower {
 
   void take(std::uint64_t steps) { steps_ = add_capped(steps_, multiply_capped(times_, steps)); }
 
-  const AccumulatorDesc& desc(std::uint32_t accumulator) const {
-    return program_.section_Accumulators()[accumulator];
-  }
+  const AccumulatorDesc& desc(std::uint32_t accumulator) const { return accumulators_[accumulator]; }
   std::uint64_t width(std::uint32_t accumulator) const {
-    return is_per_tree(desc(accumulator).kind) ? program_.meta().num_trees : program_.meta().num_outputs;
+    return is_per_tree(desc(accumulator).kind) ? meta_.num_trees : meta_.num_outputs;
   }
 
   bool output_is_written() const {
@@ -158,7 +163,7 @@ class WayFollower {
       case OutputKind::Value:
         return memory_.output.covers(all);
       case OutputKind::Class:
-        return program_.meta().class_rule == ClassRule::None || memory_.output.covers(all);
+        return meta_.class_rule == ClassRule::None || memory_.output.covers(all);
       case OutputKind::Leaf:
         return trees.max_size == 0 || memory_.leaf_output.rows_of({trees.from, trees.to}).covers(all);
     }
@@ -444,6 +449,9 @@ class WayFollower {
   static constexpr Interval kWhole{0, UINT32_MAX};
 
   const Program& program_;
+  const ProgramMeta& meta_;
+  std::span<const Inst> code_;
+  std::span<const AccumulatorDesc> accumulators_;
   const CodeMap& map_;
   std::span<const GroupCosts> costs_;
   std::uint64_t& followed_;
@@ -477,7 +485,8 @@ Result<std::vector<std::uint32_t>> row_counts(const Program& program) {
 
 Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
   std::vector<GroupCosts> costs;
-  for (const GroupDesc& group : program.section_Groups()) costs.push_back(costs_of(program, group));
+  for (const GroupDesc& group : program.section_Groups())
+    costs.push_back(with_view(group.layout, [&]<class View>() { return costs_of<View>(program, group); }));
   FVM_ASSIGN(const std::vector<std::uint32_t> counts, row_counts(program));
   std::uint64_t most = 0, followed = 0;
   for (const OutputKind output : {OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf})

@@ -1,0 +1,115 @@
+// The verifier's rules for trees whose nodes name their children: each node is the child of one other at
+// most, whatever walks leave lead somewhere, and the deepest leaf is as deep as the tree's record says.
+// Children lie inside their tree and after their parents: that was verified before.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/layout/tile.hpp>
+
+namespace forestvm::bytecode {
+
+/// Whether a layout's nodes name their children, and do not stand where a rule puts them.
+template <class View>
+inline constexpr bool kNamesChildren = View::kLeavesHoldStill && !requires {
+  &View::level_rule;
+};
+
+/// Memory that the trees of a group use in turn: the level of each node, which is 1 at the root, and 0 as
+/// long as no node leads to it.
+struct LinkMemory {
+  std::vector<std::uint8_t> low;    ///< in trees of depth below 255
+  std::vector<std::uint32_t> high;  ///< in others
+};
+
+/// Calls visit(child) for the children of a node that are nodes themselves.
+template <class View, class Visit>
+void for_children(const typename View::Tree& view, std::uint32_t slot, const NodeFacts& facts,
+                  Visit&& visit) {
+  if constexpr (View::kTileWidth == 1) {
+    if (View::is_leaf(view, slot)) return;
+    for (unsigned way = 0; way < 2; ++way) visit(View::child(view, slot, way));
+  } else {
+    const unsigned ways = shape_size(View::shape(view, slot), facts) + 1u;
+    for (unsigned way = 0; way < ways; ++way)
+      if (const std::uint32_t child = View::child(view, slot, way); !View::is_leaf(view, child)) visit(child);
+  }
+}
+
+/// A tree of single nodes, at memory speed: its splits are listed without branches, because nothing predicts
+/// which nodes are leaves. A node that a second split leads to takes its level, and one is missing in the
+/// end.
+template <class View, class Level>
+bool are_node_links_sound(const typename View::Tree view, const TreeDesc& tree, std::vector<Level>& memory) {
+  constexpr std::uint32_t kListed = 128;
+  const std::uint32_t count = tree.node_count;
+  memory.assign(count, 0);
+  Level* const levels = memory.data();
+  levels[0] = 1;
+  std::uint32_t splits = 0;
+  bool orphan = false;
+  for (std::uint32_t begin = 0; begin < count; begin += kListed) {
+    std::uint32_t listed[kListed];
+    std::uint32_t listed_count = 0;
+    for (std::uint32_t slot = begin; slot < std::min(count, begin + kListed); ++slot) {
+      listed[listed_count] = slot;
+      listed_count += View::is_leaf(view, slot) ? 0u : 1u;
+    }
+    for (std::uint32_t i = 0; i < listed_count; ++i) {
+      const std::uint32_t slot = listed[i];
+      const std::uint32_t left = View::child(view, slot, 0), right = View::child(view, slot, 1);
+      const Level level = levels[slot];
+      levels[left] = levels[right] = static_cast<Level>(level + 1);
+      orphan |= level == 0;
+    }
+    splits += listed_count;
+  }
+  // A level that does not fit its type is zero: then nodes are missing, too.
+  std::uint32_t reached = 0;
+  Level deepest = 0;
+  for (std::uint32_t slot = 0; slot < count; ++slot) reached += static_cast<std::uint32_t>(levels[slot] != 0);
+  for (std::uint32_t slot = 0; slot < count; ++slot) deepest = std::max(deepest, levels[slot]);
+  return !orphan && reached == 2 * splits + 1 && deepest == tree.depth + 1;
+}
+
+/// What is wrong with the links of a tree, of which something is; a tree of tiles has nothing wrong if the
+/// text is empty.
+template <class View>
+std::string broken_link(const typename View::Tree& view, const TreeDesc& tree, const NodeFacts& facts) {
+  std::vector<std::uint32_t> levels(tree.node_count);
+  levels[0] = 1;
+  std::uint32_t depth = 0;
+  for (std::uint32_t slot = 0; slot < tree.node_count; ++slot) {
+    const std::string node = "node " + std::to_string(slot) + ": ";
+    bool taken = false, inner = View::kTileWidth > 1;
+    for_children<View>(view, slot, facts, [&](std::uint32_t child) {
+      inner = true;
+      taken = taken || levels[child] != 0;
+      levels[child] = levels[slot] + 1;
+    });
+    if (taken) return node + "a child has another parent too";
+    if (inner && levels[slot] == 0) return node + "no other node leads to it";
+    // A node's leaves are one hop further on.
+    if (inner) depth = std::max(depth, levels[slot]);
+  }
+  if (depth == tree.depth) return {};
+  return "its deepest leaf is at depth " + std::to_string(depth) + ", its record says " +
+         std::to_string(tree.depth);
+}
+
+template <class View>
+bool are_links_sound(const typename View::Tree& view, const TreeDesc& tree, const NodeFacts& facts,
+                     LinkMemory& memory) {
+  if constexpr (View::kTileWidth > 1)
+    return broken_link<View>(view, tree, facts).empty();
+  else if (tree.depth < UINT8_MAX)
+    return are_node_links_sound<View>(view, tree, memory.low);
+  else
+    return are_node_links_sound<View>(view, tree, memory.high);
+}
+
+}  // namespace forestvm::bytecode
