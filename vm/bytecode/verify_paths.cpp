@@ -10,6 +10,7 @@
 #include <array>
 #include <bit>
 #include <optional>
+#include <ranges>
 
 #include <boost/container/static_vector.hpp>
 #include <forestvm/core/interpret.hpp>
@@ -371,9 +372,9 @@ class WayFollower {
 
   /// The iteration of trees that the next instruction stands in.
   std::uint32_t innermost_trees() const {
-    for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
-      const std::uint32_t out = map_.operands[block->open].out;
-      if (block->outside && range(out).axis == Axis::Trees) return out;
+    for (const auto& block : std::ranges::reverse_view(blocks_)) {
+      const std::uint32_t out = map_.operands[block.open].out;
+      if (block.outside && range(out).axis == Axis::Trees) return out;
     }
     return kAllTrees;
   }

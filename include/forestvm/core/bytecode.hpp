@@ -57,9 +57,9 @@ enum class AccumulatorKind : std::uint8_t {
 inline constexpr unsigned kSmallOperands = 3;
 inline constexpr unsigned kWideOperands = 3;
 inline constexpr unsigned kMaxOperands = kSmallOperands + kWideOperands;
-inline constexpr unsigned kRangeRegisters = 16;   ///< r0 … r15
-inline constexpr unsigned kAccumulators = 8;      ///< a0 … a7
-inline constexpr unsigned kMaxBlockDepth = 16;    ///< nested blocks in a program
+inline constexpr unsigned kRangeRegisters = 16;  ///< r0 … r15
+inline constexpr unsigned kAccumulators = 8;     ///< a0 … a7
+inline constexpr unsigned kMaxBlockDepth = 16;   ///< nested blocks in a program
 inline constexpr unsigned kMaxInstructions = 1 << 16;
 inline constexpr unsigned kMaxWalkers = 1 << 16;  ///< rows of a program's walker table
 inline constexpr unsigned kMaxPlanBlocks = 64;    ///< blocks that run for some numbers of rows only
