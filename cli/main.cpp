@@ -1,5 +1,4 @@
 // The forestvm program. Everything but main is in a library, so that tests can call it.
-#include <cxxabi.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -15,7 +14,7 @@ namespace {
 
 /// Whether the exception that nothing catches says so. There is none where it found no memory itself.
 bool out_of_memory() noexcept {
-  if (abi::__cxa_current_exception_type() == nullptr)
+  if (std::current_exception() == nullptr)
     return std::unique_ptr<void, decltype(&std::free)>(std::malloc(4096), &std::free) == nullptr;
   try {
     throw;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "spawn.hpp"
@@ -130,6 +131,9 @@ TEST_F(OutOfMemory, Threads) {
   const Command run{{"run", model_, rows_, "-o", out_, "--threads", "3", "--schedule", "xgboost"}};
   const Outcome expected = forestvm(run.words);
   const std::string result = content_of(out_);
+  const Outcome all_cores = failing({{"run", model_, rows_}}, "threads lasting 0");
+  EXPECT_TRUE(all_cores.code == 3 || std::thread::hardware_concurrency() <= 1) << all_cores.err;
+  EXPECT_EQ(all_cores.err.find("cannot start 0"), std::string::npos) << all_cores.err;
   // Two threads are tried; later ones are oneTBB's own.
   for (const char* const how : {"threads once ", "threads lasting "}) {
     for (const char* const after : {"0", "1"}) {

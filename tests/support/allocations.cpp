@@ -127,6 +127,8 @@ void* __libc_realloc(void* memory, std::size_t size);
 void* __libc_memalign(std::size_t alignment, std::size_t size);
 }
 
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): those of the C library are reserved
+
 FVM_REPLACES void* malloc(std::size_t size) { return allowed(size) ? __libc_malloc(size) : nullptr; }
 FVM_REPLACES void* calloc(std::size_t count, std::size_t size) {
   return allowed(count * size) ? __libc_calloc(count, size) : nullptr;
@@ -159,5 +161,7 @@ FVM_REPLACES void* dlopen(const char* path, int mode) {
   forestvm::support::in_dlopen = false;
   return library;
 }
+
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
 
 #endif

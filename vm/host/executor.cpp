@@ -11,6 +11,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 namespace forestvm::host {
 namespace {
@@ -24,6 +25,9 @@ const int fork_error = ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1
 
 /// The threads of one process.
 struct Team {
+  explicit Team(std::unique_ptr<Executor> made, const Team* of_parent = nullptr)
+      : executor(std::move(made)), process(forks), parents(of_parent) {}
+
   std::unique_ptr<Executor> executor;
   unsigned process;     ///< `forks` there
   const Team* parents;  ///< the parent's, never used or destroyed: null in the process that made the executor
@@ -32,7 +36,7 @@ struct Team {
 class ForkableExecutor final : public Executor {
  public:
   ForkableExecutor(unsigned threads, MakeExecutor& make)
-      : threads_(threads), team_(new Team{make(threads), forks, nullptr}) {}
+      : threads_(threads), team_(std::make_unique<Team>(make(threads)).release()) {}
 
   ~ForkableExecutor() override {
     const Team* const team = team_.load();
@@ -59,7 +63,7 @@ class ForkableExecutor final : public Executor {
 
   const Executor* restart(const Team* parents) const {
     try {
-      auto mine = std::make_unique<Team>(make_thread_executor(threads_), forks, parents);
+      auto mine = std::make_unique<Team>(make_thread_executor(threads_), parents);
       const Team* found = parents;
       if (!team_.compare_exchange_strong(found, mine.get())) return found->executor.get();
       return mine.release()->executor.get();
@@ -82,6 +86,9 @@ unsigned machine_threads() {
 }
 
 struct SharedExecutor {
+  SharedExecutor(unsigned threads, const SharedExecutor* others)
+      : executor(threads, make_executor), next(others) {}
+
   ForkableExecutor executor;
   const SharedExecutor* next;
 };
@@ -107,16 +114,16 @@ std::unique_ptr<Executor> make_forkable_executor(unsigned threads, MakeExecutor&
 }
 
 Result<const Executor*> shared_executor(unsigned threads) {
+  if (threads == 0) threads = machine_threads();
+  if (threads <= 1) return nullptr;
   const auto cannot_start = [threads](const std::string& why) {
     return Error{ErrorCode::Environment, "", "cannot start " + std::to_string(threads) + " threads: " + why};
   };
-  if (threads == 0) threads = machine_threads();
-  if (threads <= 1) return nullptr;
   const SharedExecutor* first = shared_executors.load(std::memory_order_acquire);
   if (const Executor* const found = find_shared(first, threads)) return found;
   if (fork_error != 0) return cannot_start(std::generic_category().message(fork_error));
   try {
-    auto made = std::unique_ptr<SharedExecutor>(new SharedExecutor{{threads, make_executor}, first});
+    auto made = std::make_unique<SharedExecutor>(threads, first);
     while (!shared_executors.compare_exchange_weak(first, made.get())) {
       if (const Executor* const found = find_shared(first, threads)) return found;
       made->next = first;
