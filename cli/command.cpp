@@ -176,7 +176,7 @@ Result<Arguments> parse_arguments(const Command& command, const std::vector<std:
 std::string help(const Command& command) {
   std::string text = std::string("forestvm ") + command.name + ": " + command.meaning + "\n\nUsage:\n";
   for (const char* usage : command.usages) text += std::string("  forestvm ") + usage + '\n';
-  if (!command.positionals.empty()) text += "\nArguments:\n";
+  if (command.positionals.size() != 0) text += "\nArguments:\n";
   for (const Positional& row : command.positionals) append_row(text, row.name, row.meaning, 28);
   text += "\nOptions:\n";
   for (const Option& option : command.options) append_row(text, shown(option), option.meaning, 28);

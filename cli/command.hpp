@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
@@ -61,14 +62,15 @@ class Arguments {
   std::map<std::string, std::string> values_;  // a flag has an empty value
 };
 
+/// Lists and not vectors: constants that need no memory, for which nothing could answer before main begins.
 struct Command {
   const char* name;
-  const char* meaning;              ///< one line
-  std::vector<const char*> usages;  ///< each after "forestvm "
-  std::vector<Positional> positionals;
-  std::vector<Option> options;  ///< --help is added
-  const char* example;          ///< lines that can be typed as they are
-  std::string (*notes)();       ///< more help, made when asked for; may be null
+  const char* meaning;                        ///< one line
+  std::initializer_list<const char*> usages;  ///< each after "forestvm "
+  std::initializer_list<Positional> positionals;
+  std::initializer_list<Option> options;  ///< --help is added
+  const char* example;                    ///< lines that can be typed as they are
+  std::string (*notes)();                 ///< more help, made when asked for; may be null
   Result<void> (*run)(const Arguments& arguments);
 };
 

@@ -8,6 +8,7 @@
 #include <new>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
@@ -50,6 +51,8 @@ Result<void> run_guarded(const Command& command, const Arguments& arguments) {
     return Error{ErrorCode::Environment, "", "out of memory"};
   } catch (const std::length_error&) {
     return Error{ErrorCode::Environment, "", "out of memory"};
+  } catch (const std::system_error& error) {  // threads that cannot be started
+    return Error{ErrorCode::Environment, "", error.what()};
   } catch (const std::exception& bug) {
     return Error{ErrorCode::Internal, "", std::string("internal error, please report it: ") + bug.what()};
   }

@@ -2,9 +2,37 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string_view>
+
 #include "cli/commands.hpp"
 
 namespace {
+
+/// Whether the exception that nothing catches says so. There is none where it found no memory itself.
+bool out_of_memory() noexcept {
+  if (std::current_exception() == nullptr)
+    return std::unique_ptr<void, decltype(&std::free)>(std::malloc(4096), &std::free) == nullptr;
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+/// Says that memory ran out where no command can: before it and after it, in destructors (nlohmann_json's
+/// allocate), in threads of oneTBB's.
+[[noreturn]] void end_without_memory() noexcept {
+  constexpr std::string_view text = "forestvm: out of memory\n";
+  if (!out_of_memory()) std::abort();
+  static_cast<void>(::write(STDERR_FILENO, text.data(), text.size()) != 0);
+  ::_exit(forestvm::cli::exit_code(forestvm::ErrorCode::Environment));
+}
 
 /// A file opened while 0, 1 or 2 is closed would get that number and then be read or overwritten as a
 /// standard stream. Each gets a stand-in on which its real use fails.
@@ -17,6 +45,7 @@ void occupy_standard_streams() {
 }  // namespace
 
 int main(int count, char** words) {
+  std::set_terminate(end_without_memory);
   occupy_standard_streams();
   return forestvm::cli::forestvm_main({words + (count > 0 ? 1 : 0), words + count});
 }

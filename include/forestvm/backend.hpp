@@ -168,7 +168,8 @@ struct BackendOptions {
 };
 
 /// Loads a program into the host VM. Refused when its loops are mapped to a GPU; Usage or Environment when
-/// the target is unknown or this CPU lacks it.
+/// the target is unknown or this CPU lacks it; Environment when threads cannot be started. Predictors of as
+/// many threads share them, and a forked process starts them again.
 Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options = {});
 
 struct EmulatorOptions {

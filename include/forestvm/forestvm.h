@@ -17,8 +17,16 @@
  * from other memory: using it is undefined. No C++ exception leaves a function.
  *
  * Threads: a program may be used by any number of threads at once. A context serves one call at a time: each
- * thread creates its own. Growth: functions, status codes and fields at the end of structs may be added; what
- * is here keeps its meaning as long as the library keeps its SONAME. */
+ * thread creates its own. Programs that were opened with the same number of threads share these threads,
+ * which last until the process ends; so does the library itself, which dlclose does not unload.
+ *
+ * Fork: a child process may go on using its parent's programs on the host and their contexts, but for
+ * contexts that another thread's call was using, and may open more. Only the thread that forked is in the
+ * child: the first call that wants more starts them again, or works alone where the system starts none.
+ * Programs on a GPU cannot be used in a child.
+ *
+ * Growth: functions, status codes and fields at the end of structs may be added; what is here keeps its
+ * meaning as long as the library keeps its SONAME. */
 #ifndef FORESTVM_FORESTVM_H
 #define FORESTVM_FORESTVM_H
 

@@ -5,7 +5,7 @@ set(here ${CMAKE_CURRENT_LIST_DIR})
 include(${here}/../support/run.cmake)
 set(installed ${FOLDER}/installed)
 set(prefix ${FOLDER}/moved)
-file(REMOVE_RECURSE ${installed} ${prefix} ${FOLDER}/c99 ${FOLDER}/cpp20 ${FOLDER}/pkg_config)
+file(REMOVE_RECURSE ${installed} ${prefix} ${FOLDER}/archives ${FOLDER}/c99 ${FOLDER}/cpp20 ${FOLDER}/pkg_config)
 
 set(ENV{CMAKE_GENERATOR} ${GENERATOR})  # the default, make, may not be there
 
@@ -21,17 +21,27 @@ run(${prefix}/bin/forestvm compile ${DATA}/model.json -o ${FOLDER}/model.fvm)
 
 run(${CMAKE_COMMAND} -S ${here}/c99 -B ${FOLDER}/c99 -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_BUILD_TYPE=Release)
 run(${CMAKE_COMMAND} --build ${FOLDER}/c99)
-consume("C99, find_package" ${FOLDER}/c99/consumer ${FOLDER}/model.fvm)
+consume("C99, find_package" ${FOLDER}/c99/runtime_consumer ${FOLDER}/model.fvm)
+consume("C99, find_package, static" ${FOLDER}/c99/runtime_static_consumer ${FOLDER}/model.fvm)
 
 find_program(pkg_config pkg-config REQUIRED)
-set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
-run(${pkg_config} --cflags --libs forestvm)
-separate_arguments(flags UNIX_COMMAND "${output}")
 find_program(cc NAMES cc gcc clang REQUIRED)
 file(MAKE_DIRECTORY ${FOLDER}/pkg_config)
-run(${cc} -std=c99 -Wall -Wextra -Wpedantic -Werror ${here}/c99/main.c -o ${FOLDER}/pkg_config/consumer ${flags}
-  -Wl,-rpath,${prefix}/${LIBDIR})
-consume("C99, pkg-config" ${FOLDER}/pkg_config/consumer ${FOLDER}/model.fvm)
+# NAME INSTALLED OPTION…: builds a consumer by what pkg-config says, and runs it.
+function(consume_pkg_config name installed)
+  set(ENV{PKG_CONFIG_PATH} ${installed}/${LIBDIR}/pkgconfig)
+  run(${pkg_config} ${ARGN} --cflags --libs forestvm)
+  separate_arguments(flags UNIX_COMMAND "${output}")
+  run(${cc} -std=c99 -Wall -Wextra -Wpedantic -Werror ${here}/c99/main.c -o ${FOLDER}/pkg_config/consumer ${flags}
+    -Wl,-rpath,${installed}/${LIBDIR})
+  consume("C99, ${name}" ${FOLDER}/pkg_config/consumer ${FOLDER}/model.fvm)
+endfunction()
+consume_pkg_config("pkg-config" ${prefix})
+consume_pkg_config("pkg-config --static" ${prefix} --static)
+# Where shared libraries are, linkers take them: without them, the static ones are all that is needed.
+set(archives ${FOLDER}/archives)
+file(COPY ${prefix}/ DESTINATION ${archives} PATTERN "*.so*" EXCLUDE)
+consume_pkg_config("pkg-config --static, archives alone" ${archives} --static)
 
 run(${CMAKE_COMMAND} -S ${here}/cpp20 -B ${FOLDER}/cpp20 -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_BUILD_TYPE=Release
   -DCMAKE_CXX_COMPILER=${CXX})

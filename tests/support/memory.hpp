@@ -1,18 +1,23 @@
 // How much memory a process takes, for tests that bound it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <thread>
 
 namespace forestvm::support {
 
 /// Sanitizers keep memory that was freed, and shadows of all: what a process takes says nothing there.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kMemoryIsMeasured = false;
+#define FVM_SANITIZED 1
 #else
-inline constexpr bool kMemoryIsMeasured = true;
+#define FVM_SANITIZED 0
 #endif
+inline constexpr bool kMemoryIsMeasured = FVM_SANITIZED == 0;
 
 /// A line of /proc/self/status in MiB: "VmRSS", what this process has in memory, or "VmHWM", the most that it
 /// ever had.
@@ -23,6 +28,22 @@ inline std::size_t memory_mib(const std::string& name) {
   while (status >> word)
     if (word == name + ":") status >> kib;
   return kib >> 10;
+}
+
+/// The threads of this process.
+inline std::size_t thread_count() {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return static_cast<std::size_t>(std::distance(begin(threads), end(threads)));
+}
+
+/// Whether this process comes to have at most so many threads: one that was joined is there a moment longer.
+inline bool has_at_most_threads(std::size_t count) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (thread_count() > count) {
+    if (std::chrono::steady_clock::now() > give_up) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
 }
 
 }  // namespace forestvm::support

@@ -3,13 +3,16 @@
 
 #include <atomic>
 
-#include "allocation_counter.hpp"
 #include "small_program.hpp"
+#include "support/allocations.hpp"
 #include "vm/host/executor.hpp"
 #include "vm/host/load_program.hpp"
 
 namespace forestvm::test {
 namespace {
+
+using support::allocations_of;
+using support::take_largest_allocation;
 
 TEST(Allocations, AreCounted) {
   EXPECT_EQ(allocations_of([] { std::vector<float> some(3); }), 1u);
@@ -81,7 +84,8 @@ TEST(Allocations, NoneInTheMachineOnThreads) {
   const Program program = rich_program();
   const auto target = host::find_target("auto");
   ASSERT_TRUE(target.ok());
-  const host::LoadedProgram loaded = host::load_program(program, **target, host::make_thread_executor(3));
+  const auto executor = host::make_thread_executor(3);
+  const host::LoadedProgram loaded = host::load_program(program, **target, executor.get());
   const std::vector<float> rows = small_rows(40, 3);
   std::vector<float> out(120), expected(120), scratch(2 * 120);
   host::Pass pass{};

@@ -11,12 +11,14 @@
 
 #include <forestvm/forestvm.h>
 
-#include "allocation_counter.hpp"
 #include "opened_program.hpp"
 #include "small_program.hpp"
+#include "support/allocations.hpp"
 
 namespace forestvm::test {
 namespace {
+
+using support::allocations_of;
 
 template <class Row>
 std::vector<std::uint32_t> scores(fvm_context* context, const RowBlock& rows, fvm_output output,
@@ -236,41 +238,6 @@ TEST(CApi, AllocatesNothingAfterTheFirstCall) {
     all_outputs(100);
     for (const std::size_t count : {100u, 1u, 0u}) EXPECT_EQ(allocations_of([&] { all_outputs(count); }), 0u);
   }
-}
-
-/// Fails the allocations of a call from the first on, then from the second on, until the call succeeds.
-template <class Call>
-void fail_each_allocation(const Call& call) {
-  std::int64_t allowed = 0;
-  for (fvm_status status = FVM_ENVIRONMENT; status != FVM_OK; ++allowed) {
-    fail_allocations_after(allowed);
-    status = call();
-    fail_allocations_after(-1);
-    if (status == FVM_OK) break;
-    ASSERT_EQ(status, FVM_ENVIRONMENT) << fvm_last_error();
-    ASSERT_NE(std::string(fvm_last_error()).find("out of memory"), std::string::npos) << fvm_last_error();
-    ASSERT_LT(allowed, 10'000);
-  }
-  EXPECT_GT(allowed, 0);
-}
-
-TEST_F(CApiFile, RunsOutOfMemoryAnywhere) {
-  const Program image = rich_program();
-  fvm_program* program = nullptr;
-  fail_each_allocation([&] { return fvm_program_open(path_.c_str(), nullptr, &program); });
-  EXPECT_EQ(fvm_program_close(program), FVM_OK);
-  fail_each_allocation(
-      [&] { return fvm_program_open_memory(image.image().data(), image.image().size(), nullptr, &program); });
-  const OpenProgram opened(program);
-  fvm_context* context = nullptr;
-  fail_each_allocation([&] { return fvm_context_create(program, &context); });
-  const OpenContext created(context);
-  const std::vector<float> rows = small_rows(10, 3);
-  std::vector<float> out(30);
-  fail_each_allocation(
-      [&] { return fvm_predict_f32(context, rows.data(), 10, 3, FVM_OUTPUT_VALUE, out.data(), out.size()); });
-  EXPECT_EQ(scores<float>(context, {rows.data(), 10, 3}, FVM_OUTPUT_RAW, 3),
-            answers(**host_backend(image), RowBlock{rows.data(), 10, 3}).raw);
 }
 
 }  // namespace

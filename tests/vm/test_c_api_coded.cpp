@@ -9,13 +9,15 @@
 
 #include <forestvm/forestvm.h>
 
-#include "allocation_counter.hpp"
 #include "opened_program.hpp"
 #include "small_program.hpp"
 #include "sparse_rows.hpp"
+#include "support/allocations.hpp"
 
 namespace forestvm::test {
 namespace {
+
+using support::allocations_of;
 
 constexpr const char* kCoded =
     "plan(3); layout(tree, array); plan(BATCH); tile(batch, b0, b1, 8); parallel(b0); encode(u8)";

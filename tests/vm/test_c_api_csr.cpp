@@ -9,13 +9,15 @@
 
 #include <forestvm/forestvm.h>
 
-#include "allocation_counter.hpp"
 #include "opened_program.hpp"
 #include "small_program.hpp"
 #include "sparse_rows.hpp"
+#include "support/allocations.hpp"
 
 namespace forestvm::test {
 namespace {
+
+using support::allocations_of;
 
 std::vector<std::uint32_t> scores(fvm_context* context, const fvm_csr_rows& rows, fvm_output output) {
   std::vector<float> out(rows.row_count * 3);

@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "float_settings.hpp"
@@ -248,6 +249,46 @@ TEST(ConvertRows, CallsOfSeveralPasses) {
         ASSERT_TRUE((*predictor)->predict(*context, rows.floats(), OutputKind::Raw, expected.data()).ok());
         EXPECT_EQ(found, expected);
       }
+  }
+}
+
+/// LightGBM's zero_as_missing where no bound separates tiny numbers from their neighbours: to the last of
+/// them they are missing, and the next is a number. One value of a hundred, so that sparse rows are encoded
+/// as they are.
+TEST(ConvertRows, TinyNumbersAreMissingToTheLast) {
+  constexpr std::uint32_t kFeatures = 100, kFeature = 7;
+  Model model = support::model_of({support::split(kFeature, -1, support::leaf(1), support::leaf(2), true)});
+  model.num_features = kFeatures;
+  model.score_type = ScalarType::Float64;
+  model.trees[0].nodes[0].missing = Missing::Zero;
+  const float tiny = static_cast<float>(kTiny), more = std::nextafter(tiny, 1.0f);
+  const std::vector<std::pair<float, bool>> values = {
+      {0.0f, true},          {-0.0f, true}, {0x1p-149f, true}, {tiny, true},  {-tiny, true},
+      {std::nanf(""), true}, {more, false}, {-more, false},    {1.0f, false}, {-0.5f, false}};
+  std::vector<float> dense(values.size() * kFeatures, 5), numbers;
+  std::vector<std::int64_t> offsets = {0};
+  const std::vector<std::int32_t> columns(values.size(), kFeature);
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    numbers.push_back(dense[row * kFeatures + kFeature] = values[row].first);
+    offsets.push_back(static_cast<std::int64_t>(row + 1));
+  }
+  const RowBlock block{dense.data(), values.size(), kFeatures};
+  const CsrRows sparse{values.size(),  offsets.data(), columns.data(),
+                       numbers.data(), numbers.size(), Absent::Zero};
+  for (const char* const schedule : {"", "encode(u8)", "layout(tree, sparse)"}) {
+    const Program program = compiled(model, schedule);
+    ASSERT_FALSE(program.section_ZeroMissing().empty());
+    for (const std::string& target : support::targets_here()) {
+      const auto predictor = host_backend(program, {.target = target});
+      const auto context = (*predictor)->make_context();
+      for (const AnyRows& rows : {AnyRows(block), AnyRows(sparse)}) {
+        std::vector<double> scores(values.size());
+        ASSERT_TRUE((*predictor)->predict_wide(*context, rows, OutputKind::Raw, scores.data()).ok());
+        for (std::size_t row = 0; row < values.size(); ++row)
+          EXPECT_EQ(scores[row], model.base[0] + (values[row].second ? 1 : 2))
+              << schedule << ", " << target << ", " << std::hexfloat << values[row].first;
+      }
+    }
   }
 }
 

@@ -22,6 +22,7 @@
 #include "support/floats.hpp"
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
+#include "vm/host/load_encoder.hpp"
 #include "vm/host/load_program.hpp"
 
 namespace forestvm::test {
@@ -384,6 +385,30 @@ TEST(Encoder, RowsOfEveryWidthToTheirLastValue) {
           if (HasFatalFailure()) return;
         }
     }
+}
+
+/// Searches compare with what lies between the thresholds of two features: infinity must not be above it, or
+/// they would go on behind the last one's.
+TEST(Encoder, NothingReachesWhatPadsThresholds) {
+  std::vector<EncodedFeature> features;
+  std::vector<float> ranks;
+  std::vector<ColumnDesc> columns;
+  for (const std::uint32_t count : {1u, 2u, 3u, 15u, 16u, 31u, 32u, 40u, 255u}) {
+    const auto number = static_cast<std::uint32_t>(features.size());
+    features.push_back({number, static_cast<std::uint32_t>(ranks.size()), count, number, 1});
+    columns.push_back({0, static_cast<std::uint16_t>(count), 0, 0});
+    for (std::uint32_t i = 0; i < count; ++i) ranks.push_back(static_cast<float>(i));
+  }
+  const host::LoadedEncoder loaded = host::load_encoder(features, ranks, columns, {}, 9);
+  for (const float threshold : loaded.thresholds)
+    EXPECT_TRUE(kMost >= threshold || !(kInfinity >= threshold));
+  for (std::size_t f = 0; f < features.size(); ++f) {
+    const host::FeatureSearch& search = loaded.searches[f];
+    const std::size_t all = (std::size_t{1} << search.bits) - 1;
+    const auto reached = [](float threshold) { return kInfinity >= threshold; };
+    EXPECT_EQ(std::count_if(search.thresholds, search.thresholds + all, reached),
+              features[f].threshold_count);
+  }
 }
 
 TEST(Encoder, TreesWithoutTestsNeedNone) {

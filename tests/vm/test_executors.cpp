@@ -18,7 +18,7 @@ using host::Executor;
 
 struct Maker {
   const char* name;
-  std::unique_ptr<Executor> (*make)(unsigned threads);
+  host::MakeExecutor* make;
 };
 
 class Executors : public testing::TestWithParam<Maker> {};
@@ -36,8 +36,6 @@ void expect_each_once(const Executor& executor, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) ASSERT_EQ(seen[i].load(), 1) << i << " of " << count;
 }
 
-TEST_P(Executors, OneThreadNeedsNone) { EXPECT_EQ(GetParam().make(1), nullptr); }
-
 TEST_P(Executors, EachIndexOnce) {
   for (const unsigned threads : {2u, 3u, 7u}) {
     const auto executor = GetParam().make(threads);
@@ -46,13 +44,6 @@ TEST_P(Executors, EachIndexOnce) {
     for (const std::uint32_t count : {0u, 1u, 2u, 3u, 64u, 1000u, 100000u})
       expect_each_once(*executor, count);
   }
-}
-
-TEST_P(Executors, AsManyAsTheMachineHas) {
-  const auto executor = GetParam().make(0);
-  if (executor == nullptr) return;  // a machine of one core
-  EXPECT_GE(executor->threads(), 1u);
-  expect_each_once(*executor, 5000);
 }
 
 TEST_P(Executors, ManyShortLoops) {
@@ -109,6 +100,90 @@ TEST_P(Executors, AWaitingThreadDoesNotEnterTheCallersLoopAgain) {
   };
   for (int repetition = 0; repetition < 10; ++repetition) executor->run(64, outer);
   EXPECT_EQ(entered_twice.load(), 0);
+}
+
+/// Runs a loop of `bodies` that wait for each other. False if they did not all come in a minute.
+bool meet(const Executor& executor, unsigned bodies) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  std::atomic<unsigned> inside = 0;
+  std::atomic<bool> alone = false;
+  auto body = [&](std::uint32_t) {
+    inside.fetch_add(1);
+    while (inside.load() < bodies && !alone) {
+      alone = std::chrono::steady_clock::now() > give_up;
+      std::this_thread::yield();
+    }
+  };
+  executor.run(bodies, body);
+  return !alone;
+}
+
+TEST_P(Executors, HaveTheirThreadsWhateverOthersHave) {
+  const auto few = GetParam().make(3);
+  const auto many = GetParam().make(6);
+  EXPECT_TRUE(meet(*few, 3));
+  EXPECT_TRUE(meet(*many, 6));
+  EXPECT_TRUE(meet(*GetParam().make(2), 2));
+  EXPECT_TRUE(meet(*many, 6));
+}
+
+/// Many more callers than an executor has threads: most are in a loop at the same time, on threads of their
+/// own.
+TEST_P(Executors, CallersDoNotQueue) {
+  constexpr int kCallers = 12, kTogether = 8;
+  const auto executor = GetParam().make(2);
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  std::atomic<int> inside = 0;
+  std::atomic<bool> alone = false;
+  auto body = [&](std::uint32_t i) {
+    if (i != 0) return;
+    inside.fetch_add(1);
+    while (inside.load() < kTogether && !alone) {
+      alone = std::chrono::steady_clock::now() > give_up;
+      std::this_thread::yield();
+    }
+  };
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kCallers; ++i) callers.emplace_back([&] { executor->run(4, body); });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(inside.load(), kCallers);
+  EXPECT_FALSE(alone);
+}
+
+TEST(SharedExecutor, OneThreadNeedsNone) {
+  const auto executor = host::shared_executor(1);
+  ASSERT_TRUE(executor.ok());
+  EXPECT_EQ(*executor, nullptr);
+}
+
+TEST(SharedExecutor, AsManyThreadsAsTheMachineHas) {
+  const auto executor = host::shared_executor(0);
+  ASSERT_TRUE(executor.ok());
+  if (*executor == nullptr) return;  // a machine of one core
+  EXPECT_GE((*executor)->threads(), 2u);
+  EXPECT_EQ(*executor, *host::shared_executor((*executor)->threads()));
+  expect_each_once(**executor, 5000);
+}
+
+TEST(SharedExecutor, IsOneForEachNumberOfThreads) {
+  const Executor* const two = *host::shared_executor(2);
+  const Executor* const three = *host::shared_executor(3);
+  EXPECT_NE(two, three);
+  EXPECT_EQ(two, *host::shared_executor(2));
+  EXPECT_EQ(three, *host::shared_executor(3));
+  EXPECT_EQ(two->threads(), 2u);
+  EXPECT_EQ(three->threads(), 3u);
+}
+
+TEST(SharedExecutor, ManyAskAtOnce) {
+  std::atomic<const Executor*> found = nullptr;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&] {
+      const Executor *const mine = *host::shared_executor(6), *others = nullptr;
+      EXPECT_TRUE(found.compare_exchange_strong(others, mine) || mine == others);
+    });
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(Backend, TooManyThreadsAreRefusedNotTried) {

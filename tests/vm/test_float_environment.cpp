@@ -98,7 +98,7 @@ TEST(FloatEnvironment, ThreadsOfTheCallerKeepTheBits) {
     std::thread caller([&] {
       under(setting, [&] {
         auto nothing = [](std::uint32_t) {};
-        const auto executor = host::make_executor(0);
+        const host::Executor* const executor = *host::shared_executor(0);
         if (executor != nullptr) executor->run(1000, nothing);
         const auto predictor = host_backend(program, {.threads = 0});
         for (Answers& one : found) one = answers(**predictor, RowBlock{rows.data(), 100, 3});

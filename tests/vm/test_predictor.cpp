@@ -2,11 +2,16 @@
 // it refuses; what it leaves alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include <forestvm/core/interpret.hpp>
 #include <forestvm/reference.hpp>
 #include "small_program.hpp"
 
@@ -54,6 +59,73 @@ TEST(Predictor, SameBitsForAnyThreads) {
       EXPECT_TRUE(answers(**predictor, RowBlock{rows.data(), 1000, 3}) == expected) << threads << " threads";
     }
   }
+}
+
+/// Copies belong to iterations: a loop over trees runs the schedule's, and is not cut for its threads.
+TEST(Predictor, LoopsOverManyTreesKeepTheirIterations) {
+  const Model model = small_forest({.trees = 100, .depth = 4});
+  const std::vector<float> rows = small_rows(50, 3);
+  const RowBlock block{rows.data(), 50, 3};
+  for (const char* const schedule :
+       {"tile(tree, t0, t1, 40); reorder(t0, batch, t1); parallel(t0)",
+        "tile(tree, t0, t1, 40); parallel(t0); tile(t1, t2, t3, 35); parallel(t2)"}) {
+    const Program program = compiled(model, schedule);
+    const Answers expected = answers(**host_backend(program), block);
+    for (const unsigned threads : {2u, 3u}) {
+      const auto predictor = host_backend(program, {.threads = threads});
+      for (int call = 0; call < 3; ++call) EXPECT_TRUE(answers(**predictor, block) == expected) << schedule;
+    }
+  }
+}
+
+/// A program with one more instruction, before the one at `pc`, whose range operands are renamed.
+Result<Program> with_inserted(const Program& program, std::uint32_t pc, const std::string& inserted,
+                              const std::string& from, const std::string& to) {
+  std::istringstream lines(program.disassemble());
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(';')) continue;
+    std::istringstream words(line);
+    std::uint32_t number = 0;
+    words >> number;
+    line.erase(0, static_cast<std::size_t>(words.tellg()));
+    if (const std::size_t at = line.find('@'); at != std::string::npos) {
+      std::size_t size = 0;
+      const unsigned long target = std::stoul(line.substr(at + 1), &size);
+      line.replace(at + 1, size, std::to_string(target < pc ? target : target + 1));
+    }
+    if (number == pc) {
+      text += inserted + '\n';
+      line.replace(line.find(from), from.size(), to);
+    }
+    text += line + '\n';
+  }
+  return assemble(text, program);
+}
+
+/// A program may reduce the copies of a loop over no trees: their sum is zero, whatever lies there.
+TEST(Predictor, NoCopiesReducedInPlaceAreZero) {
+  const Model model = small_forest({.trees = 6, .outputs = 1});
+  const Program program =
+      compiled(model, "tile(tree, t0, t1, 3); reorder(t0, t1, batch); parallel(t0); parallel(t1)");
+  const auto code = program.code();
+  const auto is_inner = [&](const Inst& inst) { return inst.op == Op::Par && loop_operands(inst).in != 1; };
+  const auto inner = std::find_if(code.begin(), code.end(), is_inner);
+  ASSERT_NE(inner, code.end());
+  ASSERT_TRUE(std::any_of(inner, code.end(), [](const Inst& inst) { return inst.op == Op::ReduceInplace; }));
+  const auto edited = with_inserted(program, static_cast<std::uint32_t>(inner - code.begin()),
+                                    "slice r4, r2, from 3, to 4294967295", "r2", "r4");
+  ASSERT_TRUE(edited.ok()) << edited.error().text();
+  const auto all = host_backend(program), none = host_backend(*edited);
+  const std::vector<float> rows = small_rows(20, 3);
+  const RowBlock block{rows.data(), 20, 3};
+  const auto context = (*all)->make_context();  // of both: the one leaves its copies there
+  std::vector<float> scores(20);
+  const std::vector<float> base(20, static_cast<float>(model.base[0]));
+  ASSERT_TRUE((*all)->predict(*context, block, OutputKind::Raw, scores.data()).ok());
+  EXPECT_NE(scores, base);
+  ASSERT_TRUE((*none)->predict(*context, block, OutputKind::Raw, scores.data()).ok());
+  EXPECT_EQ(scores, base);
 }
 
 TEST(Predictor, SameBitsForAnyBatch) {
@@ -227,9 +299,26 @@ TEST(Predictor, RefusesWhatMakesNoSense) {
   expect(p.predict_class(*context, RowBlock{rows.data(), 2, 3}, nullptr), ErrorCode::Usage, "no buffer");
   expect(p.predict_class(*context, RowBlock{rows.data(), 2, 1}, labels), ErrorCode::Usage,
          "rows of 1 values");
+  constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max() / 3;
+  for (const std::size_t count : {kMany, kMany + 1, kMany / 4})
+    expect(p.predict(*context, RowBlock{rows.data(), count, 3}, Raw, out), ErrorCode::Usage,
+           "more than memory holds");
   ContextOfAnother other;
   expect(p.predict(other, RowBlock{rows.data(), 2, 3}, Raw, out), ErrorCode::Usage, "another backend");
   expect(p.predict_class(other, RowBlock{rows.data(), 2, 3}, labels), ErrorCode::Usage, "another backend");
+}
+
+TEST(Predictor, RefusesRowsThatWouldBeRounded) {
+  Model model = small_forest();
+  model.score_type = ScalarType::Float64;
+  const auto predictor = host_backend(compiled(model, ""));
+  const std::vector<double> rows(3);
+  float out[3];
+  const RowBlock block{rows.data(), 1, 3, RowType::Float64};
+  const auto done = (*predictor)->predict(*(*predictor)->make_context(), block, OutputKind::Raw, out);
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, ErrorCode::Refused);
+  EXPECT_NE(done.error().text().find("rounded to float32"), std::string::npos) << done.error().text();
 }
 
 TEST(Predictor, RefusesLabelsOfAModelWithoutClasses) {

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL  // the library gives no state but one of malloc's, and needs linking
 #include <xxhash.h>
 
 #include <algorithm>
@@ -129,14 +130,11 @@ std::uint64_t bytecode::checksum(std::span<const std::byte> image) {
   FileHeader header;
   std::memcpy(&header, image.data(), sizeof header);
   header.checksum = 0;
-  XXH3_state_t* state = XXH3_createState();
-  FVM_CHECK(state != nullptr);
-  XXH3_64bits_reset(state);
-  XXH3_64bits_update(state, &header, sizeof header);
-  XXH3_64bits_update(state, image.data() + sizeof header, image.size() - sizeof header);
-  const std::uint64_t digest = XXH3_64bits_digest(state);
-  XXH3_freeState(state);
-  return digest;
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  XXH3_64bits_update(&state, &header, sizeof header);
+  XXH3_64bits_update(&state, image.data() + sizeof header, image.size() - sizeof header);
+  return XXH3_64bits_digest(&state);
 }
 
 std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {

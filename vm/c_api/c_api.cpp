@@ -1,13 +1,17 @@
 // The C ABI of include/forestvm/forestvm.h over the host backend and those of GPUs: handles that know what
 // they are, errors as status codes with a message of the calling thread's, and no exception beyond this file.
+#include <pthread.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <new>
-#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -46,9 +50,33 @@ struct fvm_context {
 
 namespace {
 
-/// The calling thread's last error: a std::string, or what can be said without memory.
-thread_local std::string last_text;
-thread_local const char* last_error = "";
+char out_of_memory[] = "out of memory";
+
+/// What the calling thread's last error is kept under: a text of malloc's, or out_of_memory. Not a
+/// thread_local variable: where there is no memory for one, the C library ends the process.
+struct LastError {
+  LastError() : failed(::pthread_key_create(&key, forget)) {}
+
+  static void forget(void* text) {
+    if (text != out_of_memory) std::free(text);
+  }
+
+  ::pthread_key_t key{};
+  int failed;
+};
+const LastError last_error;
+
+void set_last_error(const char* function, const char* text) {
+  if (last_error.failed != 0) return;
+  LastError::forget(::pthread_getspecific(last_error.key));
+  const std::size_t size = std::strlen(function) + std::strlen(": ") + std::strlen(text) + 1;
+  auto* message = static_cast<char*>(std::malloc(size));
+  if (message != nullptr)
+    std::snprintf(message, size, "%s: %s", function, text);
+  else
+    message = out_of_memory;
+  if (::pthread_setspecific(last_error.key, message) != 0) LastError::forget(message);
+}
 
 fvm_status status_of(ErrorCode code) {
   switch (code) {
@@ -64,13 +92,8 @@ fvm_status status_of(ErrorCode code) {
   return FVM_INTERNAL;
 }
 
-fvm_status failed(fvm_status status, const char* function, const char* text) noexcept {
-  try {
-    last_text = std::string(function) + ": " + text;
-    last_error = last_text.c_str();
-  } catch (...) {
-    last_error = "out of memory";
-  }
+fvm_status failed(fvm_status status, const char* function, const char* text) {
+  set_last_error(function, text);
   return status;
 }
 
@@ -82,8 +105,6 @@ fvm_status guarded(const char* function, const Work& work) noexcept {
     if (done) return FVM_OK;
     return failed(status_of(done.error().code), function, done.error().text().c_str());
   } catch (const std::bad_alloc&) {
-    return failed(FVM_ENVIRONMENT, function, "out of memory");
-  } catch (const std::length_error&) {
     return failed(FVM_ENVIRONMENT, function, "out of memory");
   } catch (const std::system_error& error) {  // threads that cannot be started
     return failed(FVM_ENVIRONMENT, function, error.what());
@@ -359,7 +380,11 @@ Result<OutputKind> known_output(fvm_output output) {
 
 const char* fvm_version(void) { return FORESTVM_VERSION; }
 
-const char* fvm_last_error(void) { return last_error; }
+const char* fvm_last_error(void) {
+  if (last_error.failed != 0) return "no messages: the process has no pthread_key_t left for them";
+  const void* const text = ::pthread_getspecific(last_error.key);
+  return text == nullptr ? "" : static_cast<const char*>(text);
+}
 
 fvm_status fvm_program_open(const char* path, const fvm_open_options* options, fvm_program** program) {
   return open_file("fvm_program_open", path, options, program);

@@ -1,9 +1,11 @@
-// How parallel loops get threads. One implementation on oneTBB, one on std::thread (for ThreadSanitizer
-// builds, which the distribution's oneTBB confuses, and for systems without TBB).
+// How parallel loops get threads. One implementation on oneTBB, one on std::thread (for forked processes, for
+// ThreadSanitizer builds, which the distribution's oneTBB confuses, and for systems without TBB).
 #pragma once
 
 #include <cstdint>
 #include <memory>
+
+#include <forestvm/result.hpp>
 
 #include "vm/host/function_ref.hpp"
 
@@ -15,18 +17,31 @@ class Executor {
 
   /// Calls body(i) once for each i in [0, count), on any threads in any order; returns when all are done. May
   /// be called from many threads at once, and from inside a body. While the caller waits it runs nothing but
-  /// bodies of this loop. `body` must not throw.
+  /// bodies of this loop. `body` throws only what a loop in it throws. Throws std::bad_alloc or
+  /// std::system_error where the system lacks memory or threads: then some bodies were not called.
   virtual void run(std::uint32_t count, FunctionRef<void(std::uint32_t)> body) const = 0;
 
   virtual unsigned threads() const = 0;
   virtual const char* name() const = 0;
 };
 
-/// An executor of `threads` threads, the caller's included; 0: as many as the machine has. Null for 1: the
-/// machine then runs parallel loops inline.
-std::unique_ptr<Executor> make_executor(unsigned threads);
+/// Makes an executor of `threads` threads, the caller's included, from 2. It serves the process that made it:
+/// a forked child has none of its threads and must leave it alone. Throws std::system_error if the system
+/// does not start so many.
+using MakeExecutor = std::unique_ptr<Executor>(unsigned threads);
 
-/// The one on std::thread, also where TBB is present.
-std::unique_ptr<Executor> make_thread_executor(unsigned threads);
+MakeExecutor make_thread_executor;
+MakeExecutor make_tbb_executor;  ///< in builds with oneTBB
+MakeExecutor
+    make_executor;  ///< on oneTBB if it can be had: in such a build, in a process that was not forked
+
+/// An executor that a forked child may use and destroy like the process that made it: the child's first loop
+/// starts the threads again, and runs on its caller's where the system starts none.
+std::unique_ptr<Executor> make_forkable_executor(unsigned threads, MakeExecutor& make);
+
+/// The forkable executor of `threads` threads that all programs of the process share; it is never destroyed.
+/// 0: as many threads as the machine has. Null for one thread: the machine then runs parallel loops inline.
+/// Environment error: the system does not start so many threads.
+Result<const Executor*> shared_executor(unsigned threads);
 
 }  // namespace forestvm::host

@@ -1,27 +1,105 @@
-// Parallel loops on oneTBB. With a given number of threads the loop runs in an arena of that size; with 0 it
-// runs in whatever arena the caller is in.
+// Parallel loops on oneTBB, in an arena of the executor's own: oneTBB leaks some kilobytes for each arena
+// that a loop ran in, and each thread that runs loops outside of any has one.
+#include <pthread.h>
 #include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
-#include <optional>
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
 
 #include "vm/host/executor.hpp"
 
 namespace forestvm::host {
 namespace {
 
+/// Lets oneTBB start `threads` threads where they are more than cores: it would start fewer, and complain on
+/// standard error. Of several limits it obeys the lowest, so that there is one, the highest that was asked
+/// for.
+void raise_limit(unsigned threads) {
+  static std::mutex mutex;
+  static unsigned highest = 0;
+  static const tbb::global_control* limit = nullptr;
+  const std::lock_guard lock(mutex);
+  if (threads <= std::max(highest, static_cast<unsigned>(tbb::info::default_concurrency()))) return;
+  auto higher = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, threads);
+  delete std::exchange(limit, higher.release());
+  highest = threads;
+}
+
+/// Whether this process is a child of one that ran loops on oneTBB.
+constinit std::atomic<bool> is_child = false;
+
+/// Takes from a thread that is about to fork what oneTBB keeps for it, until it runs its next loop. The
+/// child's thread would give it back when it ends, or the process exits, and wait for locks that another of
+/// the parent's threads had.
+void leave_tbb() {
+  if (is_child) return;
+  try {
+    tbb::task_scheduler_handle scheduler{tbb::attach{}};
+    static_cast<void>(tbb::finalize(scheduler, std::nothrow));  // never ends oneTBB itself: there are arenas
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+}
+
+/// Zero, or why nothing is done before a fork.
+int on_fork() {
+  static const int error = ::pthread_atfork(leave_tbb, nullptr, [] { is_child = true; });
+  return error;
+}
+
 class TbbExecutor final : public Executor {
  public:
-  explicit TbbExecutor(unsigned threads) : own_arena_(threads != 0), arena_(arena_size(threads)) {
-    // More threads than cores were asked for: TBB would make fewer, and complain on standard error.
-    if (threads > static_cast<unsigned>(tbb::info::default_concurrency()))
-      more_.emplace(tbb::global_control::max_allowed_parallelism, threads);
+  explicit TbbExecutor(unsigned threads) : threads_(threads), arena_(static_cast<int>(threads)) {
+    // oneTBB starts its threads when a loop needs them, and may then end the process, or never come back, if
+    // there are none. So whether there are is tried before, and a first loop starts them now.
+    make_thread_executor(threads);
+    raise_limit(threads);
+    auto nothing = [](std::uint32_t) {};
+    run(threads, nothing);
   }
 
   void run(std::uint32_t count, FunctionRef<void(std::uint32_t)> body) const override {
+    const InProgress loop(loops_);
+    // Callers from outside share the arena's places and wait for one. Where they are so many that most would
+    // wait, and loops inside of loops are few beside them, a caller is faster alone.
+    if (loop.number >= 2 * threads_) {
+      for (std::uint32_t i = 0; i < count; ++i) body(i);
+      return;
+    }
+    try {
+      arena_.execute([&] { run_here(count, body); });
+    } catch (const std::runtime_error& error) {  // oneTBB's word for a thread that it cannot start
+      throw std::system_error(EAGAIN, std::generic_category(), error.what());
+    }
+  }
+
+  unsigned threads() const override { return threads_; }
+  const char* name() const override { return "TBB"; }
+
+ private:
+  /// Counts a loop as long as it runs.
+  struct InProgress {
+    explicit InProgress(std::atomic<unsigned>& all) : number(all.fetch_add(1)), loops(&all) {}
+    InProgress(const InProgress&) = delete;
+    InProgress& operator=(const InProgress&) = delete;
+    ~InProgress() { loops->fetch_sub(1); }
+
+    unsigned number;  ///< of others that run
+    std::atomic<unsigned>* loops;
+  };
+
+  static void run_here(std::uint32_t count, FunctionRef<void(std::uint32_t)> body) {
     const auto loop = [&] {
       tbb::parallel_for(tbb::blocked_range<std::uint32_t>(0, count),
                         [&](const tbb::blocked_range<std::uint32_t>& part) {
@@ -30,33 +108,18 @@ class TbbExecutor final : public Executor {
     };
     // Isolated: a thread that waits for this loop must not take up the caller's own work, which might be
     // another prediction with the same thread's context.
-    const auto isolated = [&] { tbb::this_task_arena::isolate(loop); };
-    if (own_arena_)
-      arena_.execute(isolated);
-    else
-      isolated();
+    tbb::this_task_arena::isolate(loop);
   }
 
-  unsigned threads() const override {
-    return static_cast<unsigned>(own_arena_ ? arena_.max_concurrency()
-                                            : tbb::this_task_arena::max_concurrency());
-  }
-  const char* name() const override { return "TBB"; }
-
- private:
-  static int arena_size(unsigned threads) {
-    return threads == 0 ? tbb::task_arena::automatic : static_cast<int>(threads);
-  }
-
-  bool own_arena_;
-  std::optional<tbb::global_control> more_;
+  unsigned threads_;
   mutable tbb::task_arena arena_;
+  mutable std::atomic<unsigned> loops_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Executor> make_executor(unsigned threads) {
-  if (threads == 1) return nullptr;
+std::unique_ptr<Executor> make_tbb_executor(unsigned threads) {
+  if (const int error = on_fork(); error != 0) throw std::system_error(error, std::generic_category());
   return std::make_unique<TbbExecutor>(threads);
 }
 

@@ -15,17 +15,15 @@ namespace {
 class ThreadExecutor final : public Executor {
  public:
   explicit ThreadExecutor(unsigned threads) {
-    for (unsigned i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+    try {
+      for (unsigned i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+    } catch (...) {
+      stop();
+      throw;
+    }
   }
 
-  ~ThreadExecutor() override {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_all();
-    for (std::thread& worker : workers_) worker.join();
-  }
+  ~ThreadExecutor() override { stop(); }
 
   void run(std::uint32_t count, FunctionRef<void(std::uint32_t)> body) const override {
     // Not a mutex: the thread that holds the pool asks again when a body runs a loop.
@@ -54,6 +52,15 @@ class ThreadExecutor final : public Executor {
   const char* name() const override { return "std::thread"; }
 
  private:
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+  }
+
   void take(FunctionRef<void(std::uint32_t)> body, std::uint32_t count) const {
     for (;;) {
       const std::uint64_t i = next_.fetch_add(1, std::memory_order_relaxed);
@@ -93,13 +100,7 @@ class ThreadExecutor final : public Executor {
 }  // namespace
 
 std::unique_ptr<Executor> make_thread_executor(unsigned threads) {
-  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
-  if (threads == 1) return nullptr;
   return std::make_unique<ThreadExecutor>(threads);
 }
-
-#ifndef FORESTVM_TBB
-std::unique_ptr<Executor> make_executor(unsigned threads) { return make_thread_executor(threads); }
-#endif
 
 }  // namespace forestvm::host

@@ -82,6 +82,7 @@ LoadedEncoder load_encoder(std::span<const EncodedFeature> features, std::span<c
   std::size_t size = kLine / sizeof(float);  // to align the first
   for (const EncodedFeature& feature : features)
     size += splitters_size(bits_of(feature)) + thresholds_size(bits_of(feature));
+  // No number reaches NaN: searches do not go on behind the last feature's thresholds.
   loaded.thresholds.assign(size, std::numeric_limits<float>::quiet_NaN());
   void* start = loaded.thresholds.data();
   std::size_t space = size * sizeof(float);

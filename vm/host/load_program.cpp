@@ -83,7 +83,7 @@ std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
 
 }  // namespace
 
-LoadedProgram load_program(const Program& program, const Target& target, std::unique_ptr<Executor> executor) {
+LoadedProgram load_program(const Program& program, const Target& target, const Executor* executor) {
   LoadedProgram loaded{program, program.meta(), program.code().data()};
   loaded.groups = program.section_Groups();
   loaded.accumulators = load_accumulators(program);
@@ -102,7 +102,7 @@ LoadedProgram load_program(const Program& program, const Target& target, std::un
   loaded.csr_encoder = CsrEncoder(loaded.program);
   loaded.base = base_scores(program);
   if (executor != nullptr) loaded.grains = grains(program);
-  loaded.executor = std::move(executor);
+  loaded.executor = executor;
   return loaded;
 }
 

@@ -2,14 +2,12 @@
 // program's bytes only imply.
 #pragma once
 
-#include <memory>
-
 #include "vm/host/machine.hpp"
 #include "vm/host/targets/target.hpp"
 
 namespace forestvm::host {
 
 /// `program` must not be mapped to a GPU. `executor` may be null.
-LoadedProgram load_program(const Program& program, const Target& target, std::unique_ptr<Executor> executor);
+LoadedProgram load_program(const Program& program, const Target& target, const Executor* executor);
 
 }  // namespace forestvm::host

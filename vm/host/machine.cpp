@@ -102,7 +102,7 @@ namespace {
 constexpr std::size_t kMostPrefetched = std::size_t{32} << 10;
 constexpr std::size_t kCacheLine = 64;
 
-/// Asks for the cache lines of a stretch of memory, as long as `budget` lasts.
+/// Asks for the cache lines of a stretch of memory, as long as `budget` lasts. No result depends on it.
 void prefetch(const void* begin, std::size_t size, std::size_t& budget) {
   size = std::min(size, budget);
   budget -= size;

@@ -54,7 +54,7 @@ struct LoadedProgram {
   const Target* target = nullptr;
   CsrEncoder csr_encoder{};
   SumScale scale{};
-  std::unique_ptr<Executor> executor{};  ///< null: parallel loops run inline
+  const Executor* executor = nullptr;  ///< null: parallel loops run inline
   /// By pc, of parallel loops whose chunks may be cut anywhere; the machine measures.
   std::vector<std::unique_ptr<Grain>> grains{};
 };

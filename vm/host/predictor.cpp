@@ -30,7 +30,7 @@ constexpr std::size_t kLeastPassRows = 4096;
 /// that must be present for dense rows to be faster.
 constexpr double kDenseFrom = 0.04;
 
-/// More than any machine has; executors reserve room for each.
+/// More than any machine has.
 constexpr unsigned kMaxThreads = 4096;
 
 /// What scratch memory is counted in: a cache line.
@@ -349,7 +349,8 @@ Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const Ba
         "",
         "its loops are mapped to a GPU's grid and blocks (gpuDimension): it runs on a GPU backend, "
         "not on the host; compile the model with a schedule for the host");
-  host::LoadedProgram loaded = host::load_program(program, *target, host::make_executor(options.threads));
+  FVM_ASSIGN(const host::Executor* const executor, host::shared_executor(options.threads));
+  host::LoadedProgram loaded = host::load_program(program, *target, executor);
   return std::unique_ptr<Predictor>(std::make_unique<host::HostPredictor>(std::move(loaded), *target));
 }
 

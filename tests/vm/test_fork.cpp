@@ -1,0 +1,181 @@
+// Processes that fork while they predict: the child has the memory of all threads, locks that they held among
+// it, and none of the threads. It predicts on, with threads of its own, to the same bits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <forestvm/forestvm.h>
+
+#include "opened_program.hpp"
+#include "small_program.hpp"
+#include "support/child.hpp"
+#include "support/memory.hpp"
+#include "vm/host/executor.hpp"
+
+namespace forestvm::test {
+namespace {
+
+using support::in_child;
+
+constexpr std::size_t kRows = 512;
+
+/// Threads that work until they are told to stop.
+class Busy {
+ public:
+  Busy(unsigned threads, const std::function<void()>& work) {
+    for (unsigned i = 0; i < threads; ++i)
+      threads_.emplace_back([this, work] {
+        do work();
+        while (!stop_);
+      });
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+  ~Busy() {
+    stop_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  std::atomic<bool> stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+class Fork : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!support::kChildrenHaveThreads) GTEST_SKIP() << "ThreadSanitizer has no threads after a fork";
+    options_.threads = 3;
+    program_ = opened();
+    context_ = context_of(program_);
+    ASSERT_TRUE(predict(context_.get(), expected_));
+  }
+
+  OpenProgram opened() { return open_memory(image_, &options_); }
+
+  bool predict(fvm_context* context, std::vector<float>& scores) const {
+    scores.assign(kRows * 3, 0);
+    return fvm_predict_f32(context, rows_.data(), kRows, 3, FVM_OUTPUT_VALUE, scores.data(), scores.size()) ==
+           FVM_OK;
+  }
+  bool predicts(fvm_context* context) const {
+    std::vector<float> scores;
+    return predict(context, scores) && scores == expected_;
+  }
+
+  /// What a child does with the parent's program and context, and with its own.
+  bool works_in_a_child() {
+    if (!predicts(context_.get()) || !predicts(context_of(program_).get())) return false;
+    OpenProgram own = opened();
+    const OpenContext context = context_of(own);
+    own.reset();
+    // A program's first calls are shared among threads, later ones where that was found to be faster.
+    return predicts(context.get()) && support::thread_count() == options_.threads;
+  }
+
+  const Program image_ =
+      compiled(small_forest({.trees = 30}), "tile(batch, b0, b1, 32); parallel(b0); tile(tree, t0, t1, 5)");
+  const std::vector<float> rows_ = small_rows(kRows, 3);
+  fvm_open_options options_ = FVM_OPEN_OPTIONS_INIT;
+  OpenProgram program_;
+  OpenContext context_;
+  std::vector<float> expected_;
+};
+
+TEST_F(Fork, AfterAParallelCall) {
+  for (int round = 0; round < 50; ++round)
+    ASSERT_TRUE(in_child([&] { return works_in_a_child(); })) << "round " << round;
+  EXPECT_TRUE(predicts(context_.get()));
+}
+
+TEST_F(Fork, WhileOtherThreadsPredict) {
+  const Busy others(3, [&] { EXPECT_TRUE(predicts(context_of(program_).get())); });
+  for (int round = 0; round < 200; ++round)
+    ASSERT_TRUE(in_child([&] { return works_in_a_child(); })) << "round " << round;
+}
+
+TEST_F(Fork, WhileOtherThreadsOpenPrograms) {
+  std::atomic<std::uint32_t> threads = 4;
+  const Busy others(2, [&] {
+    fvm_open_options options = options_;
+    if (threads < 20) options.threads = threads++;  // each number of threads is new once
+    EXPECT_TRUE(predicts(context_of(open_memory(image_, &options)).get()));
+  });
+  for (int round = 0; round < 100; ++round)
+    ASSERT_TRUE(in_child([&] { return works_in_a_child(); })) << "round " << round;
+}
+
+TEST_F(Fork, InAChild) {
+  const auto grandchild = [&] { return in_child([&] { return works_in_a_child(); }); };
+  // oneTBB takes its locks where threads come and go.
+  const auto come_and_go = [&] {
+    std::thread([&] { EXPECT_TRUE(predicts(context_of(program_).get())); }).join();
+  };
+  const Busy others(4, come_and_go);
+  for (int round = 0; round < 100; ++round) {
+    ASSERT_TRUE(in_child([&] { return works_in_a_child() && grandchild() && predicts(context_.get()); }));
+    ASSERT_TRUE(in_child(grandchild));
+  }
+}
+
+TEST_F(Fork, ManyThreadsOfAChildPredict) {
+  const auto work = [&] {
+    std::atomic<int> right = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i)
+      threads.emplace_back([&] { right += predicts(context_of(program_).get()) ? 1 : 0; });
+    for (std::thread& thread : threads) thread.join();
+    return right == 8;
+  };
+  for (int round = 0; round < 50; ++round) ASSERT_TRUE(in_child(work)) << "round " << round;
+}
+
+TEST_F(Fork, TheChildEndsLikeAnyProcess) {
+  const Busy others(2, [&] { EXPECT_TRUE(predicts(context_of(program_).get())); });
+  for (int round = 0; round < 50; ++round) {
+    std::fflush(nullptr);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (!works_in_a_child()) ::_exit(EXIT_FAILURE);
+      context_.reset();
+      program_.reset();
+      // LeakSanitizer would find what the threads had that are not in the child.
+      if (FVM_SANITIZED != 0) ::_exit(EXIT_SUCCESS);
+      std::exit(EXIT_SUCCESS);  // NOLINT(concurrency-mt-unsafe): the child's threads rest
+    }
+    ASSERT_TRUE(support::ended_well(child)) << "round " << round;
+  }
+}
+
+/// Both executors.
+class ForkExecutor : public testing::TestWithParam<host::MakeExecutor*> {};
+
+INSTANTIATE_TEST_SUITE_P(All, ForkExecutor,
+                         testing::Values(&host::make_executor, &host::make_thread_executor));
+
+TEST_P(ForkExecutor, RunsLoopsInAChild) {
+  if (!support::kChildrenHaveThreads) GTEST_SKIP() << "ThreadSanitizer has no threads after a fork";
+  auto executor = host::make_forkable_executor(3, *GetParam());
+  const auto each_once = [&] {
+    std::vector<std::atomic<int>> seen(100);
+    auto body = [&](std::uint32_t i) { seen[i].fetch_add(1, std::memory_order_relaxed); };
+    executor->run(static_cast<std::uint32_t>(seen.size()), body);
+    return std::all_of(seen.begin(), seen.end(), [](const std::atomic<int>& count) { return count == 1; });
+  };
+  const auto in_the_child = [&] {
+    const bool right = each_once() && support::thread_count() == 3;
+    executor.reset();
+    return right && support::has_at_most_threads(1);
+  };
+  const Busy others(3, [&] { EXPECT_TRUE(each_once()); });
+  for (int round = 0; round < 200; ++round) ASSERT_TRUE(in_child(in_the_child)) << "round " << round;
+}
+
+}  // namespace
+}  // namespace forestvm::test

@@ -1,0 +1,224 @@
+// The C ABI where memory or threads run out: each allocation of each call fails in turn, once or from then
+// on, and each start of a thread. The call says so, and what was opened before goes on as if it had not been.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <forestvm/forestvm.h>
+
+#include "opened_program.hpp"
+#include "small_program.hpp"
+#include "sparse_rows.hpp"
+#include "support/allocations.hpp"
+#include "support/child.hpp"
+#include "support/memory.hpp"
+
+namespace forestvm::test {
+namespace {
+
+using support::Failing;
+
+constexpr std::size_t kRows = 200;
+constexpr Failing kWays[] = {Failing::Once, Failing::FromThenOn};
+
+/// A call; what comes before it and what after it is let alone.
+struct Attempt {
+  std::function<fvm_status()> call;
+  std::function<void()> before = [] {};
+  std::function<void()> after = [] {};
+};
+
+/// Fails each allocation of a call in turn, in threads of their own, which have no memory of forestvm's yet.
+void expect_clean_failures(const Attempt& attempt, fvm_status otherwise = FVM_OK) {
+  for (const Failing failing : kWays)
+    for (std::int64_t more = 0, failed = 1; failed != 0; ++more) {
+      ASSERT_LT(more, 10'000);
+      fvm_status status = FVM_OK;
+      std::string message;
+      std::thread([&] {
+        attempt.before();
+        support::fail_allocations_after(more, failing);
+        status = attempt.call();
+        failed = support::stop_failing() ? 1 : 0;
+        message = fvm_last_error();
+        attempt.after();
+      }).join();
+      if (status == otherwise) continue;
+      ASSERT_NE(failed, 0) << message;
+      ASSERT_EQ(status, FVM_ENVIRONMENT) << message;
+      ASSERT_NE(message.find("memory"), std::string::npos) << message;
+    }
+}
+
+class OutOfMemory : public CApiFile, public testing::WithParamInterface<std::uint32_t> {
+ protected:
+  void SetUp() override {
+    CApiFile::SetUp();
+    ASSERT_TRUE(image_.save(path_).ok());
+    options_.threads = GetParam();
+    program_ = open_memory(image_, &options_);
+  }
+
+  /// Opens a program; what opens predicts.
+  void expect_clean_opens(const std::function<fvm_status(fvm_program**)>& open) {
+    ASSERT_EQ(dense(context_of(program_).get()), FVM_OK);
+    const std::vector<float> expected = scores_;
+    fvm_program* program = nullptr;
+    const auto call = [&] { return open(&program); };
+    const auto after = [&] {
+      if (program == nullptr) return;
+      const OpenProgram opened(program);
+      EXPECT_EQ(dense(context_of(opened).get()), FVM_OK);
+      EXPECT_EQ(scores_, expected);
+    };
+    expect_clean_failures({.call = call, .after = after});
+    EXPECT_NE(program, nullptr);
+  }
+
+  /// Makes `call` with a new context each time, and then with what a failure has left of it.
+  void expect_clean_calls(const std::function<fvm_status(fvm_context*)>& call) {
+    ASSERT_EQ(call(context_of(program_).get()), FVM_OK) << fvm_last_error();
+    const std::vector<float> expected = scores_;
+    OpenContext context;
+    const auto create = [&] { context = context_of(program_); };
+    const auto failing = [&] {
+      scores_.assign(scores_.size(), -1);
+      const fvm_status status = call(context.get());
+      EXPECT_TRUE(status != FVM_OK || scores_ == expected);
+      return status;
+    };
+    const auto again = [&] {
+      EXPECT_EQ(call(context.get()), FVM_OK) << fvm_last_error();
+      EXPECT_EQ(scores_, expected);
+    };
+    expect_clean_failures({failing, create, again});
+  }
+
+  fvm_status dense(fvm_context* context) {
+    return fvm_predict_f32(context, rows_.data(), kRows, 3, FVM_OUTPUT_RAW, scores_.data(), scores_.size());
+  }
+
+  const Program image_ = compiled(small_forest(), "encode(u8); tile(batch, b0, b1, 64); parallel(b0)");
+  const std::vector<float> rows_ = small_rows(kRows, 3);
+  fvm_open_options options_ = FVM_OPEN_OPTIONS_INIT;
+  OpenProgram program_;
+  std::vector<float> scores_ = std::vector<float>(kRows * 3);
+};
+
+INSTANTIATE_TEST_SUITE_P(Threads, OutOfMemory, testing::Values(1u, 2u));
+
+TEST_P(OutOfMemory, OpeningAFile) {
+  expect_clean_opens(
+      [&](fvm_program** program) { return fvm_program_open(path_.c_str(), &options_, program); });
+}
+
+TEST_P(OutOfMemory, OpeningMemory) {
+  const auto bytes = image_.image();
+  expect_clean_opens([&](fvm_program** program) {
+    return fvm_program_open_memory(bytes.data(), bytes.size(), &options_, program);
+  });
+}
+
+TEST_P(OutOfMemory, CreatingAContext) {
+  fvm_context* context = nullptr;
+  const auto call = [&] { return fvm_context_create(program_.get(), &context); };
+  const auto after = [&] { EXPECT_EQ(fvm_context_destroy(context), FVM_OK); };
+  expect_clean_failures({.call = call, .after = after});
+}
+
+TEST_P(OutOfMemory, PredictingDenseRows) {
+  expect_clean_calls([&](fvm_context* context) { return dense(context); });
+}
+
+TEST_P(OutOfMemory, PredictingRowsOfFloat64) {
+  const std::vector<double> wide(rows_.begin(), rows_.end());
+  expect_clean_calls([&](fvm_context* context) {
+    return fvm_predict_f64(context, wide.data(), kRows, 3, FVM_OUTPUT_VALUE, scores_.data(), scores_.size());
+  });
+}
+
+TEST_P(OutOfMemory, PredictingSparseRows) {
+  const SparseRows sparse = sparse_rows(kRows, 3, 50);
+  const fvm_csr_rows rows = c_rows(sparse);
+  expect_clean_calls([&](fvm_context* context) {
+    return fvm_predict_csr(context, &rows, FVM_OUTPUT_RAW, scores_.data(), scores_.size());
+  });
+}
+
+TEST_P(OutOfMemory, EncodingRows) {
+  std::size_t size = 0;
+  ASSERT_EQ(fvm_encoded_size(program_.get(), kRows, &size), FVM_OK);
+  std::vector<std::uint8_t> codes(size);
+  fvm_coded_rows coded = FVM_CODED_ROWS_INIT;
+  expect_clean_calls([&](fvm_context* context) {
+    const fvm_status status =
+        fvm_encode_f32(context, rows_.data(), kRows, 3, codes.data(), codes.size(), &coded);
+    if (status != FVM_OK) return status;
+    return fvm_predict_coded(context, &coded, FVM_OUTPUT_RAW, scores_.data(), scores_.size());
+  });
+}
+
+TEST_P(OutOfMemory, SayingWhatIsWrong) {
+  const auto call = [&] { return fvm_program_width(program_.get(), 77, nullptr); };
+  const auto after = [] { EXPECT_STRNE(fvm_last_error(), ""); };
+  expect_clean_failures({.call = call, .after = after}, FVM_USAGE);
+}
+
+class OutOfThreads : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (FVM_SANITIZED != 0) GTEST_SKIP() << "a sanitizer has its own pthread_create";
+  }
+
+  OpenProgram opened(std::uint32_t threads) const {
+    fvm_open_options options = FVM_OPEN_OPTIONS_INIT;
+    options.threads = threads;
+    return open_memory(image_, &options);
+  }
+
+  std::vector<float> predictions(const OpenProgram& program) const {
+    std::vector<float> scores(kRows * 3);
+    EXPECT_EQ(fvm_predict_f32(context_of(program).get(), rows_.data(), kRows, 3, FVM_OUTPUT_RAW,
+                              scores.data(), scores.size()),
+              FVM_OK)
+        << fvm_last_error();
+    return scores;
+  }
+
+  const Program image_ = compiled(small_forest(), "tile(batch, b0, b1, 64); parallel(b0)");
+  const std::vector<float> rows_ = small_rows(kRows, 3);
+};
+
+TEST_F(OutOfThreads, AProgramDoesNotOpen) {
+  constexpr std::uint32_t kThreads = 5;  // which no other program has: its threads would be there
+  fvm_open_options options = FVM_OPEN_OPTIONS_INIT;
+  options.threads = kThreads;
+  const auto bytes = image_.image();
+  for (const Failing failing : kWays)
+    for (std::int64_t more = 0; more + 1 < kThreads; ++more) {
+      fvm_program* program = nullptr;
+      support::fail_threads_after(more, failing);
+      const fvm_status status = fvm_program_open_memory(bytes.data(), bytes.size(), &options, &program);
+      EXPECT_TRUE(support::stop_failing());
+      expect_failure(status, FVM_ENVIRONMENT, "cannot start 5 threads: Resource temporarily unavailable");
+      EXPECT_EQ(program, nullptr);
+    }
+  EXPECT_EQ(predictions(opened(kThreads)), predictions(opened(1)));
+}
+
+TEST_F(OutOfThreads, AChildWorksAlone) {
+  const OpenProgram program = opened(3);
+  const std::vector<float> expected = predictions(program);
+  EXPECT_TRUE(support::in_child([&] {
+    support::fail_threads_after(1, Failing::FromThenOn);
+    if (predictions(program) != expected || !support::has_at_most_threads(1)) return false;
+    return support::stop_failing() && predictions(program) == expected && support::thread_count() == 3;
+  }));
+}
+
+}  // namespace
+}  // namespace forestvm::test

@@ -1,0 +1,137 @@
+// Executors of a process and of the children that it forks. A child has the memory of its parent, but none of
+// its other threads: workers are gone, and locks that they held stay locked. So a child leaves its parent's
+// executors as they are and makes new ones, on std::thread: oneTBB cannot be started again.
+#include "vm/host/executor.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <new>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace forestvm::host {
+namespace {
+
+/// How many forks lie between this process and the one that loaded the library. Nothing here takes a lock,
+/// which a thread that the child does not have could hold.
+constinit std::atomic<unsigned> forks = 0;
+
+/// Zero, or why forks are not counted.
+const int fork_error = ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1); });
+
+/// The threads of one process.
+struct Team {
+  explicit Team(std::unique_ptr<Executor> made, const Team* of_parent = nullptr)
+      : executor(std::move(made)), process(forks), parents(of_parent) {}
+
+  std::unique_ptr<Executor> executor;
+  unsigned process;     ///< `forks` there
+  const Team* parents;  ///< the parent's, never used or destroyed: null in the process that made the executor
+};
+
+class ForkableExecutor final : public Executor {
+ public:
+  ForkableExecutor(unsigned threads, MakeExecutor& make)
+      : threads_(threads), team_(std::make_unique<Team>(make(threads)).release()) {}
+
+  ~ForkableExecutor() override {
+    const Team* const team = team_.load();
+    if (team->process == forks) delete team;
+  }
+
+  void run(std::uint32_t count, FunctionRef<void(std::uint32_t)> body) const override {
+    if (const Executor* const own = executor()) return own->run(count, body);
+    for (std::uint32_t i = 0; i < count; ++i) body(i);
+  }
+
+  unsigned threads() const override { return threads_; }
+  const char* name() const override {
+    const Executor* const own = executor();
+    return own == nullptr ? "no worker" : own->name();
+  }
+
+ private:
+  /// Null where the system starts no threads.
+  const Executor* executor() const {
+    const Team* const team = team_.load(std::memory_order_acquire);
+    return team->process == forks.load(std::memory_order_relaxed) ? team->executor.get() : restart(team);
+  }
+
+  const Executor* restart(const Team* parents) const {
+    try {
+      auto mine = std::make_unique<Team>(make_thread_executor(threads_), parents);
+      const Team* found = parents;
+      if (!team_.compare_exchange_strong(found, mine.get())) return found->executor.get();
+      return mine.release()->executor.get();
+    } catch (const std::system_error&) {
+      return nullptr;
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  }
+
+  unsigned threads_;
+  mutable std::atomic<const Team*> team_;
+};
+
+/// How many processors this process may run on.
+unsigned machine_threads() {
+  cpu_set_t mine;
+  if (::sched_getaffinity(0, sizeof mine, &mine) == 0) return static_cast<unsigned>(CPU_COUNT(&mine));
+  return std::thread::hardware_concurrency();  // a set of that size cannot tell: there are more than 1024
+}
+
+struct SharedExecutor {
+  SharedExecutor(unsigned threads, const SharedExecutor* others)
+      : executor(threads, make_executor), next(others) {}
+
+  ForkableExecutor executor;
+  const SharedExecutor* next;
+};
+constinit std::atomic<const SharedExecutor*> shared_executors = nullptr;
+
+const Executor* find_shared(const SharedExecutor* first, unsigned threads) {
+  for (; first != nullptr; first = first->next)
+    if (first->executor.threads() == threads) return &first->executor;
+  return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<Executor> make_executor(unsigned threads) {
+#ifdef FORESTVM_TBB
+  if (forks == 0) return make_tbb_executor(threads);
+#endif
+  return make_thread_executor(threads);
+}
+
+std::unique_ptr<Executor> make_forkable_executor(unsigned threads, MakeExecutor& make) {
+  return std::make_unique<ForkableExecutor>(threads, make);
+}
+
+Result<const Executor*> shared_executor(unsigned threads) {
+  if (threads == 0) threads = machine_threads();
+  if (threads <= 1) return nullptr;
+  const auto cannot_start = [threads](const std::string& why) {
+    return Error{ErrorCode::Environment, "", "cannot start " + std::to_string(threads) + " threads: " + why};
+  };
+  const SharedExecutor* first = shared_executors.load(std::memory_order_acquire);
+  if (const Executor* const found = find_shared(first, threads)) return found;
+  if (fork_error != 0) return cannot_start(std::generic_category().message(fork_error));
+  try {
+    auto made = std::make_unique<SharedExecutor>(threads, first);
+    while (!shared_executors.compare_exchange_weak(first, made.get())) {
+      if (const Executor* const found = find_shared(first, threads)) return found;
+      made->next = first;
+    }
+    return &made.release()->executor;
+  } catch (const std::system_error& error) {
+    return cannot_start(error.what());
+  }
+}
+
+}  // namespace forestvm::host
