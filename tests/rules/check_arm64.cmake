@@ -9,6 +9,8 @@ endif()
 find_program(objdump aarch64-linux-gnu-objdump REQUIRED)
 include(${CMAKE_CURRENT_LIST_DIR}/../support/run.cmake)
 
+file(LOCK ${FOLDER} DIRECTORY GUARD PROCESS)  # the folder keeps what was compiled: another run may be at it
+
 run(pkg-config --variable pc_path pkg-config)
 string(STRIP "${output}" native_packages)
 set(ENV{PKG_CONFIG_PATH} ${native_packages})  # searched before the preset's
