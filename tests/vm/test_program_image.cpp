@@ -305,6 +305,29 @@ TEST(Container, HeaderFieldsAreChecked) {
             "header: the checksum does not match: the file is damaged");
 }
 
+/// As documented, so that others can check files too.
+TEST(Container, TheChecksumIsOfTheWholeFileWithItsFieldZero) {
+  Bytes image = image_of(rich_program());
+  FileHeader header;
+  std::memcpy(&header, image.data(), sizeof header);
+  put<std::uint64_t>(image, offsetof(FileHeader, checksum), 0);
+  EXPECT_EQ(header.checksum, checksum(image));
+}
+
+TEST(Container, NamesAreWithinFourGib) {
+  const auto places = bytecode::string_places(std::vector<std::uint64_t>{3, 0, UINT32_MAX - 3u});
+  ASSERT_TRUE(places.ok());
+  EXPECT_EQ((*places)[1].offset, 3u);
+  EXPECT_EQ((*places)[2].offset, 3u);
+  EXPECT_EQ((*places)[2].size, UINT32_MAX - 3u);
+  for (const auto& sizes : std::vector<std::vector<std::uint64_t>>{
+           {UINT32_MAX, 1}, {1, UINT32_MAX}, {std::uint64_t{1} << 32}, {1, UINT64_MAX}}) {
+    const auto refused = bytecode::string_places(sizes);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().text(), "text section: the model's names exceed 4 GiB");
+  }
+}
+
 TEST(Container, SectionsLieWhereTheirSizesSay) {
   const RichCase& rich = rich_cases().back();
   ASSERT_TRUE(rich.categories) << "its last section must not be empty";
