@@ -6,10 +6,9 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <forestvm/backend.hpp>
@@ -215,6 +214,29 @@ TEST(ExportC, RealModels) {
       }
   }
   library.compile_and_compare();
+}
+
+/// A compiler need not take more than 127 blocks inside each other.
+TEST(ExportC, WritesTreesOfManyTestsAsTables) {
+  NativeLibrary library;
+  Dice dice(1);
+  for (const auto& [depth, schedule, written] :
+       std::vector<std::tuple<std::uint32_t, std::string, std::string>>{
+           {100, "", ", as branches. */"},
+           {101, "", ", too deep for branches. */"},
+           {100, "layout(tree, sparse); tileTree(tree, 4, uniform)", ", as branches. */"},
+           {101, "layout(tree, sparse); tileTree(tree, 4, uniform)", ", too deep for branches. */"}}) {
+    const Model model = support::model_of({support::chain(3), support::chain(depth)});
+    const auto program = program_of(model, schedule, Contract::Trainer);
+    ASSERT_TRUE(program.ok()) << program.error().text();
+    ExportOptions options;
+    options.trees = ExportOptions::Trees::Branches;
+    const auto exported = export_c(*program, options);
+    ASSERT_TRUE(exported.ok()) << exported.error().text();
+    EXPECT_NE(exported->text.find(written), std::string::npos) << depth << ": " << schedule;
+    library.add(*program, options, "a chain of " + std::to_string(depth), random_rows(dice, model, 50));
+  }
+  if (has_compiler()) library.compile_and_compare();
 }
 
 TEST(ExportC, ReadsAsReviewed) {
