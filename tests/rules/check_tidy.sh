@@ -2,8 +2,8 @@
 # clang-tidy over sources of ours that a build compiles; what is checked is in .clang-tidy. Prints the findings and fails
 # on any. Versions find different things, so only Debian 12's judges.
 #   tests/rules/check_tidy.sh BUILD_FOLDER [FILE_PATTERN]      all sources, or those that match grep's pattern
-#   tests/rules/check_tidy.sh BUILD_FOLDER --changed           those that changed since the branch left main, or, on main
-#                                                              itself, in its last commit; of a header, one that reads it
+#   tests/rules/check_tidy.sh BUILD_FOLDER --changed           those that changed, see tests/support/changed_files.sh; for
+#                                                              a header that changed, one source that includes it
 set -eu
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
@@ -23,18 +23,8 @@ all=$(sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$build/compile_commands.json" | so
   exit 1
 }
 
-# Files that differ from where this branch left main, as paths from the root.
-changed_files() {
-  base=
-  for main in origin/main main; do
-    base=$(git merge-base HEAD "$main" 2>/dev/null) && break
-  done
-  [ -n "$base" ] && [ "$base" != "$(git rev-parse HEAD)" ] || base=$(git rev-parse --quiet --verify HEAD~1) || return 1
-  git diff --name-only --diff-filter=d "$base" && git ls-files --others --exclude-standard
-}
-
 if [ "${2:-}" = --changed ]; then
-  changed=$(changed_files 2>/dev/null) || {
+  changed=$(tests/support/changed_files.sh) || {
     echo "skipped: no history here says what changed: clang-tidy over all files is a nightly test"
     exit 0
   }

@@ -14,11 +14,12 @@ bool nightly() {
   return value != nullptr && std::string_view(value) == "1";
 }
 
-std::vector<std::size_t> sampled(std::size_t count, std::size_t most) {
+std::vector<std::size_t> sampled(std::size_t count, std::size_t most, std::string_view of) {
   std::vector<std::size_t> numbers(nightly() ? count : std::min(count, most));
   std::iota(numbers.begin(), numbers.end(), std::size_t{0});
   if (numbers.size() == count) return numbers;
-  std::mt19937_64 random(count);
+  std::seed_seq seed(of.begin(), of.end());
+  std::mt19937_64 random(seed);
   for (std::size_t& number : numbers) {
     const std::size_t begin = number * count / most, end = (number + 1) * count / most;
     number = begin + random() % (end - begin);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 namespace forestvm::support {
@@ -11,7 +12,8 @@ namespace forestvm::support {
 bool nightly();
 
 /// The numbers below `count` of the cases to try, ascending: at night all of them, by day at most `most`.
-/// Those lie one in each of as many stretches of nearly equal length, at places drawn from a fixed seed.
-std::vector<std::size_t> sampled(std::size_t count, std::size_t most);
+/// Those lie one in each of as many stretches of nearly equal length, at places that `of` alone decides:
+/// tests that try the same cases on several things name the thing, so that each case is tried on some.
+std::vector<std::size_t> sampled(std::size_t count, std::size_t most, std::string_view of = {});
 
 }  // namespace forestvm::support

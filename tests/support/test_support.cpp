@@ -67,6 +67,7 @@ TEST_F(Nightly, SamplesAreSpreadEvenly) {
     EXPECT_LT(some[i], (i + 1) * 1003 / 10);
   }
   EXPECT_EQ(sampled(1003, 10), some);
+  EXPECT_NE(sampled(1003, 10, "other"), some);
   const std::vector<std::size_t> all{0, 1, 2};
   EXPECT_EQ(sampled(3, 3), all);
   EXPECT_EQ(sampled(3, 10), all);
