@@ -42,7 +42,8 @@ class Cutter {
   const Node& node(std::int32_t number) const { return tree_.nodes[static_cast<std::size_t>(number)]; }
   bool is_leaf(std::int32_t number) const { return node(number).kind == NodeKind::Leaf; }
 
-  /// The splits of the tile whose root this is, parents first.
+  /// The splits of the tile whose root this is, parents first. Which of the frontier's splits a tile takes is
+  /// a matter of speed alone: the likeliest make most walks pass through the fewest tiles.
   TileVector<std::int32_t> grow(std::int32_t root) const {
     TileVector<std::int32_t> tile{root};
     boost::container::static_vector<std::int32_t, std::size_t{2} * kMaxTileSize> frontier;

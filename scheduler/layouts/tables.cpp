@@ -15,8 +15,9 @@ namespace {
 /// Slots that every target looks up fast.
 constexpr std::size_t kMostSlotsWithLeaves = 64;
 
-/// Whether a level parts with its leaves, rather than that the level below repeats them. The first time all
-/// levels below pay for it: their walks may have arrived.
+/// Whether a level parts with its leaves, rather than that the level below repeats them. It must where the
+/// level below would otherwise exceed kMaxTableSlots; below that it is a matter of speed alone. The first
+/// time all levels below pay for it: their walks may have arrived.
 bool should_part(std::size_t tests, std::size_t children, bool parted_above) {
   if (tests == children) return false;
   const auto table_bytes = [](std::size_t slots) { return std::bit_ceil(std::max<std::size_t>(slots, 16)); };

@@ -306,15 +306,14 @@ void emit_group(const TiledForest& forest, const TreeGroup& group, ProgramParts&
   parts.wide_leaves.insert(parts.wide_leaves.end(), built.wide_leaves.begin(), built.wide_leaves.end());
 }
 
-/// The plans' groups: those of one layout and the same trees once.
+/// The plans' groups: those of one layout and the same trees once. Tiles mean the same in all of them,
+/// because check_plans has seen to it that plans with tiles have equal tables of shapes.
 Result<void> emit_forest(const std::vector<Lowering>& plans, ProgramParts& parts,
                          std::vector<PlanNumbers>& numbers) {
   std::vector<TreeGroup> emitted;
   for (std::size_t p = 0; p < plans.size(); ++p)
     for (const TreeGroup& group : plans[p].forest.groups) {
-      // Tiles are numbered by each plan's own table of shapes.
-      const auto same =
-          group.tiling.size > 1 ? emitted.end() : std::find(emitted.begin(), emitted.end(), group);
+      const auto same = std::find(emitted.begin(), emitted.end(), group);
       numbers[p].groups.push_back(static_cast<std::uint32_t>(same - emitted.begin()));
       if (same != emitted.end()) continue;
       // Asked again: only now the number of columns is known.
@@ -389,7 +388,7 @@ std::uint64_t fingerprint(const Model& model) {
   const auto mix_double = [&](double value) { mix(std::bit_cast<std::uint64_t>(value)); };
   mix(model.num_features);
   mix(model.num_outputs);
-  mix(static_cast<std::uint64_t>(model.transform));
+  mix(static_cast<std::uint64_t>(model.class_rule) << 8 | static_cast<std::uint64_t>(model.transform));
   mix(model.base_last);
   mix(static_cast<std::uint64_t>(model.score_type) << 2 | std::uint64_t{model.tiny_is_zero} << 1 |
       model.averaged);

@@ -18,7 +18,9 @@ bool absorbable(const Loop& loop) {
   return !loop.parallel_by() && !loop.unroll && !loop.specialize && !loop.cache && loop.children.size() <= 1;
 }
 
-/// Absorbs loops over one axis from `at` upwards; returns the first loop that is not absorbed.
+/// Absorbs loops over one axis from `at` upwards; returns the first loop that is not absorbed. A part of a
+/// split that steps through the loop above has the other part beside it, so that the loop above is not
+/// absorbable.
 LoopId absorb_axis(const LoopTree& tree, LoopId at, WalkSite& site) {
   LoopId& top = tree[at].axis == Axis::Rows ? site.rows_top : site.trees_top;
   for (;;) {
@@ -26,8 +28,7 @@ LoopId absorb_axis(const LoopTree& tree, LoopId at, WalkSite& site) {
     site.absorbed.push_back(at);
     const Loop& loop = tree[at];
     const LoopId above = loop.parent;
-    const bool continues = above != kNoLoop && loop.source == above && loop.from == 0 && loop.to == kAll &&
-                           absorbable(tree[above]);
+    const bool continues = above != kNoLoop && loop.source == above && absorbable(tree[above]);
     if (!continues) return above;
     at = above;
   }
@@ -42,7 +43,8 @@ WalkSite make_site(const LoopTree& tree, LoopId leaf) {
   walker.order = inner == Axis::Trees ? WalkOrder::RowsOuter : WalkOrder::TreesOuter;
   if (!absorbable(tree[leaf])) return site;
   const LoopId above = absorb_axis(tree, leaf, site);
-  if (above != kNoLoop && tree[above].axis != inner && absorbable(tree[above]) && tree[above].step == 1)
+  // Its step is 1: the loop that steps through iterations of more would stand between it and the leaf.
+  if (above != kNoLoop && tree[above].axis != inner && absorbable(tree[above]))
     absorb_axis(tree, above, site);
   return site;
 }

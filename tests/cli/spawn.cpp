@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include <array>
-#include <fstream>
-#include <iterator>
+#include <filesystem>
 
 extern char** environ;
 
@@ -40,24 +39,6 @@ int spawned(const std::vector<std::string>& words, posix_spawn_file_actions_t& a
 }
 
 }  // namespace
-
-ProgramTest::ProgramTest() {
-  const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
-  folder_ =
-      std::filesystem::path(::testing::TempDir()) / (std::string("forestvm_") + test->test_suite_name() +
-                                                     "_" + test->name() + "_" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder_);
-}
-
-ProgramTest::~ProgramTest() {
-  std::error_code absent;
-  std::filesystem::remove_all(folder_, absent);
-}
-
-std::string ProgramTest::write(const std::string& name, const std::string& content) const {
-  std::ofstream(file(name), std::ios::binary) << content;
-  return file(name);
-}
 
 Outcome ProgramTest::forestvm(const std::vector<std::string>& words, const Streams& streams) const {
   const std::string in = write("stdin", streams.in);
@@ -89,11 +70,6 @@ Outcome ProgramTest::forestvm(const std::vector<std::string>& words, const Strea
   std::filesystem::remove(in);
   std::filesystem::remove(err);
   return outcome;
-}
-
-std::string content_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 std::string test_data(const std::string& name) { return std::string(FORESTVM_TEST_DATA "/") + name; }

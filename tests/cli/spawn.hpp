@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "support/temporary_folder.hpp"
 
 namespace forestvm::cli {
 
@@ -25,22 +26,13 @@ struct Streams {
   bool out_has_no_reader = false;  ///< standard output is a pipe that nobody reads
 };
 
-/// A test with a folder of its own, which its members may name, and which is gone afterwards.
-class ProgramTest : public ::testing::Test {
+/// A test with a folder of its own.
+class ProgramTest : public ::testing::Test, protected support::TemporaryFolder {
  protected:
-  ProgramTest();
-  ~ProgramTest() override;
-
   Outcome forestvm(const std::vector<std::string>& words, const Streams& streams = {}) const;
-
-  std::string file(const std::string& name) const { return (folder_ / name).string(); }
-  std::string write(const std::string& name, const std::string& content) const;
-
- private:
-  std::filesystem::path folder_;
 };
 
-std::string content_of(const std::string& path);
+using support::content_of;
 std::string test_data(const std::string& name);
 
 }  // namespace forestvm::cli

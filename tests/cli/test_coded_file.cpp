@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -15,6 +13,7 @@
 
 #include "cli/io/coded_file.hpp"
 #include "cli/io/rows.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -31,7 +30,8 @@ std::vector<std::uint8_t> some_codes(std::size_t rows, std::size_t columns = kCo
 
 /// The bytes of a file with batches of so many rows.
 std::string written(const std::vector<std::size_t>& batches, std::size_t columns = kColumns) {
-  const std::string path = ::testing::TempDir() + "coded_file.fvr";
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("rows.fvr");
   auto writer = CodedWriter::open(path, columns, kEncoder);
   EXPECT_TRUE(writer.ok());
   for (const std::size_t rows : batches) {
@@ -39,8 +39,7 @@ std::string written(const std::vector<std::size_t>& batches, std::size_t columns
     EXPECT_TRUE(writer->write({codes.data(), rows, columns, codes.size(), kEncoder}).ok());
   }
   EXPECT_TRUE(writer->finish().ok());
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  return support::content_of(path);
 }
 
 /// The numbers of rows of a file's batches, whose codes are those of some_codes; or what is wrong.

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <span>
 #include <string>
@@ -21,6 +20,7 @@
 #include "cli/io/predictions.hpp"
 #include "cli/io/quote.hpp"
 #include "cli/io/rows.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -191,10 +191,8 @@ TEST(CsvRows, ReadsLongInputsAcrossBuffers) {
     text += std::to_string(i) + ",\"" + std::to_string(half) + ".5\",\n";
     expected.insert(expected.end(), {static_cast<float>(i), static_cast<float>(half) + 0.5F, NAN});
   }
-  const auto path = std::filesystem::path(::testing::TempDir()) / "rows_long.csv";
-  std::ofstream(path, std::ios::binary) << text;
-  expect_values(read_rows(path.string(), {3, {}}), expected);
-  std::filesystem::remove(path);
+  const support::TemporaryFolder folder;
+  expect_values(read_rows(folder.write("rows.csv", text), {3, {}}), expected);
 }
 
 // --- NPY -------------------------------------------------------------------------------------------------
@@ -386,40 +384,27 @@ TEST(MarkMissing, ComparesAsFloat32) {
   expect_values(rows, {NAN, NAN, -999, NAN});
 }
 
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-class Predictions : public ::testing::Test {
+class Predictions : public ::testing::Test, protected support::TemporaryFolder {
  protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::string written(const std::string& name, const PredictionForm& form,
                       const std::vector<PredictionValues>& batches) {
-    const auto path = folder_ / name;
-    auto writer = PredictionWriter::open(path.string(), form);
+    auto writer = PredictionWriter::open(file(name), form);
     EXPECT_TRUE(writer.ok());
     for (const auto& batch : batches) EXPECT_TRUE(writer->write(batch).ok());
     EXPECT_TRUE(writer->finish().ok());
-    return contents(path);
+    return support::content_of(file(name));
   }
-
-  std::filesystem::path folder_ =
-      std::filesystem::path(::testing::TempDir()) /
-      ("predictions_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
 /// Its header, which counts the rows, cannot be written again there.
 TEST_F(Predictions, WritesNpyToAPipe) {
   std::array<int, 2> ends = {-1, -1};
   ASSERT_EQ(::pipe(ends.data()), 0);
-  std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(ends[1]), folder_ / "pipe.npy");
+  std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(ends[1]), file("pipe.npy"));
   const std::vector<float> values = {1, 2, 3, 4, 5, 6};
   const std::span<const float> all(values);
   {
-    auto writer = PredictionWriter::open((folder_ / "pipe.npy").string(), {1, PredictionForm::Type::Float32});
+    auto writer = PredictionWriter::open(file("pipe.npy"), {1, PredictionForm::Type::Float32});
     ASSERT_TRUE(writer.ok());
     EXPECT_TRUE(writer->write(all.first(4)).ok());
     EXPECT_TRUE(writer->write(all.subspan(4)).ok());
@@ -465,29 +450,28 @@ TEST_F(Predictions, WritesWhatNumpySaves) {
 }
 
 TEST_F(Predictions, LeavesNothingBehindUnlessFinished) {
-  const auto path = folder_ / "out.csv";
-  std::ofstream(path) << "before";
+  const std::string out = write("out.csv", "before");
   {
-    auto writer = PredictionWriter::open(path.string(), {1, PredictionForm::Type::Float32, {}});
+    auto writer = PredictionWriter::open(out, {1, PredictionForm::Type::Float32, {}});
     ASSERT_TRUE(writer.ok());
     const std::vector<float> values = {1};
     EXPECT_TRUE(writer->write(std::span<const float>(values)).ok());
   }
-  EXPECT_EQ(contents(path), "before");
-  const auto files = std::filesystem::directory_iterator(folder_);
+  EXPECT_EQ(support::content_of(out), "before");
+  const auto files = std::filesystem::directory_iterator(path());
   EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
 TEST_F(Predictions, KeepsLinksAndModes) {
   namespace fs = std::filesystem;
-  std::ofstream(folder_ / "real.csv") << "before";
-  fs::permissions(folder_ / "real.csv", fs::perms::owner_read | fs::perms::owner_write);
-  fs::create_symlink("real.csv", folder_ / "link.csv");
+  write("real.csv", "before");
+  fs::permissions(file("real.csv"), fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("real.csv", file("link.csv"));
   const std::vector<float> values = {1};
   EXPECT_EQ(written("link.csv", {1, PredictionForm::Type::Float32, {}}, {values}), "1\n");
-  EXPECT_TRUE(fs::is_symlink(folder_ / "link.csv"));
-  EXPECT_EQ(contents(folder_ / "real.csv"), "1\n");
-  EXPECT_EQ(fs::status(folder_ / "real.csv").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_TRUE(fs::is_symlink(file("link.csv")));
+  EXPECT_EQ(support::content_of(file("real.csv")), "1\n");
+  EXPECT_EQ(fs::status(file("real.csv")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
 TEST_F(Predictions, ReportsAFullDisk) {

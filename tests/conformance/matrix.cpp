@@ -23,6 +23,7 @@
 #include <forestvm/reference.hpp>
 #include "support/floats.hpp"
 #include "support/layout_names.hpp"
+#include "support/nightly.hpp"
 #include "support/schedule_case.hpp"
 #include "support/targets_here.hpp"
 
@@ -38,6 +39,7 @@ struct DirectiveSet {
 /// Models by their nodes: the larger, the fewer cells.
 enum Size { kSmall, kMiddle, kLarge };
 constexpr std::size_t kEmulatedRows = 9;  ///< blocks of rows of several sizes
+constexpr std::size_t kCellsByDay = 400;  ///< of a model; there are about ten times as many
 constexpr std::uint64_t kSmallNodes = 30'000, kMiddleNodes = 200'000;
 
 constexpr DirectiveSet kDirectiveSets[] = {
@@ -126,29 +128,41 @@ class Matrix {
     judge_ = *reference_predict(model_, std::span(answers_.rows).first(count_ * answers_.features), count_);
     std::vector<std::string> layouts = support::layout_names();
     layouts.insert(layouts.begin(), "auto");
+    std::vector<Cell> cells;
     for (const std::string& layout : layouts)
       for (const TilingRow& tiling : kTilings)
         for (const DirectiveSet& directives : kDirectiveSets)
           for (const Contract contract : {Contract::Trainer, Contract::Reproducible, Contract::Fast}) {
-            const bool run = size_ <= tiling.size && size_ <= directives.size;
-            note(layout, tiling, directives, contract,
-                 run ? cell(layout, tiling, directives, contract) : "not run: the model is too large");
+            const Cell cell{layout, &tiling, &directives, contract};
+            if (size_ <= tiling.size && size_ <= directives.size)
+              cells.push_back(cell);
+            else
+              note(cell, "not run: the model is too large");
           }
+    for (const std::size_t i : support::sampled(cells.size(), kCellsByDay, file_.name))
+      note(cells[i], outcome_of(cells[i]));
     report();
   }
 
  private:
-  std::string schedule_of(const std::string& layout, const TilingRow& tiling,
-                          const DirectiveSet& directives) const {
-    const std::string wishes = (layout == "auto" ? "" : "layout(tree, " + layout + "); ") + tiling.text;
-    std::string text = replaced(directives.text, "WISHES", wishes);
-    if (text == directives.text) text = wishes + "; " + text;
+  struct Cell {
+    std::string layout;
+    const TilingRow* tiling;
+    const DirectiveSet* directives;
+    Contract contract;
+  };
+
+  std::string schedule_of(const Cell& cell) const {
+    const std::string wishes =
+        (cell.layout == "auto" ? "" : "layout(tree, " + cell.layout + "); ") + cell.tiling->text;
+    std::string text = replaced(cell.directives->text, "WISHES", wishes);
+    if (text == cell.directives->text) text = wishes + "; " + text;
     return replaced(replaced(text, "HALF", (model_.trees.size() + 1) / 2), "THIRD", model_.trees.size() / 3);
   }
 
-  std::string cell(const std::string& layout, const TilingRow& tiling, const DirectiveSet& directives,
-                   Contract contract) {
-    const std::string text = schedule_of(layout, tiling, directives);
+  std::string outcome_of(const Cell& cell) {
+    const std::string text = schedule_of(cell);
+    const Contract contract = cell.contract;
     const Result<Schedule> schedule = parse_schedule(text);
     if (!schedule.ok()) return failed(text, schedule.error().text());
     CompileOptions options;
@@ -226,11 +240,10 @@ class Matrix {
     return "same";
   }
 
-  void note(const std::string& layout, const TilingRow& tiling, const DirectiveSet& directives,
-            Contract contract, const std::string& outcome) {
+  void note(const Cell& cell, const std::string& outcome) {
     ++tally_[outcome];
-    lines_ += file_.name + "\t" + layout + "\t" + tiling.name + "\t" + directives.name + "\t" +
-              std::string(name_of(contract)) + "\t" + outcome + "\n";
+    lines_ += file_.name + "\t" + cell.layout + "\t" + cell.tiling->name + "\t" + cell.directives->name +
+              "\t" + std::string(name_of(cell.contract)) + "\t" + outcome + "\n";
   }
 
   void report() const {

@@ -15,6 +15,7 @@
 #include <forestvm/load.hpp>
 
 #include "support/floats.hpp"
+#include "support/nightly.hpp"
 #include "support/targets_here.hpp"
 
 namespace forestvm::test {
@@ -235,7 +236,9 @@ void check_model_file(const ModelFile& file, const Budget& budget) {
   const Answers answers = support::read_float_answers(file.path, model->score_type);
   ASSERT_EQ(answers.features, model->num_features);
   ModelCheck check(*model, answers, budget);
-  for (const TestedSchedule& schedule : schedules_for(*model)) {
+  const std::vector<TestedSchedule> schedules = schedules_for(*model);
+  for (const std::size_t i : support::sampled(schedules.size(), budget.schedules, file.name)) {
+    const TestedSchedule& schedule = schedules[i];
     const std::string result = check.run(schedule);
     if (result.starts_with("refused"))
       std::cout << "  [ skipped  ] " << file.name << " x " << schedule.name << ": " << result << "\n";

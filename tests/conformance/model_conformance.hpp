@@ -20,6 +20,8 @@ struct Budget {
   /// batch with two threads, under the schedules that every model must pass; the others get 16 times as many
   /// hops.
   std::size_t hops = SIZE_MAX / 16;
+  /// Schedules by day, others for every model; at night all.
+  std::size_t schedules = SIZE_MAX;
 };
 
 /// Fails the current test where an answer differs; skips it if the model is refused.

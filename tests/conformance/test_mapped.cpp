@@ -12,6 +12,7 @@
 
 #include "random_forest.hpp"
 #include "scheduler/choose/gpu_template.hpp"
+#include "support/nightly.hpp"
 #include "support/small_models.hpp"
 
 namespace forestvm::test {
@@ -96,13 +97,14 @@ TEST_F(MappedPrograms, EveryNamedOne) {
 }
 
 TEST_F(MappedPrograms, EveryPointOfTheTemplate) {
-  for (std::size_t i = 0; i < scheduler::kGpuTemplatePoints; ++i) {
+  const std::vector<std::size_t> points = support::sampled(scheduler::kGpuTemplatePoints, 1000);
+  for (const std::size_t i : points) {
     const auto point = scheduler::gpu_template_point(i);
     check(scheduler::gpu_template_schedule(model_, point), scheduler::print(point));
     if (HasFailure()) return;
   }
   std::printf("%u points ran, %u were refused\n", ran_, refused_);
-  EXPECT_GT(ran_, 4000u);
+  EXPECT_GT(ran_, points.size() * 3 / 4);
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 // and of schedules mapped to a GPU warps and threads' turns, against the reference predictor: bit for bit,
 // or, where the contract does not promise bits, within the rounding of the sums. A failure is shrunk and
 // printed, with the command that repeats it. FORESTVM_SEED and FORESTVM_CASES choose other cases: each case
-// depends on its own seed only. With FORESTVM_MINUTES each test goes on for so long.
+// depends on its own seed only. With FORESTVM_MINUTES each test goes on for so long. At night there are ten
+// times as many cases, of seeds that no run had before.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,6 +29,7 @@
 #include "scheduler/model_text.hpp"
 #include "support/exact_sum.hpp"
 #include "support/floats.hpp"
+#include "support/nightly.hpp"
 #include "support/targets_here.hpp"
 
 namespace forestvm::test {
@@ -359,8 +361,9 @@ std::optional<std::chrono::steady_clock::time_point> deadline() {
 void run_cases(std::uint64_t first, std::size_t count, const ForestWishes& forest,
                const ScheduleWishes& schedule) {
   const auto end = deadline();
-  first = environment("FORESTVM_SEED", end ? std::random_device()() * std::uint64_t{1'000'000} : first);
-  count = end ? SIZE_MAX - first : environment("FORESTVM_CASES", count);
+  const bool anew = end || support::nightly();
+  first = environment("FORESTVM_SEED", anew ? std::random_device()() * std::uint64_t{1'000'000} : first);
+  count = end ? SIZE_MAX - first : environment("FORESTVM_CASES", anew ? 10 * count : count);
   Tally tally;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     run_case(seed, random_case(seed, forest, schedule), tally);

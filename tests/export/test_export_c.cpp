@@ -3,14 +3,12 @@
 // file, so that the compiler is started a few times only.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <forestvm/backend.hpp>
@@ -24,11 +22,10 @@
 #include "support/golden.hpp"
 #include "support/model_folders.hpp"
 #include "support/small_models.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace forestvm::test {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kCompiler =
     "cc -std=c99 -O1 -ffp-contract=off -fPIC -shared -Wall -Wextra -Wpedantic -Wconversion -Werror";
@@ -44,14 +41,11 @@ class NativeLibrary {
     std::vector<float> rows;
   };
 
-  NativeLibrary() : folder_(fs::temp_directory_path() / ("forestvm-export-" + std::to_string(::getpid()))) {
-    fs::create_directories(folder_);
-  }
+  NativeLibrary() = default;
   NativeLibrary(const NativeLibrary&) = delete;
   NativeLibrary& operator=(const NativeLibrary&) = delete;
   ~NativeLibrary() {
     if (handle_ != nullptr) ::dlclose(handle_);
-    fs::remove_all(folder_);
   }
 
   void add(const Program& program, ExportOptions options, const std::string& what, std::vector<float> rows) {
@@ -65,22 +59,15 @@ class NativeLibrary {
   std::size_t size() const { return entries_.size(); }
 
   void compile_and_compare() {
-    const fs::path source = folder_ / "forests.c", library = folder_ / "forests.so";
-    std::ofstream(source) << source_;
-    const std::string command = std::string(kCompiler) + " " + source.string() + " -o " + library.string();
-    ASSERT_EQ(std::system(command.c_str()), 0) << "kept: " << keep(source);
+    const std::string source = folder_.write("forests.c", source_), library = folder_.file("forests.so");
+    const std::string command = std::string(kCompiler) + " " + source + " -o " + library;
+    ASSERT_EQ(std::system(command.c_str()), 0) << "kept: " << folder_.keep();
     handle_ = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(handle_, nullptr) << ::dlerror();
     for (const Entry& entry : entries_) compare(entry);
   }
 
  private:
-  static std::string keep(const fs::path& source) {
-    const fs::path kept = fs::temp_directory_path() / "forestvm-export-failed.c";
-    fs::copy_file(source, kept, fs::copy_options::overwrite_existing);
-    return kept.string();
-  }
-
   template <class T>
   std::vector<T> native(const Entry& entry, const char* function, std::size_t count,
                         std::size_t width) const {
@@ -127,7 +114,7 @@ class NativeLibrary {
     }
   }
 
-  fs::path folder_;
+  support::TemporaryFolder folder_;
   std::string source_;
   std::vector<Entry> entries_;
   void* handle_ = nullptr;
@@ -227,6 +214,29 @@ TEST(ExportC, RealModels) {
       }
   }
   library.compile_and_compare();
+}
+
+/// A compiler need not take more than 127 blocks inside each other.
+TEST(ExportC, WritesTreesOfManyTestsAsTables) {
+  NativeLibrary library;
+  Dice dice(1);
+  for (const auto& [depth, schedule, written] :
+       std::vector<std::tuple<std::uint32_t, std::string, std::string>>{
+           {100, "", ", as branches. */"},
+           {101, "", ", too deep for branches. */"},
+           {100, "layout(tree, sparse); tileTree(tree, 4, uniform)", ", as branches. */"},
+           {101, "layout(tree, sparse); tileTree(tree, 4, uniform)", ", too deep for branches. */"}}) {
+    const Model model = support::model_of({support::chain(3), support::chain(depth)});
+    const auto program = program_of(model, schedule, Contract::Trainer);
+    ASSERT_TRUE(program.ok()) << program.error().text();
+    ExportOptions options;
+    options.trees = ExportOptions::Trees::Branches;
+    const auto exported = export_c(*program, options);
+    ASSERT_TRUE(exported.ok()) << exported.error().text();
+    EXPECT_NE(exported->text.find(written), std::string::npos) << depth << ": " << schedule;
+    library.add(*program, options, "a chain of " + std::to_string(depth), random_rows(dice, model, 50));
+  }
+  if (has_compiler()) library.compile_and_compare();
 }
 
 TEST(ExportC, ReadsAsReviewed) {

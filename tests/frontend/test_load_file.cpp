@@ -1,33 +1,13 @@
 // load_model and files: content decides the format, gzip is unpacked within limits, foreign files are named.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "small_xgboost.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace forestvm::test {
 namespace {
 
-/// A file in the test's own temporary folder, removed at the end.
-class FileTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(::testing::TempDir()) / (std::string("forestvm_") + test->name());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string write(const std::string& name, const std::string& text) const {
-    const std::string path = folder_ / name;
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-  }
-
-  std::filesystem::path folder_;
-};
+class FileTest : public ::testing::Test, protected support::TemporaryFolder {};
 
 TEST_F(FileTest, TheNameDoesNotMatter) {
   const SmallXgboost small;
@@ -39,7 +19,7 @@ TEST_F(FileTest, TheNameDoesNotMatter) {
 }
 
 TEST_F(FileTest, Unreadable) {
-  for (const std::string& path : {(folder_ / "absent.json").string(), folder_.string(), std::string(),
+  for (const std::string& path : {file("absent.json"), path().string(), std::string(),
                                   std::string("/dev/zero"), std::string("a\0b", 3)}) {
     const Result<Model> model = load_model(path);
     ASSERT_FALSE(model.ok()) << path;

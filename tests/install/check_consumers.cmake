@@ -1,11 +1,11 @@
-# Installs a build to a prefix, moves the prefix, builds the projects beside this file against it and runs them.
-#   cmake -DBUILD=… -DDATA=<model folder> -DLIBDIR=… -DFOLDER=<scratch> -DCXX=<compiler> -DGENERATOR=<CMake's>
-#     -P check_consumers.cmake
+# Installs a build to a prefix, moves the prefix, builds the projects beside this file against it and runs them, all in
+# the folder TMPDIR.
+#   cmake -DBUILD=… -DDATA=<model folder> -DLIBDIR=… -DCXX=<compiler> -DGENERATOR=<CMake's> -P check_consumers.cmake
 set(here ${CMAKE_CURRENT_LIST_DIR})
 include(${here}/../support/run.cmake)
+set(FOLDER $ENV{TMPDIR})
 set(installed ${FOLDER}/installed)
 set(prefix ${FOLDER}/moved)
-file(REMOVE_RECURSE ${installed} ${prefix} ${FOLDER}/archives ${FOLDER}/c99 ${FOLDER}/cpp20 ${FOLDER}/pkg_config)
 
 set(ENV{CMAKE_GENERATOR} ${GENERATOR})  # the default, make, may not be there
 

@@ -14,9 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/emulator/grid.hpp"
 #include "kernels/gpu/runtime.hpp"
-#include "kernels/megakernel.hpp"
+#include "kernels/launch.hpp"
 
 namespace forestvm::kernels {
 
@@ -192,13 +191,7 @@ struct FakeApi {
            " x " + std::to_string(extent[3]) + ", " + std::to_string(shared_bytes) + " bytes, " +
            std::to_string(launch.pass.row_count) + " rows";
   }
-  static void run(const std::uint32_t* extent, const Launch& launch, std::size_t shared_bytes) {
-    if (!calls().runs_kernels) return;
-    emulator::Grid grid;
-    std::copy(extent, extent + kDimensions, grid.extent.begin());
-    grid.shared_bytes = shared_bytes;
-    EXPECT_TRUE(emulator::Emulator().run(grid, [&] { run_phase<AllLayouts>(launch); }).ok());
-  }
+  static void run(const std::uint32_t* extent, const Launch& launch, std::size_t shared_bytes);
   static Status launch(const void* kernel, const std::uint32_t* extent, void** arguments,
                        std::size_t shared_bytes, Stream) {
     const Launch& launch = *static_cast<const Launch*>(arguments[0]);

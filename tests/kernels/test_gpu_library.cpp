@@ -12,6 +12,7 @@
 #include <forestvm/compile.hpp>
 
 #include "support/small_models.hpp"
+#include "support/temporary_folder.hpp"
 #include "vm/small_program.hpp"
 
 namespace forestvm::test {
@@ -19,13 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class GpuLibrary : public testing::Test {
+class GpuLibrary : public testing::Test, protected support::TemporaryFolder {
  protected:
-  GpuLibrary() { fs::create_directories(folder_); }
-  ~GpuLibrary() override {
-    fs::remove_all(folder_);
-    unsetenv("FORESTVM_PLUGINS");
-  }
+  GpuLibrary() = default;
+  ~GpuLibrary() override { unsetenv("FORESTVM_PLUGINS"); }
   GpuLibrary(const GpuLibrary&) = delete;
   GpuLibrary& operator=(const GpuLibrary&) = delete;
 
@@ -58,10 +56,6 @@ class GpuLibrary : public testing::Test {
   const std::string mapped_ =
       "tile(batch, b0, b1, 8); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x)";
   const std::vector<float> rows_ = std::vector<float>(80, 0.75f);
-  /// Each test's own: they run side by side.
-  const fs::path folder_ =
-      fs::path(testing::TempDir()) /
-      (std::string("gpu_library_") + testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 TEST_F(GpuLibrary, IsLoadedFromTheFolderThatIsNamed) {
@@ -77,23 +71,20 @@ TEST_F(GpuLibrary, IsLoadedFromTheFolderThatIsNamed) {
 }
 
 TEST_F(GpuLibrary, SaysWhichIsAbsent) {
-  look_in(folder_.string());
-  EXPECT_EQ(
-      missing(gpu_devices(GpuVendor::Cuda)),
-      "no CUDA backend: there is no " + (folder_ / "libforestvm_cuda.so").string() + " (FORESTVM_PLUGINS)");
-  EXPECT_EQ(
-      missing(gpu_backend(program(mapped_), {GpuVendor::Hip, 0})),
-      "no HIP backend: there is no " + (folder_ / "libforestvm_hip.so").string() + " (FORESTVM_PLUGINS)");
+  look_in(path().string());
+  EXPECT_EQ(missing(gpu_devices(GpuVendor::Cuda)),
+            "no CUDA backend: there is no " + file("libforestvm_cuda.so") + " (FORESTVM_PLUGINS)");
+  EXPECT_EQ(missing(gpu_backend(program(mapped_), {GpuVendor::Hip, 0})),
+            "no HIP backend: there is no " + file("libforestvm_hip.so") + " (FORESTVM_PLUGINS)");
 }
 
 TEST_F(GpuLibrary, RefusesWhatIsNone) {
-  look_in(folder_.string());
-  std::ofstream(folder_ / "libforestvm_cuda.so") << "no library";
+  look_in(path().string());
+  write("libforestvm_cuda.so", "no library");
   EXPECT_NE(missing(gpu_devices(GpuVendor::Cuda)).find("libforestvm_cuda.so: "), std::string::npos);
-  fs::create_symlink(FORESTVM_OTHER_LIBRARY, folder_ / "libforestvm_hip.so");
-  EXPECT_EQ(
-      missing(gpu_devices(GpuVendor::Hip)),
-      "no HIP backend: " + (folder_ / "libforestvm_hip.so").string() + " is of another version of forestvm");
+  fs::create_symlink(FORESTVM_OTHER_LIBRARY, file("libforestvm_hip.so"));
+  EXPECT_EQ(missing(gpu_devices(GpuVendor::Hip)),
+            "no HIP backend: " + file("libforestvm_hip.so") + " is of another version of forestvm");
 }
 
 TEST_F(GpuLibrary, RefusesOneOfAnotherBuild) {

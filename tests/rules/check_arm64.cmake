@@ -1,6 +1,7 @@
-# vm compiles for 64-bit ARM without a warning, through the preset arm64, and its walkers of tables look them up with
+# vm, or a part of it, compiles for 64-bit ARM without a warning, through the preset arm64, and its walkers of tables look them up with
 # NEON. Nothing is linked, so this machine's libraries, whose headers are every machine's, do.
-#   cmake -DROOT=<source folder> -DFOLDER=<scratch> -DOPTIONS=<list of -D…, where the libraries are> -P check_arm64.cmake
+#   cmake -DROOT=<source folder> -DFOLDER=<scratch> -DOPTIONS=<list of -D…, where the libraries are> -DTARGETS=<what to
+#     compile: all of vm, or the walkers of tables> -P check_arm64.cmake
 find_program(compiler aarch64-linux-gnu-g++)
 if(NOT compiler)
   message("skipped: aarch64-linux-gnu-g++ is absent (Debian: g++-aarch64-linux-gnu)")
@@ -9,13 +10,15 @@ endif()
 find_program(objdump aarch64-linux-gnu-objdump REQUIRED)
 include(${CMAKE_CURRENT_LIST_DIR}/../support/run.cmake)
 
+file(LOCK ${FOLDER} DIRECTORY GUARD PROCESS)  # the folder keeps what was compiled: another run may be at it
+
 run(pkg-config --variable pc_path pkg-config)
 string(STRIP "${output}" native_packages)
 set(ENV{PKG_CONFIG_PATH} ${native_packages})  # searched before the preset's
 # -O0: what is checked here needs no more.
 run(${CMAKE_COMMAND} -S ${ROOT} --preset arm64 -B ${FOLDER} -DFORESTVM_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O0
   ${OPTIONS})
-run(${CMAKE_COMMAND} --build ${FOLDER} --target forestvm_vm forestvm_c_api)
+run(${CMAKE_COMMAND} --build ${FOLDER} --target ${TARGETS})
 
 file(GLOB_RECURSE objects ${FOLDER}/*_Tables.cpp.o)
 if(NOT objects)

@@ -1,7 +1,9 @@
 #!/bin/sh
-# clang-tidy over every source of ours that a build compiles; what is checked is in .clang-tidy. Prints the findings and
-# fails on any. Versions find different things, so only Debian 12's judges.
-#   tests/rules/check_tidy.sh BUILD_FOLDER [FILE_PATTERN]      the pattern is grep's; without it, all files
+# clang-tidy over sources of ours that a build compiles; what is checked is in .clang-tidy. Prints the findings and fails
+# on any. Versions find different things, so only Debian 12's judges.
+#   tests/rules/check_tidy.sh BUILD_FOLDER [FILE_PATTERN]      all sources, or those that match grep's pattern
+#   tests/rules/check_tidy.sh BUILD_FOLDER --changed           those that changed, see tests/support/changed_files.sh; for
+#                                                              a header that changed, one source that includes it
 set -eu
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
@@ -15,12 +17,34 @@ fi
 
 # Sources in one CPU's intrinsics are left out: the walkers of vm/host/targets (generated), and bench/bitmasks.cpp, which
 # includes their headers.
-files=$(sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$build/compile_commands.json" | sort -u |
-  grep -E "^$root/(frontend|scheduler|vm|kernels|cli|tests|bench)/.*\.cpp$" | grep -v '/bench/bitmasks\.cpp$' |
-  grep -e "${2:-.}") || {
+all=$(sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$build/compile_commands.json" | sort -u |
+  grep -E "^$root/(frontend|scheduler|vm|kernels|cli|tests|bench)/.*\.cpp$" | grep -v '/bench/bitmasks\.cpp$') || {
   echo "no source in $build/compile_commands.json: nothing was checked"
   exit 1
 }
+
+if [ "${2:-}" = --changed ]; then
+  changed=$(tests/support/changed_files.sh) || {
+    echo "skipped: no history here says what changed: clang-tidy over all files is a nightly test"
+    exit 0
+  }
+  files=$(for file in $changed; do
+    case $file in
+      *.cpp) printf '%s\n' "$all" | grep -Fx "$root/$file" || true ;;
+      *.hpp | *.h | *.def)
+        printf '%s\n' "$all" | tr '\n' '\0' | xargs -0 grep -lE "include [\"<](.*/)?$(basename "$file")[\">]" | head -n 1 ;;
+    esac
+  done | sort -u)
+else
+  files=$(printf '%s\n' "$all" | grep -e "${2:-.}") || {
+    echo "no source in $build/compile_commands.json matches $2: nothing was checked"
+    exit 1
+  }
+fi
+if [ -z "$files" ]; then
+  echo "no source changed"
+  exit 0
+fi
 echo "clang-tidy: $(echo "$files" | wc -l) files"
 # A file's findings are printed together, when there are any: two run side by side.
 if ! echo "$files" | tr '\n' '\0' | xargs -0 -n 1 -P 2 sh -c '

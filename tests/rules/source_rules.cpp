@@ -105,6 +105,26 @@ const std::vector<Word> kWords = {
      "a path of one machine"},
 };
 
+/// What only one file under a folder may use.
+struct Confined {
+  std::regex pattern;
+  std::string folder;
+  std::string home;
+  std::string what;
+};
+const std::vector<Confined> kConfined = {
+    {std::regex("\\b(Temp"
+                "Dir|temp_"
+                "directory_path|mk"
+                "dtemp|mk"
+                "stemp|tmp"
+                "nam|tmp"
+                "file)\\b|\"/t"
+                "mp"),
+     "tests", "tests/support/temporary_folder.cpp",
+     "a test writes to a folder of its own, support::TemporaryFolder: another may run beside it"},
+};
+
 const std::regex kInclude(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
 
 bool under(const std::string& path, const std::string& folder) {
@@ -203,6 +223,10 @@ void check_lines(const std::string& path, const std::string& text, std::vector<s
     };
     for (const Word& word : kWords) {
       if (std::regex_search(line, word.pattern)) report(word.what);
+    }
+    for (const Confined& confined : kConfined) {
+      if (under(path, confined.folder) && path != confined.home && std::regex_search(line, confined.pattern))
+        report(confined.what);
     }
     const std::size_t first = line.find_first_not_of(" \t");
     if (!source || first == std::string::npos || line[first] != '#') return;

@@ -41,6 +41,12 @@ TEST(SourceRules, FindsEachPlantedBreach) {
       {"tests/a.py",
        "open('/ho"
        "me/me/rows.npy')"},
+      {"tests/vm/a.cpp",
+       "const auto path = testing::Temp"
+       "Dir() + \"rows.csv\";"},
+      {"tests/vm/a.cpp",
+       "std::ofstream file(\"/t"
+       "mp/rows.csv\");"},
   };
   for (const Case& planted : cases) {
     EXPECT_EQ(breaches({{planted.path, "\n" + planted.line + "\n"}}).size(), 1U)
@@ -78,6 +84,12 @@ TEST(SourceRules, LetsAllowedLinesPass) {
       {"tests/vm/a.cpp", "#include \"vm/host/executor.hpp\""},
       {"cli/a.cpp", "#include <sys/stat.h>"},
       {"README.md", "curl https://example.org/home/rows.csv"},
+      {"bench/load.cpp",
+       "const auto folder = std::filesystem::temp_"
+       "directory_path();"},
+      {"tests/support/temporary_folder.cpp",
+       "::mk"
+       "dtemp(name.data());"},
   };
   for (const Case& allowed : cases) {
     const auto found = breaches({{allowed.path, allowed.line + "\n"}});

@@ -140,6 +140,19 @@ TEST(Contracts, TheFastOneSaysNothing) {
   EXPECT_EQ(result->program.meta().sums_in_model_order, 0);
 }
 
+/// Sums are scores in their own type; nothing converts them back.
+TEST(Contracts, TheFastOneKeepsFloat32SumsOfFloat64Models) {
+  CompileOptions options;
+  options.contract = Contract::Fast;
+  for (const char* text : {"", "accumulate(f32)", kParallelTrees}) {
+    const auto result = compile(small_model("float64"), parsed(text), options);
+    ASSERT_TRUE(result.ok()) << error_of(result);
+    for (const AccumulatorDesc& sums : result->program.section_Accumulators())
+      EXPECT_EQ(sums.kind, AccumulatorKind::F32) << text;
+    for (const Inst& inst : result->program.code()) EXPECT_NE(inst.op, Op::Round) << text;
+  }
+}
+
 TEST(Contracts, ParallelRowsAreFineEverywhere) {
   for (const Contract contract : {Contract::Trainer, Contract::Reproducible, Contract::Fast}) {
     const auto result = compiled("tile(batch, b0, b1, 8); parallel(b0); parallel(b1)", contract, true);
@@ -275,6 +288,19 @@ TEST(Compile, LargeTreesWithCategoricalSplitsAreWalkedByNodes) {
   }
 }
 
+/// Trees that two plans lay out alike lie in the program once.
+TEST(Compile, PlansShareTrees) {
+  for (const std::string wishes : {"layout(tree, sparse)", "tileTree(tree, 4, uniform)",
+                                   "tileTree(tree, 8, uniform); layout(tree, reorg)"}) {
+    const auto plain = compiled(wishes);
+    const auto result = compiled("plan(4); " + wishes + "; interleave(tree); plan(BATCH); " + wishes);
+    ASSERT_TRUE(plain.ok() && result.ok()) << error_of(plain) << error_of(result);
+    EXPECT_EQ(result->program.section_Groups().size(), 1u) << wishes;
+    EXPECT_TRUE(std::ranges::equal(result->program.section_Nodes(), plain->program.section_Nodes()))
+        << wishes;
+  }
+}
+
 /// A few codes far apart would take the words of all between them, in every set.
 TEST(Refusals, SetsOfCategoriesThatTakeTooMuchMemory) {
   Tree tree = leaf(1);
@@ -306,6 +332,32 @@ TEST(Compile, TheFingerprintIsOfAllThatDecidesAPrediction) {
   };
   const std::vector<std::uint64_t> all = {
       fingerprint([](Model&) {}),
+      fingerprint([](Model& m) { m.num_features = 5; }),
+      fingerprint([](Model& m) {
+        m.num_outputs = 2;
+        m.base.push_back(0);
+        m.transform = Transform::Identity;
+        m.class_rule = ClassRule::None;
+      }),
+      fingerprint([](Model& m) {
+        m.num_outputs = 2;
+        m.base.push_back(0);
+        m.transform = Transform::Identity;
+        m.class_rule = ClassRule::None;
+        m.trees[3].output = 1;
+      }),
+      fingerprint([](Model& m) { m.transform = Transform::Identity; }),
+      fingerprint([](Model& m) { m.class_rule = ClassRule::None; }),
+      fingerprint([](Model& m) { m.base = {0.25}; }),
+      fingerprint([](Model& m) { m.base_last = true; }),
+      fingerprint([](Model& m) { m.trees.pop_back(); }),
+      fingerprint([](Model& m) { std::swap(m.trees[0], m.trees[1]); }),
+      fingerprint([](Model& m) { m.trees[0].weight = 0.5f; }),
+      fingerprint([](Model& m) { m.trees[0].nodes[1].value = 0.375; }),
+      fingerprint([](Model& m) { m.trees[0].nodes[0].threshold = 0.75; }),
+      fingerprint([](Model& m) { m.trees[0].nodes[0].feature = 3; }),
+      fingerprint([](Model& m) { m.trees[0].nodes[0].missing_left = false; }),
+      fingerprint([](Model& m) { std::swap(m.trees[0].nodes[0].left, m.trees[0].nodes[0].right); }),
       fingerprint([](Model& m) { m.score_type = ScalarType::Float64; }),
       fingerprint([](Model& m) { m.tiny_is_zero = true; }),
       fingerprint([](Model& m) { m.slope = 2; }),

@@ -94,6 +94,10 @@ TEST(LoopTree, SizesBeyondTheRangeAreCut) {
   EXPECT_EQ(tree.iterations(only(tree, "b0")), 1u);
   EXPECT_EQ(tree[only(tree, "b0")].step, kAll);
   EXPECT_EQ(tree.iterations(only(tree, "b3")), 9u);
+  const LoopTree nested =
+      tree_of("tile(batch, b0, b1, 4294967295); tile(b0, b2, b3, 4294967295); tile(b2, b4, b5, 4294967295)");
+  EXPECT_EQ(nested[only(nested, "b4")].step, kAll);
+  EXPECT_EQ(nested.iterations(only(nested, "b4")), 1u);
 }
 
 TEST(LoopTree, TheSizeNamesHaveTheirValues) {

@@ -4,10 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -16,6 +13,7 @@
 
 #include "small_program.hpp"
 #include "sparse_rows.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace forestvm::test {
 
@@ -56,13 +54,10 @@ class Opened {
 /// A program in a file.
 class CApiFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    path_ = ::testing::TempDir() + "c_api_" + std::to_string(::getpid()) + ".fvm";
-    ASSERT_TRUE(rich_program().save(path_).ok());
-  }
-  void TearDown() override { std::filesystem::remove(path_); }
+  void SetUp() override { ASSERT_TRUE(rich_program().save(path_).ok()); }
 
-  std::string path_;
+  const support::TemporaryFolder folder_;
+  const std::string path_ = folder_.file("program.fvm");
 };
 
 /// The call failed this way, and the message has `part` in it.

@@ -42,7 +42,7 @@ TEST_F(CApiFile, SaysWhyAPathDoesNotOpen) {
   expect_failure(fvm_program_open(path_.c_str(), nullptr, nullptr), FVM_USAGE, "nowhere to put the program");
   expect_failure(fvm_program_open("no/such/file.fvm", nullptr, &opened), FVM_ENVIRONMENT,
                  "fvm_program_open: no/such/file.fvm: cannot open: No such file");
-  expect_failure(fvm_program_open(::testing::TempDir().c_str(), nullptr, &opened), FVM_ENVIRONMENT,
+  expect_failure(fvm_program_open(folder_.path().c_str(), nullptr, &opened), FVM_ENVIRONMENT,
                  "is a directory");
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 1);
   expect_failure(fvm_program_open(path_.c_str(), nullptr, &opened), FVM_REFUSED, path_ + ": ");

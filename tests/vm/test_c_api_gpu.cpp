@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -24,9 +23,7 @@ class CApiGpu : public CApiFile {
   void SetUp() override {
     CApiFile::SetUp();
     setenv("FORESTVM_PLUGINS", FORESTVM_EMULATED_LIBRARY, 1);
-    const auto image = mapped_.image();
-    std::ofstream(path_, std::ios::binary)
-        .write(reinterpret_cast<const char*>(image.data()), static_cast<std::streamsize>(image.size()));
+    ASSERT_TRUE(mapped_.save(path_).ok());
     fvm_program* opened = nullptr;
     EXPECT_EQ(fvm_program_open_gpu(path_.c_str(), nullptr, &opened), FVM_OK) << fvm_last_error();
     program_.reset(opened);
@@ -34,10 +31,7 @@ class CApiGpu : public CApiFile {
     const std::uint32_t features = mapped_.meta().num_features;
     for (std::size_t i = 0; i < kRows * features; ++i) rows_.push_back(static_cast<float>(i % 13) * 0.5f - 2);
   }
-  void TearDown() override {
-    unsetenv("FORESTVM_PLUGINS");
-    CApiFile::TearDown();
-  }
+  void TearDown() override { unsetenv("FORESTVM_PLUGINS"); }
 
   fvm_device_rows device_rows() const {
     fvm_device_rows rows = FVM_DEVICE_ROWS_INIT;

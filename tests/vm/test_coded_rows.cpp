@@ -1,22 +1,23 @@
 // Rows that arrive encoded are predicted as the rows that they were made of, bit for bit, by every program
 // whose encoder is the same. Any bytes are safe; what was made for another encoder is refused.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <limits>
-#include <new>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "float_settings.hpp"
+#include "guarded_memory.hpp"
 #include "small_program.hpp"
 #include "sparse_rows.hpp"
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
+#include "vm/bytecode/format.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -191,6 +192,35 @@ TEST(CodedRows, EncodersDifferWhereCodesMay) {
   EXPECT_NE(encoder_id(compiled(small_forest(), "")), before);
 }
 
+/// The encoder is what these sections say, every byte of them, and nothing else.
+TEST(CodedRows, EncodersAreSectionsOfThePrograms) {
+  const std::set<Section> of_encoder{Section::EncodedFeatures, Section::Columns,       Section::Ranks,
+                                     Section::CategoryColumns, Section::CategoryWords, Section::ZeroMissing};
+  Model model = small_forest({.trees = 9, .features = 40});
+  model.score_type = ScalarType::Float64;
+  for (std::size_t t = 0; t < model.trees.size(); ++t) {
+    if (t % 2 == 0) make_categorical(model.trees[t]);
+    for (Node& node : model.trees[t].nodes)
+      if (node.feature == 1) node.missing = Missing::Zero;
+  }
+  const Program program = compiled(model, "encode(u8)");
+  const std::vector<std::byte> good = image_of(program);
+  for (std::size_t i = 0; i < kSectionCount; ++i) {
+    const auto section = static_cast<Section>(i);
+    bytecode::SectionEntry entry;
+    std::memcpy(&entry, good.data() + sizeof(bytecode::FileHeader) + i * sizeof entry, sizeof entry);
+    EXPECT_TRUE(entry.size != 0 || !of_encoder.contains(section)) << i;
+    for (std::size_t at = entry.offset; at < entry.offset + entry.size; ++at) {
+      std::vector<std::byte> image = good;
+      image[at] ^= std::byte{1};
+      const auto changed = Program::from_bytes(image, Verification::Trust);
+      if (!changed.ok()) continue;
+      EXPECT_EQ(encoder_id(*changed) != encoder_id(program), of_encoder.contains(section))
+          << "section " << i << ", byte " << at;
+    }
+  }
+}
+
 TEST(CodedRows, AreTheSameHoweverTheyAreMade) {
   const Program program = compiled(small_forest({.trees = 40, .features = 30, .depth = 5}), "encode(u8)");
   const std::vector<float> rows = small_rows(3001, 30);
@@ -205,30 +235,6 @@ TEST(CodedRows, AreTheSameHoweverTheyAreMade) {
       EXPECT_TRUE(encoded(**host_backend(program, {threads, target}), block).bytes == expected.bytes)
           << target << ", " << threads << " threads";
 }
-
-/// Bytes that nothing may be read after.
-class Fenced {
- public:
-  explicit Fenced(std::size_t size)
-      : page_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))),
-        all_((size + page_ - 1) / page_ * page_ + page_),
-        at_(::mmap(nullptr, all_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
-    if (at_ == MAP_FAILED) throw std::bad_alloc();
-    std::uint8_t* const fence = static_cast<std::uint8_t*>(at_) + all_ - page_;
-    EXPECT_EQ(::mprotect(fence, page_, PROT_NONE), 0);
-    begin_ = fence - size;
-  }
-  Fenced(const Fenced&) = delete;
-  Fenced& operator=(const Fenced&) = delete;
-  ~Fenced() { ::munmap(at_, all_); }
-
-  std::uint8_t* begin() const { return begin_; }
-
- private:
-  std::size_t page_, all_;
-  void* at_;
-  std::uint8_t* begin_;
-};
 
 /// Codes that no row has, and nothing readable behind them: some leaf of each tree, and no other memory.
 TEST(CodedRows, AnyBytesAreSafe) {
@@ -248,13 +254,13 @@ TEST(CodedRows, AnyBytesAreSafe) {
       const auto predictor = host_backend(program, {.target = target});
       const auto context = (*predictor)->make_context();
       for (const std::size_t count : {1u, 5u, 33u, 64u, 130u}) {
-        const Fenced fenced(coded_bytes(count, columns));
-        const CodedRows rows{fenced.begin(), count, columns, coded_bytes(count, columns),
-                             encoder_id(program)};
+        const std::size_t bytes = coded_bytes(count, columns);
+        const GuardedMemory memory(bytes);
+        auto* const codes = reinterpret_cast<std::uint8_t*>(memory.at(bytes, GuardedMemory::Against::Back));
+        const CodedRows rows{codes, count, columns, bytes, encoder_id(program)};
         for (const int kind : {0, 1, 2}) {
           for (std::size_t i = 0; i < rows.byte_count; ++i)
-            fenced.begin()[i] =
-                static_cast<std::uint8_t>(kind == 0 ? 255u : random() % (kind == 1 ? 256 : 9));
+            codes[i] = static_cast<std::uint8_t>(kind == 0 ? 255u : random() % (kind == 1 ? 256 : 9));
           const Answers found = answers(**predictor, *context, rows);
           for (std::size_t i = 0; i < found.leaves.size(); ++i) {
             const auto& known = leaves[i % leaves.size()];

@@ -2,14 +2,12 @@
 // every CPU target, for any number of rows and values between them; and the encoder writes the codes of the
 // rows that it is asked for, and no others.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +15,7 @@
 #include <forestvm/reference.hpp>
 
 #include "float_settings.hpp"
+#include "guarded_memory.hpp"
 #include "row_ranges.hpp"
 #include "small_program.hpp"
 #include "support/floats.hpp"
@@ -298,27 +297,6 @@ TEST(Encoder, WritesTheCodesOfItsRowsAndNoOthers) {
   }
 }
 
-/// Memory of which only the touched pages exist.
-class FarRows {
- public:
-  explicit FarRows(std::size_t values)
-      : bytes_(values * sizeof(float)),
-        at_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                 0)) {}
-  ~FarRows() {
-    if (there()) munmap(at_, bytes_);
-  }
-  FarRows(const FarRows&) = delete;
-  FarRows& operator=(const FarRows&) = delete;
-
-  bool there() const { return at_ != MAP_FAILED; }
-  float* values() const { return static_cast<float*>(at_); }
-
- private:
-  std::size_t bytes_;
-  void* at_;
-};
-
 TEST(Encoder, RowsFartherApartThanVectorsReach) {
   // Vectors take values by 32-bit offsets, in strides up to 2^26 and 2^27 values on AVX-512 and AVX2: what
   // lies beyond them, and where sixteen or eight strides would overflow.
@@ -329,40 +307,18 @@ TEST(Encoder, RowsFartherApartThanVectorsReach) {
   constexpr std::size_t kOne = 1;
   for (const std::size_t stride :
        {kOne << 26, (kOne << 26) + 1, kOne << 27, (kOne << 27) + 1, kOne << 28, (kOne << 29) + 1}) {
-    const FarRows rows(stride * kRows);
-    if (!rows.there()) GTEST_SKIP() << "no address space for " << stride * kRows << " values";
+    const std::size_t bytes = ((kRows - 1) * stride + all.size()) * sizeof(float);
+    const GuardedMemory memory(bytes);
+    if (!memory.there()) GTEST_SKIP() << "no address space for " << bytes << " bytes";
+    auto* const rows = reinterpret_cast<float*>(memory.at(bytes, GuardedMemory::Against::Back));
     for (std::uint32_t r = 0; r < kRows; ++r)
-      std::copy_n(near.values.data() + r * near.stride, all.size(), rows.values() + r * stride);
+      std::copy_n(near.values.data() + r * near.stride, all.size(), rows + r * stride);
     for (const std::string& name : support::targets_here()) {
       SCOPED_TRACE(name + ", stride " + std::to_string(stride));
-      expect_codes(program, **host::find_target(name), rows.values(), stride, {0, kRows});
+      expect_codes(program, **host::find_target(name), rows, stride, {0, kRows});
     }
   }
 }
-
-/// Values after which a page begins that nobody may read.
-class RowsAtTheEnd {
- public:
-  explicit RowsAtTheEnd(std::size_t values)
-      : pages_((values * sizeof(float) + kPage - 1) / kPage * kPage),
-        at_(static_cast<std::byte*>(
-            mmap(nullptr, pages_ + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
-        values_(values) {
-    if (mprotect(at_ + pages_, kPage, PROT_NONE) != 0) throw std::runtime_error("mprotect");
-  }
-  ~RowsAtTheEnd() { munmap(at_, pages_ + kPage); }
-  RowsAtTheEnd(const RowsAtTheEnd&) = delete;
-  RowsAtTheEnd& operator=(const RowsAtTheEnd&) = delete;
-
-  float* values() const { return reinterpret_cast<float*>(at_ + pages_) - values_; }
-
- private:
-  static constexpr std::size_t kPage = 65536;  // a multiple of a page, everywhere
-
-  std::size_t pages_;
-  std::byte* at_;
-  std::size_t values_;
-};
 
 TEST(Encoder, RowsOfEveryWidthToTheirLastValue) {
   // Features side by side are taken together, in tiles that end with the row; those far apart are not; and
@@ -378,10 +334,12 @@ TEST(Encoder, RowsOfEveryWidthToTheirLastValue) {
       for (const std::string& name : support::targets_here())
         for (const std::uint32_t count : {1u, 2u, 3u, 8u, 15u, 17u, 20u, 33u, 64u, 70u}) {
           SCOPED_TRACE(name + ", width " + std::to_string(width) + ", every " + std::to_string(every));
-          const RowsAtTheEnd last(std::size_t{count} * width);
-          for (std::size_t i = 0; i < std::size_t{count} * width; ++i)
-            last.values()[i] = rows.values[i % rows.values.size()];
-          expect_codes(program, **host::find_target(name), last.values(), width, {0, count});
+          const std::size_t values = std::size_t{count} * width;
+          const GuardedMemory memory(values * sizeof(float));
+          auto* const last =
+              reinterpret_cast<float*>(memory.at(values * sizeof(float), GuardedMemory::Against::Back));
+          for (std::size_t i = 0; i < values; ++i) last[i] = rows.values[i % rows.values.size()];
+          expect_codes(program, **host::find_target(name), last, width, {0, count});
           if (HasFatalFailure()) return;
         }
     }

@@ -9,9 +9,9 @@
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "small_program.hpp"
+#include "support/temporary_folder.hpp"
 #include "vm/bytecode/format.hpp"
 
 namespace forestvm::test {
@@ -24,30 +24,20 @@ using Bytes = std::vector<std::byte>;
 
 class ProgramFiles : public testing::Test {
  protected:
-  ProgramFiles() {
-    std::string name = (fs::temp_directory_path() / "forestvm-image-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    folder_ = name;
-  }
-  ~ProgramFiles() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.file(name); }
   std::string write(const std::string& name, std::span<const std::byte> bytes) const {
-    std::ofstream file(path(name), std::ios::binary);
-    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    return path(name);
+    return folder_.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
   Bytes read(const std::string& name) const {
-    std::ifstream file(path(name), std::ios::binary);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
+    const std::string text = support::content_of(path(name));
     const auto bytes = std::as_bytes(std::span(text));
     return {bytes.begin(), bytes.end()};
   }
   std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_.path()), {}));
   }
 
-  fs::path folder_;
+  const support::TemporaryFolder folder_;
 };
 
 unsigned mode_of(const std::string& file) {
@@ -188,9 +178,9 @@ TEST_F(ProgramFiles, OldFileStaysWhenTheDirectoryIsNotWritable) {
   if (::geteuid() == 0) GTEST_SKIP() << "root writes everywhere";
   const Program program = rich_program();
   ASSERT_TRUE(program.save(path("model.fvm")).ok());
-  fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
+  fs::permissions(folder_.path(), fs::perms::owner_read | fs::perms::owner_exec);
   const auto done = compiled(small_forest({.trees = 2}), "").save(path("model.fvm"));
-  fs::permissions(folder_, fs::perms::owner_all);
+  fs::permissions(folder_.path(), fs::perms::owner_all);
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().code, ErrorCode::Environment);
   EXPECT_EQ(read("model.fvm"), image_of(program));
@@ -313,6 +303,29 @@ TEST(Container, HeaderFieldsAreChecked) {
   damaged.back() ^= std::byte{1};
   EXPECT_EQ(Program::from_bytes(damaged).error().text(),
             "header: the checksum does not match: the file is damaged");
+}
+
+/// As documented, so that others can check files too.
+TEST(Container, TheChecksumIsOfTheWholeFileWithItsFieldZero) {
+  Bytes image = image_of(rich_program());
+  FileHeader header;
+  std::memcpy(&header, image.data(), sizeof header);
+  put<std::uint64_t>(image, offsetof(FileHeader, checksum), 0);
+  EXPECT_EQ(header.checksum, checksum(image));
+}
+
+TEST(Container, NamesAreWithinFourGib) {
+  const auto places = bytecode::string_places(std::vector<std::uint64_t>{3, 0, UINT32_MAX - 3u});
+  ASSERT_TRUE(places.ok());
+  EXPECT_EQ((*places)[1].offset, 3u);
+  EXPECT_EQ((*places)[2].offset, 3u);
+  EXPECT_EQ((*places)[2].size, UINT32_MAX - 3u);
+  for (const auto& sizes : std::vector<std::vector<std::uint64_t>>{
+           {UINT32_MAX, 1}, {1, UINT32_MAX}, {std::uint64_t{1} << 32}, {1, UINT64_MAX}}) {
+    const auto refused = bytecode::string_places(sizes);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().text(), "text section: the model's names exceed 4 GiB");
+  }
 }
 
 TEST(Container, SectionsLieWhereTheirSizesSay) {

@@ -19,12 +19,12 @@ std::span<const std::byte> bytes_of(const std::vector<Record>& records) {
   return std::as_bytes(std::span(records));
 }
 
-void place_strings(const ProgramParts& parts, Contents& contents) {
-  for (const std::string& text : parts.strings) {
-    contents.strings.push_back(
-        {static_cast<std::uint32_t>(contents.text.size()), static_cast<std::uint32_t>(text.size())});
-    contents.text += text;
-  }
+Result<void> place_strings(const ProgramParts& parts, Contents& contents) {
+  std::vector<std::uint64_t> sizes;
+  for (const std::string& text : parts.strings) sizes.push_back(text.size());
+  FVM_ASSIGN(contents.strings, bytecode::string_places(sizes));
+  for (const std::string& text : parts.strings) contents.text += text;
+  return {};
 }
 
 void place_sections(const ProgramParts& parts, Contents& contents) {
@@ -55,6 +55,17 @@ void place_sections(const ProgramParts& parts, Contents& contents) {
 
 }  // namespace
 
+Result<std::vector<StringRef>> bytecode::string_places(std::span<const std::uint64_t> sizes) {
+  std::vector<StringRef> places;
+  std::uint64_t end = 0;
+  for (const std::uint64_t size : sizes) {
+    if (size > UINT32_MAX - end) return refused("text section", "the model's names exceed 4 GiB");
+    places.push_back({static_cast<std::uint32_t>(end), static_cast<std::uint32_t>(size)});
+    end += size;
+  }
+  return places;
+}
+
 Result<Program> bytecode::seal(FileHeader header,
                                std::span<const std::span<const std::byte>, kSectionCount> sections) {
   SectionEntry table[kSectionCount] = {};
@@ -79,8 +90,7 @@ Result<Program> bytecode::seal(FileHeader header,
 
 Result<Program> encode_program(const ProgramParts& parts) {
   Contents contents;
-  place_strings(parts, contents);
-  if (contents.text.size() > UINT32_MAX) return refused("text section", "the model's names exceed 4 GiB");
+  FVM_TRY(place_strings(parts, contents));
   place_sections(parts, contents);
   bytecode::FileHeader header{};
   std::memcpy(header.magic, bytecode::kMagic, sizeof bytecode::kMagic);

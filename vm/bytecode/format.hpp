@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <forestvm/program.hpp>
 
@@ -57,6 +58,10 @@ inline constexpr std::uint64_t kTableEnd =
 
 /// Of an image whose size has been checked to hold a header.
 std::uint64_t checksum(std::span<const std::byte> image);
+
+/// Where strings of these sizes lie in the text section, one after the other. Refused if that is not in its
+/// first 4 GiB.
+Result<std::vector<StringRef>> string_places(std::span<const std::uint64_t> sizes);
 
 /// Lays the sections out behind `header`, whose counts, size and checksum are set here, and verifies the
 /// image.

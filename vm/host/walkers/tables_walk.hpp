@@ -174,6 +174,7 @@ class TablesWalk {
     Score* const out = reinterpret_cast<Score*>(task_.out) + row_ * task_.width;
     for (std::size_t k = 0; k < task_.width; ++k) {
       for (std::size_t r = 0; r < rows_; ++r) sums[k * stride + r] = out[r * task_.width + k];
+      // Lanes without a row are added to as well. Nobody reads their sums, but they must have been written.
       for (std::size_t r = rows_; r < stride; ++r) sums[k * stride + r] = 0;
     }
     const TreeDesc* const descs = task_.group.trees;
