@@ -274,7 +274,7 @@ TEST(Container, ANewerFormatIsRefusedByASentence) {
   const std::string text = refusal(image);
   EXPECT_EQ(
       text,
-      "header: program format 8 is newer than this build's 7: use a newer forestvm, or compile the model "
+      "header: program format 9 is newer than this build's 8: use a newer forestvm, or compile the model "
       "again");
   // A newer format may have another table, other fields and another checksum: the sentence is the same.
   put<std::uint32_t>(image, offsetof(FileHeader, section_count), 99);
@@ -295,9 +295,9 @@ TEST(Container, HeaderFieldsAreChecked) {
   };
   EXPECT_EQ(refusal(good), "accepted");
   EXPECT_EQ(changed(offsetof(FileHeader, format), std::uint16_t{0}),
-            "header: program format 0 is older than this build's oldest, 5: compile the model again");
+            "header: program format 0 is older than this build's oldest, 8: compile the model again");
   EXPECT_EQ(changed(offsetof(FileHeader, format), std::uint16_t{1}),
-            "header: program format 1 is older than this build's oldest, 5: compile the model again");
+            "header: program format 1 is older than this build's oldest, 8: compile the model again");
   EXPECT_EQ(changed(offsetof(FileHeader, feature_bits), std::uint64_t{4}),
             "header: the program needs features that this build does not know (bits 4)");
   EXPECT_EQ(changed(offsetof(FileHeader, reserved), std::uint16_t{1}),

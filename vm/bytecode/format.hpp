@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include <forestvm/program.hpp>
@@ -57,6 +58,9 @@ inline constexpr std::uint64_t kTableEnd =
 
 /// Of an image whose size has been checked to hold a header.
 std::uint64_t checksum(std::span<const std::byte> image);
+
+/// A program of so many bytes, which `write` gives all of; verified.
+Result<Program> make_program(std::size_t size, const std::function<void(std::span<std::byte>)>& write);
 
 /// Lays the sections out behind `header`, whose counts, size and checksum are set here, and verifies the
 /// image.
