@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cli/commands.hpp"
+#include "cli/io/unfinished.hpp"
 
 namespace {
 
@@ -18,5 +19,6 @@ void occupy_standard_streams() {
 
 int main(int count, char** words) {
   occupy_standard_streams();
+  forestvm::cli::remove_unfinished_on_signals();
   return forestvm::cli::forestvm_main({words + (count > 0 ? 1 : 0), words + count});
 }
