@@ -355,7 +355,7 @@ Result<void> run(const Arguments& arguments) {
 }
 
 std::string notes() {
-  return schedule_notes() + '\n' + target_notes() +
+  return target_notes() +
          "\nTimed: whole predict calls for raw scores, by one caller in this process, float32 rows in "
          "memory, or\n"
          "codes, in batches that begin with a block of 64. A sample is the mean of about 1 ms of calls (one "

@@ -84,6 +84,17 @@ Error complaint(const Command& command, const po::error& error) {
   return usage_error(error.what());
 }
 
+/// "-output" is -o with the value "utput" to Boost, and to nobody else.
+Result<void> check_dashes(const Command& command, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    for (const Option& option : command.options)
+      if (word == std::string("-") + option.name)
+        return usage_error("unknown option " + in_quotes(word) + "; did you mean '-" + word + "'?");
+  }
+  return {};
+}
+
 /// Of "-o=x", which means what --out=x does, Boost gives the value "=x".
 Result<void> drop_equals_sign(po::option& option) {
   const bool letter = !option.original_tokens.empty() && option.original_tokens.front().size() >= 3 &&
@@ -162,6 +173,7 @@ Result<Arguments> parse_arguments(const Command& command, const std::vector<std:
   po::positional_options_description places;
   for (const Positional& positional : command.positionals) places.add(hidden(positional).c_str(), 1);
   Arguments arguments;
+  FVM_TRY(check_dashes(command, words));
   try {
     using po::command_line_style::allow_guessing;
     using po::command_line_style::unix_style;

@@ -38,7 +38,7 @@ const Command kCompile = {
      {"timings", '\0', "", "says on standard error what each pass of the compiler took"}},
     "  forestvm compile model.json -o model.fvm\n"
     "  forestvm run model.fvm rows.csv\n",
-    schedule_notes,
+    nullptr,
     run,
 };
 

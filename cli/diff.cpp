@@ -253,7 +253,7 @@ const Command kDiff = {
      kStrictOption},
     "  forestvm diff model.json rows.npy --expected expected_raw.npy\n"
     "  forestvm diff model.json rows.npy --against native --schedule trees\n",
-    schedule_notes,
+    nullptr,
     run,
 };
 

@@ -63,7 +63,7 @@ const Command kDump = {
      {"isa", '\0', "", "the instruction set as a Markdown page; goes alone"}},
     "  forestvm dump model.json --stage loops --schedule my.schedule\n"
     "  forestvm dump model.fvm\n",
-    schedule_notes,
+    nullptr,
     run,
 };
 

@@ -59,8 +59,7 @@ Result<void> run(const Arguments& arguments) {
 }
 
 std::string notes() {
-  return schedule_notes() +
-         "\nWritten: a byte for each 255 thresholds of each feature that the model tests, instead of 4 for "
+  return "Written: a byte for each 255 thresholds of each feature that the model tests, instead of 4 for "
          "each\n"
          "feature. run and bench take it in place of rows, with every program whose encoder is the same: "
          "that "

@@ -60,7 +60,7 @@ const Command kExport = {
      kStrictOption},
     "  forestvm export model.json -o forest.c --name forest\n"
     "  cc -std=c99 -O2 -ffp-contract=off -c forest.c\n",
-    schedule_notes,
+    nullptr,
     run,
 };
 

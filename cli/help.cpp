@@ -4,18 +4,32 @@
 #include <string_view>
 #include <vector>
 
+#include <forestvm/compile.hpp>
 #include <forestvm/nearest.hpp>
 #include <forestvm/schedule.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
-#include "cli/program_file.hpp"
 
 namespace forestvm::cli {
 namespace {
 
 constexpr std::string_view kSchedules = "schedules";
+
+std::string named_schedules_text() {
+  std::string text;
+  const auto add_all = [&text](ScheduleBackend backend) {
+    for (const NamedSchedule& schedule : named_schedules())
+      if (schedule.backend == backend) append_row(text, std::string(schedule.name), schedule.meaning, 30);
+  };
+  text += "Schedules for the host:\n";
+  append_row(text, "auto", "suits the model: plans for a few rows and for blocks of rows in parallel", 30);
+  add_all(ScheduleBackend::Host);
+  text += "Schedules for GPUs:\n";
+  add_all(ScheduleBackend::Gpu);
+  return text;
+}
 
 std::string schedules_page() {
   std::string text =
@@ -34,7 +48,7 @@ std::string schedules_page() {
          "  --schedule xgboost\n"
          "  --schedule 'tile(batch, b0, b1, 64); reorder(b0, tree, b1); parallel(b0)'\n"
          "  --schedule ./my.schedule\n\n" +
-         schedule_notes();
+         named_schedules_text();
 }
 
 Result<void> run_help(const Arguments& arguments) {

@@ -351,8 +351,6 @@ Result<void> run(const Arguments& arguments) {
   return write_output("-", arguments.has("json") ? json_page(document) : text_page(document));
 }
 
-std::string notes() { return schedule_notes() + device_notes(); }
-
 }  // namespace
 
 const Command kInspect = {
@@ -372,7 +370,7 @@ const Command kInspect = {
      {"json", '\0', "", "as JSON"}},
     "  forestvm inspect model.json\n"
     "  forestvm inspect model.json --backend cuda --schedule rapids-fil --rows 4096\n",
-    notes,
+    device_notes,
     run,
 };
 

@@ -100,24 +100,6 @@ constinit const Option kContractOption = {
 constinit const Option kStrictOption = {"strict", '\0', "",
                                         "refuses what would otherwise be a warning about the contract"};
 
-std::string schedule_notes() {
-  std::string text;
-  const auto add = [&text](std::string name, std::string_view meaning) {
-    name.resize(std::max<std::size_t>(name.size() + 2, 30), ' ');
-    text += "  " + name + std::string(meaning) + '\n';
-  };
-  const auto add_all = [&add](ScheduleBackend backend) {
-    for (const NamedSchedule& schedule : named_schedules())
-      if (schedule.backend == backend) add(std::string(schedule.name), schedule.meaning);
-  };
-  text += "Schedules for the host:\n";
-  add("auto", "suits the model: plans for a few rows and for blocks of rows in parallel");
-  add_all(ScheduleBackend::Host);
-  text += "Schedules for GPUs:\n";
-  add_all(ScheduleBackend::Gpu);
-  return text;
-}
-
 Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model,
                                        const std::string& otherwise) {
   const std::string value = arguments.get("schedule", otherwise);

@@ -36,9 +36,6 @@ extern const Option kScheduleOption;
 extern const Option kContractOption;
 extern const Option kStrictOption;
 
-/// The named schedules, for help texts.
-std::string schedule_notes();
-
 /// A schedule and what messages call it: its file, "schedule NAME" or "--schedule".
 struct ChosenSchedule {
   Schedule schedule;

@@ -132,7 +132,7 @@ Result<void> run(const Arguments& arguments) {
 }
 
 std::string notes() {
-  return schedule_notes() + '\n' + target_notes() +
+  return target_notes() +
          "\nWritten: the trainer's type, float32 or (LightGBM's) float64, (n,) for one output and (n, k)\n"
          "for k; class: the label's index as int64 (in CSV the model's own label, where it has labels);\n"
          "leaf: int32, (n, trees). CSV numbers are the shortest text that reads back to the same bits.\n"

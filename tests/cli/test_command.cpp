@@ -79,6 +79,8 @@ TEST(Arguments, RefuseWhatTheyDoNotKnow) {
   // Options are yet to come, so that what begins like one is not taken for it.
   EXPECT_EQ(refusal({"--cou", "3"}), "unknown option '--cou'; did you mean '--count'?");
   EXPECT_EQ(refusal({"--fats"}), "unknown option '--fats'; did you mean '--fast'?");
+  EXPECT_EQ(refusal({"-out", "x"}), "unknown option '-out'; did you mean '--out'?");
+  EXPECT_EQ(parse_arguments(kSample, {"-o", "x", "--", "-out"}).value().get("FILE"), "-out");
   EXPECT_EQ(refusal({"--hlep=1"}), "unknown option '--hlep'; did you mean '--help'?");
   EXPECT_EQ(refusal({"a", "b", "c"}), "too many arguments");
   EXPECT_EQ(refusal({"--count", "1", "--count", "2"}), "option '--count' is given twice");
