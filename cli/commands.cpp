@@ -49,8 +49,9 @@ Result<void> run_guarded(const Command& command, const Arguments& arguments) {
 std::span<const Command* const> commands() { return kCommands; }
 
 std::vector<std::string_view> command_names() {
-  std::vector<std::string_view> names;
-  for (const Command* const command : kCommands) names.emplace_back(command->name);
+  std::vector<std::string_view> names(kCommands.size());
+  std::transform(kCommands.begin(), kCommands.end(), names.begin(),
+                 [](const Command* command) { return std::string_view(command->name); });
   return names;
 }
 

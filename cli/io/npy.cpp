@@ -209,8 +209,8 @@ Error wrong_size(const ArrayForm& form, const std::string& found) {
 
 class NpyReader final : public TableReader {
  public:
-  NpyReader(Source& source, const ArrayForm& array, const RowForm& form)
-      : source_(source), array_(array), form_(form) {
+  NpyReader(Source& source, const ArrayForm& array, RowForm form)
+      : source_(source), array_(array), form_(std::move(form)) {
     columns_ = array.columns;
     rows_ = array.rows;
   }

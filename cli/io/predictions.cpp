@@ -60,7 +60,7 @@ std::size_t size_of(PredictionForm::Type type) { return row_of(type).size; }
 Result<void> check_predictions_name(const std::string& path) {
   const std::string ending = ending_of(path);
   if (ending.empty() || ending == "npy" || ending == "csv") return {};
-  return usage_error("-o " + in_quotes(path) + ": predictions are written as .csv or .npy, not as ." +
+  return usage_error("-o " + in_quotes(path, 1000) + ": predictions are written as .csv or .npy, not as ." +
                      ending);
 }
 
