@@ -57,10 +57,12 @@ bool is_exact(Half, float) { return true; }
 bool is_exact(Bool, float) { return true; }
 template <class T>
 bool is_exact(T value, float read) {
-  if constexpr (std::is_floating_point_v<T>)
-    if (std::isnan(value)) return true;
-  // Wide enough for every float64 and every 64-bit integer.
-  return static_cast<long double>(value) == static_cast<long double>(read);
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::isnan(value) || static_cast<double>(value) == static_cast<double>(read);
+  } else {
+    // The largest integers are rounded to the power of two above all of them, which is none of them.
+    return read < std::ldexp(1.0F, std::numeric_limits<T>::digits) && static_cast<T>(read) == value;
+  }
 }
 
 template <class T, bool Swapped>

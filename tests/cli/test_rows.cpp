@@ -356,6 +356,13 @@ TEST(NpyRows, RefusesNumbersThatAreNoFloat32WhereAsked) {
               "value [1, 0]: " + std::string(shown) + kNotExact);
   const std::string odd_integers = bytes_of<std::int64_t>({1, 2, 3, INT64_MIN + 1});
   EXPECT_EQ(outcome(npy2("<i8", odd_integers)), "value [1, 1]: -9223372036854775807" + kNotExact);
+  for (const std::int64_t odd : {INT64_MAX, INT64_MAX - 1, std::int64_t{-16777217}})
+    EXPECT_EQ(outcome(npy2("<i8", bytes_of<std::int64_t>({1, INT64_MIN, odd, 1}))),
+              "value [1, 0]: " + std::to_string(odd) + kNotExact);
+  EXPECT_EQ(outcome(npy2("<u8", bytes_of<std::uint64_t>({1, 1ULL << 63U, UINT64_MAX, 1}))),
+            "value [1, 0]: 18446744073709551615" + kNotExact);
+  EXPECT_EQ(outcome(npy2("<i4", bytes_of<std::int32_t>({1, INT32_MIN, INT32_MAX, 1}))),
+            "value [1, 0]: 2147483647" + kNotExact);
   EXPECT_EQ(outcome(npy2("<f8", bytes_of<double>({1, 0.1, 3, 4}), "(2, 2)", true)),
             "value [1, 0]: 0.1" + kNotExact);
   EXPECT_EQ(

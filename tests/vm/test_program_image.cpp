@@ -152,6 +152,18 @@ TEST_F(ProgramFiles, GetTheProcessPermissions) {
   }
 }
 
+/// Who may run a file as its owner is a matter of the file that was there, not of the one that is saved.
+TEST_F(ProgramFiles, DoNotKeepSpecialBitsOfModes) {
+  const Program program = rich_program();
+  const std::string file = path("model.fvm");
+  for (const mode_t special : {04000u, 02000u, 01000u}) {
+    ASSERT_TRUE(program.save(file).ok());
+    ASSERT_EQ(::chmod(file.c_str(), 0740 | special), 0);
+    ASSERT_TRUE(program.save(file).ok());
+    EXPECT_EQ(mode_of(file), 0740u);
+  }
+}
+
 TEST_F(ProgramFiles, ALinkStaysALink) {
   const Program program = rich_program();
   ASSERT_TRUE(compiled(small_forest({.trees = 2}), "").save(path("model.fvm")).ok());

@@ -191,7 +191,7 @@ Result<void> Program::save(const std::string& path) const {
   if (file.descriptor < 0) return io_error("cannot create a file beside it");
   const auto write = [&]() -> Result<void> {
     FVM_TRY(write_all(file.descriptor, image()));
-    if (exists) static_cast<void>(::fchmod(file.descriptor, old.st_mode & 07777));  // keep them if we may
+    if (exists) static_cast<void>(::fchmod(file.descriptor, old.st_mode & 0777));  // keep them if we may
     if (::fsync(file.descriptor) != 0) return io_error("cannot write");
     if (::rename(temporary.c_str(), target.c_str()) != 0) return io_error("cannot replace the file");
     return {};
