@@ -52,7 +52,7 @@ class ProgramFiles : public testing::Test {
 
 unsigned mode_of(const std::string& file) {
   struct stat status;
-  return ::stat(file.c_str(), &status) == 0 ? status.st_mode & 0777u : 0u;
+  return ::stat(file.c_str(), &status) == 0 ? status.st_mode & 07777u : 0u;
 }
 
 std::string answers_text(const Program& program) {
