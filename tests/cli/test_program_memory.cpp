@@ -86,6 +86,21 @@ TEST_F(Memory, FollowsTheCategoriesThatSetsNameAndNotHowFarApartTheyAre) {
            "],\"categories_nodes\":[0],\"categories_segments\":[0],\"categories_sizes\":[2]";
   };
   expect_all_within(xgboost(4, 1, 40, far_apart));
+  std::string rows;  // 0, the sets' other codes, and numbers beside them
+  for (std::size_t i = 0; i < 200; ++i)
+    for (std::size_t feature = 0; feature < 4; ++feature) {
+      const std::size_t code = (7 * i + feature) % 45;
+      rows += (code == 0   ? "0"
+               : code == 1 ? ""
+                           : std::to_string(kMost + 2 - code)) +
+              (feature == 3 ? "\n" : ",");
+    }
+  const std::string path = write("rows.csv", rows);
+  for (const char* backend : {"host", "emulator"}) {
+    const Outcome outcome = forestvm({"diff", file("model.json"), path, "--backend", backend});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("every walk comes to the same leaf"), std::string::npos) << outcome.out;
+  }
 }
 
 TEST_F(Memory, FollowsTheFileWhereItHasManyTrees) {
