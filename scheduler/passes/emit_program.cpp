@@ -2,7 +2,6 @@
 // nodes, the tables. The program is verified before it is handed on.
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 #include <utility>
 
@@ -420,9 +419,9 @@ void emit_tables(SourceFacts source, const std::vector<Lowering>& plans, Program
   parts.base = model.base;
   parts.thresholds = thresholds_per_feature(model);
   parts.zero_missing = std::move(source.zero_missing);
-  parts.strings = {model.format, model.trainer, model.version, model.objective, print(lowering.schedule)};
-  parts.strings.insert(parts.strings.end(), std::make_move_iterator(source.feature_names.begin()),
-                       std::make_move_iterator(source.feature_names.end()));
+  parts.strings = std::move(source.feature_names);
+  parts.strings.insert(parts.strings.begin(), {model.format, model.trainer, model.version, model.objective,
+                                               print(lowering.schedule)});
   parts.strings.insert(parts.strings.end(), model.class_labels.begin(), model.class_labels.end());
 }
 
