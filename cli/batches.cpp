@@ -1,10 +1,11 @@
 // See batches.hpp.
 #include "cli/batches.hpp"
 
-#include <algorithm>
-#include <vector>
+#include <unistd.h>
 
-#include "cli/io/csv.hpp"
+#include <algorithm>
+#include <chrono>
+
 #include "cli/io/quote.hpp"
 #include "cli/io/source.hpp"
 #include "cli/program_file.hpp"
@@ -13,54 +14,60 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::uint64_t kDefaultBatch = 65'536;
-constexpr std::size_t kDefaultBatchBytes = std::size_t{64} << 20;  ///< of rows, where those would be more
+constexpr std::size_t kBatchBytes = std::size_t{32}
+                                    << 20;  ///< of rows and answers, where those would be more
 constexpr std::uint64_t kMostRows = std::uint64_t{1} << 31;
+
+std::size_t most_rows(std::size_t row_bytes) {
+  return std::clamp<std::size_t>(kBatchBytes / std::max<std::size_t>(row_bytes, 1), 1, kDefaultBatch);
+}
 
 }  // namespace
 
-constinit const Option kMissingOption = {
-    "missing", '\0', "X", "rows' values equal to X (as float32) are missing, as NaN always is"};
 Result<BatchOptions> batch_options(const Arguments& arguments) {
   BatchOptions options;
   FVM_ASSIGN(options.path, required(arguments, "ROWS"));
   if (arguments.has("batch")) {
     FVM_ASSIGN(options.batch, arguments.number("batch", 1, kMostRows, kDefaultBatch));
   }
-  if (arguments.has("missing")) {
-    options.missing = parse_float(arguments.get("missing"));
-    if (!options.missing)
-      return usage_error("--missing " + in_quotes(arguments.get("missing")) + ": expected a number");
-  }
+  FVM_ASSIGN(options.form, row_options(arguments));
   return options;
 }
 
-Result<Batches> Batches::open(const BatchOptions& options, const Program& program) {
+Result<Batches> Batches::open(const BatchOptions& options, const Program& program, std::size_t answer_bytes) {
   FVM_ASSIGN(Source source, in_file(options.path, Source::open(options.path)));
   FVM_ASSIGN(const std::string_view start, in_file(options.path, source.peek(kCodedMagic.size())));
   if (CodedReader::is_coded(start)) {
-    if (options.batch || options.missing)
-      return usage_error(std::string(options.batch ? "--batch: " : "--missing: ") + in_quotes(options.path) +
-                         " holds encoded rows: give it to forestvm encode");
+    const char* const asked = options.batch                         ? "--batch: "
+                              : options.form.missing                ? "--missing: "
+                              : options.form.header != Header::Auto ? "--header: "
+                                                                    : nullptr;
+    if (asked != nullptr)
+      return usage_error(asked + in_quotes(options.path) + " holds encoded rows: give it to forestvm encode");
     FVM_ASSIGN(CodedReader reader, in_file(options.path, CodedReader::open(std::move(source))));
     Batches batches(options, std::move(reader));
     batches.total_ = batches.left();
+    batches.size_ = std::max<std::size_t>(most_rows(answer_bytes) / kCodeRows, 1) * kCodeRows;
     FVM_TRY(batches.read());
     return batches;
   }
-  const ProgramMeta& meta = program.meta();
-  std::vector<std::string> names;
-  for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) names.emplace_back(program.feature_name(i));
-  const RowForm form{meta.num_features, names, meta.score_type == ScalarType::Float64};
-  FVM_ASSIGN(RowReader reader, in_file(options.path, RowReader::open(std::move(source), form)));
+  FVM_ASSIGN(RowReader reader, open_rows(options.path, std::move(source), row_form(program, options.form)));
   const std::optional<std::size_t> count = reader.count();
   Batches batches(options, std::move(reader));
   batches.total_ = count.value_or(batches.left());
-  const std::size_t width = std::max<std::size_t>(meta.num_features, 1);
-  const std::size_t most = std::max<std::size_t>(kDefaultBatchBytes / sizeof(float) / width, 1);
-  batches.size_ = options.batch.value_or(std::min<std::size_t>(kDefaultBatch, most));
+  const std::size_t row_bytes = program.meta().num_features * sizeof(float);
+  batches.size_ = options.batch.value_or(most_rows(row_bytes + answer_bytes));
   if (count) batches.size_ = std::max<std::size_t>(std::min(batches.size_, *count), 1);
+  // Room for a batch is taken at once: a vector that grows step by step takes twice as much.
+  if (!options.batch) batches.dense_.values.reserve(batches.size_ * program.meta().num_features);
   FVM_TRY(batches.read());
   return batches;
+}
+
+Progress Batches::progress(const std::string& output) const {
+  const bool seen = output == "-" && ::isatty(STDOUT_FILENO) == 1;
+  return Progress(STDERR_FILENO, seen ? 0 : total_, std::chrono::seconds(1), false,
+                  counted() ? "rows" : "bytes");
 }
 
 bool Batches::counted() const {
@@ -79,12 +86,20 @@ Result<void> Batches::next() {
 }
 
 Result<void> Batches::read() {
-  if (auto* const coded = std::get_if<CodedReader>(&reader_)) {
-    FVM_ASSIGN(rows_, in_file(options_.path, coded->next()));
+  if (auto* const reader = std::get_if<CodedReader>(&reader_)) {
+    if (coded_.count == 0) {
+      FVM_ASSIGN(coded_, in_file(options_.path, reader->next()));
+    }
+    CodedRows part = coded_;
+    part.count = std::min(part.count, size_);
+    const std::size_t bytes = code_bytes(part.count, part.columns);
+    coded_.codes += bytes;
+    coded_.byte_count -= bytes;
+    coded_.count -= part.count;
+    rows_ = part;
     return {};
   }
   FVM_TRY(in_file(options_.path, std::get<RowReader>(reader_).next(size_, dense_)));
-  if (options_.missing) mark_missing(dense_, *options_.missing);
   rows_ = RowBlock{dense_.values.data(), dense_.count, dense_.width};
   return {};
 }

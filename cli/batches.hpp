@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -18,25 +17,25 @@
 #include "cli/io/coded_file.hpp"
 #include "cli/io/rows.hpp"
 #include "cli/progress.hpp"
+#include "cli/row_options.hpp"
 
 namespace forestvm::cli {
-
-/// An option that the commands for rows share.
-extern const Option kMissingOption;
 
 /// What the command line says of the rows.
 struct BatchOptions {
   std::string path;                  ///< ROWS
   std::optional<std::size_t> batch;  ///< --batch
-  std::optional<float> missing;      ///< --missing
+  RowOptions form;
 };
 Result<BatchOptions> batch_options(const Arguments& arguments);
 
 class Batches {
  public:
-  /// Opens the rows and reads the first batch. Errors name the file. Usage for options that encoded rows do
-  /// not have.
-  static Result<Batches> open(const BatchOptions& options, const Program& program);
+  /// Opens the rows and reads the first batch. `answer_bytes`: what the caller makes of a row takes. Batches
+  /// of dense rows are such that rows and answers together take 32 MiB, or one row; encoded ones that answers
+  /// do, or one block of codes; unless --batch says otherwise. Errors name the file. Usage for options that
+  /// encoded rows do not have.
+  static Result<Batches> open(const BatchOptions& options, const Program& program, std::size_t answer_bytes);
 
   /// The current batch, good until the next; no rows after the last.
   const AnyRows& rows() const { return rows_; }
@@ -44,8 +43,9 @@ class Batches {
   /// Goes on to the next. Errors name the file.
   Result<void> next();
 
-  /// A bar for all of them, in rows where the file says how many there are, else in bytes of it.
-  Progress progress() const { return Progress(2, total_, std::chrono::seconds(1), false, unit()); }
+  /// A bar for all of them, in rows where the file says how many there are, else in bytes of it. Results that
+  /// go to `output` show how far the work is, if that is a terminal: there is no bar then.
+  Progress progress(const std::string& output) const;
 
   /// How many of what the bar counts lie before the current batch.
   std::size_t done() const { return counted() ? before_ : total_ - std::min(total_, left()); }
@@ -56,15 +56,15 @@ class Batches {
 
   bool counted() const;
   std::size_t left() const;
-  const char* unit() const { return counted() ? "rows" : "bytes"; }
   Result<void> read();
 
   BatchOptions options_;
   std::variant<RowReader, CodedReader> reader_;
-  std::size_t size_ = 0;    // of a batch of dense rows
+  std::size_t size_ = 0;    // of a batch
   std::size_t total_ = 0;   // of what the bar counts
   std::size_t before_ = 0;  // rows of the batches before
   Rows dense_;
+  CodedRows coded_;  // of the reader's batch, what comes after the current one
   AnyRows rows_;
 };
 

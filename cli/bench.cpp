@@ -25,10 +25,10 @@
 #include "cli/io/csv.hpp"
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
-#include "cli/io/rows.hpp"
 #include "cli/io/source.hpp"
 #include "cli/program_file.hpp"
 #include "cli/progress.hpp"
+#include "cli/row_options.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -48,6 +48,7 @@ constexpr Seconds kSample{1e-3};
 /// The command line, understood.
 struct BenchOptions {
   std::string model, rows;
+  RowOptions form;
   BackendChoice backend;
   std::vector<std::uint64_t> batches, threads;
   Seconds seconds{1};  ///< per measurement
@@ -93,6 +94,8 @@ Result<BenchOptions> understand(const Arguments& arguments) {
   BenchOptions options;
   FVM_ASSIGN(options.model, required(arguments, "MODEL"));
   options.rows = arguments.get("ROWS");
+  FVM_TRY(expect_one_standard_input(options.model, options.rows));
+  FVM_ASSIGN(options.form, row_options(arguments));
   FVM_ASSIGN(options.backend, choose_backend(arguments));
   FVM_ASSIGN(options.batches, arguments.numbers("batch", 1, kMostBatch, {1, 64, 4096}));
   FVM_ASSIGN(options.threads, arguments.numbers("threads", 1, kMostThreads, {1}));
@@ -161,10 +164,7 @@ Result<RepeatedRows> rows_as_asked(const BenchOptions& options, const Program& p
     if (rows.count == 0) return in_file(options.rows, refused("", "has no rows"));
     return rows;
   }
-  std::vector<std::string> names;
-  for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) names.emplace_back(program.feature_name(i));
-  const RowForm form{meta.num_features, names, meta.score_type == ScalarType::Float64};
-  FVM_ASSIGN(Rows rows, in_file(options.rows, read_rows(std::move(source), form)));
+  FVM_ASSIGN(Rows rows, read_rows(options.rows, std::move(source), row_form(program, options.form)));
   if (rows.count == 0) return in_file(options.rows, refused("", "has no rows"));
   return repeated(std::move(rows), largest);
 }
@@ -355,7 +355,7 @@ Result<void> run(const Arguments& arguments) {
 }
 
 std::string notes() {
-  return schedule_notes() + '\n' + target_notes() +
+  return target_notes() +
          "\nTimed: whole predict calls for raw scores, by one caller in this process, float32 rows in "
          "memory, or\n"
          "codes, in batches that begin with a block of 64. A sample is the mean of about 1 ms of calls (one "
@@ -375,7 +375,7 @@ const Command kBench = {
     "bench",
     "times predictions with a model or a program",
     {"bench MODEL [ROWS] [--batch LIST] [--threads LIST] [options]"},
-    {{"MODEL", "a trainer's model file, or a .fvm program"},
+    {{"MODEL", "a trainer's model file, or a .fvm program; - is standard input"},
      {"ROWS",
       "as for run, repeated to fill batches; without it up to 16384 rows are drawn from a fixed seed between "
       "the model's thresholds: for each feature every interval between them is as likely, none is missing"}},
@@ -387,6 +387,7 @@ const Command kBench = {
      kTargetOption,
      {"seconds", '\0', "S", "per line of the table, default 1; up to 3600"},
      {"json", '\0', "", "an array with an object for each line, instead of the table"},
+     kHeaderOption,
      kContractOption,
      kStrictOption},
     "  forestvm bench model.json rows.npy --batch 1,64,4096 --threads 1,2\n"

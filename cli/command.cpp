@@ -6,6 +6,8 @@
 #include <charconv>
 #include <utility>
 
+#include <forestvm/nearest.hpp>
+
 #include "cli/io/quote.hpp"
 
 namespace forestvm::cli {
@@ -36,11 +38,32 @@ Error needs_value(const std::string& option) {
   return usage_error("option " + in_quotes(option) + " needs a value");
 }
 
+Error takes_no_value(const std::string& option) {
+  return usage_error("option " + in_quotes(option) + " takes no value");
+}
+
+/// Boost takes the next word for a value whatever it is; an option there means that the value was forgotten.
+bool is_option(const Command& command, const std::string& word) {
+  return word == "-h" || word == "--help" ||
+         std::any_of(command.options.begin(), command.options.end(), [&word](const Option& option) {
+           return word == std::string("--") + option.name ||
+                  (word.size() == 2 && word == std::string("-") + option.letter);
+         });
+}
+
+Error unknown_option(const Command& command, const std::string& word) {
+  std::vector<std::string> known{"--help"};
+  for (const Option& option : command.options) known.push_back(std::string("--") + option.name);
+  return usage_error("unknown option " + in_quotes(word) +
+                     did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end())));
+}
+
 /// Boost's complaint in our words.
-Error complaint(const po::error& error) {
+Error complaint(const Command& command, const po::error& error) {
   if (const auto* unknown = dynamic_cast<const po::unknown_option*>(&error)) {
-    const std::string name = unknown->get_option_name();
-    return usage_error("unknown option " + in_quotes(name.substr(0, name.find('='))));
+    std::string name = unknown->get_option_name();
+    name.resize(std::min(name.find('='), name.size()));
+    return is_option(command, name) ? takes_no_value(name) : unknown_option(command, name);  // of "-h=1"
   }
   if (const auto* syntax = dynamic_cast<const po::invalid_command_line_syntax*>(&error)) {
     const std::string name = syntax->get_option_name();
@@ -49,7 +72,7 @@ Error complaint(const po::error& error) {
       case po::invalid_syntax::empty_adjacent_parameter:
         return needs_value(name);
       case po::invalid_syntax::extra_parameter:
-        return usage_error("option " + in_quotes(name) + " takes no value");
+        return takes_no_value(name);
       default:
         break;
     }
@@ -61,12 +84,25 @@ Error complaint(const po::error& error) {
   return usage_error(error.what());
 }
 
-/// Boost takes the next word for a value whatever it is; an option there means that the value was forgotten.
-bool is_option(const Command& command, const std::string& word) {
-  return std::any_of(command.options.begin(), command.options.end(), [&word](const Option& option) {
-    return word == std::string("--") + option.name ||
-           (word.size() == 2 && word == std::string("-") + option.letter);
-  });
+/// "-output" is -o with the value "utput" to Boost, and to nobody else.
+Result<void> check_dashes(const Command& command, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    for (const Option& option : command.options)
+      if (word == std::string("-") + option.name)
+        return usage_error("unknown option " + in_quotes(word) + "; did you mean '-" + word + "'?");
+  }
+  return {};
+}
+
+/// Of "-o=x", which means what --out=x does, Boost gives the value "=x".
+Result<void> drop_equals_sign(po::option& option) {
+  const bool letter = !option.original_tokens.empty() && option.original_tokens.front().size() >= 3 &&
+                      option.original_tokens.front()[0] == '-' && option.original_tokens.front()[1] != '-' &&
+                      option.original_tokens.front()[2] == '=';
+  if (!letter || option.position_key >= 0 || option.value.empty()) return {};
+  option.value.front().erase(0, 1);
+  return option.value.front().empty() ? Result<void>(needs_value("--" + option.string_key)) : Result<void>();
 }
 
 std::optional<std::uint64_t> whole_number(std::string_view text) {
@@ -76,20 +112,6 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
 }
 
 constexpr std::size_t kHelpWidth = 100;
-
-/// "  left   meaning", the meaning wrapped beside its column.
-void append_row(std::string& to, const std::string& left, std::string_view meaning, std::size_t column) {
-  std::string line = "  " + left;
-  line.resize(std::max(column, line.size() + 2), ' ');
-  while (line.size() + meaning.size() > kHelpWidth) {
-    const std::size_t cut = meaning.rfind(' ', kHelpWidth - line.size());
-    if (cut == std::string_view::npos) break;
-    to += line.append(meaning.substr(0, cut)) + '\n';
-    meaning.remove_prefix(cut + 1);
-    line.assign(column, ' ');
-  }
-  to += line.append(meaning) + '\n';
-}
 
 std::string shown(const Option& option) {
   std::string text = option.letter == '\0' ? "    " : std::string("-") + option.letter + ", ";
@@ -151,14 +173,16 @@ Result<Arguments> parse_arguments(const Command& command, const std::vector<std:
   po::positional_options_description places;
   for (const Positional& positional : command.positionals) places.add(hidden(positional).c_str(), 1);
   Arguments arguments;
+  FVM_TRY(check_dashes(command, words));
   try {
     using po::command_line_style::allow_guessing;
     using po::command_line_style::unix_style;
-    const auto parsed = po::command_line_parser(words)
-                            .options(options)
-                            .positional(places)
-                            .style(unix_style & ~allow_guessing)
-                            .run();
+    auto parsed = po::command_line_parser(words)
+                      .options(options)
+                      .positional(places)
+                      .style(unix_style & ~allow_guessing)
+                      .run();
+    for (po::option& option : parsed.options) FVM_TRY(drop_equals_sign(option));
     po::variables_map values;
     po::store(parsed, values);
     for (const auto& [name, value] : values) {
@@ -168,9 +192,22 @@ Result<Arguments> parse_arguments(const Command& command, const std::vector<std:
       arguments.values_[name.substr(name.find_first_not_of(' '))] = text;
     }
   } catch (const po::error& error) {
-    return complaint(error);
+    return complaint(command, error);
   }
   return arguments;
+}
+
+void append_row(std::string& to, const std::string& left, std::string_view meaning, std::size_t column) {
+  std::string line = "  " + left;
+  line.resize(std::max(column, line.size() + 2), ' ');
+  while (line.size() + meaning.size() > kHelpWidth) {
+    const std::size_t cut = meaning.rfind(' ', kHelpWidth - line.size());
+    if (cut == std::string_view::npos) break;
+    to += line.append(meaning.substr(0, cut)) + '\n';
+    meaning.remove_prefix(cut + 1);
+    line.assign(column, ' ');
+  }
+  to += line.append(meaning) + '\n';
 }
 
 std::string help(const Command& command) {

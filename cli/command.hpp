@@ -80,6 +80,9 @@ Result<Arguments> parse_arguments(const Command& command, const std::vector<std:
 
 std::string help(const Command& command);
 
+/// Appends "  left   meaning", the meaning wrapped beside its column.
+void append_row(std::string& to, const std::string& left, std::string_view meaning, std::size_t column);
+
 /// The exit codes, as every help text ends.
 extern const char* const kExitCodes;
 

@@ -10,27 +10,16 @@
 #include <string_view>
 #include <system_error>
 
+#include <forestvm/nearest.hpp>
+
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
 
 namespace forestvm::cli {
 namespace {
 
-constexpr std::array kCommands = {&kRun,  &kCompile, &kEncode,  &kDump,  &kAssemble, &kExport,
-                                  &kDiff, &kVerify,  &kInspect, &kBench, &kDevices};
-
-std::string general_help() {
-  std::string text =
-      "forestvm: predicts with trained decision forests on a bytecode VM\n\n"
-      "Usage:\n  forestvm COMMAND [arguments]\n  forestvm COMMAND --help\n  forestvm "
-      "--version\n\nCommands:\n";
-  for (const Command* command : kCommands) {
-    std::string name = command->name;
-    name.resize(10, ' ');
-    text += "  " + name + command->meaning + '\n';
-  }
-  return text + "\nExample:\n  forestvm run model.json rows.csv -o predictions.npy\n\n" + kExitCodes;
-}
+constexpr std::array kCommands = {&kRun,    &kCompile, &kEncode, &kDump,    &kAssemble, &kExport, &kDiff,
+                                  &kVerify, &kInspect, &kBench,  &kDevices, &kHelp,     &kVersion};
 
 int report(const Error& error) {
   std::fprintf(stderr, "forestvm: %s\n", escaped(error.text()).c_str());
@@ -62,20 +51,36 @@ Result<void> run_guarded(const Command& command, const Arguments& arguments) {
 
 std::span<const Command* const> commands() { return kCommands; }
 
+std::vector<std::string_view> command_names() {
+  std::vector<std::string_view> names(kCommands.size());
+  std::transform(kCommands.begin(), kCommands.end(), names.begin(),
+                 [](const Command* command) { return std::string_view(command->name); });
+  return names;
+}
+
+const Command* command_named(std::string_view name) {
+  const auto* const found = std::find_if(kCommands.begin(), kCommands.end(),
+                                         [name](const Command* command) { return name == command->name; });
+  return found == kCommands.end() ? nullptr : *found;
+}
+
 int forestvm_main(const std::vector<std::string>& words) {
   if (words.empty()) {
     std::fputs(general_help().c_str(), stderr);
     return exit_code(ErrorCode::Usage);
   }
-  const std::string& word = words.front();
-  if (word == "--help" || word == "-h") return report(write_output("-", general_help()));
-  if (word == "--version") return report(write_output("-", "forestvm " FORESTVM_VERSION "\n"));
-  const auto is_named = [&word](const Command* command) { return word == command->name; };
-  const auto* const found = std::find_if(kCommands.begin(), kCommands.end(), is_named);
-  if (found == kCommands.end())
-    return report_usage(
-        "", usage_error((word.starts_with('-') ? "unknown option " : "unknown command ") + in_quotes(word)));
-  const Command& command = **found;
+  std::string word = words.front();
+  if (word == "--help" || word == "-h") word = kHelp.name;
+  if (word == "--version" || word == "-V") word = kVersion.name;
+  const Command* const found = command_named(word);
+  if (found == nullptr) {
+    const bool option = word.starts_with('-');
+    const std::vector<std::string_view> known =
+        option ? std::vector<std::string_view>{"--help", "--version"} : command_names();
+    return report_usage("", usage_error((option ? "unknown option " : "unknown command ") + in_quotes(word) +
+                                        did_you_mean(word, known)));
+  }
+  const Command& command = *found;
   const auto arguments = parse_arguments(command, {words.begin() + 1, words.end()});
   if (!arguments) return report_usage(command.name, arguments.error());
   if (arguments->has("help")) return report(write_output("-", help(command)));

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.hpp"
@@ -20,9 +21,18 @@ extern const Command kVerify;    // verify.cpp
 extern const Command kInspect;   // inspect.cpp
 extern const Command kBench;     // bench.cpp
 extern const Command kDevices;   // devices.cpp
+extern const Command kHelp;      // help.cpp
+extern const Command kVersion;   // help.cpp
 
 /// In the order in which help lists them.
 std::span<const Command* const> commands();
+std::vector<std::string_view> command_names();
+
+/// Null if there is none.
+const Command* command_named(std::string_view name);
+
+/// What forestvm --help prints.
+std::string general_help();
 
 /// Runs one command line, without the program's name. Data goes to standard output, one line per error to
 /// standard error. Result: the exit code.

@@ -16,10 +16,10 @@ Result<void> run(const Arguments& arguments) {
   if (!arguments.has("out")) return usage_error("-o OUT.fvm is missing");
   const std::string out = arguments.get("out");
   FVM_TRY(expect_other_file(out, path));
-  FVM_ASSIGN(const ModelOrProgram loaded, load_file(path));
-  const auto* const model = std::get_if<Model>(&loaded);
+  FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
+  auto* const model = std::get_if<Model>(&loaded);
   if (model == nullptr) return usage_error(in_quotes(path) + " is a program already");
-  FVM_ASSIGN(const Program program, compile_as_asked(arguments, path, *model));
+  FVM_ASSIGN(const Program program, compile_as_asked(arguments, path, std::move(*model)));
   const auto image = program.image();
   return write_output(out, {reinterpret_cast<const char*>(image.data()), image.size()});
 }
@@ -30,7 +30,7 @@ const Command kCompile = {
     "compile",
     "compiles a model into a program file",
     {"compile MODEL -o OUT.fvm [--schedule S] [--contract C] [--strict] [--timings]"},
-    {{"MODEL", "a trainer's model file"}},
+    {{"MODEL", "a trainer's model file; - is standard input"}},
     {{"out", 'o', "OUT", "the program file to write; - is standard output"},
      kScheduleOption,
      kContractOption,
@@ -38,7 +38,7 @@ const Command kCompile = {
      {"timings", '\0', "", "says on standard error what each pass of the compiler took"}},
     "  forestvm compile model.json -o model.fvm\n"
     "  forestvm run model.fvm rows.csv\n",
-    schedule_notes,
+    nullptr,
     run,
 };
 

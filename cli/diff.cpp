@@ -24,9 +24,9 @@
 #include "cli/io/npy.hpp"
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
-#include "cli/io/rows.hpp"
 #include "cli/native.hpp"
 #include "cli/program_file.hpp"
+#include "cli/row_options.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -194,16 +194,15 @@ Result<Inputs> read_inputs(const Arguments& arguments) {
   FVM_ASSIGN(BackendChoice backend, choose_backend(arguments));
   FVM_ASSIGN(const std::string path, required(arguments, "MODEL"));
   FVM_ASSIGN(const std::string rows_path, required(arguments, "ROWS"));
+  FVM_TRY(expect_one_standard_input(path, rows_path));
+  FVM_ASSIGN(const RowOptions form, row_options(arguments));
   FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
   std::optional<Model> model;
   if (auto* const read = std::get_if<Model>(&loaded)) model = std::move(*read);
   FVM_ASSIGN(Program program, model ? compile_as_asked(arguments, path, *model, backend.schedule())
                                     : program_as_asked(arguments, path));
-  const ProgramMeta& meta = program.meta();
-  std::vector<std::string> names;
-  for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) names.emplace_back(program.feature_name(i));
-  FVM_ASSIGN(Rows rows, in_file(rows_path, read_rows(rows_path, {meta.num_features, names,
-                                                                 meta.score_type == ScalarType::Float64})));
+  FVM_ASSIGN(Source source, in_file(rows_path, Source::open(rows_path)));
+  FVM_ASSIGN(Rows rows, read_rows(rows_path, std::move(source), row_form(program, form)));
   return Inputs{std::move(backend), std::move(program), std::move(model), std::move(rows)};
 }
 
@@ -241,7 +240,7 @@ const Command kDiff = {
     "diff",
     "compares a program's answers with others",
     {"diff MODEL ROWS [--against WHAT | --expected FILE.npy] [--schedule S]"},
-    {{"MODEL", "a trainer's model file, or a .fvm program"}, {"ROWS", "as for run"}},
+    {{"MODEL", "a trainer's model file, or a .fvm program; - is standard input"}, {"ROWS", "as for run"}},
     {{"against", '\0', "WHAT",
       "reference (default: the slow, obvious predictor), native (C made by export, compiled by cc), or a "
       ".fvm file"},
@@ -249,11 +248,12 @@ const Command kDiff = {
      kScheduleOption,
      kBackendOption,
      kDeviceOption,
+     kHeaderOption,
      kContractOption,
      kStrictOption},
     "  forestvm diff model.json rows.npy --expected expected_raw.npy\n"
     "  forestvm diff model.json rows.npy --against native --schedule trees\n",
-    schedule_notes,
+    nullptr,
     run,
 };
 

@@ -2,8 +2,11 @@
 #include "cli/drawn_rows.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <map>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace forestvm::cli {
@@ -13,19 +16,21 @@ namespace {
 double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
 /// What parts each feature's numbers: thresholds, and the ends of its sets of categories.
-std::vector<std::vector<float>> parting_numbers(const Program& program) {
-  std::vector<std::vector<float>> numbers = thresholds(program);
-  for (const CategoryColumn& column : program.section_CategoryColumns())
-    for (const std::uint32_t category :
-         {column.first_category, column.first_category + 32 * column.word_count})
+std::map<std::uint32_t, std::vector<float>> parting_numbers(const Program& program) {
+  std::map<std::uint32_t, std::vector<float>> numbers = thresholds(program);
+  for (const CategoryColumn& column : program.section_CategoryColumns()) {
+    const auto words = program.section_CategoryWords().subspan(column.first_word, column.word_count);
+    const std::uint32_t least = column.listed != 0 ? words.front() : column.first_category;
+    const std::uint32_t end = column.listed != 0 ? words.back() + 1 : least + 32 * column.word_count;
+    for (const std::uint32_t category : {least, end})
       numbers[column.feature].push_back(static_cast<float>(category));
-  for (std::vector<float>& mine : numbers) std::sort(mine.begin(), mine.end());
+  }
+  for (auto& [feature, mine] : numbers) std::sort(mine.begin(), mine.end());
   return numbers;
 }
 
-/// The bounds of a feature's intervals; empty if it has no thresholds.
+/// The bounds of a feature's intervals.
 std::vector<double> bounds_of(const std::vector<float>& thresholds) {
-  if (thresholds.empty()) return {};
   constexpr double kLargest = std::numeric_limits<float>::max();
   std::vector<double> bounds(thresholds.begin(), thresholds.end());
   const double span =
@@ -40,22 +45,19 @@ std::vector<double> bounds_of(const std::vector<float>& thresholds) {
 }  // namespace
 
 Rows draw_rows(const Program& program, std::size_t count) {
-  std::vector<std::vector<double>> bounds;
-  for (const std::vector<float>& values : parting_numbers(program)) bounds.push_back(bounds_of(values));
+  std::vector<std::pair<std::uint32_t, std::vector<double>>> features;
+  for (const auto& [feature, numbers] : parting_numbers(program))
+    features.emplace_back(feature, bounds_of(numbers));
   std::mt19937_64 random(1);
-  Rows rows{count, bounds.size(), {}};
-  rows.values.reserve(count * bounds.size());
+  const std::size_t width = program.meta().num_features;
+  Rows rows{count, width, std::vector<float>(count * width)};
   for (std::size_t i = 0; i < count; ++i)
-    for (const std::vector<double>& feature : bounds) {
-      if (feature.empty()) {
-        rows.values.push_back(0);
-        continue;
-      }
-      const double place = uniform(random) * static_cast<double>(feature.size() - 1);
-      const std::size_t interval = std::min(static_cast<std::size_t>(place), feature.size() - 2);
+    for (const auto& [feature, bounds] : features) {
+      const double place = uniform(random) * static_cast<double>(bounds.size() - 1);
+      const std::size_t interval = std::min(static_cast<std::size_t>(place), bounds.size() - 2);
       const double inside = place - static_cast<double>(interval);
-      rows.values.push_back(
-          static_cast<float>(feature[interval] * (1 - inside) + feature[interval + 1] * inside));
+      rows.values[i * width + feature] =
+          static_cast<float>(bounds[interval] * (1 - inside) + bounds[interval + 1] * inside);
     }
   return rows;
 }

@@ -14,7 +14,7 @@ namespace forestvm::cli {
 namespace {
 
 /// The text of a stage. A schedule that a later pass refuses still shows the stages before.
-Result<std::string> stage_text(const Arguments& arguments, const std::string& path, const Model& model,
+Result<std::string> stage_text(const Arguments& arguments, const std::string& path, Model model,
                                Stage stage) {
   FVM_ASSIGN(const ChosenSchedule chosen, choose_schedule(arguments, model));
   std::optional<std::string> text;
@@ -22,7 +22,7 @@ Result<std::string> stage_text(const Arguments& arguments, const std::string& pa
   options.on_stage = [&text, stage](Stage shown, const std::function<std::string()>& print) {
     if (shown == stage) text = print();
   };
-  const auto compiled = compile(model, chosen.schedule, options);
+  const auto compiled = compile(std::move(model), chosen.schedule, options);
   if (text) return std::move(*text);
   if (!compiled) return blame(compiled.error(), chosen, path);
   FVM_CHECK(stage == Stage::Program);
@@ -38,7 +38,7 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "FILE"));
   const auto program_stage = static_cast<std::size_t>(Stage::Program);
   FVM_ASSIGN(const std::size_t stage, arguments.choice("stage", kStageNames, program_stage));
-  FVM_ASSIGN(const ModelOrProgram loaded, load_file(path));
+  FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
   if (const auto* const program = std::get_if<Program>(&loaded)) {
     if (arguments.has("schedule"))
       return usage_error("--schedule: " + in_quotes(path) + " is a program, it has its schedule already");
@@ -47,7 +47,7 @@ Result<void> run(const Arguments& arguments) {
     return write_output("-", program->disassemble());
   }
   FVM_ASSIGN(const std::string text,
-             stage_text(arguments, path, std::get<Model>(loaded), static_cast<Stage>(stage)));
+             stage_text(arguments, path, std::get<Model>(std::move(loaded)), static_cast<Stage>(stage)));
   return write_output("-", text);
 }
 
@@ -57,13 +57,13 @@ const Command kDump = {
     "dump",
     "prints a stage of the compilation, or the instruction set",
     {"dump FILE [--stage STAGE] [--schedule S]", "dump --isa"},
-    {{"FILE", "a trainer's model file, or a .fvm program (stage program only)"}},
+    {{"FILE", "a trainer's model file, or a .fvm program (stage program only); - is standard input"}},
     {{"stage", '\0', "STAGE", "model, tiled, loops, legalized or program (default)"},
      kScheduleOption,
      {"isa", '\0', "", "the instruction set as a Markdown page; goes alone"}},
     "  forestvm dump model.json --stage loops --schedule my.schedule\n"
     "  forestvm dump model.fvm\n",
-    schedule_notes,
+    nullptr,
     run,
 };
 

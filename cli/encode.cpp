@@ -19,10 +19,10 @@ namespace {
 constexpr std::uint64_t kMostThreads = 4096;
 
 Result<void> encode_all(const Predictor& predictor, Batches& batches, CodedWriter& writer,
-                        const std::string& model) {
+                        const std::string& model, const std::string& output) {
   const std::size_t columns = predictor.program().section_Columns().size();
   const std::unique_ptr<Context> context = predictor.make_context();
-  Progress progress = batches.progress();
+  Progress progress = batches.progress(output);
   CodeMemory codes;
   while (const std::size_t count = row_count(batches.rows())) {
     const std::size_t bytes = coded_bytes(count, columns);
@@ -38,6 +38,7 @@ Result<void> encode_all(const Predictor& predictor, Batches& batches, CodedWrite
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::string model, required(arguments, "MODEL"));
   FVM_ASSIGN(const BatchOptions rows, batch_options(arguments));
+  FVM_TRY(expect_one_standard_input(model, rows.path));
   if (!arguments.has("out")) return usage_error("-o OUT.fvr is missing");
   const std::string out = arguments.get("out");
   BackendOptions backend;
@@ -49,17 +50,16 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const Program program, program_as_asked(arguments, model));
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, host_backend(program, backend));
   FVM_TRY(in_file(model, predictor->encode(*predictor->make_context(), RowBlock{}, {})));
-  FVM_ASSIGN(Batches batches, Batches::open(rows, program));
+  const std::size_t columns = program.section_Columns().size();
+  FVM_ASSIGN(Batches batches, Batches::open(rows, program, columns));
   if (std::holds_alternative<CodedRows>(batches.rows()))
     return in_file(rows.path, refused("", "holds encoded rows already"));
-  FVM_ASSIGN(CodedWriter writer,
-             CodedWriter::open(out, program.section_Columns().size(), encoder_id(program)));
-  return encode_all(*predictor, batches, writer, model);
+  FVM_ASSIGN(CodedWriter writer, CodedWriter::open(out, columns, encoder_id(program)));
+  return encode_all(*predictor, batches, writer, model, out);
 }
 
 std::string notes() {
-  return schedule_notes() +
-         "\nWritten: a byte for each 255 thresholds of each feature that the model tests, instead of 4 for "
+  return "Written: a byte for each 255 thresholds of each feature that the model tests, instead of 4 for "
          "each\n"
          "feature. run and bench take it in place of rows, with every program whose encoder is the same: "
          "that "
@@ -79,13 +79,14 @@ const Command kEncode = {
     "encode",
     "encodes rows once, to predict them many times",
     {"encode MODEL ROWS -o OUT.fvr [options]"},
-    {{"MODEL", "a trainer's model file, or a .fvm program"},
+    {{"MODEL", "a trainer's model file, or a .fvm program; - is standard input"},
      {"ROWS", "as for run: an .npy array or a .csv file; - is standard input"}},
     {{"out", 'o', "OUT", "the file of encoded rows to write; - is standard output"},
      kScheduleOption,
      {"target", '\0', "T", "as for run"},
      {"threads", '\0', "N", "default: all cores; 1 runs inline"},
-     {"batch", '\0', "N", "rows of a batch of the file, default 65536 or 64 MiB of rows"},
+     {"batch", '\0', "N", "rows of a batch of the file, default 65536 or 32 MiB of rows and codes"},
+     kHeaderOption,
      kMissingOption,
      kContractOption,
      kStrictOption},

@@ -47,7 +47,7 @@ const Command kExport = {
     "export",
     "writes a model or a program as C source code",
     {"export MODEL [-o FILE.c] [--schedule S] [options]"},
-    {{"MODEL", "a trainer's model file, or a .fvm program"}},
+    {{"MODEL", "a trainer's model file, or a .fvm program; - is standard input"}},
     {{"out", 'o', "FILE", "the file to write; - (default) is standard output"},
      {"language", '\0', "L", "c: C99 without dependencies (default)"},
      {"trees", '\0', "FORM", "tables (default: in the schedule's layout) or branches (nested if and else)"},
@@ -60,7 +60,7 @@ const Command kExport = {
      kStrictOption},
     "  forestvm export model.json -o forest.c --name forest\n"
     "  cc -std=c99 -O2 -ffp-contract=off -c forest.c\n",
-    schedule_notes,
+    nullptr,
     run,
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -107,28 +108,38 @@ void add_program(Json& document, const Program& program) {
   document["steps per row, at most"] = steps_per_row(program);
 }
 
-/// `thresholds` and `sets` of categories: of each feature.
-template <class Counts>
-void add_splits(Json& document, const Counts& thresholds, std::uint64_t category_splits,
-                const std::vector<std::uint32_t>& sets) {
+/// Pairs of a feature and its count: features that have none are left out.
+Json count_list(const std::vector<FeatureCount>& counts) {
+  Json list = Json::array();
+  for (const FeatureCount& row : counts) list.push_back({row.feature, row.count});
+  return list;
+}
+
+/// `thresholds` and `sets` of categories: of each feature that has some.
+void add_splits(Json& document, const std::vector<FeatureCount>& thresholds, std::uint64_t category_splits,
+                const std::vector<FeatureCount>& sets) {
   std::uint64_t total = 0;
-  std::uint64_t used = 0;
-  for (std::size_t feature = 0; feature < thresholds.size(); ++feature) {
-    total += thresholds[feature];
-    used += thresholds[feature] + sets[feature] > 0 ? 1U : 0U;
+  std::set<std::uint32_t> used;
+  for (const FeatureCount& row : thresholds) {
+    total += row.count;
+    used.insert(row.feature);
   }
-  document["features used"] = used;
+  for (const FeatureCount& row : sets) used.insert(row.feature);
+  document["features used"] = used.size();
   document["thresholds"] = total;
-  document["thresholds per feature"] = std::vector<std::uint32_t>(thresholds.begin(), thresholds.end());
+  document["thresholds per feature"] = count_list(thresholds);
   if (category_splits == 0) return;
   document["categorical splits"] = category_splits;
-  document["sets of categories per feature"] = sets;
+  document["sets of categories per feature"] = count_list(sets);
 }
 
 /// Of the encoder: a set twice where missing values go both ways.
-std::vector<std::uint32_t> category_sets_per_feature(const Program& program) {
-  std::vector<std::uint32_t> counts(program.meta().num_features);
-  for (const CategoryColumn& column : program.section_CategoryColumns()) ++counts[column.feature];
+std::vector<FeatureCount> category_sets_per_feature(const Program& program) {
+  std::vector<FeatureCount> counts;
+  for (const CategoryColumn& column : program.section_CategoryColumns()) {
+    if (counts.empty() || counts.back().feature != column.feature) counts.push_back({column.feature, 0});
+    ++counts.back().count;
+  }
   return counts;
 }
 
@@ -209,7 +220,8 @@ Json document_of(const std::string& path, const Program& program) {
   document["nodes"] = meta.forest_nodes;
   document["leaves"] = meta.forest_leaves;
   document["depth"] = {{"min", meta.min_depth}, {"mean", meta.mean_depth}, {"max", meta.max_depth}};
-  add_splits(document, program.section_Thresholds(), meta.category_splits,
+  const auto thresholds = program.section_Thresholds();
+  add_splits(document, {thresholds.begin(), thresholds.end()}, meta.category_splits,
              category_sets_per_feature(program));
   add_program(document, program);
   document["schedule"] = program.text(StringId::Schedule);
@@ -340,8 +352,6 @@ Result<void> run(const Arguments& arguments) {
   return write_output("-", arguments.has("json") ? json_page(document) : text_page(document));
 }
 
-std::string notes() { return schedule_notes() + device_notes(); }
-
 }  // namespace
 
 const Command kInspect = {
@@ -349,7 +359,7 @@ const Command kInspect = {
     "says what a model or a program is",
     {"inspect FILE [--schedule S] [--contract C] [--json]",
      "inspect FILE --backend cuda [--device-model D] [--rows N] [--schedule S]"},
-    {{"FILE", "a trainer's model file, or a .fvm program"}},
+    {{"FILE", "a trainer's model file, or a .fvm program; - is standard input"}},
     {kScheduleOption,
      kContractOption,
      {"backend", '\0', "B",
@@ -361,7 +371,7 @@ const Command kInspect = {
      {"json", '\0', "", "as JSON"}},
     "  forestvm inspect model.json\n"
     "  forestvm inspect model.json --backend cuda --schedule rapids-fil --rows 4096\n",
-    notes,
+    device_notes,
     run,
 };
 

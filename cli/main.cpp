@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "cli/commands.hpp"
+#include "cli/io/unfinished.hpp"
 
 namespace {
 
@@ -47,5 +48,6 @@ void occupy_standard_streams() {
 int main(int count, char** words) {
   std::set_terminate(end_without_memory);
   occupy_standard_streams();
+  forestvm::cli::remove_unfinished_on_signals();
   return forestvm::cli::forestvm_main({words + (count > 0 ? 1 : 0), words + count});
 }

@@ -23,31 +23,35 @@ Result<T> in_file(const std::string& file, Result<T> result) {
   return result ? std::move(result) : Result<T>(in_file(file, result.error()));
 }
 
-/// What a FILE holds, by its content.
+/// What a FILE holds, by its content; "-" is standard input. What begins like neither is refused by its first
+/// bytes.
 using ModelOrProgram = std::variant<Model, Program>;
 Result<ModelOrProgram> load_file(const std::string& path);
+
+/// The program in a file; "-" is standard input.
+Result<Program> load_program(const std::string& path);
 
 /// The options that `run`, `compile` and `dump` share.
 extern const Option kScheduleOption;
 extern const Option kContractOption;
 extern const Option kStrictOption;
 
-/// The named schedules, for help texts.
-std::string schedule_notes();
-
-/// A schedule and what messages call it: its file, or "schedule NAME".
+/// A schedule and what messages call it: its file, "schedule NAME" or "--schedule".
 struct ChosenSchedule {
   Schedule schedule;
   std::string called;
 };
 
-/// --schedule auto|NAME|FILE: a value with a slash or a dot is a file. `otherwise`, here and below: the value
-/// if there is none.
+/// --schedule auto|NAME|TEXT|FILE: a value with a parenthesis is the schedule's text, else one with a slash
+/// or a dot is a file. `otherwise`, here and below: the value if there is none.
 Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model,
                                        const std::string& otherwise = "auto");
 
 /// Reads --schedule, --contract and --strict and compiles. Warnings go to standard error.
 Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model,
+                                 const std::string& otherwise = "auto");
+/// The same for a model that is not needed any more.
+Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, Model&& model,
                                  const std::string& otherwise = "auto");
 
 /// The program in a file, or that of the model in it: what a program file was compiled for cannot be asked

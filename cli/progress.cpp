@@ -1,15 +1,27 @@
 // See progress.hpp.
 #include "cli/progress.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace forestvm::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kRedraw{100};
-constexpr std::size_t kWidth = 40;
+constexpr const char* kEraseRest = "\x1b[K";  ///< of the terminal's line
+constexpr std::size_t kWidth = 40;            ///< of the bar, where there is room
+constexpr std::size_t kLeastWidth = 10;       ///< below, there is none
+constexpr std::size_t kUsualColumns = 80;     ///< of what does not say how wide it is
+
+/// Of the terminal as it is now: it may have become another since the last time.
+std::size_t columns_of(int stream) {
+  winsize size{};
+  return ::ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col != 0 ? size.ws_col : kUsualColumns;
+}
 
 void put(int stream, const std::string& text) {
   // A bar that cannot be drawn is no reason to stop.
@@ -27,7 +39,7 @@ Progress::Progress(int stream, std::size_t total, std::chrono::milliseconds dela
       next_(Clock::now() + delay) {}
 
 Progress::~Progress() {
-  if (drawn_) put(stream_, "\r\x1b[K");
+  if (drawn_) put(stream_, std::string("\r") + kEraseRest);
 }
 
 void Progress::show(std::size_t done) {
@@ -36,11 +48,21 @@ void Progress::show(std::size_t done) {
   if (now < next_) return;
   next_ = now + kRedraw;
   drawn_ = true;
+  put(stream_, '\r' + line(done) + kEraseRest);
+}
+
+/// Shorter than the terminal is wide, for in the last column the cursor goes to the next line.
+std::string Progress::line(std::size_t done) const {
   const double share = static_cast<double>(done) / static_cast<double>(total_);
-  const auto filled = static_cast<std::size_t>(share * static_cast<double>(kWidth));
-  put(stream_, "\r[" + std::string(filled, '#') + std::string(kWidth - filled, ' ') + "] " +
-                   std::to_string(static_cast<int>(share * 100)) + "%  " + std::to_string(done) + " of " +
-                   std::to_string(total_) + " " + unit_);
+  const std::string percent = std::to_string(static_cast<int>(share * 100)) + "%";
+  const std::string text =
+      percent + "  " + std::to_string(done) + " of " + std::to_string(total_) + " " + unit_;
+  const std::size_t room = columns_of(stream_) - 1, around = std::string_view("[] ").size();
+  if (room < text.size()) return percent.substr(0, room);
+  if (room < text.size() + around + kLeastWidth) return text;
+  const std::size_t width = std::min(kWidth, room - text.size() - around);
+  const auto filled = static_cast<std::size_t>(share * static_cast<double>(width));
+  return "[" + std::string(filled, '#') + std::string(width - filled, ' ') + "] " + text;
 }
 
 }  // namespace forestvm::cli

@@ -1,8 +1,10 @@
-// A progress bar for people: on a terminal only, and only when the work takes longer than a second.
+// A progress bar for people: on a terminal only, within its width, and only when the work takes longer than a
+// second.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <string>
 
 namespace forestvm::cli {
 
@@ -18,10 +20,15 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress();  ///< wipes the bar
 
+  /// Whether it is ever drawn.
+  bool is_on() const { return on_; }
+
   /// `done` of `total` are done.
   void show(std::size_t done);
 
  private:
+  std::string line(std::size_t done) const;
+
   int stream_;
   std::size_t total_;
   bool on_;

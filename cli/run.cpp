@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <forestvm/backend.hpp>
@@ -37,7 +36,9 @@ Result<RunOptions> understand(const Arguments& arguments) {
   RunOptions options;
   FVM_ASSIGN(options.model, required(arguments, "MODEL"));
   FVM_ASSIGN(options.rows, batch_options(arguments));
+  FVM_TRY(expect_one_standard_input(options.model, options.rows.path));
   options.out = arguments.get("out", "-");
+  FVM_TRY(check_predictions_name(options.out));
   FVM_ASSIGN(options.output, arguments.choice("output", options.output));
   FVM_ASSIGN(options.backend, choose_backend(arguments));
   FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMostThreads, 0));
@@ -47,18 +48,19 @@ Result<RunOptions> understand(const Arguments& arguments) {
   return options;
 }
 
-std::vector<std::string> strings(const Program& program, std::uint32_t count,
-                                 std::string_view (Program::*get)(std::uint32_t) const) {
-  std::vector<std::string> out;
-  for (std::uint32_t i = 0; i < count; ++i) out.emplace_back((program.*get)(i));
-  return out;
+/// What CSV calls classes; empty for other outputs and for models that call them by number.
+std::vector<std::string> class_labels(const Program& program, OutputKind output) {
+  std::vector<std::string> labels;
+  const std::uint32_t count = output == OutputKind::Class ? program.meta().num_class_labels : 0;
+  for (std::uint32_t i = 0; i < count; ++i) labels.emplace_back(program.class_label(i));
+  return labels;
 }
 
 /// Predicts all rows, batch after batch, and writes each as soon as it is there.
 template <class T, class Predict>
 Result<void> predict_batches(Batches& batches, const RunOptions& options, std::size_t width,
                              PredictionWriter& writer, Predict predict) {
-  Progress progress = batches.progress();
+  Progress progress = batches.progress(options.out);
   std::vector<T> answers;
   while (const std::size_t count = row_count(batches.rows())) {
     answers.resize(count * width);
@@ -70,20 +72,27 @@ Result<void> predict_batches(Batches& batches, const RunOptions& options, std::s
   return {};
 }
 
-Result<void> predict_all(const Predictor& predictor, Batches& batches, const RunOptions& options) {
-  const ProgramMeta& meta = predictor.program().meta();
+/// What is written of each row. `labels`: outlive it.
+Result<PredictionForm> answers_of(const Program& program, const RunOptions& options,
+                                  std::span<const std::string> labels) {
+  const ProgramMeta& meta = program.meta();
   const std::uint32_t width = output_width(meta, options.output);
   if (width == 0)
-    return in_file(options.model, refused("", "has no output " + std::string(name_of(options.output)) +
-                                                  ": its objective is " +
-                                                  in_quotes(predictor.program().text(StringId::Objective))));
-  const bool classes = options.output == OutputKind::Class, leaves = options.output == OutputKind::Leaf;
-  const auto labels =
-      strings(predictor.program(), classes ? meta.num_class_labels : 0, &Program::class_label);
+    return in_file(options.model,
+                   refused("", "has no output " + std::string(name_of(options.output)) +
+                                   ": its objective is " + in_quotes(program.text(StringId::Objective))));
   using Type = PredictionForm::Type;
   const bool wide = meta.score_type == ScalarType::Float64;
-  const Type type = classes ? Type::Int64 : leaves ? Type::Int32 : wide ? Type::Float64 : Type::Float32;
-  const PredictionForm form{width, type, labels, leaves};
+  const bool leaves = options.output == OutputKind::Leaf;
+  const Type type = options.output == OutputKind::Class ? Type::Int64
+                    : leaves                            ? Type::Int32
+                    : wide                              ? Type::Float64
+                                                        : Type::Float32;
+  return PredictionForm{width, type, labels, leaves};
+}
+
+Result<void> predict_all(const Predictor& predictor, Batches& batches, const RunOptions& options,
+                         const PredictionForm& form) {
   FVM_ASSIGN(PredictionWriter writer, PredictionWriter::open(options.out, form));
   const std::unique_ptr<Context> context = predictor.make_context();
   const auto predict = [&](const AnyRows& rows, float* out) {
@@ -98,29 +107,32 @@ Result<void> predict_all(const Predictor& predictor, Batches& batches, const Run
   const auto predict_leaf = [&](const AnyRows& rows, std::int32_t* out) {
     return predictor.predict_leaf(*context, rows, out);
   };
-  if (classes)
-    FVM_TRY(predict_batches<std::int64_t>(batches, options, width, writer, predict_class));
-  else if (leaves)
-    FVM_TRY(predict_batches<std::int32_t>(batches, options, width, writer, predict_leaf));
-  else if (wide)
-    FVM_TRY(predict_batches<double>(batches, options, width, writer, predict_wide));
+  using Type = PredictionForm::Type;
+  if (form.type == Type::Int64)
+    FVM_TRY(predict_batches<std::int64_t>(batches, options, form.columns, writer, predict_class));
+  else if (form.type == Type::Int32)
+    FVM_TRY(predict_batches<std::int32_t>(batches, options, form.columns, writer, predict_leaf));
+  else if (form.type == Type::Float64)
+    FVM_TRY(predict_batches<double>(batches, options, form.columns, writer, predict_wide));
   else
-    FVM_TRY(predict_batches<float>(batches, options, width, writer, predict));
+    FVM_TRY(predict_batches<float>(batches, options, form.columns, writer, predict));
   return writer.finish();
 }
 
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const RunOptions options, understand(arguments));
   FVM_ASSIGN(const Program program, program_as_asked(arguments, options.model, options.backend.schedule()));
+  const std::vector<std::string> labels = class_labels(program, options.output);
+  FVM_ASSIGN(const PredictionForm form, answers_of(program, options, labels));
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor,
              make_predictor(options.backend, program, options.model));
   // Rows that cannot be read leave no output behind.
-  FVM_ASSIGN(Batches batches, Batches::open(options.rows, program));
-  return predict_all(*predictor, batches, options);
+  FVM_ASSIGN(Batches batches, Batches::open(options.rows, program, form.columns * size_of(form.type)));
+  return predict_all(*predictor, batches, options, form);
 }
 
 std::string notes() {
-  return schedule_notes() + '\n' + target_notes() +
+  return target_notes() +
          "\nWritten: the trainer's type, float32 or (LightGBM's) float64, (n,) for one output and (n, k)\n"
          "for k; class: the label's index as int64 (in CSV the model's own label, where it has labels);\n"
          "leaf: int32, (n, trees). CSV numbers are the shortest text that reads back to the same bits.\n"
@@ -136,12 +148,14 @@ const Command kRun = {
     "run",
     "predicts rows with a model or a program",
     {"run MODEL ROWS [-o OUT] [options]"},
-    {{"MODEL", "a trainer's model file, or a .fvm program"},
+    {{"MODEL", "a trainer's model file, or a .fvm program; - is standard input"},
      {"ROWS",
-      "an .npy array (rows, features) or a .csv file (header detected, columns then matched to the model's "
-      "feature names, empty cell = missing), or a .fvr file of forestvm encode; - is standard input"}},
+      "an .npy array (rows, features) or a .csv file (empty cell = missing; columns with names are matched "
+      "to "
+      "the model's features), or a .fvr file of forestvm encode; - is standard input"}},
     {{"out", 'o', "OUT",
-      "where predictions go: a name ending in .npy, or CSV; - (default) is CSV on standard output"},
+      "where predictions go: a name that ends in .npy or .csv, or in nothing (CSV); - (default) is CSV on "
+      "standard output"},
      {"output", '\0', "KIND",
       "value (default: what the trainer's predict gives), raw (its score), class, or leaf (the "
       "number of each tree's leaf, as the trainer counts a tree's nodes)"},
@@ -150,7 +164,9 @@ const Command kRun = {
      kDeviceOption,
      kTargetOption,
      {"threads", '\0', "N", "default: all cores; 1 runs inline"},
-     {"batch", '\0', "N", "rows per call, default 65536 or 64 MiB; predictions do not depend on it"},
+     {"batch", '\0', "N",
+      "rows per call, default 65536 or 32 MiB of rows and predictions; predictions do not depend on it"},
+     kHeaderOption,
      kMissingOption,
      kContractOption,
      kStrictOption},

@@ -13,8 +13,9 @@ namespace {
 
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "PROGRAM"));
-  FVM_ASSIGN(const Program program, in_file(path, Program::load(path)));
-  return write_output("-", path + ": verified: " + std::to_string(program.code().size()) + " instructions, " +
+  FVM_ASSIGN(const Program program, load_program(path));
+  return write_output("-", (path == "-" ? "standard input" : path) +
+                               ": verified: " + std::to_string(program.code().size()) + " instructions, " +
                                std::to_string(program.meta().num_trees) + " trees, " +
                                std::to_string(program.image().size()) + " bytes\n");
 }
@@ -25,7 +26,7 @@ const Command kVerify = {
     "verify",
     "checks a program file",
     {"verify PROGRAM"},
-    {{"PROGRAM", "a .fvm file"}},
+    {{"PROGRAM", "a .fvm file; - is standard input"}},
     {},
     "  forestvm verify model.fvm\n",
     nullptr,

@@ -55,14 +55,9 @@ class TreeCheck {
 
 Result<void> TreeCheck::check_shape() const {
   if (tree_->nodes.empty()) return error({}, "the tree has no nodes");
-  if (tree_->nodes.size() > std::size_t{std::numeric_limits<std::int32_t>::max()})
-    return error({}, "too many nodes");
   if (tree_->output >= model_.num_outputs)
     return error({}, "output " + std::to_string(tree_->output) + " of a model with " +
                          std::to_string(model_.num_outputs));
-  if (tree_->first_leaf >= tree_->nodes.size())
-    return error({}, "the first leaf is node " + std::to_string(tree_->first_leaf) + " of " +
-                         std::to_string(tree_->nodes.size()));
   if (!std::isfinite(tree_->weight)) return error({}, "the tree's weight is not finite");
   if (tree_->leaf_width != 1 && tree_->leaf_width != model_.num_outputs)
     return error({}, "leaves of " + std::to_string(tree_->leaf_width) + " values for " +

@@ -10,42 +10,45 @@
 namespace forestvm::frontend {
 namespace {
 
+/// Read at once. The vector grows by as much, so that pages which the file does not fill are never touched.
+constexpr std::size_t kReadSize = std::size_t{1} << 16;
+
 Error unreadable(std::string why) {
   return {ErrorCode::Environment, "", "cannot read the file: " + std::move(why)};
 }
 
+Error too_long(std::size_t max_bytes) {
+  return refused("", "the file is longer than the limit of " + std::to_string(max_bytes) + " bytes");
+}
+
 }  // namespace
 
-Result<std::vector<std::byte>> read_file_bytes(const std::string& path, std::size_t max_bytes) {
+Result<std::vector<std::byte>> read_file_bytes(
+    const std::string& path, std::size_t max_bytes,
+    const std::function<Result<void>(std::span<const std::byte>)>& check_opening) {
   if (path.find('\0') != std::string::npos) return unreadable("its name holds a zero byte");
-  std::error_code status_error;
-  const std::filesystem::file_type type = std::filesystem::status(path, status_error).type();
-  if (type == std::filesystem::file_type::directory) return unreadable("it is a directory");
-  if (type == std::filesystem::file_type::character || type == std::filesystem::file_type::block)
-    return unreadable("it is a device");
   errno = 0;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (!file) return unreadable(std::strerror(errno));
 
-  constexpr std::size_t first_read = std::size_t{1} << 16;
-  const std::uintmax_t expected = std::filesystem::file_size(path, status_error);
-  std::size_t room = first_read;
-  if (!status_error && expected > room)
-    room = static_cast<std::size_t>(std::min<std::uintmax_t>(expected, max_bytes)) + 1;
+  std::error_code unknown;
+  const std::uintmax_t expected = std::filesystem::file_size(path, unknown);
   std::vector<std::byte> bytes;
-  std::size_t size = 0;
-  while (true) {
-    if (size == bytes.size()) bytes.resize(size == 0 ? room : size * 2);
-    const std::size_t got = std::fread(bytes.data() + size, 1, bytes.size() - size, file.get());
-    size += got;
-    if (size > max_bytes)
-      return refused("", "the file is longer than the limit of " + std::to_string(max_bytes) + " bytes");
-    if (got > 0) continue;
+  for (std::size_t size = 0;;) {
+    bytes.resize(size + kReadSize);
+    const std::size_t got = std::fread(bytes.data() + size, 1, kReadSize, file.get());
     if (std::ferror(file.get()) != 0) return unreadable(std::strerror(errno));
-    break;
+    if (size == 0) {
+      FVM_TRY(check_opening(std::span(bytes).first(got)));
+      if (!unknown && expected > max_bytes) return too_long(max_bytes);
+      if (!unknown) bytes.reserve(static_cast<std::size_t>(expected) + kReadSize);
+    }
+    size += got;
+    if (size > max_bytes) return too_long(max_bytes);
+    if (got == kReadSize) continue;
+    bytes.resize(size);
+    return bytes;
   }
-  bytes.resize(size);
-  return bytes;
 }
 
 }  // namespace forestvm::frontend

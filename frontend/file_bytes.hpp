@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,8 +11,11 @@
 
 namespace forestvm::frontend {
 
-/// The whole file. Errors: Environment when it cannot be read, Refused when it is longer than `max_bytes`.
-Result<std::vector<std::byte>> read_file_bytes(const std::string& path, std::size_t max_bytes);
+/// The whole file. Errors: Environment when it cannot be read; Refused when it is longer than `max_bytes`,
+/// and what `check_opening` says of its first 64 KiB (or all of a shorter one) before the rest is read.
+Result<std::vector<std::byte>> read_file_bytes(
+    const std::string& path, std::size_t max_bytes,
+    const std::function<Result<void>(std::span<const std::byte>)>& check_opening);
 
 /// Whether the bytes start as a gzip member does (RFC 1952).
 bool is_gzip(std::span<const std::byte> bytes);

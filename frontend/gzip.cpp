@@ -10,6 +10,9 @@
 namespace forestvm::frontend {
 namespace {
 
+/// The output grows by as much, so that pages which nothing is unpacked to are never touched.
+constexpr std::size_t kUnpackSize = std::size_t{1} << 18;
+
 /// An inflate stream and the place it has reached in the input.
 class Unpacker {
  public:
@@ -85,7 +88,7 @@ Result<std::vector<std::byte>> unpack_gzip(std::span<const std::byte> bytes, std
   std::size_t size = 0;
   while (true) {
     // One byte beyond the limit tells "exactly at the limit" from "over it".
-    if (size == out.size()) out.resize(std::min(limit + 1, std::max(bytes.size() * 4, size * 2)));
+    if (size == out.size()) out.resize(std::min(limit + 1, size + kUnpackSize));
     std::size_t made = 0;
     const int code = unpacker.unpack(std::span(out).subspan(size), made);
     size += made;

@@ -89,16 +89,26 @@ Result<void> add_objective(const LightgbmEntry& entry, Model& model) {
   return {};
 }
 
+std::size_t count_words(std::string_view text) {
+  std::size_t count = 0;
+  while (!take_word(text).empty()) ++count;
+  return count;
+}
+
 /// Names that LightGBM itself made, Column_0 and so on, are none.
 Result<void> add_feature_names(const LightgbmEntry& entry, Model& model) {
-  const std::vector<std::string_view> names = words_of(entry.text);
-  if (names.size() != model.num_features)
-    return refused(place_of(entry), "feature_names: " + std::to_string(names.size()) + " names for " +
+  if (const std::size_t names = count_words(entry.text); names != model.num_features)
+    return refused(place_of(entry), "feature_names: " + std::to_string(names) + " names for " +
                                         std::to_string(model.num_features) + " features");
   if (!is_utf8(entry.text)) return refused(place_of(entry), "feature_names: not UTF-8");
   bool own = false;
-  for (std::size_t i = 0; i < names.size(); ++i) own = own || names[i] != "Column_" + std::to_string(i);
-  if (own) model.feature_names.assign(names.begin(), names.end());
+  std::string_view text = entry.text;
+  for (std::uint32_t i = 0; i < model.num_features && !own; ++i)
+    own = take_word(text) != "Column_" + std::to_string(i);
+  if (!own) return {};
+  text = entry.text;
+  model.feature_names.reserve(model.num_features);
+  for (std::uint32_t i = 0; i < model.num_features; ++i) model.feature_names.emplace_back(take_word(text));
   return {};
 }
 
@@ -160,7 +170,7 @@ Result<void> add_header(const LightgbmHeader& header, const LoadLimits& limits, 
              number_of(header.max_feature_idx, 0, std::int64_t{limits.max_features} - 1));
   model.num_features = static_cast<std::uint32_t>(last_feature + 1);
   FVM_TRY(add_feature_names(header.feature_names, model));
-  if (words_of(header.feature_infos.text).size() != model.num_features)
+  if (count_words(header.feature_infos.text) != model.num_features)
     return refused(place_of(header.feature_infos),
                    "feature_infos: not one for each of " + std::to_string(model.num_features) + " features");
   FVM_TRY(add_objective(header.objective, model));

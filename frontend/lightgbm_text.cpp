@@ -156,11 +156,8 @@ Result<std::vector<Number>> numbers_of(const LightgbmEntry& entry, std::size_t c
   };
   std::vector<Number> numbers;
   std::string_view text = entry.text;
-  while (true) {
-    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-    if (text.empty()) break;
+  for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) {
     if (numbers.size() == count) return wrong(": more than " + std::to_string(count) + " numbers");
-    const std::string_view word = text.substr(0, text.find(' '));
     Number number = 0;
     const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), number);
     const auto at = [&] { return "[" + std::to_string(numbers.size()) + "]: "; };
@@ -170,7 +167,6 @@ Result<std::vector<Number>> numbers_of(const LightgbmEntry& entry, std::size_t c
     if constexpr (std::is_floating_point_v<Number>)
       if (std::isnan(number)) return wrong(at() + "not a number: " + quoted(word));
     numbers.push_back(number);
-    text.remove_prefix(word.size());
   }
   if (numbers.size() != count)
     return wrong(": " + std::to_string(numbers.size()) + " numbers instead of " + std::to_string(count));
@@ -222,14 +218,17 @@ Result<std::vector<double>> reals_of(const LightgbmEntry& entry, std::size_t cou
   return numbers_of<double>(entry, count, tree);
 }
 
+std::string_view take_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  const std::string_view word = text.substr(0, text.find(' '));
+  text.remove_prefix(word.size());
+  return word;
+}
+
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
-  while (true) {
-    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-    if (text.empty()) return words;
-    words.push_back(text.substr(0, text.find(' ')));
-    text.remove_prefix(words.back().size());
-  }
+  for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) words.push_back(word);
+  return words;
 }
 
 }  // namespace forestvm::frontend

@@ -76,4 +76,7 @@ Result<std::vector<double>> reals_of(const LightgbmEntry& entry, std::size_t cou
 /// The text's parts between blanks.
 std::vector<std::string_view> words_of(std::string_view text);
 
+/// Takes the first of them off the text; empty at its end. For lists that may be long.
+std::string_view take_word(std::string_view& text);
+
 }  // namespace forestvm::frontend

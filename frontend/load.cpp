@@ -68,17 +68,25 @@ Result<Model> read_and_check(Bytes bytes, const LoadLimits& limits) {
 Result<Model> load_bytes(Bytes bytes, const LoadLimits& limits) {
   if (bytes.size() > limits.max_bytes)
     return refused("byte 0", "longer than the limit of " + std::to_string(limits.max_bytes) + " bytes");
+  FVM_TRY(check_model_opening(bytes));
   if (!frontend::is_gzip(bytes)) return read_and_check(bytes, limits);
-  // What does not open as a model is not worth unpacking whole.
-  constexpr std::size_t opening = 4096;
-  const std::vector<std::byte> first = frontend::peek_gzip(bytes, opening);
-  if (!first.empty() && find_format(first) == nullptr) return unknown_format(first);
   FVM_ASSIGN(const std::vector<std::byte> unpacked,
              frontend::unpack_gzip(bytes, limits.max_bytes, limits.max_expansion));
   return read_and_check(unpacked, limits);
 }
 
 }  // namespace
+
+Result<void> check_model_opening(Bytes opening) {
+  if (frontend::is_gzip(opening)) {
+    const std::vector<std::byte> first = frontend::peek_gzip(opening, kModelOpening);
+    // Damage this early is for unpack_gzip to name.
+    return first.empty() || find_format(first) != nullptr ? Result<void>() : unknown_format(first);
+  }
+  return find_format(opening.first(std::min(opening.size(), kModelOpening))) != nullptr
+             ? Result<void>()
+             : unknown_format(opening);
+}
 
 Result<Model> load_model(std::span<const std::byte> bytes, const LoadLimits& limits) {
   try {
@@ -90,7 +98,8 @@ Result<Model> load_model(std::span<const std::byte> bytes, const LoadLimits& lim
 
 Result<Model> load_model(const std::string& path, const LoadLimits& limits) {
   try {
-    FVM_ASSIGN(const std::vector<std::byte> bytes, frontend::read_file_bytes(path, limits.max_bytes));
+    FVM_ASSIGN(const std::vector<std::byte> bytes,
+               frontend::read_file_bytes(path, limits.max_bytes, check_model_opening));
     return load_bytes(bytes, limits);
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::Environment, "", "out of memory while reading the model"};

@@ -106,10 +106,18 @@ Result<void> make_loops(Lowering& lowering);
 Result<void> choose_sums(Lowering& lowering);
 /// Parallel loops over trees get private accumulators and reductions; results are initialised and written.
 Result<void> legalize_reductions(Lowering& lowering);
-/// Loop nests and tiled forests of all plans -> program. Seals the ranks. `model`: as it was before
-/// normalize.
-/// `zero_missing`: of the normal form.
-Result<Program> emit_program(const Model& model, const std::vector<std::uint32_t>& zero_missing,
-                             const std::vector<Lowering>& plans, RankTable& ranks);
+
+/// What a program says of its model that the normal form does not.
+struct SourceFacts {
+  std::uint64_t fingerprint = 0;              ///< of the model as it was before
+  std::vector<std::uint32_t> zero_missing{};  ///< see normalize
+  std::vector<std::string> feature_names{};   ///< the model's
+};
+
+/// FNV-1a over what decides a prediction.
+std::uint64_t fingerprint(const Model& model);
+
+/// Loop nests and tiled forests of all plans -> program. Seals the ranks.
+Result<Program> emit_program(SourceFacts source, const std::vector<Lowering>& plans, RankTable& ranks);
 
 }  // namespace forestvm::scheduler

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -89,6 +90,24 @@ bool names_tiny(const Model& model, const CategorySet& set) {
 
 bool is_split(const Node& node) { return node.kind == NodeKind::Less || node.kind == NodeKind::LessEqual; }
 
+/// Features whose tiny numbers the program makes NaN, ascending: some split of theirs has a bound only where
+/// zeros are NaN, and none takes zero for a number.
+std::vector<std::uint32_t> zero_missing_of(const Model& model) {
+  std::set<std::uint32_t> features;
+  Bound ignored;
+  for (const Tree& tree : model.trees)
+    for (const Node& node : tree.nodes)
+      if (is_split(node) && !whole_bound(model, node, ignored)) features.insert(node.feature);
+  if (features.empty()) return {};
+  for (const Tree& tree : model.trees)
+    for (const Node& node : tree.nodes)
+      if (node.kind == NodeKind::Category || (is_split(node) && node.missing != Missing::Zero))
+        features.erase(node.feature);
+  return {features.begin(), features.end()};
+}
+
+}  // namespace
+
 bool is_normal(const Model& model) {
   if (model.score_type != ScalarType::Float32 || model.tiny_is_zero) return false;
   return std::all_of(model.trees.begin(), model.trees.end(), [](const Tree& tree) {
@@ -102,36 +121,11 @@ bool is_normal(const Model& model) {
   });
 }
 
-/// What the splits of a feature say of zero.
-struct Zeros {
-  bool part = false;     ///< some split has a bound only where zeros are NaN
-  bool numbers = false;  ///< some split takes zero for a number
-};
-
-std::vector<Zeros> zeros_of(const Model& model) {
-  std::vector<Zeros> features(model.num_features);
-  Bound ignored;
-  for (const Tree& tree : model.trees)
-    for (const Node& node : tree.nodes) {
-      if (!is_split(node) && node.kind != NodeKind::Category) continue;
-      Zeros& zeros = features[node.feature];
-      zeros.numbers = zeros.numbers || node.missing != Missing::Zero || !is_split(node);
-      zeros.part = zeros.part || (is_split(node) && !whole_bound(model, node, ignored));
-    }
-  return features;
-}
-
-}  // namespace
-
-Result<std::optional<NormalForm>> normal_form(const Model& model) {
-  if (is_normal(model)) return std::optional<NormalForm>{};
-  const std::vector<Zeros> zeros = zeros_of(model);
-  std::optional<NormalForm> normal{{model, {}}};
-  for (std::uint32_t feature = 0; feature < model.num_features; ++feature)
-    if (zeros[feature].part && !zeros[feature].numbers) normal->zero_missing.push_back(feature);
+Result<std::vector<std::uint32_t>> normalize(Model& model) {
+  std::vector<std::uint32_t> zero_missing = zero_missing_of(model);
   for (std::size_t t = 0; t < model.trees.size(); ++t) {
-    std::vector<Node>& nodes = normal->model.trees[t].nodes;
-    const std::vector<CategorySet>& sets = model.trees[t].category_sets;
+    std::vector<Node>& nodes = model.trees[t].nodes;
+    std::vector<CategorySet>& sets = model.trees[t].category_sets;
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       if (nodes[n].kind == NodeKind::Category) {
         if (names_tiny(model, sets[nodes[n].payload]))
@@ -141,7 +135,8 @@ Result<std::optional<NormalForm>> normal_form(const Model& model) {
       }
       if (!is_split(nodes[n])) continue;
       Bound bound = bound_of(nodes[n]);
-      const bool zeros_are_nan = zeros[nodes[n].feature].part && !zeros[nodes[n].feature].numbers;
+      const bool zeros_are_nan =
+          std::binary_search(zero_missing.begin(), zero_missing.end(), nodes[n].feature);
       if (!zeros_are_nan && !whole_bound(model, nodes[n], bound))
         return refused("tree " + std::to_string(t) + ", node " + std::to_string(n),
                        "zero is missing here, between numbers that go the other way, but a number in other "
@@ -149,10 +144,10 @@ Result<std::optional<NormalForm>> normal_form(const Model& model) {
                            std::to_string(nodes[n].feature) + ": not lowered yet");
       normalize(nodes[n], bound);
     }
-    for (CategorySet& set : normal->model.trees[t].category_sets) set.members_left = false;
+    for (CategorySet& set : sets) set.members_left = false;
   }
-  normal->model.tiny_is_zero = false;
-  return normal;
+  model.tiny_is_zero = false;
+  return zero_missing;
 }
 
 }  // namespace forestvm::scheduler

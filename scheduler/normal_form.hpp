@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include <forestvm/model.hpp>
@@ -15,14 +14,12 @@
 
 namespace forestvm::scheduler {
 
-struct NormalForm {
-  Model model;
-  std::vector<std::uint32_t> zero_missing;  ///< features whose tiny numbers the program makes NaN, ascending
-};
+bool is_normal(const Model& model);
 
-/// Nothing if the model has the form already. Refused, with tree and node, where the numbers that go left are
-/// not all below those that go right, and other splits of the feature take zero for a number: only
-/// Missing::Zero can ask for that; and where tiny numbers below zero are a category and others are not.
-Result<std::optional<NormalForm>> normal_form(const Model& model);
+/// Puts the model into the form, where it is; gives the features whose tiny numbers the program makes NaN,
+/// ascending. Refused, with tree and node, where the numbers that go left are not all below those that go
+/// right, and other splits of the feature take zero for a number: only Missing::Zero can ask for that; and
+/// where tiny numbers below zero are a category and others are not. What is refused is left half done.
+Result<std::vector<std::uint32_t>> normalize(Model& model);
 
 }  // namespace forestvm::scheduler

@@ -65,57 +65,89 @@ std::string heading(const Plan& plan) {
   return "plan(" + most + "):\n";
 }
 
-}  // namespace
-}  // namespace scheduler
+using Clock = std::chrono::steady_clock;
 
-Result<Compiled> compile(const Model& model, const Schedule& schedule, const CompileOptions& options) {
-  using namespace scheduler;
-  using Clock = std::chrono::steady_clock;
+/// A compilation under way.
+struct Compilation {
+  const Schedule& schedule;
+  const CompileOptions& options;
+  std::vector<Plan> plans;
+  SourceFacts source{};
+  std::vector<PassTime> times{};
+
+  void time(std::string_view pass, Clock::time_point begin) {
+    times.push_back({pass, std::chrono::duration<double>(Clock::now() - begin).count()});
+  }
+  void show(Stage stage, const std::function<std::string()>& print_stage) const {
+    if (options.on_stage) options.on_stage(stage, print_stage);
+  }
+};
+
+/// Everything before the model's normal form.
+Result<Compilation> begin(const Model& model, const Schedule& schedule, const CompileOptions& options) {
   if (model.trees.size() >= UINT32_MAX) return refused("", "too many trees");
   FVM_TRY(check_schedule(schedule));
-  FVM_ASSIGN(const std::vector<Plan> plans, plans_of(schedule));
-  std::vector<PassTime> times;
-  const auto time = [&](std::string_view pass, Clock::time_point begin) {
-    times.push_back({pass, std::chrono::duration<double>(Clock::now() - begin).count()});
-  };
-  const auto show = [&](Stage stage, const std::function<std::string()>& print_stage) {
-    if (options.on_stage) options.on_stage(stage, print_stage);
-  };
-  show(Stage::Model, [&] { return print(model); });
-  const auto first = Clock::now();
-  FVM_ASSIGN(const std::optional<NormalForm> normal, normal_form(model));
-  time("normalize", first);
+  FVM_ASSIGN(std::vector<Plan> plans, plans_of(schedule));
+  Compilation compilation{schedule, options, std::move(plans)};
+  compilation.show(Stage::Model, [&] { return print(model); });
+  compilation.source.fingerprint = fingerprint(model);
+  return compilation;
+}
+
+/// Everything after it; `model` has it.
+Result<Compiled> lower(Compilation compilation, const Model& model) {
   RankTable ranks;
   std::vector<Lowering> lowerings;
-  lowerings.reserve(plans.size());
-  for (const Plan& plan : plans)
-    lowerings.emplace_back(normal ? normal->model : model, schedule, options, plan, ranks);
+  lowerings.reserve(compilation.plans.size());
+  for (const Plan& plan : compilation.plans)
+    lowerings.emplace_back(model, compilation.schedule, compilation.options, plan, ranks);
   for (const Pass& pass : kPasses) {
-    const auto begin = Clock::now();
+    const auto start = Clock::now();
     for (Lowering& lowering : lowerings) {
       FVM_TRY(pass.run(lowering));
       if (pass.verify != nullptr) FVM_TRY(pass.verify(lowering));
     }
-    time(pass.name, begin);
+    compilation.time(pass.name, start);
     if (!pass.stage) continue;
-    show(*pass.stage, [&] {
-      if (plans.size() == 1) return text_of(lowerings.front(), *pass.stage);
+    compilation.show(*pass.stage, [&] {
+      if (lowerings.size() == 1) return text_of(lowerings.front(), *pass.stage);
       std::string text;
       for (const Lowering& lowering : lowerings)
         text += heading(lowering.plan) + text_of(lowering, *pass.stage);
       return text;
     });
   }
-  const auto begin = Clock::now();
-  FVM_ASSIGN(
-      Program program,
-      emit_program(model, normal ? normal->zero_missing : std::vector<std::uint32_t>{}, lowerings, ranks));
-  time("emit-program", begin);
-  show(Stage::Program, [&] { return program.disassemble(); });
+  const auto start = Clock::now();
+  FVM_ASSIGN(Program program, emit_program(std::move(compilation.source), lowerings, ranks));
+  compilation.time("emit-program", start);
+  compilation.show(Stage::Program, [&] { return program.disassemble(); });
   std::vector<std::string> warnings;
   for (const Lowering& lowering : lowerings)
     warnings.insert(warnings.end(), lowering.warnings.begin(), lowering.warnings.end());
-  return Compiled{std::move(program), std::move(warnings), std::move(times)};
+  return Compiled{std::move(program), std::move(warnings), std::move(compilation.times)};
+}
+
+}  // namespace
+}  // namespace scheduler
+
+Result<Compiled> compile(const Model& model, const Schedule& schedule, const CompileOptions& options) {
+  const auto start = scheduler::Clock::now();
+  if (!scheduler::is_normal(model)) return compile(Model(model), schedule, options);
+  FVM_ASSIGN(scheduler::Compilation compilation, scheduler::begin(model, schedule, options));
+  compilation.source.feature_names = model.feature_names;
+  compilation.time("normalize", start);
+  return scheduler::lower(std::move(compilation), model);
+}
+
+Result<Compiled> compile(Model&& model, const Schedule& schedule, const CompileOptions& options) {
+  FVM_ASSIGN(scheduler::Compilation compilation, scheduler::begin(model, schedule, options));
+  const auto start = scheduler::Clock::now();
+  if (!scheduler::is_normal(model)) {
+    FVM_ASSIGN(compilation.source.zero_missing, scheduler::normalize(model));
+  }
+  compilation.source.feature_names = std::move(model.feature_names);
+  compilation.time("normalize", start);
+  return scheduler::lower(std::move(compilation), model);
 }
 
 }  // namespace forestvm

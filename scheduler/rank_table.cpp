@@ -9,8 +9,10 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// A set's bits run from its least category to its greatest, so that a file of a few codes can ask for much.
-constexpr std::size_t kMostCategoryWords = std::size_t{1} << 24;
+/// A set's bits run from its least category to its greatest, so that a file of few codes could ask for much.
+/// Bits are the faster form, and sets have it while all words together are at most so many; beyond that, only
+/// where it takes no more memory than a list.
+constexpr std::size_t kMostSpareWords = std::size_t{1} << 20;
 
 void sort_and_unite(std::vector<float>& values) {
   std::sort(values.begin(), values.end());
@@ -23,8 +25,8 @@ bool missing_left(const Test& test) { return (test.feature & kMissingLeft) != 0;
 
 std::uint64_t most_columns(const Model& model, const ForestStatistics& forest) {
   std::uint64_t columns = forest.category_sets;
-  for (const std::uint32_t count : thresholds_per_feature(model))
-    columns += (count + kColumnThresholds - 1) / kColumnThresholds;
+  for (const FeatureCount& feature : thresholds_per_feature(model))
+    columns += (feature.count + kColumnThresholds - 1) / kColumnThresholds;
   return 2 * columns;  // missing values may go both ways
 }
 
@@ -68,7 +70,7 @@ void RankTable::seal_ranks(std::uint32_t number, Feature& feature) {
   ranks_.insert(ranks_.end(), feature.sorted.begin(), feature.sorted.end());
 }
 
-Result<void> RankTable::add_column(std::uint32_t number, const Membership& membership) {
+void RankTable::add_column(std::uint32_t number, const Membership& membership) {
   const std::vector<std::uint32_t>& codes = membership.set->codes;
   CategoryColumn column{};
   column.feature = number;
@@ -76,17 +78,21 @@ Result<void> RankTable::add_column(std::uint32_t number, const Membership& membe
   column.first_category = codes.empty() ? 0 : codes.front() / 32 * 32;
   column.word_count = codes.empty() ? 1 : (codes.back() - column.first_category) / 32 + 1;
   column.fractions = membership.set->fractions;
-  if (category_words_.size() + column.word_count > kMostCategoryWords)
-    return refused("", "the model's sets of categories take more than " +
-                           std::to_string(kMostCategoryWords * sizeof(std::uint32_t)) + " bytes");
-  category_words_.resize(category_words_.size() + column.word_count);
-  for (const std::uint32_t code : codes) {
-    const std::uint32_t bit = code - column.first_category;
-    category_words_[column.first_word + bit / 32] |= std::uint32_t{1} << bit % 32;
+  if (column.word_count > codes.size() && category_words_.size() + column.word_count > kMostSpareWords &&
+      !codes.empty()) {
+    column.listed = 1;
+    column.first_category = 0;
+    column.word_count = static_cast<std::uint32_t>(codes.size());
+    category_words_.insert(category_words_.end(), codes.begin(), codes.end());
+  } else {
+    category_words_.resize(category_words_.size() + column.word_count);
+    for (const std::uint32_t code : codes) {
+      const std::uint32_t bit = code - column.first_category;
+      category_words_[column.first_word + bit / 32] |= std::uint32_t{1} << bit % 32;
+    }
   }
   categories_.push_back(column);
   columns_.push_back({0, 1, membership.missing_highest, 0});
-  return {};
 }
 
 Result<void> RankTable::seal() {
@@ -94,7 +100,7 @@ Result<void> RankTable::seal() {
   for (auto& [number, feature] : by_feature_)
     for (auto& [membership, column] : feature.memberships) {
       column = static_cast<std::uint32_t>(columns_.size());
-      FVM_TRY(add_column(number, membership));
+      add_column(number, membership);
     }
   if (columns_.size() > kMaxColumns)
     return refused("", "the model's splits need " + std::to_string(columns_.size()) +

@@ -32,7 +32,7 @@ class RankTable {
  public:
   void add(const Test& test);
   bool empty() const { return by_feature_.empty(); }
-  /// Numbers the columns: only those that a test reads. Refused if there are too many, or too large sets.
+  /// Numbers the columns: only those that a test reads. Refused if there are too many.
   Result<void> seal();
 
   /// Column and code of a test that was added.
@@ -69,7 +69,7 @@ class RankTable {
   static std::uint32_t rank_of(const Feature& feature, float threshold);
 
   void seal_ranks(std::uint32_t number, Feature& feature);
-  Result<void> add_column(std::uint32_t number, const Membership& membership);
+  void add_column(std::uint32_t number, const Membership& membership);
 
   std::map<std::uint32_t, Feature> by_feature_;
   std::vector<EncodedFeature> features_;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include <forestvm/nearest.hpp>
 #include <forestvm/schedule.hpp>
 
 namespace forestvm {
@@ -15,6 +16,7 @@ struct DirectiveInfo {
   std::string_view word;
   std::size_t required;
   std::span<const Parameter> parameters;
+  std::string_view meaning;
 };
 
 template <Parameter... parameters>
@@ -24,7 +26,7 @@ using enum Parameter;
 constexpr DirectiveInfo kDirectives[] = {
 #define FVM_PARAMETERS(...) kParameterList<__VA_ARGS__>
 #define FVM_DIRECTIVE(Name, method, required, parameters, meaning) \
-  {DirectiveKind::Name, #method, required, parameters},
+  {DirectiveKind::Name, #method, required, parameters, meaning},
 #include <forestvm/schedule.def>
 #undef FVM_PARAMETERS
 };
@@ -41,40 +43,22 @@ constexpr Word kWords[] = {
 
 const DirectiveInfo& info(DirectiveKind kind) { return kDirectives[static_cast<std::size_t>(kind)]; }
 
-/// Edits that turn one word into the other.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
+std::string unknown_directive(std::string_view word) {
+  std::vector<std::string_view> known;
+  for (const DirectiveInfo& directive : kDirectives) known.push_back(directive.word);
+  return "unknown directive '" + std::string(word) + "'" + did_you_mean(word, known);
 }
 
-std::string unknown_directive(std::string_view word) {
-  const DirectiveInfo* nearest = std::min_element(std::begin(kDirectives), std::end(kDirectives),
-                                                  [&](const DirectiveInfo& a, const DirectiveInfo& b) {
-                                                    return distance(word, a.word) < distance(word, b.word);
-                                                  });
-  std::string text = "unknown directive '" + std::string(word) + "'";
-  if (distance(word, nearest->word) <= 3) text += "; did you mean '" + std::string(nearest->word) + "'?";
-  return text;
-}
+/// What a parameter is called, in the order of the enumeration.
+constexpr std::string_view kParameterNames[] = {
+    "loop", "loop, loop, ...", "new loop", "size", "count",    "layout",
+    "code", "tiling",          "order",    "type", "dimension"};
 
 std::string signature(const DirectiveInfo& directive) {
   std::string text(directive.word);
   text += "(";
   for (std::size_t i = 0; i < directive.parameters.size(); ++i) {
-    constexpr std::string_view kNames[] = {
-        "loop", "loop, loop, ...", "new loop", "size", "count",    "layout",
-        "code", "tiling",          "order",    "type", "dimension"};
-    const std::string_view name = kNames[static_cast<std::size_t>(directive.parameters[i])];
+    const std::string_view name = kParameterNames[static_cast<std::size_t>(directive.parameters[i])];
     text += i == 0 ? "" : ", ";
     const bool optional = i >= directive.required;
     text += (optional ? "[" : "") + std::string(name) + (optional ? "]" : "");
@@ -95,6 +79,39 @@ bool is_loop_name(std::string_view name) {
   const std::size_t dot = name.find('.');
   return is_identifier(name.substr(0, dot)) &&
          (dot == std::string_view::npos || is_identifier(name.substr(dot + 1)));
+}
+
+/// The words that a parameter takes; none if it takes loops or numbers.
+std::vector<std::string_view> words_of(Parameter parameter) {
+  std::vector<std::string_view> words;
+  for (const Word& word : kWords) {
+    const bool listed = std::find(words.begin(), words.end(), word.text) != words.end();
+    if (word.parameter == parameter && !listed && is_loop_name(word.text)) words.push_back(word.text);
+  }
+  return words;
+}
+
+std::string joined(const std::vector<std::string_view>& words) {
+  std::string list;
+  for (const std::string_view word : words) list += (list.empty() ? "" : ", ") + std::string(word);
+  return list;
+}
+
+/// What a parameter is, for help texts; those that take words are these words.
+std::string meaning_of(Parameter parameter) {
+  switch (parameter) {
+    case Loop:
+    case Loops:
+      return "batch, tree, or a new loop of a directive before; outer.inner is the copy of inner in outer";
+    case NewLoop:
+      return "a name that no loop has yet";
+    case Size:
+      return "an integer from 1, " + std::string(kTreeCountName) + " or " + std::string(kBatchSizeName);
+    case Count:
+      return "an integer from 1";
+    default:
+      return joined(words_of(parameter));
+  }
 }
 
 /// Nothing, or what is wrong with an argument for a parameter.
@@ -127,16 +144,10 @@ std::optional<std::string> argument_problem(Parameter parameter, const Argument&
     default:
       break;
   }
-  std::vector<std::string_view> known;
-  for (const Word& word : kWords) {
-    const bool listed = std::find(known.begin(), known.end(), word.text) != known.end();
-    if (word.parameter == parameter && !listed && is_loop_name(word.text)) known.push_back(word.text);
-  }
+  const std::vector<std::string_view> known = words_of(parameter);
   if (!argument.is_number() && std::find(known.begin(), known.end(), argument.name()) != known.end())
     return std::nullopt;
-  std::string list;
-  for (const std::string_view word : known) list += (list.empty() ? "" : ", ") + std::string(word);
-  return "expected one of " + list + ", found " + shown;
+  return "expected one of " + joined(known) + ", found " + shown;
 }
 
 /// The parameter that argument number i fills; the last of a list of loops repeats.
@@ -286,6 +297,21 @@ class Parser {
 }  // namespace
 
 Result<Schedule> parse_schedule(std::string_view text) { return Parser(text).run(); }
+
+std::vector<LanguageRow> directive_rows() {
+  std::vector<LanguageRow> rows;
+  for (const DirectiveInfo& directive : kDirectives)
+    rows.push_back({signature(directive), std::string(directive.meaning)});
+  return rows;
+}
+
+std::vector<LanguageRow> parameter_rows() {
+  std::vector<LanguageRow> rows;
+  for (std::size_t i = 0; i < std::size(kParameterNames); ++i)
+    if (static_cast<Parameter>(i) != Loops)
+      rows.push_back({std::string(kParameterNames[i]), meaning_of(static_cast<Parameter>(i))});
+  return rows;
+}
 
 Result<void> check_schedule(const Schedule& schedule) {
   for (std::size_t i = 0; i < schedule.directives.size(); ++i) {

@@ -2,6 +2,7 @@
 #include <forestvm/statistics.hpp>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -10,6 +11,20 @@
 #include "scheduler/tiled_forest.hpp"
 
 namespace forestvm {
+namespace {
+
+/// Of pairs of a feature and something else, in the features' order.
+template <class Pair>
+std::vector<FeatureCount> count_by_feature(const std::vector<Pair>& pairs) {
+  std::vector<FeatureCount> counts;
+  for (const Pair& pair : pairs) {
+    if (counts.empty() || counts.back().feature != pair.first) counts.push_back({pair.first, 0});
+    ++counts.back().count;
+  }
+  return counts;
+}
+
+}  // namespace
 
 ForestStatistics statistics(const Model& model) {
   ForestStatistics result;
@@ -28,17 +43,20 @@ ForestStatistics statistics(const Model& model) {
         static_cast<std::uint64_t>(std::count_if(tree.nodes.begin(), tree.nodes.end(), [](const Node& node) {
           return node.kind == NodeKind::Category;
         }));
-  const std::vector<std::uint32_t> thresholds = thresholds_per_feature(model),
-                                   sets = category_sets_per_feature(model);
-  for (std::uint32_t feature = 0; feature < model.num_features; ++feature) {
-    result.thresholds += thresholds[feature];
-    result.category_sets += sets[feature];
-    result.features_used += thresholds[feature] + sets[feature] != 0;
+  std::set<std::uint32_t> used;
+  for (const auto& [feature, count] : thresholds_per_feature(model)) {
+    result.thresholds += count;
+    used.insert(feature);
   }
+  for (const auto& [feature, count] : category_sets_per_feature(model)) {
+    result.category_sets += count;
+    used.insert(feature);
+  }
+  result.features_used = static_cast<std::uint32_t>(used.size());
   return result;
 }
 
-std::vector<std::uint32_t> category_sets_per_feature(const Model& model) {
+std::vector<FeatureCount> category_sets_per_feature(const Model& model) {
   using Codes = std::vector<std::uint32_t>;
   std::vector<std::pair<std::uint32_t, const Codes*>> sets;
   for (const Tree& tree : model.trees)
@@ -48,14 +66,14 @@ std::vector<std::uint32_t> category_sets_per_feature(const Model& model) {
   std::sort(sets.begin(), sets.end(), [](const auto& a, const auto& b) {
     return std::tie(a.first, *a.second) < std::tie(b.first, *b.second);
   });
-  std::vector<std::uint32_t> counts(model.num_features);
-  for (std::size_t i = 0; i < sets.size(); ++i)
-    if (i == 0 || sets[i].first != sets[i - 1].first || *sets[i].second != *sets[i - 1].second)
-      ++counts[sets[i].first];
-  return counts;
+  sets.erase(
+      std::unique(sets.begin(), sets.end(),
+                  [](const auto& a, const auto& b) { return a.first == b.first && *a.second == *b.second; }),
+      sets.end());
+  return count_by_feature(sets);
 }
 
-std::vector<std::uint32_t> thresholds_per_feature(const Model& model) {
+std::vector<FeatureCount> thresholds_per_feature(const Model& model) {
   std::vector<std::pair<std::uint32_t, double>> pairs;
   for (const Tree& tree : model.trees)
     for (const Node& node : tree.nodes)
@@ -63,9 +81,7 @@ std::vector<std::uint32_t> thresholds_per_feature(const Model& model) {
         pairs.emplace_back(node.feature, node.threshold);
   std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-  std::vector<std::uint32_t> counts(model.num_features);
-  for (const auto& [feature, threshold] : pairs) ++counts[feature];
-  return counts;
+  return count_by_feature(pairs);
 }
 
 }  // namespace forestvm

@@ -5,17 +5,19 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "cli/io/column_names.hpp"
+#include "cli/io/csv_cells.hpp"
 #include "cli/io/quote.hpp"
 
 namespace forestvm::cli {
 namespace {
 
-constexpr std::size_t kLongestLine = std::size_t{1} << 28;
+/// Cells of a header that are read beyond the model's features.
+constexpr std::size_t kMostExtraColumns = std::size_t{1} << 16;
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 
 /// For a decimal number outside float32's range: is it too large (or too small)?
@@ -32,6 +34,7 @@ bool is_huge(std::string_view number) {
   std::int64_t exponent = 0;
   const auto parsed = std::from_chars(power.data(), power.data() + power.size(), exponent);
   if (parsed.ec == std::errc::result_out_of_range) return !power.starts_with('-');
+  // Which side numbers from 0.1 to 10 count to does not matter: none of them is outside the range.
   return exponent > -place;
 }
 
@@ -40,106 +43,6 @@ std::string_view trimmed(std::string_view cell) {
   if (begin == std::string_view::npos) return {};
   return cell.substr(begin, cell.find_last_not_of(" \t") - begin + 1);
 }
-
-struct Cell {
-  std::string_view raw;  // what lies between the commas
-  std::string unquoted;  // used when was_quoted
-  bool was_quoted = false;
-
-  std::string_view text() const { return was_quoted ? std::string_view(unquoted) : trimmed(raw); }
-};
-
-/// Splits the source into records and a record into cells.
-class RecordReader {
- public:
-  explicit RecordReader(Source& source) : source_(source) {}
-
-  /// Moves to the next record; false at the end. Its text is valid until the next call.
-  Result<bool> next() {
-    source_.skip(std::exchange(taken_, 0));
-    line_ += std::exchange(lines_taken_, 0);
-    std::size_t scanned = 0;
-    bool inside_quotes = false;
-    for (;;) {
-      FVM_ASSIGN(const std::string_view window, source_.peek(scanned + 1));
-      if (window.size() == scanned) return at_end(window, inside_quotes);
-      const char* const from = window.data() + scanned;
-      const auto* const newline = static_cast<const char*>(std::memchr(from, '\n', window.size() - scanned));
-      const std::size_t stop =
-          newline != nullptr ? static_cast<std::size_t>(newline - window.data()) : window.size();
-      // A doubled quote leaves the parity as it was, so counting is enough to know what is inside.
-      const auto quotes = std::count(from, window.data() + stop, '"');
-      has_quotes_ = (scanned > 0 && has_quotes_) || quotes > 0;
-      inside_quotes ^= quotes % 2 != 0;
-      scanned = newline != nullptr ? stop + 1 : stop;
-      if (scanned > kLongestLine) return refused(place(), "a line longer than 256 MiB");
-      if (newline != nullptr) ++lines_taken_;
-      if (newline != nullptr && !inside_quotes) return accept(window.substr(0, stop), scanned);
-    }
-  }
-
-  std::string_view text() const { return text_; }
-  std::size_t line() const { return line_; }
-  bool blank() const { return text_.find_first_not_of(" \t") == std::string_view::npos; }
-  std::string place() const { return "line " + std::to_string(line_); }
-  std::string place(std::size_t column) const { return place() + ", column " + std::to_string(column + 1); }
-
-  /// Calls `use(column, cell)` for every cell, until it fails. Result: the number of cells.
-  template <class Use>
-  Result<std::size_t> cells(Use use) {
-    std::size_t column = 0;
-    std::size_t begin = 0;
-    for (;; ++column) {
-      FVM_ASSIGN(const std::size_t end, cell_at(begin, column));
-      FVM_TRY(use(column, std::as_const(cell_)));
-      if (end == text_.size()) return column + 1;
-      begin = end + 1;
-    }
-  }
-
- private:
-  Result<bool> at_end(std::string_view window, bool inside_quotes) {
-    if (inside_quotes) return refused(place(), "a quoted cell never ends");
-    return window.empty() ? Result<bool>(false) : accept(window, window.size());
-  }
-
-  bool accept(std::string_view record, std::size_t taken) {
-    if (record.ends_with('\r')) record.remove_suffix(1);
-    text_ = record;
-    taken_ = taken;
-    return true;
-  }
-
-  /// Sets cell_ to the cell that begins at `begin`; the place of the comma, or the size, that ends it.
-  Result<std::size_t> cell_at(std::size_t begin, std::size_t column) {
-    cell_.was_quoted = has_quotes_ && trimmed(text_.substr(begin)).starts_with('"');
-    if (!cell_.was_quoted) {
-      const std::size_t end = std::min(text_.find(',', begin), text_.size());
-      cell_.raw = text_.substr(begin, end - begin);
-      return end;
-    }
-    cell_.unquoted.clear();
-    std::size_t at = text_.find('"', begin) + 1;
-    for (;; ++at) {
-      if (at >= text_.size()) return refused(place(column), "a quoted cell never ends");
-      if (text_[at] == '"' && (at + 1 >= text_.size() || text_[at + 1] != '"')) break;
-      if (text_[at] == '"') ++at;
-      cell_.unquoted += text_[at];
-    }
-    const std::size_t end = std::min(text_.find(',', at + 1), text_.size());
-    if (!trimmed(text_.substr(at + 1, end - at - 1)).empty())
-      return refused(place(column), "text after the closing quote of a cell");
-    return end;
-  }
-
-  Source& source_;
-  std::string_view text_;
-  std::size_t taken_ = 0;  // bytes of this record with its line end
-  std::size_t line_ = 1;
-  std::size_t lines_taken_ = 0;
-  bool has_quotes_ = false;
-  Cell cell_;
-};
 
 struct Magic {
   std::string_view bytes;
@@ -168,96 +71,174 @@ Result<void> skip_start(Source& source) {
   return {};
 }
 
-/// Are they the same, in whatever order?
-bool same_names(std::span<const std::string> some, std::span<const std::string> others) {
-  if (others.empty() || some.size() != others.size()) return false;
-  std::vector<std::string_view> left(some.begin(), some.end());
-  std::vector<std::string_view> right(others.begin(), others.end());
-  std::sort(left.begin(), left.end());
-  std::sort(right.begin(), right.end());
-  return left == right;
+/// The number that a text stands for, rounded to nearest; beyond the range ±inf and ±0.
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  const bool plus = text.starts_with('+');
+  if (plus) text.remove_prefix(1);
+  if (text.empty() || (plus && text.front() == '-')) return std::nullopt;
+  if (text.back() == ')') return std::nullopt;  // from_chars knows nan(…), no reader of CSV does
+  Number value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end != text.data() + text.size() || code == std::errc::invalid_argument) return std::nullopt;
+  if (code == std::errc::result_out_of_range) {
+    const bool negative = text.front() == '-';
+    value = is_huge(negative ? text.substr(1) : text) ? std::numeric_limits<Number>::infinity() : Number{0};
+    if (negative) value = -value;
+  }
+  return value;
 }
 
-/// After a blank line: only blank ones may follow.
-Result<void> expect_blank_rest(RecordReader& record) {
-  const std::string place = record.place();
-  for (;;) {
-    FVM_ASSIGN(const bool more, record.next());
-    if (!more) return {};
-    if (!record.blank())
-      return refused(place, "a blank line between rows (a missing value in a one-column file is \"\")");
-  }
+/// Whether `read` is the float64 number that the text stands for.
+bool is_exact(std::string_view text, float read) {
+  return std::isnan(read) || parse_number<double>(text) == static_cast<double>(read);
 }
 
 class CsvReader final : public TableReader {
  public:
-  explicit CsvReader(Source& source) : record_(source) {}
+  CsvReader(Source& source, const RowForm& form) : cells_(source), form_(form) { columns_ = form.width; }
 
-  /// Reads the first record: names, or a row that is kept for the first block.
-  Result<void> begin(std::span<const std::string> known_names) {
-    FVM_ASSIGN(const bool any, record_.next());
-    if (!any || record_.blank()) return refused("line 1", "is blank; expected a header or a row");
-    bool has_number = false;
-    bool has_name = false;
-    const auto use = [&](std::size_t, const Cell& cell) -> Result<void> {
-      const std::string_view text = cell.text();
-      const auto number = parse_float(text);
-      header_.names.emplace_back(text);
-      first_row_.push_back(number.value_or(kMissing));
-      has_number |= number.has_value();
-      has_name |= !number && !text.empty();
+  /// Unless all lines are rows, reads the first: names, or a row that is kept for the first block.
+  Result<void> begin() {
+    if (form_.header == Header::No) return {};
+    ColumnNames names(form_);
+    FVM_ASSIGN(const FirstLine first, read_first_line(names));
+    const bool named = names.are_known();
+    const bool is_header = form_.header == Header::Yes || first.has_name || (named && !form_.names.empty());
+    if (!is_header && names.are_numbers()) return refused("line 1", numbers_or_row());
+    if (!named && is_header && !form_.names.empty()) return names.mismatch();
+    if (first.columns != form_.width) return wrong_width(first.columns, form_.width);
+    if (!is_header) return first.wrong_number ? *first.wrong_number : Result<void>();
+    first_row_.clear();
+    if (named) {
+      order_ = names.order();
       return {};
-    };
-    FVM_ASSIGN(header_.columns, record_.cells(use));
-    const bool is_header = has_name || same_names(header_.names, known_names);
-    if (is_header) {
-      first_row_.clear();
-      header_.mixed_header = has_number;
-    } else {
-      header_.names.clear();
     }
+    if (first.has_number && form_.header == Header::Auto)
+      return refused("line 1",
+                     "mixes names and numbers, so it may be a header or a row: say which with --header yes "
+                     "or --header no");
+    notice_ =
+        "line 1 is skipped as a header: the model has no feature names, so its columns are taken in order";
     return {};
   }
 
   Result<std::size_t> read(std::size_t most, std::vector<float>& values) override {
     std::size_t rows = 0;
     if (most != 0 && !first_row_.empty()) {
-      values.insert(values.end(), first_row_.begin(), first_row_.end());
-      first_row_.clear();
+      if (values.empty())
+        values.swap(first_row_);  // a wide row is not had twice
+      else
+        values.insert(values.end(), first_row_.begin(), first_row_.end());
+      first_row_ = std::vector<float>();
       rows = 1;
     }
     for (; rows < most && !ended_; ++rows) {
-      FVM_ASSIGN(const bool more, record_.next());
-      ended_ = !more;
-      if (more && record_.blank()) {
-        FVM_TRY(expect_blank_rest(record_));
-        ended_ = true;
-      }
+      FVM_ASSIGN(const bool more, cells_.next_line());
+      FVM_ASSIGN(const bool row, more ? read_row(values) : Result<bool>(false));
+      ended_ = !row;
+      if (more && !row) FVM_TRY(expect_blank_rest());
       if (ended_) break;
-      FVM_TRY(read_row(values));
     }
     return rows;
   }
 
  private:
-  Result<void> read_row(std::vector<float>& values) {
-    const auto use = [&](std::size_t column, const Cell& cell) -> Result<void> {
-      const std::string_view text = cell.text();
-      const auto number = text.empty() ? kMissing : parse_float(text);
-      if (!number)
-        return refused(record_.place(column),
-                       in_quotes(text) + " is not a number (a missing value is an empty cell or nan)");
-      if (column < header_.columns) values.push_back(*number);
-      return {};
-    };
-    FVM_ASSIGN(const std::size_t count, record_.cells(use));
-    if (count == header_.columns) return {};
-    return refused(record_.place(), "has " + std::to_string(count) + " cells, the first line has " +
-                                        std::to_string(header_.columns));
+  /// What the first line may turn out to be is not known before its end.
+  struct FirstLine {
+    std::size_t columns = 0;
+    bool has_number = false, has_name = false;
+    std::optional<Error> wrong_number;  // if it is a row
+  };
+
+  Result<FirstLine> read_first_line(ColumnNames& names) {
+    FirstLine line;
+    first_row_.reserve(form_.width);
+    FVM_TRY(cells_.next_line());
+    do {
+      FVM_ASSIGN(const std::string_view text, cells_.next());
+      if (cells_.is_blank_line()) return refused("line 1", "is blank; expected a header or a row");
+      const auto number = parse_float(text);
+      line.has_number |= number.has_value();
+      line.has_name |= !number && !text.empty();
+      if (++line.columns > form_.width && !goes_on(line)) return too_wide(line);
+      names.add(text);
+      const auto value = value_of(text);
+      if (!value && !line.wrong_number) line.wrong_number = value.error();
+      if (line.columns <= form_.width) first_row_.push_back(value ? *value : kMissing);
+    } while (!cells_.ends_line());
+    return line;
   }
 
-  RecordReader record_;
+  /// Whether cells beyond the model's features are read: those of a header, to say which they are.
+  bool goes_on(const FirstLine& line) const {
+    return line.has_name && !form_.names.empty() && line.columns - form_.width < kMostExtraColumns;
+  }
+
+  Error too_wide(const FirstLine& line) const {
+    const std::string least = cells_.ends_line() ? "" : "more than ";
+    return refused("", "has " + least + std::to_string(line.columns - (least.empty() ? 0 : 1)) +
+                           " columns, the model has " + std::to_string(form_.width) + " features");
+  }
+
+  std::string numbers_or_row() const {
+    const std::string what = form_.width == 1
+                                 ? "is 0, which may be the column's name as pandas writes it"
+                                 : "has the numbers from 0 to " + std::to_string(form_.width - 1) +
+                                       ", which may be the columns' names as pandas writes them";
+    return what + ", or a row: say which with --header yes or --header no";
+  }
+
+  /// The value of the current cell.
+  Result<float> value_of(std::string_view text) const {
+    if (text.empty()) return kMissing;
+    const auto number = parse_float(text);
+    if (!number)
+      return refused(cells_.cell_place(),
+                     in_quotes(text) + " is not a number (a missing value is an empty cell or nan)");
+    if (form_.missing && *number == *form_.missing) return kMissing;
+    if (form_.exact && !is_exact(text, *number)) return not_exact(cells_.cell_place(), in_quotes(text));
+    return *number;
+  }
+
+  /// Reads no more than one cell beyond the model's features; false if the line is blank.
+  Result<bool> read_row(std::vector<float>& values) {
+    const std::size_t begin = values.size();
+    values.resize(begin + form_.width);
+    std::size_t column = 0;
+    do {
+      FVM_ASSIGN(const std::string_view text, cells_.next());
+      if (cells_.is_blank_line()) {
+        values.resize(begin);
+        return false;
+      }
+      if (column == form_.width)
+        return refused(cells_.line_place(),
+                       "has more cells than the model's " + std::to_string(form_.width) + " features");
+      FVM_ASSIGN(values[begin + (order_.empty() ? column : order_[column])], value_of(text));
+      ++column;
+    } while (!cells_.ends_line());
+    if (column == form_.width) return true;
+    return refused(cells_.line_place(), "has " + std::to_string(column) + " cells, the model has " +
+                                            std::to_string(form_.width) + " features");
+  }
+
+  /// After a blank line: only blank ones may follow.
+  Result<void> expect_blank_rest() {
+    const std::string place = cells_.line_place();
+    for (;;) {
+      FVM_ASSIGN(const bool more, cells_.next_line());
+      if (!more) return {};
+      FVM_TRY(cells_.next());
+      if (!cells_.is_blank_line())
+        return refused(place, "a blank line between rows (a missing value in a one-column file is \"\")");
+    }
+  }
+
+  CsvCells cells_;
+  RowForm form_;
   std::vector<float> first_row_;
+  std::vector<std::uint32_t> order_;  // for each column its feature; empty: as they are
   bool ended_ = false;
 };
 
@@ -270,26 +251,12 @@ void append_shortest(std::string& to, T value) {
 
 }  // namespace
 
-std::optional<float> parse_float(std::string_view text) {
-  const bool plus = text.starts_with('+');
-  if (plus) text.remove_prefix(1);
-  if (text.empty() || (plus && text.front() == '-')) return std::nullopt;
-  if (text.back() == ')') return std::nullopt;  // from_chars knows nan(…), no reader of CSV does
-  float value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end != text.data() + text.size() || code == std::errc::invalid_argument) return std::nullopt;
-  if (code == std::errc::result_out_of_range) {
-    const bool negative = text.front() == '-';
-    value = is_huge(negative ? text.substr(1) : text) ? std::numeric_limits<float>::infinity() : 0.0F;
-    if (negative) value = -value;
-  }
-  return value;
-}
+std::optional<float> parse_float(std::string_view text) { return parse_number<float>(text); }
 
-Result<std::unique_ptr<TableReader>> csv_reader(Source& source, std::span<const std::string> known_names) {
+Result<std::unique_ptr<TableReader>> csv_reader(Source& source, const RowForm& form) {
   FVM_TRY(skip_start(source));
-  auto reader = std::make_unique<CsvReader>(source);
-  FVM_TRY(reader->begin(known_names));
+  auto reader = std::make_unique<CsvReader>(source, form);
+  FVM_TRY(reader->begin());
   return std::unique_ptr<TableReader>(std::move(reader));
 }
 

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -20,6 +22,7 @@ static_assert(std::endian::native == std::endian::little, "byte orders below are
 
 constexpr std::size_t kLongestHeader = std::size_t{1} << 20;
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 constexpr std::uint64_t kMostValues =
     std::numeric_limits<std::uint64_t>::max() / 16;  // in bytes: no overflow
 
@@ -54,39 +57,63 @@ bool is_exact(Half, float) { return true; }
 bool is_exact(Bool, float) { return true; }
 template <class T>
 bool is_exact(T value, float read) {
-  if constexpr (std::is_floating_point_v<T>)
-    if (std::isnan(value)) return true;
-  // Wide enough for every float64 and every 64-bit integer.
-  return static_cast<long double>(value) == static_cast<long double>(read);
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::isnan(value) || static_cast<double>(value) == static_cast<double>(read);
+  } else {
+    // The largest integers are rounded to the power of two above all of them, which is none of them.
+    return read < std::ldexp(1.0F, std::numeric_limits<T>::digits) && static_cast<T>(read) == value;
+  }
+}
+
+template <class T, bool Swapped>
+T value_at(const char* from) {
+  std::array<char, sizeof(T)> bytes;
+  std::memcpy(bytes.data(), from, sizeof(T));
+  if constexpr (Swapped) std::reverse(bytes.begin(), bytes.end());
+  return std::bit_cast<T>(bytes);
 }
 
 /// Turns `count` file values at `from` into floats; false if one of them had to be rounded.
-using Convert = bool (*)(const char* from, std::size_t count, float* to);
-
 template <class T, bool Swapped>
 bool convert(const char* from, std::size_t count, float* to) {
   bool exact = true;
-  for (std::size_t i = 0; i < count; ++i, from += sizeof(T)) {
-    std::array<char, sizeof(T)> bytes;
-    std::memcpy(bytes.data(), from, sizeof(T));
-    if constexpr (Swapped) std::reverse(bytes.begin(), bytes.end());
-    const T value = std::bit_cast<T>(bytes);
+  for (std::size_t i = 0; i < count; ++i) {
+    const T value = value_at<T, Swapped>(from + i * sizeof(T));
     to[i] = to_float(value);
     exact = exact && is_exact(value, to[i]);
   }
   return exact;
 }
 
+/// A file value as text, if it has to be rounded.
+template <class T, bool Swapped>
+std::optional<std::string> rounded(const char* from) {
+  const T value = value_at<T, Swapped>(from);
+  if (is_exact(value, to_float(value))) return std::nullopt;
+  if constexpr (std::is_arithmetic_v<T>) {
+    std::array<char, 32> text;
+    return std::string(text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr);
+  } else {
+    return std::nullopt;
+  }
+}
+
+/// How values of a type, in one byte order, are read.
+struct Conversion {
+  bool (*convert)(const char* from, std::size_t count, float* to) = nullptr;
+  std::optional<std::string> (*rounded)(const char* from) = nullptr;
+};
+
 struct Dtype {
   std::string_view name;  // without the byte order
   std::size_t size;
-  Convert little;
-  Convert big;
+  Conversion little;
+  Conversion big;
 };
 
 template <class T>
 constexpr Dtype dtype(std::string_view name) {
-  return {name, sizeof(T), convert<T, false>, convert<T, true>};
+  return {name, sizeof(T), {convert<T, false>, rounded<T, false>}, {convert<T, true>, rounded<T, true>}};
 }
 
 constexpr std::array kDtypes = {
@@ -100,7 +127,7 @@ struct ArrayForm {
   std::size_t rows = 0;
   std::size_t columns = 0;
   std::size_t value_size = 0;
-  Convert convert = nullptr;
+  Conversion conversion;
   bool fortran_order = false;
 
   std::uint64_t values() const { return std::uint64_t{rows} * columns; }
@@ -123,7 +150,7 @@ Result<void> set_type(const std::string& name, ArrayForm& form) {
   for (const Dtype& row : kDtypes) {
     if (row.name != kind || (order == '|' && row.size > 1)) continue;
     form.value_size = row.size;
-    form.convert = order == '>' ? row.big : row.little;
+    form.conversion = order == '>' ? row.big : row.little;
     return {};
   }
   return refused("NPY header", "dtype " + in_quotes(name) +
@@ -182,32 +209,24 @@ Error wrong_size(const ArrayForm& form, const std::string& found) {
                                  std::to_string(form.bytes()) + " bytes, the file has " + found);
 }
 
-std::vector<float> transposed(const std::vector<float>& from, const ArrayForm& form) {
-  std::vector<float> to(from.size());
-  for (std::size_t row = 0; row < form.rows; ++row)
-    for (std::size_t column = 0; column < form.columns; ++column)
-      to[row * form.columns + column] = from[column * form.rows + row];
-  return to;
-}
-
 class NpyReader final : public TableReader {
  public:
-  NpyReader(Source& source, const ArrayForm& form) : source_(source), form_(form) {
-    header_.columns = form.columns;
-    header_.rows = form.rows;
+  NpyReader(Source& source, const ArrayForm& array, RowForm form)
+      : source_(source), array_(array), form_(std::move(form)) {
+    columns_ = array.columns;
+    rows_ = array.rows;
   }
 
   Result<std::size_t> read(std::size_t most, std::vector<float>& values) override {
-    if (form_.fortran_order && rows_done_ == 0) {
-      FVM_TRY(read_values(form_.values(), whole_));
-      whole_ = transposed(whole_, form_);
-    }
-    const std::size_t rows = std::min(most, form_.rows - rows_done_);
-    if (form_.fortran_order) {
-      const auto from = whole_.begin() + static_cast<std::ptrdiff_t>(rows_done_ * form_.columns);
-      values.insert(values.end(), from, from + static_cast<std::ptrdiff_t>(rows * form_.columns));
+    const std::size_t rows = std::min(most, array_.rows - rows_done_);
+    if (array_.fortran_order) {
+      if (rows_done_ == 0) FVM_TRY(read_values(array_.values(), whole_));
+      values.reserve(values.size() + rows * array_.columns);
+      for (std::size_t row = rows_done_; row < rows_done_ + rows; ++row)
+        for (std::size_t column = 0; column < array_.columns; ++column)
+          values.push_back(whole_[column * array_.rows + row]);
     } else {
-      FVM_TRY(read_values(std::uint64_t{rows} * form_.columns, values));
+      FVM_TRY(read_values(std::uint64_t{rows} * array_.columns, values));
     }
     rows_done_ += rows;
     return rows;
@@ -216,7 +235,7 @@ class NpyReader final : public TableReader {
   /// What is known before the first value is read.
   Result<void> check_size() const {
     const auto left = source_.bytes_left();
-    if (left && *left != form_.bytes()) return wrong_size(form_, std::to_string(*left));
+    if (left && *left != array_.bytes()) return wrong_size(array_, std::to_string(*left));
     return {};
   }
 
@@ -228,52 +247,68 @@ class NpyReader final : public TableReader {
     chunk_.resize(kChunkBytes);
     for (std::uint64_t done = 0; done < total;) {
       const auto count =
-          static_cast<std::size_t>(std::min<std::uint64_t>(total - done, kChunkBytes / form_.value_size));
-      FVM_ASSIGN(const std::size_t got, source_.read(chunk_.data(), count * form_.value_size));
-      if (got < count * form_.value_size)
-        return wrong_size(form_, std::to_string(values_done_ * form_.value_size + got));
+          static_cast<std::size_t>(std::min<std::uint64_t>(total - done, kChunkBytes / array_.value_size));
+      FVM_ASSIGN(const std::size_t got, source_.read(chunk_.data(), count * array_.value_size));
+      if (got < count * array_.value_size)
+        return wrong_size(array_, std::to_string(values_done_ * array_.value_size + got));
       const std::size_t had = values.size();
       values.resize(had + count);
-      if (!form_.convert(chunk_.data(), count, values.data() + had)) rounded_ = true;
+      const std::span<float> read = std::span(values).subspan(had);
+      if (!array_.conversion.convert(chunk_.data(), count, read.data()) && form_.exact)
+        FVM_TRY(refuse_rounded(read));
+      if (form_.missing) std::replace(read.begin(), read.end(), *form_.missing, kMissing);
       done += count;
       values_done_ += count;
     }
-    if (values_done_ < form_.values()) return {};
+    if (values_done_ < array_.values()) return {};
     FVM_ASSIGN(const std::size_t more, source_.read(chunk_.data(), 1));
-    return more != 0 ? wrong_size(form_, "more") : Result<void>();
+    return more != 0 ? wrong_size(array_, "more") : Result<void>();
+  }
+
+  /// The first of the chunk's values that had to be rounded and is not missing all the same.
+  Result<void> refuse_rounded(std::span<const float> read) const {
+    for (std::size_t i = 0; i < read.size(); ++i) {
+      const auto number = array_.conversion.rounded(chunk_.data() + i * array_.value_size);
+      if (!number || read[i] == form_.missing) continue;
+      const std::uint64_t at = values_done_ + i;
+      const std::uint64_t row = array_.fortran_order ? at % array_.rows : at / array_.columns;
+      const std::uint64_t column = array_.fortran_order ? at / array_.rows : at % array_.columns;
+      return not_exact("value [" + std::to_string(row) + ", " + std::to_string(column) + "]", *number);
+    }
+    return {};
   }
 
   Source& source_;
-  ArrayForm form_;
+  ArrayForm array_;
+  RowForm form_;
   std::size_t rows_done_ = 0;
   std::uint64_t values_done_ = 0;
   std::string chunk_;
-  std::vector<float> whole_;  // of an array in Fortran order
+  std::vector<float> whole_;  // of an array in Fortran order, column by column
 };
 
 }  // namespace
 
-Result<std::unique_ptr<TableReader>> npy_reader(Source& source, NpyShape shape) {
+Result<std::unique_ptr<TableReader>> npy_reader(Source& source, NpyShape shape, const RowForm& form) {
   FVM_ASSIGN(const NpyHeader header, read_header(source));
-  FVM_ASSIGN(const ArrayForm form, array_form(header, shape));
-  auto reader = std::make_unique<NpyReader>(source, form);
+  FVM_ASSIGN(const ArrayForm array, array_form(header, shape));
+  if (shape == NpyShape::Matrix && array.columns != form.width) return wrong_width(array.columns, form.width);
+  auto reader = std::make_unique<NpyReader>(source, array, form);
   FVM_TRY(reader->check_size());
   return std::unique_ptr<TableReader>(std::move(reader));
 }
 
 std::string npy_header(std::string_view dtype, const std::vector<std::size_t>& shape) {
-  constexpr std::size_t growth_digits = 21;  // numpy leaves room for the first dimension to grow in place
-  constexpr std::size_t alignment = 64;
-  constexpr std::size_t prefix = 10;
+  // numpy fills its header up to a multiple of 64 bytes, with room for a first dimension of 21 digits: for
+  // these arrays that is always 128 bytes, 10 of them before the text.
+  constexpr std::size_t text_size = 118;
   std::string text = "{'descr': '" + std::string(dtype) +
                      "', 'fortran_order': False, 'shape': " + shape_text({shape.begin(), shape.end()}) +
                      ", }";
-  text.append(growth_digits - std::to_string(shape.at(0)).size(), ' ');
-  text.append(alignment - (prefix + text.size() + 1) % alignment, ' ');
+  FVM_CHECK(text.size() < text_size);
+  text.resize(text_size - 1, ' ');
   text += '\n';
-  std::string out(kNpyMagic);
-  out += {'\x01', '\x00', static_cast<char>(text.size() & 0xffU), static_cast<char>(text.size() >> 8U)};
-  return out + text;
+  return std::string(kNpyMagic) + std::string{'\x01', '\x00', static_cast<char>(text_size), '\x00'} + text;
 }
 
 }  // namespace forestvm::cli

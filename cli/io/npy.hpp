@@ -22,12 +22,14 @@ inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 enum class NpyShape { Matrix, VectorOrMatrix };
 
 /// Reads a two-dimensional array of real numbers, each rounded to the nearest float32; `source` must outlive
-/// the reader. Refused: other shapes and types, a file shorter or longer than its header says. The header's
-/// counts are believed only as far as bytes arrive. An array in Fortran order is read whole before its first
-/// row is there.
-Result<std::unique_ptr<TableReader>> npy_reader(Source& source, NpyShape shape = NpyShape::Matrix);
+/// the reader. Refused: other shapes and types, a matrix of another width than the form's, a file shorter or
+/// longer than its header says, and, where the form asks for exact numbers, the first that has to be rounded.
+/// The header's counts are believed only as far as bytes arrive. An array in Fortran order is read whole
+/// before its first row is there.
+Result<std::unique_ptr<TableReader>> npy_reader(Source& source, NpyShape shape, const RowForm& form = {});
 
-/// The bytes that numpy.save writes before a C-order array of this dtype ("<f4") and shape.
+/// The bytes that numpy.save writes before a C-order array of this dtype ("<f4") and shape: of one or two
+/// dimensions, as many bytes whatever those are.
 std::string npy_header(std::string_view dtype, const std::vector<std::size_t>& shape);
 
 }  // namespace forestvm::cli

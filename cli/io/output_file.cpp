@@ -43,7 +43,7 @@ Result<OutputFile> OutputFile::open(const std::string& path) {
   out.target_ = exists ? resolved(path) : path;
   if (exists && ::access(out.target_.c_str(), W_OK) != 0) return out.cannot_write();
   FVM_TRY(out.create_beside());
-  if (exists) static_cast<void>(::fchmod(out.file_, status.st_mode & 07777U));  // keep the mode if we may
+  if (exists) static_cast<void>(::fchmod(out.file_, status.st_mode & 0777U));  // if we may
   return out;
 }
 
@@ -54,12 +54,11 @@ Error OutputFile::cannot_write() const {
 Result<void> OutputFile::create_beside() {
   const std::string stem = target_ + "." + std::to_string(::getpid());
   for (int attempt = 0; attempt < 100; ++attempt) {
-    std::string name = stem + "." + std::to_string(attempt) + ".unfinished";
-    file_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file_ >= 0) {
-      unfinished_ = std::move(name);
-      return {};
-    }
+    // Before the file exists, so that no signal comes between.
+    unfinished_ = Unfinished(stem + "." + std::to_string(attempt) + ".unfinished");
+    file_ = ::open(unfinished_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file_ >= 0) return {};
+    unfinished_.finished();  // it is not ours
     if (errno != EEXIST) break;
   }
   return cannot_write();
@@ -70,27 +69,32 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       file_(std::exchange(other.file_, -1)),
       owned_(std::exchange(other.owned_, false)),
       target_(std::move(other.target_)),
-      unfinished_(std::exchange(other.unfinished_, {})),
+      unfinished_(std::move(other.unfinished_)),
       buffer_(std::move(other.buffer_)) {}
 
 OutputFile::~OutputFile() {
   if (owned_ && file_ >= 0) ::close(file_);
-  if (!unfinished_.empty()) ::unlink(unfinished_.c_str());
 }
 
 Result<void> OutputFile::write(std::string_view bytes) {
+  if (buffer_.size() + bytes.size() >= kBufferSize) FVM_TRY(flush());
+  if (bytes.size() >= kBufferSize) return write_through(bytes);
   buffer_ += bytes;
-  return buffer_.size() < kBufferSize ? Result<void>() : flush();
+  return {};
+}
+
+Result<void> OutputFile::write_through(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(file_, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return cannot_write();
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return {};
 }
 
 Result<void> OutputFile::flush() {
-  std::string_view rest = buffer_;
-  while (!rest.empty()) {
-    const ssize_t put = ::write(file_, rest.data(), rest.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return cannot_write();
-    rest.remove_prefix(static_cast<std::size_t>(put));
-  }
+  FVM_TRY(write_through(buffer_));
   buffer_.clear();
   return {};
 }
@@ -98,18 +102,19 @@ Result<void> OutputFile::flush() {
 Result<void> OutputFile::replace_start(std::string_view bytes) {
   FVM_TRY(flush());
   if (::lseek(file_, 0, SEEK_SET) != 0) return cannot_write();
-  buffer_ = bytes;
-  FVM_TRY(flush());
+  FVM_TRY(write_through(bytes));
   return ::lseek(file_, 0, SEEK_END) < 0 ? cannot_write() : Result<void>();
 }
 
 Result<void> OutputFile::finish() {
   FVM_TRY(flush());
   if (!owned_) return {};
+  // A name must not lead to bytes that a power failure can still lose.
+  if (unfinished_.exists() && ::fsync(file_) != 0) return cannot_write();
   if (::close(std::exchange(file_, -1)) != 0) return cannot_write();
-  if (unfinished_.empty()) return {};
-  if (::rename(unfinished_.c_str(), target_.c_str()) != 0) return cannot_write();
-  unfinished_.clear();
+  if (!unfinished_.exists()) return {};
+  if (::rename(unfinished_.path().c_str(), target_.c_str()) != 0) return cannot_write();
+  unfinished_.finished();
   return {};
 }
 

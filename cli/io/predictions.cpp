@@ -1,28 +1,45 @@
 // See predictions.hpp.
 #include "cli/io/predictions.hpp"
 
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "cli/command.hpp"
 #include "cli/io/csv.hpp"
 #include "cli/io/npy.hpp"
+#include "cli/io/quote.hpp"
 
 namespace forestvm::cli {
 namespace {
 
-constexpr std::string_view dtype(PredictionForm::Type type) {
-  switch (type) {
-    case PredictionForm::Type::Float32:
-      return "<f4";
-    case PredictionForm::Type::Float64:
-      return "<f8";
-    case PredictionForm::Type::Int32:
-      return "<i4";
-    case PredictionForm::Type::Int64:
-      return "<i8";
-  }
-  return {};
+struct TypeRow {
+  std::string_view dtype;
+  std::size_t size;
+};
+
+/// In the order of the enumeration.
+constexpr TypeRow kTypes[] = {{"<f4", 4}, {"<f8", 8}, {"<i4", 4}, {"<i8", 8}};
+
+const TypeRow& row_of(PredictionForm::Type type) { return kTypes[static_cast<std::size_t>(type)]; }
+
+/// Text is handed on in such pieces.
+constexpr std::size_t kTextPiece = std::size_t{1} << 16;
+
+/// The ending of a file's name, in lower case: "npy"; empty if it has none.
+std::string ending_of(const std::string& path) {
+  std::string ending = std::filesystem::path(path).extension().string();
+  if (!ending.empty()) ending.erase(0, 1);
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return ending;
+}
+
+Error not_kept() {
+  return {ErrorCode::Environment, "temporary file", std::string("cannot write: ") + std::strerror(errno)};
 }
 
 template <class T>
@@ -38,11 +55,25 @@ void append_cell(std::string& text, T value, std::span<const std::string> labels
 
 }  // namespace
 
+std::size_t size_of(PredictionForm::Type type) { return row_of(type).size; }
+
+Result<void> check_predictions_name(const std::string& path) {
+  const std::string ending = ending_of(path);
+  if (ending.empty() || ending == "npy" || ending == "csv") return {};
+  return usage_error("-o " + in_quotes(path, 1000) + ": predictions are written as .csv or .npy, not as ." +
+                     ending);
+}
+
 Result<PredictionWriter> PredictionWriter::open(const std::string& path, const PredictionForm& form) {
   FVM_ASSIGN(OutputFile file, OutputFile::open(path));
-  PredictionWriter writer(std::move(file), form, path.ends_with(".npy"));
-  // As long as the one that finish() writes over it.
-  if (writer.npy_ && writer.file_.can_go_back()) FVM_TRY(writer.file_.write(writer.header()));
+  PredictionWriter writer(std::move(file), form, ending_of(path) == "npy");
+  if (!writer.npy_) return writer;
+  if (writer.file_.can_go_back()) {
+    FVM_TRY(writer.file_.write(writer.header()));  // as long as the one that finish() writes over it
+  } else {
+    writer.kept_.reset(std::tmpfile());
+    if (!writer.kept_) return not_kept();
+  }
   return writer;
 }
 
@@ -50,7 +81,7 @@ Result<PredictionWriter> PredictionWriter::open(const std::string& path, const P
 std::string PredictionWriter::header() const {
   std::vector<std::size_t> shape = {written_ / form_.columns};
   if (form_.columns != 1 || form_.matrix) shape.push_back(form_.columns);
-  return npy_header(dtype(form_.type), shape);
+  return npy_header(row_of(form_.type).dtype, shape);
 }
 
 Result<void> PredictionWriter::write(const PredictionValues& values) {
@@ -59,29 +90,45 @@ Result<void> PredictionWriter::write(const PredictionValues& values) {
       [this](const auto& span) -> Result<void> {
         FVM_CHECK(span.size() % form_.columns == 0);
         written_ += span.size();
-        if (npy_) {
-          const auto bytes = std::as_bytes(span);
-          const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-          if (file_.can_go_back()) return file_.write(text);
-          kept_ += text;
-          return {};
-        }
-        std::string text;
-        for (std::size_t i = 0; i < span.size(); ++i) {
-          append_cell(text, span[i], form_.labels);
-          text += (i + 1) % form_.columns == 0 ? '\n' : ',';
-        }
-        return file_.write(text);
+        return npy_ ? write_bytes(std::as_bytes(span)) : write_text(span);
       },
       values);
 }
 
-Result<void> PredictionWriter::finish() {
-  if (npy_ && file_.can_go_back()) FVM_TRY(file_.replace_start(header()));
-  if (npy_ && !file_.can_go_back()) {
-    FVM_TRY(file_.write(header()));
-    FVM_TRY(file_.write(kept_));
+Result<void> PredictionWriter::write_bytes(std::span<const std::byte> bytes) {
+  if (!kept_) return file_.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (std::fwrite(bytes.data(), 1, bytes.size(), kept_.get()) != bytes.size()) return not_kept();
+  return {};
+}
+
+template <class T>
+Result<void> PredictionWriter::write_text(std::span<const T> values) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    append_cell(text, values[i], form_.labels);
+    text += (i + 1) % form_.columns == 0 ? '\n' : ',';
+    if (text.size() < kTextPiece) continue;
+    FVM_TRY(file_.write(text));
+    text.clear();
   }
+  return file_.write(text);
+}
+
+/// Copies the values that were kept behind the header.
+Result<void> PredictionWriter::write_kept() {
+  FVM_TRY(file_.write(header()));
+  if (std::fflush(kept_.get()) != 0 || std::fseek(kept_.get(), 0, SEEK_SET) != 0) return not_kept();
+  std::string piece(kTextPiece, '\0');
+  while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), kept_.get()))
+    FVM_TRY(file_.write(std::string_view(piece).substr(0, got)));
+  return std::ferror(kept_.get()) != 0 ? not_kept() : Result<void>();
+}
+
+Result<void> PredictionWriter::finish() {
+  if (kept_)
+    FVM_TRY(write_kept());
+  else if (npy_)
+    FVM_TRY(file_.replace_start(header()));
   return file_.finish();
 }
 

@@ -1,9 +1,6 @@
 // See quote.hpp.
 #include "cli/io/quote.hpp"
 
-#include <algorithm>
-#include <array>
-
 namespace forestvm::cli {
 
 std::string escaped(std::string_view text) {
@@ -35,15 +32,10 @@ std::string in_quotes(std::string_view text, std::size_t longest) {
   return "'" + escaped(text.substr(0, cut)) + "…'";
 }
 
-std::string quoted_list(std::span<const std::string> names, std::size_t most) {
+std::string quoted_list(std::span<const std::string> names, std::size_t count) {
   std::string out;
-  const std::size_t shown = std::min(most, names.size());
-  for (std::size_t i = 0; i < shown; ++i) {
-    if (i > 0) out += ", ";
-    out += in_quotes(names[i]);
-  }
-  if (shown < names.size()) out += " and " + std::to_string(names.size() - shown) + " more";
-  return out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + in_quotes(name);
+  return names.size() < count ? out + " and " + std::to_string(count - names.size()) + " more" : out;
 }
 
 }  // namespace forestvm::cli

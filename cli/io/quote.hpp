@@ -16,7 +16,7 @@ std::string escaped(std::string_view text);
 /// 'text', escaped, cut after `longest` bytes.
 std::string in_quotes(std::string_view text, std::size_t longest = 60);
 
-/// 'a', 'b', 'c' and 12 more.
-std::string quoted_list(std::span<const std::string> names, std::size_t most = 5);
+/// 'a', 'b', 'c' and 12 more: the first of `count` names.
+std::string quoted_list(std::span<const std::string> names, std::size_t count);
 
 }  // namespace forestvm::cli

@@ -1,12 +1,10 @@
-// Rows for a model: an NPY or CSV file in, float32 rows in the model's column order out, all or a block at a
-// time.
+// Rows for a model: an NPY or CSV file in, float32 rows in the model's column order out, a block at a time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -17,13 +15,6 @@
 
 namespace forestvm::cli {
 
-/// What the model expects of a row.
-struct RowForm {
-  std::size_t width = 0;
-  std::span<const std::string> names;  ///< empty, or `width` names
-  bool exact = false;                  ///< numbers of NPY arrays that are no float32 are refused
-};
-
 struct Rows {
   std::size_t count = 0;
   std::size_t width = 0;
@@ -33,10 +24,9 @@ struct Rows {
 /// Rows of a file, block after block: memory for one block, however many there are.
 class RowReader {
  public:
-  /// Opens the rows in `path` ("-": standard input). NPY or CSV is found from the content. Columns with names
-  /// are put into the model's order by name when the model has names too; otherwise they count by position.
-  /// Refused: another width (both are named), names that are not the model's, and what npy_reader and
-  /// csv_reader refuse. Environment when the file cannot be read.
+  /// Opens the rows in `path` ("-": standard input). NPY or CSV is found from the content. Refused: what
+  /// npy_reader and csv_reader refuse. Usage error for a header asked of what is no CSV. Environment when the
+  /// file cannot be read.
   static Result<RowReader> open(const std::string& path, const RowForm& form);
   static Result<RowReader> open(Source source, const RowForm& form);
 
@@ -45,7 +35,10 @@ class RowReader {
   Result<void> next(std::size_t most, Rows& rows);
 
   /// How many rows the file says that it has; a CSV file does not say it.
-  std::optional<std::size_t> count() const { return table_->header().rows; }
+  std::optional<std::size_t> count() const { return table_->rows(); }
+
+  /// What the user should know of how the file is read; usually empty.
+  const std::string& notice() const { return table_->notice(); }
 
   /// Of the file, where its size is known.
   std::optional<std::uint64_t> bytes_left() const { return source_->bytes_left(); }
@@ -55,15 +48,6 @@ class RowReader {
 
   std::unique_ptr<Source> source_;
   std::unique_ptr<TableReader> table_;
-  std::vector<std::size_t> order_;  // for each feature its column; empty: as they are
-  bool exact_ = false;
 };
-
-/// All rows of a file.
-Result<Rows> read_rows(const std::string& path, const RowForm& form);
-Result<Rows> read_rows(Source source, const RowForm& form);
-
-/// Makes every value that equals `missing` (so -0 equals 0) a missing one.
-void mark_missing(Rows& rows, float missing);
 
 }  // namespace forestvm::cli

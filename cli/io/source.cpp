@@ -71,18 +71,36 @@ Result<std::size_t> Source::read_some(char* to, std::size_t count) {
   return static_cast<std::size_t>(got);
 }
 
+/// Reads once more into the buffer, which grows by no more than that: pages that no bytes arrive for are
+/// never touched.
+Result<void> Source::fetch() {
+  const std::size_t had = buffer_.size();
+  if (buffer_.capacity() < had + kReadSize) buffer_.reserve(std::max(had + kReadSize, 2 * had));
+  buffer_.resize(had + kReadSize);
+  auto got = read_some(buffer_.data() + had, kReadSize);
+  buffer_.resize(had + (got ? *got : 0));
+  return got ? Result<void>() : got.error();
+}
+
 Result<std::string_view> Source::peek(std::size_t count) {
   if (buffered() < count && !ended_) {
     buffer_.erase(0, std::exchange(begin_, 0));
-    while (buffer_.size() < count && !ended_) {
-      const std::size_t had = buffer_.size();
-      buffer_.resize(had + std::max(kReadSize, had));  // doubling keeps a long line linear
-      auto got = read_some(buffer_.data() + had, buffer_.size() - had);
-      buffer_.resize(had + (got ? *got : 0));
-      if (!got) return got.error();
-    }
+    while (buffer_.size() < count && !ended_) FVM_TRY(fetch());
   }
   return std::string_view(buffer_).substr(begin_);
+}
+
+Result<std::string> Source::read_rest(std::size_t limit) {
+  const auto too_long = [limit] { return refused("", "is longer than " + std::to_string(limit) + " bytes"); };
+  const std::optional<std::uint64_t> left = bytes_left();
+  if (left && *left > limit) return too_long();
+  buffer_.erase(0, std::exchange(begin_, 0));
+  if (left) buffer_.reserve(static_cast<std::size_t>(*left) + kReadSize);
+  while (!ended_) {
+    FVM_TRY(fetch());
+    if (buffer_.size() > limit) return too_long();
+  }
+  return std::move(buffer_);
 }
 
 Result<std::size_t> Source::read(char* to, std::size_t count) {

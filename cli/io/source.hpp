@@ -32,6 +32,9 @@ class Source {
   /// Takes up to `count` bytes into `to`; fewer only at the end of the input.
   Result<std::size_t> read(char* to, std::size_t count);
 
+  /// Takes everything up to the end. Refused where that is more than `limit` bytes.
+  Result<std::string> read_rest(std::size_t limit);
+
   /// Bytes not taken yet, where the input's size is known (a regular file, a string).
   std::optional<std::uint64_t> bytes_left() const;
 
@@ -39,6 +42,7 @@ class Source {
   Source() = default;
   std::size_t buffered() const { return buffer_.size() - begin_; }
   Result<std::size_t> read_some(char* to, std::size_t count);
+  Result<void> fetch();
 
   int file_ = -1;       // -1: the buffer is all there is
   bool owned_ = false;  // standard input is not closed

@@ -43,6 +43,10 @@ struct Compiled {
 /// with the tree and node when the model needs what no backend runs yet.
 Result<Compiled> compile(const Model& model, const Schedule& schedule, const CompileOptions& options = {});
 
+/// The same for a model that is not needed any more: its trees are rewritten where they lie, which takes less
+/// memory.
+Result<Compiled> compile(Model&& model, const Schedule& schedule, const CompileOptions& options = {});
+
 /// What runs a schedule: one that maps loops to a GPU (gpuDimension) runs on GPUs only, any other on the host
 /// only.
 enum class ScheduleBackend { Host, Gpu };
@@ -73,10 +77,10 @@ ReproducibleSums reproducible_sums(const Model& model);
 
 ForestStatistics statistics(const Model& model);
 
-/// Distinct thresholds of each feature.
-std::vector<std::uint32_t> thresholds_per_feature(const Model& model);
+/// Distinct thresholds of each feature that has some.
+std::vector<FeatureCount> thresholds_per_feature(const Model& model);
 
-/// Distinct sets of categories of each feature.
-std::vector<std::uint32_t> category_sets_per_feature(const Model& model);
+/// Distinct sets of categories of each feature that has some.
+std::vector<FeatureCount> category_sets_per_feature(const Model& model);
 
 }  // namespace forestvm

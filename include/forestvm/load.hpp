@@ -30,4 +30,11 @@ Result<Model> load_model(const std::string& path, const LoadLimits& limits = {})
 /// The same from memory.
 Result<Model> load_model(std::span<const std::byte> bytes, const LoadLimits& limits = {});
 
+/// What a file begins with, at most, that check_model_opening looks at.
+inline constexpr std::size_t kModelOpening = 4096;
+
+/// Refuses what no model file begins like, for those who read one themselves and would not read it all in
+/// vain. `opening`: the first kModelOpening bytes or more, or all of a shorter file.
+Result<void> check_model_opening(std::span<const std::byte> opening);
+
 }  // namespace forestvm

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,8 +22,8 @@
 
 namespace forestvm {
 
-inline constexpr std::uint16_t kProgramFormat = 7;  ///< raised when an older runtime cannot read a newer file
-inline constexpr std::uint16_t kOldestProgramFormat = 5;  ///< that this build reads
+inline constexpr std::uint16_t kProgramFormat = 8;  ///< raised when an older runtime cannot read a newer file
+inline constexpr std::uint16_t kOldestProgramFormat = 8;  ///< that this build reads
 inline constexpr std::size_t kSectionAlignment = 64;      ///< bytes
 inline constexpr std::uint64_t kMaxScratchBytes = std::uint64_t{64}
                                                   << 20;  ///< private accumulators of one call
@@ -54,6 +55,16 @@ struct ProgramMeta {
 };
 static_assert(sizeof(ProgramMeta) == 128);
 
+/// How many of something a feature has. Lists of these are ascending and leave out features that have none,
+/// so that models of few splits and millions of features stay small.
+struct FeatureCount {
+  std::uint32_t feature;
+  std::uint32_t count;
+
+  bool operator==(const FeatureCount&) const = default;
+};
+static_assert(sizeof(FeatureCount) == 8);
+
 /// Where a text lies in the text section.
 struct StringRef {
   std::uint32_t offset;
@@ -82,7 +93,7 @@ struct ProgramParts {
   std::vector<TileShape> tile_shapes;
   std::vector<AccumulatorDesc> accumulators;
   std::vector<double> base;
-  std::vector<std::uint32_t> thresholds;  ///< per feature
+  std::vector<FeatureCount> thresholds;
   std::vector<EncodedFeature> encoded_features;
   std::vector<ColumnDesc> columns;
   std::vector<float> ranks;
@@ -159,9 +170,9 @@ Result<Program> encode_program(const ProgramParts& parts);
 /// the text is no assembly, else with the pc and the verifier's rule.
 Result<Program> assemble(std::string_view text, const Program& data);
 
-/// The distinct thresholds of each feature, ascending, read out of the forest's nodes: a tool's question, not
-/// a call's. Categorical splits have none.
-std::vector<std::vector<float>> thresholds(const Program& program);
+/// The distinct thresholds of each feature that has some, ascending, read out of the forest's nodes: a tool's
+/// question, not a call's. Categorical splits have none.
+std::map<std::uint32_t, std::vector<float>> thresholds(const Program& program);
 
 /// The most steps that a call takes for each of its rows, in a program that was loaded with full
 /// verification: node visits, elements of sums that are read or written, thresholds that are compared,

@@ -91,6 +91,18 @@ class Schedule {
 /// nearest known one is named), a wrong number or kind of arguments.
 Result<Schedule> parse_schedule(std::string_view text);
 
+/// A line of what help texts say of the language: a form, and what it means.
+struct LanguageRow {
+  std::string form;
+  std::string meaning;
+};
+
+/// "tile(loop, new loop, new loop, size)", one row for each directive.
+std::vector<LanguageRow> directive_rows();
+
+/// "size", "layout" and so on, one row for each kind of argument.
+std::vector<LanguageRow> parameter_rows();
+
 /// Checks each directive's arguments against its row: for schedules built in C++.
 Result<void> check_schedule(const Schedule& schedule);
 

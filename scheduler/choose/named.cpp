@@ -2,6 +2,7 @@
 #include <iterator>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/nearest.hpp>
 
 #include "scheduler/choose/model_schedules.hpp"
 
@@ -32,15 +33,18 @@ std::span<const NamedSchedule> named_schedules() { return kSchedules; }
 
 Result<Schedule> schedule_by_name(const Model& model, std::string_view name) {
   if (name == "auto") return automatic_schedule(model);
-  std::string known = "auto";
+  std::vector<std::string_view> known{"auto"};
+  std::string list = "auto";
   for (std::size_t i = 0; i < std::size(kSchedules); ++i) {
     const Origin& origin = kOrigins[i];
     if (kSchedules[i].name == name)
       return origin.make != nullptr ? Result<Schedule>(origin.make(model)) : parse_schedule(origin.text);
-    known += ", " + std::string(kSchedules[i].name);
+    known.push_back(kSchedules[i].name);
+    list += ", " + std::string(kSchedules[i].name);
   }
+  const std::string hint = did_you_mean(name, known);
   return refused("schedule '" + std::string(name) + "'",
-                 "unknown; there are " + known + ", or a file (a value with '/' or '.')");
+                 "unknown" + hint + (hint.empty() ? "; the" : " The") + " named schedules are " + list);
 }
 
 }  // namespace forestvm

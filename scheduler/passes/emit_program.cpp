@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include <forestvm/core/interpret.hpp>
 
@@ -381,7 +382,47 @@ Result<void> emit_accumulators(const std::vector<Lowering>& plans, ProgramParts&
   return {};
 }
 
-/// FNV-1a over what decides a prediction.
+void emit_tables(SourceFacts source, const std::vector<Lowering>& plans, ProgramParts& parts) {
+  const Lowering& lowering = plans.front();
+  const Model& model = lowering.model;
+  const ForestStatistics forest = statistics(model);
+  ProgramMeta& meta = parts.meta;
+  meta.num_features = model.num_features;
+  meta.num_outputs = model.num_outputs;
+  meta.num_trees = static_cast<std::uint32_t>(model.trees.size());
+  meta.transform = model.transform;
+  meta.class_rule = model.class_rule;
+  meta.score_type = model.score_type;
+  const TransformParameters parameters = parameters_of(model, model.trees.size());
+  meta.divisor = parameters.divisor;
+  meta.slope = parameters.slope;
+  meta.contract = lowering.options.contract;
+  meta.sums_in_model_order = 1;
+  for (const Lowering& plan : plans) {
+    if (!plan.sums.in_model_order) meta.sums_in_model_order = 0;
+    if (plan.sums.unit != 0) meta.sum_unit = plan.sums.unit;  // of the model: all that have one have this
+  }
+  meta.fingerprint = source.fingerprint;
+  meta.forest_nodes = forest.nodes;
+  meta.forest_leaves = forest.leaves;
+  meta.category_splits = forest.category_splits;
+  meta.mean_depth = forest.mean_depth;
+  meta.min_depth = forest.min_depth;
+  meta.max_depth = forest.max_depth;
+  meta.num_feature_names = static_cast<std::uint32_t>(source.feature_names.size());
+  meta.num_class_labels = static_cast<std::uint32_t>(model.class_labels.size());
+
+  parts.base = model.base;
+  parts.thresholds = thresholds_per_feature(model);
+  parts.zero_missing = std::move(source.zero_missing);
+  parts.strings = std::move(source.feature_names);
+  parts.strings.insert(parts.strings.begin(), {model.format, model.trainer, model.version, model.objective,
+                                               print(lowering.schedule)});
+  parts.strings.insert(parts.strings.end(), model.class_labels.begin(), model.class_labels.end());
+}
+
+}  // namespace
+
 std::uint64_t fingerprint(const Model& model) {
   std::uint64_t hash = 14695981039346656037ull;
   const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211ull; };
@@ -415,46 +456,7 @@ std::uint64_t fingerprint(const Model& model) {
   return hash;
 }
 
-void emit_tables(const Model& model, const std::vector<Lowering>& plans, ProgramParts& parts) {
-  const Lowering& lowering = plans.front();
-  const ForestStatistics forest = statistics(model);
-  ProgramMeta& meta = parts.meta;
-  meta.num_features = model.num_features;
-  meta.num_outputs = model.num_outputs;
-  meta.num_trees = static_cast<std::uint32_t>(model.trees.size());
-  meta.transform = model.transform;
-  meta.class_rule = model.class_rule;
-  meta.score_type = model.score_type;
-  const TransformParameters parameters = parameters_of(model, model.trees.size());
-  meta.divisor = parameters.divisor;
-  meta.slope = parameters.slope;
-  meta.contract = lowering.options.contract;
-  meta.sums_in_model_order = 1;
-  for (const Lowering& plan : plans) {
-    if (!plan.sums.in_model_order) meta.sums_in_model_order = 0;
-    if (plan.sums.unit != 0) meta.sum_unit = plan.sums.unit;  // of the model: all that have one have this
-  }
-  meta.fingerprint = fingerprint(model);
-  meta.forest_nodes = forest.nodes;
-  meta.forest_leaves = forest.leaves;
-  meta.category_splits = forest.category_splits;
-  meta.mean_depth = forest.mean_depth;
-  meta.min_depth = forest.min_depth;
-  meta.max_depth = forest.max_depth;
-  meta.num_feature_names = static_cast<std::uint32_t>(model.feature_names.size());
-  meta.num_class_labels = static_cast<std::uint32_t>(model.class_labels.size());
-
-  parts.base = model.base;
-  parts.thresholds = thresholds_per_feature(lowering.model);
-  parts.strings = {model.format, model.trainer, model.version, model.objective, print(lowering.schedule)};
-  parts.strings.insert(parts.strings.end(), model.feature_names.begin(), model.feature_names.end());
-  parts.strings.insert(parts.strings.end(), model.class_labels.begin(), model.class_labels.end());
-}
-
-}  // namespace
-
-Result<Program> emit_program(const Model& model, const std::vector<std::uint32_t>& zero_missing,
-                             const std::vector<Lowering>& plans, RankTable& ranks) {
+Result<Program> emit_program(SourceFacts source, const std::vector<Lowering>& plans, RankTable& ranks) {
   FVM_TRY(ranks.seal());
   ProgramParts parts;
   parts.encoded_features = ranks.features();
@@ -468,8 +470,7 @@ Result<Program> emit_program(const Model& model, const std::vector<std::uint32_t
   FVM_TRY(emit_forest(plans, parts, numbers));
   for (std::size_t p = 0; p < plans.size(); ++p) FVM_TRY(CodeEmitter(plans[p], numbers[p], parts).run());
   parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));
-  emit_tables(model, plans, parts);
-  parts.zero_missing = zero_missing;
+  emit_tables(std::move(source), plans, parts);
   return encode_program(parts);
 }
 

@@ -18,7 +18,8 @@ namespace {
 
 constexpr const char* kProgram = FORESTVM_PROGRAM;
 
-int spawned(const std::vector<std::string>& words, posix_spawn_file_actions_t& actions, rusage& usage) {
+int spawned(const std::vector<std::string>& words, posix_spawn_file_actions_t& actions,
+            const Streams& streams, rusage& usage) {
   std::vector<char*> arguments = {const_cast<char*>(kProgram)};
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -29,10 +30,17 @@ int spawned(const std::vector<std::string>& words, posix_spawn_file_actions_t& a
   ::posix_spawnattr_init(&attributes);
   ::posix_spawnattr_setsigdefault(&attributes, &pipe_signal);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  std::vector<char*> variables;
+  for (const std::string& variable : streams.environment)
+    variables.push_back(const_cast<char*>(variable.c_str()));
+  for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
+  variables.push_back(nullptr);
   pid_t child = 0;
-  const int failed = ::posix_spawn(&child, kProgram, &actions, &attributes, arguments.data(), environ);
+  const int failed =
+      ::posix_spawn(&child, kProgram, &actions, &attributes, arguments.data(), variables.data());
   ::posix_spawnattr_destroy(&attributes);
   if (failed != 0) return -1;
+  if (streams.meanwhile) streams.meanwhile(child);
   int status = 0;
   ::wait4(child, &status, 0, &usage);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -60,7 +68,7 @@ Outcome ProgramTest::forestvm(const std::vector<std::string>& words, const Strea
   ::posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   Outcome outcome;
   rusage usage{};
-  outcome.code = spawned(words, actions, usage);
+  outcome.code = spawned(words, actions, streams, usage);
   outcome.peak_mib = static_cast<std::size_t>(usage.ru_maxrss) >> 10;
   ::posix_spawn_file_actions_destroy(&actions);
   if (pipe_ends[1] >= 0) ::close(pipe_ends[1]);

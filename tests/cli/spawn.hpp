@@ -1,7 +1,10 @@
 // Runs the real forestvm program and keeps what it said.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,10 +23,12 @@ struct Outcome {
 
 /// Where the standard streams of the program go.
 struct Streams {
-  std::string in = {};             ///< what standard input holds
-  std::string out_path = {};       ///< standard output is this file; empty: kept in Outcome::out
-  bool out_is_closed = false;      ///< standard output is not open at all
-  bool out_has_no_reader = false;  ///< standard output is a pipe that nobody reads
+  std::string in = {};                        ///< what standard input holds
+  std::string out_path = {};                  ///< standard output is this file; empty: kept in Outcome::out
+  bool out_is_closed = false;                 ///< standard output is not open at all
+  bool out_has_no_reader = false;             ///< standard output is a pipe that nobody reads
+  std::vector<std::string> environment = {};  ///< "NAME=value", besides what this process has
+  std::function<void(pid_t program)> meanwhile = {};  ///< called while it runs
 };
 
 /// A test with a folder of its own.

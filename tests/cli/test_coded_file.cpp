@@ -149,7 +149,7 @@ TEST(CodedFile, SplitsLargeBatches) {
 }
 
 TEST(CodedFile, IsNoTableOfRows) {
-  const auto rows = read_rows(Source::from_text(written({2})), {3, {}});
+  const auto rows = RowReader::open(Source::from_text(written({2})), {3});
   ASSERT_FALSE(rows.ok());
   EXPECT_EQ(rows.error().text(), "holds encoded rows, which run and bench take");
 }

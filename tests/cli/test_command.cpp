@@ -1,19 +1,14 @@
-// Command lines understood and refused, help texts, the progress bar.
-#include <fcntl.h>
+// Command lines understood and refused, help texts.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "cli/command.hpp"
 #include "cli/commands.hpp"
-#include "cli/progress.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -39,6 +34,7 @@ TEST(Arguments, AreReadInEveryForm) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"a", "-", "-o", "x", "--count", "7", "--fast"},
         {"--fast", "--count=7", "-ox", "a", "-"},
+        {"--fast", "--count=7", "-o=x", "a", "-"},
         {"--out", "x", "--count", "7", "--fast", "--", "a", "-"}}) {
     const auto arguments = parse_arguments(kSample, words);
     ASSERT_TRUE(arguments.ok()) << arguments.error().text();
@@ -57,6 +53,16 @@ TEST(Arguments, TakeNegativeNumbersAndDashesAsValues) {
   EXPECT_EQ(parse_arguments(kSample, {"-o", "a file"}).value().get("out"), "a file");
 }
 
+/// After a letter it is no part of the value, as after a name.
+TEST(Arguments, TakeAnEqualsSignAfterALetter) {
+  EXPECT_EQ(parse_arguments(kSample, {"-o=a=b"}).value().get("out"), "a=b");
+  EXPECT_EQ(parse_arguments(kSample, {"-o", "=x"}).value().get("out"), "=x");
+  EXPECT_EQ(parse_arguments(kSample, {"--out==x"}).value().get("out"), "=x");
+  EXPECT_EQ(parse_arguments(kSample, {"--", "-o=x"}).value().get("FILE"), "-o=x");
+  EXPECT_EQ(refusal({"-o="}), "option '--out' needs a value");
+  EXPECT_EQ(refusal({"-h=1"}), "option '-h' takes no value");
+}
+
 TEST(Arguments, HaveDefaults) {
   const auto arguments = parse_arguments(kSample, {});
   ASSERT_TRUE(arguments.ok());
@@ -70,7 +76,12 @@ TEST(Arguments, RefuseWhatTheyDoNotKnow) {
   EXPECT_EQ(refusal({"--wrong"}), "unknown option '--wrong'");
   EXPECT_EQ(refusal({"--wrong=3"}), "unknown option '--wrong'");
   EXPECT_EQ(refusal({"-x"}), "unknown option '-x'");
-  EXPECT_EQ(refusal({"--cou", "3"}), "unknown option '--cou'");  // no guessing: options are yet to come
+  // Options are yet to come, so that what begins like one is not taken for it.
+  EXPECT_EQ(refusal({"--cou", "3"}), "unknown option '--cou'; did you mean '--count'?");
+  EXPECT_EQ(refusal({"--fats"}), "unknown option '--fats'; did you mean '--fast'?");
+  EXPECT_EQ(refusal({"-out", "x"}), "unknown option '-out'; did you mean '--out'?");
+  EXPECT_EQ(parse_arguments(kSample, {"-o", "x", "--", "-out"}).value().get("FILE"), "-out");
+  EXPECT_EQ(refusal({"--hlep=1"}), "unknown option '--hlep'; did you mean '--help'?");
   EXPECT_EQ(refusal({"a", "b", "c"}), "too many arguments");
   EXPECT_EQ(refusal({"--count", "1", "--count", "2"}), "option '--count' is given twice");
   EXPECT_EQ(refusal({"--count"}), "option '--count' needs a value");
@@ -112,34 +123,6 @@ TEST(Help, ShowsEveryOptionWithinTheLine) {
     for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
       EXPECT_LE(text.find('\n', at) - at, 120U) << text.substr(at, 130);
   }
-}
-
-/// What a progress bar draws into a pipe.
-std::string drawn(std::chrono::milliseconds delay, bool always) {
-  std::array<int, 2> ends = {-1, -1};
-  EXPECT_EQ(::pipe2(ends.data(), O_NONBLOCK), 0);
-  {
-    Progress progress(ends[1], 200, delay, always);
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    progress.show(50);
-    progress.show(51);  // too soon after the first
-  }
-  std::string text(1000, '\0');
-  const ssize_t size = ::read(ends[0], text.data(), text.size());
-  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
-  ::close(ends[0]);
-  ::close(ends[1]);
-  return text;
-}
-
-TEST(ProgressBar, IsDrawnLateAndWiped) {
-  EXPECT_EQ(drawn(std::chrono::milliseconds(1), true),
-            "\r[##########                              ] 25%  50 of 200 rows\r\x1b[K");
-}
-
-TEST(ProgressBar, IsNotDrawnForShortWorkOrWithoutATerminal) {
-  EXPECT_EQ(drawn(std::chrono::seconds(60), true), "");
-  EXPECT_EQ(drawn(std::chrono::milliseconds(0), false), "");
 }
 
 }  // namespace

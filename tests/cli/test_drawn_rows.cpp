@@ -68,6 +68,28 @@ TEST(DrawnRows, NameCategoriesInsideAndOutsideTheSets) {
   for (const float code : {5.0f, 40.0f, 6.0f, 39.0f, 63.0f, 65.0f, -1.0f}) EXPECT_GT(named(code), 3) << code;
 }
 
+/// Whose sets are lists, all but the first two.
+TEST(DrawnRows, NameCategoriesThatAreListed) {
+  Model model;
+  model.num_features = 3;
+  model.base = {0};
+  for (std::uint32_t feature = 0; feature < 3; ++feature) {
+    Tree tree;
+    tree.nodes.resize(3);
+    tree.nodes[0] = {.left = 1, .right = 2, .feature = feature, .kind = NodeKind::Category};
+    tree.category_sets = {{{feature == 2 ? 8'000'000u : 0u, kMostCategories - 1}, false, false}};
+    model.trees.push_back(tree);
+  }
+  const auto compiled = compile(model, automatic_schedule(model));
+  ASSERT_TRUE(compiled.ok()) << compiled.error().text();
+  ASSERT_EQ(compiled->program.section_CategoryColumns()[2].listed, 1);
+  const Rows rows = draw_rows(compiled->program, 1000);
+  int between = 0;
+  for (std::size_t i = 2; i < rows.values.size(); i += 3)
+    between += rows.values[i] >= 8'000'000 && rows.values[i] < static_cast<float>(kMostCategories) ? 1 : 0;
+  EXPECT_NEAR(between, 333, 80);  // and as many below and above
+}
+
 TEST(DrawnRows, AreTheSameEveryTime) {
   const Program program = program_with({1, 2}, 3);
   EXPECT_EQ(draw_rows(program, 100).values, draw_rows(program, 100).values);

@@ -27,16 +27,39 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-Result<Rows> rows_of(std::string text, std::size_t width, std::span<const std::string> names = {}) {
-  return read_rows(Source::from_text(std::move(text)), {width, names});
+using Names = std::vector<std::string_view>;
+
+Result<Rows> rows_of(Source source, const RowForm& form) {
+  FVM_ASSIGN(RowReader reader, RowReader::open(std::move(source), form));
+  Rows rows;
+  FVM_TRY(reader.next(std::numeric_limits<std::size_t>::max(), rows));
+  return rows;
+}
+
+Result<Rows> rows_of(std::string text, const RowForm& form) {
+  return rows_of(Source::from_text(std::move(text)), form);
+}
+
+Result<Rows> rows_of(std::string text, std::size_t width, const Names& names = {}) {
+  return rows_of(std::move(text), RowForm{width, names});
 }
 
 /// The error's text, or what was accepted instead.
-std::string refusal(std::string text, std::size_t width, std::span<const std::string> names = {}) {
-  const auto rows = rows_of(std::move(text), width, names);
+std::string refusal(std::string text, const RowForm& form) {
+  const auto rows = rows_of(std::move(text), form);
   if (rows) return "accepted " + std::to_string(rows->count) + " rows";
   EXPECT_EQ(rows.error().code, ErrorCode::Refused);
   return rows.error().text();
+}
+
+std::string refusal(std::string text, std::size_t width, const Names& names = {}) {
+  return refusal(std::move(text), RowForm{width, names});
+}
+
+/// What the user is told of how a file is read.
+std::string notice(std::string text, const RowForm& form) {
+  const auto reader = RowReader::open(Source::from_text(std::move(text)), form);
+  return reader ? reader->notice() : reader.error().text();
 }
 
 /// Equal as floats, NaN equal to NaN, -0 unlike 0.
@@ -129,22 +152,77 @@ TEST(CsvRows, AcceptsCrlfByteOrderMarkQuotesAndBlankEnd) {
   expect_values(rows_of("\"\"\n\"\"\n1\n\n", 1), {NAN, NAN, 1});
 }
 
+/// It is no part of the first cell.
+TEST(CsvRows, SkipsAByteOrderMark) {
+  const std::string mark = "\xef\xbb\xbf";
+  expect_values(rows_of(mark + "b,a\n1,2\n", 2, {"a", "b"}), {2, 1});
+  expect_values(rows_of(mark + "5,6\n", 2), {5, 6});
+  EXPECT_EQ(refusal("1," + mark + "2\n", {.width = 2, .header = Header::No}),
+            "line 1, column 2: '" + mark + "2' is not a number (a missing value is an empty cell or nan)");
+}
+
 TEST(CsvRows, DetectsTheHeader) {
   const auto named = rows_of("a,b\n", 2);
   ASSERT_TRUE(named.ok());
   EXPECT_EQ(named->count, 0U);
   EXPECT_EQ(named->width, 2U);
-  const std::vector<std::string> numbers = {"0", "1", "2"};
-  expect_values(rows_of("2,0,1\n10,11,12\n", 3, numbers), {11, 12, 10});
-  expect_values(rows_of("0,1,2\n10,11,12\n", 3), {0, 1, 2, 10, 11, 12});
-  const std::vector<std::string> mixed = {"age", "2019"};
-  expect_values(rows_of("2019,age\n1,2\n", 2, mixed), {2, 1});
+  expect_values(rows_of("2,0,1\n10,11,12\n", 3, {"0", "1", "2"}), {11, 12, 10});
+  expect_values(rows_of("2,0,3\n10,11,12\n", 3), {2, 0, 3, 10, 11, 12});
+  expect_values(rows_of("2019,age\n1,2\n", 2, {"age", "2019"}), {2, 1});
   EXPECT_EQ(refusal("age,2019\n1,2\n", 2),
-            "line 1: mixes names and numbers: it is neither a header nor a row");
+            "line 1: mixes names and numbers, so it may be a header or a row: say which with --header yes or "
+            "--header no");
+}
+
+/// pandas writes them for columns without names; a row may have them too.
+TEST(CsvRows, RefusesToGuessWhatTheNumbersFromZeroAre) {
+  const std::string question = ", or a row: say which with --header yes or --header no";
+  const std::string four =
+      "line 1: has the numbers from 0 to 3, which may be the columns' names as pandas writes them" + question;
+  EXPECT_EQ(refusal("0,1,2,3\n10,11,12,13\n", 4), four);
+  EXPECT_EQ(refusal("2,0,3,1\n10,11,12,13\n", 4), four);
+  EXPECT_EQ(refusal("0,1,2,3\n10,11,12,13\n", 4, {"a", "b", "c", "d"}), four);
+  EXPECT_EQ(refusal("0\n5\n", 1),
+            "line 1: is 0, which may be the column's name as pandas writes it" + question);
+  for (const char* rows : {"0.0,1\n", "0,1.0\n", "00,1\n", "0,0\n", "1,2\n", "0,\n", "+0,1\n"})
+    EXPECT_EQ(refusal(rows, 2), "accepted 1 rows") << rows;
+  expect_values(rows_of("0,1\n10,11\n", {.width = 2, .header = Header::No}), {0, 1, 10, 11});
+  expect_values(rows_of("1,0\n10,11\n", {.width = 2, .header = Header::Yes}), {11, 10});
+}
+
+TEST(CsvRows, TakesTheUsersWordForTheHeader) {
+  expect_values(rows_of("5,6\n1,2\n", {.width = 2, .header = Header::Yes}), {1, 2});
+  expect_values(rows_of("a,6\n1,2\n", {.width = 2, .header = Header::Yes}), {1, 2});
+  expect_values(rows_of("5,6\n1,2\n", {.width = 2, .header = Header::No}), {5, 6, 1, 2});
+  EXPECT_EQ(refusal("a,b\n1,2\n", {.width = 2, .header = Header::No}),
+            "line 1, column 1: 'a' is not a number (a missing value is an empty cell or nan)");
+  EXPECT_EQ(refusal("5,6\n1,2\n", {.width = 2, .names = {"a", "b"}, .header = Header::Yes}),
+            "header: lacks of the model's features 'a', 'b'; has columns that the model lacks: '5', '6'");
+  EXPECT_EQ(refusal("1,2\n", {.width = 3, .header = Header::No}),
+            "line 1: has 2 cells, the model has 3 features");
+}
+
+/// A model without names has those that trainers and pandas give to unnamed columns.
+TEST(CsvRows, MatchesDefaultNames) {
+  expect_values(rows_of("f2,f0,f1\n10,11,12\n", 3), {11, 12, 10});
+  expect_values(rows_of("Column_1,Column_2,Column_0\n10,11,12\n", 3), {12, 10, 11});
+  for (const char* header : {"f0,f1,f2", "Column_0,Column_1,Column_2"})
+    EXPECT_EQ(notice(std::string(header) + "\n", {3}), "");
+}
+
+TEST(CsvRows, SaysThatAHeaderIsSkipped) {
+  const std::string skipped =
+      "line 1 is skipped as a header: the model has no feature names, so its columns are taken in order";
+  for (const char* header : {"a,b,c", "f0,f1,f3", "f0,f1,f1", "f0,f1,Column_2", "f00,f1,f2", "f0,f1,"})
+    EXPECT_EQ(notice(std::string(header) + "\n1,2,3\n", {3}), skipped) << header;
+  expect_values(rows_of("f0,f1,f3\n1,2,3\n", 3), {1, 2, 3});
+  EXPECT_EQ(notice("5,6,7\n", {.width = 3, .header = Header::Yes}), skipped);
+  EXPECT_EQ(notice("c,b,a\n", {3, {"a", "b", "c"}}), "");
+  EXPECT_EQ(notice("5,6,7\n", {3}), "");
 }
 
 TEST(CsvRows, MatchesColumnsByName) {
-  const std::vector<std::string> names = {"a", "b", "c"};
+  const Names names = {"a", "b", "c"};
   expect_values(rows_of("c,a,b\n1,2,3\n4,5,6\n", 3, names), {2, 3, 1, 5, 6, 4});
   expect_values(rows_of("1,2,3\n", 3, names), {1, 2, 3});
   EXPECT_EQ(refusal("a,x,c,y\n1,2,3,4\n", 3, names),
@@ -152,6 +230,12 @@ TEST(CsvRows, MatchesColumnsByName) {
   EXPECT_EQ(refusal("a,b,c,d\n1,2,3,4\n", 3, names), "header: has columns that the model lacks: 'd'");
   EXPECT_EQ(refusal("a,b\n1,2\n", 3, names), "header: lacks of the model's features 'c'");
   EXPECT_EQ(refusal("a,b,a\n1,2,3\n", 3, names), "header: the file has two columns named 'a'");
+  EXPECT_EQ(refusal("a,b\n1,2\n", 2, {"a", "a"}), "header: the model has two features named 'a'");
+  EXPECT_EQ(refusal("p,q,r,s,t,u,v,a,b,c\n", 3, names),
+            "header: has columns that the model lacks: 'p', 'q', 'r', 's', 't' and 2 more");
+  EXPECT_EQ(refusal("x\n", 7, {"a", "b", "c", "d", "e", "f", "g"}),
+            "header: lacks of the model's features 'a', 'b', 'c', 'd', 'e' and 2 more; has columns that the "
+            "model lacks: 'x'");
 }
 
 TEST(CsvRows, NamesLineAndColumnOfABadCell) {
@@ -159,11 +243,11 @@ TEST(CsvRows, NamesLineAndColumnOfABadCell) {
             "line 3, column 2: 'x' is not a number (a missing value is an empty cell or nan)");
   EXPECT_EQ(refusal("\"a\nb\",c\n1,?\n", 2),
             "line 3, column 2: '?' is not a number (a missing value is an empty cell or nan)");
-  EXPECT_EQ(refusal("1,2\n3\n", 2), "line 2: has 1 cells, the first line has 2");
-  EXPECT_EQ(refusal("1,2\n3,4,5\n", 2), "line 2: has 3 cells, the first line has 2");
+  EXPECT_EQ(refusal("1,2\n3\n", 2), "line 2: has 1 cells, the model has 2 features");
+  EXPECT_EQ(refusal("1,2\n3,4,5\n", 2), "line 2: has more cells than the model's 2 features");
   EXPECT_EQ(refusal("1,2\n\n3,4\n", 2),
             "line 2: a blank line between rows (a missing value in a one-column file is \"\")");
-  EXPECT_EQ(refusal("a,b\n1,\"2\n", 2), "line 2: a quoted cell never ends");
+  EXPECT_EQ(refusal("a,b\n1,\"2\n", 2), "line 2, column 2: a quoted cell never ends");
   EXPECT_EQ(refusal("a,b\n\"1\"2,3\n", 2), "line 2, column 1: text after the closing quote of a cell");
   EXPECT_NE(refusal("1,2\n3,4\r5,6\n", 2).find("line 2, column 2: '4\\r5' is not"), std::string::npos);
   EXPECT_EQ(refusal("1,2\n3,a\x1b[2J\n", 2),
@@ -172,7 +256,41 @@ TEST(CsvRows, NamesLineAndColumnOfABadCell) {
 
 TEST(CsvRows, NamesBothWidths) {
   EXPECT_EQ(refusal("1,2,3\n", 2), "has 3 columns, the model has 2 features");
+  EXPECT_EQ(refusal("1,2,3,4\n", 2), "has more than 2 columns, the model has 2 features");
+  EXPECT_EQ(refusal("1\n", 2), "has 1 columns, the model has 2 features");
   EXPECT_EQ(refusal("a,b,c\n1,2,3\n", 2), "has 3 columns, the model has 2 features");
+  EXPECT_EQ(refusal("1,2,3,4\n", 2, {"a", "b"}), "has more than 2 columns, the model has 2 features");
+}
+
+/// A line may be as long as the pipe that it comes from.
+TEST(CsvRows, ReadsNoMoreThanOneCellBeyondTheModelsFeatures) {
+  const std::string commas(10'000'000, ',');
+  for (const std::string& text : {commas, "1,2\n" + commas, "a,b\n" + commas, "\"a\",b" + commas}) {
+    Source source = Source::from_text(text);
+    auto reader = csv_reader(source, {2});
+    std::vector<float> values;
+    EXPECT_FALSE(reader && (*reader)->read(10, values).ok());
+    EXPECT_GT(source.bytes_left().value(), 9'999'900u);
+  }
+  // Those of a header are named, but not all that there may be.
+  EXPECT_EQ(refusal("a,b" + commas, 2, {"a", "b"}), "has more than 65537 columns, the model has 2 features");
+}
+
+TEST(CsvRows, RefusesLongCells) {
+  const std::string megabyte(1 << 20, '1'), megabyte_and_more(3 << 20, '1');
+  EXPECT_EQ(refusal("1,2\n3," + megabyte_and_more, 2), "line 2, column 2: a cell of more than 1 MiB");
+  EXPECT_EQ(refusal("1,\"" + megabyte_and_more, 2), "line 1, column 2: a cell of more than 1 MiB");
+  EXPECT_EQ(refusal(std::string(3 << 20, ' '), 2), "line 1, column 1: a cell of more than 1 MiB");
+  expect_values(rows_of("1,2\n3," + megabyte, 2), {1, 2, 3, kInf});
+}
+
+TEST(CsvRows, TakesQuotesInsideACellAsTheyAre) {
+  EXPECT_EQ(refusal("1,2\n3,4\"\n", 2),
+            "line 2, column 2: '4\"' is not a number (a missing value is an empty cell or nan)");
+  expect_values(rows_of("a\"b,c\n1,2\n", 2, {"c", "a\"b"}), {2, 1});
+  EXPECT_EQ(refusal("1,2\n\"3\"\r,4\n", 2), "line 2, column 1: text after the closing quote of a cell");
+  expect_values(rows_of("1,2\r\n\"3\",\"4\" \r\n", 2), {1, 2, 3, 4});
+  expect_values(rows_of("1,2\r\n3,\"4\"\r", 2), {1, 2, 3, 4});
 }
 
 TEST(CsvRows, RefusesOtherFormatsByName) {
@@ -192,7 +310,7 @@ TEST(CsvRows, ReadsLongInputsAcrossBuffers) {
     expected.insert(expected.end(), {static_cast<float>(i), static_cast<float>(half) + 0.5F, NAN});
   }
   const support::TemporaryFolder folder;
-  expect_values(read_rows(folder.write("rows.csv", text), {3, {}}), expected);
+  expect_values(rows_of(Source::open(folder.write("rows.csv", text)).value(), {3}), expected);
 }
 
 // --- NPY -------------------------------------------------------------------------------------------------
@@ -220,19 +338,49 @@ TEST(NpyRows, ReadsEveryRealType) {
   }
 }
 
+const std::string kNotExact =
+    " is no float32 number, and rounded it could go another way in this model, which compares in float64; if "
+    "rounding is meant, give the rows as a float32 .npy array";
+
 /// For models that compare in float64.
 TEST(NpyRows, RefusesNumbersThatAreNoFloat32WhereAsked) {
-  const auto outcome = [](const std::string& text) {
-    const auto rows = read_rows(Source::from_text(text), {2, {}, true});
-    return rows ? "accepted" : rows.error().text();
-  };
-  EXPECT_EQ(outcome(npy2("<f8", bytes_of<double>({0.5, kInf, NAN, -0.0}))), "accepted");
-  EXPECT_EQ(outcome(npy2("<i8", bytes_of<std::int64_t>({1, 2, 16777216, 4}))), "accepted");
-  for (const double odd : {0.1, 1e50, -1e-60, 16777217.0})
-    EXPECT_EQ(outcome(npy2("<f8", bytes_of<double>({1, 2, odd, 4})))
-                  .find("has float64 numbers that are no float32"),
-              0U)
-        << odd;
+  const RowForm exact{.width = 2, .exact = true};
+  const auto outcome = [&](const std::string& text) { return refusal(text, exact); };
+  EXPECT_EQ(outcome(npy2("<f8", bytes_of<double>({0.5, kInf, NAN, -0.0}))), "accepted 2 rows");
+  EXPECT_EQ(outcome(npy2("<i8", bytes_of<std::int64_t>({1, 2, 16777216, 4}))), "accepted 2 rows");
+  for (const auto& [odd, shown] :
+       {std::pair{0.1, "0.1"}, {1e50, "1e+50"}, {-1e-60, "-1e-60"}, {16777217.0, "16777217"}})
+    EXPECT_EQ(outcome(npy2("<f8", bytes_of<double>({1, 2, odd, 4}))),
+              "value [1, 0]: " + std::string(shown) + kNotExact);
+  const std::string odd_integers = bytes_of<std::int64_t>({1, 2, 3, INT64_MIN + 1});
+  EXPECT_EQ(outcome(npy2("<i8", odd_integers)), "value [1, 1]: -9223372036854775807" + kNotExact);
+  for (const std::int64_t odd : {INT64_MAX, INT64_MAX - 1, std::int64_t{-16777217}})
+    EXPECT_EQ(outcome(npy2("<i8", bytes_of<std::int64_t>({1, INT64_MIN, odd, 1}))),
+              "value [1, 0]: " + std::to_string(odd) + kNotExact);
+  EXPECT_EQ(outcome(npy2("<u8", bytes_of<std::uint64_t>({1, 1ULL << 63U, UINT64_MAX, 1}))),
+            "value [1, 0]: 18446744073709551615" + kNotExact);
+  EXPECT_EQ(outcome(npy2("<i4", bytes_of<std::int32_t>({1, INT32_MIN, INT32_MAX, 1}))),
+            "value [1, 0]: 2147483647" + kNotExact);
+  EXPECT_EQ(outcome(npy2("<f8", bytes_of<double>({1, 0.1, 3, 4}), "(2, 2)", true)),
+            "value [1, 0]: 0.1" + kNotExact);
+  EXPECT_EQ(
+      refusal(npy2("<f8", bytes_of<double>({0.1, 1, 0.2, 2})), {.width = 2, .exact = true, .missing = 0.1F}),
+      "value [1, 0]: 0.2" + kNotExact);
+}
+
+TEST(CsvRows, RefusesNumbersThatAreNoFloat32WhereAsked) {
+  const RowForm exact{.width = 2, .exact = true};
+  const auto outcome = [&](const std::string& text) { return refusal(text, exact); };
+  EXPECT_EQ(outcome("1,0.5\n16777216,-0\nnan,-inf\n,1e400\n3,-1e-400\n"), "accepted 5 rows");
+  EXPECT_EQ(outcome("1,0.5000000000000000000000001\n"), "accepted 1 rows");  // as a float64 it is 0.5
+  for (const char* odd : {"0.1", "1e50", "-1e-60", "16777217"}) {
+    EXPECT_EQ(outcome("1,2\n3," + std::string(odd) + "\n"),
+              "line 2, column 2: '" + std::string(odd) + "'" + kNotExact);
+    EXPECT_EQ(outcome(std::string(odd) + ",2\n"), "line 1, column 1: '" + std::string(odd) + "'" + kNotExact);
+  }
+  EXPECT_EQ(refusal("0.1,1\n2,0.1\n0.2,2\n", {.width = 2, .exact = true, .missing = 0.1F}),
+            "line 3, column 1: '0.2'" + kNotExact);
+  expect_values(rows_of("0.1,1\n", 2), {0.1F, 1});
 }
 
 TEST(NpyRows, ReadsVersionsOrdersAndEmptyArrays) {
@@ -270,7 +418,7 @@ TEST(NpyRows, ComparesCountsWithTheFileBeforeItAllocates) {
             "NPY data: the header's 2 x 2 values need 16 bytes, the file has 3");
   EXPECT_EQ(refusal(npy2("<f4", std::string(17, 'x')), 2),
             "NPY data: the header's 2 x 2 values need 16 bytes, the file has 17");
-  EXPECT_NE(refusal(npy2("<f8", "1", "(1000000000000, 1000000)"), 2).find("the file has 1"),
+  EXPECT_NE(refusal(npy2("<f8", "1", "(1000000000000, 1000000)"), 1000000).find("the file has 1"),
             std::string::npos);
   EXPECT_NE(refusal(npy2("<f8", "1", "(4611686018427387904, 4)"), 2).find("overflows"), std::string::npos);
   EXPECT_NE(refusal(npy2("<f8", "1", "(99999999999999999999, 4)"), 2).find("beyond 64 bits"),
@@ -297,6 +445,39 @@ TEST(NpyRows, ParsesTheHeaderStrictly) {
       "{'descr': __import__('os'), 'fortran_order': False, 'shape': (2, 2)}",
   };
   for (const char* text : wrong) EXPECT_FALSE(parse_npy_header(text).ok()) << text;
+}
+
+TEST(NpyRows, BoundsTheHeader) {
+  std::string long_header(kNpyMagic);
+  long_header += std::string("\x02\x00\x01\x00\x10\x00", 6);  // version 2: 2^20 + 1 bytes
+  EXPECT_EQ(refusal(long_header + std::string(2 << 20, ' '), 2),
+            "NPY header: is 1048577 bytes long, more than 1048576");
+  const auto shape = [](std::size_t dimensions) {
+    std::string text = "{'descr': '<f4', 'fortran_order': False, 'shape': (";
+    for (std::size_t i = 0; i < dimensions; ++i) text += "1, ";
+    return parse_npy_header(text + ")}");
+  };
+  EXPECT_TRUE(shape(32).ok());
+  ASSERT_FALSE(shape(33).ok());
+  EXPECT_EQ(shape(33).error().message, "more than 32 dimensions");
+}
+
+/// Where its size is not known before.
+TEST(NpyRows, RefusesBytesBehindTheDataOfAPipe) {
+  const std::string data = bytes_of<float>({1, 2, 3, 4});
+  for (const auto& [content, expected] :
+       {std::pair{npy2("<f4", data), "accepted"},
+        {npy2("<f4", data + "x"), "NPY data: the header's 2 x 2 values need 16 bytes, the file has more"},
+        {npy2("<f4", data.substr(1)),
+         "NPY data: the header's 2 x 2 values need 16 bytes, the file has 15"}}) {
+    std::array<int, 2> ends = {-1, -1};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    ASSERT_EQ(::write(ends[1], content.data(), content.size()), static_cast<ssize_t>(content.size()));
+    ::close(ends[1]);
+    const auto rows = rows_of(Source::open("/proc/self/fd/" + std::to_string(ends[0])).value(), {2});
+    EXPECT_EQ(rows ? "accepted" : rows.error().text(), expected);
+    ::close(ends[0]);
+  }
 }
 
 TEST(NpyRows, SurvivesEveryTruncationAndFlippedByte) {
@@ -335,8 +516,7 @@ TEST(CsvRows, SurvivesEveryTruncationAndFlippedByte) {
 
 /// All rows of a file, read so many at a time; what is wrong with it ends the text.
 std::string in_blocks(const std::string& text, std::size_t most) {
-  const std::vector<std::string> names = {"a", "b"};
-  auto reader = RowReader::open(Source::from_text(text), {2, names});
+  auto reader = RowReader::open(Source::from_text(text), {2, {"a", "b"}});
   if (!reader) return reader.error().text();
   std::string seen;
   Rows rows;
@@ -367,21 +547,22 @@ TEST(RowReader, GivesTheSameRowsInBlocksOfAnySize) {
 }
 
 TEST(RowReader, SaysWhatIsWrongWhenItComesToIt) {
-  EXPECT_EQ(in_blocks("1,2\n3,4\n5\n", 1), "1 2 3 4 line 3: has 1 cells, the first line has 2");
+  EXPECT_EQ(in_blocks("1,2\n3,4\n5\n", 1), "1 2 3 4 line 3: has 1 cells, the model has 2 features");
   EXPECT_EQ(in_blocks("1,2\n3,4\n\n5,6\n", 2).find("1 2 3 4 line 3: a blank line between rows"), 0U);
   EXPECT_EQ(in_blocks("1,2,3\n4\n", 1), "has 3 columns, the model has 2 features");
 }
 
 // --- missing values, predictions ---------------------------------------------------------------------------
 
-TEST(MarkMissing, ComparesAsFloat32) {
-  auto rows = rows_of("0,-0\n-999,0.1\n", 2);
-  ASSERT_TRUE(rows.ok());
-  mark_missing(*rows, 0.0F);
-  expect_values(rows, {NAN, NAN, -999, 0.1F});
-  mark_missing(*rows, NAN);
-  mark_missing(*rows, parse_float("0.1").value());
-  expect_values(rows, {NAN, NAN, -999, NAN});
+TEST(MissingValues, CompareAsFloat32) {
+  const auto marked = [](float missing) { return RowForm{.width = 2, .missing = missing}; };
+  const std::string text = "0,-0\n-999,0.1\n";
+  expect_values(rows_of(text, marked(0.0F)), {NAN, NAN, -999, 0.1F});
+  expect_values(rows_of(text, marked(NAN)), {0, -0.0F, -999, 0.1F});
+  expect_values(rows_of(text, marked(parse_float("0.1").value())), {0, -0.0F, -999, NAN});
+  const std::string array = npy2("<f8", bytes_of<double>({0, -0.0, -999, 0.1}));
+  expect_values(rows_of(array, marked(-0.0F)), {NAN, NAN, -999, 0.1F});
+  expect_values(rows_of(array, marked(0.1F)), {0, -0.0F, -999, NAN});
 }
 
 class Predictions : public ::testing::Test, protected support::TemporaryFolder {
@@ -425,6 +606,11 @@ TEST_F(Predictions, WritesTheShortestText) {
   EXPECT_EQ(written("a.csv", {1, Type::Float32, {}}, {all.first(2), all.subspan(2)}),
             "0.1\n-0\n1e+20\ninf\nnan\n3\n");
   EXPECT_EQ(written("b", {2, Type::Float32, {}}, {all}), "0.1,-0\n1e+20,inf\nnan,3\n");
+  std::string repeated;
+  for (int i = 0; i < 20'000; ++i) repeated += "0.1,-0\n";
+  std::vector<float> many;
+  for (int i = 0; i < 20'000; ++i) many.insert(many.end(), {0.1F, -0.0F});
+  EXPECT_EQ(written("many.csv", {2, Type::Float32, {}}, {many, all.first(2)}), repeated + "0.1,-0\n");
   const std::vector<double> doubles = {0.1, 1.0 / 3};
   EXPECT_EQ(written("c.csv", {1, Type::Float64, {}}, {doubles}), "0.1\n0.3333333333333333\n");
 }
@@ -434,6 +620,9 @@ TEST_F(Predictions, WritesLabels) {
   const std::vector<std::string> labels = {"a,b", "say \"x\""};
   using Type = PredictionForm::Type;
   EXPECT_EQ(written("a.csv", {1, Type::Int64, labels}, {classes}), "\"say \"\"x\"\"\"\n\"a,b\"\n2\n");
+  // Readers drop spaces around a cell that has no quotes.
+  const std::vector<std::string> spaced = {" a", "a b", "a\t"};
+  EXPECT_EQ(written("b.csv", {1, Type::Int64, spaced}, {classes}), "a b\n\" a\"\n\"a\t\"\n");
   EXPECT_EQ(written("a.npy", {1, Type::Int64, labels}, {classes}).substr(128), bytes_of(classes));
 }
 
@@ -446,7 +635,29 @@ TEST_F(Predictions, WritesWhatNumpySaves) {
   EXPECT_EQ(one.substr(128), bytes_of(values));
   const std::string two = written("b.npy", {3, PredictionForm::Type::Float32, {}}, {values});
   EXPECT_NE(two.find("'shape': (2, 3), }"), std::string::npos);
+  constexpr std::size_t kLargest = std::numeric_limits<std::size_t>::max();
+  for (const std::vector<std::size_t>& shape :
+       {std::vector<std::size_t>{0}, {kLargest}, {kLargest, 10'000'000}})
+    EXPECT_EQ(npy_header("<f4", shape).size(), 128u);
   expect_values(rows_of(two, 3), values);
+}
+
+TEST_F(Predictions, AreWrittenAsTheEndingSays) {
+  const std::vector<float> values = {1, 2};
+  const PredictionForm form{1, PredictionForm::Type::Float32};
+  EXPECT_EQ(written("a.NPY", form, {values}).substr(0, 6), kNpyMagic);
+  for (const char* name : {"a.csv", "a.Csv", "a", ".hidden", "dir.npy/a"}) {
+    EXPECT_TRUE(check_predictions_name(name).ok()) << name;
+  }
+  EXPECT_TRUE(check_predictions_name("-").ok());
+  for (const auto& [name, ending] :
+       {std::pair{"a.txt", "txt"}, {"a.csv.gz", "gz"}, {"b.d/a.Parquet", "parquet"}}) {
+    const auto checked = check_predictions_name(name);
+    ASSERT_FALSE(checked.ok()) << name;
+    EXPECT_EQ(checked.error().code, ErrorCode::Usage);
+    EXPECT_EQ(checked.error().text(),
+              "-o '" + std::string(name) + "': predictions are written as .csv or .npy, not as ." + ending);
+  }
 }
 
 TEST_F(Predictions, LeavesNothingBehindUnlessFinished) {
@@ -474,6 +685,20 @@ TEST_F(Predictions, KeepsLinksAndModes) {
   EXPECT_EQ(fs::status(file("real.csv")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
+/// Who may run a file as its owner is a matter of the file that was there, not of what is written now.
+TEST_F(Predictions, DoNotKeepSpecialBitsOfModes) {
+  namespace fs = std::filesystem;
+  const fs::path path = file("a.csv");
+  const fs::perms rights = fs::perms::owner_all | fs::perms::group_exec;
+  for (const fs::perms special : {fs::perms::set_uid, fs::perms::set_gid, fs::perms::sticky_bit}) {
+    std::ofstream(path) << "before";
+    fs::permissions(path, rights | special);
+    ASSERT_EQ(fs::status(path).permissions(), rights | special);
+    written("a.csv", {1, PredictionForm::Type::Float32, {}}, {std::vector<float>{1}});
+    EXPECT_EQ(fs::status(path).permissions(), rights);
+  }
+}
+
 TEST_F(Predictions, ReportsAFullDisk) {
   auto writer = PredictionWriter::open("/dev/full", {1, PredictionForm::Type::Float32, {}});
   ASSERT_TRUE(writer.ok());
@@ -488,8 +713,9 @@ TEST_F(Predictions, ReportsAFullDisk) {
 TEST(Quoted, ShowsTextSafelyAndShortly) {
   EXPECT_EQ(in_quotes("a\nb\x7f"), "'a\\nb\\x7f'");
   EXPECT_EQ(in_quotes("aaaaé", 5), "'aaaa…'");
-  const std::vector<std::string> names = {"a", "b", "c"};
-  EXPECT_EQ(quoted_list(names, 2), "'a', 'b' and 1 more");
+  const std::vector<std::string> names = {"a", "b"};
+  EXPECT_EQ(quoted_list(names, 2), "'a', 'b'");
+  EXPECT_EQ(quoted_list(names, 3), "'a', 'b' and 1 more");
 }
 
 }  // namespace

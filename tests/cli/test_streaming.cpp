@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cli/io/csv.hpp"
@@ -111,6 +113,28 @@ TEST_F(Streaming, TenMillionRowsEncodedAndPredicted) {
   expect_constant_memory(
       {"run", file("model.fvm"), file("rows.fvr"), "--output", "raw", "-o", file("out.npy")});
   expect_repeated("out.npy", npy_header("<f4", {kBlock * kBlocks}), bytes_of(expected_));
+}
+
+/// Rows that take far less memory than what is predicted of them.
+TEST_F(Streaming, ManyOutputsAndManyTrees) {
+  constexpr std::size_t kWide = support::kMemoryIsMeasured ? 3000 : 30, kRows = 20'000;
+  for (const auto& [output, outputs, type, bytes] : {std::tuple{"raw", kWide, "<f4", 4u},
+                                                     {"class", std::size_t{1}, "<i8", 8u},
+                                                     {"leaf", kWide, "<i4", 4u}}) {
+    SCOPED_TRACE(output);
+    test::ForestShape shape{.trees = static_cast<std::uint32_t>(kWide), .features = kFeatures, .outputs = 1};
+    if (outputs == kWide && std::string(output) == "raw") shape.outputs = shape.trees;
+    const Program program = test::compiled(test::small_forest(shape), "encode(u8)");
+    ASSERT_TRUE(program.save(file("wide.fvm")).ok());
+    std::ofstream(file("wide.npy"), std::ios::binary)
+        << npy_header("<f4", {kRows, kFeatures}) << bytes_of(test::small_rows(kRows, kFeatures));
+    expect_constant_memory({"encode", file("wide.fvm"), file("wide.npy"), "-o", file("wide.fvr")});
+    for (const char* rows : {"wide.npy", "wide.fvr"}) {
+      expect_constant_memory(
+          {"run", file("wide.fvm"), file(rows), "--output", output, "-o", file("out.npy")});
+      EXPECT_EQ(std::filesystem::file_size(file("out.npy")), 128 + kRows * outputs * bytes);
+    }
+  }
 }
 
 }  // namespace

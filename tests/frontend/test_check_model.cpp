@@ -43,6 +43,83 @@ TEST(CheckModel, AcceptsAGoodOne) {
   EXPECT_TRUE(frontend::check_model(none).ok());
 }
 
+/// Of two outputs, in one tree: a vector for each of its leaves.
+Model vector_model() {
+  Model model = good_model();
+  model.num_outputs = 2;
+  model.base = {0, 0};
+  Tree& tree = model.trees[0];
+  tree.leaf_width = 2;
+  tree.leaf_vectors = {1, 2, 3, 4, 5, 6};
+  tree.nodes[3].payload = 1;
+  tree.nodes[4].payload = 2;
+  return model;
+}
+
+/// With a linear function for each leaf of a tree.
+Model linear_model() {
+  Model model = good_model();
+  Tree& tree = model.trees[0];
+  tree.linear_leaves = {{1, {0}, {2}}, {3, {}, {}}, {4, {0, 1}, {5, 6}}};
+  tree.nodes[3].payload = 1;
+  tree.nodes[4].payload = 2;
+  return model;
+}
+
+TEST(CheckModel, AcceptsVectorAndLinearLeaves) {
+  EXPECT_TRUE(frontend::check_model(vector_model()).ok());
+  EXPECT_TRUE(frontend::check_model(linear_model()).ok());
+}
+
+TEST(CheckModel, RefusesLeavesThatAreNone) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const auto refusal = [](Model model, const std::function<void(Model&)>& damage) {
+    damage(model);
+    const Result<void> checked = frontend::check_model(model);
+    return checked ? "accepted" : checked.error().text();
+  };
+  const auto of_vectors = [&](const std::function<void(Model&)>& damage) {
+    return refusal(vector_model(), damage);
+  };
+  const auto of_functions = [&](const std::function<void(Model&)>& damage) {
+    return refusal(linear_model(), damage);
+  };
+  EXPECT_EQ(of_vectors([](Model& m) {
+              m.trees[0].leaf_width = 3;
+              m.trees[0].leaf_vectors.resize(9);
+            }),
+            "tree 0: leaves of 3 values for 2 outputs");
+  EXPECT_EQ(of_vectors([](Model& m) { m.trees[0].leaf_vectors.pop_back(); }),
+            "tree 0: the leaf vectors do not fill whole leaves");
+  EXPECT_EQ(of_vectors([](Model& m) { m.trees[0].leaf_vectors.resize(4); }),
+            "tree 0, node 4: the leaf has no vector");
+  EXPECT_EQ(of_vectors([](Model& m) { m.trees[0].leaf_vectors[5] = inf; }),
+            "tree 0: a leaf vector holds a number that is not finite, or not exact");
+  EXPECT_EQ(of_vectors([](Model& m) { m.trees[0].leaf_vectors[5] = 0.1; }),
+            "tree 0: a leaf vector holds a number that is not finite, or not exact");
+  EXPECT_EQ(of_functions([](Model& m) { m.trees[0].linear_leaves.pop_back(); }),
+            "tree 0, node 4: the leaf has no linear function");
+  EXPECT_EQ(of_functions([](Model& m) { m.trees[0].linear_leaves[1].constant = inf; }),
+            "tree 0: a linear leaf with a number that is not finite");
+  EXPECT_EQ(of_functions([](Model& m) { m.trees[0].linear_leaves[2].coefficients[1] = -inf; }),
+            "tree 0: a linear leaf with a number that is not finite");
+}
+
+/// A damage that another check would also notice is to be called by its own name.
+TEST(CheckModel, SaysWhat) {
+  Model empty = good_model();
+  empty.trees[1].nodes.clear();
+  EXPECT_EQ(frontend::check_model(empty).error().text(), "tree 1: the tree has no nodes");
+  Model none = good_model();
+  none.trees.clear();
+  none.round_begins = {0};
+  none.num_outputs = 0;
+  none.base.clear();
+  const Result<void> checked = frontend::check_model(none);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().text(), "model: no outputs");
+}
+
 TEST(CheckModel, SaysWhere) {
   Model model = good_model();
   model.trees[1].nodes[2].left = 9;

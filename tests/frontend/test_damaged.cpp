@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "damaged.hpp"
@@ -173,6 +174,44 @@ TEST(Damaged, Ubjson) {
   expect_refused("the 8-byte bomb", std::string("{i\x01"
                                                 "a[$Z") +
                                         huge);
+}
+
+/// Nulls in an array that says how many they are take no bytes: each array of 20 adds 9 bytes to the file and
+/// 22 values, so that about a hundred values are left for the 200 that come after.
+TEST(Damaged, ArraysThatTogetherClaimMoreThanTheFile) {
+  const std::string good = SmallXgboost{}.ubj();
+  const std::string key = std::string("L") + std::string(7, '\0') + "\x0a" + "attributes{";
+  const std::string nulls =
+      "i\x01"
+      "n[$Z#i\x14";
+  const std::string more =
+      "i\x01"
+      "m[" +
+      std::string(200, 'Z') + "]";
+  EXPECT_TRUE(load_text(replaced(good, key, key + nulls + more)).ok());
+  std::string arrays;
+  for (std::size_t i = 0; i < (good.size() + 100) / (22 - nulls.size()); ++i) arrays += nulls;
+  const std::optional<Error> error = refusal_of("nulls", replaced(good, key, key + arrays + more));
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->message, "more values than the file has bytes");
+}
+
+TEST(Damaged, ColumnsThatMayBeAbsentAreWholeIfTheyAreThere) {
+  for (const auto& [from, to, where] :
+       {std::tuple{R"("sum_hessian":[4e+00,4e+00,4e+00])", R"("sum_hessian":[4e+00,4e+00])", "sum_hessian"},
+        {R"("split_type":[0,0,0])", R"("split_type":[0,0])", "split_type"},
+        {R"("split_type":[0,0,0])", R"("split_type":[0,0,0,0])", "split_type"}})
+    expect_refused(where, replaced(SmallXgboost{}.json(), from, to),
+                   forest + "trees[0]." + where + ": tree 0");
+}
+
+TEST(Damaged, ClassesTimesTargetsOverTheLimit) {
+  SmallXgboost small;
+  small.num_class = "256";
+  small.num_target = "257";
+  const std::optional<Error> error = refusal_of("outputs", small.json());
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->text(), params + "num_target: 65792 outputs are over the limit of 65536");
 }
 
 TEST(Damaged, NestedTooDeep) {

@@ -19,13 +19,38 @@ TEST_F(FileTest, TheNameDoesNotMatter) {
 }
 
 TEST_F(FileTest, Unreadable) {
-  for (const std::string& path : {file("absent.json"), path().string(), std::string(),
-                                  std::string("/dev/zero"), std::string("a\0b", 3)}) {
+  const std::pair<std::string, const char*> cases[] = {
+      {file("absent.json"), "No such file or directory"},
+      {path().string(), "Is a directory"},
+      {"", "No such file or directory"},
+      {write("good.json", SmallXgboost{}.json()) + std::string("\0.json", 6), "its name holds a zero byte"},
+  };
+  for (const auto& [path, reason] : cases) {
     const Result<Model> model = load_model(path);
     ASSERT_FALSE(model.ok()) << path;
     EXPECT_EQ(model.error().code, ErrorCode::Environment);
-    EXPECT_NE(model.error().message.find("cannot read the file"), std::string::npos);
+    EXPECT_EQ(model.error().text(), std::string("cannot read the file: ") + reason);
   }
+}
+
+/// However long it is: the rest is not read.
+TEST_F(FileTest, WhatBeginsLikeNoModelIsRefusedByItsFirstBytes) {
+  const std::string sparse = write("sparse.bin", "");
+  std::filesystem::resize_file(sparse, std::uintmax_t{1} << 40);
+  for (const std::string& path : {std::string("/dev/zero"), sparse}) {
+    const Result<Model> model = load_model(path);
+    ASSERT_FALSE(model.ok()) << path;
+    EXPECT_EQ(model.error().code, ErrorCode::Refused);
+    EXPECT_NE(model.error().message.find("not a model file"), std::string::npos) << model.error().text();
+  }
+}
+
+TEST_F(FileTest, AFileOverTheLimitIsRefusedBeforeItIsRead) {
+  const std::string long_one = write("long.txt", "tree\nversion=v4\n");
+  std::filesystem::resize_file(long_one, std::uintmax_t{1} << 40);
+  const Result<Model> model = load_model(long_one);
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().text(), "the file is longer than the limit of 4294967296 bytes");
 }
 
 TEST_F(FileTest, ErrorsNameTheFile) {
@@ -95,8 +120,12 @@ TEST(Gzip, EveryTruncationIsRefused) {
 
 TEST(Gzip, DamageIsRefused) {
   const std::string packed = gzip(SmallXgboost{}.ubj());
-  EXPECT_FALSE(load_text(packed + "x").ok());
-  EXPECT_FALSE(load_text(packed + std::string(512, '\0')).ok());
+  for (const std::string& more : {std::string("x"), std::string(512, '\0')}) {
+    const Result<Model> model = load_text(packed + more);
+    ASSERT_FALSE(model.ok());
+    EXPECT_EQ(model.error().text(), "byte " + std::to_string(packed.size()) +
+                                        " of the gzip file: other bytes follow the end of the gzip data");
+  }
   EXPECT_FALSE(load_text(gzip(packed)).ok());
   std::string wrong_sum = packed;
   wrong_sum[wrong_sum.size() - 6] ^= 1;

@@ -113,6 +113,8 @@ TEST(Reference, TransformsAndLabels) {
   EXPECT_EQ(result(Transform::Step, ClassRule::AboveHalf, {0}).value, std::vector<double>{0});
   EXPECT_EQ(result(Transform::Step, ClassRule::AboveHalf, {0.25}).label, std::vector<std::int64_t>{1});
   EXPECT_EQ(result(Transform::Identity, ClassRule::Positive, {-0.25}).label, std::vector<std::int64_t>{0});
+  EXPECT_EQ(result(Transform::Identity, ClassRule::Positive, {0, 0.25}).label,
+            (std::vector<std::int64_t>{0, 1}));
   EXPECT_EQ(result(Transform::Softmax, ClassRule::Argmax, {3, 3, 3, 3}).value, std::vector<double>(4, 0.25));
   EXPECT_EQ(result(Transform::Softmax, ClassRule::Argmax, {1, 3, 3}).label, std::vector<std::int64_t>{1});
   EXPECT_EQ(result(Transform::Argmax, ClassRule::Value, {1, 3, 3}).value, std::vector<double>{1});

@@ -58,12 +58,12 @@ const std::vector<Home> kHomes = {
 
 /// System headers besides the C++ standard library's.
 const std::set<std::string> kSystem = {
-    "dirent.h",    "dlfcn.h",    "errno.h",        "fcntl.h",
-    "pthread.h",   "sched.h",    "signal.h",       "sanitizer/asan_interface.h",
-    "spawn.h",     "stddef.h",   "stdint.h",       "sanitizer/tsan_interface.h",
-    "sys/ioctl.h", "sys/mman.h", "sys/stat.h",     "sys/time.h",
-    "sys/types.h", "sys/uio.h",  "sys/resource.h", "sys/wait.h",
-    "unistd.h"};
+    "dirent.h",   "dlfcn.h",     "errno.h",    "fcntl.h",
+    "pthread.h",  "sched.h",     "signal.h",   "sanitizer/asan_interface.h",
+    "spawn.h",    "stddef.h",    "stdint.h",   "sanitizer/tsan_interface.h",
+    "pty.h",      "sys/ioctl.h", "sys/mman.h", "sys/stat.h",
+    "sys/time.h", "sys/types.h", "sys/uio.h",  "sys/resource.h",
+    "sys/wait.h", "unistd.h"};
 
 /// What a header that nvcc and hipcc compile too may include of the standard library.
 const std::set<std::string> kDeviceSafe = {"bit",     "cmath",  "cstddef",    "cstdint",

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/nearest.hpp>
 
 #include "support/small_models.hpp"
 
@@ -92,9 +94,36 @@ TEST(NamedSchedules, AnUnknownNameIsRefusedWithAllNames) {
   const Result<Schedule> schedule = schedule_by_name(small_model("small"), "nonsense");
   ASSERT_FALSE(schedule.ok());
   EXPECT_EQ(schedule.error().where, "schedule 'nonsense'");
-  const std::string& message = schedule.error().message;
+  const std::string message = schedule.error().message + ",";
+  EXPECT_TRUE(message.starts_with("unknown; the named schedules are auto, ")) << message;
   for (const NamedSchedule& named : named_schedules())
     EXPECT_NE(message.find(", " + std::string(named.name) + ","), std::string::npos) << named.name;
+  EXPECT_TRUE(schedule_by_name(small_model("small"), "row-8")
+                  .error()
+                  .message.starts_with("unknown; did you mean 'rows-8'? The named schedules are auto, "));
+}
+
+TEST(Nearest, CountsEditsOfALetter) {
+  EXPECT_EQ(edit_distance("", ""), 0u);
+  EXPECT_EQ(edit_distance("tile", "tile"), 0u);
+  EXPECT_EQ(edit_distance("", "tile"), 4u);
+  EXPECT_EQ(edit_distance("tyle", "tile"), 1u);
+  EXPECT_EQ(edit_distance("tle", "tile"), 1u);
+  EXPECT_EQ(edit_distance("tille", "tile"), 1u);
+  EXPECT_EQ(edit_distance("tiel", "tile"), 1u);  // exchanged
+  EXPECT_EQ(edit_distance("itle", "tile"), 1u);
+  EXPECT_EQ(edit_distance("split", "tile"), 4u);
+}
+
+TEST(Nearest, IsNoWordOfOtherLetters) {
+  const std::vector<std::string_view> known = {"out", "count", "verify", "version"};
+  const auto hint = [&](std::string_view word) { return did_you_mean(word, known); };
+  EXPECT_EQ(hint("cout"), "; did you mean 'count'?");  // not out, which begins in another way
+  EXPECT_EQ(hint("verfiy"), "; did you mean 'verify'?");
+  EXPECT_EQ(hint("versoinn"), "; did you mean 'version'?");
+  for (const char* word : {"", "o", "abc", "variation", "outputs"}) EXPECT_EQ(hint(word), "") << word;
+  EXPECT_EQ(hint(std::string(65, 'v')), "");
+  EXPECT_EQ(did_you_mean("out", {}), "");
 }
 
 TEST(PaperFigures, SplitTheTreesAtEachDepth) {

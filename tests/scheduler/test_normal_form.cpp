@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/small_models.hpp"
@@ -14,8 +17,21 @@
 namespace forestvm::test {
 namespace {
 
-using scheduler::normal_form;
 using support::leaf;
+
+/// A model in its normal form, and the features whose tiny numbers are made NaN.
+struct NormalForm {
+  Model model;
+  std::vector<std::uint32_t> zero_missing;
+};
+
+/// Nothing if the model has the form already.
+Result<std::optional<NormalForm>> normal_form(const Model& model) {
+  if (scheduler::is_normal(model)) return std::optional<NormalForm>{};
+  NormalForm normal{model, {}};
+  FVM_ASSIGN(normal.zero_missing, scheduler::normalize(normal.model));
+  return std::optional(std::move(normal));
+}
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr float kDenormal = std::numeric_limits<float>::denorm_min();

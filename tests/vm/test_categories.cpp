@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "row_ranges.hpp"
@@ -77,9 +78,32 @@ bool is_in(const CategorySet& set, float x) {
                      [whole](std::uint32_t code) { return code == whole; });
 }
 
-class CategoryCodes : public testing::Test {
+/// The same program with its sets of categories, but for the empty ones, as lists.
+Program listed(const Program& program) {
+  ProgramParts parts = parts_of(program);
+  const std::vector<std::uint32_t> bits = std::exchange(parts.category_words, {});
+  for (CategoryColumn& column : parts.category_columns) {
+    const auto from = bits.begin() + column.first_word;
+    column.first_word = static_cast<std::uint32_t>(parts.category_words.size());
+    for (std::uint32_t bit = 0; bit < 32 * column.word_count; ++bit)
+      if ((from[bit / 32] >> bit % 32 & 1) != 0) parts.category_words.push_back(column.first_category + bit);
+    column.word_count = static_cast<std::uint32_t>(parts.category_words.size()) - column.first_word;
+    column.listed = column.word_count != 0;
+    if (column.listed == 0) {
+      parts.category_words.push_back(0);
+      column.word_count = 1;
+    } else {
+      column.first_category = 0;
+    }
+  }
+  return encode_program(parts).value();
+}
+
+/// With sets as bits, and as lists.
+class CategoryCodes : public testing::TestWithParam<bool> {
  protected:
   CategoryCodes() : program_(compiled(model_of(splits()), "encode(u8)")) {
+    if (GetParam()) program_ = listed(program_);
     const std::vector<float> odd = odd_numbers();
     for (std::size_t i = 0; i < kRows * 3; ++i) rows_.push_back(odd[(i * 7 + i / 3) % odd.size()]);
   }
@@ -88,6 +112,11 @@ class CategoryCodes : public testing::Test {
   CategorySet set_of(const CategoryColumn& column) const {
     CategorySet set;
     set.fractions = column.fractions != 0;
+    if (column.listed != 0) {
+      const auto codes = program_.section_CategoryWords().subspan(column.first_word, column.word_count);
+      set.codes.assign(codes.begin(), codes.end());
+      return set;
+    }
     for (std::uint32_t bit = 0; bit < 32 * column.word_count; ++bit)
       if ((program_.section_CategoryWords()[column.first_word + bit / 32] >> bit % 32 & 1) != 0)
         set.codes.push_back(column.first_category + bit);
@@ -122,14 +151,14 @@ class CategoryCodes : public testing::Test {
   std::vector<float> rows_;
 };
 
-TEST_F(CategoryCodes, OneColumnForEachSetAndSideAndRule) {
+TEST_P(CategoryCodes, OneColumnForEachSetAndSideAndRule) {
   EXPECT_EQ(program_.section_CategoryColumns().size(), splits().size());
   // Words of the codes alone: two for those at the end of what there is.
   for (const CategoryColumn& column : program_.section_CategoryColumns())
     EXPECT_LE(column.word_count, 16u) << column.first_category;
 }
 
-TEST_F(CategoryCodes, OfDenseRows) {
+TEST_P(CategoryCodes, OfDenseRows) {
   for (const std::string& name : support::targets_here()) {
     const host::Target& target = **host::find_target(name);
     const host::LoadedProgram loaded = host::load_program(program_, target, nullptr);
@@ -143,7 +172,7 @@ TEST_F(CategoryCodes, OfDenseRows) {
   }
 }
 
-TEST_F(CategoryCodes, OfSparseRows) {
+TEST_P(CategoryCodes, OfSparseRows) {
   const host::LoadedProgram loaded = host::load_program(program_, **host::find_target("auto"), nullptr);
   std::vector<std::int64_t> offsets{0};
   std::vector<std::int32_t> columns;
@@ -160,7 +189,7 @@ TEST_F(CategoryCodes, OfSparseRows) {
   }
 }
 
-TEST_F(CategoryCodes, OfAbsentValues) {
+TEST_P(CategoryCodes, OfAbsentValues) {
   const host::LoadedProgram loaded = host::load_program(program_, **host::find_target("auto"), nullptr);
   const std::vector<std::int64_t> offsets(kRows + 1, 0);
   for (const Absent absent : {Absent::Missing, Absent::Zero}) {
@@ -171,6 +200,9 @@ TEST_F(CategoryCodes, OfAbsentValues) {
     expect_codes(codes, {0, kRows});
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(SetsAre, CategoryCodes, testing::Bool(),
+                         [](const auto& test) { return test.param ? "Lists" : "Bits"; });
 
 }  // namespace
 }  // namespace forestvm::test

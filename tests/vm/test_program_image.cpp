@@ -42,7 +42,7 @@ class ProgramFiles : public testing::Test {
 
 unsigned mode_of(const std::string& file) {
   struct stat status;
-  return ::stat(file.c_str(), &status) == 0 ? status.st_mode & 0777u : 0u;
+  return ::stat(file.c_str(), &status) == 0 ? status.st_mode & 07777u : 0u;
 }
 
 std::string answers_text(const Program& program) {
@@ -139,6 +139,18 @@ TEST_F(ProgramFiles, GetTheProcessPermissions) {
     ASSERT_EQ(::chmod(file.c_str(), 0640), 0);
     ASSERT_TRUE(program.save(file).ok());
     EXPECT_EQ(mode_of(file), 0640u);
+  }
+}
+
+/// Who may run a file as its owner is a matter of the file that was there, not of the one that is saved.
+TEST_F(ProgramFiles, DoNotKeepSpecialBitsOfModes) {
+  const Program program = rich_program();
+  const std::string file = path("model.fvm");
+  for (const mode_t special : {04000u, 02000u, 01000u}) {
+    ASSERT_TRUE(program.save(file).ok());
+    ASSERT_EQ(::chmod(file.c_str(), 0740 | special), 0);
+    ASSERT_TRUE(program.save(file).ok());
+    EXPECT_EQ(mode_of(file), 0740u);
   }
 }
 
@@ -264,7 +276,7 @@ TEST(Container, ANewerFormatIsRefusedByASentence) {
   const std::string text = refusal(image);
   EXPECT_EQ(
       text,
-      "header: program format 8 is newer than this build's 7: use a newer forestvm, or compile the model "
+      "header: program format 9 is newer than this build's 8: use a newer forestvm, or compile the model "
       "again");
   // A newer format may have another table, other fields and another checksum: the sentence is the same.
   put<std::uint32_t>(image, offsetof(FileHeader, section_count), 99);
@@ -285,9 +297,9 @@ TEST(Container, HeaderFieldsAreChecked) {
   };
   EXPECT_EQ(refusal(good), "accepted");
   EXPECT_EQ(changed(offsetof(FileHeader, format), std::uint16_t{0}),
-            "header: program format 0 is older than this build's oldest, 5: compile the model again");
+            "header: program format 0 is older than this build's oldest, 8: compile the model again");
   EXPECT_EQ(changed(offsetof(FileHeader, format), std::uint16_t{1}),
-            "header: program format 1 is older than this build's oldest, 5: compile the model again");
+            "header: program format 1 is older than this build's oldest, 8: compile the model again");
   EXPECT_EQ(changed(offsetof(FileHeader, feature_bits), std::uint64_t{4}),
             "header: the program needs features that this build does not know (bits 4)");
   EXPECT_EQ(changed(offsetof(FileHeader, reserved), std::uint16_t{1}),

@@ -15,16 +15,18 @@ TEST(Thresholds, AreTheModelsInEveryLayout) {
     const Model model = forest_of(rich);
     const Program program = compiled(model, rich.schedule, rich.contract);
     const auto read = thresholds(program);
-    ASSERT_EQ(read.size(), model.num_features);
-    for (std::size_t feature = 0; feature < read.size(); ++feature) {
-      EXPECT_EQ(read[feature].size(), program.section_Thresholds()[feature]);
-      EXPECT_TRUE(std::is_sorted(read[feature].begin(), read[feature].end()));
+    std::vector<FeatureCount> counted;
+    for (const auto& [feature, values] : read) {
+      counted.push_back({feature, static_cast<std::uint32_t>(values.size())});
+      EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
     }
+    const auto told = program.section_Thresholds();
+    EXPECT_EQ(counted, std::vector<FeatureCount>(told.begin(), told.end()));
     for (const Tree& tree : model.trees)
       for (const Node& node : tree.nodes) {
         if (node.kind != NodeKind::Less) continue;
-        EXPECT_TRUE(std::binary_search(read[node.feature].begin(), read[node.feature].end(),
-                                       static_cast<float>(node.threshold)));
+        const std::vector<float>& values = read.at(node.feature);
+        EXPECT_TRUE(std::binary_search(values.begin(), values.end(), static_cast<float>(node.threshold)));
       }
   }
 }

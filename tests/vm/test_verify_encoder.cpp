@@ -133,6 +133,43 @@ ProgramParts categorical_program() {
   return parts;
 }
 
+/// A list of categories that is the record's words.
+void list(ProgramParts& parts, std::size_t record, const std::vector<std::uint32_t>& categories) {
+  CategoryColumn& column = parts.category_columns[record];
+  const auto at = parts.category_words.begin() + column.first_word;
+  parts.category_words.erase(at, at + column.word_count);
+  parts.category_words.insert(parts.category_words.begin() + column.first_word, categories.begin(),
+                              categories.end());
+  const auto more = static_cast<std::uint32_t>(categories.size()) - column.word_count;
+  column.word_count += more;
+  column.first_category = 0;
+  column.listed = 1;
+  for (std::size_t i = record + 1; i < parts.category_columns.size(); ++i)
+    parts.category_columns[i].first_word += more;
+}
+
+TEST(VerifyEncoder, RefusesListsOfCategoriesThatAreNone) {
+  const ProgramParts good = categorical_program();
+  const auto listed = [](const std::vector<std::uint32_t>& categories) {
+    return [categories](ProgramParts& p) { list(p, 1, categories); };
+  };
+  ProgramParts lists = good;
+  list(lists, 1, {0, 7, kMostCategories - 1});
+  ASSERT_TRUE(encode_program(lists).ok());
+  const char* const record = "category_columns section: record 1";
+  expect_refusals(
+      good, {{"descending", listed({1, 7, 6}), record, "do not ascend"},
+             {"twice", listed({7, 7}), record, "do not ascend"},
+             {"above what floats name", listed({7, kMostCategories}), record, "float32 numbers do not name"},
+             {"none", listed({}), record, "words do not follow"},
+             {"a first one too",
+              [](ProgramParts& p) {
+                list(p, 1, {7});
+                p.category_columns[1].first_category = 32;
+              },
+              record, "its first is 0"}});
+}
+
 TEST(VerifyEncoder, RefusesCategoriesOutOfPlace) {
   const auto second = [](auto change) {
     return [change](ProgramParts& p) { change(p.category_columns[1]); };
@@ -160,6 +197,9 @@ TEST(VerifyEncoder, RefusesCategoriesOutOfPlace) {
        {"categories that wrap", second([](CategoryColumn& c) { c.first_category = 0xffffffe0u; }), record,
         "float32 numbers do not name"},
        {"a third rule", second([](CategoryColumn& c) { c.fractions = 2; }), record, "rule"},
+       {"a third form", second([](CategoryColumn& c) { c.listed = 2; }), record, "reserved bit"},
+       {"reserved", second([](CategoryColumn& c) { c.reserved[0] = 1; }), record, "reserved bit"},
+       {"reserved too", second([](CategoryColumn& c) { c.reserved[1] = 1; }), record, "reserved bit"},
        {"one word too few", [](ProgramParts& p) { p.category_words.pop_back(); },
         "category_columns section: record", "leave the category_words section"},
        {"one word too many", [](ProgramParts& p) { p.category_words.push_back(0); }, "category_words section",

@@ -354,8 +354,12 @@ TEST(VerifyTables, RefusesMeta) {
       {"a string too few", [](ProgramParts& p) { p.strings.pop_back(); }, "strings section", "10 strings"},
       {"no strings", [](ProgramParts& p) { p.strings.clear(); }, "strings section", "0 strings"},
       {"a base too few", [](ProgramParts& p) { p.base.pop_back(); }, "base section", "2 base scores"},
-      {"a threshold count too many", [](ProgramParts& p) { p.thresholds.push_back(1); }, "thresholds section",
-       "4 records for 3 features"},
+      {"thresholds outside the row", [](ProgramParts& p) { p.thresholds.back().feature = 3; },
+       "thresholds section: record", "outside the row"},
+      {"thresholds of a feature twice", [](ProgramParts& p) { p.thresholds.push_back(p.thresholds.back()); },
+       "thresholds section: record", "does not ascend"},
+      {"a count of no thresholds", [](ProgramParts& p) { p.thresholds[0].count = 0; },
+       "thresholds section: record 0", "has none"},
   };
   for (const Breach& breach : breaches) expect_refusal(parts_of(rich_program()), breach);
 }

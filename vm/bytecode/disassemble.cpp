@@ -49,8 +49,9 @@ std::string accumulator_text(const AccumulatorDesc& accumulator, std::size_t num
 /// `column`: its number among all.
 std::string category_text(const Program& program, const CategoryColumn& category, std::size_t column) {
   const auto words = program.section_CategoryWords().subspan(category.first_word, category.word_count);
-  int members = 0;
-  for (const std::uint32_t word : words) members += std::popcount(word);
+  std::size_t members = category.listed != 0 ? words.size() : 0;
+  for (const std::uint32_t word : words)
+    if (category.listed == 0) members += static_cast<std::size_t>(std::popcount(word));
   const bool right = program.section_Columns()[column].missing_highest != 0;
   return "f" + std::to_string(category.feature) + " in a set of " + std::to_string(members) +
          (category.fractions != 0 ? ", fractions above -1 are 0" : "") + ", missing " +

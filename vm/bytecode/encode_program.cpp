@@ -1,5 +1,6 @@
 // ProgramParts, or the sections themselves -> image. Lays the sections out in their order and seals them with
 // the checksum; the verifier then reads the image as it would a stranger's file.
+#include <algorithm>
 #include <cstring>
 
 #include "vm/bytecode/format.hpp"
@@ -75,17 +76,18 @@ Result<Program> bytecode::seal(FileHeader header,
     end = table[i].offset + table[i].size;
   }
 
-  std::vector<std::byte> image(end);
   header.section_count = kSectionCount;
   header.file_size = end;
-  std::memcpy(image.data(), &header, sizeof header);
-  std::memcpy(image.data() + sizeof header, table, sizeof table);
-  for (std::size_t i = 0; i < kSectionCount; ++i)
-    if (!sections[i].empty())
-      std::memcpy(image.data() + table[i].offset, sections[i].data(), sections[i].size());
-  header.checksum = checksum(image);
-  std::memcpy(image.data(), &header, sizeof header);
-  return Program::from_bytes(image);
+  return make_program(end, [&](std::span<std::byte> image) {
+    std::fill(image.begin(), image.end(), std::byte{0});
+    std::memcpy(image.data(), &header, sizeof header);
+    std::memcpy(image.data() + sizeof header, table, sizeof table);
+    for (std::size_t i = 0; i < kSectionCount; ++i)
+      if (!sections[i].empty())
+        std::memcpy(image.data() + table[i].offset, sections[i].data(), sections[i].size());
+    header.checksum = checksum(image);
+    std::memcpy(image.data(), &header, sizeof header);
+  });
 }
 
 Result<Program> encode_program(const ProgramParts& parts) {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -62,6 +63,9 @@ std::uint64_t checksum(std::span<const std::byte> image);
 /// Where strings of these sizes lie in the text section, one after the other. Refused if that is not in its
 /// first 4 GiB.
 Result<std::vector<StringRef>> string_places(std::span<const std::uint64_t> sizes);
+
+/// A program of so many bytes, which `write` gives all of; verified.
+Result<Program> make_program(std::size_t size, const std::function<void(std::span<std::byte>)>& write);
 
 /// Lays the sections out behind `header`, whose counts, size and checksum are set here, and verifies the
 /// image.

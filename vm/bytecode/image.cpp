@@ -54,15 +54,16 @@ class ProgramImage {
     return program;
   }
 
-  static Result<Program> copy(std::span<const std::byte> bytes, Verification verification) {
+  template <class Write>
+  static Result<Program> written(std::size_t size, const Write& write, Verification verification) {
     auto image = std::make_shared<Program::Image>();
-    const std::size_t room = bytecode::align_up(bytes.size() + 1);
+    const std::size_t room = bytecode::align_up(size + 1);
     image->data = static_cast<std::byte*>(std::aligned_alloc(kSectionAlignment, room));
     if (image->data == nullptr)
       return Error{ErrorCode::Environment, "",
                    "out of memory: the program needs " + std::to_string(room) + " bytes"};
-    image->size = bytes.size();
-    if (!bytes.empty()) std::memcpy(image->data, bytes.data(), bytes.size());
+    image->size = size;
+    write(std::span(image->data, size));
     return finish(std::move(image), verification);
   }
 
@@ -170,7 +171,13 @@ Result<Program> Program::load(const std::string& path, Verification verification
 }
 
 Result<Program> Program::from_bytes(std::span<const std::byte> bytes, Verification verification) {
-  return ProgramImage::copy(bytes, verification);
+  const auto copy = [bytes](std::span<std::byte> to) { std::copy(bytes.begin(), bytes.end(), to.begin()); };
+  return ProgramImage::written(bytes.size(), copy, verification);
+}
+
+Result<Program> bytecode::make_program(std::size_t size,
+                                       const std::function<void(std::span<std::byte>)>& write) {
+  return ProgramImage::written(size, write, Verification::Full);
 }
 
 Result<void> Program::save(const std::string& path) const {
@@ -184,7 +191,7 @@ Result<void> Program::save(const std::string& path) const {
   if (file.descriptor < 0) return io_error("cannot create a file beside it");
   const auto write = [&]() -> Result<void> {
     FVM_TRY(write_all(file.descriptor, image()));
-    if (exists) static_cast<void>(::fchmod(file.descriptor, old.st_mode & 07777));  // keep them if we may
+    if (exists) static_cast<void>(::fchmod(file.descriptor, old.st_mode & 0777));  // keep them if we may
     if (::fsync(file.descriptor) != 0) return io_error("cannot write");
     if (::rename(temporary.c_str(), target.c_str()) != 0) return io_error("cannot replace the file");
     return {};

@@ -3,6 +3,7 @@
 // words.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "vm/bytecode/verify.hpp"
 
@@ -29,14 +30,24 @@ const char* column_rule(const ColumnDesc& column, std::uint32_t thresholds) {
 }
 
 /// What is wrong with a column of memberships but for its words' place, or null.
-const char* category_rule(const CategoryColumn& category, const ColumnDesc& column) {
+const char* category_rule(const CategoryColumn& category, std::span<const std::uint32_t> words,
+                          const ColumnDesc& column) {
   if (column.missing_highest > 1 || column.reserved != 0) return "a reserved bit is not zero";
   if (column.first != 0 || column.count != 1) return "its codes are not 0 and 1";
   if (category.fractions > 1) return "its rule for numbers between -1 and 0 is unknown";
+  if (category.listed > 1 || category.reserved[0] != 0 || category.reserved[1] != 0)
+    return "a reserved bit is not zero";
+  const char* const unnamed = "it has categories that float32 numbers do not name";
+  if (category.listed != 0) {
+    if (category.first_category != 0) return "its categories are listed, so its first is 0";
+    if (std::adjacent_find(words.begin(), words.end(), std::greater_equal<>()) != words.end())
+      return "its categories do not ascend";
+    return words.back() < kMostCategories ? nullptr : unnamed;
+  }
   if (category.first_category % 32 != 0) return "its first category does not begin a word";
   return std::uint64_t{category.first_category} + std::uint64_t{category.word_count} * 32 <= kMostCategories
              ? nullptr
-             : "it has categories that float32 numbers do not name";
+             : unnamed;
 }
 
 /// `first`: the number of columns before those of categorical splits.
@@ -55,7 +66,9 @@ Result<void> verify_categories(const Program& program, std::uint64_t first) {
       return wrong("its words do not follow the record before");
     taken += category.word_count;
     if (taken > words.size()) return wrong("its words leave the category_words section");
-    if (const char* rule = category_rule(category, program.section_Columns()[first + i])) return wrong(rule);
+    const auto mine = words.subspan(category.first_word, category.word_count);
+    if (const char* rule = category_rule(category, mine, program.section_Columns()[first + i]))
+      return wrong(rule);
   }
   if (taken != words.size())
     return refused("category_words section",

@@ -219,9 +219,16 @@ Result<void> verify_tables(const Program& program) {
   if (program.section_Base().size() != meta.num_outputs)
     return refused("base section", number(program.section_Base().size()) + " base scores for " +
                                        number(meta.num_outputs) + " outputs");
-  if (program.section_Thresholds().size() != meta.num_features)
-    return refused("thresholds section", number(program.section_Thresholds().size()) + " records for " +
-                                             number(meta.num_features) + " features");
+  const auto thresholds = program.section_Thresholds();
+  for (std::size_t i = 0; i < thresholds.size(); ++i) {
+    const auto wrong = [i](const char* what) {
+      return refused("thresholds section: record " + number(i), what);
+    };
+    if (thresholds[i].feature >= meta.num_features) return wrong("its feature lies outside the row");
+    if (i != 0 && thresholds[i].feature <= thresholds[i - 1].feature)
+      return wrong("its feature does not ascend");
+    if (thresholds[i].count == 0) return wrong("its feature has none");
+  }
   const std::size_t wide = program.section_WideLeaves().size();
   if (wide != (meta.score_type == ScalarType::Float64 ? program.section_LeafNumbers().size() : 0))
     return refused("wide_leaves section",

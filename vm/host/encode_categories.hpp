@@ -49,9 +49,15 @@ void encode_categories(const FeatureCategories& feature, const std::uint32_t* wo
     const CategoryColumn& column = feature.columns[c];
     const std::uint8_t highest = feature.descs[c].missing_highest;
     std::uint8_t* const to = codes + (feature.first_column + c) * kCodeRows;
-    for (unsigned r = 0; r < count; ++r)
-      to[r] = static_cast<std::uint8_t>(is_member(column, words + column.first_word, categories[r]) |
-                                        (missing[r] & highest));
+    const std::uint32_t* const mine = words + column.first_word;
+    const auto put = [&](auto member) {
+      for (unsigned r = 0; r < count; ++r)
+        to[r] = static_cast<std::uint8_t>(member(categories[r]) | (missing[r] & highest));
+    };
+    if (column.listed != 0)
+      put([&](std::uint32_t category) { return is_listed(mine, column.word_count, category); });
+    else
+      put([&](std::uint32_t category) { return has_bit(column, mine, category); });
   }
 }
 

@@ -1,0 +1,98 @@
+// forestvm help and version: what the program can do, in words.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <forestvm/compile.hpp>
+#include <forestvm/nearest.hpp>
+#include <forestvm/schedule.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/io/output_file.hpp"
+#include "cli/io/quote.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+constexpr std::string_view kSchedules = "schedules";
+
+std::string named_schedules_text() {
+  std::string text;
+  const auto add_all = [&text](ScheduleBackend backend) {
+    for (const NamedSchedule& schedule : named_schedules())
+      if (schedule.backend == backend) append_row(text, std::string(schedule.name), schedule.meaning, 30);
+  };
+  text += "Schedules for the host:\n";
+  append_row(text, "auto", "suits the model: plans for a few rows and for blocks of rows in parallel", 30);
+  add_all(ScheduleBackend::Host);
+  text += "Schedules for GPUs:\n";
+  add_all(ScheduleBackend::Gpu);
+  return text;
+}
+
+std::string schedules_page() {
+  std::string text =
+      "A schedule says how the two loops of inference, batch over rows and tree over trees, are cut, "
+      "ordered\n"
+      "and run. Predictions keep the bits that --contract promises. One directive a line, or separated by ;\n"
+      "and # begins a comment:\n\n"
+      "  tile(batch, b0, b1, 64)      # for b0 in rows step 64: for b1 in b0\n"
+      "  reorder(b0, tree, b1)        # tree by tree inside a block of rows\n"
+      "  parallel(b0)                 # blocks in parallel\n\n"
+      "Directives, with what may be left out in brackets:\n";
+  for (const LanguageRow& row : directive_rows()) append_row(text, row.form, row.meaning, 44);
+  text += "\nTheir arguments:\n";
+  for (const LanguageRow& row : parameter_rows()) append_row(text, row.form, row.meaning, 14);
+  return text + "\n--schedule takes the name of a schedule, the text of one, or a file with one:\n" +
+         "  --schedule xgboost\n"
+         "  --schedule 'tile(batch, b0, b1, 64); reorder(b0, tree, b1); parallel(b0)'\n"
+         "  --schedule ./my.schedule\n\n" +
+         named_schedules_text();
+}
+
+Result<void> run_help(const Arguments& arguments) {
+  if (!arguments.has("TOPIC")) return write_output("-", general_help());
+  const std::string topic = arguments.get("TOPIC");
+  if (topic == kSchedules) return write_output("-", schedules_page());
+  if (const Command* const command = command_named(topic)) return write_output("-", help(*command));
+  std::vector<std::string_view> known = command_names();
+  known.push_back(kSchedules);
+  return usage_error("there is no help on " + in_quotes(topic) + did_you_mean(topic, known));
+}
+
+Result<void> run_version(const Arguments&) { return write_output("-", "forestvm " FORESTVM_VERSION "\n"); }
+
+}  // namespace
+
+std::string general_help() {
+  std::string text =
+      "forestvm: predicts with trained decision forests on a bytecode VM\n\n"
+      "Usage:\n  forestvm COMMAND [arguments]\n\nCommands:\n";
+  for (const Command* command : commands()) append_row(text, command->name, command->meaning, 12);
+  return text +
+         "\nforestvm help COMMAND (or forestvm COMMAND --help) says more of each, forestvm help schedules "
+         "of\n"
+         "the schedule language.\n\n"
+         "Example:\n  forestvm run model.json rows.csv -o predictions.npy\n\n" +
+         kExitCodes;
+}
+
+const Command kHelp = {
+    "help",
+    "says what a command does, or what a schedule is",
+    {"help [COMMAND]", "help schedules"},
+    {{"TOPIC", "a command's name, or schedules: the schedule language and the schedules that have names"}},
+    {},
+    "  forestvm help run\n"
+    "  forestvm help schedules\n",
+    nullptr,
+    run_help,
+};
+
+const Command kVersion = {
+    "version", "says which forestvm this is", {"version"}, {},
+    {},        "  forestvm version\n",        nullptr,     run_version,
+};
+
+}  // namespace forestvm::cli

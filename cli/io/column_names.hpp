@@ -1,0 +1,67 @@
+// The names in a table's header, and which of a model's features each of them is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <forestvm/result.hpp>
+
+#include "cli/io/table.hpp"
+
+namespace forestvm::cli {
+
+/// Takes the names one by one and keeps a number for each, not the name. A model without names of its own has
+/// those that its trainer, or pandas, gives to unnamed columns: f0, f1, … or Column_0, Column_1, … or 0, 1,
+/// ….
+class ColumnNames {
+ public:
+  /// `form` must outlive it.
+  explicit ColumnNames(const RowForm& form);
+
+  /// The next column's name.
+  void add(std::string_view name);
+
+  /// Whether each feature of the model is named once, and nothing else is.
+  bool are_known() const { return known() != nullptr; }
+
+  /// Whether they are the numbers from 0 on, in some order: what pandas writes for unnamed columns.
+  bool are_numbers() const { return numbers_.are_all(form_.width); }
+
+  /// For each column its feature; empty if the order is the model's. Of names that are known.
+  std::vector<std::uint32_t> order() const;
+
+  /// Of a model with names of its own: what its features and the columns do not have in common.
+  Error mismatch() const;
+
+ private:
+  /// Features that columns name: each once, or else are_all is false.
+  class Places {
+   public:
+    void add(std::uint32_t place, std::size_t width);
+    void add_none() { complete_ = false; }
+    bool are_all(std::size_t width) const { return complete_ && order_.size() == width; }
+    bool has(std::uint32_t place) const { return place < seen_.size() && seen_[place]; }
+    const std::vector<std::uint32_t>& order() const { return order_; }
+
+   private:
+    std::vector<std::uint32_t> order_;
+    std::vector<bool> seen_;
+    bool complete_ = true;
+  };
+
+  const Places* known() const;
+  void add_own(std::string_view name);
+  static void add_default(std::string_view name, std::string_view prefix, std::size_t width, Places& places);
+
+  const RowForm& form_;
+  std::vector<std::uint32_t> by_name_;  // the model's features, in the order of their names
+  Places own_, numbers_, xgboost_, lightgbm_;
+  std::vector<std::string> strange_;  // the first few
+  std::size_t strange_count_ = 0;
+  std::string twice_;
+};
+
+}  // namespace forestvm::cli

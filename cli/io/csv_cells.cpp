@@ -1,0 +1,99 @@
+// See csv_cells.hpp.
+#include "cli/io/csv_cells.hpp"
+
+#include <utility>
+
+namespace forestvm::cli {
+namespace {
+
+constexpr std::size_t kLongestCell = std::size_t{1} << 20;
+
+bool is_space(char c) { return c == ' ' || c == '\t'; }
+
+}  // namespace
+
+/// Makes the window longer; false if there is nothing more.
+Result<bool> CsvCells::fetch() {
+  const std::size_t had = window_.size();
+  if (had > kLongestCell) return refused(cell_place(), "a cell of more than 1 MiB");
+  FVM_ASSIGN(window_, source_.peek(had + 1));
+  return window_.size() > had;
+}
+
+Result<bool> CsvCells::next_line() {
+  source_.skip(std::exchange(taken_, 0));
+  FVM_ASSIGN(window_, source_.peek(1));
+  line_ += std::exchange(breaks_, 0) + (line_ == 0 ? 1 : 0);
+  column_ = 0;
+  return !window_.empty();
+}
+
+Result<std::string_view> CsvCells::next() {
+  source_.skip(taken_);
+  window_.remove_prefix(std::exchange(taken_, 0));
+  ++column_;
+  std::size_t begin = 0;
+  for (;; ++begin) {
+    if (begin == window_.size()) {
+      FVM_ASSIGN(const bool more, fetch());
+      if (!more) break;
+    }
+    if (!is_space(window_[begin])) break;
+  }
+  quoted_ = begin < window_.size() && window_[begin] == '"';
+  FVM_TRY(quoted_ ? take_quoted(begin + 1) : take_plain(begin));
+  return cell_;
+}
+
+Result<void> CsvCells::take_plain(std::size_t begin) {
+  std::size_t end = begin;
+  for (;;) {
+    while (end < window_.size() && window_[end] != ',' && window_[end] != '\n') ++end;
+    if (end < window_.size()) break;
+    FVM_ASSIGN(const bool more, fetch());
+    if (!more) break;
+  }
+  finish(end);
+  std::size_t last = end - (ends_line_ && end > begin && window_[end - 1] == '\r' ? 1 : 0);
+  while (last > begin && is_space(window_[last - 1])) --last;
+  cell_ = window_.substr(begin, last - begin);
+  return {};
+}
+
+Result<void> CsvCells::take_quoted(std::size_t begin) {
+  unquoted_.clear();
+  std::size_t at = begin;
+  const auto there = [&]() -> Result<bool> { return at < window_.size() ? Result<bool>(true) : fetch(); };
+  for (;; ++at) {
+    FVM_ASSIGN(const bool more, there());
+    if (!more) return refused(cell_place(), "a quoted cell never ends");
+    if (window_[at] == '\n') ++breaks_;
+    if (window_[at] == '"') {
+      ++at;
+      FVM_ASSIGN(const bool after, there());
+      if (!after || window_[at] != '"') break;
+    }
+    unquoted_ += window_[at];
+  }
+  bool carriage_return = false;
+  for (;; ++at) {
+    FVM_ASSIGN(const bool more, there());
+    if (!more || window_[at] == '\n' || (window_[at] == ',' && !carriage_return)) break;
+    if (carriage_return || (window_[at] != '\r' && !is_space(window_[at])))
+      return refused(cell_place(), "text after the closing quote of a cell");
+    carriage_return = window_[at] == '\r';
+  }
+  finish(at);
+  cell_ = unquoted_;
+  return {};
+}
+
+/// `end`: where in the window a comma or the end of the line, or of the text, follows the cell.
+void CsvCells::finish(std::size_t end) {
+  const bool at_end = end == window_.size();
+  ends_line_ = at_end || window_[end] == '\n';
+  if (ends_line_) ++breaks_;
+  taken_ = end + (at_end ? 0 : 1);
+}
+
+}  // namespace forestvm::cli

@@ -1,0 +1,100 @@
+// Files of output: what is there before they are complete, and who may write them.
+#include "cli/io/output_file.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace forestvm::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OutputFileTest : public ::testing::Test {
+ protected:
+  OutputFileTest() : folder_(fs::path(::testing::TempDir()) / ("output_file_" + std::to_string(::getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~OutputFileTest() override { fs::remove_all(folder_); }
+
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+  static std::string content_of(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(OutputFileTest, HasPiecesOfAnySizeInTheirOrder) {
+  std::string expected;
+  auto out = OutputFile::open(file("a"));
+  ASSERT_TRUE(out.ok());
+  for (const std::size_t size : {1u, 262'143u, 1u, 262'144u, 10u, 1'000'000u, 3u, 200'000u, 100'000u}) {
+    const std::string piece(size, static_cast<char>('a' + expected.size() % 26));
+    expected += piece;
+    ASSERT_TRUE(out->write(piece).ok());
+  }
+  ASSERT_TRUE(out->replace_start("begin").ok());
+  expected.replace(0, 5, "begin");
+  ASSERT_TRUE(out->write("end").ok());
+  ASSERT_TRUE(out->finish().ok());
+  EXPECT_EQ(content_of(file("a")), expected + "end");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(OutputFileTest, AreSeveralAtATime) {
+  auto first = OutputFile::open(file("a"));
+  {
+    auto second = OutputFile::open(file("b"));
+    ASSERT_TRUE(first.ok() && second.ok());
+    EXPECT_EQ(files(), 2u);
+  }
+  EXPECT_EQ(files(), 1u);
+  ASSERT_TRUE(first->write("x").ok());
+  ASSERT_TRUE(first->finish().ok());
+  EXPECT_EQ(content_of(file("a")), "x");
+  EXPECT_EQ(files(), 1u);
+}
+
+/// An unfinished file of another process with our number, in another container for instance, is left alone.
+TEST_F(OutputFileTest, DoesNotTakeAnotherProcessesFile) {
+  const std::string taken = file("a") + "." + std::to_string(::getpid()) + ".0.unfinished";
+  std::ofstream(taken) << "theirs";
+  ASSERT_TRUE(write_output(file("a"), "ours").ok());
+  EXPECT_EQ(content_of(file("a")), "ours");
+  EXPECT_EQ(content_of(taken), "theirs");
+}
+
+/// Replacing it would only take rights in its folder.
+TEST_F(OutputFileTest, ThatIsWriteProtectedIsNotReplaced) {
+  std::ofstream(file("a")) << "before";
+  fs::permissions(file("a"), fs::perms::owner_read | fs::perms::others_read);
+  fs::permissions(folder_, fs::perms::all);
+  const pid_t child = ::fork();
+  if (child == 0) {  // root may write everything, so as someone else
+    constexpr uid_t kNobody = 65534;
+    if (::geteuid() == 0 && ::setresuid(kNobody, kNobody, kNobody) != 0) ::_exit(2);
+    const auto opened = OutputFile::open(file("a"));
+    ::_exit(!opened && opened.error().text() == file("a") + ": cannot write: Permission denied" ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(content_of(file("a")), "before");
+  EXPECT_EQ(files(), 1u);
+}
+
+}  // namespace
+}  // namespace forestvm::cli

@@ -1,0 +1,237 @@
+// The files of the real program: standard input as any of them, headers, names of outputs, and what is left
+// on disk when it is ended or the disk fails.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "spawn.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+class Files : public ProgramTest {
+ protected:
+  const std::string model_ = test_data("diabetes/model.json");
+  const std::string rows_ = test_data("diabetes/rows.csv");
+
+  std::string compiled() const {
+    EXPECT_EQ(forestvm({"compile", model_, "-o", file("m.fvm")}).code, 0);
+    return file("m.fvm");
+  }
+
+  /// A model of one tree, which asks for the first of three features.
+  static std::string lightgbm(const std::string& names) {
+    return "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=2\nfeature_names=" +
+           names +
+           "\nfeature_infos=none none none\n\n"
+           "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=0\nthreshold=0.1\ndecision_type=2\nleft_child=-1\n"
+           "right_child=-2\nleaf_value=1 2\n\nend of trees\n";
+  }
+
+  /// Of the test's folder, without those that hold standard streams.
+  std::size_t files() const {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(file("")))
+      count += entry.path().filename().string().starts_with("std") ? 0u : 1u;
+    return count;
+  }
+};
+
+/// A file as standard input, as by `< model.json`, has a size, but no name to open it by.
+TEST_F(Files, ModelsAndProgramsAreReadFromStandardInput) {
+  const std::string expected = forestvm({"run", model_, rows_}).out;
+  const std::string program = content_of(compiled());
+  for (const std::string& model : {content_of(model_), program}) {
+    const Outcome outcome = forestvm({"run", "-", rows_}, {.in = model});
+    EXPECT_EQ(outcome.out, expected);
+    EXPECT_EQ(outcome.err, "");
+  }
+  EXPECT_EQ(forestvm({"compile", "-", "-o", file("other.fvm")}, {.in = content_of(model_)}).err, "");
+  EXPECT_EQ(content_of(file("other.fvm")), program);
+  EXPECT_EQ(forestvm({"inspect", "-"}, {.in = program}).code, 0);
+}
+
+TEST_F(Files, ProgramsAreVerifiedFromStandardInput) {
+  std::string program = content_of(compiled());
+  const Outcome verified = forestvm({"verify", "-"}, {.in = program});
+  EXPECT_EQ(verified.code, 0) << verified.err;
+  EXPECT_TRUE(verified.out.starts_with("standard input: verified: ")) << verified.out;
+  program[program.size() / 2] = static_cast<char>(program[program.size() / 2] ^ 1);
+  const Outcome damaged = forestvm({"verify", "-"}, {.in = program});
+  EXPECT_EQ(damaged.code, 1);
+  EXPECT_TRUE(damaged.err.starts_with("forestvm: standard input: ")) << damaged.err;
+  EXPECT_EQ(forestvm({"verify", "-"}, {.in = content_of(model_)}).err,
+            "forestvm: standard input: header: not a forestvm program\n");
+  EXPECT_EQ(forestvm({"verify", "-"}).code, 1);
+}
+
+TEST_F(Files, OnlyOneOfThemIsStandardInput) {
+  for (const char* command : {"run", "encode", "diff", "bench"}) {
+    const Outcome outcome = forestvm({command, "-", "-", "-o", file("x")});
+    EXPECT_EQ(outcome.code, 2);
+    if (std::string(command) == "run" || std::string(command) == "encode") {
+      EXPECT_NE(outcome.err.find("MODEL and ROWS cannot both be standard input"), std::string::npos)
+          << outcome.err;
+    }
+  }
+  EXPECT_NE(forestvm({"diff", "-", "-"}).err.find("cannot both be standard input"), std::string::npos);
+  EXPECT_NE(forestvm({"bench", "-", "-"}).err.find("cannot both be standard input"), std::string::npos);
+}
+
+/// Not by all that a device or a huge file has.
+TEST_F(Files, WhatIsNoModelIsRefusedByItsFirstBytes) {
+  const std::string huge = write("huge",
+                                 "\x7f"
+                                 "ELF");
+  std::filesystem::resize_file(huge, std::uintmax_t{1} << 40);
+  for (const std::string& path : {std::string("/dev/zero"), huge}) {
+    const Outcome outcome = forestvm({"run", path, rows_});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_NE(outcome.err.find(": byte 0: not a model file that can be read"), std::string::npos)
+        << outcome.err;
+    EXPECT_EQ(forestvm({"run", model_, path}).code, 1);
+  }
+}
+
+TEST_F(Files, HeadersThatCannotBeUsedAreSpokenOf) {
+  const std::string nameless = write("nameless.txt", lightgbm("Column_0 Column_1 Column_2"));
+  const std::string names = "age,sex,bmi", defaults = "f2,f1,f0", numbers = "0,1,2", row = "0,1,2";
+  const std::string plain = forestvm({"run", nameless, "-", "--header", "no"}, {.in = row + "\n"}).out;
+  const Outcome named = forestvm({"run", nameless, "-"}, {.in = names + "\n" + row + "\n"});
+  EXPECT_EQ(named.out, plain);
+  EXPECT_EQ(named.err,
+            "forestvm: standard input: line 1 is skipped as a header: the model has no feature names, so its "
+            "columns are taken in order\n");
+  const Outcome moved = forestvm({"run", nameless, "-"}, {.in = defaults + "\n" + row + "\n"});
+  EXPECT_EQ(moved.err, "");
+  EXPECT_NE(moved.out, plain);
+  const Outcome unclear = forestvm({"run", nameless, "-"}, {.in = numbers + "\n" + row + "\n"});
+  EXPECT_EQ(unclear.code, 1);
+  EXPECT_EQ(unclear.out, "");
+  EXPECT_NE(unclear.err.find("say which with --header yes or --header no"), std::string::npos) << unclear.err;
+  EXPECT_EQ(forestvm({"run", nameless, "-", "--header", "yes"}, {.in = numbers + "\n" + row + "\n"}).out,
+            plain);
+  const Outcome text = forestvm({"run", nameless, "-", "--header=no"}, {.in = names + "\n"});
+  EXPECT_EQ(text.code, 1);
+  EXPECT_NE(text.err.find("line 1, column 1: 'age' is not a number"), std::string::npos) << text.err;
+}
+
+TEST_F(Files, HeadersAreAskedForOfCsvAlone) {
+  const std::string program = compiled();
+  EXPECT_EQ(forestvm({"encode", program, rows_, "-o", file("rows.fvr"), "--header", "yes"}).code, 0);
+  for (const auto& [rows, part] :
+       {std::pair{test_data("diabetes/rows.npy"), "is an NPY array: --header is for CSV"},
+        {file("rows.fvr"), "holds encoded rows"}}) {
+    const Outcome outcome = forestvm({"run", program, rows, "--header", "no"});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+    EXPECT_EQ(forestvm({"run", program, rows, "--header", "auto"}).code, 0);
+  }
+  for (const char* command : {"diff", "bench"})
+    EXPECT_EQ(forestvm({command, model_, test_data("diabetes/rows.npy"), "--header", "yes"}).code, 2);
+  EXPECT_EQ(forestvm({"run", program, rows_, "--header", "maybe"}).code, 2);
+}
+
+TEST_F(Files, NumbersThatLightgbmWouldNotSeeAreRefused) {
+  const std::string model = write("m.txt", lightgbm("a b c"));
+  const Outcome rounded = forestvm({"run", model, "-"}, {.in = "a,b,c\n0.5,1,2\n0.25,0.1,2\n"});
+  EXPECT_EQ(rounded.code, 1);
+  EXPECT_TRUE(
+      rounded.err.starts_with("forestvm: standard input: line 3, column 2: '0.1' is no float32 number, and "
+                              "rounded it could go another way"))
+      << rounded.err;
+  EXPECT_EQ(forestvm({"run", model, "-"}, {.in = "a,b,c\n0.5,1,2\n0.0625,0.125,2\n"}).out, "2\n1\n");
+}
+
+TEST_F(Files, OutputsAreWrittenAsTheirNamesSay) {
+  const Outcome unknown = forestvm({"run", model_, rows_, "-o", file("p.txt")});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find(": predictions are written as .csv or .npy, not as .txt"), std::string::npos)
+      << unknown.err;
+  EXPECT_EQ(files(), 0u);
+  const std::string expected = forestvm({"run", model_, rows_}).out;
+  EXPECT_EQ(forestvm({"run", model_, rows_, "-o=" + file("p.csv")}).code, 0);
+  EXPECT_EQ(content_of(file("p.csv")), expected);
+  EXPECT_EQ(forestvm({"run", model_, rows_, "-o" + file("predictions")}).code, 0);
+  EXPECT_EQ(content_of(file("predictions")), expected);
+  EXPECT_EQ(forestvm({"run", model_, rows_, "-o=-"}).out, expected);
+}
+
+TEST_F(Files, ModelsAreNotOverwrittenByTheirPredictions) {
+  const std::string model = write("model.csv", content_of(model_));
+  const Outcome outcome = forestvm({"run", model, rows_, "-o", model});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("would overwrite the input"), std::string::npos) << outcome.err;
+  EXPECT_EQ(content_of(model), content_of(model_));
+}
+
+/// Rows that never end: the output is begun, and what comes then is up to the test.
+class Interrupted : public Files {
+ protected:
+  void SetUp() override { ASSERT_EQ(::mkfifo(file("rows").c_str(), 0600), 0); }
+
+  /// Runs with `meanwhile` called when one row has been predicted and the program waits for the next.
+  Outcome interrupted(const std::function<void(pid_t)>& meanwhile) const {
+    write("out.csv", "before");
+    const auto feed = [&](pid_t program) {
+      const int rows = ::open(file("rows").c_str(), O_WRONLY | O_CLOEXEC);
+      const std::string row = "1,2,3,4,5,6,7,8,9,10\n";
+      EXPECT_EQ(::write(rows, row.data(), row.size()), static_cast<ssize_t>(row.size()));
+      while (files() < 3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      meanwhile(program);
+      ::close(rows);
+    };
+    return forestvm({"run", model_, file("rows"), "--batch", "1", "-o", file("out.csv")},
+                    {.meanwhile = feed});
+  }
+};
+
+TEST_F(Interrupted, BySignalsTheProgramLeavesNothingBehind) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGXCPU, SIGXFSZ}) {
+    const Outcome outcome = interrupted([signal](pid_t program) {
+      ::kill(program, signal);
+      siginfo_t info{};
+      ::waitid(P_PID, static_cast<id_t>(program), &info, WEXITED | WNOWAIT);
+    });
+    EXPECT_EQ(outcome.code, 128 + signal);
+    EXPECT_EQ(content_of(file("out.csv")), "before");
+    EXPECT_EQ(files(), 2u) << signal;
+  }
+}
+
+/// As nohup asks for.
+TEST_F(Interrupted, ByASignalThatIsIgnoredItGoesOn) {
+  const auto before = ::signal(SIGHUP, SIG_IGN);
+  const Outcome outcome = interrupted([](pid_t program) { ::kill(program, SIGHUP); });
+  ::signal(SIGHUP, before);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(content_of(file("out.csv")), "before");
+  EXPECT_EQ(files(), 2u);
+}
+
+/// A result gets its name when the disk has it, and not when the disk fails.
+TEST_F(Files, ResultsThatTheDiskDoesNotTakeGetNoName) {
+  const std::string out = write("out.npy", "before");
+  for (const char* call : {"fsync", "close"}) {
+    const Streams streams{.environment = {"LD_PRELOAD=" FORESTVM_FAILING_CALLS,
+                                          "FAILING_CALL=" + std::string(call),
+                                          "ASAN_OPTIONS=verify_asan_link_order=0"}};
+    const Outcome outcome = forestvm({"run", model_, rows_, "-o", out}, streams);
+    EXPECT_EQ(outcome.code, 3) << call;
+    EXPECT_NE(outcome.err.find("out.npy: cannot write: Input/output error"), std::string::npos)
+        << outcome.err;
+    EXPECT_EQ(content_of(out), "before") << call;
+    EXPECT_EQ(files(), 1u) << call;
+  }
+}
+
+}  // namespace
+}  // namespace forestvm::cli
