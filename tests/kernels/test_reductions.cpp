@@ -10,6 +10,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 
+#include "kernels/emulator/grid.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
@@ -92,6 +93,46 @@ TEST(Reductions, InTheTrainersOrderAreMadeByThreads) {
   EXPECT_NE(in_order, sum_of_lanes(values, 32, 32) + 0.5f);
   const Program program = test::compiled(model_of_leaves(values), kTreesInBlock, Contract::Trainer);
   EXPECT_EQ(scores(emulator_backend(program)), std::vector<float>(kRows, in_order));
+}
+
+/// Of sums that the emulator's threads take turns at: what is counted is that each addition is atomic, twice
+/// where a sum has two words.
+TEST(Reductions, ByAtomicsAddNothingWithoutThem) {
+  constexpr std::size_t kTrees = 20;
+  const auto atomics = [](const Model& model, Contract contract) {
+    const auto predictor = emulator_backend(
+        test::compiled(model, std::string(kTreesInBlock) + "; atomicReduce(tree)", contract));
+    const std::uint64_t before = emulator::atomics_counted();
+    const auto found = scores(predictor);
+    EXPECT_EQ(found, scores(host_backend(test::compiled(model, "", contract))));
+    return emulator::atomics_counted() - before;
+  };
+  const Model simple = model_of_leaves(std::vector<float>(kTrees, 0.5f));
+  EXPECT_EQ(atomics(simple, Contract::Fast), kRows * kTrees);
+  EXPECT_EQ(atomics(simple, Contract::Reproducible), kRows * kTrees);
+  const Model fine = support::small_model("fine");
+  EXPECT_EQ(atomics(fine, Contract::Reproducible), 2 * kRows * fine.trees.size());
+}
+
+/// Two loops over trees are mapped to the same threads, one of which has fewer iterations than those.
+TEST(Reductions, ThreadsWithoutIterationsReduceNothing) {
+  std::vector<float> values = leaf_values(40);
+  for (float& value : values) value = std::round(value * 8);
+  const Model model = model_of_leaves(values);
+  const auto wanted = scores(host_backend(test::compiled(model, "", Contract::Reproducible)));
+  for (const std::string dimension : {"block.y", "grid.y"})
+    // The second: a step whose third multiple is a tree's number again, but for the 33rd bit.
+    for (const std::string step : {"9", "1431655766"}) {
+      const Program program = test::compiled(
+          model,
+          "tile(batch, b0, b1, 2); reorder(b0, tree, b1); split(tree, ta, tb, 30); tile(ta, t0, t1, 3); "
+          "tile(tb, t2, t3, " +
+              step + "); gpuDimension(b0, grid.x); gpuDimension(t0, " + dimension + "); gpuDimension(t2, " +
+              dimension + ")",
+          Contract::Reproducible);
+      for (std::uint64_t seed = 1; seed <= 5; ++seed)
+        EXPECT_EQ(scores(emulator_backend(program, {seed})), wanted) << dimension << ", steps of " << step;
+    }
 }
 
 TEST(Reductions, ExactOnesHaveTheHostsBits) {
