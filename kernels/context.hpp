@@ -115,7 +115,7 @@ class DeviceContext final : public Context {
   const std::shared_ptr<const Runtime> runtime;  ///< of its memory, which may outlive the backend
   std::array<Lane, kLanes> lanes;                ///< of rows from the host
   Lane on_stream;                                ///< of rows on the device
-  void* stream = nullptr;                        ///< of its queue
+  std::uint64_t stream_id = 0;                   ///< of its queue's
   std::size_t room_for = 0;  ///< rows of a pass that were not too many for the device's memory
   std::vector<KeptPass> kept;
   std::uint64_t calls = 0;

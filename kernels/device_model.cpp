@@ -53,6 +53,7 @@ std::span<const DeviceModel> device_models() { return kDevices; }
 DeviceLimits limits_of(const DeviceModel& device) {
   DeviceLimits limits;
   limits.shared_bytes = info(device.architecture).block_shared;
+  if (info(device.architecture).vendor == Vendor::Hip) limits.grid_threads = UINT32_MAX;
   return limits;
 }
 

@@ -220,10 +220,15 @@ class PhaseMeasurer {
 
   Result<void> check_extent() const {
     static constexpr const char* kNames[] = {"grid.x", "grid.y", "grid.z"};
-    for (unsigned d = 0; d < kGridDimensions; ++d)
+    for (unsigned d = 0; d < kGridDimensions; ++d) {
       if (phase_.extent[d] > limits_.grid[d])
         return refused("schedule", number(phase_.extent[d]) + " blocks in " + kNames[d] +
                                        ", the device takes at most " + number(limits_.grid[d]));
+      const std::uint64_t threads = std::uint64_t{phase_.extent[d]} * phase_.extent[d + kGridDimensions];
+      if (threads > limits_.grid_threads)
+        return refused("schedule", number(threads) + " threads in " + kNames[d] +
+                                       ", the device takes at most " + number(limits_.grid_threads));
+    }
     std::uint64_t threads = 1;
     for (unsigned d = kGridDimensions; d < kDimensions && threads <= most_threads_; ++d)
       threads *= phase_.extent[d];

@@ -217,10 +217,11 @@ class DevicePredictor final : public CallPredictor {
   Result<void> run_on_device(DeviceContext& context, const DeviceRows& rows, OutputKind output,
                              const Destination& to) const {
     Lane& lane = context.on_stream;
-    if (lane.queue == nullptr || context.stream != rows.stream) {
+    FVM_ASSIGN(const std::uint64_t stream_id, runtime_->stream_id(rows.stream));
+    if (lane.queue == nullptr || context.stream_id != stream_id) {
       FVM_TRY(lane.finish());
       FVM_ASSIGN(lane.queue, runtime_->queue_on(rows.stream));
-      context.stream = rows.stream;
+      context.stream_id = stream_id;
     }
     const std::size_t width = output_width(program_.meta(), output);
     PassKind kind{output, type_of(to), RowSource::Device, width * element_bytes(to)};
