@@ -13,6 +13,8 @@
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 
+#include "kernels/pass_sizes.hpp"
+
 namespace forestvm::kernels {
 namespace {
 
@@ -416,7 +418,10 @@ double fullest_bank(double words, double bins) {
   return turns;
 }
 
-Result<CallAccount> account(const Program& program, const LinkRequest& request, const DeviceModel& device) {
+Result<CallAccount> account(const Program& program, const LinkRequest& call_request,
+                            const DeviceModel& device) {
+  LinkRequest request = call_request;
+  FVM_ASSIGN(request.rows, rows_of_grid(program, call_request, limits_of(device)));
   FVM_ASSIGN(const LinkedCall linked, link(program, request, limits_of(device)));
   CallAccount call;
   call.rates = {kNever, kNever, kNever, kNever};
