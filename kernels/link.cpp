@@ -16,8 +16,8 @@ namespace {
 
 using enum OperandKind;
 
-/// Of a phase without mapped loops.
-constexpr std::uint32_t kRowsPerBlock = 128;
+/// Threads of a block that no loop is mapped to, and its rows, where none is mapped to the grid either.
+constexpr std::uint32_t kUnmappedThreads = 128;
 
 /// Shared memory that accumulators take unasked: more would keep other blocks away.
 constexpr std::uint32_t kUnaskedShared = 48u << 10;
@@ -112,17 +112,19 @@ class PhaseMeasurer {
   }
 
  private:
-  /// A phase without mapped loops: blocks of threads share the rows.
+  /// Threads share the rows of a block to which no loop is mapped; blocks share those of a phase without any
+  /// mapped loop.
   void share_unmapped() {
-    for (const Inst& inst : phase_.code)
-      if (inst.op == Op::Map) return;
-    phase_.extent[3] = kRowsPerBlock;
-    // Parts of the rows are counted from the first.
-    for (const Inst& inst : phase_.code)
-      if (inst.op == Op::Slice) return;
-    phase_.rows_per_block = kRowsPerBlock;
-    phase_.extent[0] = std::max<std::uint32_t>(1, iterations(registers_[0].size, kRowsPerBlock));
-    registers_[0].size = std::min(registers_[0].size, kRowsPerBlock);
+    bool rows_are_whole = true;  // parts of them are counted from the first
+    for (const Inst& inst : phase_.code) {
+      if (inst.op == Op::Map && operand<Op::Map, Dimension>(inst) >= kGridDimensions) return;
+      rows_are_whole &= inst.op != Op::Map && inst.op != Op::Slice;
+    }
+    phase_.extent[kGridDimensions] = kUnmappedThreads;
+    if (!rows_are_whole) return;
+    phase_.rows_per_block = kUnmappedThreads;
+    phase_.extent[0] = std::max<std::uint32_t>(1, iterations(registers_[0].size, kUnmappedThreads));
+    registers_[0].size = std::min(registers_[0].size, kUnmappedThreads);
   }
 
   void measure(std::uint32_t pc) {

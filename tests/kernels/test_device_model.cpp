@@ -25,6 +25,8 @@ TEST(Occupancy, ByRegistersInUnitsOf256AWarp) {
   expect(occupancy(Architecture::sm_90, 128, 0, 51), 9, 36, OccupancyLimit::Registers);
   // 65 x 32 = 2080, that is 2304: 7 in each quarter.
   expect(occupancy(Architecture::sm_90, 128, 0, 65), 7, 28, OccupancyLimit::Registers);
+  // 40 x 32 = 1280: 12 in each quarter, though the whole SM's 65,536 would be 51 warps.
+  expect(occupancy(Architecture::sm_90, 96, 0, 40), 16, 48, OccupancyLimit::Registers);
   // 32 warps of 80 x 32 are 81,920.
   expect(occupancy(Architecture::sm_90, 1024, 0, 80), 0, 0, OccupancyLimit::Registers);
 }
