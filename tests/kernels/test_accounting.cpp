@@ -234,9 +234,7 @@ TEST(Accounting, RefusesWhatLinkingRefusesOnTheDevice) {
       compiled(*parse_schedule("tile(batch, b0, b1, 5000); cache(b0); gpuDimension(b0, grid.x)"));
   for (const DeviceModel& device : device_models()) {
     const auto call = account(program, {65536, 65536, OutputKind::Raw}, device);
-    EXPECT_EQ(call.ok(),
-              device.architecture != Architecture::sm_75 && device.architecture != Architecture::gfx90a)
-        << device.name;
+    EXPECT_EQ(call.ok(), info(device.architecture).block_shared > 65536) << device.name;
     if (!call.ok()) {
       EXPECT_EQ(
           call.error().text(),

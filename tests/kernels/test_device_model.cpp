@@ -60,6 +60,8 @@ TEST(Occupancy, OfWavefrontsOf64) {
   // Two wavefronts a block; 64 x 64 = 4096 registers a wavefront, 8 in each quarter of 131,072.
   expect(occupancy(Architecture::gfx90a, 128, 0, 64), 16, 32, OccupancyLimit::Threads);
   expect(occupancy(Architecture::gfx90a, 128, 0, 128), 8, 16, OccupancyLimit::Registers);
+  // 98 x 64 = 6272, that is 6656: 4 in each quarter.
+  expect(occupancy(Architecture::gfx942, 128, 0, 98), 8, 16, OccupancyLimit::Registers);
 }
 
 TEST(DeviceModels, HaveNamesOfTheirOwnAndLimits) {
