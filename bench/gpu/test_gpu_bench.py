@@ -183,7 +183,7 @@ class WithoutDevice(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for module in ("cupy", "numpy"):  # of which opening a program calls nothing
                 open(f"{folder}/{module}.py", "w").close()
-            options = argparse.Namespace(build=BUILD, out=folder, zoo=folder)
+            options = argparse.Namespace(build=os.path.relpath(BUILD), out=folder, zoo=folder)
             job = runpy.run_path(f"{HERE}/run")["prepared"](options, "b3", "f8-d2-t16", dict(gpu="gpu", other="rapids-fil"))
             with open(f"{folder}/job.json", "w") as file:
                 json.dump(job, file)
