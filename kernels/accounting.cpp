@@ -262,7 +262,8 @@ class PhaseCounter {
     account_.wavefronts += visits * (node_wavefronts(*cost) + (coded && !near ? 1 : value_wavefronts()));
   }
 
-  /// Threads of a block that have something to walk: where no loop is mapped to them, they share its rows.
+  /// The threads of a block that walk. Where no loop is mapped to them they share the block's rows, so that
+  /// no more threads walk than there are rows.
   double walking_threads() const {
     return threads_are_mapped_ ? phase_.threads() : std::clamp<double>(block_rows_, 1, phase_.threads());
   }
@@ -408,7 +409,7 @@ class PhaseCounter {
   std::vector<bool> staged_groups_;
   bool trees_across_lanes_ = false;
   bool threads_are_mapped_ = false;
-  double block_rows_ = 0;                            ///< of a whole block
+  double block_rows_ = 0;                            ///< rows of a full block
   bool reads_values_ = false, reads_codes_ = false;  ///< of global memory, in walks
 };
 

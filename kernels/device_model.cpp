@@ -37,7 +37,7 @@ std::uint32_t blocks_by_registers(const ArchitectureInfo& sm, std::uint32_t bloc
                                   std::uint32_t registers) {
   if (registers == 0) return kUnlimited;
   const std::uint32_t of_warp = round_up(registers * sm.lanes, sm.register_unit);
-  // A warp's registers lie in one partition.
+  // A warp takes all its registers from one partition.
   return sm.registers / sm.partitions / of_warp * sm.partitions / block_warps;
 }
 

@@ -109,8 +109,8 @@ struct LaunchPass {
   std::int32_t* leaves;       ///< Leaf
 };
 
-/// Instructions of a phase, at most. HIP gives a launch 4096 bytes for its arguments, of which compilers take
-/// up to 256 for their own.
+/// The most instructions that a phase may have. A launch of HIP has 4096 bytes for its arguments, of which
+/// the compiler takes up to 256 for hidden ones.
 inline constexpr std::uint32_t kMaxPhaseCode = 192;
 
 struct Launch {

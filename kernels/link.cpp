@@ -16,7 +16,8 @@ namespace {
 
 using enum OperandKind;
 
-/// Threads of a block that no loop is mapped to, and its rows, where none is mapped to the grid either.
+/// Threads of a block to which no loop is mapped. If no loop is mapped to the grid either, a block also takes
+/// this number of rows.
 constexpr std::uint32_t kUnmappedThreads = 128;
 
 /// Shared memory that accumulators take unasked: more would keep other blocks away.
@@ -112,10 +113,10 @@ class PhaseMeasurer {
   }
 
  private:
-  /// Threads share the rows of a block to which no loop is mapped; blocks share those of a phase without any
-  /// mapped loop.
+  /// Gives threads to a block to which no loop is mapped: they share its rows. A phase without any mapped
+  /// loop gets blocks, too, which share the rows of the pass.
   void share_unmapped() {
-    bool rows_are_whole = true;  // parts of them are counted from the first
+    bool rows_are_whole = true;  // a slice counts from the first row of the pass
     for (const Inst& inst : phase_.code) {
       if (inst.op == Op::Map && operand<Op::Map, Dimension>(inst) >= kGridDimensions) return;
       rows_are_whole &= inst.op != Op::Map && inst.op != Op::Slice;

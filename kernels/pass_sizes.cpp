@@ -8,7 +8,8 @@
 namespace forestvm::kernels {
 namespace {
 
-/// The most rows of calls that take the same plans, ascending, up to kMaxPassRows.
+/// Splits the numbers of rows up to kMaxPassRows into runs that take the same plans: returns the last of each
+/// run.
 std::set<std::uint32_t> ends_of_plans(const Program& program) {
   std::set<std::uint32_t> ends = {kMaxPassRows};
   for (const Inst& inst : program.code()) {

@@ -1,5 +1,6 @@
-// How many rows of a call go through a device at once. In: a program, a device's limits. Out: of each plan
-// and output, the rows that the grids of its launches take, and the device's memory that a row takes in them.
+// Finds how many rows of a call can go through a device at once. In: a program, a device's limits. Out: for
+// each plan and output, the most rows that the grids of the launches take, and the bytes of the device's
+// memory that the sums of a row take.
 #pragma once
 
 #include <array>
@@ -16,23 +17,23 @@ namespace forestvm::kernels {
 
 inline constexpr std::uint32_t kMaxPassRows = 1u << 24;
 
-/// Of the request's rows as many as the device's grid takes: fewer where a loop over rows is mapped to a
-/// dimension of it that has not as many blocks. Refused: what linking refuses however many blocks there are,
-/// or of a single row.
+/// Returns the most rows, up to those of the request, that the device's grid takes. It takes fewer if a loop
+/// over rows is mapped to a dimension that does not have enough blocks. Refuses what link() refuses for other
+/// reasons, and a grid that is too small for a single row.
 Result<std::uint32_t> rows_of_grid(const Program& program, const LinkRequest& request,
                                    const DeviceLimits& limits);
 
 struct PassSize {
-  std::uint32_t rows;     ///< at most
-  std::size_t row_bytes;  ///< of sums in the device's memory
+  std::uint32_t rows;     ///< the most that a pass may have
+  std::size_t row_bytes;  ///< of the device's memory that a row's sums take
 };
 
 class PassSizes {
  public:
-  /// Refused: calls of some plan, of as many rows as the plan takes.
+  /// Refuses a program if the device refuses one of its plans, for the most rows that take the plan.
   static Result<PassSizes> make(const Program& program, const DeviceLimits& limits);
 
-  /// Of calls for whose rows the plan is chosen, of which there are not 0.
+  /// Returns the size for calls whose plan is chosen by this number of rows, which is not 0.
   const PassSize& of(std::uint32_t plan_rows, OutputKind output) const;
 
  private:
@@ -41,13 +42,13 @@ class PassSizes {
 #include <forestvm/core/outputs.def>
   };
 
-  /// Numbers of rows for which the same plans are chosen.
+  /// A run of numbers of rows that take the same plans.
   struct Plans {
-    std::uint32_t most;
-    std::array<PassSize, kOutputs.size()> sizes;  ///< by output
+    std::uint32_t most;                           ///< the last of the run
+    std::array<PassSize, kOutputs.size()> sizes;  ///< indexed by the output
   };
 
-  std::vector<Plans> plans_;  ///< ascending, the last up to kMaxPassRows
+  std::vector<Plans> plans_;  ///< in ascending order; the last run ends at kMaxPassRows
 };
 
 }  // namespace forestvm::kernels

@@ -225,8 +225,8 @@ class DevicePredictor final : public CallPredictor {
     return std::min(most, std::max({affordable, context.room_for, bounds_.fewest_rows}));
   }
 
-  /// Of so many rows, at least one, as many as a pass takes of the plan that is chosen for them: as its grid
-  /// has blocks for, and as so many bytes of the device hold.
+  /// Returns the most rows, from one up to `wanted`, that a pass may have: the grid of the plan that is
+  /// chosen for them takes them, and `bytes` of the device's memory hold them.
   std::uint32_t fitting(const PassKind& kind, std::size_t wanted, std::size_t bytes) const {
     auto rows = static_cast<std::uint32_t>(std::clamp<std::size_t>(wanted, 1, kMaxPassRows));
     for (;;) {
@@ -238,8 +238,8 @@ class DevicePredictor final : public CallPredictor {
     }
   }
 
-  /// Rows of the next pass, of so many that are left: at most `most`, or a block of encoded ones, which are
-  /// cut between their blocks.
+  /// Returns the rows of the next pass when `left` rows of the call are left: `most` at most, except that
+  /// encoded rows are cut between their blocks only.
   std::uint32_t next_rows(const PassKind& kind, std::uint32_t most, std::size_t left) const {
     const std::uint32_t rows = fitting(kind, std::min<std::size_t>(most, left), SIZE_MAX);
     if (rows == left) return rows;
@@ -251,7 +251,7 @@ class DevicePredictor final : public CallPredictor {
     return kind.source == RowSource::HostCodes ? coded_plans_.plan_rows(rows) : rows;
   }
 
-  /// Bytes of a row itself on the device, of its codes and its results, as far as a pass places them.
+  /// Returns the bytes that a pass places in the device's memory for a row: its values, codes and results.
   std::size_t placed_row_bytes(const PassKind& kind) const {
     std::size_t bytes = columns();
     if (kind.source == RowSource::Host) bytes += program_.meta().num_features * sizeof(float);

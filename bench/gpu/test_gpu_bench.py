@@ -176,12 +176,12 @@ class WithoutDevice(unittest.TestCase):
         self.assertIn("b1's part on the GPU was not run: no CUDA device", done.stderr)
 
     def test_the_worker_finds_the_library_of_gpus(self):
-        """As a user's program: in the build's folders, and without a variable that names one."""
+        """It looks in the folders of the build, as any program does, without an environment variable."""
         built = os.path.exists(f"{BUILD}/lib/libforestvm_cuda.so")
         if not built:
             print("libforestvm_cuda.so was not built: only that the worker looks for it is tested", file=sys.stderr)
         with tempfile.TemporaryDirectory() as folder:
-            for module in ("cupy", "numpy"):  # of which opening a program calls nothing
+            for module in ("cupy", "numpy"):  # opening a program calls nothing of them
                 open(f"{folder}/{module}.py", "w").close()
             options = argparse.Namespace(build=os.path.relpath(BUILD), out=folder, zoo=folder)
             job = runpy.run_path(f"{HERE}/run")["prepared"](options, "b3", "f8-d2-t16", dict(gpu="gpu", other="rapids-fil"))

@@ -95,7 +95,7 @@ class Forestvm:
 
 
 def opened(job):
-    """-> the programs that the GPU takes, by label; of the others it says why not."""
+    """Opens the job's programs. -> those that the GPU takes, by label; for each other one a result says why not."""
     engines = {}
     for label, path in job["programs"].items():
         try:

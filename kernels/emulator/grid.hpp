@@ -48,11 +48,11 @@ void expect_bulk(std::uint32_t barrier, std::uint32_t bytes);
 void copy_bulk(std::uint32_t to, const std::byte* from, std::uint32_t bytes, std::uint32_t barrier);
 void wait_bulk(std::uint32_t barrier, std::uint32_t parity, std::uint32_t place);
 
-/// The current thread loads from an address that is not aligned as it must be.
+/// Ends the launch with an error: the current thread loads from an address that is not aligned.
 void note_misaligned(std::size_t bytes, unsigned alignment);
 
-/// Atomic additions of the kernels that the calling thread of the host has run, for tests: threads take turns
-/// at barriers only, so that no answer tells whether an addition was one.
+/// Counts the atomic additions of all kernels that the calling host thread has run. Tests need the count:
+/// threads take turns at barriers only, so that additions which are not atomic give the right sums too.
 void count_atomic();
 std::uint64_t atomics_counted();
 

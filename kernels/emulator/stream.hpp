@@ -53,7 +53,7 @@ class Stream {
   }
   bool is_captured() const { return captured_; }
 
-  /// Its number among all streams; the default stream's is 0.
+  /// The stream's number: no other stream has it, and none has 0, which stands for the default stream.
   std::uint64_t id() const { return id_; }
 
  private:

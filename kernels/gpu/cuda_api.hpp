@@ -37,7 +37,7 @@ struct CudaApi {
   /// The calling thread's error, which a later call would report as its own, is forgotten.
   static void clear_error() { static_cast<void>(cudaGetLastError()); }
 
-  /// The runtime is linked, and finds the driver itself.
+  /// Does nothing: the runtime is linked statically and finds the driver itself.
   static Result<void> load() { return {}; }
   static Status count_devices(int* count) { return cudaGetDeviceCount(count); }
   static Status get_device(int* device) { return cudaGetDevice(device); }
@@ -47,7 +47,7 @@ struct CudaApi {
   static Status attribute(int* value, cudaDeviceAttr attribute, int device) {
     return cudaDeviceGetAttribute(value, attribute, device);
   }
-  /// "NVIDIA H100, compute capability 9.0", and its memory.
+  /// Writes a text such as "NVIDIA H100, compute capability 9.0" and the bytes of the device's memory.
   static Status describe(std::string* text, std::size_t* bytes, int device) {
     cudaDeviceProp properties{};
     const Status status = cudaGetDeviceProperties(&properties, device);

@@ -1,7 +1,7 @@
-// What CUDA's runtime has no call for, by its driver: a thread that uses a device and goes back to its own.
-// cudaSetDevice would make a context on the device that it goes back to, hundreds of MB of that device's
-// memory, also where the thread has never used it. Contexts that the driver is told to push and pop are the
-// runtime's own, the primary ones.
+// Calls of CUDA's driver, for what its runtime cannot do: let a thread use a device and return to the device
+// that it used before. Returning by cudaSetDevice would make a context on that device even if the thread has
+// never used it, which takes hundreds of MB of the device's memory. The driver pushes and pops contexts
+// instead; they are the primary ones, which the runtime uses too.
 #pragma once
 
 #include <cudaTypedefs.h>
@@ -14,7 +14,7 @@ namespace forestvm::kernels {
 
 class CudaDriver {
  public:
-  /// Error: the driver lacks what is needed.
+  /// Makes the device current until leave(). Fails if the driver lacks a function that this needs.
   static cudaError_t enter(int device) {
     const CudaDriver& driver = loaded();
     if (driver.status_ != cudaSuccess) return driver.status_;
@@ -28,7 +28,7 @@ class CudaDriver {
     static_cast<void>(loaded().pop_(&left));
   }
 
-  /// As cudaThreadExchangeStreamCaptureMode, of which nobody says that it makes no context.
+  /// Replaces cudaThreadExchangeStreamCaptureMode, which is not documented to make no context.
   static cudaError_t exchange_capture_mode(CUstreamCaptureMode* mode) {
     const CudaDriver& driver = loaded();
     return driver.status_ != cudaSuccess ? driver.status_ : error_of(driver.exchange_capture_mode_(mode));
@@ -57,7 +57,7 @@ class CudaDriver {
     function = reinterpret_cast<Function>(found);
   }
 
-  /// It stays, as the runtime keeps those that it makes, until the process ends.
+  /// Retains the context until the process ends, as the runtime does with contexts that it makes.
   CUresult primary_context(CUcontext* context, int device) const {
     static std::mutex mutex;
     static std::map<int, CUcontext> kept;
@@ -68,7 +68,7 @@ class CudaDriver {
     return result;
   }
 
-  /// Both count errors alike.
+  /// Converts an error: the driver and the runtime number them alike.
   static cudaError_t error_of(CUresult result) { return static_cast<cudaError_t>(result); }
 
   cudaError_t status_ = cudaSuccess;

@@ -30,7 +30,7 @@ struct HipApi {
   static constexpr auto kSharedBytes = hipDeviceAttributeMaxSharedMemoryPerBlock;
   static constexpr hipDeviceAttribute_t kGrid[] = {
       hipDeviceAttributeMaxGridDimX, hipDeviceAttributeMaxGridDimY, hipDeviceAttributeMaxGridDimZ};
-  /// The queues of AMD's GPUs count a dimension's threads in 32 bits.
+  /// AMD's command queues count the threads of a dimension in 32 bits.
   static constexpr std::uint64_t kGridThreads = UINT32_MAX;
 
   static const char* text(Status status) { return hip().hipGetErrorString(status); }
@@ -43,7 +43,7 @@ struct HipApi {
   }
   static Status count_devices(int* count) { return hip().hipGetDeviceCount(count); }
   static Status get_device(int* device) { return hip().hipGetDevice(device); }
-  /// Choosing a device takes none of its memory.
+  /// Choosing a device takes none of its memory, so that leave() may choose the one from before.
   static Status enter(int device) { return hip().hipSetDevice(device); }
   static void leave(int before) { static_cast<void>(hip().hipSetDevice(before)); }
   static Status exchange_capture_mode(CaptureMode* mode) {
@@ -52,8 +52,8 @@ struct HipApi {
   static Status attribute(int* value, hipDeviceAttribute_t attribute, int device) {
     return hip().hipDeviceGetAttribute(value, attribute, device);
   }
-  /// "AMD Instinct MI210", and its memory. What hipGetDeviceProperties gives lies elsewhere in each major
-  /// version.
+  /// Writes a text such as "AMD Instinct MI210" and the bytes of the device's memory. It does without
+  /// hipGetDeviceProperties, whose struct has another layout since ROCm 6.
   static Status describe(std::string* text, std::size_t* bytes, int device) {
     std::array<char, 256> name{};
     if (const Status status = hip().hipDeviceGetName(name.data(), name.size(), device); status != kSuccess)
@@ -80,8 +80,8 @@ struct HipApi {
     return hip().hipStreamCreateWithFlags(stream, hipStreamNonBlocking);
   }
   static Status destroy_stream(Stream stream) { return hip().hipStreamDestroy(stream); }
-  /// Where the runtime counts no streams, by the address: a stream that was destroyed and one that came to
-  /// lie there are the same then.
+  /// Takes the stream's address where the runtime has no numbers for streams (before ROCm 7.1): there a new
+  /// stream at the address of a destroyed one is taken for that one.
   static Status stream_id(std::uint64_t* id, Stream stream) {
     unsigned long long of_process = reinterpret_cast<std::uintptr_t>(stream);
     const Status status =

@@ -1,5 +1,5 @@
-// See hip_library.hpp. The kernels' host code calls what compilers know of the runtime when this library is
-// loaded: it is defined here, and hands the kernels on.
+// See hip_library.hpp. The compiler's host code registers the kernels as soon as this library is loaded, by
+// functions of the runtime. They are defined here and pass the kernels on to the runtime that was opened.
 #include "kernels/gpu/hip_library.hpp"
 
 #include <string>
@@ -9,13 +9,13 @@
 namespace forestvm::kernels {
 namespace {
 
-// That the header declares them so.
+// Checks the rows against the header's declarations.
 #define FVM_HIP_FUNCTION(result, name, parameters) \
   static_assert(sizeof(static_cast<result(*) parameters>(&::name)) != 0);
 #define FVM_HIP_REGISTRATION(result, name, parameters)
 #include "kernels/gpu/hip_functions.def"
 
-/// The newest first.
+/// The names of the runtime in ROCm 7, 6 and 5, in the order in which they are tried.
 constexpr const char* kLibraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
 
 template <class Function>
@@ -47,7 +47,7 @@ const Result<HipFunctions>& load_hip() {
 using forestvm::kernels::hip;
 using forestvm::kernels::load_hip;
 
-// NOLINTBEGIN(bugprone-reserved-identifier): the compiler chose the names
+// NOLINTBEGIN(bugprone-reserved-identifier): compilers call these names
 extern "C" {
 
 void** __hipRegisterFatBinary(const void* binary) {
@@ -66,7 +66,8 @@ void __hipUnregisterFatBinary(void** modules) {
   if (modules != nullptr) hip().UnregisterFatBinary(modules);
 }
 
-// What a kernel's stub would launch it by. It is never called: its address is what launches name a kernel by.
+// The compiler makes a stub for each kernel, which calls these two. Nothing calls a stub: launches only take
+// its address, as the kernel's name.
 hipError_t __hipPopCallConfiguration(dim3*, dim3*, std::size_t*, hipStream_t*) {
   return hipErrorNotSupported;
 }

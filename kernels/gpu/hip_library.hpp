@@ -1,5 +1,5 @@
-// HIP's runtime, libamdhip64.so, of whichever version is there. It is not linked: each major version of ROCm
-// has another name for it, and what is called here is the same in all of them.
+// HIP's runtime, libamdhip64.so, of any version. It is opened when it is needed instead of linked, because
+// each major version of ROCm names it differently. The functions used here are the same in all of them.
 #pragma once
 
 #include <hip/hip_runtime_api.h>
@@ -16,14 +16,14 @@ struct HipFunctions {
 #define FVM_HIP_REGISTRATION FVM_HIP_FUNCTION
 #include "kernels/gpu/hip_functions.def"
 
-  /// Null in versions before 7.1.
+  /// Null before ROCm 7.1, which does not have it.
   hipError_t (*hipStreamGetId)(hipStream_t, unsigned long long*) = nullptr;
 };
 
-/// Error: there is no library, or it lacks a function.
+/// Opens the runtime at the first call. Fails if there is none or if it lacks a function.
 const Result<HipFunctions>& load_hip();
 
-/// Of the library, which load_hip() has found.
+/// Returns the functions, after load_hip() has succeeded.
 inline const HipFunctions& hip() { return *load_hip(); }
 
 }  // namespace forestvm::kernels

@@ -36,9 +36,9 @@ Error absent(const Vendor& vendor, const std::string& why) {
   return {ErrorCode::Environment, "", std::string("no ") + vendor.name + " backend: " + why};
 }
 
-/// The file of the library that this code is in, or of the program, as the system knows it: the loader knows
-/// only the path that it was given, which may be relative to a folder that the process has left since. Empty
-/// if it cannot be told.
+/// Returns the path of the library or program that contains this code, or nothing if it is unknown. The path
+/// comes from the kernel: the loader knows only the path that it was given, which may be relative to a folder
+/// that the process has left since.
 fs::path own_file() {
   static const char kHere = 0;
   const auto here = reinterpret_cast<std::uintptr_t>(&kHere);

@@ -1,5 +1,5 @@
-// Calls of a vendor's runtime: to which device they go, what they do to captures of streams, and what becomes
-// of their errors.
+// Guards around calls of a vendor's runtime. They choose the device that calls go to, keep calls apart from
+// stream captures, and turn the runtime's errors into ours.
 #pragma once
 
 #include <string>
@@ -15,8 +15,9 @@ Result<void> gpu_result(typename Api::Status status, const std::string& doing) {
   return Error{ErrorCode::Environment, "", std::string(Api::kName) + ": " + doing + ": " + Api::text(status)};
 }
 
-/// Calls of the vendor's runtime go to this device, while it lives; to the calling thread's own afterwards,
-/// which is not used for that. For calls that give work to a stream or ask it something.
+/// While it lives, the calling thread's calls of the vendor's runtime go to this device; afterwards they go
+/// to the thread's own device again, without using that. It serves calls that give work to a stream or query
+/// one.
 template <class Api>
 class OnGpu {
  public:
@@ -47,8 +48,9 @@ class OnGpu {
   typename Api::Status status_ = Api::kSuccess;
 };
 
-/// The same for all other calls. Those that allocate or wait break a capture that any thread has under way,
-/// unless the calling thread says that they are no part of it, which is said here.
+/// OnGpu for all other calls. A call that allocates or waits breaks a stream capture that any thread has
+/// under way, unless the calling thread is in a mode that keeps its calls apart from captures: this sets the
+/// mode.
 template <class Api>
 class BesideCaptures {
  public:
@@ -62,18 +64,18 @@ class BesideCaptures {
   }
 
  private:
-  class Said {
+  class Mode {
    public:
-    Said() { static_cast<void>(Api::exchange_capture_mode(&other_)); }
-    ~Said() { static_cast<void>(Api::exchange_capture_mode(&other_)); }
-    Said(const Said&) = delete;
-    Said& operator=(const Said&) = delete;
+    Mode() { static_cast<void>(Api::exchange_capture_mode(&other_)); }
+    ~Mode() { static_cast<void>(Api::exchange_capture_mode(&other_)); }
+    Mode(const Mode&) = delete;
+    Mode& operator=(const Mode&) = delete;
 
    private:
-    typename Api::CaptureMode other_ = Api::kBesideCaptures;  ///< than the thread has
+    typename Api::CaptureMode other_ = Api::kBesideCaptures;  ///< the mode that the thread is not in
   };
 
-  Said said_;  ///< before the device is entered, which may allocate
+  Mode mode_;  ///< is set first: entering the device may allocate
   OnGpu<Api> gpu_;
 };
 

@@ -1,4 +1,4 @@
-// Libraries of which there may be one of several versions, opened when the program runs.
+// Opens a library that may be installed in one of several versions.
 #pragma once
 
 #include <dlfcn.h>
@@ -10,9 +10,9 @@
 
 namespace forestvm::kernels {
 
-/// The first of these libraries that the process has loaded already, else the first that the loader finds:
-/// two versions side by side would not know each other's memory. It stays loaded. Error: what the loader says
-/// of each.
+/// Returns the first of these libraries that the process has already loaded, or else the first that the
+/// loader finds. A loaded one comes first because two versions in a process would not know each other's
+/// memory. The library stays loaded. The error holds the loader's message for each name.
 inline Result<void*> open_library(std::span<const char* const> names) {
   for (const char* const name : names)
     if (void* const library = dlopen(name, RTLD_NOW | RTLD_NOLOAD)) return library;

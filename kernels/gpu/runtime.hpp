@@ -195,7 +195,8 @@ class GpuRuntime final : public Runtime {
   }
 
  private:
-  /// By calls that do not use the device: listing devices takes no memory of them.
+  /// Describes a device by calls that make no context on it, so that listing devices takes none of their
+  /// memory.
   static Result<std::string> description_of(int device) {
     std::string text, driver;
     std::size_t bytes = 0;

@@ -243,7 +243,7 @@ struct Device {
 #endif
   }
 
-  /// In global memory denormal numbers are zeros to it: PTX has no other addition of float32 there.
+  /// Takes denormal numbers for zeros in global memory, as PTX's only atomic addition of float32 does there.
   FVM_DEVICE static float fetch_add(float& sum, float more) { return atomicAdd(&sum, more); }
   FVM_DEVICE static double fetch_add(double& sum, double more) { return atomicAdd(&sum, more); }
   FVM_DEVICE static std::uint64_t fetch_add(std::uint64_t& sum, std::uint64_t more) {

@@ -93,7 +93,7 @@ struct Device {
   }
 
  private:
-  /// A GPU would stop where the address is not aligned.
+  /// Loads a value. Notes an address that is not aligned, at which a GPU would stop.
   template <class T>
   static T load(const void* from, std::uintptr_t address) {
     constexpr unsigned kAlignment = sizeof(T) == 12 ? 4 : sizeof(T);

@@ -1,8 +1,8 @@
 // A vendor's runtime for tests of gpu/runtime.hpp: notes what it is asked to do, and does it at once. Its
 // memory is the host's; kernels run on the emulator, where a test wants that. Graphs keep copies of what they
-// are given, as CUDA's do. Two of CUDA's rules: a call that uses a device makes a context there; and while an
-// owner captures a stream, in the global mode, a call that allocates, frees or waits fails and breaks the
-// capture, unless its thread has said that it is beside captures.
+// are given, as CUDA's do. It keeps two of CUDA's rules: a call that uses a device makes a context there; and
+// while a stream is captured in the global mode, a call that allocates, frees or waits fails and breaks the
+// capture, unless its thread is in the mode that keeps its calls apart from captures.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -40,14 +40,14 @@ struct FakeCalls {
   int current = 1;  ///< device of the calling thread
   std::size_t free = 1000;
   std::string fails;                      ///< the call that does
-  unsigned launches_until_exception = 0;  ///< that a graph is given; 0: none ends by one
+  unsigned launches_until_exception = 0;  ///< counts set_launch down to one that throws; 0: none throws
   std::vector<std::string> made;          ///< copies, launches and waits
   bool runs_kernels = false;
-  std::set<int> contexts;         ///< devices that have one
-  std::set<const int*> captured;  ///< streams, by their owners
-  bool beside_captures = false;   ///< the calling thread is
+  std::set<int> contexts;         ///< devices that have a context
+  std::set<const int*> captured;  ///< streams that their owners capture
+  bool beside_captures = false;   ///< the calling thread's mode
   bool capture_is_broken = false;
-  std::map<const int*, std::uint64_t> made_again;  ///< streams: how often, at the same address
+  std::map<const int*, std::uint64_t> made_again;  ///< how often a stream was made at an address used before
   int alive = 0;                                   ///< what was made and not destroyed
   std::size_t replays = 0;                         ///< of graphs
   std::map<const int*, std::size_t> waited;        ///< of a stream: up to which replay
@@ -90,7 +90,7 @@ struct FakeApi {
   using Graph = FakeGraph*;
   using Node = FakeNode*;
   using InstantiatedGraph = FakeInstantiated*;
-  using CaptureMode = bool;  ///< beside captures
+  using CaptureMode = bool;  ///< whether the thread's calls are apart from captures
 
   static constexpr const char* kName = "Fake";
   static constexpr Status kSuccess = Status::Success;
@@ -109,12 +109,12 @@ struct FakeApi {
   static Status called(const std::string& name) {
     return calls().fails == name ? Status::Failed : Status::Success;
   }
-  /// Of the current device, which has a context from then on.
+  /// A call that uses the current device, which has a context from then on.
   static Status used(const std::string& name) {
     calls().contexts.insert(calls().current);
     return called(name);
   }
-  /// The same of a call that must be beside captures.
+  /// A call that breaks a capture unless its thread's mode keeps it apart.
   static Status unsafe(const std::string& name) {
     if (calls().captured.empty() || calls().beside_captures) return used(name);
     calls().capture_is_broken = true;
@@ -151,7 +151,7 @@ struct FakeApi {
     *device = calls().current;
     return Status::Success;
   }
-  /// CUDA makes a context on a device that is chosen, also to go back to it.
+  /// Makes a context on the device, as CUDA does, even if the thread only returns to it.
   static Status enter(int device) {
     const Status status = called("enter");
     if (status != Status::Success) return status;

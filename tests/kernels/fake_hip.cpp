@@ -1,11 +1,11 @@
-// A runtime of HIP that has no devices and, as its error, its version's number. FVM_INCOMPLETE: one that
-// lacks functions.
+// Stands in for HIP's runtime: it has no devices, and its error message is its version. With FVM_INCOMPLETE
+// it lacks some functions.
 #include <cstdint>
 #include <string_view>
 
 namespace {
 
-/// What a function of any kind gives back: 100, no device, or a text.
+/// Returns what a function of the runtime does: a text, or 100, which is hipErrorNoDevice.
 const void* answer(std::string_view name) {
   if (name == "hipGetErrorString") return "this is runtime " FVM_VERSION;
   return reinterpret_cast<const void*>(std::uintptr_t{100});

@@ -145,12 +145,12 @@ TEST(Accounting, ThreadsThatNoLoopIsMappedToWalkABlocksRows) {
     EXPECT_EQ(call.phases[0].threads, 128u);
     return call.rates.load * 30 * call.phases[0].wavefronts / (132 * 1.755e9);
   };
-  EXPECT_NEAR(load_rate(8), 8, 1e-6);     // lanes of one warp
-  EXPECT_NEAR(load_rate(40), 20, 1e-6);   // of two
-  EXPECT_NEAR(load_rate(256), 32, 1e-6);  // of four, for two rows each
+  EXPECT_NEAR(load_rate(8), 8, 1e-6);     // 8 lanes of one warp
+  EXPECT_NEAR(load_rate(40), 20, 1e-6);   // 40 lanes of two warps
+  EXPECT_NEAR(load_rate(256), 32, 1e-6);  // all lanes of four warps, two rows each
 }
 
-/// The last of a block's threads has fewer rows than the others, and the block's nodes are the same.
+/// The last thread of a block has fewer rows than the others, which does not make the block read nodes twice.
 TEST(Accounting, NodesAreReadOnceForABlock) {
   const CallAccount call = accounted(
       "tile(batch, b0, b, 64); tile(b, b1, b2, 3); reorder(b0, b1, b2, tree); gpuDimension(b0, grid.x); "
@@ -166,7 +166,7 @@ TEST(Accounting, CodesAreReadAndWrittenWhereTheyLie) {
   const std::size_t columns = compiled(*parse_schedule(encoded)).section_Columns().size();
   ASSERT_GT(columns, 0u);
   const double of_codes = static_cast<double>(columns);
-  // Values are read; codes are written, and read by the walks.
+  // The encoder reads values and writes codes; the walks read the codes.
   EXPECT_DOUBLE_EQ(accounted(encoded, 65536).phases[0].bytes.rows, 4 * 4 + 2 * of_codes);
   EXPECT_DOUBLE_EQ(accounted(encoded + "; cache(b0)", 65536).phases[0].bytes.rows, 4 * 4);
 }
@@ -197,7 +197,7 @@ TEST(Accounting, BaseScoresThatAreAddedAreSums) {
   EXPECT_DOUBLE_EQ(sums(), without + 2 * 4);
 }
 
-/// A warp of 64 takes two turns of 32 banks for what a warp of 32 does in one.
+/// A warp of 64 lanes takes two turns of the 32 banks where a warp of 32 takes one.
 TEST(Accounting, WavefrontsOfWarpsOf64) {
   const auto gpu = std::find_if(device_models().begin(), device_models().end(),
                                 [](const DeviceModel& model) { return model.name == "mi250x"; });

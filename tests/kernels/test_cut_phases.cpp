@@ -1,5 +1,6 @@
-// Phases of programs that no schedule gives, or few: written by hand, from what the compiler makes. What a
-// launch can not run is refused; the rest answers as the host does, whatever the threads' turns.
+// Programs that no schedule, or hardly any, compiles to: they are assembled from changed disassemblies. Those
+// that launches cannot run are refused; the others answer as the host does, in whatever order threads take
+// turns.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,12 +22,12 @@ namespace {
 
 constexpr std::size_t kRows = 21;
 
-/// Trees in the grid, whose sums are reduced by another launch than makes them.
+/// Maps trees to the grid: one launch makes sums and the next one reduces them.
 const std::string kTreesInGrid =
     "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
     "gpuDimension(t0, grid.y); gpuDimension(b1, block.x)";
 
-/// Trees of two parts, the first of which one launch walks, and the other the next.
+/// Splits the trees: one launch walks the first part, the next launch the second.
 const std::string kParts =
     "tile(batch, b0, b1, 8); reorder(b0, tree, b1); split(tree, ta, tb, 2); tile(tb, t0, t1, 2); "
     "gpuDimension(b0, grid.x); gpuDimension(t0, grid.y); ";
@@ -37,7 +38,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return at == std::string::npos ? text : text.replace(at, what.size(), by);
 }
 
-/// The text with an instruction more, before that at `pc`.
+/// Returns the text with one more instruction, in front of the one at `pc`.
 std::string inserted(const std::string& text, unsigned pc, const std::string& instruction) {
   const std::regex place("@([0-9]+)"), number("^ *([0-9]+) ");
   const auto moved = [&](const std::smatch& match) {
@@ -115,10 +116,11 @@ TEST_F(CutPhases, RefuseTheGridInsideALoopThatIsNotMapped) {
             "pc 3: a loop mapped to the grid inside one that is not: a launch has one grid");
 }
 
-/// What a launch before has cut out of the trees, the next cuts again.
+/// Every launch of a loop repeats the slices in front of it.
 TEST_F(CutPhases, KnowPartsOfTrees) { expect_as_the_host(program(kParts)); }
 
-/// The codes of rows that are cached before could be made where those are, were it not for the next launch.
+/// The first launch caches rows before it encodes them, and could make their codes in shared memory alone.
+/// The next launch reads the codes too.
 TEST_F(CutPhases, LeaveCodesWhereTheNextFindsThem) {
   const Program mapped = program(kParts + "cache(b0); encode(u8); layout(ta, sparse); layout(tb, sparse)");
   const std::regex encoded_first("encode r2\n( *[0-9]+ *)(cache_rows @[0-9]+, ahead 0)");
@@ -134,7 +136,7 @@ TEST_F(CutPhases, LeaveCodesWhereTheNextFindsThem) {
   expect_as_the_host(cached_first);
 }
 
-/// Threads set base scores row by row, and reduce them element by element.
+/// A thread that sets the base scores of a row is not the one that reduces its elements.
 TEST_F(CutPhases, ReduceWhatAllThreadsHaveSet) {
   const Program mapped = program(kTreesInGrid);
   expect_as_the_host(assembled(inserted(mapped.disassemble(), 9, "init a1, r2"), mapped));

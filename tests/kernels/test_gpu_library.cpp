@@ -107,7 +107,7 @@ TEST_F(GpuLibrary, RefusesOneOfAnotherBuild) {
       << error;
 }
 
-/// In place of HIP's runtime, of which each version has a name of its own.
+/// The libraries stand in for versions of HIP's runtime.
 TEST(OpenLibrary, TakesTheFirstThatIsThere) {
   const std::string folder = FORESTVM_HIP_RUNTIMES, newer = folder + "/both/libamdhip64.so.7",
                     older = folder + "/both/libamdhip64.so.6", loaded = folder + "/old/libamdhip64.so.5";

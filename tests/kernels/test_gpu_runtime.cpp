@@ -116,7 +116,7 @@ TEST_F(GpuRuntimes, UseNoDeviceButTheirs) {
   EXPECT_EQ(calls_.current, 1);
 }
 
-/// Of another thread, say: nothing that the runtime does on its own account is in its way.
+/// The stream that is captured is not the runtime's, and may be another thread's.
 TEST_F(GpuRuntimes, BreakNoCaptureThatIsUnderWay) {
   const int stream = 0;
   calls_.captured = {&stream};

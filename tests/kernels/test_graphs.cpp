@@ -143,8 +143,8 @@ TEST_F(Graphs, OfRowsOnTheDeviceFollowThem) {
   expect_predicted(out, false);
 }
 
-/// The rows' memory is the same, but the distance between them.
-TEST_F(Graphs, OfRowsFartherApartFollowThem) {
+/// Calls differ in nothing but the distance from row to row.
+TEST_F(Graphs, FollowTheDistanceOfRows) {
   const auto gpu = on_gpu(program());
   const auto context = gpu->make_context();
   std::vector<float> out(kRows);
@@ -290,8 +290,8 @@ TEST_F(Graphs, ThatDoNotFollowTheirRowsAreNotReplayed) {
   expect_predicted(out, false);
 }
 
-/// Some of its launches have other rows then, and the last ones not.
-TEST_F(Graphs, ThatFollowTheirRowsInPartAreNotReplayed) {
+/// After the exception the first launches of the graph have the new rows, the last one has the old ones.
+TEST_F(Graphs, AreNotReplayedAfterAnExceptionChangedThemInPart) {
   const auto gpu = on_gpu(program());
   const auto context = gpu->make_context();
   std::vector<float> out(kRows * 2);
@@ -347,7 +347,7 @@ TEST_F(Graphs, LeaveStreamsThatAreCapturedAlone) {
   calls_.fails.clear();
 }
 
-/// As PyTorch captures: on a stream of its own, after calls on another that made the memory.
+/// PyTorch captures on a stream of its own, after calls on another one, in which the context made its memory.
 TEST_F(Graphs, LeaveACaptureOnAnotherStreamAlone) {
   const auto gpu = on_gpu(program());
   const auto context = gpu->make_context();
@@ -358,7 +358,7 @@ TEST_F(Graphs, LeaveACaptureOnAnotherStreamAlone) {
   calls_.captured = {&other};
   rows.stream = &other;
   const Texts made = call(*gpu, *context, rows, out.data());
-  EXPECT_EQ(made.front(), "wait on 0") << "the call before, which uses the context's memory";
+  EXPECT_EQ(made.front(), "wait on 0") << "for the call before, which uses the context's memory";
   EXPECT_EQ(count_of(made, "launch"), 3);
   EXPECT_EQ(made.size(), 4u);
   rows.count = kRows + 1;
@@ -367,7 +367,7 @@ TEST_F(Graphs, LeaveACaptureOnAnotherStreamAlone) {
   calls_.captured = {};
 }
 
-/// A stream that was destroyed does not wait for one that came to lie at its address.
+/// A stream does not wait for the work of a destroyed one that had the same address.
 TEST_F(Graphs, AStreamThatIsMadeAgainIsAnother) {
   const auto gpu = on_gpu(program());
   const auto context = gpu->make_context();

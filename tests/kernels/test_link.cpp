@@ -72,7 +72,7 @@ TEST(Link, RowsAndPrivateSumsInSharedMemory) {
 TEST(Link, APhaseEndsWhereTheGridChanges) {
   const LinkedCall call = linked(kTreesInGrid, 20);
   ASSERT_EQ(call.phases.size(), 3u);  // base scores; walks; sums of the copies
-  // What no loop is mapped to the threads of: they share a block's rows.
+  // No loop is mapped to the threads of the first and the last phase: they share the rows of their block.
   EXPECT_EQ(call.phases[0].extent, (Extent{3, 1, 1, 128, 1, 1}));
   EXPECT_EQ(call.phases[1].extent, (Extent{3, 5, 1, 8, 1, 1}));
   EXPECT_EQ(call.phases[2].extent, (Extent{3, 1, 1, 128, 1, 1}));
@@ -207,7 +207,7 @@ TEST(Link, CodesThatOtherPhasesReadAreCopied) {
   for (const LinkedPhase& phase : call.phases) EXPECT_EQ(encoded_words(phase), 0u);
 }
 
-/// The smaller of them, so that a multiprocessor holds several blocks.
+/// Sums take shared memory only up to 48 KiB, so that a multiprocessor still holds several blocks.
 TEST(Link, SumsTakeSomeOfTheSharedMemoryUnasked) {
   const auto is_shared = [](std::uint32_t outputs) {
     const Program program =
@@ -219,7 +219,7 @@ TEST(Link, SumsTakeSomeOfTheSharedMemoryUnasked) {
     EXPECT_EQ(call->phases.at(0).accumulators[0].shared, call->global_bytes[0] == 0);
     return call->phases.at(0).accumulators[0].shared;
   };
-  EXPECT_TRUE(is_shared(96));  // 96 x 128 x 4 are 48 KiB
+  EXPECT_TRUE(is_shared(96));  // 96 x 128 x 4 bytes are 48 KiB
   EXPECT_FALSE(is_shared(97));
 }
 
@@ -229,7 +229,7 @@ TEST(Link, RefusesTreesOfManyGroupsAtOnce) {
            "); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); specialize(t0); "
            "cache(t0)";
   };
-  EXPECT_EQ(refusal(cached(3), {}), "accepted");  // of ten trees
+  EXPECT_EQ(refusal(cached(3), {}), "accepted");  // four groups of the ten trees
   EXPECT_EQ(refusal(cached(2), {}), "schedule: trees of more than 4 groups are to be cached at once");
 }
 

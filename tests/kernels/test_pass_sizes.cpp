@@ -1,5 +1,5 @@
-// How many rows a pass has: what it places in the device's memory is counted, and nothing else; where a grid
-// takes no more, the call is cut. The GPU is that of fake_gpu.hpp, which notes the rows of each launch.
+// The rows of passes. A pass counts what it places in the device's memory and nothing else, and a call is cut
+// where a grid takes no more rows. The GPU is that of fake_gpu.hpp, which notes the rows of each launch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,17 +24,17 @@ constexpr std::size_t kRows = 300;
 
 using Counts = std::vector<std::uint32_t>;
 
-/// One launch, whose sums lie in shared memory.
+/// Compiles to one launch, whose sums lie in shared memory.
 const std::string kRowsInBlocks =
     "tile(batch, b0, b1, 8); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); ";
 
-/// Three copies of the sums, and the sums, in the device's memory.
+/// Compiles to three launches; the sums and three copies of them lie in the device's memory.
 const std::string kTreesInGrid =
     "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(t0, grid.y); "
     "gpuDimension(b0, grid.x); gpuDimension(b1, block.x); ";
-constexpr std::size_t kSumBytes = 4 * 2 * sizeof(float);  ///< of a row
+constexpr std::size_t kSumBytes = 4 * 2 * sizeof(float);  ///< of a row, for two outputs
 
-/// The grid's second dimension has 80 blocks.
+/// Maps rows to the second dimension of the grid, which has 80 blocks.
 const std::string kRowsInSmallGrid =
     "tile(batch, b0, b1, 2); reorder(b0, b1, tree); gpuDimension(b0, grid.y); gpuDimension(b1, block.x); ";
 
@@ -63,7 +63,7 @@ class PassesOfRows : public testing::Test {
     return out;
   }
 
-  /// Rows of each pass of a call, by its first launches.
+  /// Returns the rows of each launch of a call.
   Counts passes(const Predictor& gpu, const AnyRows& rows) {
     calls_.made.clear();
     EXPECT_EQ(scores(gpu, rows), expected_);
@@ -82,7 +82,7 @@ class PassesOfRows : public testing::Test {
   std::vector<float> rows_, expected_;
 };
 
-/// Each of a pass's launches.
+/// Returns the rows of the launches if each pass has three.
 Counts thrice(const Counts& passes) {
   Counts launches;
   for (const std::uint32_t rows : passes) launches.insert(launches.end(), 3, rows);
@@ -105,7 +105,7 @@ TEST_F(PassesOfRows, CountRowsAndResultsThatAreCopied) {
             thrice({128, 128, 44}));
 }
 
-/// The slabs of calls are cut between blocks of encoded rows.
+/// Calls with encoded rows are cut between blocks of 64 rows.
 TEST_F(PassesOfRows, CountCodesInPlaceOfRows) {
   const std::string encoded = kRowsInBlocks + "encode(u8); layout(tree, array4)";
   const auto host = host_backend(test::compiled(model_, "encode(u8)")).value();
@@ -115,7 +115,7 @@ TEST_F(PassesOfRows, CountCodesInPlaceOfRows) {
   ASSERT_TRUE(coded.ok()) << coded.error().text();
   const PassBounds bounds{.pass_bytes = 130 * (columns + 2 * sizeof(float))};
   EXPECT_EQ(passes(*on_gpu(encoded, bounds), *coded), (Counts{128, 128, 44}));
-  // The codes are made where they lie, of rows that lie there.
+  // Rows that lie on the device take memory for their codes alone.
   EXPECT_EQ(passes(*on_gpu(encoded, {.pass_bytes = 130 * columns}), on_device()), (Counts{130, 130, 40}));
 }
 
@@ -124,7 +124,7 @@ TEST_F(PassesOfRows, TakeHalfOfTheMemoryThatIsFree) {
              in_lanes = on_gpu(kTreesInGrid, {.fewest_rows = 16});
   calls_.free = 2 * 100 * kSumBytes;
   EXPECT_EQ(passes(*on_stream, on_device()), thrice({100, 100, 100}));
-  // Two lanes, each with rows and results.
+  // Two lanes share it, and each holds rows and results besides.
   calls_.free = 2 * 2 * 100 * ((4 + 2) * sizeof(float) + kSumBytes);
   EXPECT_EQ(passes(*in_lanes, block()), thrice({100, 100, 100}));
 }
@@ -135,7 +135,7 @@ TEST_F(PassesOfRows, AreCutWhereTheGridTakesNoMore) {
   EXPECT_EQ(passes(*gpu, block()), (Counts{160, 140}));
 }
 
-/// The last pass's rows are those of another plan.
+/// The rows that are left for the last passes take another plan.
 TEST_F(PassesOfRows, AreCutByThePlanOfEach) {
   const auto gpu = on_gpu(
       "plan(150); tile(batch, b0, b1, 1); reorder(b0, b1, tree); gpuDimension(b0, grid.y); plan(BATCH); " +
@@ -166,7 +166,7 @@ TEST(PassSizes, RefuseWhatFewerRowsDoNotHelp) {
     const auto sizes = PassSizes::make(test::compiled(model, schedule), limits);
     return sizes.ok() ? "accepted" : sizes.error().text();
   };
-  // Rows in shared memory would fit if there were fewer.
+  // Fewer rows would fit into shared memory, but a call is not cut for that.
   EXPECT_EQ(said("tile(batch, b0, b1, 70000); cache(b0); gpuDimension(b0, grid.x)", {}),
             "schedule: the cached rows take 1120256 bytes of shared memory beside the 0 that are taken; a "
             "block has 232448");

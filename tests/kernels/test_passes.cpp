@@ -335,7 +335,7 @@ TEST_F(Passes, RowsOnTheDeviceForEveryOutput) {
   EXPECT_EQ(leaves, expected_leaves);
 }
 
-/// Rows of the device are copied to shared memory by fours where all of them allow that, and no others.
+/// Blocks copy rows to shared memory by four values where the address and the distance of rows allow that.
 TEST_F(Passes, RowsOnTheDeviceAtAnyAddress) {
   const auto gpu = make_predictor(
       program("tile(batch, b0, b1, 32); reorder(b0, b1, tree); cache(b0); gpuDimension(b0, grid.x); "

@@ -95,9 +95,9 @@ TEST(Reductions, InTheTrainersOrderAreMadeByThreads) {
   EXPECT_EQ(scores(emulator_backend(program)), std::vector<float>(kRows, in_order));
 }
 
-/// Of sums that the emulator's threads take turns at: what is counted is that each addition is atomic, twice
-/// where a sum has two words.
-TEST(Reductions, ByAtomicsAddNothingWithoutThem) {
+/// The emulator's sums are right in any case; the count shows that each addition is atomic. A sum of two
+/// words takes two.
+TEST(Reductions, ByAtomicsAddAtomically) {
   constexpr std::size_t kTrees = 20;
   const auto atomics = [](const Model& model, Contract contract) {
     const auto predictor = emulator_backend(
@@ -114,25 +114,28 @@ TEST(Reductions, ByAtomicsAddNothingWithoutThem) {
   EXPECT_EQ(atomics(fine, Contract::Reproducible), 2 * kRows * fine.trees.size());
 }
 
-/// Two loops over trees are mapped to the same threads, one of which has fewer iterations than those.
+/// Two loops over trees are mapped to the same dimension, and one has fewer iterations than it has threads.
 TEST(Reductions, ThreadsWithoutIterationsReduceNothing) {
   std::vector<float> values = leaf_values(40);
   for (float& value : values) value = std::round(value * 8);
   const Model model = model_of_leaves(values);
   const auto wanted = scores(host_backend(test::compiled(model, "", Contract::Reproducible)));
-  for (const std::string dimension : {"block.y", "grid.y"})
-    // The second: a step whose third multiple is a tree's number again, but for the 33rd bit.
-    for (const std::string step : {"9", "1431655766"}) {
-      const Program program = test::compiled(
-          model,
-          "tile(batch, b0, b1, 2); reorder(b0, tree, b1); split(tree, ta, tb, 30); tile(ta, t0, t1, 3); "
-          "tile(tb, t2, t3, " +
-              step + "); gpuDimension(b0, grid.x); gpuDimension(t0, " + dimension + "); gpuDimension(t2, " +
-              dimension + ")",
-          Contract::Reproducible);
-      for (std::uint64_t seed = 1; seed <= 5; ++seed)
-        EXPECT_EQ(scores(emulator_backend(program, {seed})), wanted) << dimension << ", steps of " << step;
-    }
+  const std::vector<std::string> loops = {
+      "split(tree, ta, tb, 30); tile(ta, t0, t1, 3); tile(tb, t2, t3, 9)",
+      "split(tree, ta, tb, 10); tile(ta, t0, t1, 9); tile(tb, t2, t3, 3)",
+      // The third multiple of the step is 2 in 32 bits, the number of a tree.
+      "split(tree, ta, tb, 30); tile(ta, t0, t1, 3); tile(tb, t2, t3, 1431655766)",
+  };
+  for (const std::string& loop : loops)
+    for (const std::string dimension : {"block.y", "grid.y"})
+      for (const std::string sums : {"", "; atomicReduce(t2)"}) {
+        const std::string schedule = "tile(batch, b0, b1, 2); reorder(b0, tree, b1); " + loop +
+                                     "; gpuDimension(b0, grid.x); gpuDimension(t0, " + dimension +
+                                     "); gpuDimension(t2, " + dimension + ")" + sums;
+        const Program program = test::compiled(model, schedule, Contract::Reproducible);
+        for (std::uint64_t seed = 1; seed <= 5; ++seed)
+          EXPECT_EQ(scores(emulator_backend(program, {seed})), wanted) << schedule;
+      }
 }
 
 TEST(Reductions, ExactOnesHaveTheHostsBits) {
