@@ -78,7 +78,7 @@ class CutPhases : public testing::Test {
     return program.ok() ? *program : data;
   }
 
-  std::string refusal(const Program& program) const {
+  static std::string refusal(const Program& program) {
     const auto call = link(program, {kRows, kRows, OutputKind::Raw}, {});
     if (call.ok()) return "accepted";
     EXPECT_EQ(call.error().code, ErrorCode::Refused);
