@@ -13,6 +13,8 @@
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 
+#include "kernels/pass_sizes.hpp"
+
 namespace forestvm::kernels {
 namespace {
 
@@ -68,7 +70,9 @@ class PhaseCounter {
       : program_(program), request_(request), device_(device), phase_(phase) {
     const double block_rows = phase.rows_per_block != 0 ? phase.rows_per_block : request.rows;
     chunks_[0] = {true, 0, request.rows, 0, std::min<double>(block_rows, request.rows)};
+    if (phase.block_rows == 0) block_rows_ = chunks_[0].block_rows;
     chunks_[1] = {false, 0, program.meta().num_trees, 0, 0};
+    threads_are_mapped_ = std::any_of(phase.code.begin(), phase.code.end(), in_block);
   }
 
   PhaseAccount run() {
@@ -125,6 +129,7 @@ class PhaseCounter {
       if (size == 0 || turns == 0) continue;
       const double part = in.block_rows * size / in.size;
       chunks_[loop.out] = {true, 0, size, 0, shared_out ? in.block_rows : part};
+      if (loop.out == phase_.block_rows) block_rows_ = std::max(block_rows_, part);
       count(pc + 1, loop.partner, {times.threads * turns, shared_out ? times.blocks : times.blocks * turns});
       if (shared_out) times.blocks = 0;  // the block's last threads were counted with the others
     }
@@ -257,22 +262,30 @@ class PhaseCounter {
     account_.wavefronts += visits * (node_wavefronts(*cost) + (coded && !near ? 1 : value_wavefronts()));
   }
 
+  /// The threads of a block that walk. Where no loop is mapped to them they share the block's rows, so that
+  /// no more threads walk than there are rows.
+  double walking_threads() const {
+    return threads_are_mapped_ ? phase_.threads() : std::clamp<double>(block_rows_, 1, phase_.threads());
+  }
+
   /// Rows that the lanes of a warp hold; the rest of them walk other trees.
   double rows_across_lanes() const {
-    return trees_across_lanes_ ? 1 : std::min<double>(kBanks, phase_.extent[kGridDimensions]);
+    return trees_across_lanes_
+               ? 1
+               : std::min({kBanks, walking_threads(), double{1} * phase_.extent[kGridDimensions]});
   }
 
   /// A load of w words is done for 32 / w lanes at a time.
   double node_wavefronts(const WalkCost& cost) const {
     const double words = node_bytes(cost.layout) / 4.0;
-    const double lanes = std::min<double>(kBanks, phase_.threads());
+    const double lanes = std::min(kBanks, walking_threads());
     const bool own_trees = rows_across_lanes() < lanes;
     return own_trees ? words * fullest_bank(lanes / words, kBanks / words) : cost.wavefronts;
   }
 
   double value_wavefronts() const {
     const double rows = rows_across_lanes(), features = program_.meta().num_features;
-    const double trees = std::min<double>(kBanks, phase_.threads()) / rows;
+    const double trees = std::min(kBanks, walking_threads()) / rows;
     const double values = different(trees, features);  // of each row
     if (staged_stride_ == 0) {
       const double row_lines = std::ceil(row_bytes() / kLineBytes);
@@ -358,7 +371,7 @@ class PhaseCounter {
   }
 
   void set_rates(const ArchitectureInfo& sm) {
-    const double rows = request_.rows, threads = phase_.threads();
+    const double rows = request_.rows, threads = walking_threads();
     const double warps = std::ceil(threads / sm.lanes);
     const double blocks = double{1} * phase_.extent[0] * phase_.extent[1] * phase_.extent[2];
     // Warps of the busy SMs, in all their clocks, as if all lanes walked.
@@ -395,6 +408,8 @@ class PhaseCounter {
   StagedAs staged_as_ = StagedAs::Values;
   std::vector<bool> staged_groups_;
   bool trees_across_lanes_ = false;
+  bool threads_are_mapped_ = false;
+  double block_rows_ = 0;                            ///< rows of a full block
   bool reads_values_ = false, reads_codes_ = false;  ///< of global memory, in walks
 };
 
@@ -416,7 +431,10 @@ double fullest_bank(double words, double bins) {
   return turns;
 }
 
-Result<CallAccount> account(const Program& program, const LinkRequest& request, const DeviceModel& device) {
+Result<CallAccount> account(const Program& program, const LinkRequest& call_request,
+                            const DeviceModel& device) {
+  LinkRequest request = call_request;
+  FVM_ASSIGN(request.rows, rows_of_grid(program, call_request, limits_of(device)));
   FVM_ASSIGN(const LinkedCall linked, link(program, request, limits_of(device)));
   CallAccount call;
   call.rates = {kNever, kNever, kNever, kNever};

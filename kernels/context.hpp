@@ -115,8 +115,8 @@ class DeviceContext final : public Context {
   const std::shared_ptr<const Runtime> runtime;  ///< of its memory, which may outlive the backend
   std::array<Lane, kLanes> lanes;                ///< of rows from the host
   Lane on_stream;                                ///< of rows on the device
-  void* stream = nullptr;                        ///< of its queue
-  std::size_t room_for = 0;  ///< rows of a pass that were not too many for the device's memory
+  std::uint64_t stream_id = 0;                   ///< Runtime::stream_id of the stream that its queue uses
+  std::uint32_t room_for = 0;  ///< rows of a pass that were not too many for the device's memory
   std::vector<KeptPass> kept;
   std::uint64_t calls = 0;
 

@@ -37,8 +37,7 @@ std::uint32_t blocks_by_registers(const ArchitectureInfo& sm, std::uint32_t bloc
                                   std::uint32_t registers) {
   if (registers == 0) return kUnlimited;
   const std::uint32_t of_warp = round_up(registers * sm.lanes, sm.register_unit);
-  // A block's warps are spread over all partitions.
-  if (std::uint64_t{of_warp} * round_up(block_warps, sm.partitions) > sm.registers) return 0;
+  // A warp takes all its registers from one partition.
   return sm.registers / sm.partitions / of_warp * sm.partitions / block_warps;
 }
 
@@ -53,6 +52,7 @@ std::span<const DeviceModel> device_models() { return kDevices; }
 DeviceLimits limits_of(const DeviceModel& device) {
   DeviceLimits limits;
   limits.shared_bytes = info(device.architecture).block_shared;
+  if (info(device.architecture).vendor == Vendor::Hip) limits.grid_threads = UINT32_MAX;
   return limits;
 }
 

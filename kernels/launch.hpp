@@ -109,8 +109,9 @@ struct LaunchPass {
   std::int32_t* leaves;       ///< Leaf
 };
 
-/// Instructions of a phase.
-inline constexpr std::uint32_t kMaxPhaseCode = 256;
+/// The most instructions that a phase may have. A launch of HIP has 4096 bytes for its arguments, of which
+/// the compiler takes up to 256 for hidden ones.
+inline constexpr std::uint32_t kMaxPhaseCode = 192;
 
 struct Launch {
   LaunchProgram program;
@@ -122,6 +123,7 @@ struct Launch {
   std::uint32_t rows_per_block;  ///< 0, or r0 holds so many rows of the pass, those of the block
   Inst code[kMaxPhaseCode];
 };
+static_assert(sizeof(Launch) + 256 <= 4096);
 
 /// What of rows lies in shared memory.
 enum class StagedAs : std::uint8_t {

@@ -16,8 +16,9 @@ namespace {
 
 using enum OperandKind;
 
-/// Of a phase without mapped loops.
-constexpr std::uint32_t kRowsPerBlock = 128;
+/// Threads of a block to which no loop is mapped. If no loop is mapped to the grid either, a block also takes
+/// this number of rows.
+constexpr std::uint32_t kUnmappedThreads = 128;
 
 /// Shared memory that accumulators take unasked: more would keep other blocks away.
 constexpr std::uint32_t kUnaskedShared = 48u << 10;
@@ -112,17 +113,19 @@ class PhaseMeasurer {
   }
 
  private:
-  /// A phase without mapped loops: blocks of threads share the rows.
+  /// Gives threads to a block to which no loop is mapped: they share its rows. A phase without any mapped
+  /// loop gets blocks, too, which share the rows of the pass.
   void share_unmapped() {
-    for (const Inst& inst : phase_.code)
-      if (inst.op == Op::Map) return;
-    phase_.extent[3] = kRowsPerBlock;
-    // Parts of the rows are counted from the first.
-    for (const Inst& inst : phase_.code)
-      if (inst.op == Op::Slice) return;
-    phase_.rows_per_block = kRowsPerBlock;
-    phase_.extent[0] = std::max<std::uint32_t>(1, iterations(registers_[0].size, kRowsPerBlock));
-    registers_[0].size = std::min(registers_[0].size, kRowsPerBlock);
+    bool rows_are_whole = true;  // a slice counts from the first row of the pass
+    for (const Inst& inst : phase_.code) {
+      if (inst.op == Op::Map && operand<Op::Map, Dimension>(inst) >= kGridDimensions) return;
+      rows_are_whole &= inst.op != Op::Map && inst.op != Op::Slice;
+    }
+    phase_.extent[kGridDimensions] = kUnmappedThreads;
+    if (!rows_are_whole) return;
+    phase_.rows_per_block = kUnmappedThreads;
+    phase_.extent[0] = std::max<std::uint32_t>(1, iterations(registers_[0].size, kUnmappedThreads));
+    registers_[0].size = std::min(registers_[0].size, kUnmappedThreads);
   }
 
   void measure(std::uint32_t pc) {
@@ -220,10 +223,15 @@ class PhaseMeasurer {
 
   Result<void> check_extent() const {
     static constexpr const char* kNames[] = {"grid.x", "grid.y", "grid.z"};
-    for (unsigned d = 0; d < kGridDimensions; ++d)
+    for (unsigned d = 0; d < kGridDimensions; ++d) {
       if (phase_.extent[d] > limits_.grid[d])
         return refused("schedule", number(phase_.extent[d]) + " blocks in " + kNames[d] +
                                        ", the device takes at most " + number(limits_.grid[d]));
+      const std::uint64_t threads = std::uint64_t{phase_.extent[d]} * phase_.extent[d + kGridDimensions];
+      if (threads > limits_.grid_threads)
+        return refused("schedule", number(threads) + " threads in " + kNames[d] +
+                                       ", the device takes at most " + number(limits_.grid_threads));
+    }
     std::uint64_t threads = 1;
     for (unsigned d = kGridDimensions; d < kDimensions && threads <= most_threads_; ++d)
       threads *= phase_.extent[d];

@@ -31,7 +31,8 @@ struct DeviceLimits {
   std::uint32_t threads = 1024;                                                 ///< of a block
   std::uint32_t shared_bytes = 227u << 10;                                      ///< of a block
   std::array<std::uint32_t, kGridDimensions> grid = {INT32_MAX, 65535, 65535};  ///< blocks in each dimension
-  std::vector<LayoutKernel> kernels;  ///< empty: one kernel walks all layouts
+  std::uint64_t grid_threads = UINT64_MAX;  ///< threads of all blocks in a dimension together
+  std::vector<LayoutKernel> kernels;        ///< empty: one kernel walks all layouts
 };
 
 /// What a call asks for.

@@ -16,14 +16,10 @@
 
 #include "kernels/context.hpp"
 #include "kernels/device_program.hpp"
+#include "kernels/pass_sizes.hpp"
 
 namespace forestvm::kernels {
 namespace {
-
-constexpr std::uint32_t kMaxPassRows = 1u << 24;
-
-/// Rows for which the launches of a plan without an upper bound are checked.
-constexpr std::uint32_t kManyRows = 1u << 16;
 
 /// Operations of a pass from which on it becomes a graph: a single launch takes as long as a graph's.
 constexpr std::size_t kLeastCaptured = 2;
@@ -76,18 +72,13 @@ struct PlacedPass {
 class DevicePredictor final : public CallPredictor {
  public:
   DevicePredictor(Program program, std::shared_ptr<const Runtime> runtime, DeviceProgram device,
-                  const PassBounds& bounds)
+                  PassSizes sizes, const PassBounds& bounds)
       : program_(std::move(program)),
         runtime_(std::move(runtime)),
         device_(std::move(device)),
+        sizes_(std::move(sizes)),
         bounds_(bounds),
-        coded_plans_(program_) {
-    row_bytes_ = program_.meta().num_features * sizeof(float) + program_.section_Columns().size();
-    for (std::uint32_t a = 0; a < program_.section_Accumulators().size(); ++a) {
-      const AccumulatorPlace place = place_of(program_, a);
-      if (place.storage == a) row_bytes_ += place.copy_bytes;
-    }
-  }
+        coded_plans_(program_) {}
 
   std::unique_ptr<Context> make_context() const override { return std::make_unique<DeviceContext>(runtime_); }
 
@@ -101,25 +92,6 @@ class DevicePredictor final : public CallPredictor {
   const Program& program() const override { return program_; }
 
   std::string describe() const override { return runtime_->describe(); }
-
-  /// Whether launches of calls with the fewest and the most rows of each plan fit the device.
-  Result<void> check_launches() const {
-    std::vector<std::uint32_t> row_counts;
-    for (const Inst& inst : program_.code()) {
-      if (inst.op != Op::Plan) continue;
-      const std::uint32_t least = std::max(operand<Op::Plan, OperandKind::Least>(inst), 1u);
-      const std::uint32_t most = operand<Op::Plan, OperandKind::Most>(inst);
-      if (least > kMaxPassRows) continue;
-      row_counts.push_back(least);
-      row_counts.push_back(most == UINT32_MAX ? std::max(kManyRows, least) : std::min(most, kMaxPassRows));
-    }
-    if (row_counts.empty()) row_counts = {1, kManyRows};
-    for (const std::uint32_t rows : row_counts)
-      for (const OutputKind output : {OutputKind::Raw, OutputKind::Leaf})
-        if (const auto linked = link(program_, {rows, rows, output}, runtime_->limits()); !linked.ok())
-          return linked.error();
-    return {};
-  }
 
  private:
   Result<void> check_call(const Context& context, const AnyRows& rows) const {
@@ -168,7 +140,6 @@ class DevicePredictor final : public CallPredictor {
         (coded ? columns() : program_.meta().num_features * sizeof(float)) + kind.result_bytes;
     FVM_ASSIGN(std::uint32_t most,
                pass_rows(context, kind, std::min(count, bounds_.slab_bytes / copied_bytes)));
-    if (most < count) most = slab_rows(kind, most);
     unsigned turn = 0;
     for (std::size_t begin = 0; begin < count;) {
       Lane& lane = context.lanes[turn++ % kLanes];
@@ -176,9 +147,9 @@ class DevicePredictor final : public CallPredictor {
       if (lane.queue == nullptr) {
         FVM_ASSIGN(lane.queue, runtime_->make_queue());
       }
-      const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(most, count - begin));
-      FVM_ASSIGN(const Made made, make_room(context, lane, kind, left));
-      if (made.row_count < left) most = made.row_count;
+      const std::uint32_t wanted = next_rows(kind, most, count - begin);
+      FVM_ASSIGN(const Made made, make_room(context, lane, kind, wanted));
+      if (made.row_count < wanted) most = made.row_count;
       PlacedPass pass{
           .coded = coded, .row_count = made.row_count, .output = output, .to = placed(to, lane.results)};
       pass.downloaded_bytes = made.row_count * kind.result_bytes;
@@ -217,19 +188,20 @@ class DevicePredictor final : public CallPredictor {
   Result<void> run_on_device(DeviceContext& context, const DeviceRows& rows, OutputKind output,
                              const Destination& to) const {
     Lane& lane = context.on_stream;
-    if (lane.queue == nullptr || context.stream != rows.stream) {
+    FVM_ASSIGN(const std::uint64_t stream_id, runtime_->stream_id(rows.stream));
+    if (lane.queue == nullptr || context.stream_id != stream_id) {
       FVM_TRY(lane.finish());
       FVM_ASSIGN(lane.queue, runtime_->queue_on(rows.stream));
-      context.stream = rows.stream;
+      context.stream_id = stream_id;
     }
     const std::size_t width = output_width(program_.meta(), output);
     PassKind kind{output, type_of(to), RowSource::Device, width * element_bytes(to)};
     FVM_ASSIGN(kind.stream_is_captured, lane.queue->is_captured());
     FVM_ASSIGN(std::uint32_t most, pass_rows(context, kind, rows.count));
     for (std::size_t begin = 0; begin < rows.count;) {
-      const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(most, rows.count - begin));
-      FVM_ASSIGN(const Made made, make_room(context, lane, kind, left));
-      if (made.row_count < left) most = made.row_count;
+      const std::uint32_t wanted = next_rows(kind, most, rows.count - begin);
+      FVM_ASSIGN(const Made made, make_room(context, lane, kind, wanted));
+      if (made.row_count < wanted) most = made.row_count;
       const PlacedPass pass{.rows = rows.data + begin * rows.stride,
                             .row_stride = rows.stride,
                             .row_count = made.row_count,
@@ -245,14 +217,46 @@ class DevicePredictor final : public CallPredictor {
   /// free memory holds.
   Result<std::uint32_t> pass_rows(const DeviceContext& context, const PassKind& kind,
                                   std::size_t wanted) const {
-    const std::size_t row_bytes = std::max<std::size_t>(row_bytes_, 1);
-    std::size_t most = std::min({wanted, bounds_.pass_bytes / row_bytes, std::size_t{kMaxPassRows}});
-    if (most > context.room_for && !kind.stream_is_captured) {
-      FVM_ASSIGN(const DeviceMemory memory, runtime_->memory());
-      const std::size_t affordable = memory.free / 2 / (kLanes * row_bytes);
-      most = std::min(most, std::max({affordable, context.room_for, std::size_t{bounds_.fewest_rows}}));
+    const std::uint32_t most = fitting(kind, wanted, bounds_.pass_bytes);
+    if (most <= context.room_for || kind.stream_is_captured) return most;
+    FVM_ASSIGN(const DeviceMemory memory, runtime_->memory());
+    const std::size_t lanes = kind.source == RowSource::Device ? 1 : kLanes;
+    const std::uint32_t affordable = fitting(kind, most, memory.free / 2 / lanes);
+    return std::min(most, std::max({affordable, context.room_for, bounds_.fewest_rows}));
+  }
+
+  /// Returns the most rows, from one up to `wanted`, that a pass may have: the grid of the plan that is
+  /// chosen for them takes them, and `bytes` of the device's memory hold them.
+  std::uint32_t fitting(const PassKind& kind, std::size_t wanted, std::size_t bytes) const {
+    auto rows = static_cast<std::uint32_t>(std::clamp<std::size_t>(wanted, 1, kMaxPassRows));
+    for (;;) {
+      const PassSize& size = sizes_.of(plan_rows(kind, rows), kind.output);
+      const std::size_t row_bytes = size.row_bytes + placed_row_bytes(kind);
+      const std::size_t held = row_bytes == 0 ? SIZE_MAX : std::max<std::size_t>(bytes / row_bytes, 1);
+      if (rows <= size.rows && rows <= held) return rows;
+      rows = static_cast<std::uint32_t>(std::min<std::size_t>(size.rows, held));
     }
-    return static_cast<std::uint32_t>(std::max<std::size_t>(most, 1));
+  }
+
+  /// Returns the rows of the next pass when `left` rows of the call are left: `most` at most, except that
+  /// encoded rows are cut between their blocks only.
+  std::uint32_t next_rows(const PassKind& kind, std::uint32_t most, std::size_t left) const {
+    const std::uint32_t rows = fitting(kind, std::min<std::size_t>(most, left), SIZE_MAX);
+    if (rows == left) return rows;
+    const std::uint32_t slab = slab_rows(kind, rows);
+    return slab < left ? slab : static_cast<std::uint32_t>(left);
+  }
+
+  std::uint32_t plan_rows(const PassKind& kind, std::uint32_t rows) const {
+    return kind.source == RowSource::HostCodes ? coded_plans_.plan_rows(rows) : rows;
+  }
+
+  /// Returns the bytes that a pass places in the device's memory for a row: its values, codes and results.
+  std::size_t placed_row_bytes(const PassKind& kind) const {
+    std::size_t bytes = columns();
+    if (kind.source == RowSource::Host) bytes += program_.meta().num_features * sizeof(float);
+    if (kind.source != RowSource::Device) bytes += kind.result_bytes;
+    return bytes;
   }
 
   /// As many rows as a slab of at most so many has: encoded ones are cut between their blocks.
@@ -270,8 +274,7 @@ class DevicePredictor final : public CallPredictor {
   Result<Made> make_room(DeviceContext& context, Lane& lane, const PassKind& kind, std::uint32_t rows) const {
     const std::uint32_t fewest = slab_rows(kind, bounds_.fewest_rows);
     for (bool last = false;;) {
-      const bool coded = kind.source == RowSource::HostCodes;
-      const LinkRequest request{rows, coded ? coded_plans_.plan_rows(rows) : rows, kind.output};
+      const LinkRequest request{rows, plan_rows(kind, rows), kind.output};
       FVM_ASSIGN(const std::size_t kept, context.keep({request, kind.source, kind.results}, [&] {
         return link(program_, request, runtime_->limits());
       }));
@@ -282,7 +285,7 @@ class DevicePredictor final : public CallPredictor {
                      "it make one before that is not captured"};
       const Result<void> reserved = lane.reserve(*runtime_, room);
       if (reserved.ok()) {
-        context.room_for = std::max<std::size_t>(context.room_for, rows);
+        context.room_for = std::max(context.room_for, rows);
         return Made{rows, kept};
       }
       if (last) return reserved.error();
@@ -290,7 +293,7 @@ class DevicePredictor final : public CallPredictor {
       FVM_TRY(context.release_memory());
       context.room_for = 0;
       last = rows <= fewest;
-      if (!last) rows = std::max(slab_rows(kind, rows / 2), fewest);
+      if (!last) rows = next_rows(kind, std::max(rows / 2, fewest), rows);
     }
   }
 
@@ -414,9 +417,9 @@ class DevicePredictor final : public CallPredictor {
   Program program_;
   std::shared_ptr<const Runtime> runtime_;
   DeviceProgram device_;
+  PassSizes sizes_;
   PassBounds bounds_;
   CodedPlans coded_plans_;
-  std::size_t row_bytes_ = 0;  ///< that a row of a pass takes on the device, about
 };
 
 }  // namespace
@@ -428,10 +431,10 @@ Result<std::unique_ptr<Predictor>> make_predictor(const Program& program, std::u
                    "none of its loops is mapped to a GPU's grid and blocks (gpuDimension): it runs on the "
                    "host, not on " +
                        backend + "; compile the model with a schedule for GPUs");
+  FVM_ASSIGN(PassSizes sizes, PassSizes::make(program, runtime->limits()));
   FVM_ASSIGN(DeviceProgram device, DeviceProgram::make(program, *runtime));
-  auto predictor = std::make_unique<DevicePredictor>(program, std::move(runtime), std::move(device), bounds);
-  FVM_TRY(predictor->check_launches());
-  return std::unique_ptr<Predictor>(std::move(predictor));
+  return std::unique_ptr<Predictor>(std::make_unique<DevicePredictor>(
+      program, std::move(runtime), std::move(device), std::move(sizes), bounds));
 }
 
 }  // namespace forestvm::kernels

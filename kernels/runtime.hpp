@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -71,6 +72,9 @@ class Runtime {
   virtual Result<std::unique_ptr<Queue>> make_queue() const = 0;
   /// A queue that gives its work to a stream of the caller's, null: the default one.
   virtual Result<std::unique_ptr<Queue>> queue_on(void* stream) const = 0;
+  /// Returns a number for a stream of the caller's. No other stream has it, not even one that was destroyed
+  /// and had the same address.
+  virtual Result<std::uint64_t> stream_id(void* stream) const = 0;
   /// What `give` gives is captured and not done. Error: that of `give`, or it cannot be captured.
   virtual Result<std::unique_ptr<Graph>> capture(
       const std::function<Result<void>(Operations&)>& give) const = 0;

@@ -54,9 +54,9 @@ FVM_DEVICE void stage_parts(const Launch& launch, const Range& rows, std::uint32
   constexpr std::uint32_t kWidth = sizeof(Part) / sizeof(float);
   for_parts(rows.size(), stride, launch.program.num_features / kWidth, thread,
             [&](std::uint32_t row, std::uint32_t part) {
-              const float* const from = Device::in_global(launch.pass.rows) +
-                                        (rows.begin + row) * launch.pass.row_stride + part * kWidth;
-              const Part copied = *reinterpret_cast<const Part*>(from);
+              const float* const from =
+                  launch.pass.rows + (rows.begin + row) * launch.pass.row_stride + part * kWidth;
+              const Part copied = Device::load_global(reinterpret_cast<const Part*>(from));
               for (std::uint32_t k = 0; k < kWidth; ++k)
                 values[(part * kWidth + k) * stride + row] = reinterpret_cast<const float*>(&copied)[k];
             });

@@ -140,6 +140,7 @@ class RecordingRuntime final : public Runtime {
   Result<std::unique_ptr<Queue>> queue_on(void* stream) const override {
     return recording(runtime_->queue_on(stream));
   }
+  Result<std::uint64_t> stream_id(void* stream) const override { return runtime_->stream_id(stream); }
   Result<std::unique_ptr<Graph>> capture(const std::function<Result<void>(Operations&)>&) const override {
     return no_graphs();
   }

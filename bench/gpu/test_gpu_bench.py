@@ -1,7 +1,7 @@
 """What the GPU benchmarks do where there is no GPU: tables of canned results, forests that are drawn, schedules that
 compile, and the sentence and exit code without a device. test_gpu_bench.py FORESTVM"""
 
-import json, os, py_compile, subprocess, sys, tempfile, unittest
+import argparse, json, os, py_compile, runpy, subprocess, sys, tempfile, unittest
 import xml.etree.ElementTree as xml
 
 import api, cases, report, schedules, synthetic
@@ -174,6 +174,31 @@ class WithoutDevice(unittest.TestCase):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("6 of 6 checks: host and emulator agree", done.stdout)
         self.assertIn("b1's part on the GPU was not run: no CUDA device", done.stderr)
+
+    def test_the_worker_finds_the_library_of_gpus(self):
+        """It looks in the folders of the build, as any program does, without an environment variable."""
+        built = os.path.exists(f"{BUILD}/lib/libforestvm_cuda.so")
+        if not built:
+            print("libforestvm_cuda.so was not built: only that the worker looks for it is tested", file=sys.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            for module in ("cupy", "numpy"):  # opening a program calls nothing of them
+                open(f"{folder}/{module}.py", "w").close()
+            options = argparse.Namespace(build=os.path.relpath(BUILD), out=folder, zoo=folder)
+            job = runpy.run_path(f"{HERE}/run")["prepared"](options, "b3", "f8-d2-t16", dict(gpu="gpu", other="rapids-fil"))
+            with open(f"{folder}/job.json", "w") as file:
+                json.dump(job, file)
+            done = subprocess.run(
+                [sys.executable, "-B", f"{HERE}/worker.py", f"{folder}/job.json"],
+                env={key: os.environ[key] for key in os.environ if key != "FORESTVM_PLUGINS"} | dict(PYTHONPATH=folder),
+                capture_output=True,
+                text=True,
+            )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        *left_out, error = map(json.loads, done.stdout.splitlines())
+        self.assertEqual([line["left_out"] for line in left_out], ["gpu", "other"])
+        for line in left_out:
+            self.assertIn("no CUDA device: " if built else "no CUDA backend: libforestvm_cuda.so: ", line["reason"])
+        self.assertEqual(error, dict(error="none of its 2 programs can be opened on the GPU"))
 
     def test_a_dry_run_says_what_would_run(self):
         done = self.run_case("b3", "--dry-run", "--models", "f8-d2-t16")

@@ -94,6 +94,17 @@ class Forestvm:
         self.program.close()
 
 
+def opened(job):
+    """Opens the job's programs. -> those that the GPU takes, by label; for each other one a result says why not."""
+    engines = {}
+    for label, path in job["programs"].items():
+        try:
+            engines[label] = Forestvm(job, path)
+        except RuntimeError as reason:
+            say(left_out=label, reason=str(reason))
+    return engines
+
+
 class Nvforest:
     """Raw scores: the same trees, without what comes behind their sums."""
 
@@ -146,14 +157,11 @@ def b2(job):
 
 def b3(job):
     """forestvm, the fastest of its candidates, and nvForest, optimized for the batch, in turn on the same rows."""
+    engines = opened(job)
+    if not engines:
+        return say(error=f"none of its {len(job['programs'])} programs can be opened on the GPU")
     rows = cp.asarray(rows_of(job, max(job["batches"])))
     nvforest = Nvforest(job)
-    engines = {}
-    for label, path in job["programs"].items():
-        try:
-            engines[label] = Forestvm(job, path)
-        except RuntimeError as reason:
-            say(left_out=label, reason=str(reason))
     for batch in job["batches"]:
         tuned = nvforest.optimize(rows, batch)
         quick = {}

@@ -120,7 +120,7 @@ def check_common(options):
     if unknown := [peer for peer in options.peers if peer not in ENVIRONMENTS]:
         wrong(f"--peers {unknown[0]}: expected some of {', '.join(ENVIRONMENTS)}")
     options.program = f"{options.build}/cli/forestvm"
-    options.library = f"{options.build}/vm/c_api/libforestvm_runtime.so"
+    options.library = f"{options.build}/lib/libforestvm_runtime.so"
     for path in (options.program, options.library):
         if not os.path.exists(path):
             build = "cmake --preset release && cmake --build --preset release --target forestvm forestvm_runtime"

@@ -73,6 +73,8 @@ struct Fiber {
 /// The thread whose turn it is. One for each thread of the host, as fibers never change those.
 thread_local Fiber* current = nullptr;
 
+thread_local std::uint64_t atomics = 0;
+
 std::string name_of(const Thread& thread) {
   const auto triple = [&](std::size_t from) {
     return "(" + std::to_string(thread.index[from]) + ", " + std::to_string(thread.index[from + 1]) + ", " +
@@ -176,6 +178,15 @@ void wait_bulk(std::uint32_t barrier, std::uint32_t parity, std::uint32_t place)
   fiber.bulk_barrier = barrier;
   if (fiber.fault.empty() && !fiber.bulk->arrived(barrier, fiber.number)) wait(State::AtBulkCopies, place);
 }
+
+void note_misaligned(std::size_t bytes, unsigned alignment) {
+  if (current->fault.empty())
+    current->fault = "loads " + std::to_string(bytes) + " bytes from an address that is not aligned to " +
+                     std::to_string(alignment);
+}
+
+void count_atomic() { ++atomics; }
+std::uint64_t atomics_counted() { return atomics; }
 
 /// Memory for the stacks of as many fibers as a block ever had.
 class Emulator::Stacks {

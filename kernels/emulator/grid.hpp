@@ -3,11 +3,12 @@
 // an order drawn anew for each turn. In: the launch's size, a seed, the kernel. Out: what the kernel wrote,
 // or an error that names threads which broke a rule: of a block that did not come to the barrier at which
 // others wait, of a warp that did not come to a shuffle, that read a lane which is not there, that copied to
-// an address a GPU does not take, that wait for copies nobody begins.
+// an address a GPU does not take, that wait for copies nobody begins, that load from an address which is not
+// aligned.
 //
 // Shared memory begins with bytes that make every number absurd; so does what asynchronous copies go to, and
 // they arrive when their thread, of bulk copies the first one, waits for them. It cannot show: races inside a
-// turn that no order of whole turns shows, lockstep of warps, alignment of plain reads, speed.
+// turn that no order of whole turns shows, lockstep of warps, alignment of reads through pointers, speed.
 #pragma once
 
 #include <array>
@@ -46,6 +47,14 @@ void make_bulk_barrier(std::uint32_t barrier);
 void expect_bulk(std::uint32_t barrier, std::uint32_t bytes);
 void copy_bulk(std::uint32_t to, const std::byte* from, std::uint32_t bytes, std::uint32_t barrier);
 void wait_bulk(std::uint32_t barrier, std::uint32_t parity, std::uint32_t place);
+
+/// Ends the launch with an error: the current thread loads from an address that is not aligned.
+void note_misaligned(std::size_t bytes, unsigned alignment);
+
+/// Counts the atomic additions of all kernels that the calling host thread has run. Tests need the count:
+/// threads take turns at barriers only, so that additions which are not atomic give the right sums too.
+void count_atomic();
+std::uint64_t atomics_counted();
 
 struct Grid {
   std::array<std::uint32_t, 6> extent;

@@ -140,6 +140,9 @@ class EmulatorRuntime final : public Runtime {
     return std::unique_ptr<Queue>(
         std::make_unique<EmulatorQueue>(settings_, static_cast<emulator::Stream*>(stream)));
   }
+  Result<std::uint64_t> stream_id(void* stream) const override {
+    return stream == nullptr ? 0 : static_cast<const emulator::Stream*>(stream)->id();
+  }
   Result<std::unique_ptr<Graph>> capture(
       const std::function<Result<void>(Operations&)>& give) const override {
     auto graph = std::make_unique<EmulatorGraph>();

@@ -3,6 +3,7 @@
 // none of what it is given meanwhile.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -52,10 +53,19 @@ class Stream {
   }
   bool is_captured() const { return captured_; }
 
+  /// The stream's number: no other stream has it, and none has 0, which stands for the default stream.
+  std::uint64_t id() const { return id_; }
+
  private:
+  static std::uint64_t next_id() {
+    static std::atomic<std::uint64_t> last = 0;
+    return ++last;
+  }
+
   std::deque<Work> work_;
   std::uint64_t added_ = 0;
   bool captured_ = false;
+  std::uint64_t id_ = next_id();
   std::vector<Work> captures_;
 };
 

@@ -8,6 +8,10 @@
 #include <span>
 #include <string>
 
+#include <forestvm/result.hpp>
+
+#include "kernels/gpu/cuda_driver.hpp"
+
 namespace forestvm::kernels {
 
 struct CudaApi {
@@ -17,32 +21,40 @@ struct CudaApi {
   using Graph = cudaGraph_t;
   using Node = cudaGraphNode_t;
   using InstantiatedGraph = cudaGraphExec_t;
+  using CaptureMode = CUstreamCaptureMode;
 
   static constexpr const char* kName = "CUDA";
   static constexpr Status kSuccess = cudaSuccess;
   static constexpr Status kOutOfMemory = cudaErrorMemoryAllocation;
+  static constexpr CaptureMode kBesideCaptures = CU_STREAM_CAPTURE_MODE_RELAXED;
   static constexpr auto kThreads = cudaDevAttrMaxThreadsPerBlock;
   static constexpr auto kSharedBytes = cudaDevAttrMaxSharedMemoryPerBlockOptin;
   static constexpr cudaDeviceAttr kGrid[] = {cudaDevAttrMaxGridDimX, cudaDevAttrMaxGridDimY,
                                              cudaDevAttrMaxGridDimZ};
+  static constexpr std::uint64_t kGridThreads = UINT64_MAX;
 
   static const char* text(Status status) { return cudaGetErrorString(status); }
   /// The calling thread's error, which a later call would report as its own, is forgotten.
   static void clear_error() { static_cast<void>(cudaGetLastError()); }
 
+  /// Does nothing: the runtime is linked statically and finds the driver itself.
+  static Result<void> load() { return {}; }
   static Status count_devices(int* count) { return cudaGetDeviceCount(count); }
   static Status get_device(int* device) { return cudaGetDevice(device); }
-  static Status set_device(int device) { return cudaSetDevice(device); }
+  static Status enter(int device) { return CudaDriver::enter(device); }
+  static void leave(int) { CudaDriver::leave(); }
+  static Status exchange_capture_mode(CaptureMode* mode) { return CudaDriver::exchange_capture_mode(mode); }
   static Status attribute(int* value, cudaDeviceAttr attribute, int device) {
     return cudaDeviceGetAttribute(value, attribute, device);
   }
-  /// "NVIDIA H100, compute capability 9.0"
-  static Status describe(std::string* text, int device) {
+  /// Writes a text such as "NVIDIA H100, compute capability 9.0" and the bytes of the device's memory.
+  static Status describe(std::string* text, std::size_t* bytes, int device) {
     cudaDeviceProp properties{};
     const Status status = cudaGetDeviceProperties(&properties, device);
-    if (status == kSuccess)
-      *text = std::string(properties.name) + ", compute capability " + std::to_string(properties.major) +
-              "." + std::to_string(properties.minor);
+    if (status != kSuccess) return status;
+    *text = std::string(properties.name) + ", compute capability " + std::to_string(properties.major) + "." +
+            std::to_string(properties.minor);
+    *bytes = properties.totalGlobalMem;
     return status;
   }
   static Status driver(std::string* text) {
@@ -62,6 +74,12 @@ struct CudaApi {
     return cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
   }
   static Status destroy_stream(Stream stream) { return cudaStreamDestroy(stream); }
+  static Status stream_id(std::uint64_t* id, Stream stream) {
+    unsigned long long of_process = 0;
+    const Status status = cudaStreamGetId(stream, &of_process);
+    *id = of_process;
+    return status;
+  }
   static Status create_event(Event* event) { return cudaEventCreateWithFlags(event, cudaEventDisableTiming); }
   static Status destroy_event(Event event) { return cudaEventDestroy(event); }
   static Status record(Event event, Stream stream) { return cudaEventRecord(event, stream); }

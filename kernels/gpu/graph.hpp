@@ -41,7 +41,7 @@ class GpuGraph final : public Graph {
  public:
   explicit GpuGraph(int device) : device_(device) {}
   ~GpuGraph() override {
-    const OnGpu<Api> here(device_);
+    const BesideCaptures<Api> here(device_);
     if (instantiated_ != nullptr) static_cast<void>(Api::destroy_instantiated(instantiated_));
     if (graph_ != nullptr) static_cast<void>(Api::destroy_graph(graph_));
   }
@@ -51,7 +51,7 @@ class GpuGraph final : public Graph {
   static Result<std::unique_ptr<Graph>> capture(int device,
                                                 const std::function<Result<void>(Operations&)>& give) {
     auto graph = std::make_unique<GpuGraph>(device);
-    const OnGpu<Api> here(device);
+    const BesideCaptures<Api> here(device);
     FVM_TRY(here.call([&] { return Api::create_graph(&graph->graph_); }, "creating a graph"));
     Nodes nodes(*graph);
     FVM_TRY(give(nodes));
@@ -63,7 +63,7 @@ class GpuGraph final : public Graph {
   Result<void> set_launch(std::size_t number, const Launch& launch) override {
     LaunchNode& node = *launches_[number];
     node.argument = launch;
-    const OnGpu<Api> here(device_);
+    const BesideCaptures<Api> here(device_);
     return here.call(
         [&] {
           return Api::set_launch(instantiated_, node.node, node.kernel, node.extent.data(),
@@ -129,7 +129,7 @@ class GpuGraph final : public Graph {
    private:
     template <class Add>
     Result<void> add(const std::string& doing, Add add) {
-      const OnGpu<Api> here(graph_->device_);
+      const BesideCaptures<Api> here(graph_->device_);
       typename Api::Node node{};
       const std::span<const typename Api::Node> before(&last_, last_ == nullptr ? 0 : 1);
       FVM_TRY(here.call([&] { return add(&node, before); }, doing));

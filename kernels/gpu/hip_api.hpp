@@ -1,12 +1,15 @@
 // HIP's runtime, as gpu/runtime.hpp calls it.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+
+#include <forestvm/result.hpp>
+
+#include "kernels/gpu/hip_library.hpp"
 
 namespace forestvm::kernels {
 
@@ -17,114 +20,140 @@ struct HipApi {
   using Graph = hipGraph_t;
   using Node = hipGraphNode_t;
   using InstantiatedGraph = hipGraphExec_t;
+  using CaptureMode = hipStreamCaptureMode;
 
   static constexpr const char* kName = "HIP";
   static constexpr Status kSuccess = hipSuccess;
   static constexpr Status kOutOfMemory = hipErrorOutOfMemory;
+  static constexpr CaptureMode kBesideCaptures = hipStreamCaptureModeRelaxed;
   static constexpr auto kThreads = hipDeviceAttributeMaxThreadsPerBlock;
   static constexpr auto kSharedBytes = hipDeviceAttributeMaxSharedMemoryPerBlock;
   static constexpr hipDeviceAttribute_t kGrid[] = {
       hipDeviceAttributeMaxGridDimX, hipDeviceAttributeMaxGridDimY, hipDeviceAttributeMaxGridDimZ};
+  /// AMD's command queues count the threads of a dimension in 32 bits.
+  static constexpr std::uint64_t kGridThreads = UINT32_MAX;
 
-  static const char* text(Status status) { return hipGetErrorString(status); }
+  static const char* text(Status status) { return hip().hipGetErrorString(status); }
   /// The calling thread's error, which a later call would report as its own, is forgotten.
-  static void clear_error() { static_cast<void>(hipGetLastError()); }
+  static void clear_error() { static_cast<void>(hip().hipGetLastError()); }
 
-  static Status count_devices(int* count) { return hipGetDeviceCount(count); }
-  static Status get_device(int* device) { return hipGetDevice(device); }
-  static Status set_device(int device) { return hipSetDevice(device); }
-  static Status attribute(int* value, hipDeviceAttribute_t attribute, int device) {
-    return hipDeviceGetAttribute(value, attribute, device);
+  static Result<void> load() {
+    const Result<HipFunctions>& loaded = load_hip();
+    return loaded.ok() ? Result<void>() : loaded.error();
   }
-  /// "AMD Instinct MI210, gfx90a"
-  static Status describe(std::string* text, int device) {
-    hipDeviceProp_t properties{};
-    const Status status = hipGetDeviceProperties(&properties, device);
-    if (status == kSuccess) *text = std::string(properties.name) + ", " + properties.gcnArchName;
-    return status;
+  static Status count_devices(int* count) { return hip().hipGetDeviceCount(count); }
+  static Status get_device(int* device) { return hip().hipGetDevice(device); }
+  /// Choosing a device takes none of its memory, so that leave() may choose the one from before.
+  static Status enter(int device) { return hip().hipSetDevice(device); }
+  static void leave(int before) { static_cast<void>(hip().hipSetDevice(before)); }
+  static Status exchange_capture_mode(CaptureMode* mode) {
+    return hip().hipThreadExchangeStreamCaptureMode(mode);
+  }
+  static Status attribute(int* value, hipDeviceAttribute_t attribute, int device) {
+    return hip().hipDeviceGetAttribute(value, attribute, device);
+  }
+  /// Writes a text such as "AMD Instinct MI210" and the bytes of the device's memory. It does without
+  /// hipGetDeviceProperties, whose struct has another layout since ROCm 6.
+  static Status describe(std::string* text, std::size_t* bytes, int device) {
+    std::array<char, 256> name{};
+    if (const Status status = hip().hipDeviceGetName(name.data(), name.size(), device); status != kSuccess)
+      return status;
+    *text = name.data();
+    return hip().hipDeviceTotalMem(bytes, device);
   }
   static Status driver(std::string* text) {
     int version = 0;
-    const Status status = hipDriverGetVersion(&version);
+    const Status status = hip().hipDriverGetVersion(&version);
     *text = std::to_string(version);
     return status;
   }
-  static Status memory(std::size_t* free, std::size_t* total) { return hipMemGetInfo(free, total); }
+  static Status memory(std::size_t* free, std::size_t* total) { return hip().hipMemGetInfo(free, total); }
 
-  static Status allocate(void** memory, std::size_t bytes) { return hipMalloc(memory, bytes); }
-  static Status release(void* memory) { return hipFree(memory); }
+  static Status allocate(void** memory, std::size_t bytes) { return hip().hipMalloc(memory, bytes); }
+  static Status release(void* memory) { return hip().hipFree(memory); }
   static Status allocate_pinned(void** memory, std::size_t bytes) {
-    return hipHostMalloc(memory, bytes, hipHostMallocDefault);
+    return hip().hipHostMalloc(memory, bytes, hipHostMallocDefault);
   }
-  static Status release_pinned(void* memory) { return hipHostFree(memory); }
+  static Status release_pinned(void* memory) { return hip().hipHostFree(memory); }
 
   static Status create_stream(Stream* stream) {
-    return hipStreamCreateWithFlags(stream, hipStreamNonBlocking);
+    return hip().hipStreamCreateWithFlags(stream, hipStreamNonBlocking);
   }
-  static Status destroy_stream(Stream stream) { return hipStreamDestroy(stream); }
-  static Status create_event(Event* event) { return hipEventCreateWithFlags(event, hipEventDisableTiming); }
-  static Status destroy_event(Event event) { return hipEventDestroy(event); }
-  static Status record(Event event, Stream stream) { return hipEventRecord(event, stream); }
-  static Status wait(Event event) { return hipEventSynchronize(event); }
+  static Status destroy_stream(Stream stream) { return hip().hipStreamDestroy(stream); }
+  /// Takes the stream's address where the runtime has no numbers for streams (before ROCm 7.1): there a new
+  /// stream at the address of a destroyed one is taken for that one.
+  static Status stream_id(std::uint64_t* id, Stream stream) {
+    unsigned long long of_process = reinterpret_cast<std::uintptr_t>(stream);
+    const Status status =
+        hip().hipStreamGetId == nullptr ? kSuccess : hip().hipStreamGetId(stream, &of_process);
+    *id = of_process;
+    return status;
+  }
+  static Status create_event(Event* event) {
+    return hip().hipEventCreateWithFlags(event, hipEventDisableTiming);
+  }
+  static Status destroy_event(Event event) { return hip().hipEventDestroy(event); }
+  static Status record(Event event, Stream stream) { return hip().hipEventRecord(event, stream); }
+  static Status wait(Event event) { return hip().hipEventSynchronize(event); }
 
   static Status upload(void* to, const void* from, std::size_t bytes, Stream stream) {
-    return hipMemcpyAsync(to, from, bytes, hipMemcpyHostToDevice, stream);
+    return hip().hipMemcpyAsync(to, from, bytes, hipMemcpyHostToDevice, stream);
   }
   static Status download(void* to, const void* from, std::size_t bytes, Stream stream) {
-    return hipMemcpyAsync(to, from, bytes, hipMemcpyDeviceToHost, stream);
+    return hip().hipMemcpyAsync(to, from, bytes, hipMemcpyDeviceToHost, stream);
   }
 
   /// Threads of a block of the kernel, at most, and the shared memory that it has besides a launch's.
   static Status kernel_limits(std::uint32_t* threads, std::uint32_t* shared_bytes, const void* kernel) {
     hipFuncAttributes attributes{};
-    const Status status = hipFuncGetAttributes(&attributes, kernel);
+    const Status status = hip().hipFuncGetAttributes(&attributes, kernel);
     *threads = static_cast<std::uint32_t>(attributes.maxThreadsPerBlock);
     *shared_bytes = static_cast<std::uint32_t>(attributes.sharedSizeBytes);
     return status;
   }
   static Status allow_shared_bytes(const void* kernel, int bytes) {
-    return hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    return hip().hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize, bytes);
   }
   static Status launch(const void* kernel, const std::uint32_t* extent, void** arguments,
                        std::size_t shared_bytes, Stream stream) {
-    return hipLaunchKernel(kernel, {extent[0], extent[1], extent[2]}, {extent[3], extent[4], extent[5]},
-                           arguments, shared_bytes, stream);
+    return hip().hipLaunchKernel(kernel, {extent[0], extent[1], extent[2]}, {extent[3], extent[4], extent[5]},
+                                 arguments, shared_bytes, stream);
   }
 
   static Status is_capturing(bool* capturing, Stream stream) {
     hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
-    const Status result = hipStreamIsCapturing(stream, &status);
+    const Status result = hip().hipStreamIsCapturing(stream, &status);
     *capturing = status != hipStreamCaptureStatusNone;
     return result;
   }
-  static Status create_graph(Graph* graph) { return hipGraphCreate(graph, 0); }
-  static Status destroy_graph(Graph graph) { return hipGraphDestroy(graph); }
+  static Status create_graph(Graph* graph) { return hip().hipGraphCreate(graph, 0); }
+  static Status destroy_graph(Graph graph) { return hip().hipGraphDestroy(graph); }
   /// A node behind `before`, the number of whose nodes is 0 or 1.
   static Status add_upload(Node* node, Graph graph, std::span<const Node> before, void* to, const void* from,
                            std::size_t bytes) {
-    return hipGraphAddMemcpyNode1D(node, graph, before.data(), before.size(), to, from, bytes,
-                                   hipMemcpyHostToDevice);
+    return hip().hipGraphAddMemcpyNode1D(node, graph, before.data(), before.size(), to, from, bytes,
+                                         hipMemcpyHostToDevice);
   }
   static Status add_download(Node* node, Graph graph, std::span<const Node> before, void* to,
                              const void* from, std::size_t bytes) {
-    return hipGraphAddMemcpyNode1D(node, graph, before.data(), before.size(), to, from, bytes,
-                                   hipMemcpyDeviceToHost);
+    return hip().hipGraphAddMemcpyNode1D(node, graph, before.data(), before.size(), to, from, bytes,
+                                         hipMemcpyDeviceToHost);
   }
   static Status add_launch(Node* node, Graph graph, std::span<const Node> before, const void* kernel,
                            const std::uint32_t* extent, void** arguments, std::uint32_t shared_bytes) {
     const hipKernelNodeParams launch = launch_of(kernel, extent, arguments, shared_bytes);
-    return hipGraphAddKernelNode(node, graph, before.data(), before.size(), &launch);
+    return hip().hipGraphAddKernelNode(node, graph, before.data(), before.size(), &launch);
   }
   static Status instantiate(InstantiatedGraph* instantiated, Graph graph) {
-    return hipGraphInstantiateWithFlags(instantiated, graph, 0);
+    return hip().hipGraphInstantiateWithFlags(instantiated, graph, 0);
   }
-  static Status destroy_instantiated(InstantiatedGraph graph) { return hipGraphExecDestroy(graph); }
+  static Status destroy_instantiated(InstantiatedGraph graph) { return hip().hipGraphExecDestroy(graph); }
   static Status set_launch(InstantiatedGraph graph, Node node, const void* kernel,
                            const std::uint32_t* extent, void** arguments, std::uint32_t shared_bytes) {
     const hipKernelNodeParams launch = launch_of(kernel, extent, arguments, shared_bytes);
-    return hipGraphExecKernelNodeSetParams(graph, node, &launch);
+    return hip().hipGraphExecKernelNodeSetParams(graph, node, &launch);
   }
-  static Status replay(InstantiatedGraph graph, Stream stream) { return hipGraphLaunch(graph, stream); }
+  static Status replay(InstantiatedGraph graph, Stream stream) { return hip().hipGraphLaunch(graph, stream); }
 
  private:
   static hipKernelNodeParams launch_of(const void* kernel, const std::uint32_t* extent, void** arguments,

@@ -1,9 +1,13 @@
 // The GPU backends of forestvm/backend.hpp: finds the vendor's library, loads it, and asks it for a device.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -32,12 +36,26 @@ Error absent(const Vendor& vendor, const std::string& why) {
   return {ErrorCode::Environment, "", std::string("no ") + vendor.name + " backend: " + why};
 }
 
+/// Returns the path of the library or program that contains this code, or nothing if it is unknown. The path
+/// comes from the kernel: the loader knows only the path that it was given, which may be relative to a folder
+/// that the process has left since.
+fs::path own_file() {
+  static const char kHere = 0;
+  const auto here = reinterpret_cast<std::uintptr_t>(&kHere);
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    std::istringstream(line) >> std::hex >> begin >> dash >> end;
+    if (begin <= here && here < end) return line.substr(std::min(line.find('/'), line.size()));
+  }
+  return {};
+}
+
 /// The folders of the library that this code is in, and of the program.
 std::vector<fs::path> own_folders() {
   std::vector<fs::path> folders;
-  static const char kHere = 0;
-  if (Dl_info info; dladdr(&kHere, &info) != 0 && info.dli_fname != nullptr && *info.dli_fname == '/')
-    folders.push_back(fs::path(info.dli_fname).parent_path());
+  if (const fs::path file = own_file(); !file.empty()) folders.push_back(file.parent_path());
   std::error_code failed;
   if (const fs::path program = fs::read_symlink("/proc/self/exe", failed); !failed)
     folders.push_back(program.parent_path());

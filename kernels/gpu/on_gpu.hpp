@@ -1,4 +1,5 @@
-// Calls of a vendor's runtime: to which device they go, and what becomes of their errors.
+// Guards around calls of a vendor's runtime. They choose the device that calls go to, keep calls apart from
+// stream captures, and turn the runtime's errors into ours.
 #pragma once
 
 #include <string>
@@ -14,17 +15,20 @@ Result<void> gpu_result(typename Api::Status status, const std::string& doing) {
   return Error{ErrorCode::Environment, "", std::string(Api::kName) + ": " + doing + ": " + Api::text(status)};
 }
 
-/// Calls of the vendor's runtime go to this device, while it lives; to the calling thread's own afterwards.
+/// While it lives, the calling thread's calls of the vendor's runtime go to this device; afterwards they go
+/// to the thread's own device again, without using that. It serves calls that give work to a stream or query
+/// one.
 template <class Api>
 class OnGpu {
  public:
   explicit OnGpu(int device) {
     static_cast<void>(Api::get_device(&before_));
-    changed_ = before_ != device;
-    status_ = changed_ ? Api::set_device(device) : Api::kSuccess;
+    if (before_ == device) return;
+    status_ = Api::enter(device);
+    entered_ = status_ == Api::kSuccess;
   }
   ~OnGpu() {
-    if (changed_) static_cast<void>(Api::set_device(before_));
+    if (entered_) Api::leave(before_);
   }
   OnGpu(const OnGpu&) = delete;
   OnGpu& operator=(const OnGpu&) = delete;
@@ -40,8 +44,39 @@ class OnGpu {
 
  private:
   int before_ = 0;
-  bool changed_;
-  typename Api::Status status_;
+  bool entered_ = false;
+  typename Api::Status status_ = Api::kSuccess;
+};
+
+/// OnGpu for all other calls. A call that allocates or waits breaks a stream capture that any thread has
+/// under way, unless the calling thread is in a mode that keeps its calls apart from captures: this sets the
+/// mode.
+template <class Api>
+class BesideCaptures {
+ public:
+  explicit BesideCaptures(int device) : gpu_(device) {}
+
+  Result<void> is_chosen() const { return gpu_.is_chosen(); }
+
+  template <class Call>
+  Result<void> call(Call call, const std::string& doing) const {
+    return gpu_.call(call, doing);
+  }
+
+ private:
+  class Mode {
+   public:
+    Mode() { static_cast<void>(Api::exchange_capture_mode(&other_)); }
+    ~Mode() { static_cast<void>(Api::exchange_capture_mode(&other_)); }
+    Mode(const Mode&) = delete;
+    Mode& operator=(const Mode&) = delete;
+
+   private:
+    typename Api::CaptureMode other_ = Api::kBesideCaptures;  ///< the mode that the thread is not in
+  };
+
+  Mode mode_;  ///< is set first: entering the device may allocate
+  OnGpu<Api> gpu_;
 };
 
 }  // namespace forestvm::kernels

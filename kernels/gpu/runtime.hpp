@@ -19,9 +19,11 @@ namespace forestvm::kernels {
 
 template <class Api>
 Result<int> count_gpus() {
+  const std::string none = std::string("no ") + Api::kName + " device";
+  if (const Result<void> loaded = Api::load(); !loaded.ok())
+    return Error{ErrorCode::Environment, "", none + ": " + loaded.error().text()};
   int count = 0;
   const typename Api::Status status = Api::count_devices(&count);
-  const std::string none = std::string("no ") + Api::kName + " device";
   if (status != Api::kSuccess) {
     Api::clear_error();
     return Error{ErrorCode::Environment, "", none + ": " + Api::text(status)};
@@ -36,7 +38,7 @@ class GpuQueue final : public Queue {
   /// `own`: the queue destroys the stream.
   GpuQueue(int device, typename Api::Stream stream, bool own) : device_(device), stream_(stream), own_(own) {}
   ~GpuQueue() override {
-    const OnGpu<Api> here(device_);
+    const BesideCaptures<Api> here(device_);
     if (event_ != nullptr) static_cast<void>(Api::destroy_event(event_));
     if (own_) static_cast<void>(Api::destroy_stream(stream_));
   }
@@ -71,17 +73,17 @@ class GpuQueue final : public Queue {
   Result<void> mark() override {
     FVM_ASSIGN(const bool captured, is_captured());
     if (captured) return {};
-    const OnGpu<Api> here(device_);
     if (event_ == nullptr)
-      FVM_TRY(here.call([&] { return Api::create_event(&event_); }, "creating an event"));
-    FVM_TRY(here.call([&] { return Api::record(event_, stream_); }, "recording an event"));
+      FVM_TRY(
+          BesideCaptures<Api>(device_).call([&] { return Api::create_event(&event_); }, "creating an event"));
+    FVM_TRY(OnGpu<Api>(device_).call([&] { return Api::record(event_, stream_); }, "recording an event"));
     marked_ = true;
     return {};
   }
 
   Result<void> wait() override {
     if (!std::exchange(marked_, false)) return {};
-    const OnGpu<Api> here(device_);
+    const BesideCaptures<Api> here(device_);
     return here.call([&] { return Api::wait(event_); }, "waiting for the device");
   }
 
@@ -136,7 +138,7 @@ class GpuRuntime final : public Runtime {
   const DeviceLimits& limits() const override { return limits_; }
 
   Result<std::unique_ptr<Queue>> make_queue() const override {
-    const OnGpu<Api> here(device_);
+    const BesideCaptures<Api> here(device_);
     typename Api::Stream stream{};
     FVM_TRY(here.call([&] { return Api::create_stream(&stream); }, "creating a stream"));
     return std::unique_ptr<Queue>(std::make_unique<GpuQueue<Api>>(device_, stream, true));
@@ -147,53 +149,61 @@ class GpuRuntime final : public Runtime {
         std::make_unique<GpuQueue<Api>>(device_, static_cast<typename Api::Stream>(stream), false));
   }
 
+  Result<std::uint64_t> stream_id(void* stream) const override {
+    const OnGpu<Api> here(device_);
+    std::uint64_t id = 0;
+    FVM_TRY(here.call([&] { return Api::stream_id(&id, static_cast<typename Api::Stream>(stream)); },
+                      "asking which stream it is"));
+    return id;
+  }
+
   Result<std::unique_ptr<Graph>> capture(
       const std::function<Result<void>(Operations&)>& give) const override {
     return GpuGraph<Api>::capture(device_, give);
   }
 
-  Result<DeviceMemory> memory() const override { return memory_of(device_); }
-
-  Result<std::byte*> allocate(MemoryKind kind, std::size_t bytes) const override {
-    const OnGpu<Api> here(device_);
-    void* memory = nullptr;
-    const bool pinned = kind == MemoryKind::Pinned;
-    FVM_TRY(here.is_chosen());
-    const typename Api::Status status =
-        pinned ? Api::allocate_pinned(&memory, bytes) : Api::allocate(&memory, bytes);
-    if (status == Api::kOutOfMemory && !pinned) {
-      Api::clear_error();
-      FVM_ASSIGN(const DeviceMemory left, memory_of(device_));
-      return Error{ErrorCode::Environment, "",
-                   "out of memory: " + std::to_string(bytes) + " bytes asked for, the device has " +
-                       std::to_string(left.free) + " of " + std::to_string(left.total) + " free"};
-    }
-    FVM_TRY(gpu_result<Api>(status, "allocating " + std::to_string(bytes) + " bytes of " +
-                                        (pinned ? "pinned memory" : "the device's memory")));
-    return static_cast<std::byte*>(memory);
-  }
-
-  void release(MemoryKind kind, std::byte* memory) const override {
-    const OnGpu<Api> here(device_);
-    static_cast<void>(kind == MemoryKind::Pinned ? Api::release_pinned(memory) : Api::release(memory));
-  }
-
- private:
-  static Result<DeviceMemory> memory_of(int device) {
-    const OnGpu<Api> here(device);
+  Result<DeviceMemory> memory() const override {
+    const BesideCaptures<Api> here(device_);
     DeviceMemory memory{};
     FVM_TRY(here.call([&] { return Api::memory(&memory.free, &memory.total); },
                       "asking for the device's memory"));
     return memory;
   }
 
+  Result<std::byte*> allocate(MemoryKind kind, std::size_t bytes) const override {
+    const BesideCaptures<Api> here(device_);
+    void* taken = nullptr;
+    const bool pinned = kind == MemoryKind::Pinned;
+    FVM_TRY(here.is_chosen());
+    const typename Api::Status status =
+        pinned ? Api::allocate_pinned(&taken, bytes) : Api::allocate(&taken, bytes);
+    if (status == Api::kOutOfMemory && !pinned) {
+      Api::clear_error();
+      FVM_ASSIGN(const DeviceMemory left, memory());
+      return Error{ErrorCode::Environment, "",
+                   "out of memory: " + std::to_string(bytes) + " bytes asked for, the device has " +
+                       std::to_string(left.free) + " of " + std::to_string(left.total) + " free"};
+    }
+    FVM_TRY(gpu_result<Api>(status, "allocating " + std::to_string(bytes) + " bytes of " +
+                                        (pinned ? "pinned memory" : "the device's memory")));
+    return static_cast<std::byte*>(taken);
+  }
+
+  void release(MemoryKind kind, std::byte* memory) const override {
+    const BesideCaptures<Api> here(device_);
+    static_cast<void>(kind == MemoryKind::Pinned ? Api::release_pinned(memory) : Api::release(memory));
+  }
+
+ private:
+  /// Describes a device by calls that make no context on it, so that listing devices takes none of their
+  /// memory.
   static Result<std::string> description_of(int device) {
     std::string text, driver;
-    FVM_TRY(gpu_result<Api>(Api::describe(&text, device), "asking for the device's name"));
+    std::size_t bytes = 0;
+    FVM_TRY(gpu_result<Api>(Api::describe(&text, &bytes, device), "asking for the device's name"));
     FVM_TRY(gpu_result<Api>(Api::driver(&driver), "asking for the driver's version"));
-    FVM_ASSIGN(const DeviceMemory memory, memory_of(device));
     return std::string(Api::kName) + " device " + std::to_string(device) + ": " + text + ", " +
-           std::to_string(memory.total >> 20) + " MiB, driver " + driver;
+           std::to_string(bytes >> 20) + " MiB, driver " + driver;
   }
 
   Result<void> prepare() {
@@ -203,7 +213,8 @@ class GpuRuntime final : public Runtime {
     for (unsigned d = 0; d < kGridDimensions; ++d) {
       FVM_ASSIGN(limits_.grid[d], attribute(Api::kGrid[d]));
     }
-    const OnGpu<Api> here(device_);
+    limits_.grid_threads = Api::kGridThreads;
+    const BesideCaptures<Api> here(device_);
     std::uint32_t own_bytes = 0;
     for (const CompiledKernel& kernel : compiled_kernels()) {
       std::uint32_t threads = 0, bytes = 0;

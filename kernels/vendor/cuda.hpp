@@ -243,6 +243,7 @@ struct Device {
 #endif
   }
 
+  /// Takes denormal numbers for zeros in global memory, as PTX's only atomic addition of float32 does there.
   FVM_DEVICE static float fetch_add(float& sum, float more) { return atomicAdd(&sum, more); }
   FVM_DEVICE static double fetch_add(double& sum, double more) { return atomicAdd(&sum, more); }
   FVM_DEVICE static std::uint64_t fetch_add(std::uint64_t& sum, std::uint64_t more) {

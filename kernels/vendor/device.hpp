@@ -48,7 +48,9 @@
 //   void wait_bulk(std::uint32_t barrier, std::uint32_t parity, place)
 //                                           until the phase's bytes are there for the calling thread; phases
 //                                           are of parity 0 and 1 in turns, and each thread waits for each
-//   T fetch_add(T& sum, T more)             atomic, for float, double and std::uint64_t
+//   T fetch_add(T& sum, T more)             atomic, for float, double and std::uint64_t; CUDA's float
+//   addition
+//                                           takes denormal numbers in global memory for zeros
 //
 // Functions of the device are FVM_DEVICE, those better called than copied FVM_DEVICE_CALL, or as members
 // FVM_DEVICE_COLD; kernels, which the emulator has none of, FVM_KERNEL. FVM_UNROLL(times) and FVM_NO_UNROLL

@@ -43,13 +43,11 @@ struct Device {
   }
   template <class T>
   static T load_shared(std::uint32_t address) {
-    T value;
-    std::memcpy(&value, shared() + address, sizeof value);
-    return value;
+    return load<T>(shared() + address, address);
   }
   template <class T>
   static T load_global(const T* pointer) {
-    return *pointer;
+    return load<T>(pointer, reinterpret_cast<std::uintptr_t>(pointer));
   }
   template <class T>
   static const T* in_global(const T* pointer) {
@@ -88,9 +86,21 @@ struct Device {
   /// Threads take turns at barriers only, so that nothing comes between.
   template <class T>
   static T fetch_add(T& sum, T more) {
+    emulator::count_atomic();
     const T before = sum;
     sum += more;
     return before;
+  }
+
+ private:
+  /// Loads a value. Notes an address that is not aligned, at which a GPU would stop.
+  template <class T>
+  static T load(const void* from, std::uintptr_t address) {
+    constexpr unsigned kAlignment = sizeof(T) == 12 ? 4 : sizeof(T);
+    if (address % kAlignment != 0) emulator::note_misaligned(sizeof(T), kAlignment);
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
   }
 };
 

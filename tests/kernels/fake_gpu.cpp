@@ -8,7 +8,8 @@ namespace forestvm::kernels {
 
 std::span<const CompiledKernel> compiled_kernels() {
   static constexpr CompiledKernel kKernels[] = {{Layout::Reorg, &FakeApi::kReorgKernel},
-                                                {Layout::Array, &FakeApi::kArrayKernel}};
+                                                {Layout::Array, &FakeApi::kArrayKernel},
+                                                {Layout::Array4, &FakeApi::kCodesKernel}};
   return kKernels;
 }
 

@@ -1,6 +1,8 @@
 // A vendor's runtime for tests of gpu/runtime.hpp: notes what it is asked to do, and does it at once. Its
 // memory is the host's; kernels run on the emulator, where a test wants that. Graphs keep copies of what they
-// are given, as CUDA's do.
+// are given, as CUDA's do. It keeps two of CUDA's rules: a call that uses a device makes a context there; and
+// while a stream is captured in the global mode, a call that allocates, frees or waits fails and breaks the
+// capture, unless its thread is in the mode that keeps its calls apart from captures.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,6 +12,8 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <new>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +28,8 @@ struct FakeCalls {
   FakeCalls() { current_calls = this; }
   ~FakeCalls() {
     EXPECT_EQ(alive, 0) << "streams, events, graphs and memory";
+    EXPECT_FALSE(capture_is_broken);
+    EXPECT_FALSE(beside_captures) << "the calling thread's mode";
     current_calls = nullptr;
   }
   FakeCalls(const FakeCalls&) = delete;
@@ -32,13 +38,18 @@ struct FakeCalls {
   int devices = 2;
   int current = 1;  ///< device of the calling thread
   std::size_t free = 1000;
-  std::string fails;              ///< the call that does
-  std::vector<std::string> made;  ///< copies, launches and waits
+  std::string fails;                      ///< the call that does
+  unsigned launches_until_exception = 0;  ///< counts set_launch down to one that throws; 0: none throws
+  std::vector<std::string> made;          ///< copies, launches and waits
   bool runs_kernels = false;
-  bool capturing = false;                    ///< every stream's owner does
-  int alive = 0;                             ///< what was made and not destroyed
-  std::size_t replays = 0;                   ///< of graphs
-  std::map<const int*, std::size_t> waited;  ///< of a stream: up to which replay
+  std::set<int> contexts;         ///< devices that have a context
+  std::set<const int*> captured;  ///< streams that their owners capture
+  bool beside_captures = false;   ///< the calling thread's mode
+  bool capture_is_broken = false;
+  std::map<const int*, std::uint64_t> made_again;  ///< how often a stream was made at an address used before
+  int alive = 0;                                   ///< what was made and not destroyed
+  std::size_t replays = 0;                         ///< of graphs
+  std::map<const int*, std::size_t> waited;        ///< of a stream: up to which replay
 
   inline static FakeCalls* current_calls = nullptr;
 };
@@ -78,12 +89,15 @@ struct FakeApi {
   using Graph = FakeGraph*;
   using Node = FakeNode*;
   using InstantiatedGraph = FakeInstantiated*;
+  using CaptureMode = bool;  ///< whether the thread's calls are apart from captures
 
   static constexpr const char* kName = "Fake";
   static constexpr Status kSuccess = Status::Success;
   static constexpr Status kOutOfMemory = Status::OutOfMemory;
+  static constexpr CaptureMode kBesideCaptures = true;
   static constexpr int kThreads = 512, kSharedBytes = 4096, kGrid[] = {70000, 80, 90};
-  static constexpr char kArrayKernel = 0, kReorgKernel = 0;
+  static constexpr std::uint64_t kGridThreads = UINT64_MAX;
+  static constexpr char kArrayKernel = 0, kReorgKernel = 0, kCodesKernel = 0;
 
   static FakeCalls& calls() { return *FakeCalls::current_calls; }
   static const char* text(Status status) {
@@ -94,13 +108,24 @@ struct FakeApi {
   static Status called(const std::string& name) {
     return calls().fails == name ? Status::Failed : Status::Success;
   }
+  /// A call that uses the current device, which has a context from then on.
+  static Status used(const std::string& name) {
+    calls().contexts.insert(calls().current);
+    return called(name);
+  }
+  /// A call that breaks a capture unless its thread's mode keeps it apart.
+  static Status unsafe(const std::string& name) {
+    if (calls().captured.empty() || calls().beside_captures) return used(name);
+    calls().capture_is_broken = true;
+    return Status::Failed;
+  }
   static Status noted(const std::string& name, const std::string& what) {
     calls().made.push_back(name + what + " on " + std::to_string(calls().current));
-    return called(name);
+    return used(name);
   }
   template <class T>
   static Status make(const std::string& name, T** made) {
-    const Status status = called(name);
+    const Status status = unsafe(name);
     if (status == Status::Success) {
       *made = new T();
       ++calls().alive;
@@ -109,11 +134,14 @@ struct FakeApi {
   }
   template <class T>
   static Status destroy(const T* made) {
+    const Status status = unsafe("destroy");
+    if (status != Status::Success) return status;
     delete made;
     --calls().alive;
-    return Status::Success;
+    return status;
   }
 
+  static Result<void> load() { return {}; }
   static Status count_devices(int* count) {
     *count = calls().devices;
     return called("count");
@@ -122,16 +150,26 @@ struct FakeApi {
     *device = calls().current;
     return Status::Success;
   }
-  static Status set_device(int device) {
+  /// Makes a context on the device, as CUDA does, even if the thread only returns to it.
+  static Status enter(int device) {
+    const Status status = called("enter");
+    if (status != Status::Success) return status;
     calls().current = device;
-    return called("set");
+    calls().contexts.insert(device);
+    return status;
+  }
+  static void leave(int before) { calls().current = before; }
+  static Status exchange_capture_mode(CaptureMode* mode) {
+    std::swap(calls().beside_captures, *mode);
+    return Status::Success;
   }
   static Status attribute(int* value, int attribute, int) {
     *value = attribute;
     return called("attribute");
   }
-  static Status describe(std::string* text, int device) {
+  static Status describe(std::string* text, std::size_t* bytes, int device) {
     *text = "number " + std::to_string(device);
+    *bytes = 3u << 20;
     return called("describe");
   }
   static Status driver(std::string* text) {
@@ -141,25 +179,31 @@ struct FakeApi {
   static Status memory(std::size_t* free, std::size_t* total) {
     *free = calls().free;
     *total = 3u << 20;
-    return called("memory");
+    return unsafe("memory");
   }
   static Status allocate(void** memory, std::size_t bytes) {
     if (bytes > calls().free) return Status::OutOfMemory;
-    const Status status = called("allocate");
+    const Status status = unsafe("allocate");
     if (status != Status::Success) return status;
     *memory = ::operator new(bytes);
     ++calls().alive;
     return status;
   }
   static Status release(void* memory) {
+    const Status status = unsafe("release");
+    if (status != Status::Success) return status;
     ::operator delete(memory);
     --calls().alive;
-    return Status::Success;
+    return status;
   }
   static Status allocate_pinned(void** memory, std::size_t bytes) { return allocate(memory, bytes); }
   static Status release_pinned(void* memory) { return release(memory); }
   static Status create_stream(Stream* stream) { return make("stream", stream); }
   static Status destroy_stream(Stream stream) { return destroy(stream); }
+  static Status stream_id(std::uint64_t* id, const int* stream) {
+    *id = reinterpret_cast<std::uintptr_t>(stream) + calls().made_again[stream];
+    return used("stream id");
+  }
   static Status create_event(Event* event) { return make("event", event); }
   static Status destroy_event(Event event) { return destroy(event); }
   static Status record(Event event, const int* stream) {
@@ -168,7 +212,8 @@ struct FakeApi {
   }
   static Status wait(Event event) {
     calls().waited[event->stream] = std::max(calls().waited[event->stream], event->replays);
-    return noted("wait", "");
+    calls().made.push_back("wait on " + std::to_string(calls().current));
+    return unsafe("wait");
   }
   static Status upload(void* to, const void* from, std::size_t bytes, Stream) {
     std::memcpy(to, from, bytes);
@@ -181,27 +226,29 @@ struct FakeApi {
   static Status kernel_limits(std::uint32_t* threads, std::uint32_t* shared_bytes, const void* kernel) {
     *threads = kernel == &kArrayKernel ? 256 : 128;
     *shared_bytes = kernel == &kArrayKernel ? 0 : 96;
-    return called("limits");
+    return unsafe("limits");
   }
   static Status allow_shared_bytes(const void*, int bytes) { return noted("allow ", std::to_string(bytes)); }
 
   static std::string launch_text(const void* kernel, const std::uint32_t* extent, const Launch& launch,
                                  std::size_t shared_bytes) {
-    return std::string(kernel == &kArrayKernel ? " array" : " reorg") + " of " + std::to_string(extent[0]) +
-           " x " + std::to_string(extent[3]) + ", " + std::to_string(shared_bytes) + " bytes, " +
-           std::to_string(launch.pass.row_count) + " rows";
+    const char* const name = kernel == &kArrayKernel   ? " array"
+                             : kernel == &kReorgKernel ? " reorg"
+                                                       : " codes";
+    return std::string(name) + " of " + std::to_string(extent[0]) + " x " + std::to_string(extent[3]) + ", " +
+           std::to_string(shared_bytes) + " bytes, " + std::to_string(launch.pass.row_count) + " rows";
   }
   static void run(const std::uint32_t* extent, const Launch& launch, std::size_t shared_bytes);
   static Status launch(const void* kernel, const std::uint32_t* extent, void** arguments,
-                       std::size_t shared_bytes, Stream) {
+                       std::size_t shared_bytes, const int* stream) {
     const Launch& launch = *static_cast<const Launch*>(arguments[0]);
-    if (!calls().capturing) run(extent, launch, shared_bytes);
+    if (!calls().captured.contains(stream)) run(extent, launch, shared_bytes);
     return noted("launch", launch_text(kernel, extent, launch, shared_bytes));
   }
 
-  static Status is_capturing(bool* capturing, Stream) {
-    *capturing = calls().capturing;
-    return called("is capturing");
+  static Status is_capturing(bool* capturing, const int* stream) {
+    *capturing = calls().captured.contains(stream);
+    return used("is capturing");
   }
   static Status create_graph(Graph* graph) { return make("create graph", graph); }
   static Status destroy_graph(Graph graph) { return destroy(graph); }
@@ -253,6 +300,8 @@ struct FakeApi {
     const auto found = std::find(graph->originals.begin(), graph->originals.end(), node);
     EXPECT_NE(found, graph->originals.end());
     FakeNode& changed = graph->nodes[static_cast<std::size_t>(found - graph->originals.begin())];
+    if (calls().launches_until_exception != 0 && --calls().launches_until_exception == 0)
+      throw std::bad_alloc();
     EXPECT_EQ(changed.kernel, kernel);
     EXPECT_TRUE(std::equal(extent, extent + kDimensions, changed.extent.begin()));
     EXPECT_EQ(changed.shared_bytes, shared_bytes);
@@ -260,7 +309,7 @@ struct FakeApi {
     return noted("set launch", "");
   }
   static Status replay(InstantiatedGraph graph, const int* stream) {
-    EXPECT_FALSE(calls().capturing);
+    EXPECT_FALSE(calls().captured.contains(stream));
     for (const FakeNode& node : graph->nodes)
       if (node.kind == FakeNode::Kind::Launch)
         run(node.extent.data(), node.argument, node.shared_bytes);

@@ -32,6 +32,8 @@ void expect_bulk(std::uint32_t, std::uint32_t) {}
 void copy_bulk(std::uint32_t, const std::byte*, std::uint32_t, std::uint32_t) {}
 void wait_bulk(std::uint32_t, std::uint32_t, std::uint32_t) {}
 void shuffle_down(void*, std::size_t, unsigned, std::uint32_t) {}
+void note_misaligned(std::size_t, unsigned) { ADD_FAILURE(); }
+void count_atomic() {}
 
 }  // namespace emulator
 

@@ -25,6 +25,8 @@ TEST(Occupancy, ByRegistersInUnitsOf256AWarp) {
   expect(occupancy(Architecture::sm_90, 128, 0, 51), 9, 36, OccupancyLimit::Registers);
   // 65 x 32 = 2080, that is 2304: 7 in each quarter.
   expect(occupancy(Architecture::sm_90, 128, 0, 65), 7, 28, OccupancyLimit::Registers);
+  // 40 x 32 = 1280: 12 warps in each quarter are 48. The SM's 65,536 registers together would hold 51.
+  expect(occupancy(Architecture::sm_90, 96, 0, 40), 16, 48, OccupancyLimit::Registers);
   // 32 warps of 80 x 32 are 81,920.
   expect(occupancy(Architecture::sm_90, 1024, 0, 80), 0, 0, OccupancyLimit::Registers);
 }
@@ -58,6 +60,8 @@ TEST(Occupancy, OfWavefrontsOf64) {
   // Two wavefronts a block; 64 x 64 = 4096 registers a wavefront, 8 in each quarter of 131,072.
   expect(occupancy(Architecture::gfx90a, 128, 0, 64), 16, 32, OccupancyLimit::Threads);
   expect(occupancy(Architecture::gfx90a, 128, 0, 128), 8, 16, OccupancyLimit::Registers);
+  // 98 x 64 = 6272, which is rounded up to 6656: 4 wavefronts in each quarter.
+  expect(occupancy(Architecture::gfx942, 128, 0, 98), 8, 16, OccupancyLimit::Registers);
 }
 
 TEST(DeviceModels, HaveNamesOfTheirOwnAndLimits) {

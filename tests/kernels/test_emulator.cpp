@@ -97,6 +97,7 @@ TEST(Emulator, AtomicsAdd) {
   emulator::Emulator emulator;
   float sum = 0;
   std::uint64_t count = 0;
+  const std::uint64_t before = emulator::atomics_counted();
   const auto done = emulator.run(grid_of(4, 32), [&] {
     Device::fetch_add(sum, 0.5f);
     Device::fetch_add(count, std::uint64_t{2});
@@ -104,6 +105,7 @@ TEST(Emulator, AtomicsAdd) {
   EXPECT_TRUE(done.ok()) << error_of(done);
   EXPECT_EQ(sum, 64.0f);
   EXPECT_EQ(count, 256u);
+  EXPECT_EQ(emulator::atomics_counted() - before, 2 * 4 * 32u);
 }
 
 /// Each warp adds its threads' values; the sums of the warps.
@@ -194,6 +196,35 @@ TEST(Emulator, AShuffleThatSomeOfTheWarpLeaveOutIsFound) {
       error_of(elsewhere).find("thread (3, 0, 0) of block (0, 0, 0) waits at the shuffle of instruction 2"),
       std::string::npos)
       << error_of(elsewhere);
+}
+
+TEST(Emulator, ALoadFromAnAddressThatIsNotAlignedIsFound) {
+  emulator::Emulator emulator;
+  struct Words {
+    std::uint32_t words[3];
+  };
+  struct alignas(16) Four {
+    float values[4];
+  };
+  alignas(16) static constexpr std::byte kFrom[64] = {};
+  const auto error = [&](const std::function<void()>& kernel) {
+    return error_of(emulator.run(grid_of(1, 1), kernel));
+  };
+  const auto at = [&]<class T>(T, std::uint32_t offset) {
+    const std::string global =
+        error([&] { Device::load_global(reinterpret_cast<const T*>(kFrom + offset)); });
+    EXPECT_EQ(error([&] { Device::load_shared<T>(offset); }), global);
+    return global;
+  };
+  const std::string who = "thread (0, 0, 0) of block (0, 0, 0) ";
+  EXPECT_EQ(at(1.0f, 4), "no error");
+  EXPECT_EQ(at(1.0f, 2), who + "loads 4 bytes from an address that is not aligned to 4");
+  EXPECT_EQ(at(1.0, 8), "no error");
+  EXPECT_EQ(at(1.0, 4), who + "loads 8 bytes from an address that is not aligned to 8");
+  EXPECT_EQ(at(Words{}, 4), "no error");
+  EXPECT_EQ(at(Words{}, 2), who + "loads 12 bytes from an address that is not aligned to 4");
+  EXPECT_EQ(at(Four{}, 16), "no error");
+  EXPECT_EQ(at(Four{}, 8), who + "loads 16 bytes from an address that is not aligned to 16");
 }
 
 TEST(Emulator, AShuffleFromALaneThatIsNotThereIsFound) {

@@ -1,7 +1,9 @@
 // The libraries of GPU vendors: which one is loaded, what is said where there is none, and, of those that
 // this build has made, that they find their devices or say why not.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +13,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 
+#include "kernels/gpu/open_library.hpp"
 #include "support/small_models.hpp"
 #include "support/temporary_folder.hpp"
 #include "vm/small_program.hpp"
@@ -93,6 +96,26 @@ TEST_F(GpuLibrary, RefusesOneOfAnotherBuild) {
   EXPECT_NE(error.find("libforestvm_hip.so is of another build of forestvm: 0.0.0-other, launches of "),
             std::string::npos)
       << error;
+}
+
+/// The libraries stand in for versions of HIP's runtime.
+TEST(OpenLibrary, TakesTheFirstThatIsThere) {
+  const std::string folder = FORESTVM_HIP_RUNTIMES, newer = folder + "/both/libamdhip64.so.7",
+                    older = folder + "/both/libamdhip64.so.6", loaded = folder + "/old/libamdhip64.so.5";
+  const auto version = [](const Result<void*>& library) {
+    if (!library.ok()) return library.error().text();
+    auto* const text = reinterpret_cast<const char* (*)()>(dlsym(*library, "hipGetErrorString"));
+    return std::string(text == nullptr ? "none" : text());
+  };
+  using Names = std::array<const char*, 3>;
+  EXPECT_EQ(version(kernels::open_library(Names{"/no/such.so", older.c_str(), newer.c_str()})),
+            "this is runtime 6");
+  ASSERT_NE(dlopen(loaded.c_str(), RTLD_NOW), nullptr) << dlerror();
+  EXPECT_EQ(version(kernels::open_library(Names{"/no/such.so", newer.c_str(), loaded.c_str()})),
+            "this is runtime 5");
+  const std::string absent = version(kernels::open_library(std::array{"/no/such.so", "/nor/this.so"}));
+  EXPECT_NE(absent.find("/no/such.so: cannot open"), std::string::npos) << absent;
+  EXPECT_NE(absent.find("; /nor/this.so: cannot open"), std::string::npos) << absent;
 }
 
 /// Those of this build: a device that predicts as the host does, or the vendor's word for why there is none.

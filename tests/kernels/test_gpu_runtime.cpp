@@ -2,6 +2,7 @@
 // what it makes of errors.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,15 +24,16 @@ class GpuRuntimes : public testing::Test {
 TEST_F(GpuRuntimes, DescribeTheirDevices) {
   EXPECT_EQ(*Gpu::devices(), (std::vector<std::string>{"Fake device 0: number 0, 3 MiB, driver 1.5",
                                                        "Fake device 1: number 1, 3 MiB, driver 1.5"}));
+  EXPECT_EQ(calls_.contexts, std::set<int>{}) << "devices that are listed only";
   const auto gpu = Gpu::open(0).value();
   EXPECT_EQ(gpu->describe(), "Fake device 0: number 0, 3 MiB, driver 1.5");
   EXPECT_EQ(gpu->limits().threads, 512u);
   EXPECT_EQ(gpu->limits().shared_bytes, 4096u - 96u);  // what no kernel takes for itself
   EXPECT_EQ(gpu->limits().grid, (std::array<std::uint32_t, 3>{70000, 80, 90}));
-  ASSERT_EQ(gpu->limits().kernels.size(), 2u);
+  ASSERT_EQ(gpu->limits().kernels.size(), 3u);
   EXPECT_EQ(gpu->limits().kernels[0].layout, Layout::Reorg);
   EXPECT_EQ(gpu->limits().kernels[0].threads, 128u);
-  EXPECT_EQ(calls_.made, (std::vector<std::string>{"allow 4000 on 0", "allow 4000 on 0"}));
+  EXPECT_EQ(calls_.made, std::vector<std::string>(3, "allow 4000 on 0"));
   EXPECT_EQ(calls_.current, 1) << "the calling thread's device";
 }
 
@@ -94,11 +96,42 @@ TEST_F(GpuRuntimes, SayWhatFailed) {
   EXPECT_EQ(text_of(queue->wait()), "Fake: waiting for the device: it is broken");
   calls_.fails = "stream";
   EXPECT_EQ(text_of(gpu->make_queue()), "Fake: creating a stream: it is broken");
-  calls_.fails = "set";
+  calls_.fails = "enter";
   EXPECT_EQ(text_of(gpu->memory()), "Fake: choosing the device: it is broken");
   calls_.fails = "limits";
   calls_.current = 0;
   EXPECT_EQ(text_of(Gpu::open(0)), "Fake: loading the kernels: it is broken");
+}
+
+TEST_F(GpuRuntimes, UseNoDeviceButTheirs) {
+  const auto gpu = Gpu::open(0).value();
+  {
+    const auto queue = gpu->make_queue().value();
+    EXPECT_EQ(text_of(queue->mark()), "done");
+    EXPECT_EQ(text_of(queue->wait()), "done");
+    gpu->release(MemoryKind::Device, gpu->allocate(MemoryKind::Device, 4).value());
+    EXPECT_TRUE(gpu->memory().ok());
+  }
+  EXPECT_EQ(calls_.contexts, std::set<int>{0});
+  EXPECT_EQ(calls_.current, 1);
+}
+
+/// The stream that is captured is not the runtime's, and may be another thread's.
+TEST_F(GpuRuntimes, BreakNoCaptureThatIsUnderWay) {
+  const int stream = 0;
+  calls_.captured = {&stream};
+  const auto gpu = Gpu::open(0).value();
+  const auto queue = gpu->make_queue().value();
+  std::byte* const memory = gpu->allocate(MemoryKind::Device, 4).value();
+  EXPECT_TRUE(gpu->memory().ok());
+  EXPECT_EQ(text_of(queue->mark()), "done");
+  EXPECT_EQ(text_of(queue->wait()), "done");
+  const auto graph = gpu->capture([&](Operations& to) { return to.upload(memory, &stream, sizeof stream); });
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_EQ(text_of(queue->replay(**graph)), "done");
+  EXPECT_EQ(text_of(queue->mark()), "done");
+  EXPECT_EQ(text_of(queue->wait()), "done");
+  gpu->release(MemoryKind::Device, memory);
 }
 
 }  // namespace

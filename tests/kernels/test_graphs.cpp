@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -142,6 +143,19 @@ TEST_F(Graphs, OfRowsOnTheDeviceFollowThem) {
   expect_predicted(out, false);
 }
 
+/// Calls differ in nothing but the distance from row to row.
+TEST_F(Graphs, FollowTheDistanceOfRows) {
+  const auto gpu = on_gpu(program());
+  const auto context = gpu->make_context();
+  std::vector<float> out(kRows);
+  DeviceRows rows{rows_.data(), kRows / 2, 4, 0, nullptr};
+  for (const std::size_t apart : {1u, 1u, 1u, 2u, 1u, 2u}) {
+    rows.stride = 4 * apart;
+    call(*gpu, *context, rows, out.data());
+    for (std::size_t i = 0; i < kRows; ++i) ASSERT_EQ(out[i], expected_[i / 2 * 2 * apart + i % 2]) << apart;
+  }
+}
+
 TEST_F(Graphs, OneLaunchIsNone) {
   const auto gpu = on_gpu(program(false));
   const auto context = gpu->make_context();
@@ -276,6 +290,20 @@ TEST_F(Graphs, ThatDoNotFollowTheirRowsAreNotReplayed) {
   expect_predicted(out, false);
 }
 
+/// After the exception the first launches of the graph have the new rows, the last one has the old ones.
+TEST_F(Graphs, AreNotReplayedAfterAnExceptionChangedThemInPart) {
+  const auto gpu = on_gpu(program());
+  const auto context = gpu->make_context();
+  std::vector<float> out(kRows * 2);
+  const DeviceRows rows{rows_.data(), kRows, 4, 0, nullptr}, others{others_.data(), kRows, 4, 0, nullptr};
+  for (unsigned i = 0; i < 2; ++i) call(*gpu, *context, rows, out.data());
+  calls_.launches_until_exception = 3;
+  EXPECT_THROW(static_cast<void>(gpu->predict(*context, others, OutputKind::Raw, out.data())),
+               std::bad_alloc);
+  call(*gpu, *context, rows, out.data());
+  expect_predicted(out, false);
+}
+
 TEST_F(Graphs, ThatFailLeaveAUsableContext) {
   const auto gpu = on_gpu(program());
   const auto context = gpu->make_context();
@@ -295,27 +323,62 @@ TEST_F(Graphs, LeaveStreamsThatAreCapturedAlone) {
   const auto gpu = on_gpu(program());
   const auto context = gpu->make_context();
   std::vector<float> out(kRows * 2);
-  const DeviceRows rows{rows_.data(), kRows, 4, 0, nullptr};
-  calls_.capturing = true;
+  int stream = 0;
+  const DeviceRows rows{rows_.data(), kRows, 4, 0, &stream};
+  calls_.captured = {&stream};
   const auto refused = gpu->predict(*context, rows, OutputKind::Raw, out.data());
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::Usage);
   EXPECT_EQ(refused.error().text(),
             "the stream is captured, and the context has no memory for a call of so many rows: let it make "
             "one before that is not captured");
-  calls_.capturing = false;
+  calls_.captured = {};
   for (unsigned i = 0; i < 2; ++i) call(*gpu, *context, rows, out.data());
-  calls_.capturing = true;
+  calls_.captured = {&stream};
   const Texts made = call(*gpu, *context, rows, out.data());
   EXPECT_EQ(made.size(), 3u);
   EXPECT_EQ(count_of(made, "launch"), 3);
-  calls_.capturing = false;
+  calls_.captured = {};
   EXPECT_EQ(call(*gpu, *context, rows, out.data()), (Texts{"replay 3 on 0", "record on 0"}));
   calls_.fails = "is capturing";
   const auto failed = gpu->predict(*context, rows, OutputKind::Raw, out.data());
   ASSERT_FALSE(failed.ok());
   EXPECT_EQ(failed.error().text(), "Fake: asking whether the stream is captured: it is broken");
   calls_.fails.clear();
+}
+
+/// PyTorch captures on a stream of its own, after calls on another one, in which the context made its memory.
+TEST_F(Graphs, LeaveACaptureOnAnotherStreamAlone) {
+  const auto gpu = on_gpu(program());
+  const auto context = gpu->make_context();
+  std::vector<float> out(kRows * 2);
+  int stream = 0, other = 0;
+  DeviceRows rows{rows_.data(), kRows, 4, 0, &stream};
+  for (unsigned i = 0; i < 2; ++i) call(*gpu, *context, rows, out.data());
+  calls_.captured = {&other};
+  rows.stream = &other;
+  const Texts made = call(*gpu, *context, rows, out.data());
+  EXPECT_EQ(made.front(), "wait on 0") << "for the call before, which uses the context's memory";
+  EXPECT_EQ(count_of(made, "launch"), 3);
+  EXPECT_EQ(made.size(), 4u);
+  rows.count = kRows + 1;
+  EXPECT_FALSE(gpu->predict(*context, rows, OutputKind::Raw, out.data()).ok()) << "memory for more";
+  EXPECT_FALSE(calls_.capture_is_broken);
+  calls_.captured = {};
+}
+
+/// A stream does not wait for the work of a destroyed one that had the same address.
+TEST_F(Graphs, AStreamThatIsMadeAgainIsAnother) {
+  const auto gpu = on_gpu(program());
+  const auto context = gpu->make_context();
+  std::vector<float> out(kRows * 2);
+  int stream = 0;
+  const DeviceRows rows{rows_.data(), kRows, 4, 0, &stream};
+  call(*gpu, *context, rows, out.data());
+  EXPECT_EQ(count_of(call(*gpu, *context, rows, out.data()), "wait"), 0);
+  ++calls_.made_again[&stream];
+  EXPECT_EQ(call(*gpu, *context, rows, out.data()).front(), "wait on 0");
+  EXPECT_EQ(count_of(call(*gpu, *context, rows, out.data()), "wait"), 0);
 }
 
 }  // namespace

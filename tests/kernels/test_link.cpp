@@ -72,9 +72,10 @@ TEST(Link, RowsAndPrivateSumsInSharedMemory) {
 TEST(Link, APhaseEndsWhereTheGridChanges) {
   const LinkedCall call = linked(kTreesInGrid, 20);
   ASSERT_EQ(call.phases.size(), 3u);  // base scores; walks; sums of the copies
-  EXPECT_EQ(call.phases[0].extent, (Extent{3, 1, 1, 1, 1, 1}));
+  // No loop is mapped to the threads of the first and the last phase: they share the rows of their block.
+  EXPECT_EQ(call.phases[0].extent, (Extent{3, 1, 1, 128, 1, 1}));
   EXPECT_EQ(call.phases[1].extent, (Extent{3, 5, 1, 8, 1, 1}));
-  EXPECT_EQ(call.phases[2].extent, (Extent{3, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(call.phases[2].extent, (Extent{3, 1, 1, 128, 1, 1}));
   EXPECT_EQ(call.global_bytes[0], 20 * sizeof(float));
   EXPECT_EQ(call.global_bytes[1], 5 * 20 * sizeof(float));
 }
@@ -204,6 +205,32 @@ TEST(Link, CodesThatOtherPhasesReadAreCopied) {
   ASSERT_EQ(call.phases.size(), 3u);
   EXPECT_EQ(cached_as(call.phases[1]), StagedAs::Codes);
   for (const LinkedPhase& phase : call.phases) EXPECT_EQ(encoded_words(phase), 0u);
+}
+
+/// Sums take shared memory only up to 48 KiB, so that a multiprocessor still holds several blocks.
+TEST(Link, SumsTakeSomeOfTheSharedMemoryUnasked) {
+  const auto is_shared = [](std::uint32_t outputs) {
+    const Program program =
+        test::compiled(support::model_of(std::vector<Tree>(outputs, support::chain(3)), outputs),
+                       "tile(batch, b0, b1, 128); reorder(b0, b1, tree); gpuDimension(b0, grid.x); "
+                       "gpuDimension(b1, block.x)");
+    const auto call = link(program, {1000, 1000, OutputKind::Raw}, {});
+    EXPECT_TRUE(call.ok());
+    EXPECT_EQ(call->phases.at(0).accumulators[0].shared, call->global_bytes[0] == 0);
+    return call->phases.at(0).accumulators[0].shared;
+  };
+  EXPECT_TRUE(is_shared(96));  // 96 x 128 x 4 bytes are 48 KiB
+  EXPECT_FALSE(is_shared(97));
+}
+
+TEST(Link, RefusesTreesOfManyGroupsAtOnce) {
+  const auto cached = [](unsigned trees) {
+    return "tile(batch, b0, b1, 8); tile(tree, t0, t1, " + std::to_string(trees) +
+           "); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); specialize(t0); "
+           "cache(t0)";
+  };
+  EXPECT_EQ(refusal(cached(3), {}), "accepted");  // four groups of the ten trees
+  EXPECT_EQ(refusal(cached(2), {}), "schedule: trees of more than 4 groups are to be cached at once");
 }
 
 TEST(Link, ValuesAreCachedWhereWalksReadThem) {

@@ -3,6 +3,8 @@
 // waited for, so that a wait that is missing gives wrong answers here.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,6 +16,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 
+#include "kernels/emulator/grid.hpp"
 #include "kernels/emulator/runtime.hpp"
 #include "kernels/emulator/stream.hpp"
 #include "kernels/predictor.hpp"
@@ -255,6 +258,7 @@ class ShortOfMemory final : public Runtime {
   const DeviceLimits& limits() const override { return emulator_->limits(); }
   Result<std::unique_ptr<Queue>> make_queue() const override { return emulator_->make_queue(); }
   Result<std::unique_ptr<Queue>> queue_on(void* stream) const override { return emulator_->queue_on(stream); }
+  Result<std::uint64_t> stream_id(void* stream) const override { return emulator_->stream_id(stream); }
   Result<std::unique_ptr<Graph>> capture(
       const std::function<Result<void>(Operations&)>& give) const override {
     return emulator_->capture([&](Operations& to) {
@@ -331,6 +335,45 @@ TEST_F(Passes, RowsOnTheDeviceForEveryOutput) {
   EXPECT_EQ(leaves, expected_leaves);
 }
 
+/// Blocks copy rows to shared memory by four values where the address and the distance of rows allow that.
+TEST_F(Passes, RowsOnTheDeviceAtAnyAddress) {
+  const auto gpu = make_predictor(
+      program("tile(batch, b0, b1, 32); reorder(b0, b1, tree); cache(b0); gpuDimension(b0, grid.x); "
+              "gpuDimension(b1, block.x)"),
+      make_emulator_runtime({}), "it");
+  ASSERT_TRUE(gpu.ok()) << gpu.error().text();
+  const auto context = (*gpu)->make_context();
+  struct alignas(16) Values {
+    float values[4];
+  };
+  for (const std::size_t stride : {4u, 5u, 6u, 8u})
+    for (const std::size_t offset : {0u, 1u, 2u, 4u}) {
+      std::vector<Values> memory(stride * kRows / 4 + 2);
+      float* const first = reinterpret_cast<float*>(memory.data()) + offset;
+      for (std::size_t i = 0; i < kRows; ++i) std::copy_n(rows_.data() + 4 * i, 4, first + stride * i);
+      std::vector<float> out(kRows * 2);
+      const DeviceRows rows{first, kRows, stride, 0, nullptr};
+      EXPECT_EQ(text_of((*gpu)->predict(*context, rows, OutputKind::Value, out.data())), "done");
+      EXPECT_EQ(out, expected_) << "stride " << stride << ", " << offset << " values on";
+    }
+}
+
+TEST_F(Passes, RefusesRowsOfModelsThatTakeZeroForMissing) {
+  Tree tree = support::split(0, 0.5, support::leaf(1), support::leaf(2));
+  tree.nodes[0].missing = Missing::Zero;
+  const Program zeros = test::compiled(support::model_of({tree}), kTreesInGrid);
+  ASSERT_FALSE(zeros.section_ZeroMissing().empty());
+  const auto gpu = make_predictor(zeros, make_emulator_runtime({}), "it");
+  ASSERT_TRUE(gpu.ok()) << gpu.error().text();
+  std::vector<float> out(kRows);
+  const auto context = (*gpu)->make_context();
+  const DeviceRows rows{rows_.data(), kRows, 4, 0, nullptr};
+  EXPECT_EQ(text_of((*gpu)->predict(*context, rows, OutputKind::Raw, out.data())),
+            "rows: lie on the device, and the model takes zeros for missing values, which the host marks: "
+            "pass rows of the host");
+  EXPECT_EQ(text_of((*gpu)->predict(*context, block(), OutputKind::Raw, out.data())), "done");
+}
+
 TEST_F(Passes, RefusesRowsElsewhere) {
   const auto gpu = emulated({});
   const auto context = gpu->make_context(), host_context = host_->make_context();
@@ -365,6 +408,19 @@ TEST(EmulatorQueue, CopiesOnlyWhenItIsWaitedFor) {
   EXPECT_TRUE(queue->wait().ok());
   EXPECT_EQ(back, std::byte{2});
   runtime->release(MemoryKind::Device, memory);
+}
+
+TEST(EmulatorRuntime, MemoryThatNothingHasWrittenIsPoison) {
+  const auto runtime = make_emulator_runtime({});
+  for (const MemoryKind kind : {MemoryKind::Device, MemoryKind::Pinned}) {
+    // Memory that is taken again is what was written before, unless it is poisoned anew.
+    for (unsigned i = 0; i < 10; ++i) {
+      std::byte* const memory = *runtime->allocate(kind, 1000);
+      EXPECT_EQ(std::count(memory, memory + 1000, std::byte{emulator::kPoison}), 1000);
+      std::fill_n(memory, 1000, std::byte{});
+      runtime->release(kind, memory);
+    }
+  }
 }
 
 }  // namespace

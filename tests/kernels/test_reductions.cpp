@@ -10,6 +10,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 
+#include "kernels/emulator/grid.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
@@ -92,6 +93,49 @@ TEST(Reductions, InTheTrainersOrderAreMadeByThreads) {
   EXPECT_NE(in_order, sum_of_lanes(values, 32, 32) + 0.5f);
   const Program program = test::compiled(model_of_leaves(values), kTreesInBlock, Contract::Trainer);
   EXPECT_EQ(scores(emulator_backend(program)), std::vector<float>(kRows, in_order));
+}
+
+/// The emulator's sums are right in any case; the count shows that each addition is atomic. A sum of two
+/// words takes two.
+TEST(Reductions, ByAtomicsAddAtomically) {
+  constexpr std::size_t kTrees = 20;
+  const auto atomics = [](const Model& model, Contract contract) {
+    const auto predictor = emulator_backend(
+        test::compiled(model, std::string(kTreesInBlock) + "; atomicReduce(tree)", contract));
+    const std::uint64_t before = emulator::atomics_counted();
+    const auto found = scores(predictor);
+    EXPECT_EQ(found, scores(host_backend(test::compiled(model, "", contract))));
+    return emulator::atomics_counted() - before;
+  };
+  const Model simple = model_of_leaves(std::vector<float>(kTrees, 0.5f));
+  EXPECT_EQ(atomics(simple, Contract::Fast), kRows * kTrees);
+  EXPECT_EQ(atomics(simple, Contract::Reproducible), kRows * kTrees);
+  const Model fine = support::small_model("fine");
+  EXPECT_EQ(atomics(fine, Contract::Reproducible), 2 * kRows * fine.trees.size());
+}
+
+/// Two loops over trees are mapped to the same dimension, and one has fewer iterations than it has threads.
+TEST(Reductions, ThreadsWithoutIterationsReduceNothing) {
+  std::vector<float> values = leaf_values(40);
+  for (float& value : values) value = std::round(value * 8);
+  const Model model = model_of_leaves(values);
+  const auto wanted = scores(host_backend(test::compiled(model, "", Contract::Reproducible)));
+  const std::vector<std::string> loops = {
+      "split(tree, ta, tb, 30); tile(ta, t0, t1, 3); tile(tb, t2, t3, 9)",
+      "split(tree, ta, tb, 10); tile(ta, t0, t1, 9); tile(tb, t2, t3, 3)",
+      // The third multiple of the step is 2 in 32 bits, the number of a tree.
+      "split(tree, ta, tb, 30); tile(ta, t0, t1, 3); tile(tb, t2, t3, 1431655766)",
+  };
+  for (const std::string& loop : loops)
+    for (const std::string dimension : {"block.y", "grid.y"})
+      for (const std::string sums : {"", "; atomicReduce(t2)"}) {
+        const std::string schedule = "tile(batch, b0, b1, 2); reorder(b0, tree, b1); " + loop +
+                                     "; gpuDimension(b0, grid.x); gpuDimension(t0, " + dimension +
+                                     "); gpuDimension(t2, " + dimension + ")" + sums;
+        const Program program = test::compiled(model, schedule, Contract::Reproducible);
+        for (std::uint64_t seed = 1; seed <= 5; ++seed)
+          EXPECT_EQ(scores(emulator_backend(program, {seed})), wanted) << schedule;
+      }
 }
 
 TEST(Reductions, ExactOnesHaveTheHostsBits) {
