@@ -3,9 +3,7 @@
 #include "cli/batches.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <variant>
@@ -15,22 +13,15 @@
 
 #include "cli/io/npy.hpp"
 #include "support/small_models.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace forestvm::cli {
 namespace {
 
 constexpr std::size_t kBudget = std::size_t{32} << 20;
 
-class BatchesTest : public ::testing::Test {
+class BatchesTest : public ::testing::Test, protected support::TemporaryFolder {
  protected:
-  BatchesTest()
-      : folder_(std::filesystem::path(::testing::TempDir()) / ("batches_" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~BatchesTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string file(const std::string& name) const { return (folder_ / name).string(); }
-
   /// As many rows, of which the first value is the row's number.
   std::string npy_rows(std::size_t count, std::size_t width) const {
     std::ofstream out(file("rows.npy"), std::ios::binary);
@@ -67,9 +58,6 @@ class BatchesTest : public ::testing::Test {
     }
     return counts;
   }
-
- private:
-  std::filesystem::path folder_;
 };
 
 TEST_F(BatchesTest, AreSmallerTheMoreARowsAnswersTake) {

@@ -12,28 +12,20 @@
 #include <iterator>
 #include <string>
 
+#include "support/temporary_folder.hpp"
+
 namespace forestvm::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-class OutputFileTest : public ::testing::Test {
+using support::content_of;
+
+class OutputFileTest : public ::testing::Test, protected support::TemporaryFolder {
  protected:
-  OutputFileTest() : folder_(fs::path(::testing::TempDir()) / ("output_file_" + std::to_string(::getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~OutputFileTest() override { fs::remove_all(folder_); }
-
-  std::string file(const std::string& name) const { return (folder_ / name).string(); }
-  static std::string content_of(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
   std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path()), fs::directory_iterator()));
   }
-
-  fs::path folder_;
 };
 
 TEST_F(OutputFileTest, HasPiecesOfAnySizeInTheirOrder) {
@@ -80,7 +72,7 @@ TEST_F(OutputFileTest, DoesNotTakeAnotherProcessesFile) {
 TEST_F(OutputFileTest, ThatIsWriteProtectedIsNotReplaced) {
   std::ofstream(file("a")) << "before";
   fs::permissions(file("a"), fs::perms::owner_read | fs::perms::others_read);
-  fs::permissions(folder_, fs::perms::all);
+  fs::permissions(path(), fs::perms::all);
   const pid_t child = ::fork();
   if (child == 0) {  // root may write everything, so as someone else
     constexpr uid_t kNobody = 65534;

@@ -7,8 +7,6 @@
 
 #include <array>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 
@@ -17,6 +15,7 @@
 #include "cli/batches.hpp"
 #include "cli/progress.hpp"
 #include "support/small_models.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -114,15 +113,14 @@ class Redirected {
 
 /// Lines of predictions and a bar on one line would mix.
 TEST(ProgressBar, IsNotDrawnWherePredictionsAreSeen) {
-  const auto path =
-      std::filesystem::path(::testing::TempDir()) / ("progress_" + std::to_string(::getpid()) + ".csv");
+  const support::TemporaryFolder folder;
   const Model model = support::small_model("small");
   const auto compiled = compile(model, {});
   ASSERT_TRUE(compiled.ok());
   std::string row;
   for (std::uint32_t i = 0; i < model.num_features; ++i) row += i == 0 ? "0.5" : ",0.5";
-  std::ofstream(path) << row << '\n' << row << '\n';
-  const auto batches = Batches::open({path.string(), 1, {}}, compiled->program, 4);
+  const auto batches =
+      Batches::open({folder.write("rows.csv", row + "\n" + row + "\n"), 1, {}}, compiled->program, 4);
   ASSERT_TRUE(batches.ok()) << batches.error().text();
   const Terminal terminal;
   const int file = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -134,7 +132,6 @@ TEST(ProgressBar, IsNotDrawnWherePredictionsAreSeen) {
   EXPECT_TRUE(has_bar(terminal.slave, "predictions.csv"));
   EXPECT_TRUE(has_bar(file, "-"));
   ::close(file);
-  std::filesystem::remove(path);
 }
 
 }  // namespace
