@@ -691,7 +691,7 @@ TEST_F(Predictions, DoNotKeepSpecialBitsOfModes) {
   const fs::path path = file("a.csv");
   const fs::perms rights = fs::perms::owner_all | fs::perms::group_exec;
   for (const fs::perms special : {fs::perms::set_uid, fs::perms::set_gid, fs::perms::sticky_bit}) {
-    std::ofstream(path) << "before";
+    write("a.csv", "before");
     fs::permissions(path, rights | special);
     ASSERT_EQ(fs::status(path).permissions(), rights | special);
     written("a.csv", {1, PredictionForm::Type::Float32, {}}, {std::vector<float>{1}});
