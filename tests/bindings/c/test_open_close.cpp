@@ -11,7 +11,7 @@
 #include <forestvm/forestvm.h>
 
 #include "opened_program.hpp"
-#include "small_program.hpp"
+#include "vm/small_program.hpp"
 #include "support/memory.hpp"
 
 namespace forestvm::test {

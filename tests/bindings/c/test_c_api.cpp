@@ -12,7 +12,7 @@
 #include <forestvm/forestvm.h>
 
 #include "opened_program.hpp"
-#include "small_program.hpp"
+#include "vm/small_program.hpp"
 #include "support/allocations.hpp"
 
 namespace forestvm::test {

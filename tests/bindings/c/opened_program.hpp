@@ -11,8 +11,8 @@
 #include <forestvm/forestvm.h>
 #include <forestvm/program.hpp>
 
-#include "small_program.hpp"
-#include "sparse_rows.hpp"
+#include "vm/small_program.hpp"
+#include "vm/sparse_rows.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace forestvm::test {

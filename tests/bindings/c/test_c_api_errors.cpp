@@ -17,7 +17,7 @@
 #include <forestvm/forestvm.h>
 
 #include "opened_program.hpp"
-#include "small_program.hpp"
+#include "vm/small_program.hpp"
 
 namespace forestvm::test {
 namespace {

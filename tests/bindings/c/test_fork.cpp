@@ -13,7 +13,7 @@
 #include <forestvm/forestvm.h>
 
 #include "opened_program.hpp"
-#include "small_program.hpp"
+#include "vm/small_program.hpp"
 #include "support/child.hpp"
 #include "support/memory.hpp"
 #include "vm/host/executor.hpp"

@@ -10,8 +10,8 @@
 #include <forestvm/forestvm.h>
 
 #include "opened_program.hpp"
-#include "small_program.hpp"
-#include "sparse_rows.hpp"
+#include "vm/small_program.hpp"
+#include "vm/sparse_rows.hpp"
 #include "support/allocations.hpp"
 
 namespace forestvm::test {
