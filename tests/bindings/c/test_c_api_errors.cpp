@@ -1,5 +1,5 @@
 // The C ABI: the options that a program is opened with, and every mistake that a caller can make with
-// programs, contexts and rows in a block.
+// programs, contexts, dense rows, outputs and types.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,6 +18,7 @@
 
 #include "opened_program.hpp"
 #include "vm/small_program.hpp"
+#include "vm/sparse_rows.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -160,105 +161,246 @@ TEST(CApi, TellsHandlesApart) {
   EXPECT_EQ(fvm_program_close(nullptr), FVM_OK);
   EXPECT_EQ(fvm_context_destroy(nullptr), FVM_OK);
 
-  const std::vector<float> rows(3);
-  const std::vector<double> wide(3);
-  float values[3];
-  std::int64_t label = 0;
-  std::int32_t leaves[6];
+  const std::vector<float> values(3);
+  const fvm_rows rows = FVM_DENSE_ROWS(values.data(), FVM_TYPE_FLOAT32, 1, 3);
+  std::vector<float> out(3);
   for (const auto& [handle, why] :
        {std::pair<fvm_context*, const char*>{no_context, "the handle is not a context"},
         {nullptr, "the context is null"}}) {
-    expect_failure(fvm_predict_f32(handle, rows.data(), 1, 3, FVM_OUTPUT_RAW, values, 3), FVM_USAGE, why);
-    expect_failure(fvm_predict_class_f32(handle, rows.data(), 1, 3, &label, 1), FVM_USAGE, why);
-    expect_failure(fvm_predict_leaf_f32(handle, rows.data(), 1, 3, leaves, 6), FVM_USAGE, why);
-    expect_failure(fvm_predict_f64(handle, wide.data(), 1, 3, FVM_OUTPUT_RAW, values, 3), FVM_USAGE, why);
-    expect_failure(fvm_predict_class_f64(handle, wide.data(), 1, 3, &label, 1), FVM_USAGE, why);
-    expect_failure(fvm_predict_leaf_f64(handle, wide.data(), 1, 3, leaves, 6), FVM_USAGE, why);
+    expect_failure(fvm_predict_f32(handle, values.data(), 1, 3, FVM_OUTPUT_RAW, out.data(), 3), FVM_USAGE,
+                   why);
+    expect_failure(predict(handle, rows, FVM_OUTPUT_RAW, out), FVM_USAGE, why);
   }
 }
 
-TEST(CApi, RefusesRowsOfFloat64WhereTheyWouldBeRounded) {
-  Model model = small_forest();
-  model.score_type = ScalarType::Float64;
-  const OpenProgram program = open_memory(compiled(model, ""));
-  const OpenContext context = context_of(program);
-  const double row[3] = {0.1, 0.2, 0.3};
-  float scores[3];
-  expect_failure(fvm_predict_f64(context.get(), row, 1, 3, FVM_OUTPUT_RAW, scores, 3), FVM_REFUSED,
-                 "the model compares float64 thresholds");
-}
-
-/// The mistakes that every function for predictions refuses; `predict` is one of them, of `width` columns.
-template <class Row, class Number, class Predict>
-void expect_refusals(const Predict& predict, std::size_t width) {
-  const std::vector<Row> rows(12);
+/// What every call for predictions refuses; call(data, row_count, row_stride, out, capacity) makes one, of
+/// `width` columns, for rich_program.
+template <class Number, class Call>
+void expect_refusals(const Call& call, std::size_t width) {
+  const std::vector<double> values(12);
+  const void* const rows = values.data();
   std::vector<Number> out(4 * width, Number{77});
   const std::vector<Number> before = out;
-  expect_failure(predict(nullptr, 4, 3, out.data(), out.size()), FVM_USAGE, "no buffer for rows");
-  expect_failure(predict(rows.data(), 4, 3, static_cast<Number*>(nullptr), out.size()), FVM_USAGE,
-                 "the output is null");
-  for (const std::size_t stride : {0u, 1u, 2u})
-    expect_failure(predict(rows.data(), 4, stride, out.data(), out.size()), FVM_USAGE,
-                   "rows of " + std::to_string(stride) + " values for a model of 3 features");
+  expect_usage(call(nullptr, 4, 3, out.data(), out.size()), "no buffer for rows");
+  expect_usage(call(rows, 4, 3, nullptr, out.size()), "the output is null");
+  for (const std::size_t stride : {1u, 2u})
+    expect_usage(call(rows, 4, stride, out.data(), out.size()),
+                 "rows of " + std::to_string(stride) + " values for a model of 3 features");
   for (const std::size_t room : {std::size_t{0}, out.size() - 1})
-    expect_failure(
-        predict(rows.data(), 4, 3, out.data(), room), FVM_USAGE,
+    expect_usage(
+        call(rows, 4, 3, out.data(), room),
         "room for " + std::to_string(room) + " numbers; 4 rows of " + std::to_string(width) + " do not fit");
   // Sizes whose products overflow.
   for (const std::size_t count : {kTooMany, kTooMany / 2 + 1, kTooMany / 4 + 1})
-    expect_failure(predict(rows.data(), count, 3, out.data(), out.size()), FVM_USAGE, "do not fit");
+    expect_usage(call(rows, count, 3, out.data(), out.size()), "do not fit");
   for (const std::size_t count : {kTooMany / width, kTooMany / 8})
-    expect_failure(predict(rows.data(), count, 3, out.data(), kTooMany), FVM_USAGE, "more than memory holds");
-  expect_failure(predict(rows.data(), 4, kTooMany, out.data(), out.size()), FVM_USAGE,
-                 "more than memory holds");
+    expect_usage(call(rows, count, 3, out.data(), kTooMany), "more than memory holds");
+  expect_usage(call(rows, 4, kTooMany / 2, out.data(), out.size()), "more than memory holds");
   EXPECT_EQ(out, before);
 }
 
-/// Those of all functions for rows of this type; the program is rich_program.
-template <class Row>
-void expect_all_refusals(fvm_context* context) {
-  using Functions = Functions<Row>;
-  for (const fvm_output output : {FVM_OUTPUT_RAW, FVM_OUTPUT_VALUE})
-    expect_refusals<Row, float>(
-        [&](const Row* rows, std::size_t count, std::size_t stride, float* out, std::size_t capacity) {
-          return Functions::kScores(context, rows, count, stride, output, out, capacity);
+template <class Number>
+void expect_refusals_of_rows(fvm_context* context, fvm_output output, std::size_t width) {
+  for (const fvm_type type : {FVM_TYPE_FLOAT32, FVM_TYPE_FLOAT64, FVM_TYPE_FLOAT16})
+    expect_refusals<Number>(
+        [&](const void* data, std::size_t count, std::size_t stride, Number* out, std::size_t capacity) {
+          fvm_rows rows = FVM_DENSE_ROWS(data, type, count, 3);
+          rows.row_stride = static_cast<std::ptrdiff_t>(stride);
+          return fvm_predict(context, &rows, output, kTypeOf<Number>, out, capacity);
         },
-        3);
-  expect_refusals<Row, std::int64_t>(
-      [&](const Row* rows, std::size_t count, std::size_t stride, std::int64_t* out, std::size_t capacity) {
-        return Functions::kLabels(context, rows, count, stride, out, capacity);
-      },
-      1);
-  expect_refusals<Row, std::int32_t>(
-      [&](const Row* rows, std::size_t count, std::size_t stride, std::int32_t* out, std::size_t capacity) {
-        return Functions::kLeaves(context, rows, count, stride, out, capacity);
-      },
-      6);
+        width);
 }
 
 TEST(CApi, RefusesRowsAndOutputsThatDoNotFit) {
-  const OpenProgram program = open_memory(rich_program());
-  const OpenContext context = context_of(program);
-  expect_all_refusals<float>(context.get());
-  expect_all_refusals<double>(context.get());
+  const Opened opened(rich_program());
+  for (const fvm_output output : {FVM_OUTPUT_RAW, FVM_OUTPUT_VALUE}) {
+    expect_refusals_of_rows<float>(opened.context(), output, 3);
+    expect_refusals_of_rows<double>(opened.context(), output, 3);
+    expect_refusals<float>(
+        [&](const void* rows, std::size_t count, std::size_t stride, float* out, std::size_t capacity) {
+          return fvm_predict_f32(opened.context(), static_cast<const float*>(rows), count, stride, output,
+                                 out, capacity);
+        },
+        3);
+  }
+  expect_refusals_of_rows<std::int64_t>(opened.context(), FVM_OUTPUT_CLASS, 1);
+  expect_refusals_of_rows<std::int32_t>(opened.context(), FVM_OUTPUT_CLASS, 1);
+  expect_refusals_of_rows<std::int64_t>(opened.context(), FVM_OUTPUT_LEAF, 6);
+  expect_refusals_of_rows<std::int32_t>(opened.context(), FVM_OUTPUT_LEAF, 6);
+  float out[12];
+  const float row[3] = {};
+  expect_usage(fvm_predict_f32(opened.context(), row, 4, 0, FVM_OUTPUT_RAW, out, 12),
+               "rows of 0 values for a model of 3 features");
 }
 
-TEST(CApi, RefusesOutputsOfAnotherKind) {
+TEST(CApi, RefusesRowsWhoseFieldsMakeNoSense) {
+  const Opened opened(rich_program());
+  const std::vector<float> values = small_rows(10, 3);
+  std::vector<float> out(30);
+  const auto call = [&](const std::function<void(fvm_rows&)>& change) {
+    fvm_rows rows = FVM_DENSE_ROWS(values.data(), FVM_TYPE_FLOAT32, 10, 3);
+    change(rows);
+    return predict(opened.context(), rows, FVM_OUTPUT_RAW, out);
+  };
+  using Rows = fvm_rows;
+  EXPECT_EQ(call([](Rows&) {}), FVM_OK);
+  expect_usage(fvm_predict(opened.context(), nullptr, FVM_OUTPUT_RAW, FVM_TYPE_FLOAT32, out.data(), 30),
+               "fvm_predict: the rows are null");
+  for (const std::size_t size : {std::size_t{0}, sizeof(Rows) - 1, std::size_t{4097}, kTooMany})
+    expect_usage(call([size](Rows& r) { r.size = size; }),
+                 "rows.size is " + std::to_string(size) + ", not sizeof(fvm_rows): begin with FVM_ROWS_INIT");
+  for (const int kind : {-1, 4, INT32_MAX, INT32_MIN})
+    expect_usage(call([kind](Rows& r) { r.kind = kind; }),
+                 "rows.kind is " + std::to_string(kind) + ", not FVM_ROWS_DENSE, FVM_ROWS_CSR");
+  for (const int type : {-1, 12, INT32_MAX, INT32_MIN})
+    expect_usage(call([type](Rows& r) { r.type = type; }),
+                 "rows.type is " + std::to_string(type) + ", which is no fvm_type");
+  for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{4}, kTooMany})
+    expect_usage(call([count](Rows& r) { r.column_count = count; }),
+                 "rows of " + std::to_string(count) + " values for a model of 3 features");
+  EXPECT_EQ(call([](Rows& r) { r.column_count = 0; }), FVM_OK) << "as many as the model has";
+}
+
+TEST(CApi, RefusesStridesThatMakeNoSense) {
+  const Opened opened(rich_program());
+  const std::vector<float> values = small_rows(30, 3);
+  const auto call = [&](std::ptrdiff_t row_stride, std::ptrdiff_t column_stride, std::size_t count = 10) {
+    fvm_rows rows = FVM_DENSE_ROWS(values.data(), FVM_TYPE_FLOAT32, count, 3);
+    rows.row_stride = row_stride;
+    rows.column_stride = column_stride;
+    std::vector<float> out(3 * count);
+    return predict(opened.context(), rows, FVM_OUTPUT_RAW, out);
+  };
+  for (const auto& [row, column] :
+       {std::pair{0, 0}, {3, 0}, {0, 1}, {3, 1}, {9, 3}, {7, 3}, {1, 10}, {2, 20}})
+    EXPECT_EQ(call(row, column), FVM_OK) << row << ", " << column << ": " << fvm_last_error();
+  EXPECT_EQ(call(1, 10, 1), FVM_OK) << "a single row has no next one";
+  EXPECT_EQ(call(0, 10, 1), FVM_OK);
+  EXPECT_EQ(call(1, 1, 1), FVM_OK);
+  expect_usage(call(-3, 1), "rows.row_stride is -3: negative strides are not supported");
+  expect_usage(call(3, -1), "rows.column_stride is -1: negative strides are not supported");
+  expect_usage(call(PTRDIFF_MIN, 1), "negative strides");
+  expect_usage(call(0, 10), "rows.row_stride is 0 and rows.column_stride is 10");
+  expect_usage(call(1, 9), "rows 1 numbers apart overlap, if their columns are 9 apart");
+  expect_usage(call(4, 2), "rows 4 numbers apart overlap, if their columns are 2 apart");
+  expect_usage(call(2, 1), "rows of 2 values for a model of 3 features");
+  expect_usage(call(1, PTRDIFF_MAX), "more than memory holds");
+  expect_usage(call(PTRDIFF_MAX, PTRDIFF_MAX), "more than memory holds");
+  expect_usage(call(PTRDIFF_MAX, 1), "more than memory holds");
+  expect_usage(call(1, PTRDIFF_MAX / 2, 1), "more than memory holds");
+}
+
+/// A field that rows of this kind do not have is another kind's, or one to come: never ignored.
+TEST(CApi, RefusesFieldsOfOtherKinds) {
+  const Opened opened(rich_program());
+  const std::vector<float> values = small_rows(10, 3);
+  const SparseRows sparse = sparse_rows(10, 3, 50);
+  std::vector<float> out(30);
+  const std::int64_t offset = 0;
+  const std::int32_t column = 0;
+  struct Field {
+    std::string name;
+    std::string kinds;  ///< that have it
+    std::function<void(fvm_rows&)> set;
+  };
+  using Rows = fvm_rows;
+  const std::vector<Field> fields = {
+      {"type", "dense CSR device", [](Rows& r) { r.type = FVM_TYPE_UINT8; }},
+      {"row_stride", "dense device", [](Rows& r) { r.row_stride = 3; }},
+      {"column_stride", "dense device", [](Rows& r) { r.column_stride = 1; }},
+      {"offsets", "CSR", [&](Rows& r) { r.offsets = &offset; }},
+      {"columns", "CSR", [&](Rows& r) { r.columns = &column; }},
+      {"value_count", "CSR", [](Rows& r) { r.value_count = 1; }},
+      {"absent", "CSR", [](Rows& r) { r.absent = FVM_ABSENT_ZERO; }},
+      {"device", "device", [](Rows& r) { r.device = 1; }},
+      {"stream", "device", [&](Rows& r) { r.stream = &out; }},
+      {"byte_count", "encoded", [](Rows& r) { r.byte_count = 1; }},
+      {"encoder", "encoded", [](Rows& r) { r.encoder = 1; }},
+  };
+  const std::pair<fvm_rows_kind, std::string> kinds[] = {{FVM_ROWS_DENSE, "dense"},
+                                                         {FVM_ROWS_CSR, "CSR"},
+                                                         {FVM_ROWS_ENCODED, "encoded"},
+                                                         {FVM_ROWS_DEVICE, "device"}};
+  for (const auto& [kind, name] : kinds)
+    for (const Field& field : fields) {
+      if (field.kinds.find(name) != std::string::npos) continue;
+      fvm_rows rows = FVM_ROWS_INIT;
+      rows.kind = kind;
+      field.set(rows);
+      expect_usage(predict(opened.context(), rows, FVM_OUTPUT_RAW, out),
+                   "rows." + field.name + " is set, which " + name + " rows do not have");
+    }
+}
+
+TEST(CApi, TakesRowsOfALaterVersionWhereTheyAreZero) {
+  const Opened opened(rich_program());
+  const std::vector<float> values = small_rows(10, 3);
+  struct Later {
+    fvm_rows known;
+    std::uint64_t more;
+  } later{FVM_DENSE_ROWS(values.data(), FVM_TYPE_FLOAT32, 10, 3), 0};
+  later.known.size = sizeof later;
+  std::vector<float> out(30);
+  EXPECT_EQ(predict(opened.context(), later.known, FVM_OUTPUT_RAW, out), FVM_OK) << fvm_last_error();
+  later.more = 1;
+  expect_usage(predict(opened.context(), later.known, FVM_OUTPUT_RAW, out),
+               "a field that this version of the library does not have");
+}
+
+TEST(CApi, RefusesOutputsAndTypesThatDoNotGoTogether) {
+  Model model = small_forest();
+  const Opened opened(compiled(model, ""));
+  const std::vector<float> values(3);
+  const fvm_rows rows = FVM_DENSE_ROWS(values.data(), FVM_TYPE_FLOAT32, 1, 3);
+  std::vector<double> out(8);
+  const auto call = [&](fvm_output output, fvm_type type) {
+    return fvm_predict(opened.context(), &rows, output, type, out.data(), out.size());
+  };
+  for (fvm_type type = FVM_TYPE_FLOAT32; type <= FVM_TYPE_BOOL; ++type) {
+    const std::string found = "type is " + std::to_string(type) + "; ";
+    for (const fvm_output output : {FVM_OUTPUT_RAW, FVM_OUTPUT_VALUE}) {
+      if (type == FVM_TYPE_FLOAT32 || type == FVM_TYPE_FLOAT64)
+        EXPECT_EQ(call(output, type), FVM_OK) << fvm_last_error();
+      else
+        expect_usage(call(output, type), found +
+                                             "raw scores and values are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64,"
+                                             " and would lose digits in others");
+    }
+    for (const fvm_output output : {FVM_OUTPUT_CLASS, FVM_OUTPUT_LEAF}) {
+      if (type == FVM_TYPE_INT32 || type == FVM_TYPE_INT64)
+        EXPECT_EQ(call(output, type), FVM_OK) << fvm_last_error();
+      else
+        expect_usage(call(output, type), found +
+                                             "classes and leaves are FVM_TYPE_INT32 or FVM_TYPE_INT64, and "
+                                             "could lose digits in others");
+    }
+  }
+  for (const int type : {-1, 12, INT32_MAX}) {
+    const std::string found = "fvm_predict: type is " + std::to_string(type) + ", which is no fvm_type";
+    for (const fvm_output output : {FVM_OUTPUT_RAW, FVM_OUTPUT_CLASS})
+      expect_usage(call(output, type), found);
+  }
+  for (const int output : {4, -1})
+    expect_usage(call(output, FVM_TYPE_FLOAT32), "there is no output " + std::to_string(output));
+  std::vector<float> scores(8);
+  expect_usage(fvm_predict_f32(opened.context(), values.data(), 1, 3, FVM_OUTPUT_LEAF, scores.data(), 8),
+               "fvm_predict_f32: type is 0; classes and leaves are");
+}
+
+TEST(CApi, RefusesClassesOfAModelWithoutClasses) {
   Model model = small_forest();
   model.transform = Transform::Identity;
   model.class_rule = ClassRule::None;
   model.class_labels.clear();
-  const OpenProgram program = open_memory(compiled(model, ""));
-  const OpenContext context = context_of(program);
-  const std::vector<float> rows(3);
-  float values[8];
-  std::int64_t label = 0;
-  for (const fvm_output output : {fvm_output{FVM_OUTPUT_CLASS}, fvm_output{FVM_OUTPUT_LEAF}, 4, -1})
-    expect_failure(fvm_predict_f32(context.get(), rows.data(), 1, 3, output, values, 8), FVM_USAGE,
-                   "output is " + std::to_string(output));
-  EXPECT_EQ(width_of(program, FVM_OUTPUT_CLASS), 0u);
-  expect_failure(fvm_predict_class_f32(context.get(), rows.data(), 1, 3, &label, 1), FVM_REFUSED,
-                 "no classes");
+  const Opened opened(compiled(model, ""));
+  const std::vector<float> values(3);
+  const fvm_rows rows = FVM_DENSE_ROWS(values.data(), FVM_TYPE_FLOAT32, 1, 3);
+  EXPECT_EQ(width_of(opened.open(), FVM_OUTPUT_CLASS), 0u);
+  for (const fvm_type type : {FVM_TYPE_INT32, FVM_TYPE_INT64}) {
+    std::int64_t label = 0;
+    expect_failure(fvm_predict(opened.context(), &rows, FVM_OUTPUT_CLASS, type, &label, 1), FVM_REFUSED,
+                   "no classes");
+  }
 }
 
 /// One thread keeps a context busy until another thread's call with it has been refused.

@@ -33,12 +33,18 @@ class CApiGpu : public CApiFile {
   }
   void TearDown() override { unsetenv("FORESTVM_PLUGINS"); }
 
-  fvm_device_rows device_rows() const {
-    fvm_device_rows rows = FVM_DEVICE_ROWS_INIT;
-    rows.rows = rows_.data();
-    rows.row_count = kRows;
-    rows.row_stride = mapped_.meta().num_features;
-    return rows;
+  /// The rows in the host's memory, and as if it were the device's.
+  fvm_rows host_rows() const {
+    return FVM_DENSE_ROWS(rows_.data(), FVM_TYPE_FLOAT32, kRows, mapped_.meta().num_features);
+  }
+  fvm_rows device_rows() const { return FVM_DEVICE_ROWS(rows_.data(), kRows, mapped_.meta().num_features); }
+
+  template <class Number>
+  void expect_hosts_predictions(const fvm_rows& rows, fvm_output output) {
+    const std::size_t width = width_of(program_, output);
+    EXPECT_EQ(predicted<Number>(context_.get(), rows, output, width),
+              predicted<Number>(host_.context(), host_rows(), output, width))
+        << "rows of kind " << rows.kind << ", output " << output << ", type " << kTypeOf<Number>;
   }
 
   static constexpr std::size_t kRows = 20;
@@ -53,38 +59,58 @@ class CApiGpu : public CApiFile {
 TEST_F(CApiGpu, RowsOfEitherMemoryGetTheHostsPredictions) {
   EXPECT_STREQ(fvm_program_description(program_.get()),
                "emulator of a GPU, warps of 32 threads, orders from seed 1");
-  const fvm_device_rows rows = device_rows();
-  std::vector<float> expected(kRows * 8), from_host = expected, on_device = expected;
-  const std::size_t stride = rows.row_stride;
-  ASSERT_EQ(fvm_predict_f32(host_.context(), rows_.data(), kRows, stride, FVM_OUTPUT_RAW, expected.data(),
-                            expected.size()),
-            FVM_OK);
-  EXPECT_EQ(fvm_predict_f32(context_.get(), rows_.data(), kRows, stride, FVM_OUTPUT_RAW, from_host.data(),
-                            from_host.size()),
-            FVM_OK)
-      << fvm_last_error();
-  EXPECT_EQ(fvm_predict_device(context_.get(), &rows, FVM_OUTPUT_RAW, on_device.data(), on_device.size()),
-            FVM_OK)
-      << fvm_last_error();
-  EXPECT_EQ(from_host, expected);
-  EXPECT_EQ(on_device, expected);
-  std::vector<double> expected_wide(kRows * 8), wide(kRows * 8);
-  EXPECT_EQ(fvm_predict_wide_f32(host_.context(), rows_.data(), kRows, stride, FVM_OUTPUT_RAW,
-                                 expected_wide.data(), expected_wide.size()),
-            FVM_OK);
-  EXPECT_EQ(fvm_predict_wide_device(context_.get(), &rows, FVM_OUTPUT_RAW, wide.data(), wide.size()), FVM_OK);
-  EXPECT_EQ(wide, expected_wide);
-  std::vector<std::int32_t> expected_leaves(kRows * mapped_.meta().num_trees), leaves = expected_leaves;
-  EXPECT_EQ(fvm_predict_leaf_f32(host_.context(), rows_.data(), kRows, stride, expected_leaves.data(),
-                                 expected_leaves.size()),
-            FVM_OK);
-  EXPECT_EQ(fvm_predict_leaf_device(context_.get(), &rows, leaves.data(), leaves.size()), FVM_OK);
-  EXPECT_EQ(leaves, expected_leaves);
-  std::vector<std::int64_t> expected_labels(kRows), labels(kRows);
-  const fvm_status status = fvm_predict_class_f32(host_.context(), rows_.data(), kRows, stride,
-                                                  expected_labels.data(), expected_labels.size());
-  EXPECT_EQ(fvm_predict_class_device(context_.get(), &rows, labels.data(), labels.size()), status);
-  EXPECT_EQ(labels, expected_labels);
+  for (const fvm_rows& rows : {host_rows(), device_rows()}) {
+    for (const fvm_output output : {FVM_OUTPUT_RAW, FVM_OUTPUT_VALUE}) {
+      expect_hosts_predictions<float>(rows, output);
+      expect_hosts_predictions<double>(rows, output);
+    }
+    expect_hosts_predictions<std::int64_t>(rows, FVM_OUTPUT_CLASS);
+    expect_hosts_predictions<std::int32_t>(rows, FVM_OUTPUT_LEAF);
+  }
+  expect_hosts_predictions<std::int32_t>(host_rows(), FVM_OUTPUT_CLASS);
+  expect_hosts_predictions<std::int64_t>(host_rows(), FVM_OUTPUT_LEAF);
+}
+
+TEST_F(CApiGpu, TakesHostRowsOfAnyKindAndType) {
+  const std::size_t features = mapped_.meta().num_features;
+  std::vector<double> by_columns(rows_.size());
+  std::vector<std::int64_t> offsets = {0};
+  std::vector<std::int32_t> columns;
+  for (std::size_t row = 0; row < kRows; ++row) {
+    for (std::size_t column = 0; column < features; ++column) {
+      by_columns[column * kRows + row] = static_cast<double>(rows_[row * features + column]);
+      columns.push_back(static_cast<std::int32_t>(column));
+    }
+    offsets.push_back(static_cast<std::int64_t>(columns.size()));
+  }
+  const std::vector<double> by_rows(rows_.begin(), rows_.end());
+  for (const fvm_rows& rows :
+       {fvm_rows FVM_COLUMN_MAJOR_ROWS(by_columns.data(), FVM_TYPE_FLOAT64, kRows, features),
+        fvm_rows FVM_CSR_ROWS(offsets.data(), columns.data(), by_rows.data(), FVM_TYPE_FLOAT64, kRows,
+                              columns.size())}) {
+    expect_hosts_predictions<float>(rows, FVM_OUTPUT_RAW);
+    expect_hosts_predictions<std::int64_t>(rows, FVM_OUTPUT_LEAF);
+  }
+}
+
+TEST_F(CApiGpu, RefusesRowsAndResultsThatTheDeviceDoesNotConvert) {
+  std::vector<std::int64_t> wide(kRows * 8);
+  std::vector<std::int32_t> narrow(kRows * 8);
+  expect_failure(predict(context_.get(), device_rows(), FVM_OUTPUT_LEAF, wide), FVM_REFUSED,
+                 "output: lies on the device, where labels are int64 and leaf numbers are int32");
+  expect_failure(predict(context_.get(), device_rows(), FVM_OUTPUT_CLASS, narrow), FVM_REFUSED,
+                 "output: lies on the device");
+  std::vector<float> out(kRows * 8);
+  fvm_rows rows = device_rows();
+  for (fvm_type type = FVM_TYPE_FLOAT64; type <= FVM_TYPE_BOOL; ++type) {
+    rows.type = type;
+    expect_failure(predict(context_.get(), rows, FVM_OUTPUT_RAW, out), FVM_REFUSED,
+                   "rows: lie on the device, where they are read as they are: row-major FVM_TYPE_FLOAT32");
+  }
+  rows = device_rows();
+  rows.row_stride = 1;
+  rows.column_stride = kRows;
+  expect_failure(predict(context_.get(), rows, FVM_OUTPUT_RAW, out), FVM_REFUSED, "row-major");
 }
 
 TEST_F(CApiGpu, FromMemoryToo) {
@@ -104,31 +130,27 @@ TEST_F(CApiGpu, TakesRowsThatTheHostEncoded) {
       << fvm_last_error();
   const OpenProgram program(opened);
   const OpenContext context = context_of(program);
-  const std::size_t stride = mapped_.meta().num_features;
   std::size_t bytes = 0;
   ASSERT_EQ(fvm_encoded_size(program.get(), kRows, &bytes), FVM_OK) << fvm_last_error();
   std::vector<std::uint8_t> codes(bytes);
-  fvm_coded_rows coded = FVM_CODED_ROWS_INIT;
-  ASSERT_EQ(fvm_encode_f32(encoder.context(), rows_.data(), kRows, stride, codes.data(), bytes, &coded),
-            FVM_OK)
-      << fvm_last_error();
-  std::vector<float> expected(kRows * 8), out = expected;
-  ASSERT_EQ(fvm_predict_f32(host_.context(), rows_.data(), kRows, stride, FVM_OUTPUT_RAW, expected.data(),
-                            expected.size()),
-            FVM_OK);
+  const fvm_rows rows = host_rows();
+  fvm_rows coded = FVM_ROWS_INIT;
+  ASSERT_EQ(fvm_encode(encoder.context(), &rows, codes.data(), bytes, &coded), FVM_OK) << fvm_last_error();
+  const std::size_t width = width_of(program, FVM_OUTPUT_RAW), trees = width_of(program, FVM_OUTPUT_LEAF);
   for (int again = 0; again < 3; ++again) {
-    out.assign(out.size(), 0);
-    EXPECT_EQ(fvm_predict_coded(context.get(), &coded, FVM_OUTPUT_RAW, out.data(), out.size()), FVM_OK)
-        << fvm_last_error();
-    EXPECT_EQ(out, expected);
+    EXPECT_EQ(predicted<float>(context.get(), coded, FVM_OUTPUT_RAW, width),
+              predicted<float>(host_.context(), rows, FVM_OUTPUT_RAW, width));
+    EXPECT_EQ(predicted<std::int64_t>(context.get(), coded, FVM_OUTPUT_LEAF, trees),
+              predicted<std::int64_t>(host_.context(), rows, FVM_OUTPUT_LEAF, trees));
   }
-  expect_failure(fvm_encode_f32(context.get(), rows_.data(), kRows, stride, codes.data(), bytes, &coded),
-                 FVM_REFUSED, "this backend encodes no rows: the host does");
+  expect_failure(fvm_encode(context.get(), &rows, codes.data(), bytes, &coded), FVM_REFUSED,
+                 "this backend encodes no rows: the host does");
+  std::vector<float> out(kRows * width);
   coded.encoder ^= 1;
-  expect_failure(fvm_predict_coded(context.get(), &coded, FVM_OUTPUT_RAW, out.data(), out.size()),
-                 FVM_REFUSED, "the rows are encoded for another program");
-  expect_failure(fvm_predict_coded(context_.get(), &coded, FVM_OUTPUT_RAW, out.data(), out.size()),
-                 FVM_REFUSED, "the program has no encoder");
+  expect_failure(predict(context.get(), coded, FVM_OUTPUT_RAW, out), FVM_REFUSED,
+                 "the rows are encoded for another program");
+  expect_failure(predict(context_.get(), coded, FVM_OUTPUT_RAW, out), FVM_REFUSED,
+                 "the program has no encoder");
 }
 
 TEST_F(CApiGpu, SaysWhatIsAbsent) {
@@ -151,20 +173,18 @@ TEST_F(CApiGpu, SaysWhatIsAbsent) {
 }
 
 TEST_F(CApiGpu, RefusesWhatMakesNoSense) {
-  fvm_device_rows rows = device_rows();
-  std::vector<float> out(kRows * 8);
-  const auto predict = [&](fvm_context* context) {
-    return fvm_predict_device(context, &rows, FVM_OUTPUT_RAW, out.data(), out.size());
-  };
-  expect_failure(predict(host_.context()), FVM_USAGE, "the rows lie in a GPU's memory");
-  expect_failure(fvm_predict_device(context_.get(), nullptr, FVM_OUTPUT_RAW, out.data(), out.size()),
-                 FVM_USAGE, "the rows are null");
-  expect_failure(fvm_predict_device(context_.get(), &rows, FVM_OUTPUT_RAW, out.data(), 1), FVM_USAGE,
-                 "the output has room for 1 numbers");
+  fvm_rows rows = device_rows();
+  std::vector<float> out(kRows * 8), little(1);
+  expect_usage(predict(host_.context(), rows, FVM_OUTPUT_RAW, out), "the rows lie in a GPU's memory");
+  expect_usage(predict(context_.get(), rows, FVM_OUTPUT_RAW, little), "the output has room for 1 numbers");
   rows.device = 1;
-  expect_failure(predict(context_.get()), FVM_USAGE, "the rows are on device 1, the program is on device 0");
-  rows.size = 8;
-  expect_failure(predict(context_.get()), FVM_USAGE, "begin with FVM_DEVICE_ROWS_INIT");
+  expect_usage(predict(context_.get(), rows, FVM_OUTPUT_RAW, out),
+               "the rows are on device 1, the program is on device 0");
+  rows = device_rows();
+  rows.row_stride = -1;
+  expect_usage(predict(context_.get(), rows, FVM_OUTPUT_RAW, out), "negative strides are not supported");
+  rows.row_stride = 1;
+  expect_usage(predict(context_.get(), rows, FVM_OUTPUT_RAW, out), "rows of 1 values for a model of ");
 }
 
 }  // namespace

@@ -1,0 +1,99 @@
+// A value of a row, of any of the types that rows have, as the float32 that is compared.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/result.hpp>
+
+namespace forestvm::host {
+
+/// IEEE 754 binary16.
+struct Half {
+  std::uint16_t bits;
+};
+
+struct Bool {
+  std::uint8_t byte;
+};
+
+template <class Value>
+float to_float(Value value) {
+  return static_cast<float>(value);  // to nearest; beyond the range ±inf
+}
+
+/// Every binary16 is a float32: its exponent moves, and a subnormal is multiplied up.
+inline float to_float(Half half) {
+  const std::uint32_t sign = std::uint32_t{half.bits & 0x8000u} << 16, rest = half.bits & 0x7fffu;
+  if (rest >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
+  if (rest < 0x0400) {
+    const float size = static_cast<float>(rest) * 0x1p-24f;
+    return sign != 0 ? -size : size;
+  }
+  return std::bit_cast<float>(sign | ((rest << 13) + (std::uint32_t{127 - 15} << 23)));
+}
+
+inline float to_float(Bool value) { return value.byte != 0 ? 1.0f : 0.0f; }
+
+/// Whether a float32 is equal to the value, or the value is missing.
+template <class Value>
+bool is_exact(Value value) {
+  if constexpr (std::is_same_v<Value, double>) {
+    return std::isnan(value) || static_cast<double>(to_float(value)) == value;
+  } else if constexpr (std::is_integral_v<Value> && sizeof(Value) >= sizeof(float)) {
+    // The largest integers are rounded to the power of two above all of them, which is none of them.
+    const float nearest = to_float(value);
+    return nearest < std::ldexp(1.0f, std::numeric_limits<Value>::digits) &&
+           static_cast<Value>(nearest) == value;
+  } else {
+    return true;
+  }
+}
+
+/// Reads value number `i`; `values` needs no alignment.
+template <class Value>
+Value value_at(const void* values, std::size_t i) {
+  Value value;
+  std::memcpy(&value, static_cast<const std::byte*>(values) + i * sizeof(Value), sizeof(Value));
+  return value;
+}
+
+/// Calls visit(Value()) with a value of the type.
+template <class Visit>
+auto with_type(RowType type, const Visit& visit) {
+  switch (type) {
+    case RowType::Float32:
+      return visit(float());
+    case RowType::Float64:
+      return visit(double());
+    case RowType::Float16:
+      return visit(Half());
+    case RowType::Int8:
+      return visit(std::int8_t());
+    case RowType::Int16:
+      return visit(std::int16_t());
+    case RowType::Int32:
+      return visit(std::int32_t());
+    case RowType::Int64:
+      return visit(std::int64_t());
+    case RowType::UInt8:
+      return visit(std::uint8_t());
+    case RowType::UInt16:
+      return visit(std::uint16_t());
+    case RowType::UInt32:
+      return visit(std::uint32_t());
+    case RowType::UInt64:
+      return visit(std::uint64_t());
+    case RowType::Bool:
+      return visit(Bool());
+  }
+  throw InternalError("a row type that is none");
+}
+
+}  // namespace forestvm::host
