@@ -62,32 +62,39 @@ std::string text_of(Value value) {
   }
 }
 
-template <class Value>
-Error not_exact_in_row(std::size_t row, std::size_t column, Value value) {
-  return not_exact("row " + std::to_string(row) + ", column " + std::to_string(column), text_of(value),
-                   "pass the rows as float32");
+/// Whether the value of each row and column that `visit` goes through is a float32; visit(check) calls
+/// check(row, column, number of the value) until it returns an error.
+template <class Visit>
+Result<void> check_exact(RowType type, const void* values, const Visit& visit) {
+  return host::with_type(type, [&](auto kind) -> Result<void> {
+    if constexpr (host::kAlwaysExact<decltype(kind)>) {
+      return {};
+    } else {
+      const FloatEnvironment environment;  // the rounding is ours, not the caller's
+      return visit([&](std::size_t row, std::size_t column, std::size_t i) -> Result<void> {
+        const auto value = host::value_at<decltype(kind)>(values, i);
+        if (host::is_exact(value)) return {};
+        return not_exact("row " + std::to_string(row) + ", column " + std::to_string(column), text_of(value),
+                         "pass the rows as float32");
+      });
+    }
+  });
 }
 
 Result<void> check_exact(const RowBlock& rows, std::size_t begin, std::size_t count, std::size_t width) {
-  return host::with_type(rows.type, [&](auto kind) -> Result<void> {
+  return check_exact(rows.type, rows.data, [&](const auto& check) -> Result<void> {
     for (std::size_t row = begin; row < begin + count; ++row)
-      for (std::size_t column = 0; column < width; ++column) {
-        const std::size_t i = row * rows.stride + column * rows.column_stride;
-        const auto value = host::value_at<decltype(kind)>(rows.data, i);
-        if (!host::is_exact(value)) return not_exact_in_row(row, column, value);
-      }
+      for (std::size_t column = 0; column < width; ++column)
+        FVM_TRY(check(row, column, row * rows.stride + column * rows.column_stride));
     return {};
   });
 }
 
 Result<void> check_exact(const CsrRows& rows, std::size_t begin, std::size_t count) {
-  return host::with_type(rows.type, [&](auto kind) -> Result<void> {
+  return check_exact(rows.type, rows.values, [&](const auto& check) -> Result<void> {
     for (std::size_t row = begin; row < begin + count; ++row)
-      for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i) {
-        const auto value = host::value_at<decltype(kind)>(rows.values, static_cast<std::size_t>(i));
-        if (!host::is_exact(value))
-          return not_exact_in_row(row, static_cast<std::size_t>(rows.columns[i]), value);
-      }
+      for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i)
+        FVM_TRY(check(row, static_cast<std::size_t>(rows.columns[i]), static_cast<std::size_t>(i)));
     return {};
   });
 }
@@ -207,7 +214,6 @@ Result<void> check_rows(const ProgramMeta& meta, const DeviceRows& rows) {
 
 Result<void> check_row_values(const ProgramMeta& meta, const AnyRows& rows, std::size_t begin,
                               std::size_t count) {
-  const FloatEnvironment environment;  // the rounding is ours, not the caller's
   const bool exact = meta.score_type == ScalarType::Float64;
   if (const auto* csr = std::get_if<CsrRows>(&rows)) {
     FVM_TRY(host::check_csr_rows(*csr, begin, count, meta.num_features));
@@ -224,7 +230,7 @@ bool are_float_rows(const Program& program, const RowBlock& rows) {
 
 void fill_float_rows(const Program& program, const AnyRows& rows, std::size_t begin, std::size_t count,
                      float* out) {
-  const FloatEnvironment environment;
+  const FloatEnvironment environment;  // the rounding is ours, not the caller's
   const std::size_t width = program.meta().num_features;
   if (const auto* csr = std::get_if<CsrRows>(&rows))
     host::fill_csr_rows(*csr, begin, count, width, out);

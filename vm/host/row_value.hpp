@@ -41,18 +41,23 @@ inline float to_float(Half half) {
 
 inline float to_float(Bool value) { return value.byte != 0 ? 1.0f : 0.0f; }
 
+/// Whether each value of the type is a float32.
+template <class Value>
+inline constexpr bool kAlwaysExact =
+    !std::is_same_v<Value, double> && !(std::is_integral_v<Value> && sizeof(Value) >= sizeof(float));
+
 /// Whether a float32 is equal to the value, or the value is missing.
 template <class Value>
 bool is_exact(Value value) {
-  if constexpr (std::is_same_v<Value, double>) {
+  if constexpr (kAlwaysExact<Value>) {
+    return true;
+  } else if constexpr (std::is_same_v<Value, double>) {
     return std::isnan(value) || static_cast<double>(to_float(value)) == value;
-  } else if constexpr (std::is_integral_v<Value> && sizeof(Value) >= sizeof(float)) {
+  } else {
     // The largest integers are rounded to the power of two above all of them, which is none of them.
     const float nearest = to_float(value);
     return nearest < std::ldexp(1.0f, std::numeric_limits<Value>::digits) &&
            static_cast<Value>(nearest) == value;
-  } else {
-    return true;
   }
 }
 
