@@ -163,7 +163,11 @@ TEST_P(OutOfMemory, EncodingRows) {
 TEST_P(OutOfMemory, PredictingLabelsAsInt32) {
   std::vector<std::int32_t> labels(kRows);
   const fvm_rows rows = c_rows(RowBlock{rows_.data(), kRows, 3});
-  expect_clean_calls([&](fvm_context* context) { return predict(context, rows, FVM_OUTPUT_CLASS, labels); });
+  expect_clean_calls([&](fvm_context* context) {
+    const fvm_status status = predict(context, rows, FVM_OUTPUT_CLASS, labels);
+    if (status == FVM_OK) scores_.assign(labels.begin(), labels.end());
+    return status;
+  });
 }
 
 TEST_P(OutOfMemory, SayingWhatIsWrong) {
