@@ -24,6 +24,20 @@ TEST(CApiCsr, PredictsWhatTheBackendPredicts) {
     }
 }
 
+/// Of so few values that programs with rank codes encode them as they are.
+TEST(CApiCsr, TakesFewValuesOfOtherTypes) {
+  const SparseRows rows = sparse_rows(100, 200, 1);
+  const std::vector<double> wide(rows.values.begin(), rows.values.end());
+  for (const char* const schedule : {"", "encode(u8)"}) {
+    const Program program = compiled(small_forest({.features = 200}), schedule);
+    const Opened opened(program);
+    fvm_rows c = c_rows(rows);
+    c.type = FVM_TYPE_FLOAT64;
+    c.data = wide.data();
+    EXPECT_EQ(c_answers(opened.open(), opened.context(), c), answers(**host_backend(program), rows.block()));
+  }
+}
+
 TEST(CApiCsr, RefusesRowsThatMakeNoSense) {
   const Opened opened(rich_program());
   const SparseRows rows = sparse_rows(10, 3, 50);

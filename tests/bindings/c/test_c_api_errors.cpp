@@ -195,6 +195,8 @@ void expect_refusals(const Call& call, std::size_t width) {
     expect_usage(call(rows, count, 3, out.data(), out.size()), "do not fit");
   for (const std::size_t count : {kTooMany / width, kTooMany / 8})
     expect_usage(call(rows, count, 3, out.data(), kTooMany), "more than memory holds");
+  constexpr std::size_t kWraps = (std::size_t{1} << 62) + 1;  // four times one row less is 0
+  if (width <= 3) expect_usage(call(rows, kWraps, 4, out.data(), kTooMany), "more than memory holds");
   expect_usage(call(rows, 4, kTooMany / 2, out.data(), out.size()), "more than memory holds");
   EXPECT_EQ(out, before);
 }
@@ -288,6 +290,12 @@ TEST(CApi, RefusesStridesThatMakeNoSense) {
   expect_usage(call(PTRDIFF_MAX, PTRDIFF_MAX), "more than memory holds");
   expect_usage(call(PTRDIFF_MAX, 1), "more than memory holds");
   expect_usage(call(1, PTRDIFF_MAX / 2, 1), "more than memory holds");
+  const Opened wider(compiled(small_forest({.features = 4}), ""));
+  fvm_rows rows = FVM_DENSE_ROWS(values.data(), FVM_TYPE_FLOAT32, 10, 4);
+  rows.row_stride = 1;
+  rows.column_stride = 6148914691236517206;  // three times so many wrap to 2
+  std::vector<float> out(30);
+  expect_usage(predict(wider.context(), rows, FVM_OUTPUT_RAW, out), "more than memory holds");
 }
 
 /// A field that rows of this kind do not have is another kind's, or one to come: never ignored.

@@ -79,6 +79,27 @@ TEST(CApiTypes, IntegersThatNoFloat32IsEqualTo) {
   expect_inexact<std::uint64_t>(FVM_TYPE_UINT64, UINT64_MAX, 0x1p64f, "18446744073709551615");
 }
 
+/// Rows of 600 float64 are converted 4096 at a time.
+TEST(CApiTypes, SaysWhichRowOfALaterPassItIs) {
+  constexpr std::size_t kRows = 4200, kFeatures = 600;
+  Model model = small_forest({.features = kFeatures});
+  model.score_type = ScalarType::Float64;
+  const Opened opened(compiled(model, ""));
+  std::vector<double> values(kRows * kFeatures, 0.5);
+  values[4150 * kFeatures + 599] = 0.1;
+  std::vector<std::int64_t> offsets;
+  std::vector<std::int32_t> columns;
+  for (std::size_t row = 0; row <= kRows; ++row)
+    offsets.push_back(static_cast<std::int64_t>(row * kFeatures));
+  for (std::size_t i = 0; i < values.size(); ++i) columns.push_back(static_cast<std::int32_t>(i % kFeatures));
+  std::vector<float> out(kRows * 3);
+  for (const fvm_rows& rows : {fvm_rows FVM_DENSE_ROWS(values.data(), FVM_TYPE_FLOAT64, kRows, kFeatures),
+                               fvm_rows FVM_CSR_ROWS(offsets.data(), columns.data(), values.data(),
+                                                     FVM_TYPE_FLOAT64, kRows, values.size())})
+    expect_failure(predict(opened.context(), rows, FVM_OUTPUT_RAW, out), FVM_REFUSED,
+                   "fvm_predict: row 4150, column 599: 0.1 is no float32 number");
+}
+
 /// A value that no row has, between rows and columns, is none of the model's business.
 TEST(CApiTypes, PaddingIsNotRead) {
   const Opened exact(program_of(ScalarType::Float64, ""));
