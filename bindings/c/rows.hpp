@@ -14,6 +14,6 @@ Result<void> check_type(const char* name, fvm_type type);
 
 /// Returns the rows with their defaults filled in, for a program of so many features. Errors: what
 /// fvm_predict says of fields that make no sense.
-Result<AnyRows> known_rows(const fvm_rows* rows, std::size_t num_features);
+Result<AnyRows> known_rows(const fvm_rows* given, std::size_t num_features);
 
 }  // namespace forestvm::c_api

@@ -226,7 +226,8 @@ class HostPredictor final : public CallPredictor {
     pass.leaves = written.leaves();
     interpret_pass(pass, memory + values + delivered);
     if (delivered != 0)
-      deliver(pass.output, written.out, pass.row_count * output_width(loaded_.meta, pass.output), to);
+      deliver(pass.output, written.out, std::size_t{pass.row_count} * output_width(loaded_.meta, pass.output),
+              to);
     return {};
   }
 

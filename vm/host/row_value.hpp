@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 
 #include <forestvm/backend.hpp>
-#include <forestvm/result.hpp>
 
 namespace forestvm::host {
 
@@ -69,36 +69,17 @@ Value value_at(const void* values, std::size_t i) {
   return value;
 }
 
+/// By RowType.
+using ValueTypes = std::tuple<float, double, Half, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
+                              std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, Bool>;
+static_assert(std::tuple_size_v<ValueTypes> == static_cast<std::size_t>(RowType::Bool) + 1);
+
 /// Calls visit(Value()) with a value of the type.
-template <class Visit>
+template <std::size_t kFirst = 0, class Visit>
 auto with_type(RowType type, const Visit& visit) {
-  switch (type) {
-    case RowType::Float32:
-      return visit(float());
-    case RowType::Float64:
-      return visit(double());
-    case RowType::Float16:
-      return visit(Half());
-    case RowType::Int8:
-      return visit(std::int8_t());
-    case RowType::Int16:
-      return visit(std::int16_t());
-    case RowType::Int32:
-      return visit(std::int32_t());
-    case RowType::Int64:
-      return visit(std::int64_t());
-    case RowType::UInt8:
-      return visit(std::uint8_t());
-    case RowType::UInt16:
-      return visit(std::uint16_t());
-    case RowType::UInt32:
-      return visit(std::uint32_t());
-    case RowType::UInt64:
-      return visit(std::uint64_t());
-    case RowType::Bool:
-      return visit(Bool());
-  }
-  throw InternalError("a row type that is none");
+  if constexpr (kFirst + 1 < std::tuple_size_v<ValueTypes>)
+    if (static_cast<std::size_t>(type) != kFirst) return with_type<kFirst + 1>(type, visit);
+  return visit(std::tuple_element_t<kFirst, ValueTypes>());
 }
 
 }  // namespace forestvm::host
