@@ -13,7 +13,7 @@
 namespace forestvm::c_api {
 namespace {
 
-/// The fields that rows of a kind may have besides size, kind and row_count. Bits: 1 << fvm_rows_kind.
+/// A field of fvm_rows that only some kinds use; `kinds` has the bit 1 << kind for each of those.
 struct RowsField {
   const char* name;
   std::size_t offset, size;
@@ -38,7 +38,8 @@ constexpr RowsField kRowsFields[] = {
 };
 #undef FVM_ROWS_FIELD
 
-/// Usage if a field is set that rows of this kind do not have: it is a mistake, or a kind to come.
+/// Returns Usage if a field is set that this kind of rows does not use: a mistake that must not pass
+/// unnoticed.
 Result<void> check_unused_fields(const fvm_rows& rows) {
   static constexpr const char* kKinds[] = {"dense", "CSR", "encoded", "device"};
   static constexpr unsigned char kZeros[sizeof(std::uint64_t)] = {};
@@ -51,7 +52,7 @@ Result<void> check_unused_fields(const fvm_rows& rows) {
   return {};
 }
 
-/// By fvm_type.
+/// Lists the types of rows in the order of fvm_type.
 constexpr RowType kRowTypes[] = {RowType::Float32, RowType::Float64, RowType::Float16, RowType::Int8,
                                  RowType::Int16,   RowType::Int32,   RowType::Int64,   RowType::UInt8,
                                  RowType::UInt16,  RowType::UInt32,  RowType::UInt64,  RowType::Bool};
@@ -68,7 +69,7 @@ Result<void> check_stride(const char* name, std::ptrdiff_t stride) {
                ": negative strides are not supported");
 }
 
-/// Dense rows with their defaults filled in, for a program of so many features.
+/// Returns the matrix that dense rows describe, with defaults filled in.
 Result<RowBlock> known_block(const fvm_rows& rows, std::size_t num_features) {
   FVM_ASSIGN(const RowType type, row_type(rows));
   FVM_TRY(check_stride("row_stride", rows.row_stride));
@@ -79,7 +80,7 @@ Result<RowBlock> known_block(const fvm_rows& rows, std::size_t num_features) {
   RowBlock block{rows.data, rows.row_count, num_features, type};
   if (rows.column_stride != 0) block.column_stride = static_cast<std::size_t>(rows.column_stride);
   if (rows.row_stride != 0) block.stride = static_cast<std::size_t>(rows.row_stride);
-  // A single row's stride leads nowhere: any is right, as NumPy's are.
+  // The stride of a single row is never used, so any is accepted: NumPy does not define it either.
   if (rows.row_count == 1 && __builtin_mul_overflow(num_features, block.column_stride, &block.stride))
     block.stride = std::numeric_limits<std::size_t>::max();
   return block;

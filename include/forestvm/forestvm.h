@@ -115,63 +115,63 @@ enum {
   FVM_ABSENT_ZERO = 1     /**< 0, as LightGBM reads them */
 };
 
-/** How rows lie in memory. */
+/** Says how rows lie in memory. */
 typedef int32_t fvm_rows_kind;
 enum {
-  FVM_ROWS_DENSE = 0,   /**< a matrix: row-major, column-major or a part of one */
+  FVM_ROWS_DENSE = 0,   /**< a matrix: row-major, column-major, or a part of one */
   FVM_ROWS_CSR = 1,     /**< sparse rows, as SciPy's csr_matrix has them */
   FVM_ROWS_ENCODED = 2, /**< what fvm_encode made of other rows */
   FVM_ROWS_DEVICE = 3   /**< a row-major matrix of float32 in the memory of a GPU */
 };
 
-/** Rows to predict. Begin with a macro below, then set further fields. A field that is 0 or NULL has its
- * default; fields that rows of a kind do not have must be 0 or NULL. Where a later version has more fields,
- * an earlier library takes them if they are zero.
+/** Describes rows to predict. Begin with one of the initializers below, then set further fields. A field that
+ * is 0 or NULL has its default. Fields that a kind of rows does not use must be 0 or NULL. A later version
+ * may have more fields; an earlier library accepts them if they are zero.
  *
  * FVM_ROWS_DENSE: the value of a row and a column is data[row * row_stride + column * column_stride]. Strides
- * are in values (not bytes) and positive; rows do not overlap.
+ * count values, not bytes. Negative strides are not supported, and rows must not overlap.
  *
- * FVM_ROWS_CSR: row i holds the values offsets[i] to offsets[i + 1] - 1 of `data`, each of the feature that
- * `columns` has at its place. The features of a row come in any order; of several values of a feature in one
- * row the last counts. offsets[0] may be more than 0: a part of other rows.
+ * FVM_ROWS_CSR: row i holds the values number offsets[i] to offsets[i + 1] - 1 of `data`; the entry of
+ * `columns` with the same number says which feature a value belongs to. The features of a row may come in any
+ * order; if one comes several times, its last value counts. offsets[0] may be greater than 0: the rows are a
+ * part of a larger matrix then.
  *
- * FVM_ROWS_ENCODED: fvm_encode sets all fields. Codes lie in blocks of 64 rows, in a block one column after
- * the other, 64 bytes each; `row_count` rows from the beginning of any block on are rows, too. Any bytes are
- * safe: codes which no row has lead to some leaf of each tree. Aligned to 64 bytes they are read fastest.
+ * FVM_ROWS_ENCODED: fvm_encode sets all fields. The codes lie in blocks of 64 rows. A block holds one column
+ * after the other, 64 bytes each. The rows may be split where a block begins. Any bytes are safe: codes that
+ * no row has lead to some leaf of each tree. Codes that are aligned to 64 bytes are read fastest.
  *
- * FVM_ROWS_DEVICE: as DLPack and __cuda_array_interface__ describe them.
+ * FVM_ROWS_DEVICE: the rows are described as DLPack and __cuda_array_interface__ describe them.
  *
- * NaN is a missing value. Every value is compared as the float32 nearest to it, as the trainers of float32
- * models do. A model that compares in float64 (LightGBM's) could send a rounded value another way: it refuses
- * rows with a value that no float32 is equal to. */
+ * NaN is a missing value. A value is compared as the float32 nearest to it, as the trainers of float32 models
+ * do. A model that compares in float64 (LightGBM's) could send a rounded value another way; it refuses rows
+ * with a value that no float32 is equal to. */
 typedef struct fvm_rows {
-  size_t size;             /**< sizeof(fvm_rows), as the caller was compiled */
-  fvm_rows_kind kind;      /**< which of the fields below are read */
-  fvm_type type;           /**< of the values of dense and sparse rows: any; on a device FVM_TYPE_FLOAT32 */
-  size_t row_count;        /**< from 0 (then pointers may be NULL) */
-  size_t column_count;     /**< the program's number of features, of encoded rows its number of columns; 0: as
-                                many as the program has, but not of encoded rows */
-  const void* data;        /**< the first row's first value; of encoded rows the codes */
-  ptrdiff_t row_stride;    /**< dense, device: values from one row to the next; 0: the rows are contiguous, if
-                                column_stride is 0 or 1 */
-  ptrdiff_t column_stride; /**< dense, device: values from one column to the next; 0: 1. On a device 1 */
-  const int64_t* offsets;  /**< CSR: row_count + 1, none below the one before, from 0 to value_count */
-  const int32_t* columns;  /**< CSR: value_count, each from 0 to the number of features - 1 */
-  size_t value_count;      /**< CSR: of `data` and `columns`; 0: they may be NULL */
+  size_t size;          /**< sizeof(fvm_rows), as the caller was compiled */
+  fvm_rows_kind kind;   /**< says which of the other fields are used */
+  fvm_type type;        /**< type of the values; any for dense and CSR rows, FVM_TYPE_FLOAT32 on a device */
+  size_t row_count;     /**< number of rows; if it is 0, all pointers may be NULL */
+  size_t column_count;  /**< number of columns: the model's number of features, or 0 for that number. For
+                             encoded rows, fvm_encode sets the number of columns of the encoder */
+  const void* data;     /**< the first value; for encoded rows the first code */
+  ptrdiff_t row_stride; /**< dense, device: distance of two rows in values; 0: the rows are contiguous,
+                             and column_stride is 0 or 1 */
+  ptrdiff_t column_stride; /**< dense: distance of two columns in values; 0 means 1. Device: 0 or 1 */
+  const int64_t* offsets;  /**< CSR: row_count + 1 ascending numbers from 0 to value_count */
+  const int32_t* columns;  /**< CSR: value_count features, each below the model's number of features */
+  size_t value_count;      /**< CSR: length of `data` and `columns`, which may be NULL if it is 0 */
   fvm_absent absent;       /**< CSR: FVM_ABSENT_MISSING or FVM_ABSENT_ZERO */
-  int32_t device;          /**< device: its ordinal, which is that of the program */
-  void* stream;            /**< device: a cudaStream_t or hipStream_t; NULL: the default stream */
+  int32_t device;          /**< device: the ordinal of the device, which must be the program's */
+  void* stream;            /**< device: a cudaStream_t or hipStream_t; NULL is the default stream */
   size_t byte_count;       /**< encoded: bytes that may be read at `data`, at least fvm_encoded_size's */
-  uint64_t encoder;        /**< encoded: which encoder made them */
+  uint64_t encoder;        /**< encoded: identifies the encoder that made the codes */
 } fvm_rows;
 
+/* Converts a number of rows to a stride, in C and in C++ without a warning. */
 #ifdef __cplusplus
 #define FVM_STRIDE(count) static_cast<ptrdiff_t>(count)
 #else
 #define FVM_STRIDE(count) ((ptrdiff_t)(count))
 #endif
-
-/* clang-format off: a macro fills two lines */
 
 /** No rows, as an initializer. */
 #define FVM_ROWS_INIT                                                                                        \
@@ -207,8 +207,6 @@ typedef struct fvm_rows {
     sizeof(fvm_rows), FVM_ROWS_DEVICE, FVM_TYPE_FLOAT32, (row_count), (column_count), (data), 0, 0, NULL, \
         NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0                                                        \
   }
-
-/* clang-format on */
 
 /** Who made a GPU. */
 typedef int32_t fvm_gpu_vendor;
@@ -320,64 +318,67 @@ FVM_API fvm_status fvm_context_destroy(fvm_context* context);
 
 /**
  * Predicts rows of any kind. Writes row_count x width numbers of `type` in C order to `out`, which has room
- * for `capacity` numbers (not bytes), more than needed or as many; fvm_program_width says the width. Raw
- * scores and values are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64: float64 scores (LightGBM's) are the very ones
- * as float64, and rounded once as float32. Classes and leaves are FVM_TYPE_INT32 or FVM_TYPE_INT64. Any
- * number of rows, from 0 (then `out` may be NULL) to what memory holds; a single row is as good as a batch.
+ * for at least as many: `capacity` numbers, not bytes. fvm_program_width gives the width.
  *
- * With one thread, a call allocates nothing and takes no lock once the context has answered a call for this
- * output and type with as many rows of this kind. Rows that the program cannot read as they are, such as
- * float64 or column-major ones, are converted a bounded number at a time; so are sparse rows made dense, but
- * for programs that read rank codes (a schedule with encode(u8)), which need no dense ones.
+ * Raw scores and values can be written as FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64. A model with float64 scores
+ * (LightGBM's) gives them unchanged as float64, and rounded once as float32. Classes and leaves can be
+ * written as FVM_TYPE_INT32 or FVM_TYPE_INT64. The number of rows may be 0 (then `out` may be NULL); a single
+ * row is as good as a batch.
  *
- * Encoded rows: a program of several plans takes the one for so many rows if its walks read codes alone, else
- * the next such plan.
+ * With one thread, a call allocates nothing and takes no lock once the context has answered a call for the
+ * same output and type with as many rows of the same kind and type. Rows that a program cannot read where
+ * they are, for example float64 or column-major ones, are converted a block at a time: memory does not grow
+ * with the number of rows.
  *
- * Rows on a device: `out` is memory of that GPU, too, and classes are FVM_TYPE_INT64, leaves FVM_TYPE_INT32.
- * Returns when the work is queued on the rows' stream: the rows stay as they are, and the results are there,
- * when the stream has come that far. A context's calls run one after the other; where they change the stream,
- * the host waits for the call before. A failure of the GPU may show in a later call. A stream may be one that
- * the caller captures into a graph, if the context has made a call of as many rows before: the graph uses the
- * context's memory, so that the context outlives it, and makes no larger call, and no other one while it
- * runs.
+ * Encoded rows: a program with several plans uses the plan for this number of rows if its walks read codes
+ * alone, otherwise the next such plan.
  *
- * FVM_USAGE: a null pointer, not a context, a context that another call is using, rows whose fields make no
- * sense or that do not fit the program, a type that would lose digits of the output, an output that is too
- * small, a negative stride; with the row: offsets that descend or leave the values, a column that the model
- * does not have; rows on another device or for a program of the host; a captured stream without such a call
- * before. FVM_REFUSED: the model has no classes; with the row and column: a value that no float32 is equal
- * to, where the model compares in float64; codes of another encoder, or every plan of the program has walks
- * that read rows' values; rows on a device of another type, not contiguous in a row, or for a model that
- * takes zeros for missing values. FVM_ENVIRONMENT: memory ran out; the GPU failed, or has too little memory.
+ * Rows on a device: `out` is memory of the same GPU; classes are FVM_TYPE_INT64, leaves are FVM_TYPE_INT32.
+ * The call returns when the work is queued on the rows' stream. Rows and results must stay where they are
+ * until the stream has done that work. The calls of a context run one after the other; when a call uses
+ * another stream than the call before, the host waits for that call. A failure of the GPU may be reported by
+ * a later call. The caller may capture the stream into a graph if the context has made a call with as many
+ * rows before. The graph uses the context's memory: the context must outlive it, must make no larger call,
+ * and must make no call while the graph runs.
+ *
+ * FVM_USAGE: a null pointer; not a context, or one that another call is using; rows whose fields make no
+ * sense or do not fit the program; a type that would lose digits of the output; an output that is too small;
+ * CSR offsets that descend or leave the values, or a column that the model does not have (the message names
+ * the row); rows on another device, or on a device for a program of the host; a captured stream without such
+ * an earlier call. FVM_REFUSED: the model has no classes; a value that no float32 is equal to, where the
+ * model compares in float64 (the message names the row and the column); codes of another encoder, or a
+ * program whose plans all read the rows' values; rows or results on a device that would have to be converted;
+ * rows on a device for a model that takes zeros for missing values. FVM_ENVIRONMENT: memory ran out, or the
+ * GPU failed.
  */
 FVM_API fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_output output, fvm_type type,
                                void* out, size_t capacity);
 
 /**
- * Predicts raw scores or values of row-major float32 rows as float32: fvm_predict for the most common call. A
- * row's num_features values are contiguous; the next row begins `row_stride` values after it, at least
- * num_features.
+ * Predicts raw scores or values of row-major float32 rows as float32: fvm_predict for the most common call.
+ * The values of a row are contiguous; `row_stride` is the distance of two rows in values, at least the
+ * model's number of features.
  */
 FVM_API fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count,
                                    size_t row_stride, fvm_output output, float* out, size_t capacity);
 
 /**
- * How many bytes the codes of `row_count` rows take, with 64 behind them that may be read: the room that
- * fvm_encode needs. FVM_USAGE: not a program, a null `byte_count`, more rows than memory holds.
+ * Sets `*byte_count` to the room that fvm_encode needs for `row_count` rows, including 64 bytes behind the
+ * codes that may be read. FVM_USAGE: not a program, a null `byte_count`, more rows than memory holds.
  */
 FVM_API fvm_status fvm_encoded_size(const fvm_program* program, size_t row_count, size_t* byte_count);
 
 /**
- * Encodes rows for the programs that have this one's encoder: the one that they are made for, also when it is
- * opened again. Writes their codes to `out`, which has room for `capacity` bytes, and to `*encoded` what
- * fvm_predict takes, as long as `out` is there; `encoded->size` is set before the call (FVM_ROWS_INIT). The
- * rows are dense or sparse. A row's codes are worth it where the row is predicted more than once, or
- * elsewhere than where its values are: predictions of them are the same, to the bit, and encoding costs no
- * time then.
+ * Encodes dense or CSR rows. Writes the codes to `out`, which has room for `capacity` bytes, and describes
+ * them in `*encoded`, for fvm_predict. Initialize `*encoded` with FVM_ROWS_INIT; the description is valid as
+ * long as `out` is. Any program with the same encoder can predict the encoded rows, to the same bits: the
+ * program that encoded them, also when it is opened again, and a program for a GPU of the same model.
+ * Encoding pays when rows are predicted more than once, or on another machine than the one that has their
+ * values.
  *
- * FVM_REFUSED: the program reads rows' values: compile its model with a schedule that has encode(u8); or it
- * is on a GPU. FVM_REFUSED, FVM_USAGE: what fvm_predict says of such rows, rows that are encoded already, a
- * null `encoded`, too little room.
+ * FVM_REFUSED: the program reads the rows' values (compile its model with a schedule that has encode(u8)), or
+ * it is on a GPU; a value that fvm_predict would refuse. FVM_USAGE: rows that fvm_predict would not accept,
+ * rows that are encoded already, a null `encoded`, too little room.
  */
 FVM_API fvm_status fvm_encode(fvm_context* context, const fvm_rows* rows, uint8_t* out, size_t capacity,
                               fvm_rows* encoded);

@@ -11,7 +11,7 @@
 namespace forestvm::host {
 namespace {
 
-/// Rows that are read column by column before the next ones are: their values stay in the caches meanwhile.
+/// The number of rows that are transposed together, so that what is written stays in the caches meanwhile.
 constexpr std::size_t kRowsAtOnce = 64;
 
 template <class Value>

@@ -1,4 +1,4 @@
-// A value of a row, of any of the types that rows have, as the float32 that is compared.
+// Converts a value of any row type to the float32 that is compared.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@
 
 namespace forestvm::host {
 
-/// IEEE 754 binary16.
+/// Holds an IEEE 754 binary16.
 struct Half {
   std::uint16_t bits;
 };
@@ -69,7 +69,7 @@ Value value_at(const void* values, std::size_t i) {
   return value;
 }
 
-/// By RowType.
+/// Lists the types of values in the order of RowType.
 using ValueTypes = std::tuple<float, double, Half, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
                               std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, Bool>;
 static_assert(std::tuple_size_v<ValueTypes> == static_cast<std::size_t>(RowType::Bool) + 1);
