@@ -174,7 +174,7 @@ Result<OutputKind> known_output(fvm_output output) {
   }
 }
 
-/// The type of an output's numbers.
+/// Returns the type that an output is written in; Usage if it would lose digits there.
 Result<ResultType> known_result_type(OutputKind output, fvm_type type) {
   const bool scores = output == OutputKind::Raw || output == OutputKind::Value;
   if (type == FVM_TYPE_FLOAT32 && scores) return ResultType::Float32;
@@ -274,7 +274,7 @@ Result<void> check_room(std::size_t row_count, std::size_t width, std::size_t ca
                std::to_string(row_count) + " rows of " + std::to_string(width) + " do not fit");
 }
 
-/// The prediction of rows that `rows_for(num_features)` gives.
+/// Predicts the rows that `rows_for(num_features)` returns.
 template <class RowsFor>
 fvm_status predict(const char* function, fvm_context* context, const RowsFor& rows_for, fvm_output output,
                    fvm_type type, void* out, std::size_t capacity) {
@@ -291,8 +291,7 @@ fvm_status predict(const char* function, fvm_context* context, const RowsFor& ro
   });
 }
 
-/// Writes what fvm_predict takes: the fields that the caller's struct has, of which the library may know
-/// fewer.
+/// Describes encoded rows in the caller's struct, which may be larger than the one that the library knows.
 void set_rows(const CodedRows& coded, fvm_rows* to) {
   const std::size_t size = to->size;
   fvm_rows rows = FVM_ROWS_INIT;

@@ -371,10 +371,9 @@ FVM_API fvm_status fvm_encoded_size(const fvm_program* program, size_t row_count
 /**
  * Encodes dense or CSR rows. Writes the codes to `out`, which has room for `capacity` bytes, and describes
  * them in `*encoded`, for fvm_predict. Initialize `*encoded` with FVM_ROWS_INIT; the description is valid as
- * long as `out` is. Any program with the same encoder can predict the encoded rows, to the same bits: the
- * program that encoded them, also when it is opened again, and a program for a GPU of the same model.
- * Encoding pays when rows are predicted more than once, or on another machine than the one that has their
- * values.
+ * long as `out` is. Any program with the same encoder can predict the encoded rows, to the same bits,
+ * for example the same program after it was opened again. Encoding pays when rows are predicted more than
+ * once, or on another machine than the one that has their values.
  *
  * FVM_REFUSED: the program reads the rows' values (compile its model with a schedule that has encode(u8)), or
  * it is on a GPU; a value that fvm_predict would refuse. FVM_USAGE: rows that fvm_predict would not accept,
