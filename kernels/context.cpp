@@ -2,7 +2,6 @@
 #include "kernels/context.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -28,23 +27,24 @@ Result<void> Lane::reserve(const Runtime& runtime, const Room& room) {
   return {};
 }
 
-Result<void> Lane::deliver_to(void* to, std::size_t bytes) {
+Result<void> Lane::deliver_to(const Destination& to, OutputKind output, std::size_t count) {
   FVM_TRY(queue->mark());
   deliver_to_ = to;
-  deliver_bytes_ = bytes;
+  deliver_output_ = output;
+  deliver_count_ = count;
   return {};
 }
 
 Result<void> Lane::finish() {
   if (queue == nullptr) return {};
-  const std::size_t bytes = std::exchange(deliver_bytes_, 0);
+  const std::size_t count = std::exchange(deliver_count_, 0);
   FVM_TRY(queue->wait());
-  if (bytes != 0) std::memcpy(deliver_to_, staged_results.bytes(), bytes);
+  deliver(deliver_output_, staged_results.bytes(), count, deliver_to_);
   return {};
 }
 
 void Lane::abandon() noexcept {
-  deliver_bytes_ = 0;
+  deliver_count_ = 0;
   try {
     if (queue != nullptr && queue->mark().ok()) static_cast<void>(queue->wait());
   } catch (const std::bad_alloc&) {  // nor its errors

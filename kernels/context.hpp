@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/calls.hpp>
 #include <forestvm/result.hpp>
 
 #include "kernels/buffer.hpp"
@@ -33,13 +34,11 @@ struct Room {
 
 enum class RowSource : std::uint8_t { Host, HostCodes, Device };
 
-enum class ResultType : std::uint8_t { Float32, Float64, Label, LeafNumber };
-
 /// What passes have in common whose operations differ in nothing but pointers.
 struct PassShape {
   LinkRequest request;
   RowSource source = RowSource::Host;
-  ResultType results = ResultType::Float32;
+  ResultType results = ResultType::Float32;  ///< as kernels write them
 
   bool operator==(const PassShape&) const = default;
 };
@@ -73,8 +72,8 @@ class Lane {
 
   bool has(const Room& room) const;
   Result<void> reserve(const Runtime& runtime, const Room& room);
-  /// Of so many bytes in staged_results, when what was given to the queue is done.
-  Result<void> deliver_to(void* to, std::size_t bytes);
+  /// Says where so many numbers of staged_results go when what was given to the queue is done.
+  Result<void> deliver_to(const Destination& to, OutputKind output, std::size_t count);
   /// Waits for the pass, if there is one, and delivers its results.
   Result<void> finish();
   /// Waits for whatever was begun, also without a mark; nobody wants its results.
@@ -86,8 +85,9 @@ class Lane {
   /// At least so many bytes; what was there may be lost, and what is under way may need it.
   Result<void> grow(const Runtime& runtime, MemoryKind kind, Buffer& buffer, std::size_t bytes);
 
-  void* deliver_to_ = nullptr;
-  std::size_t deliver_bytes_ = 0;
+  Destination deliver_to_;
+  OutputKind deliver_output_ = OutputKind::Raw;
+  std::size_t deliver_count_ = 0;
 };
 
 class DeviceContext final : public Context {

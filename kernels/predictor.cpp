@@ -24,35 +24,10 @@ namespace {
 /// Operations of a pass from which on it becomes a graph: a single launch takes as long as a graph's.
 constexpr std::size_t kLeastCaptured = 2;
 
-ResultType type_of(const Destination& to) {
-  if (to.values != nullptr) return ResultType::Float32;
-  if (to.wide_values != nullptr) return ResultType::Float64;
-  return to.labels != nullptr ? ResultType::Label : ResultType::LeafNumber;
-}
-
-std::size_t element_bytes(const Destination& to) {
-  return to.wide_values != nullptr || to.labels != nullptr ? sizeof(double) : sizeof(float);
-}
-
-void* memory_of(const Destination& to) {
-  if (to.values != nullptr) return to.values;
-  if (to.wide_values != nullptr) return to.wide_values;
-  if (to.labels != nullptr) return to.labels;
-  return to.leaves;
-}
-
-/// For results of the same kind, memory elsewhere.
-Destination placed(const Destination& to, const Buffer& buffer) {
-  if (to.values != nullptr) return {.values = buffer.as<float>()};
-  if (to.wide_values != nullptr) return {.wide_values = buffer.as<double>()};
-  if (to.labels != nullptr) return {.labels = buffer.as<std::int64_t>()};
-  return {.leaves = buffer.as<std::int32_t>()};
-}
-
 /// What passes of a call have in common.
 struct PassKind {
   OutputKind output;
-  ResultType results;
+  ResultType results;  ///< as kernels write them
   RowSource source;
   std::size_t result_bytes;         ///< of a row
   bool stream_is_captured = false;  ///< rows on the device: by the caller
@@ -119,10 +94,12 @@ class DevicePredictor final : public CallPredictor {
                    const Destination& to) const override {
     FVM_TRY(check_call(any, rows));
     if (row_count(rows) == 0 || output_width(program_.meta(), output) == 0) return {};
-    if (to.is_nowhere()) return no_buffer();
+    if (to.out == nullptr) return no_buffer();
     auto& context = static_cast<DeviceContext&>(any);
     ++context.calls;
     const auto* const on_device = std::get_if<DeviceRows>(&rows);
+    if (on_device != nullptr && written_type(output, to.type) != to.type)
+      return refused("output", "lies on the device, where labels are int64 and leaf numbers are int32");
     LanesInUse lanes(on_device != nullptr ? std::span(&context.on_stream, 1) : std::span(context.lanes));
     FVM_TRY(on_device != nullptr ? run_on_device(context, *on_device, output, to)
                                  : run_from_host(context, rows, output, to));
@@ -134,8 +111,9 @@ class DevicePredictor final : public CallPredictor {
                              const Destination& to) const {
     const std::size_t count = row_count(rows), width = output_width(program_.meta(), output);
     const bool coded = std::holds_alternative<CodedRows>(rows);
-    const PassKind kind{output, type_of(to), coded ? RowSource::HostCodes : RowSource::Host,
-                        width * element_bytes(to)};
+    const ResultType written = written_type(output, to.type);
+    const PassKind kind{output, written, coded ? RowSource::HostCodes : RowSource::Host,
+                        width * bytes_of(written)};
     const std::size_t copied_bytes =
         (coded ? columns() : program_.meta().num_features * sizeof(float)) + kind.result_bytes;
     FVM_ASSIGN(std::uint32_t most,
@@ -150,12 +128,14 @@ class DevicePredictor final : public CallPredictor {
       const std::uint32_t wanted = next_rows(kind, most, count - begin);
       FVM_ASSIGN(const Made made, make_room(context, lane, kind, wanted));
       if (made.row_count < wanted) most = made.row_count;
-      PlacedPass pass{
-          .coded = coded, .row_count = made.row_count, .output = output, .to = placed(to, lane.results)};
+      PlacedPass pass{.coded = coded,
+                      .row_count = made.row_count,
+                      .output = output,
+                      .to = {written, lane.results.bytes()}};
       pass.downloaded_bytes = made.row_count * kind.result_bytes;
       FVM_TRY(stage(lane, rows, begin, pass));
       FVM_TRY(start(context, lane, made.kept, kind, pass));
-      FVM_TRY(lane.deliver_to(memory_of(to.from(begin * width)), pass.downloaded_bytes));
+      FVM_TRY(lane.deliver_to(to.from(begin * width), output, made.row_count * width));
       begin += made.row_count;
     }
     for (Lane& lane : context.lanes) FVM_TRY(lane.finish());
@@ -176,12 +156,8 @@ class DevicePredictor final : public CallPredictor {
     pass.rows = lane.rows.as<const float>();
     pass.row_stride = features;
     pass.uploaded_bytes = std::size_t{pass.row_count} * features * sizeof(float);
-    if (const auto* const csr = std::get_if<CsrRows>(&rows)) {
-      FVM_TRY(check_csr_rows(*csr, begin, pass.row_count, features));
-      fill_float_rows(program_, *csr, begin, pass.row_count, staged);
-    } else {
-      fill_float_rows(program_, *std::get_if<RowBlock>(&rows), begin, pass.row_count, staged);
-    }
+    FVM_TRY(check_row_values(program_.meta(), rows, begin, pass.row_count));
+    fill_float_rows(program_, rows, begin, pass.row_count, staged);
     return {};
   }
 
@@ -195,7 +171,7 @@ class DevicePredictor final : public CallPredictor {
       context.stream_id = stream_id;
     }
     const std::size_t width = output_width(program_.meta(), output);
-    PassKind kind{output, type_of(to), RowSource::Device, width * element_bytes(to)};
+    PassKind kind{output, to.type, RowSource::Device, width * bytes_of(to.type)};
     FVM_ASSIGN(kind.stream_is_captured, lane.queue->is_captured());
     FVM_ASSIGN(std::uint32_t most, pass_rows(context, kind, rows.count));
     for (std::size_t begin = 0; begin < rows.count;) {
@@ -330,7 +306,7 @@ class DevicePredictor final : public CallPredictor {
     }
     captured.rows = pass.rows;
     captured.row_stride = pass.row_stride;
-    captured.results = memory_of(pass.to);
+    captured.results = pass.to.out;
     return lane.queue->replay(*captured.graph);
   }
 
@@ -343,7 +319,7 @@ class DevicePredictor final : public CallPredictor {
   Result<void> point_to(CapturedPass& captured, const Lane& lane, const LinkedCall& linked,
                         const PlacedPass& pass) const {
     if (captured.rows == pass.rows && captured.row_stride == pass.row_stride &&
-        captured.results == memory_of(pass.to))
+        captured.results == pass.to.out)
       return {};
     captured.results = nullptr;  // none, until all launches have the same
     std::size_t number = 0;
@@ -378,10 +354,10 @@ class DevicePredictor final : public CallPredictor {
     launch.pass.output = pass.output;
     launch.pass.codes = lane.codes.as<const std::uint8_t>();
     launch.pass.encode_to = pass.coded ? nullptr : lane.codes.as<std::uint8_t>();
-    launch.pass.values = pass.to.values;
-    launch.pass.wide_values = pass.to.wide_values;
-    launch.pass.labels = pass.to.labels;
-    launch.pass.leaves = pass.to.leaves;
+    launch.pass.values = pass.to.values();
+    launch.pass.wide_values = pass.to.wide_values();
+    launch.pass.labels = pass.to.labels();
+    launch.pass.leaves = pass.to.leaves();
     for (const LinkedPhase& phase : linked.phases) {
       place_phase(lane, phase, launch);
       FVM_TRY(visit(phase, launch));

@@ -9,12 +9,13 @@ NAMES = dict(
     shape="fvm_program_shape",
     create="fvm_context_create",
     destroy="fvm_context_destroy",
-    predict_device="fvm_predict_device",
-    predict_host="fvm_predict_f32",
+    predict="fvm_predict",
     describe="fvm_program_description",
     error="fvm_last_error",
 )
 RAW = 0  # fvm_output
+FLOAT32 = 0  # fvm_type
+DENSE, DEVICE = 0, 3  # fvm_rows_kind
 
 
 CUDA = 0  # fvm_gpu_vendor
@@ -29,14 +30,24 @@ class GpuOptions(ctypes.Structure):
     ]
 
 
-class DeviceRows(ctypes.Structure):
+class Rows(ctypes.Structure):
     _fields_ = [
         ("size", ctypes.c_size_t),
-        ("rows", ctypes.c_void_p),
+        ("kind", ctypes.c_int32),
+        ("type", ctypes.c_int32),
         ("row_count", ctypes.c_size_t),
-        ("row_stride", ctypes.c_size_t),
+        ("column_count", ctypes.c_size_t),
+        ("data", ctypes.c_void_p),
+        ("row_stride", ctypes.c_ssize_t),
+        ("column_stride", ctypes.c_ssize_t),
+        ("offsets", ctypes.c_void_p),
+        ("columns", ctypes.c_void_p),
+        ("value_count", ctypes.c_size_t),
+        ("absent", ctypes.c_int32),
         ("device", ctypes.c_int32),
         ("stream", ctypes.c_void_p),
+        ("byte_count", ctypes.c_size_t),
+        ("encoder", ctypes.c_uint64),
     ]
 
 
@@ -56,15 +67,13 @@ class Library:
     def __init__(self, path):
         library = ctypes.CDLL(path)
         pointer, size = ctypes.c_void_p, ctypes.c_size_t
-        call = [pointer, pointer, size, size, ctypes.c_int32, pointer, size]  # context, rows …, output kind, out …
         arguments = dict(
             open=[ctypes.c_char_p, pointer, pointer],
             close=[pointer],
             shape=[pointer, pointer, pointer, pointer],
             create=[pointer, pointer],
             destroy=[pointer],
-            predict_device=[pointer, pointer, ctypes.c_int32, pointer, size],
-            predict_host=call,
+            predict=[pointer, pointer, ctypes.c_int32, ctypes.c_int32, pointer, size],
             describe=[pointer],
             error=[],
         )
@@ -95,15 +104,18 @@ class Program:
 
     def predict(self, rows, count, out, stream=0):
         """`rows`, `out`: addresses on the GPU."""
-        at = DeviceRows(ctypes.sizeof(DeviceRows), rows, count, self.features, 0, stream)
-        self.library.need(
-            self.library.predict_device(self.context, ctypes.byref(at), RAW, out, count * self.outputs)
-        )
+        self.predict_rows(Rows(kind=DEVICE, row_count=count, data=rows, stream=stream), out)
 
     def predict_host(self, rows, count, out):
         """The same of the host's memory, copies included."""
+        self.predict_rows(Rows(kind=DENSE, row_count=count, data=rows), out)
+
+    def predict_rows(self, rows, out):
+        rows.size, rows.column_count = ctypes.sizeof(Rows), self.features
         self.library.need(
-            self.library.predict_host(self.context, rows, count, self.features, RAW, out, count * self.outputs)
+            self.library.predict(
+                self.context, ctypes.byref(rows), RAW, FLOAT32, out, rows.row_count * self.outputs
+            )
         )
 
     def close(self):

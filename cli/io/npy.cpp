@@ -4,13 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
-#include <cmath>
-#include <cstring>
 #include <limits>
-#include <optional>
-#include <type_traits>
 #include <utility>
+
+#include <forestvm/calls.hpp>
 
 #include "cli/io/npy_header.hpp"
 #include "cli/io/quote.hpp"
@@ -26,108 +23,24 @@ constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 constexpr std::uint64_t kMostValues =
     std::numeric_limits<std::uint64_t>::max() / 16;  // in bytes: no overflow
 
-/// IEEE 754 binary16, exact.
-float half_to_float(std::uint16_t half) {
-  const std::uint32_t sign = (half & 0x8000U) << 16U;
-  const std::uint32_t exponent = (half >> 10U) & 31U;
-  const std::uint32_t fraction = half & 0x3ffU;
-  if (exponent == 0) {
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  const std::uint32_t wide = exponent == 31 ? 255U : exponent + 112U;
-  return std::bit_cast<float>(sign | (wide << 23U) | (fraction << 13U));
-}
-
-struct Half {
-  std::uint16_t bits;
-};
-struct Bool {
-  std::uint8_t byte;
-};
-
-float to_float(Half value) { return half_to_float(value.bits); }
-float to_float(Bool value) { return value.byte != 0 ? 1.0F : 0.0F; }
-template <class T>
-float to_float(T value) {
-  return static_cast<float>(value);  // to nearest; beyond the range ±inf, as NumPy's astype
-}
-
-bool is_exact(Half, float) { return true; }
-bool is_exact(Bool, float) { return true; }
-template <class T>
-bool is_exact(T value, float read) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return std::isnan(value) || static_cast<double>(value) == static_cast<double>(read);
-  } else {
-    // The largest integers are rounded to the power of two above all of them, which is none of them.
-    return read < std::ldexp(1.0F, std::numeric_limits<T>::digits) && static_cast<T>(read) == value;
-  }
-}
-
-template <class T, bool Swapped>
-T value_at(const char* from) {
-  std::array<char, sizeof(T)> bytes;
-  std::memcpy(bytes.data(), from, sizeof(T));
-  if constexpr (Swapped) std::reverse(bytes.begin(), bytes.end());
-  return std::bit_cast<T>(bytes);
-}
-
-/// Turns `count` file values at `from` into floats; false if one of them had to be rounded.
-template <class T, bool Swapped>
-bool convert(const char* from, std::size_t count, float* to) {
-  bool exact = true;
-  for (std::size_t i = 0; i < count; ++i) {
-    const T value = value_at<T, Swapped>(from + i * sizeof(T));
-    to[i] = to_float(value);
-    exact = exact && is_exact(value, to[i]);
-  }
-  return exact;
-}
-
-/// A file value as text, if it has to be rounded.
-template <class T, bool Swapped>
-std::optional<std::string> rounded(const char* from) {
-  const T value = value_at<T, Swapped>(from);
-  if (is_exact(value, to_float(value))) return std::nullopt;
-  if constexpr (std::is_arithmetic_v<T>) {
-    std::array<char, 32> text;
-    return std::string(text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr);
-  } else {
-    return std::nullopt;
-  }
-}
-
-/// How values of a type, in one byte order, are read.
-struct Conversion {
-  bool (*convert)(const char* from, std::size_t count, float* to) = nullptr;
-  std::optional<std::string> (*rounded)(const char* from) = nullptr;
-};
-
 struct Dtype {
   std::string_view name;  // without the byte order
-  std::size_t size;
-  Conversion little;
-  Conversion big;
+  RowType type;
 };
 
-template <class T>
-constexpr Dtype dtype(std::string_view name) {
-  return {name, sizeof(T), {convert<T, false>, rounded<T, false>}, {convert<T, true>, rounded<T, true>}};
-}
-
 constexpr std::array kDtypes = {
-    dtype<Bool>("b1"),          dtype<std::int8_t>("i1"),   dtype<std::int16_t>("i2"),
-    dtype<std::int32_t>("i4"),  dtype<std::int64_t>("i8"),  dtype<std::uint8_t>("u1"),
-    dtype<std::uint16_t>("u2"), dtype<std::uint32_t>("u4"), dtype<std::uint64_t>("u8"),
-    dtype<Half>("f2"),          dtype<float>("f4"),         dtype<double>("f8"),
+    Dtype{"b1", RowType::Bool},    Dtype{"i1", RowType::Int8},    Dtype{"i2", RowType::Int16},
+    Dtype{"i4", RowType::Int32},   Dtype{"i8", RowType::Int64},   Dtype{"u1", RowType::UInt8},
+    Dtype{"u2", RowType::UInt16},  Dtype{"u4", RowType::UInt32},  Dtype{"u8", RowType::UInt64},
+    Dtype{"f2", RowType::Float16}, Dtype{"f4", RowType::Float32}, Dtype{"f8", RowType::Float64},
 };
 
 struct ArrayForm {
   std::size_t rows = 0;
   std::size_t columns = 0;
   std::size_t value_size = 0;
-  Conversion conversion;
+  RowType type = RowType::Float32;
+  bool swapped = false;  // the bytes of a value
   bool fortran_order = false;
 
   std::uint64_t values() const { return std::uint64_t{rows} * columns; }
@@ -148,9 +61,11 @@ Result<void> set_type(const std::string& name, ArrayForm& form) {
   const bool has_order = order == '<' || order == '>' || order == '|' || order == '=';
   const std::string_view kind = std::string_view(name).substr(has_order ? 1 : 0);
   for (const Dtype& row : kDtypes) {
-    if (row.name != kind || (order == '|' && row.size > 1)) continue;
-    form.value_size = row.size;
-    form.conversion = order == '>' ? row.big : row.little;
+    const std::size_t size = bytes_of(row.type);
+    if (row.name != kind || (order == '|' && size > 1)) continue;
+    form.value_size = size;
+    form.type = row.type;
+    form.swapped = order == '>';
     return {};
   }
   return refused("NPY header", "dtype " + in_quotes(name) +
@@ -254,8 +169,9 @@ class NpyReader final : public TableReader {
       const std::size_t had = values.size();
       values.resize(had + count);
       const std::span<float> read = std::span(values).subspan(had);
-      if (!array_.conversion.convert(chunk_.data(), count, read.data()) && form_.exact)
-        FVM_TRY(refuse_rounded(read));
+      if (array_.swapped) swap_bytes(count);
+      to_float32(array_.type, chunk_.data(), count, read.data());
+      if (form_.exact) FVM_TRY(refuse_rounded(read));
       if (form_.missing) std::replace(read.begin(), read.end(), *form_.missing, kMissing);
       done += count;
       values_done_ += count;
@@ -265,17 +181,26 @@ class NpyReader final : public TableReader {
     return more != 0 ? wrong_size(array_, "more") : Result<void>();
   }
 
+  /// Brings `count` values of the chunk into this machine's byte order.
+  void swap_bytes(std::size_t count) {
+    char* value = chunk_.data();
+    for (std::size_t i = 0; i < count; ++i, value += array_.value_size)
+      std::reverse(value, value + array_.value_size);
+  }
+
   /// The first of the chunk's values that had to be rounded and is not missing all the same.
   Result<void> refuse_rounded(std::span<const float> read) const {
-    for (std::size_t i = 0; i < read.size(); ++i) {
-      const auto number = array_.conversion.rounded(chunk_.data() + i * array_.value_size);
-      if (!number || read[i] == form_.missing) continue;
+    const auto value = [&](std::size_t i) { return chunk_.data() + i * array_.value_size; };
+    for (std::size_t i = 0;; ++i) {
+      i += first_inexact(array_.type, value(i), read.size() - i);
+      if (i == read.size()) return {};
+      if (read[i] == form_.missing) continue;
       const std::uint64_t at = values_done_ + i;
       const std::uint64_t row = array_.fortran_order ? at % array_.rows : at / array_.columns;
       const std::uint64_t column = array_.fortran_order ? at / array_.rows : at % array_.columns;
-      return not_exact("value [" + std::to_string(row) + ", " + std::to_string(column) + "]", *number);
+      return not_exact("value [" + std::to_string(row) + ", " + std::to_string(column) + "]",
+                       inexact_text(array_.type, value(i)));
     }
-    return {};
   }
 
   Source& source_;

@@ -3,13 +3,12 @@
 
 #include <utility>
 
+#include <forestvm/calls.hpp>
+
 namespace forestvm::cli {
 
 Error not_exact(std::string place, const std::string& number) {
-  return refused(std::move(place),
-                 number +
-                     " is no float32 number, and rounded it could go another way in this model, which "
-                     "compares in float64; if rounding is meant, give the rows as a float32 .npy array");
+  return forestvm::not_exact(std::move(place), number, "give the rows as a float32 .npy array");
 }
 
 Error wrong_width(std::size_t columns, std::size_t width) {

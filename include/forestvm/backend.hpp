@@ -16,17 +16,33 @@
 
 namespace forestvm {
 
-/// The type of a row's values. What is not float32 is compared as the float32 nearest to it, as the trainers
-/// of float32 models do; programs of float64 scores (LightGBM's) refuse Float64. Float16 is IEEE binary16, as
-/// uint16.
-enum class RowType : std::uint8_t { Float32, Float64, Float16 };
+/// The type of a row's values. A value is compared as the float32 nearest to it, as the trainers of float32
+/// models do. Programs of float64 scores (LightGBM's), which compare in float64, refuse rows with a value
+/// that no float32 is equal to. Float16 is IEEE binary16. A Bool is a byte: 0, or else 1.
+enum class RowType : std::uint8_t {
+  Float32,
+  Float64,
+  Float16,
+  Int8,
+  Int16,
+  Int32,
+  Int64,
+  UInt8,
+  UInt16,
+  UInt32,
+  UInt64,
+  Bool,
+};
 
-/// Rows to predict: n x num_features values, each row contiguous. NaN is a missing value.
+/// Rows to predict: n x num_features values, row-major, column-major or a part of such a matrix: value
+/// (row, feature) is number row x stride + feature x column_stride. NaN is a missing value. Neither rows nor
+/// columns overlap: with a column_stride of 1 the stride is at least num_features.
 struct RowBlock {
   const void* data = nullptr;
   std::size_t count = 0;
-  std::size_t stride = 0;  ///< values from one row to the next; at least num_features
+  std::size_t stride = 0;  ///< values from one row to the next
   RowType type = RowType::Float32;
+  std::size_t column_stride = 1;  ///< values from one feature of a row to the next
 };
 
 /// What the values that sparse rows do not hold are.
@@ -43,9 +59,10 @@ struct CsrRows {
   std::size_t count = 0;                  ///< rows
   const std::int64_t* offsets = nullptr;  ///< count + 1, none below the one before, up to value_count
   const std::int32_t* columns = nullptr;  ///< value_count, each below num_features
-  const float* values = nullptr;          ///< value_count
+  const void* values = nullptr;           ///< value_count
   std::size_t value_count = 0;
   Absent absent = Absent::Missing;
+  RowType type = RowType::Float32;  ///< of the values
 };
 
 /// Rows that are encoded already: rank codes, one byte for each column of a program's encoder, as
@@ -86,6 +103,9 @@ inline std::size_t row_count(const AnyRows& rows) {
   return std::get_if<CodedRows>(&rows)->count;
 }
 
+/// The types of predictions.
+enum class ResultType : std::uint8_t { Float32, Float64, Int32, Int64 };
+
 /// What one call needs to write to: kept by the caller, one per calling thread, reused from call to call.
 /// After it has grown to a batch size, further calls of that size allocate nothing.
 class Context {
@@ -109,12 +129,15 @@ class Predictor {
 
   virtual std::unique_ptr<Context> make_context() const = 0;
 
-  /// Raw scores or values: writes as many rows of output_width(output) float32, C order; those of a program
-  /// of float64 scores are rounded once, at the end. `output` is Raw or Value.
+  /// Writes the output's row_count(rows) x output_width(output) numbers to `out`, in C order: raw scores and
+  /// values as Float32 or Float64, labels and leaf numbers as Int32 or Int64. Float64 scores of a program
+  /// that has them are rounded once, at the end, to make them Float32. A label is an index; leaves are
+  /// numbered as the trainer counts a tree's nodes, trees in the model's order.
   ///
   /// Sparse rows are not made dense where a program's walks read rank codes (encode(u8)), else a bounded
-  /// number at a time. Encoded rows go through the plan for their number if its walks read codes alone, else
-  /// through the next plan of which that is true: a few rows may take as long as a block of them then.
+  /// number at a time; rows that are not row-major float32 are converted a bounded number at a time. Encoded
+  /// rows go through the plan for their number if its walks read codes alone, else through the next plan of
+  /// which that is true: a few rows may take as long as a block of them then.
   ///
   /// Rows in a GPU's memory are for the GPU's backend, and `out` is memory of that GPU then. One context's
   /// calls run one after the other; where they change the stream, the host waits for the call before. A
@@ -122,28 +145,28 @@ class Predictor {
   /// caller's graph uses its memory: the context outlives it, and makes no larger call, and no other one
   /// while it runs.
   ///
-  /// Errors: Usage for a context of another backend, a null pointer, a stride below num_features, coded rows
-  /// of another number of columns or in too few bytes, and, with the row, for offsets that descend or leave
-  /// the values and for a column that the model does not have (rows before it may have been predicted then).
-  /// Usage for rows in the memory of another device, and for a stream that is captured while the context
-  /// lacks memory. Refused for Float64 rows of a program of float64 scores,
-  /// for codes of another encoder, and for any where every plan has walks that read values; for rows in a
-  /// GPU's memory of a program that takes zeros for missing values. Environment where a device has too little
-  /// memory for a few rows, and where it fails.
-  virtual Result<void> predict(Context& context, const AnyRows& rows, OutputKind output,
-                               float* out) const = 0;
+  /// Errors: Usage for a type that the output would lose digits in, a context of another backend, a null
+  /// pointer, rows that overlap or are too short, coded rows of another number of columns or in too few
+  /// bytes, and, with the row, for offsets that descend or leave the values and for a column that the model
+  /// does not have. Usage for rows in the memory of another device, and for a stream that is captured while
+  /// the context lacks memory. Refused for labels of a model without classes; with the row, for a value that
+  /// is no float32 where the program has float64 scores; for codes of another encoder, and for any where
+  /// every plan has walks that read values; for rows in a GPU's memory of a program that takes zeros for
+  /// missing values, and for their labels as Int32 and leaf numbers as Int64. Environment where a device has
+  /// too little memory for a few rows, and where it fails. Where an error names a row, rows before it may
+  /// have been predicted.
+  virtual Result<void> predict_as(Context& context, const AnyRows& rows, OutputKind output, ResultType type,
+                                  void* out) const = 0;
 
-  /// The same in float64: the very scores and values of a program of float64 scores, the float32 ones of any
-  /// other.
-  virtual Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output,
-                                    double* out) const = 0;
+  /// Predicts raw scores or values: `output` is Raw or Value, else Usage.
+  Result<void> predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const;
+  Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output, double* out) const;
 
-  /// Labels: writes as many rows of output_width(Class) indices. Refused if the model has no classes.
-  virtual Result<void> predict_class(Context& context, const AnyRows& rows, std::int64_t* out) const = 0;
+  /// Predicts labels.
+  Result<void> predict_class(Context& context, const AnyRows& rows, std::int64_t* out) const;
 
-  /// Leaf numbers, as the trainer counts a tree's nodes: writes as many rows of num_trees, trees in the
-  /// model's order.
-  virtual Result<void> predict_leaf(Context& context, const AnyRows& rows, std::int32_t* out) const = 0;
+  /// Predicts leaf numbers.
+  Result<void> predict_leaf(Context& context, const AnyRows& rows, std::int32_t* out) const;
 
   /// Encodes rows, dense or sparse, into `out`, which has room for coded_bytes(rows, columns) bytes, columns
   /// being those of the program (section_Columns). What no row has is zero: equal rows give equal bytes.

@@ -11,51 +11,73 @@
 
 namespace forestvm {
 
-/// Where a call's predictions go: one of them is set.
+/// Where a call's predictions go, and as which numbers.
 struct Destination {
-  float* values = nullptr;
-  double* wide_values = nullptr;
-  std::int64_t* labels = nullptr;
-  std::int32_t* leaves = nullptr;
+  ResultType type = ResultType::Float32;
+  void* out = nullptr;
 
-  bool is_nowhere() const {
-    return values == nullptr && wide_values == nullptr && labels == nullptr && leaves == nullptr;
-  }
-  /// The same, so many elements further on.
-  Destination from(std::size_t element) const {
-    Destination further = *this;
-    if (values != nullptr) further.values += element;
-    if (wide_values != nullptr) further.wide_values += element;
-    if (labels != nullptr) further.labels += element;
-    if (leaves != nullptr) further.leaves += element;
-    return further;
+  /// Returns the place so many elements further on.
+  Destination from(std::size_t element) const;
+
+  // The memory if it is of this type, else null.
+  float* values() const { return as<float>(ResultType::Float32); }
+  double* wide_values() const { return as<double>(ResultType::Float64); }
+  std::int64_t* labels() const { return as<std::int64_t>(ResultType::Int64); }
+  std::int32_t* leaves() const { return as<std::int32_t>(ResultType::Int32); }
+
+ private:
+  template <class Number>
+  Number* as(ResultType number) const {
+    return type == number ? static_cast<Number*>(out) : nullptr;
   }
 };
 
-/// A Predictor whose predictions of every kind are one call.
+std::size_t bytes_of(ResultType type);
+
+/// Returns the type in which programs write an output that is wanted in `type`: labels as Int64, leaf numbers
+/// as Int32, scores as they are wanted.
+ResultType written_type(OutputKind output, ResultType type);
+
+/// Copies `count` numbers of an output from where a program wrote them, in the type that is wanted there.
+void deliver(OutputKind output, const void* written, std::size_t count, const Destination& to);
+
+/// A Predictor whose calls are checked for what they want before they run.
 class CallPredictor : public Predictor {
  public:
-  Result<void> predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const final;
-  Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output,
-                            double* out) const final;
-  Result<void> predict_class(Context& context, const AnyRows& rows, std::int64_t* out) const final;
-  Result<void> predict_leaf(Context& context, const AnyRows& rows, std::int32_t* out) const final;
+  Result<void> predict_as(Context& context, const AnyRows& rows, OutputKind output, ResultType type,
+                          void* out) const final;
 
  private:
   virtual Result<void> run(Context& context, const AnyRows& rows, OutputKind output,
                            const Destination& to) const = 0;
 };
 
-/// Usage unless `output` is what predict gives: raw scores or values.
-Result<void> check_score_output(OutputKind output);
+std::size_t bytes_of(RowType type);
 
-/// Refused if the model has no classes.
-Result<void> check_classes(const Program& program);
+/// Writes the float32 nearest to each of `count` values, which need no alignment.
+void to_float32(RowType type, const void* values, std::size_t count, float* out);
 
-/// What can be said of a call's rows before any is read. Errors: see Predictor::predict.
+/// Returns the number of the first value that no float32 is equal to; `count` if there is none. NaN is a
+/// missing value in every type.
+std::size_t first_inexact(RowType type, const void* values, std::size_t count);
+
+/// Returns a value that first_inexact found as text.
+std::string inexact_text(RowType type, const void* value);
+
+/// Returns the error of a number that is no float32, for a model that compares in float64. `instead` says
+/// what to do if rounding is meant.
+Error not_exact(std::string place, const std::string& number, const std::string& instead);
+
+/// What can be said of a call's rows before any is read. Errors: see Predictor::predict_as.
 Result<void> check_rows(const ProgramMeta& meta, const RowBlock& rows);
 Result<void> check_rows(const CsrRows& rows);
 Result<void> check_rows(const ProgramMeta& meta, const DeviceRows& rows);
+
+/// Checks what `count` rows from `begin` on hold: of sparse rows that they lie inside the values and name
+/// features of the model; where the program has float64 scores, that each value is a float32. The rows have
+/// passed check_rows. Errors say which row is wrong.
+Result<void> check_row_values(const ProgramMeta& meta, const AnyRows& rows, std::size_t begin,
+                              std::size_t count);
 
 /// Numbers of rows, both included.
 struct RowCounts {
@@ -69,7 +91,7 @@ class CodedPlans {
 
   /// Refused if there is no such plan.
   Result<void> check() const;
-  /// Whether the rows can be taken. Errors: see Predictor::predict.
+  /// Whether the rows can be taken. Errors: see Predictor::predict_as.
   Result<void> check(const CodedRows& rows) const;
   /// Whether walks of the plan for so many rows read values.
   bool reads_values(std::size_t rows) const;
@@ -94,19 +116,12 @@ std::string rows_text(const CodedRows& rows);
 /// The error of a call without memory for its rows or output.
 Error no_buffer();
 
-/// Whether walks can read the rows where they are: float32, with nothing to be marked missing.
+/// Whether walks can read the rows where they are: row-major float32, with nothing to be marked missing.
 bool are_float_rows(const Program& program, const RowBlock& rows);
 
-/// Writes `count` rows from `begin` on as walks read them, num_features float32 each, one row after the
-/// other. The rows are checked, of sparse ones these too: check_csr_rows.
-void fill_float_rows(const Program& program, const RowBlock& rows, std::size_t begin, std::size_t count,
+/// Writes `count` dense or sparse rows from `begin` on as walks read them: num_features float32 each, one row
+/// after the other. The rows have passed check_row_values.
+void fill_float_rows(const Program& program, const AnyRows& rows, std::size_t begin, std::size_t count,
                      float* out);
-void fill_float_rows(const Program& program, const CsrRows& rows, std::size_t begin, std::size_t count,
-                     float* out);
-
-/// Whether `count` rows from `first` on lie inside the values and name features of a model of so many. Usage
-/// errors say which row is wrong.
-Result<void> check_csr_rows(const CsrRows& rows, std::size_t first, std::size_t count,
-                            std::uint32_t num_features);
 
 }  // namespace forestvm

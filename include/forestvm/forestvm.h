@@ -6,7 +6,8 @@
  *   fvm_context *context;
  *   if (fvm_program_open("model.fvm", NULL, &program) != FVM_OK) fail(fvm_last_error());
  *   if (fvm_context_create(program, &context) != FVM_OK) fail(fvm_last_error());   // one per calling thread
- *   if (fvm_predict_f32(context, rows, count, stride, FVM_OUTPUT_VALUE, out, capacity) != FVM_OK)
+ *   fvm_rows rows = FVM_DENSE_ROWS(data, FVM_TYPE_FLOAT32, row_count, column_count);
+ *   if (fvm_predict(context, &rows, FVM_OUTPUT_VALUE, FVM_TYPE_FLOAT32, out, capacity) != FVM_OK)
  *     fail(fvm_last_error());
  *   fvm_context_destroy(context);
  *   fvm_program_close(program);
@@ -56,10 +57,27 @@ enum {
 /** What a prediction is. */
 typedef int32_t fvm_output;
 enum {
-  FVM_OUTPUT_RAW = 0,   /**< float32: the trainer's raw scores; float64 ones (LightGBM's) are rounded once */
-  FVM_OUTPUT_VALUE = 1, /**< float32: what the trainer's own predict gives, e.g. probabilities; likewise */
-  FVM_OUTPUT_CLASS = 2, /**< int64: index of the predicted label */
-  FVM_OUTPUT_LEAF = 3   /**< int32: for each tree the number of the row's leaf, as the trainer counts nodes */
+  FVM_OUTPUT_RAW = 0,   /**< the trainer's raw scores */
+  FVM_OUTPUT_VALUE = 1, /**< what the trainer's own predict gives, e.g. probabilities */
+  FVM_OUTPUT_CLASS = 2, /**< index of the predicted label */
+  FVM_OUTPUT_LEAF = 3   /**< for each tree the number of the row's leaf, as the trainer counts nodes */
+};
+
+/** The type of a number, in rows and in predictions. */
+typedef int32_t fvm_type;
+enum {
+  FVM_TYPE_FLOAT32 = 0,
+  FVM_TYPE_FLOAT64 = 1,
+  FVM_TYPE_FLOAT16 = 2, /**< IEEE 754 binary16, as NumPy's float16 */
+  FVM_TYPE_INT8 = 3,
+  FVM_TYPE_INT16 = 4,
+  FVM_TYPE_INT32 = 5,
+  FVM_TYPE_INT64 = 6,
+  FVM_TYPE_UINT8 = 7,
+  FVM_TYPE_UINT16 = 8,
+  FVM_TYPE_UINT32 = 9,
+  FVM_TYPE_UINT64 = 10,
+  FVM_TYPE_BOOL = 11 /**< a byte: 0, or else 1 */
 };
 
 /** How much of a program is proved before it is opened. */
@@ -97,42 +115,98 @@ enum {
   FVM_ABSENT_ZERO = 1     /**< 0, as LightGBM reads them */
 };
 
-/** Sparse rows (CSR, as SciPy's csr_matrix has them). Row i holds the values offsets[i] to offsets[i + 1] -
- * 1, each of the feature that `columns` has at its place. The features of a row come in any order; of several
- * values of a feature in one row the last counts. NaN is a missing value. offsets[0] may be more than 0: a
- * part of other rows. Begin with FVM_CSR_ROWS_INIT, then set fields; later versions as in fvm_open_options.
- */
-typedef struct fvm_csr_rows {
-  size_t size;            /**< sizeof(fvm_csr_rows), as the caller was compiled */
-  size_t row_count;       /**< from 0 (then the pointers may be NULL) */
-  const int64_t* offsets; /**< row_count + 1, none below the one before, from 0 to value_count */
-  const int32_t* columns; /**< value_count of them, from 0 to num_features - 1 */
-  const float* values;    /**< value_count of them */
-  size_t value_count;     /**< 0: `columns` and `values` may be NULL */
-  fvm_absent absent;      /**< FVM_ABSENT_MISSING or FVM_ABSENT_ZERO */
-} fvm_csr_rows;
+/** Says how rows lie in memory. */
+typedef int32_t fvm_rows_kind;
+enum {
+  FVM_ROWS_DENSE = 0,   /**< a matrix: row-major, column-major, or a part of one */
+  FVM_ROWS_CSR = 1,     /**< sparse rows, as SciPy's csr_matrix has them */
+  FVM_ROWS_ENCODED = 2, /**< what fvm_encode made of other rows */
+  FVM_ROWS_DEVICE = 3   /**< a row-major matrix of float32 in the memory of a GPU */
+};
 
-/** The defaults, as an initializer: no rows, what is absent is missing. */
-#define FVM_CSR_ROWS_INIT \
-  { sizeof(fvm_csr_rows), 0, NULL, NULL, NULL, 0, FVM_ABSENT_MISSING }
+/** Describes rows to predict. Begin with one of the initializers below, then set further fields. A field that
+ * is 0 or NULL has its default. Fields that a kind of rows does not use must be 0 or NULL. A later version
+ * may have more fields; an earlier library accepts them if they are zero.
+ *
+ * FVM_ROWS_DENSE: the value of a row and a column is data[row * row_stride + column * column_stride]. Strides
+ * count values, not bytes. Negative strides are not supported, and rows must not overlap.
+ *
+ * FVM_ROWS_CSR: row i holds the values number offsets[i] to offsets[i + 1] - 1 of `data`; the entry of
+ * `columns` with the same number says which feature a value belongs to. The features of a row may come in any
+ * order; if one comes several times, its last value counts. offsets[0] may be greater than 0: the rows are a
+ * part of a larger matrix then.
+ *
+ * FVM_ROWS_ENCODED: fvm_encode sets all fields. The codes lie in blocks of 64 rows. A block holds one column
+ * after the other, 64 bytes each. The rows may be split where a block begins. Any bytes are safe: codes that
+ * no row has lead to some leaf of each tree. Codes that are aligned to 64 bytes are read fastest.
+ *
+ * FVM_ROWS_DEVICE: the rows are described as DLPack and __cuda_array_interface__ describe them.
+ *
+ * NaN is a missing value. A value is compared as the float32 nearest to it, as the trainers of float32 models
+ * do. A model that compares in float64 (LightGBM's) could send a rounded value another way; it refuses rows
+ * with a value that no float32 is equal to. */
+typedef struct fvm_rows {
+  size_t size;          /**< sizeof(fvm_rows), as the caller was compiled */
+  fvm_rows_kind kind;   /**< says which of the other fields are used */
+  fvm_type type;        /**< type of the values; any for dense and CSR rows, FVM_TYPE_FLOAT32 on a device */
+  size_t row_count;     /**< number of rows; if it is 0, all pointers may be NULL */
+  size_t column_count;  /**< number of columns: the model's number of features, or 0 for that number. For
+                             encoded rows, fvm_encode sets the number of columns of the encoder */
+  const void* data;     /**< the first value; for encoded rows the first code */
+  ptrdiff_t row_stride; /**< dense, device: distance of two rows in values; 0: the rows are contiguous,
+                             and column_stride is 0 or 1 */
+  ptrdiff_t column_stride; /**< dense: distance of two columns in values; 0 means 1. Device: 0 or 1 */
+  const int64_t* offsets;  /**< CSR: row_count + 1 ascending numbers from 0 to value_count */
+  const int32_t* columns;  /**< CSR: value_count features, each below the model's number of features */
+  size_t value_count;      /**< CSR: length of `data` and `columns`, which may be NULL if it is 0 */
+  fvm_absent absent;       /**< CSR: FVM_ABSENT_MISSING or FVM_ABSENT_ZERO */
+  int32_t device;          /**< device: the ordinal of the device, which must be the program's */
+  void* stream;            /**< device: a cudaStream_t or hipStream_t; NULL is the default stream */
+  size_t byte_count;       /**< encoded: bytes that may be read at `data`, at least fvm_encoded_size's */
+  uint64_t encoder;        /**< encoded: identifies the encoder that made the codes */
+} fvm_rows;
 
-/** Rows that are encoded: what fvm_encode_f32 and its like made of them. They may be kept, and predicted by
- * any program whose encoder is the same: the one that they were made for, also when it is opened again. Codes
- * lie in blocks of 64 rows, in a block one column after the other, 64 bytes each; `row_count` rows from the
- * beginning of any block on are rows, too. Any bytes are safe: codes which no row has lead to some leaf of
- * each tree. Begin with FVM_CODED_ROWS_INIT, then set fields; later versions as in fvm_open_options. */
-typedef struct fvm_coded_rows {
-  size_t size;          /**< sizeof(fvm_coded_rows), as the caller was compiled */
-  const uint8_t* codes; /**< the first row's block; aligned to 64 bytes they are read fastest */
-  size_t row_count;     /**< from 0 (then `codes` may be NULL) */
-  size_t column_count;  /**< the program's: fvm_encode_f32 sets it */
-  size_t byte_count;    /**< that may be read at `codes`: what fvm_encoded_size says, or more */
-  uint64_t encoder;     /**< which encoder made them: fvm_encode_f32 sets it */
-} fvm_coded_rows;
+/* Converts a number of rows to a stride, in C and in C++ without a warning. */
+#ifdef __cplusplus
+#define FVM_STRIDE(count) static_cast<ptrdiff_t>(count)
+#else
+#define FVM_STRIDE(count) ((ptrdiff_t)(count))
+#endif
 
-/** The defaults, as an initializer: no rows. */
-#define FVM_CODED_ROWS_INIT \
-  { sizeof(fvm_coded_rows), NULL, 0, 0, 0, 0 }
+/** No rows, as an initializer. */
+#define FVM_ROWS_INIT                                                                                        \
+  {                                                                                                          \
+    sizeof(fvm_rows), FVM_ROWS_DENSE, FVM_TYPE_FLOAT32, 0, 0, NULL, 0, 0, NULL, NULL, 0, FVM_ABSENT_MISSING, \
+        0, NULL, 0, 0                                                                                        \
+  }
+
+/** Contiguous row-major rows (C order), as an initializer. */
+#define FVM_DENSE_ROWS(data, type, row_count, column_count)                                             \
+  {                                                                                                     \
+    sizeof(fvm_rows), FVM_ROWS_DENSE, (type), (row_count), (column_count), (data), 0, 0, NULL, NULL, 0, \
+        FVM_ABSENT_MISSING, 0, NULL, 0, 0                                                               \
+  }
+
+/** Contiguous column-major rows (Fortran order), as an initializer. */
+#define FVM_COLUMN_MAJOR_ROWS(data, type, row_count, column_count)                                           \
+  {                                                                                                          \
+    sizeof(fvm_rows), FVM_ROWS_DENSE, (type), (row_count), (column_count), (data), 1, FVM_STRIDE(row_count), \
+        NULL, NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0                                                     \
+  }
+
+/** Sparse rows, as an initializer; what is absent is missing. */
+#define FVM_CSR_ROWS(offsets, columns, data, type, row_count, value_count)                      \
+  {                                                                                             \
+    sizeof(fvm_rows), FVM_ROWS_CSR, (type), (row_count), 0, (data), 0, 0, (offsets), (columns), \
+        (value_count), FVM_ABSENT_MISSING, 0, NULL, 0, 0                                        \
+  }
+
+/** Contiguous row-major rows of float32 on device 0, for its default stream, as an initializer. */
+#define FVM_DEVICE_ROWS(data, row_count, column_count)                                                    \
+  {                                                                                                       \
+    sizeof(fvm_rows), FVM_ROWS_DEVICE, FVM_TYPE_FLOAT32, (row_count), (column_count), (data), 0, 0, NULL, \
+        NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0                                                        \
+  }
 
 /** Who made a GPU. */
 typedef int32_t fvm_gpu_vendor;
@@ -153,21 +227,6 @@ typedef struct fvm_gpu_options {
 /** The defaults, as an initializer: the first CUDA device, full verification. */
 #define FVM_GPU_OPTIONS_INIT \
   { sizeof(fvm_gpu_options), FVM_GPU_CUDA, 0, FVM_VERIFY_FULL }
-
-/** Rows in the memory of a GPU, as DLPack and __cuda_array_interface__ describe them. Begin with
- * FVM_DEVICE_ROWS_INIT, then set fields; later versions as in fvm_open_options. */
-typedef struct fvm_device_rows {
-  size_t size;       /**< sizeof(fvm_device_rows), as the caller was compiled */
-  const float* rows; /**< memory of the device: num_features numbers a row, NaN for a missing value */
-  size_t row_count;  /**< from 0 (then `rows` may be NULL) */
-  size_t row_stride; /**< elements from one row to the next, at least num_features */
-  int32_t device;    /**< the device's ordinal: that of the program */
-  void* stream;      /**< a cudaStream_t or hipStream_t of the device; NULL: its default stream */
-} fvm_device_rows;
-
-/** The defaults, as an initializer: no rows, device 0, its default stream. */
-#define FVM_DEVICE_ROWS_INIT \
-  { sizeof(fvm_device_rows), NULL, 0, 0, 0, NULL }
 
 /** The library's version, "major.minor.patch". Never NULL; lives as long as the library. */
 FVM_API const char* fvm_version(void);
@@ -258,138 +317,70 @@ FVM_API fvm_status fvm_context_create(const fvm_program* program, fvm_context** 
 FVM_API fvm_status fvm_context_destroy(fvm_context* context);
 
 /**
- * Predicts raw scores or values: `output` is FVM_OUTPUT_RAW or FVM_OUTPUT_VALUE.
+ * Predicts rows of any kind. Writes row_count x width numbers of `type` in C order to `out`, which has room
+ * for at least as many: `capacity` numbers, not bytes. fvm_program_width gives the width.
  *
- * `rows` is `row_count` rows of num_features float32, NaN for a missing value; a row's numbers are contiguous
- * and the next row begins `row_stride` elements (not bytes) after it, at least num_features. Writes row_count
- * x width float32 in C order to `out`, which has room for `out_capacity` elements (not bytes), more than
- * needed or as many. Any `row_count`, from 0 (then `rows` and `out` may be NULL) to what memory holds; a
- * single row is as good as a batch.
+ * Raw scores and values can be written as FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64. A model with float64 scores
+ * (LightGBM's) gives them unchanged as float64, and rounded once as float32. Classes and leaves can be
+ * written as FVM_TYPE_INT32 or FVM_TYPE_INT64. The number of rows may be 0 (then `out` may be NULL); a single
+ * row is as good as a batch.
  *
- * With one thread, a call allocates nothing and takes no lock once the context has answered a call for this
- * kind of output with as many rows.
+ * With one thread, a call allocates nothing and takes no lock once the context has answered a call for the
+ * same output and type with as many rows of the same kind and type. Rows that a program cannot read where
+ * they are, for example float64 or column-major ones, are converted a block at a time: memory does not grow
+ * with the number of rows.
  *
- * FVM_USAGE: a null pointer, not a context, a context that another call is using, another kind of output, a
- * stride below num_features, an output that is too small. FVM_ENVIRONMENT: memory ran out.
+ * Encoded rows: a program with several plans uses the plan for this number of rows if its walks read codes
+ * alone, otherwise the next such plan.
+ *
+ * Rows on a device: `out` is memory of the same GPU; classes are FVM_TYPE_INT64, leaves are FVM_TYPE_INT32.
+ * The call returns when the work is queued on the rows' stream. Rows and results must stay where they are
+ * until the stream has done that work. The calls of a context run one after the other; when a call uses
+ * another stream than the call before, the host waits for that call. A failure of the GPU may be reported by
+ * a later call. The caller may capture the stream into a graph if the context has made a call with as many
+ * rows before. The graph uses the context's memory: the context must outlive it, must make no larger call,
+ * and must make no call while the graph runs.
+ *
+ * FVM_USAGE: a null pointer; not a context, or one that another call is using; rows whose fields make no
+ * sense or do not fit the program; a type that would lose digits of the output; an output that is too small;
+ * CSR offsets that descend or leave the values, or a column that the model does not have (the message names
+ * the row); rows on another device, or on a device for a program of the host; a captured stream without such
+ * an earlier call. FVM_REFUSED: the model has no classes; a value that no float32 is equal to, where the
+ * model compares in float64 (the message names the row and the column); codes of another encoder, or a
+ * program whose plans all read the rows' values; rows or results on a device that would have to be converted;
+ * rows on a device for a model that takes zeros for missing values. FVM_ENVIRONMENT: memory ran out, or the
+ * GPU failed.
+ */
+FVM_API fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_output output, fvm_type type,
+                               void* out, size_t capacity);
+
+/**
+ * Predicts raw scores or values of row-major float32 rows as float32: fvm_predict for the most common call.
+ * The values of a row are contiguous; `row_stride` is the distance of two rows in values, at least the
+ * model's number of features.
  */
 FVM_API fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count,
-                                   size_t row_stride, fvm_output output, float* out, size_t out_capacity);
+                                   size_t row_stride, fvm_output output, float* out, size_t capacity);
 
 /**
- * The same in float64: the very scores and values of a program whose trainer sums in float64 (LightGBM's),
- * the float32 ones of any other.
- */
-FVM_API fvm_status fvm_predict_wide_f32(fvm_context* context, const float* rows, size_t row_count,
-                                        size_t row_stride, fvm_output output, double* out,
-                                        size_t out_capacity);
-
-/**
- * Predicts the index of each row's label: row_count x width int64. Rows, sizes, memory and errors as in
- * fvm_predict_f32; FVM_REFUSED: the model has no classes.
- */
-FVM_API fvm_status fvm_predict_class_f32(fvm_context* context, const float* rows, size_t row_count,
-                                         size_t row_stride, int64_t* out, size_t out_capacity);
-
-/**
- * Predicts where rows end: row_count x num_trees int32, the number of the leaf as the trainer counts that
- * tree's nodes, trees in the model's order. Rows, sizes, memory and errors as in fvm_predict_f32.
- */
-FVM_API fvm_status fvm_predict_leaf_f32(fvm_context* context, const float* rows, size_t row_count,
-                                        size_t row_stride, int32_t* out, size_t out_capacity);
-
-/**
- * Like the three above, for rows of float64; each number is compared as the float32 nearest to it.
- * FVM_REFUSED: the trainer compared in float64 (LightGBM), so that rounded rows could go another way.
- */
-FVM_API fvm_status fvm_predict_f64(fvm_context* context, const double* rows, size_t row_count,
-                                   size_t row_stride, fvm_output output, float* out, size_t out_capacity);
-FVM_API fvm_status fvm_predict_class_f64(fvm_context* context, const double* rows, size_t row_count,
-                                         size_t row_stride, int64_t* out, size_t out_capacity);
-FVM_API fvm_status fvm_predict_leaf_f64(fvm_context* context, const double* rows, size_t row_count,
-                                        size_t row_stride, int32_t* out, size_t out_capacity);
-
-/**
- * Like the four for float32, for sparse rows: the same predictions as of the dense rows that they stand for.
- * None is made dense where the program reads rank codes (a schedule with encode(u8)), else a bounded number
- * at a time: memory does not grow with features times rows.
- *
- * FVM_USAGE, with the row: offsets that descend or leave the values, a column that the model does not have.
- * FVM_USAGE: what fvm_predict_f32 says, a null `rows`, fields that make no sense.
- */
-FVM_API fvm_status fvm_predict_csr(fvm_context* context, const fvm_csr_rows* rows, fvm_output output,
-                                   float* out, size_t out_capacity);
-FVM_API fvm_status fvm_predict_wide_csr(fvm_context* context, const fvm_csr_rows* rows, fvm_output output,
-                                        double* out, size_t out_capacity);
-FVM_API fvm_status fvm_predict_class_csr(fvm_context* context, const fvm_csr_rows* rows, int64_t* out,
-                                         size_t out_capacity);
-FVM_API fvm_status fvm_predict_leaf_csr(fvm_context* context, const fvm_csr_rows* rows, int32_t* out,
-                                        size_t out_capacity);
-
-/**
- * How many bytes the codes of `row_count` rows take, with 64 behind them that may be read: the room that
- * fvm_encode_f32 and its like need. FVM_USAGE: not a program, a null `byte_count`, more rows than memory
- * holds.
+ * Sets `*byte_count` to the room that fvm_encode needs for `row_count` rows, including 64 bytes behind the
+ * codes that may be read. FVM_USAGE: not a program, a null `byte_count`, more rows than memory holds.
  */
 FVM_API fvm_status fvm_encoded_size(const fvm_program* program, size_t row_count, size_t* byte_count);
 
 /**
- * Encodes rows for the programs that have this one's encoder: writes their codes to `out`, which has room for
- * `out_capacity` bytes, and to `*coded` what the functions below take, as long as `out` is there. Rows as in
- * fvm_predict_f32, fvm_predict_f64 and fvm_predict_csr. A row's codes are worth it where the row is predicted
- * more than once, or elsewhere than where its values are: predictions of them are the same, to the bit, and
- * encoding costs no time then.
+ * Encodes dense or CSR rows. Writes the codes to `out`, which has room for `capacity` bytes, and describes
+ * them in `*encoded`, for fvm_predict. Initialize `*encoded` with FVM_ROWS_INIT; the description is valid as
+ * long as `out` is. Any program with the same encoder can predict the encoded rows, to the same bits,
+ * for example the same program after it was opened again. Encoding pays when rows are predicted more than
+ * once, or on another machine than the one that has their values.
  *
- * FVM_REFUSED: the program reads rows' values: compile its model with a schedule that has encode(u8); or it
- * is on a GPU.
- * FVM_REFUSED, FVM_USAGE: what the functions for predictions say of such rows, a null `coded`, too little
- * room.
+ * FVM_REFUSED: the program reads the rows' values (compile its model with a schedule that has encode(u8)), or
+ * it is on a GPU; a value that fvm_predict would refuse. FVM_USAGE: rows that fvm_predict would not accept,
+ * rows that are encoded already, a null `encoded`, too little room.
  */
-FVM_API fvm_status fvm_encode_f32(fvm_context* context, const float* rows, size_t row_count,
-                                  size_t row_stride, uint8_t* out, size_t out_capacity,
-                                  fvm_coded_rows* coded);
-FVM_API fvm_status fvm_encode_f64(fvm_context* context, const double* rows, size_t row_count,
-                                  size_t row_stride, uint8_t* out, size_t out_capacity,
-                                  fvm_coded_rows* coded);
-FVM_API fvm_status fvm_encode_csr(fvm_context* context, const fvm_csr_rows* rows, uint8_t* out,
-                                  size_t out_capacity, fvm_coded_rows* coded);
-
-/**
- * Like the four for float32, for encoded rows. A program of several plans takes the one for so many rows if
- * its walks read codes alone, else the next such plan.
- *
- * FVM_REFUSED: codes of another encoder; every plan of the program has walks that read rows' values.
- * FVM_USAGE: another number of columns, too few bytes, and what fvm_predict_csr says.
- */
-FVM_API fvm_status fvm_predict_coded(fvm_context* context, const fvm_coded_rows* rows, fvm_output output,
-                                     float* out, size_t out_capacity);
-FVM_API fvm_status fvm_predict_wide_coded(fvm_context* context, const fvm_coded_rows* rows, fvm_output output,
-                                          double* out, size_t out_capacity);
-FVM_API fvm_status fvm_predict_class_coded(fvm_context* context, const fvm_coded_rows* rows, int64_t* out,
-                                           size_t out_capacity);
-FVM_API fvm_status fvm_predict_leaf_coded(fvm_context* context, const fvm_coded_rows* rows, int32_t* out,
-                                          size_t out_capacity);
-
-/**
- * Like the four for float32, for rows in the memory of the program's GPU: `out` is memory of that GPU, too.
- * Returns when the work is queued on the rows' stream: the rows stay as they are, and the results are there,
- * when the stream has come that far. A context's calls run one after the other; where they change the stream,
- * the host waits for the call before. A failure of the GPU may show in a later call. A stream may be one that
- * the caller captures into a graph, if the context has made a call of as many rows before: the graph uses the
- * context's memory, so that the context outlives it, and makes no larger call, and no other one while it
- * runs.
- *
- * FVM_USAGE: rows on another device, a program of the host, a captured stream without such a call before, and
- * what fvm_predict_csr says. FVM_REFUSED: also
- * a model that takes zeros for missing values. FVM_ENVIRONMENT: the GPU failed, or has too little memory.
- */
-FVM_API fvm_status fvm_predict_device(fvm_context* context, const fvm_device_rows* rows, fvm_output output,
-                                      float* out, size_t out_capacity);
-FVM_API fvm_status fvm_predict_wide_device(fvm_context* context, const fvm_device_rows* rows,
-                                           fvm_output output, double* out, size_t out_capacity);
-FVM_API fvm_status fvm_predict_class_device(fvm_context* context, const fvm_device_rows* rows, int64_t* out,
-                                            size_t out_capacity);
-FVM_API fvm_status fvm_predict_leaf_device(fvm_context* context, const fvm_device_rows* rows, int32_t* out,
-                                           size_t out_capacity);
+FVM_API fvm_status fvm_encode(fvm_context* context, const fvm_rows* rows, uint8_t* out, size_t capacity,
+                              fvm_rows* encoded);
 
 #ifdef __cplusplus
 }

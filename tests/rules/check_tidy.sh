@@ -18,7 +18,7 @@ fi
 # Sources in one CPU's intrinsics are left out: the walkers of vm/host/targets (generated), and bench/bitmasks.cpp, which
 # includes their headers.
 all=$(sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$build/compile_commands.json" | sort -u |
-  grep -E "^$root/(frontend|scheduler|vm|kernels|cli|tests|bench)/.*\.cpp$" | grep -v '/bench/bitmasks\.cpp$') || {
+  grep -E "^$root/(frontend|scheduler|vm|kernels|bindings|cli|tests|bench)/.*\.cpp$" | grep -v '/bench/bitmasks\.cpp$') || {
   echo "no source in $build/compile_commands.json: nothing was checked"
   exit 1
 }

@@ -19,11 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 using Strings = std::vector<std::string>;
 
-const Strings kFolders = {"include", "frontend", "scheduler", "vm",   "kernels",
-                          "cli",     "python",   "tests",     "bench"};
+const Strings kFolders = {"include",  "frontend", "scheduler", "vm",   "kernels",
+                          "bindings", "cli",      "tests",     "bench"};
 
 /// These stand on top of the others and may include anything of ours.
-const Strings kOnTop = {"cli", "python", "tests", "bench"};
+const Strings kOnTop = {"cli", "bindings/python", "tests", "bench"};
 
 /// The one home of each dependency: an include that starts with `prefix` may stand under these folders only.
 /// The longest prefix counts.
@@ -51,9 +51,9 @@ const std::vector<Home> kHomes = {
     {"tmmintrin.h", {"vm/host/simd"}},
     {"emmintrin.h", {"vm/host/simd"}},
     {"arm_neon.h", {"vm/host"}},
-    {"Python.h", {"python"}},
-    {"pybind11/", {"python"}},
-    {"nanobind/", {"python"}},
+    {"Python.h", {"bindings/python"}},
+    {"pybind11/", {"bindings/python"}},
+    {"nanobind/", {"bindings/python"}},
 };
 
 /// System headers besides the C++ standard library's.
@@ -74,7 +74,7 @@ const std::set<std::string> kNotAtRunTime = {"forestvm/compile.hpp",  "forestvm/
                                              "forestvm/load.hpp",     "forestvm/model.hpp",
                                              "forestvm/schedule.hpp", "forestvm/schedule_text.hpp",
                                              "forestvm/schedule.def", "forestvm/schedule_words.def"};
-const Strings kRunTime = {"vm", "kernels", "include/forestvm/core"};
+const Strings kRunTime = {"vm", "kernels", "bindings/c", "include/forestvm/core"};
 
 /// Where conditions on the compiler's vendor or CPU macros may stand.
 const Strings kKnowsTheMachine = {"kernels/vendor", "vm/host/targets", "vm/host/simd",
@@ -189,7 +189,7 @@ std::string quote_breach(const std::string& path, const std::string& include) {
                        : (fs::path(path).parent_path() / include).lexically_normal().generic_string();
   if (top_folder(target) == "include") return "the shared headers are included as <forestvm/…>";
   if (top_folder(target) == top) return "";
-  if (std::find(kOnTop.begin(), kOnTop.end(), top) != kOnTop.end()) return "";
+  if (under_any(path, kOnTop)) return "";
   return top + " includes " + top_folder(target) + ": a folder includes <forestvm/…> and itself";
 }
 

@@ -35,6 +35,8 @@ TEST(SourceRules, FindsEachPlantedBreach) {
       {"frontend/a.cpp", "#include <somebody/else.hpp>"},
       {"vm/host/machine.cpp", "#if defined(__AVX2__)"},
       {"kernels/megakernel.cu", "#ifdef __CUDA_ARCH__"},
+      {"bindings/c/a.cpp", "#include \"vm/host/executor.hpp\""},
+      {"bindings/c/a.cpp", "#include <Python.h>"},
       {"cli/a.cpp",
        "// TO"
        "DO: later"},
@@ -63,10 +65,13 @@ TEST(SourceRules, SaysWhere) {
 TEST(SourceRules, FollowsSharedHeaders) {
   const Files files = {{"include/forestvm/model.hpp", ""},
                        {"include/forestvm/program.hpp", "#include <forestvm/model.hpp>\n"},
+                       {"bindings/c/a.cpp", "#include <forestvm/program.hpp>\n"},
                        {"vm/host/a.cpp", "#include <forestvm/program.hpp>\n"}};
   const auto found = breaches(files);
-  ASSERT_EQ(found.size(), 1U);
+  ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0],
+            "bindings/c/a.cpp > forestvm/program.hpp: what runs programs must not see <forestvm/model.hpp>");
+  EXPECT_EQ(found[1],
             "vm/host/a.cpp > forestvm/program.hpp: what runs programs must not see <forestvm/model.hpp>");
 }
 
@@ -76,6 +81,8 @@ TEST(SourceRules, LetsAllowedLinesPass) {
       {"vm/host/a.cpp", "#include \"walkers/walk.hpp\""},
       {"vm/host/a.cpp", "#include <tbb/parallel_for.h>"},
       {"vm/host/a.cpp", "#include <forestvm/program.hpp>"},
+      {"bindings/c/a.cpp", "#include <forestvm/backend.hpp>"},
+      {"bindings/python/a.cpp", "#include <Python.h>"},
       {"vm/host/targets/a.cpp", "#if defined(__AVX2__)"},
       {"kernels/vendor/cuda.hpp", "#ifdef __CUDA_ARCH__"},
       {"include/forestvm/core/a.hpp", "#include <cstdint>"},

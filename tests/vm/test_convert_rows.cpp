@@ -224,6 +224,22 @@ TEST(ConvertRows, SettingsOfTheCallerDoNotMatter) {
   }
 }
 
+/// Nor for the question whether a value is a float32: all of these are.
+TEST(ConvertRows, SettingsOfTheCallerDoNotMakeValuesInexact) {
+  Model model = forest_of_hard_thresholds();
+  model.score_type = ScalarType::Float64;
+  const auto predictor = host_backend(compiled(model, "encode(u8)"));
+  const std::vector<float> floats = {0x1p-149f, -0x1p-149f, 0x1.8p-140f, kMost, kInfinity, 0.1f};
+  const std::vector<double> doubles(floats.begin(), floats.end());
+  const Answers expected = answers(**predictor, RowBlock{floats.data(), 2, 3});
+  for (const Setting& setting : kSettings) {
+    SCOPED_TRACE(setting.name);
+    Answers found;
+    under(setting, [&] { found = answers(**predictor, RowBlock{doubles.data(), 2, 3, RowType::Float64}); });
+    EXPECT_TRUE(found == expected);
+  }
+}
+
 /// Rows are converted 8 MiB at a time, or 4096 where they are longer than 2 KiB.
 TEST(ConvertRows, CallsOfSeveralPasses) {
   for (const std::uint32_t features : {3u, 600u}) {

@@ -312,13 +312,63 @@ TEST(Predictor, RefusesRowsThatWouldBeRounded) {
   Model model = small_forest();
   model.score_type = ScalarType::Float64;
   const auto predictor = host_backend(compiled(model, ""));
-  const std::vector<double> rows(3);
-  float out[3];
-  const RowBlock block{rows.data(), 1, 3, RowType::Float64};
-  const auto done = (*predictor)->predict(*(*predictor)->make_context(), block, OutputKind::Raw, out);
+  const auto context = (*predictor)->make_context();
+  std::vector<double> rows(6, 0.5);
+  float out[6];
+  const RowBlock block{rows.data(), 2, 3, RowType::Float64};
+  const auto predict = [&] { return (*predictor)->predict(*context, block, OutputKind::Raw, out); };
+  EXPECT_TRUE(predict().ok());
+  rows[4] = 0.1;
+  const auto done = predict();
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().code, ErrorCode::Refused);
-  EXPECT_NE(done.error().text().find("rounded to float32"), std::string::npos) << done.error().text();
+  EXPECT_EQ(done.error().text(),
+            "row 1, column 1: 0.1 is no float32 number, and rounded it could go another way in this model, "
+            "which compares in float64; if rounding is meant, pass the rows as float32");
+}
+
+TEST(Predictor, RefusesRowsThatOverlap) {
+  const auto predictor = host_backend(compiled(small_forest(), ""));
+  const auto context = (*predictor)->make_context();
+  const std::vector<float> rows = small_rows(20, 3);
+  float out[30];
+  const auto error = [&](std::size_t stride, std::size_t column_stride) {
+    const RowBlock block{rows.data(), 10, stride, RowType::Float32, column_stride};
+    const auto done = (*predictor)->predict(*context, block, OutputKind::Raw, out);
+    return done.ok() ? "none" : done.error().text();
+  };
+  EXPECT_EQ(error(1, 10), "none");
+  EXPECT_EQ(error(5, 2), "none");
+  EXPECT_EQ(error(1, 9), "rows 1 numbers apart overlap, if their columns are 9 apart");
+  EXPECT_EQ(error(4, 2), "rows 4 numbers apart overlap, if their columns are 2 apart");
+  EXPECT_EQ(error(0, 5), "rows 0 numbers apart overlap, if their columns are 5 apart");
+  EXPECT_EQ(error(5, 0), "rows 5 numbers apart overlap, if their columns are 0 apart");
+  EXPECT_EQ(error(1, SIZE_MAX / 2), "10 rows, 1 numbers apart, are more than memory holds");
+}
+
+TEST(Predictor, RefusesTypesThatLoseDigitsOfTheOutput) {
+  const auto predictor = host_backend(compiled(small_forest(), ""));
+  const auto context = (*predictor)->make_context();
+  const std::vector<float> rows(3);
+  std::int64_t out[6];
+  const auto predict = [&](OutputKind output, ResultType type) {
+    return (*predictor)->predict_as(*context, RowBlock{rows.data(), 1, 3}, output, type, out);
+  };
+  for (const ResultType type :
+       {ResultType::Float32, ResultType::Float64, ResultType::Int32, ResultType::Int64})
+    for (const OutputKind output :
+         {OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf}) {
+      const bool integers = type == ResultType::Int32 || type == ResultType::Int64;
+      const bool scores = output == OutputKind::Raw || output == OutputKind::Value;
+      const auto done = predict(output, type);
+      EXPECT_EQ(done.ok(), integers != scores);
+      if (done.ok()) continue;
+      EXPECT_EQ(done.error().code, ErrorCode::Usage);
+      EXPECT_EQ(done.error().text(),
+                scores ? "raw scores and values are float32 or float64: integers would lose their fractions"
+                       : "labels and leaf numbers are int32 or int64: floats would lose digits");
+    }
+  EXPECT_EQ(predict(static_cast<OutputKind>(9), ResultType::Float32).error().text(), "there is no output 9");
 }
 
 TEST(Predictor, RefusesLabelsOfAModelWithoutClasses) {

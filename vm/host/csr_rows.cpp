@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include <forestvm/calls.hpp>
+#include "vm/host/row_value.hpp"
 
 namespace forestvm {
 namespace {
@@ -40,6 +40,8 @@ Error strange_column(const CsrRows& rows, std::size_t first, std::uint32_t num_f
 
 }  // namespace
 
+namespace host {
+
 Result<void> check_csr_rows(const CsrRows& rows, std::size_t first, std::size_t count,
                             std::uint32_t num_features) {
   FVM_TRY(check_offsets(rows, first, count));
@@ -51,17 +53,17 @@ Result<void> check_csr_rows(const CsrRows& rows, std::size_t first, std::size_t 
   return strange_column(rows, first, num_features);
 }
 
-namespace host {
-
 float absent_value(Absent absent) {
   return absent == Absent::Zero ? 0.0f : std::numeric_limits<float>::quiet_NaN();
 }
 
 void fill_csr_rows(const CsrRows& rows, std::size_t first, std::size_t count, std::size_t width, float* out) {
   std::fill_n(out, count * width, absent_value(rows.absent));
-  for (std::size_t row = first; row < first + count; ++row, out += width)
-    for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i)
-      out[rows.columns[i]] = rows.values[i];
+  with_type(rows.type, [&](auto value) {
+    for (std::size_t row = first; row < first + count; ++row, out += width)
+      for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i)
+        out[rows.columns[i]] = to_float(value_at<decltype(value)>(rows.values, static_cast<std::size_t>(i)));
+  });
 }
 
 }  // namespace host

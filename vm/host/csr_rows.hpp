@@ -1,12 +1,18 @@
-// The dense rows that sparse rows stand for.
+// Sparse rows: whether they make sense, and the dense rows that they stand for.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/result.hpp>
 
 namespace forestvm::host {
+
+/// Whether `count` rows from `first` on lie inside the values and name features of a model of so many. Usage
+/// errors say which row is wrong.
+Result<void> check_csr_rows(const CsrRows& rows, std::size_t first, std::size_t count,
+                            std::uint32_t num_features);
 
 /// Writes `width` values of each of `count` checked rows, one row after the other.
 void fill_csr_rows(const CsrRows& rows, std::size_t first, std::size_t count, std::size_t width, float* out);

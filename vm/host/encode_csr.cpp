@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "vm/host/csr_rows.hpp"
+#include "vm/host/row_value.hpp"
 
 namespace forestvm::host {
 namespace {
@@ -82,12 +83,13 @@ inline std::uint32_t CsrEncoder::rank(const Feature& feature, float x) const {
   return static_cast<std::uint32_t>(at - first);
 }
 
+template <class Value>
 void CsrEncoder::encode_row(const CsrRows& rows, std::size_t row, std::uint8_t* codes) const {
   for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i) {
     const std::uint32_t place = places_[static_cast<std::uint32_t>(rows.columns[i])];
     if (place == kNotRead) continue;
     const Feature& feature = features_[place];
-    const float x = rows.values[i];
+    const float x = to_float(value_at<Value>(rows.values, static_cast<std::size_t>(i)));
     const bool missing = is_missing(feature, x);
     const std::uint32_t found = rank(feature, x);
     for (std::uint32_t c = feature.first_column; c < feature.first_column + feature.column_count; ++c)
@@ -107,7 +109,9 @@ void CsrEncoder::encode(const CsrRows& rows, const Range& range, std::uint8_t* c
     std::uint8_t* const to = codes + code_offset(row, absent.size());
     for (std::size_t column = 0; column < absent.size(); ++column)
       std::memset(to + column * kCodeRows, absent[column], in_block);
-    for (std::uint32_t r = 0; r < in_block; ++r) encode_row(rows, row + r, to + r);
+    with_type(rows.type, [&](auto value) {
+      for (std::uint32_t r = 0; r < in_block; ++r) encode_row<decltype(value)>(rows, row + r, to + r);
+    });
     row += in_block;
   }
 }

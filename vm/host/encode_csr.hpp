@@ -35,6 +35,7 @@ class CsrEncoder {
 
   static bool is_missing(const Feature& feature, float x);
   std::uint32_t rank(const Feature& feature, float x) const;
+  template <class Value>
   void encode_row(const CsrRows& rows, std::size_t row, std::uint8_t* codes) const;
   std::uint8_t category_code(std::uint32_t category, float x, bool missing) const;
   std::vector<std::uint8_t> codes_of(float value) const;

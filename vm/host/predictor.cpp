@@ -99,19 +99,16 @@ class HostPredictor final : public CallPredictor {
                    const Destination& to) const override {
     FVM_TRY(check_call(context, rows));
     const std::size_t count = row_count(rows), width = output_width(loaded_.meta, output);
-    if (to.is_nowhere() && width != 0 && count != 0) return no_buffer();
+    if (to.out == nullptr && width != 0 && count != 0) return no_buffer();
     std::vector<Line>& scratch = static_cast<HostContext&>(context).scratch;
     for (std::size_t begin = 0; begin < count;) {
       Pass pass{};
       pass.output = output;
-      pass.in_place = to.values != nullptr && width == loaded_.meta.num_outputs;
+      pass.in_place = to.values() != nullptr && width == loaded_.meta.num_outputs;
       const Destination here = to.from(begin * width);
-      pass.values = here.values;
-      pass.wide_values = here.wide_values;
-      pass.labels = here.labels;
-      pass.leaves = here.leaves;
-      pass.row_count = static_cast<std::uint32_t>(pass_rows(rows, count - begin, pass.in_place));
-      FVM_TRY(run_pass(pass, rows, begin, scratch));
+      pass.row_count = static_cast<std::uint32_t>(
+          pass_rows(rows, count - begin, pass.in_place, delivered_bytes(1, output, to.type)));
+      FVM_TRY(run_pass(pass, rows, begin, here, scratch));
       begin += pass.row_count;
     }
     return {};
@@ -151,10 +148,11 @@ class HostPredictor final : public CallPredictor {
   }
 
   /// How many of `left` rows go into one pass.
-  std::size_t pass_rows(const AnyRows& rows, std::size_t left, bool in_place) const {
+  std::size_t pass_rows(const AnyRows& rows, std::size_t left, bool in_place,
+                        std::size_t delivered_bytes) const {
     // A call for leaf numbers has sums too: nothing says that a program leaves them alone then.
     const std::size_t result_bytes = in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
-    const std::size_t most = std::min(left, max_pass_rows(private_bytes_ + result_bytes));
+    const std::size_t most = std::min(left, max_pass_rows(private_bytes_ + result_bytes + delivered_bytes));
     if (std::holds_alternative<CodedRows>(rows)) return whole_blocks(most, left);
     const std::size_t encoded = std::min(most, max_encoded_rows());
     return converted(rows, encoded) ? std::min(encoded, max_converted_rows()) : encoded;
@@ -176,6 +174,13 @@ class HostPredictor final : public CallPredictor {
     return {};
   }
 
+  /// Returns the bytes that a pass of so many rows writes to the scratch memory because another type of
+  /// numbers is wanted.
+  std::size_t delivered_bytes(std::size_t rows, OutputKind output, ResultType type) const {
+    const ResultType written = written_type(output, type);
+    return written == type ? 0 : rows * output_width(loaded_.meta, output) * bytes_of(written);
+  }
+
   /// Of the float32 rows that a pass gets in the scratch memory.
   std::size_t converted_bytes(std::size_t rows) const {
     return whole_lines(rows * loaded_.meta.num_features * sizeof(float));
@@ -187,10 +192,7 @@ class HostPredictor final : public CallPredictor {
     const auto* const dense = std::get_if<RowBlock>(&rows);
     const auto* const sparse = std::get_if<CsrRows>(&rows);
     if (values != nullptr) {
-      if (sparse != nullptr)
-        fill_float_rows(program(), *sparse, begin, pass.row_count, values);
-      else
-        fill_float_rows(program(), *dense, begin, pass.row_count, values);
+      fill_float_rows(program(), rows, begin, pass.row_count, values);
       pass.rows = values;
       pass.row_stride = loaded_.meta.num_features;
     } else if (dense != nullptr) {
@@ -205,25 +207,27 @@ class HostPredictor final : public CallPredictor {
     }
   }
 
-  /// Whether rows that a pass begins with can be read; of the other kinds the call is checked.
-  Result<void> check_pass(const AnyRows& rows, std::size_t begin, std::size_t row_count) const {
-    const auto* const csr = std::get_if<CsrRows>(&rows);
-    return csr == nullptr ? Result<void>()
-                          : check_csr_rows(*csr, begin, row_count, loaded_.meta.num_features);
-  }
-
-  Result<void> run_pass(Pass& pass, const AnyRows& rows, std::size_t begin,
+  Result<void> run_pass(Pass& pass, const AnyRows& rows, std::size_t begin, const Destination& to,
                         std::vector<Line>& scratch) const {
-    FVM_TRY(check_pass(rows, begin, pass.row_count));
+    FVM_TRY(check_row_values(loaded_.meta, rows, begin, pass.row_count));
     const bool coded = std::holds_alternative<CodedRows>(rows);
     const std::size_t values = converted(rows, pass.row_count) ? converted_bytes(pass.row_count) : 0;
+    const std::size_t delivered = whole_lines(delivered_bytes(pass.row_count, pass.output, to.type));
     const std::size_t codes = coded ? 0 : code_bytes(pass.row_count, columns()) + kCodeSlack;
-    FVM_TRY(reserve(scratch, values + scratch_bytes(pass.row_count, pass.in_place) + codes));
+    FVM_TRY(reserve(scratch, values + delivered + scratch_bytes(pass.row_count, pass.in_place) + codes));
     std::byte* const memory = begin_of(scratch);
     CsrRows csr;
     place_rows(pass, csr, rows, begin, values == 0 ? nullptr : reinterpret_cast<float*>(memory));
     pass.plan_rows = coded ? coded_plans_.plan_rows(pass.row_count) : pass.row_count;
-    interpret_pass(pass, memory + values);
+    const Destination written{written_type(pass.output, to.type), delivered == 0 ? to.out : memory + values};
+    pass.values = written.values();
+    pass.wide_values = written.wide_values();
+    pass.labels = written.labels();
+    pass.leaves = written.leaves();
+    interpret_pass(pass, memory + values + delivered);
+    if (delivered != 0)
+      deliver(pass.output, written.out, std::size_t{pass.row_count} * output_width(loaded_.meta, pass.output),
+              to);
     return {};
   }
 
@@ -232,7 +236,7 @@ class HostPredictor final : public CallPredictor {
 
   Result<void> encode_pass(Pass& pass, const AnyRows& rows, std::size_t begin,
                            std::vector<Line>& scratch) const {
-    FVM_TRY(check_pass(rows, begin, pass.row_count));
+    FVM_TRY(check_row_values(loaded_.meta, rows, begin, pass.row_count));
     const std::size_t values = converted(rows) ? converted_bytes(pass.row_count) : 0;
     FVM_TRY(reserve(scratch, values));
     CsrRows csr;

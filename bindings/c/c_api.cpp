@@ -20,9 +20,13 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/program.hpp>
 
+#include "bindings/c/rows.hpp"
+#include "bindings/c/structs.hpp"
+
 namespace {
 
 using namespace forestvm;
+using namespace forestvm::c_api;
 
 /// What a handle begins with, so that one of the other kind is told apart.
 enum class Tag : std::uint64_t { Program = 0x6d6172676f727076, Context = 0x74786574'6e6f6376 };
@@ -115,8 +119,6 @@ fvm_status guarded(const char* function, const Work& work) noexcept {
   }
 }
 
-Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
-
 template <class Handle>
 Result<void> check_handle(const Handle* handle) {
   if (handle == nullptr) return usage(std::string("the ") + Handle::kName + " is null");
@@ -124,26 +126,6 @@ Result<void> check_handle(const Handle* handle) {
   std::memcpy(&tag, static_cast<const void*>(handle), sizeof tag);
   if (tag != Handle::kTag) return usage(std::string("the handle is not a ") + Handle::kName);
   return {};
-}
-
-/// Larger than any version's structs will be: a size beyond it was never set.
-constexpr std::size_t kMaxStructSize = 4096;
-
-/// The fields of a struct that a caller of this or a later version gave. What a later version added must be
-/// zero. `name`, `type` and `defaults` are what messages call it, its type and the macro to begin with.
-template <class Struct>
-Result<Struct> known_fields(const Struct* given, const char* name, const char* type, const char* defaults) {
-  if (given->size < sizeof(Struct) || given->size > kMaxStructSize)
-    return usage(std::string(name) + ".size is " + std::to_string(given->size) + ", not sizeof(" + type +
-                 "): begin with " + defaults);
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
-  for (std::size_t i = sizeof(Struct); i < given->size; ++i)
-    if (bytes[i] != 0)
-      return usage(std::string("the ") + name +
-                   " set a field that this version of the library does not have");
-  Struct known;
-  std::memcpy(&known, given, sizeof known);
-  return known;
 }
 
 Result<void> known_verification(fvm_verification verification) {
@@ -175,32 +157,37 @@ Result<fvm_gpu_options> known_options(const fvm_gpu_options* options) {
   return known;
 }
 
-// Rows as C callers give them.
+// Results as C callers ask for them.
 
-Result<AnyRows> known_rows(const RowBlock& rows) { return AnyRows(rows); }
-
-Result<AnyRows> known_rows(const fvm_csr_rows* rows) {
-  if (rows == nullptr) return usage("the rows are null");
-  FVM_ASSIGN(const fvm_csr_rows known, known_fields(rows, "rows", "fvm_csr_rows", "FVM_CSR_ROWS_INIT"));
-  if (known.absent != FVM_ABSENT_MISSING && known.absent != FVM_ABSENT_ZERO)
-    return usage("rows.absent is " + std::to_string(known.absent) +
-                 ", not FVM_ABSENT_MISSING or FVM_ABSENT_ZERO");
-  return AnyRows(CsrRows{known.row_count, known.offsets, known.columns, known.values, known.value_count,
-                         known.absent == FVM_ABSENT_ZERO ? Absent::Zero : Absent::Missing});
+Result<OutputKind> known_output(fvm_output output) {
+  switch (output) {
+    case FVM_OUTPUT_RAW:
+      return OutputKind::Raw;
+    case FVM_OUTPUT_VALUE:
+      return OutputKind::Value;
+    case FVM_OUTPUT_CLASS:
+      return OutputKind::Class;
+    case FVM_OUTPUT_LEAF:
+      return OutputKind::Leaf;
+    default:
+      return usage("there is no output " + std::to_string(output));
+  }
 }
 
-Result<AnyRows> known_rows(const fvm_coded_rows* rows) {
-  if (rows == nullptr) return usage("the rows are null");
-  FVM_ASSIGN(const fvm_coded_rows known, known_fields(rows, "rows", "fvm_coded_rows", "FVM_CODED_ROWS_INIT"));
-  return AnyRows(
-      CodedRows{known.codes, known.row_count, known.column_count, known.byte_count, known.encoder});
-}
-
-Result<AnyRows> known_rows(const fvm_device_rows* rows) {
-  if (rows == nullptr) return usage("the rows are null");
-  FVM_ASSIGN(const fvm_device_rows known,
-             known_fields(rows, "rows", "fvm_device_rows", "FVM_DEVICE_ROWS_INIT"));
-  return AnyRows(DeviceRows{known.rows, known.row_count, known.row_stride, known.device, known.stream});
+/// Returns the type that an output is written in; Usage if it would lose digits there.
+Result<ResultType> known_result_type(OutputKind output, fvm_type type) {
+  const bool scores = output == OutputKind::Raw || output == OutputKind::Value;
+  if (type == FVM_TYPE_FLOAT32 && scores) return ResultType::Float32;
+  if (type == FVM_TYPE_FLOAT64 && scores) return ResultType::Float64;
+  if (type == FVM_TYPE_INT32 && !scores) return ResultType::Int32;
+  if (type == FVM_TYPE_INT64 && !scores) return ResultType::Int64;
+  FVM_TRY(check_type("type", type));
+  return usage("type is " + std::to_string(type) +
+               (scores
+                    ? "; raw scores and values are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64, and would lose "
+                      "digits in others"
+                    : "; classes and leaves are FVM_TYPE_INT32 or FVM_TYPE_INT64, and could lose digits in "
+                      "others"));
 }
 
 // Backends as C callers ask for them.
@@ -287,93 +274,36 @@ Result<void> check_room(std::size_t row_count, std::size_t width, std::size_t ca
                std::to_string(row_count) + " rows of " + std::to_string(width) + " do not fit");
 }
 
-/// The prediction of one kind into `out`; `rows`: what known_rows takes. `run` calls the Predictor's method.
-template <class Rows, class Number, class Run>
-Result<void> predict(fvm_context* context, const Rows& rows, OutputKind kind, const Number* out,
-                     std::size_t capacity, const Run& run) {
-  FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
-  FVM_ASSIGN(const AnyRows known, known_rows(rows));
-  const std::size_t count = row_count(known), width = output_width(used.predictor().program().meta(), kind);
-  FVM_TRY(check_room(count, width, capacity));
-  if (out == nullptr && count != 0 && width != 0) return usage("the output is null");
-  return run(used.predictor(), used.memory(), known);
-}
-
-Result<void> run_scores(const Predictor& predictor, Context& memory, const AnyRows& rows, OutputKind kind,
-                        float* out) {
-  return predictor.predict(memory, rows, kind, out);
-}
-Result<void> run_scores(const Predictor& predictor, Context& memory, const AnyRows& rows, OutputKind kind,
-                        double* out) {
-  return predictor.predict_wide(memory, rows, kind, out);
-}
-
-// What the C functions of these kinds do; `function`: the name of one.
-
-template <class Rows, class Score>
-fvm_status scores(const char* function, fvm_context* context, const Rows& rows, fvm_output output, Score* out,
-                  std::size_t capacity) {
+/// Predicts the rows that `rows_for(num_features)` returns.
+template <class RowsFor>
+fvm_status predict(const char* function, fvm_context* context, const RowsFor& rows_for, fvm_output output,
+                   fvm_type type, void* out, std::size_t capacity) {
   return guarded(function, [&]() -> Result<void> {
-    if (output != FVM_OUTPUT_RAW && output != FVM_OUTPUT_VALUE)
-      return usage("output is " + std::to_string(output) +
-                   ", not FVM_OUTPUT_RAW or FVM_OUTPUT_VALUE; labels and leaves have functions of their own");
-    const OutputKind kind = output == FVM_OUTPUT_RAW ? OutputKind::Raw : OutputKind::Value;
-    const auto run = [&](const Predictor& predictor, Context& memory, const AnyRows& known) {
-      return run_scores(predictor, memory, known, kind, out);
-    };
-    return predict(context, rows, kind, out, capacity, run);
-  });
-}
-
-template <class Rows>
-fvm_status labels(const char* function, fvm_context* context, const Rows& rows, std::int64_t* out,
-                  std::size_t capacity) {
-  return guarded(function, [&] {
-    const auto run = [&](const Predictor& predictor, Context& memory, const AnyRows& known) {
-      return predictor.predict_class(memory, known, out);
-    };
-    return predict(context, rows, OutputKind::Class, out, capacity, run);
-  });
-}
-
-template <class Rows>
-fvm_status leaves(const char* function, fvm_context* context, const Rows& rows, std::int32_t* out,
-                  std::size_t capacity) {
-  return guarded(function, [&] {
-    const auto run = [&](const Predictor& predictor, Context& memory, const AnyRows& known) {
-      return predictor.predict_leaf(memory, known, out);
-    };
-    return predict(context, rows, OutputKind::Leaf, out, capacity, run);
-  });
-}
-
-template <class Rows>
-fvm_status encode(const char* function, fvm_context* context, const Rows& rows, std::uint8_t* out,
-                  std::size_t capacity, fvm_coded_rows* coded) {
-  return guarded(function, [&]() -> Result<void> {
+    FVM_ASSIGN(const OutputKind kind, known_output(output));
+    FVM_ASSIGN(const ResultType result, known_result_type(kind, type));
     FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
-    FVM_ASSIGN(const AnyRows known, known_rows(rows));
-    if (out == nullptr && row_count(known) != 0) return usage("the output is null");
-    if (coded == nullptr) return usage("there is nowhere to put the encoded rows: their pointer is null");
-    FVM_ASSIGN(const CodedRows made, used.predictor().encode(used.memory(), known, {out, capacity}));
-    *coded = {sizeof *coded, made.codes, made.count, made.columns, made.byte_count, made.encoder};
-    return {};
+    const ProgramMeta& meta = used.predictor().program().meta();
+    FVM_ASSIGN(const AnyRows rows, rows_for(meta.num_features));
+    const std::size_t count = row_count(rows), width = output_width(meta, kind);
+    FVM_TRY(check_room(count, width, capacity));
+    if (out == nullptr && count != 0 && width != 0) return usage("the output is null");
+    return used.predictor().predict_as(used.memory(), rows, kind, result, out);
   });
 }
 
-Result<OutputKind> known_output(fvm_output output) {
-  switch (output) {
-    case FVM_OUTPUT_RAW:
-      return OutputKind::Raw;
-    case FVM_OUTPUT_VALUE:
-      return OutputKind::Value;
-    case FVM_OUTPUT_CLASS:
-      return OutputKind::Class;
-    case FVM_OUTPUT_LEAF:
-      return OutputKind::Leaf;
-    default:
-      return usage("there is no output " + std::to_string(output));
-  }
+/// Describes encoded rows in the caller's struct, which may be larger than the one that the library knows.
+void set_rows(const CodedRows& coded, fvm_rows* to) {
+  const std::size_t size = to->size;
+  fvm_rows rows = FVM_ROWS_INIT;
+  rows.size = size;
+  rows.kind = FVM_ROWS_ENCODED;
+  rows.row_count = coded.count;
+  rows.column_count = coded.columns;
+  rows.data = coded.codes;
+  rows.byte_count = coded.byte_count;
+  rows.encoder = coded.encoder;
+  std::memset(static_cast<void*>(to), 0, size);
+  std::memcpy(to, &rows, sizeof rows);
 }
 
 }  // namespace
@@ -484,117 +414,30 @@ fvm_status fvm_encoded_size(const fvm_program* program, size_t row_count, size_t
   });
 }
 
+fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_output output, fvm_type type,
+                       void* out, size_t capacity) {
+  const auto rows_for = [&](std::size_t num_features) { return known_rows(rows, num_features); };
+  return predict("fvm_predict", context, rows_for, output, type, out, capacity);
+}
+
 fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
-                           fvm_output output, float* out, size_t out_capacity) {
-  return scores("fvm_predict_f32", context, RowBlock{rows, row_count, row_stride}, output, out, out_capacity);
+                           fvm_output output, float* out, size_t capacity) {
+  const auto rows_for = [&](std::size_t) -> Result<AnyRows> {
+    return AnyRows(RowBlock{rows, row_count, row_stride});
+  };
+  return predict("fvm_predict_f32", context, rows_for, output, FVM_TYPE_FLOAT32, out, capacity);
 }
 
-fvm_status fvm_predict_wide_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
-                                fvm_output output, double* out, size_t out_capacity) {
-  return scores("fvm_predict_wide_f32", context, RowBlock{rows, row_count, row_stride}, output, out,
-                out_capacity);
-}
-
-fvm_status fvm_predict_class_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
-                                 int64_t* out, size_t out_capacity) {
-  return labels("fvm_predict_class_f32", context, RowBlock{rows, row_count, row_stride}, out, out_capacity);
-}
-
-fvm_status fvm_predict_leaf_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
-                                int32_t* out, size_t out_capacity) {
-  return leaves("fvm_predict_leaf_f32", context, RowBlock{rows, row_count, row_stride}, out, out_capacity);
-}
-
-fvm_status fvm_predict_f64(fvm_context* context, const double* rows, size_t row_count, size_t row_stride,
-                           fvm_output output, float* out, size_t out_capacity) {
-  return scores("fvm_predict_f64", context, RowBlock{rows, row_count, row_stride, RowType::Float64}, output,
-                out, out_capacity);
-}
-
-fvm_status fvm_predict_class_f64(fvm_context* context, const double* rows, size_t row_count,
-                                 size_t row_stride, int64_t* out, size_t out_capacity) {
-  return labels("fvm_predict_class_f64", context, RowBlock{rows, row_count, row_stride, RowType::Float64},
-                out, out_capacity);
-}
-
-fvm_status fvm_predict_leaf_f64(fvm_context* context, const double* rows, size_t row_count, size_t row_stride,
-                                int32_t* out, size_t out_capacity) {
-  return leaves("fvm_predict_leaf_f64", context, RowBlock{rows, row_count, row_stride, RowType::Float64}, out,
-                out_capacity);
-}
-
-fvm_status fvm_predict_csr(fvm_context* context, const fvm_csr_rows* rows, fvm_output output, float* out,
-                           size_t out_capacity) {
-  return scores("fvm_predict_csr", context, rows, output, out, out_capacity);
-}
-
-fvm_status fvm_predict_wide_csr(fvm_context* context, const fvm_csr_rows* rows, fvm_output output,
-                                double* out, size_t out_capacity) {
-  return scores("fvm_predict_wide_csr", context, rows, output, out, out_capacity);
-}
-
-fvm_status fvm_predict_class_csr(fvm_context* context, const fvm_csr_rows* rows, int64_t* out,
-                                 size_t out_capacity) {
-  return labels("fvm_predict_class_csr", context, rows, out, out_capacity);
-}
-
-fvm_status fvm_predict_leaf_csr(fvm_context* context, const fvm_csr_rows* rows, int32_t* out,
-                                size_t out_capacity) {
-  return leaves("fvm_predict_leaf_csr", context, rows, out, out_capacity);
-}
-
-fvm_status fvm_predict_coded(fvm_context* context, const fvm_coded_rows* rows, fvm_output output, float* out,
-                             size_t out_capacity) {
-  return scores("fvm_predict_coded", context, rows, output, out, out_capacity);
-}
-
-fvm_status fvm_predict_wide_coded(fvm_context* context, const fvm_coded_rows* rows, fvm_output output,
-                                  double* out, size_t out_capacity) {
-  return scores("fvm_predict_wide_coded", context, rows, output, out, out_capacity);
-}
-
-fvm_status fvm_predict_class_coded(fvm_context* context, const fvm_coded_rows* rows, int64_t* out,
-                                   size_t out_capacity) {
-  return labels("fvm_predict_class_coded", context, rows, out, out_capacity);
-}
-
-fvm_status fvm_predict_leaf_coded(fvm_context* context, const fvm_coded_rows* rows, int32_t* out,
-                                  size_t out_capacity) {
-  return leaves("fvm_predict_leaf_coded", context, rows, out, out_capacity);
-}
-
-fvm_status fvm_predict_device(fvm_context* context, const fvm_device_rows* rows, fvm_output output,
-                              float* out, size_t out_capacity) {
-  return scores("fvm_predict_device", context, rows, output, out, out_capacity);
-}
-
-fvm_status fvm_predict_wide_device(fvm_context* context, const fvm_device_rows* rows, fvm_output output,
-                                   double* out, size_t out_capacity) {
-  return scores("fvm_predict_wide_device", context, rows, output, out, out_capacity);
-}
-
-fvm_status fvm_predict_class_device(fvm_context* context, const fvm_device_rows* rows, int64_t* out,
-                                    size_t out_capacity) {
-  return labels("fvm_predict_class_device", context, rows, out, out_capacity);
-}
-
-fvm_status fvm_predict_leaf_device(fvm_context* context, const fvm_device_rows* rows, int32_t* out,
-                                   size_t out_capacity) {
-  return leaves("fvm_predict_leaf_device", context, rows, out, out_capacity);
-}
-
-fvm_status fvm_encode_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
-                          uint8_t* out, size_t out_capacity, fvm_coded_rows* coded) {
-  return encode("fvm_encode_f32", context, RowBlock{rows, row_count, row_stride}, out, out_capacity, coded);
-}
-
-fvm_status fvm_encode_f64(fvm_context* context, const double* rows, size_t row_count, size_t row_stride,
-                          uint8_t* out, size_t out_capacity, fvm_coded_rows* coded) {
-  return encode("fvm_encode_f64", context, RowBlock{rows, row_count, row_stride, RowType::Float64}, out,
-                out_capacity, coded);
-}
-
-fvm_status fvm_encode_csr(fvm_context* context, const fvm_csr_rows* rows, uint8_t* out, size_t out_capacity,
-                          fvm_coded_rows* coded) {
-  return encode("fvm_encode_csr", context, rows, out, out_capacity, coded);
+fvm_status fvm_encode(fvm_context* context, const fvm_rows* rows, uint8_t* out, size_t capacity,
+                      fvm_rows* encoded) {
+  return guarded("fvm_encode", [&]() -> Result<void> {
+    FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
+    FVM_ASSIGN(const AnyRows known, known_rows(rows, used.predictor().program().meta().num_features));
+    if (out == nullptr && row_count(known) != 0) return usage("the output is null");
+    if (encoded == nullptr) return usage("there is nowhere to put the encoded rows: their pointer is null");
+    FVM_TRY(check_size(encoded, "encoded", "fvm_rows", "FVM_ROWS_INIT"));
+    FVM_ASSIGN(const CodedRows coded, used.predictor().encode(used.memory(), known, {out, capacity}));
+    set_rows(coded, encoded);
+    return {};
+  });
 }

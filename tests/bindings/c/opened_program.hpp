@@ -1,19 +1,22 @@
-// What tests of the C ABI share: programs that are open, the errors of calls, functions by the type of rows,
-// sparse rows.
+// What tests of the C ABI share: programs that are open, the errors of calls, rows and predictions of any
+// type.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <forestvm/forestvm.h>
 #include <forestvm/program.hpp>
 
-#include "small_program.hpp"
-#include "sparse_rows.hpp"
 #include "support/temporary_folder.hpp"
+#include "vm/small_program.hpp"
+#include "vm/sparse_rows.hpp"
 
 namespace forestvm::test {
 
@@ -44,6 +47,7 @@ class Opened {
   explicit Opened(const Program& program) : program_(open_memory(program)), context_(context_of(program_)) {}
 
   fvm_program* program() const { return program_.get(); }
+  const OpenProgram& open() const { return program_; }
   fvm_context* context() const { return context_.get(); }
 
  private:
@@ -77,29 +81,55 @@ inline std::uint32_t width_of(const OpenProgram& program, fvm_output output) {
   return width;
 }
 
-/// The C functions for rows of this type.
-template <class Row>
-struct Functions;
+template <class Number>
+constexpr fvm_type kTypeOf = FVM_TYPE_BOOL;
 template <>
-struct Functions<float> {
-  static constexpr auto kScores = &fvm_predict_f32;
-  static constexpr auto kLabels = &fvm_predict_class_f32;
-  static constexpr auto kLeaves = &fvm_predict_leaf_f32;
-};
+inline constexpr fvm_type kTypeOf<float> = FVM_TYPE_FLOAT32;
 template <>
-struct Functions<double> {
-  static constexpr auto kScores = &fvm_predict_f64;
-  static constexpr auto kLabels = &fvm_predict_class_f64;
-  static constexpr auto kLeaves = &fvm_predict_leaf_f64;
-};
+inline constexpr fvm_type kTypeOf<double> = FVM_TYPE_FLOAT64;
+template <>
+inline constexpr fvm_type kTypeOf<std::int32_t> = FVM_TYPE_INT32;
+template <>
+inline constexpr fvm_type kTypeOf<std::int64_t> = FVM_TYPE_INT64;
 
-inline fvm_csr_rows c_rows(const SparseRows& rows) {
-  fvm_csr_rows c = FVM_CSR_ROWS_INIT;
-  c.row_count = rows.count();
-  c.offsets = rows.offsets.data();
-  c.columns = rows.columns.data();
-  c.values = rows.values.data();
-  c.value_count = rows.values.size();
+/// Calls fvm_predict for as many numbers as `out` has.
+template <class Number>
+fvm_status predict(fvm_context* context, const fvm_rows& rows, fvm_output output, std::vector<Number>& out) {
+  return fvm_predict(context, &rows, output, kTypeOf<Number>, out.data(), out.size());
+}
+
+/// What fvm_predict says about rows whose output has this width.
+template <class Number>
+std::vector<Number> predicted(fvm_context* context, const fvm_rows& rows, fvm_output output,
+                              std::size_t width) {
+  std::vector<Number> out(rows.row_count * width);
+  EXPECT_EQ(predict(context, rows, output, out), FVM_OK) << fvm_last_error();
+  return out;
+}
+
+/// Everything that the C ABI says about `rows`: float32, int64 and int32.
+inline Answers c_answers(const OpenProgram& program, fvm_context* context, const fvm_rows& rows) {
+  const auto bits = [&](fvm_output output) {
+    const auto scores = predicted<float>(context, rows, output, width_of(program, output));
+    std::vector<std::uint32_t> all(scores.size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = std::bit_cast<std::uint32_t>(scores[i]);
+    return all;
+  };
+  return {bits(FVM_OUTPUT_RAW), bits(FVM_OUTPUT_VALUE),
+          predicted<std::int64_t>(context, rows, FVM_OUTPUT_CLASS, width_of(program, FVM_OUTPUT_CLASS)),
+          predicted<std::int32_t>(context, rows, FVM_OUTPUT_LEAF, width_of(program, FVM_OUTPUT_LEAF))};
+}
+
+/// Row-major rows of float32, for the C ABI.
+inline fvm_rows c_rows(const RowBlock& rows) {
+  fvm_rows c = FVM_DENSE_ROWS(rows.data, FVM_TYPE_FLOAT32, rows.count, 0);
+  c.row_stride = static_cast<std::ptrdiff_t>(rows.stride);
+  return c;
+}
+
+inline fvm_rows c_rows(const SparseRows& rows) {
+  fvm_rows c = FVM_CSR_ROWS(rows.offsets.data(), rows.columns.data(), rows.values.data(), FVM_TYPE_FLOAT32,
+                            rows.count(), rows.values.size());
   c.absent = rows.absent == Absent::Zero ? FVM_ABSENT_ZERO : FVM_ABSENT_MISSING;
   return c;
 }

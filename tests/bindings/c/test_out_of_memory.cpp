@@ -11,11 +11,11 @@
 #include <forestvm/forestvm.h>
 
 #include "opened_program.hpp"
-#include "small_program.hpp"
-#include "sparse_rows.hpp"
 #include "support/allocations.hpp"
 #include "support/child.hpp"
 #include "support/memory.hpp"
+#include "vm/small_program.hpp"
+#include "vm/sparse_rows.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -137,28 +137,36 @@ TEST_P(OutOfMemory, PredictingDenseRows) {
 TEST_P(OutOfMemory, PredictingRowsOfFloat64) {
   const std::vector<double> wide(rows_.begin(), rows_.end());
   expect_clean_calls([&](fvm_context* context) {
-    return fvm_predict_f64(context, wide.data(), kRows, 3, FVM_OUTPUT_VALUE, scores_.data(), scores_.size());
+    const fvm_rows rows = FVM_DENSE_ROWS(wide.data(), FVM_TYPE_FLOAT64, kRows, 3);
+    return predict(context, rows, FVM_OUTPUT_VALUE, scores_);
   });
 }
 
 TEST_P(OutOfMemory, PredictingSparseRows) {
   const SparseRows sparse = sparse_rows(kRows, 3, 50);
-  const fvm_csr_rows rows = c_rows(sparse);
-  expect_clean_calls([&](fvm_context* context) {
-    return fvm_predict_csr(context, &rows, FVM_OUTPUT_RAW, scores_.data(), scores_.size());
-  });
+  const fvm_rows rows = c_rows(sparse);
+  expect_clean_calls([&](fvm_context* context) { return predict(context, rows, FVM_OUTPUT_RAW, scores_); });
 }
 
 TEST_P(OutOfMemory, EncodingRows) {
   std::size_t size = 0;
   ASSERT_EQ(fvm_encoded_size(program_.get(), kRows, &size), FVM_OK);
   std::vector<std::uint8_t> codes(size);
-  fvm_coded_rows coded = FVM_CODED_ROWS_INIT;
+  const fvm_rows rows = c_rows(RowBlock{rows_.data(), kRows, 3});
+  fvm_rows coded = FVM_ROWS_INIT;
   expect_clean_calls([&](fvm_context* context) {
-    const fvm_status status =
-        fvm_encode_f32(context, rows_.data(), kRows, 3, codes.data(), codes.size(), &coded);
-    if (status != FVM_OK) return status;
-    return fvm_predict_coded(context, &coded, FVM_OUTPUT_RAW, scores_.data(), scores_.size());
+    const fvm_status status = fvm_encode(context, &rows, codes.data(), codes.size(), &coded);
+    return status != FVM_OK ? status : predict(context, coded, FVM_OUTPUT_RAW, scores_);
+  });
+}
+
+TEST_P(OutOfMemory, PredictingLabelsAsInt32) {
+  std::vector<std::int32_t> labels(kRows);
+  const fvm_rows rows = c_rows(RowBlock{rows_.data(), kRows, 3});
+  expect_clean_calls([&](fvm_context* context) {
+    const fvm_status status = predict(context, rows, FVM_OUTPUT_CLASS, labels);
+    if (status == FVM_OK) scores_.assign(labels.begin(), labels.end());
+    return status;
   });
 }
 

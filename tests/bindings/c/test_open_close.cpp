@@ -11,8 +11,8 @@
 #include <forestvm/forestvm.h>
 
 #include "opened_program.hpp"
-#include "small_program.hpp"
 #include "support/memory.hpp"
+#include "vm/small_program.hpp"
 
 namespace forestvm::test {
 namespace {

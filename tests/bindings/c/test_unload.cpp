@@ -11,7 +11,7 @@
 
 #include <forestvm/forestvm.h>
 
-#include "../cli/spawn.hpp"
+#include "cli/spawn.hpp"
 
 namespace forestvm::test {
 namespace {

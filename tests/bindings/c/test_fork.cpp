@@ -13,10 +13,10 @@
 #include <forestvm/forestvm.h>
 
 #include "opened_program.hpp"
-#include "small_program.hpp"
 #include "support/child.hpp"
 #include "support/memory.hpp"
 #include "vm/host/executor.hpp"
+#include "vm/small_program.hpp"
 
 namespace forestvm::test {
 namespace {

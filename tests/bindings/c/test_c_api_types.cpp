@@ -1,0 +1,118 @@
+// Values that no float32 is equal to, through the C ABI: models that compare in float32 compare the float32
+// nearest to them, models that compare in float64 refuse them and say where they are.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <forestvm/forestvm.h>
+
+#include "opened_program.hpp"
+#include "vm/small_program.hpp"
+
+namespace forestvm::test {
+namespace {
+
+Program program_of(ScalarType type, const std::string& schedule) {
+  Model model = small_forest();
+  model.score_type = type;
+  return compiled(model, schedule);
+}
+
+const std::string kRefused =
+    " is no float32 number, and rounded it could go another way in this model, which compares in float64; if "
+    "rounding is meant, pass the rows as float32";
+
+/// The value is the last of five rows: row-major, column-major and sparse.
+template <class Value>
+void expect_inexact(fvm_type type, Value value, float nearest, const std::string& text) {
+  SCOPED_TRACE(text);
+  std::vector<Value> rows(15, Value{1});
+  rows[3 * 4 + 1] = value;
+  std::vector<Value> columns(15, Value{1});
+  columns[5 * 1 + 4] = value;
+  std::vector<float> rounded(15, 1.0f);
+  rounded[3 * 4 + 1] = nearest;
+  const std::vector<std::int64_t> offsets = {0, 3, 6, 9, 12, 15};
+  const std::vector<std::int32_t> order = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2};
+  const fvm_rows kinds[] = {FVM_DENSE_ROWS(rows.data(), type, 5, 3),
+                            FVM_COLUMN_MAJOR_ROWS(columns.data(), type, 5, 3),
+                            FVM_CSR_ROWS(offsets.data(), order.data(), rows.data(), type, 5, 15)};
+  const std::string where = "row 4, column 1: " + text + kRefused;
+  for (const char* const schedule : {"", "encode(u8)"}) {
+    const Opened exact(program_of(ScalarType::Float64, schedule));
+    const Opened rounding(program_of(ScalarType::Float32, schedule));
+    const fvm_rows float_rows = FVM_DENSE_ROWS(rounded.data(), FVM_TYPE_FLOAT32, 5, 3);
+    std::vector<float> out(15);
+    for (fvm_rows kind : kinds) {
+      EXPECT_EQ(c_answers(rounding.open(), rounding.context(), kind),
+                c_answers(rounding.open(), rounding.context(), float_rows));
+      expect_failure(predict(exact.context(), kind, FVM_OUTPUT_RAW, out), FVM_REFUSED,
+                     "fvm_predict: " + where);
+      --kind.row_count;  // without it
+      if (kind.kind != FVM_ROWS_CSR) kind.row_stride = kind.row_stride == 0 ? 3 : kind.row_stride;
+      EXPECT_EQ(predict(exact.context(), kind, FVM_OUTPUT_RAW, out), FVM_OK) << fvm_last_error();
+    }
+    if (*schedule == '\0') continue;
+    std::vector<std::uint8_t> codes(10000);
+    fvm_rows encoded = FVM_ROWS_INIT;
+    for (const fvm_rows& kind : kinds)
+      expect_failure(fvm_encode(exact.context(), &kind, codes.data(), codes.size(), &encoded), FVM_REFUSED,
+                     "fvm_encode: " + where);
+  }
+}
+
+TEST(CApiTypes, FloatsThatNoFloat32IsEqualTo) {
+  expect_inexact<double>(FVM_TYPE_FLOAT64, 0.1, 0.1f, "0.1");
+  expect_inexact<double>(FVM_TYPE_FLOAT64, 1e300, std::numeric_limits<float>::infinity(), "1e+300");
+  expect_inexact<double>(FVM_TYPE_FLOAT64, -1e-60, -0.0f, "-1e-60");
+}
+
+TEST(CApiTypes, IntegersThatNoFloat32IsEqualTo) {
+  expect_inexact<std::int32_t>(FVM_TYPE_INT32, 16777217, 16777216.0f, "16777217");
+  expect_inexact<std::int32_t>(FVM_TYPE_INT32, INT32_MAX, 0x1p31f, "2147483647");
+  expect_inexact<std::uint32_t>(FVM_TYPE_UINT32, UINT32_MAX, 0x1p32f, "4294967295");
+  expect_inexact<std::int64_t>(FVM_TYPE_INT64, INT64_MIN + 1, -0x1p63f, "-9223372036854775807");
+  expect_inexact<std::int64_t>(FVM_TYPE_INT64, INT64_MAX, 0x1p63f, "9223372036854775807");
+  expect_inexact<std::uint64_t>(FVM_TYPE_UINT64, UINT64_MAX, 0x1p64f, "18446744073709551615");
+}
+
+/// Rows of 600 float64 are converted 4096 at a time.
+TEST(CApiTypes, SaysWhichRowOfALaterPassItIs) {
+  constexpr std::size_t kRows = 4200, kFeatures = 600;
+  Model model = small_forest({.features = kFeatures});
+  model.score_type = ScalarType::Float64;
+  const Opened opened(compiled(model, ""));
+  std::vector<double> values(kRows * kFeatures, 0.5);
+  values[4150 * kFeatures + 599] = 0.1;
+  std::vector<std::int64_t> offsets;
+  std::vector<std::int32_t> columns;
+  for (std::size_t row = 0; row <= kRows; ++row)
+    offsets.push_back(static_cast<std::int64_t>(row * kFeatures));
+  for (std::size_t i = 0; i < values.size(); ++i) columns.push_back(static_cast<std::int32_t>(i % kFeatures));
+  std::vector<float> out(kRows * 3);
+  for (const fvm_rows& rows : {fvm_rows FVM_DENSE_ROWS(values.data(), FVM_TYPE_FLOAT64, kRows, kFeatures),
+                               fvm_rows FVM_CSR_ROWS(offsets.data(), columns.data(), values.data(),
+                                                     FVM_TYPE_FLOAT64, kRows, values.size())})
+    expect_failure(predict(opened.context(), rows, FVM_OUTPUT_RAW, out), FVM_REFUSED,
+                   "fvm_predict: row 4150, column 599: 0.1 is no float32 number");
+}
+
+/// A value that no row has, between rows and columns, is none of the model's business.
+TEST(CApiTypes, PaddingIsNotRead) {
+  const Opened exact(program_of(ScalarType::Float64, ""));
+  std::vector<double> values(5 * 4, 1.0);
+  for (std::size_t row = 0; row < 5; ++row) values[4 * row + 3] = 0.1;
+  fvm_rows rows = FVM_DENSE_ROWS(values.data(), FVM_TYPE_FLOAT64, 5, 3);
+  rows.row_stride = 4;
+  std::vector<float> out(15);
+  EXPECT_EQ(predict(exact.context(), rows, FVM_OUTPUT_RAW, out), FVM_OK) << fvm_last_error();
+  rows.row_stride = 3;
+  expect_failure(predict(exact.context(), rows, FVM_OUTPUT_RAW, out), FVM_REFUSED,
+                 "row 1, column 0: 0.1 is no float32 number");
+}
+
+}  // namespace
+}  // namespace forestvm::test

@@ -1,0 +1,85 @@
+// Converts a value of any row type to the float32 that is compared.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+
+#include <forestvm/backend.hpp>
+
+namespace forestvm::host {
+
+/// Holds an IEEE 754 binary16.
+struct Half {
+  std::uint16_t bits;
+};
+
+struct Bool {
+  std::uint8_t byte;
+};
+
+template <class Value>
+float to_float(Value value) {
+  return static_cast<float>(value);  // to nearest; beyond the range ±inf
+}
+
+/// Every binary16 is a float32: its exponent moves, and a subnormal is multiplied up.
+inline float to_float(Half half) {
+  const std::uint32_t sign = std::uint32_t{half.bits & 0x8000u} << 16, rest = half.bits & 0x7fffu;
+  if (rest >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
+  if (rest < 0x0400) {
+    const float size = static_cast<float>(rest) * 0x1p-24f;
+    return sign != 0 ? -size : size;
+  }
+  return std::bit_cast<float>(sign | ((rest << 13) + (std::uint32_t{127 - 15} << 23)));
+}
+
+inline float to_float(Bool value) { return value.byte != 0 ? 1.0f : 0.0f; }
+
+/// Whether each value of the type is a float32.
+template <class Value>
+inline constexpr bool kAlwaysExact =
+    !std::is_same_v<Value, double> && !(std::is_integral_v<Value> && sizeof(Value) >= sizeof(float));
+
+/// Whether a float32 is equal to the value, or the value is missing.
+template <class Value>
+bool is_exact(Value value) {
+  if constexpr (kAlwaysExact<Value>) {
+    return true;
+  } else if constexpr (std::is_same_v<Value, double>) {
+    return std::isnan(value) || static_cast<double>(to_float(value)) == value;
+  } else {
+    // The largest integers are rounded to the power of two above all of them, which is none of them.
+    const float nearest = to_float(value);
+    return nearest < std::ldexp(1.0f, std::numeric_limits<Value>::digits) &&
+           static_cast<Value>(nearest) == value;
+  }
+}
+
+/// Reads value number `i`; `values` needs no alignment.
+template <class Value>
+Value value_at(const void* values, std::size_t i) {
+  Value value;
+  std::memcpy(&value, static_cast<const std::byte*>(values) + i * sizeof(Value), sizeof(Value));
+  return value;
+}
+
+/// Lists the types of values in the order of RowType.
+using ValueTypes = std::tuple<float, double, Half, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
+                              std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, Bool>;
+static_assert(std::tuple_size_v<ValueTypes> == static_cast<std::size_t>(RowType::Bool) + 1);
+
+/// Calls visit(Value()) with a value of the type.
+template <std::size_t kFirst = 0, class Visit>
+auto with_type(RowType type, const Visit& visit) {
+  if constexpr (kFirst + 1 < std::tuple_size_v<ValueTypes>)
+    if (static_cast<std::size_t>(type) != kFirst) return with_type<kFirst + 1>(type, visit);
+  return visit(std::tuple_element_t<kFirst, ValueTypes>());
+}
+
+}  // namespace forestvm::host
