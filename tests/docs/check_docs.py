@@ -11,7 +11,7 @@ by `blocks`. Every problem is a line "PAGE:LINE: what is wrong". The exit code i
 `backquotes` that begin with a folder of the tree to be paths that exist.
 
 `blocks` runs each page as a reader would, from top to bottom, in a folder of its own in which README.md, tests/,
-bench/ and examples/ are those of ROOT, build/release is BUILD, `forestvm` is on the PATH, and the example model lies as
+bench/ and examples/ are those of the source tree, build/release is BUILD, `forestvm` is on the PATH, and the example model lies as
 model.json, rows.csv and rows.npy. HOME is a folder where the build is installed as ~/forestvm. A fenced block's
 language says what is done with it:
 
@@ -41,9 +41,10 @@ import tempfile
 from pathlib import Path
 
 KNOWN = {"sh", "cpp", "c", "schedule", "fvm", "text", "cmake"}
-NOTE = re.compile(r"^<!-- (not run|file|exits|refused|output|with)(?:: (.*?))? -->$")
+NOTE = re.compile(r"^<!-- (not run|file|exits|refused|output|with)(?:: ?(.*?))? -->$")
 FENCE = re.compile(r"^( *)(```+|~~~+) *(.*?) *$")
 TIMEOUT = 240  # seconds, of one block
+TREE = Path(__file__).resolve().parents[2]
 
 
 class Block:
@@ -189,11 +190,10 @@ class Runner:
         there = self.folder / "pages" / page.replace("/", "_")
         there.mkdir(parents=True)
         for name in ("tests", "bench", "examples", "README.md", "CMakePresets.json"):
-            if (self.root / name).exists():
-                (there / name).symlink_to(self.root / name)
+            (there / name).symlink_to(TREE / name)
         (there / "build").mkdir()
         (there / "build/release").symlink_to(Path(self.options.build).resolve())
-        data = self.root / "tests/data/breast_cancer"
+        data = TREE / "tests/data/breast_cancer"
         for name in ("model.json", "rows.csv", "rows.npy"):
             shutil.copy(data / name, there)
         return there
@@ -216,6 +216,8 @@ class Runner:
         printed = None
         for block in blocks:
             notes, language = block.notes, block.language
+            if language not in KNOWN:
+                continue
             if "not run" in notes:
                 if not notes["not run"]:
                     self.found(block, "'not run' without a reason")
