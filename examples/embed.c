@@ -9,17 +9,17 @@
 enum { kThreads = 4, kRows = 100 };
 
 typedef struct {
-  fvm_program *program;
+  fvm_program* program;
   size_t features;
   float first_value;
   int failed;
 } job;
 
-static void *predict(void *data) {
-  job *const mine = data;
-  fvm_context *context = NULL;
+static void* predict(void* data) {
+  job* const mine = data;
+  fvm_context* context = NULL;
   float values[kRows];
-  float *const rows = calloc(kRows * mine->features, sizeof(float)); /* all zero */
+  float* const rows = calloc(kRows * mine->features, sizeof(float)); /* all zero */
   mine->failed = 1;
   if (rows == NULL) return NULL;
   if (fvm_context_create(mine->program, &context) != FVM_OK ||
@@ -34,13 +34,14 @@ static void *predict(void *data) {
   return NULL;
 }
 
-int main(int argc, char **argv) {
-  fvm_program *program;
+int main(int argc, char** argv) {
+  fvm_program* program;
   pthread_t threads[kThreads];
   job jobs[kThreads];
   int i, failed = 0;
   if (argc != 3) return fputs("usage: embed PROGRAM.fvm FEATURES\n", stderr), 2;
-  if (fvm_program_open(argv[1], NULL, &program) != FVM_OK) return fprintf(stderr, "%s\n", fvm_last_error()), 1;
+  if (fvm_program_open(argv[1], NULL, &program) != FVM_OK)
+    return fprintf(stderr, "%s\n", fvm_last_error()), 1;
   for (i = 0; i < kThreads; ++i) {
     jobs[i].program = program;
     jobs[i].features = (size_t)strtoul(argv[2], NULL, 10);

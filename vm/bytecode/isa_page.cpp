@@ -1,4 +1,5 @@
-// Prints the ISA page: opcodes.def and operands.def as Markdown. docs/ISA.md is this text; a test compares them.
+// Prints the ISA page: opcodes.def and operands.def as Markdown. docs/ISA.md is this text; a test compares
+// them.
 #include <forestvm/program.hpp>
 
 namespace forestvm {
