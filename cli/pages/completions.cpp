@@ -88,12 +88,11 @@ std::string bash_case(const Command& command) {
   return text + "        *) " + bash_reply(values) + " ;;\n      esac\n      ;;\n";
 }
 
-/// One of zsh's specifications: what may follow a value.
+/// What zsh does to complete a value, as the end of a specification for _arguments.
 std::string zsh_values(const Values& values) {
-  const std::string names = values.names == nullptr ? "" : "(" + joined(names_in(values)) + ")";
-  if (values.names != nullptr && values.files)
-    return "{_alternative \"names:name:" + names + "\" \"files:file:_files\"}";
-  return values.files ? "_files" : names.empty() ? " " : names;
+  const std::string names = joined(names_in(values));
+  if (values.files) return names.empty() ? "_files" : " _forestvm_names_or_files " + names;
+  return names.empty() ? " " : "(" + names + ")";
 }
 
 std::string zsh_meaning(std::string_view meaning) { return escaped(meaning, "[]:\\", "\\"); }
@@ -138,6 +137,10 @@ std::string zsh_completion() {
   std::string text =
       "#compdef forestvm\n"
       "# Completes forestvm's command lines in zsh. Made from the tables of its commands.\n"
+      "_forestvm_names_or_files() {\n"
+      "  compadd -- \"$@\"\n"
+      "  _files\n"
+      "}\n"
       "_forestvm() {\n"
       "  local context state line\n"
       "  typeset -A opt_args\n"
