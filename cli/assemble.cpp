@@ -40,8 +40,8 @@ const Command kAssemble = {
     {{"TEXT",
       "instructions as dump prints them, ; begins a comment, pc numbers may be left out; - is standard "
       "input"}},
-    {{"data", '\0', "FROM", "the .fvm program whose forest and tables the instructions use"},
-     {"out", 'o', "OUT", "the program file to write; - is standard output"}},
+    {{"data", '\0', "FROM", "the .fvm program whose forest and tables the instructions use", kFiles},
+     {"out", 'o', "OUT", "the program file to write; - is standard output", kFiles}},
     "  forestvm dump model.fvm > model.txt\n"
     "  forestvm assemble model.txt --data model.fvm -o edited.fvm\n",
     nullptr,

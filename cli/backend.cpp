@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "cli/program_file.hpp"
 
@@ -12,6 +13,12 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kBackendNames = {"auto", "host", "emulator", "cuda", "hip"};
 constexpr std::uint64_t kMostDevices = 1024;
+
+std::vector<std::string_view> target_names() {
+  std::vector<std::string_view> names = host_targets();
+  names.insert(names.begin(), "auto");
+  return names;
+}
 
 Result<std::unique_ptr<Predictor>> made(const BackendChoice& choice, const Program& program) {
   switch (choice.kind) {
@@ -31,14 +38,20 @@ Result<std::unique_ptr<Predictor>> made(const BackendChoice& choice, const Progr
 }  // namespace
 
 constinit const Option kBackendOption = {
-    "backend", '\0', "B",
+    "backend",
+    '\0',
+    "B",
     "auto (default), host, cuda, hip (GPUs, see forestvm devices), or emulator: as a GPU would, thread by "
-    "thread, far slower than the host; all but the host run schedules for GPUs (default then: gpu)"};
+    "thread, far slower than the host; all but the host run schedules for GPUs (default then: gpu)",
+    {listed<kBackendNames>}};
 constinit const Option kDeviceOption = {"device", '\0', "N",
                                         "which GPU, as forestvm devices counts them, default 0"};
 constinit const Option kTargetOption = {
-    "target", '\0', "T",
-    "auto (default: FORESTVM_TARGET, or else the best this CPU runs), or a name from the list below"};
+    "target",
+    '\0',
+    "T",
+    "auto (default: FORESTVM_TARGET, or else the best this CPU runs), or a name from the list below",
+    {target_names}};
 
 Result<BackendChoice> choose_backend(const Arguments& arguments) {
   BackendChoice choice;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -16,18 +17,42 @@
 
 namespace forestvm::cli {
 
+/// The values that shells offer for an option or argument: names that are known beforehand, and files.
+struct Values {
+  std::vector<std::string_view> (*names)() = nullptr;
+  bool files = false;
+};
+inline constexpr Values kFiles{nullptr, true};
+
+/// The names of an enumeration's rows, in their order.
+template <class Enum>
+std::vector<std::string_view> names_of() {
+  std::vector<std::string_view> names;
+  while (name_of(static_cast<Enum>(names.size())) != "?")
+    names.push_back(name_of(static_cast<Enum>(names.size())));
+  return names;
+}
+
+/// The names in a constant array.
+template <const auto& names>
+std::vector<std::string_view> listed() {
+  return {std::begin(names), std::end(names)};
+}
+
 /// An option: "--name VALUE", or a flag when `value` is empty.
 struct Option {
   const char* name;
   char letter;  ///< the short form, or '\0'
   const char* value;
   const char* meaning;
+  Values values{};
 };
 
 /// An argument without a dash.
 struct Positional {
   const char* name;
   const char* meaning;
+  Values values = kFiles;
 };
 
 /// What the command line said, before any value is understood.
@@ -49,10 +74,7 @@ class Arguments {
   /// The same for the names of an enumeration's rows.
   template <class Enum>
   Result<Enum> choice(const std::string& name, Enum otherwise) const {
-    std::vector<std::string_view> names;
-    while (name_of(static_cast<Enum>(names.size())) != "?")
-      names.push_back(name_of(static_cast<Enum>(names.size())));
-    FVM_ASSIGN(const std::size_t index, choice(name, names, static_cast<std::size_t>(otherwise)));
+    FVM_ASSIGN(const std::size_t index, choice(name, names_of<Enum>(), static_cast<std::size_t>(otherwise)));
     return static_cast<Enum>(index);
   }
 

@@ -31,7 +31,7 @@ const Command kCompile = {
     "compiles a model into a program file",
     {"compile MODEL -o OUT.fvm [--schedule S] [--contract C] [--strict] [--timings]"},
     {{"MODEL", "a trainer's model file; - is standard input"}},
-    {{"out", 'o', "OUT", "the program file to write; - is standard output"},
+    {{"out", 'o', "OUT", "the program file to write; - is standard output", kFiles},
      kScheduleOption,
      kContractOption,
      kStrictOption,

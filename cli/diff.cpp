@@ -206,6 +206,8 @@ Result<Inputs> read_inputs(const Arguments& arguments) {
   return Inputs{std::move(backend), std::move(program), std::move(model), std::move(rows)};
 }
 
+constexpr std::array<std::string_view, 2> kJudges = {"reference", "native"};
+
 Result<Side> other_side(const Arguments& arguments, const Inputs& inputs) {
   if (arguments.has("expected")) {
     if (arguments.has("against")) return usage_error("--expected and --against: one of them");
@@ -241,10 +243,13 @@ const Command kDiff = {
     "compares a program's answers with others",
     {"diff MODEL ROWS [--against WHAT | --expected FILE.npy] [--schedule S]"},
     {{"MODEL", "a trainer's model file, or a .fvm program; - is standard input"}, {"ROWS", "as for run"}},
-    {{"against", '\0', "WHAT",
+    {{"against",
+      '\0',
+      "WHAT",
       "reference (default: the slow, obvious predictor), native (C made by export, compiled by cc), or a "
-      ".fvm file"},
-     {"expected", '\0', "FILE.npy", "raw scores: the trainer's own, for instance"},
+      ".fvm file",
+      {listed<kJudges>, true}},
+     {"expected", '\0', "FILE.npy", "raw scores: the trainer's own, for instance", kFiles},
      kScheduleOption,
      kBackendOption,
      kDeviceOption,

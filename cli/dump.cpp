@@ -58,7 +58,7 @@ const Command kDump = {
     "prints a stage of the compilation, or the instruction set",
     {"dump FILE [--stage STAGE] [--schedule S]", "dump --isa"},
     {{"FILE", "a trainer's model file, or a .fvm program (stage program only); - is standard input"}},
-    {{"stage", '\0', "STAGE", "model, tiled, loops, legalized or program (default)"},
+    {{"stage", '\0', "STAGE", "model, tiled, loops, legalized or program (default)", {listed<kStageNames>}},
      kScheduleOption,
      {"isa", '\0', "", "the instruction set as a Markdown page; goes alone"}},
     "  forestvm dump model.json --stage loops --schedule my.schedule\n"

@@ -7,6 +7,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/program.hpp>
 
+#include "cli/backend.hpp"
 #include "cli/batches.hpp"
 #include "cli/commands.hpp"
 #include "cli/io/coded_file.hpp"
@@ -81,9 +82,9 @@ const Command kEncode = {
     {"encode MODEL ROWS -o OUT.fvr [options]"},
     {{"MODEL", "a trainer's model file, or a .fvm program; - is standard input"},
      {"ROWS", "as for run: an .npy array or a .csv file; - is standard input"}},
-    {{"out", 'o', "OUT", "the file of encoded rows to write; - is standard output"},
+    {{"out", 'o', "OUT", "the file of encoded rows to write; - is standard output", kFiles},
      kScheduleOption,
-     {"target", '\0', "T", "as for run"},
+     {"target", '\0', "T", "as for run", kTargetOption.values},
      {"threads", '\0', "N", "default: all cores; 1 runs inline"},
      {"batch", '\0', "N", "rows of a batch of the file, default 65536 or 32 MiB of rows and codes"},
      kHeaderOption,

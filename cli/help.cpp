@@ -51,14 +51,18 @@ std::string schedules_page() {
          named_schedules_text();
 }
 
+std::vector<std::string_view> topics() {
+  std::vector<std::string_view> names = command_names();
+  names.push_back(kSchedules);
+  return names;
+}
+
 Result<void> run_help(const Arguments& arguments) {
   if (!arguments.has("TOPIC")) return write_output("-", general_help());
   const std::string topic = arguments.get("TOPIC");
   if (topic == kSchedules) return write_output("-", schedules_page());
   if (const Command* const command = command_named(topic)) return write_output("-", help(*command));
-  std::vector<std::string_view> known = command_names();
-  known.push_back(kSchedules);
-  return usage_error("there is no help on " + in_quotes(topic) + did_you_mean(topic, known));
+  return usage_error("there is no help on " + in_quotes(topic) + did_you_mean(topic, topics()));
 }
 
 Result<void> run_version(const Arguments&) { return write_output("-", "forestvm " FORESTVM_VERSION "\n"); }
@@ -82,7 +86,9 @@ const Command kHelp = {
     "help",
     "says what a command does, or what a schedule is",
     {"help [COMMAND]", "help schedules"},
-    {{"TOPIC", "a command's name, or schedules: the schedule language and the schedules that have names"}},
+    {{"TOPIC",
+      "a command's name, or schedules: the schedule language and the schedules that have names",
+      {topics}}},
     {},
     "  forestvm help run\n"
     "  forestvm help schedules\n",

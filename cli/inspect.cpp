@@ -352,6 +352,12 @@ Result<void> run(const Arguments& arguments) {
   return write_output("-", arguments.has("json") ? json_page(document) : text_page(document));
 }
 
+std::vector<std::string_view> device_names() {
+  std::vector<std::string_view> names;
+  for (const kernels::DeviceModel& device : kernels::device_models()) names.push_back(device.name);
+  return names;
+}
+
 }  // namespace
 
 const Command kInspect = {
@@ -362,11 +368,14 @@ const Command kInspect = {
     {{"FILE", "a trainer's model file, or a .fvm program; - is standard input"}},
     {kScheduleOption,
      kContractOption,
-     {"backend", '\0', "B",
+     {"backend",
+      '\0',
+      "B",
       "host (default); cuda or hip: also what a call costs on a GPU, on paper (schedule then: gpu): "
       "launches, "
-      "occupancy, bytes, and the rows a second that no run can exceed"},
-     {"device-model", '\0', "D", "which GPU; default h100 (hip: mi250x)"},
+      "occupancy, bytes, and the rows a second that no run can exceed",
+      {listed<kBackendNames>}},
+     {"device-model", '\0', "D", "which GPU; default h100 (hip: mi250x)", {device_names}},
      {"rows", '\0', "N", "rows of the call, default 65536"},
      {"json", '\0', "", "as JSON"}},
     "  forestvm inspect model.json\n"

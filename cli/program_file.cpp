@@ -31,6 +31,12 @@ const std::string& culprit(const std::string& text, const ChosenSchedule& schedu
   return text.starts_with("line ") || text.starts_with("directive ") ? schedule.called : path;
 }
 
+std::vector<std::string_view> schedule_names() {
+  std::vector<std::string_view> names{"auto"};
+  for (const NamedSchedule& schedule : named_schedules()) names.push_back(schedule.name);
+  return names;
+}
+
 /// What --schedule, --contract and --strict ask of a compilation.
 struct Asked {
   ChosenSchedule chosen;
@@ -89,14 +95,20 @@ Result<Program> load_program(const std::string& path) {
   return in_file(path, Program::from_bytes(bytes_of(text)));
 }
 
-constinit const Option kScheduleOption = {"schedule", '\0', "S",
+constinit const Option kScheduleOption = {"schedule",
+                                          '\0',
+                                          "S",
                                           "auto (default), a schedule's name, its text (a value with a "
                                           "parenthesis), or a file (a value with a / or "
-                                          "a .); see forestvm help schedules"};
+                                          "a .); see forestvm help schedules",
+                                          {schedule_names, true}};
 constinit const Option kContractOption = {
-    "contract", '\0', "C",
+    "contract",
+    '\0',
+    "C",
     "which bits are promised: trainer (default: the trainer's own), reproducible (the same whatever the "
-    "schedule, threads and target) or fast"};
+    "schedule, threads and target) or fast",
+    {names_of<Contract>}};
 constinit const Option kStrictOption = {"strict", '\0', "",
                                         "refuses what would otherwise be a warning about the contract"};
 

@@ -13,15 +13,22 @@
 #include "cli/program_file.hpp"
 
 namespace forestvm::cli {
+namespace {
+
+constexpr std::array<std::string_view, 3> kHeaders = {"auto", "yes", "no"};
+
+}  // namespace
 
 constinit const Option kHeaderOption = {
-    "header", '\0', "H",
-    "whether a CSV file's first line is a header: yes, no, or auto (default): if a cell of it is no number"};
+    "header",
+    '\0',
+    "H",
+    "whether a CSV file's first line is a header: yes, no, or auto (default): if a cell of it is no number",
+    {listed<kHeaders>}};
 constinit const Option kMissingOption = {
     "missing", '\0', "X", "rows' values equal to X (as float32) are missing, as NaN always is"};
 
 Result<RowOptions> row_options(const Arguments& arguments) {
-  constexpr std::array<std::string_view, 3> kHeaders = {"auto", "yes", "no"};
   FVM_ASSIGN(const std::size_t header, arguments.choice("header", kHeaders, 0));
   RowOptions options{static_cast<Header>(header)};
   if (!arguments.has("missing")) return options;

@@ -155,10 +155,14 @@ const Command kRun = {
       "the model's features), or a .fvr file of forestvm encode; - is standard input"}},
     {{"out", 'o', "OUT",
       "where predictions go: a name that ends in .npy or .csv, or in nothing (CSV); - (default) is CSV on "
-      "standard output"},
-     {"output", '\0', "KIND",
+      "standard output",
+      kFiles},
+     {"output",
+      '\0',
+      "KIND",
       "value (default: what the trainer's predict gives), raw (its score), class, or leaf (the "
-      "number of each tree's leaf, as the trainer counts a tree's nodes)"},
+      "number of each tree's leaf, as the trainer counts a tree's nodes)",
+      {names_of<OutputKind>}},
      kScheduleOption,
      kBackendOption,
      kDeviceOption,

@@ -1,6 +1,6 @@
 // The Schedule: an ordered list of directives over index variables, as data. It is written in C++ with the
 // methods below or as text (parse_schedule); parse(print(s)) == s. What a directive means is decided by the
-// compiler, not here. Source: SilvanForge, section 3; the text form is described in README.md.
+// compiler, not here. Source: SilvanForge, section 3; docs/schedules.md describes the text form.
 #pragma once
 
 #include <cstdint>

@@ -17,6 +17,12 @@ endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${installed})
 file(RENAME ${installed} ${prefix})
+foreach(page man/man1/forestvm.1 man/man1/forestvm-run.1 bash-completion/completions/forestvm zsh/site-functions/_forestvm
+    fish/vendor_completions.d/forestvm.fish)
+  if(NOT EXISTS ${prefix}/share/${page})
+    message(FATAL_ERROR "share/${page} is not installed")
+  endif()
+endforeach()
 run(${prefix}/bin/forestvm compile ${DATA}/model.json -o ${FOLDER}/model.fvm)
 
 run(${CMAKE_COMMAND} -S ${here}/c99 -B ${FOLDER}/c99 -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_BUILD_TYPE=Release)

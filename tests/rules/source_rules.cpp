@@ -19,11 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 using Strings = std::vector<std::string>;
 
-const Strings kFolders = {"include",  "frontend", "scheduler", "vm",   "kernels",
-                          "bindings", "cli",      "tests",     "bench"};
+const Strings kFolders = {"include", "frontend", "scheduler", "vm",   "kernels", "bindings",
+                          "cli",     "tests",    "bench",     "docs", "examples"};
 
 /// These stand on top of the others and may include anything of ours.
-const Strings kOnTop = {"cli", "bindings/python", "tests", "bench"};
+const Strings kOnTop = {"cli", "bindings/python", "tests", "bench", "examples"};
 
 /// The one home of each dependency: an include that starts with `prefix` may stand under these folders only.
 /// The longest prefix counts.
@@ -268,8 +268,8 @@ Files read_tree(const std::string& root) {
     std::ifstream in(file, std::ios::binary);
     files[fs::relative(file, root).generic_string()] = {std::istreambuf_iterator<char>(in), {}};
   };
-  for (const char* name :
-       {"CMakeLists.txt", "CMakePresets.json", "README.md", "SECURITY.md", "dev", ".ci/run"}) {
+  for (const char* name : {"CMakeLists.txt", "CMakePresets.json", "README.md", "CONTRIBUTING.md",
+                           "CHANGELOG.md", "SECURITY.md", "dev", ".ci/run"}) {
     if (fs::is_regular_file(fs::path(root) / name)) read(fs::path(root) / name);
   }
   for (const std::string& folder : kFolders) {

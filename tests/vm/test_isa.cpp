@@ -114,7 +114,7 @@ TEST(Isa, NamesGoBothWays) {
 }
 
 TEST(Isa, PageIsTheCheckedInOne) {
-  support::expect_golden(std::string(FORESTVM_SOURCE_DIR) + "/vm/bytecode/ISA.md", isa_page());
+  support::expect_golden(std::string(FORESTVM_SOURCE_DIR) + "/docs/ISA.md", isa_page());
 }
 
 /// Assembles a program by hand: blocks are closed where they end.

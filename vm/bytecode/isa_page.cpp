@@ -1,5 +1,5 @@
-// The ISA page: opcodes.def and operands.def as Markdown. README links the page; a test holds it equal to
-// this.
+// Prints the ISA page: opcodes.def and operands.def as Markdown. docs/ISA.md is this text; a test compares
+// them.
 #include <forestvm/program.hpp>
 
 namespace forestvm {

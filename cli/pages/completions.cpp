@@ -1,0 +1,207 @@
+// Completions for bash, zsh and fish.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/pages/pages.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+std::vector<std::string_view> names_in(const Values& values) {
+  return values.names == nullptr ? std::vector<std::string_view>{} : values.names();
+}
+
+std::string joined(const std::vector<std::string_view>& names) {
+  std::string text;
+  for (const std::string_view name : names) text += (text.empty() ? "" : " ") + std::string(name);
+  return text;
+}
+
+/// Puts `escape` before each of `special` in a text.
+std::string escaped(std::string_view text, std::string_view special, std::string_view escape) {
+  std::string out;
+  for (const char c : text) {
+    if (special.find(c) != std::string_view::npos) out += escape;
+    out += c;
+  }
+  return out;
+}
+
+/// A word in single quotes, as zsh reads it.
+std::string zsh_quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string fish_quoted(std::string_view text) { return "'" + escaped(text, "\\'", "\\") + "'"; }
+
+/// What an option is called on the command line, short form first.
+std::vector<std::string> spellings(const Option& option) {
+  std::vector<std::string> all;
+  if (option.letter != '\0') all.push_back(std::string("-") + option.letter);
+  all.push_back(std::string("--") + option.name);
+  return all;
+}
+
+constexpr Option kHelpOption = {"help", 'h', "", "prints the command's help"};
+
+std::vector<Option> options_of(const Command& command) {
+  std::vector<Option> options(command.options.begin(), command.options.end());
+  options.push_back(kHelpOption);
+  return options;
+}
+
+/// The command that fills bash's COMPREPLY with the values.
+std::string bash_reply(const Values& values) {
+  std::string reply;
+  if (values.names != nullptr)
+    reply = "COMPREPLY=($(compgen -W \"" + joined(names_in(values)) + "\" -- \"$word\"))";
+  if (values.files)
+    reply += std::string(reply.empty() ? "" : "; ") +
+             "COMPREPLY+=($(compgen -f -- \"$word\")); compopt -o filenames";
+  return reply.empty() ? ":" : reply;
+}
+
+std::string bash_case(const Command& command) {
+  std::string text = std::string("    ") + command.name + ")\n      case $before in\n";
+  std::string options;
+  for (const Option& option : options_of(command)) {
+    std::string pattern;
+    for (const std::string& spelling : spellings(option)) {
+      pattern += (pattern.empty() ? "" : "|") + spelling;
+      options += (options.empty() ? "" : " ") + spelling;
+    }
+    if (*option.value != '\0')
+      text += "        " + pattern + ") " + bash_reply(option.values) + "; return ;;\n";
+  }
+  text += "      esac\n      case $word in\n        -*) COMPREPLY=($(compgen -W \"" + options +
+          "\" -- \"$word\")) ;;\n";
+  // Which positional the word is would take a parser: the values of all of them are offered.
+  Values values;
+  for (const Positional& positional : command.positionals) {
+    values.files |= positional.values.files;
+    if (positional.values.names != nullptr) values.names = positional.values.names;
+  }
+  return text + "        *) " + bash_reply(values) + " ;;\n      esac\n      ;;\n";
+}
+
+/// What zsh does to complete a value, as the end of a specification for _arguments.
+std::string zsh_values(const Values& values) {
+  const std::string names = joined(names_in(values));
+  if (values.files) return names.empty() ? "_files" : " _forestvm_names_or_files " + names;
+  return names.empty() ? " " : "(" + names + ")";
+}
+
+std::string zsh_meaning(std::string_view meaning) { return escaped(meaning, "[]:\\", "\\"); }
+
+std::string zsh_option(const Option& option) {
+  const std::vector<std::string> names = spellings(option);
+  std::string text;
+  for (const std::string& name : names) {
+    std::string spec;
+    if (names.size() > 1) spec = "(" + names[0] + " " + names[1] + ")";
+    spec += name + "[" + zsh_meaning(option.meaning) + "]";
+    if (*option.value != '\0') spec += ":" + zsh_meaning(option.value) + ":" + zsh_values(option.values);
+    text += "        " + zsh_quoted(spec) + " \\\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string bash_completion() {
+  std::string text =
+      "# Completes forestvm's command lines in bash. Made from the tables of its commands.\n"
+      "_forestvm() {\n"
+      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+      "  COMPREPLY=()\n"
+      "  # bash splits --output=raw into three words.\n"
+      "  if [[ $word == '=' ]]; then word=\n"
+      "  elif [[ $before == '=' && COMP_CWORD -ge 2 ]]; then before=${COMP_WORDS[COMP_CWORD-2]}\n"
+      "  fi\n"
+      "  if [[ COMP_CWORD -eq 1 ]]; then\n"
+      "    COMPREPLY=($(compgen -W \"" +
+      joined(command_names()) +
+      " --help --version\" -- \"$word\"))\n"
+      "    return\n"
+      "  fi\n"
+      "  case ${COMP_WORDS[1]} in\n";
+  for (const Command* command : commands()) text += bash_case(*command);
+  return text + "  esac\n}\ncomplete -F _forestvm forestvm\n";
+}
+
+std::string zsh_completion() {
+  std::string text =
+      "#compdef forestvm\n"
+      "# Completes forestvm's command lines in zsh. Made from the tables of its commands.\n"
+      "_forestvm_names_or_files() {\n"
+      "  compadd -- \"$@\"\n"
+      "  _files\n"
+      "}\n"
+      "_forestvm() {\n"
+      "  local context state line\n"
+      "  typeset -A opt_args\n"
+      "  _arguments -C '(- *)'{-h,--help}'[prints help]' '(- *)'{-V,--version}'[says which forestvm this "
+      "is]' \\\n"
+      "    '1:command:->command' '*::argument:->argument'\n"
+      "  case $state in\n"
+      "    command)\n"
+      "      local -a commands=(\n";
+  for (const Command* command : commands())
+    text += "        " +
+            zsh_quoted(std::string(command->name) + ":" + escaped(command->meaning, ":\\", "\\")) + "\n";
+  text +=
+      "      )\n"
+      "      _describe command commands\n"
+      "      ;;\n"
+      "    argument)\n"
+      "      case $line[1] in\n";
+  for (const Command* command : commands()) {
+    text += std::string("      ") + command->name + ")\n      _arguments \\\n";
+    for (const Option& option : options_of(*command)) text += zsh_option(option);
+    int number = 0;
+    for (const Positional& positional : command->positionals) {
+      ++number;
+      text +=
+          "        " +
+          zsh_quoted(std::to_string(number) + ":" + positional.name + ":" + zsh_values(positional.values)) +
+          " \\\n";
+    }
+    text += "        && return\n        ;;\n";
+  }
+  return text + "      esac\n      ;;\n  esac\n}\n_forestvm \"$@\"\n";
+}
+
+std::string fish_completion() {
+  std::string text =
+      "# Completes forestvm's command lines in fish. Made from the tables of its commands.\n"
+      "complete -c forestvm -n __fish_use_subcommand -f -s h -l help -d 'prints help'\n"
+      "complete -c forestvm -n __fish_use_subcommand -f -s V -l version -d 'says which forestvm this is'\n";
+  for (const Command* command : commands())
+    text += std::string("complete -c forestvm -n __fish_use_subcommand -f -a ") + command->name + " -d " +
+            fish_quoted(command->meaning) + "\n";
+  for (const Command* command : commands()) {
+    const std::string here =
+        std::string("complete -c forestvm -n '__fish_seen_subcommand_from ") + command->name + "'";
+    bool files = false;
+    for (const Positional& positional : command->positionals) {
+      files |= positional.values.files;
+      if (positional.values.names != nullptr)
+        text += here + " -a " + fish_quoted(joined(names_in(positional.values))) + "\n";
+    }
+    if (!files) text += here + " -f\n";
+    for (const Option& option : options_of(*command)) {
+      text +=
+          here + (option.letter == '\0' ? "" : std::string(" -s ") + option.letter) + " -l " + option.name;
+      if (*option.value != '\0') text += option.values.files ? " -r" : " -x";
+      if (option.values.names != nullptr) text += " -a " + fish_quoted(joined(names_in(option.values)));
+      text += " -d " + fish_quoted(option.meaning) + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace forestvm::cli

@@ -1,0 +1,381 @@
+#!/usr/bin/env python3
+"""Checks the documents: that links lead somewhere, that paths exist, and that code blocks do what the page says.
+
+    check_docs.py links  ROOT [PAGE ...]
+    check_docs.py blocks ROOT --build BUILD --cc CC --cxx CXX [PAGE ...]
+
+Pages are Markdown files, named from ROOT; without any, all that git tracks are read by `links`, and README.md and docs/
+by `blocks`. Every problem is a line "PAGE:LINE: what is wrong". The exit code is 1 if there is one.
+
+`links` wants, of every page: relative links and their anchors to lead to a file and a heading of it; and words in
+`backquotes` that begin with a folder of the tree to be paths that exist.
+
+`blocks` runs each page as a reader would, from top to bottom, in a folder of its own in which README.md, tests/,
+bench/ and examples/ are those of the source tree, build/release is BUILD, `forestvm` is on the PATH, and the example model lies as
+model.json, rows.csv and rows.npy. HOME is a folder where the build is installed as ~/forestvm. A fenced block's
+language says what is done with it:
+
+    sh         run by `sh -eu`; must succeed
+    cpp, c     compiled against the installed copy, warnings are errors; run if it has a main
+    schedule   compiled with the model; its output is the loops that `forestvm dump` prints
+    fvm        assembled over the program of the page (model.fvm) by `forestvm assemble`
+    text       neither; for output, grammars and pictures
+
+A comment on the line before a block changes that:
+
+    <!-- not run: REASON -->     neither run nor compiled; counted and listed
+    <!-- file: NAME -->          written to NAME in the page's folder, for the blocks after it; not run by itself
+    <!-- exits: CODE -->         an sh block that must end with this exit code
+    <!-- refused -->             a schedule block that must be refused
+    <!-- output -->              a text block that must be what the last block printed; `...` stands for any text
+    <!-- output: STAGE -->       the same of this stage of the last schedule block, as `forestvm dump --stage` prints it
+    <!-- with: DECLARATIONS -->  a cpp or c block without main: statements of a function that has these parameters
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+KNOWN = {"sh", "cpp", "c", "schedule", "fvm", "text", "cmake"}
+NOTE = re.compile(r"^<!-- (not run|file|exits|refused|output|with)(?:: ?(.*?))? -->$")
+FENCE = re.compile(r"^( *)(```+|~~~+) *(.*?) *$")
+TIMEOUT = 240  # seconds, of one block
+TREE = Path(__file__).resolve().parents[2]
+
+
+class Block:
+    def __init__(self, page, line, language, notes):
+        self.page, self.line, self.language, self.notes, self.lines = page, line, language, notes, []
+
+    @property
+    def text(self):
+        return "".join(line + "\n" for line in self.lines)
+
+
+def problem(page, line, what):
+    return f"{page}:{line}: {what}"
+
+
+def read_page(root, page):
+    """The page's blocks, its lines outside them as (number, text), and problems."""
+    blocks, prose, problems = [], [], []
+    block, fence, indent, notes = None, "", 0, {}
+    lines = (root / page).read_text(encoding="utf-8").split("\n")
+    for number, line in enumerate(lines, 1):
+        found = FENCE.match(line)
+        if block is not None:
+            if found and found[2].startswith(fence) and not found[3]:
+                blocks.append(block)
+                block = None
+            else:
+                block.lines.append(line[indent:] if line[:indent].isspace() else line)
+            continue
+        if found:
+            indent, fence = len(found[1]), found[2]
+            block = Block(page, number, found[3], notes)
+            if found[3] not in KNOWN:
+                problems.append(problem(page, number, f"a block of the language '{found[3]}'; known are "
+                                        + ", ".join(sorted(KNOWN))))
+            notes = {}
+            continue
+        note = NOTE.match(line.strip())
+        if note:
+            notes[note[1]] = note[2] or ""
+            continue
+        if notes and line.strip():
+            problems.append(problem(page, number, f"a comment '{next(iter(notes))}' is not followed by a block"))
+            notes = {}
+        prose.append((number, line))
+    if block is not None:
+        problems.append(problem(page, block.line, "the block is not closed"))
+    return blocks, prose, problems
+
+
+# Links
+
+CODE_SPAN = re.compile(r"(`+)(.+?)\1")
+LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
+
+
+def slug(heading):
+    """The anchor that GitHub gives a heading."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+    text = re.sub(r"[^\w\- ]", "", text.replace("`", "").strip().lower())
+    return text.replace(" ", "-")
+
+
+def anchors(root, page, known={}):
+    if (root, page) not in known:
+        found, seen = set(), {}
+        for _, line in read_page(root, page)[1]:
+            heading = re.match(r"^#{1,6} +(.*?)(?: +#+)? *$", line)
+            if heading:
+                name = slug(heading[1])
+                count = seen.get(name, 0)
+                seen[name] = count + 1
+                found.add(f"{name}-{count}" if count else name)
+            found.update(re.findall(r"<a (?:id|name)=\"([^\"]+)\"", line))
+        known[(root, page)] = found
+    return known[(root, page)]
+
+
+def check_links(root, pages):
+    problems, links, paths = [], 0, 0
+    folders = [entry.name for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith(".")]
+    folders = [name for name in folders if name != "build"]
+    path = re.compile(r"^(?:" + "|".join(map(re.escape, folders)) + r")/[\w./+-]*$")
+    for page in pages:
+        _, prose, _ = read_page(root, page)
+        for number, line in prose:
+            for target in LINK.findall(CODE_SPAN.sub("", line)):
+                if re.match(r"^[a-z][a-z0-9+.-]*:", target):
+                    continue
+                links += 1
+                name, _, anchor = target.partition("#")
+                file = (root / page).parent / name if name else root / page
+                if not file.exists():
+                    problems.append(problem(page, number, f"the link to '{target}' leads nowhere"))
+                elif anchor and file.suffix == ".md":
+                    there = os.path.relpath(file, root)
+                    if anchor not in anchors(root, there):
+                        problems.append(problem(page, number, f"{there} has no heading '#{anchor}'"))
+                elif not file.resolve().is_relative_to(root):
+                    problems.append(problem(page, number, f"the link to '{target}' leaves the tree"))
+            for _, word in CODE_SPAN.findall(line):
+                if path.match(word):
+                    paths += 1
+                    if not (root / word).exists():
+                        problems.append(problem(page, number, f"there is no '{word}' in the tree"))
+    print(f"{len(pages)} pages: {links} links and {paths} paths looked up")
+    return problems
+
+
+# Blocks
+
+
+def shown(text, limit=2500):
+    text = text.strip("\n")
+    return text if len(text) <= limit else text[:limit] + "\n[…]"
+
+
+def matches(expected, printed):
+    """Whether they are equal, where `...` in the expected text stands for any text."""
+    def normal(text):
+        return "\n".join(line.rstrip() for line in text.strip("\n").split("\n"))
+    pattern = ".*".join(re.escape(part) for part in re.split(r"\.\.\.", normal(expected)))
+    return re.fullmatch(pattern, normal(printed), re.DOTALL) is not None
+
+
+class Runner:
+    def __init__(self, root, options, folder):
+        self.root, self.options, self.folder = root, options, folder
+        self.home = folder / "home"
+        self.home.mkdir()
+        self.run(["cmake", "--install", options.build, "--prefix", str(self.home / "forestvm")])
+        self.environment = dict(os.environ, HOME=str(self.home), LC_ALL="C.UTF-8", TMPDIR=str(folder),
+                                PATH=f"{self.home}/forestvm/bin:" + os.environ["PATH"], CC=options.cc,
+                                CXX=options.cxx, CMAKE_GENERATOR=options.generator)
+        self.problems, self.counts, self.not_run, self.programs = [], {}, [], []
+
+    def run(self, command, **more):
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)}:\n{done.stdout}")
+
+    def new_page(self, page):
+        there = self.folder / "pages" / page.replace("/", "_")
+        there.mkdir(parents=True)
+        for name in ("tests", "bench", "examples", "README.md", "CMakePresets.json"):
+            (there / name).symlink_to(TREE / name)
+        (there / "build").mkdir()
+        (there / "build/release").symlink_to(Path(self.options.build).resolve())
+        data = TREE / "tests/data/breast_cancer"
+        for name in ("model.json", "rows.csv", "rows.npy"):
+            shutil.copy(data / name, there)
+        return there
+
+    def execute(self, command, there):
+        try:
+            return subprocess.run(command, cwd=there, env=self.environment, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(command, 124, "", f"still running after {TIMEOUT} s")
+
+    def found(self, block, what, details=""):
+        text = problem(block.page, block.line, what)
+        self.problems.append(text + "".join("\n    " + line for line in shown(details).split("\n")) if details else text)
+
+    def page(self, page):
+        blocks, _, problems = read_page(self.root, page)
+        self.problems += problems
+        there = self.new_page(page)
+        printed = None
+        for block in blocks:
+            notes, language = block.notes, block.language
+            if language not in KNOWN:
+                continue
+            if "not run" in notes:
+                if not notes["not run"]:
+                    self.found(block, "'not run' without a reason")
+                self.not_run.append(problem(page, block.line, notes["not run"]))
+            elif "file" in notes:
+                (there / notes["file"]).parent.mkdir(parents=True, exist_ok=True)
+                (there / notes["file"]).write_text(block.text)
+                self.count("written to files")
+            elif language == "text":
+                if "output" not in notes:
+                    continue
+                self.count("outputs compared")
+                if printed is None:
+                    self.found(block, "no block before this one printed anything")
+                    continue
+                if notes["output"]:
+                    printed = self.dump(notes["output"], there).stdout
+                if not matches(block.text, printed):
+                    self.found(block, "this is not what was printed, which is:", printed)
+            elif language == "sh":
+                printed = self.sh(block, there)
+            elif language == "schedule":
+                printed = self.schedule(block, there)
+            elif language == "fvm":
+                printed = self.assembly(block, there)
+            elif language in ("cpp", "c"):
+                self.keep_program(block, there)
+            else:
+                self.found(block, f"a block of '{language}' must be a file or say why it is not run")
+
+    def count(self, what):
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def sh(self, block, there):
+        self.count("sh run")
+        done = self.execute(["sh", "-eu", "-c", block.text], there)
+        wanted = int(block.notes.get("exits", "0"))
+        if done.returncode != wanted:
+            self.found(block, f"exit code {done.returncode}, not {wanted}:", done.stdout + done.stderr)
+        return done.stdout + (done.stderr if wanted != 0 else "")
+
+    def schedule(self, block, there):
+        self.count("schedules compiled")
+        (there / "block.schedule").write_text(block.text)
+        done = self.execute(["forestvm", "compile", "model.json", "--schedule", "./block.schedule", "-o", "block.fvm"],
+                            there)
+        wanted = 1 if "refused" in block.notes else 0
+        if done.returncode != wanted:
+            self.found(block, f"exit code {done.returncode}, not {wanted}:", done.stdout + done.stderr)
+        return self.dump("loops", there).stdout if wanted == 0 else done.stderr
+
+    def dump(self, stage, there):
+        return self.execute(["forestvm", "dump", "model.json", "--schedule", "./block.schedule", "--stage", stage],
+                            there)
+
+    def assembly(self, block, there):
+        self.count("programs assembled")
+        (there / "block.fvm.txt").write_text(block.text)
+        command = ["forestvm", "assemble", "block.fvm.txt", "--data", "model.fvm", "-o", "assembled.fvm"]
+        done = self.execute(command, there)
+        if done.returncode != 0:
+            self.found(block, f"exit code {done.returncode}:", done.stdout + done.stderr)
+        return done.stdout
+
+    # C and C++: all pages' blocks are one project, configured once.
+
+    def keep_program(self, block, there):
+        self.count(f"{block.language} compiled")
+        text = block.text
+        has_main = re.search(r"\bint main\(", text) is not None
+        if not has_main:
+            lines = text.split("\n")
+            includes = [line for line in lines if line.startswith("#include")]
+            rest = [line for line in lines if not line.startswith("#include")]
+            if "with" in block.notes:
+                rest = [f"void block({block.notes['with']}) {{"] + rest + ["}"]
+            first = "<forestvm/forestvm.hpp>" if block.language == "cpp" else "<forestvm/forestvm.h>"
+            extra = ["#include <cstdio>", "#include <vector>"] if block.language == "cpp" else ["#include <stdio.h>"]
+            prototype = ["void block(" + block.notes["with"] + ");"] if "with" in block.notes else []
+            text = "\n".join([f"#include {first}"] + extra + includes + prototype + rest) + "\n"
+        self.programs.append((block, there, text, has_main))
+
+    def build_programs(self):
+        if not self.programs:
+            return
+        project = self.folder / "project"
+        project.mkdir()
+        targets = []
+        for i, (block, _, text, has_main) in enumerate(self.programs):
+            name = f"block_{i}"
+            source = f"{name}.{'cpp' if block.language == 'cpp' else 'c'}"
+            (project / source).write_text(text)
+            kind = "add_executable({} {})" if has_main else "add_library({} OBJECT {})"
+            library = "ForestVM::forestvm" if block.language == "cpp" else "ForestVM::runtime"
+            targets.append(kind.format(name, source) + f"\ntarget_link_libraries({name} PRIVATE {library})")
+        (project / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(blocks LANGUAGES C CXX)\n"
+            "find_package(ForestVM CONFIG REQUIRED)\nset(CMAKE_CXX_STANDARD 20)\nset(CMAKE_C_STANDARD 99)\n"
+            "add_compile_options(-Wall -Wextra -Wpedantic -Werror -Wno-unused-variable -Wno-unused-parameter)\n"
+            + "\n".join(targets) + "\n")
+        built = project / "build"
+        done = self.execute(["cmake", "-S", project, "-B", built, f"-DCMAKE_PREFIX_PATH={self.home}/forestvm"], project)
+        if done.returncode != 0:
+            sys.exit(f"the project of the blocks cannot be configured:\n{done.stdout}{done.stderr}")
+        for i, (block, there, _, has_main) in enumerate(self.programs):
+            done = self.execute(["cmake", "--build", built, "--target", f"block_{i}"], project)
+            if done.returncode != 0:
+                self.found(block, "this does not compile:", done.stdout + done.stderr)
+            elif has_main:
+                self.count("programs run")
+                done = self.execute([built / f"block_{i}"], there)
+                if done.returncode != 0:
+                    self.found(block, f"the program's exit code is {done.returncode}:", done.stdout + done.stderr)
+
+
+def check_blocks(root, pages, options):
+    with tempfile.TemporaryDirectory() as folder:
+        runner = Runner(root, options, Path(folder))
+        for page in pages:
+            runner.page(page)
+        runner.build_programs()
+    print(f"{len(pages)} pages: " + ", ".join(f"{count} {what}" for what, count in sorted(runner.counts.items()))
+          + f"; {len(runner.not_run)} blocks not run:")
+    for line in runner.not_run:
+        print("  " + line)
+    return runner.problems
+
+
+def tracked_pages(root):
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=root, capture_output=True,
+                            text=True)
+    if listed.returncode == 0:
+        pages = listed.stdout.split("\n")[:-1]
+    else:  # an archive of the sources
+        pages = [str(page.relative_to(root)) for page in root.rglob("*.md") if "build" not in page.parts]
+    return sorted(page for page in pages if not page.startswith("tests/docs/mistakes/") and (root / page).exists())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["links", "blocks"])
+    parser.add_argument("root", type=lambda name: Path(name).resolve())
+    parser.add_argument("pages", nargs="*")
+    parser.add_argument("--build")
+    parser.add_argument("--cc", default="cc")
+    parser.add_argument("--cxx", default="c++")
+    parser.add_argument("--generator", default="Ninja")
+    options = parser.parse_intermixed_args()
+    if options.what == "links":
+        problems = check_links(options.root, options.pages or tracked_pages(options.root))
+    else:
+        pages = options.pages or [page for page in tracked_pages(options.root)
+                                  if page == "README.md" or page.startswith("docs/") or "/" not in page]
+        problems = check_blocks(options.root, pages, options)
+    for text in problems:
+        print(text)
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()
