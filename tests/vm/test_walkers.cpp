@@ -323,7 +323,7 @@ host::WalkFunction walker_of(const WalkerForest& forest, const host::Target& tar
   WalkerDesc desc = forest.walker();
   desc.interleaved_trees = lockstep.trees;
   desc.interleaved_rows = lockstep.rows;
-  return target.walkers(forest.group().layout).find(desc);
+  return target.find_walker(forest.group().layout, desc);
 }
 
 /// A range of rows whose ends lie where vectors, half blocks and blocks of codes end, or beside.

@@ -2,10 +2,12 @@
 #include "vm/host/load_program.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/derived_tables.hpp>
 #include <forestvm/float_environment.hpp>
+#include <forestvm/names.hpp>
 
 namespace forestvm::host {
 namespace {
@@ -22,15 +24,18 @@ GroupData load_group(const Program& program, const GroupDesc& group, const std::
           group.tile_size};
 }
 
-LoadedWalker load_walker(const Program& program, const LoadedProgram& loaded, const WalkerDesc& desc,
-                         const Target& target) {
+Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& loaded, const WalkerDesc& desc,
+                                 const Target& target) {
   const GroupDesc& group = loaded.groups[desc.group];
   LoadedWalker walker{};
   WalkerDesc wanted = desc;
   // Lanes hold places in the group as signed words.
   if (group.node_count > INT32_MAX) wanted.interleaved_trees = wanted.interleaved_rows = 1;
-  walker.function = target.walkers(group.layout).find(wanted);
-  FVM_CHECK(walker.function != nullptr);
+  walker.function = target.find_walker(group.layout, wanted);
+  if (walker.function == nullptr)
+    return Error{ErrorCode::Environment, "",
+                 "this library was built without the layout " + std::string(name_of(group.layout)) +
+                     " (CMake's FORESTVM_LAYOUTS)"};
   walker.task.group = loaded.group_data[desc.group];
   walker.task.first_tree = group.tree_begin;
   walker.task.numbers = program.section_LeafNumbers().data() + group.first_number;
@@ -83,7 +88,7 @@ std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
 
 }  // namespace
 
-LoadedProgram load_program(const Program& program, const Target& target, const Executor* executor) {
+Result<LoadedProgram> load_program(const Program& program, const Target& target, const Executor* executor) {
   LoadedProgram loaded{program, program.meta(), program.code().data()};
   loaded.groups = program.section_Groups();
   loaded.accumulators = load_accumulators(program);
@@ -96,8 +101,10 @@ LoadedProgram load_program(const Program& program, const Target& target, const E
   loaded.scale = SumScale(program.meta().sum_unit);
   for (const GroupDesc& group : loaded.groups)
     loaded.group_data.push_back(load_group(program, group, loaded.tile_exits.data()));
-  for (const WalkerDesc& desc : program.section_Walkers())
-    loaded.walkers.push_back(load_walker(program, loaded, desc, target));
+  for (const WalkerDesc& desc : program.section_Walkers()) {
+    FVM_ASSIGN(const LoadedWalker walker, load_walker(program, loaded, desc, target));
+    loaded.walkers.push_back(walker);
+  }
   const FloatEnvironment environment;  // zero is compared with thresholds
   loaded.csr_encoder = CsrEncoder(loaded.program);
   loaded.base = base_scores(program);

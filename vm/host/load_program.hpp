@@ -7,7 +7,8 @@
 
 namespace forestvm::host {
 
-/// `program` must not be mapped to a GPU. `executor` may be null.
-LoadedProgram load_program(const Program& program, const Target& target, const Executor* executor);
+/// `program` must not be mapped to a GPU. `executor` may be null. Environment error if the build lacks a
+/// layout.
+Result<LoadedProgram> load_program(const Program& program, const Target& target, const Executor* executor);
 
 }  // namespace forestvm::host

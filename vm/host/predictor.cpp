@@ -354,7 +354,7 @@ Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const Ba
         "its loops are mapped to a GPU's grid and blocks (gpuDimension): it runs on a GPU backend, "
         "not on the host; compile the model with a schedule for the host");
   FVM_ASSIGN(const host::Executor* const executor, host::shared_executor(options.threads));
-  host::LoadedProgram loaded = host::load_program(program, *target, executor);
+  FVM_ASSIGN(host::LoadedProgram loaded, host::load_program(program, *target, executor));
   return std::unique_ptr<Predictor>(std::make_unique<host::HostPredictor>(std::move(loaded), *target));
 }
 

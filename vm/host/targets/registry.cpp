@@ -1,4 +1,4 @@
-// The table of CPU targets, from the rows of targets.def.
+// The table of CPU targets, from the rows of targets.def that are built.
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -12,11 +12,11 @@ namespace forestvm::host {
 #define FVM_TARGET(Name, text, meaning)               \
   namespace target_##Name {                           \
     bool runs_here();                                 \
-    const WalkerTable& walkers(Layout layout);        \
+    const WalkerTable* walkers(Layout layout);        \
     void encode(const EncodeTask& task);              \
     void encode_categories(const CategoryTask& task); \
   }
-#include "vm/host/targets/targets.def"
+#include <built_targets.def>
 
 namespace {
 
@@ -24,7 +24,7 @@ constexpr Target kTargets[] = {
 #define FVM_TARGET(Name, text, meaning)                                           \
   {text, target_##Name::runs_here, target_##Name::walkers, target_##Name::encode, \
    target_##Name::encode_categories},
-#include "vm/host/targets/targets.def"
+#include <built_targets.def>
 };
 
 Result<const Target*> best_target() {
@@ -49,6 +49,13 @@ Result<const Target*> named_target(std::string_view name, const std::string& whe
 }  // namespace
 
 std::span<const Target> targets() { return kTargets; }
+
+WalkFunction Target::find_walker(Layout layout, const WalkerDesc& desc) const {
+  for (const Target* target : {this, &kTargets[0]})
+    if (const WalkerTable* const table = target->walkers(layout))
+      if (const WalkFunction function = table->find(desc)) return function;
+  return nullptr;
+}
 
 Result<const Target*> find_target(std::string_view name) {
   if (name != "auto") return named_target(name, "target " + std::string(name));

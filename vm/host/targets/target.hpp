@@ -16,12 +16,16 @@ namespace forestvm::host {
 struct Target {
   std::string_view name;
   bool (*runs_here)();
-  const WalkerTable& (*walkers)(Layout);
+  const WalkerTable* (*walkers)(Layout);  ///< its own walkers of a layout; null if it has none
   EncodeFunction encode;
   EncodeCategoriesFunction encode_categories;
+
+  /// Its own walker for a verified description, or else the first target's; null for a layout that is not
+  /// built.
+  WalkFunction find_walker(Layout layout, const WalkerDesc& desc) const;
 };
 
-/// Rows of targets.def.
+/// The CPU targets that are built, the best last.
 std::span<const Target> targets();
 
 /// The target of this name; for "auto" that of the environment variable FORESTVM_TARGET, or else the best

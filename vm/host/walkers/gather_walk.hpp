@@ -13,6 +13,13 @@ namespace forestvm::host {
 inline constexpr unsigned kMostVectors = 8;     ///< in flight
 inline constexpr unsigned kHopsBesideSums = 4;  ///< over which the additions of the trees before are spread
 
+/// Calls visit<K>(i) for each K consecutive elements of a range, then <K/2>, … <1> for the rest.
+template <unsigned K, class Visit>
+FVM_INLINE void for_chunks(std::uint32_t begin, std::uint32_t end, const Visit& visit) {
+  for (; end - begin >= K; begin += K) visit.template operator()<K>(begin);
+  if constexpr (K > 1) for_chunks<K / 2>(begin, end, visit);
+}
+
 /// Lanes: what a CPU target offers. unsigned kLanes; vectors Floats and Ints of so many; and a hop of each
 /// view's nodes.
 template <class Target, class View>

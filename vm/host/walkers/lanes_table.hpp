@@ -24,12 +24,11 @@ constexpr std::optional<WalkFunction> in_lanes() {
   return std::nullopt;
 }
 
-/// Puts the walkers of lanes in the place of scalar ones.
+/// The table with the walkers of lanes in place of those that it has.
 template <class Target, class View, unsigned... Steps>
 constexpr WalkerTable with_lanes(WalkerTable table, std::integer_sequence<unsigned, Steps...>) {
   const auto replace = [&](unsigned trees, unsigned rows, std::optional<WalkFunction> function) {
-    if (!function) return;
-    for (WalkFunction& ending : table.functions[trees][rows]) ending = *function;
+    if (function) table.functions[trees][rows] = *function;
   };
   (replace(0, Steps, in_lanes<Target, View, 0, Steps>()), ...);
   (replace(Steps, 0, in_lanes<Target, View, Steps, 0>()), ...);
@@ -37,12 +36,10 @@ constexpr WalkerTable with_lanes(WalkerTable table, std::integer_sequence<unsign
 }
 
 template <class Target, class View>
-constexpr WalkerTable make_with_lanes() {
-  const WalkerTable scalar =
-      make<Target, View>(std::make_integer_sequence<unsigned, kInterleaveSteps * kInterleaveSteps>{});
+constexpr WalkerTable with_lanes(const WalkerTable& table) {
   if constexpr (requires { typename Target::Lanes; })
-    return with_lanes<Target, View>(scalar, std::make_integer_sequence<unsigned, kInterleaveSteps>{});
-  return scalar;
+    return with_lanes<Target, View>(table, std::make_integer_sequence<unsigned, kInterleaveSteps>{});
+  return table;
 }
 
 }  // namespace walker_rows

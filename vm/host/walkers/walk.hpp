@@ -51,9 +51,12 @@ struct WalkTask {
 
 using WalkFunction = void (*)(const WalkTask&);
 
-/// How a walk ends, as a template parameter: a fixed number of hops, or one of these.
-inline constexpr int kUntilLeaf = -1;  ///< task.hops hops unchecked, then to a leaf
-inline constexpr int kExactHops = -2;  ///< task.hops hops
+/// Scalar walkers take at most 2^kScalarSteps walks in lockstep, whatever is asked for: more would not fit
+/// the registers.
+inline constexpr unsigned kScalarSteps = 4;
+inline constexpr unsigned kMaxScalarWalks = 1u << kScalarSteps;
+/// A walk on its own is compiled for each number of hops up to this: it takes up to 30% less time then, which
+/// walks in lockstep do not gain.
 inline constexpr unsigned kMaxFixedHops = 8;
 
 /// Leaves of Trees x Rows pairs, on their way to anything but plain float32 sums.
@@ -135,53 +138,75 @@ FVM_INLINE auto row_of(const WalkTask& task, std::size_t row) {
     return task.rows + row * task.row_stride;
 }
 
-template <class Target, class View, int Ending>
+/// Delivers the leaves of trees x rows walks, at most kMaxScalarWalks; `at` says where each ended, by tree,
+/// then row.
+template <class Target, class View>
+__attribute__((noinline)) void deliver(const WalkTask& task, std::uint32_t tree, std::uint32_t row,
+                                       std::uint32_t trees, std::uint32_t rows, const std::uint32_t* at) {
+  float values[kMaxScalarWalks];
+  std::uint64_t numbers_at[kMaxScalarWalks];
+  for (std::uint32_t t = 0; t < trees; ++t) {
+    const auto nodes = View::tree(task.group, tree - task.first_tree + t);
+    const TreeDesc& desc = task.group.trees[tree - task.first_tree + t];
+    for (std::uint32_t i = t * rows; i < (t + 1) * rows; ++i) {
+      values[i] = View::value(nodes, at[i]);
+      numbers_at[i] = View::number_at(nodes, desc, at[i]);
+    }
+  }
+  Deliver<Target>::run(task, {tree, row, trees, rows, values, numbers_at});
+}
+
+template <class Target, class View>
 struct TileWalk {
   using Tree = typename View::Tree;
   using Row = decltype(row_of<View>(std::declval<WalkTask>(), 0));
 
-  /// Walks Trees x Rows pairs in lockstep.
-  template <unsigned Trees, unsigned Rows>
-  __attribute__((noinline)) static void tile(const WalkTask& task, std::uint32_t tree, std::uint32_t row) {
+  /// Walks Trees x Rows pairs in lockstep; Hops hops if that is not 0.
+  template <unsigned Trees, unsigned Rows, unsigned Hops = 0>
+  static void tile(const WalkTask& task, std::uint32_t tree, std::uint32_t row) {
     Tree trees[Trees];
     Row x[Rows];
     std::uint32_t at[Trees][Rows] = {};
+#pragma GCC unroll 16
     for (unsigned t = 0; t < Trees; ++t) trees[t] = View::tree(task.group, tree - task.first_tree + t);
+#pragma GCC unroll 16
     for (unsigned r = 0; r < Rows; ++r) x[r] = row_of<View>(task, row + static_cast<std::size_t>(r));
 
-    if constexpr (Ending >= 0) {
+    if constexpr (Hops != 0) {
 #pragma GCC unroll 8
-      for (int hop = 0; hop < Ending; ++hop) step<Trees, Rows>(trees, x, at);
+      for (unsigned hop = 0; hop < Hops; ++hop) step<Trees, Rows>(trees, x, at);
     } else {
       for (std::uint32_t hop = 0; hop < task.hops; ++hop) step<Trees, Rows>(trees, x, at);
-      if constexpr (Ending == kUntilLeaf)
+      if (!task.exact)
         while (step_to_leaf<Trees, Rows>(trees, x, at)) {
         }
     }
 
-    const TreeDesc* descs = task.group.trees + (tree - task.first_tree);
     if (task.delivery == Delivery::F32 && !task.atomic) [[likely]] {
+      const TreeDesc* descs = task.group.trees + (tree - task.first_tree);
       float* sums = reinterpret_cast<float*>(task.out);
+#pragma GCC unroll 16
       for (unsigned t = 0; t < Trees; ++t)
+#pragma GCC unroll 16
         for (unsigned r = 0; r < Rows; ++r)
           sums[(row + static_cast<std::size_t>(r)) * task.width + descs[t].output] +=
               View::value(trees[t], at[t][r]);
       return;
     }
-    float values[Trees * Rows];
-    std::uint64_t numbers_at[Trees * Rows];
+    std::uint32_t leaves[Trees * Rows];  // a copy, so that `at` may stay in registers
+#pragma GCC unroll 16
     for (unsigned t = 0; t < Trees; ++t)
-      for (unsigned r = 0; r < Rows; ++r) {
-        values[t * Rows + r] = View::value(trees[t], at[t][r]);
-        numbers_at[t * Rows + r] = View::number_at(trees[t], descs[t], at[t][r]);
-      }
-    Deliver<Target>::run(task, {tree, row, Trees, Rows, values, numbers_at});
+#pragma GCC unroll 16
+      for (unsigned r = 0; r < Rows; ++r) leaves[t * Rows + r] = at[t][r];
+    deliver<Target, View>(task, tree, row, Trees, Rows, leaves);
   }
 
  private:
   template <unsigned Trees, unsigned Rows>
   FVM_INLINE static void step(const Tree* trees, const Row* x, std::uint32_t (&at)[Trees][Rows]) {
+#pragma GCC unroll 16
     for (unsigned t = 0; t < Trees; ++t)
+#pragma GCC unroll 16
       for (unsigned r = 0; r < Rows; ++r) at[t][r] = View::template next<Target>(trees[t], at[t][r], x[r]);
   }
 
@@ -189,7 +214,9 @@ struct TileWalk {
   template <unsigned Trees, unsigned Rows>
   FVM_INLINE static bool step_to_leaf(const Tree* trees, const Row* x, std::uint32_t (&at)[Trees][Rows]) {
     bool walking = false;
+#pragma GCC unroll 16
     for (unsigned t = 0; t < Trees; ++t)
+#pragma GCC unroll 16
       for (unsigned r = 0; r < Rows; ++r) {
         const bool leaf = View::is_leaf(trees[t], at[t][r]);
         const std::uint32_t next = View::template next<Target>(trees[t], at[t][r], x[r]);
@@ -200,29 +227,103 @@ struct TileWalk {
   }
 };
 
-/// Calls visit<K>(i) for each K consecutive elements of a range, then <K/2>, … <1> for the rest.
-template <unsigned K, class Visit>
-FVM_INLINE void for_chunks(std::uint32_t begin, std::uint32_t end, const Visit& visit) {
-  for (; end - begin >= K; begin += K) visit.template operator()<K>(begin);
-  if constexpr (K > 1) for_chunks<K / 2>(begin, end, visit);
+/// The logarithm of the most walks that scalar walkers of 2^i trees and 2^j rows take in lockstep. Larger
+/// ones gain nothing where each walk needs more registers, and little where both trees and rows are several.
+template <class View>
+constexpr unsigned scalar_steps(unsigned i, unsigned j) {
+  return View::kTileWidth > 4 || (View::kTileWidth > 1 && View::kLeavesAside) || (i != 0 && j != 0)
+             ? kScalarSteps - 1
+             : kScalarSteps;
 }
 
-/// A walker that walks Trees x Rows pairs at a time.
-template <class Target, class View, unsigned Trees, unsigned Rows, int Ending>
-void walk(const WalkTask& task) {
-  using Tiles = TileWalk<Target, View, Ending>;
+/// Walks 2^i trees and 2^j rows in lockstep, from a tree and a row on.
+using TileFunction = void (*)(const WalkTask& task, std::uint32_t tree, std::uint32_t row);
+
+/// The functions of a layout.
+struct TileFunctions {
+  TileFunction lockstep[kScalarSteps + 1][kScalarSteps + 1] = {};  ///< [i][j]
+  TileFunction one_walk[kMaxFixedHops + 1] = {};                   ///< [n]: of n hops, if there is one
+
+  template <class Target, class View>
+  static constexpr TileFunctions all() {
+    TileFunctions table;
+    constexpr unsigned steps = kScalarSteps + 1;
+    [&]<unsigned... Pairs>(std::integer_sequence<unsigned, Pairs...>) {
+      (table.fill<Target, View, Pairs / steps, Pairs % steps>(), ...);
+    }
+    (std::make_integer_sequence<unsigned, steps * steps>{});
+    if constexpr (View::kTileWidth == 1) [&]<unsigned... Hops>(std::integer_sequence<unsigned, Hops...>) {
+        ((table.one_walk[1 + Hops] = &TileWalk<Target, View>::template tile<1, 1, 1 + Hops>), ...);
+      }
+    (std::make_integer_sequence<unsigned, kMaxFixedHops>{});
+    return table;
+  }
+
+  /// The function for a walk on its own.
+  TileFunction for_one_walk(const WalkTask& task) const {
+    const bool fixed = task.exact && task.hops <= kMaxFixedHops && one_walk[task.hops] != nullptr;
+    return fixed ? one_walk[task.hops] : lockstep[0][0];
+  }
+
+ private:
+  template <class Target, class View, unsigned I, unsigned J>
+  constexpr void fill() {
+    if constexpr (I + J <= scalar_steps<View>(I, J))
+      lockstep[I][J] = &TileWalk<Target, View>::template tile<1u << I, 1u << J>;
+  }
+};
+
+template <class Target, class View>
+inline constexpr TileFunctions kTiles = TileFunctions::all<Target, View>();
+
+/// Calls visit(log, i) for each 2^log consecutive elements of a range, then for half as many, … one, of the
+/// rest.
+template <class Visit>
+FVM_INLINE void for_tiles(std::uint32_t begin, std::uint32_t end, unsigned log, const Visit& visit) {
+  for (;; --log) {
+    for (; end - begin >= 1u << log; begin += 1u << log) visit(log, begin);
+    if (log == 0) return;
+  }
+}
+
+/// Calls visit(log of trees, log of rows, tree, row) for each tile of a task.
+template <class Visit>
+FVM_INLINE void for_tiles(const WalkTask& task, unsigned log_trees, unsigned log_rows, const Visit& visit) {
   const Range& trees = task.tree_range;
   const Range& rows = task.row_range;
   if (task.order == WalkOrder::RowsOuter)
-    for_chunks<Rows>(rows.begin, rows.end, [&]<unsigned R>(std::uint32_t row) {
-      for_chunks<Trees>(trees.begin, trees.end,
-                        [&]<unsigned T>(std::uint32_t tree) { Tiles::template tile<T, R>(task, tree, row); });
+    for_tiles(rows.begin, rows.end, log_rows, [&](unsigned r, std::uint32_t row) {
+      for_tiles(trees.begin, trees.end, log_trees,
+                [&](unsigned t, std::uint32_t tree) { visit(t, r, tree, row); });
     });
   else
-    for_chunks<Trees>(trees.begin, trees.end, [&]<unsigned T>(std::uint32_t tree) {
-      for_chunks<Rows>(rows.begin, rows.end,
-                       [&]<unsigned R>(std::uint32_t row) { Tiles::template tile<T, R>(task, tree, row); });
+    for_tiles(trees.begin, trees.end, log_trees, [&](unsigned t, std::uint32_t tree) {
+      for_tiles(rows.begin, rows.end, log_rows,
+                [&](unsigned r, std::uint32_t row) { visit(t, r, tree, row); });
     });
+}
+
+template <class Target>
+__attribute__((noinline)) void walk_in_tiles(const WalkTask& task, const TileFunctions& tiles,
+                                             unsigned log_trees, unsigned log_rows) {
+  const TileFunction one_walk = tiles.for_one_walk(task);
+  for_tiles(task, log_trees, log_rows, [&](unsigned t, unsigned r, std::uint32_t tree, std::uint32_t row) {
+    (t + r == 0 ? one_walk : tiles.lockstep[t][r])(task, tree, row);
+  });
+}
+
+/// A walker that walks 2^LogTrees x 2^LogRows pairs at a time.
+template <class Target, class View, unsigned LogTrees, unsigned LogRows>
+void walk(const WalkTask& task) {
+  walk_in_tiles<Target>(task, kTiles<Target, View>, LogTrees, LogRows);
+}
+
+/// A walker of one pair at a time that needs no other tile.
+template <class Target, class View>
+void walk_one_by_one(const WalkTask& task) {
+  for_tiles(task, 0, 0, [&](unsigned, unsigned, std::uint32_t tree, std::uint32_t row) {
+    TileWalk<Target, View>::template tile<1, 1>(task, tree, row);
+  });
 }
 
 }  // namespace forestvm::host

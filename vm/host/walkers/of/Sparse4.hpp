@@ -6,7 +6,11 @@
 namespace forestvm::host {
 
 template <class Target>
+inline constexpr WalkerTable kOwnWalkers<Target, Sparse4View> =
+    walker_rows::with_lanes<Target, Sparse4View>({});
+
+template <class Target>
 inline constexpr WalkerTable kWalkers<Target, Sparse4View> =
-    walker_rows::make_with_lanes<Target, Sparse4View>();
+    walker_rows::with_lanes<Target, Sparse4View>(walker_rows::scalar<Target, Sparse4View>());
 
 }  // namespace forestvm::host

@@ -6,7 +6,11 @@
 namespace forestvm::host {
 
 template <class Target>
+inline constexpr WalkerTable kOwnWalkers<Target, Sparse8View> =
+    walker_rows::with_lanes<Target, Sparse8View>({});
+
+template <class Target>
 inline constexpr WalkerTable kWalkers<Target, Sparse8View> =
-    walker_rows::make_with_lanes<Target, Sparse8View>();
+    walker_rows::with_lanes<Target, Sparse8View>(walker_rows::scalar<Target, Sparse8View>());
 
 }  // namespace forestvm::host

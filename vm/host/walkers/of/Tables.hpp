@@ -10,6 +10,9 @@ namespace forestvm::host {
 
 /// Tables have one walker: it takes more rows in lockstep than any interleaving asks for, all hops unchecked.
 template <class Target, std::derived_from<TablesView> View>
-inline constexpr WalkerTable kWalkers<Target, View> = WalkerTable::of(&TablesWalk<Target, View>::walk);
+inline constexpr WalkerTable kOwnWalkers<Target, View> = WalkerTable::of(&TablesWalk<Target, View>::walk);
+
+template <class Target, std::derived_from<TablesView> View>
+inline constexpr WalkerTable kWalkers<Target, View> = kOwnWalkers<Target, View>;
 
 }  // namespace forestvm::host

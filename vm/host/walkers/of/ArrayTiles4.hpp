@@ -1,0 +1,17 @@
+// The walkers of the layouts of tiles.
+#pragma once
+
+#include "vm/host/walkers/walker_table.hpp"
+
+namespace forestvm::host {
+
+/// A walk on its own waits for the child's place, which takes bit operations that later targets do faster: up
+/// to 13% for sparse tiles. Walks in lockstep hide that.
+template <class Target, class View>
+requires(View::kTileWidth > 1) inline constexpr WalkerTable kOwnWalkers<Target, View> = [] {
+  WalkerTable table;
+  table.functions[0][0] = &walk_one_by_one<Target, View>;
+  return table;
+}();
+
+}  // namespace forestvm::host
