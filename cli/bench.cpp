@@ -15,7 +15,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/core/encoder.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 #include <forestvm/program.hpp>
 
 #include "cli/backend.hpp"

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <utility>
 
-#include <forestvm/nearest.hpp>
+#include <forestvm/internal/nearest.hpp>
 
 #include "cli/io/quote.hpp"
 

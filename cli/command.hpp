@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 #include <forestvm/result.hpp>
 
 namespace forestvm::cli {

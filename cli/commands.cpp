@@ -10,7 +10,7 @@
 #include <string_view>
 #include <system_error>
 
-#include <forestvm/nearest.hpp>
+#include <forestvm/internal/nearest.hpp>
 
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"

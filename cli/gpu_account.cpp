@@ -6,9 +6,9 @@
 #include <cmath>
 #include <utility>
 
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
-#include "kernels/accounting.hpp"
+#include "kernels/account/accounting.hpp"
 
 namespace forestvm::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <forestvm/program.hpp>
 
-#include "kernels/device_model.hpp"
+#include "kernels/account/device_model.hpp"
 
 namespace forestvm::cli {
 

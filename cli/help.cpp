@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
-#include <forestvm/nearest.hpp>
+#include <forestvm/internal/nearest.hpp>
 #include <forestvm/schedule.hpp>
 
 #include "cli/commands.hpp"

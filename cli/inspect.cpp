@@ -16,7 +16,7 @@
 #include <forestvm/compile.hpp>
 #include <forestvm/core/layout/tables.hpp>
 #include <forestvm/core/sums.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/gpu_account.hpp"

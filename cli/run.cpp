@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 #include <forestvm/program.hpp>
 
 #include "cli/backend.hpp"

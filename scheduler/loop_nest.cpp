@@ -2,7 +2,7 @@
 #include "scheduler/loop_nest.hpp"
 
 #include <forestvm/core/sums.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "scheduler/lowering.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 namespace forestvm::scheduler {
 namespace {

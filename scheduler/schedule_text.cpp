@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include <forestvm/nearest.hpp>
+#include <forestvm/internal/nearest.hpp>
 #include <forestvm/schedule.hpp>
 
 namespace forestvm {
@@ -27,7 +27,7 @@ constexpr DirectiveInfo kDirectives[] = {
 #define FVM_PARAMETERS(...) kParameterList<__VA_ARGS__>
 #define FVM_DIRECTIVE(Name, method, required, parameters, meaning) \
   {DirectiveKind::Name, #method, required, parameters, meaning},
-#include <forestvm/schedule.def>
+#include <forestvm/internal/schedule.def>
 #undef FVM_PARAMETERS
 };
 
@@ -38,7 +38,7 @@ struct Word {
 
 constexpr Word kWords[] = {
 #define FVM_WORD(parameter, text) {Parameter::parameter, text},
-#include <forestvm/schedule_words.def>
+#include <forestvm/internal/schedule_words.def>
 };
 
 const DirectiveInfo& info(DirectiveKind kind) { return kDirectives[static_cast<std::size_t>(kind)]; }

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include <forestvm/core/layouts.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "scheduler/layouts/builder.hpp"
 

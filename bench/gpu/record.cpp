@@ -23,10 +23,10 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/core/layouts.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "kernels/emulator/runtime.hpp"
-#include "kernels/predictor.hpp"
+#include "kernels/backend/predictor.hpp"
 
 namespace {
 

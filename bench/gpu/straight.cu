@@ -1,5 +1,5 @@
 // B2: a program's walk as a kernel of its own, without an interpreter: what the schedule `gpu` makes of a
-// forest of one group and one output, with the same hops (kernels/tree_walk.hpp). Blocks of rows, a thread a
+// forest of one group and one output, with the same hops (kernels/device/tree_walk.hpp). Blocks of rows, a thread a
 // row, whose values or codes are in shared memory if the schedule caches them; trees in lockstep, in the
 // model's order. What a program leaves open until it is interpreted, a template says here: the layout, where
 // the rows are, the lockstep, and for depth 8 the hops. Its kernels take the same argument as those that
@@ -17,14 +17,14 @@
 #include <vector>
 
 #include <forestvm/core/layouts.hpp>
-#include <forestvm/derived_tables.hpp>
+#include <forestvm/internal/derived_tables.hpp>
 #include <forestvm/program.hpp>
 
-#include "kernels/encode_row.hpp"
-#include "kernels/link.hpp"
-#include "kernels/stage.hpp"
-#include "kernels/tree_walk.hpp"
-#include "kernels/walk.hpp"
+#include "kernels/device/encode_row.hpp"
+#include "kernels/link/link.hpp"
+#include "kernels/device/stage.hpp"
+#include "kernels/device/tree_walk.hpp"
+#include "kernels/device/walk.hpp"
 
 namespace forestvm::kernels {
 namespace {

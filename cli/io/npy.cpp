@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include <forestvm/calls.hpp>
+#include <forestvm/internal/calls.hpp>
 
 #include "cli/io/npy_header.hpp"
 #include "cli/io/quote.hpp"

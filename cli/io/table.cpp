@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include <forestvm/calls.hpp>
+#include <forestvm/internal/calls.hpp>
 
 namespace forestvm::cli {
 

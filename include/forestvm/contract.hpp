@@ -8,7 +8,7 @@ namespace forestvm {
 /// Rows in contracts.def.
 enum class Contract : std::uint8_t {
 #define FVM_CONTRACT(Name, text, meaning) Name,
-#include <forestvm/contracts.def>
+#include <forestvm/internal/contracts.def>
 };
 
 }  // namespace forestvm

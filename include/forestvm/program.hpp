@@ -1,6 +1,6 @@
 // The Program: bytecode and encoded forest in one versioned, little-endian, position-independent image. What
 // is in memory is what is in the .fvm file, byte for byte: loading maps it and proves it, nothing is parsed
-// or relocated. Implemented by vm/bytecode. Files of other byte orders are not supported.
+// or relocated. Implemented by vm/program. Files of other byte orders are not supported.
 #pragma once
 
 #include <cstddef>
@@ -76,11 +76,11 @@ enum class StringId : std::uint32_t { Format, Trainer, Version, Objective, Sched
 
 enum class Section : std::uint32_t {
 #define FVM_SECTION(Name, text, Record, meaning) Name,
-#include <forestvm/sections.def>
+#include <forestvm/internal/sections.def>
 };
 inline constexpr std::size_t kSectionCount = 0
 #define FVM_SECTION(Name, text, Record, meaning) +1
-#include <forestvm/sections.def>
+#include <forestvm/internal/sections.def>
     ;
 
 /// What the compiler fills in; encode_program makes a Program of it.
@@ -132,7 +132,7 @@ class Program {
   const ProgramMeta& meta() const;
 #define FVM_SECTION(Name, text, Record, meaning) \
   std::span<const Record> section_##Name() const { return records<Record>(Section::Name); }
-#include <forestvm/sections.def>
+#include <forestvm/internal/sections.def>
 
   std::span<const Inst> code() const { return section_Code(); }
   std::string_view text(StringId id) const { return string(static_cast<std::size_t>(id)); }

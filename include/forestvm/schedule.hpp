@@ -18,7 +18,7 @@ namespace forestvm {
 /// Rows in schedule.def.
 enum class DirectiveKind : std::uint8_t {
 #define FVM_DIRECTIVE(Name, method, required, parameters, meaning) Name,
-#include <forestvm/schedule.def>
+#include <forestvm/internal/schedule.def>
 };
 
 /// What a directive's argument must be.
@@ -82,7 +82,7 @@ class Schedule {
     directives.push_back({DirectiveKind::Name, {Argument(std::forward<Arguments>(arguments))...}, {}}); \
     return *this;                                                                                       \
   }
-#include <forestvm/schedule.def>
+#include <forestvm/internal/schedule.def>
 
   bool operator==(const Schedule&) const = default;
 };

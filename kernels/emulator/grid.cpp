@@ -15,7 +15,7 @@
 #include <boost/context/fiber.hpp>
 #include <boost/context/preallocated.hpp>
 
-#include <forestvm/float_environment.hpp>
+#include <forestvm/internal/float_environment.hpp>
 
 #include "kernels/emulator/bulk_copies.hpp"
 #include "kernels/emulator/sanitizers.hpp"

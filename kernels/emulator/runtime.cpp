@@ -14,8 +14,8 @@
 
 #include "kernels/emulator/grid.hpp"
 #include "kernels/emulator/stream.hpp"
-#include "kernels/megakernel.hpp"
-#include "kernels/predictor.hpp"
+#include "kernels/device/megakernel.hpp"
+#include "kernels/backend/predictor.hpp"
 
 namespace forestvm {
 namespace kernels {

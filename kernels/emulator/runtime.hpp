@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/runtime.hpp"
+#include "kernels/backend/runtime.hpp"
 
 namespace forestvm::kernels {
 

@@ -16,7 +16,7 @@
 
 #include "kernels/gpu/kernel_table.hpp"
 #include "kernels/gpu/on_gpu.hpp"
-#include "kernels/runtime.hpp"
+#include "kernels/backend/runtime.hpp"
 
 namespace forestvm::kernels {
 

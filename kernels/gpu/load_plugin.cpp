@@ -16,7 +16,7 @@
 #include <forestvm/backend.hpp>
 
 #include "kernels/gpu/plugin.hpp"
-#include "kernels/predictor.hpp"
+#include "kernels/backend/predictor.hpp"
 
 namespace forestvm {
 namespace kernels {

@@ -9,7 +9,7 @@
 
 #include <forestvm/result.hpp>
 
-#include "kernels/runtime.hpp"
+#include "kernels/backend/runtime.hpp"
 
 namespace forestvm::kernels {
 

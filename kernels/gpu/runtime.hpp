@@ -13,7 +13,7 @@
 #include "kernels/gpu/graph.hpp"
 #include "kernels/gpu/kernel_table.hpp"
 #include "kernels/gpu/on_gpu.hpp"
-#include "kernels/runtime.hpp"
+#include "kernels/backend/runtime.hpp"
 
 namespace forestvm::kernels {
 

@@ -2,7 +2,7 @@
 // which walks the trees in the model's order, four at a time, its values in shared memory where the block's
 // fit; or its rank codes, if it is tested so often that to find them pays. Calls of fewer rows are cut into
 // smaller blocks, so that more of the GPU works. Trees are not spread over threads: that would change the
-// order of sums. Chosen on paper (kernels/accounting.hpp), not by measuring.
+// order of sums. Chosen on paper (kernels/account/accounting.hpp), not by measuring.
 #include <forestvm/compile.hpp>
 
 #include "scheduler/choose/model_schedules.hpp"

@@ -2,7 +2,7 @@
 #include <iterator>
 
 #include <forestvm/compile.hpp>
-#include <forestvm/nearest.hpp>
+#include <forestvm/internal/nearest.hpp>
 
 #include "scheduler/choose/model_schedules.hpp"
 

@@ -41,7 +41,7 @@ Result<void> apply(LoopTree& tree, const DirectiveAt& at) {
 #define FVM_DIRECTIVE(Name, method, required, parameters, meaning) \
   case DirectiveKind::Name:                                        \
     return apply_##Name(tree, at);
-#include <forestvm/schedule.def>
+#include <forestvm/internal/schedule.def>
   }
   return {};
 }

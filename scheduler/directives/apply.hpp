@@ -23,7 +23,7 @@ Result<void> apply(LoopTree& tree, const DirectiveAt& at);
 
 #define FVM_DIRECTIVE(Name, method, required, parameters, meaning) \
   Result<void> apply_##Name(LoopTree& tree, const DirectiveAt& at);
-#include <forestvm/schedule.def>
+#include <forestvm/internal/schedule.def>
 
 /// Notes on each loop that the directive's first argument names that it asked for something; twice is an
 /// error.

@@ -3,7 +3,7 @@
 //
 //   for b0 in rows step 64:             map b0 in rows step 64 to grid.x:
 //     ...                        ->       ...
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "scheduler/directives/apply.hpp"
 

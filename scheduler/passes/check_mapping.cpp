@@ -4,7 +4,7 @@
 // refused.
 #include <array>
 
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "scheduler/lowering.hpp"
 

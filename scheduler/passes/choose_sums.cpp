@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include <forestvm/core/sums.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "scheduler/exact_sums.hpp"
 #include "scheduler/lowering.hpp"

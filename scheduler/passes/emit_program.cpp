@@ -7,7 +7,7 @@
 
 #include <forestvm/core/interpret.hpp>
 
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "scheduler/layouts/builder.hpp"
 #include "scheduler/lowering.hpp"

@@ -14,7 +14,7 @@
 #include <algorithm>
 
 #include <forestvm/core/sums.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "scheduler/lowering.hpp"
 

@@ -18,7 +18,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/load.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include <forestvm/reference.hpp>
 #include "support/floats.hpp"

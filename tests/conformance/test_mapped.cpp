@@ -8,7 +8,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "random_forest.hpp"
 #include "scheduler/choose/gpu_template.hpp"

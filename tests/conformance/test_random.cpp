@@ -20,7 +20,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/core/layout/tables.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include <forestvm/reference.hpp>
 #include "frontend/check_model.hpp"

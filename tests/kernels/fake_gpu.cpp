@@ -2,7 +2,7 @@
 #include "fake_gpu.hpp"
 
 #include "kernels/emulator/grid.hpp"
-#include "kernels/megakernel.hpp"
+#include "kernels/device/megakernel.hpp"
 
 namespace forestvm::kernels {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "kernels/gpu/runtime.hpp"
-#include "kernels/launch.hpp"
+#include "kernels/link/launch.hpp"
 
 namespace forestvm::kernels {
 

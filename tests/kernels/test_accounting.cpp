@@ -8,7 +8,7 @@
 
 #include <forestvm/compile.hpp>
 
-#include "kernels/accounting.hpp"
+#include "kernels/account/accounting.hpp"
 #include "scheduler/choose/gpu_template.hpp"
 #include "support/small_models.hpp"
 

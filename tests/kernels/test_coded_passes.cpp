@@ -11,7 +11,7 @@
 #include <forestvm/core/encoder.hpp>
 
 #include "kernels/emulator/runtime.hpp"
-#include "kernels/predictor.hpp"
+#include "kernels/backend/predictor.hpp"
 #include "vm/small_program.hpp"
 
 namespace forestvm::kernels {

@@ -10,7 +10,7 @@
 #include <forestvm/compile.hpp>
 
 #include "kernels/emulator/runtime.hpp"
-#include "kernels/predictor.hpp"
+#include "kernels/backend/predictor.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 

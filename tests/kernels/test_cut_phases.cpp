@@ -13,7 +13,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/program.hpp>
 
-#include "kernels/link.hpp"
+#include "kernels/link/link.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 

@@ -5,9 +5,9 @@
 #include <set>
 #include <string_view>
 
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
-#include "kernels/device_model.hpp"
+#include "kernels/account/device_model.hpp"
 
 namespace forestvm::kernels {
 namespace {

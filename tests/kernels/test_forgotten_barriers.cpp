@@ -12,7 +12,7 @@
 
 #include "kernels/emulator/grid.hpp"
 #include "kernels/emulator/runtime.hpp"
-#include "kernels/predictor.hpp"
+#include "kernels/backend/predictor.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 

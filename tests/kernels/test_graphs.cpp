@@ -13,8 +13,8 @@
 #include <forestvm/compile.hpp>
 
 #include "fake_gpu.hpp"
-#include "kernels/context.hpp"
-#include "kernels/predictor.hpp"
+#include "kernels/backend/context.hpp"
+#include "kernels/backend/predictor.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 

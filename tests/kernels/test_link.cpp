@@ -8,7 +8,7 @@
 
 #include <forestvm/compile.hpp>
 
-#include "kernels/link.hpp"
+#include "kernels/link/link.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 

@@ -12,8 +12,8 @@
 #include <forestvm/core/encoder.hpp>
 
 #include "fake_gpu.hpp"
-#include "kernels/pass_sizes.hpp"
-#include "kernels/predictor.hpp"
+#include "kernels/backend/pass_sizes.hpp"
+#include "kernels/backend/predictor.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 

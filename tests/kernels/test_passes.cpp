@@ -19,7 +19,7 @@
 #include "kernels/emulator/grid.hpp"
 #include "kernels/emulator/runtime.hpp"
 #include "kernels/emulator/stream.hpp"
-#include "kernels/predictor.hpp"
+#include "kernels/backend/predictor.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 

@@ -37,7 +37,7 @@ const std::vector<Home> kHomes = {
     {"google/protobuf/", {"frontend"}},
     {"tbb/", {"vm/host"}},
     {"oneapi/tbb/", {"vm/host"}},
-    {"xxhash.h", {"vm/bytecode", "tests"}},
+    {"xxhash.h", {"vm/program", "tests"}},
     {"boost/", {"frontend", "scheduler", "vm", "cli", "tests"}},
     {"boost/context", {"kernels/emulator"}},
     {"boost/program_options", {"cli"}},
@@ -47,7 +47,7 @@ const std::vector<Home> kHomes = {
     {"cuda", {"kernels"}},
     {"hip/", {"kernels"}},
     {"immintrin.h", {"vm/host/simd", "vm/host/targets"}},
-    {"xmmintrin.h", {"vm/host/targets", "include/forestvm/float_environment.hpp"}},
+    {"xmmintrin.h", {"vm/host/targets", "include/forestvm/internal/float_environment.hpp"}},
     {"tmmintrin.h", {"vm/host/simd"}},
     {"emmintrin.h", {"vm/host/simd"}},
     {"arm_neon.h", {"vm/host"}},
@@ -73,13 +73,13 @@ const std::set<std::string> kDeviceSafe = {"bit",     "cmath",  "cstddef",    "c
 const std::set<std::string> kNotAtRunTime = {"forestvm/compile.hpp",  "forestvm/forestvm.hpp",
                                              "forestvm/load.hpp",     "forestvm/model.hpp",
                                              "forestvm/schedule.hpp", "forestvm/schedule_text.hpp",
-                                             "forestvm/schedule.def", "forestvm/schedule_words.def"};
+                                             "forestvm/internal/schedule.def", "forestvm/internal/schedule_words.def"};
 const Strings kRunTime = {"vm", "kernels", "bindings/c", "include/forestvm/core"};
 
 /// Where conditions on the compiler's vendor or CPU macros may stand.
 const Strings kKnowsTheMachine = {"kernels/vendor", "vm/host/targets", "vm/host/simd",
                                   "include/forestvm/core/platform.hpp",
-                                  "include/forestvm/float_environment.hpp"};
+                                  "include/forestvm/internal/float_environment.hpp"};
 const std::regex kMachineCondition(
     R"(^\s*#\s*(if|ifdef|ifndef|elif)\b.*\b(__(AVX|SSE|FMA|BMI|CUDA|HIP|NV|AMD|ARM|aarch64|x86_64|i386|powerpc|riscv)|_M_(X64|IX86|ARM)))");
 

@@ -19,16 +19,16 @@ TEST(SourceRules, FindsEachPlantedBreach) {
   const std::vector<Case> cases = {
       {"vm/host/a.cpp", "#include \"frontend/json_events.hpp\""},
       {"vm/host/a.cpp", "#include \"../../scheduler/pipeline.hpp\""},
-      {"frontend/a.cpp", "#include \"vm/bytecode/format.hpp\""},
+      {"frontend/a.cpp", "#include \"vm/program/format.hpp\""},
       {"scheduler/a.cpp", "#include \"include/forestvm/model.hpp\""},
       {"include/forestvm/a.hpp", "#include \"model.hpp\""},
       {"vm/host/a.cpp", "#include <forestvm/model.hpp>"},
       {"kernels/a.cu", "  #  include <forestvm/schedule.hpp>"},
       {"include/forestvm/core/a.hpp", "#include <vector>"},
       {"include/forestvm/core/a.hpp", "#include <forestvm/program.hpp>"},
-      {"vm/bytecode/a.cpp", "#include <nlohmann/json.hpp>"},
+      {"vm/program/a.cpp", "#include <nlohmann/json.hpp>"},
       {"scheduler/a.cpp", "#include <tbb/parallel_for.h>"},
-      {"vm/bytecode/a.cpp", "#include <tbb/parallel_for.h>"},
+      {"vm/program/a.cpp", "#include <tbb/parallel_for.h>"},
       {"frontend/a.cpp", "#include <boost/program_options.hpp>"},
       {"cli/a.cpp", "#include <gtest/gtest.h>"},
       {"vm/host/a.cpp", "#include <benchmark/benchmark.h>"},
@@ -77,7 +77,7 @@ TEST(SourceRules, FollowsSharedHeaders) {
 
 TEST(SourceRules, LetsAllowedLinesPass) {
   const std::vector<Case> cases = {
-      {"vm/host/a.cpp", "#include \"vm/bytecode/format.hpp\""},
+      {"vm/host/a.cpp", "#include \"vm/program/format.hpp\""},
       {"vm/host/a.cpp", "#include \"walkers/walk.hpp\""},
       {"vm/host/a.cpp", "#include <tbb/parallel_for.h>"},
       {"vm/host/a.cpp", "#include <forestvm/program.hpp>"},

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
-#include <forestvm/nearest.hpp>
+#include <forestvm/internal/nearest.hpp>
 
 #include "support/small_models.hpp"
 

@@ -61,7 +61,7 @@ TEST(ScheduleText, EveryDirectiveReadsAndPrintsTheSame) {
 TEST(ScheduleText, TheListAboveHasEveryDirective) {
   constexpr std::size_t rows = 0
 #define FVM_DIRECTIVE(Name, method, required, parameters, meaning) +1
-#include <forestvm/schedule.def>
+#include <forestvm/internal/schedule.def>
       ;
   EXPECT_EQ(kEveryDirective.size(), rows);
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "support/small_models.hpp"
 

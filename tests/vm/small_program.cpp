@@ -8,7 +8,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "vm/bytecode/format.hpp"
+#include "vm/program/format.hpp"
 
 namespace forestvm::test {
 namespace {

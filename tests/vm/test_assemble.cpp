@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <random>
 
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "small_program.hpp"
 #include "tests/support/small_models.hpp"
-#include "vm/bytecode/operand_text.hpp"
+#include "vm/program/operand_text.hpp"
 
 namespace forestvm::test {
 namespace {

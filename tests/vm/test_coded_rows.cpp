@@ -17,7 +17,7 @@
 #include "sparse_rows.hpp"
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
-#include "vm/bytecode/format.hpp"
+#include "vm/program/format.hpp"
 
 namespace forestvm::test {
 namespace {

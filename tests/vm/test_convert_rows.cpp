@@ -17,7 +17,7 @@
 #include "support/floats.hpp"
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
-#include "vm/host/convert_rows.hpp"
+#include "vm/call/convert_rows.hpp"
 
 namespace forestvm::test {
 namespace {

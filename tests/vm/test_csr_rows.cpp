@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <forestvm/calls.hpp>
+#include <forestvm/internal/calls.hpp>
 
 #include "small_program.hpp"
 #include "sparse_rows.hpp"

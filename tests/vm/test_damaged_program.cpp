@@ -12,7 +12,7 @@
 #include "shadow_machine.hpp"
 #include "small_program.hpp"
 #include "support/nightly.hpp"
-#include "vm/bytecode/format.hpp"
+#include "vm/program/format.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -120,7 +120,7 @@ TEST(DamagedPrograms, UseEverySection) {
     const auto program = Program::from_bytes(image);
     ASSERT_TRUE(program.ok());
 #define FVM_SECTION(Name, text, Record, meaning) records[text] += program->section_##Name().size();
-#include <forestvm/sections.def>
+#include <forestvm/internal/sections.def>
   }
   EXPECT_EQ(records.size(), kSectionCount);
   for (const auto& [section, count] : records) EXPECT_GT(count, 0u) << section;
@@ -257,7 +257,7 @@ TEST_P(DamagedProgram, TrustedFilesStillHaveSectionsInBounds) {
       std::size_t sum = 0;
 #define FVM_SECTION(Name, text, Record, meaning) \
   for (const std::byte byte : std::as_bytes(program->section_##Name())) sum += static_cast<std::size_t>(byte);
-#include <forestvm/sections.def>
+#include <forestvm/internal/sections.def>
       EXPECT_GT(sum, 0u);
     }
 }

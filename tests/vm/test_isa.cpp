@@ -6,7 +6,7 @@
 #include <set>
 
 #include <forestvm/core/interpret.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "small_program.hpp"
 #include "tests/support/golden.hpp"

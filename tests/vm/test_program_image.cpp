@@ -12,7 +12,7 @@
 
 #include "small_program.hpp"
 #include "support/temporary_folder.hpp"
-#include "vm/bytecode/format.hpp"
+#include "vm/program/format.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -111,7 +111,7 @@ TEST_F(ProgramFiles, SectionsAreAligned) {
   const Program program = rich_program();
 #define FVM_SECTION(Name, text, Record, meaning) \
   EXPECT_EQ((reinterpret_cast<std::uintptr_t>(program.section_##Name().data())) % 64, 0u) << text;
-#include <forestvm/sections.def>
+#include <forestvm/internal/sections.def>
 }
 
 TEST_F(ProgramFiles, OutliveTheFile) {

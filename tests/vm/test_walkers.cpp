@@ -18,7 +18,7 @@
 #include <vector>
 
 #include <forestvm/core/layouts.hpp>
-#include <forestvm/derived_tables.hpp>
+#include <forestvm/internal/derived_tables.hpp>
 
 #include "conformance/dice.hpp"
 #include "guarded_memory.hpp"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "vm/host/csr_rows.hpp"
-#include "vm/host/row_value.hpp"
+#include "vm/call/csr_rows.hpp"
+#include "vm/call/row_value.hpp"
 
 namespace forestvm::host {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 
 #include <forestvm/core/layouts.hpp>
-#include <forestvm/derived_tables.hpp>
-#include <forestvm/float_environment.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/derived_tables.hpp>
+#include <forestvm/internal/float_environment.hpp>
+#include <forestvm/internal/names.hpp>
 
 namespace forestvm::host {
 namespace {

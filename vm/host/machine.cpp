@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include <forestvm/core/layouts.hpp>
-#include <forestvm/float_environment.hpp>
+#include <forestvm/internal/float_environment.hpp>
 
 #include "vm/host/reduce.hpp"
 

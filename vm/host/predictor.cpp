@@ -8,9 +8,9 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
-#include <forestvm/calls.hpp>
-#include <forestvm/float_environment.hpp>
-#include <forestvm/names.hpp>
+#include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/float_environment.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "vm/host/load_program.hpp"
 #include "vm/host/targets/target.hpp"

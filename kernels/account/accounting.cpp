@@ -1,0 +1,457 @@
+// See accounting.hpp. The code of each phase is gone through once with the sizes of its ranges: chunks of
+// rows are alike but for the last, so that a loop over rows counts as two; loops over trees are gone through
+// turn by turn.
+#include "kernels/account/accounting.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/layouts.hpp>
+
+#include "kernels/backend/pass_sizes.hpp"
+
+namespace forestvm::kernels {
+namespace {
+
+using enum OperandKind;
+
+constexpr double kBanks = 32;        ///< of shared memory, 4 bytes wide
+constexpr double kLineBytes = 128;   ///< of L1
+constexpr double kSectorBytes = 32;  ///< read of L2 at a time
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+struct WalkCost {
+  Layout layout;
+  double shared_instructions, global_instructions, wavefronts;
+};
+constexpr WalkCost kWalkCosts[] = {
+#define FVM_WALK_COST(layout, ...) {Layout::layout, __VA_ARGS__},
+#include "kernels/account/walk_costs.def"
+};
+
+const WalkCost* cost_of(Layout layout) {
+  const auto* const row = std::find_if(std::begin(kWalkCosts), std::end(kWalkCosts),
+                                       [&](const WalkCost& cost) { return cost.layout == layout; });
+  return row == std::end(kWalkCosts) ? nullptr : row;
+}
+
+std::uint32_t node_bytes(Layout layout) {
+  return with_view(layout,
+                   []<class View>() { return static_cast<std::uint32_t>(sizeof(typename View::Node)); });
+}
+
+/// Of so many draws from `of` words, how many are different.
+double different(double draws, double of) { return of * (1 - std::pow(1 - 1 / of, draws)); }
+
+/// What a range register holds in some of its iterations.
+struct Chunk {
+  bool rows = false;
+  std::uint32_t begin = 0;  ///< of trees
+  std::uint32_t size = 0;
+  std::uint32_t iteration = 0;
+  double block_rows = 0;  ///< that all threads of a block hold together
+};
+
+/// How often something happens in a launch.
+struct Times {
+  double threads = 1;  ///< once for each thread that has other rows or trees
+  double blocks = 1;   ///< once for all rows of a block
+};
+
+class PhaseCounter {
+ public:
+  PhaseCounter(const Program& program, const LinkRequest& request, const DeviceModel& device,
+               const LinkedPhase& phase)
+      : program_(program), request_(request), device_(device), phase_(phase) {
+    const double block_rows = phase.rows_per_block != 0 ? phase.rows_per_block : request.rows;
+    chunks_[0] = {true, 0, request.rows, 0, std::min<double>(block_rows, request.rows)};
+    if (phase.block_rows == 0) block_rows_ = chunks_[0].block_rows;
+    chunks_[1] = {false, 0, program.meta().num_trees, 0, 0};
+    threads_are_mapped_ = std::any_of(phase.code.begin(), phase.code.end(), in_block);
+  }
+
+  PhaseAccount run() {
+    Times times;
+    if (phase_.rows_per_block != 0) times.blocks = phase_.extent[0];
+    count(0, static_cast<std::uint32_t>(phase_.code.size()), times);
+    const ArchitectureInfo& sm = info(device_.architecture);
+    account_.extent = phase_.extent;
+    account_.threads = phase_.threads();
+    account_.shared_bytes = phase_.shared_bytes;
+    for (const Layout layout : account_.layouts)
+      account_.registers = std::max(account_.registers, registers_of(layout, device_.architecture));
+    if (account_.layouts.empty())  // any kernel does
+      account_.registers = registers_of(Layout::Array, device_.architecture);
+    account_.occupancy =
+        occupancy(device_.architecture, account_.threads, account_.shared_bytes, account_.registers);
+    if (reads_values_) account_.bytes.rows += row_bytes() * request_.rows;
+    if (reads_codes_) account_.bytes.rows += code_row_bytes() * request_.rows;
+    set_rates(sm);
+    per_row();
+    return account_;
+  }
+
+ private:
+  double row_bytes() const { return program_.meta().num_features * double{sizeof(float)}; }
+  double code_row_bytes() const { return static_cast<double>(program_.section_Columns().size()); }
+
+  void count(std::uint32_t pc, std::uint32_t end, const Times& times) {
+    for (; pc < end; ++pc) {
+      const Inst& inst = phase_.code[pc];
+      if (!is_loop(inst.op)) {
+        count_plain(inst, times);
+        continue;
+      }
+      const LoopOperands loop = loop_operands(inst);
+      if (chunks_[loop.in].rows)
+        count_rows(inst, pc, times);
+      else
+        count_trees(inst, pc, times);
+      pc = loop.partner;
+    }
+  }
+
+  static bool in_block(const Inst& inst) {
+    return inst.op == Op::Map && operand<Op::Map, Dimension>(inst) >= kGridDimensions;
+  }
+
+  void count_rows(const Inst& inst, std::uint32_t pc, Times times) {
+    const LoopOperands loop = loop_operands(inst);
+    const Chunk in = chunks_[loop.in];
+    const bool shared_out = in_block(inst);
+    for (const std::uint32_t size : {loop.step, in.size % loop.step}) {
+      const std::uint32_t turns = size == loop.step ? in.size / loop.step : 1;
+      if (size == 0 || turns == 0) continue;
+      const double part = in.block_rows * size / in.size;
+      chunks_[loop.out] = {true, 0, size, 0, shared_out ? in.block_rows : part};
+      if (loop.out == phase_.block_rows) block_rows_ = std::max(block_rows_, part);
+      count(pc + 1, loop.partner, {times.threads * turns, shared_out ? times.blocks : times.blocks * turns});
+      if (shared_out) times.blocks = 0;  // the block's last threads were counted with the others
+    }
+  }
+
+  void count_trees(const Inst& inst, std::uint32_t pc, const Times& times) {
+    const LoopOperands loop = loop_operands(inst);
+    const Chunk in = chunks_[loop.in];
+    const bool across = trees_across_lanes_;
+    if (in_block(inst) && operand<Op::Map, Dimension>(inst) == kGridDimensions) trees_across_lanes_ = true;
+    for (std::uint32_t turn = 0; turn < iterations(in.size, loop.step); ++turn) {
+      const std::uint32_t from = turn * loop.step;
+      chunks_[loop.out] = {false, in.begin + from, std::min(loop.step, in.size - from), turn, 0};
+      count(pc + 1, loop.partner, times);
+    }
+    trees_across_lanes_ = across;
+  }
+
+  void count_plain(const Inst& inst, const Times& times) {
+    switch (inst.op) {
+      case Op::Slice:
+        return slice(inst);
+      case Op::CacheRows:
+        return cache_rows(inst, times);
+      case Op::CacheTrees:
+        return cache_trees(inst, times);
+      case Op::Walk:
+        return walk(inst, times);
+      case Op::Leaves:
+        return leaves(inst, times);
+      case Op::Encode:
+        return encode(inst, times);
+      case Op::Store:
+        return store(inst, times);
+      case Op::Label:
+        return label(inst, times);
+      default:
+        return count_sums(inst, times);
+    }
+  }
+
+  void slice(const Inst& inst) {
+    const Chunk in = chunks_[operand<Op::Slice, RangeIn>(inst)];
+    const std::uint32_t from = std::min(operand<Op::Slice, From>(inst), in.size);
+    const std::uint32_t to = std::max(from, std::min(operand<Op::Slice, To>(inst), in.size));
+    const double part = in.size == 0 ? 0 : in.block_rows * (to - from) / in.size;
+    chunks_[operand<Op::Slice, RangeOut>(inst)] = {in.rows, in.begin + from, to - from, 0, part};
+  }
+
+  void cache_rows(const Inst& inst, const Times& times) {
+    staged_stride_ = staged_stride(inst);
+    staged_as_ = staged_as(inst);
+    if (staged_stride_ == 0 || staged_as_ == StagedAs::EncodedCodes) return;
+    const double bytes = staged_as_ == StagedAs::Values ? row_bytes() : code_row_bytes();
+    account_.bytes.rows += times.blocks * chunks_[staged_range(inst)].block_rows * bytes;
+  }
+
+  void cache_trees(const Inst& inst, const Times& times) {
+    const std::uint32_t number = operand<Op::CacheTrees, Group>(inst);
+    const GroupDesc& group = program_.section_Groups()[number];
+    const Chunk& trees = chunks_[phase_.copies[copy_number(inst)].range];
+    double bytes = 0;
+    for_trees(group, trees, [&](const TreeDesc& tree) {
+      bytes += static_cast<double>(tree.node_count) * node_bytes(group.layout);
+    });
+    account_.bytes.nodes += times.blocks * bytes;
+    staged_groups_.resize(program_.section_Groups().size());
+    staged_groups_[number] = true;
+  }
+
+  template <class Visit>
+  void for_trees(const GroupDesc& group, const Chunk& trees, Visit visit) const {
+    const std::uint32_t begin = std::max(trees.begin, group.tree_begin);
+    const std::uint32_t end = std::min(trees.begin + trees.size, group.tree_end);
+    for (std::uint32_t t = begin; t < end; ++t)
+      visit(program_.section_Trees()[group.first_tree + (t - group.tree_begin)]);
+  }
+
+  void walk(const Inst& inst, const Times& times) {
+    const Chunk& trees = chunks_[operand<Op::Walk, Trees>(inst)];
+    const Chunk& rows = chunks_[operand<Op::Walk, Rows>(inst)];
+    const WalkerDesc& walker = program_.section_Walkers()[operand<Op::Walk, Walker>(inst) +
+                                                          chunks_[operand<Op::Walk, Select>(inst)].iteration];
+    visit_nodes(walker, trees, rows, times);
+    const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst);
+    const AccumulatorKind kind = program_.section_Accumulators()[accumulator].kind;
+    double leaves = trees.size;
+    if (kind == AccumulatorKind::F32 && walker.atomic == 0 && walker.order == WalkOrder::RowsOuter)
+      leaves = std::min<double>(trees.size, program_.meta().num_outputs);
+    else if (kind == AccumulatorKind::F32 && walker.atomic == 0)
+      leaves = iterations(trees.size, walker.interleaved_trees);
+    add_sums(accumulator, times.threads * rows.size * leaves * (is_per_tree(kind) ? 1 : 2));
+  }
+
+  void leaves(const Inst& inst, const Times& times) {
+    const Chunk& trees = chunks_[operand<Op::Leaves, Trees>(inst)];
+    const Chunk& rows = chunks_[operand<Op::Leaves, Rows>(inst)];
+    visit_nodes(program_.section_Walkers()[operand<Op::Leaves, Walker>(inst) +
+                                           chunks_[operand<Op::Leaves, Select>(inst)].iteration],
+                trees, rows, times);
+    account_.bytes.results += times.threads * rows.size * trees.size * sizeof(std::int32_t);
+  }
+
+  void visit_nodes(const WalkerDesc& walker, const Chunk& trees, const Chunk& rows, const Times& times) {
+    const GroupDesc& group = program_.section_Groups()[walker.group];
+    const double hops = walker.end == WalkEnd::Exact
+                            ? walker.hops
+                            : std::max<double>(walker.hops, program_.meta().mean_depth);
+    const double visits = times.threads * rows.size * trees.size * hops;
+    if (visits == 0) return;
+    const bool staged = walker.group < staged_groups_.size() && staged_groups_[walker.group];
+    if (!staged)
+      for_trees(group, trees, [&](const TreeDesc& tree) {
+        account_.bytes.nodes +=
+            times.blocks * std::min(static_cast<double>(tree.node_count) * node_bytes(group.layout),
+                                    rows.block_rows * (hops + 1) * kSectorBytes);
+      });
+    if (std::find(account_.layouts.begin(), account_.layouts.end(), group.layout) == account_.layouts.end())
+      account_.layouts.push_back(group.layout);
+    const bool coded = takes_codes(group.layout);
+    const bool near = staged_stride_ != 0 && (staged_as_ == StagedAs::Values) != coded;
+    if (!near) (coded ? reads_codes_ : reads_values_) = true;
+    account_.visits += visits;
+    const WalkCost* const cost = cost_of(group.layout);
+    if (cost == nullptr) {
+      account_.counted = false;
+      return;
+    }
+    account_.instructions += visits * (staged ? cost->shared_instructions : cost->global_instructions);
+    account_.wavefronts += visits * (node_wavefronts(*cost) + (coded && !near ? 1 : value_wavefronts()));
+  }
+
+  /// The threads of a block that walk. Where no loop is mapped to them they share the block's rows, so that
+  /// no more threads walk than there are rows.
+  double walking_threads() const {
+    return threads_are_mapped_ ? phase_.threads() : std::clamp<double>(block_rows_, 1, phase_.threads());
+  }
+
+  /// Rows that the lanes of a warp hold; the rest of them walk other trees.
+  double rows_across_lanes() const {
+    return trees_across_lanes_
+               ? 1
+               : std::min({kBanks, walking_threads(), double{1} * phase_.extent[kGridDimensions]});
+  }
+
+  /// A load of w words is done for 32 / w lanes at a time.
+  double node_wavefronts(const WalkCost& cost) const {
+    const double words = node_bytes(cost.layout) / 4.0;
+    const double lanes = std::min(kBanks, walking_threads());
+    const bool own_trees = rows_across_lanes() < lanes;
+    return own_trees ? words * fullest_bank(lanes / words, kBanks / words) : cost.wavefronts;
+  }
+
+  double value_wavefronts() const {
+    const double rows = rows_across_lanes(), features = program_.meta().num_features;
+    const double trees = std::min(kBanks, walking_threads()) / rows;
+    const double values = different(trees, features);  // of each row
+    if (staged_stride_ == 0) {
+      const double row_lines = std::ceil(row_bytes() / kLineBytes);
+      return std::min(rows * std::min(values, row_lines), std::max(1.0, rows * row_bytes() / kLineBytes));
+    }
+    // Values of a feature lie side by side, `stride` words from those of the next.
+    const double apart = std::max<double>(rows, std::gcd(staged_stride_, 32u));
+    return fullest_bank(values, kBanks / apart);
+  }
+
+  void encode(const Inst& inst, const Times& times) {
+    const double rows = times.threads * chunks_[operand<Op::Encode, Rows>(inst)].size;
+    account_.bytes.rows += rows * (row_bytes() + (encoded_stride(inst) != 0 ? 0 : code_row_bytes()));
+  }
+
+  void store(const Inst& inst, const Times& times) {
+    const double rows = times.threads * chunks_[operand<Op::Store, Rows>(inst)].size;
+    const double width = output_width(program_.meta(), request_.output);
+    const double element = program_.meta().score_type == ScalarType::Float64 ? sizeof(double) : sizeof(float);
+    account_.bytes.results += rows * width * element;
+    add_sums(operand<Op::Store, AccIn>(inst), rows * width);
+  }
+
+  void label(const Inst& inst, const Times& times) {
+    const double rows = times.threads * chunks_[operand<Op::Label, Rows>(inst)].size;
+    account_.bytes.results += rows * output_width(program_.meta(), OutputKind::Class) * sizeof(std::int64_t);
+    add_sums(operand<Op::Label, AccIn>(inst), rows * program_.meta().num_outputs);
+  }
+
+  /// Elements that are read or written, in global memory or not.
+  void add_sums(std::uint32_t accumulator, double elements) {
+    const std::uint32_t storage = place_of(program_, accumulator).storage;
+    if (phase_.accumulators[storage].shared) return;
+    account_.bytes.sums +=
+        elements * static_cast<double>(element_size(program_.section_Accumulators()[accumulator].kind));
+  }
+
+  void count_sums(const Inst& inst, const Times& times) {
+    const auto elements = [&](std::uint32_t accumulator, std::uint32_t rows) {
+      return times.threads * chunks_[rows].size * place_of(program_, accumulator).width;
+    };
+    switch (inst.op) {
+      case Op::Init:
+      case Op::Zero: {
+        const std::uint32_t to = operand<Op::Init, AccOut>(inst);
+        return add_sums(to, elements(to, operand<Op::Init, Rows>(inst)));
+      }
+      case Op::Privatize: {
+        const std::uint32_t to = operand<Op::Privatize, AccOut>(inst);
+        if (only_names_copy(inst) || place_of(program_, to).storage != to) return;
+        return add_sums(to, elements(to, operand<Op::Privatize, Rows>(inst)));
+      }
+      case Op::AddBase: {
+        const std::uint32_t to = operand<Op::AddBase, AccOut>(inst);
+        return add_sums(to, 2 * elements(to, operand<Op::AddBase, Rows>(inst)));
+      }
+      case Op::Transform: {
+        const std::uint32_t to = operand<Op::Transform, AccOut>(inst);
+        return add_sums(to, 2 * elements(to, operand<Op::Transform, Rows>(inst)));
+      }
+      case Op::ReduceDim:
+      case Op::ReduceInplace: {
+        const std::uint32_t to = operand<Op::ReduceDim, AccOut>(inst);
+        const std::uint32_t from = operand<Op::ReduceDim, AccIn>(inst);
+        const double sums = elements(to, operand<Op::ReduceDim, Rows>(inst));
+        add_sums(from, sums * iterations(chunks_[reduced_range(inst)].size, reduced_step(inst)));
+        return add_sums(to, inst.op == Op::ReduceDim ? 2 * sums : sums);
+      }
+      case Op::Round: {
+        const std::uint32_t to = operand<Op::Round, AccOut>(inst), from = operand<Op::Round, AccIn>(inst);
+        add_sums(from, elements(from, operand<Op::Round, Rows>(inst)));
+        return add_sums(to, elements(to, operand<Op::Round, Rows>(inst)));
+      }
+      case Op::SumTrees: {
+        const std::uint32_t to = operand<Op::SumTrees, AccOut>(inst);
+        const std::uint32_t from = operand<Op::SumTrees, AccIn>(inst);
+        add_sums(from, elements(from, operand<Op::SumTrees, Rows>(inst)));
+        return add_sums(to, 2 * elements(from, operand<Op::SumTrees, Rows>(inst)));
+      }
+      default:
+        return;
+    }
+  }
+
+  void set_rates(const ArchitectureInfo& sm) {
+    const double rows = request_.rows, threads = walking_threads();
+    const double warps = std::ceil(threads / sm.lanes);
+    const double blocks = double{1} * phase_.extent[0] * phase_.extent[1] * phase_.extent[2];
+    // Warps of the busy SMs, in all their clocks, as if all lanes walked.
+    const double clocks = device_.clock_mhz * 1e6 * std::min<double>(device_.sms, blocks) * threads / warps;
+    const double halves = sm.lanes / kBanks;  // a warp of 64 is two turns of the banks at least
+    const auto rate = [&](double work) { return work == 0 ? kNever : clocks * rows / work; };
+    account_.rates.issue = rate(account_.instructions / sm.issue);
+    account_.rates.load = rate(account_.wavefronts * halves);
+    const bool in_l2 = static_cast<double>(program_.section_Nodes().size()) <= device_.l2_mib * 0x1p20;
+    const RowBytes& bytes = account_.bytes;
+    const double moved = bytes.rows + bytes.results + bytes.sums + (in_l2 ? 0 : bytes.nodes);
+    account_.rates.memory = moved == 0 ? kNever : device_.memory_gbs * 1e9 * rows / moved;
+    account_.rates.bus = kNever;
+  }
+
+  void per_row() {
+    if (account_.visits != 0) {
+      account_.instructions /= account_.visits;
+      account_.wavefronts /= account_.visits;
+    }
+    const double rows = std::max(1u, request_.rows);
+    for (double* const sum : {&account_.visits, &account_.bytes.rows, &account_.bytes.nodes,
+                              &account_.bytes.results, &account_.bytes.sums})
+      *sum /= rows;
+  }
+
+  const Program& program_;
+  const LinkRequest& request_;
+  const DeviceModel& device_;
+  const LinkedPhase& phase_;
+  PhaseAccount account_;
+  Chunk chunks_[kRangeRegisters];
+  std::uint32_t staged_stride_ = 0;  ///< of the rows in shared memory; 0: there are none
+  StagedAs staged_as_ = StagedAs::Values;
+  std::vector<bool> staged_groups_;
+  bool trees_across_lanes_ = false;
+  bool threads_are_mapped_ = false;
+  double block_rows_ = 0;                            ///< rows of a full block
+  bool reads_values_ = false, reads_codes_ = false;  ///< of global memory, in walks
+};
+
+/// Of parts that follow each other.
+double in_turn(double before, double rate) { return 1 / (1 / before + 1 / rate); }
+
+}  // namespace
+
+double fullest_bank(double words, double bins) {
+  if (bins <= 1 || words <= 1) return std::max(1.0, words);
+  // Each bank's words as if they were Poisson's: 3.52 for 32 in 32, where drawing gives 3.53.
+  const double mean = words / bins;
+  double turns = 0, term = std::exp(-mean), below = term;
+  for (int k = 1; k < 64; ++k) {
+    turns += 1 - std::pow(below, bins);
+    term *= mean / k;
+    below = std::min(1.0, below + term);
+  }
+  return turns;
+}
+
+Result<CallAccount> account(const Program& program, const LinkRequest& call_request,
+                            const DeviceModel& device) {
+  LinkRequest request = call_request;
+  FVM_ASSIGN(request.rows, rows_of_grid(program, call_request, limits_of(device)));
+  FVM_ASSIGN(const LinkedCall linked, link(program, request, limits_of(device)));
+  CallAccount call;
+  call.rates = {kNever, kNever, kNever, kNever};
+  double results = 0;
+  for (const LinkedPhase& phase : linked.phases) {
+    const PhaseAccount account = PhaseCounter(program, request, device, phase).run();
+    call.visits += account.visits;
+    call.counted = call.counted && account.counted;
+    call.rates.issue = in_turn(call.rates.issue, account.rates.issue);
+    call.rates.load = in_turn(call.rates.load, account.rates.load);
+    call.rates.memory = in_turn(call.rates.memory, account.rates.memory);
+    results += account.bytes.results;
+    call.phases.push_back(account);
+  }
+  const double rows = program.meta().num_features * double{sizeof(float)};
+  if (std::max(rows, results) > 0) call.rates.bus = device.bus_gbs * 1e9 / std::max(rows, results);
+  return call;
+}
+
+}  // namespace forestvm::kernels

@@ -1,0 +1,71 @@
+// What a call costs on a GPU, on paper. In: a program, what a call asks for, a description of the GPU. Out:
+// for each phase its launch, how many of its blocks an SM holds, what it reads and writes, and the rows a
+// second that no run of it can exceed, by each of the GPU's parts; or what linking refuses. Nothing of it is
+// measured.
+//
+//   issue    instructions of warps that the SMs begin: visits x instructions of a visit
+//   load     the 128 bytes a clock that shared memory and L1 give an SM: visits x wavefronts of a visit
+//   memory   rows, results and sums in global memory, and the nodes where L2 does not hold them
+//   bus      rows that come from the host, results that go back
+//
+// A call of more rows than a grid takes is accounted for by a pass of as many rows as it does take.
+//
+// A walk until its leaf is counted as deep as trees are on average: a warp goes on until its deepest row has
+// arrived. Walks in lockstep and latencies are not modelled.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+
+#include "kernels/account/device_model.hpp"
+#include "kernels/link/link.hpp"
+
+namespace forestvm::kernels {
+
+/// Rows a second; infinite where a part has nothing to do.
+struct RowRates {
+  double issue, load, memory, bus;
+};
+
+/// Bytes, per row of the call.
+struct RowBytes {
+  double rows = 0;     ///< values and codes read, codes written
+  double nodes = 0;    ///< that blocks read of L2, at most, or copy to shared memory
+  double results = 0;  ///< written for the caller
+  double sums = 0;     ///< read and written in global memory
+};
+
+struct PhaseAccount {
+  std::vector<Layout> layouts;  ///< that are walked
+  std::array<std::uint32_t, kDimensions> extent{};
+  std::uint32_t threads = 0;
+  std::uint32_t shared_bytes = 0;
+  std::uint32_t registers = 0;  ///< of a thread, see registers.def
+  Occupancy occupancy;
+  double visits = 0;        ///< of nodes, per row
+  double instructions = 0;  ///< of a warp, per visit
+  double wavefronts = 0;    ///< per visit
+  bool counted = true;      ///< walk_costs.def has all its layouts: else no rates of issue and load
+  RowBytes bytes;
+  RowRates rates{};  ///< the bus is the call's
+};
+
+struct CallAccount {
+  std::vector<PhaseAccount> phases;
+  double visits = 0;
+  bool counted = true;
+  RowRates rates{};
+};
+
+/// Refused: what link() refuses on such a device.
+Result<CallAccount> account(const Program& program, const LinkRequest& request, const DeviceModel& device);
+
+/// The turns that the fuller of `bins` banks takes, on average, when `words` different words lie in banks
+/// drawn at random.
+double fullest_bank(double words, double bins);
+
+}  // namespace forestvm::kernels

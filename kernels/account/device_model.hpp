@@ -1,0 +1,65 @@
+// GPUs as data: what their vendors say of them, and how many blocks of a launch one of their multiprocessors
+// holds.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <forestvm/core/bytecode.hpp>
+
+#include "kernels/link/link.hpp"
+
+namespace forestvm::kernels {
+
+enum class Vendor : std::uint8_t { Cuda, Hip };
+
+/// Rows of architectures.def, which says what the fields of ArchitectureInfo are.
+enum class Architecture : std::uint8_t {
+#define FVM_ARCHITECTURE(name, ...) name,
+#include "kernels/account/architectures.def"
+};
+
+struct ArchitectureInfo {
+  std::string_view name;
+  Vendor vendor;
+  std::uint32_t lanes, warps, blocks, registers, partitions, register_unit;
+  std::uint32_t shared, block_shared, reserved, shared_unit, issue;
+};
+
+const ArchitectureInfo& info(Architecture architecture);
+
+/// A row of devices.def.
+struct DeviceModel {
+  std::string_view name;
+  Architecture architecture;
+  std::uint32_t sms;
+  double clock_mhz, memory_gbs, l2_mib, bus_gbs;
+  std::string_view text;
+};
+
+std::span<const DeviceModel> device_models();
+
+/// What a launch on it can have.
+DeviceLimits limits_of(const DeviceModel& device);
+
+/// Registers of a thread that walks a layout, by registers.def.
+std::uint32_t registers_of(Layout layout, Architecture architecture);
+
+/// What keeps an SM from holding one more block.
+enum class OccupancyLimit : std::uint8_t { Threads, SharedMemory, Registers, Blocks };
+std::string_view name_of(OccupancyLimit limit);
+
+struct Occupancy {
+  std::uint32_t blocks = 0;  ///< of an SM; 0: not even one fits
+  std::uint32_t warps = 0;
+  std::uint32_t most_warps = 0;  ///< that an SM holds of any launch
+  OccupancyLimit limit = OccupancyLimit::Threads;
+};
+
+/// Of blocks of so many threads, shared memory and registers a thread. The rules are those of
+/// cuda_occupancy.h (CUDA 13.0). Of several limits that are reached at once, the first enumerator.
+Occupancy occupancy(Architecture architecture, std::uint32_t threads, std::uint32_t shared_bytes,
+                    std::uint32_t registers);
+
+}  // namespace forestvm::kernels

@@ -1,0 +1,108 @@
+// See context.hpp.
+#include "kernels/backend/context.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace forestvm::kernels {
+
+bool Lane::has(const Room& room) const {
+  bool accumulators_fit = true;
+  for (std::uint32_t a = 0; a < kAccumulators; ++a)
+    accumulators_fit &= room.accumulators[a] <= accumulators[a].size();
+  return accumulators_fit && room.rows <= rows.size() && room.codes <= codes.size() &&
+         room.results <= results.size() && room.staged_rows <= staged_rows.size() &&
+         room.staged_results <= staged_results.size();
+}
+
+Result<void> Lane::reserve(const Runtime& runtime, const Room& room) {
+  FVM_TRY(grow(runtime, MemoryKind::Device, rows, room.rows));
+  FVM_TRY(grow(runtime, MemoryKind::Device, codes, room.codes));
+  FVM_TRY(grow(runtime, MemoryKind::Device, results, room.results));
+  FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_rows, room.staged_rows));
+  FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_results, room.staged_results));
+  for (std::uint32_t a = 0; a < kAccumulators; ++a)
+    FVM_TRY(grow(runtime, MemoryKind::Device, accumulators[a], room.accumulators[a]));
+  return {};
+}
+
+Result<void> Lane::deliver_to(const Destination& to, OutputKind output, std::size_t count) {
+  FVM_TRY(queue->mark());
+  deliver_to_ = to;
+  deliver_output_ = output;
+  deliver_count_ = count;
+  return {};
+}
+
+Result<void> Lane::finish() {
+  if (queue == nullptr) return {};
+  const std::size_t count = std::exchange(deliver_count_, 0);
+  FVM_TRY(queue->wait());
+  deliver(deliver_output_, staged_results.bytes(), count, deliver_to_);
+  return {};
+}
+
+void Lane::abandon() noexcept {
+  deliver_count_ = 0;
+  try {
+    if (queue != nullptr && queue->mark().ok()) static_cast<void>(queue->wait());
+  } catch (const std::bad_alloc&) {  // nor its errors
+  }
+}
+
+void Lane::release_memory() {
+  for (Buffer* const buffer : {&rows, &codes, &results, &staged_rows, &staged_results}) *buffer = Buffer();
+  accumulators = {};
+  captured = {};
+}
+
+Result<void> Lane::grow(const Runtime& runtime, MemoryKind kind, Buffer& buffer, std::size_t bytes) {
+  if (bytes <= buffer.size()) return {};
+  FVM_TRY(queue->mark());
+  FVM_TRY(queue->wait());
+  captured = {};
+  buffer = Buffer();
+  FVM_ASSIGN(buffer, Buffer::make(runtime, kind, bytes));
+  return {};
+}
+
+DeviceContext::~DeviceContext() {
+  for (Lane& lane : lanes) static_cast<void>(lane.finish());
+  static_cast<void>(on_stream.finish());
+}
+
+Result<void> DeviceContext::release_memory() {
+  for (Lane& lane : lanes) FVM_TRY(lane.finish());
+  FVM_TRY(on_stream.finish());
+  for (Lane& lane : lanes) lane.release_memory();
+  on_stream.release_memory();
+  return {};
+}
+
+std::optional<std::size_t> DeviceContext::find(const PassShape& shape) const {
+  const auto found =
+      std::find_if(kept.begin(), kept.end(), [&](const KeptPass& pass) { return pass.shape == shape; });
+  if (found == kept.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - kept.begin());
+}
+
+Result<std::size_t> DeviceContext::make_place() {
+  if (kept.size() < kKeptPasses) {
+    kept.emplace_back();
+    return kept.size() - 1;
+  }
+  const auto longest_ago = std::min_element(
+      kept.begin(), kept.end(), [](const KeptPass& a, const KeptPass& b) { return a.last_use < b.last_use; });
+  const auto place = static_cast<std::size_t>(longest_ago - kept.begin());
+  const auto drop = [&](Lane& lane) -> Result<void> {
+    if (lane.captured[place].graph != nullptr) FVM_TRY(lane.finish());
+    lane.captured[place] = {};
+    return {};
+  };
+  for (Lane& lane : lanes) FVM_TRY(drop(lane));
+  FVM_TRY(drop(on_stream));
+  return place;
+}
+
+}  // namespace forestvm::kernels

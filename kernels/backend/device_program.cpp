@@ -1,0 +1,107 @@
+// See device_program.hpp.
+#include "kernels/backend/device_program.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/derived_tables.hpp>
+#include <forestvm/internal/float_environment.hpp>
+
+namespace forestvm::kernels {
+namespace {
+
+std::vector<LaunchGroup> launch_groups(const Program& program, const std::byte* nodes, const TreeDesc* trees,
+                                       const std::uint8_t* exits) {
+  std::vector<LaunchGroup> groups;
+  for (const GroupDesc& desc : program.section_Groups())
+    with_view(desc.layout, [&]<class View>() {
+      constexpr auto kNodeBytes = static_cast<std::uint32_t>(sizeof(typename View::Node));
+      const std::byte* const first = nodes + desc.node_offset;
+      const GroupData data{first,
+                           reinterpret_cast<const float*>(first + desc.node_count * kNodeBytes),
+                           trees + desc.first_tree,
+                           exits,
+                           desc.tree_end - desc.tree_begin,
+                           desc.tile_size};
+      groups.push_back({data, desc.tree_begin, kNodeBytes, desc.layout, kInterleavesTrees<View>});
+    });
+  return groups;
+}
+
+std::vector<LaunchWalker> launch_walkers(const Program& program, const std::uint32_t* numbers,
+                                         const double* wide_leaves) {
+  std::vector<LaunchWalker> walkers;
+  for (const WalkerDesc& desc : program.section_Walkers()) {
+    const GroupDesc& group = program.section_Groups()[desc.group];
+    LaunchWalker walker{};
+    walker.group = desc.group;
+    walker.hops = desc.hops;
+    walker.numbers = numbers + group.first_number;
+    walker.wide_leaves = wide_leaves == nullptr ? nullptr : wide_leaves + group.first_number;
+    walker.end = desc.end;
+    walker.order = desc.order;
+    walker.trees = static_cast<std::uint8_t>(std::min<unsigned>(desc.interleaved_trees, kMostLockstep));
+    walker.rows =
+        static_cast<std::uint8_t>(std::min<unsigned>(desc.interleaved_rows, kMostLockstep / walker.trees));
+    walker.atomic = desc.atomic != 0;
+    walkers.push_back(walker);
+  }
+  return walkers;
+}
+
+}  // namespace
+
+Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime& runtime) {
+  DeviceProgram device;
+  const FloatEnvironment floats;  // base scores are rounded as the trainer rounds
+  FVM_ASSIGN(const std::unique_ptr<Queue> queue, runtime.make_queue());
+  const auto put = [&](auto records) -> Result<const typename decltype(records)::value_type*> {
+    const auto bytes = std::as_bytes(records);
+    FVM_ASSIGN(Buffer buffer, Buffer::make(runtime, MemoryKind::Device, bytes.size()));
+    if (!bytes.empty()) FVM_TRY(queue->upload(buffer.bytes(), bytes.data(), bytes.size()));
+    device.buffers_.push_back(std::move(buffer));
+    return device.buffers_.back().template as<const typename decltype(records)::value_type>();
+  };
+  const ProgramMeta& meta = program.meta();
+  LaunchProgram& tables = device.tables_;
+  tables = {};
+  FVM_ASSIGN(const std::byte* nodes, put(program.section_Nodes()));
+  FVM_ASSIGN(const TreeDesc* trees, put(program.section_Trees()));
+  FVM_ASSIGN(const std::uint32_t* numbers, put(program.section_LeafNumbers()));
+  FVM_ASSIGN(const double* wide_leaves, put(program.section_WideLeaves()));
+  const std::vector<std::uint8_t> exits = tile_exits(program);
+  FVM_ASSIGN(const std::uint8_t* device_exits, put(std::span(exits)));
+  const std::vector<std::uint32_t> outputs = tree_outputs(program);
+  FVM_ASSIGN(tables.tree_outputs, put(std::span(outputs)));
+  const std::vector<double> base = base_scores(program);
+  FVM_ASSIGN(tables.base, put(std::span(base)));
+  FVM_ASSIGN(tables.features, put(program.section_EncodedFeatures()));
+  FVM_ASSIGN(tables.ranks, put(program.section_Ranks()));
+  FVM_ASSIGN(tables.columns, put(program.section_Columns()));
+  FVM_ASSIGN(tables.categories, put(program.section_CategoryColumns()));
+  FVM_ASSIGN(tables.category_words, put(program.section_CategoryWords()));
+  const auto groups = launch_groups(program, nodes, trees, device_exits);
+  FVM_ASSIGN(tables.groups, put(std::span(groups)));
+  const auto walkers = launch_walkers(program, numbers, wide_leaves);
+  FVM_ASSIGN(tables.walkers, put(std::span(walkers)));
+  tables.feature_count = static_cast<std::uint32_t>(program.section_EncodedFeatures().size());
+  tables.column_count = static_cast<std::uint32_t>(program.section_Columns().size());
+  tables.category_count = static_cast<std::uint32_t>(program.section_CategoryColumns().size());
+  tables.num_features = meta.num_features;
+  tables.num_outputs = meta.num_outputs;
+  tables.num_trees = meta.num_trees;
+  tables.parameters = {meta.divisor, meta.slope};
+  tables.scale = SumScale(meta.sum_unit);
+  tables.transform = meta.transform;
+  tables.any_order = meta.contract == Contract::Fast;
+  FVM_TRY(queue->mark());
+  FVM_TRY(queue->wait());
+  return device;
+}
+
+}  // namespace forestvm::kernels

@@ -1,0 +1,54 @@
+// Finds how many rows of a call can go through a device at once. In: a program, a device's limits. Out: for
+// each plan and output, the most rows that the grids of the launches take, and the bytes of the device's
+// memory that the sums of a row take.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+
+#include "kernels/link/link.hpp"
+
+namespace forestvm::kernels {
+
+inline constexpr std::uint32_t kMaxPassRows = 1u << 24;
+
+/// Returns the most rows, up to those of the request, that the device's grid takes. It takes fewer if a loop
+/// over rows is mapped to a dimension that does not have enough blocks. Refuses what link() refuses for other
+/// reasons, and a grid that is too small for a single row.
+Result<std::uint32_t> rows_of_grid(const Program& program, const LinkRequest& request,
+                                   const DeviceLimits& limits);
+
+struct PassSize {
+  std::uint32_t rows;     ///< the most that a pass may have
+  std::size_t row_bytes;  ///< of the device's memory that a row's sums take
+};
+
+class PassSizes {
+ public:
+  /// Refuses a program if the device refuses one of its plans, for the most rows that take the plan.
+  static Result<PassSizes> make(const Program& program, const DeviceLimits& limits);
+
+  /// Returns the size for calls whose plan is chosen by this number of rows, which is not 0.
+  const PassSize& of(std::uint32_t plan_rows, OutputKind output) const;
+
+ private:
+#define FVM_OUTPUT(Name, text, meaning) OutputKind::Name,
+  static constexpr std::array kOutputs = {
+#include <forestvm/core/outputs.def>
+  };
+
+  /// A run of numbers of rows that take the same plans.
+  struct Plans {
+    std::uint32_t most;                           ///< the last of the run
+    std::array<PassSize, kOutputs.size()> sizes;  ///< indexed by the output
+  };
+
+  std::vector<Plans> plans_;  ///< in ascending order; the last run ends at kMaxPassRows
+};
+
+}  // namespace forestvm::kernels

@@ -1,0 +1,416 @@
+// See predictor.hpp. A call is cut into passes so that what it takes of the device's memory stays bounded,
+// however many rows arrive. Rows from the host go through lanes, each with memory for a pass, in turns: while
+// one copies and computes, the host fills the next. A pass is given to its queue operation by operation, or,
+// when a later call repeats its shape, as a graph of them that is captured once.
+#include "kernels/backend/predictor.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <forestvm/internal/calls.hpp>
+
+#include "kernels/backend/context.hpp"
+#include "kernels/backend/device_program.hpp"
+#include "kernels/backend/pass_sizes.hpp"
+
+namespace forestvm::kernels {
+namespace {
+
+/// Operations of a pass from which on it becomes a graph: a single launch takes as long as a graph's.
+constexpr std::size_t kLeastCaptured = 2;
+
+/// What passes of a call have in common.
+struct PassKind {
+  OutputKind output;
+  ResultType results;  ///< as kernels write them
+  RowSource source;
+  std::size_t result_bytes;         ///< of a row
+  bool stream_is_captured = false;  ///< rows on the device: by the caller
+};
+
+/// A pass, placed on the device.
+struct PlacedPass {
+  bool coded = false;           ///< the rows: the lane's codes
+  const float* rows = nullptr;  ///< else they lie here
+  std::size_t row_stride = 0;
+  std::uint32_t row_count = 0;
+  OutputKind output = OutputKind::Raw;
+  Destination to{};
+  std::size_t uploaded_bytes = 0, downloaded_bytes = 0;  ///< of rows and results of the host
+};
+
+class DevicePredictor final : public CallPredictor {
+ public:
+  DevicePredictor(Program program, std::shared_ptr<const Runtime> runtime, DeviceProgram device,
+                  PassSizes sizes, const PassBounds& bounds)
+      : program_(std::move(program)),
+        runtime_(std::move(runtime)),
+        device_(std::move(device)),
+        sizes_(std::move(sizes)),
+        bounds_(bounds),
+        coded_plans_(program_) {}
+
+  std::unique_ptr<Context> make_context() const override { return std::make_unique<DeviceContext>(runtime_); }
+
+  Result<CodedRows> encode(Context&, const AnyRows&, std::span<std::uint8_t>) const override {
+    return refused(
+        "",
+        "this backend encodes no rows: the host does (forestvm encode), with a program for the host "
+        "that has the same encoder");
+  }
+
+  const Program& program() const override { return program_; }
+
+  std::string describe() const override { return runtime_->describe(); }
+
+ private:
+  Result<void> check_call(const Context& context, const AnyRows& rows) const {
+    if (context.backend() != runtime_.get())
+      return Error{ErrorCode::Usage, "", "the context belongs to another backend"};
+    if (const auto* dense = std::get_if<RowBlock>(&rows)) return check_rows(program_.meta(), *dense);
+    if (const auto* csr = std::get_if<CsrRows>(&rows)) return check_rows(*csr);
+    if (const auto* on_device = std::get_if<DeviceRows>(&rows)) return check_on_device(*on_device);
+    return coded_plans_.check(*std::get_if<CodedRows>(&rows));
+  }
+
+  Result<void> check_on_device(const DeviceRows& rows) const {
+    if (rows.device != runtime_->ordinal())
+      return Error{ErrorCode::Usage, "",
+                   "the rows are on device " + std::to_string(rows.device) + ", the program is on device " +
+                       std::to_string(runtime_->ordinal())};
+    if (!program_.section_ZeroMissing().empty())
+      return refused("rows",
+                     "lie on the device, and the model takes zeros for missing values, which the host marks: "
+                     "pass rows of the host");
+    return check_rows(program_.meta(), rows);
+  }
+
+  Result<void> run(Context& any, const AnyRows& rows, OutputKind output,
+                   const Destination& to) const override {
+    FVM_TRY(check_call(any, rows));
+    if (row_count(rows) == 0 || output_width(program_.meta(), output) == 0) return {};
+    if (to.out == nullptr) return no_buffer();
+    auto& context = static_cast<DeviceContext&>(any);
+    ++context.calls;
+    const auto* const on_device = std::get_if<DeviceRows>(&rows);
+    if (on_device != nullptr && written_type(output, to.type) != to.type)
+      return refused("output", "lies on the device, where labels are int64 and leaf numbers are int32");
+    LanesInUse lanes(on_device != nullptr ? std::span(&context.on_stream, 1) : std::span(context.lanes));
+    FVM_TRY(on_device != nullptr ? run_on_device(context, *on_device, output, to)
+                                 : run_from_host(context, rows, output, to));
+    lanes.end();
+    return {};
+  }
+
+  Result<void> run_from_host(DeviceContext& context, const AnyRows& rows, OutputKind output,
+                             const Destination& to) const {
+    const std::size_t count = row_count(rows), width = output_width(program_.meta(), output);
+    const bool coded = std::holds_alternative<CodedRows>(rows);
+    const ResultType written = written_type(output, to.type);
+    const PassKind kind{output, written, coded ? RowSource::HostCodes : RowSource::Host,
+                        width * bytes_of(written)};
+    const std::size_t copied_bytes =
+        (coded ? columns() : program_.meta().num_features * sizeof(float)) + kind.result_bytes;
+    FVM_ASSIGN(std::uint32_t most,
+               pass_rows(context, kind, std::min(count, bounds_.slab_bytes / copied_bytes)));
+    unsigned turn = 0;
+    for (std::size_t begin = 0; begin < count;) {
+      Lane& lane = context.lanes[turn++ % kLanes];
+      FVM_TRY(lane.finish());
+      if (lane.queue == nullptr) {
+        FVM_ASSIGN(lane.queue, runtime_->make_queue());
+      }
+      const std::uint32_t wanted = next_rows(kind, most, count - begin);
+      FVM_ASSIGN(const Made made, make_room(context, lane, kind, wanted));
+      if (made.row_count < wanted) most = made.row_count;
+      PlacedPass pass{.coded = coded,
+                      .row_count = made.row_count,
+                      .output = output,
+                      .to = {written, lane.results.bytes()}};
+      pass.downloaded_bytes = made.row_count * kind.result_bytes;
+      FVM_TRY(stage(lane, rows, begin, pass));
+      FVM_TRY(start(context, lane, made.kept, kind, pass));
+      FVM_TRY(lane.deliver_to(to.from(begin * width), output, made.row_count * width));
+      begin += made.row_count;
+    }
+    for (Lane& lane : context.lanes) FVM_TRY(lane.finish());
+    return {};
+  }
+
+  /// The pass's rows, which begin at row `begin` of the call, are where the lane uploads them from.
+  Result<void> stage(const Lane& lane, const AnyRows& rows, std::size_t begin, PlacedPass& pass) const {
+    if (const auto* const coded = std::get_if<CodedRows>(&rows)) {
+      pass.uploaded_bytes = code_bytes(pass.row_count, columns());
+      if (pass.uploaded_bytes != 0)
+        std::memcpy(lane.staged_rows.bytes(), coded->codes + code_offset(begin, columns()),
+                    pass.uploaded_bytes);
+      return {};
+    }
+    const std::uint32_t features = program_.meta().num_features;
+    auto* const staged = lane.staged_rows.as<float>();
+    pass.rows = lane.rows.as<const float>();
+    pass.row_stride = features;
+    pass.uploaded_bytes = std::size_t{pass.row_count} * features * sizeof(float);
+    FVM_TRY(check_row_values(program_.meta(), rows, begin, pass.row_count));
+    fill_float_rows(program_, rows, begin, pass.row_count, staged);
+    return {};
+  }
+
+  Result<void> run_on_device(DeviceContext& context, const DeviceRows& rows, OutputKind output,
+                             const Destination& to) const {
+    Lane& lane = context.on_stream;
+    FVM_ASSIGN(const std::uint64_t stream_id, runtime_->stream_id(rows.stream));
+    if (lane.queue == nullptr || context.stream_id != stream_id) {
+      FVM_TRY(lane.finish());
+      FVM_ASSIGN(lane.queue, runtime_->queue_on(rows.stream));
+      context.stream_id = stream_id;
+    }
+    const std::size_t width = output_width(program_.meta(), output);
+    PassKind kind{output, to.type, RowSource::Device, width * bytes_of(to.type)};
+    FVM_ASSIGN(kind.stream_is_captured, lane.queue->is_captured());
+    FVM_ASSIGN(std::uint32_t most, pass_rows(context, kind, rows.count));
+    for (std::size_t begin = 0; begin < rows.count;) {
+      const std::uint32_t wanted = next_rows(kind, most, rows.count - begin);
+      FVM_ASSIGN(const Made made, make_room(context, lane, kind, wanted));
+      if (made.row_count < wanted) most = made.row_count;
+      const PlacedPass pass{.rows = rows.data + begin * rows.stride,
+                            .row_stride = rows.stride,
+                            .row_count = made.row_count,
+                            .output = output,
+                            .to = to.from(begin * width)};
+      FVM_TRY(start(context, lane, made.kept, kind, pass));
+      begin += made.row_count;
+    }
+    return lane.queue->mark();
+  }
+
+  /// Rows of a pass of a call that would take `wanted`: as many as are allowed, and as half of the device's
+  /// free memory holds.
+  Result<std::uint32_t> pass_rows(const DeviceContext& context, const PassKind& kind,
+                                  std::size_t wanted) const {
+    const std::uint32_t most = fitting(kind, wanted, bounds_.pass_bytes);
+    if (most <= context.room_for || kind.stream_is_captured) return most;
+    FVM_ASSIGN(const DeviceMemory memory, runtime_->memory());
+    const std::size_t lanes = kind.source == RowSource::Device ? 1 : kLanes;
+    const std::uint32_t affordable = fitting(kind, most, memory.free / 2 / lanes);
+    return std::min(most, std::max({affordable, context.room_for, bounds_.fewest_rows}));
+  }
+
+  /// Returns the most rows, from one up to `wanted`, that a pass may have: the grid of the plan that is
+  /// chosen for them takes them, and `bytes` of the device's memory hold them.
+  std::uint32_t fitting(const PassKind& kind, std::size_t wanted, std::size_t bytes) const {
+    auto rows = static_cast<std::uint32_t>(std::clamp<std::size_t>(wanted, 1, kMaxPassRows));
+    for (;;) {
+      const PassSize& size = sizes_.of(plan_rows(kind, rows), kind.output);
+      const std::size_t row_bytes = size.row_bytes + placed_row_bytes(kind);
+      const std::size_t held = row_bytes == 0 ? SIZE_MAX : std::max<std::size_t>(bytes / row_bytes, 1);
+      if (rows <= size.rows && rows <= held) return rows;
+      rows = static_cast<std::uint32_t>(std::min<std::size_t>(size.rows, held));
+    }
+  }
+
+  /// Returns the rows of the next pass when `left` rows of the call are left: `most` at most, except that
+  /// encoded rows are cut between their blocks only.
+  std::uint32_t next_rows(const PassKind& kind, std::uint32_t most, std::size_t left) const {
+    const std::uint32_t rows = fitting(kind, std::min<std::size_t>(most, left), SIZE_MAX);
+    if (rows == left) return rows;
+    const std::uint32_t slab = slab_rows(kind, rows);
+    return slab < left ? slab : static_cast<std::uint32_t>(left);
+  }
+
+  std::uint32_t plan_rows(const PassKind& kind, std::uint32_t rows) const {
+    return kind.source == RowSource::HostCodes ? coded_plans_.plan_rows(rows) : rows;
+  }
+
+  /// Returns the bytes that a pass places in the device's memory for a row: its values, codes and results.
+  std::size_t placed_row_bytes(const PassKind& kind) const {
+    std::size_t bytes = columns();
+    if (kind.source == RowSource::Host) bytes += program_.meta().num_features * sizeof(float);
+    if (kind.source != RowSource::Device) bytes += kind.result_bytes;
+    return bytes;
+  }
+
+  /// As many rows as a slab of at most so many has: encoded ones are cut between their blocks.
+  static std::uint32_t slab_rows(const PassKind& kind, std::uint32_t rows) {
+    return kind.source == RowSource::HostCodes ? std::max(rows / kCodeRows, 1u) * kCodeRows : rows;
+  }
+
+  /// A pass for which there is room in a lane.
+  struct Made {
+    std::uint32_t row_count;
+    std::size_t kept;  ///< its place in DeviceContext::kept
+  };
+
+  /// Room for a pass of so many rows; for fewer, if the device has not enough memory.
+  Result<Made> make_room(DeviceContext& context, Lane& lane, const PassKind& kind, std::uint32_t rows) const {
+    const std::uint32_t fewest = slab_rows(kind, bounds_.fewest_rows);
+    for (bool last = false;;) {
+      const LinkRequest request{rows, plan_rows(kind, rows), kind.output};
+      FVM_ASSIGN(const std::size_t kept, context.keep({request, kind.source, kind.results}, [&] {
+        return link(program_, request, runtime_->limits());
+      }));
+      const Room room = room_of(kind, rows, context.kept[kept].linked);
+      if (kind.stream_is_captured && !lane.has(room))
+        return Error{ErrorCode::Usage, "",
+                     "the stream is captured, and the context has no memory for a call of so many rows: let "
+                     "it make one before that is not captured"};
+      const Result<void> reserved = lane.reserve(*runtime_, room);
+      if (reserved.ok()) {
+        context.room_for = std::max(context.room_for, rows);
+        return Made{rows, kept};
+      }
+      if (last) return reserved.error();
+      FVM_TRY(lane.queue->mark());
+      FVM_TRY(context.release_memory());
+      context.room_for = 0;
+      last = rows <= fewest;
+      if (!last) rows = next_rows(kind, std::max(rows / 2, fewest), rows);
+    }
+  }
+
+  Room room_of(const PassKind& kind, std::uint32_t rows, const LinkedCall& linked) const {
+    Room room;
+    room.codes = columns() == 0 ? 0 : code_bytes(rows, columns()) + kCodeSlack;
+    room.accumulators = linked.global_bytes;
+    if (kind.source == RowSource::Device) return room;
+    room.results = room.staged_results = rows * kind.result_bytes;
+    if (kind.source == RowSource::Host)
+      room.rows = room.staged_rows = std::size_t{rows} * program_.meta().num_features * sizeof(float);
+    else
+      room.staged_rows = room.codes;
+    return room;
+  }
+
+  /// Gives the pass to the lane's queue.
+  Result<void> start(DeviceContext& context, Lane& lane, std::size_t place, const PassKind& kind,
+                     const PlacedPass& pass) const {
+    const KeptPass& kept = context.kept[place];
+    CapturedPass& captured = lane.captured[place];
+    const auto give = [&](Operations& to) { return give_pass(to, lane, kept.linked, pass); };
+    const std::size_t operations =
+        kept.linked.phases.size() + (pass.uploaded_bytes != 0) + (pass.downloaded_bytes != 0);
+    if (kept.first_call == context.calls || operations < kLeastCaptured || captured.cannot_be_captured ||
+        kind.stream_is_captured)
+      return give(*lane.queue);
+    const Result<void> prepared =
+        captured.graph == nullptr ? capture(captured, give) : point_to(captured, lane, kept.linked, pass);
+    if (!prepared.ok()) {
+      // A graph saves time and gives nothing else: what prevents one prevents no pass.
+      captured.cannot_be_captured = true;
+      return give(*lane.queue);
+    }
+    captured.rows = pass.rows;
+    captured.row_stride = pass.row_stride;
+    captured.results = pass.to.out;
+    return lane.queue->replay(*captured.graph);
+  }
+
+  Result<void> capture(CapturedPass& captured, const std::function<Result<void>(Operations&)>& give) const {
+    FVM_ASSIGN(captured.graph, runtime_->capture(give));
+    return {};
+  }
+
+  /// The captured launches get the pass's rows and results, where they had others.
+  Result<void> point_to(CapturedPass& captured, const Lane& lane, const LinkedCall& linked,
+                        const PlacedPass& pass) const {
+    if (captured.rows == pass.rows && captured.row_stride == pass.row_stride &&
+        captured.results == pass.to.out)
+      return {};
+    captured.results = nullptr;  // none, until all launches have the same
+    std::size_t number = 0;
+    return for_launches(lane, linked, pass, [&](const LinkedPhase&, const Launch& launch) {
+      return captured.graph->set_launch(number++, launch);
+    });
+  }
+
+  /// The pass's operations, one by one.
+  Result<void> give_pass(Operations& to, const Lane& lane, const LinkedCall& linked,
+                         const PlacedPass& pass) const {
+    const Buffer& rows = pass.coded ? lane.codes : lane.rows;
+    if (pass.uploaded_bytes != 0)
+      FVM_TRY(to.upload(rows.bytes(), lane.staged_rows.bytes(), pass.uploaded_bytes));
+    FVM_TRY(for_launches(lane, linked, pass, [&](const LinkedPhase& phase, const Launch& launch) {
+      return to.launch(phase, launch);
+    }));
+    if (pass.downloaded_bytes != 0)
+      FVM_TRY(to.download(lane.staged_results.bytes(), lane.results.bytes(), pass.downloaded_bytes));
+    return {};
+  }
+
+  /// Calls visit(phase, launch) for each of the pass's launches.
+  template <class Visit>
+  Result<void> for_launches(const Lane& lane, const LinkedCall& linked, const PlacedPass& pass,
+                            Visit visit) const {
+    Launch launch{};
+    launch.program = device_.tables();
+    launch.pass.rows = pass.rows;
+    launch.pass.row_stride = pass.row_stride;
+    launch.pass.row_count = pass.row_count;
+    launch.pass.output = pass.output;
+    launch.pass.codes = lane.codes.as<const std::uint8_t>();
+    launch.pass.encode_to = pass.coded ? nullptr : lane.codes.as<std::uint8_t>();
+    launch.pass.values = pass.to.values();
+    launch.pass.wide_values = pass.to.wide_values();
+    launch.pass.labels = pass.to.labels();
+    launch.pass.leaves = pass.to.leaves();
+    for (const LinkedPhase& phase : linked.phases) {
+      place_phase(lane, phase, launch);
+      FVM_TRY(visit(phase, launch));
+    }
+    return {};
+  }
+
+  std::size_t columns() const { return program_.section_Columns().size(); }
+
+  void place_phase(const Lane& lane, const LinkedPhase& phase, Launch& launch) const {
+    launch.block_rows = phase.block_rows;
+    launch.rows_per_block = phase.rows_per_block;
+    std::copy(phase.code.begin(), phase.code.end(), launch.code);
+    std::copy(phase.copies.begin(), phase.copies.end(), launch.copies);
+    launch.copy_count = static_cast<std::uint32_t>(phase.copies.size());
+    const auto descs = program_.section_Accumulators();
+    for (std::uint32_t a = 0; a < descs.size(); ++a) {
+      const AccumulatorPlace place = place_of(program_, a);
+      const LinkedAccumulator& linked = phase.accumulators[place.storage];
+      LaunchAccumulator& to = launch.accumulators[a];
+      to.memory = linked.shared ? nullptr : lane.accumulators[place.storage].bytes();
+      to.offset = linked.offset;
+      to.copy_rows = linked.shared ? linked.copy_rows : launch.pass.row_count;
+      to.copy_stride = place.copy_stride;
+      to.parent = descs[a].parent;
+      to.iterations = descs[a].iterations;
+      to.width = place.width;
+      to.kind = descs[a].kind;
+      to.stored_elsewhere = place.storage != a;
+    }
+  }
+
+  Program program_;
+  std::shared_ptr<const Runtime> runtime_;
+  DeviceProgram device_;
+  PassSizes sizes_;
+  PassBounds bounds_;
+  CodedPlans coded_plans_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Predictor>> make_predictor(const Program& program, std::unique_ptr<Runtime> runtime,
+                                                  const std::string& backend, const PassBounds& bounds) {
+  if (!program.mapped())
+    return refused("",
+                   "none of its loops is mapped to a GPU's grid and blocks (gpuDimension): it runs on the "
+                   "host, not on " +
+                       backend + "; compile the model with a schedule for GPUs");
+  FVM_ASSIGN(PassSizes sizes, PassSizes::make(program, runtime->limits()));
+  FVM_ASSIGN(DeviceProgram device, DeviceProgram::make(program, *runtime));
+  return std::unique_ptr<Predictor>(std::make_unique<DevicePredictor>(
+      program, std::move(runtime), std::move(device), std::move(sizes), bounds));
+}
+
+}  // namespace forestvm::kernels

@@ -1,0 +1,88 @@
+// What the predictor needs of a vendor's runtime: memory, copies, launches, and graphs of both that are given
+// again at once. CUDA, HIP and the emulator each implement it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <forestvm/result.hpp>
+
+#include "kernels/link/launch.hpp"
+#include "kernels/link/link.hpp"
+
+namespace forestvm::kernels {
+
+/// Takes what a device does, one after the other.
+class Operations {
+ public:
+  virtual ~Operations() = default;
+
+  virtual Result<void> upload(std::byte* to, const void* from, std::size_t bytes) = 0;
+  virtual Result<void> download(void* to, const std::byte* from, std::size_t bytes) = 0;
+  virtual Result<void> launch(const LinkedPhase& phase, const Launch& launch) = 0;
+};
+
+/// Operations that were captured, with the memory that they were captured for. Used by one thread of the host
+/// at a time; it ends when none of its replays is under way.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+
+  /// What the launch that was captured as number `number`, from 0 on, is given in later replays; those before
+  /// keep what they have.
+  virtual Result<void> set_launch(std::size_t number, const Launch& launch) = 0;
+};
+
+/// Does what it is given later: memory that is copied from stays as it is, and memory that is written is not
+/// read, until wait() has returned. Used by one thread of the host at a time.
+class Queue : public Operations {
+ public:
+  /// What was captured, by the same runtime, as if it were given once more.
+  virtual Result<void> replay(Graph& graph) = 0;
+  /// What was given before is what wait() waits for. Of a queue whose stream is captured: nothing changes.
+  virtual Result<void> mark() = 0;
+  /// Returns when all that was given before the last mark is done; its errors may show here.
+  virtual Result<void> wait() = 0;
+  /// Whether the caller captures what his stream is given, for a graph of his own: it is done when he says,
+  /// as often as he says. There is no replay then.
+  virtual Result<bool> is_captured() const = 0;
+};
+
+enum class MemoryKind {
+  Device,
+  Pinned,  ///< the host's, from and to which copies run beside other work
+};
+
+/// Bytes of a device.
+struct DeviceMemory {
+  std::size_t free, total;
+};
+
+/// A device. Every method may be called from many threads at once.
+class Runtime {
+ public:
+  virtual ~Runtime() = default;
+
+  virtual std::string describe() const = 0;
+  virtual int ordinal() const = 0;
+  virtual const DeviceLimits& limits() const = 0;
+  virtual Result<std::unique_ptr<Queue>> make_queue() const = 0;
+  /// A queue that gives its work to a stream of the caller's, null: the default one.
+  virtual Result<std::unique_ptr<Queue>> queue_on(void* stream) const = 0;
+  /// Returns a number for a stream of the caller's. No other stream has it, not even one that was destroyed
+  /// and had the same address.
+  virtual Result<std::uint64_t> stream_id(void* stream) const = 0;
+  /// What `give` gives is captured and not done. Error: that of `give`, or it cannot be captured.
+  virtual Result<std::unique_ptr<Graph>> capture(
+      const std::function<Result<void>(Operations&)>& give) const = 0;
+  virtual Result<DeviceMemory> memory() const = 0;
+  /// Aligned to 64 bytes. Environment error, with the numbers, if there is not so much.
+  virtual Result<std::byte*> allocate(MemoryKind kind, std::size_t bytes) const = 0;
+  /// Waits for what the device is doing.
+  virtual void release(MemoryKind kind, std::byte* memory) const = 0;
+};
+
+}  // namespace forestvm::kernels

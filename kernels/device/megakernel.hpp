@@ -1,0 +1,29 @@
+// The megakernel: every thread of a launch interprets the phase's code. On a GPU a kernel
+// walks one layout and so takes few registers; the emulator's walks all.
+#pragma once
+
+#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/layouts.hpp>
+
+#include "kernels/link/launch.hpp"
+#include "kernels/device/thread_machine.hpp"
+
+namespace forestvm::kernels {
+
+/// What `#define FVM_LAYOUT` gives one after the other, as a list.
+#define FVM_LAYOUT(Name, text, word, View, meaning) , View
+template <class First, class... Views>
+struct ListOf {
+  using Type = LayoutList<Views...>;
+};
+using AllLayouts = ListOf<void
+#include <forestvm/core/layouts.def>
+                          >::Type;
+
+template <class Listed>
+FVM_DEVICE void run_phase(const Launch& launch) {
+  ThreadMachine<Listed> machine(launch);
+  interpret(launch.code, 0, machine);
+}
+
+}  // namespace forestvm::kernels

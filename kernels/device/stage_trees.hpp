@@ -1,0 +1,158 @@
+// Trees in a block's shared memory: its threads copy nodes there together, or one thread by bulk copies, into
+// one buffer or into two in turns. Barriers of the block are the caller's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <forestvm/core/interpret.hpp>
+
+#include "kernels/link/launch.hpp"
+#include "kernels/device/stage.hpp"
+#include "kernels/vendor/device.hpp"
+
+namespace forestvm::kernels {
+
+/// Trees [begin, end) of a group that are in shared memory, or on their way there.
+struct StagedGroup {
+  std::uint32_t group, begin, end;
+  std::uint32_t tree_count;  ///< that lie interleaved
+  std::int32_t offset;       ///< in shared memory, bytes, of the group's first node, as if all were there
+};
+
+/// Where copies of trees go, in shared memory.
+struct CopyTarget {
+  std::uint32_t offset;
+  std::uint32_t barrier;  ///< at which bulk copies arrive
+  bool bulk;              ///< so they do, all of them in one phase of the barrier
+};
+
+/// Begins to copy lines of so many bytes, a stride apart, to `offset` of shared memory, one behind the other,
+/// as many bytes at once as all of them are aligned to: at least 4.
+FVM_DEVICE void copy_lines(std::uint32_t offset, const std::byte* from, std::uint32_t bytes,
+                           std::size_t stride, std::uint32_t lines, BlockThread thread) {
+  unsigned width = kCopyAlignment;
+  while ((reinterpret_cast<std::uintptr_t>(from) | bytes | stride) % width != 0) width /= 2;
+  const std::uint32_t of_line = bytes / width;
+  FVM_NO_UNROLL
+  for (std::uint32_t i = thread.number; i < of_line * lines; i += thread.count)
+    Device::copy_async(Device::shared() + offset + std::size_t{i} * width,
+                       from + i / of_line * stride + std::size_t{i % of_line} * width, width);
+}
+
+/// Begins to copy so many bytes, from an address that is aligned to 16. Bulk copies are one thread's.
+FVM_DEVICE void copy_piece(const CopyTarget& to, const std::byte* from, std::uint32_t bytes,
+                           BlockThread thread) {
+  const std::uint32_t whole = bytes / kCopyAlignment * kCopyAlignment;
+  if (!to.bulk) {
+    copy_lines(to.offset, from, whole, 0, 1, thread);
+  } else if (thread.number == 0) {
+    Device::expect_bulk(to.barrier, whole);
+    if (whole != 0) Device::copy_bulk(to.offset, from, whole, to.barrier);
+  }
+  copy_lines(to.offset + whole, from + whole, bytes - whole, 0, 1, thread);
+}
+
+/// Begins to copy the nodes of trees [begin, end) of a group, counted from its first, and says in `staged`
+/// how they will lie there.
+FVM_DEVICE void stage_trees(const LaunchGroup& group, std::uint32_t begin, std::uint32_t end,
+                            const CopyTarget& to, BlockThread thread, StagedGroup& staged) {
+  const TreeDesc& first = group.data.trees[begin];
+  const TreeDesc& last = group.data.trees[end - 1];
+  if (group.interleaved) {
+    const std::uint32_t trees = end - begin;
+    const std::size_t stride = std::size_t{group.data.tree_count} * group.node_bytes;
+    const std::size_t from = std::size_t{begin} * group.node_bytes;
+    copy_lines(to.offset, group.data.nodes + from, trees * group.node_bytes, stride, first.node_count,
+               thread);
+    staged.offset = static_cast<std::int32_t>(to.offset - static_cast<std::uint32_t>(from));
+    staged.tree_count = trees;
+    return;
+  }
+  const std::size_t from = std::size_t{first.first_node} * group.node_bytes;
+  const std::size_t aligned = from / kCopyAlignment * kCopyAlignment;
+  const auto bytes = static_cast<std::uint32_t>(
+      (std::size_t{last.first_node} + last.node_count) * group.node_bytes - aligned);
+  copy_piece(to, group.data.nodes + aligned, bytes, thread);
+  staged.offset = static_cast<std::int32_t>(to.offset - static_cast<std::uint32_t>(aligned));
+}
+
+/// What of a launch's copies a thread knows.
+class StagedTrees {
+ public:
+  FVM_DEVICE explicit StagedTrees(const Launch& launch) : count_(launch.copy_count) {
+    FVM_NO_UNROLL
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      arrived_[i] = coming_[i] = {};
+      begun_[i] = 0;
+    }
+  }
+
+  /// One thread makes the barriers that bulk copies arrive at. True: there are some, to which no thread may
+  /// come before a barrier of the block.
+  FVM_DEVICE static bool make_barriers(const Launch& launch, BlockThread thread) {
+    if (!Device::has_bulk_copies()) return false;
+    bool any = false;
+    FVM_NO_UNROLL
+    for (std::uint32_t i = 0; i < launch.copy_count; ++i) {
+      const LaunchCopy& copy = launch.copies[i];
+      if (!copy.bulk) continue;
+      any = true;
+      if (thread.number != 0) continue;
+      Device::make_bulk_barrier(copy.barriers);
+      Device::make_bulk_barrier(copy.barriers + kBulkBarrierBytes);
+    }
+    return any;
+  }
+
+  /// Begins to copy those of the trees that are in the group of the instruction. All threads have left what
+  /// is in the buffer, which is the only one, or not the last one that trees were copied to.
+  FVM_DEVICE_COLD void begin(const Launch& launch, const Inst& inst, const Range& trees, BlockThread thread) {
+    const std::uint32_t number = copy_number(inst);
+    const LaunchCopy& copy = launch.copies[number];
+    const std::uint32_t group_number = operand<Op::CacheTrees, OperandKind::Group>(inst);
+    const LaunchGroup& group = launch.program.groups[group_number];
+    const std::uint32_t last = group.first_tree + group.data.tree_count;
+    const std::uint32_t begin = trees.begin > group.first_tree ? trees.begin : group.first_tree;
+    const std::uint32_t end = trees.end < last ? trees.end : last;
+    StagedGroup& coming = coming_[number];
+    coming = {group_number, begin, begin, group.data.tree_count, 0};
+    if (begin >= end) return;
+    coming.end = end;
+    const std::uint32_t use = begun_[number]++;
+    const CopyTarget to{copy.offset + (copy.ahead ? use % 2 * copy.buffer_bytes : 0), barrier_of(copy, use),
+                        Device::has_bulk_copies() && copy.bulk};
+    stage_trees(group, begin - group.first_tree, end - group.first_tree, to, thread, coming);
+  }
+
+  /// Those that were begun last are there: those that the calling thread copied, and those by bulk copies.
+  FVM_DEVICE void finish(const Launch& launch, std::uint32_t number, std::uint32_t place) {
+    arrived_[number] = coming_[number];
+    Device::wait_copies();
+    const LaunchCopy& copy = launch.copies[number];
+    if (!Device::has_bulk_copies() || !copy.bulk) return;
+    if (coming_[number].begin == coming_[number].end) return;
+    const std::uint32_t use = begun_[number] - 1;
+    Device::wait_bulk(barrier_of(copy, use), (copy.ahead ? use / 2 : use) % 2, place);
+  }
+
+  /// Calls visit with each of those that are there.
+  template <class Visit>
+  FVM_DEVICE void for_groups(const Visit& visit) const {
+    FVM_NO_UNROLL
+    for (std::uint32_t i = 0; i < count_; ++i) visit(arrived_[i]);
+  }
+
+ private:
+  /// A copy's buffers are used in turns, and so are the phases of a buffer's barrier.
+  FVM_DEVICE static std::uint32_t barrier_of(const LaunchCopy& copy, std::uint32_t use) {
+    return copy.barriers + (copy.ahead ? use % 2 * kBulkBarrierBytes : 0);
+  }
+
+  std::uint32_t count_;  ///< of copies
+  StagedGroup arrived_[kStagedTrees];
+  StagedGroup coming_[kStagedTrees];   ///< copied last, or being copied
+  std::uint32_t begun_[kStagedTrees];  ///< so far
+};
+
+}  // namespace forestvm::kernels

@@ -1,0 +1,584 @@
+// The machine of one GPU thread: what interpret() runs a phase of a program on, in every thread of a launch
+// at once. A map gives the thread its own iteration; what lies outside the maps of some dimensions of the
+// block is shared among the threads that differ in those: each takes the rows whose numbers, modulo the
+// number of such threads, are its own. A thread without an iteration goes through the code idly, for the
+// barriers.
+//
+// Barriers stand where what threads have written may next be read by others: where a map of the block begins
+// and ends, around reductions, and around copies into shared memory. All threads run the same instructions,
+// so that all agree on whether one is due.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/layouts.hpp>
+#include <forestvm/core/sums.hpp>
+#include <forestvm/core/transform.hpp>
+
+#include "kernels/device/encode_row.hpp"
+#include "kernels/link/launch.hpp"
+#include "kernels/device/stage.hpp"
+#include "kernels/device/stage_trees.hpp"
+#include "kernels/vendor/device.hpp"
+#include "kernels/device/walk.hpp"
+
+namespace forestvm::kernels {
+
+/// The layouts that a kernel walks.
+template <class... Views>
+struct LayoutList {};
+
+/// Calls visit.operator()<View>() with a layout's view, if the list has it.
+template <class... Views, class Visit>
+FVM_DEVICE void with_listed_view(LayoutList<Views...>, Layout layout, Visit&& visit) {
+  with_view(layout, [&]<class View>() {
+    if constexpr ((std::is_same_v<View, Views> || ...)) visit.template operator()<View>();
+  });
+}
+
+template <class Listed>
+class ThreadMachine {
+ public:
+  static constexpr bool kRunsInStep = true;
+
+  /// Range registers, of which verified code reads none before it is set.
+  class Registers {
+   public:
+    FVM_DEVICE Range& operator[](std::uint32_t number) { return reinterpret_cast<Range*>(bytes_)[number]; }
+    FVM_DEVICE const Range& operator[](std::uint32_t number) const {
+      return reinterpret_cast<const Range*>(bytes_)[number];
+    }
+
+   private:
+    alignas(Range) std::byte bytes_[kRangeRegisters * sizeof(Range)];
+  };
+
+  Registers ranges;
+  std::uint32_t plan_rows;
+
+  FVM_DEVICE explicit ThreadMachine(const Launch& launch)
+      : plan_rows(launch.pass.row_count), launch_(&launch), staged_trees_(launch) {
+    ranges[0] = {0, launch.pass.row_count, 0};
+    if (launch.rows_per_block != 0)
+      ranges[0] = slice(ranges[0], launch.rows_per_block * Device::index(0),
+                        launch.rows_per_block * (Device::index(0) + 1));
+    ranges[1] = {0, launch.program.num_trees, 0};
+    share_work();
+    if (StagedTrees::make_barriers(launch, block_thread())) Device::sync(kMaxPhaseCode);
+  }
+
+  FVM_DEVICE bool wants(OutputKind output) const { return launch_->pass.output == output; }
+
+  FVM_DEVICE bool first(const Inst& loop) {
+    set_chunk(loop_operands(loop), 0);
+    return turns_of(loop) != 0;
+  }
+
+  FVM_DEVICE bool next(const Inst& loop) {
+    const LoopOperands operands = loop_operands(loop);
+    const std::uint32_t turn = ranges[operands.out].iteration + 1;
+    if (turn == turns_of(loop)) return false;
+    set_chunk(operands, turn);
+    return true;
+  }
+
+  FVM_DEVICE void enter(const Inst& loop) {
+    const std::uint32_t dimension = operand<Op::Map, OperandKind::Dimension>(loop);
+    if (dimension >= kGridDimensions) settle(loop);
+    const LoopOperands operands = loop_operands(loop);
+    const std::uint32_t turn = Device::index(dimension);
+    set_chunk(operands, turn);
+    if (idle_ != 0 || ranges[operands.out].size() == 0) ++idle_;
+    mapped_ |= 1u << dimension;
+    if (dimension >= kGridDimensions) share_work();
+  }
+
+  FVM_DEVICE void leave(const Inst& loop) {
+    const std::uint32_t dimension = operand<Op::Map, OperandKind::Dimension>(loop);
+    if (dimension >= kGridDimensions) settle(loop);
+    if (idle_ != 0) --idle_;
+    mapped_ &= ~(1u << dimension);
+    if (dimension >= kGridDimensions) share_work();
+  }
+
+  FVM_DEVICE_COLD void cache_rows(const Inst& inst) {
+    const std::uint32_t stride = staged_stride(inst);
+    if (stride == 0) return;  // walks read what is not here
+    sync_block(inst);
+    const Range rows = ranges[staged_range(inst)];
+    std::byte* const to = Device::shared() + staged_offset(inst);
+    staged_rows_ = {Device::shared_address(to), rows.begin, stride};
+    staged_rows_end_ = rows.end;
+    staged_as_ = staged_as(inst);
+    if (staged_as_ == StagedAs::Values)
+      stage_rows(*launch_, rows, stride, reinterpret_cast<float*>(to), block_thread());
+    else if (staged_as_ == StagedAs::Codes || launch_->pass.encode_to == nullptr)
+      stage_codes(*launch_, rows, stride, reinterpret_cast<std::uint32_t*>(to), block_thread());
+    sync_block(inst);
+  }
+
+  /// Trees that are copied ahead go to two buffers in turns: when a turn's have arrived, all threads have
+  /// left the other buffer, and the next turn's are on their way there.
+  FVM_DEVICE_COLD void cache_trees(const Inst& inst) {
+    const LaunchCopy& copy = launch_->copies[copy_number(inst)];
+    const Range trees = ranges[copy.range];
+    if (!copy.ahead) sync_block(inst);
+    if (!copy.ahead || trees.iteration == 0) staged_trees_.begin(*launch_, inst, trees, block_thread());
+    staged_trees_.finish(*launch_, copy_number(inst), place(inst));
+    sync_block(inst);
+    if (copy.ahead)
+      staged_trees_.begin(*launch_, inst, chunk_of(ranges[copy.in], copy.step, trees.iteration + 1),
+                          block_thread());
+  }
+
+  FVM_DEVICE void init(const Inst& inst) {
+    fill(operand<Op::Init, OperandKind::AccOut>(inst), ranges[operand<Op::Init, OperandKind::Rows>(inst)],
+         launch_->program.base);
+  }
+
+  FVM_DEVICE void zero(const Inst& inst) {
+    fill(operand<Op::Zero, OperandKind::AccOut>(inst), ranges[operand<Op::Zero, OperandKind::Rows>(inst)],
+         nullptr);
+  }
+
+  FVM_DEVICE_COLD void add_base(const Inst& inst) {
+    const std::uint32_t accumulator = operand<Op::AddBase, OperandKind::AccOut>(inst);
+    const Range& rows = ranges[operand<Op::AddBase, OperandKind::Rows>(inst)];
+    const LaunchProgram& program = launch_->program;
+    with_element(accumulator, [&]<class Element>() {
+      for_rows(rows, [&](std::uint32_t row) {
+        Element* const sums = accumulator_row<Element>(accumulator, row);
+        FVM_NO_UNROLL
+        for (std::uint32_t k = 0; k < program.num_outputs; ++k)
+          sums[k].add(Element::of(program.base[k], program.scale));
+      });
+    });
+  }
+
+  FVM_DEVICE void privatize(const Inst& inst) {
+    const std::uint32_t accumulator = operand<Op::Privatize, OperandKind::AccOut>(inst);
+    const LaunchAccumulator& to = launch_->accumulators[accumulator];
+    const std::uint32_t iteration = ranges[operand<Op::Privatize, OperandKind::RangeIn>(inst)].iteration;
+    copies_[accumulator] = copies_[to.parent] * to.iterations + iteration;
+    if (to.stored_elsewhere || only_names_copy(inst)) return;
+    fill(accumulator, ranges[operand<Op::Privatize, OperandKind::Rows>(inst)], nullptr);
+  }
+
+  FVM_DEVICE_COLD void encode(const Inst& inst) {
+    const LaunchProgram& program = launch_->program;
+    const LaunchPass& pass = launch_->pass;
+    if (pass.encode_to == nullptr) return;
+    for_rows(ranges[operand<Op::Encode, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+      const float* const values = pass.rows + row * pass.row_stride;
+      if (const std::uint32_t stride = encoded_stride(inst); stride != 0) {
+        auto* const words = reinterpret_cast<std::uint32_t*>(Device::shared() + encoded_offset(inst)) +
+                            (row - staged_rows_.first);
+        encode_row(program, values, [&](std::uint32_t column, std::uint8_t code) {
+          words[column * stride] = std::uint32_t{code} << StagedCodes::kShift;
+        });
+      } else {
+        std::uint8_t* const codes = pass.encode_to + code_offset(row, program.column_count);
+        encode_row(program, values, [&](std::uint32_t column, std::uint8_t code) {
+          codes[std::size_t{column} * kCodeRows] = code;
+        });
+      }
+    });
+  }
+
+  FVM_DEVICE void walk(const Inst& inst) {
+    const std::uint32_t accumulator = operand<Op::Walk, OperandKind::AccOut>(inst);
+    unsettled_ = true;
+    if (idle_ != 0) return;
+    ThreadWalk walk;
+    if (!set_walk(walk, operand<Op::Walk, OperandKind::Walker>(inst),
+                  ranges[operand<Op::Walk, OperandKind::Select>(inst)],
+                  ranges[operand<Op::Walk, OperandKind::Trees>(inst)],
+                  ranges[operand<Op::Walk, OperandKind::Rows>(inst)]))
+      return;
+    walk.width = launch_->accumulators[accumulator].width;
+    walk.out_row = walk.rows.first;
+    with_element(accumulator, [&]<class Element>() {
+      walk.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(accumulator, walk.out_row));
+    });
+    walk.delivery = static_cast<Delivery>(launch_->accumulators[accumulator].kind);
+    with_rows(walk, [&]<class View>(const auto& rows_at) { walk_rows<View>(walk, rows_at); });
+  }
+
+  FVM_DEVICE_COLD void leaves(const Inst& inst) {
+    unsettled_ = true;
+    if (idle_ != 0 || launch_->pass.leaves == nullptr) return;
+    ThreadWalk walk;
+    if (!set_walk(walk, operand<Op::Leaves, OperandKind::Walker>(inst),
+                  ranges[operand<Op::Leaves, OperandKind::Select>(inst)],
+                  ranges[operand<Op::Leaves, OperandKind::Trees>(inst)],
+                  ranges[operand<Op::Leaves, OperandKind::Rows>(inst)]))
+      return;
+    walk.width = launch_->program.num_trees;
+    walk.out_row = 0;
+    walk.out = reinterpret_cast<std::byte*>(launch_->pass.leaves);
+    walk.delivery = Delivery::LeafNumber;
+    with_rows(walk, [&]<class View>(const auto& rows_at) { deliver_leaves<View>(walk, rows_at); });
+  }
+
+  FVM_DEVICE void reduce_dim(const Inst& inst) { reduce(inst, false); }
+  FVM_DEVICE void reduce_inplace(const Inst& inst) { reduce(inst, true); }
+
+  FVM_DEVICE_COLD void round(const Inst& inst) {
+    const std::uint32_t to = operand<Op::Round, OperandKind::AccOut>(inst);
+    const std::uint32_t from = operand<Op::Round, OperandKind::AccIn>(inst);
+    with_element(from, [&]<class Element>() {
+      with_scores(to, [&]<class Score>() {
+        for_rows(ranges[operand<Op::Round, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+          const Element* const sums = accumulator_row<Element>(from, row);
+          Score* const rounded = accumulator_row<Score>(to, row);
+          FVM_NO_UNROLL
+          for (std::uint32_t k = 0; k < launch_->program.num_outputs; ++k)
+            rounded[k] = sums[k].template rounded<Score>(launch_->program.scale);
+        });
+      });
+    });
+  }
+
+  FVM_DEVICE_COLD void sum_trees(const Inst& inst) {
+    const std::uint32_t to = operand<Op::SumTrees, OperandKind::AccOut>(inst);
+    const std::uint32_t from = operand<Op::SumTrees, OperandKind::AccIn>(inst);
+    const LaunchProgram& program = launch_->program;
+    with_scores(to, [&]<class Score>() {
+      for_rows(ranges[operand<Op::SumTrees, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+        const Score* const leaves = accumulator_row<Score>(from, row);
+        Score* const sums = accumulator_row<Score>(to, row);
+        FVM_NO_UNROLL
+        for (std::uint32_t t = 0; t < program.num_trees; ++t) sums[program.tree_outputs[t]] += leaves[t];
+      });
+    });
+  }
+
+  FVM_DEVICE_COLD void transform(const Inst& inst) {
+    const std::uint32_t accumulator = operand<Op::Transform, OperandKind::AccOut>(inst);
+    const auto kind = static_cast<Transform>(operand<Op::Transform, OperandKind::TransformKind>(inst));
+    const LaunchProgram& program = launch_->program;
+    with_scores(accumulator, [&]<class Score>() {
+      for_rows(ranges[operand<Op::Transform, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+        transform_row(kind, accumulator_row<Score>(accumulator, row), program.num_outputs,
+                      program.parameters);
+      });
+    });
+  }
+
+  FVM_DEVICE_COLD void store(const Inst& inst) {
+    const std::uint32_t accumulator = operand<Op::Store, OperandKind::AccIn>(inst);
+    const Range& rows = ranges[operand<Op::Store, OperandKind::Rows>(inst)];
+    if (launch_->pass.wide_values != nullptr) store_rows(accumulator, rows, launch_->pass.wide_values);
+    if (launch_->pass.values != nullptr) store_rows(accumulator, rows, launch_->pass.values);
+  }
+
+  FVM_DEVICE_COLD void label(const Inst& inst) {
+    if (launch_->pass.labels == nullptr) return;
+    const std::uint32_t accumulator = operand<Op::Label, OperandKind::AccIn>(inst);
+    const auto rule = static_cast<ClassRule>(operand<Op::Label, OperandKind::Rule>(inst));
+    const std::uint32_t outputs = launch_->program.num_outputs, width = label_width(rule, outputs);
+    with_scores(accumulator, [&]<class Score>() {
+      for_rows(ranges[operand<Op::Label, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+        label_row(rule, accumulator_row<Score>(accumulator, row), outputs,
+                  launch_->pass.labels + std::size_t{row} * width);
+      });
+    });
+  }
+
+ private:
+  // --- who does what ---
+
+  /// The thread's number among those of its block that are in the same iterations, and how many those are.
+  FVM_DEVICE void share_work() {
+    lane_ = 0;
+    lanes_ = 1;
+    for (unsigned dimension = kDimensions; dimension-- > kGridDimensions;) {
+      if ((mapped_ >> dimension & 1) != 0) continue;
+      lane_ = lane_ * Device::extent(dimension) + Device::index(dimension);
+      lanes_ *= Device::extent(dimension);
+    }
+  }
+
+  FVM_DEVICE BlockThread block_thread() const {
+    return {(Device::index(5) * Device::extent(4) + Device::index(4)) * Device::extent(3) + Device::index(3),
+            threads()};
+  }
+  FVM_DEVICE std::uint32_t threads() const {
+    return Device::extent(3) * Device::extent(4) * Device::extent(5);
+  }
+
+  /// All threads of the block come to this instruction.
+  FVM_DEVICE void sync_block(const Inst& inst) {
+    Device::sync(place(inst));
+    unsettled_ = false;
+  }
+
+  FVM_DEVICE std::uint32_t place(const Inst& inst) const {
+    return static_cast<std::uint32_t>(&inst - launch_->code);
+  }
+
+  /// What threads wrote so far is there for all of them.
+  FVM_DEVICE void settle(const Inst& inst) {
+    if (unsettled_) sync_block(inst);
+  }
+
+  /// Empty behind the end.
+  FVM_DEVICE static Range chunk_of(const Range& over, std::uint32_t step, std::uint32_t turn) {
+    const std::uint32_t size = over.size();
+    const std::uint64_t begin = std::uint64_t{turn} * step;
+    const std::uint32_t from = begin < size ? static_cast<std::uint32_t>(begin) : size;
+    const std::uint32_t to = size - from > step ? from + step : size;
+    return {over.begin + from, over.begin + to, turn};
+  }
+  FVM_DEVICE void set_chunk(const LoopOperands& loop, std::uint32_t turn) {
+    ranges[loop.out] = chunk_of(ranges[loop.in], loop.step, turn);
+  }
+
+  /// The thread's part of these rows.
+  FVM_DEVICE ThreadRows rows_of_thread(const Range& rows) const {
+    if (lanes_ == 1) return {rows.begin, 1, rows.size()};
+    const std::uint32_t first = rows.begin + (lane_ + lanes_ - rows.begin % lanes_) % lanes_;
+    return {first, lanes_, first < rows.end ? (rows.end - first - 1) / lanes_ + 1 : 0};
+  }
+
+  template <class Visit>
+  FVM_DEVICE void for_rows(const Range& range, const Visit& visit) {
+    unsettled_ = true;
+    if (idle_ != 0) return;
+    const ThreadRows rows = rows_of_thread(range);
+    FVM_NO_UNROLL
+    for (std::uint32_t i = 0; i < rows.count; ++i) visit(rows[i]);
+  }
+
+  // --- sums ---
+
+  template <class Element>
+  FVM_DEVICE Element* accumulator_row(std::uint32_t accumulator, std::uint32_t copy,
+                                      std::uint32_t row) const {
+    const LaunchAccumulator& a = launch_->accumulators[accumulator];
+    const bool shared = a.memory == nullptr;
+    std::byte* const memory = shared ? Device::shared() + a.offset : a.memory;
+    const std::size_t at = shared ? row - ranges[launch_->block_rows].begin : row;
+    return reinterpret_cast<Element*>(memory) +
+           (std::size_t{copy} * a.copy_stride * a.copy_rows + at) * a.width;
+  }
+  template <class Element>
+  FVM_DEVICE Element* accumulator_row(std::uint32_t accumulator, std::uint32_t row) const {
+    return accumulator_row<Element>(accumulator, copies_[accumulator], row);
+  }
+
+  template <class Visit>
+  FVM_DEVICE void with_element(std::uint32_t accumulator, Visit&& visit) const {
+    switch (launch_->accumulators[accumulator].kind) {
+#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) \
+  case AccumulatorKind::Name:                              \
+    return visit.template operator()<Element>();
+#include <forestvm/core/accumulator_kinds.def>
+    }
+  }
+
+  template <class Visit>
+  FVM_DEVICE void with_scores(std::uint32_t accumulator, Visit&& visit) const {
+    if (launch_->accumulators[accumulator].kind == AccumulatorKind::F64)
+      visit.template operator()<double>();
+    else
+      visit.template operator()<float>();
+  }
+
+  /// Sets the rows of an accumulator to `values`, one for each output; null: to zero.
+  FVM_DEVICE_COLD void fill(std::uint32_t accumulator, const Range& rows, const double* values) {
+    const std::uint32_t width = launch_->accumulators[accumulator].width;
+    with_element(accumulator, [&]<class Element>() {
+      for_rows(rows, [&](std::uint32_t row) {
+        Element* const sums = accumulator_row<Element>(accumulator, row);
+        FVM_NO_UNROLL
+        for (std::uint32_t k = 0; k < width; ++k)
+          sums[k] = values == nullptr ? Element{} : Element::of(values[k], launch_->program.scale);
+      });
+    });
+  }
+
+  /// Elements that the copies of an accumulator are added to.
+  struct Reduction {
+    std::uint32_t to, from;
+    std::uint32_t first_copy, count;  ///< of the copies
+    std::uint32_t first_row, width;
+    std::uint64_t elements;
+    bool in_place;  ///< into the first of the copies
+
+    FVM_DEVICE std::uint32_t row(std::uint64_t element) const {
+      return first_row + static_cast<std::uint32_t>(element / width);
+    }
+    FVM_DEVICE std::uint32_t column(std::uint64_t element) const {
+      return static_cast<std::uint32_t>(element % width);
+    }
+  };
+
+  FVM_DEVICE_COLD void reduce(const Inst& inst, bool in_place) {
+    settle(inst);
+    unsettled_ = true;
+    if (idle_ == 0) {
+      const std::uint32_t to = operand<Op::ReduceDim, OperandKind::AccOut>(inst);
+      const std::uint32_t from = operand<Op::ReduceDim, OperandKind::AccIn>(inst);
+      const Range& rows = ranges[operand<Op::ReduceDim, OperandKind::Rows>(inst)];
+      const std::uint32_t width = launch_->accumulators[to].width;
+      const Reduction reduction{to,
+                                from,
+                                copies_[to] * launch_->accumulators[from].iterations,
+                                iterations(ranges[reduced_range(inst)].size(), reduced_step(inst)),
+                                rows.begin,
+                                width,
+                                std::uint64_t{rows.size()} * width,
+                                in_place};
+      with_element(to, [&]<class Element>() {
+        if (adds_by_warps<Element>(reduction))
+          reduce_by_warps<Element>(reduction, inst);
+        else
+          reduce_in_order<Element>(reduction);
+      });
+    }
+    settle(inst);  // whole rows come next
+  }
+
+  template <class Element>
+  FVM_DEVICE Element& copied(const Reduction& reduction, std::uint32_t copy, std::uint64_t element) const {
+    return accumulator_row<Element>(reduction.from, reduction.first_copy + copy,
+                                    reduction.row(element))[reduction.column(element)];
+  }
+  template <class Element>
+  FVM_DEVICE Element& reduced(const Reduction& reduction, std::uint64_t element) const {
+    if (reduction.in_place) return copied<Element>(reduction, 0, element);
+    return accumulator_row<Element>(reduction.to, reduction.row(element))[reduction.column(element)];
+  }
+
+  /// Each element's sum is made in the order of the copies. Threads share elements, not only rows: there are
+  /// often fewer rows than threads.
+  template <class Element>
+  FVM_DEVICE void reduce_in_order(const Reduction& reduction) {
+    FVM_NO_UNROLL
+    for (std::uint64_t i = lane_; i < reduction.elements; i += lanes_) {
+      Element& sum = reduced<Element>(reduction, i);
+      Element total = reduction.in_place && reduction.count == 0 ? Element{} : sum;
+      FVM_NO_UNROLL
+      for (std::uint32_t copy = reduction.in_place ? 1 : 0; copy < reduction.count; ++copy)
+        total.add(copied<Element>(reduction, copy, i));
+      sum = total;
+    }
+  }
+
+  /// Whether a warp for each element is faster than a thread: the additions that come one after the other are
+  /// counted, a shuffle as one. Only the whole block has whole warps.
+  template <class Element>
+  FVM_DEVICE bool adds_by_warps(const Reduction& reduction) const {
+    constexpr bool kExact = std::is_same_v<Element, Exact64Sum> || std::is_same_v<Element, Exact128Sum>;
+    if (!(kExact || launch_->program.any_order) || lanes_ != threads() || reduction.elements >= lanes_)
+      return false;
+    const std::uint32_t lanes = Device::warp_size(), warps = (lanes_ + lanes - 1) / lanes;
+    std::uint32_t steps = (reduction.count + lanes - 1) / lanes;
+    FVM_NO_UNROLL
+    for (std::uint32_t by = lanes / 2; by != 0; by /= 2) ++steps;
+    return (reduction.elements + warps - 1) / warps * steps < reduction.count;
+  }
+
+  /// Each lane of a warp adds every so manieth copy of an element; then the lanes' sums are added, half of
+  /// them to the other half.
+  template <class Element>
+  FVM_DEVICE void reduce_by_warps(const Reduction& reduction, const Inst& inst) {
+    const std::uint32_t most = Device::warp_size(), warps = (lanes_ + most - 1) / most;
+    const std::uint32_t warp = lane_ / most, lane = lane_ % most;
+    const std::uint32_t lanes = lanes_ - warp * most < most ? lanes_ - warp * most : most;
+    FVM_NO_UNROLL
+    for (std::uint64_t i = warp; i < reduction.elements; i += warps) {
+      Element total{};
+      FVM_NO_UNROLL
+      for (std::uint32_t copy = lane; copy < reduction.count; copy += lanes)
+        total.add(copied<Element>(reduction, copy, i));
+      for (std::uint32_t by = most / 2; by != 0; by /= 2) {
+        const bool there = lane + by < lanes;
+        const Element more = Device::shuffle_down(total, there ? by : 0, place(inst));
+        if (there) total.add(more);
+      }
+      if (lane != 0) continue;
+      Element& sum = reduced<Element>(reduction, i);
+      if (!reduction.in_place) total.add(sum);
+      sum = total;
+    }
+  }
+
+  template <class Value>
+  FVM_DEVICE void store_rows(std::uint32_t accumulator, const Range& range, Value* values) {
+    const LaunchProgram& program = launch_->program;
+    const std::uint32_t width =
+        wants(OutputKind::Raw) ? program.num_outputs : value_width(program.transform, program.num_outputs);
+    with_scores(accumulator, [&]<class Score>() {
+      for_rows(range, [&](std::uint32_t row) {
+        const Score* const scores = accumulator_row<Score>(accumulator, row);
+        FVM_NO_UNROLL
+        for (std::uint32_t k = 0; k < width; ++k)
+          values[std::size_t{row} * width + k] = static_cast<Value>(scores[k]);
+      });
+    });
+  }
+
+  // --- walks ---
+
+  /// False if the thread has nothing to walk.
+  FVM_DEVICE bool set_walk(ThreadWalk& walk, std::uint32_t walker, const Range& select, const Range& trees,
+                           const Range& rows) const {
+    walk.trees = trees;
+    walk.rows = rows_of_thread(rows);
+    if (trees.size() == 0 || walk.rows.count == 0) return false;
+    walk.walker = launch_->program.walkers + walker + select.iteration;
+    const LaunchGroup& group = launch_->program.groups[walk.walker->group];
+    walk.group = group.data;
+    walk.home = &group.data;
+    walk.staged = false;
+    walk.first_tree = group.first_tree;
+    walk.scale = launch_->program.scale;
+    staged_trees_.for_groups([&](const StagedGroup& staged) {
+      if (staged.group != walk.walker->group || staged.begin > trees.begin || trees.end > staged.end) return;
+      walk.staged = true;
+      walk.staged_offset = staged.offset;
+      walk.group.nodes = Device::shared() + staged.offset;
+      walk.group.tree_count = staged.tree_count;
+    });
+    return true;
+  }
+
+  /// Calls visit.operator()<View>() with where walks find the rows.
+  template <class Visit>
+  FVM_DEVICE void with_rows(const ThreadWalk& walk, const Visit& visit) const {
+    const LaunchPass& pass = launch_->pass;
+    const std::uint32_t last = walk.rows[walk.rows.count - 1];
+    const bool there = staged_rows_.first <= walk.rows.first && last < staged_rows_end_;
+    const bool values = staged_as_ == StagedAs::Values;
+    with_listed_view(Listed{}, launch_->program.groups[walk.walker->group].layout, [&]<class View>() {
+      if constexpr (kTakesCodes<View>) {
+        if (there && !values)
+          visit.template operator()<View>(
+              StagedCodes{staged_rows_.address, staged_rows_.first, staged_rows_.stride});
+        else
+          visit.template operator()<View>(CodedTiles{pass.codes, launch_->program.column_count});
+      } else if (there && values) {
+        visit.template operator()<View>(staged_rows_);
+      } else {
+        visit.template operator()<View>(GlobalRows{pass.rows, pass.row_stride});
+      }
+    });
+  }
+
+  const Launch* launch_;
+  std::uint32_t copies_[kAccumulators] = {};  ///< which copy of each accumulator the thread writes
+  std::uint32_t mapped_ = 0;                  ///< dimensions of the maps around, as bits
+  std::uint32_t idle_ = 0;                    ///< maps around for which the thread has no iteration
+  std::uint32_t lane_ = 0, lanes_ = 1;        ///< see share_work
+  bool unsettled_ = false;                    ///< threads may have written or read since the last barrier
+  StagedRows staged_rows_{};
+  std::uint32_t staged_rows_end_ = 0;
+  StagedAs staged_as_ = StagedAs::Values;
+  StagedTrees staged_trees_;
+};
+
+}  // namespace forestvm::kernels

@@ -1,0 +1,363 @@
+// The walk of one thread: some rows through some trees, a few of both in lockstep. It knows nothing of blocks
+// and barriers. In: where the nodes, the rows and the sums lie. Out: each row's leaves, added in the order of
+// the trees; or stored, each tree's by its number.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/layouts.hpp>
+
+#include "kernels/link/launch.hpp"
+#include "kernels/device/tree_walk.hpp"
+#include "kernels/vendor/device.hpp"
+
+namespace forestvm::kernels {
+
+struct DeviceAtomics {
+  template <class T>
+  FVM_DEVICE static T fetch_add(T& sum, T more) {
+    return Device::fetch_add(sum, more);
+  }
+};
+
+/// Rows that a thread takes: count of them, a stride apart.
+struct ThreadRows {
+  std::uint32_t first, stride, count;
+
+  FVM_DEVICE std::uint32_t operator[](std::uint32_t i) const { return first + i * stride; }
+};
+
+/// Rows as the call has them.
+struct GlobalRows {
+  static constexpr unsigned kMostLockstep = 2;  ///< each walk takes a pointer more
+
+  const float* rows;
+  std::size_t row_stride;
+
+  FVM_DEVICE const float* at(std::uint32_t row) const { return Device::in_global(rows) + row * row_stride; }
+};
+
+/// Rows in shared memory, value by value: neighbouring threads, which take neighbouring rows, read
+/// neighbouring words whatever features their nodes test.
+struct StagedRows {
+  static constexpr unsigned kMostLockstep = 4;
+
+  struct Row {
+    std::uint32_t address, stride;  ///< bytes
+
+    FVM_DEVICE float operator[](std::uint32_t feature) const {
+      return Device::load_shared<float>(address + feature * stride);
+    }
+  };
+
+  std::uint32_t address;  ///< of the first in shared memory
+  std::uint32_t first, stride;
+
+  FVM_DEVICE Row at(std::uint32_t row) const {
+    return {address + (row - first) * std::uint32_t{sizeof(float)}, stride * std::uint32_t{sizeof(float)}};
+  }
+};
+
+/// Rank codes of rows in shared memory, column by column, each as the highest byte of a word: compares with
+/// words of nodes need no shift, and neighbouring threads read neighbouring words.
+struct StagedCodes {
+  static constexpr unsigned kMostLockstep = 4;
+  static constexpr unsigned kShift = Array4View::kCodeShift;
+
+  struct Row {
+    std::uint32_t address, stride;  ///< bytes
+
+    FVM_DEVICE std::uint32_t word(std::uint32_t column) const {
+      return Device::load_shared<std::uint32_t>(address + column * stride);
+    }
+    FVM_DEVICE std::uint8_t code(std::uint32_t column) const {
+      return static_cast<std::uint8_t>(word(column) >> kShift);
+    }
+  };
+
+  std::uint32_t address;  ///< of the first in shared memory
+  std::uint32_t first, stride;
+
+  FVM_DEVICE Row at(std::uint32_t row) const {
+    constexpr std::uint32_t kBytes = sizeof(std::uint32_t);
+    return {address + (row - first) * kBytes, stride * kBytes};
+  }
+};
+
+/// Rank codes of rows.
+struct CodedTiles {
+  static constexpr unsigned kMostLockstep = 2;
+
+  const std::uint8_t* codes;
+  std::size_t columns;
+
+  FVM_DEVICE const std::uint8_t* at(std::uint32_t row) const { return codes + code_offset(row, columns); }
+};
+
+/// What becomes of a leaf.
+enum class Delivery : std::uint8_t {
+#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) Name,
+#include <forestvm/core/accumulator_kinds.def>
+  LeafNumber,
+};
+
+/// What a thread walks.
+struct ThreadWalk {
+  GroupData group;             ///< its nodes wherever they are
+  const GroupData* home;       ///< the same in global memory, where leaves are numbered
+  bool staged;                 ///< the nodes are in shared memory
+  std::int32_t staged_offset;  ///< bytes, of the group's first, as if all were there
+  std::uint32_t first_tree;    ///< of the group's tree records
+  const LaunchWalker* walker;
+  Range trees;
+  ThreadRows rows;
+  std::byte* out;         ///< of the row `out_row`
+  std::uint32_t out_row;  ///< rows of `out` are counted from here
+  std::uint32_t width;    ///< elements of a row of `out`
+  SumScale scale;
+  Delivery delivery;
+};
+
+/// Where one leaf goes.
+struct Arrival {
+  std::uint32_t row;
+  const TreeDesc* tree;
+  float value;
+  std::uint64_t number_at;  ///< of the leaf, among the group's
+};
+
+template <class Sum>
+FVM_DEVICE void add_leaf(const ThreadWalk& walk, const Arrival& leaf, std::size_t at) {
+  Sum& sum = reinterpret_cast<Sum*>(walk.out)[at + leaf.tree->output];
+  const double* const wide = walk.walker->wide_leaves;
+  const Sum more =
+      wide != nullptr ? Sum::of(wide[leaf.number_at], walk.scale) : Sum::of(leaf.value, walk.scale);
+  if (walk.walker->atomic)
+    sum.template add_shared<DeviceAtomics>(more);
+  else
+    sum.add(more);
+}
+
+FVM_DEVICE void deliver(const ThreadWalk& walk, const Arrival& leaf) {
+  const std::size_t at = std::size_t{leaf.row - walk.out_row} * walk.width;
+  switch (walk.delivery) {
+    case Delivery::F32:
+      return add_leaf<F32Sum>(walk, leaf, at);
+    case Delivery::F64:
+      return add_leaf<F64Sum>(walk, leaf, at);
+    case Delivery::Exact64:
+      return add_leaf<Exact64Sum>(walk, leaf, at);
+    case Delivery::Exact128:
+      return add_leaf<Exact128Sum>(walk, leaf, at);
+    case Delivery::PerTree:
+      reinterpret_cast<float*>(walk.out)[at + leaf.tree->number] = leaf.value;
+      return;
+    case Delivery::PerTree64:
+      reinterpret_cast<double*>(walk.out)[at + leaf.tree->number] = walk.walker->wide_leaves[leaf.number_at];
+      return;
+    case Delivery::LeafNumber:
+      reinterpret_cast<std::uint32_t*>(walk.out)[at + leaf.tree->number] =
+          walk.walker->numbers[leaf.number_at];
+      return;
+  }
+}
+
+/// One walk after the other, whatever becomes of the leaves.
+template <class View, class Rows>
+FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
+  const bool rows_outer = walk.walker->order == WalkOrder::RowsOuter;
+  const std::uint32_t trees = walk.trees.size(), outer = rows_outer ? walk.rows.count : trees;
+  const std::uint32_t inner = rows_outer ? trees : walk.rows.count;
+  FVM_NO_UNROLL
+  for (std::uint32_t i = 0; i < outer; ++i) {
+    FVM_NO_UNROLL
+    for (std::uint32_t j = 0; j < inner; ++j) {
+      const std::uint32_t index = walk.trees.begin - walk.first_tree + (rows_outer ? j : i);
+      const std::uint32_t row = walk.rows[rows_outer ? i : j];
+      const auto tree = View::tree(walk.group, index);
+      const auto x = rows.at(row);
+      std::uint32_t at = 0;
+      FVM_NO_UNROLL
+      for (std::uint32_t hop = 0; hop < walk.walker->hops; ++hop)
+        at = View::template next<ScalarCompare>(tree, at, x);
+      if (walk.walker->end == WalkEnd::UntilLeaf) {
+        FVM_NO_UNROLL
+        while (!View::is_leaf(tree, at)) at = View::template next<ScalarCompare>(tree, at, x);
+      }
+      const TreeDesc& desc = walk.group.trees[index];
+      deliver(walk,
+              {row, &desc, View::value(tree, at), View::number_at(View::tree(*walk.home, index), desc, at)});
+    }
+  }
+}
+
+/// Walks whose leaves are added to float32 sums that no other thread adds to, T trees and R rows at a time as
+/// far as there are so many.
+template <class View, Space nodes, class Rows, unsigned T, unsigned R>
+class AddingWalks {
+ public:
+  FVM_DEVICE AddingWalks(const ThreadWalk& walk, const Rows& rows)
+      : rows_(rows),
+        group_(walk.group),
+        thread_rows_(walk.rows),
+        out_(reinterpret_cast<float*>(walk.out)),
+        out_row_(walk.out_row),
+        width_(walk.width),
+        hops_(walk.walker->hops),
+        until_leaf_(walk.walker->end == WalkEnd::UntilLeaf),
+        rows_outer_(walk.walker->order == WalkOrder::RowsOuter) {
+    group_.nodes =
+        nodes == Space::Shared ? Device::shared() + walk.staged_offset : Device::in_global(walk.group.nodes);
+    group_.trees = Device::in_global(walk.group.trees);
+  }
+
+  /// Trees [begin, end) of the group and the thread's rows [from, to): whole tiles.
+  FVM_DEVICE void run(std::uint32_t begin, std::uint32_t end, std::uint32_t from, std::uint32_t to) const {
+    if (begin == end || from == to) return;
+    std::uint32_t tree = begin, row = from;
+    FVM_NO_UNROLL
+    for (;;) {
+      Row x[R];
+      std::uint32_t first[R];  ///< of a row's sums
+      float sum[R];            ///< the only one
+      for (unsigned r = 0; r < R; ++r) {
+        const std::uint32_t of_thread = thread_rows_[row + r];
+        x[r] = rows_.at(of_thread);
+        first[r] = (of_thread - out_row_) * width_;
+        sum[r] = width_ == 1 ? out_[first[r]] : 0;
+      }
+      FVM_NO_UNROLL
+      for (;;) {
+        tile(tree, x, first, sum);
+        if (!rows_outer_) break;
+        tree += T;
+        if (tree == end) break;
+      }
+      if (width_ == 1)
+        for (unsigned r = 0; r < R; ++r) out_[first[r]] = sum[r];
+      row += R;
+      if (rows_outer_) {
+        if (row == to) return;
+        tree = begin;
+      } else if (row == to) {
+        tree += T;
+        if (tree == end) return;
+        row = from;
+      }
+    }
+  }
+
+ private:
+  using Walk = TreeWalk<View, nodes>;
+  using Row = decltype(Rows{}.at(0));
+
+  /// T x R walks in lockstep.
+  FVM_DEVICE void tile(std::uint32_t tree, const Row (&x)[R], const std::uint32_t (&first)[R],
+                       float (&sum)[R]) const {
+    GroupData group = group_;
+    group.trees += tree;
+    Walk trees[T];
+    typename Walk::Place at[T][R];
+    for (unsigned t = 0; t < T; ++t) trees[t].open(group, t);
+    for (unsigned t = 0; t < T; ++t)
+      for (unsigned r = 0; r < R; ++r) at[t][r] = trees[t].root();
+    std::uint32_t hops = hops_;
+    FVM_NO_UNROLL
+    for (; hops >= kUnrolled; hops -= kUnrolled)
+      for (unsigned i = 0; i < kUnrolled; ++i) hop(trees, at, x);
+    FVM_NO_UNROLL
+    for (; hops != 0; --hops) hop(trees, at, x);
+    if (until_leaf_) walk_to_leaves(trees, at, x);
+    float values[T][R];
+    for (unsigned t = 0; t < T; ++t)
+      for (unsigned r = 0; r < R; ++r) values[t][r] = trees[t].value(at[t][r]);
+    for (unsigned r = 0; r < R; ++r)
+      if (width_ == 1)
+        for (unsigned t = 0; t < T; ++t) sum[r] += values[t][r];
+      else
+        for (unsigned t = 0; t < T; ++t) out_[first[r] + group.trees[t].output] += values[t][r];
+  }
+
+  /// Walks whose leaves hold still go on together, and test for leaves after some hops only.
+  FVM_DEVICE static void walk_to_leaves(const Walk (&trees)[T], typename Walk::Place (&at)[T][R],
+                                        const Row (&x)[R]) {
+    FVM_NO_UNROLL
+    for (;;) {
+      bool leaves = true;
+      for (unsigned t = 0; t < T; ++t)
+        for (unsigned r = 0; r < R; ++r) {
+          const bool leaf = trees[t].is_leaf(at[t][r]);
+          leaves = leaves & leaf;
+          if (!View::kLeavesHoldStill && !leaf) trees[t].hop(at[t][r], x[r]);
+        }
+      if (leaves) return;
+      if (View::kLeavesHoldStill)
+        for (unsigned i = 0; i < kBetweenTests; ++i) hop(trees, at, x);
+    }
+  }
+
+  FVM_DEVICE static void hop(const Walk (&trees)[T], typename Walk::Place (&at)[T][R], const Row (&x)[R]) {
+    for (unsigned t = 0; t < T; ++t)
+      for (unsigned r = 0; r < R; ++r) trees[t].hop(at[t][r], x[r]);
+  }
+
+  static constexpr unsigned kUnrolled = 4;      ///< hops
+  static constexpr unsigned kBetweenTests = 2;  ///< hops of walks to leaves
+
+  const Rows& rows_;
+  GroupData group_;
+  ThreadRows thread_rows_;
+  float* out_;
+  std::uint32_t out_row_, width_, hops_;
+  bool until_leaf_, rows_outer_;
+};
+
+template <class View, Space nodes, class Rows>
+FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
+  const std::uint32_t begin = walk.trees.begin - walk.first_tree, end = walk.trees.end - walk.first_tree;
+  const std::uint32_t count = walk.rows.count;
+  // Walked in tiles: trees [begin, tree) of rows [0, row).
+  std::uint32_t tree = begin, row = count;
+  const auto tiles = [&]<unsigned T, unsigned R>() {
+    tree = begin + (end - begin) / T * T;
+    row = count / R * R;
+    AddingWalks<View, nodes, Rows, T, R>(walk, rows).run(begin, tree, 0, row);
+  };
+  // Nodes of 12 bytes, which are three loads, and leaves aside take registers.
+  constexpr bool kLean = sizeof(typename View::Node) != 12 && !View::kLeavesAside;
+  constexpr unsigned kMost = kLean ? Rows::kMostLockstep : 2;
+  const unsigned lockstep = unsigned{walk.walker->trees} << 4 | walk.walker->rows;
+  if constexpr (kMost == 4) {
+    if (lockstep == 0x41) tiles.template operator()<4, 1>();
+    if (lockstep == 0x22) tiles.template operator()<2, 2>();
+    if (lockstep == 0x14) tiles.template operator()<1, 4>();
+  }
+  if (lockstep == 0x21 || (kMost == 2 && (lockstep == 0x41 || lockstep == 0x22)))
+    tiles.template operator()<2, 1>();
+  if (lockstep == 0x12 || (kMost == 2 && lockstep == 0x14)) tiles.template operator()<1, 2>();
+  if (tree == end && row == count) return;
+  const AddingWalks<View, nodes, Rows, 1, 1> rest(walk, rows);
+  FVM_NO_UNROLL
+  for (const bool below : {false, true})
+    rest.run(below ? begin : tree, end, below ? row : 0, below ? count : row);
+}
+
+/// The same as a call, beside code that is seldom left for it.
+template <class View, class Rows>
+FVM_DEVICE_CALL void call_deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
+  deliver_leaves<View>(walk, rows);
+}
+
+template <class View, class Rows>
+FVM_DEVICE void walk_rows(const ThreadWalk& walk, const Rows& rows) {
+  if (walk.delivery != Delivery::F32 || walk.walker->atomic)
+    call_deliver_leaves<View>(walk, rows);
+  else if (walk.staged)
+    add_leaves<View, Space::Shared>(walk, rows);
+  else
+    add_leaves<View, Space::Global>(walk, rows);
+}
+
+}  // namespace forestvm::kernels

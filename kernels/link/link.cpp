@@ -1,0 +1,430 @@
+// See link.hpp. Each of the program's phases is measured: how many iterations its loops have, and what that
+// asks of the device.
+#include "kernels/link/link.hpp"
+
+#include <algorithm>
+#include <bitset>
+
+#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/names.hpp>
+
+#include "kernels/link/cut_phases.hpp"
+
+namespace forestvm::kernels {
+namespace {
+
+using enum OperandKind;
+
+/// Threads of a block to which no loop is mapped. If no loop is mapped to the grid either, a block also takes
+/// this number of rows.
+constexpr std::uint32_t kUnmappedThreads = 128;
+
+/// Shared memory that accumulators take unasked: more would keep other blocks away.
+constexpr std::uint32_t kUnaskedShared = 48u << 10;
+
+constexpr std::uint32_t kSharedAlignment = 16;
+
+/// Words of shared memory that are read at once.
+constexpr std::uint32_t kBanks = 32;
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+std::uint64_t aligned(std::uint64_t shared_bytes) {
+  return (shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
+}
+
+bool walks(Op op) { return op == Op::Walk || op == Op::Leaves; }
+bool reduces(Op op) { return op == Op::ReduceDim || op == Op::ReduceInplace; }
+
+/// What is known of a range register in a phase.
+struct RegisterFacts {
+  std::uint32_t size = 0;        ///< at most
+  std::uint32_t iterations = 1;  ///< of the loop that set it, at most
+  bool rows = false;
+  bool varies = false;                          ///< among the threads of a block
+  std::optional<std::uint32_t> cached_at = {};  ///< of rows among those of a cache
+};
+
+/// What a cache instruction brings near, whose register other loops take later.
+struct CachedRange {
+  RegisterFacts facts;
+  std::optional<LoopOperands> turns;  ///< of the loop that a block takes turn by turn, if that sets it
+};
+
+class PhaseMeasurer {
+ public:
+  PhaseMeasurer(const Program& program, const LinkRequest& request, const DeviceLimits& limits,
+                std::vector<Inst> code)
+      : program_(program), limits_(limits), most_threads_(limits.threads) {
+    phase_.code = std::move(code);
+    registers_[0] = {request.rows, 1, true, false};
+    registers_[1] = {program.meta().num_trees, 1, false, false};
+  }
+
+  Result<void> run() {
+    if (phase_.code.size() > kMaxPhaseCode)
+      return refused("schedule", "a phase of " + number(phase_.code.size()) +
+                                     " instructions, a launch takes at most " + number(kMaxPhaseCode));
+    phase_.extent.fill(1);
+    share_unmapped();
+    for (std::uint32_t pc = 0; pc < phase_.code.size(); ++pc) measure(pc);
+    FVM_TRY(choose_kernel());
+    return check_extent();
+  }
+
+  /// After run: shared memory for the rows and trees that are to be cached. `codes_elsewhere`: other phases
+  /// read the codes of rows.
+  Result<void> place_caches(bool codes_elsewhere) {
+    std::uint32_t copies = 0;
+    auto cached = cached_.begin();
+    for (std::uint32_t pc = 0; pc < phase_.code.size(); ++pc) {
+      Inst& inst = phase_.code[pc];
+      if (inst.op == Op::CacheRows) FVM_TRY(place_rows(pc, (cached++)->facts, codes_elsewhere));
+      if (inst.op == Op::CacheTrees) FVM_TRY(place_trees(inst, *cached++, copies++));
+    }
+    return {};
+  }
+
+  bool reads_codes() const { return reads_codes_; }
+
+  const std::bitset<kAccumulators>& used() const { return used_; }
+  const std::bitset<kAccumulators>& reduced_in_shared() const { return shared_; }
+  LinkedPhase& phase() { return phase_; }
+
+  /// Of a block's rows of an accumulator.
+  std::uint64_t block_bytes(std::uint32_t accumulator) const {
+    return aligned(std::uint64_t{place_of(program_, accumulator).copy_bytes} *
+                   registers_[phase_.block_rows].size);
+  }
+
+  /// Room for them, if there is as much below `most`.
+  bool take_accumulator(std::uint32_t accumulator, std::uint32_t most) {
+    const std::uint64_t bytes = block_bytes(accumulator);
+    if (phase_.shared_bytes + bytes > most) return false;
+    phase_.accumulators[accumulator] = {true, take(bytes), registers_[phase_.block_rows].size};
+    return true;
+  }
+
+  Error too_much(const std::string& what, std::uint64_t bytes) const {
+    return refused("schedule", what + " take " + number(bytes) + " bytes of shared memory beside the " +
+                                   number(phase_.shared_bytes) + " that are taken; a block has " +
+                                   number(limits_.shared_bytes));
+  }
+
+ private:
+  /// Gives threads to a block to which no loop is mapped: they share its rows. A phase without any mapped
+  /// loop gets blocks, too, which share the rows of the pass.
+  void share_unmapped() {
+    bool rows_are_whole = true;  // a slice counts from the first row of the pass
+    for (const Inst& inst : phase_.code) {
+      if (inst.op == Op::Map && operand<Op::Map, Dimension>(inst) >= kGridDimensions) return;
+      rows_are_whole &= inst.op != Op::Map && inst.op != Op::Slice;
+    }
+    phase_.extent[kGridDimensions] = kUnmappedThreads;
+    if (!rows_are_whole) return;
+    phase_.rows_per_block = kUnmappedThreads;
+    phase_.extent[0] = std::max<std::uint32_t>(1, iterations(registers_[0].size, kUnmappedThreads));
+    registers_[0].size = std::min(registers_[0].size, kUnmappedThreads);
+  }
+
+  void measure(std::uint32_t pc) {
+    Inst& inst = phase_.code[pc];
+    if (is_loop(inst.op)) {
+      measure_loop(inst);
+    } else if (inst.op == Op::Slice) {
+      const RegisterFacts& in = registers_[operand<Op::Slice, RangeIn>(inst)];
+      const std::uint32_t from = std::min(operand<Op::Slice, From>(inst), in.size);
+      const std::uint32_t to = std::min(operand<Op::Slice, To>(inst), in.size);
+      registers_[operand<Op::Slice, RangeOut>(inst)] = {std::max(to, from) - from, 1, in.rows, in.varies,
+                                                        in.cached_at};
+    } else if (walks(inst.op)) {
+      note_walkers(inst);
+    } else if (inst.op == Op::CacheRows || inst.op == Op::CacheTrees) {
+      note_cached(inst.wide[0]);
+      if (inst.op == Op::CacheRows) registers_[staged_range(inst)].cached_at = pc;
+    } else if (inst.op == Op::Encode) {
+      encodes_.push_back({pc, registers_[operand<Op::Encode, Rows>(inst)].cached_at});
+    } else if (inst.op == Op::End) {
+      open_.pop_back();
+    }
+    for_each_operand(inst, [&](unsigned, OperandKind kind, std::uint32_t value) {
+      if (kind == AccOut || kind == AccIn) used_.set(place_of(program_, value).storage);
+    });
+    if (reduces(inst.op) &&
+        static_cast<ReductionForm>(operand<Op::ReduceDim, Form>(inst)) == ReductionForm::Shared)
+      shared_.set(place_of(program_, operand<Op::ReduceDim, AccIn>(inst)).storage);
+  }
+
+  /// Trees can be copied ahead if the innermost serial loop takes turns through them.
+  void note_cached(std::uint32_t range) {
+    CachedRange cached{registers_[range], std::nullopt};
+    const auto around =
+        std::find_if(open_.rbegin(), open_.rend(), [](const Inst* loop) { return loop->op == Op::For; });
+    if (around != open_.rend() && turns_of(**around) > 1 && loop_operands(**around).out == range)
+      cached.turns = loop_operands(**around);
+    cached_.push_back(cached);
+  }
+
+  void measure_loop(Inst& inst) {
+    open_.push_back(&inst);
+    const LoopOperands loop = loop_operands(inst);
+    const RegisterFacts in = registers_[loop.in];
+    const std::uint32_t count = iterations(in.size, loop.step);
+    registers_[loop.out] = {std::min(in.size, loop.step), std::max(count, 1u), in.rows, in.varies,
+                            in.cached_at};
+    if (inst.op == Op::For) {
+      inst.wide[2] = count;
+      return;
+    }
+    const std::uint32_t dimension = operand<Op::Map, Dimension>(inst);
+    phase_.extent[dimension] = std::max({phase_.extent[dimension], count, 1u});
+    if (dimension >= kGridDimensions)
+      registers_[loop.out].varies = true;
+    else if (in.rows)
+      phase_.block_rows = loop.out;
+  }
+
+  /// Whether walks of this instruction read values.
+  void note_walkers(const Inst& inst) {
+    const bool walk = inst.op == Op::Walk;
+    const std::uint32_t first = walk ? operand<Op::Walk, Walker>(inst) : operand<Op::Leaves, Walker>(inst);
+    const std::uint32_t select = walk ? operand<Op::Walk, Select>(inst) : operand<Op::Leaves, Select>(inst);
+    for (const WalkerDesc& desc : program_.section_Walkers().subspan(
+             first,
+             std::min<std::size_t>(registers_[select].iterations, program_.section_Walkers().size() - first)))
+      note_layout(program_.section_Groups()[desc.group].layout);
+  }
+
+  void note_layout(Layout layout) {
+    (takes_codes(layout) ? reads_codes_ : reads_values_) = true;
+    if (std::find(layouts_.begin(), layouts_.end(), layout) == layouts_.end()) layouts_.push_back(layout);
+  }
+
+  /// A kernel of a device walks one layout.
+  Result<void> choose_kernel() {
+    if (layouts_.size() == 1) phase_.layout = layouts_.front();
+    if (limits_.kernels.empty()) return {};
+    if (layouts_.size() > 1)
+      return refused("schedule", "a launch walks trees of layouts " + std::string(name_of(layouts_[0])) +
+                                     " and " + std::string(name_of(layouts_[1])) +
+                                     ", a kernel those of one: give all trees one layout");
+    std::string others;
+    for (const LayoutKernel& kernel : limits_.kernels) {
+      if (!phase_.layout || kernel.layout == *phase_.layout) {
+        most_threads_ = std::min(most_threads_, kernel.threads);
+        return {};
+      }
+      others += (others.empty() ? "" : ", ") + std::string(name_of(kernel.layout));
+    }
+    return refused("schedule", "trees of layout " + std::string(name_of(*phase_.layout)) +
+                                   ", for which the device has no kernel: it has those of " + others);
+  }
+
+  Result<void> check_extent() const {
+    static constexpr const char* kNames[] = {"grid.x", "grid.y", "grid.z"};
+    for (unsigned d = 0; d < kGridDimensions; ++d) {
+      if (phase_.extent[d] > limits_.grid[d])
+        return refused("schedule", number(phase_.extent[d]) + " blocks in " + kNames[d] +
+                                       ", the device takes at most " + number(limits_.grid[d]));
+      const std::uint64_t threads = std::uint64_t{phase_.extent[d]} * phase_.extent[d + kGridDimensions];
+      if (threads > limits_.grid_threads)
+        return refused("schedule", number(threads) + " threads in " + kNames[d] +
+                                       ", the device takes at most " + number(limits_.grid_threads));
+    }
+    std::uint64_t threads = 1;
+    for (unsigned d = kGridDimensions; d < kDimensions && threads <= most_threads_; ++d)
+      threads *= phase_.extent[d];
+    if (threads > most_threads_)
+      return refused("schedule", "blocks of " + number(threads) + " threads, the device takes at most " +
+                                     number(most_threads_));
+    return {};
+  }
+
+  std::uint32_t take(std::uint64_t bytes) {
+    const std::uint32_t offset = phase_.shared_bytes;
+    phase_.shared_bytes += static_cast<std::uint32_t>(bytes);
+    return offset;
+  }
+
+  /// Where they go in shared memory.
+  Result<std::uint32_t> place_cache(const RegisterFacts& cached, const std::string& what,
+                                    const std::string& how, std::uint64_t needed) {
+    const std::uint64_t bytes = aligned(needed);
+    if (cached.varies)
+      return refused("schedule",
+                     "the " + what +
+                         " to be cached differ among the threads of a block, which share its memory: "
+                         "cache a loop outside those that are mapped to the block");
+    if (phase_.shared_bytes + bytes > limits_.shared_bytes)
+      return too_much("the cached " + what + how, bytes);
+    return take(bytes);
+  }
+
+  /// What is kept of rows cached at `pc`: the values, if a walk reads them; else the codes, which lie ready
+  /// or, if only this phase reads them and all that it makes are of these rows, are made there. Nothing, if
+  /// neither.
+  std::optional<StagedAs> staged_as(std::uint32_t pc, bool codes_elsewhere) const {
+    if (reads_values_) return StagedAs::Values;
+    if (!reads_codes_) return std::nullopt;
+    const auto are_before = [pc](const PlacedEncode& encode) { return encode.pc < pc; };
+    if (std::all_of(encodes_.begin(), encodes_.end(), are_before)) return StagedAs::Codes;
+    const auto are_of_these = [pc](const PlacedEncode& encode) { return encode.cached_at == pc; };
+    if (!codes_elsewhere && std::all_of(encodes_.begin(), encodes_.end(), are_of_these))
+      return StagedAs::EncodedCodes;
+    return std::nullopt;
+  }
+
+  Result<void> place_rows(std::uint32_t pc, const RegisterFacts& cached, bool codes_elsewhere) {
+    Inst& inst = phase_.code[pc];
+    const std::optional<StagedAs> as = staged_as(pc, codes_elsewhere);
+    inst.wide[2] = 0;
+    if (!as) return {};
+    // A row is in one bank, whatever the feature or column.
+    const std::uint32_t stride =
+        cached.size < kBanks ? cached.size : iterations(cached.size, kBanks) * kBanks;
+    const std::size_t words =
+        as == StagedAs::Values ? program_.meta().num_features : program_.section_Columns().size();
+    static_assert(sizeof(float) == sizeof(std::uint32_t));
+    inst.small[0] = static_cast<std::uint8_t>(*as);
+    inst.wide[2] = stride;
+    FVM_ASSIGN(inst.wide[1], place_cache(cached, "rows", "", std::uint64_t{stride} * words * sizeof(float)));
+    if (as != StagedAs::EncodedCodes) return {};
+    for (const PlacedEncode& encode : encodes_) {
+      phase_.code[encode.pc].wide[1] = staged_offset(inst);
+      phase_.code[encode.pc].wide[2] = stride;
+    }
+    return {};
+  }
+
+  Result<void> place_trees(Inst& inst, const CachedRange& cached, std::uint32_t which) {
+    if (which == kStagedTrees)
+      return refused("schedule",
+                     "trees of more than " + number(kStagedTrees) + " groups are to be cached at once");
+    const GroupDesc& group = program_.section_Groups()[operand<Op::CacheTrees, Group>(inst)];
+    if (const std::uint64_t bytes = group.node_count * node_bytes(group); bytes > INT32_MAX)
+      return refused("schedule", "trees of a group of " + number(bytes) +
+                                     " bytes are to be cached: their places in it take 31 bits");
+    const std::uint32_t distance = operand<Op::CacheTrees, Ahead>(inst);
+    if (distance > 1)
+      return refused("schedule",
+                     "trees are to be cached " + number(distance) +
+                         " iterations ahead: a block has buffers for the current one and the next");
+    LaunchCopy& copy = phase_.copies.emplace_back();
+    copy.range = inst.wide[0];
+    copy.ahead = distance != 0 && cached.turns.has_value();
+    if (copy.ahead) {
+      copy.in = cached.turns->in;
+      copy.step = cached.turns->step;
+    }
+    copy.bulk = !with_view(group.layout, []<class View>() { return kInterleavesTrees<View>; });
+    const std::uint64_t buffer =
+        aligned(most_tree_bytes(operand<Op::CacheTrees, Group>(inst), cached.facts.size));
+    const std::uint64_t buffers = buffer * (copy.ahead ? 2 : 1);
+    FVM_ASSIGN(copy.offset, place_cache(cached.facts, "trees",
+                                        copy.ahead ? ", those of an iteration and of the next," : "",
+                                        buffers + (copy.bulk ? 2 * kBulkBarrierBytes : 0)));
+    copy.buffer_bytes = static_cast<std::uint32_t>(buffer);
+    copy.barriers = copy.offset + static_cast<std::uint32_t>(buffers);
+    inst.wide[0] = which;
+    return {};
+  }
+
+  /// Bytes of the nodes of so many consecutive trees of a group, at most, with what is copied before them.
+  std::uint64_t most_tree_bytes(std::uint32_t number, std::uint32_t count) const {
+    const GroupDesc& group = program_.section_Groups()[number];
+    const auto trees = program_.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
+    count = std::min(count, static_cast<std::uint32_t>(trees.size()));
+    std::uint64_t nodes = 0, most = 0;
+    for (std::size_t t = 0; t < trees.size(); ++t) {
+      nodes += trees[t].node_count;
+      if (t >= count) nodes -= trees[t - count].node_count;
+      most = std::max(most, nodes);
+    }
+    return most * node_bytes(group) + kCopyAlignment - 4;
+  }
+
+  static std::uint64_t node_bytes(const GroupDesc& group) {
+    return with_view(group.layout, []<class View>() { return std::uint64_t{sizeof(typename View::Node)}; });
+  }
+
+  const Program& program_;
+  const DeviceLimits& limits_;
+  LinkedPhase phase_;
+  RegisterFacts registers_[kRangeRegisters];
+  std::vector<CachedRange> cached_;  ///< of each cache
+  std::vector<const Inst*> open_;    ///< loops around what is measured
+  std::uint32_t most_threads_;       ///< of a block
+  std::vector<Layout> layouts_;      ///< of the trees that it walks
+  std::bitset<kAccumulators> used_, shared_;
+  bool reads_values_ = false, reads_codes_ = false;
+  struct PlacedEncode {
+    std::uint32_t pc;
+    std::optional<std::uint32_t> cached_at;  ///< RegisterFacts, of its rows
+  };
+  std::vector<PlacedEncode> encodes_;
+};
+
+/// Which of a phase's accumulators lie in its blocks' shared memory: those that no other phase needs.
+Result<void> place_accumulators(PhaseMeasurer& phase, const std::bitset<kAccumulators>& elsewhere,
+                                const DeviceLimits& limits) {
+  const std::bitset<kAccumulators> own = phase.used() & ~elsewhere;
+  const std::bitset<kAccumulators> asked = phase.reduced_in_shared();
+  for (std::uint32_t a = 0; a < kAccumulators; ++a) {
+    if (!asked[a]) continue;
+    if (!own[a])
+      return refused(
+          "schedule",
+          "sharedReduce: the sums of several blocks are to be added, which share no memory: use it "
+          "for loops that are mapped to the block");
+    if (!phase.take_accumulator(a, limits.shared_bytes))
+      return phase.too_much("the private sums", phase.block_bytes(a));
+  }
+  for (std::uint32_t a = kAccumulators; a-- > 0;)
+    if (own[a] && !asked[a]) phase.take_accumulator(a, std::min(limits.shared_bytes, kUnaskedShared));
+  return {};
+}
+
+}  // namespace
+
+AccumulatorPlace place_of(const Program& program, std::uint32_t accumulator) {
+  const auto descs = program.section_Accumulators();
+  const AccumulatorDesc& desc = descs[accumulator];
+  AccumulatorPlace place{accumulator, 1,
+                         is_per_tree(desc.kind) ? program.meta().num_trees : program.meta().num_outputs, 0};
+  for (std::uint32_t in = desc.stored_in; place.storage != in; in = descs[in].stored_in) {
+    place.storage = in;
+    place.copy_stride *= descs[in].iterations;
+  }
+  const AccumulatorDesc& storage = descs[place.storage];
+  place.copy_bytes = std::size_t{storage.copies} * place.width * element_size(storage.kind);
+  return place;
+}
+
+Result<LinkedCall> link(const Program& program, const LinkRequest& request, const DeviceLimits& limits) {
+  FVM_ASSIGN(std::vector<std::vector<Inst>> cut, cut_phases(program.code(), request));
+  std::vector<PhaseMeasurer> phases;
+  for (std::vector<Inst>& code : cut) {
+    phases.emplace_back(program, request, limits, std::move(code));
+    FVM_TRY(phases.back().run());
+  }
+  const auto readers = std::count_if(phases.begin(), phases.end(),
+                                     [](const PhaseMeasurer& phase) { return phase.reads_codes(); });
+  for (PhaseMeasurer& phase : phases)
+    FVM_TRY(phase.place_caches(readers > static_cast<std::ptrdiff_t>(phase.reads_codes())));
+  LinkedCall call;
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    std::bitset<kAccumulators> elsewhere;
+    for (std::size_t other = 0; other < phases.size(); ++other)
+      if (other != i) elsewhere |= phases[other].used();
+    FVM_TRY(place_accumulators(phases[i], elsewhere, limits));
+    LinkedPhase& phase = phases[i].phase();
+    for (std::uint32_t a = 0; a < kAccumulators; ++a)
+      if (phases[i].used()[a] && !phase.accumulators[a].shared)
+        call.global_bytes[a] = place_of(program, a).copy_bytes * request.rows;
+    call.phases.push_back(std::move(phase));
+  }
+  return call;
+}
+
+}  // namespace forestvm::kernels

@@ -1,0 +1,83 @@
+// Program -> launches. In: a verified program, the rows and the output of a call, a device's limits. Out: the
+// phases that one after the other give the predictions: for each its code, the size of its launch, what lies
+// in shared memory and where. Refused, with the numbers, what the device cannot hold.
+//
+// A phase is what blocks can run without waiting for each other: it ends wherever a loop that is mapped to
+// the grid begins or ends. The loops around it, and what they set, are repeated at its begin.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+
+#include "kernels/link/launch.hpp"
+
+namespace forestvm::kernels {
+
+/// A kernel that walks trees of one layout.
+struct LayoutKernel {
+  Layout layout;
+  std::uint32_t threads;  ///< of a block, at most: more would not have the registers
+};
+
+/// What a launch can have.
+struct DeviceLimits {
+  std::uint32_t threads = 1024;                                                 ///< of a block
+  std::uint32_t shared_bytes = 227u << 10;                                      ///< of a block
+  std::array<std::uint32_t, kGridDimensions> grid = {INT32_MAX, 65535, 65535};  ///< blocks in each dimension
+  std::uint64_t grid_threads = UINT64_MAX;  ///< threads of all blocks in a dimension together
+  std::vector<LayoutKernel> kernels;        ///< empty: one kernel walks all layouts
+};
+
+/// What a call asks for.
+struct LinkRequest {
+  std::uint32_t rows = 0;
+  std::uint32_t plan_rows = 0;  ///< for which the plan is chosen
+  OutputKind output = OutputKind::Raw;
+
+  bool operator==(const LinkRequest&) const = default;
+};
+
+struct LinkedAccumulator {
+  bool shared = false;
+  std::uint32_t offset = 0;  ///< in shared memory
+  std::uint32_t copy_rows = 0;
+};
+
+struct LinkedPhase {
+  std::vector<Inst> code;
+  std::array<std::uint32_t, kDimensions> extent{};
+  std::optional<Layout> layout;  ///< of the kernel that walks its trees; none: any kernel will do
+  std::uint32_t shared_bytes = 0;
+  std::uint32_t block_rows = 0;
+  std::uint32_t rows_per_block = 0;
+  std::array<LinkedAccumulator, kAccumulators> accumulators{};
+  std::vector<LaunchCopy> copies;  ///< at most kStagedTrees
+
+  std::uint32_t threads() const { return extent[3] * extent[4] * extent[5]; }
+};
+
+struct LinkedCall {
+  std::vector<LinkedPhase> phases;
+  /// Of each accumulator in global memory, for all rows: 0 if no phase needs it there.
+  std::array<std::size_t, kAccumulators> global_bytes{};
+};
+
+/// An accumulator's place in memory, whatever the memory.
+struct AccumulatorPlace {
+  std::uint32_t storage;      ///< the accumulator whose memory it lies in: often itself
+  std::uint32_t copy_stride;  ///< copies of `storage` from one copy to the next
+  std::uint32_t width;        ///< elements of a row
+  std::size_t copy_bytes;     ///< of a row in all copies that `storage` has
+};
+AccumulatorPlace place_of(const Program& program, std::uint32_t accumulator);
+
+Result<LinkedCall> link(const Program& program, const LinkRequest& request, const DeviceLimits& limits);
+
+}  // namespace forestvm::kernels

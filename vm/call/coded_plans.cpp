@@ -1,0 +1,128 @@
+// Program -> which encoded rows it takes: see forestvm/calls.hpp.
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <forestvm/internal/calls.hpp>
+#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/layouts.hpp>
+
+namespace forestvm {
+namespace {
+
+/// Whether walks of one of `count` walkers read values.
+bool reads_values(const Program& program, std::uint32_t walker, std::uint32_t count) {
+  const auto walkers = program.section_Walkers().subspan(walker, count);
+  return std::any_of(walkers.begin(), walkers.end(), [&](const WalkerDesc& desc) {
+    return !takes_codes(program.section_Groups()[desc.group].layout);
+  });
+}
+
+/// For each walk that reads values, the numbers of rows for which the plans around it run.
+std::vector<RowCounts> values_read(const Program& program) {
+  using enum OperandKind;
+  std::vector<RowCounts> found;
+  std::vector<RowCounts> blocks{{0, UINT32_MAX}};
+  // Of ranges of trees, and of loops over them. Walkers are selected by loops over known trees only.
+  std::uint32_t sizes[kRangeRegisters] = {0, program.meta().num_trees};
+  std::uint32_t rounds[kRangeRegisters] = {1, 1};
+  const auto walk = [&](std::uint32_t walker, std::uint32_t select) {
+    if (reads_values(program, walker, rounds[select])) found.push_back(blocks.back());
+  };
+  for (const Inst& inst : program.code()) {
+    if (is_loop(inst.op)) {
+      const LoopOperands loop = loop_operands(inst);
+      sizes[loop.out] = std::min(sizes[loop.in], loop.step);
+      rounds[loop.out] = iterations(sizes[loop.in], loop.step);
+    }
+    if (inst.op == Op::Slice) {
+      const std::uint32_t size = sizes[operand<Op::Slice, RangeIn>(inst)];
+      sizes[operand<Op::Slice, RangeOut>(inst)] =
+          std::min(operand<Op::Slice, To>(inst), size) - std::min(operand<Op::Slice, From>(inst), size);
+    }
+    if (inst.op == Op::End) blocks.pop_back();
+    if (info(inst.op).role == OpRole::Open) blocks.push_back(blocks.back());
+    if (inst.op == Op::Plan) {
+      blocks.back().least = std::max(blocks.back().least, operand<Op::Plan, Least>(inst));
+      blocks.back().most = std::min(blocks.back().most, operand<Op::Plan, Most>(inst));
+    }
+    if (inst.op == Op::Walk) walk(operand<Op::Walk, Walker>(inst), operand<Op::Walk, Select>(inst));
+    if (inst.op == Op::Leaves) walk(operand<Op::Leaves, Walker>(inst), operand<Op::Leaves, Select>(inst));
+  }
+  return found;
+}
+
+/// The numbers of rows, from 1 on, that are in none of these.
+std::vector<RowCounts> all_others(std::vector<RowCounts> counts) {
+  std::sort(counts.begin(), counts.end(),
+            [](const RowCounts& a, const RowCounts& b) { return a.least < b.least; });
+  std::vector<RowCounts> others;
+  std::uint64_t next = 1;
+  for (const RowCounts& taken : counts) {
+    if (next < taken.least) others.push_back({static_cast<std::uint32_t>(next), taken.least - 1});
+    next = std::max(next, std::uint64_t{taken.most} + 1);
+  }
+  if (next <= UINT32_MAX) others.push_back({static_cast<std::uint32_t>(next), UINT32_MAX});
+  return others;
+}
+
+std::string hexadecimal(std::uint64_t number) {
+  char text[17];
+  return {text, std::to_chars(text, text + sizeof text, number, 16).ptr};
+}
+
+Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
+
+}  // namespace
+
+std::string rows_text(const CodedRows& rows) {
+  return std::to_string(rows.count) + " rows of " + std::to_string(rows.columns) + " columns";
+}
+
+CodedPlans::CodedPlans(const Program& program)
+    : plans_(all_others(values_read(program))),
+      columns_(program.section_Columns().size()),
+      encoder_(encoder_id(program)) {}
+
+Result<void> CodedPlans::check() const {
+  if (!plans_.empty()) return {};
+  return refused("", columns_ == 0
+                         ? "the program has no encoder: compile the model with a schedule that has encode(u8)"
+                         : "in every plan of the program some walk reads the rows' values: compile the model "
+                           "with a schedule of which a plan has encode(u8) for all trees");
+}
+
+Result<void> CodedPlans::check(const CodedRows& rows) const {
+  FVM_TRY(check());
+  if (rows.count == 0) return {};
+  if (rows.encoder != encoder_)
+    return refused("", "the rows are encoded for another program: its encoder is " +
+                           hexadecimal(rows.encoder) + ", this one's " + hexadecimal(encoder_));
+  if (rows.columns != columns_)
+    return usage(rows_text(rows) + " for a program of " + std::to_string(columns_));
+  const std::size_t needed = coded_bytes(rows.count, rows.columns);
+  if (needed == SIZE_MAX) return usage(rows_text(rows) + " are more than memory holds");
+  if (rows.byte_count < needed)
+    return usage(rows_text(rows) + " take " + std::to_string(needed) + " bytes, given are " +
+                 std::to_string(rows.byte_count));
+  return rows.codes == nullptr ? no_buffer() : Result<void>();
+}
+
+const RowCounts& CodedPlans::plans_for(std::size_t rows) const {
+  const auto ends_before = [](const RowCounts& counts, std::size_t n) { return counts.most < n; };
+  const auto found = std::lower_bound(plans_.begin(), plans_.end(), rows, ends_before);
+  return found == plans_.end() ? plans_.back() : *found;
+}
+
+bool CodedPlans::reads_values(std::size_t rows) const {
+  return plans_.empty() || plans_for(rows).least > rows || plans_for(rows).most < rows;
+}
+
+std::uint32_t CodedPlans::plan_rows(std::uint32_t rows) const {
+  const RowCounts& plans = plans_for(rows);
+  return std::clamp(rows, plans.least, plans.most);
+}
+
+}  // namespace forestvm

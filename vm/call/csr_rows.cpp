@@ -1,0 +1,70 @@
+// See csr_rows.hpp.
+#include "vm/call/csr_rows.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "vm/call/row_value.hpp"
+
+namespace forestvm {
+namespace {
+
+Error wrong(std::size_t row, const std::string& what) {
+  return {ErrorCode::Usage, "row " + std::to_string(row), what};
+}
+
+Result<void> check_offsets(const CsrRows& rows, std::size_t first, std::size_t count) {
+  for (std::size_t row = first; row < first + count; ++row) {
+    const std::int64_t begin = rows.offsets[row], end = rows.offsets[row + 1];
+    if (begin < 0) return wrong(row, "its first value is number " + std::to_string(begin) + ", below 0");
+    if (end < begin)
+      return wrong(row, "its values end at " + std::to_string(end) + ", before they begin at " +
+                            std::to_string(begin));
+    if (static_cast<std::uint64_t>(end) > rows.value_count)
+      return wrong(row, "its values end at " + std::to_string(end) + ", there are " +
+                            std::to_string(rows.value_count));
+  }
+  return {};
+}
+
+/// What is wrong: there is a column that the model does not have.
+Error strange_column(const CsrRows& rows, std::size_t first, std::uint32_t num_features) {
+  for (std::size_t row = first;; ++row)
+    for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i)
+      if (static_cast<std::uint32_t>(rows.columns[i]) >= num_features)
+        return wrong(row, "its value " + std::to_string(i - rows.offsets[row]) + " is of column " +
+                              std::to_string(rows.columns[i]) + "; the model has " +
+                              std::to_string(num_features) + " features");
+}
+
+}  // namespace
+
+namespace host {
+
+Result<void> check_csr_rows(const CsrRows& rows, std::size_t first, std::size_t count,
+                            std::uint32_t num_features) {
+  FVM_TRY(check_offsets(rows, first, count));
+  const std::int64_t begin = rows.offsets[first], end = rows.offsets[first + count];
+  std::uint32_t highest = 0;  // no branch a value; what is negative is higher than any feature
+  for (std::int64_t i = begin; i < end; ++i)
+    highest = std::max(highest, static_cast<std::uint32_t>(rows.columns[i]));
+  if (begin == end || highest < num_features) return {};
+  return strange_column(rows, first, num_features);
+}
+
+float absent_value(Absent absent) {
+  return absent == Absent::Zero ? 0.0f : std::numeric_limits<float>::quiet_NaN();
+}
+
+void fill_csr_rows(const CsrRows& rows, std::size_t first, std::size_t count, std::size_t width, float* out) {
+  std::fill_n(out, count * width, absent_value(rows.absent));
+  with_type(rows.type, [&](auto value) {
+    for (std::size_t row = first; row < first + count; ++row, out += width)
+      for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i)
+        out[rows.columns[i]] = to_float(value_at<decltype(value)>(rows.values, static_cast<std::size_t>(i)));
+  });
+}
+
+}  // namespace host
+}  // namespace forestvm

@@ -1,0 +1,345 @@
+// The program's code in C: loops are loops, range registers are variables, accumulators arrays on the stack.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/sums.hpp>
+
+#include "vm/export_c/parts.hpp"
+
+namespace forestvm::bytecode::export_c {
+namespace {
+
+using enum OperandKind;
+
+class CodeWriter {
+ public:
+  CodeWriter(const Job& job, std::uint32_t rows) : job_(job), meta_(job.program.meta()), rows_(rows) {
+    exact_[1] = {0, meta_.num_trees};
+  }
+
+  std::string run() {
+    for (const Inst& inst : job_.program.code()) write(inst);
+    return head() + body_ + "}\n";
+  }
+
+ private:
+  struct TreeBounds {
+    std::uint32_t lo, hi;
+  };
+
+  void line(const std::string& text) { body_ += std::string(2 * depth_, ' ') + text + "\n"; }
+  void open(const std::string& text) {
+    line(text + " {");
+    ++depth_;
+  }
+  void close() {
+    --depth_;
+    line("}");
+  }
+
+  static std::string reg(std::uint32_t index) { return "r" + std::to_string(index); }
+  static std::string want(std::uint32_t output) { return "want == " + number(output); }
+  std::string call(const std::string& function, const std::string& arguments) const {
+    return job_.name(function) + "(" + arguments + ")";
+  }
+
+  const AccumulatorDesc& desc(std::uint32_t accumulator) const {
+    return job_.program.section_Accumulators()[accumulator];
+  }
+  AccumulatorKind kind(std::uint32_t accumulator) const { return desc(accumulator).kind; }
+  std::uint32_t width(std::uint32_t accumulator) const {
+    return kind(accumulator) == AccumulatorKind::PerTree ? meta_.num_trees : meta_.num_outputs;
+  }
+
+  /// Address of a row of a copy of an accumulator.
+  std::string at(std::uint32_t accumulator, const std::string& copy, const std::string& row) const {
+    std::uint32_t storage = accumulator, stride = 1;
+    for (; desc(storage).stored_in != storage; storage = desc(storage).stored_in)
+      stride *= desc(desc(storage).stored_in).iterations;
+    return "(a" + std::to_string(storage) + " + ((size_t)(" + copy + ") * " +
+           number(std::uint64_t{stride} * rows_) + " + " + row + ") * " + number(width(accumulator)) + ")";
+  }
+  std::string at(std::uint32_t accumulator, const std::string& row) const {
+    return at(accumulator, copy(accumulator), row);
+  }
+  std::string copy(std::uint32_t accumulator) const {
+    return desc(accumulator).parent == accumulator ? "0u" : "copy" + std::to_string(accumulator);
+  }
+  std::string size_of(std::uint32_t accumulator, std::uint32_t rows) const {
+    return "(size_t)(" + reg(rows) + ".end - " + reg(rows) + ".begin) * " + number(width(accumulator));
+  }
+
+  /// Whether the call has so many rows. What is always true is left out: compilers warn of it.
+  static std::string has_rows(std::uint32_t least, std::uint32_t most) {
+    const std::string rows = reg(0) + ".end - " + reg(0) + ".begin";
+    std::string text;
+    if (least > 0) text = rows + " >= " + number(least);
+    if (most < UINT32_MAX) text += (text.empty() ? "" : " && ") + rows + " <= " + number(most);
+    return text.empty() ? "1" : text;
+  }
+
+  /// `to` += `from`, sums of one kind.
+  std::string add(AccumulatorKind kind, const std::string& to, const std::string& from) const {
+    if (kind == AccumulatorKind::Exact128) return call("add128", "&" + to + ", " + from) + ";";
+    return to + " += " + from + ";";
+  }
+
+  void write(const Inst& inst) {
+    switch (inst.op) {
+      case Op::Halt:
+        return;
+      case Op::For:
+      case Op::Par:
+      case Op::Map:
+        return write_loop(inst);
+      case Op::When:
+        return open("if (" + want(operand<Op::When, Output>(inst)) + ")");
+      case Op::Unless:
+        return open("if (!(" + want(operand<Op::Unless, Output>(inst)) + "))");
+      case Op::Plan:
+        return open("if (" + has_rows(operand<Op::Plan, Least>(inst), operand<Op::Plan, Most>(inst)) + ")");
+      case Op::End:
+        return close();
+      case Op::Slice:
+        return write_slice(inst);
+      case Op::CacheRows:
+      case Op::CacheTrees:
+        return;  // the compiler's and the processor's business
+      case Op::Init:
+        return write_init(operand<Op::Init, AccOut>(inst), operand<Op::Init, Rows>(inst), false);
+      case Op::AddBase:
+        return write_init(operand<Op::AddBase, AccOut>(inst), operand<Op::AddBase, Rows>(inst), true);
+      case Op::Zero:
+        return write_zero(operand<Op::Zero, AccOut>(inst), operand<Op::Zero, Rows>(inst));
+      case Op::Privatize:
+        return write_privatize(inst);
+      case Op::Walk:
+        return write_walk(operand<Op::Walk, Trees>(inst), operand<Op::Walk, Rows>(inst),
+                          operand<Op::Walk, Walker>(inst), operand<Op::Walk, Select>(inst),
+                          static_cast<std::int64_t>(operand<Op::Walk, AccOut>(inst)));
+      case Op::Leaves:
+        return write_walk(operand<Op::Leaves, Trees>(inst), operand<Op::Leaves, Rows>(inst),
+                          operand<Op::Leaves, Walker>(inst), operand<Op::Leaves, Select>(inst), -1);
+      case Op::ReduceDim:
+        return write_reduce(inst, false);
+      case Op::ReduceInplace:
+        return write_reduce(inst, true);
+      case Op::Round:
+        return write_round(inst);
+      case Op::SumTrees:
+        return write_sum_trees(inst);
+      case Op::Transform:
+        return for_rows(operand<Op::Transform, Rows>(inst),
+                        call("transform", at(operand<Op::Transform, AccOut>(inst), "row")) + ";");
+      case Op::Store:
+        return for_rows(operand<Op::Store, Rows>(inst), "memcpy((float *)out + (size_t)row * width, " +
+                                                            at(operand<Op::Store, AccIn>(inst), "row") +
+                                                            ", width * sizeof(float));");
+      case Op::Encode:  // the tests of coded trees are written as tests of values
+        return;
+      case Op::Label:
+        return for_rows(operand<Op::Label, Rows>(inst),
+                        call("label", at(operand<Op::Label, AccIn>(inst), "row") +
+                                          ", (int64_t *)out + (size_t)row * width") +
+                            ";");
+    }
+  }
+
+  void for_rows(std::uint32_t rows, const std::string& statement) {
+    uses_row_ = true;
+    line("for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)");
+    line("  " + statement);
+  }
+
+  void write_loop(const Inst& inst) {
+    const LoopOperands loop = loop_operands(inst);
+    set_.insert(loop.out);
+    loops_.insert(loop.out);
+    exact_.erase(loop.out);
+    chunked_[loop.out] = {loop.in, loop.step};
+    const std::string i = "i" + std::to_string(loop.out), step = number(loop.step);
+    if (inst.op == Op::Par) line("/* Iterations may run in parallel. */");
+    open("for (" + i + " = 0u; " + i + " < " + call("iterations", reg(loop.in) + ", " + step) + "; ++" + i +
+         ")");
+    line(reg(loop.out) + " = " + call("chunk", reg(loop.in) + ", " + step + ", " + i) + ";");
+  }
+
+  void write_slice(const Inst& inst) {
+    const std::uint32_t out = operand<Op::Slice, RangeOut>(inst), in = operand<Op::Slice, RangeIn>(inst);
+    const std::uint32_t from = operand<Op::Slice, From>(inst), to = operand<Op::Slice, To>(inst);
+    set_.insert(out);
+    exact_.erase(out);
+    if (const auto known = exact_.find(in); known != exact_.end()) {
+      const std::uint32_t size = known->second.hi - known->second.lo;
+      exact_[out] = {known->second.lo + std::min(from, size), known->second.lo + std::min(to, size)};
+    }
+    line(reg(out) + " = " + call("slice", reg(in) + ", " + number(from) + ", " + number(to)) + ";");
+  }
+
+  void write_zero(std::uint32_t accumulator, std::uint32_t rows) {
+    line("memset(" + at(accumulator, reg(rows) + ".begin") + ", 0, " + size_of(accumulator, rows) +
+         " * sizeof(" + sum_type(job_, kind(accumulator)) + "));");
+  }
+
+  void write_init(std::uint32_t accumulator, std::uint32_t rows, bool adds) {
+    uses_row_ = uses_k_ = true;
+    // The base is rounded to float32 first, whatever the sums are.
+    const bool own = kind(accumulator) == job_.sums;
+    const std::string base = job_.name(own ? "base" : "base_f32") + "[k]";
+    const std::string sum = at(accumulator, "row") + "[k]";
+    line("for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)");
+    line("  for (k = 0u; k < " + number(meta_.num_outputs) + "; ++k) " +
+         (adds ? add(kind(accumulator), sum, base) : sum + " = " + base + ";"));
+  }
+
+  void write_privatize(const Inst& inst) {
+    const std::uint32_t accumulator = operand<Op::Privatize, AccOut>(inst);
+    const std::uint32_t parent = desc(accumulator).parent;
+    line(copy(accumulator) + " = " + copy(parent) + " * " + number(desc(accumulator).iterations) + " + " +
+         reg(operand<Op::Privatize, RangeIn>(inst)) + ".iteration;");
+    if (desc(accumulator).stored_in == accumulator)
+      write_zero(accumulator, operand<Op::Privatize, Rows>(inst));
+  }
+
+  void write_walk(std::uint32_t trees, std::uint32_t rows, std::uint32_t walker, std::uint32_t select,
+                  std::int64_t accumulator) {
+    if (select == 1) return write_walker(trees, rows, walker, accumulator);
+    const auto [over, step] = chunked_.at(select);
+    const std::uint32_t count = iterations(exact_.at(over).hi - exact_.at(over).lo, step);
+    open("switch (" + reg(select) + ".iteration)");
+    for (std::uint32_t i = 0; i < count; ++i) {
+      open("case " + number(i) + ":");
+      write_walker(trees, rows, walker + i, accumulator);
+      line("break;");
+      close();
+    }
+    line("default: break;");
+    close();
+  }
+
+  void write_walker(std::uint32_t trees, std::uint32_t rows, std::uint32_t walker, std::int64_t accumulator) {
+    uses_row_ = uses_tree_ = true;
+    const WalkerDesc& desc = job_.program.section_Walkers()[walker];
+    const GroupDesc& group = job_.program.section_Groups()[desc.group];
+    const std::string g = "g" + std::to_string(desc.group) + "_";
+    const std::string row_loop = "for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)";
+    const std::string tree_loop =
+        "for (tree = " + reg(trees) + ".begin; tree < " + reg(trees) + ".end; ++tree)";
+    const bool rows_outer = desc.order == WalkOrder::RowsOuter;
+    line(rows_outer ? row_loop : tree_loop);
+    open("  " + (rows_outer ? tree_loop : row_loop));
+    line("const uint32_t t = tree - " + number(group.tree_begin) + ";");
+    line("const uint32_t leaf = " +
+         call("walk_g" + std::to_string(desc.group), "t, x + (size_t)row * stride") + ";");
+    const std::string value = job_.name(g + "leaf") + "[leaf]", tree = job_.name(g + "tree") + "[t]";
+    if (accumulator < 0) {
+      line("((int32_t *)out)[(size_t)row * " + number(meta_.num_trees) + " + " + tree +
+           "] = " + job_.name(g + "number") + "[leaf];");
+    } else {
+      const auto a = static_cast<std::uint32_t>(accumulator);
+      if (kind(a) == AccumulatorKind::PerTree)
+        line(at(a, "row") + "[" + tree + "] = " + value + ";");
+      else
+        line(add(kind(a), at(a, "row") + "[" + job_.name(g + "output") + "[t]]", value));
+    }
+    close();
+  }
+
+  void write_reduce(const Inst& inst, bool in_place) {
+    uses_i_ = uses_k_ = true;
+    const std::uint32_t to = operand<Op::ReduceDim, AccOut>(inst), from = operand<Op::ReduceDim, AccIn>(inst);
+    const std::uint32_t rows = operand<Op::ReduceDim, Rows>(inst);
+    const LoopOperands loop = loop_operands(job_.program.code()[operand<Op::ReduceDim, Loop>(inst)]);
+    const std::string first = copy(to) + " * " + number(desc(from).iterations), begin = reg(rows) + ".begin";
+    const std::string count = call("iterations", reg(loop.in) + ", " + number(loop.step));
+    const std::string target = in_place ? at(from, first, begin) : at(to, begin);
+    if (in_place)
+      line("if (" + count + " == 0u) memset(" + target + ", 0, " + size_of(to, rows) + " * sizeof(" +
+           sum_type(job_, kind(to)) + "));");
+    line("for (i = " + std::string(in_place ? "1u" : "0u") + "; i < " + count + "; ++i)");
+    line("  for (k = 0u; k < " + size_of(to, rows) + "; ++k) " +
+         add(kind(to), target + "[k]", at(from, first + " + i", begin) + "[k]"));
+  }
+
+  void write_round(const Inst& inst) {
+    uses_k_ = true;
+    const std::uint32_t to = operand<Op::Round, AccOut>(inst), from = operand<Op::Round, AccIn>(inst);
+    const std::uint32_t rows = operand<Op::Round, Rows>(inst);
+    const std::string sum = at(from, reg(rows) + ".begin") + "[k]";
+    std::string rounded = "(float)" + sum;
+    if (kind(from) == AccumulatorKind::Exact64) rounded = call("round64", sum);
+    if (kind(from) == AccumulatorKind::Exact128) rounded = call("round128", sum);
+    line("for (k = 0u; k < " + size_of(to, rows) + "; ++k) " + at(to, reg(rows) + ".begin") +
+         "[k] = " + rounded + ";");
+  }
+
+  void write_sum_trees(const Inst& inst) {
+    uses_row_ = uses_tree_ = true;
+    const std::uint32_t to = operand<Op::SumTrees, AccOut>(inst), from = operand<Op::SumTrees, AccIn>(inst);
+    const std::uint32_t rows = operand<Op::SumTrees, Rows>(inst);
+    line("for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)");
+    line("  for (tree = 0u; tree < " + number(meta_.num_trees) + "; ++tree) " + at(to, "row") + "[" +
+         job_.name("tree_output") + "[tree]] += " + at(from, "row") + "[tree];");
+  }
+
+  /// The function's head: only the variables that its body uses.
+  std::string head() const {
+    std::string text = "static void " + job_.name("run") +
+                       "(const float *x, size_t stride, uint32_t count, uint32_t want, void *out) {\n";
+    for (std::uint32_t i = 0; i < job_.program.section_Accumulators().size(); ++i)
+      if (desc(i).stored_in == i)
+        text += "  " + sum_type(job_, kind(i)) + " a" + std::to_string(i) + "[" +
+                std::to_string(std::uint64_t{desc(i).copies} * rows_ * width(i)) + "];\n";
+    text += "  const size_t width = want == 1u ? " + number(output_width(meta_, OutputKind::Value)) +
+            " : want == 2u ? " + number(output_width(meta_, OutputKind::Class)) + " : " +
+            number(meta_.num_outputs) + ";\n";
+    for (std::uint32_t i = 0; i < job_.program.section_Accumulators().size(); ++i)
+      if (desc(i).parent != i) text += "  uint32_t copy" + std::to_string(i) + " = 0u;\n";
+    text += "  " + job_.name("range") + " r0, r1";
+    for (const std::uint32_t index : set_) text += ", " + reg(index);
+    text += ";\n";
+    for (const std::uint32_t index : loops_) text += "  uint32_t i" + std::to_string(index) + ";\n";
+    if (uses_row_) text += "  uint32_t row;\n";
+    if (uses_tree_) text += "  uint32_t tree;\n";
+    if (uses_i_) text += "  uint32_t i;\n";
+    if (uses_k_) text += "  size_t k;\n";
+    const std::string trees = number(meta_.num_trees);
+    for (const std::uint32_t index : set_) text += "  (void)" + reg(index) + ";\n";
+    return text + "  r0.begin = 0u; r0.end = count; r0.iteration = 0u;\n  r1.begin = 0u; r1.end = " + trees +
+           "; r1.iteration = 0u;\n  (void)r0; (void)r1; (void)x; (void)stride; (void)width;\n";
+  }
+
+  const Job& job_;
+  const ProgramMeta& meta_;
+  std::uint32_t rows_;
+  std::string body_;
+  std::size_t depth_ = 1;
+  std::set<std::uint32_t> set_, loops_;
+  std::map<std::uint32_t, TreeBounds> exact_;  ///< registers whose trees are known
+  std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>>
+      chunked_;  ///< loops: over what, by what step
+  bool uses_row_ = false, uses_tree_ = false, uses_i_ = false, uses_k_ = false;
+};
+
+}  // namespace
+
+std::string code_text(const Job& job, std::uint32_t rows_at_a_time) {
+  return CodeWriter(job, rows_at_a_time).run();
+}
+
+std::uint64_t bytes_per_row(const Program& program) {
+  std::uint64_t bytes = 0;
+  const auto accumulators = program.section_Accumulators();
+  for (std::uint32_t i = 0; i < accumulators.size(); ++i) {
+    const bool per_tree = accumulators[i].kind == AccumulatorKind::PerTree;
+    const std::uint64_t width = per_tree ? program.meta().num_trees : program.meta().num_outputs;
+    if (accumulators[i].stored_in == i)
+      bytes += accumulators[i].copies * width * element_size(accumulators[i].kind);
+  }
+  return bytes;
+}
+
+}  // namespace forestvm::bytecode::export_c

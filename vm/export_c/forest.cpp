@@ -1,0 +1,305 @@
+// The groups' trees in C. Tables follow the family of the layout: level order (array; reorg with the trees
+// interleaved) has children that are counted, single nodes (sparse) and tiles name theirs; a child or slot
+// that is a leaf has the flag LEAF and the leaf's number. Branches are the same tests as nested if and else.
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+
+#include <forestvm/core/layouts.hpp>
+
+#include "vm/export_c/parts.hpp"
+
+namespace forestvm::bytecode::export_c {
+namespace {
+
+/// Compilers must accept 127 nested blocks (C99, 5.2.4.1).
+constexpr std::uint32_t kDeepestBranches = 100;
+
+/// Feature words and children: their flags are the highest bits.
+std::string word(std::uint32_t value) {
+  if (value < kMissingLeft) return number(value);
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%xu", value);
+  return text;
+}
+
+/// A threshold as it is compared.
+std::string threshold(const Job& job, float value) {
+  if (job.options.thresholds == ExportOptions::Thresholds::Float) return literal(value);
+  const auto bits = std::bit_cast<std::int32_t>(value);
+  return std::to_string(bits >= 0 ? bits : INT32_MIN - bits);
+}
+
+std::string threshold_type(const Job& job) {
+  return job.options.thresholds == ExportOptions::Thresholds::Float ? "float" : "int32_t";
+}
+
+std::string child_word(DecodedChild child) {
+  return word(is_leaf(child) ? leaf_of(child) | kLeaf : static_cast<std::uint32_t>(child));
+}
+
+class GroupWriter {
+ public:
+  GroupWriter(const Job& job, const std::string& code, std::size_t index, std::uint64_t& bytes)
+      : job_(job),
+        code_(code),
+        index_(index),
+        group_(job.program.section_Groups()[index]),
+        decoded_(job.groups[index]),
+        bytes_(bytes) {}
+
+  std::string run() {
+    const bool level_order = with_view(group_.layout, []<class View>() {
+      return requires { View::kInterleaved; };
+    });
+    const bool branches = job_.options.trees == ExportOptions::Trees::Branches;
+    std::string text = "/* Group g" + std::to_string(index_) + ": trees " +
+                       std::to_string(group_.tree_begin) + " to " + std::to_string(group_.tree_end) +
+                       ", layout " + std::string(name_of_layout()) +
+                       (group_.tile_size > 1 ? ", tiles of " + std::to_string(group_.tile_size) : "");
+    if (branches && shallow())
+      text += ", as branches. */\n" + branch_functions();
+    else if (group_.tile_size > 1)
+      text += branches ? ", too deep for branches. */\n" + tile_tables() : ". */\n" + tile_tables();
+    else if (level_order && !branches)
+      text += ", children at 2 i + 1 and 2 i + 2. */\n" + level_order_tables();
+    else
+      text += branches ? ", too deep for branches. */\n" + node_tables() : ". */\n" + node_tables();
+    return text + leaf_tables() + "\n";
+  }
+
+ private:
+  std::string name(const std::string& own) const {
+    return job_.name("g" + std::to_string(index_) + "_" + own);
+  }
+
+  std::string_view name_of_layout() const {
+    switch (group_.layout) {
+#define FVM_LAYOUT(Name, text, schedule_word, View, meaning) \
+  case Layout::Name:                                         \
+    return text;
+#include <forestvm/core/layouts.def>
+    }
+    return {};
+  }
+
+  std::string values(const std::string& type, std::size_t element, const std::string& own,
+                     const std::vector<std::string>& list) {
+    return table(type, element, name(own), list, bytes_);
+  }
+
+  std::string walk_head() const {
+    return "static uint32_t " + job_.name("walk_g" + std::to_string(index_)) +
+           "(uint32_t tree, const float *x) {\n";
+  }
+
+  /// Leaves, and what they belong to.
+  std::string leaf_tables() {
+    std::vector<std::string> leaves, numbers, outputs, trees;
+    for (const DecodedLeaf& leaf : decoded_.leaves) {
+      leaves.push_back(sum_literal(job_, leaf.value));
+      numbers.push_back(std::to_string(leaf.number));
+    }
+    const auto records = job_.program.section_Trees().subspan(group_.first_tree, decoded_.trees.size());
+    for (const TreeDesc& tree : records) {
+      outputs.push_back(word(tree.output));
+      trees.push_back(word(tree.number));
+    }
+    const auto if_used = [&](const std::string& type, const std::string& own,
+                             const std::vector<std::string>& list) {
+      return code_.find(name(own) + "[") == std::string::npos ? "" : values(type, 4, own, list);
+    };
+    constexpr std::size_t kSizes[] = {4, 8, 8, 16, 4};
+    return values(sum_type(job_, job_.sums), kSizes[static_cast<std::size_t>(job_.sums)], "leaf", leaves) +
+           if_used("int32_t", "number", numbers) + if_used("uint32_t", "output", outputs) +
+           if_used("uint32_t", "tree", trees);
+  }
+
+  template <class View>
+  void read_slots(std::vector<std::string>& thresholds, std::vector<std::string>& words) const {
+    const GroupData data{job_.program.section_Nodes().data() + group_.node_offset,
+                         nullptr,
+                         job_.program.section_Trees().data() + group_.first_tree,
+                         nullptr,
+                         group_.tree_end - group_.tree_begin,
+                         group_.tile_size};
+    thresholds.assign(group_.node_count, "");
+    words.assign(group_.node_count, "");
+    for (std::uint32_t t = 0; t < data.tree_count; ++t) {
+      const auto tree = View::tree(data, t);
+      // The leaves that walks come to, by their slots; those repeated below one are its copies.
+      std::vector<DecodedChild> at(data.trees[t].node_count, 0);
+      at[0] = decoded_.trees[t].root;
+      for (std::uint32_t slot = 0; slot < at.size(); ++slot) {
+        const std::uint64_t place = View::number_at(tree, data.trees[t], slot);
+        const bool leaf = is_leaf(at[slot]);
+        thresholds[place] = threshold(job_, leaf ? 0.0f : View::threshold(tree, slot, 0));
+        words[place] = leaf ? child_word(at[slot]) : word(View::feature_word(tree, slot, 0));
+        for (std::uint32_t way = 0; way < 2 && 2 * slot + 2 < at.size(); ++way)
+          at[2 * slot + 1 + way] =
+              leaf ? at[slot] : decoded_.trees[t].tiles[static_cast<std::size_t>(at[slot])].children[way];
+      }
+    }
+  }
+
+  std::string level_order_tables() {
+    std::vector<std::string> thresholds, words, roots;
+    bool interleaved = false;
+    with_view(group_.layout, [&]<class View>() {
+      if constexpr (requires { View::kInterleaved; } && View::kTileWidth == 1) {
+        interleaved = View::kInterleaved;
+        read_slots<View>(thresholds, words);
+      }
+    });
+    for (const TreeDesc& tree :
+         job_.program.section_Trees().subspan(group_.first_tree, decoded_.trees.size()))
+      roots.push_back(word(tree.first_node));
+    const std::string place = interleaved ? name("root") + "[tree] + at * " + number(decoded_.trees.size())
+                                          : name("root") + "[tree] + at";
+    return values(threshold_type(job_), 4, "threshold", thresholds) + values("uint32_t", 4, "word", words) +
+           values("uint32_t", 4, "root", roots) + walk_head() +
+           "  uint32_t at = 0u;\n"
+           "  for (;;) {\n"
+           "    const uint32_t place = " +
+           place + ", word = " + name("word") +
+           "[place];\n"
+           "    if ((word & LEAF) != 0u) return word & ~LEAF;\n"
+           "    at = 2u * at + 2u - (uint32_t)" +
+           job_.name("left") + "(x, word, " + name("threshold") + "[place]);\n  }\n}\n";
+  }
+
+  /// A list of trees, one after the other; `first` of each.
+  template <class Add>
+  std::vector<std::string> for_each_tile(const Add& add) const {
+    std::vector<std::string> roots;
+    std::uint32_t first = 0;
+    for (const DecodedTree& tree : decoded_.trees) {
+      roots.push_back(is_leaf(tree.root) ? child_word(tree.root) : word(first));
+      const auto shifted = [first](DecodedChild child) {
+        return is_leaf(child) ? child : child + static_cast<DecodedChild>(first);
+      };
+      for (const DecodedTile& tile : tree.tiles) add(tile, shifted);
+      first += static_cast<std::uint32_t>(tree.tiles.size());
+    }
+    return roots;
+  }
+
+  static std::vector<std::string> or_zero(std::vector<std::string> list) {
+    if (list.empty()) list.emplace_back("0");  // C has no empty arrays
+    return list;
+  }
+
+  std::string node_tables() {
+    std::vector<std::string> thresholds, words, left, right;
+    const auto roots = for_each_tile([&](const DecodedTile& tile, const auto& shifted) {
+      thresholds.push_back(threshold(job_, tile.tests[0].threshold));
+      words.push_back(word(tile.tests[0].feature));
+      left.push_back(child_word(shifted(tile.children[0])));
+      right.push_back(child_word(shifted(tile.children[1])));
+    });
+    return values(threshold_type(job_), 4, "threshold", or_zero(thresholds)) +
+           values("uint32_t", 4, "word", or_zero(words)) + values("uint32_t", 4, "left", or_zero(left)) +
+           values("uint32_t", 4, "right", or_zero(right)) + values("uint32_t", 4, "root", roots) +
+           walk_head() + "  uint32_t at = " + name("root") +
+           "[tree];\n"
+           "  while ((at & LEAF) == 0u)\n    at = " +
+           job_.name("left") + "(x, " + name("word") + "[at], " + name("threshold") + "[at]) ? " +
+           name("left") + "[at] : " + name("right") + "[at];\n  return at & ~LEAF;\n}\n";
+  }
+
+  std::string tile_tables() {
+    const std::uint32_t size = group_.tile_size, ways = size + 1, outcomes = 1u << size;
+    std::vector<std::string> thresholds, words, shapes, children, exits;
+    const auto roots = for_each_tile([&](const DecodedTile& tile, const auto& shifted) {
+      shapes.push_back(word(tile.shape));
+      for (std::uint32_t i = 0; i < size; ++i) {
+        const bool used = i < tile.tests.size();
+        thresholds.push_back(threshold(job_, used ? tile.tests[i].threshold : 0.0f));
+        words.push_back(word(used ? tile.tests[i].feature : 0));
+      }
+      for (std::uint32_t i = 0; i < ways; ++i)
+        children.push_back(i < tile.children.size() ? child_word(shifted(tile.children[i])) : "0");
+    });
+    for (const TileShape& shape : job_.program.section_TileShapes())
+      for (std::uint32_t bits = 0; bits < outcomes; ++bits)
+        exits.push_back(std::to_string(shape.size <= size ? tile_exit(shape, bits) : 0));
+    return values(threshold_type(job_), 4, "threshold", thresholds) + values("uint32_t", 4, "word", words) +
+           values("uint32_t", 4, "shape", shapes) + values("uint32_t", 4, "child", children) +
+           values("unsigned char", 1, "exit", exits) + values("uint32_t", 4, "root", roots) + walk_head() +
+           "  uint32_t at = " + name("root") +
+           "[tree];\n"
+           "  while ((at & LEAF) == 0u) {\n    uint32_t i, bits = 0u;\n    for (i = 0u; i < " +
+           number(size) + "; ++i)\n      bits |= (uint32_t)" + job_.name("left") + "(x, " + name("word") +
+           "[at * " + number(size) + " + i], " + name("threshold") + "[at * " + number(size) +
+           " + i]) << i;\n    at = " + name("child") + "[at * " + number(ways) + " + " + name("exit") + "[" +
+           name("shape") + "[at] * " + number(outcomes) + " + bits]];\n  }\n  return at & ~LEAF;\n}\n";
+  }
+
+  bool shallow() const {
+    const auto records = job_.program.section_Trees().subspan(group_.first_tree, decoded_.trees.size());
+    return std::all_of(records.begin(), records.end(), [&](const TreeDesc& tree) {
+      return std::uint64_t{tree.depth} * group_.tile_size <= kDeepestBranches;
+    });
+  }
+
+  std::string branch_functions() {
+    std::string text, choice;
+    for (std::size_t t = 0; t < decoded_.trees.size(); ++t) {
+      const std::string function = name("tree" + std::to_string(t));
+      const DecodedTree& tree = decoded_.trees[t];
+      text += "static uint32_t " + function + "(const float *x) {\n";
+      if (is_leaf(tree.root)) text += "  (void)x;\n";
+      branch(tree, tree.root, 1, text);
+      text += "}\n";
+      choice += "    case " + number(t) + ": return " + function + "(x);\n";
+    }
+    return text + walk_head() + "  switch (tree) {\n" + choice + "    default: return 0u;\n  }\n}\n";
+  }
+
+  void branch(const DecodedTree& tree, DecodedChild at, std::size_t depth, std::string& text) {
+    const std::string indent(2 * depth, ' ');
+    if (is_leaf(at)) {
+      text += indent + "return " + number(leaf_of(at)) + ";\n";
+      return;
+    }
+    const DecodedTile& tile = tree.tiles[static_cast<std::size_t>(at)];
+    constexpr std::uint8_t exit = kTileExit;
+    const TileShape single{1, {exit}, {static_cast<std::uint8_t>(exit | 1)}};
+    branch_in_tile(tree, tile, tile.shape == 0 ? single : job_.program.section_TileShapes()[tile.shape], 0,
+                   depth, text);
+  }
+
+  void branch_in_tile(const DecodedTree& tree, const DecodedTile& tile, const TileShape& shape, unsigned test,
+                      std::size_t depth, std::string& text) {
+    const std::string indent(2 * depth, ' ');
+    const auto go = [&](std::uint8_t entry) {
+      if ((entry & kTileExit) != 0)
+        branch(tree, tile.children[entry & ~unsigned{kTileExit}], depth + 1, text);
+      else
+        branch_in_tile(tree, tile, shape, entry, depth + 1, text);
+    };
+    text += indent + "if (" + job_.name("left") + "(x, " + word(tile.tests[test].feature) + ", " +
+            threshold(job_, tile.tests[test].threshold) + ")) {\n";
+    go(shape.left[test]);
+    text += indent + "} else {\n";
+    go(shape.right[test]);
+    text += indent + "}\n";
+  }
+
+  const Job& job_;
+  const std::string& code_;
+  std::size_t index_;
+  const GroupDesc& group_;
+  const DecodedGroup& decoded_;
+  std::uint64_t& bytes_;
+};
+
+}  // namespace
+
+std::string forest_text(const Job& job, const std::string& code, std::uint64_t& table_bytes) {
+  std::string text;
+  for (std::size_t i = 0; i < job.groups.size(); ++i) text += GroupWriter(job, code, i, table_bytes).run();
+  return text;
+}
+
+}  // namespace forestvm::bytecode::export_c

@@ -1,0 +1,107 @@
+// See decode_forest.hpp.
+#include "vm/program/decode_forest.hpp"
+
+#include <algorithm>
+
+#include <forestvm/core/layouts.hpp>
+
+namespace forestvm::bytecode {
+namespace {
+
+template <class View>
+class GroupDecoder {
+ public:
+  GroupDecoder(const Program& program, const GroupDesc& group)
+      : program_(program), group_(group), data_(data_of(program, group)) {}
+
+  DecodedGroup run() {
+    for (std::uint32_t t = 0; t < data_.tree_count; ++t) add_tree(t);
+    return std::move(result_);
+  }
+
+ private:
+  static GroupData data_of(const Program& program, const GroupDesc& group) {
+    const std::byte* nodes = program.section_Nodes().data() + group.node_offset;
+    const auto* leaves =
+        reinterpret_cast<const float*>(nodes + group.node_count * sizeof(typename View::Node));
+    return {nodes,
+            leaves,
+            program.section_Trees().data() + group.first_tree,
+            nullptr,
+            group.tree_end - group.tree_begin,
+            group.tile_size};
+  }
+
+  DecodedChild child_at(const typename View::Tree& tree, std::uint32_t index, std::uint32_t at,
+                        std::vector<std::uint32_t>& places) {
+    if constexpr (kTakesCodes<View>)  // a leaf that is repeated below
+      while (!View::is_leaf(tree, at) && View::code(tree, at) == kNeverRight) at = View::child(tree, at, 0);
+    if (View::is_leaf(tree, at)) {
+      const std::uint64_t number = View::number_at(tree, data_.trees[index], at);
+      result_.leaves.push_back(
+          {View::value(tree, at), program_.section_LeafNumbers()[group_.first_number + number]});
+      return ~static_cast<DecodedChild>(result_.leaves.size() - 1);
+    }
+    places.push_back(at);
+    return static_cast<DecodedChild>(places.size() - 1);
+  }
+
+  DecodedTest test_at(const typename View::Tree& tree, std::uint32_t at, unsigned i) const {
+    if constexpr (kTakesCodes<View>)
+      return decoded_test(View::column(tree, at), View::code(tree, at));
+    else
+      return {View::threshold(tree, at, i), View::feature_word(tree, at, i) & (kFeatureMask | kMissingLeft)};
+  }
+
+  /// The test of values that a test of codes stands for.
+  DecodedTest decoded_test(std::uint32_t column, std::uint8_t code) const {
+    const ColumnDesc& desc = program_.section_Columns()[column];
+    const std::uint32_t missing = desc.missing_highest != 0 ? 0 : kMissingLeft;
+    const auto categories = program_.section_CategoryColumns();
+    const std::size_t first_category = program_.section_Columns().size() - categories.size();
+    if (column >= first_category) {
+      const CategoryColumn& category = categories[column - first_category];
+      return {0, category.feature | missing, &category};
+    }
+    const auto features = program_.section_EncodedFeatures();
+    const auto after = std::upper_bound(
+        features.begin(), features.end(), column,
+        [](std::uint32_t number, const EncodedFeature& feature) { return number < feature.first_column; });
+    const EncodedFeature& feature = *(after - 1);
+    return {program_.section_Ranks()[feature.first_threshold + desc.first + code], feature.feature | missing};
+  }
+
+  void add_tree(std::uint32_t index) {
+    const typename View::Tree tree = View::tree(data_, index);
+    DecodedTree decoded;
+    std::vector<std::uint32_t> places;  // of the tiles in the view
+    decoded.root = child_at(tree, index, 0, places);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const std::uint32_t at = places[i];
+      DecodedTile tile{};
+      unsigned size = 1;
+      if constexpr (View::kTileWidth > 1) {
+        tile.shape = View::shape(tree, at);
+        size = program_.section_TileShapes()[tile.shape].size;
+      }
+      for (unsigned k = 0; k < size; ++k) tile.tests.push_back(test_at(tree, at, k));
+      for (unsigned way = 0; way <= size; ++way)
+        tile.children.push_back(child_at(tree, index, View::child(tree, at, way), places));
+      decoded.tiles.push_back(std::move(tile));
+    }
+    result_.trees.push_back(std::move(decoded));
+  }
+
+  const Program& program_;
+  const GroupDesc& group_;
+  GroupData data_;
+  DecodedGroup result_;
+};
+
+}  // namespace
+
+DecodedGroup decode_group(const Program& program, const GroupDesc& group) {
+  return with_view(group.layout, [&]<class View>() { return GroupDecoder<View>(program, group).run(); });
+}
+
+}  // namespace forestvm::bytecode

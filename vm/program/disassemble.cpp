@@ -1,0 +1,99 @@
+// Program -> assembly text: a table of walkers, groups and accumulators, then the code, one instruction a
+// line, blocks indented. Driven by the rows: no opcode is known by name here. assemble.cpp reads it back.
+#include <bit>
+#include <string>
+
+#include <forestvm/internal/names.hpp>
+#include <forestvm/program.hpp>
+
+#include "vm/program/operand_text.hpp"
+
+namespace forestvm {
+namespace {
+
+std::string instruction_text(const Inst& inst) {
+  std::string text = info(inst.op).text;
+  for_each_operand(inst, [&](unsigned i, OperandKind kind, std::uint32_t value) {
+    text += (i == 0 ? " " : ", ") + bytecode::operand_text(kind, value);
+  });
+  return text;
+}
+
+std::string walker_text(const WalkerDesc& walker, std::size_t) {
+  std::string text = "g" + std::to_string(walker.group);
+  text += walker.order == WalkOrder::RowsOuter ? ", rows outer" : ", trees outer";
+  text += ", interleave " + std::to_string(walker.interleaved_trees) + " trees x " +
+          std::to_string(walker.interleaved_rows) + " rows";
+  if (walker.atomic != 0) text += ", atomic";
+  const std::string hops = std::to_string(walker.hops);
+  if (walker.end == WalkEnd::Exact) return text + ", exactly " + hops + " hops";
+  return text + (walker.hops == 0 ? ", until a leaf" : ", " + hops + " hops unchecked, then until a leaf");
+}
+
+std::string group_text(const GroupDesc& group, std::size_t) {
+  std::string text(name_of(group.layout));
+  if (group.tile_size > 1) text += ", tiles of " + std::to_string(group.tile_size);
+  return text + ", trees " + std::to_string(group.tree_begin) + " to " + std::to_string(group.tree_end) +
+         ", " + std::to_string(group.node_count) + (group.tile_size > 1 ? " tiles" : " nodes");
+}
+
+std::string accumulator_text(const AccumulatorDesc& accumulator, std::size_t number) {
+  const std::string kind(name_of(accumulator.kind));
+  if (accumulator.parent == number) return kind;
+  std::string text = kind + ", private copy of a" + std::to_string(accumulator.parent) + " for each of " +
+                     std::to_string(accumulator.iterations) + " iterations";
+  if (accumulator.stored_in != number) text += ", in a" + std::to_string(accumulator.stored_in);
+  return text;
+}
+
+/// `column`: its number among all.
+std::string category_text(const Program& program, const CategoryColumn& category, std::size_t column) {
+  const auto words = program.section_CategoryWords().subspan(category.first_word, category.word_count);
+  std::size_t members = category.listed != 0 ? words.size() : 0;
+  for (const std::uint32_t word : words)
+    if (category.listed == 0) members += static_cast<std::size_t>(std::popcount(word));
+  const bool right = program.section_Columns()[column].missing_highest != 0;
+  return "f" + std::to_string(category.feature) + " in a set of " + std::to_string(members) +
+         (category.fractions != 0 ? ", fractions above -1 are 0" : "") + ", missing " +
+         (right ? "right" : "left");
+}
+
+std::string header_text(const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  return "; program for " + std::to_string(meta.num_features) + " features, " +
+         std::to_string(meta.num_trees) + " trees, " + std::to_string(meta.num_outputs) +
+         (meta.num_outputs == 1 ? " output" : " outputs") + "; contract " +
+         std::string(name_of(meta.contract)) +
+         (meta.sums_in_model_order ? ", sums in the model's order"
+                                   : ", sums in another order than the model's") +
+         "\n";
+}
+
+}  // namespace
+
+std::string Program::disassemble() const {
+  std::string text = header_text(*this);
+  const auto table = [&](const char* prefix, const auto& records, auto describe, std::size_t first) {
+    for (std::size_t i = first; i < records.size(); ++i)
+      text += std::string("; ") + prefix + std::to_string(i) + ": " + describe(records[i], i) + "\n";
+  };
+  table("g", section_Groups(), group_text, 0);
+  table("w", section_Walkers(), walker_text, 0);
+  table("a", section_Accumulators(), accumulator_text, 1);
+  const std::size_t ranks = section_Columns().size() - section_CategoryColumns().size();
+  for (std::size_t i = 0; i < section_CategoryColumns().size(); ++i)
+    text += "; column " + std::to_string(ranks + i) + ": " +
+            category_text(*this, section_CategoryColumns()[i], ranks + i) + "\n";
+  std::size_t depth = 0;
+  for (std::size_t pc = 0; pc < code().size(); ++pc) {
+    const Inst& inst = code()[pc];
+    if (info(inst.op).role == OpRole::Close) --depth;
+    std::string at = std::to_string(pc);
+    text += std::string(at.size() < 4 ? 4 - at.size() : 0, ' ') + at + std::string(2 + 2 * depth, ' ') +
+            instruction_text(inst) + "\n";
+    if (info(inst.op).role == OpRole::Open) ++depth;
+  }
+  return text;
+}
+
+}  // namespace forestvm

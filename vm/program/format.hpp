@@ -1,0 +1,74 @@
+// The outermost records of a program file: header and section table. Little-endian. The sections follow in
+// the order of sections.def, each at the first multiple of 64 bytes after the one before, gaps filled with
+// zeros; so the sizes alone say where everything lies.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include <forestvm/program.hpp>
+
+namespace forestvm::bytecode {
+
+static_assert(std::endian::native == std::endian::little,
+              "program files are little-endian and used as they are");
+
+/// A byte above 127, a name, and line ends that a text-mode transfer would change (PNG's idea).
+inline constexpr unsigned char kMagic[8] = {0x89, 'F', 'V', 'M', '\r', '\n', 0x1a, '\n'};
+
+struct FileHeader {
+  unsigned char magic[8];
+  std::uint16_t format;         ///< kProgramFormat
+  std::uint16_t reserved;       ///< zero
+  std::uint32_t section_count;  ///< kSectionCount
+  std::uint64_t feature_bits;   ///< what a reader must know to run it; none are defined yet
+  std::uint64_t file_size;      ///< bytes
+  std::uint64_t checksum;       ///< XXH3-64 of the file with this field zero
+  std::uint8_t unused[24];      ///< zero
+};
+static_assert(sizeof(FileHeader) == 64);
+
+struct SectionEntry {
+  Section id;
+  std::uint32_t reserved;  ///< zero
+  std::uint64_t offset;    ///< bytes from the start of the file
+  std::uint64_t size;      ///< bytes
+};
+static_assert(sizeof(SectionEntry) == 24);
+
+struct SectionInfo {
+  const char* text;
+  std::size_t record_size;
+};
+
+inline constexpr SectionInfo kSectionInfo[] = {
+#define FVM_SECTION(Name, text, Record, meaning) {text, sizeof(Record)},
+#include <forestvm/internal/sections.def>
+};
+
+constexpr std::uint64_t align_up(std::uint64_t offset) {
+  return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
+}
+
+inline constexpr std::uint64_t kTableEnd =
+    align_up(sizeof(FileHeader) + kSectionCount * sizeof(SectionEntry));
+
+/// Of an image whose size has been checked to hold a header.
+std::uint64_t checksum(std::span<const std::byte> image);
+
+/// Where strings of these sizes lie in the text section, one after the other. Refused if that is not in its
+/// first 4 GiB.
+Result<std::vector<StringRef>> string_places(std::span<const std::uint64_t> sizes);
+
+/// A program of so many bytes, which `write` gives all of; verified.
+Result<Program> make_program(std::size_t size, const std::function<void(std::span<std::byte>)>& write);
+
+/// Lays the sections out behind `header`, whose counts, size and checksum are set here, and verifies the
+/// image.
+Result<Program> seal(FileHeader header, std::span<const std::span<const std::byte>, kSectionCount> sections);
+
+}  // namespace forestvm::bytecode

@@ -1,0 +1,240 @@
+// The memory of a program: a private mapping of a file, or an aligned copy. In: a path or bytes. Out: a
+// Program that has been verified.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL  // the library gives no state but one of malloc's, and needs linking
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "vm/program/format.hpp"
+#include "vm/program/verify/verify.hpp"
+
+namespace forestvm {
+
+struct Program::Image {
+  std::byte* data = nullptr;
+  std::size_t size = 0;
+  bool mapped = false;
+
+  Image() = default;
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+  ~Image() {
+    if (mapped)
+      ::munmap(data, size);
+    else
+      std::free(data);
+  }
+};
+
+/// Builds Programs: the one friend of Program.
+class ProgramImage {
+ public:
+  static Result<Program> finish(std::shared_ptr<const Program::Image> image, Verification verification) {
+    const std::span<const std::byte> bytes{image->data, image->size};
+    FVM_TRY(bytecode::verify_container(bytes, verification == Verification::Full));
+    Program program{std::move(image)};
+    FVM_TRY(bytecode::verify_tables(program));
+    FVM_TRY(bytecode::verify_encoder(program));
+    if (verification == Verification::Full) {
+      FVM_TRY(bytecode::verify_forest(program));
+      FVM_TRY(bytecode::verify_walkers(program));
+      FVM_TRY(bytecode::verify_operands(program));
+      FVM_ASSIGN(const bytecode::CodeMap map, bytecode::verify_code(program));
+      FVM_TRY(bytecode::verify_paths(program, map));
+    }
+    return program;
+  }
+
+  template <class Write>
+  static Result<Program> written(std::size_t size, const Write& write, Verification verification) {
+    auto image = std::make_shared<Program::Image>();
+    const std::size_t room = bytecode::align_up(size + 1);
+    image->data = static_cast<std::byte*>(std::aligned_alloc(kSectionAlignment, room));
+    if (image->data == nullptr)
+      return Error{ErrorCode::Environment, "",
+                   "out of memory: the program needs " + std::to_string(room) + " bytes"};
+    image->size = size;
+    write(std::span(image->data, size));
+    return finish(std::move(image), verification);
+  }
+
+  static Result<Program> map(int file, std::size_t size, Verification verification) {
+    auto image = std::make_shared<Program::Image>();
+    void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (data == MAP_FAILED)
+      return Error{ErrorCode::Environment, "", std::string("cannot map the file: ") + std::strerror(errno)};
+    image->data = static_cast<std::byte*>(data);
+    image->size = size;
+    image->mapped = true;
+    return finish(std::move(image), verification);
+  }
+};
+
+namespace {
+
+/// Closes a file descriptor at the end of a scope.
+struct File {
+  int descriptor;
+  explicit File(int value) : descriptor(value) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+};
+
+Error io_error(const std::string& what) {
+  return {ErrorCode::Environment, "", what + ": " + std::strerror(errno)};
+}
+
+/// The file behind a chain of links, so that saving replaces the file and not the link.
+std::string resolved(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  return real ? std::string(real.get()) : path;
+}
+
+/// Creates a file of a new name beside `path`, with the permissions that any program's output gets (mkstemp's
+/// are the owner's alone, and the process's mask cannot be read without changing it for all threads).
+int create_beside(const std::string& path, std::string& name) {
+  constexpr int kAttempts = 1000;  // names in use by other threads, or left by a process that was killed
+  int descriptor = -1;
+  for (int attempt = 0; attempt < kAttempts && descriptor < 0; ++attempt) {
+    name = path + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+    descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0 && errno != EEXIST) break;
+  }
+  return descriptor;
+}
+
+Result<void> write_all(int file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return io_error("cannot write");
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::uint64_t bytecode::checksum(std::span<const std::byte> image) {
+  FileHeader header;
+  std::memcpy(&header, image.data(), sizeof header);
+  header.checksum = 0;
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  XXH3_64bits_update(&state, &header, sizeof header);
+  XXH3_64bits_update(&state, image.data() + sizeof header, image.size() - sizeof header);
+  return XXH3_64bits_digest(&state);
+}
+
+std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+
+std::uint64_t encoder_id(const Program& program) {
+  std::uint64_t id = checksum(std::as_bytes(program.section_EncodedFeatures()));
+  id = checksum(std::as_bytes(program.section_Columns()), id);
+  id = checksum(std::as_bytes(program.section_Ranks()), id);
+  id = checksum(std::as_bytes(program.section_CategoryColumns()), id);
+  id = checksum(std::as_bytes(program.section_CategoryWords()), id);
+  return checksum(std::as_bytes(program.section_ZeroMissing()), id);
+}
+
+Result<Program> Program::load(const std::string& path, Verification verification) {
+  // Opening a FIFO would wait for a writer: without blocking, it is there to be refused below.
+  const File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+  if (file.descriptor < 0) return io_error("cannot open");
+  struct stat status;
+  if (::fstat(file.descriptor, &status) != 0) return io_error("cannot read");
+  if (S_ISDIR(status.st_mode)) return Error{ErrorCode::Environment, "", "is a directory"};
+  if (!S_ISREG(status.st_mode))
+    return Error{ErrorCode::Environment, "", "is not a regular file, so it cannot be mapped"};
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size < sizeof(bytecode::FileHeader)) {
+    std::byte bytes[sizeof(bytecode::FileHeader)];
+    const ssize_t got = ::pread(file.descriptor, bytes, size, 0);
+    if (got < 0) return io_error("cannot read");
+    return from_bytes({bytes, static_cast<std::size_t>(got)}, verification);
+  }
+  return ProgramImage::map(file.descriptor, size, verification);
+}
+
+Result<Program> Program::from_bytes(std::span<const std::byte> bytes, Verification verification) {
+  const auto copy = [bytes](std::span<std::byte> to) { std::copy(bytes.begin(), bytes.end(), to.begin()); };
+  return ProgramImage::written(bytes.size(), copy, verification);
+}
+
+Result<Program> bytecode::make_program(std::size_t size,
+                                       const std::function<void(std::span<std::byte>)>& write) {
+  return ProgramImage::written(size, write, Verification::Full);
+}
+
+Result<void> Program::save(const std::string& path) const {
+  struct stat old {};
+  const bool exists = ::stat(path.c_str(), &old) == 0;
+  if (exists && !S_ISREG(old.st_mode))
+    return Error{ErrorCode::Environment, "", "is not a regular file, so it cannot be replaced"};
+  const std::string target = exists ? resolved(path) : path;
+  std::string temporary;
+  const File file{create_beside(target, temporary)};
+  if (file.descriptor < 0) return io_error("cannot create a file beside it");
+  const auto write = [&]() -> Result<void> {
+    FVM_TRY(write_all(file.descriptor, image()));
+    if (exists) static_cast<void>(::fchmod(file.descriptor, old.st_mode & 0777));  // keep them if we may
+    if (::fsync(file.descriptor) != 0) return io_error("cannot write");
+    if (::rename(temporary.c_str(), target.c_str()) != 0) return io_error("cannot replace the file");
+    return {};
+  };
+  auto done = write();
+  if (!done.ok()) ::unlink(temporary.c_str());
+  return done;
+}
+
+std::span<const std::byte> Program::image() const { return {image_->data, image_->size}; }
+
+std::span<const std::byte> Program::section(Section section) const {
+  bytecode::SectionEntry entry;
+  std::memcpy(&entry,
+              image_->data + sizeof(bytecode::FileHeader) + static_cast<std::size_t>(section) * sizeof entry,
+              sizeof entry);
+  return image().subspan(entry.offset, entry.size);
+}
+
+const ProgramMeta& Program::meta() const { return section_Meta().front(); }
+
+bool Program::mapped() const {
+  return std::any_of(code().begin(), code().end(), [](const Inst& inst) { return inst.op == Op::Map; });
+}
+
+std::string_view Program::string(std::size_t index) const {
+  const StringRef ref = section_Strings()[index];
+  return {section_Text().data() + ref.offset, ref.size};
+}
+
+std::string_view Program::feature_name(std::uint32_t feature) const {
+  if (feature >= meta().num_feature_names) return {};
+  return string(static_cast<std::size_t>(StringId::Count) + feature);
+}
+
+std::string_view Program::class_label(std::uint32_t label) const {
+  if (label >= meta().num_class_labels) return {};
+  return string(static_cast<std::size_t>(StringId::Count) + meta().num_feature_names + label);
+}
+
+bool is_program(std::span<const std::byte> bytes) {
+  return bytes.size() >= sizeof bytecode::kMagic &&
+         std::memcmp(bytes.data(), bytecode::kMagic, sizeof bytecode::kMagic) == 0;
+}
+
+}  // namespace forestvm

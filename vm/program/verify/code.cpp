@@ -1,0 +1,511 @@
+// The verifier's code rules, one pass over the instructions with an abstract state: which registers and
+// accumulators are live in the open blocks, over what, and how long their ranges can be.
+//
+// Two rules carry most of the weight. A range is always taken from the innermost enclosing loop over the same
+// axis, so iterations of a parallel loop over rows touch different rows and the work of a program is bounded
+// by rows x trees x instructions. And inside parallel loops over trees only an accumulator that was
+// privatized for the innermost of them may be written, so iterations never share one; unless they add to it
+// atomically, or it has a place for each tree.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <vector>
+
+#include <boost/container/static_vector.hpp>
+#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/layouts.hpp>
+#include <forestvm/core/sums.hpp>
+#include <forestvm/internal/names.hpp>
+
+#include "vm/program/verify/verify.hpp"
+
+namespace forestvm::bytecode {
+namespace {
+
+constexpr unsigned kNone = UINT32_MAX;
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+/// What a range register holds, and for how long.
+struct RegisterState {
+  bool live = false;
+  bool slice = false;        ///< a slice instruction set it
+  std::size_t depth = 0;     ///< blocks that were open when it was set
+  std::uint32_t within = 0;  ///< loop registers that it is part of, itself included, as bits
+  std::uint32_t range = 0;   ///< number of the range in the map
+};
+
+struct AccumulatorState {
+  bool live = false;
+  std::uint32_t loop = kNone;  ///< pc of the parallel loop over trees in which it may be written
+  std::size_t depth = 0;       ///< blocks that were open there
+};
+
+struct Block {
+  std::uint32_t open;
+  std::uint32_t outer_loop[2];  ///< innermost iterations of both axes outside it, as ranges of the map
+};
+
+class CodeVerifier {
+ public:
+  explicit CodeVerifier(const Program& program) : program_(program), code_(program.code()) {
+    const std::uint32_t trees = program.meta().num_trees;
+    map_.operands.resize(code_.size());
+    map_.ranges = {{.axis = Axis::Rows, .nonempty = true, .max_size = UINT32_MAX, .to = UINT32_MAX},
+                   {.axis = Axis::Trees,
+                    .exact = true,
+                    .nonempty = trees != 0,
+                    .hi = trees,
+                    .max_size = trees,
+                    .loop = kAllTrees,
+                    .to = trees}};
+    registers_[0] = {.live = true, .range = kCallRows};
+    registers_[1] = {.live = true, .range = kAllTrees};
+    for (std::uint32_t i = 0; i < program.section_Accumulators().size(); ++i)
+      accumulators_[i].live = program.section_Accumulators()[i].parent == i;
+  }
+
+  Result<CodeMap> run() {
+    for (pc_ = 0; pc_ < code_.size(); ++pc_) FVM_TRY(instruction());
+    if (code_.back().op != Op::Halt) return refused("code section", "it does not end with halt");
+    return std::move(map_);
+  }
+
+ private:
+  using enum OperandKind;
+
+  Error wrong(const std::string& what) const { return code_error(program_, pc_, what); }
+
+  const RangeFacts& facts(std::uint32_t reg) const { return map_.ranges[registers_[reg].range]; }
+
+  Result<void> instruction() {
+    const Inst& inst = code_[pc_];
+    switch (inst.op) {
+      case Op::Halt:
+        if (!blocks_.empty()) return wrong("a block is still open");
+        if (pc_ + 1 != code_.size()) return wrong("instructions after the end");
+        return {};
+      case Op::For:
+      case Op::Par:
+      case Op::Map:
+        return open_loop(inst);
+      case Op::When:
+        return open_block(operand<Op::When, Partner>(inst));
+      case Op::Unless:
+        return open_block(operand<Op::Unless, Partner>(inst));
+      case Op::Plan:
+        if (operand<Op::Plan, Least>(inst) > operand<Op::Plan, Most>(inst))
+          return wrong("no call has so many rows");
+        return open_block(operand<Op::Plan, Partner>(inst));
+      case Op::End:
+        return close_block(operand<Op::End, Partner>(inst));
+      case Op::Slice:
+        return take_slice(inst);
+      case Op::CacheRows:
+        return caches(operand<Op::CacheRows, Loop>(inst), Axis::Rows);
+      case Op::CacheTrees:
+        return caches(operand<Op::CacheTrees, Loop>(inst), Axis::Trees);
+      case Op::Init:
+        FVM_TRY(holds_sums(operand<Op::Init, AccOut>(inst)));
+        return writes(operand<Op::Init, AccOut>(inst), operand<Op::Init, Rows>(inst));
+      case Op::Zero:
+        return writes(operand<Op::Zero, AccOut>(inst), operand<Op::Zero, Rows>(inst));
+      case Op::AddBase:
+        FVM_TRY(holds_sums(operand<Op::AddBase, AccOut>(inst)));
+        return writes(operand<Op::AddBase, AccOut>(inst), operand<Op::AddBase, Rows>(inst));
+      case Op::Privatize:
+        return privatize(inst);
+      case Op::Walk:
+        return walk(inst);
+      case Op::Leaves:
+        return leaves(inst);
+      case Op::ReduceDim:
+        return reduce(inst, false);
+      case Op::ReduceInplace:
+        return reduce(inst, true);
+      case Op::Round:
+        FVM_TRY(holds_sums(operand<Op::Round, AccIn>(inst)));
+        return converts(operand<Op::Round, AccOut>(inst), operand<Op::Round, AccIn>(inst),
+                        operand<Op::Round, Rows>(inst));
+      case Op::SumTrees:
+        FVM_TRY(sums_trees(operand<Op::SumTrees, AccOut>(inst), operand<Op::SumTrees, AccIn>(inst)));
+        return converts(operand<Op::SumTrees, AccOut>(inst), operand<Op::SumTrees, AccIn>(inst),
+                        operand<Op::SumTrees, Rows>(inst));
+      case Op::Transform:
+        FVM_TRY(holds_scores(operand<Op::Transform, AccOut>(inst)));
+        return writes(operand<Op::Transform, AccOut>(inst), operand<Op::Transform, Rows>(inst));
+      case Op::Store:
+        return stores(operand<Op::Store, AccIn>(inst), operand<Op::Store, Rows>(inst));
+      case Op::Label:
+        return label(inst);
+      case Op::Encode:
+        return encodes(operand<Op::Encode, Rows>(inst));
+    }
+    return {};
+  }
+
+  std::uint32_t& loop_of(Axis axis) { return innermost_loop_[static_cast<unsigned>(axis)]; }
+
+  /// A register that is read: set, over the right axis, part of the innermost loop over it.
+  Result<void> reads(std::uint32_t reg) {
+    if (!registers_[reg].live) return wrong("r" + number(reg) + " is read before it is set");
+    if (facts(reg).loop != loop_of(facts(reg).axis))
+      return wrong("r" + number(reg) + " is not part of the innermost enclosing loop over " +
+                   (facts(reg).axis == Axis::Rows ? "rows" : "trees"));
+    return {};
+  }
+
+  Result<void> reads(std::uint32_t reg, Axis axis) {
+    FVM_TRY(reads(reg));
+    if (facts(reg).axis != axis)
+      return wrong("r" + number(reg) + " holds " +
+                   (axis == Axis::Rows ? "trees, expected rows" : "rows, expected trees"));
+    RangeOperands& operands = map_.operands[pc_];
+    (axis == Axis::Rows ? operands.rows : operands.trees) = registers_[reg].range;
+    return {};
+  }
+
+  Result<void> can_set(std::uint32_t reg) const {
+    if (registers_[reg].live) return wrong("r" + number(reg) + " is set while it is in use");
+    return {};
+  }
+
+  /// Gives a register a range that is taken from another's.
+  void set(std::uint32_t reg, std::uint32_t in, RangeFacts range, bool slice) {
+    const auto number = static_cast<std::uint32_t>(map_.ranges.size());
+    map_.operands[pc_].out = number;
+    map_.operands[pc_].in = range.source = registers_[in].range;
+    RegisterState state{true, slice, blocks_.size(), registers_[in].within, number};
+    if (!slice) {
+      state.within |= 1u << reg;
+      range.loop = number;
+      loop_of(range.axis) = number;
+    }
+    registers_[reg] = state;
+    map_.ranges.push_back(range);
+  }
+
+  /// A slice may replace a slice of the same block (an unrolled loop's last iteration), unless a loop that
+  /// went through the old one is still to be reduced.
+  bool replaceable(std::uint32_t reg) const {
+    if (!registers_[reg].slice || registers_[reg].depth != blocks_.size()) return false;
+    return std::none_of(accumulators_.begin(), accumulators_.end(), [&](const AccumulatorState& a) {
+      return a.live && a.loop != kNone && loop_operands(code_[a.loop]).in == reg;
+    });
+  }
+
+  Result<void> open_block(std::uint32_t partner) {
+    if (blocks_.size() == kMaxBlockDepth)
+      return wrong("more than " + number(kMaxBlockDepth) + " nested blocks");
+    if (partner <= pc_ || code_[partner].op != Op::End || operand<Op::End, Partner>(code_[partner]) != pc_)
+      return wrong("its end does not name it");
+    blocks_.push_back({static_cast<std::uint32_t>(pc_), {innermost_loop_[0], innermost_loop_[1]}});
+    return {};
+  }
+
+  Result<void> open_loop(const Inst& inst) {
+    const LoopOperands loop = loop_operands(inst);
+    FVM_TRY(reads(loop.in));
+    FVM_TRY(can_set(loop.out));
+    FVM_TRY(dimension_is_free(inst));
+    FVM_TRY(open_block(loop.partner));
+    RangeFacts range = facts(loop.in);
+    range.exact = false;
+    range.nonempty = true;
+    range.max_size = std::min(range.max_size, loop.step);
+    range.from = 0;
+    range.to = range.max_size;
+    range.step = loop.step;
+    set(loop.out, loop.in, range, false);
+    if (is_parallel(inst.op) && range.axis == Axis::Trees)
+      tree_loops_.push_back(static_cast<std::uint32_t>(pc_));
+    return {};
+  }
+
+  /// A thread has one index in each dimension of a launch.
+  Result<void> dimension_is_free(const Inst& inst) const {
+    if (inst.op != Op::Map) return {};
+    const std::uint32_t dimension = operand<Op::Map, Dimension>(inst);
+    for (const Block& block : blocks_)
+      if (code_[block.open].op == Op::Map && operand<Op::Map, Dimension>(code_[block.open]) == dimension)
+        return wrong("the loop at pc " + number(block.open) + " around it has the same dimension");
+    return {};
+  }
+
+  Result<void> close_block(std::uint32_t partner) {
+    if (blocks_.empty() || blocks_.back().open != partner)
+      return wrong("it does not close the innermost open block");
+    for (RegisterState& state : registers_)
+      if (state.depth >= blocks_.size()) state = {};
+    // Those of this very loop may still be reduced after it, in the block around; no further out, where the
+    // register that the loop went through may be another range.
+    for (AccumulatorState& accumulator : accumulators_)
+      if (accumulator.depth > blocks_.size()) accumulator = {};
+    innermost_loop_[0] = blocks_.back().outer_loop[0];
+    innermost_loop_[1] = blocks_.back().outer_loop[1];
+    if (!tree_loops_.empty() && tree_loops_.back() == partner) tree_loops_.pop_back();
+    blocks_.pop_back();
+    return {};
+  }
+
+  Result<void> take_slice(const Inst& inst) {
+    const std::uint32_t out = operand<Op::Slice, RangeOut>(inst), in = operand<Op::Slice, RangeIn>(inst);
+    const std::uint32_t from = operand<Op::Slice, From>(inst), to = operand<Op::Slice, To>(inst);
+    FVM_TRY(reads(in));
+    if (!replaceable(out)) FVM_TRY(can_set(out));
+    if (from > to) return wrong("it ends before it begins");
+    RangeFacts range = facts(in);
+    if (range.exact) {
+      const std::uint32_t size = range.hi - range.lo;
+      range.hi = range.lo + std::min(to, size);
+      range.lo += std::min(from, size);
+    }
+    range.nonempty = range.exact ? range.lo < range.hi : range.nonempty && from == 0 && to != 0;
+    range.max_size = std::min(to, range.max_size) - std::min(from, range.max_size);
+    const auto cut = [&](std::uint32_t at) {
+      return static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{range.from} + at, range.to));
+    };
+    const std::uint32_t first = cut(from), end = cut(to);
+    range.from = first;
+    range.to = end;
+    range.step = 0;
+    set(out, in, range, true);
+    return {};
+  }
+
+  /// A loop whose block is open, over the right axis.
+  Result<void> caches(std::uint32_t loop, Axis axis) const {
+    const bool open =
+        is_loop(code_[loop].op) &&
+        std::any_of(blocks_.begin(), blocks_.end(), [&](const Block& block) { return block.open == loop; });
+    if (!open) return wrong("pc " + number(loop) + " is no loop around it");
+    if (facts(loop_operands(code_[loop]).out).axis != axis)
+      return wrong(std::string("the loop at pc ") + number(loop) + " does not go over " +
+                   (axis == Axis::Rows ? "rows" : "trees"));
+    return {};
+  }
+
+  AccumulatorKind kind_of(std::uint32_t accumulator) const {
+    return program_.section_Accumulators()[accumulator].kind;
+  }
+
+  Result<void> holds_sums(std::uint32_t accumulator) const {
+    if (!is_per_tree(kind_of(accumulator))) return {};
+    return wrong("a" + number(accumulator) + " holds per-tree values, expected sums");
+  }
+
+  /// Leaves of a type are added to sums of the same.
+  Result<void> sums_trees(std::uint32_t to, std::uint32_t from) const {
+    if (!is_per_tree(kind_of(from))) return wrong("a" + number(from) + " does not hold per-tree values");
+    const bool wide = kind_of(from) == AccumulatorKind::PerTree64;
+    if (kind_of(to) == (wide ? AccumulatorKind::F64 : AccumulatorKind::F32)) return {};
+    return wrong("a" + number(to) + " is not " + (wide ? "float64" : "float32"));
+  }
+
+  /// What transforms and outputs take.
+  Result<void> holds_scores(std::uint32_t accumulator) const {
+    const AccumulatorKind kind = kind_of(accumulator);
+    if (kind == AccumulatorKind::F32 || kind == AccumulatorKind::F64) return {};
+    return wrong("a" + number(accumulator) + " is neither float32 nor float64");
+  }
+
+  /// An accumulator that is made of another.
+  Result<void> converts(std::uint32_t to, std::uint32_t from, std::uint32_t rows) {
+    FVM_TRY(holds_scores(to));
+    FVM_TRY(touches(from, rows));
+    return writes(to, rows);
+  }
+
+  /// An accumulator that is written here, and its rows.
+  Result<void> writes(std::uint32_t accumulator, std::uint32_t rows) {
+    const std::uint32_t in = program_.section_Accumulators()[accumulator].stored_in;
+    if (in != accumulator)
+      return wrong("a" + number(accumulator) + " lies in a" + number(in) + ": only reduce_inplace writes it");
+    return touches(accumulator, rows);
+  }
+
+  /// An accumulator that nothing else writes meanwhile.
+  Result<void> touches(std::uint32_t accumulator, std::uint32_t rows) {
+    FVM_TRY(is_live(accumulator, rows));
+    const std::uint32_t loop = accumulators_[accumulator].loop;
+    if (loop == innermost_tree_loop()) return {};
+    if (loop != kNone && !is_open(loop))
+      return wrong("a" + number(accumulator) + " belongs to the loop at pc " + number(loop) +
+                   ", which has ended");
+    return wrong("a" + number(accumulator) +
+                 " is shared by the iterations of the parallel loop over trees at pc " +
+                 number(tree_loops_.back()));
+  }
+
+  Result<void> is_live(std::uint32_t accumulator, std::uint32_t rows) {
+    FVM_TRY(reads(rows, Axis::Rows));
+    if (!accumulators_[accumulator].live) return wrong("a" + number(accumulator) + " is not privatized here");
+    return {};
+  }
+
+  bool is_open(std::uint32_t tree_loop) const {
+    return std::find(tree_loops_.begin(), tree_loops_.end(), tree_loop) != tree_loops_.end();
+  }
+
+  /// An accumulator to which something is added, atomically or not.
+  Result<void> adds(std::uint32_t accumulator, std::uint32_t rows, bool atomic) {
+    if (!atomic) return writes(accumulator, rows);
+    FVM_TRY(is_live(accumulator, rows));
+    FVM_TRY(holds_sums(accumulator));
+    const AccumulatorDesc& desc = program_.section_Accumulators()[accumulator];
+    const std::uint32_t loop = accumulators_[accumulator].loop;
+    if (desc.stored_in != accumulator || (loop != kNone && !is_open(loop)))
+      return wrong("nothing can be added to a" + number(accumulator) + " here");
+    return {};
+  }
+
+  Result<void> stores(std::uint32_t accumulator, std::uint32_t rows) {
+    FVM_TRY(holds_scores(accumulator));
+    FVM_TRY(writes(accumulator, rows));
+    if (!tree_loops_.empty()) return wrong("the output is written inside a parallel loop over trees");
+    return {};
+  }
+
+  Result<void> label(const Inst& inst) {
+    const auto rule = static_cast<ClassRule>(operand<Op::Label, Rule>(inst));
+    if (rule != program_.meta().class_rule) return wrong("the rule is not the program's");
+    return stores(operand<Op::Label, AccIn>(inst), operand<Op::Label, Rows>(inst));
+  }
+
+  Result<void> privatize(const Inst& inst) {
+    const std::uint32_t out = operand<Op::Privatize, AccOut>(inst),
+                        reg = operand<Op::Privatize, RangeIn>(inst);
+    FVM_TRY(reads(operand<Op::Privatize, Rows>(inst), Axis::Rows));
+    if (program_.section_Accumulators()[out].parent == out)
+      return wrong("a" + number(out) + " is not private");
+    if (accumulators_[out].live) return wrong("a" + number(out) + " is in use");
+    if (tree_loops_.empty() || loop_register(tree_loops_.back()) != reg)
+      return wrong("r" + number(reg) + " is not the innermost parallel loop over trees");
+    // In a block of its own it might not run, or run in the copies that a loop over rows makes of a machine.
+    if (blocks_.back().open != tree_loops_.back())
+      return wrong("it does not stand directly in the loop at pc " + number(tree_loops_.back()));
+    const AccumulatorDesc& desc = program_.section_Accumulators()[out];
+    const AccumulatorState& parent = accumulators_[desc.parent];
+    if (!parent.live || parent.loop != innermost_tree_loop(1))
+      return wrong("its parent a" + number(desc.parent) + " does not belong to the loop around");
+    if (loop_iterations(tree_loops_.back()) > desc.iterations)
+      return wrong("the loop has more iterations than a" + number(out) + "'s " + number(desc.iterations));
+    accumulators_[out] = {true, tree_loops_.back(), blocks_.size()};
+    return {};
+  }
+
+  /// The operands of both reductions stand in the same order.
+  Result<void> reduce(const Inst& inst, bool in_place) {
+    const std::uint32_t to = operand<Op::ReduceDim, AccOut>(inst), from = operand<Op::ReduceDim, AccIn>(inst);
+    const std::uint32_t rows = operand<Op::ReduceDim, Rows>(inst), loop = operand<Op::ReduceDim, Loop>(inst);
+    const auto form = static_cast<ReductionForm>(operand<Op::ReduceDim, Form>(inst));
+    const auto accumulators = program_.section_Accumulators();
+    if (from == to || !accumulators_[from].live || accumulators_[from].loop != loop ||
+        accumulators[from].parent != to)
+      return wrong("a" + number(from) + " is not what the loop at pc " + number(loop) + " made of a" +
+                   number(to));
+    if (in_place && accumulators[to].stored_in != from)
+      return wrong("a" + number(to) + " does not lie in a" + number(from));
+    FVM_TRY(in_place ? touches(to, rows) : writes(to, rows));
+    // The loop ended in this block, or else the accumulator would have, too: its range is still there.
+    accumulators_[from] = {};
+    return form_fits(form, operand<Op::ReduceDim, Width>(inst), code_[loop].op);
+  }
+
+  Result<void> form_fits(ReductionForm form, std::uint32_t width, Op loop) const {
+    const bool vector = form == ReductionForm::Vector;
+    if (vector ? !std::has_single_bit(width) || width < 2 || width > kMaxReductionWidth : width != 1)
+      return wrong("a width of " + number(width) + " for form " + std::string(name_of(form)));
+    if (vector && loop != Op::Par) return wrong("vectors add the copies of a loop on the host only");
+    if (form == ReductionForm::Shared && loop != Op::Map)
+      return wrong("shared memory holds the copies of a mapped loop only");
+    return {};
+  }
+
+  Result<void> walk(const Inst& inst) {
+    const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst), rows = operand<Op::Walk, Rows>(inst);
+    bool atomic = false;
+    FVM_TRY(walks(operand<Op::Walk, Trees>(inst), operand<Op::Walk, Walker>(inst),
+                  operand<Op::Walk, Select>(inst), atomic));
+    // Parallel iterations walk different trees, each of which has a place of its own.
+    if (is_per_tree(kind_of(accumulator)) && !atomic) return is_live(accumulator, rows);
+    return adds(accumulator, rows, atomic);
+  }
+
+  /// Iterations over trees would write each other's codes.
+  Result<void> encodes(std::uint32_t rows) {
+    if (program_.section_Columns().empty()) return wrong("the program has no encoder");
+    if (innermost_tree_loop() != kNone) return wrong("rows are encoded inside a parallel loop over trees");
+    return reads(rows, Axis::Rows);
+  }
+
+  Result<void> leaves(const Inst& inst) {
+    bool atomic = false;
+    FVM_TRY(reads(operand<Op::Leaves, Rows>(inst), Axis::Rows));
+    return walks(operand<Op::Leaves, Trees>(inst), operand<Op::Leaves, Walker>(inst),
+                 operand<Op::Leaves, Select>(inst), atomic);
+  }
+
+  /// Trees that lie in the group of the walker, or of each walker that an iteration selects. Sets `atomic` if
+  /// the walkers are.
+  Result<void> walks(std::uint32_t trees, std::uint32_t walker, std::uint32_t select, bool& atomic) {
+    FVM_TRY(reads(trees, Axis::Trees));
+    atomic = program_.section_Walkers()[walker].atomic != 0;
+    if (select == 1) return walks_group(walker, {facts(trees).lo, facts(trees).hi, 0});
+    const RangeFacts& by = facts(select);
+    const RangeFacts& over = map_.ranges[by.source];
+    if (!registers_[select].live || by.step == 0 || !over.exact ||
+        (registers_[trees].within >> select & 1) == 0)
+      return wrong("r" + number(select) + " is no loop over known trees that r" + number(trees) +
+                   " is part of");
+    const Range all{over.lo, over.hi, 0};
+    const std::uint32_t count = iterations(all.size(), by.step);
+    if (count > kMaxSpecialized || count > program_.section_Walkers().size() - walker)
+      return wrong("a walker for each of " + number(count) + " iterations");
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if ((program_.section_Walkers()[walker + i].atomic != 0) != atomic)
+        return wrong("some of its walkers are atomic, others are not");
+      FVM_TRY(walks_group(walker + i, chunk(all, by.step, i)));
+    }
+    map_.operands[pc_].select = registers_[select].range;
+    return {};
+  }
+
+  Result<void> walks_group(std::uint32_t walker, const Range& trees) const {
+    const std::uint32_t index = program_.section_Walkers()[walker].group;
+    const GroupDesc& group = program_.section_Groups()[index];
+    if (trees.size() != 0 && (trees.begin < group.tree_begin || trees.end > group.tree_end))
+      return wrong("trees " + number(trees.begin) + " to " + number(trees.end) + " are not all in group " +
+                   number(index));
+    return {};
+  }
+
+  /// The innermost open parallel loop over trees, or the one `outward` further out; kNone if there is none.
+  std::uint32_t innermost_tree_loop(std::size_t outward = 0) const {
+    return tree_loops_.size() > outward ? tree_loops_[tree_loops_.size() - 1 - outward] : kNone;
+  }
+
+  std::uint32_t loop_register(std::uint32_t par) const { return loop_operands(code_[par]).out; }
+
+  std::uint32_t loop_iterations(std::uint32_t par) const {
+    const LoopOperands loop = loop_operands(code_[par]);
+    return iterations(facts(loop.in).max_size, loop.step);
+  }
+
+  const Program& program_;
+  std::span<const Inst> code_;
+  std::size_t pc_ = 0;
+  CodeMap map_;
+  std::array<RegisterState, kRangeRegisters> registers_{};
+  std::array<AccumulatorState, kAccumulators> accumulators_{};
+  boost::container::static_vector<Block, kMaxBlockDepth> blocks_;
+  boost::container::static_vector<std::uint32_t, kMaxBlockDepth>
+      tree_loops_;  ///< open parallel loops over trees, by pc
+  std::uint32_t innermost_loop_[2] = {kCallRows, kAllTrees};
+};
+
+}  // namespace
+
+Result<CodeMap> verify_code(const Program& program) { return CodeVerifier(program).run(); }
+
+}  // namespace forestvm::bytecode

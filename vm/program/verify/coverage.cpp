@@ -1,0 +1,80 @@
+#include "vm/program/verify/coverage.hpp"
+
+#include <algorithm>
+
+namespace forestvm::bytecode {
+namespace {
+
+/// Bounds the work of a pass over hostile code; the code of compiled schedules needs a few.
+constexpr std::size_t kMaxParts = 8;
+
+/// The parts of one axis of the rectangles that cover all of `wanted` on the other: between neighbouring
+/// edges either all elements are covered or none.
+template <class Rectangle>
+Intervals covered(const std::vector<Rectangle>& parts, Interval Rectangle::*axis, Interval Rectangle::*other,
+                  Interval wanted) {
+  std::vector<std::uint32_t> edges;
+  for (const Rectangle& part : parts) {
+    edges.push_back((part.*axis).from);
+    edges.push_back((part.*axis).to);
+  }
+  std::sort(edges.begin(), edges.end());
+  Intervals found;
+  for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
+    const Interval strip{edges[i], edges[i + 1]};
+    Intervals across;
+    for (const Rectangle& part : parts)
+      if ((part.*axis).from <= strip.from && strip.to <= (part.*axis).to) across.add(part.*other);
+    if (across.covers(wanted)) found.add(strip);
+  }
+  return found;
+}
+
+}  // namespace
+
+void Intervals::add(Interval added) {
+  if (added.empty()) return;
+  // Whatever touches it becomes a part of it.
+  const auto first =
+      std::find_if(parts_.begin(), parts_.end(), [&](const Interval& part) { return part.to >= added.from; });
+  const auto last =
+      std::find_if(first, parts_.end(), [&](const Interval& part) { return part.from > added.to; });
+  if (first != last) {
+    added.from = std::min(added.from, first->from);
+    added.to = std::max(added.to, (last - 1)->to);
+  }
+  const auto at = parts_.erase(first, last);
+  if (parts_.size() < kMaxParts) parts_.insert(at, added);
+}
+
+bool Intervals::covers(Interval wanted) const {
+  return wanted.empty() || std::any_of(parts_.begin(), parts_.end(), [&](const Interval& part) {
+           return part.from <= wanted.from && wanted.to <= part.to;
+         });
+}
+
+void Rectangles::add(Interval trees, Interval rows) {
+  if (trees.empty() || rows.empty()) return;
+  for (Rectangle& part : parts_) {
+    // Neighbours become one, so that a chain of slices stays one part.
+    if (part.rows == rows && trees.from <= part.trees.to && part.trees.from <= trees.to) {
+      part.trees = {std::min(part.trees.from, trees.from), std::max(part.trees.to, trees.to)};
+      return;
+    }
+    if (part.trees == trees && rows.from <= part.rows.to && part.rows.from <= rows.to) {
+      part.rows = {std::min(part.rows.from, rows.from), std::max(part.rows.to, rows.to)};
+      return;
+    }
+  }
+  if (parts_.size() < kMaxParts) parts_.push_back({trees, rows});
+}
+
+Intervals Rectangles::rows_of(Interval trees) const {
+  return covered(parts_, &Rectangle::rows, &Rectangle::trees, trees);
+}
+
+Intervals Rectangles::trees_of(Interval rows) const {
+  return covered(parts_, &Rectangle::trees, &Rectangle::rows, rows);
+}
+
+}  // namespace forestvm::bytecode

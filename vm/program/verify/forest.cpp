@@ -1,0 +1,195 @@
+// The verifier's forest rules. Every slot's feature lies inside the row, every child inside its tree and
+// further on than its parent, so that every walk stays in bounds and ends. Where nodes name their children,
+// each node is the child of at most one other, so that a tree is no larger than its nodes. One or two passes
+// over the nodes, at memory speed.
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/names.hpp>
+
+#include "vm/program/verify/verify.hpp"
+#include "vm/program/verify/links.hpp"
+
+namespace forestvm::bytecode {
+namespace {
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+/// What the groups before take of the sections; then, what this one does too.
+struct Taken {
+  std::uint64_t trees = 0, node_bytes = 0, numbers = 0;
+};
+
+template <class View>
+Result<void> verify_group_place(const Program& program, const GroupDesc& group, const std::string& where,
+                                Taken& taken) {
+  using Node = typename View::Node;
+  const std::uint64_t bytes = program.section_Nodes().size();
+  if (group.node_offset % kSectionAlignment != 0 || group.node_offset > bytes ||
+      group.node_count > (bytes - group.node_offset) / sizeof(Node))
+    return refused(where, number(group.node_count) + " nodes at byte " + number(group.node_offset) +
+                              " do not lie in the nodes section");
+  if (group.node_offset < taken.node_bytes) return refused(where, "its nodes overlap the group before");
+  const std::uint64_t leaves_begin = group.node_offset + group.node_count * sizeof(Node);
+  if (!View::kLeavesAside && group.leaf_count != 0) return refused(where, "it has leaves aside");
+  if (group.leaf_count > (bytes - leaves_begin) / sizeof(float))
+    return refused(where, number(group.leaf_count) + " leaves do not lie in the nodes section");
+  taken.node_bytes = leaves_begin + group.leaf_count * sizeof(float);
+  const std::uint64_t numbers = View::kLeavesAside ? group.leaf_count : group.node_count;
+  if (group.first_number != taken.numbers)
+    return refused(where, "its leaf numbers do not follow the group before");
+  taken.numbers += numbers;
+  if (taken.numbers > program.section_LeafNumbers().size())
+    return refused(where, "its leaf numbers leave the leaf_numbers section");
+  return {};
+}
+
+/// The rules that some of the slots [begin, end) break, as bits.
+template <class View>
+std::uint32_t broken_rules(const typename View::Tree& view, std::uint32_t begin, std::uint32_t end,
+                           const TreeDesc& tree, const NodeFacts& facts) {
+  std::uint32_t broken = 0;
+  for (std::uint32_t slot = begin; slot < end; ++slot) broken |= View::broken_rules(view, slot, tree, facts);
+  if constexpr (requires { &View::broken_lookup_rules; })
+    for (std::uint32_t slot = begin; slot < end; ++slot)
+      broken |= View::broken_lookup_rules(view, slot, facts);
+  return broken;
+}
+
+/// Of a tree in which there is one.
+template <class View>
+std::string first_broken_rule(const typename View::Tree& view, const TreeDesc& tree, const NodeFacts& facts) {
+  for (std::uint32_t slot = 0;; ++slot)
+    if (const std::uint32_t broken = broken_rules<View>(view, slot, slot + 1, tree, facts); broken != 0)
+      return "node " + number(slot) + ": " + View::kNodeRules[std::countr_zero(broken)];
+}
+
+template <class View>
+Result<void> verify_group(const Program& program, std::size_t index, NodeFacts facts, Taken& taken) {
+  const GroupDesc& group = program.section_Groups()[index];
+  const std::string where = "groups section: group " + number(index);
+  const std::uint32_t least = View::kTileWidth == 1 ? 1 : 2;
+  if (group.tile_size < least || group.tile_size > View::kTileWidth)
+    return refused(where, "tiles of " + number(group.tile_size) + " nodes in layout " +
+                              std::string(name_of(group.layout)));
+  FVM_TRY(verify_group_place<View>(program, group, where, taken));
+  const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
+  const GroupData data{program.section_Nodes().data() + group.node_offset,
+                       nullptr,
+                       trees.data(),
+                       nullptr,
+                       group.tree_end - group.tree_begin,
+                       group.tile_size};
+  facts.tile_size = group.tile_size;
+  const std::uint32_t num_outputs = program.meta().num_outputs;
+  std::uint64_t nodes = 0, leaves = 0;
+  LinkMemory memory;
+  for (std::uint32_t t = 0; t < trees.size(); ++t) {
+    const TreeDesc& tree = trees[t];
+    const auto wrong = [&](const std::string& what) {
+      return refused(where + ", tree " + number(group.tree_begin + t), what);
+    };
+    if (tree.node_count == 0) return wrong("it has no nodes");
+    if (const char* rule = View::place_rule(tree, t, group, nodes)) return wrong(rule);
+    nodes += tree.node_count;
+    if (tree.output >= num_outputs) return wrong("output " + number(tree.output) + " does not exist");
+    if constexpr (requires { &View::tree_rule; })
+      if (const char* rule = View::tree_rule(tree, group)) return wrong(rule);
+    if (!View::kLeavesAside && (tree.leaf_count != 0 || tree.first_leaf != 0))
+      return wrong("it has leaves aside");
+    if (View::kLeavesAside && tree.first_leaf != leaves)
+      return wrong("its leaves do not follow the tree before");
+    leaves += tree.leaf_count;
+    if (leaves > group.leaf_count) return wrong("its leaves leave its group");
+    const auto view = View::tree(data, t);
+    if constexpr (requires { &View::level_rule; }) {
+      typename View::LevelsAbove above{tree.leaf_count};
+      for (std::uint32_t level = 0; level < View::levels(tree); ++level)
+        if (const char* rule = View::level_rule(view, level, tree, facts, above))
+          return wrong("level " + number(level) + ": " + rule);
+    } else if (broken_rules<View>(view, 0, tree.node_count, tree, facts) != 0) {
+      return wrong(first_broken_rule<View>(view, tree, facts));
+    }
+    if constexpr (kNamesChildren<View>)
+      if (!are_links_sound<View>(view, tree, facts, memory))
+        return wrong(broken_link<View>(view, tree, facts));
+  }
+  return {};
+}
+
+/// Thresholds of each column, and none of the other columns that a node may name.
+std::vector<std::uint8_t> column_codes(const Program& program) {
+  const auto columns = program.section_Columns();
+  std::vector<std::uint8_t> codes(std::max<std::size_t>(columns.size(), Sparse4View::kMostColumns));
+  for (std::size_t i = 0; i < columns.size(); ++i) codes[i] = static_cast<std::uint8_t>(columns[i].count);
+  return codes;
+}
+
+/// The program's order of trees is a permutation of the model's, the same in every group.
+Result<void> verify_tree_numbers(const Program& program) {
+  const std::uint32_t count = program.meta().num_trees;
+  std::vector<std::uint32_t> number_of(count, UINT32_MAX);
+  std::vector<bool> taken(count);
+  for (std::size_t i = 0; i < program.section_Groups().size(); ++i) {
+    const GroupDesc& group = program.section_Groups()[i];
+    for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
+      const std::uint32_t found = program.section_Trees()[group.first_tree + (t - group.tree_begin)].number;
+      const auto wrong = [&](const std::string& what) {
+        return refused("groups section: group " + number(i) + ", tree " + number(t), what);
+      };
+      if (found >= count) return wrong("the model has no tree " + number(found));
+      if (number_of[t] == found) continue;
+      if (number_of[t] != UINT32_MAX || taken[found])
+        return wrong("the model's tree " + number(found) + " stands elsewhere too");
+      number_of[t] = found;
+      taken[found] = true;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> verify_forest(const Program& program) {
+  const auto groups = program.section_Groups();
+  const auto shapes = program.section_TileShapes();
+  const std::vector<std::uint8_t> codes = column_codes(program);
+  const NodeFacts facts{program.meta().num_features,
+                        0,
+                        shapes.data(),
+                        static_cast<std::uint32_t>(shapes.size()),
+                        static_cast<std::uint32_t>(program.section_Columns().size()),
+                        codes.data()};
+  // Groups and trees lie one after the other, none twice: a file's size bounds the work of this pass.
+  Taken taken;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const GroupDesc& group = groups[i];
+    const auto wrong = [&](const std::string& what) {
+      return refused("groups section: group " + number(i), what);
+    };
+    for (const std::uint8_t byte : group.reserved)
+      if (byte != 0) return wrong("a reserved byte is not zero");
+    if (group.tree_begin >= group.tree_end || group.tree_end > program.meta().num_trees)
+      return wrong("trees " + number(group.tree_begin) + " to " + number(group.tree_end) + " of " +
+                   number(program.meta().num_trees));
+    if (group.first_tree != taken.trees) return wrong("its trees do not follow the group before");
+    taken.trees += group.tree_end - group.tree_begin;
+    if (taken.trees > program.section_Trees().size()) return wrong("its trees leave the trees section");
+    if (!is_declared(group.layout))
+      return wrong("unknown layout " + number(static_cast<unsigned>(group.layout)));
+    FVM_TRY(
+        with_view(group.layout, [&]<class View>() { return verify_group<View>(program, i, facts, taken); }));
+  }
+  if (taken.trees != program.section_Trees().size())
+    return refused("trees section", number(program.section_Trees().size()) + " trees, but the groups have " +
+                                        number(taken.trees));
+  // A loop over trees may have as many iterations: they too are bounded by the file's size.
+  if (program.meta().num_trees > taken.trees)
+    return refused("meta section",
+                   number(program.meta().num_trees) + " trees, but the groups have " + number(taken.trees));
+  return verify_tree_numbers(program);
+}
+
+}  // namespace forestvm::bytecode

@@ -1,0 +1,514 @@
+// The verifier's rules for the ways that calls take through the code. A call asks for an output and has a
+// number of rows, which choose its blocks; each way is followed once, with what memory has been written and
+// how many steps have been taken so far.
+//
+// Memory is written before it is read, in the same call and for the same rows, so that answers never depend
+// on what a buffer held before; and every row of the output that is asked for is written. A loop's body is
+// followed once: what it writes for all elements of an iteration is written for all that the loop goes
+// through.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <optional>
+#include <ranges>
+
+#include <boost/container/static_vector.hpp>
+#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/layouts.hpp>
+#include <forestvm/core/sums.hpp>
+#include <forestvm/internal/names.hpp>
+
+#include "vm/program/verify/coverage.hpp"
+#include "vm/program/verify/verify.hpp"
+
+namespace forestvm::bytecode {
+namespace {
+
+/// Steps that a row may take in a program however small it is, and for each byte of a larger one. Compiled
+/// programs take fewer by orders of magnitude, but for trees of very different depths that walk in lockstep.
+constexpr std::uint64_t kFreeSteps = std::uint64_t{1} << 22, kStepsPerByte = 64;
+
+/// Instructions that are followed on all ways together.
+constexpr std::uint64_t kMaxFollowed = std::uint64_t{1} << 21;
+
+/// What a cache instruction may take: cache lines that are asked for.
+constexpr std::uint64_t kCacheSteps = 512;
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+std::uint64_t add_capped(std::uint64_t a, std::uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
+
+std::uint64_t multiply_capped(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/// Steps of a walk of one row through a tree: node visits, and columns and slots of tables that are looked
+/// into.
+template <class View>
+std::uint64_t walk_steps(const typename View::Tree& view, const TreeDesc& tree) {
+  std::uint64_t steps = tree.depth + std::uint64_t{1};
+  if constexpr (requires { &View::level_rule; }) {
+    const std::uint32_t rounds = View::levels(tree) == tree.depth ? 1 : tree.depth;
+    for (std::uint32_t i = 0; i < View::levels(tree); ++i)
+      if (view.level(i).has_tables())
+        steps += std::uint64_t{rounds} * (view.level(i).columns + view.level(i).slots);
+  }
+  return steps;
+}
+
+/// What walks through a group's trees cost, and whether they read codes.
+struct GroupCosts {
+  std::vector<std::uint64_t> before;  ///< steps of all trees before each one
+  std::uint64_t most = 0;             ///< steps of the tree that takes the most
+  bool reads_codes = false;           ///< trees that are a leaf do not
+};
+
+template <class View>
+GroupCosts costs_of(const Program& program, const GroupDesc& group) {
+  const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
+  const GroupData data{program.section_Nodes().data() + group.node_offset,
+                       nullptr,
+                       trees.data(),
+                       nullptr,
+                       group.tree_end - group.tree_begin,
+                       group.tile_size};
+  GroupCosts costs;
+  costs.before.reserve(trees.size() + 1);
+  costs.before.push_back(0);
+  for (std::uint32_t t = 0; t < trees.size(); ++t) {
+    const std::uint64_t steps = walk_steps<View>(View::tree(data, t), trees[t]);
+    costs.before.push_back(costs.before.back() + steps);
+    costs.most = std::max(costs.most, steps);
+    costs.reads_codes |= kTakesCodes<View> && trees[t].depth != 0;
+  }
+  return costs;
+}
+
+/// What calls on a way have in common.
+struct Way {
+  OutputKind output;
+  std::uint32_t rows;  ///< by which plans are chosen
+};
+
+/// What has been written, for the elements of the innermost iterations.
+struct Memory {
+  std::array<Intervals, kAccumulators> sums;     ///< rows of accumulators
+  std::array<Rectangles, kAccumulators> leaves;  ///< of accumulators of per-tree values
+  Intervals output;                              ///< rows of scores, values or classes
+  Rectangles leaf_output;
+  Intervals codes;  ///< rows whose codes were written
+};
+
+class WayFollower {
+ public:
+  WayFollower(const Program& program, const CodeMap& map, std::span<const GroupCosts> costs,
+              std::uint64_t& followed)
+      : program_(program),
+        meta_(program.meta()),
+        code_(program.code()),
+        accumulators_(program.section_Accumulators()),
+        map_(map),
+        costs_(costs),
+        followed_(followed) {
+    private_to_.fill(UINT32_MAX);
+  }
+
+  /// The steps of a row.
+  Result<std::uint64_t> run(const Way& way) {
+    way_ = way;
+    for (pc_ = 0; pc_ < code_.size(); ++pc_) {
+      if (++followed_ > kMaxFollowed)
+        return refused("code section", "too many instructions for as many plans");
+      FVM_TRY(follow(code_[pc_]));
+    }
+    if (!output_is_written())
+      return refused("code section", "the output is not written for every row (" + text() + ")");
+    return steps_;
+  }
+
+ private:
+  using enum OperandKind;
+
+  struct Block {
+    std::uint32_t open;
+    std::uint64_t times;            ///< before it
+    std::optional<Memory> outside;  ///< of a loop: what was written before it
+  };
+
+  Error wrong(const std::string& what) const { return code_error(program_, pc_, what + " (" + text() + ")"); }
+
+  /// The way, for messages.
+  std::string text() const {
+    return "output " + std::string(name_of(way_.output)) + ", calls of " + number(way_.rows) +
+           (way_.rows == 1 ? " row" : " rows");
+  }
+
+  const RangeFacts& range(std::uint32_t index) const { return map_.ranges[index]; }
+  const RangeOperands& operands() const { return map_.operands[pc_]; }
+  Interval rows() const { return {range(operands().rows).from, range(operands().rows).to}; }
+  Interval trees() const { return {range(operands().trees).from, range(operands().trees).to}; }
+
+  void take(std::uint64_t steps) { steps_ = add_capped(steps_, multiply_capped(times_, steps)); }
+
+  const AccumulatorDesc& desc(std::uint32_t accumulator) const { return accumulators_[accumulator]; }
+  std::uint64_t width(std::uint32_t accumulator) const {
+    return is_per_tree(desc(accumulator).kind) ? meta_.num_trees : meta_.num_outputs;
+  }
+
+  bool output_is_written() const {
+    const RangeFacts &rows = range(kCallRows), &trees = range(kAllTrees);
+    const Interval all{rows.from, rows.to};
+    switch (way_.output) {
+      case OutputKind::Raw:
+      case OutputKind::Value:
+        return memory_.output.covers(all);
+      case OutputKind::Class:
+        return meta_.class_rule == ClassRule::None || memory_.output.covers(all);
+      case OutputKind::Leaf:
+        return trees.max_size == 0 || memory_.leaf_output.rows_of({trees.from, trees.to}).covers(all);
+    }
+    return false;
+  }
+
+  // NOLINTNEXTLINE(readability-function-size): a case an opcode
+  Result<void> follow(const Inst& inst) {
+    take(1);
+    switch (inst.op) {
+      case Op::Halt:
+        return {};
+      case Op::For:
+      case Op::Par:
+      case Op::Map:
+        enter_loop();
+        return {};
+      case Op::When:
+        return enter_block(static_cast<OutputKind>(operand<Op::When, Output>(inst)) == way_.output,
+                           operand<Op::When, Partner>(inst));
+      case Op::Unless:
+        return enter_block(static_cast<OutputKind>(operand<Op::Unless, Output>(inst)) != way_.output,
+                           operand<Op::Unless, Partner>(inst));
+      case Op::Plan:
+        return enter_block(
+            operand<Op::Plan, Least>(inst) <= way_.rows && way_.rows <= operand<Op::Plan, Most>(inst),
+            operand<Op::Plan, Partner>(inst));
+      case Op::End:
+        leave();
+        return {};
+      case Op::Slice:
+        return {};
+      case Op::CacheRows:
+      case Op::CacheTrees:
+        take(kCacheSteps);
+        return {};
+      case Op::Init:
+        return sets(operand<Op::Init, AccOut>(inst));
+      case Op::Zero:
+        return zero(operand<Op::Zero, AccOut>(inst));
+      case Op::AddBase:
+        return reads_sums(operand<Op::AddBase, AccOut>(inst));
+      case Op::Privatize:
+        return privatize(operand<Op::Privatize, AccOut>(inst));
+      case Op::Walk:
+        return walk(inst);
+      case Op::Leaves:
+        if (way_.output != OutputKind::Leaf) return wrong("it writes the numbers of leaves");
+        memory_.leaf_output.add(trees(), rows());
+        return walks(operand<Op::Leaves, Walker>(inst));
+      case Op::ReduceDim:
+        FVM_TRY(reduce(operand<Op::ReduceDim, AccIn>(inst)));
+        return reads_sums(operand<Op::ReduceDim, AccOut>(inst));
+      case Op::ReduceInplace:
+        FVM_TRY(reduce(operand<Op::ReduceInplace, AccIn>(inst)));
+        return sets(operand<Op::ReduceInplace, AccOut>(inst));
+      case Op::Round:
+        FVM_TRY(reads_sums(operand<Op::Round, AccIn>(inst)));
+        return sets(operand<Op::Round, AccOut>(inst));
+      case Op::SumTrees:
+        FVM_TRY(reads_leaves(operand<Op::SumTrees, AccIn>(inst)));
+        return reads_sums(operand<Op::SumTrees, AccOut>(inst));
+      case Op::Transform:
+        return reads_sums(operand<Op::Transform, AccOut>(inst));
+      case Op::Store:
+        if (way_.output != OutputKind::Raw && way_.output != OutputKind::Value)
+          return wrong("it writes scores or values");
+        return writes_output(operand<Op::Store, AccIn>(inst));
+      case Op::Label:
+        if (way_.output != OutputKind::Class) return wrong("it writes classes");
+        return writes_output(operand<Op::Label, AccIn>(inst));
+      case Op::Encode:
+        encode();
+        return {};
+    }
+    return {};
+  }
+
+  /// A block that is the call's only if it is `taken`.
+  Result<void> enter_block(bool taken, std::uint32_t end) {
+    if (taken)
+      blocks_.push_back({static_cast<std::uint32_t>(pc_), times_, std::nullopt});
+    else
+      pc_ = end;
+    return {};
+  }
+
+  void enter_loop() {
+    const RangeFacts& in = range(operands().in);
+    const Interval over{in.from, in.to};
+    blocks_.push_back({static_cast<std::uint32_t>(pc_), times_, memory_});
+    const std::uint32_t step = range(operands().out).step;
+    if (in.axis == Axis::Rows) {
+      enter_rows(over);
+    } else {
+      // Each row comes to an iteration over rows once, but to every iteration over trees.
+      times_ = multiply_capped(times_, iterations(in.max_size, step));
+      enter_trees(over);
+    }
+  }
+
+  /// What is written for all rows that a loop goes through is written for those of each iteration.
+  void enter_rows(Interval over) {
+    const auto enter = [&](Intervals& written) {
+      const bool all = written.covers(over);
+      written = {};
+      if (all) written.add(kWhole);
+    };
+    for (Intervals& sums : memory_.sums) enter(sums);
+    enter(memory_.output);
+    enter(memory_.codes);
+    const auto enter_pairs = [&](Rectangles& written) {
+      const Intervals trees = written.trees_of(over);
+      written = {};
+      for (const Interval part : trees) written.add(part, kWhole);
+    };
+    for (Rectangles& leaves : memory_.leaves) enter_pairs(leaves);
+    enter_pairs(memory_.leaf_output);
+  }
+
+  void enter_trees(Interval over) {
+    const auto enter_pairs = [&](Rectangles& written) {
+      const Intervals rows = written.rows_of(over);
+      written = {};
+      for (const Interval part : rows) written.add(kWhole, part);
+    };
+    for (Rectangles& leaves : memory_.leaves) enter_pairs(leaves);
+    enter_pairs(memory_.leaf_output);
+  }
+
+  void leave() {
+    Block block = std::move(blocks_.back());
+    blocks_.pop_back();
+    times_ = block.times;
+    if (!block.outside) return;
+    const RangeFacts& in = range(map_.operands[block.open].in);
+    const RangeFacts& iteration = range(map_.operands[block.open].out);
+    const Interval over{in.from, in.to}, whole{iteration.from, iteration.to};
+    if (in.axis == Axis::Rows)
+      leave_rows(*block.outside, over, whole);
+    else
+      leave_trees(*block.outside, over, whole, in.nonempty, block.open);
+    memory_ = std::move(*block.outside);
+  }
+
+  /// Adds what an iteration has written for all its rows to what is written outside, for all iterations.
+  void leave_rows(Memory& outside, Interval over, Interval whole) const {
+    const auto leave = [&](Intervals& written, const Intervals& inside) {
+      if (inside.covers(whole)) written.add(over);
+    };
+    for (unsigned i = 0; i < kAccumulators; ++i) leave(outside.sums[i], memory_.sums[i]);
+    leave(outside.output, memory_.output);
+    leave(outside.codes, memory_.codes);
+    const auto leave_pairs = [&](Rectangles& written, const Rectangles& inside) {
+      for (const Interval trees : inside.trees_of(whole)) written.add(trees, over);
+    };
+    for (unsigned i = 0; i < kAccumulators; ++i) leave_pairs(outside.leaves[i], memory_.leaves[i]);
+    leave_pairs(outside.leaf_output, memory_.leaf_output);
+  }
+
+  /// The same of trees. Rows that an iteration has written stay written, if there is one; an accumulator that
+  /// is private to the loop's iterations is read only of those that there are.
+  void leave_trees(Memory& outside, Interval over, Interval whole, bool iterates, std::uint32_t loop) const {
+    for (unsigned i = 0; i < kAccumulators; ++i)
+      if (iterates || private_to_[i] == loop) outside.sums[i] = memory_.sums[i];
+    if (iterates) {
+      outside.output = memory_.output;
+      outside.codes = memory_.codes;
+    }
+    const auto leave_pairs = [&](Rectangles& written, const Rectangles& inside) {
+      for (const Interval rows : inside.rows_of(whole)) written.add(over, rows);
+    };
+    for (unsigned i = 0; i < kAccumulators; ++i) leave_pairs(outside.leaves[i], memory_.leaves[i]);
+    leave_pairs(outside.leaf_output, memory_.leaf_output);
+  }
+
+  Result<void> sets(std::uint32_t accumulator) {
+    take(width(accumulator));
+    memory_.sums[accumulator].add(rows());
+    return {};
+  }
+
+  Result<void> zero(std::uint32_t accumulator) {
+    if (!is_per_tree(desc(accumulator).kind)) return sets(accumulator);
+    take(width(accumulator));
+    memory_.leaves[accumulator].add(kWhole, rows());
+    return {};
+  }
+
+  Result<void> reads_sums(std::uint32_t accumulator) {
+    take(width(accumulator));
+    if (memory_.sums[accumulator].covers(rows())) return {};
+    return wrong("a" + number(accumulator) + " is read for rows of which it holds nothing");
+  }
+
+  Result<void> reads_leaves(std::uint32_t accumulator) {
+    take(width(accumulator));
+    const bool all_trees =
+        range(kAllTrees).max_size == 0 ||
+        (innermost_trees() == kAllTrees &&
+         memory_.leaves[accumulator].rows_of({range(kAllTrees).from, range(kAllTrees).to}).covers(rows()));
+    if (all_trees) return {};
+    return wrong("a" + number(accumulator) + " is read for rows of which it does not hold every tree's leaf");
+  }
+
+  /// The iteration of trees that the next instruction stands in.
+  std::uint32_t innermost_trees() const {
+    for (const auto& block : std::ranges::reverse_view(blocks_)) {
+      const std::uint32_t out = map_.operands[block.open].out;
+      if (block.outside && range(out).axis == Axis::Trees) return out;
+    }
+    return kAllTrees;
+  }
+
+  /// A copy begins with zeros, unless it lies in another accumulator: then a reduction sets it.
+  Result<void> privatize(std::uint32_t accumulator) {
+    private_to_[accumulator] = blocks_.back().open;
+    memory_.sums[accumulator] = {};
+    if (desc(accumulator).stored_in == accumulator) return sets(accumulator);
+    return {};
+  }
+
+  Result<void> reduce(std::uint32_t from) {
+    take(multiply_capped(desc(from).iterations, width(from)));
+    return reads_sums(from);
+  }
+
+  Result<void> writes_output(std::uint32_t accumulator) {
+    FVM_TRY(reads_sums(accumulator));
+    memory_.output.add(rows());
+    return {};
+  }
+
+  void encode() {
+    std::uint64_t steps = program_.section_Columns().size();
+    for (const EncodedFeature& feature : program_.section_EncodedFeatures())
+      steps += static_cast<std::uint64_t>(std::bit_width(feature.threshold_count));
+    take(steps);
+    memory_.codes.add(rows());
+  }
+
+  Result<void> walk(const Inst& inst) {
+    const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst);
+    FVM_TRY(walks(operand<Op::Walk, Walker>(inst)));
+    if (is_per_tree(desc(accumulator).kind)) {
+      memory_.leaves[accumulator].add(trees(), rows());
+      return {};
+    }
+    if (memory_.sums[accumulator].covers(rows())) return {};
+    return wrong("it adds to a" + number(accumulator) + ", which holds nothing of these rows");
+  }
+
+  Result<void> walks(std::uint32_t walker) {
+    if (operands().select == kNoRange)
+      return walks_group(walker, {range(operands().trees).lo, range(operands().trees).hi, 0});
+    const RangeFacts& by = range(operands().select);
+    const Range all{range(by.source).lo, range(by.source).hi, 0};
+    for (std::uint32_t i = 0; i < iterations(all.size(), by.step); ++i)
+      FVM_TRY(walks_group(walker + i, chunk(all, by.step, i)));
+    return {};
+  }
+
+  /// Walks of all of `trees`, in as many turns as loops over them take: iterations part them among each
+  /// other.
+  Result<void> walks_group(std::uint32_t walker, const Range& trees) {
+    if (trees.size() == 0) return {};
+    const WalkerDesc& desc = program_.section_Walkers()[walker];
+    const GroupDesc& group = program_.section_Groups()[desc.group];
+    const GroupCosts& costs = costs_[desc.group];
+    // Walks in lockstep go on until the last has come to its leaf.
+    const std::uint64_t alone =
+        costs.before[trees.end - group.tree_begin] - costs.before[trees.begin - group.tree_begin];
+    const std::uint64_t together = multiply_capped(alone, desc.interleaved_trees);
+    const std::uint64_t most = multiply_capped(trees.size(), costs.most);
+    const std::uint64_t unchecked = std::uint64_t{trees.size()} * desc.hops;
+    steps_ = add_capped(steps_, add_capped(std::min(together, most), unchecked));
+    if (costs.reads_codes && !memory_.codes.covers(rows()))
+      return wrong("group " + number(desc.group) + " reads rank codes, and these rows are not encoded here");
+    return {};
+  }
+
+  /// All elements of any iteration.
+  static constexpr Interval kWhole{0, UINT32_MAX};
+
+  const Program& program_;
+  const ProgramMeta& meta_;
+  std::span<const Inst> code_;
+  std::span<const AccumulatorDesc> accumulators_;
+  const CodeMap& map_;
+  std::span<const GroupCosts> costs_;
+  std::uint64_t& followed_;
+  Way way_{};
+  std::size_t pc_ = 0;
+  Memory memory_;
+  boost::container::static_vector<Block, kMaxBlockDepth> blocks_;
+  std::array<std::uint32_t, kAccumulators> private_to_;  ///< pc of the loop
+  std::uint64_t times_ = 1;                              ///< that an instruction runs for a row
+  std::uint64_t steps_ = 0;
+};
+
+/// A number of rows for each choice of plans.
+Result<std::vector<std::uint32_t>> row_counts(const Program& program) {
+  std::vector<std::uint32_t> counts{1};
+  std::size_t plans = 0;
+  for (const Inst& inst : program.code()) {
+    if (inst.op != Op::Plan) continue;
+    if (++plans > kMaxPlanBlocks)
+      return refused("code section", "more than " + number(kMaxPlanBlocks) + " blocks of plans");
+    counts.push_back(std::max(1u, operand<Op::Plan, OperandKind::Least>(inst)));
+    const std::uint32_t most = operand<Op::Plan, OperandKind::Most>(inst);
+    if (most != UINT32_MAX) counts.push_back(most + 1);
+  }
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return counts;
+}
+
+}  // namespace
+
+Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
+  std::vector<GroupCosts> costs;
+  for (const GroupDesc& group : program.section_Groups())
+    costs.push_back(with_view(group.layout, [&]<class View>() { return costs_of<View>(program, group); }));
+  FVM_ASSIGN(const std::vector<std::uint32_t> counts, row_counts(program));
+  std::uint64_t most = 0, followed = 0;
+  for (const OutputKind output : {OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf})
+    for (const std::uint32_t rows : counts) {
+      FVM_ASSIGN(const std::uint64_t steps, WayFollower(program, map, costs, followed).run({output, rows}));
+      most = std::max(most, steps);
+    }
+  const std::uint64_t allowed = kFreeSteps + kStepsPerByte * program.image().size();
+  if (most > allowed)
+    return refused("code section", "a row takes up to " + number(most) + " steps, more than the " +
+                                       number(allowed) + " that a program of " +
+                                       number(program.image().size()) + " bytes may take");
+  return most;
+}
+
+}  // namespace forestvm::bytecode
+
+std::uint64_t forestvm::steps_per_row(const Program& program) {
+  const auto map = bytecode::verify_code(program);
+  FVM_CHECK(map.ok());
+  const auto steps = bytecode::verify_paths(program, *map);
+  FVM_CHECK(steps.ok());
+  return *steps;
+}

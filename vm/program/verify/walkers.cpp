@@ -1,0 +1,54 @@
+// The verifier's rules for walkers: each is of a group that exists, in a form that targets have, and takes no
+// more hops without a leaf check than all trees of its group allow.
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include <forestvm/core/layouts.hpp>
+
+#include "vm/program/verify/verify.hpp"
+
+namespace forestvm::bytecode {
+namespace {
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+bool power_of_two(unsigned value) { return std::has_single_bit(value); }
+
+/// Hops that every tree of a group can take without leaving it.
+std::uint32_t safe_hops(const Program& program, const GroupDesc& group) {
+  const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
+  const auto by_depth = [](const TreeDesc& a, const TreeDesc& b) { return a.depth < b.depth; };
+  return leaves_hold_still(group.layout) ? std::max_element(trees.begin(), trees.end(), by_depth)->depth
+                                         : std::min_element(trees.begin(), trees.end(), by_depth)->depth;
+}
+
+}  // namespace
+
+Result<void> verify_walkers(const Program& program) {
+  const auto walkers = program.section_Walkers();
+  if (walkers.size() > kMaxWalkers)
+    return refused("walkers section", number(walkers.size()) + " walkers, at most " + number(kMaxWalkers));
+  std::vector<std::uint32_t> most_hops;  // per group: a file may have many walkers of a large group
+  for (const GroupDesc& group : program.section_Groups()) most_hops.push_back(safe_hops(program, group));
+  for (std::size_t i = 0; i < walkers.size(); ++i) {
+    const WalkerDesc& walker = walkers[i];
+    const auto wrong = [&](const std::string& what) {
+      return refused("walkers section: w" + number(i), what);
+    };
+    if (walker.group >= program.section_Groups().size()) return wrong("no group " + number(walker.group));
+    if (walker.end > WalkEnd::Exact || walker.order > WalkOrder::TreesOuter || walker.atomic > 1 ||
+        walker.reserved != 0)
+      return wrong("unknown end, order or reserved bits");
+    if (!power_of_two(walker.interleaved_trees) || !power_of_two(walker.interleaved_rows) ||
+        walker.interleaved_trees * walker.interleaved_rows > static_cast<int>(kMaxInterleave))
+      return wrong("no walker interleaves " + number(walker.interleaved_trees) + " x " +
+                   number(walker.interleaved_rows) + " walks");
+    const std::uint32_t most = most_hops[walker.group];
+    if (walker.hops > most)
+      return wrong(number(walker.hops) + " hops without a leaf check in trees of " + number(most));
+  }
+  return {};
+}
+
+}  // namespace forestvm::bytecode
