@@ -25,6 +25,26 @@ const Strings kFolders = {"include", "frontend", "scheduler", "vm",   "kernels",
 /// These stand on top of the others and may include anything of ours.
 const Strings kOnTop = {"cli", "bindings/python", "tests", "bench", "examples"};
 
+/// The rooms of the folders that have several: each includes itself and these. The libraries of
+/// test_link_graph.cpp follow them.
+struct Room {
+  std::string folder;
+  Strings sees;
+};
+const std::vector<Room> kRooms = {
+    {"vm/program", {}},
+    {"vm/call", {"vm/program"}},
+    {"vm/host", {"vm/call", "vm/program"}},
+    {"vm/export_c", {"vm/program"}},
+    {"kernels/link", {}},
+    {"kernels/backend", {"kernels/link"}},
+    {"kernels/account", {"kernels/link", "kernels/backend"}},
+    {"kernels/vendor", {"kernels/emulator"}},
+    {"kernels/device", {"kernels/link", "kernels/vendor"}},
+    {"kernels/emulator", {"kernels/backend", "kernels/device", "kernels/link", "kernels/vendor"}},
+    {"kernels/gpu", {"kernels/backend", "kernels/device", "kernels/link", "kernels/vendor"}},
+};
+
 /// The one home of each dependency: an include that starts with `prefix` may stand under these folders only.
 /// The longest prefix counts.
 struct Home {
@@ -51,6 +71,7 @@ const std::vector<Home> kHomes = {
     {"tmmintrin.h", {"vm/host/simd"}},
     {"emmintrin.h", {"vm/host/simd"}},
     {"arm_neon.h", {"vm/host"}},
+    {"built_targets.def", {"vm/host/targets"}},  // CMake writes it
     {"Python.h", {"bindings/python"}},
     {"pybind11/", {"bindings/python"}},
     {"nanobind/", {"bindings/python"}},
@@ -70,10 +91,14 @@ const std::set<std::string> kDeviceSafe = {"bit",     "cmath",  "cstddef",    "c
                                            "cstring", "limits", "type_traits"};
 
 /// What runs programs never sees these: they are a model, a schedule, or what turns one into a program.
-const std::set<std::string> kNotAtRunTime = {"forestvm/compile.hpp",  "forestvm/forestvm.hpp",
-                                             "forestvm/load.hpp",     "forestvm/model.hpp",
-                                             "forestvm/schedule.hpp", "forestvm/schedule_text.hpp",
-                                             "forestvm/internal/schedule.def", "forestvm/internal/schedule_words.def"};
+const std::set<std::string> kNotAtRunTime = {"forestvm/compile.hpp",
+                                             "forestvm/forestvm.hpp",
+                                             "forestvm/load.hpp",
+                                             "forestvm/model.hpp",
+                                             "forestvm/schedule.hpp",
+                                             "forestvm/schedule_text.hpp",
+                                             "forestvm/internal/schedule.def",
+                                             "forestvm/internal/schedule_words.def"};
 const Strings kRunTime = {"vm", "kernels", "bindings/c", "include/forestvm/core"};
 
 /// Where conditions on the compiler's vendor or CPU macros may stand.
@@ -180,6 +205,21 @@ std::string angle_breach(const std::string& path, const std::string& include) {
   return "";
 }
 
+const Room* room_of(const std::string& path) {
+  const auto room = std::find_if(kRooms.begin(), kRooms.end(),
+                                 [&](const Room& candidate) { return under(path, candidate.folder); });
+  return room == kRooms.end() ? nullptr : &*room;
+}
+
+/// What is wrong with an include of `target` in `path`, two files of one folder, or nothing.
+std::string room_breach(const std::string& path, const std::string& target) {
+  const Room* const from = room_of(path);
+  const Room* const to = room_of(target);
+  if (from == nullptr || to == nullptr || from == to || under_any(target, from->sees)) return "";
+  return from->folder + " includes " + to->folder + ": it sees " +
+         (from->sees.empty() ? "no other room" : joined(from->sees));
+}
+
 /// What is wrong with `#include "include"` in `path`, or nothing.
 std::string quote_breach(const std::string& path, const std::string& include) {
   const std::string top = top_folder(path);
@@ -188,7 +228,7 @@ std::string quote_breach(const std::string& path, const std::string& include) {
       is_ours(include) ? include
                        : (fs::path(path).parent_path() / include).lexically_normal().generic_string();
   if (top_folder(target) == "include") return "the shared headers are included as <forestvm/…>";
-  if (top_folder(target) == top) return "";
+  if (top_folder(target) == top) return room_breach(path, target);
   if (under_any(path, kOnTop)) return "";
   return top + " includes " + top_folder(target) + ": a folder includes <forestvm/…> and itself";
 }

@@ -1,0 +1,63 @@
+// The graph of the libraries, as CMake writes it, is that of the folders: who links whom, and nobody in a
+// circle.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace forestvm::rules {
+namespace {
+
+using Names = std::set<std::string>;
+using Graph = std::map<std::string, Names>;
+
+/// The libraries of ours that each library of ours links.
+const Graph kLinks = {
+    {"forestvm_program", {}},
+    {"forestvm_call", {"forestvm_program"}},
+    {"forestvm_host", {"forestvm_call"}},
+    {"forestvm_export_c", {"forestvm_program"}},
+    {"forestvm_frontend", {}},
+    {"forestvm_scheduler", {"forestvm_program"}},
+    {"forestvm_gpu", {"forestvm_call"}},
+    {"forestvm_kernels", {"forestvm_gpu"}},
+    {"forestvm_runtime", {"forestvm_host", "forestvm_gpu"}},
+    {"forestvm_runtime_static", {"forestvm_host", "forestvm_gpu"}},
+    {"forestvm_cli",
+     {"forestvm_frontend", "forestvm_scheduler", "forestvm_host", "forestvm_export_c", "forestvm_kernels"}},
+};
+
+/// A line is a library, a colon and what CMake's LINK_LIBRARIES says of it.
+Graph read_graph(std::istream& in) {
+  Graph graph;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string library, word;
+    words >> library;
+    library.pop_back();
+    Names& links = graph[library];
+    while (words >> word) {
+      if (const auto colons = word.find("::"); colons != std::string::npos && word.starts_with("forestvm::"))
+        word = "forestvm_" + word.substr(colons + 2);
+      if (word.starts_with("forestvm_") && word != "forestvm_options") links.insert(word);
+    }
+  }
+  return graph;
+}
+
+TEST(LinkGraph, IsThatOfTheFolders) {
+  std::ifstream in(FORESTVM_LINK_GRAPH);
+  ASSERT_TRUE(in.is_open()) << FORESTVM_LINK_GRAPH;
+  EXPECT_EQ(read_graph(in), kLinks);
+}
+
+TEST(LinkGraph, ReadsWhatCMakeWrites) {
+  std::istringstream in("forestvm_a: forestvm_options forestvm::b Threads::Threads\nforestvm_b: \n");
+  EXPECT_EQ(read_graph(in), (Graph{{"forestvm_a", {"forestvm_b"}}, {"forestvm_b", {}}}));
+}
+
+}  // namespace
+}  // namespace forestvm::rules
