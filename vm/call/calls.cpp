@@ -239,4 +239,25 @@ void fill_float_rows(const Program& program, const AnyRows& rows, std::size_t be
   host::mark_zeros_missing(program.section_ZeroMissing(), count, width, out);
 }
 
+std::size_t coded_bytes(std::size_t rows, std::size_t columns) {
+  if (rows == 0) return 0;
+  const std::size_t blocks = (rows - 1) / kCodeRows + 1;
+  if (columns != 0 && blocks > (SIZE_MAX - kCodeSlack) / kCodeRows / columns) return SIZE_MAX;
+  return code_bytes(rows, columns) + kCodeSlack;
+}
+
+std::uint32_t output_width(const ProgramMeta& meta, OutputKind output) {
+  switch (output) {
+    case OutputKind::Raw:
+      return meta.num_outputs;
+    case OutputKind::Value:
+      return value_width(meta.transform, meta.num_outputs);
+    case OutputKind::Class:
+      return label_width(meta.class_rule, meta.num_outputs);
+    case OutputKind::Leaf:
+      return meta.num_trees;
+  }
+  return 0;
+}
+
 }  // namespace forestvm

@@ -322,27 +322,6 @@ class HostPredictor final : public CallPredictor {
 }  // namespace
 }  // namespace host
 
-std::size_t coded_bytes(std::size_t rows, std::size_t columns) {
-  if (rows == 0) return 0;
-  const std::size_t blocks = (rows - 1) / kCodeRows + 1;
-  if (columns != 0 && blocks > (SIZE_MAX - kCodeSlack) / kCodeRows / columns) return SIZE_MAX;
-  return code_bytes(rows, columns) + kCodeSlack;
-}
-
-std::uint32_t output_width(const ProgramMeta& meta, OutputKind output) {
-  switch (output) {
-    case OutputKind::Raw:
-      return meta.num_outputs;
-    case OutputKind::Value:
-      return value_width(meta.transform, meta.num_outputs);
-    case OutputKind::Class:
-      return label_width(meta.class_rule, meta.num_outputs);
-    case OutputKind::Leaf:
-      return meta.num_trees;
-  }
-  return 0;
-}
-
 Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options) {
   FVM_ASSIGN(const host::Target* target, host::find_target(options.target));
   if (options.threads > host::kMaxThreads)
