@@ -25,8 +25,8 @@
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/names.hpp>
 
-#include "kernels/emulator/runtime.hpp"
 #include "kernels/backend/predictor.hpp"
+#include "kernels/emulator/runtime.hpp"
 
 namespace {
 

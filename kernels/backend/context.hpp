@@ -17,8 +17,8 @@
 #include <forestvm/result.hpp>
 
 #include "kernels/backend/buffer.hpp"
-#include "kernels/link/link.hpp"
 #include "kernels/backend/runtime.hpp"
+#include "kernels/link/link.hpp"
 
 namespace forestvm::kernels {
 

@@ -7,8 +7,8 @@
 #include <forestvm/result.hpp>
 
 #include "kernels/backend/buffer.hpp"
-#include "kernels/link/launch.hpp"
 #include "kernels/backend/runtime.hpp"
+#include "kernels/link/launch.hpp"
 
 namespace forestvm::kernels {
 

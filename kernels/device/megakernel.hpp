@@ -5,8 +5,8 @@
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 
-#include "kernels/link/launch.hpp"
 #include "kernels/device/thread_machine.hpp"
+#include "kernels/link/launch.hpp"
 
 namespace forestvm::kernels {
 

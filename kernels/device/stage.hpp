@@ -7,9 +7,9 @@
 
 #include <forestvm/core/interpret.hpp>
 
+#include "kernels/device/walk.hpp"
 #include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
-#include "kernels/device/walk.hpp"
 
 namespace forestvm::kernels {
 

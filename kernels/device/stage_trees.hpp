@@ -7,8 +7,8 @@
 
 #include <forestvm/core/interpret.hpp>
 
-#include "kernels/link/launch.hpp"
 #include "kernels/device/stage.hpp"
+#include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
 
 namespace forestvm::kernels {

@@ -18,11 +18,11 @@
 #include <forestvm/core/transform.hpp>
 
 #include "kernels/device/encode_row.hpp"
-#include "kernels/link/launch.hpp"
 #include "kernels/device/stage.hpp"
 #include "kernels/device/stage_trees.hpp"
-#include "kernels/vendor/device.hpp"
 #include "kernels/device/walk.hpp"
+#include "kernels/link/launch.hpp"
+#include "kernels/vendor/device.hpp"
 
 namespace forestvm::kernels {
 

@@ -9,8 +9,8 @@
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 
-#include "kernels/link/launch.hpp"
 #include "kernels/device/tree_walk.hpp"
+#include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
 
 namespace forestvm::kernels {

@@ -12,10 +12,10 @@
 
 #include <forestvm/backend.hpp>
 
+#include "kernels/backend/predictor.hpp"
+#include "kernels/device/megakernel.hpp"
 #include "kernels/emulator/grid.hpp"
 #include "kernels/emulator/stream.hpp"
-#include "kernels/device/megakernel.hpp"
-#include "kernels/backend/predictor.hpp"
 
 namespace forestvm {
 namespace kernels {

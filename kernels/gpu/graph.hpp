@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "kernels/backend/runtime.hpp"
 #include "kernels/gpu/kernel_table.hpp"
 #include "kernels/gpu/on_gpu.hpp"
-#include "kernels/backend/runtime.hpp"
 
 namespace forestvm::kernels {
 

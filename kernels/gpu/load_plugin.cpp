@@ -15,8 +15,8 @@
 
 #include <forestvm/backend.hpp>
 
-#include "kernels/gpu/plugin.hpp"
 #include "kernels/backend/predictor.hpp"
+#include "kernels/gpu/plugin.hpp"
 
 namespace forestvm {
 namespace kernels {

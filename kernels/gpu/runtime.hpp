@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/backend/runtime.hpp"
 #include "kernels/gpu/graph.hpp"
 #include "kernels/gpu/kernel_table.hpp"
 #include "kernels/gpu/on_gpu.hpp"
-#include "kernels/backend/runtime.hpp"
 
 namespace forestvm::kernels {
 

@@ -12,8 +12,8 @@
 #include <forestvm/compile.hpp>
 
 #include "bank_model.hpp"
-#include "kernels/link/link.hpp"
 #include "kernels/device/thread_machine.hpp"
+#include "kernels/link/link.hpp"
 #include "support/small_models.hpp"
 
 namespace forestvm::kernels {

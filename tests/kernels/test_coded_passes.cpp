@@ -10,8 +10,8 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/core/encoder.hpp>
 
-#include "kernels/emulator/runtime.hpp"
 #include "kernels/backend/predictor.hpp"
+#include "kernels/emulator/runtime.hpp"
 #include "vm/small_program.hpp"
 
 namespace forestvm::kernels {

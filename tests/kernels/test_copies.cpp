@@ -9,8 +9,8 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 
-#include "kernels/emulator/runtime.hpp"
 #include "kernels/backend/predictor.hpp"
+#include "kernels/emulator/runtime.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 

@@ -16,10 +16,10 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 
+#include "kernels/backend/predictor.hpp"
 #include "kernels/emulator/grid.hpp"
 #include "kernels/emulator/runtime.hpp"
 #include "kernels/emulator/stream.hpp"
-#include "kernels/backend/predictor.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include <forestvm/internal/calls.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/calls.hpp>
 
 namespace forestvm {
 namespace {

@@ -9,8 +9,8 @@
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/names.hpp>
 
-#include "vm/program/verify/verify.hpp"
 #include "vm/program/verify/links.hpp"
+#include "vm/program/verify/verify.hpp"
 
 namespace forestvm::bytecode {
 namespace {
