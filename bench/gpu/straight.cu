@@ -1,9 +1,9 @@
 // B2: a program's walk as a kernel of its own, without an interpreter: what the schedule `gpu` makes of a
-// forest of one group and one output, with the same hops (kernels/device/tree_walk.hpp). Blocks of rows, a thread a
-// row, whose values or codes are in shared memory if the schedule caches them; trees in lockstep, in the
-// model's order. What a program leaves open until it is interpreted, a template says here: the layout, where
-// the rows are, the lockstep, and for depth 8 the hops. Its kernels take the same argument as those that
-// interpret.
+// forest of one group and one output, with the same hops (kernels/device/tree_walk.hpp). Blocks of rows, a
+// thread a row, whose values or codes are in shared memory if the schedule caches them; trees in lockstep, in
+// the model's order. What a program leaves open until it is interpreted, a template says here: the layout,
+// where the rows are, the lockstep, and for depth 8 the hops. Its kernels take the same argument as those
+// that interpret.
 //
 // straight PROGRAM.fvm ROWS.f32 SCORES.f32 BATCH…: rows are float32 without a header. Prints a JSON object,
 // microseconds of a kernel and of a whole launch by batch; writes the raw scores of the largest batch.
@@ -21,10 +21,10 @@
 #include <forestvm/program.hpp>
 
 #include "kernels/device/encode_row.hpp"
-#include "kernels/link/link.hpp"
 #include "kernels/device/stage.hpp"
 #include "kernels/device/tree_walk.hpp"
 #include "kernels/device/walk.hpp"
+#include "kernels/link/link.hpp"
 
 namespace forestvm::kernels {
 namespace {
