@@ -5,13 +5,13 @@
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 
-#include "kernels/link/launch.hpp"
 #include "kernels/device/thread_machine.hpp"
+#include "kernels/link/launch.hpp"
 
 namespace forestvm::kernels {
 
 /// What `#define FVM_LAYOUT` gives one after the other, as a list.
-#define FVM_LAYOUT(Name, text, word, View, meaning) , View
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) , View
 template <class First, class... Views>
 struct ListOf {
   using Type = LayoutList<Views...>;

@@ -9,8 +9,8 @@
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 
-#include "kernels/link/launch.hpp"
 #include "kernels/device/tree_walk.hpp"
+#include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
 
 namespace forestvm::kernels {
@@ -98,7 +98,7 @@ struct CodedTiles {
 
 /// What becomes of a leaf.
 enum class Delivery : std::uint8_t {
-#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) Name,
+#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) Name,
 #include <forestvm/core/accumulator_kinds.def>
   LeafNumber,
 };

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include <forestvm/internal/calls.hpp>
-#include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/core/ranges.hpp>
+#include <forestvm/internal/calls.hpp>
 
 namespace forestvm {
 namespace {
@@ -22,7 +22,6 @@ bool reads_values(const Program& program, std::uint32_t walker, std::uint32_t co
 
 /// For each walk that reads values, the numbers of rows for which the plans around it run.
 std::vector<RowCounts> values_read(const Program& program) {
-  using enum OperandKind;
   std::vector<RowCounts> found;
   std::vector<RowCounts> blocks{{0, UINT32_MAX}};
   // Of ranges of trees, and of loops over them. Walkers are selected by loops over known trees only.
@@ -38,18 +37,17 @@ std::vector<RowCounts> values_read(const Program& program) {
       rounds[loop.out] = iterations(sizes[loop.in], loop.step);
     }
     if (inst.op == Op::Slice) {
-      const std::uint32_t size = sizes[operand<Op::Slice, RangeIn>(inst)];
-      sizes[operand<Op::Slice, RangeOut>(inst)] =
-          std::min(operand<Op::Slice, To>(inst), size) - std::min(operand<Op::Slice, From>(inst), size);
+      const auto [out, in, from, to] = operands<Op::Slice>(inst);
+      sizes[out] = std::min(to, sizes[in]) - std::min(from, sizes[in]);
     }
     if (inst.op == Op::End) blocks.pop_back();
     if (info(inst.op).role == OpRole::Open) blocks.push_back(blocks.back());
     if (inst.op == Op::Plan) {
-      blocks.back().least = std::max(blocks.back().least, operand<Op::Plan, Least>(inst));
-      blocks.back().most = std::min(blocks.back().most, operand<Op::Plan, Most>(inst));
+      blocks.back().least = std::max(blocks.back().least, operands<Op::Plan>(inst).least);
+      blocks.back().most = std::min(blocks.back().most, operands<Op::Plan>(inst).most);
     }
-    if (inst.op == Op::Walk) walk(operand<Op::Walk, Walker>(inst), operand<Op::Walk, Select>(inst));
-    if (inst.op == Op::Leaves) walk(operand<Op::Leaves, Walker>(inst), operand<Op::Leaves, Select>(inst));
+    if (inst.op == Op::Walk) walk(operands<Op::Walk>(inst).walker, operands<Op::Walk>(inst).select);
+    if (inst.op == Op::Leaves) walk(operands<Op::Leaves>(inst).walker, operands<Op::Leaves>(inst).select);
   }
   return found;
 }

@@ -1,10 +1,11 @@
 // The program's code in C: loops are loops, range registers are variables, accumulators arrays on the stack.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <forestvm/backend.hpp>
-#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/ranges.hpp>
 #include <forestvm/core/sums.hpp>
 
 #include "vm/export_c/parts.hpp"
@@ -12,12 +13,10 @@
 namespace forestvm::bytecode::export_c {
 namespace {
 
-using enum OperandKind;
-
 class CodeWriter {
  public:
   CodeWriter(const Job& job, std::uint32_t rows) : job_(job), meta_(job.program.meta()), rows_(rows) {
-    exact_[1] = {0, meta_.num_trees};
+    exact_[kTreesRegister] = {0, meta_.num_trees};
   }
 
   std::string run() {
@@ -41,7 +40,9 @@ class CodeWriter {
   }
 
   static std::string reg(std::uint32_t index) { return "r" + std::to_string(index); }
-  static std::string want(std::uint32_t output) { return "want == " + number(output); }
+  static std::string want(OutputKind output) {
+    return "want == " + number(static_cast<std::uint64_t>(output));
+  }
   std::string call(const std::string& function, const std::string& arguments) const {
     return job_.name(function) + "(" + arguments + ")";
   }
@@ -73,8 +74,9 @@ class CodeWriter {
   }
 
   /// Whether the call has so many rows. What is always true is left out: compilers warn of it.
-  static std::string has_rows(std::uint32_t least, std::uint32_t most) {
-    const std::string rows = reg(0) + ".end - " + reg(0) + ".begin";
+  static std::string has_rows(const OperandsOf<Op::Plan>& args) {
+    const auto [least, most, end] = args;
+    const std::string rows = reg(kRowsRegister) + ".end - " + reg(kRowsRegister) + ".begin";
     std::string text;
     if (least > 0) text = rows + " >= " + number(least);
     if (most < UINT32_MAX) text += (text.empty() ? "" : " && ") + rows + " <= " + number(most);
@@ -96,11 +98,11 @@ class CodeWriter {
       case Op::Map:
         return write_loop(inst);
       case Op::When:
-        return open("if (" + want(operand<Op::When, Output>(inst)) + ")");
+        return open("if (" + want(operands<Op::When>(inst).output) + ")");
       case Op::Unless:
-        return open("if (!(" + want(operand<Op::Unless, Output>(inst)) + "))");
+        return open("if (!(" + want(operands<Op::Unless>(inst).output) + "))");
       case Op::Plan:
-        return open("if (" + has_rows(operand<Op::Plan, Least>(inst), operand<Op::Plan, Most>(inst)) + ")");
+        return open("if (" + has_rows(operands<Op::Plan>(inst)) + ")");
       case Op::End:
         return close();
       case Op::Slice:
@@ -109,43 +111,54 @@ class CodeWriter {
       case Op::CacheTrees:
         return;  // the compiler's and the processor's business
       case Op::Init:
-        return write_init(operand<Op::Init, AccOut>(inst), operand<Op::Init, Rows>(inst), false);
+        return write_init(operands<Op::Init>(inst), false);
       case Op::AddBase:
-        return write_init(operand<Op::AddBase, AccOut>(inst), operand<Op::AddBase, Rows>(inst), true);
-      case Op::Zero:
-        return write_zero(operand<Op::Zero, AccOut>(inst), operand<Op::Zero, Rows>(inst));
+        return write_init(operands<Op::AddBase>(inst), true);
+      case Op::Zero: {
+        const auto [accumulator, rows] = operands<Op::Zero>(inst);
+        return write_zero(accumulator, rows);
+      }
       case Op::Privatize:
         return write_privatize(inst);
-      case Op::Walk:
-        return write_walk(operand<Op::Walk, Trees>(inst), operand<Op::Walk, Rows>(inst),
-                          operand<Op::Walk, Walker>(inst), operand<Op::Walk, Select>(inst),
-                          static_cast<std::int64_t>(operand<Op::Walk, AccOut>(inst)));
-      case Op::Leaves:
-        return write_walk(operand<Op::Leaves, Trees>(inst), operand<Op::Leaves, Rows>(inst),
-                          operand<Op::Leaves, Walker>(inst), operand<Op::Leaves, Select>(inst), -1);
+      case Op::Walk: {
+        const auto [accumulator, trees, rows, walker, select] = operands<Op::Walk>(inst);
+        return write_walk(trees, rows, walker, select, accumulator);
+      }
+      case Op::Leaves: {
+        const auto [trees, rows, walker, select] = operands<Op::Leaves>(inst);
+        return write_walk(trees, rows, walker, select, std::nullopt);
+      }
       case Op::ReduceDim:
-        return write_reduce(inst, false);
+        return write_reduce(operands<Op::ReduceDim>(inst), false);
       case Op::ReduceInplace:
-        return write_reduce(inst, true);
+        return write_reduce(operands<Op::ReduceInplace>(inst), true);
       case Op::Round:
         return write_round(inst);
       case Op::SumTrees:
         return write_sum_trees(inst);
       case Op::Transform:
-        return for_rows(operand<Op::Transform, Rows>(inst),
-                        call("transform", at(operand<Op::Transform, AccOut>(inst), "row")) + ";");
+        return write_transform(operands<Op::Transform>(inst));
       case Op::Store:
-        return for_rows(operand<Op::Store, Rows>(inst), "memcpy((float *)out + (size_t)row * width, " +
-                                                            at(operand<Op::Store, AccIn>(inst), "row") +
-                                                            ", width * sizeof(float));");
+        return write_store(operands<Op::Store>(inst));
       case Op::Encode:  // the tests of coded trees are written as tests of values
         return;
       case Op::Label:
-        return for_rows(operand<Op::Label, Rows>(inst),
-                        call("label", at(operand<Op::Label, AccIn>(inst), "row") +
-                                          ", (int64_t *)out + (size_t)row * width") +
-                            ";");
+        return write_label(operands<Op::Label>(inst));
     }
+  }
+
+  void write_transform(const OperandsOf<Op::Transform>& args) {
+    for_rows(args.rows, call("transform", at(args.acc_out, "row")) + ";");
+  }
+
+  void write_store(const OperandsOf<Op::Store>& args) {
+    for_rows(args.rows, "memcpy((float *)out + (size_t)row * width, " + at(args.acc_in, "row") +
+                            ", width * sizeof(float));");
+  }
+
+  void write_label(const OperandsOf<Op::Label>& args) {
+    for_rows(args.rows,
+             call("label", at(args.acc_in, "row") + ", (int64_t *)out + (size_t)row * width") + ";");
   }
 
   void for_rows(std::uint32_t rows, const std::string& statement) {
@@ -168,8 +181,9 @@ class CodeWriter {
   }
 
   void write_slice(const Inst& inst) {
-    const std::uint32_t out = operand<Op::Slice, RangeOut>(inst), in = operand<Op::Slice, RangeIn>(inst);
-    const std::uint32_t from = operand<Op::Slice, From>(inst), to = operand<Op::Slice, To>(inst);
+    const auto args = operands<Op::Slice>(inst);
+    const std::uint32_t out = args.range_out, in = args.range_in;
+    const std::uint32_t from = args.from, to = args.to;
     set_.insert(out);
     exact_.erase(out);
     if (const auto known = exact_.find(in); known != exact_.end()) {
@@ -184,7 +198,8 @@ class CodeWriter {
          " * sizeof(" + sum_type(job_, kind(accumulator)) + "));");
   }
 
-  void write_init(std::uint32_t accumulator, std::uint32_t rows, bool adds) {
+  void write_init(const OperandsOf<Op::Init>& args, bool adds) {
+    const auto [accumulator, rows] = args;
     uses_row_ = uses_k_ = true;
     // The base is rounded to float32 first, whatever the sums are.
     const bool own = kind(accumulator) == job_.sums;
@@ -196,17 +211,16 @@ class CodeWriter {
   }
 
   void write_privatize(const Inst& inst) {
-    const std::uint32_t accumulator = operand<Op::Privatize, AccOut>(inst);
-    const std::uint32_t parent = desc(accumulator).parent;
-    line(copy(accumulator) + " = " + copy(parent) + " * " + number(desc(accumulator).iterations) + " + " +
-         reg(operand<Op::Privatize, RangeIn>(inst)) + ".iteration;");
-    if (desc(accumulator).stored_in == accumulator)
-      write_zero(accumulator, operand<Op::Privatize, Rows>(inst));
+    const auto args = operands<Op::Privatize>(inst);
+    const std::uint32_t parent = desc(args.acc_out).parent;
+    line(copy(args.acc_out) + " = " + copy(parent) + " * " + number(desc(args.acc_out).iterations) + " + " +
+         reg(args.range_in) + ".iteration;");
+    if (desc(args.acc_out).stored_in == args.acc_out) write_zero(args.acc_out, args.rows);
   }
 
   void write_walk(std::uint32_t trees, std::uint32_t rows, std::uint32_t walker, std::uint32_t select,
-                  std::int64_t accumulator) {
-    if (select == 1) return write_walker(trees, rows, walker, accumulator);
+                  std::optional<std::uint32_t> accumulator) {
+    if (select == kNoSelect) return write_walker(trees, rows, walker, accumulator);
     const auto [over, step] = chunked_.at(select);
     const std::uint32_t count = iterations(exact_.at(over).hi - exact_.at(over).lo, step);
     open("switch (" + reg(select) + ".iteration)");
@@ -220,7 +234,9 @@ class CodeWriter {
     close();
   }
 
-  void write_walker(std::uint32_t trees, std::uint32_t rows, std::uint32_t walker, std::int64_t accumulator) {
+  /// Adds leaves to an accumulator, or writes their numbers to the output if there is none.
+  void write_walker(std::uint32_t trees, std::uint32_t rows, std::uint32_t walker,
+                    std::optional<std::uint32_t> accumulator) {
     uses_row_ = uses_tree_ = true;
     const WalkerDesc& desc = job_.program.section_Walkers()[walker];
     const GroupDesc& group = job_.program.section_Groups()[desc.group];
@@ -235,11 +251,11 @@ class CodeWriter {
     line("const uint32_t leaf = " +
          call("walk_g" + std::to_string(desc.group), "t, x + (size_t)row * stride") + ";");
     const std::string value = job_.name(g + "leaf") + "[leaf]", tree = job_.name(g + "tree") + "[t]";
-    if (accumulator < 0) {
+    if (!accumulator) {
       line("((int32_t *)out)[(size_t)row * " + number(meta_.num_trees) + " + " + tree +
            "] = " + job_.name(g + "number") + "[leaf];");
     } else {
-      const auto a = static_cast<std::uint32_t>(accumulator);
+      const std::uint32_t a = *accumulator;
       if (kind(a) == AccumulatorKind::PerTree)
         line(at(a, "row") + "[" + tree + "] = " + value + ";");
       else
@@ -248,11 +264,11 @@ class CodeWriter {
     close();
   }
 
-  void write_reduce(const Inst& inst, bool in_place) {
+  void write_reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place) {
     uses_i_ = uses_k_ = true;
-    const std::uint32_t to = operand<Op::ReduceDim, AccOut>(inst), from = operand<Op::ReduceDim, AccIn>(inst);
-    const std::uint32_t rows = operand<Op::ReduceDim, Rows>(inst);
-    const LoopOperands loop = loop_operands(job_.program.code()[operand<Op::ReduceDim, Loop>(inst)]);
+    const std::uint32_t to = args.acc_out, from = args.acc_in;
+    const std::uint32_t rows = args.rows;
+    const LoopOperands loop = loop_operands(job_.program.code()[args.loop]);
     const std::string first = copy(to) + " * " + number(desc(from).iterations), begin = reg(rows) + ".begin";
     const std::string count = call("iterations", reg(loop.in) + ", " + number(loop.step));
     const std::string target = in_place ? at(from, first, begin) : at(to, begin);
@@ -265,9 +281,10 @@ class CodeWriter {
   }
 
   void write_round(const Inst& inst) {
+    const auto args = operands<Op::Round>(inst);
     uses_k_ = true;
-    const std::uint32_t to = operand<Op::Round, AccOut>(inst), from = operand<Op::Round, AccIn>(inst);
-    const std::uint32_t rows = operand<Op::Round, Rows>(inst);
+    const std::uint32_t to = args.acc_out, from = args.acc_in;
+    const std::uint32_t rows = args.rows;
     const std::string sum = at(from, reg(rows) + ".begin") + "[k]";
     std::string rounded = "(float)" + sum;
     if (kind(from) == AccumulatorKind::Exact64) rounded = call("round64", sum);
@@ -277,9 +294,10 @@ class CodeWriter {
   }
 
   void write_sum_trees(const Inst& inst) {
+    const auto args = operands<Op::SumTrees>(inst);
     uses_row_ = uses_tree_ = true;
-    const std::uint32_t to = operand<Op::SumTrees, AccOut>(inst), from = operand<Op::SumTrees, AccIn>(inst);
-    const std::uint32_t rows = operand<Op::SumTrees, Rows>(inst);
+    const std::uint32_t to = args.acc_out, from = args.acc_in;
+    const std::uint32_t rows = args.rows;
     line("for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)");
     line("  for (tree = 0u; tree < " + number(meta_.num_trees) + "; ++tree) " + at(to, "row") + "[" +
          job_.name("tree_output") + "[tree]] += " + at(from, "row") + "[tree];");

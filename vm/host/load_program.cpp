@@ -70,7 +70,6 @@ std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
 /// One for each parallel loop over rows: copies are made, and walkers selected, by loops over trees only, so
 /// that nothing asks which iteration a row is in.
 std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
-  using enum OperandKind;
   std::vector<std::unique_ptr<Grain>> grains(program.code().size());
   bool rows[kRangeRegisters] = {true};
   for (std::size_t pc = 0; pc < grains.size(); ++pc) {
@@ -81,7 +80,7 @@ std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
       if (is_parallel(inst.op) && rows[loop.in]) grains[pc] = std::make_unique<Grain>();
     }
     if (inst.op == Op::Slice)
-      rows[operand<Op::Slice, RangeOut>(inst)] = rows[operand<Op::Slice, RangeIn>(inst)];
+      rows[operands<Op::Slice>(inst).range_out] = rows[operands<Op::Slice>(inst).range_in];
   }
   return grains;
 }

@@ -133,7 +133,7 @@ class Machine {
   }
   void walk_rows(const LoadedWalker& walker, WalkTask& task) const;
   Range ahead(std::uint32_t loop, std::uint32_t iterations) const;
-  void reduce(const Inst& inst, bool in_place);
+  void reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place);
   template <class Value>
   void store_rows(std::uint32_t accumulator, const Range& rows, Value* values) const;
 
