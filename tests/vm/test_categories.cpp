@@ -161,7 +161,8 @@ TEST_P(CategoryCodes, OneColumnForEachSetAndSideAndRule) {
 TEST_P(CategoryCodes, OfDenseRows) {
   for (const std::string& name : support::targets_here()) {
     const host::Target& target = **host::find_target(name);
-    const host::LoadedProgram loaded = *host::load_program(program_, target, nullptr);
+    const auto loading = host::load_program(program_, target, nullptr);
+    const host::LoadedProgram& loaded = *loading;
     for (const Range& range : row_ranges(kRows)) {
       SCOPED_TRACE(name + ", rows " + std::to_string(range.begin) + " to " + std::to_string(range.end));
       std::vector<std::uint8_t> codes = untouched();
@@ -173,7 +174,8 @@ TEST_P(CategoryCodes, OfDenseRows) {
 }
 
 TEST_P(CategoryCodes, OfSparseRows) {
-  const host::LoadedProgram loaded = *host::load_program(program_, **host::find_target("auto"), nullptr);
+  const auto loading = host::load_program(program_, **host::find_target("auto"), nullptr);
+  const host::LoadedProgram& loaded = *loading;
   std::vector<std::int64_t> offsets{0};
   std::vector<std::int32_t> columns;
   for (std::uint32_t row = 0; row < kRows; ++row) {
@@ -190,7 +192,8 @@ TEST_P(CategoryCodes, OfSparseRows) {
 }
 
 TEST_P(CategoryCodes, OfAbsentValues) {
-  const host::LoadedProgram loaded = *host::load_program(program_, **host::find_target("auto"), nullptr);
+  const auto loading = host::load_program(program_, **host::find_target("auto"), nullptr);
+  const host::LoadedProgram& loaded = *loading;
   const std::vector<std::int64_t> offsets(kRows + 1, 0);
   for (const Absent absent : {Absent::Missing, Absent::Zero}) {
     std::fill(rows_.begin(), rows_.end(), absent == Absent::Zero ? 0.0f : kNan);
