@@ -1,12 +1,12 @@
 // The program's code in C: loops are loops, range registers are variables, accumulators arrays on the stack.
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/ranges.hpp>
-#include <forestvm/core/sums.hpp>
+#include <forestvm/internal/code_map.hpp>
 
 #include "vm/export_c/parts.hpp"
 
@@ -15,20 +15,16 @@ namespace {
 
 class CodeWriter {
  public:
-  CodeWriter(const Job& job, std::uint32_t rows) : job_(job), meta_(job.program.meta()), rows_(rows) {
-    exact_[kTreesRegister] = {0, meta_.num_trees};
-  }
+  CodeWriter(const Job& job, std::uint32_t rows)
+      : job_(job), meta_(job.program.meta()), map_(code_map(job.program)), rows_(rows) {}
 
   std::string run() {
-    for (const Inst& inst : job_.program.code()) write(inst);
+    for (std::size_t pc = 0; pc < job_.program.code().size(); ++pc)
+      write(job_.program.code()[pc], map_.insts[pc]);
     return head() + body_ + "}\n";
   }
 
  private:
-  struct TreeBounds {
-    std::uint32_t lo, hi;
-  };
-
   void line(const std::string& text) { body_ += std::string(2 * depth_, ' ') + text + "\n"; }
   void open(const std::string& text) {
     line(text + " {");
@@ -52,14 +48,13 @@ class CodeWriter {
   }
   AccumulatorKind kind(std::uint32_t accumulator) const { return desc(accumulator).kind; }
   std::uint32_t width(std::uint32_t accumulator) const {
-    return kind(accumulator) == AccumulatorKind::PerTree ? meta_.num_trees : meta_.num_outputs;
+    return accumulator_width(kind(accumulator), meta_.num_outputs, meta_.num_trees);
   }
 
   /// Address of a row of a copy of an accumulator.
   std::string at(std::uint32_t accumulator, const std::string& copy, const std::string& row) const {
-    std::uint32_t storage = accumulator, stride = 1;
-    for (; desc(storage).stored_in != storage; storage = desc(storage).stored_in)
-      stride *= desc(desc(storage).stored_in).iterations;
+    const auto [storage, stride] =
+        accumulator_storage(job_.program.section_Accumulators().data(), accumulator);
     return "(a" + std::to_string(storage) + " + ((size_t)(" + copy + ") * " +
            number(std::uint64_t{stride} * rows_) + " + " + row + ") * " + number(width(accumulator)) + ")";
   }
@@ -89,7 +84,7 @@ class CodeWriter {
     return to + " += " + from + ";";
   }
 
-  void write(const Inst& inst) {
+  void write(const Inst& inst, const InstFacts& facts) {
     switch (inst.op) {
       case Op::Halt:
         return;
@@ -122,11 +117,11 @@ class CodeWriter {
         return write_privatize(inst);
       case Op::Walk: {
         const auto [accumulator, trees, rows, walker, select] = operands<Op::Walk>(inst);
-        return write_walk(trees, rows, walker, select, accumulator);
+        return write_walk(facts, trees, rows, select, accumulator);
       }
       case Op::Leaves: {
         const auto [trees, rows, walker, select] = operands<Op::Leaves>(inst);
-        return write_walk(trees, rows, walker, select, std::nullopt);
+        return write_walk(facts, trees, rows, select, std::nullopt);
       }
       case Op::ReduceDim:
         return write_reduce(operands<Op::ReduceDim>(inst), false);
@@ -171,8 +166,6 @@ class CodeWriter {
     const LoopOperands loop = loop_operands(inst);
     set_.insert(loop.out);
     loops_.insert(loop.out);
-    exact_.erase(loop.out);
-    chunked_[loop.out] = {loop.in, loop.step};
     const std::string i = "i" + std::to_string(loop.out), step = number(loop.step);
     if (inst.op == Op::Par) line("/* Iterations may run in parallel. */");
     open("for (" + i + " = 0u; " + i + " < " + call("iterations", reg(loop.in) + ", " + step) + "; ++" + i +
@@ -181,15 +174,8 @@ class CodeWriter {
   }
 
   void write_slice(const Inst& inst) {
-    const auto args = operands<Op::Slice>(inst);
-    const std::uint32_t out = args.range_out, in = args.range_in;
-    const std::uint32_t from = args.from, to = args.to;
+    const auto [out, in, from, to] = operands<Op::Slice>(inst);
     set_.insert(out);
-    exact_.erase(out);
-    if (const auto known = exact_.find(in); known != exact_.end()) {
-      const std::uint32_t size = known->second.hi - known->second.lo;
-      exact_[out] = {known->second.lo + std::min(from, size), known->second.lo + std::min(to, size)};
-    }
     line(reg(out) + " = " + call("slice", reg(in) + ", " + number(from) + ", " + number(to)) + ";");
   }
 
@@ -218,15 +204,13 @@ class CodeWriter {
     if (desc(args.acc_out).stored_in == args.acc_out) write_zero(args.acc_out, args.rows);
   }
 
-  void write_walk(std::uint32_t trees, std::uint32_t rows, std::uint32_t walker, std::uint32_t select,
+  void write_walk(const InstFacts& facts, std::uint32_t trees, std::uint32_t rows, std::uint32_t select,
                   std::optional<std::uint32_t> accumulator) {
-    if (select == kNoSelect) return write_walker(trees, rows, walker, accumulator);
-    const auto [over, step] = chunked_.at(select);
-    const std::uint32_t count = iterations(exact_.at(over).hi - exact_.at(over).lo, step);
+    if (facts.select == kNoRange) return write_walker(trees, rows, facts.first_walker, accumulator);
     open("switch (" + reg(select) + ".iteration)");
-    for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::uint32_t i = 0; i < facts.walker_count; ++i) {
       open("case " + number(i) + ":");
-      write_walker(trees, rows, walker + i, accumulator);
+      write_walker(trees, rows, facts.first_walker + i, accumulator);
       line("break;");
       close();
     }
@@ -281,10 +265,8 @@ class CodeWriter {
   }
 
   void write_round(const Inst& inst) {
-    const auto args = operands<Op::Round>(inst);
     uses_k_ = true;
-    const std::uint32_t to = args.acc_out, from = args.acc_in;
-    const std::uint32_t rows = args.rows;
+    const auto [to, from, rows] = operands<Op::Round>(inst);
     const std::string sum = at(from, reg(rows) + ".begin") + "[k]";
     std::string rounded = "(float)" + sum;
     if (kind(from) == AccumulatorKind::Exact64) rounded = call("round64", sum);
@@ -294,10 +276,8 @@ class CodeWriter {
   }
 
   void write_sum_trees(const Inst& inst) {
-    const auto args = operands<Op::SumTrees>(inst);
     uses_row_ = uses_tree_ = true;
-    const std::uint32_t to = args.acc_out, from = args.acc_in;
-    const std::uint32_t rows = args.rows;
+    const auto [to, from, rows] = operands<Op::SumTrees>(inst);
     line("for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)");
     line("  for (tree = 0u; tree < " + number(meta_.num_trees) + "; ++tree) " + at(to, "row") + "[" +
          job_.name("tree_output") + "[tree]] += " + at(from, "row") + "[tree];");
@@ -332,13 +312,11 @@ class CodeWriter {
 
   const Job& job_;
   const ProgramMeta& meta_;
+  CodeMap map_;
   std::uint32_t rows_;
   std::string body_;
   std::size_t depth_ = 1;
   std::set<std::uint32_t> set_, loops_;
-  std::map<std::uint32_t, TreeBounds> exact_;  ///< registers whose trees are known
-  std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>>
-      chunked_;  ///< loops: over what, by what step
   bool uses_row_ = false, uses_tree_ = false, uses_i_ = false, uses_k_ = false;
 };
 
@@ -351,12 +329,8 @@ std::string code_text(const Job& job, std::uint32_t rows_at_a_time) {
 std::uint64_t bytes_per_row(const Program& program) {
   std::uint64_t bytes = 0;
   const auto accumulators = program.section_Accumulators();
-  for (std::uint32_t i = 0; i < accumulators.size(); ++i) {
-    const bool per_tree = accumulators[i].kind == AccumulatorKind::PerTree;
-    const std::uint64_t width = per_tree ? program.meta().num_trees : program.meta().num_outputs;
-    if (accumulators[i].stored_in == i)
-      bytes += accumulators[i].copies * width * element_size(accumulators[i].kind);
-  }
+  for (std::uint32_t i = 0; i < accumulators.size(); ++i)
+    bytes += accumulator_bytes(accumulators.data(), i, program.meta().num_outputs, program.meta().num_trees);
   return bytes;
 }
 

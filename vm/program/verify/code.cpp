@@ -42,13 +42,14 @@ struct AccumulatorState {
 struct Block {
   std::uint32_t open;
   std::uint32_t outer_loop[2];  ///< innermost iterations of both axes outside it, as ranges of the map
+  RowCounts outer_calls;        ///< the calls in which it is reached
 };
 
 class CodeVerifier {
  public:
   explicit CodeVerifier(const Program& program) : program_(program), code_(program.code()) {
     const std::uint32_t trees = program.meta().num_trees;
-    map_.operands.resize(code_.size());
+    map_.insts.resize(code_.size());
     map_.ranges = {{.axis = Axis::Rows, .nonempty = true, .max_size = UINT32_MAX, .to = UINT32_MAX},
                    {.axis = Axis::Trees,
                     .exact = true,
@@ -76,6 +77,7 @@ class CodeVerifier {
 
   Result<void> instruction() {
     const Inst& inst = code_[pc_];
+    map_.insts[pc_].calls = calls_;
     switch (inst.op) {
       case Op::Halt:
         if (!blocks_.empty()) return wrong("a block is still open");
@@ -160,8 +162,8 @@ class CodeVerifier {
     if (facts(reg).axis != axis)
       return wrong("r" + std::to_string(reg) + " holds " +
                    (axis == Axis::Rows ? "trees, expected rows" : "rows, expected trees"));
-    RangeOperands& operands = map_.operands[pc_];
-    (axis == Axis::Rows ? operands.rows : operands.trees) = registers_[reg].range;
+    InstFacts& facts = map_.insts[pc_];
+    (axis == Axis::Rows ? facts.rows : facts.trees) = registers_[reg].range;
     return {};
   }
 
@@ -173,8 +175,8 @@ class CodeVerifier {
   /// Gives a register a range that is taken from another's.
   void set(std::uint32_t reg, std::uint32_t in, RangeFacts range, bool slice) {
     const auto number = static_cast<std::uint32_t>(map_.ranges.size());
-    map_.operands[pc_].out = number;
-    map_.operands[pc_].in = range.source = registers_[in].range;
+    map_.insts[pc_].out = number;
+    map_.insts[pc_].in = range.source = registers_[in].range;
     RegisterState state{true, slice, blocks_.size(), registers_[in].within, number};
     if (!slice) {
       state.within |= 1u << reg;
@@ -199,13 +201,15 @@ class CodeVerifier {
       return wrong("more than " + std::to_string(kMaxBlockDepth) + " nested blocks");
     if (partner <= pc_ || code_[partner].op != Op::End || operands<Op::End>(code_[partner]).partner != pc_)
       return wrong("its end does not name it");
-    blocks_.push_back({static_cast<std::uint32_t>(pc_), {innermost_loop_[0], innermost_loop_[1]}});
+    blocks_.push_back({static_cast<std::uint32_t>(pc_), {innermost_loop_[0], innermost_loop_[1]}, calls_});
     return {};
   }
 
   Result<void> open_plan(const OperandsOf<Op::Plan>& args) {
     if (args.least > args.most) return wrong("no call has so many rows");
-    return open_block(args.partner);
+    FVM_TRY(open_block(args.partner));
+    calls_ = {std::max(calls_.least, args.least), std::min(calls_.most, args.most)};
+    return {};
   }
 
   Result<void> open_loop(const Inst& inst) {
@@ -248,6 +252,7 @@ class CodeVerifier {
       if (accumulator.depth > blocks_.size()) accumulator = {};
     innermost_loop_[0] = blocks_.back().outer_loop[0];
     innermost_loop_[1] = blocks_.back().outer_loop[1];
+    calls_ = blocks_.back().outer_calls;
     if (!tree_loops_.empty() && tree_loops_.back() == partner) tree_loops_.pop_back();
     blocks_.pop_back();
     return {};
@@ -461,6 +466,8 @@ class CodeVerifier {
   Result<void> walks(std::uint32_t trees, std::uint32_t walker, std::uint32_t select, bool& atomic) {
     FVM_TRY(reads(trees, Axis::Trees));
     atomic = program_.section_Walkers()[walker].atomic != 0;
+    map_.insts[pc_].first_walker = walker;
+    map_.insts[pc_].walker_count = 1;
     if (select == kNoSelect) return walks_group(walker, {facts(trees).lo, facts(trees).hi, 0});
     const RangeFacts& by = facts(select);
     const RangeFacts& over = map_.ranges[by.source];
@@ -477,7 +484,8 @@ class CodeVerifier {
         return wrong("some of its walkers are atomic, others are not");
       FVM_TRY(walks_group(walker + i, chunk(all, by.step, i)));
     }
-    map_.operands[pc_].select = registers_[select].range;
+    map_.insts[pc_].select = registers_[select].range;
+    map_.insts[pc_].walker_count = count;
     return {};
   }
 
@@ -512,6 +520,7 @@ class CodeVerifier {
   boost::container::static_vector<std::uint32_t, kMaxBlockDepth>
       tree_loops_;  ///< open parallel loops over trees, by pc
   std::uint32_t innermost_loop_[2] = {kCallRows, kAllTrees};
+  RowCounts calls_{0, UINT32_MAX};  ///< that run the instruction
 };
 
 }  // namespace
@@ -519,3 +528,9 @@ class CodeVerifier {
 Result<CodeMap> verify_code(const Program& program) { return CodeVerifier(program).run(); }
 
 }  // namespace forestvm::bytecode
+
+forestvm::CodeMap forestvm::code_map(const Program& program) {
+  auto map = bytecode::verify_code(program);
+  FVM_CHECK(map.ok());
+  return std::move(*map);
+}

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include <forestvm/core/sums.hpp>
+#include <forestvm/core/accumulators.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "vm/program/format.hpp"
@@ -138,7 +138,7 @@ Result<void> verify_accumulators(const Program& program) {
       if (byte != 0) return wrong(i, "a reserved byte is not zero");
     if (!is_declared(a.kind)) return wrong(i, "unknown kind");
     if (a.parent > i) return wrong(i, "its parent must come before it");
-    if (i == 0 && (a.kind != AccumulatorKind::F32 || a.stored_in != 0))
+    if (i == kResult && (a.kind != AccumulatorKind::F32 || a.stored_in != 0))
       return wrong(i, "the result is float32 and has memory of its own");
     if (a.parent == i) {
       if (a.iterations != 1 || a.copies != 1) return wrong(i, "what is not private exists once");
@@ -157,8 +157,9 @@ Result<void> verify_accumulators(const Program& program) {
       return wrong(i, "it lies in an accumulator that is no private copy of it");
     if (a.kind == AccumulatorKind::PerTree64 && program.meta().score_type != ScalarType::Float64)
       return wrong(i, "float64 leaves of a program that has none");
-    const std::uint64_t width = is_per_tree(a.kind) ? program.meta().num_trees : program.meta().num_outputs;
-    if (i != 0 && a.stored_in == i) scratch += a.copies * width * element_size(a.kind);
+    if (i != kResult)
+      scratch += accumulator_bytes(accumulators.data(), static_cast<std::uint32_t>(i),
+                                   program.meta().num_outputs, program.meta().num_trees);
   }
   if (scratch > kMaxScratchBytes)
     return refused("accumulators section", std::to_string(scratch) +

@@ -13,9 +13,9 @@
 #include <ranges>
 
 #include <boost/container/static_vector.hpp>
+#include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/core/ranges.hpp>
-#include <forestvm/core/sums.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "vm/program/verify/coverage.hpp"
@@ -141,15 +141,15 @@ class WayFollower {
   }
 
   const RangeFacts& range(std::uint32_t index) const { return map_.ranges[index]; }
-  const RangeOperands& ranges() const { return map_.operands[pc_]; }
-  Interval rows() const { return {range(ranges().rows).from, range(ranges().rows).to}; }
-  Interval trees() const { return {range(ranges().trees).from, range(ranges().trees).to}; }
+  const InstFacts& facts() const { return map_.insts[pc_]; }
+  Interval rows() const { return {range(facts().rows).from, range(facts().rows).to}; }
+  Interval trees() const { return {range(facts().trees).from, range(facts().trees).to}; }
 
   void take(std::uint64_t steps) { steps_ = add_capped(steps_, multiply_capped(times_, steps)); }
 
   const AccumulatorDesc& desc(std::uint32_t accumulator) const { return accumulators_[accumulator]; }
   std::uint64_t width(std::uint32_t accumulator) const {
-    return is_per_tree(desc(accumulator).kind) ? meta_.num_trees : meta_.num_outputs;
+    return accumulator_width(desc(accumulator).kind, meta_.num_outputs, meta_.num_trees);
   }
 
   bool output_is_written() const {
@@ -208,7 +208,7 @@ class WayFollower {
       case Op::Leaves:
         if (way_.output != OutputKind::Leaf) return wrong("it writes the numbers of leaves");
         memory_.leaf_output.add(trees(), rows());
-        return walks(operands<Op::Leaves>(inst).walker);
+        return walks();
       case Op::ReduceDim: {
         const auto args = operands<Op::ReduceDim>(inst);
         FVM_TRY(reduce(args.acc_in));
@@ -260,10 +260,10 @@ class WayFollower {
   }
 
   void enter_loop() {
-    const RangeFacts& in = range(ranges().in);
+    const RangeFacts& in = range(facts().in);
     const Interval over{in.from, in.to};
     blocks_.push_back({static_cast<std::uint32_t>(pc_), times_, memory_});
-    const std::uint32_t step = range(ranges().out).step;
+    const std::uint32_t step = range(facts().out).step;
     if (in.axis == Axis::Rows) {
       enter_rows(over);
     } else {
@@ -307,8 +307,8 @@ class WayFollower {
     blocks_.pop_back();
     times_ = block.times;
     if (!block.outside) return;
-    const RangeFacts& in = range(map_.operands[block.open].in);
-    const RangeFacts& iteration = range(map_.operands[block.open].out);
+    const RangeFacts& in = range(map_.insts[block.open].in);
+    const RangeFacts& iteration = range(map_.insts[block.open].out);
     const Interval over{in.from, in.to}, whole{iteration.from, iteration.to};
     if (in.axis == Axis::Rows)
       leave_rows(*block.outside, over, whole);
@@ -381,7 +381,7 @@ class WayFollower {
   /// The iteration of trees that the next instruction stands in.
   std::uint32_t innermost_trees() const {
     for (const auto& block : std::ranges::reverse_view(blocks_)) {
-      const std::uint32_t out = map_.operands[block.open].out;
+      const std::uint32_t out = map_.insts[block.open].out;
       if (block.outside && range(out).axis == Axis::Trees) return out;
     }
     return kAllTrees;
@@ -415,9 +415,8 @@ class WayFollower {
   }
 
   Result<void> walk(const Inst& inst) {
-    const auto args = operands<Op::Walk>(inst);
-    const std::uint32_t accumulator = args.acc_out;
-    FVM_TRY(walks(args.walker));
+    const std::uint32_t accumulator = operands<Op::Walk>(inst).acc_out;
+    FVM_TRY(walks());
     if (is_per_tree(desc(accumulator).kind)) {
       memory_.leaves[accumulator].add(trees(), rows());
       return {};
@@ -426,12 +425,13 @@ class WayFollower {
     return wrong("it adds to a" + std::to_string(accumulator) + ", which holds nothing of these rows");
   }
 
-  Result<void> walks(std::uint32_t walker) {
-    if (ranges().select == kNoRange)
-      return walks_group(walker, {range(ranges().trees).lo, range(ranges().trees).hi, 0});
-    const RangeFacts& by = range(ranges().select);
+  Result<void> walks() {
+    const std::uint32_t walker = facts().first_walker;
+    if (facts().select == kNoRange)
+      return walks_group(walker, {range(facts().trees).lo, range(facts().trees).hi, 0});
+    const RangeFacts& by = range(facts().select);
     const Range all{range(by.source).lo, range(by.source).hi, 0};
-    for (std::uint32_t i = 0; i < iterations(all.size(), by.step); ++i)
+    for (std::uint32_t i = 0; i < facts().walker_count; ++i)
       FVM_TRY(walks_group(walker + i, chunk(all, by.step, i)));
     return {};
   }
@@ -516,9 +516,7 @@ Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
 }  // namespace forestvm::bytecode
 
 std::uint64_t forestvm::steps_per_row(const Program& program) {
-  const auto map = bytecode::verify_code(program);
-  FVM_CHECK(map.ok());
-  const auto steps = bytecode::verify_paths(program, *map);
+  const auto steps = bytecode::verify_paths(program, code_map(program));
   FVM_CHECK(steps.ok());
   return *steps;
 }
