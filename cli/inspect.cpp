@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/layout/tables.hpp>
-#include <forestvm/core/sums.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "cli/commands.hpp"
@@ -61,12 +61,9 @@ AccumulatorKind sums_kind(const Program& program) {
 /// Scratch memory of a call for each of its rows: sums that are not the result's, private copies.
 std::uint64_t private_bytes(const Program& program) {
   std::uint64_t bytes = 0;
-  for (std::uint32_t i = 1; i < program.section_Accumulators().size(); ++i) {
-    const AccumulatorDesc& desc = program.section_Accumulators()[i];
-    const std::uint64_t width =
-        is_per_tree(desc.kind) ? program.meta().num_trees : program.meta().num_outputs;
-    if (desc.stored_in == i) bytes += desc.copies * width * element_size(desc.kind);
-  }
+  const auto accumulators = program.section_Accumulators();
+  for (std::uint32_t i = 1; i < accumulators.size(); ++i)
+    bytes += accumulator_bytes(accumulators.data(), i, program.meta().num_outputs, program.meta().num_trees);
   return bytes;
 }
 

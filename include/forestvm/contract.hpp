@@ -7,7 +7,7 @@ namespace forestvm {
 
 /// Rows in contracts.def.
 enum class Contract : std::uint8_t {
-#define FVM_CONTRACT(Name, text, meaning) Name,
+#define FVM_CONTRACT(number, Name, text, meaning) Name = number,
 #include <forestvm/internal/contracts.def>
 };
 

@@ -72,14 +72,21 @@ struct StringRef {
 };
 
 /// The first strings of the strings section.
-enum class StringId : std::uint32_t { Format, Trainer, Version, Objective, Schedule, Count };
+enum class StringId : std::uint32_t {
+  Format = 0,
+  Trainer = 1,
+  Version = 2,
+  Objective = 3,
+  Schedule = 4,
+  Count
+};
 
 enum class Section : std::uint32_t {
-#define FVM_SECTION(Name, text, Record, meaning) Name,
+#define FVM_SECTION(number, Name, text, Record, meaning) Name = number,
 #include <forestvm/internal/sections.def>
 };
 inline constexpr std::size_t kSectionCount = 0
-#define FVM_SECTION(Name, text, Record, meaning) +1
+#define FVM_SECTION(number, Name, text, Record, meaning) +1
 #include <forestvm/internal/sections.def>
     ;
 
@@ -130,7 +137,7 @@ class Program {
   std::span<const std::byte> image() const;
 
   const ProgramMeta& meta() const;
-#define FVM_SECTION(Name, text, Record, meaning) \
+#define FVM_SECTION(number, Name, text, Record, meaning) \
   std::span<const Record> section_##Name() const { return records<Record>(Section::Name); }
 #include <forestvm/internal/sections.def>
 

@@ -37,7 +37,7 @@ class PassSizes {
   const PassSize& of(std::uint32_t plan_rows, OutputKind output) const;
 
  private:
-#define FVM_OUTPUT(Name, text, meaning) OutputKind::Name,
+#define FVM_OUTPUT(number, Name, text, meaning) OutputKind::Name,
   static constexpr std::array kOutputs = {
 #include <forestvm/core/outputs.def>
   };

@@ -11,7 +11,7 @@
 namespace forestvm::kernels {
 
 /// What `#define FVM_LAYOUT` gives one after the other, as a list.
-#define FVM_LAYOUT(Name, text, word, View, meaning) , View
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) , View
 template <class First, class... Views>
 struct ListOf {
   using Type = LayoutList<Views...>;

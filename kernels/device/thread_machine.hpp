@@ -372,8 +372,8 @@ class ThreadMachine {
   template <class Visit>
   FVM_DEVICE void with_element(std::uint32_t accumulator, Visit&& visit) const {
     switch (launch_->accumulators[accumulator].kind) {
-#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) \
-  case AccumulatorKind::Name:                              \
+#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) \
+  case AccumulatorKind::Name:                                      \
     return visit.template operator()<Element>();
 #include <forestvm/core/accumulator_kinds.def>
     }

@@ -98,7 +98,7 @@ struct CodedTiles {
 
 /// What becomes of a leaf.
 enum class Delivery : std::uint8_t {
-#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) Name,
+#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) Name,
 #include <forestvm/core/accumulator_kinds.def>
   LeafNumber,
 };

@@ -14,8 +14,8 @@ void set_number(BuiltGroup& built, const TiledForest& forest, std::size_t place,
 
 LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group) {
   switch (group.layout) {
-#define FVM_LAYOUT(Name, text, word, View, meaning) \
-  case Layout::Name:                                \
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
+  case Layout::Name:                                        \
     return size_##Name(forest, group);
 #include <forestvm/core/layouts.def>
   }
@@ -24,8 +24,8 @@ LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group) {
 
 std::optional<std::string> misfit(const TiledForest& forest, const TreeGroup& group) {
   switch (group.layout) {
-#define FVM_LAYOUT(Name, text, word, View, meaning) \
-  case Layout::Name:                                \
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
+  case Layout::Name:                                        \
     return misfit_##Name(forest, group);
 #include <forestvm/core/layouts.def>
   }
@@ -34,8 +34,8 @@ std::optional<std::string> misfit(const TiledForest& forest, const TreeGroup& gr
 
 BuiltGroup build(const TiledForest& forest, const TreeGroup& group) {
   switch (group.layout) {
-#define FVM_LAYOUT(Name, text, word, View, meaning) \
-  case Layout::Name:                                \
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
+  case Layout::Name:                                        \
     return build_##Name(forest, group);
 #include <forestvm/core/layouts.def>
   }

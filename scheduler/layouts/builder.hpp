@@ -29,7 +29,7 @@ struct BuiltGroup {
   std::vector<double> wide_leaves;     ///< float64 models: their outputs, likewise
 };
 
-#define FVM_LAYOUT(Name, text, word, View, meaning)                                            \
+#define FVM_LAYOUT(number, Name, text, word, View, meaning)                                    \
   LayoutSize size_##Name(const TiledForest& forest, const TreeGroup& group);                   \
   /** Why the layout cannot hold these trees; nothing if it can. */                            \
   std::optional<std::string> misfit_##Name(const TiledForest& forest, const TreeGroup& group); \

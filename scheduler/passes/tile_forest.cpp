@@ -106,7 +106,7 @@ struct LayoutRow {
 };
 
 constexpr LayoutRow kLayouts[] = {
-#define FVM_LAYOUT(Name, text, word, View, meaning) {Layout::Name, text, word, View::kTileWidth},
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) {Layout::Name, text, word, View::kTileWidth},
 #include <forestvm/core/layouts.def>
 };
 

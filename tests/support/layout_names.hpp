@@ -16,8 +16,8 @@ inline std::vector<std::string> layout_names() {
     if (tile_width == 1 && std::find(names.begin(), names.end(), name) == names.end())
       names.emplace_back(name);
   };
-#define FVM_LAYOUT(Name, text, word, View, meaning) \
-  add(word, View::kTileWidth);                      \
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
+  add(word, View::kTileWidth);                              \
   add(text, View::kTileWidth);
 #include <forestvm/core/layouts.def>
   return names;

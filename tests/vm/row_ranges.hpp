@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/ranges.hpp>
 
 namespace forestvm::test {
 

@@ -14,8 +14,6 @@
 namespace forestvm::test {
 namespace {
 
-using enum OperandKind;
-
 struct Harm : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -41,8 +39,8 @@ class ShadowMachine {
  public:
   ShadowMachine(Run& run, Touched& touched) : run_(&run), touched_(&touched) {
     plan_rows = run.rows;
-    ranges[0] = {0, run.rows, 0};
-    ranges[1] = {0, run.program.meta().num_trees, 0};
+    ranges[kRowsRegister] = {0, run.rows, 0};
+    ranges[kTreesRegister] = {0, run.program.meta().num_trees, 0};
   }
 
   Range ranges[kRangeRegisters];
@@ -74,43 +72,58 @@ class ShadowMachine {
     for (const auto& [cell, access] : all) touch(cell, access);
   }
 
-  void cache_rows(const Inst& inst) { open_loop(operand<Op::CacheRows, Loop>(inst)); }
+  void cache_rows(const Inst& inst) { open_loop(operands<Op::CacheRows>(inst).loop); }
   void cache_trees(const Inst& inst) {
-    open_loop(operand<Op::CacheTrees, Loop>(inst));
-    if (operand<Op::CacheTrees, Group>(inst) >= run_->program.section_Groups().size()) throw Harm("no group");
+    const auto args = operands<Op::CacheTrees>(inst);
+    open_loop(args.loop);
+    if (args.group >= run_->program.section_Groups().size()) throw Harm("no group");
   }
 
-  void init(const Inst& inst) { write(operand<Op::Init, AccOut>(inst), operand<Op::Init, Rows>(inst)); }
-  void zero(const Inst& inst) { write(operand<Op::Zero, AccOut>(inst), operand<Op::Zero, Rows>(inst)); }
+  void init(const Inst& inst) {
+    const auto [accumulator, rows] = operands<Op::Init>(inst);
+    write(accumulator, rows);
+  }
+  void zero(const Inst& inst) {
+    const auto [accumulator, rows] = operands<Op::Zero>(inst);
+    write(accumulator, rows);
+  }
   void add_base(const Inst& inst) {
-    update(operand<Op::AddBase, AccOut>(inst), operand<Op::AddBase, Rows>(inst));
+    const auto args = operands<Op::AddBase>(inst);
+    update(args.acc_out, args.rows);
   }
   void transform(const Inst& inst) {
-    update(operand<Op::Transform, AccOut>(inst), operand<Op::Transform, Rows>(inst));
+    const auto args = operands<Op::Transform>(inst);
+    update(args.acc_out, args.rows);
   }
-  void store(const Inst& inst) { output(operand<Op::Store, AccIn>(inst), operand<Op::Store, Rows>(inst)); }
-  void label(const Inst& inst) { output(operand<Op::Label, AccIn>(inst), operand<Op::Label, Rows>(inst)); }
+  void store(const Inst& inst) {
+    const auto [accumulator, rows] = operands<Op::Store>(inst);
+    output(accumulator, rows);
+  }
+  void label(const Inst& inst) {
+    const auto [accumulator, rows, rule] = operands<Op::Label>(inst);
+    output(accumulator, rows);
+  }
 
   void encode(const Inst& inst) {
+    const auto args = operands<Op::Encode>(inst);
     if (run_->program.section_Columns().empty()) throw Harm("no encoder");
-    touch_rows(kCodes, 0, operand<Op::Encode, Rows>(inst), Access::Written);
+    touch_rows(kCodes, 0, args.rows, Access::Written);
   }
 
   void privatize(const Inst& inst) {
-    const std::uint32_t accumulator = operand<Op::Privatize, AccOut>(inst);
-    const AccumulatorDesc& desc = accumulators()[accumulator];
-    copies_[accumulator] =
-        copies_[desc.parent] * desc.iterations + ranges[operand<Op::Privatize, RangeIn>(inst)].iteration;
-    if (desc.stored_in == accumulator) write(accumulator, operand<Op::Privatize, Rows>(inst));
+    const auto args = operands<Op::Privatize>(inst);
+    const AccumulatorDesc& desc = accumulators()[args.acc_out];
+    copies_[args.acc_out] = copies_[desc.parent] * desc.iterations + ranges[args.range_in].iteration;
+    if (desc.stored_in == args.acc_out) write(args.acc_out, args.rows);
   }
 
   void walk(const Inst& inst) {
-    const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst), rows = operand<Op::Walk, Rows>(inst);
-    const WalkerDesc& walker = chosen(operand<Op::Walk, Walker>(inst), operand<Op::Walk, Select>(inst),
-                                      operand<Op::Walk, Trees>(inst));
+    const auto args = operands<Op::Walk>(inst);
+    const std::uint32_t accumulator = args.acc_out, rows = args.rows;
+    const WalkerDesc& walker = chosen(args.walker, args.select, args.trees);
     read_codes(walker, rows);
     if (is_per_tree(accumulators()[accumulator].kind))
-      touch_trees(accumulator, walker, operand<Op::Walk, Trees>(inst), rows);
+      touch_trees(accumulator, walker, args.trees, rows);
     else if (walker.atomic != 0)
       touch_rows(accumulator, copies_[accumulator], rows, Access::Added);
     else
@@ -118,26 +131,28 @@ class ShadowMachine {
   }
 
   void leaves(const Inst& inst) {
-    const std::uint32_t trees = operand<Op::Leaves, Trees>(inst);
-    const WalkerDesc& walker =
-        chosen(operand<Op::Leaves, Walker>(inst), operand<Op::Leaves, Select>(inst), trees);
-    read_codes(walker, operand<Op::Leaves, Rows>(inst));
-    touch_trees(kOutputBuffer, walker, trees, operand<Op::Leaves, Rows>(inst));
+    const auto args = operands<Op::Leaves>(inst);
+    const std::uint32_t trees = args.trees;
+    const WalkerDesc& walker = chosen(args.walker, args.select, trees);
+    read_codes(walker, args.rows);
+    touch_trees(kOutputBuffer, walker, trees, args.rows);
   }
 
-  void reduce_dim(const Inst& inst) { reduce(inst, false); }
-  void reduce_inplace(const Inst& inst) { reduce(inst, true); }
+  void reduce_dim(const Inst& inst) { reduce(operands<Op::ReduceDim>(inst), false); }
+  void reduce_inplace(const Inst& inst) { reduce(operands<Op::ReduceInplace>(inst), true); }
 
   void round(const Inst& inst) {
-    const std::uint32_t rows = operand<Op::Round, Rows>(inst), from = operand<Op::Round, AccIn>(inst);
+    const auto args = operands<Op::Round>(inst);
+    const std::uint32_t rows = args.rows, from = args.acc_in;
     touch_rows(from, copies_[from], rows, Access::Read);
-    write(operand<Op::Round, AccOut>(inst), rows);
+    write(args.acc_out, rows);
   }
 
   void sum_trees(const Inst& inst) {
-    const std::uint32_t rows = operand<Op::SumTrees, Rows>(inst), from = operand<Op::SumTrees, AccIn>(inst);
+    const auto args = operands<Op::SumTrees>(inst);
+    const std::uint32_t rows = args.rows, from = args.acc_in;
     touch_rows(from, copies_[from], rows, Access::Read);
-    update(operand<Op::SumTrees, AccOut>(inst), rows);
+    update(args.acc_out, rows);
   }
 
  private:
@@ -236,13 +251,12 @@ class ShadowMachine {
     }
   }
 
-  /// The operands of both reductions stand in the same order.
-  void reduce(const Inst& inst, bool in_place) {
-    const std::uint32_t to = operand<Op::ReduceDim, AccOut>(inst), from = operand<Op::ReduceDim, AccIn>(inst);
-    const LoopOperands loop = loop_operands(run_->program.code()[operand<Op::ReduceDim, Loop>(inst)]);
+  void reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place) {
+    const std::uint32_t to = args.acc_out, from = args.acc_in;
+    const LoopOperands loop = loop_operands(run_->program.code()[args.loop]);
     const std::uint32_t count = iterations(ranges[loop.in].size(), loop.step);
     const std::uint32_t first = copies_[to] * accumulators()[from].iterations;
-    const std::uint32_t rows = operand<Op::ReduceDim, Rows>(inst);
+    const std::uint32_t rows = args.rows;
     for (std::uint32_t i = 0; i < count; ++i) touch_rows(from, first + i, rows, Access::Read);
     if (in_place)
       touch_rows(from, first, rows, Access::Written);

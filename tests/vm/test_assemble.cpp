@@ -15,7 +15,7 @@ namespace forestvm::test {
 namespace {
 
 constexpr Op kAllOps[] = {
-#define FVM_OPCODE(Name, text, role, operands, meaning) Op::Name,
+#define FVM_OPCODE(number, Name, text, role, operands, meaning) Op::Name,
 #include <forestvm/core/opcodes.def>
 };
 

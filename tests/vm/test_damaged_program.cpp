@@ -119,7 +119,7 @@ TEST(DamagedPrograms, UseEverySection) {
   for (const Bytes& image : images()) {
     const auto program = Program::from_bytes(image);
     ASSERT_TRUE(program.ok());
-#define FVM_SECTION(Name, text, Record, meaning) records[text] += program->section_##Name().size();
+#define FVM_SECTION(number, Name, text, Record, meaning) records[text] += program->section_##Name().size();
 #include <forestvm/internal/sections.def>
   }
   EXPECT_EQ(records.size(), kSectionCount);
@@ -255,7 +255,7 @@ TEST_P(DamagedProgram, TrustedFilesStillHaveSectionsInBounds) {
       const auto program = Program::from_bytes(image, Verification::Trust);
       if (!program.ok()) continue;
       std::size_t sum = 0;
-#define FVM_SECTION(Name, text, Record, meaning) \
+#define FVM_SECTION(number, Name, text, Record, meaning) \
   for (const std::byte byte : std::as_bytes(program->section_##Name())) sum += static_cast<std::size_t>(byte);
 #include <forestvm/internal/sections.def>
       EXPECT_GT(sum, 0u);

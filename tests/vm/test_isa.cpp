@@ -17,7 +17,7 @@ namespace {
 using enum OperandKind;
 
 constexpr Op kAllOps[] = {
-#define FVM_OPCODE(Name, text, role, operands, meaning) Op::Name,
+#define FVM_OPCODE(number, Name, text, role, operands, meaning) Op::Name,
 #include <forestvm/core/opcodes.def>
 };
 
@@ -78,36 +78,53 @@ TEST(Isa, FieldsThatARowDoesNotListStayZero) {
   }
 }
 
-/// What operand<op, kind>() gives, for the opcode's own operands.
+/// What operand<op, kind>() and operands<op>() give, for the opcode's own operands.
 template <Op op, unsigned index>
 void expect_operand_agrees() {
   if constexpr (index < info(op).operands.count) {
     const std::vector<std::uint32_t> values = distinct_values(op);
     constexpr OperandKind kind = info(op).operands.kinds[index];
-    EXPECT_EQ((operand<op, kind>(encode(op, values.data()))), values[index]) << info(op).text;
+    const Inst inst = encode(op, values.data());
+    EXPECT_EQ((operand<op, kind>(inst)), values[index]) << info(op).text;
+    using Type = std::tuple_element_t<index, OperandsOf<op>>;
+    EXPECT_EQ(operands<op>(inst).template get<index>(), static_cast<Type>(values[index])) << info(op).text;
     expect_operand_agrees<op, index + 1>();
   }
 }
 
 TEST(Isa, OperandAccessAgreesWithTheRows) {
-#define FVM_OPCODE(Name, text, role, operands, meaning) expect_operand_agrees<Op::Name, 0>();
+#define FVM_OPCODE(number, Name, text, role, operands, meaning) expect_operand_agrees<Op::Name, 0>();
 #include <forestvm/core/opcodes.def>
 }
 
+TEST(Isa, OperandsHaveNamesAndTypes) {
+  const std::uint32_t values[] = {3, 4, static_cast<std::uint32_t>(Transform::Exp)};
+  const auto [accumulator, rows, transform] = operands<Op::Transform>(encode(Op::Transform, values));
+  EXPECT_EQ(accumulator, 3u);
+  EXPECT_EQ(rows, 4u);
+  EXPECT_EQ(transform, Transform::Exp);
+  EXPECT_EQ(operands<Op::Transform>(encode(Op::Transform, values)).transform_kind, Transform::Exp);
+  static_assert(std::tuple_size_v<OperandsOf<Op::Halt>> == 0);
+  static_assert(std::is_same_v<OperandsOf<Op::ReduceDim>, OperandsOf<Op::ReduceInplace>>);
+  static_assert(!std::is_same_v<OperandsOf<Op::Store>, OperandsOf<Op::Init>>);
+}
+
 TEST(Isa, NamesGoBothWays) {
-#define FVM_OUTPUT(Name, text, meaning) EXPECT_EQ(by_name<OutputKind>(text), OutputKind::Name);
+#define FVM_OUTPUT(number, Name, text, meaning) EXPECT_EQ(by_name<OutputKind>(text), OutputKind::Name);
 #include <forestvm/core/outputs.def>
-#define FVM_TRANSFORM(Name, text, meaning) EXPECT_EQ(by_name<Transform>(text), Transform::Name);
+#define FVM_TRANSFORM(number, Name, text, meaning) EXPECT_EQ(by_name<Transform>(text), Transform::Name);
 #include <forestvm/core/transforms.def>
-#define FVM_CLASS_RULE(Name, text, meaning) EXPECT_EQ(by_name<ClassRule>(text), ClassRule::Name);
+#define FVM_CLASS_RULE(number, Name, text, meaning) EXPECT_EQ(by_name<ClassRule>(text), ClassRule::Name);
 #include <forestvm/core/class_rules.def>
-#define FVM_LAYOUT(Name, text, word, View, meaning) EXPECT_EQ(by_name<Layout>(text), Layout::Name);
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) EXPECT_EQ(by_name<Layout>(text), Layout::Name);
 #include <forestvm/core/layouts.def>
-#define FVM_DIMENSION(Name, text, meaning) EXPECT_EQ(by_name<LaunchDimension>(text), LaunchDimension::Name);
+#define FVM_DIMENSION(number, Name, text, meaning) \
+  EXPECT_EQ(by_name<LaunchDimension>(text), LaunchDimension::Name);
 #include <forestvm/core/dimensions.def>
-#define FVM_REDUCTION_FORM(Name, text, meaning) EXPECT_EQ(by_name<ReductionForm>(text), ReductionForm::Name);
+#define FVM_REDUCTION_FORM(number, Name, text, meaning) \
+  EXPECT_EQ(by_name<ReductionForm>(text), ReductionForm::Name);
 #include <forestvm/core/reduction_forms.def>
-#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) \
+#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) \
   EXPECT_EQ(by_name<AccumulatorKind>(text), AccumulatorKind::Name);
 #include <forestvm/core/accumulator_kinds.def>
   EXPECT_FALSE(by_name<Transform>("no such transform"));

@@ -25,8 +25,7 @@ Limits limits_of(const Program& program) {
   Limits limits;
   for (const Inst& inst : program.code())
     if (inst.op == Op::Plan)
-      limits.emplace_back(operand<Op::Plan, OperandKind::Least>(inst),
-                          operand<Op::Plan, OperandKind::Most>(inst));
+      limits.emplace_back(operands<Op::Plan>(inst).least, operands<Op::Plan>(inst).most);
   return limits;
 }
 
@@ -95,7 +94,7 @@ TEST(Plans, CompiledOnesAreWhatRuns) {
   ProgramParts parts = parts_of(compiled(model, "plan(5); layout(tree, sparse16); plan(BATCH); encode(u8)"));
   const auto walk =
       std::find_if(parts.code.begin(), parts.code.end(), [](const Inst& one) { return one.op == Op::Walk; });
-  *walk = inst(Op::Zero, {0, operand<Op::Walk, OperandKind::Rows>(*walk)});
+  *walk = inst(Op::Zero, {0, operands<Op::Walk>(*walk).rows});
   const auto predictor = host_backend(encode_program(parts).value());
   const auto context = (*predictor)->make_context();
   for (const std::size_t count : {4u, 5u, 6u, 7u}) {

@@ -109,7 +109,7 @@ TEST_F(ProgramFiles, OfAnyAlignment) {
 
 TEST_F(ProgramFiles, SectionsAreAligned) {
   const Program program = rich_program();
-#define FVM_SECTION(Name, text, Record, meaning) \
+#define FVM_SECTION(number, Name, text, Record, meaning) \
   EXPECT_EQ((reinterpret_cast<std::uintptr_t>(program.section_##Name().data())) % 64, 0u) << text;
 #include <forestvm/internal/sections.def>
 }

@@ -256,7 +256,7 @@ TEST(LabelRow, Edges) {
 
 TEST(Widths, OfEveryTransformAndRule) {
   for (const std::uint32_t outputs : {1u, 2u, 65536u}) {
-#define FVM_TRANSFORM(Name, text, meaning) \
+#define FVM_TRANSFORM(number, Name, text, meaning) \
   EXPECT_EQ(value_width(Transform::Name, outputs), Transform::Name == Transform::Argmax ? 1u : outputs);
 #include <forestvm/core/transforms.def>
     EXPECT_EQ(label_width(ClassRule::None, outputs), 0u);

@@ -183,7 +183,8 @@ std::string schedule_of(const LayoutRow& layout, const std::string& ending, std:
 
 const std::vector<LayoutRow>& layout_rows() {
   static const std::vector<LayoutRow> rows{
-#define FVM_LAYOUT(Name, text, word, View, meaning) {Layout::Name, #Name, text, word, View::kTileWidth},
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
+  {Layout::Name, #Name, text, word, View::kTileWidth},
 #include <forestvm/core/layouts.def>
   };
   return rows;

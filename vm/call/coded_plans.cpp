@@ -5,52 +5,25 @@
 #include <utility>
 #include <vector>
 
-#include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/calls.hpp>
 
 namespace forestvm {
 namespace {
 
-/// Whether walks of one of `count` walkers read values.
-bool reads_values(const Program& program, std::uint32_t walker, std::uint32_t count) {
-  const auto walkers = program.section_Walkers().subspan(walker, count);
+/// Whether an instruction walks trees that read values.
+bool walks_values(const Program& program, const InstFacts& inst) {
+  const auto walkers = program.section_Walkers().subspan(inst.first_walker, inst.walker_count);
   return std::any_of(walkers.begin(), walkers.end(), [&](const WalkerDesc& desc) {
     return !takes_codes(program.section_Groups()[desc.group].layout);
   });
 }
 
-/// For each walk that reads values, the numbers of rows for which the plans around it run.
+/// For each instruction that walks trees which read values, the numbers of rows for which it runs.
 std::vector<RowCounts> values_read(const Program& program) {
-  using enum OperandKind;
   std::vector<RowCounts> found;
-  std::vector<RowCounts> blocks{{0, UINT32_MAX}};
-  // Of ranges of trees, and of loops over them. Walkers are selected by loops over known trees only.
-  std::uint32_t sizes[kRangeRegisters] = {0, program.meta().num_trees};
-  std::uint32_t rounds[kRangeRegisters] = {1, 1};
-  const auto walk = [&](std::uint32_t walker, std::uint32_t select) {
-    if (reads_values(program, walker, rounds[select])) found.push_back(blocks.back());
-  };
-  for (const Inst& inst : program.code()) {
-    if (is_loop(inst.op)) {
-      const LoopOperands loop = loop_operands(inst);
-      sizes[loop.out] = std::min(sizes[loop.in], loop.step);
-      rounds[loop.out] = iterations(sizes[loop.in], loop.step);
-    }
-    if (inst.op == Op::Slice) {
-      const std::uint32_t size = sizes[operand<Op::Slice, RangeIn>(inst)];
-      sizes[operand<Op::Slice, RangeOut>(inst)] =
-          std::min(operand<Op::Slice, To>(inst), size) - std::min(operand<Op::Slice, From>(inst), size);
-    }
-    if (inst.op == Op::End) blocks.pop_back();
-    if (info(inst.op).role == OpRole::Open) blocks.push_back(blocks.back());
-    if (inst.op == Op::Plan) {
-      blocks.back().least = std::max(blocks.back().least, operand<Op::Plan, Least>(inst));
-      blocks.back().most = std::min(blocks.back().most, operand<Op::Plan, Most>(inst));
-    }
-    if (inst.op == Op::Walk) walk(operand<Op::Walk, Walker>(inst), operand<Op::Walk, Select>(inst));
-    if (inst.op == Op::Leaves) walk(operand<Op::Leaves, Walker>(inst), operand<Op::Leaves, Select>(inst));
-  }
+  for (const InstFacts& inst : code_map(program).insts)
+    if (walks_values(program, inst)) found.push_back(inst.calls);
   return found;
 }
 

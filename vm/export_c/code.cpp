@@ -1,35 +1,30 @@
 // The program's code in C: loops are loops, range registers are variables, accumulators arrays on the stack.
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <set>
 
 #include <forestvm/backend.hpp>
-#include <forestvm/core/interpret.hpp>
-#include <forestvm/core/sums.hpp>
+#include <forestvm/core/accumulators.hpp>
+#include <forestvm/core/ranges.hpp>
+#include <forestvm/internal/code_map.hpp>
 
 #include "vm/export_c/parts.hpp"
 
 namespace forestvm::bytecode::export_c {
 namespace {
 
-using enum OperandKind;
-
 class CodeWriter {
  public:
-  CodeWriter(const Job& job, std::uint32_t rows) : job_(job), meta_(job.program.meta()), rows_(rows) {
-    exact_[1] = {0, meta_.num_trees};
-  }
+  CodeWriter(const Job& job, std::uint32_t rows)
+      : job_(job), meta_(job.program.meta()), map_(code_map(job.program)), rows_(rows) {}
 
   std::string run() {
-    for (const Inst& inst : job_.program.code()) write(inst);
+    for (std::size_t pc = 0; pc < job_.program.code().size(); ++pc)
+      write(job_.program.code()[pc], map_.insts[pc]);
     return head() + body_ + "}\n";
   }
 
  private:
-  struct TreeBounds {
-    std::uint32_t lo, hi;
-  };
-
   void line(const std::string& text) { body_ += std::string(2 * depth_, ' ') + text + "\n"; }
   void open(const std::string& text) {
     line(text + " {");
@@ -41,7 +36,9 @@ class CodeWriter {
   }
 
   static std::string reg(std::uint32_t index) { return "r" + std::to_string(index); }
-  static std::string want(std::uint32_t output) { return "want == " + number(output); }
+  static std::string want(OutputKind output) {
+    return "want == " + number(static_cast<std::uint64_t>(output));
+  }
   std::string call(const std::string& function, const std::string& arguments) const {
     return job_.name(function) + "(" + arguments + ")";
   }
@@ -51,14 +48,13 @@ class CodeWriter {
   }
   AccumulatorKind kind(std::uint32_t accumulator) const { return desc(accumulator).kind; }
   std::uint32_t width(std::uint32_t accumulator) const {
-    return kind(accumulator) == AccumulatorKind::PerTree ? meta_.num_trees : meta_.num_outputs;
+    return accumulator_width(kind(accumulator), meta_.num_outputs, meta_.num_trees);
   }
 
   /// Address of a row of a copy of an accumulator.
   std::string at(std::uint32_t accumulator, const std::string& copy, const std::string& row) const {
-    std::uint32_t storage = accumulator, stride = 1;
-    for (; desc(storage).stored_in != storage; storage = desc(storage).stored_in)
-      stride *= desc(desc(storage).stored_in).iterations;
+    const auto [storage, stride] =
+        accumulator_storage(job_.program.section_Accumulators().data(), accumulator);
     return "(a" + std::to_string(storage) + " + ((size_t)(" + copy + ") * " +
            number(std::uint64_t{stride} * rows_) + " + " + row + ") * " + number(width(accumulator)) + ")";
   }
@@ -73,8 +69,9 @@ class CodeWriter {
   }
 
   /// Whether the call has so many rows. What is always true is left out: compilers warn of it.
-  static std::string has_rows(std::uint32_t least, std::uint32_t most) {
-    const std::string rows = reg(0) + ".end - " + reg(0) + ".begin";
+  static std::string has_rows(const OperandsOf<Op::Plan>& args) {
+    const auto [least, most, end] = args;
+    const std::string rows = reg(kRowsRegister) + ".end - " + reg(kRowsRegister) + ".begin";
     std::string text;
     if (least > 0) text = rows + " >= " + number(least);
     if (most < UINT32_MAX) text += (text.empty() ? "" : " && ") + rows + " <= " + number(most);
@@ -87,7 +84,7 @@ class CodeWriter {
     return to + " += " + from + ";";
   }
 
-  void write(const Inst& inst) {
+  void write(const Inst& inst, const InstFacts& facts) {
     switch (inst.op) {
       case Op::Halt:
         return;
@@ -96,11 +93,11 @@ class CodeWriter {
       case Op::Map:
         return write_loop(inst);
       case Op::When:
-        return open("if (" + want(operand<Op::When, Output>(inst)) + ")");
+        return open("if (" + want(operands<Op::When>(inst).output) + ")");
       case Op::Unless:
-        return open("if (!(" + want(operand<Op::Unless, Output>(inst)) + "))");
+        return open("if (!(" + want(operands<Op::Unless>(inst).output) + "))");
       case Op::Plan:
-        return open("if (" + has_rows(operand<Op::Plan, Least>(inst), operand<Op::Plan, Most>(inst)) + ")");
+        return open("if (" + has_rows(operands<Op::Plan>(inst)) + ")");
       case Op::End:
         return close();
       case Op::Slice:
@@ -109,43 +106,54 @@ class CodeWriter {
       case Op::CacheTrees:
         return;  // the compiler's and the processor's business
       case Op::Init:
-        return write_init(operand<Op::Init, AccOut>(inst), operand<Op::Init, Rows>(inst), false);
+        return write_init(operands<Op::Init>(inst), false);
       case Op::AddBase:
-        return write_init(operand<Op::AddBase, AccOut>(inst), operand<Op::AddBase, Rows>(inst), true);
-      case Op::Zero:
-        return write_zero(operand<Op::Zero, AccOut>(inst), operand<Op::Zero, Rows>(inst));
+        return write_init(operands<Op::AddBase>(inst), true);
+      case Op::Zero: {
+        const auto [accumulator, rows] = operands<Op::Zero>(inst);
+        return write_zero(accumulator, rows);
+      }
       case Op::Privatize:
         return write_privatize(inst);
-      case Op::Walk:
-        return write_walk(operand<Op::Walk, Trees>(inst), operand<Op::Walk, Rows>(inst),
-                          operand<Op::Walk, Walker>(inst), operand<Op::Walk, Select>(inst),
-                          static_cast<std::int64_t>(operand<Op::Walk, AccOut>(inst)));
-      case Op::Leaves:
-        return write_walk(operand<Op::Leaves, Trees>(inst), operand<Op::Leaves, Rows>(inst),
-                          operand<Op::Leaves, Walker>(inst), operand<Op::Leaves, Select>(inst), -1);
+      case Op::Walk: {
+        const auto [accumulator, trees, rows, walker, select] = operands<Op::Walk>(inst);
+        return write_walk(facts, trees, rows, select, accumulator);
+      }
+      case Op::Leaves: {
+        const auto [trees, rows, walker, select] = operands<Op::Leaves>(inst);
+        return write_walk(facts, trees, rows, select, std::nullopt);
+      }
       case Op::ReduceDim:
-        return write_reduce(inst, false);
+        return write_reduce(operands<Op::ReduceDim>(inst), false);
       case Op::ReduceInplace:
-        return write_reduce(inst, true);
+        return write_reduce(operands<Op::ReduceInplace>(inst), true);
       case Op::Round:
         return write_round(inst);
       case Op::SumTrees:
         return write_sum_trees(inst);
       case Op::Transform:
-        return for_rows(operand<Op::Transform, Rows>(inst),
-                        call("transform", at(operand<Op::Transform, AccOut>(inst), "row")) + ";");
+        return write_transform(operands<Op::Transform>(inst));
       case Op::Store:
-        return for_rows(operand<Op::Store, Rows>(inst), "memcpy((float *)out + (size_t)row * width, " +
-                                                            at(operand<Op::Store, AccIn>(inst), "row") +
-                                                            ", width * sizeof(float));");
+        return write_store(operands<Op::Store>(inst));
       case Op::Encode:  // the tests of coded trees are written as tests of values
         return;
       case Op::Label:
-        return for_rows(operand<Op::Label, Rows>(inst),
-                        call("label", at(operand<Op::Label, AccIn>(inst), "row") +
-                                          ", (int64_t *)out + (size_t)row * width") +
-                            ";");
+        return write_label(operands<Op::Label>(inst));
     }
+  }
+
+  void write_transform(const OperandsOf<Op::Transform>& args) {
+    for_rows(args.rows, call("transform", at(args.acc_out, "row")) + ";");
+  }
+
+  void write_store(const OperandsOf<Op::Store>& args) {
+    for_rows(args.rows, "memcpy((float *)out + (size_t)row * width, " + at(args.acc_in, "row") +
+                            ", width * sizeof(float));");
+  }
+
+  void write_label(const OperandsOf<Op::Label>& args) {
+    for_rows(args.rows,
+             call("label", at(args.acc_in, "row") + ", (int64_t *)out + (size_t)row * width") + ";");
   }
 
   void for_rows(std::uint32_t rows, const std::string& statement) {
@@ -158,8 +166,6 @@ class CodeWriter {
     const LoopOperands loop = loop_operands(inst);
     set_.insert(loop.out);
     loops_.insert(loop.out);
-    exact_.erase(loop.out);
-    chunked_[loop.out] = {loop.in, loop.step};
     const std::string i = "i" + std::to_string(loop.out), step = number(loop.step);
     if (inst.op == Op::Par) line("/* Iterations may run in parallel. */");
     open("for (" + i + " = 0u; " + i + " < " + call("iterations", reg(loop.in) + ", " + step) + "; ++" + i +
@@ -168,14 +174,8 @@ class CodeWriter {
   }
 
   void write_slice(const Inst& inst) {
-    const std::uint32_t out = operand<Op::Slice, RangeOut>(inst), in = operand<Op::Slice, RangeIn>(inst);
-    const std::uint32_t from = operand<Op::Slice, From>(inst), to = operand<Op::Slice, To>(inst);
+    const auto [out, in, from, to] = operands<Op::Slice>(inst);
     set_.insert(out);
-    exact_.erase(out);
-    if (const auto known = exact_.find(in); known != exact_.end()) {
-      const std::uint32_t size = known->second.hi - known->second.lo;
-      exact_[out] = {known->second.lo + std::min(from, size), known->second.lo + std::min(to, size)};
-    }
     line(reg(out) + " = " + call("slice", reg(in) + ", " + number(from) + ", " + number(to)) + ";");
   }
 
@@ -184,7 +184,8 @@ class CodeWriter {
          " * sizeof(" + sum_type(job_, kind(accumulator)) + "));");
   }
 
-  void write_init(std::uint32_t accumulator, std::uint32_t rows, bool adds) {
+  void write_init(const OperandsOf<Op::Init>& args, bool adds) {
+    const auto [accumulator, rows] = args;
     uses_row_ = uses_k_ = true;
     // The base is rounded to float32 first, whatever the sums are.
     const bool own = kind(accumulator) == job_.sums;
@@ -196,23 +197,20 @@ class CodeWriter {
   }
 
   void write_privatize(const Inst& inst) {
-    const std::uint32_t accumulator = operand<Op::Privatize, AccOut>(inst);
-    const std::uint32_t parent = desc(accumulator).parent;
-    line(copy(accumulator) + " = " + copy(parent) + " * " + number(desc(accumulator).iterations) + " + " +
-         reg(operand<Op::Privatize, RangeIn>(inst)) + ".iteration;");
-    if (desc(accumulator).stored_in == accumulator)
-      write_zero(accumulator, operand<Op::Privatize, Rows>(inst));
+    const auto args = operands<Op::Privatize>(inst);
+    const std::uint32_t parent = desc(args.acc_out).parent;
+    line(copy(args.acc_out) + " = " + copy(parent) + " * " + number(desc(args.acc_out).iterations) + " + " +
+         reg(args.range_in) + ".iteration;");
+    if (desc(args.acc_out).stored_in == args.acc_out) write_zero(args.acc_out, args.rows);
   }
 
-  void write_walk(std::uint32_t trees, std::uint32_t rows, std::uint32_t walker, std::uint32_t select,
-                  std::int64_t accumulator) {
-    if (select == 1) return write_walker(trees, rows, walker, accumulator);
-    const auto [over, step] = chunked_.at(select);
-    const std::uint32_t count = iterations(exact_.at(over).hi - exact_.at(over).lo, step);
+  void write_walk(const InstFacts& facts, std::uint32_t trees, std::uint32_t rows, std::uint32_t select,
+                  std::optional<std::uint32_t> accumulator) {
+    if (facts.select == kNoRange) return write_walker(trees, rows, facts.first_walker, accumulator);
     open("switch (" + reg(select) + ".iteration)");
-    for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::uint32_t i = 0; i < facts.walker_count; ++i) {
       open("case " + number(i) + ":");
-      write_walker(trees, rows, walker + i, accumulator);
+      write_walker(trees, rows, facts.first_walker + i, accumulator);
       line("break;");
       close();
     }
@@ -220,7 +218,9 @@ class CodeWriter {
     close();
   }
 
-  void write_walker(std::uint32_t trees, std::uint32_t rows, std::uint32_t walker, std::int64_t accumulator) {
+  /// Adds leaves to an accumulator, or writes their numbers to the output if there is none.
+  void write_walker(std::uint32_t trees, std::uint32_t rows, std::uint32_t walker,
+                    std::optional<std::uint32_t> accumulator) {
     uses_row_ = uses_tree_ = true;
     const WalkerDesc& desc = job_.program.section_Walkers()[walker];
     const GroupDesc& group = job_.program.section_Groups()[desc.group];
@@ -235,11 +235,11 @@ class CodeWriter {
     line("const uint32_t leaf = " +
          call("walk_g" + std::to_string(desc.group), "t, x + (size_t)row * stride") + ";");
     const std::string value = job_.name(g + "leaf") + "[leaf]", tree = job_.name(g + "tree") + "[t]";
-    if (accumulator < 0) {
+    if (!accumulator) {
       line("((int32_t *)out)[(size_t)row * " + number(meta_.num_trees) + " + " + tree +
            "] = " + job_.name(g + "number") + "[leaf];");
     } else {
-      const auto a = static_cast<std::uint32_t>(accumulator);
+      const std::uint32_t a = *accumulator;
       if (kind(a) == AccumulatorKind::PerTree)
         line(at(a, "row") + "[" + tree + "] = " + value + ";");
       else
@@ -248,11 +248,11 @@ class CodeWriter {
     close();
   }
 
-  void write_reduce(const Inst& inst, bool in_place) {
+  void write_reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place) {
     uses_i_ = uses_k_ = true;
-    const std::uint32_t to = operand<Op::ReduceDim, AccOut>(inst), from = operand<Op::ReduceDim, AccIn>(inst);
-    const std::uint32_t rows = operand<Op::ReduceDim, Rows>(inst);
-    const LoopOperands loop = loop_operands(job_.program.code()[operand<Op::ReduceDim, Loop>(inst)]);
+    const std::uint32_t to = args.acc_out, from = args.acc_in;
+    const std::uint32_t rows = args.rows;
+    const LoopOperands loop = loop_operands(job_.program.code()[args.loop]);
     const std::string first = copy(to) + " * " + number(desc(from).iterations), begin = reg(rows) + ".begin";
     const std::string count = call("iterations", reg(loop.in) + ", " + number(loop.step));
     const std::string target = in_place ? at(from, first, begin) : at(to, begin);
@@ -266,8 +266,7 @@ class CodeWriter {
 
   void write_round(const Inst& inst) {
     uses_k_ = true;
-    const std::uint32_t to = operand<Op::Round, AccOut>(inst), from = operand<Op::Round, AccIn>(inst);
-    const std::uint32_t rows = operand<Op::Round, Rows>(inst);
+    const auto [to, from, rows] = operands<Op::Round>(inst);
     const std::string sum = at(from, reg(rows) + ".begin") + "[k]";
     std::string rounded = "(float)" + sum;
     if (kind(from) == AccumulatorKind::Exact64) rounded = call("round64", sum);
@@ -278,8 +277,7 @@ class CodeWriter {
 
   void write_sum_trees(const Inst& inst) {
     uses_row_ = uses_tree_ = true;
-    const std::uint32_t to = operand<Op::SumTrees, AccOut>(inst), from = operand<Op::SumTrees, AccIn>(inst);
-    const std::uint32_t rows = operand<Op::SumTrees, Rows>(inst);
+    const auto [to, from, rows] = operands<Op::SumTrees>(inst);
     line("for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)");
     line("  for (tree = 0u; tree < " + number(meta_.num_trees) + "; ++tree) " + at(to, "row") + "[" +
          job_.name("tree_output") + "[tree]] += " + at(from, "row") + "[tree];");
@@ -314,13 +312,11 @@ class CodeWriter {
 
   const Job& job_;
   const ProgramMeta& meta_;
+  CodeMap map_;
   std::uint32_t rows_;
   std::string body_;
   std::size_t depth_ = 1;
   std::set<std::uint32_t> set_, loops_;
-  std::map<std::uint32_t, TreeBounds> exact_;  ///< registers whose trees are known
-  std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>>
-      chunked_;  ///< loops: over what, by what step
   bool uses_row_ = false, uses_tree_ = false, uses_i_ = false, uses_k_ = false;
 };
 
@@ -333,12 +329,8 @@ std::string code_text(const Job& job, std::uint32_t rows_at_a_time) {
 std::uint64_t bytes_per_row(const Program& program) {
   std::uint64_t bytes = 0;
   const auto accumulators = program.section_Accumulators();
-  for (std::uint32_t i = 0; i < accumulators.size(); ++i) {
-    const bool per_tree = accumulators[i].kind == AccumulatorKind::PerTree;
-    const std::uint64_t width = per_tree ? program.meta().num_trees : program.meta().num_outputs;
-    if (accumulators[i].stored_in == i)
-      bytes += accumulators[i].copies * width * element_size(accumulators[i].kind);
-  }
+  for (std::uint32_t i = 0; i < accumulators.size(); ++i)
+    bytes += accumulator_bytes(accumulators.data(), i, program.meta().num_outputs, program.meta().num_trees);
   return bytes;
 }
 

@@ -75,8 +75,8 @@ class GroupWriter {
 
   std::string_view name_of_layout() const {
     switch (group_.layout) {
-#define FVM_LAYOUT(Name, text, schedule_word, View, meaning) \
-  case Layout::Name:                                         \
+#define FVM_LAYOUT(number, Name, text, schedule_word, View, meaning) \
+  case Layout::Name:                                                 \
     return text;
 #include <forestvm/core/layouts.def>
     }

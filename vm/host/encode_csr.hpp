@@ -10,7 +10,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/core/categories.hpp>
 #include <forestvm/core/encoder.hpp>
-#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/ranges.hpp>
 
 namespace forestvm::host {
 

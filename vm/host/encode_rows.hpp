@@ -8,7 +8,7 @@
 #include <span>
 
 #include <forestvm/core/encoder.hpp>
-#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/ranges.hpp>
 
 namespace forestvm::host {
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <string>
 
+#include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/code_map.hpp>
 #include <forestvm/internal/derived_tables.hpp>
 #include <forestvm/internal/float_environment.hpp>
 #include <forestvm/internal/names.hpp>
@@ -49,20 +51,17 @@ Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& lo
   return walker;
 }
 
-/// Memory for each accumulator, or its place in another's.
+/// Where each accumulator lies in the scratch memory.
 std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
+  const ProgramMeta& meta = program.meta();
   const auto descs = program.section_Accumulators();
   std::vector<LoadedAccumulator> loaded;
   for (std::uint32_t i = 0; i < descs.size(); ++i) {
     const AccumulatorDesc& desc = descs[i];
-    LoadedAccumulator a{desc.kind, desc.parent, desc.iterations, i, 1, 0, 0};
-    a.width = is_per_tree(desc.kind) ? program.meta().num_trees : program.meta().num_outputs;
-    for (std::uint32_t in = desc.stored_in; a.storage != in; in = descs[in].stored_in) {
-      a.storage = in;
-      a.copy_stride *= descs[in].iterations;
-    }
-    if (a.storage == i) a.copy_bytes = desc.copies * a.width * element_size(desc.kind);
-    loaded.push_back(a);
+    const AccumulatorStorage storage = accumulator_storage(descs.data(), i);
+    loaded.push_back({desc.kind, desc.parent, desc.iterations, storage.index, storage.copy_stride,
+                      accumulator_width(desc.kind, meta.num_outputs, meta.num_trees),
+                      accumulator_bytes(descs.data(), i, meta.num_outputs, meta.num_trees)});
   }
   return loaded;
 }
@@ -70,19 +69,11 @@ std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
 /// One for each parallel loop over rows: copies are made, and walkers selected, by loops over trees only, so
 /// that nothing asks which iteration a row is in.
 std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
-  using enum OperandKind;
   std::vector<std::unique_ptr<Grain>> grains(program.code().size());
-  bool rows[kRangeRegisters] = {true};
-  for (std::size_t pc = 0; pc < grains.size(); ++pc) {
-    const Inst& inst = program.code()[pc];
-    if (is_loop(inst.op)) {
-      const LoopOperands loop = loop_operands(inst);
-      rows[loop.out] = rows[loop.in];
-      if (is_parallel(inst.op) && rows[loop.in]) grains[pc] = std::make_unique<Grain>();
-    }
-    if (inst.op == Op::Slice)
-      rows[operand<Op::Slice, RangeOut>(inst)] = rows[operand<Op::Slice, RangeIn>(inst)];
-  }
+  const CodeMap map = code_map(program);
+  for (std::size_t pc = 0; pc < grains.size(); ++pc)
+    if (is_parallel(program.code()[pc].op) && map.ranges[map.insts[pc].in].axis == Axis::Rows)
+      grains[pc] = std::make_unique<Grain>();
   return grains;
 }
 

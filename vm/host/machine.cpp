@@ -10,8 +10,6 @@
 
 namespace forestvm::host {
 
-using enum OperandKind;
-
 void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& rows) {
   if (pass.encode_to == nullptr) return;
   if (pass.csr != nullptr) return loaded.csr_encoder.encode(*pass.csr, rows, pass.encode_to);
@@ -25,15 +23,15 @@ void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& ro
 
 Machine::Machine(const LoadedProgram& loaded, const Pass& pass)
     : plan_rows(pass.plan_rows), loaded_(&loaded), pass_(&pass), outputs_(loaded.meta.num_outputs) {
-  ranges[0] = {0, pass.row_count, 0};
-  ranges[1] = {0, loaded.meta.num_trees, 0};
+  ranges[kRowsRegister] = {0, pass.row_count, 0};
+  ranges[kTreesRegister] = {0, loaded.meta.num_trees, 0};
 }
 
 template <class Visit>
 void Machine::with_element(std::uint32_t accumulator, Visit&& visit) const {
   switch (loaded_->accumulators[accumulator].kind) {
-#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) \
-  case AccumulatorKind::Name:                              \
+#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) \
+  case AccumulatorKind::Name:                                      \
     return visit.template operator()<Element>();
 #include <forestvm/core/accumulator_kinds.def>
   }
@@ -113,23 +111,24 @@ void prefetch(const void* begin, std::size_t size, std::size_t& budget) {
 }  // namespace
 
 void Machine::cache_rows(const Inst& inst) {
+  const auto args = operands<Op::CacheRows>(inst);
   if (pass_->rows == nullptr) return;
-  const Range rows = ahead(operand<Op::CacheRows, Loop>(inst), operand<Op::CacheRows, Ahead>(inst));
+  const Range rows = ahead(args.loop, args.ahead);
   std::size_t budget = kMostPrefetched;
   for (std::uint32_t row = rows.begin; row < rows.end && budget != 0; ++row)
     prefetch(pass_->rows + row * pass_->row_stride, loaded_->meta.num_features * sizeof(float), budget);
 }
 
 void Machine::cache_trees(const Inst& inst) {
-  const Range trees = ahead(operand<Op::CacheTrees, Loop>(inst), operand<Op::CacheTrees, Ahead>(inst));
-  const std::uint32_t number = operand<Op::CacheTrees, Group>(inst);
-  const GroupDesc& group = loaded_->groups[number];
+  const auto args = operands<Op::CacheTrees>(inst);
+  const Range trees = ahead(args.loop, args.ahead);
+  const GroupDesc& group = loaded_->groups[args.group];
   const std::uint32_t begin = std::max(trees.begin, group.tree_begin),
                       end = std::min(trees.end, group.tree_end);
   if (begin >= end) return;
   std::size_t budget = kMostPrefetched;
   with_view(group.layout, [&]<class View>() {
-    const GroupData& data = loaded_->group_data[number];
+    const GroupData& data = loaded_->group_data[args.group];
     for (std::uint32_t tree = begin; tree < end && budget != 0; ++tree) {
       const TreeDesc& desc = data.trees[tree - group.tree_begin];
       const auto* nodes = reinterpret_cast<const typename View::Node*>(data.nodes);
@@ -155,36 +154,37 @@ void Machine::fill(std::uint32_t accumulator, const Range& rows, const double* v
 }
 
 void Machine::init(const Inst& inst) {
-  const std::uint32_t accumulator = operand<Op::Init, AccOut>(inst);
-  const Range& rows = ranges[operand<Op::Init, Rows>(inst)];
-  with_element(accumulator, [&]<class Element>() { fill<Element>(accumulator, rows, loaded_->base.data()); });
+  const auto args = operands<Op::Init>(inst);
+  const Range& rows = ranges[args.rows];
+  with_element(args.acc_out,
+               [&]<class Element>() { fill<Element>(args.acc_out, rows, loaded_->base.data()); });
 }
 
 void Machine::zero(const Inst& inst) {
-  const std::uint32_t accumulator = operand<Op::Zero, AccOut>(inst);
-  const Range& rows = ranges[operand<Op::Zero, Rows>(inst)];
-  with_element(accumulator, [&]<class Element>() { fill<Element>(accumulator, rows, nullptr); });
+  const auto args = operands<Op::Zero>(inst);
+  const Range& rows = ranges[args.rows];
+  with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
 }
 
 void Machine::add_base(const Inst& inst) {
-  const std::uint32_t accumulator = operand<Op::AddBase, AccOut>(inst);
-  const Range& rows = ranges[operand<Op::AddBase, Rows>(inst)];
-  with_element(accumulator, [&]<class Element>() {
+  const auto args = operands<Op::AddBase>(inst);
+  const Range& rows = ranges[args.rows];
+  with_element(args.acc_out, [&]<class Element>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-      Element* sums = accumulator_row<Element>(accumulator, row);
+      Element* sums = accumulator_row<Element>(args.acc_out, row);
       for (std::size_t k = 0; k < outputs_; ++k) sums[k].add(Element::of(loaded_->base[k], loaded_->scale));
     }
   });
 }
 
 void Machine::privatize(const Inst& inst) {
-  const std::uint32_t accumulator = operand<Op::Privatize, AccOut>(inst);
-  const LoadedAccumulator& desc = loaded_->accumulators[accumulator];
-  const std::uint32_t iteration = ranges[operand<Op::Privatize, RangeIn>(inst)].iteration;
-  copies_[accumulator] = copies_[desc.parent] * desc.iterations + iteration;
-  if (desc.storage != accumulator) return;  // what it lies in is zeroed before it is reduced
-  const Range& rows = ranges[operand<Op::Privatize, Rows>(inst)];
-  with_element(accumulator, [&]<class Element>() { fill<Element>(accumulator, rows, nullptr); });
+  const auto args = operands<Op::Privatize>(inst);
+  const LoadedAccumulator& desc = loaded_->accumulators[args.acc_out];
+  const std::uint32_t iteration = ranges[args.range_in].iteration;
+  copies_[args.acc_out] = copies_[desc.parent] * desc.iterations + iteration;
+  if (desc.storage != args.acc_out) return;  // what it lies in is zeroed before it is reduced
+  const Range& rows = ranges[args.rows];
+  with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
 }
 
 void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {
@@ -197,43 +197,41 @@ void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {
 }
 
 void Machine::encode(const Inst& inst) {
-  encode_range(*loaded_, *pass_, ranges[operand<Op::Encode, Rows>(inst)]);
+  const auto args = operands<Op::Encode>(inst);
+  encode_range(*loaded_, *pass_, ranges[args.rows]);
 }
 
 void Machine::walk(const Inst& inst) {
-  const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst);
-  const LoadedWalker& walker =
-      selected_walker(operand<Op::Walk, Walker>(inst), operand<Op::Walk, Select>(inst));
+  const auto args = operands<Op::Walk>(inst);
+  const LoadedWalker& walker = selected_walker(args.walker, args.select);
   WalkTask task = walker.task;
-  task.tree_range = ranges[operand<Op::Walk, Trees>(inst)];
-  task.row_range = ranges[operand<Op::Walk, Rows>(inst)];
-  task.delivery = static_cast<Delivery>(loaded_->accumulators[accumulator].kind);
-  task.width = loaded_->accumulators[accumulator].width;
-  with_element(accumulator, [&]<class Element>() {
-    task.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(accumulator, 0));
+  task.tree_range = ranges[args.trees];
+  task.row_range = ranges[args.rows];
+  task.delivery = static_cast<Delivery>(loaded_->accumulators[args.acc_out].kind);
+  task.width = loaded_->accumulators[args.acc_out].width;
+  with_element(args.acc_out, [&]<class Element>() {
+    task.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(args.acc_out, 0));
   });
   walk_rows(walker, task);
 }
 
 void Machine::leaves(const Inst& inst) {
+  const auto args = operands<Op::Leaves>(inst);
   if (pass_->leaves == nullptr) return;
-  const LoadedWalker& walker =
-      selected_walker(operand<Op::Leaves, Walker>(inst), operand<Op::Leaves, Select>(inst));
+  const LoadedWalker& walker = selected_walker(args.walker, args.select);
   WalkTask task = walker.task;
-  task.tree_range = ranges[operand<Op::Leaves, Trees>(inst)];
-  task.row_range = ranges[operand<Op::Leaves, Rows>(inst)];
+  task.tree_range = ranges[args.trees];
+  task.row_range = ranges[args.rows];
   task.delivery = Delivery::LeafNumber;
   task.width = loaded_->meta.num_trees;
   task.out = reinterpret_cast<std::byte*>(pass_->leaves);
   walk_rows(walker, task);
 }
 
-/// The operands of both reductions stand in the same order.
-void Machine::reduce(const Inst& inst, bool in_place) {
-  const std::uint32_t to = operand<Op::ReduceDim, AccOut>(inst), from = operand<Op::ReduceDim, AccIn>(inst);
-  const Range& rows = ranges[operand<Op::ReduceDim, Rows>(inst)];
-  const LoopOperands loop = loop_operands(loaded_->code[operand<Op::ReduceDim, Loop>(inst)]);
-  const std::uint32_t width = operand<Op::ReduceDim, Width>(inst);
+void Machine::reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place) {
+  const std::uint32_t to = args.acc_out, from = args.acc_in;
+  const Range& rows = ranges[args.rows];
+  const LoopOperands loop = loop_operands(loaded_->code[args.loop]);
   const std::uint32_t count = iterations(ranges[loop.in].size(), loop.step);
   const std::uint32_t first = copies_[to] * loaded_->accumulators[from].iterations;
   with_element(to, [&]<class Element>() {
@@ -243,17 +241,18 @@ void Machine::reduce(const Inst& inst, bool in_place) {
     if (in_place && count == 0) std::fill(sums, sums + size, Element{});
     for (std::uint32_t i = in_place ? 1 : 0; i < count; ++i) {
       const Element* more = accumulator_row<Element>(from, first + i, rows.begin);
-      add_copy(sums, more, size, width);
+      add_copy(sums, more, size, args.width);
     }
   });
 }
 
-void Machine::reduce_dim(const Inst& inst) { reduce(inst, false); }
-void Machine::reduce_inplace(const Inst& inst) { reduce(inst, true); }
+void Machine::reduce_dim(const Inst& inst) { reduce(operands<Op::ReduceDim>(inst), false); }
+void Machine::reduce_inplace(const Inst& inst) { reduce(operands<Op::ReduceInplace>(inst), true); }
 
 void Machine::round(const Inst& inst) {
-  const std::uint32_t to = operand<Op::Round, AccOut>(inst), from = operand<Op::Round, AccIn>(inst);
-  const Range& rows = ranges[operand<Op::Round, Rows>(inst)];
+  const auto args = operands<Op::Round>(inst);
+  const std::uint32_t to = args.acc_out, from = args.acc_in;
+  const Range& rows = ranges[args.rows];
   with_element(from, [&]<class Element>() {
     with_scores(to, [&]<class Score>() {
       const Element* sums = accumulator_row<Element>(from, rows.begin);
@@ -265,8 +264,9 @@ void Machine::round(const Inst& inst) {
 }
 
 void Machine::sum_trees(const Inst& inst) {
-  const std::uint32_t to = operand<Op::SumTrees, AccOut>(inst), from = operand<Op::SumTrees, AccIn>(inst);
-  const Range& rows = ranges[operand<Op::SumTrees, Rows>(inst)];
+  const auto args = operands<Op::SumTrees>(inst);
+  const std::uint32_t to = args.acc_out, from = args.acc_in;
+  const Range& rows = ranges[args.rows];
   with_scores(to, [&]<class Score>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
       const Score* leaves = accumulator_row<Score>(from, row);
@@ -278,14 +278,13 @@ void Machine::sum_trees(const Inst& inst) {
 }
 
 void Machine::transform(const Inst& inst) {
-  const std::uint32_t accumulator = operand<Op::Transform, AccOut>(inst);
-  const auto kind = static_cast<Transform>(operand<Op::Transform, TransformKind>(inst));
-  const Range& rows = ranges[operand<Op::Transform, Rows>(inst)];
+  const auto args = operands<Op::Transform>(inst);
+  const Range& rows = ranges[args.rows];
   const TransformParameters parameters{loaded_->meta.divisor, loaded_->meta.slope};
-  with_scores(accumulator, [&]<class Score>() {
+  with_scores(args.acc_out, [&]<class Score>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-      transform_row(kind, accumulator_row<Score>(accumulator, row), static_cast<std::uint32_t>(outputs_),
-                    parameters);
+      transform_row(args.transform_kind, accumulator_row<Score>(args.acc_out, row),
+                    static_cast<std::uint32_t>(outputs_), parameters);
   });
 }
 
@@ -304,23 +303,22 @@ void Machine::store_rows(std::uint32_t accumulator, const Range& rows, Value* va
 }
 
 void Machine::store(const Inst& inst) {
-  const std::uint32_t accumulator = operand<Op::Store, AccIn>(inst);
-  const Range& rows = ranges[operand<Op::Store, Rows>(inst)];
-  if (pass_->wide_values != nullptr) store_rows(accumulator, rows, pass_->wide_values);
-  if (pass_->values == nullptr || (pass_->in_place && accumulator == 0)) return;
-  store_rows(accumulator, rows, pass_->values);
+  const auto args = operands<Op::Store>(inst);
+  const Range& rows = ranges[args.rows];
+  if (pass_->wide_values != nullptr) store_rows(args.acc_in, rows, pass_->wide_values);
+  if (pass_->values == nullptr || (pass_->in_place && args.acc_in == kResult)) return;
+  store_rows(args.acc_in, rows, pass_->values);
 }
 
 void Machine::label(const Inst& inst) {
+  const auto args = operands<Op::Label>(inst);
   if (pass_->labels == nullptr) return;
-  const std::uint32_t accumulator = operand<Op::Label, AccIn>(inst);
-  const auto rule = static_cast<ClassRule>(operand<Op::Label, Rule>(inst));
-  const Range& rows = ranges[operand<Op::Label, Rows>(inst)];
+  const Range& rows = ranges[args.rows];
   const auto outputs = static_cast<std::uint32_t>(outputs_);
-  const std::size_t width = label_width(rule, outputs);
-  with_scores(accumulator, [&]<class Score>() {
+  const std::size_t width = label_width(args.rule, outputs);
+  with_scores(args.acc_in, [&]<class Score>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-      label_row(rule, accumulator_row<Score>(accumulator, row), outputs, pass_->labels + row * width);
+      label_row(args.rule, accumulator_row<Score>(args.acc_in, row), outputs, pass_->labels + row * width);
   });
 }
 

@@ -27,15 +27,15 @@ struct LoadedWalker {
   WalkTask task;  ///< what is known before the call: nodes, trees, hops, order
 };
 
-/// An accumulator's place in the scratch memory.
+/// Where an accumulator lies in the scratch memory.
 struct LoadedAccumulator {
   AccumulatorKind kind;
   std::uint32_t parent;
   std::uint32_t iterations;
-  std::uint32_t storage;      ///< the accumulator whose memory it lies in: often itself
-  std::uint32_t copy_stride;  ///< copies of `storage` from one copy to the next
+  std::uint32_t storage;      ///< see AccumulatorStorage
+  std::uint32_t copy_stride;  ///< see AccumulatorStorage
   std::size_t width;          ///< elements of a row
-  std::size_t copy_bytes;     ///< of a row in all copies that `storage` has; 0 if it lies in another
+  std::size_t copy_bytes;     ///< see accumulator_bytes
 };
 
 /// What all calls share.
@@ -133,7 +133,7 @@ class Machine {
   }
   void walk_rows(const LoadedWalker& walker, WalkTask& task) const;
   Range ahead(std::uint32_t loop, std::uint32_t iterations) const;
-  void reduce(const Inst& inst, bool in_place);
+  void reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place);
   template <class Value>
   void store_rows(std::uint32_t accumulator, const Range& rows, Value* values) const;
 

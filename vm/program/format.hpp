@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include <forestvm/internal/names.hpp>
 #include <forestvm/program.hpp>
 
 namespace forestvm::bytecode {
@@ -46,9 +47,14 @@ struct SectionInfo {
 };
 
 inline constexpr SectionInfo kSectionInfo[] = {
-#define FVM_SECTION(Name, text, Record, meaning) {text, sizeof(Record)},
+#define FVM_SECTION(number, Name, text, Record, meaning) {text, sizeof(Record)},
 #include <forestvm/internal/sections.def>
 };
+
+static_assert(count_from_zero({
+#define FVM_SECTION(number, ...) number,
+#include <forestvm/internal/sections.def>
+}));
 
 constexpr std::uint64_t align_up(std::uint64_t offset) {
   return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;

@@ -48,7 +48,7 @@ class ProgramImage {
       FVM_TRY(bytecode::verify_forest(program));
       FVM_TRY(bytecode::verify_walkers(program));
       FVM_TRY(bytecode::verify_operands(program));
-      FVM_ASSIGN(const bytecode::CodeMap map, bytecode::verify_code(program));
+      FVM_ASSIGN(const CodeMap map, bytecode::verify_code(program));
       FVM_TRY(bytecode::verify_paths(program, map));
     }
     return program;

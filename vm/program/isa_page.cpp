@@ -11,7 +11,7 @@ struct OperandRow {
 };
 
 constexpr OperandRow kOperandRows[] = {
-#define FVM_OPERAND(Kind, size, prefix, meaning) {#Kind, meaning},
+#define FVM_OPERAND(Kind, name, Type, size, prefix, meaning) {#Kind, meaning},
 #include <forestvm/core/operands.def>
 };
 

@@ -5,13 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
 
 enum class Op : std::uint8_t {
-#define FVM_OPCODE(Name, text, role, operands, meaning) Name,
+#define FVM_OPCODE(number, Name, text, role, operands, meaning) Name = number,
 #include <forestvm/core/opcodes.def>
 };
 
@@ -19,47 +21,55 @@ enum class OpRole : std::uint8_t { Plain, Open, Close, Stop };
 
 enum class OperandSize : std::uint8_t { Small, Wide };
 
+/// What transform.hpp defines, which operands name.
+enum class Transform : std::uint8_t;
+enum class ClassRule : std::uint8_t;
+
 enum class OperandKind : std::uint8_t {
-#define FVM_OPERAND(Kind, size, prefix, meaning) Kind,
+#define FVM_OPERAND(Kind, name, Type, size, prefix, meaning) Kind,
 #include <forestvm/core/operands.def>
 };
 
 /// What a caller asks for; rows in outputs.def.
 enum class OutputKind : std::uint8_t {
-#define FVM_OUTPUT(Name, text, meaning) Name,
+#define FVM_OUTPUT(number, Name, text, meaning) Name = number,
 #include <forestvm/core/outputs.def>
 };
 
 /// How trees lie in memory; rows in layouts.def.
 enum class Layout : std::uint8_t {
-#define FVM_LAYOUT(Name, text, word, View, meaning) Name,
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) Name = number,
 #include <forestvm/core/layouts.def>
 };
 
 /// A dimension of a GPU launch; rows in dimensions.def.
 enum class LaunchDimension : std::uint8_t {
-#define FVM_DIMENSION(Name, text, meaning) Name,
+#define FVM_DIMENSION(number, Name, text, meaning) Name = number,
 #include <forestvm/core/dimensions.def>
 };
 
 /// How private copies are added up; rows in reduction_forms.def.
 enum class ReductionForm : std::uint8_t {
-#define FVM_REDUCTION_FORM(Name, text, meaning) Name,
+#define FVM_REDUCTION_FORM(number, Name, text, meaning) Name = number,
 #include <forestvm/core/reduction_forms.def>
 };
 
 /// What an accumulator holds; rows in accumulator_kinds.def.
 enum class AccumulatorKind : std::uint8_t {
-#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) Name,
+#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) Name = number,
 #include <forestvm/core/accumulator_kinds.def>
 };
 
 inline constexpr unsigned kSmallOperands = 3;
 inline constexpr unsigned kWideOperands = 3;
 inline constexpr unsigned kMaxOperands = kSmallOperands + kWideOperands;
-inline constexpr unsigned kRangeRegisters = 16;  ///< r0 … r15
-inline constexpr unsigned kAccumulators = 8;     ///< a0 … a7
-inline constexpr unsigned kMaxBlockDepth = 16;   ///< nested blocks in a program
+inline constexpr unsigned kRangeRegisters = 16;        ///< r0 … r15
+inline constexpr unsigned kAccumulators = 8;           ///< a0 … a7
+inline constexpr unsigned kRowsRegister = 0;           ///< holds the rows of the call
+inline constexpr unsigned kTreesRegister = 1;          ///< holds all trees
+inline constexpr unsigned kResult = 0;                 ///< the accumulator of the result
+inline constexpr unsigned kNoSelect = kTreesRegister;  ///< as operand Select: no loop selects walkers
+inline constexpr unsigned kMaxBlockDepth = 16;         ///< nested blocks in a program
 inline constexpr unsigned kMaxInstructions = 1 << 16;
 inline constexpr unsigned kMaxWalkers = 1 << 16;  ///< rows of a program's walker table
 inline constexpr unsigned kMaxPlanBlocks = 64;    ///< blocks that run for some numbers of rows only
@@ -82,7 +92,8 @@ struct OperandInfo {
 };
 
 inline constexpr OperandInfo kOperandInfo[] = {
-#define FVM_OPERAND(Kind, size, prefix, meaning) {OperandKind::Kind, OperandSize::size, prefix, meaning},
+#define FVM_OPERAND(Kind, name, Type, size, prefix, meaning) \
+  {OperandKind::Kind, OperandSize::size, prefix, meaning},
 #include <forestvm/core/operands.def>
 };
 
@@ -112,13 +123,21 @@ struct OpInfo {
 namespace bytecode_rows {
 #define FVM_OPERANDS(...) list(__VA_ARGS__)
 inline constexpr OpInfo kOpInfo[] = {
-#define FVM_OPCODE(Name, text, role, operands, meaning) {Op::Name, text, OpRole::role, operands, meaning},
+#define FVM_OPCODE(number, Name, text, role, operands, meaning) \
+  {Op::Name, text, OpRole::role, operands, meaning},
 #include <forestvm/core/opcodes.def>
 };
 #undef FVM_OPERANDS
 }  // namespace bytecode_rows
 
 inline constexpr std::size_t kOpCount = sizeof(bytecode_rows::kOpInfo) / sizeof(OpInfo);
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < kOpCount; ++i)
+        if (static_cast<std::size_t>(bytecode_rows::kOpInfo[i].op) != i) return false;
+      return true;
+    }(),
+    "the rows of opcodes.def stand in the order of their numbers, without gaps");
 
 constexpr bool known(Op op) { return static_cast<std::size_t>(op) < kOpCount; }
 constexpr const OpInfo& info(Op op) { return bytecode_rows::kOpInfo[static_cast<unsigned>(op)]; }
@@ -148,29 +167,104 @@ constexpr Inst encode(Op op, const std::uint32_t* values) {
   return inst;
 }
 
-/// The value of the operand of this kind; the opcode's row must list it once (checked at compile time).
+/// Where an opcode's operand lies in an instruction.
+struct OperandField {
+  OperandSize size;
+  unsigned index;  ///< of the bytes, or of the words
+};
+
+/// The field of the operand at `position` of the opcode's row.
+constexpr OperandField field(const OperandList& operands, unsigned position) {
+  unsigned index = 0;
+  const OperandSize size = info(operands.kinds[position]).size;
+  for (unsigned i = 0; i < position; ++i)
+    if (info(operands.kinds[i]).size == size) ++index;
+  return {size, index};
+}
+
+/// The position of the operand of a kind in the opcode's row; kMaxOperands unless the row lists it once.
+constexpr unsigned position(const OperandList& operands, OperandKind kind) {
+  unsigned found = kMaxOperands, matches = 0;
+  for (unsigned i = 0; i < operands.count; ++i) {
+    if (operands.kinds[i] != kind) continue;
+    found = i;
+    ++matches;
+  }
+  return matches == 1 ? found : kMaxOperands;
+}
+
+namespace bytecode_rows {
+
+template <Op op, unsigned position>
+FVM_HOST_DEVICE constexpr std::uint32_t value(const Inst& inst) {
+  constexpr OperandField at = field(info(op).operands, position);
+  if constexpr (at.size == OperandSize::Small)
+    return inst.small[at.index];
+  else
+    return inst.wide[at.index];
+}
+
+/// The operand of a kind, as a member with the name and the type that the kind's row gives it.
+template <OperandKind kind>
+struct Member;
+#define FVM_OPERAND(Kind, name, Type, size, prefix, meaning)    \
+  template <>                                                   \
+  struct Member<OperandKind::Kind> {                            \
+    Type name;                                                  \
+    FVM_HOST_DEVICE constexpr Type get() const { return name; } \
+  };
+#include <forestvm/core/operands.def>
+
+}  // namespace bytecode_rows
+
+/// The operands of the opcodes that list these kinds, in this order: members by the names of operands.def,
+/// which structured bindings take in the order of the row.
+template <OperandKind... kinds>
+struct Operands : bytecode_rows::Member<kinds>... {
+  static constexpr OperandKind kKinds[sizeof...(kinds) + 1] = {kinds...};
+
+  template <std::size_t position>
+  FVM_HOST_DEVICE constexpr auto get() const {
+    return bytecode_rows::Member<kKinds[position]>::get();
+  }
+};
+
+namespace bytecode_rows {
+
+template <Op op, std::size_t... positions>
+FVM_HOST_DEVICE constexpr auto all_operands([[maybe_unused]] const Inst& inst,
+                                            std::index_sequence<positions...>) {
+  using List = Operands<info(op).operands.kinds[positions]...>;
+  return List{{static_cast<decltype(List().template get<positions>())>(value<op, positions>(inst))}...};
+}
+
+}  // namespace bytecode_rows
+
+/// All operands of an instruction of this opcode.
+template <Op op>
+FVM_HOST_DEVICE constexpr auto operands(const Inst& inst) {
+  return bytecode_rows::all_operands<op>(inst, std::make_index_sequence<info(op).operands.count>());
+}
+
+/// What operands<op>() gives. Opcodes whose rows list the same operands have the same type.
+template <Op op>
+using OperandsOf = decltype(operands<op>(Inst()));
+
+/// The value of one operand, by its kind; the opcode's row must list it once (checked at compile time).
 template <Op op, OperandKind kind>
 FVM_HOST_DEVICE constexpr std::uint32_t operand(const Inst& inst) {
-  constexpr auto place = [] {
-    struct Place {
-      OperandSize size;
-      unsigned index;
-      unsigned matches;
-    } found{OperandSize::Small, 0, 0};
-    unsigned small = 0, wide = 0;
-    const OperandList& operands = info(op).operands;
-    for (unsigned i = 0; i < operands.count; ++i) {
-      const bool is_small = info(operands.kinds[i]).size == OperandSize::Small;
-      if (operands.kinds[i] == kind) found = {info(kind).size, is_small ? small : wide, found.matches + 1};
-      is_small ? ++small : ++wide;
-    }
-    return found;
-  }();
-  static_assert(place.matches == 1, "the opcode's row does not list this operand once");
-  if constexpr (place.size == OperandSize::Small)
-    return inst.small[place.index];
-  else
-    return inst.wide[place.index];
+  constexpr unsigned at = position(info(op).operands, kind);
+  static_assert(at < kMaxOperands, "the opcode's row does not list this operand once");
+  return bytecode_rows::value<op, at>(inst);
 }
 
 }  // namespace forestvm
+
+template <forestvm::OperandKind... kinds>
+struct std::tuple_size<forestvm::Operands<kinds...>> : std::integral_constant<std::size_t, sizeof...(kinds)> {
+};
+
+template <std::size_t position, forestvm::OperandKind... kinds>
+struct std::tuple_element<position, forestvm::Operands<kinds...>> {
+  using type = decltype(forestvm::Operands<kinds...>().template get<position>());
+};

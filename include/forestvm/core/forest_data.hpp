@@ -12,14 +12,14 @@ namespace forestvm {
 
 /// How the pairs of a walk are visited.
 enum class WalkOrder : std::uint8_t {
-  RowsOuter,   ///< for row: for tree
-  TreesOuter,  ///< for tree: for row
+  RowsOuter = 0,   ///< for row: for tree
+  TreesOuter = 1,  ///< for tree: for row
 };
 
 /// How a walk knows that it has arrived.
 enum class WalkEnd : std::uint8_t {
-  UntilLeaf,  ///< `hops` hops without a leaf check, then hop by hop to a leaf
-  Exact,      ///< exactly `hops` hops, no leaf check at all
+  UntilLeaf = 0,  ///< `hops` hops without a leaf check, then hop by hop to a leaf
+  Exact = 1,      ///< exactly `hops` hops, no leaf check at all
 };
 
 /// One way of walking a group of trees: what a walk instruction's walker operand names.

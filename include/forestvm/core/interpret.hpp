@@ -8,62 +8,9 @@
 
 #include <forestvm/core/bytecode.hpp>
 #include <forestvm/core/platform.hpp>
+#include <forestvm/core/ranges.hpp>
 
 namespace forestvm {
-
-/// A run of consecutive rows or trees, and, when a loop made it, the number of the iteration.
-struct Range {
-  std::uint32_t begin = 0;
-  std::uint32_t end = 0;
-  std::uint32_t iteration = 0;
-
-  FVM_HOST_DEVICE std::uint32_t size() const { return end - begin; }
-};
-
-/// How many chunks of `step` elements a range has; the last may be short.
-FVM_HOST_DEVICE constexpr std::uint32_t iterations(std::uint32_t size, std::uint32_t step) {
-  return size == 0 ? 0 : (size - 1) / step + 1;
-}
-
-/// Chunk number `iteration` of a range, cut at the range's end.
-FVM_HOST_DEVICE inline Range chunk(const Range& range, std::uint32_t step, std::uint32_t iteration) {
-  const std::uint32_t begin = range.begin + iteration * step;
-  return {begin, range.end - begin > step ? begin + step : range.end, iteration};
-}
-
-/// Elements [from, to) of a range, cut at its end.
-FVM_HOST_DEVICE inline Range slice(const Range& range, std::uint32_t from, std::uint32_t to) {
-  const std::uint32_t size = range.size();
-  return {range.begin + (from < size ? from : size), range.begin + (to < size ? to : size), 0};
-}
-
-/// The operands that loops of every kind have.
-struct LoopOperands {
-  std::uint32_t out;
-  std::uint32_t in;
-  std::uint32_t step;
-  std::uint32_t partner;
-};
-
-FVM_HOST_DEVICE constexpr bool is_loop(Op op) { return op == Op::For || op == Op::Par || op == Op::Map; }
-/// Whether a loop's iterations may run side by side.
-FVM_HOST_DEVICE constexpr bool is_parallel(Op op) { return op == Op::Par || op == Op::Map; }
-
-/// Of an instruction that is a loop.
-FVM_HOST_DEVICE constexpr LoopOperands loop_operands(const Inst& inst) {
-  using enum OperandKind;
-  switch (inst.op) {
-    case Op::Par:
-      return {operand<Op::Par, RangeOut>(inst), operand<Op::Par, RangeIn>(inst), operand<Op::Par, Step>(inst),
-              operand<Op::Par, Partner>(inst)};
-    case Op::Map:
-      return {operand<Op::Map, RangeOut>(inst), operand<Op::Map, RangeIn>(inst), operand<Op::Map, Step>(inst),
-              operand<Op::Map, Partner>(inst)};
-    default:
-      return {operand<Op::For, RangeOut>(inst), operand<Op::For, RangeIn>(inst), operand<Op::For, Step>(inst),
-              operand<Op::For, Partner>(inst)};
-  }
-}
 
 /// Whether a machine is one of many that run the code in step, as the threads of a GPU's block do: each runs
 /// every instruction, with the iteration of a mapped loop that is its own, and all take every turn together.
@@ -83,7 +30,6 @@ inline constexpr bool kInStep = requires {
 template <class Machine>
 // NOLINTNEXTLINE(readability-function-size): a case an opcode
 FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& machine) {
-  using enum OperandKind;
   for (;;) {
     const Inst& inst = code[pc];
     switch (inst.op) {
@@ -92,15 +38,16 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
       case Op::For: {
         if constexpr (kInStep<Machine>) {
           if (machine.first(inst)) break;
-          pc = operand<Op::For, Partner>(inst) + 1;
+          pc = operands<Op::For>(inst).partner + 1;
           continue;
         }
-        const Range& over = machine.ranges[operand<Op::For, RangeIn>(inst)];
+        const auto [out, in, step, end] = operands<Op::For>(inst);
+        const Range& over = machine.ranges[in];
         if (over.size() == 0) {
-          pc = operand<Op::For, Partner>(inst) + 1;
+          pc = end + 1;
           continue;
         }
-        machine.ranges[operand<Op::For, RangeOut>(inst)] = chunk(over, operand<Op::For, Step>(inst), 0);
+        machine.ranges[out] = chunk(over, step, 0);
         break;
       }
       case Op::Par:
@@ -113,28 +60,32 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
           pc = loop_operands(inst).partner + 1;
           continue;
         }
-      case Op::When:
-        if (!machine.wants(static_cast<OutputKind>(operand<Op::When, Output>(inst)))) {
-          pc = operand<Op::When, Partner>(inst) + 1;
+      case Op::When: {
+        const auto [output, end] = operands<Op::When>(inst);
+        if (!machine.wants(output)) {
+          pc = end + 1;
           continue;
         }
         break;
-      case Op::Unless:
-        if (machine.wants(static_cast<OutputKind>(operand<Op::Unless, Output>(inst)))) {
-          pc = operand<Op::Unless, Partner>(inst) + 1;
+      }
+      case Op::Unless: {
+        const auto [output, end] = operands<Op::Unless>(inst);
+        if (machine.wants(output)) {
+          pc = end + 1;
           continue;
         }
         break;
+      }
       case Op::Plan: {
-        const std::uint32_t rows = machine.plan_rows;
-        if (rows < operand<Op::Plan, Least>(inst) || rows > operand<Op::Plan, Most>(inst)) {
-          pc = operand<Op::Plan, Partner>(inst) + 1;
+        const auto [least, most, end] = operands<Op::Plan>(inst);
+        if (machine.plan_rows < least || machine.plan_rows > most) {
+          pc = end + 1;
           continue;
         }
         break;
       }
       case Op::End: {
-        const std::uint32_t open = operand<Op::End, Partner>(inst);
+        const auto [open] = operands<Op::End>(inst);
         if constexpr (kInStep<Machine>) {
           if (code[open].op == Op::Map) machine.leave(code[open]);
           if (code[open].op == Op::For && machine.next(code[open])) {
@@ -145,21 +96,22 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
         }
         if (is_parallel(code[open].op)) return;  // one iteration is done; the machine has the next
         if (code[open].op == Op::For) {
-          const Range& over = machine.ranges[operand<Op::For, RangeIn>(code[open])];
-          Range& current = machine.ranges[operand<Op::For, RangeOut>(code[open])];
+          const auto [out, in, step, end] = operands<Op::For>(code[open]);
+          const Range& over = machine.ranges[in];
+          Range& current = machine.ranges[out];
           if (current.end != over.end) {
-            current = chunk(over, operand<Op::For, Step>(code[open]), current.iteration + 1);
+            current = chunk(over, step, current.iteration + 1);
             pc = open + 1;
             continue;
           }
         }
         break;
       }
-      case Op::Slice:
-        machine.ranges[operand<Op::Slice, RangeOut>(inst)] =
-            slice(machine.ranges[operand<Op::Slice, RangeIn>(inst)], operand<Op::Slice, From>(inst),
-                  operand<Op::Slice, To>(inst));
+      case Op::Slice: {
+        const auto [out, in, from, to] = operands<Op::Slice>(inst);
+        machine.ranges[out] = slice(machine.ranges[in], from, to);
         break;
+      }
       case Op::CacheRows:
         machine.cache_rows(inst);
         break;

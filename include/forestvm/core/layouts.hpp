@@ -1,8 +1,16 @@
-// Every layout's view, one line each, for code that goes over the rows of layouts.def.
+// The views of all layouts, for code that goes over the rows of layouts.def.
 #pragma once
 
-#define FVM_LAYOUT_VIEWS
-#include <forestvm/core/layouts.def>
+#include <forestvm/core/layout/array.hpp>
+#include <forestvm/core/layout/array4.hpp>
+#include <forestvm/core/layout/reorg.hpp>
+#include <forestvm/core/layout/sparse12.hpp>
+#include <forestvm/core/layout/sparse16.hpp>
+#include <forestvm/core/layout/sparse4.hpp>
+#include <forestvm/core/layout/sparse8.hpp>
+#include <forestvm/core/layout/sparse_tiles.hpp>
+#include <forestvm/core/layout/tables.hpp>
+#include <forestvm/core/layout/tree_tables.hpp>
 
 namespace forestvm {
 
@@ -10,8 +18,8 @@ namespace forestvm {
 template <class Visit>
 FVM_HOST_DEVICE constexpr decltype(auto) with_view(Layout layout, Visit&& visit) {
   switch (layout) {
-#define FVM_LAYOUT(Name, text, word, View, meaning) \
-  case Layout::Name:                                \
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
+  case Layout::Name:                                        \
     return visit.template operator()<View>();
 #include <forestvm/core/layouts.def>
   }
@@ -26,8 +34,8 @@ inline constexpr bool kTakesCodes = requires {
 
 FVM_HOST_DEVICE constexpr bool takes_codes(Layout layout) {
   switch (layout) {
-#define FVM_LAYOUT(Name, text, word, View, meaning) \
-  case Layout::Name:                                \
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
+  case Layout::Name:                                        \
     return kTakesCodes<View>;
 #include <forestvm/core/layouts.def>
   }
@@ -37,8 +45,8 @@ FVM_HOST_DEVICE constexpr bool takes_codes(Layout layout) {
 /// Whether walks in this layout may take more hops than a tree is deep: see the views.
 FVM_HOST_DEVICE constexpr bool leaves_hold_still(Layout layout) {
   switch (layout) {
-#define FVM_LAYOUT(Name, text, word, View, meaning) \
-  case Layout::Name:                                \
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
+  case Layout::Name:                                        \
     return View::kLeavesHoldStill;
 #include <forestvm/core/layouts.def>
   }

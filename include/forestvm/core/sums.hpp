@@ -10,15 +10,10 @@
 #include <cstdint>
 
 #include <forestvm/core/bytecode.hpp>
+#include <forestvm/core/math.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
-
-/// 2^exponent for any exponent that float64 has normal numbers for.
-FVM_HOST_DEVICE inline double power_of_two(int exponent) {
-  const std::uint64_t bits = static_cast<std::uint64_t>(exponent + 1023) << 52;
-  return std::bit_cast<double>(bits);
-}
 
 /// What turns leaves into counts of the unit and sums back into scores.
 struct SumScale {
@@ -30,7 +25,7 @@ struct SumScale {
       : per_value(power_of_two(-exponent)), unit(power_of_two(exponent)) {}
 };
 
-/// Exponents that a program's unit may have: those of which power_of_two gives the reciprocal too.
+/// Exponents that a program's unit may have: those for which power_of_two gives the reciprocal too.
 inline constexpr int kLowestUnit = -1022, kHighestUnit = 1022;
 
 struct F32Sum {
@@ -152,8 +147,8 @@ FVM_HOST_DEVICE constexpr bool is_per_tree(AccumulatorKind kind) {
 /// Bytes of an accumulator's element.
 FVM_HOST_DEVICE constexpr std::size_t element_size(AccumulatorKind kind) {
   switch (kind) {
-#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) \
-  case AccumulatorKind::Name:                              \
+#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) \
+  case AccumulatorKind::Name:                                      \
     return sizeof(Element);
 #include <forestvm/core/accumulator_kinds.def>
   }

@@ -5,25 +5,26 @@
 #include <cstdint>
 #include <limits>
 
+#include <forestvm/core/math.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
 
 /// The type in which a trainer compares and sums.
-enum class ScalarType : std::uint8_t { Float32, Float64 };
+enum class ScalarType : std::uint8_t { Float32 = 0, Float64 = 1 };
 
 /// LightGBM's kZeroThreshold, 1e-35f: numbers up to here are 0 to it (Missing::Zero, Model::tiny_is_zero).
 inline constexpr double kTiny = 1.0000000180025095e-35;
 
 /// From raw scores to the trainer's predict; rows in transforms.def.
 enum class Transform : std::uint8_t {
-#define FVM_TRANSFORM(Name, text, meaning) Name,
+#define FVM_TRANSFORM(number, Name, text, meaning) Name = number,
 #include <forestvm/core/transforms.def>
 };
 
 /// From values to labels; rows in class_rules.def.
 enum class ClassRule : std::uint8_t {
-#define FVM_CLASS_RULE(Name, text, meaning) Name,
+#define FVM_CLASS_RULE(number, Name, text, meaning) Name = number,
 #include <forestvm/core/class_rules.def>
 };
 
@@ -57,14 +58,6 @@ inline constexpr double kLog2E = 1.4426950408889634;
 inline constexpr double kLn2High = 6.93147180369123816490e-01;  // ln 2 = high + low
 inline constexpr double kLn2Low = 1.90821492927058770002e-10;
 
-/// 2 to the power n, for -1022 <= n <= 1023.
-FVM_HOST_DEVICE inline double power_of_2(std::int32_t n) {
-  const std::uint64_t bits = static_cast<std::uint64_t>(1023 + n) << 52;
-  double power;
-  __builtin_memcpy(&power, &bits, sizeof power);
-  return power;
-}
-
 /// exp of a float32, within 1 ulp of the correctly rounded result, the same bits on every device.
 /// Cody-Waite reduction and a degree-13 polynomial in float64 (truncation error 4e-18), rounded once.
 FVM_HOST_DEVICE inline float exp_f32(float x) {
@@ -90,7 +83,7 @@ FVM_HOST_DEVICE inline float exp_f32(float x) {
                                            1.0};
   double sum = 0;
   for (double factor : kInverseFactorials) sum = sum * r + factor;
-  const double result = sum * power_of_2(n);
+  const double result = sum * power_of_two(n);
   constexpr double kMax = static_cast<double>(std::numeric_limits<float>::max());
   return result > kMax ? std::numeric_limits<float>::infinity() : static_cast<float>(result);
 }
@@ -129,7 +122,7 @@ FVM_HOST_DEVICE inline double exp_f64(double x) {
   const double lost = ((1 - total) + sum) + ((high - sum) + rest);
   const double result = total + lost;
   // In two steps, as the power itself may be out of range.
-  return result * power_of_2(n / 2) * power_of_2(n - n / 2);
+  return result * power_of_two(n / 2) * power_of_two(n - n / 2);
 }
 
 /// log(1 + y) for y >= 0, within 1 ulp of the correctly rounded result, the same bits on every device.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/code_map.hpp>
 
 namespace forestvm {
 
@@ -78,11 +79,6 @@ Result<void> check_rows(const ProgramMeta& meta, const DeviceRows& rows);
 /// passed check_rows. Errors say which row is wrong.
 Result<void> check_row_values(const ProgramMeta& meta, const AnyRows& rows, std::size_t begin,
                               std::size_t count);
-
-/// Numbers of rows, both included.
-struct RowCounts {
-  std::uint32_t least, most;
-};
 
 /// Which encoded rows a program takes: those of its encoder, in plans whose walks read codes alone.
 class CodedPlans {

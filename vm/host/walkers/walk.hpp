@@ -11,8 +11,8 @@
 #include <utility>
 
 #include <forestvm/core/forest_data.hpp>
-#include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/core/ranges.hpp>
 #include <forestvm/core/sums.hpp>
 
 #include "vm/host/atomics.hpp"
@@ -21,7 +21,7 @@ namespace forestvm::host {
 
 /// What becomes of a leaf.
 enum class Delivery : std::uint8_t {
-#define FVM_ACCUMULATOR_KIND(Name, text, Element, meaning) Name,
+#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) Name,
 #include <forestvm/core/accumulator_kinds.def>
   LeafNumber,
 };

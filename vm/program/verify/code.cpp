@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <boost/container/static_vector.hpp>
-#include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/core/ranges.hpp>
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/names.hpp>
 
@@ -23,8 +23,6 @@ namespace forestvm::bytecode {
 namespace {
 
 constexpr unsigned kNone = UINT32_MAX;
-
-std::string number(std::uint64_t value) { return std::to_string(value); }
 
 /// What a range register holds, and for how long.
 struct RegisterState {
@@ -44,13 +42,14 @@ struct AccumulatorState {
 struct Block {
   std::uint32_t open;
   std::uint32_t outer_loop[2];  ///< innermost iterations of both axes outside it, as ranges of the map
+  RowCounts outer_calls;        ///< the calls in which it is reached
 };
 
 class CodeVerifier {
  public:
   explicit CodeVerifier(const Program& program) : program_(program), code_(program.code()) {
     const std::uint32_t trees = program.meta().num_trees;
-    map_.operands.resize(code_.size());
+    map_.insts.resize(code_.size());
     map_.ranges = {{.axis = Axis::Rows, .nonempty = true, .max_size = UINT32_MAX, .to = UINT32_MAX},
                    {.axis = Axis::Trees,
                     .exact = true,
@@ -59,8 +58,8 @@ class CodeVerifier {
                     .max_size = trees,
                     .loop = kAllTrees,
                     .to = trees}};
-    registers_[0] = {.live = true, .range = kCallRows};
-    registers_[1] = {.live = true, .range = kAllTrees};
+    registers_[kRowsRegister] = {.live = true, .range = kCallRows};
+    registers_[kTreesRegister] = {.live = true, .range = kAllTrees};
     for (std::uint32_t i = 0; i < program.section_Accumulators().size(); ++i)
       accumulators_[i].live = program.section_Accumulators()[i].parent == i;
   }
@@ -72,14 +71,13 @@ class CodeVerifier {
   }
 
  private:
-  using enum OperandKind;
-
   Error wrong(const std::string& what) const { return code_error(program_, pc_, what); }
 
   const RangeFacts& facts(std::uint32_t reg) const { return map_.ranges[registers_[reg].range]; }
 
   Result<void> instruction() {
     const Inst& inst = code_[pc_];
+    map_.insts[pc_].calls = calls_;
     switch (inst.op) {
       case Op::Halt:
         if (!blocks_.empty()) return wrong("a block is still open");
@@ -90,29 +88,27 @@ class CodeVerifier {
       case Op::Map:
         return open_loop(inst);
       case Op::When:
-        return open_block(operand<Op::When, Partner>(inst));
+        return open_block(operands<Op::When>(inst).partner);
       case Op::Unless:
-        return open_block(operand<Op::Unless, Partner>(inst));
+        return open_block(operands<Op::Unless>(inst).partner);
       case Op::Plan:
-        if (operand<Op::Plan, Least>(inst) > operand<Op::Plan, Most>(inst))
-          return wrong("no call has so many rows");
-        return open_block(operand<Op::Plan, Partner>(inst));
+        return open_plan(operands<Op::Plan>(inst));
       case Op::End:
-        return close_block(operand<Op::End, Partner>(inst));
+        return close_block(operands<Op::End>(inst).partner);
       case Op::Slice:
         return take_slice(inst);
       case Op::CacheRows:
-        return caches(operand<Op::CacheRows, Loop>(inst), Axis::Rows);
+        return caches(operands<Op::CacheRows>(inst).loop, Axis::Rows);
       case Op::CacheTrees:
-        return caches(operand<Op::CacheTrees, Loop>(inst), Axis::Trees);
+        return caches(operands<Op::CacheTrees>(inst).loop, Axis::Trees);
       case Op::Init:
-        FVM_TRY(holds_sums(operand<Op::Init, AccOut>(inst)));
-        return writes(operand<Op::Init, AccOut>(inst), operand<Op::Init, Rows>(inst));
-      case Op::Zero:
-        return writes(operand<Op::Zero, AccOut>(inst), operand<Op::Zero, Rows>(inst));
+        return takes_base(operands<Op::Init>(inst));
+      case Op::Zero: {
+        const auto [to, rows] = operands<Op::Zero>(inst);
+        return writes(to, rows);
+      }
       case Op::AddBase:
-        FVM_TRY(holds_sums(operand<Op::AddBase, AccOut>(inst)));
-        return writes(operand<Op::AddBase, AccOut>(inst), operand<Op::AddBase, Rows>(inst));
+        return takes_base(operands<Op::AddBase>(inst));
       case Op::Privatize:
         return privatize(inst);
       case Op::Walk:
@@ -120,26 +116,32 @@ class CodeVerifier {
       case Op::Leaves:
         return leaves(inst);
       case Op::ReduceDim:
-        return reduce(inst, false);
+        return reduce(operands<Op::ReduceDim>(inst), false);
       case Op::ReduceInplace:
-        return reduce(inst, true);
-      case Op::Round:
-        FVM_TRY(holds_sums(operand<Op::Round, AccIn>(inst)));
-        return converts(operand<Op::Round, AccOut>(inst), operand<Op::Round, AccIn>(inst),
-                        operand<Op::Round, Rows>(inst));
-      case Op::SumTrees:
-        FVM_TRY(sums_trees(operand<Op::SumTrees, AccOut>(inst), operand<Op::SumTrees, AccIn>(inst)));
-        return converts(operand<Op::SumTrees, AccOut>(inst), operand<Op::SumTrees, AccIn>(inst),
-                        operand<Op::SumTrees, Rows>(inst));
-      case Op::Transform:
-        FVM_TRY(holds_scores(operand<Op::Transform, AccOut>(inst)));
-        return writes(operand<Op::Transform, AccOut>(inst), operand<Op::Transform, Rows>(inst));
-      case Op::Store:
-        return stores(operand<Op::Store, AccIn>(inst), operand<Op::Store, Rows>(inst));
+        return reduce(operands<Op::ReduceInplace>(inst), true);
+      case Op::Round: {
+        const auto [to, from, rows] = operands<Op::Round>(inst);
+        FVM_TRY(holds_sums(from));
+        return converts(to, from, rows);
+      }
+      case Op::SumTrees: {
+        const auto [to, from, rows] = operands<Op::SumTrees>(inst);
+        FVM_TRY(sums_trees(to, from));
+        return converts(to, from, rows);
+      }
+      case Op::Transform: {
+        const auto [accumulator, rows, kind] = operands<Op::Transform>(inst);
+        FVM_TRY(holds_scores(accumulator));
+        return writes(accumulator, rows);
+      }
+      case Op::Store: {
+        const auto [from, rows] = operands<Op::Store>(inst);
+        return stores(from, rows);
+      }
       case Op::Label:
         return label(inst);
       case Op::Encode:
-        return encodes(operand<Op::Encode, Rows>(inst));
+        return encodes(operands<Op::Encode>(inst).rows);
     }
     return {};
   }
@@ -148,9 +150,9 @@ class CodeVerifier {
 
   /// A register that is read: set, over the right axis, part of the innermost loop over it.
   Result<void> reads(std::uint32_t reg) {
-    if (!registers_[reg].live) return wrong("r" + number(reg) + " is read before it is set");
+    if (!registers_[reg].live) return wrong("r" + std::to_string(reg) + " is read before it is set");
     if (facts(reg).loop != loop_of(facts(reg).axis))
-      return wrong("r" + number(reg) + " is not part of the innermost enclosing loop over " +
+      return wrong("r" + std::to_string(reg) + " is not part of the innermost enclosing loop over " +
                    (facts(reg).axis == Axis::Rows ? "rows" : "trees"));
     return {};
   }
@@ -158,23 +160,23 @@ class CodeVerifier {
   Result<void> reads(std::uint32_t reg, Axis axis) {
     FVM_TRY(reads(reg));
     if (facts(reg).axis != axis)
-      return wrong("r" + number(reg) + " holds " +
+      return wrong("r" + std::to_string(reg) + " holds " +
                    (axis == Axis::Rows ? "trees, expected rows" : "rows, expected trees"));
-    RangeOperands& operands = map_.operands[pc_];
-    (axis == Axis::Rows ? operands.rows : operands.trees) = registers_[reg].range;
+    InstFacts& facts = map_.insts[pc_];
+    (axis == Axis::Rows ? facts.rows : facts.trees) = registers_[reg].range;
     return {};
   }
 
   Result<void> can_set(std::uint32_t reg) const {
-    if (registers_[reg].live) return wrong("r" + number(reg) + " is set while it is in use");
+    if (registers_[reg].live) return wrong("r" + std::to_string(reg) + " is set while it is in use");
     return {};
   }
 
   /// Gives a register a range that is taken from another's.
   void set(std::uint32_t reg, std::uint32_t in, RangeFacts range, bool slice) {
     const auto number = static_cast<std::uint32_t>(map_.ranges.size());
-    map_.operands[pc_].out = number;
-    map_.operands[pc_].in = range.source = registers_[in].range;
+    map_.insts[pc_].out = number;
+    map_.insts[pc_].in = range.source = registers_[in].range;
     RegisterState state{true, slice, blocks_.size(), registers_[in].within, number};
     if (!slice) {
       state.within |= 1u << reg;
@@ -196,10 +198,17 @@ class CodeVerifier {
 
   Result<void> open_block(std::uint32_t partner) {
     if (blocks_.size() == kMaxBlockDepth)
-      return wrong("more than " + number(kMaxBlockDepth) + " nested blocks");
-    if (partner <= pc_ || code_[partner].op != Op::End || operand<Op::End, Partner>(code_[partner]) != pc_)
+      return wrong("more than " + std::to_string(kMaxBlockDepth) + " nested blocks");
+    if (partner <= pc_ || code_[partner].op != Op::End || operands<Op::End>(code_[partner]).partner != pc_)
       return wrong("its end does not name it");
-    blocks_.push_back({static_cast<std::uint32_t>(pc_), {innermost_loop_[0], innermost_loop_[1]}});
+    blocks_.push_back({static_cast<std::uint32_t>(pc_), {innermost_loop_[0], innermost_loop_[1]}, calls_});
+    return {};
+  }
+
+  Result<void> open_plan(const OperandsOf<Op::Plan>& args) {
+    if (args.least > args.most) return wrong("no call has so many rows");
+    FVM_TRY(open_block(args.partner));
+    calls_ = {std::max(calls_.least, args.least), std::min(calls_.most, args.most)};
     return {};
   }
 
@@ -225,10 +234,10 @@ class CodeVerifier {
   /// A thread has one index in each dimension of a launch.
   Result<void> dimension_is_free(const Inst& inst) const {
     if (inst.op != Op::Map) return {};
-    const std::uint32_t dimension = operand<Op::Map, Dimension>(inst);
+    const LaunchDimension dimension = operands<Op::Map>(inst).dimension;
     for (const Block& block : blocks_)
-      if (code_[block.open].op == Op::Map && operand<Op::Map, Dimension>(code_[block.open]) == dimension)
-        return wrong("the loop at pc " + number(block.open) + " around it has the same dimension");
+      if (code_[block.open].op == Op::Map && operands<Op::Map>(code_[block.open]).dimension == dimension)
+        return wrong("the loop at pc " + std::to_string(block.open) + " around it has the same dimension");
     return {};
   }
 
@@ -243,14 +252,15 @@ class CodeVerifier {
       if (accumulator.depth > blocks_.size()) accumulator = {};
     innermost_loop_[0] = blocks_.back().outer_loop[0];
     innermost_loop_[1] = blocks_.back().outer_loop[1];
+    calls_ = blocks_.back().outer_calls;
     if (!tree_loops_.empty() && tree_loops_.back() == partner) tree_loops_.pop_back();
     blocks_.pop_back();
     return {};
   }
 
   Result<void> take_slice(const Inst& inst) {
-    const std::uint32_t out = operand<Op::Slice, RangeOut>(inst), in = operand<Op::Slice, RangeIn>(inst);
-    const std::uint32_t from = operand<Op::Slice, From>(inst), to = operand<Op::Slice, To>(inst);
+    const auto args = operands<Op::Slice>(inst);
+    const std::uint32_t out = args.range_out, in = args.range_in, from = args.from, to = args.to;
     FVM_TRY(reads(in));
     if (!replaceable(out)) FVM_TRY(can_set(out));
     if (from > to) return wrong("it ends before it begins");
@@ -278,9 +288,9 @@ class CodeVerifier {
     const bool open =
         is_loop(code_[loop].op) &&
         std::any_of(blocks_.begin(), blocks_.end(), [&](const Block& block) { return block.open == loop; });
-    if (!open) return wrong("pc " + number(loop) + " is no loop around it");
+    if (!open) return wrong("pc " + std::to_string(loop) + " is no loop around it");
     if (facts(loop_operands(code_[loop]).out).axis != axis)
-      return wrong(std::string("the loop at pc ") + number(loop) + " does not go over " +
+      return wrong(std::string("the loop at pc ") + std::to_string(loop) + " does not go over " +
                    (axis == Axis::Rows ? "rows" : "trees"));
     return {};
   }
@@ -291,22 +301,29 @@ class CodeVerifier {
 
   Result<void> holds_sums(std::uint32_t accumulator) const {
     if (!is_per_tree(kind_of(accumulator))) return {};
-    return wrong("a" + number(accumulator) + " holds per-tree values, expected sums");
+    return wrong("a" + std::to_string(accumulator) + " holds per-tree values, expected sums");
+  }
+
+  /// An accumulator that starts from the base scores, or to which they are added.
+  Result<void> takes_base(const OperandsOf<Op::Init>& args) {
+    FVM_TRY(holds_sums(args.acc_out));
+    return writes(args.acc_out, args.rows);
   }
 
   /// Leaves of a type are added to sums of the same.
   Result<void> sums_trees(std::uint32_t to, std::uint32_t from) const {
-    if (!is_per_tree(kind_of(from))) return wrong("a" + number(from) + " does not hold per-tree values");
+    if (!is_per_tree(kind_of(from)))
+      return wrong("a" + std::to_string(from) + " does not hold per-tree values");
     const bool wide = kind_of(from) == AccumulatorKind::PerTree64;
     if (kind_of(to) == (wide ? AccumulatorKind::F64 : AccumulatorKind::F32)) return {};
-    return wrong("a" + number(to) + " is not " + (wide ? "float64" : "float32"));
+    return wrong("a" + std::to_string(to) + " is not " + (wide ? "float64" : "float32"));
   }
 
   /// What transforms and outputs take.
   Result<void> holds_scores(std::uint32_t accumulator) const {
     const AccumulatorKind kind = kind_of(accumulator);
     if (kind == AccumulatorKind::F32 || kind == AccumulatorKind::F64) return {};
-    return wrong("a" + number(accumulator) + " is neither float32 nor float64");
+    return wrong("a" + std::to_string(accumulator) + " is neither float32 nor float64");
   }
 
   /// An accumulator that is made of another.
@@ -320,7 +337,8 @@ class CodeVerifier {
   Result<void> writes(std::uint32_t accumulator, std::uint32_t rows) {
     const std::uint32_t in = program_.section_Accumulators()[accumulator].stored_in;
     if (in != accumulator)
-      return wrong("a" + number(accumulator) + " lies in a" + number(in) + ": only reduce_inplace writes it");
+      return wrong("a" + std::to_string(accumulator) + " lies in a" + std::to_string(in) +
+                   ": only reduce_inplace writes it");
     return touches(accumulator, rows);
   }
 
@@ -330,16 +348,17 @@ class CodeVerifier {
     const std::uint32_t loop = accumulators_[accumulator].loop;
     if (loop == innermost_tree_loop()) return {};
     if (loop != kNone && !is_open(loop))
-      return wrong("a" + number(accumulator) + " belongs to the loop at pc " + number(loop) +
+      return wrong("a" + std::to_string(accumulator) + " belongs to the loop at pc " + std::to_string(loop) +
                    ", which has ended");
-    return wrong("a" + number(accumulator) +
+    return wrong("a" + std::to_string(accumulator) +
                  " is shared by the iterations of the parallel loop over trees at pc " +
-                 number(tree_loops_.back()));
+                 std::to_string(tree_loops_.back()));
   }
 
   Result<void> is_live(std::uint32_t accumulator, std::uint32_t rows) {
     FVM_TRY(reads(rows, Axis::Rows));
-    if (!accumulators_[accumulator].live) return wrong("a" + number(accumulator) + " is not privatized here");
+    if (!accumulators_[accumulator].live)
+      return wrong("a" + std::to_string(accumulator) + " is not privatized here");
     return {};
   }
 
@@ -355,7 +374,7 @@ class CodeVerifier {
     const AccumulatorDesc& desc = program_.section_Accumulators()[accumulator];
     const std::uint32_t loop = accumulators_[accumulator].loop;
     if (desc.stored_in != accumulator || (loop != kNone && !is_open(loop)))
-      return wrong("nothing can be added to a" + number(accumulator) + " here");
+      return wrong("nothing can be added to a" + std::to_string(accumulator) + " here");
     return {};
   }
 
@@ -367,55 +386,52 @@ class CodeVerifier {
   }
 
   Result<void> label(const Inst& inst) {
-    const auto rule = static_cast<ClassRule>(operand<Op::Label, Rule>(inst));
+    const auto [from, rows, rule] = operands<Op::Label>(inst);
     if (rule != program_.meta().class_rule) return wrong("the rule is not the program's");
-    return stores(operand<Op::Label, AccIn>(inst), operand<Op::Label, Rows>(inst));
+    return stores(from, rows);
   }
 
   Result<void> privatize(const Inst& inst) {
-    const std::uint32_t out = operand<Op::Privatize, AccOut>(inst),
-                        reg = operand<Op::Privatize, RangeIn>(inst);
-    FVM_TRY(reads(operand<Op::Privatize, Rows>(inst), Axis::Rows));
+    const auto [out, reg, rows] = operands<Op::Privatize>(inst);
+    FVM_TRY(reads(rows, Axis::Rows));
     if (program_.section_Accumulators()[out].parent == out)
-      return wrong("a" + number(out) + " is not private");
-    if (accumulators_[out].live) return wrong("a" + number(out) + " is in use");
+      return wrong("a" + std::to_string(out) + " is not private");
+    if (accumulators_[out].live) return wrong("a" + std::to_string(out) + " is in use");
     if (tree_loops_.empty() || loop_register(tree_loops_.back()) != reg)
-      return wrong("r" + number(reg) + " is not the innermost parallel loop over trees");
+      return wrong("r" + std::to_string(reg) + " is not the innermost parallel loop over trees");
     // In a block of its own it might not run, or run in the copies that a loop over rows makes of a machine.
     if (blocks_.back().open != tree_loops_.back())
-      return wrong("it does not stand directly in the loop at pc " + number(tree_loops_.back()));
+      return wrong("it does not stand directly in the loop at pc " + std::to_string(tree_loops_.back()));
     const AccumulatorDesc& desc = program_.section_Accumulators()[out];
     const AccumulatorState& parent = accumulators_[desc.parent];
     if (!parent.live || parent.loop != innermost_tree_loop(1))
-      return wrong("its parent a" + number(desc.parent) + " does not belong to the loop around");
+      return wrong("its parent a" + std::to_string(desc.parent) + " does not belong to the loop around");
     if (loop_iterations(tree_loops_.back()) > desc.iterations)
-      return wrong("the loop has more iterations than a" + number(out) + "'s " + number(desc.iterations));
+      return wrong("the loop has more iterations than a" + std::to_string(out) + "'s " +
+                   std::to_string(desc.iterations));
     accumulators_[out] = {true, tree_loops_.back(), blocks_.size()};
     return {};
   }
 
-  /// The operands of both reductions stand in the same order.
-  Result<void> reduce(const Inst& inst, bool in_place) {
-    const std::uint32_t to = operand<Op::ReduceDim, AccOut>(inst), from = operand<Op::ReduceDim, AccIn>(inst);
-    const std::uint32_t rows = operand<Op::ReduceDim, Rows>(inst), loop = operand<Op::ReduceDim, Loop>(inst);
-    const auto form = static_cast<ReductionForm>(operand<Op::ReduceDim, Form>(inst));
+  Result<void> reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place) {
+    const auto [to, from, rows, loop, form, width] = args;
     const auto accumulators = program_.section_Accumulators();
     if (from == to || !accumulators_[from].live || accumulators_[from].loop != loop ||
         accumulators[from].parent != to)
-      return wrong("a" + number(from) + " is not what the loop at pc " + number(loop) + " made of a" +
-                   number(to));
+      return wrong("a" + std::to_string(from) + " is not what the loop at pc " + std::to_string(loop) +
+                   " made of a" + std::to_string(to));
     if (in_place && accumulators[to].stored_in != from)
-      return wrong("a" + number(to) + " does not lie in a" + number(from));
+      return wrong("a" + std::to_string(to) + " does not lie in a" + std::to_string(from));
     FVM_TRY(in_place ? touches(to, rows) : writes(to, rows));
     // The loop ended in this block, or else the accumulator would have, too: its range is still there.
     accumulators_[from] = {};
-    return form_fits(form, operand<Op::ReduceDim, Width>(inst), code_[loop].op);
+    return form_fits(form, width, code_[loop].op);
   }
 
   Result<void> form_fits(ReductionForm form, std::uint32_t width, Op loop) const {
     const bool vector = form == ReductionForm::Vector;
     if (vector ? !std::has_single_bit(width) || width < 2 || width > kMaxReductionWidth : width != 1)
-      return wrong("a width of " + number(width) + " for form " + std::string(name_of(form)));
+      return wrong("a width of " + std::to_string(width) + " for form " + std::string(name_of(form)));
     if (vector && loop != Op::Par) return wrong("vectors add the copies of a loop on the host only");
     if (form == ReductionForm::Shared && loop != Op::Map)
       return wrong("shared memory holds the copies of a mapped loop only");
@@ -423,10 +439,9 @@ class CodeVerifier {
   }
 
   Result<void> walk(const Inst& inst) {
-    const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst), rows = operand<Op::Walk, Rows>(inst);
+    const auto [accumulator, trees, rows, walker, select] = operands<Op::Walk>(inst);
     bool atomic = false;
-    FVM_TRY(walks(operand<Op::Walk, Trees>(inst), operand<Op::Walk, Walker>(inst),
-                  operand<Op::Walk, Select>(inst), atomic));
+    FVM_TRY(walks(trees, walker, select, atomic));
     // Parallel iterations walk different trees, each of which has a place of its own.
     if (is_per_tree(kind_of(accumulator)) && !atomic) return is_live(accumulator, rows);
     return adds(accumulator, rows, atomic);
@@ -440,10 +455,10 @@ class CodeVerifier {
   }
 
   Result<void> leaves(const Inst& inst) {
+    const auto [trees, rows, walker, select] = operands<Op::Leaves>(inst);
     bool atomic = false;
-    FVM_TRY(reads(operand<Op::Leaves, Rows>(inst), Axis::Rows));
-    return walks(operand<Op::Leaves, Trees>(inst), operand<Op::Leaves, Walker>(inst),
-                 operand<Op::Leaves, Select>(inst), atomic);
+    FVM_TRY(reads(rows, Axis::Rows));
+    return walks(trees, walker, select, atomic);
   }
 
   /// Trees that lie in the group of the walker, or of each walker that an iteration selects. Sets `atomic` if
@@ -451,23 +466,26 @@ class CodeVerifier {
   Result<void> walks(std::uint32_t trees, std::uint32_t walker, std::uint32_t select, bool& atomic) {
     FVM_TRY(reads(trees, Axis::Trees));
     atomic = program_.section_Walkers()[walker].atomic != 0;
-    if (select == 1) return walks_group(walker, {facts(trees).lo, facts(trees).hi, 0});
+    map_.insts[pc_].first_walker = walker;
+    map_.insts[pc_].walker_count = 1;
+    if (select == kNoSelect) return walks_group(walker, {facts(trees).lo, facts(trees).hi, 0});
     const RangeFacts& by = facts(select);
     const RangeFacts& over = map_.ranges[by.source];
     if (!registers_[select].live || by.step == 0 || !over.exact ||
         (registers_[trees].within >> select & 1) == 0)
-      return wrong("r" + number(select) + " is no loop over known trees that r" + number(trees) +
-                   " is part of");
+      return wrong("r" + std::to_string(select) + " is no loop over known trees that r" +
+                   std::to_string(trees) + " is part of");
     const Range all{over.lo, over.hi, 0};
     const std::uint32_t count = iterations(all.size(), by.step);
     if (count > kMaxSpecialized || count > program_.section_Walkers().size() - walker)
-      return wrong("a walker for each of " + number(count) + " iterations");
+      return wrong("a walker for each of " + std::to_string(count) + " iterations");
     for (std::uint32_t i = 0; i < count; ++i) {
       if ((program_.section_Walkers()[walker + i].atomic != 0) != atomic)
         return wrong("some of its walkers are atomic, others are not");
       FVM_TRY(walks_group(walker + i, chunk(all, by.step, i)));
     }
-    map_.operands[pc_].select = registers_[select].range;
+    map_.insts[pc_].select = registers_[select].range;
+    map_.insts[pc_].walker_count = count;
     return {};
   }
 
@@ -475,8 +493,8 @@ class CodeVerifier {
     const std::uint32_t index = program_.section_Walkers()[walker].group;
     const GroupDesc& group = program_.section_Groups()[index];
     if (trees.size() != 0 && (trees.begin < group.tree_begin || trees.end > group.tree_end))
-      return wrong("trees " + number(trees.begin) + " to " + number(trees.end) + " are not all in group " +
-                   number(index));
+      return wrong("trees " + std::to_string(trees.begin) + " to " + std::to_string(trees.end) +
+                   " are not all in group " + std::to_string(index));
     return {};
   }
 
@@ -502,6 +520,7 @@ class CodeVerifier {
   boost::container::static_vector<std::uint32_t, kMaxBlockDepth>
       tree_loops_;  ///< open parallel loops over trees, by pc
   std::uint32_t innermost_loop_[2] = {kCallRows, kAllTrees};
+  RowCounts calls_{0, UINT32_MAX};  ///< that run the instruction
 };
 
 }  // namespace
@@ -509,3 +528,9 @@ class CodeVerifier {
 Result<CodeMap> verify_code(const Program& program) { return CodeVerifier(program).run(); }
 
 }  // namespace forestvm::bytecode
+
+forestvm::CodeMap forestvm::code_map(const Program& program) {
+  auto map = bytecode::verify_code(program);
+  FVM_CHECK(map.ok());
+  return std::move(*map);
+}

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include <forestvm/core/sums.hpp>
+#include <forestvm/core/accumulators.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "vm/program/format.hpp"
@@ -11,27 +11,26 @@
 namespace forestvm::bytecode {
 namespace {
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 Result<void> verify_header(const FileHeader& header, std::size_t size) {
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
     return refused("header", "not a forestvm program");
   if (header.format > kProgramFormat)
-    return refused("header", "program format " + number(header.format) + " is newer than this build's " +
-                                 number(kProgramFormat) +
+    return refused("header", "program format " + std::to_string(header.format) +
+                                 " is newer than this build's " + std::to_string(kProgramFormat) +
                                  ": use a newer forestvm, or compile the model again");
   if (header.format < kOldestProgramFormat)
-    return refused("header", "program format " + number(header.format) +
-                                 " is older than this build's oldest, " + number(kOldestProgramFormat) +
-                                 ": compile the model again");
+    return refused("header", "program format " + std::to_string(header.format) +
+                                 " is older than this build's oldest, " +
+                                 std::to_string(kOldestProgramFormat) + ": compile the model again");
   if (header.feature_bits != 0)
     return refused("header", "the program needs features that this build does not know (bits " +
-                                 number(header.feature_bits) + ")");
+                                 std::to_string(header.feature_bits) + ")");
   if (header.file_size != size)
-    return refused("header",
-                   "the file has " + number(size) + " bytes, its header says " + number(header.file_size));
+    return refused("header", "the file has " + std::to_string(size) + " bytes, its header says " +
+                                 std::to_string(header.file_size));
   if (header.section_count != kSectionCount)
-    return refused("header", number(header.section_count) + " sections, expected " + number(kSectionCount));
+    return refused("header", std::to_string(header.section_count) + " sections, expected " +
+                                 std::to_string(kSectionCount));
   for (const std::uint8_t byte : header.unused)
     if (byte != 0) return refused("header", "a reserved byte is not zero");
   if (header.reserved != 0) return refused("header", "a reserved field is not zero");
@@ -41,7 +40,7 @@ Result<void> verify_header(const FileHeader& header, std::size_t size) {
 Result<void> verify_zeros(std::span<const std::byte> image, std::uint64_t from, std::uint64_t to) {
   for (std::uint64_t at = from; at < to; ++at)
     if (image[at] != std::byte{0})
-      return refused("offset " + number(at), "a byte between sections is not zero");
+      return refused("offset " + std::to_string(at), "a byte between sections is not zero");
   return {};
 }
 
@@ -52,21 +51,22 @@ Result<void> verify_section_table(std::span<const std::byte> image) {
     std::memcpy(&entry, image.data() + sizeof(FileHeader) + i * sizeof entry, sizeof entry);
     const std::string where = std::string(kSectionInfo[i].text) + " section";
     if (static_cast<std::size_t>(entry.id) != i || entry.reserved != 0)
-      return refused(where, "entry " + number(i) + " of the section table names another section");
+      return refused(where, "entry " + std::to_string(i) + " of the section table names another section");
     if (entry.offset != align_up(end))
-      return refused(where,
-                     "begins at offset " + number(entry.offset) + ", expected " + number(align_up(end)));
+      return refused(where, "begins at offset " + std::to_string(entry.offset) + ", expected " +
+                                std::to_string(align_up(end)));
     if (entry.offset > image.size() || entry.size > image.size() - entry.offset)
-      return refused(where, number(entry.size) + " bytes at offset " + number(entry.offset) +
-                                " leave the file of " + number(image.size()) + " bytes");
+      return refused(where, std::to_string(entry.size) + " bytes at offset " + std::to_string(entry.offset) +
+                                " leave the file of " + std::to_string(image.size()) + " bytes");
     if (entry.size % kSectionInfo[i].record_size != 0)
-      return refused(where, number(entry.size) + " bytes are no multiple of its record's " +
-                                number(kSectionInfo[i].record_size));
+      return refused(where, std::to_string(entry.size) + " bytes are no multiple of its record's " +
+                                std::to_string(kSectionInfo[i].record_size));
     FVM_TRY(verify_zeros(image, end, entry.offset));
     end = entry.offset + entry.size;
   }
   if (end != image.size())
-    return refused("offset " + number(end), number(image.size() - end) + " bytes after the last section");
+    return refused("offset " + std::to_string(end),
+                   std::to_string(image.size() - end) + " bytes after the last section");
   return {};
 }
 
@@ -74,16 +74,17 @@ Result<void> verify_meta(const ProgramMeta& meta) {
   const auto wrong = [](const std::string& what) { return refused("meta section", what); };
   // A leaf of a fixed-length walk reads feature 0 and ignores it: a row has at least one.
   if (meta.num_features == 0 || meta.num_features > kMaxFeatures)
-    return wrong(number(meta.num_features) + " features, expected 1 to " + number(kMaxFeatures));
+    return wrong(std::to_string(meta.num_features) + " features, expected 1 to " +
+                 std::to_string(kMaxFeatures));
   if (meta.num_outputs == 0 || meta.num_outputs > 65536)
-    return wrong(number(meta.num_outputs) + " outputs, expected 1 to 65536");
+    return wrong(std::to_string(meta.num_outputs) + " outputs, expected 1 to 65536");
   if (!is_declared(meta.transform)) return wrong("unknown transform");
   if (!is_declared(meta.class_rule)) return wrong("unknown class rule");
   if (!is_declared(meta.contract)) return wrong("unknown numeric contract");
   if (meta.sums_in_model_order > 1) return wrong("sums_in_model_order is neither 0 nor 1");
   if (meta.num_feature_names != 0 && meta.num_feature_names != meta.num_features)
-    return wrong(number(meta.num_feature_names) + " feature names for " + number(meta.num_features) +
-                 " features");
+    return wrong(std::to_string(meta.num_feature_names) + " feature names for " +
+                 std::to_string(meta.num_features) + " features");
   if (meta.sum_unit < kLowestUnit || meta.sum_unit > kHighestUnit)
     return wrong("exact sums count 2^" + std::to_string(meta.sum_unit) + ", expected 2^" +
                  std::to_string(kLowestUnit) + " to 2^" + std::to_string(kHighestUnit));
@@ -104,29 +105,32 @@ Result<void> verify_strings(const Program& program) {
   const std::uint64_t expected = static_cast<std::uint64_t>(StringId::Count) +
                                  program.meta().num_feature_names + program.meta().num_class_labels;
   if (strings.size() != expected)
-    return refused("strings section", number(strings.size()) + " strings, expected " + number(expected));
+    return refused("strings section",
+                   std::to_string(strings.size()) + " strings, expected " + std::to_string(expected));
   // Strings that shared their text could be longer together than the file is.
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < strings.size(); ++i) {
     if (strings[i].offset != end)
-      return refused("strings section", "string " + number(i) + " does not follow the one before");
+      return refused("strings section", "string " + std::to_string(i) + " does not follow the one before");
     end += strings[i].size;
     if (end > text.size())
-      return refused("strings section", "string " + number(i) + " leaves the text section");
+      return refused("strings section", "string " + std::to_string(i) + " leaves the text section");
   }
   if (end != text.size())
-    return refused("text section", number(text.size()) + " bytes, but the strings have " + number(end));
+    return refused("text section",
+                   std::to_string(text.size()) + " bytes, but the strings have " + std::to_string(end));
   return {};
 }
 
 Result<void> verify_accumulators(const Program& program) {
   const auto accumulators = program.section_Accumulators();
   const auto wrong = [](std::size_t i, const std::string& what) {
-    return refused("accumulators section", "a" + number(i) + ": " + what);
+    return refused("accumulators section", "a" + std::to_string(i) + ": " + what);
   };
   if (accumulators.empty() || accumulators.size() > kAccumulators)
-    return refused("accumulators section",
-                   number(accumulators.size()) + " accumulators, expected 1 to " + number(kAccumulators));
+    return refused("accumulators section", std::to_string(accumulators.size()) +
+                                               " accumulators, expected 1 to " +
+                                               std::to_string(kAccumulators));
   std::uint64_t scratch = 0;
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const AccumulatorDesc& a = accumulators[i];
@@ -134,7 +138,7 @@ Result<void> verify_accumulators(const Program& program) {
       if (byte != 0) return wrong(i, "a reserved byte is not zero");
     if (!is_declared(a.kind)) return wrong(i, "unknown kind");
     if (a.parent > i) return wrong(i, "its parent must come before it");
-    if (i == 0 && (a.kind != AccumulatorKind::F32 || a.stored_in != 0))
+    if (i == kResult && (a.kind != AccumulatorKind::F32 || a.stored_in != 0))
       return wrong(i, "the result is float32 and has memory of its own");
     if (a.parent == i) {
       if (a.iterations != 1 || a.copies != 1) return wrong(i, "what is not private exists once");
@@ -143,7 +147,8 @@ Result<void> verify_accumulators(const Program& program) {
       if (is_per_tree(a.kind)) return wrong(i, "per-tree values are never private");
       if (a.kind != accumulators[a.parent].kind) return wrong(i, "its parent is of another kind");
       if (std::uint64_t{a.iterations} * accumulators[a.parent].copies != a.copies)
-        return wrong(i, number(a.copies) + " copies are not its iterations times its parent's copies");
+        return wrong(i,
+                     std::to_string(a.copies) + " copies are not its iterations times its parent's copies");
     }
     // Chains of accumulators in one another go forward only, so they end.
     if (a.stored_in < i || a.stored_in >= accumulators.size())
@@ -152,13 +157,14 @@ Result<void> verify_accumulators(const Program& program) {
       return wrong(i, "it lies in an accumulator that is no private copy of it");
     if (a.kind == AccumulatorKind::PerTree64 && program.meta().score_type != ScalarType::Float64)
       return wrong(i, "float64 leaves of a program that has none");
-    const std::uint64_t width = is_per_tree(a.kind) ? program.meta().num_trees : program.meta().num_outputs;
-    if (i != 0 && a.stored_in == i) scratch += a.copies * width * element_size(a.kind);
+    if (i != kResult)
+      scratch += accumulator_bytes(accumulators.data(), static_cast<std::uint32_t>(i),
+                                   program.meta().num_outputs, program.meta().num_trees);
   }
   if (scratch > kMaxScratchBytes)
-    return refused(
-        "accumulators section",
-        number(scratch) + " bytes of private accumulators a row, more than " + number(kMaxScratchBytes));
+    return refused("accumulators section", std::to_string(scratch) +
+                                               " bytes of private accumulators a row, more than " +
+                                               std::to_string(kMaxScratchBytes));
   return {};
 }
 
@@ -187,9 +193,9 @@ Result<void> verify_tile_shapes(const Program& program) {
   const auto shapes = program.section_TileShapes();
   if (shapes.size() > kMaxTileShapes)
     return refused("tile_shapes section",
-                   number(shapes.size()) + " shapes, at most " + number(kMaxTileShapes));
+                   std::to_string(shapes.size()) + " shapes, at most " + std::to_string(kMaxTileShapes));
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const std::string where = "tile_shapes section: shape " + number(i);
+    const std::string where = "tile_shapes section: shape " + std::to_string(i);
     if ((i == 0) != (shapes[i].size == 0))
       return refused(where, "the first shape, and no other, has no nodes");
     if (const char* rule = shape_rule(shapes[i])) return refused(where, rule);
@@ -202,7 +208,7 @@ Result<void> verify_tile_shapes(const Program& program) {
 Result<void> verify_container(std::span<const std::byte> image, bool with_checksum) {
   if (image.size() < kTableEnd)
     return refused("header",
-                   "the file has " + number(image.size()) + " bytes, too few for a forestvm program");
+                   "the file has " + std::to_string(image.size()) + " bytes, too few for a forestvm program");
   FileHeader header;
   std::memcpy(&header, image.data(), sizeof header);
   FVM_TRY(verify_header(header, image.size()));
@@ -213,16 +219,16 @@ Result<void> verify_container(std::span<const std::byte> image, bool with_checks
 
 Result<void> verify_tables(const Program& program) {
   if (program.section_Meta().size() != 1)
-    return refused("meta section", number(program.section_Meta().size()) + " records, expected 1");
+    return refused("meta section", std::to_string(program.section_Meta().size()) + " records, expected 1");
   const ProgramMeta& meta = program.meta();
   FVM_TRY(verify_meta(meta));
   if (program.section_Base().size() != meta.num_outputs)
-    return refused("base section", number(program.section_Base().size()) + " base scores for " +
-                                       number(meta.num_outputs) + " outputs");
+    return refused("base section", std::to_string(program.section_Base().size()) + " base scores for " +
+                                       std::to_string(meta.num_outputs) + " outputs");
   const auto thresholds = program.section_Thresholds();
   for (std::size_t i = 0; i < thresholds.size(); ++i) {
     const auto wrong = [i](const char* what) {
-      return refused("thresholds section: record " + number(i), what);
+      return refused("thresholds section: record " + std::to_string(i), what);
     };
     if (thresholds[i].feature >= meta.num_features) return wrong("its feature lies outside the row");
     if (i != 0 && thresholds[i].feature <= thresholds[i - 1].feature)
@@ -232,14 +238,15 @@ Result<void> verify_tables(const Program& program) {
   const std::size_t wide = program.section_WideLeaves().size();
   if (wide != (meta.score_type == ScalarType::Float64 ? program.section_LeafNumbers().size() : 0))
     return refused("wide_leaves section",
-                   number(wide) + " leaves: in a program of float64 scores one for each leaf number, " +
-                       number(program.section_LeafNumbers().size()) + ", else none");
+                   std::to_string(wide) +
+                       " leaves: in a program of float64 scores one for each leaf number, " +
+                       std::to_string(program.section_LeafNumbers().size()) + ", else none");
   const auto zero_missing = program.section_ZeroMissing();
   for (std::size_t i = 0; i < zero_missing.size(); ++i) {
     if (zero_missing[i] >= meta.num_features)
-      return refused("zero_missing section: record " + number(i), "its feature lies outside the row");
+      return refused("zero_missing section: record " + std::to_string(i), "its feature lies outside the row");
     if (i != 0 && zero_missing[i] <= zero_missing[i - 1])
-      return refused("zero_missing section: record " + number(i), "its feature does not ascend");
+      return refused("zero_missing section: record " + std::to_string(i), "its feature does not ascend");
   }
   FVM_TRY(verify_strings(program));
   FVM_TRY(verify_tile_shapes(program));

@@ -10,8 +10,6 @@
 namespace forestvm::bytecode {
 namespace {
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 /// What is wrong with a feature's thresholds, or null.
 const char* ranks_rule(std::span<const float> ranks) {
   // A bit for each threshold and no branch: forests have many, in vectors.
@@ -58,7 +56,7 @@ Result<void> verify_categories(const Program& program, std::uint64_t first) {
   for (std::size_t i = 0; i < categories.size(); ++i) {
     const CategoryColumn& category = categories[i];
     const auto wrong = [&](const std::string& what) {
-      return refused("category_columns section: record " + number(i), what);
+      return refused("category_columns section: record " + std::to_string(i), what);
     };
     if (category.feature >= program.meta().num_features) return wrong("its feature lies outside the row");
     if (i != 0 && category.feature < categories[i - 1].feature) return wrong("its feature descends");
@@ -72,7 +70,7 @@ Result<void> verify_categories(const Program& program, std::uint64_t first) {
   }
   if (taken != words.size())
     return refused("category_words section",
-                   number(words.size()) + " words, but the sets have " + number(taken));
+                   std::to_string(words.size()) + " words, but the sets have " + std::to_string(taken));
   return {};
 }
 
@@ -83,12 +81,13 @@ Result<void> verify_encoder(const Program& program) {
   const auto columns = program.section_Columns();
   const auto ranks = program.section_Ranks();
   if (columns.size() > kMaxColumns)
-    return refused("columns section", number(columns.size()) + " columns, at most " + number(kMaxColumns));
+    return refused("columns section",
+                   std::to_string(columns.size()) + " columns, at most " + std::to_string(kMaxColumns));
   std::uint64_t thresholds = 0, taken = 0;
   for (std::size_t i = 0; i < features.size(); ++i) {
     const EncodedFeature& feature = features[i];
     const auto wrong = [&](const std::string& what) {
-      return refused("encoded_features section: record " + number(i), what);
+      return refused("encoded_features section: record " + std::to_string(i), what);
     };
     if (feature.feature >= program.meta().num_features) return wrong("its feature lies outside the row");
     if (i != 0 && feature.feature <= features[i - 1].feature) return wrong("its feature does not ascend");
@@ -104,16 +103,16 @@ Result<void> verify_encoder(const Program& program) {
     if (taken > columns.size()) return wrong("its columns leave the columns section");
     for (std::uint32_t c = feature.first_column; c < taken; ++c)
       if (const char* rule = column_rule(columns[c], feature.threshold_count))
-        return refused("columns section: column " + number(c), rule);
+        return refused("columns section: column " + std::to_string(c), rule);
   }
   const std::size_t categories = program.section_CategoryColumns().size();
   if (taken + categories != columns.size())
-    return refused("columns section", number(columns.size()) + " columns, but the features have " +
-                                          number(taken) + " and the categorical splits " +
-                                          number(categories));
+    return refused("columns section", std::to_string(columns.size()) + " columns, but the features have " +
+                                          std::to_string(taken) + " and the categorical splits " +
+                                          std::to_string(categories));
   if (thresholds != ranks.size())
-    return refused("ranks section",
-                   number(ranks.size()) + " thresholds, but the features have " + number(thresholds));
+    return refused("ranks section", std::to_string(ranks.size()) + " thresholds, but the features have " +
+                                        std::to_string(thresholds));
   return verify_categories(program, taken);
 }
 

@@ -15,8 +15,6 @@
 namespace forestvm::bytecode {
 namespace {
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 /// What the groups before take of the sections; then, what this one does too.
 struct Taken {
   std::uint64_t trees = 0, node_bytes = 0, numbers = 0;
@@ -29,13 +27,13 @@ Result<void> verify_group_place(const Program& program, const GroupDesc& group, 
   const std::uint64_t bytes = program.section_Nodes().size();
   if (group.node_offset % kSectionAlignment != 0 || group.node_offset > bytes ||
       group.node_count > (bytes - group.node_offset) / sizeof(Node))
-    return refused(where, number(group.node_count) + " nodes at byte " + number(group.node_offset) +
-                              " do not lie in the nodes section");
+    return refused(where, std::to_string(group.node_count) + " nodes at byte " +
+                              std::to_string(group.node_offset) + " do not lie in the nodes section");
   if (group.node_offset < taken.node_bytes) return refused(where, "its nodes overlap the group before");
   const std::uint64_t leaves_begin = group.node_offset + group.node_count * sizeof(Node);
   if (!View::kLeavesAside && group.leaf_count != 0) return refused(where, "it has leaves aside");
   if (group.leaf_count > (bytes - leaves_begin) / sizeof(float))
-    return refused(where, number(group.leaf_count) + " leaves do not lie in the nodes section");
+    return refused(where, std::to_string(group.leaf_count) + " leaves do not lie in the nodes section");
   taken.node_bytes = leaves_begin + group.leaf_count * sizeof(float);
   const std::uint64_t numbers = View::kLeavesAside ? group.leaf_count : group.node_count;
   if (group.first_number != taken.numbers)
@@ -63,16 +61,16 @@ template <class View>
 std::string first_broken_rule(const typename View::Tree& view, const TreeDesc& tree, const NodeFacts& facts) {
   for (std::uint32_t slot = 0;; ++slot)
     if (const std::uint32_t broken = broken_rules<View>(view, slot, slot + 1, tree, facts); broken != 0)
-      return "node " + number(slot) + ": " + View::kNodeRules[std::countr_zero(broken)];
+      return "node " + std::to_string(slot) + ": " + View::kNodeRules[std::countr_zero(broken)];
 }
 
 template <class View>
 Result<void> verify_group(const Program& program, std::size_t index, NodeFacts facts, Taken& taken) {
   const GroupDesc& group = program.section_Groups()[index];
-  const std::string where = "groups section: group " + number(index);
+  const std::string where = "groups section: group " + std::to_string(index);
   const std::uint32_t least = View::kTileWidth == 1 ? 1 : 2;
   if (group.tile_size < least || group.tile_size > View::kTileWidth)
-    return refused(where, "tiles of " + number(group.tile_size) + " nodes in layout " +
+    return refused(where, "tiles of " + std::to_string(group.tile_size) + " nodes in layout " +
                               std::string(name_of(group.layout)));
   FVM_TRY(verify_group_place<View>(program, group, where, taken));
   const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
@@ -89,12 +87,12 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
   for (std::uint32_t t = 0; t < trees.size(); ++t) {
     const TreeDesc& tree = trees[t];
     const auto wrong = [&](const std::string& what) {
-      return refused(where + ", tree " + number(group.tree_begin + t), what);
+      return refused(where + ", tree " + std::to_string(group.tree_begin + t), what);
     };
     if (tree.node_count == 0) return wrong("it has no nodes");
     if (const char* rule = View::place_rule(tree, t, group, nodes)) return wrong(rule);
     nodes += tree.node_count;
-    if (tree.output >= num_outputs) return wrong("output " + number(tree.output) + " does not exist");
+    if (tree.output >= num_outputs) return wrong("output " + std::to_string(tree.output) + " does not exist");
     if constexpr (requires { &View::tree_rule; })
       if (const char* rule = View::tree_rule(tree, group)) return wrong(rule);
     if (!View::kLeavesAside && (tree.leaf_count != 0 || tree.first_leaf != 0))
@@ -108,7 +106,7 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
       typename View::LevelsAbove above{tree.leaf_count};
       for (std::uint32_t level = 0; level < View::levels(tree); ++level)
         if (const char* rule = View::level_rule(view, level, tree, facts, above))
-          return wrong("level " + number(level) + ": " + rule);
+          return wrong("level " + std::to_string(level) + ": " + rule);
     } else if (broken_rules<View>(view, 0, tree.node_count, tree, facts) != 0) {
       return wrong(first_broken_rule<View>(view, tree, facts));
     }
@@ -137,12 +135,12 @@ Result<void> verify_tree_numbers(const Program& program) {
     for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
       const std::uint32_t found = program.section_Trees()[group.first_tree + (t - group.tree_begin)].number;
       const auto wrong = [&](const std::string& what) {
-        return refused("groups section: group " + number(i) + ", tree " + number(t), what);
+        return refused("groups section: group " + std::to_string(i) + ", tree " + std::to_string(t), what);
       };
-      if (found >= count) return wrong("the model has no tree " + number(found));
+      if (found >= count) return wrong("the model has no tree " + std::to_string(found));
       if (number_of[t] == found) continue;
       if (number_of[t] != UINT32_MAX || taken[found])
-        return wrong("the model's tree " + number(found) + " stands elsewhere too");
+        return wrong("the model's tree " + std::to_string(found) + " stands elsewhere too");
       number_of[t] = found;
       taken[found] = true;
     }
@@ -167,28 +165,28 @@ Result<void> verify_forest(const Program& program) {
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const GroupDesc& group = groups[i];
     const auto wrong = [&](const std::string& what) {
-      return refused("groups section: group " + number(i), what);
+      return refused("groups section: group " + std::to_string(i), what);
     };
     for (const std::uint8_t byte : group.reserved)
       if (byte != 0) return wrong("a reserved byte is not zero");
     if (group.tree_begin >= group.tree_end || group.tree_end > program.meta().num_trees)
-      return wrong("trees " + number(group.tree_begin) + " to " + number(group.tree_end) + " of " +
-                   number(program.meta().num_trees));
+      return wrong("trees " + std::to_string(group.tree_begin) + " to " + std::to_string(group.tree_end) +
+                   " of " + std::to_string(program.meta().num_trees));
     if (group.first_tree != taken.trees) return wrong("its trees do not follow the group before");
     taken.trees += group.tree_end - group.tree_begin;
     if (taken.trees > program.section_Trees().size()) return wrong("its trees leave the trees section");
     if (!is_declared(group.layout))
-      return wrong("unknown layout " + number(static_cast<unsigned>(group.layout)));
+      return wrong("unknown layout " + std::to_string(static_cast<unsigned>(group.layout)));
     FVM_TRY(
         with_view(group.layout, [&]<class View>() { return verify_group<View>(program, i, facts, taken); }));
   }
   if (taken.trees != program.section_Trees().size())
-    return refused("trees section", number(program.section_Trees().size()) + " trees, but the groups have " +
-                                        number(taken.trees));
+    return refused("trees section", std::to_string(program.section_Trees().size()) +
+                                        " trees, but the groups have " + std::to_string(taken.trees));
   // A loop over trees may have as many iterations: they too are bounded by the file's size.
   if (program.meta().num_trees > taken.trees)
-    return refused("meta section",
-                   number(program.meta().num_trees) + " trees, but the groups have " + number(taken.trees));
+    return refused("meta section", std::to_string(program.meta().num_trees) + " trees, but the groups have " +
+                                       std::to_string(taken.trees));
   return verify_tree_numbers(program);
 }
 

@@ -13,9 +13,9 @@
 #include <ranges>
 
 #include <boost/container/static_vector.hpp>
-#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/layouts.hpp>
-#include <forestvm/core/sums.hpp>
+#include <forestvm/core/ranges.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "vm/program/verify/coverage.hpp"
@@ -33,8 +33,6 @@ constexpr std::uint64_t kMaxFollowed = std::uint64_t{1} << 21;
 
 /// What a cache instruction may take: cache lines that are asked for.
 constexpr std::uint64_t kCacheSteps = 512;
-
-std::string number(std::uint64_t value) { return std::to_string(value); }
 
 std::uint64_t add_capped(std::uint64_t a, std::uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 
@@ -128,8 +126,6 @@ class WayFollower {
   }
 
  private:
-  using enum OperandKind;
-
   struct Block {
     std::uint32_t open;
     std::uint64_t times;            ///< before it
@@ -140,20 +136,20 @@ class WayFollower {
 
   /// The way, for messages.
   std::string text() const {
-    return "output " + std::string(name_of(way_.output)) + ", calls of " + number(way_.rows) +
+    return "output " + std::string(name_of(way_.output)) + ", calls of " + std::to_string(way_.rows) +
            (way_.rows == 1 ? " row" : " rows");
   }
 
   const RangeFacts& range(std::uint32_t index) const { return map_.ranges[index]; }
-  const RangeOperands& operands() const { return map_.operands[pc_]; }
-  Interval rows() const { return {range(operands().rows).from, range(operands().rows).to}; }
-  Interval trees() const { return {range(operands().trees).from, range(operands().trees).to}; }
+  const InstFacts& facts() const { return map_.insts[pc_]; }
+  Interval rows() const { return {range(facts().rows).from, range(facts().rows).to}; }
+  Interval trees() const { return {range(facts().trees).from, range(facts().trees).to}; }
 
   void take(std::uint64_t steps) { steps_ = add_capped(steps_, multiply_capped(times_, steps)); }
 
   const AccumulatorDesc& desc(std::uint32_t accumulator) const { return accumulators_[accumulator]; }
   std::uint64_t width(std::uint32_t accumulator) const {
-    return is_per_tree(desc(accumulator).kind) ? meta_.num_trees : meta_.num_outputs;
+    return accumulator_width(desc(accumulator).kind, meta_.num_outputs, meta_.num_trees);
   }
 
   bool output_is_written() const {
@@ -183,15 +179,13 @@ class WayFollower {
         enter_loop();
         return {};
       case Op::When:
-        return enter_block(static_cast<OutputKind>(operand<Op::When, Output>(inst)) == way_.output,
-                           operand<Op::When, Partner>(inst));
+        return when(operands<Op::When>(inst), true);
       case Op::Unless:
-        return enter_block(static_cast<OutputKind>(operand<Op::Unless, Output>(inst)) != way_.output,
-                           operand<Op::Unless, Partner>(inst));
-      case Op::Plan:
-        return enter_block(
-            operand<Op::Plan, Least>(inst) <= way_.rows && way_.rows <= operand<Op::Plan, Most>(inst),
-            operand<Op::Plan, Partner>(inst));
+        return when(operands<Op::Unless>(inst), false);
+      case Op::Plan: {
+        const auto [least, most, end] = operands<Op::Plan>(inst);
+        return enter_block(least <= way_.rows && way_.rows <= most, end);
+      }
       case Op::End:
         leave();
         return {};
@@ -202,45 +196,58 @@ class WayFollower {
         take(kCacheSteps);
         return {};
       case Op::Init:
-        return sets(operand<Op::Init, AccOut>(inst));
+        return sets(operands<Op::Init>(inst).acc_out);
       case Op::Zero:
-        return zero(operand<Op::Zero, AccOut>(inst));
+        return zero(operands<Op::Zero>(inst).acc_out);
       case Op::AddBase:
-        return reads_sums(operand<Op::AddBase, AccOut>(inst));
+        return reads_sums(operands<Op::AddBase>(inst).acc_out);
       case Op::Privatize:
-        return privatize(operand<Op::Privatize, AccOut>(inst));
+        return privatize(operands<Op::Privatize>(inst).acc_out);
       case Op::Walk:
         return walk(inst);
       case Op::Leaves:
         if (way_.output != OutputKind::Leaf) return wrong("it writes the numbers of leaves");
         memory_.leaf_output.add(trees(), rows());
-        return walks(operand<Op::Leaves, Walker>(inst));
-      case Op::ReduceDim:
-        FVM_TRY(reduce(operand<Op::ReduceDim, AccIn>(inst)));
-        return reads_sums(operand<Op::ReduceDim, AccOut>(inst));
-      case Op::ReduceInplace:
-        FVM_TRY(reduce(operand<Op::ReduceInplace, AccIn>(inst)));
-        return sets(operand<Op::ReduceInplace, AccOut>(inst));
-      case Op::Round:
-        FVM_TRY(reads_sums(operand<Op::Round, AccIn>(inst)));
-        return sets(operand<Op::Round, AccOut>(inst));
-      case Op::SumTrees:
-        FVM_TRY(reads_leaves(operand<Op::SumTrees, AccIn>(inst)));
-        return reads_sums(operand<Op::SumTrees, AccOut>(inst));
+        return walks();
+      case Op::ReduceDim: {
+        const auto args = operands<Op::ReduceDim>(inst);
+        FVM_TRY(reduce(args.acc_in));
+        return reads_sums(args.acc_out);
+      }
+      case Op::ReduceInplace: {
+        const auto args = operands<Op::ReduceInplace>(inst);
+        FVM_TRY(reduce(args.acc_in));
+        return sets(args.acc_out);
+      }
+      case Op::Round: {
+        const auto args = operands<Op::Round>(inst);
+        FVM_TRY(reads_sums(args.acc_in));
+        return sets(args.acc_out);
+      }
+      case Op::SumTrees: {
+        const auto args = operands<Op::SumTrees>(inst);
+        FVM_TRY(reads_leaves(args.acc_in));
+        return reads_sums(args.acc_out);
+      }
       case Op::Transform:
-        return reads_sums(operand<Op::Transform, AccOut>(inst));
+        return reads_sums(operands<Op::Transform>(inst).acc_out);
       case Op::Store:
         if (way_.output != OutputKind::Raw && way_.output != OutputKind::Value)
           return wrong("it writes scores or values");
-        return writes_output(operand<Op::Store, AccIn>(inst));
+        return writes_output(operands<Op::Store>(inst).acc_in);
       case Op::Label:
         if (way_.output != OutputKind::Class) return wrong("it writes classes");
-        return writes_output(operand<Op::Label, AccIn>(inst));
+        return writes_output(operands<Op::Label>(inst).acc_in);
       case Op::Encode:
         encode();
         return {};
     }
     return {};
+  }
+
+  /// A block for calls that ask for this output, or for those that ask for another.
+  Result<void> when(const OperandsOf<Op::When>& args, bool asked) {
+    return enter_block((args.output == way_.output) == asked, args.partner);
   }
 
   /// A block that is the call's only if it is `taken`.
@@ -253,10 +260,10 @@ class WayFollower {
   }
 
   void enter_loop() {
-    const RangeFacts& in = range(operands().in);
+    const RangeFacts& in = range(facts().in);
     const Interval over{in.from, in.to};
     blocks_.push_back({static_cast<std::uint32_t>(pc_), times_, memory_});
-    const std::uint32_t step = range(operands().out).step;
+    const std::uint32_t step = range(facts().out).step;
     if (in.axis == Axis::Rows) {
       enter_rows(over);
     } else {
@@ -300,8 +307,8 @@ class WayFollower {
     blocks_.pop_back();
     times_ = block.times;
     if (!block.outside) return;
-    const RangeFacts& in = range(map_.operands[block.open].in);
-    const RangeFacts& iteration = range(map_.operands[block.open].out);
+    const RangeFacts& in = range(map_.insts[block.open].in);
+    const RangeFacts& iteration = range(map_.insts[block.open].out);
     const Interval over{in.from, in.to}, whole{iteration.from, iteration.to};
     if (in.axis == Axis::Rows)
       leave_rows(*block.outside, over, whole);
@@ -357,7 +364,7 @@ class WayFollower {
   Result<void> reads_sums(std::uint32_t accumulator) {
     take(width(accumulator));
     if (memory_.sums[accumulator].covers(rows())) return {};
-    return wrong("a" + number(accumulator) + " is read for rows of which it holds nothing");
+    return wrong("a" + std::to_string(accumulator) + " is read for rows of which it holds nothing");
   }
 
   Result<void> reads_leaves(std::uint32_t accumulator) {
@@ -367,13 +374,14 @@ class WayFollower {
         (innermost_trees() == kAllTrees &&
          memory_.leaves[accumulator].rows_of({range(kAllTrees).from, range(kAllTrees).to}).covers(rows()));
     if (all_trees) return {};
-    return wrong("a" + number(accumulator) + " is read for rows of which it does not hold every tree's leaf");
+    return wrong("a" + std::to_string(accumulator) +
+                 " is read for rows of which it does not hold every tree's leaf");
   }
 
   /// The iteration of trees that the next instruction stands in.
   std::uint32_t innermost_trees() const {
     for (const auto& block : std::ranges::reverse_view(blocks_)) {
-      const std::uint32_t out = map_.operands[block.open].out;
+      const std::uint32_t out = map_.insts[block.open].out;
       if (block.outside && range(out).axis == Axis::Trees) return out;
     }
     return kAllTrees;
@@ -407,22 +415,23 @@ class WayFollower {
   }
 
   Result<void> walk(const Inst& inst) {
-    const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst);
-    FVM_TRY(walks(operand<Op::Walk, Walker>(inst)));
+    const std::uint32_t accumulator = operands<Op::Walk>(inst).acc_out;
+    FVM_TRY(walks());
     if (is_per_tree(desc(accumulator).kind)) {
       memory_.leaves[accumulator].add(trees(), rows());
       return {};
     }
     if (memory_.sums[accumulator].covers(rows())) return {};
-    return wrong("it adds to a" + number(accumulator) + ", which holds nothing of these rows");
+    return wrong("it adds to a" + std::to_string(accumulator) + ", which holds nothing of these rows");
   }
 
-  Result<void> walks(std::uint32_t walker) {
-    if (operands().select == kNoRange)
-      return walks_group(walker, {range(operands().trees).lo, range(operands().trees).hi, 0});
-    const RangeFacts& by = range(operands().select);
+  Result<void> walks() {
+    const std::uint32_t walker = facts().first_walker;
+    if (facts().select == kNoRange)
+      return walks_group(walker, {range(facts().trees).lo, range(facts().trees).hi, 0});
+    const RangeFacts& by = range(facts().select);
     const Range all{range(by.source).lo, range(by.source).hi, 0};
-    for (std::uint32_t i = 0; i < iterations(all.size(), by.step); ++i)
+    for (std::uint32_t i = 0; i < facts().walker_count; ++i)
       FVM_TRY(walks_group(walker + i, chunk(all, by.step, i)));
     return {};
   }
@@ -442,7 +451,8 @@ class WayFollower {
     const std::uint64_t unchecked = std::uint64_t{trees.size()} * desc.hops;
     steps_ = add_capped(steps_, add_capped(std::min(together, most), unchecked));
     if (costs.reads_codes && !memory_.codes.covers(rows()))
-      return wrong("group " + number(desc.group) + " reads rank codes, and these rows are not encoded here");
+      return wrong("group " + std::to_string(desc.group) +
+                   " reads rank codes, and these rows are not encoded here");
     return {};
   }
 
@@ -472,9 +482,9 @@ Result<std::vector<std::uint32_t>> row_counts(const Program& program) {
   for (const Inst& inst : program.code()) {
     if (inst.op != Op::Plan) continue;
     if (++plans > kMaxPlanBlocks)
-      return refused("code section", "more than " + number(kMaxPlanBlocks) + " blocks of plans");
-    counts.push_back(std::max(1u, operand<Op::Plan, OperandKind::Least>(inst)));
-    const std::uint32_t most = operand<Op::Plan, OperandKind::Most>(inst);
+      return refused("code section", "more than " + std::to_string(kMaxPlanBlocks) + " blocks of plans");
+    const auto [least, most, end] = operands<Op::Plan>(inst);
+    counts.push_back(std::max(1u, least));
     if (most != UINT32_MAX) counts.push_back(most + 1);
   }
   std::sort(counts.begin(), counts.end());
@@ -497,18 +507,16 @@ Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
     }
   const std::uint64_t allowed = kFreeSteps + kStepsPerByte * program.image().size();
   if (most > allowed)
-    return refused("code section", "a row takes up to " + number(most) + " steps, more than the " +
-                                       number(allowed) + " that a program of " +
-                                       number(program.image().size()) + " bytes may take");
+    return refused("code section", "a row takes up to " + std::to_string(most) + " steps, more than the " +
+                                       std::to_string(allowed) + " that a program of " +
+                                       std::to_string(program.image().size()) + " bytes may take");
   return most;
 }
 
 }  // namespace forestvm::bytecode
 
 std::uint64_t forestvm::steps_per_row(const Program& program) {
-  const auto map = bytecode::verify_code(program);
-  FVM_CHECK(map.ok());
-  const auto steps = bytecode::verify_paths(program, *map);
+  const auto steps = bytecode::verify_paths(program, code_map(program));
   FVM_CHECK(steps.ok());
   return *steps;
 }

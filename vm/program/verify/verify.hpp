@@ -9,10 +9,9 @@
 #include <span>
 #include <string>
 
+#include <forestvm/internal/code_map.hpp>
 #include <forestvm/program.hpp>
 #include <forestvm/result.hpp>
-
-#include "vm/program/code_map.hpp"
 
 namespace forestvm::bytecode {
 

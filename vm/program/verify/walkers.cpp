@@ -11,10 +11,6 @@
 namespace forestvm::bytecode {
 namespace {
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
-bool power_of_two(unsigned value) { return std::has_single_bit(value); }
-
 /// Hops that every tree of a group can take without leaving it.
 std::uint32_t safe_hops(const Program& program, const GroupDesc& group) {
   const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
@@ -28,25 +24,28 @@ std::uint32_t safe_hops(const Program& program, const GroupDesc& group) {
 Result<void> verify_walkers(const Program& program) {
   const auto walkers = program.section_Walkers();
   if (walkers.size() > kMaxWalkers)
-    return refused("walkers section", number(walkers.size()) + " walkers, at most " + number(kMaxWalkers));
+    return refused("walkers section",
+                   std::to_string(walkers.size()) + " walkers, at most " + std::to_string(kMaxWalkers));
   std::vector<std::uint32_t> most_hops;  // per group: a file may have many walkers of a large group
   for (const GroupDesc& group : program.section_Groups()) most_hops.push_back(safe_hops(program, group));
   for (std::size_t i = 0; i < walkers.size(); ++i) {
     const WalkerDesc& walker = walkers[i];
     const auto wrong = [&](const std::string& what) {
-      return refused("walkers section: w" + number(i), what);
+      return refused("walkers section: w" + std::to_string(i), what);
     };
-    if (walker.group >= program.section_Groups().size()) return wrong("no group " + number(walker.group));
+    if (walker.group >= program.section_Groups().size())
+      return wrong("no group " + std::to_string(walker.group));
     if (walker.end > WalkEnd::Exact || walker.order > WalkOrder::TreesOuter || walker.atomic > 1 ||
         walker.reserved != 0)
       return wrong("unknown end, order or reserved bits");
-    if (!power_of_two(walker.interleaved_trees) || !power_of_two(walker.interleaved_rows) ||
+    if (!std::has_single_bit(walker.interleaved_trees) || !std::has_single_bit(walker.interleaved_rows) ||
         walker.interleaved_trees * walker.interleaved_rows > static_cast<int>(kMaxInterleave))
-      return wrong("no walker interleaves " + number(walker.interleaved_trees) + " x " +
-                   number(walker.interleaved_rows) + " walks");
+      return wrong("no walker interleaves " + std::to_string(walker.interleaved_trees) + " x " +
+                   std::to_string(walker.interleaved_rows) + " walks");
     const std::uint32_t most = most_hops[walker.group];
     if (walker.hops > most)
-      return wrong(number(walker.hops) + " hops without a leaf check in trees of " + number(most));
+      return wrong(std::to_string(walker.hops) + " hops without a leaf check in trees of " +
+                   std::to_string(most));
   }
   return {};
 }

@@ -1,11 +1,14 @@
-// What the code of a program means: the ranges that its loops and slices make, and which of them each
-// instruction takes. The verifier works it out; whoever reads it need not follow registers again.
+// What the code of a program means: the ranges that its loops and slices make, which of them each instruction
+// takes, which walkers it reaches and for which calls it runs. The verifier works it out; whoever reads code
+// asks here and need not follow registers and blocks again. Implemented by vm/program.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-namespace forestvm::bytecode {
+#include <forestvm/program.hpp>
+
+namespace forestvm {
 
 enum class Axis : std::uint8_t { Rows, Trees };
 
@@ -30,18 +33,32 @@ struct RangeFacts {
   std::uint32_t step = 0;    ///< set by a loop: its step; otherwise 0
 };
 
-/// The ranges that an instruction sets and takes, by their operands; kNoRange for operands that it lacks.
-struct RangeOperands {
+/// Numbers of rows, both included.
+struct RowCounts {
+  std::uint32_t least, most;
+};
+
+/// What is known of an instruction.
+struct InstFacts {
+  /// The ranges that it sets and takes, by its operands; kNoRange for operands that it lacks.
   std::uint32_t out = kNoRange;
   std::uint32_t in = kNoRange;
   std::uint32_t rows = kNoRange;
   std::uint32_t trees = kNoRange;
   std::uint32_t select = kNoRange;  ///< the loop that selects walkers, if one does
+  /// The rows of the walker table that it walks with, one after the other: one, or one for each iteration of
+  /// `select`; none if it walks nothing.
+  std::uint32_t first_walker = 0;
+  std::uint32_t walker_count = 0;
+  RowCounts calls{0, UINT32_MAX};  ///< it runs in calls of so many rows, by the plans around it
 };
 
 struct CodeMap {
   std::vector<RangeFacts> ranges;
-  std::vector<RangeOperands> operands;  ///< of each instruction
+  std::vector<InstFacts> insts;  ///< of each instruction
 };
 
-}  // namespace forestvm::bytecode
+/// The map of a program that was loaded with full verification, or is rightly trusted.
+CodeMap code_map(const Program& program);
+
+}  // namespace forestvm
