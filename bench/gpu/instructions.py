@@ -24,8 +24,8 @@ WORD = re.compile(r"\bLD(S|G)(?!\S*\.(64|128|U8|U16|S8|S16))")
 
 
 def loads(loop, of_words=False):
-    """-> where the loop's nodes are loaded from, one letter each, if it is a walk's: a value or a code for each node.
-    `of_words`: nodes have 4 bytes, as many as codes in shared memory."""
+    """Returns the memory (G, S) from which a walk's loop loads nodes, one letter for each; None if the loop does not
+    load a value or a code for each node. `of_words`: nodes have 4 bytes, as codes in shared memory do."""
     wide = [found[1] for instruction in loop if (found := WIDE.search(instruction))]
     words = [found[1] for instruction in loop if (found := WORD.search(instruction))]
     if of_words:
@@ -37,7 +37,7 @@ def loads(loop, of_words=False):
 
 
 def visits(kernel, of_words):
-    """-> {where the nodes are: (instructions of a visit, visits of the loop)}, of the shortest loops."""
+    """Returns {memory of the nodes: (instructions per visit, visits of the loop)} for the shortest loops."""
     least = {}
     for first, last in kernel.inner_loops():
         loop = [text for _, text in kernel.instructions[first : last + 1]]
