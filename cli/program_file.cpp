@@ -110,7 +110,7 @@ constinit const Option kContractOption = {
     "the bits that predictions promise: trainer (default: the trainer's own), reproducible (independent "
     "of schedule, threads and target) or fast",
     {names_of<Contract>}};
-constinit const Option kStrictOption = {"strict", '\0', "", "makes warnings about the contract errors"};
+constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};
 
 Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model,
                                        const std::string& otherwise) {
