@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
 """Runs kernels' machine code without a GPU, and counts the instructions: machine.py RECORDING OBJECT… -> a table.
 
-RECORDING: a folder that record.cpp wrote, a call on the emulator. OBJECT: an object file or library with CUDA machine
-code; see machine_code.py for the tools that read it. Kernels of the recording's layout are run.
+RECORDING: a folder with a call on the emulator, written by record.cpp. OBJECT: an object file or library with CUDA
+machine code; see machine_code.py for the tools that read it. Kernels of the recording's layout are run.
 
-Each thread of a launch runs by itself, from barrier to barrier and from shuffle to shuffle, on the recorded memory.
-What the memory holds then must be what the emulator left there, bit for bit. A thread that reads or writes beside the
-memory that is there, or where an address is not aligned, ends the run with an error, and so does an instruction that
-opcodes.py does not know, or one that needs the whole warp and only some of its lanes come to.
+Each thread of a launch runs by itself on the recorded memory, from barrier to barrier and from shuffle to shuffle. The
+memory must then equal what the emulator left, bit for bit. The run ends with an error if a thread reads or writes outside
+the memory or at an unaligned address, if opcodes.py does not know an instruction, or if only some lanes of a warp reach
+an instruction that needs the whole warp.
 
-A warp's count is, for each basic block, the most that one of its lanes ran it, added up: the instructions that a GPU
-issues for the warp, also where a predicate makes them do nothing. That is exact where all lanes go the same way
-("together"), and where lanes that part meet again before they run a block twice. The table has the mean of all warps.
-Walk loops are the innermost ones that load and compare; visits are counted in them, as far as their loads tell.
+A warp's count is the sum over its basic blocks of the most times that one lane ran the block: the instructions that a GPU
+issues for the warp, including those that a predicate disables. It is exact if all lanes take the same way ("together"),
+and if lanes that part meet again before they run a block twice. The table has the mean of all warps. Walk loops are the
+innermost loops that load and compare; visits are counted in them if their loads can be told apart.
 
---compare REGEX: kernels whose names match it run, too; overhead = instructions of a --kernel / those of such one - 1.
---most X: fails if an overhead is more. --at-most N: fails if a --kernel takes more instructions.
---interpreting X: prints what part of a --kernel's instructions interprets the program; fails if that is more.
---profile N: prints what each instruction of the interpreted program takes, and the N basic blocks that take the most;
-for objects that were compiled with -lineinfo also the N lines of the source, each with the opcode it ran for.
+--compare REGEX: also runs kernels whose names match; overhead = instructions of a --kernel / instructions of that one - 1.
+--most X: fails if an overhead is larger. --at-most N: fails if a --kernel takes more instructions.
+--interpreting X: prints the part of a --kernel's instructions that interprets the program; fails if it is larger than X.
+--profile N: prints the cost of each instruction of the interpreted program and the N most expensive basic blocks; for
+objects compiled with -lineinfo also the N most expensive source lines, each with the opcode for which it ran.
 """
 
 import argparse

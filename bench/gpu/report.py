@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the GPU benchmarks say: report.py OUT CASE reads CASE.jsonl there and writes CASE.md, and CASE.svg where there is
-something to draw. `run` calls it at the end. A figure is microseconds of a call on rows that lie on the GPU; a ratio is
-nvForest's time over forestvm's: above 1 forestvm is faster."""
+"""Makes the tables of the GPU benchmarks: report.py OUT CASE reads OUT/CASE.jsonl and writes CASE.md and, for some cases,
+CASE.svg. `run` calls it at the end. A figure is microseconds per call with rows on the GPU; a ratio is nvForest's time over
+forestvm's: above 1 forestvm is faster."""
 
 import csv, json, math, os, sys
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What a comparison says: report.py RESULTS_FOLDER reads cells.jsonl there, prints the tables and writes report.md,
-results.json and speed.svg beside it. `run` calls it at the end.
+"""Makes the tables of a comparison: report.py RESULTS_FOLDER reads cells.jsonl there, prints the tables and writes
+report.md, results.json and speed.svg beside it. `run` calls it at the end.
 
-report.py RESULTS_FOLDER ENGINE=FILE.csv ... adds tables of engines that cannot be run beside the others, through their
-ratio to XGBoost, measured elsewhere: columns model, threads, batch, ratio_to_xgboost (XGBoost's time over theirs).
+report.py RESULTS_FOLDER ENGINE=FILE.csv ... adds tables of engines that cannot run beside the others, from their ratios
+to XGBoost, measured elsewhere: columns model, threads, batch, ratio_to_xgboost (XGBoost's time over theirs).
 
-A figure is the smallest of the rounds' medians, in microseconds a row; with one thread the smaller of wall clock and
-process CPU clock (which leaves out what other programs took), with more the wall clock. Left out of the comparison:
-engines whose answers are wrong, and CatBoost where its trees are its own, so that it has no answers to check. A ratio
-is the fastest peer's figure over forestvm's: above 1 forestvm is faster."""
+A figure is the smallest of the rounds' medians, in microseconds per row: with one thread by the smaller of wall clock and
+process CPU clock (which leaves out other programs), with more threads by the wall clock. Left out of the comparison are
+engines whose answers are wrong, and CatBoost with trees of its own, for which there are no answers to check. A ratio is
+the fastest peer's figure over forestvm's: above 1 forestvm is faster."""
 
 import csv, json, math, os, sys
 from collections import defaultdict
