@@ -1,8 +1,9 @@
-// Would leaf bitmasks beat the tables? QuickScorer's idea over rank codes: a tree of up to 64 leaves is a bit
-// for each leaf of each row, every test clears the leaves on its left for the rows that go right, and the
-// lowest bit left is the leaf. Here it is at its best: AVX-512, blocks of 64 rows as vectors of bytes, codes
-// given, a node's bits only in the bytes that have them. Against it the tables, which encode the rows too.
-// Complete trees, one thread. Compare rows of one run; `items_per_second` is rows per second.
+// Would leaf bitmasks beat the tables? This is QuickScorer's idea over rank codes: a tree of up to 64 leaves
+// has a bit for each leaf and row; every test clears, for the rows that go right, the leaves on its left; the
+// lowest bit that remains is the leaf. The bitmasks run under the best conditions: AVX-512, blocks of 64 rows
+// as vectors of bytes, rows already encoded, a node's bits stored only for the bytes that have any. The
+// tables they are compared with also encode the rows. Complete trees, one thread. Compare rows of one run;
+// `items_per_second` is rows per second.
 #include <benchmark/benchmark.h>
 
 #include <random>
@@ -20,7 +21,8 @@ using Simd = host::Avx512Bytes;
 constexpr std::size_t kBlock = 64, kRows = 4096;
 constexpr std::uint32_t kTrees = 500, kFeatures = 32;
 
-/// A complete tree, level by level: tests of feature and code (right if above), leaves from left to right.
+/// A complete tree, level by level: the feature and code of each test (right if above), and leaves from left
+/// to right.
 struct CompleteTree {
   std::vector<std::uint32_t> features;
   std::vector<std::uint8_t> codes;
@@ -47,12 +49,12 @@ struct Clearing {
   std::uint8_t bits;
 };
 struct Test {
-  std::uint32_t offset;  ///< of its column, in a block of codes
+  std::uint32_t offset;  ///< of the test's column in a block of codes
   std::uint8_t code;
-  std::uint8_t clearings;  ///< which follow those of the test before
+  std::uint8_t clearings;  ///< number of its clearings, which follow those of the previous test
 };
 
-/// A tree of 2^Depth leaves as bits.
+/// A tree of 2^Depth leaves as bitmasks.
 template <unsigned Depth>
 struct BitTree {
   static constexpr unsigned kLeaves = 1u << Depth, kPlanes = kLeaves < 8 ? 1 : kLeaves / 8;
@@ -74,7 +76,7 @@ struct BitTree {
       }
   }
 
-  /// Each row's leaf.
+  /// Finds each row's leaf.
   void find(const std::uint8_t* codes, std::uint8_t* leaf) const {
     __m512i planes[kPlanes];
     for (__m512i& plane : planes) plane = Simd::all(0xff);
@@ -88,7 +90,7 @@ struct BitTree {
     }
     __m512i found = Simd::all(0);
     for (unsigned plane = kPlanes; plane-- > 0;) {
-      // The number of a byte's lowest bit: the ones below it.
+      // The index of a byte's lowest bit is the number of zeros below it.
       const __m512i v = planes[plane];
       const __m512i number = _mm512_add_epi8(ones_below(v), Simd::all(static_cast<std::uint8_t>(8 * plane)));
       found = _mm512_mask_mov_epi8(found, _mm512_test_epi8_mask(v, v), number);
@@ -117,7 +119,7 @@ void bitmasks(benchmark::State& state) {
   std::vector<float> out(kRows);
   for (auto _ : state) {
     std::fill(out.begin(), out.end(), 0.0f);
-    for (std::size_t row = 0; row < kRows; row += 8 * kBlock)  // as many together as the tables take
+    for (std::size_t row = 0; row < kRows; row += 8 * kBlock)  // as many rows at a time as the tables take
       for (std::size_t t = 0; t < kTrees; ++t)
         for (std::size_t r = row; r < row + 8 * kBlock; r += kBlock) {
           std::uint8_t leaf[kBlock];
@@ -126,7 +128,7 @@ void bitmasks(benchmark::State& state) {
         }
     benchmark::DoNotOptimize(out.data());
   }
-  // The answers must be right, or the time says nothing.
+  // A time is meaningless if the answers are wrong.
   for (std::size_t r = 0; r < kRows; r += 97) {
     float sum = 0;
     for (const CompleteTree& tree : drawn) {

@@ -1,7 +1,7 @@
-// What does a row cost as a forest or a call grows? The time of a row against trees, depth, features, rows a
-// call and threads, each alone, the others as in kBase. bench/curves draws it. A forest is drawn at random:
-// complete down to the tenth level, where one path in eight goes on, a leaf on its other side each time; 255
-// thresholds a feature, as histograms give them.
+// What does a row cost as a forest or a call grows? Measures the time of a row against trees, depth,
+// features, rows per call and threads, one of them at a time, with the others as in kBase. bench/curves draws
+// the results. Forests are random: complete down to the tenth level; below it one path in eight goes on, with
+// a leaf on the other side of each split; 255 thresholds per feature, as histograms give them.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What does a call cost before any tree is walked? A program of a forest without trees, at batch 1, under the
-// usual schedules. The budget is 100 ns a call.
+// What does a call cost before any tree is walked? Runs a program of a forest without trees, at batch 1,
+// under the usual schedules. The budget is 100 ns per call.
 #include <benchmark/benchmark.h>
 
 #include "bench/models.hpp"

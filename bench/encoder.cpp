@@ -1,5 +1,5 @@
-// What does a rank code cost? Rows in memory, all of whose features are encoded, by CPU target, features of a
-// row, thresholds of each feature and rows of a call. Compare rows of one run; `items_per_second` is values
+// What does a rank code cost? Rows in memory whose features are all encoded, by CPU target, number of
+// features, thresholds per feature and rows per call. Compare rows of one run; `items_per_second` is values
 // per second.
 #include <benchmark/benchmark.h>
 
@@ -23,7 +23,7 @@ struct Shape {
 };
 
 void encode(benchmark::State& state, const host::Target& target, const Shape& shape) {
-  std::vector<float> thresholds;  // of each feature: 0, 1, 2, …
+  std::vector<float> thresholds;  // thresholds of each feature: 0, 1, 2, …
   for (std::uint32_t i = 0; i < shape.thresholds; ++i) thresholds.push_back(static_cast<float>(i));
   std::vector<EncodedFeature> features;
   std::vector<ColumnDesc> columns;

@@ -1,5 +1,5 @@
-// The models that benchmarks run on: those of tests/data, two larger ones where the folder FORESTVM_ZOO has
-// them, and what a benchmark draws at random.
+// The models that benchmarks run on: the ones in tests/data, two larger ones if the folder FORESTVM_ZOO has
+// them, and random ones.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ struct BenchModel {
 
 std::vector<BenchModel> models();
 
-/// Ends the process with a message: a benchmark has nobody to tell.
+/// Prints the error and ends the process: a benchmark has no caller to return it to.
 [[noreturn]] void stop(const Error& error);
 
-/// The value; an error stops the process.
+/// Returns the value of a result; an error ends the process.
 template <class T>
 T need(Result<T> result) {
   if (!result.ok()) stop(result.error());
   return std::move(result).value();
 }
 
-/// A compiled model and what a call to it needs.
+/// A compiled model and what a call of it needs.
 struct Loaded {
   std::unique_ptr<Predictor> predictor;
   std::unique_ptr<Context> context;
@@ -38,11 +38,10 @@ struct Loaded {
 
 Loaded load(const Model& model, const Schedule& schedule, unsigned threads);
 
-/// A regression by trees drawn at random, a round each: one output, which starts from `base`.
+/// Returns a regression model of random trees, one per round, with one output that starts from `base`.
 Model model_of(std::vector<Tree> trees, std::uint32_t features, double base);
 
-/// `count` rows drawn uniformly between the thresholds that the model has for each feature, from a fixed
-/// seed.
+/// Returns `count` rows, drawn with a fixed seed, uniformly between the model's thresholds of each feature.
 std::vector<float> rows_between_thresholds(const Model& model, std::size_t count);
 
 }  // namespace forestvm::bench

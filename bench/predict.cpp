@@ -1,5 +1,5 @@
-// How long does a row take? Each model × schedule × batch × threads, raw scores, rows in memory. Compare
-// cells of one run; `items_per_second` is rows per second.
+// How long does a row take? Model × schedule × batch × threads, raw scores, rows in memory. Compare cells of
+// one run; `items_per_second` is rows per second.
 #include <benchmark/benchmark.h>
 
 #include "bench/models.hpp"

@@ -1,6 +1,6 @@
-// What do private copies cost, and which way of adding them up is fastest? Trees in blocks of 16, in
-// parallel, under each form of reduction, contract and type of sum; beside them the serial sums.
-// `items_per_second` is rows per second.
+// What do private copies cost, and which way of adding them up is fastest? Trees run in parallel in blocks of
+// 16, under each form of reduction, contract and type of sum, and serially for comparison. `items_per_second`
+// is rows per second.
 #include <benchmark/benchmark.h>
 
 #include "bench/models.hpp"

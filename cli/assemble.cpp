@@ -35,10 +35,10 @@ Result<void> run(const Arguments& arguments) {
 
 const Command kAssemble = {
     "assemble",
-    "makes a program file of what dump printed",
+    "makes a program file from the text that dump prints",
     {"assemble TEXT --data FROM.fvm -o OUT.fvm"},
     {{"TEXT",
-      "instructions as dump prints them, ; begins a comment, pc numbers may be left out; - is standard "
+      "instructions as dump prints them; ; begins a comment, pc numbers may be left out; - is standard "
       "input"}},
     {{"data", '\0', "FROM", "the .fvm program whose forest and tables the instructions use", kFiles},
      {"out", 'o', "OUT", "the program file to write; - is standard output", kFiles}},

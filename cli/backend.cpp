@@ -41,16 +41,16 @@ constinit const Option kBackendOption = {
     "backend",
     '\0',
     "B",
-    "auto (default), host, cuda, hip (GPUs, see forestvm devices), or emulator: as a GPU would, thread by "
-    "thread, far slower than the host; all but the host run schedules for GPUs (default then: gpu)",
+    "auto (default), host, cuda, hip (GPUs, see forestvm devices), or emulator (a GPU, emulated thread by "
+    "thread, far slower than the host); all but the host run schedules for GPUs (default then: gpu)",
     {listed<kBackendNames>}};
 constinit const Option kDeviceOption = {"device", '\0', "N",
-                                        "which GPU, as forestvm devices counts them, default 0"};
+                                        "the number of the GPU in forestvm devices, default 0"};
 constinit const Option kTargetOption = {
     "target",
     '\0',
     "T",
-    "auto (default: FORESTVM_TARGET, or else the best this CPU runs), or a name from the list below",
+    "auto (default: FORESTVM_TARGET, otherwise the best that this CPU runs), or a name from the list below",
     {target_names}};
 
 Result<BackendChoice> choose_backend(const Arguments& arguments) {

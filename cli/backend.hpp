@@ -1,4 +1,4 @@
-// From --backend, --device and --target to a Predictor.
+// --backend, --device and --target -> a Predictor.
 #pragma once
 
 #include <memory>
@@ -20,22 +20,23 @@ enum class BackendKind { Auto, Host, Emulator, Cuda, Hip };
 
 struct BackendChoice {
   BackendKind kind = BackendKind::Auto;
-  int device = 0;         ///< of Cuda and Hip
-  BackendOptions host{};  ///< of Auto and Host
+  int device = 0;         ///< for Cuda and Hip
+  BackendOptions host{};  ///< for Auto and Host
 
   bool on_host() const { return kind == BackendKind::Auto || kind == BackendKind::Host; }
-  /// The schedule of who names none.
+  /// Returns the schedule that is used when the command line names none.
   const char* schedule() const { return on_host() ? "auto" : "gpu"; }
 };
 
-/// Usage error for options that the chosen backend does not have, --threads among them.
+/// Usage error for options that the chosen backend does not have; --threads is one of them.
 Result<BackendChoice> choose_backend(const Arguments& arguments);
 
-/// `model`: the program's file, for errors that are about the program.
+/// Loads `program` into the chosen backend. `model`: the program's file, for errors that are about the
+/// program.
 Result<std::unique_ptr<Predictor>> make_predictor(const BackendChoice& choice, const Program& program,
                                                   const std::string& model);
 
-/// The CPU targets, for help texts.
+/// Lists the CPU targets for help texts.
 std::string target_notes();
 
 }  // namespace forestvm::cli

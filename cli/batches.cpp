@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kDefaultBatch = 65'536;
 constexpr std::size_t kBatchBytes = std::size_t{32}
-                                    << 20;  ///< of rows and answers, where those would be more
+                                    << 20;  ///< size of rows and answers, if kDefaultBatch rows take more
 constexpr std::uint64_t kMostRows = std::uint64_t{1} << 31;
 
 std::size_t most_rows(std::size_t row_bytes) {

@@ -21,7 +21,7 @@
 
 namespace forestvm::cli {
 
-/// What the command line says of the rows.
+/// The options for rows on the command line.
 struct BatchOptions {
   std::string path;                  ///< ROWS
   std::optional<std::size_t> batch;  ///< --batch
@@ -31,23 +31,23 @@ Result<BatchOptions> batch_options(const Arguments& arguments);
 
 class Batches {
  public:
-  /// Opens the rows and reads the first batch. `answer_bytes`: what the caller makes of a row takes. Batches
-  /// of dense rows are such that rows and answers together take 32 MiB, or one row; encoded ones that answers
-  /// do, or one block of codes; unless --batch says otherwise. Errors name the file. Usage for options that
-  /// encoded rows do not have.
+  /// Opens the rows and reads the first batch. `answer_bytes`: the size of what the caller computes for a
+  /// row. Unless --batch says otherwise, a batch of dense rows takes 32 MiB with its answers (at least one
+  /// row), and the answers of a batch of encoded rows take 32 MiB (at least one block of codes). Errors name
+  /// the file. Usage for options that encoded rows do not have.
   static Result<Batches> open(const BatchOptions& options, const Program& program, std::size_t answer_bytes);
 
-  /// The current batch, good until the next; no rows after the last.
+  /// Returns the current batch, which is valid until the next. It has no rows after the last.
   const AnyRows& rows() const { return rows_; }
 
-  /// Goes on to the next. Errors name the file.
+  /// Goes on to the next batch. Errors name the file.
   Result<void> next();
 
-  /// A bar for all of them, in rows where the file says how many there are, else in bytes of it. Results that
-  /// go to `output` show how far the work is, if that is a terminal: there is no bar then.
+  /// Returns a progress bar for the whole file, in rows if the file says how many it has, otherwise in bytes.
+  /// If results go to a terminal (`output`), they show the progress and there is no bar.
   Progress progress(const std::string& output) const;
 
-  /// How many of what the bar counts lie before the current batch.
+  /// Returns how many rows or bytes, as the bar counts, come before the current batch.
   std::size_t done() const { return counted() ? before_ : total_ - std::min(total_, left()); }
 
  private:
@@ -60,11 +60,11 @@ class Batches {
 
   BatchOptions options_;
   std::variant<RowReader, CodedReader> reader_;
-  std::size_t size_ = 0;    // of a batch
-  std::size_t total_ = 0;   // of what the bar counts
-  std::size_t before_ = 0;  // rows of the batches before
+  std::size_t size_ = 0;    // rows of a batch
+  std::size_t total_ = 0;   // rows or bytes, as the bar counts
+  std::size_t before_ = 0;  // rows of earlier batches
   Rows dense_;
-  CodedRows coded_;  // of the reader's batch, what comes after the current one
+  CodedRows coded_;  // the rest of the reader's batch, after the current one
   AnyRows rows_;
 };
 

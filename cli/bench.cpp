@@ -1,6 +1,6 @@
-// forestvm bench: how long predictions take in this process. Rows are float32 in memory, what is timed is
-// whole predict calls for raw scores, one caller. A sample is a millisecond of calls; with batches of one row
-// calls are also timed one by one.
+// forestvm bench: how long predictions take in this process. Rows are float32 or codes in memory; one caller
+// makes whole predict calls for raw scores. A sample is about a millisecond of calls; with batches of one
+// row, calls are also timed one by one.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -39,22 +39,22 @@ using Seconds = std::chrono::duration<double>;
 constexpr std::uint64_t kMostBatch = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMostThreads = 4096;
 constexpr float kMostSeconds = 3600;
-constexpr std::uint64_t kMostValues = std::uint64_t{1} << 30;   // of all rows: 4 GiB
-constexpr std::uint64_t kDrawnRows = 16'384;                    // fewer where that would be more than …
+constexpr std::uint64_t kMostValues = std::uint64_t{1} << 30;   // in all rows: 4 GiB
+constexpr std::uint64_t kDrawnRows = 16'384;                    // fewer if they have more values than …
 constexpr std::uint64_t kDrawnValues = std::uint64_t{1} << 25;  // … 128 MiB
 constexpr std::size_t kMostSingleCalls = 1'000'000;
 constexpr Seconds kSample{1e-3};
 
-/// The command line, understood.
+/// The options of the command line.
 struct BenchOptions {
   std::string model, rows;
   RowOptions form;
   BackendChoice backend;
   std::vector<std::uint64_t> batches, threads;
-  Seconds seconds{1};  ///< per measurement
+  Seconds seconds{1};  ///< time per measurement
 };
 
-/// Times of calls with one row, in ns, without the clock's own.
+/// Times of calls with one row, in ns, less the time that reading the clock takes.
 struct CallTimes {
   double p50, p99, p999;
 };
@@ -68,11 +68,11 @@ struct Measurement {
   std::optional<CallTimes> single_calls;
 };
 
-/// Rows such that a whole batch lies behind each of the first `count`: the first ones come again at the end.
-/// Encoded ones begin where a block of codes does.
+/// Rows in which a whole batch follows each of the first `count`: the first rows are repeated at the end.
+/// Batches of encoded rows begin at a block of codes.
 struct RepeatedRows {
   std::size_t count = 0;
-  std::size_t width = 0;  ///< values of a row, or columns of codes
+  std::size_t width = 0;  ///< values or codes per row
   std::vector<float> values{};
   std::unique_ptr<CodeMemory> codes{};  ///< null: the rows are not encoded
   std::uint64_t encoder = 0;
@@ -83,7 +83,7 @@ struct RepeatedRows {
                      encoder};
   }
 
-  /// Where the batch after one at `first` begins.
+  /// Returns where the batch after the one at `first` begins.
   std::size_t after(std::size_t first, std::size_t rows) const {
     const std::size_t step = codes == nullptr ? rows : (rows + kCodeRows - 1) / kCodeRows * kCodeRows;
     return first + step < count ? first + step : (first + step) % count;
@@ -124,7 +124,7 @@ Result<RepeatedRows> repeated(Rows rows, std::uint64_t batch) {
   return RepeatedRows{rows.count, rows.width, std::move(values)};
 }
 
-/// Whole blocks of codes one after the other; of a file's last rows only if there are no others.
+/// Reads whole blocks of codes. The last, incomplete block of a file is used only if there is no other.
 Result<RepeatedRows> repeated(CodedReader reader, std::uint64_t batch) {
   RepeatedRows rows;
   rows.codes = std::make_unique<CodeMemory>();
@@ -185,7 +185,7 @@ class Caller {
     return predictor_.predict(*context_, rows, OutputKind::Raw, out_.data());
   }
 
-  /// As many calls; the time that they took together.
+  /// Makes `calls` calls and returns the time that they took together.
   Result<Seconds> time(std::uint64_t calls) {
     const Clock::time_point begin = Clock::now();
     for (std::uint64_t i = 0; i < calls; ++i) FVM_TRY(call());
@@ -201,7 +201,7 @@ class Caller {
   std::size_t next_ = 0;
 };
 
-/// The value that a share of all are at most.
+/// Returns the smallest value that is at least as large as this share of all values.
 template <class T>
 double quantile(std::vector<T>& values, double share) {
   const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1));
@@ -210,7 +210,7 @@ double quantile(std::vector<T>& values, double share) {
   return static_cast<double>(*at);
 }
 
-/// What two readings of the clock one after the other are apart, in ns.
+/// Returns the time between two consecutive readings of the clock, in ns.
 double clock_cost() {
   std::vector<std::int64_t> apart(10'001);
   for (std::int64_t& ns : apart) {
@@ -356,17 +356,14 @@ Result<void> run(const Arguments& arguments) {
 
 std::string notes() {
   return target_notes() +
-         "\nTimed: whole predict calls for raw scores, by one caller in this process, float32 rows in "
-         "memory, or\n"
-         "codes, in batches that begin with a block of 64. A sample is the mean of about 1 ms of calls (one "
-         "call\n"
-         "if it is longer); printed are the smallest and the median sample, in microseconds a row. With "
-         "batch "
-         "1\n"
-         "half of the time goes to calls timed one by one (up to a million): 50, 99 and 99.9 % of them took "
-         "at\n"
-         "most so many ns, the clock's own time subtracted.\n"
-         "A busy machine disturbs the median first; compare what ran at the same time.\n";
+         "\n"
+         "Times whole predict calls for raw scores, made by one caller in this process. Rows are float32 in\n"
+         "memory, or codes in batches that begin at a block of 64. A sample is the mean over about 1 ms of\n"
+         "calls, or one call if that takes longer; the table has the smallest and the median sample, in\n"
+         "microseconds per row. With batch 1, half of the time goes to calls that are timed one by one (up\n"
+         "to a million): the columns p50, p99 and p99.9 have the percentiles of their times, less the\n"
+         "time that reading the clock takes.\n"
+         "Other work on the machine disturbs the median first. Compare only what ran at the same time.\n";
 }
 
 }  // namespace
@@ -377,16 +374,16 @@ const Command kBench = {
     {"bench MODEL [ROWS] [--batch LIST] [--threads LIST] [options]"},
     {{"MODEL", "a trainer's model file, or a .fvm program; - is standard input"},
      {"ROWS",
-      "as for run, repeated to fill batches; without it up to 16384 rows are drawn from a fixed seed between "
-      "the model's thresholds: for each feature every interval between them is as likely, none is missing"}},
+      "as for run, repeated to fill batches; without ROWS up to 16384 rows are drawn from a fixed seed: each "
+      "value from an interval between the feature's thresholds, all equally likely, none missing"}},
     {{"batch", '\0', "LIST", "rows per call, e.g. 1,32 (default 1,64,4096; up to 16777216)"},
-     {"threads", '\0', "LIST", "e.g. 1,2 (default 1: inline in the caller)"},
+     {"threads", '\0', "LIST", "numbers of threads, e.g. 1,2 (default 1)"},
      kScheduleOption,
      kBackendOption,
      kDeviceOption,
      kTargetOption,
-     {"seconds", '\0', "S", "per line of the table, default 1; up to 3600"},
-     {"json", '\0', "", "an array with an object for each line, instead of the table"},
+     {"seconds", '\0', "S", "seconds per line of the table, default 1; up to 3600"},
+     {"json", '\0', "", "prints an array with an object for each line instead of the table"},
      kHeaderOption,
      kContractOption,
      kStrictOption},

@@ -15,7 +15,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-/// Boost knows a positional as an option too; nobody types a name that starts with a space.
+/// Boost treats a positional as an option too; nobody types a name that starts with a space.
 std::string hidden(const Positional& positional) { return std::string(" ") + positional.name; }
 
 po::options_description described(const Command& command) {
@@ -58,7 +58,7 @@ Error unknown_option(const Command& command, const std::string& word) {
                      did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end())));
 }
 
-/// Boost's complaint in our words.
+/// Rewords an error of Boost.
 Error complaint(const Command& command, const po::error& error) {
   if (const auto* unknown = dynamic_cast<const po::unknown_option*>(&error)) {
     std::string name = unknown->get_option_name();
@@ -84,7 +84,7 @@ Error complaint(const Command& command, const po::error& error) {
   return usage_error(error.what());
 }
 
-/// "-output" is -o with the value "utput" to Boost, and to nobody else.
+/// Refuses words such as "-output", which Boost reads as -o with the value "utput".
 Result<void> check_dashes(const Command& command, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word == "--") break;
@@ -95,7 +95,7 @@ Result<void> check_dashes(const Command& command, const std::vector<std::string>
   return {};
 }
 
-/// Of "-o=x", which means what --out=x does, Boost gives the value "=x".
+/// Removes the = from the value of "-o=x", which means --out=x. Boost gives the value "=x".
 Result<void> drop_equals_sign(po::option& option) {
   const bool letter = !option.original_tokens.empty() && option.original_tokens.front().size() >= 3 &&
                       option.original_tokens.front()[0] == '-' && option.original_tokens.front()[1] != '-' &&
@@ -122,9 +122,8 @@ std::string shown(const Option& option) {
 }  // namespace
 
 const char* const kExitCodes =
-    "Exit codes: 0 done, 1 input refused (model, rows, schedule, limits), 2 usage, 3 environment (absent "
-    "file "
-    "or\ndevice, I/O), 70 internal error.\n";
+    "Exit codes: 0 done, 1 input refused (model, rows, schedule, limits), 2 usage, 3 environment\n"
+    "(absent file or device, I/O), 70 internal error.\n";
 
 std::string Arguments::get(const std::string& name, const std::string& otherwise) const {
   const auto found = values_.find(name);

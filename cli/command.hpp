@@ -17,14 +17,14 @@
 
 namespace forestvm::cli {
 
-/// The values that shells offer for an option or argument: names that are known beforehand, and files.
+/// The values that shells offer for an option or argument: names that are known in advance, and files.
 struct Values {
   std::vector<std::string_view> (*names)() = nullptr;
   bool files = false;
 };
 inline constexpr Values kFiles{nullptr, true};
 
-/// The names of an enumeration's rows, in their order.
+/// Returns the names of an enumeration's rows, in their order.
 template <class Enum>
 std::vector<std::string_view> names_of() {
   std::vector<std::string_view> names;
@@ -33,7 +33,7 @@ std::vector<std::string_view> names_of() {
   return names;
 }
 
-/// The names in a constant array.
+/// Returns the names in a constant array.
 template <const auto& names>
 std::vector<std::string_view> listed() {
   return {std::begin(names), std::end(names)};
@@ -55,23 +55,23 @@ struct Positional {
   Values values = kFiles;
 };
 
-/// What the command line said, before any value is understood.
+/// The options and arguments of a command line, as text.
 class Arguments {
  public:
   bool has(const std::string& name) const { return values_.contains(name); }
-  /// The value of an option or positional; `otherwise` when it was not given.
+  /// Returns the value of an option or positional; `otherwise` if it was not given.
   std::string get(const std::string& name, const std::string& otherwise = {}) const;
 
-  /// A whole number from `least` to `most`. Usage error for another text.
+  /// Returns a whole number from `least` to `most`. Usage error for any other text.
   Result<std::uint64_t> number(const std::string& name, std::uint64_t least, std::uint64_t most,
                                std::uint64_t otherwise) const;
-  /// Whole numbers from `least` to `most`, separated by commas. Usage error for another text.
+  /// Returns whole numbers from `least` to `most`, separated by commas. Usage error for any other text.
   Result<std::vector<std::uint64_t>> numbers(const std::string& name, std::uint64_t least, std::uint64_t most,
                                              std::vector<std::uint64_t> otherwise) const;
-  /// The index of the value among `names`. Usage error, with the list, for another text.
+  /// Returns the index of the value among `names`. Usage error, with the list, for any other text.
   Result<std::size_t> choice(const std::string& name, std::span<const std::string_view> names,
                              std::size_t otherwise) const;
-  /// The same for the names of an enumeration's rows.
+  /// Returns the enumerator that the value names. Usage error, with the list, for any other text.
   template <class Enum>
   Result<Enum> choice(const std::string& name, Enum otherwise) const {
     FVM_ASSIGN(const std::size_t index, choice(name, names_of<Enum>(), static_cast<std::size_t>(otherwise)));
@@ -84,37 +84,38 @@ class Arguments {
   std::map<std::string, std::string> values_;  // a flag has an empty value
 };
 
-/// Lists and not vectors: constants that need no memory, for which nothing could answer before main begins.
+/// A subcommand. It has lists, not vectors: constants need no memory, and an allocation that failed before
+/// main could not be reported.
 struct Command {
   const char* name;
   const char* meaning;                        ///< one line
-  std::initializer_list<const char*> usages;  ///< each after "forestvm "
+  std::initializer_list<const char*> usages;  ///< each without the leading "forestvm "
   std::initializer_list<Positional> positionals;
   std::initializer_list<Option> options;  ///< --help is added
   const char* example;                    ///< lines that can be typed as they are
-  std::string (*notes)();                 ///< more help, made when asked for; may be null
+  std::string (*notes)();                 ///< makes more help when asked for; may be null
   Result<void> (*run)(const Arguments& arguments);
 };
 
 /// Splits the words after the subcommand's name. Usage error: an unknown or repeated option, a missing value,
-/// too many positionals. Whether positionals may be absent is the command's business.
+/// too many positionals. Whether positionals may be absent is up to the command.
 Result<Arguments> parse_arguments(const Command& command, const std::vector<std::string>& words);
 
 std::string help(const Command& command);
 
-/// Appends "  left   meaning", the meaning wrapped beside its column.
+/// Appends "  left   meaning", the meaning wrapped at its column.
 void append_row(std::string& to, const std::string& left, std::string_view meaning, std::size_t column);
 
-/// The exit codes, as every help text ends.
+/// The exit codes, with which every help text ends.
 extern const char* const kExitCodes;
 
-/// The process's exit code for an error.
+/// Returns the process's exit code for an error.
 int exit_code(ErrorCode code);
 
-/// A usage error; its message should name the option.
+/// Returns a usage error; its message should name the option.
 Error usage_error(std::string message);
 
-/// "--name" has a positional's value, or a usage error says which argument is missing.
+/// Returns a positional's value, or a usage error that names the missing argument.
 Result<std::string> required(const Arguments& arguments, const std::string& name);
 
 }  // namespace forestvm::cli

@@ -1,4 +1,4 @@
-// The table of subcommands, and forestvm's way from arguments to exit code.
+// The table of subcommands, and the way from forestvm's arguments to its exit code.
 #pragma once
 
 #include <span>
@@ -24,18 +24,18 @@ extern const Command kDevices;   // devices.cpp
 extern const Command kHelp;      // help.cpp
 extern const Command kVersion;   // help.cpp
 
-/// In the order in which help lists them.
+/// Lists the subcommands in the order in which help prints them.
 std::span<const Command* const> commands();
 std::vector<std::string_view> command_names();
 
-/// Null if there is none.
+/// Returns the subcommand called `name`; null if there is none.
 const Command* command_named(std::string_view name);
 
-/// What forestvm --help prints.
+/// Returns the text of forestvm --help.
 std::string general_help();
 
-/// Runs one command line, without the program's name. Data goes to standard output, one line per error to
-/// standard error. Result: the exit code.
+/// Runs one command line, given without the program's name. Data goes to standard output, one line per error
+/// to standard error. Returns the exit code.
 int forestvm_main(const std::vector<std::string>& words);
 
 }  // namespace forestvm::cli

@@ -35,7 +35,7 @@ const Command kCompile = {
      kScheduleOption,
      kContractOption,
      kStrictOption,
-     {"timings", '\0', "", "says on standard error what each pass of the compiler took"}},
+     {"timings", '\0', "", "prints the time of each pass of the compiler on standard error"}},
     "  forestvm compile model.json -o model.fvm\n"
     "  forestvm run model.fvm rows.csv\n",
     nullptr,

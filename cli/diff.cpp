@@ -1,6 +1,6 @@
-// forestvm diff: do two ways of answering agree? A model's program against the trainer's stored scores, the
-// reference predictor, native code or another program: how far apart the raw scores are, which rows differ,
-// and the first tree and node where two walks part.
+// forestvm diff: do two predictors agree? Compares a model's program with the trainer's stored scores, the
+// reference predictor, native code or another program. Prints how far apart the raw scores are, which rows
+// differ, and the first tree and node where two walks part.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -31,7 +31,7 @@
 namespace forestvm::cli {
 namespace {
 
-/// What one side says.
+/// The predictions of one side of the comparison.
 struct Side {
   std::string name;
   std::vector<float> raw;              ///< rows x outputs
@@ -101,7 +101,7 @@ Result<Side> of_expected(const std::string& path, const Inputs& inputs) {
   return Side{path, std::move(values)};
 }
 
-/// Floats between two, 0 for two NaN.
+/// Returns the number of steps between neighbouring floats from a to b; 0 for two NaN.
 std::uint64_t ulps_apart(float a, float b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : UINT32_MAX;
   const auto ordered = [](float x) -> std::int64_t {
@@ -118,9 +118,9 @@ bool same_bits(float a, float b) {
 
 constexpr std::size_t kListedRows = 10;
 
-/// Counts by powers of two.
+/// Returns counts of the distances between scores, by powers of two.
 std::string histogram(const Side& a, const Side& b) {
-  std::map<std::uint64_t, std::uint64_t> bins;  // by their upper end
+  std::map<std::uint64_t, std::uint64_t> bins;  // key: the upper end of the bin
   for (std::size_t i = 0; i < a.raw.size(); ++i) {
     const std::uint64_t apart = ulps_apart(a.raw[i], b.raw[i]);
     std::uint64_t bin = same_bits(a.raw[i], b.raw[i]) ? 0 : 1;
@@ -153,7 +153,7 @@ std::string listed_rows(const Side& a, const Side& b, std::size_t outputs, std::
   return text;
 }
 
-/// The node of a tree below which two leaves lie on different sides.
+/// Returns the node of a tree below which two leaves lie on different sides.
 std::int32_t parting(const Tree& tree, std::int32_t a, std::int32_t b) {
   std::vector<std::int32_t> parent(tree.nodes.size(), -1);
   for (std::size_t n = 0; n < tree.nodes.size(); ++n)
@@ -166,7 +166,7 @@ std::int32_t parting(const Tree& tree, std::int32_t a, std::int32_t b) {
   return b;
 }
 
-/// The first leaf that differs, and with a model the node where the walks part.
+/// Describes the first leaf that differs and, if there is a model, the node where the walks part.
 std::string first_parting(const Inputs& inputs, const Side& a, const Side& b) {
   if (a.leaves.empty() || a.leaves.size() != b.leaves.size()) return {};
   const auto [x, y] = std::mismatch(a.leaves.begin(), a.leaves.end(), b.leaves.begin());
@@ -240,16 +240,16 @@ Result<void> run(const Arguments& arguments) {
 
 const Command kDiff = {
     "diff",
-    "compares a program's answers with others",
+    "compares a program's predictions with others",
     {"diff MODEL ROWS [--against WHAT | --expected FILE.npy] [--schedule S]"},
     {{"MODEL", "a trainer's model file, or a .fvm program; - is standard input"}, {"ROWS", "as for run"}},
     {{"against",
       '\0',
       "WHAT",
-      "reference (default: the slow, obvious predictor), native (C made by export, compiled by cc), or a "
+      "reference (default: the slow, obvious predictor), native (exported to C and compiled by cc), or a "
       ".fvm file",
       {listed<kJudges>, true}},
-     {"expected", '\0', "FILE.npy", "raw scores: the trainer's own, for instance", kFiles},
+     {"expected", '\0', "FILE.npy", "a file of raw scores, such as the trainer's own", kFiles},
      kScheduleOption,
      kBackendOption,
      kDeviceOption,

@@ -12,10 +12,12 @@
 namespace forestvm::cli {
 namespace {
 
-/// From 0 to 1. The standard's distributions differ between libraries, its engines do not.
+/// Returns a number from 0 up to 1. The standard's distributions differ between libraries, its engines do
+/// not.
 double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
-/// What parts each feature's numbers: thresholds, and the ends of its sets of categories.
+/// Returns the numbers that separate each feature's values: thresholds, and the ends of its sets of
+/// categories.
 std::map<std::uint32_t, std::vector<float>> parting_numbers(const Program& program) {
   std::map<std::uint32_t, std::vector<float>> numbers = thresholds(program);
   for (const CategoryColumn& column : program.section_CategoryColumns()) {
@@ -29,7 +31,7 @@ std::map<std::uint32_t, std::vector<float>> parting_numbers(const Program& progr
   return numbers;
 }
 
-/// The bounds of a feature's intervals.
+/// Returns the bounds of a feature's intervals.
 std::vector<double> bounds_of(const std::vector<float>& thresholds) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   std::vector<double> bounds(thresholds.begin(), thresholds.end());

@@ -1,5 +1,5 @@
-// Rows for a model of which no data is at hand: drawn between its own thresholds, so that walks part as often
-// as the forest lets them.
+// Rows for a model without data: drawn between its own thresholds, so that walks part as often as the forest
+// allows.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace forestvm::cli {
 
-/// The seed is fixed: the same program gives the same rows everywhere. Each value lies in one of the
-/// intervals that its feature's thresholds bound, each interval being as likely, and uniformly inside it; the
-/// two outer intervals are as wide as the others on average. Features that no split uses are 0. None is
+/// Draws `count` rows with a fixed seed: the same program gives the same rows everywhere. Each value lies in
+/// one of the intervals between its feature's thresholds, all equally likely, and uniformly inside it; the
+/// two outer intervals have the average width of the others. Features that no split uses are 0. No value is
 /// missing.
 Rows draw_rows(const Program& program, std::size_t count);
 

@@ -13,7 +13,7 @@
 namespace forestvm::cli {
 namespace {
 
-/// The text of a stage. A schedule that a later pass refuses still shows the stages before.
+/// Returns the text of a stage. If a later pass refuses the schedule, earlier stages are still printed.
 Result<std::string> stage_text(const Arguments& arguments, const std::string& path, Model model,
                                Stage stage) {
   FVM_ASSIGN(const ChosenSchedule chosen, choose_schedule(arguments, model));
@@ -32,7 +32,7 @@ Result<std::string> stage_text(const Arguments& arguments, const std::string& pa
 Result<void> run(const Arguments& arguments) {
   if (arguments.has("isa")) {
     if (arguments.has("FILE") || arguments.has("stage") || arguments.has("schedule"))
-      return usage_error("--isa goes alone");
+      return usage_error("--isa takes no FILE, --stage or --schedule");
     return write_output("-", isa_page());
   }
   FVM_ASSIGN(const std::string path, required(arguments, "FILE"));
@@ -60,7 +60,7 @@ const Command kDump = {
     {{"FILE", "a trainer's model file, or a .fvm program (stage program only); - is standard input"}},
     {{"stage", '\0', "STAGE", "model, tiled, loops, legalized or program (default)", {listed<kStageNames>}},
      kScheduleOption,
-     {"isa", '\0', "", "the instruction set as a Markdown page; goes alone"}},
+     {"isa", '\0', "", "prints the instruction set as a Markdown page; takes no FILE"}},
     "  forestvm dump model.json --stage loops --schedule my.schedule\n"
     "  forestvm dump model.fvm\n",
     nullptr,

@@ -60,18 +60,13 @@ Result<void> run(const Arguments& arguments) {
 }
 
 std::string notes() {
-  return "Written: a byte for each 255 thresholds of each feature that the model tests, instead of 4 for "
-         "each\n"
-         "feature. run and bench take it in place of rows, with every program whose encoder is the same: "
-         "that "
-         "of\n"
-         "this model and schedule. Predictions are the rows' own, to the bit; encoding costs no time then. "
-         "A\n"
-         "program whose plan for a few rows reads values (dump says so) takes as long for one encoded row as "
-         "for\n"
-         "a block of them.\n"
-         "Rows are read, encoded and written batch by batch, in as much memory as a batch takes.\n"
-         "For a program on a GPU, one of the same model for the host encodes them.\n";
+  return "The output has one byte for each 255 thresholds of each feature that the model tests, where a row\n"
+         "has 4 bytes for each feature. run and bench take it in place of rows, for this model and schedule\n"
+         "and for all programs with the same encoder. Predictions equal those of the rows, bit for bit, and\n"
+         "take no time for encoding. If a program's plan for a few rows reads values (dump shows it), one\n"
+         "encoded row takes as long as a block of them.\n"
+         "Rows are read, encoded and written batch by batch; only one batch is in memory.\n"
+         "Rows for a program that runs on a GPU are encoded with a program of the same model for the host.\n";
 }
 
 }  // namespace
@@ -85,8 +80,8 @@ const Command kEncode = {
     {{"out", 'o', "OUT", "the file of encoded rows to write; - is standard output", kFiles},
      kScheduleOption,
      {"target", '\0', "T", "as for run", kTargetOption.values},
-     {"threads", '\0', "N", "default: all cores; 1 runs inline"},
-     {"batch", '\0', "N", "rows of a batch of the file, default 65536 or 32 MiB of rows and codes"},
+     {"threads", '\0', "N", "number of threads; default: all cores"},
+     {"batch", '\0', "N", "rows per batch of the file, default 65536 or 32 MiB of rows and codes"},
      kHeaderOption,
      kMissingOption,
      kContractOption,

@@ -16,14 +16,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 using namespace kernels;
 
-/// With three digits.
+/// Rounds to three significant digits.
 double about(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
   const double unit = std::pow(10, std::floor(std::log10(std::abs(value))) - 2);
   return unit >= 1 ? std::round(value / unit) * unit : std::round(value * (1 / unit)) / (1 / unit);
 }
 
-/// What has nothing to do sets no bound; what was not counted has none.
+/// Adds the bound that a part of the GPU sets on the rate. A part with no work sets no bound; one that was
+/// not counted has none.
 void add_rate(Json& rates, const char* part, double rate, bool counted = true) {
   if (!counted)
     rates[part] = "not counted";
@@ -68,7 +69,7 @@ Json phase_of(const PhaseAccount& account) {
   return phase;
 }
 
-/// The part of the GPU that binds first.
+/// Returns the part of the GPU whose bound is lowest.
 std::string binding(const RowRates& rates, bool counted, bool with_bus) {
   std::array<std::pair<double, const char*>, 4> parts = {
       {{rates.issue, "issue"}, {rates.load, "load"}, {rates.memory, "memory"}, {rates.bus, "bus"}}};

@@ -1,4 +1,4 @@
-// What a program's calls cost on a GPU, on paper, as a part of inspect's document.
+// Estimates what a program's calls cost on a GPU, as a part of inspect's document.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace forestvm::cli {
 
-/// Of a call with so many rows that asks for values; where linking refuses it, why.
+/// Adds the estimate for a call with `rows` rows that asks for values, or the reason why linking refuses it.
 void add_gpu_account(nlohmann::ordered_json& document, const Program& program, std::uint32_t rows,
                      const kernels::DeviceModel& device);
 
-/// The devices that can be asked for, for help texts.
+/// Lists the devices that can be asked for, for help texts.
 std::string device_notes();
 
 }  // namespace forestvm::cli

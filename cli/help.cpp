@@ -1,4 +1,4 @@
-// forestvm help and version: what the program can do, in words.
+// forestvm help and version.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -24,7 +24,8 @@ std::string named_schedules_text() {
       if (schedule.backend == backend) append_row(text, std::string(schedule.name), schedule.meaning, 30);
   };
   text += "Schedules for the host:\n";
-  append_row(text, "auto", "suits the model: plans for a few rows and for blocks of rows in parallel", 30);
+  append_row(text, "auto", "chosen for the model: plans for a few rows and for blocks of rows in parallel",
+             30);
   add_all(ScheduleBackend::Host);
   text += "Schedules for GPUs:\n";
   add_all(ScheduleBackend::Gpu);
@@ -33,14 +34,14 @@ std::string named_schedules_text() {
 
 std::string schedules_page() {
   std::string text =
-      "A schedule says how the two loops of inference, batch over rows and tree over trees, are cut, "
-      "ordered\n"
-      "and run. Predictions keep the bits that --contract promises. One directive a line, or separated by ;\n"
-      "and # begins a comment:\n\n"
+      "A schedule says how the two loops of inference, batch over rows and tree over trees, are cut,\n"
+      "ordered and run. Predictions keep the bits that --contract promises. Directives stand on lines of\n"
+      "their own or are separated by ; and # begins a comment:\n"
+      "\n"
       "  tile(batch, b0, b1, 64)      # for b0 in rows step 64: for b1 in b0\n"
       "  reorder(b0, tree, b1)        # tree by tree inside a block of rows\n"
       "  parallel(b0)                 # blocks in parallel\n\n"
-      "Directives, with what may be left out in brackets:\n";
+      "Directives, with optional arguments in brackets:\n";
   for (const LanguageRow& row : directive_rows()) append_row(text, row.form, row.meaning, 44);
   text += "\nTheir arguments:\n";
   for (const LanguageRow& row : parameter_rows()) append_row(text, row.form, row.meaning, 14);
@@ -75,9 +76,8 @@ std::string general_help() {
       "Usage:\n  forestvm COMMAND [arguments]\n\nCommands:\n";
   for (const Command* command : commands()) append_row(text, command->name, command->meaning, 12);
   return text +
-         "\nforestvm help COMMAND (or forestvm COMMAND --help) says more of each, forestvm help schedules "
-         "of\n"
-         "the schedule language.\n\n"
+         "\nforestvm help COMMAND (or forestvm COMMAND --help) explains a command,\n"
+         "forestvm help schedules the schedule language.\n\n"
          "Example:\n  forestvm run model.json rows.csv -o predictions.npy\n\n" +
          kExitCodes;
 }
@@ -86,9 +86,7 @@ const Command kHelp = {
     "help",
     "says what a command does, or what a schedule is",
     {"help [COMMAND]", "help schedules"},
-    {{"TOPIC",
-      "a command's name, or schedules: the schedule language and the schedules that have names",
-      {topics}}},
+    {{"TOPIC", "a command's name, or schedules: the schedule language and the named schedules", {topics}}},
     {},
     "  forestvm help run\n"
     "  forestvm help schedules\n",

@@ -1,4 +1,4 @@
-// forestvm inspect: what a model or a program is, and what its calls cost on a GPU, as text or JSON. Both
+// forestvm inspect: describes a model or a program, and what its calls cost on a GPU, as text or JSON. Both
 // come from one ordered document.
 #include <algorithm>
 #include <array>
@@ -29,7 +29,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// 0 where the model has no classes.
+/// Returns the number of classes; 0 if the model has none.
 std::uint32_t class_count(ClassRule rule, std::uint32_t outputs) {
   switch (rule) {
     case ClassRule::None:
@@ -51,14 +51,16 @@ std::string sums_text(AccumulatorKind kind, int unit) {
   return is_per_tree(kind) ? text + ", added in the model's order" : text;
 }
 
-/// What walks add to: the first accumulator after the result that is not private, or else the result.
+/// Returns the kind of the accumulator that walks add to: the first one after the result that is not private,
+/// otherwise the result.
 AccumulatorKind sums_kind(const Program& program) {
   for (std::uint32_t i = 1; i < program.section_Accumulators().size(); ++i)
     if (program.section_Accumulators()[i].parent == i) return program.section_Accumulators()[i].kind;
   return AccumulatorKind::F32;
 }
 
-/// Scratch memory of a call for each of its rows: sums that are not the result's, private copies.
+/// Returns the bytes of scratch memory that a call takes per row: sums apart from the result, and private
+/// copies.
 std::uint64_t private_bytes(const Program& program) {
   std::uint64_t bytes = 0;
   const auto accumulators = program.section_Accumulators();
@@ -67,14 +69,14 @@ std::uint64_t private_bytes(const Program& program) {
   return bytes;
 }
 
-/// Trees of a group that are walked without looking anything up.
+/// Returns the number of oblivious trees of a group, whose walks look up nothing.
 std::ptrdiff_t oblivious_trees(const Program& program, const GroupDesc& group) {
   if (group.layout != Layout::Tables) return 0;
   const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
   return std::count_if(trees.begin(), trees.end(), &TablesView::is_oblivious);
 }
 
-/// What is known once there is a program.
+/// Adds what is known once there is a program.
 void add_program(Json& document, const Program& program) {
   const ProgramMeta& meta = program.meta();
   document["contract"] = name_of(meta.contract);
@@ -83,7 +85,7 @@ void add_program(Json& document, const Program& program) {
   document["private bytes per row"] = private_bytes(program);
   document["program bytes"] = program.image().size();
   document["node bytes"] = program.section_Nodes().size();
-  if (meta.forest_nodes != 0)  // of all plans' layouts, leaves among the nodes
+  if (meta.forest_nodes != 0)  // of all plans' layouts; nodes include leaves
     document["node bytes per node"] = std::round(10.0 * static_cast<double>(program.section_Nodes().size()) /
                                                  static_cast<double>(meta.forest_nodes)) /
                                       10;
@@ -105,14 +107,14 @@ void add_program(Json& document, const Program& program) {
   document["steps per row, at most"] = steps_per_row(program);
 }
 
-/// Pairs of a feature and its count: features that have none are left out.
+/// Returns pairs of a feature and its count. Features that have none are left out.
 Json count_list(const std::vector<FeatureCount>& counts) {
   Json list = Json::array();
   for (const FeatureCount& row : counts) list.push_back({row.feature, row.count});
   return list;
 }
 
-/// `thresholds` and `sets` of categories: of each feature that has some.
+/// Adds the counts of `thresholds` and of `sets` of categories, for each feature that has some.
 void add_splits(Json& document, const std::vector<FeatureCount>& thresholds, std::uint64_t category_splits,
                 const std::vector<FeatureCount>& sets) {
   std::uint64_t total = 0;
@@ -130,7 +132,8 @@ void add_splits(Json& document, const std::vector<FeatureCount>& thresholds, std
   document["sets of categories per feature"] = count_list(sets);
 }
 
-/// Of the encoder: a set twice where missing values go both ways.
+/// Returns the number of the encoder's sets of categories per feature. A set counts twice if missing values
+/// go both ways.
 std::vector<FeatureCount> category_sets_per_feature(const Program& program) {
   std::vector<FeatureCount> counts;
   for (const CategoryColumn& column : program.section_CategoryColumns()) {
@@ -140,7 +143,8 @@ std::vector<FeatureCount> category_sets_per_feature(const Program& program) {
   return counts;
 }
 
-/// Splits whose right child is not left + 1: XGBoost's own predictor takes it to be, we follow the file.
+/// Returns the number of splits whose right child is not left + 1. XGBoost's own predictor assumes that it
+/// is; forestvm follows the file.
 std::uint64_t scattered_children(const Model& model) {
   std::uint64_t count = 0;
   for (const Tree& tree : model.trees)
@@ -148,7 +152,7 @@ std::uint64_t scattered_children(const Model& model) {
   return count;
 }
 
-/// `program`: of the model, or why there is none.
+/// Describes a model. `program`: its program, or why there is none.
 Json document_of(const std::string& path, const Model& model, const Result<Program>& program) {
   Json document;
   document["file"] = path;
@@ -232,7 +236,7 @@ Json document_of(const std::string& path, const Program& program) {
 constexpr std::uint64_t kUsualCallRows = 65536;
 constexpr std::uint64_t kMostCallRows = 1u << 24;
 
-constexpr std::size_t kListed = 32;  // of a list, in text; JSON has all
+constexpr std::size_t kListed = 32;  // items of a list that text shows; JSON has all
 
 std::string text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -250,7 +254,7 @@ std::string text_of(const Json& value) {
 
 bool holds_objects(const Json& value) { return value.is_array() && !value.empty() && value[0].is_object(); }
 
-/// A list of objects is a paragraph for each.
+/// Prints a list of objects as a paragraph for each.
 // NOLINTNEXTLINE(misc-no-recursion)
 std::string text_page(const Json& document, const std::string& indent = "") {
   std::string text;
@@ -271,7 +275,7 @@ std::string text_page(const Json& document, const std::string& indent = "") {
   return text;
 }
 
-/// Keys of JSON have no spaces.
+/// Replaces the spaces in keys for JSON.
 // NOLINTNEXTLINE(misc-no-recursion)
 Json with_json_keys(const Json& value) {
   if (!value.is_structured()) return value;
@@ -292,9 +296,9 @@ std::string json_page(const Json& document) {
   return with_json_keys(document).dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-/// The GPU that calls are accounted for, and how many rows they have.
+/// The GPU and the number of rows for which calls are estimated.
 struct GpuQuestion {
-  const kernels::DeviceModel* device = nullptr;  ///< null: nobody asked
+  const kernels::DeviceModel* device = nullptr;  ///< null: no estimate is wanted
   std::uint32_t rows = 0;
 };
 
@@ -359,7 +363,7 @@ std::vector<std::string_view> device_names() {
 
 const Command kInspect = {
     "inspect",
-    "says what a model or a program is",
+    "describes a model or a program",
     {"inspect FILE [--schedule S] [--contract C] [--json]",
      "inspect FILE --backend cuda [--device-model D] [--rows N] [--schedule S]"},
     {{"FILE", "a trainer's model file, or a .fvm program; - is standard input"}},
@@ -368,13 +372,12 @@ const Command kInspect = {
      {"backend",
       '\0',
       "B",
-      "host (default); cuda or hip: also what a call costs on a GPU, on paper (schedule then: gpu): "
-      "launches, "
-      "occupancy, bytes, and the rows a second that no run can exceed",
+      "host (default); cuda or hip also estimate, without running it, what a call costs on a GPU: "
+      "launches, occupancy, bytes, and a bound on the rows per second (default schedule then: gpu)",
       {listed<kBackendNames>}},
-     {"device-model", '\0', "D", "which GPU; default h100 (hip: mi250x)", {device_names}},
+     {"device-model", '\0', "D", "the GPU to estimate for; default h100 (hip: mi250x)", {device_names}},
      {"rows", '\0', "N", "rows of the call, default 65536"},
-     {"json", '\0', "", "as JSON"}},
+     {"json", '\0', "", "prints JSON"}},
     "  forestvm inspect model.json\n"
     "  forestvm inspect model.json --backend cuda --schedule rapids-fil --rows 4096\n",
     device_notes,

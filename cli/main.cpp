@@ -1,4 +1,4 @@
-// The forestvm program. Everything but main is in a library, so that tests can call it.
+// The forestvm program. Everything except main is in a library, so that tests can call it.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -13,7 +13,8 @@
 
 namespace {
 
-/// Whether the exception that nothing catches says so. There is none where it found no memory itself.
+/// Returns whether the program ends for lack of memory: the exception that nothing caught says so or, if
+/// there was no memory for an exception, an allocation fails.
 bool out_of_memory() noexcept {
   if (std::current_exception() == nullptr)
     return std::unique_ptr<void, decltype(&std::free)>(std::malloc(4096), &std::free) == nullptr;
@@ -26,8 +27,8 @@ bool out_of_memory() noexcept {
   }
 }
 
-/// Says that memory ran out where no command can: before it and after it, in destructors (nlohmann_json's
-/// allocate), in threads of oneTBB's.
+/// Reports that memory ran out where no command can: before and after one, in destructors (nlohmann_json's
+/// allocate), and in oneTBB's threads.
 [[noreturn]] void end_without_memory() noexcept {
   constexpr std::string_view text = "forestvm: out of memory\n";
   if (!out_of_memory()) std::abort();
@@ -35,8 +36,8 @@ bool out_of_memory() noexcept {
   ::_exit(forestvm::cli::exit_code(forestvm::ErrorCode::Environment));
 }
 
-/// A file opened while 0, 1 or 2 is closed would get that number and then be read or overwritten as a
-/// standard stream. Each gets a stand-in on which its real use fails.
+/// Opens a stand-in for each closed standard stream. Otherwise a file could get the number 0, 1 or 2 and be
+/// read or overwritten as a standard stream. Real use of a stand-in fails.
 void occupy_standard_streams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
     if (::fcntl(stream, F_GETFD) < 0)

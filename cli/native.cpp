@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 Error failed(const std::string& what) { return {ErrorCode::Environment, "native code", what}; }
 
-/// A folder of this process alone, gone with the object.
+/// A temporary folder of this process, removed by the destructor.
 struct Folder {
   std::string path;
 

@@ -1,5 +1,5 @@
-// A program as native code: exported to C, compiled by the system's compiler, loaded into this process. For
-// comparing the VM with it; predictions need no compiler.
+// A program as native code: exported to C, compiled by the system's compiler, loaded into this process. The
+// VM is compared with it; predictions need no compiler.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace forestvm::cli {
 
 class NativeForest {
  public:
-  /// Environment error when there is no C compiler called cc, or it fails.
+  /// Environment error if there is no C compiler called cc, or if it fails.
   static Result<NativeForest> build(const Program& program);
 
-  /// Rows x num_features -> rows x num_outputs.
+  /// Returns rows x num_outputs raw scores for rows x num_features values.
   std::vector<float> raw(std::span<const float> rows, std::size_t count) const;
-  /// Rows x num_features -> rows x num_trees.
+  /// Returns rows x num_trees leaf numbers for rows x num_features values.
   std::vector<std::int32_t> leaves(std::span<const float> rows, std::size_t count) const;
 
  private:

@@ -26,7 +26,8 @@ Result<ModelOrProgram> either(Result<T> loaded) {
   return ModelOrProgram(std::move(*loaded));
 }
 
-/// What a text of compile() is about: a place in the schedule, or the model.
+/// Returns what a message of compile() is about: the schedule, if it begins with a place in one, or the
+/// model's file.
 const std::string& culprit(const std::string& text, const ChosenSchedule& schedule, const std::string& path) {
   return text.starts_with("line ") || text.starts_with("directive ") ? schedule.called : path;
 }
@@ -37,7 +38,7 @@ std::vector<std::string_view> schedule_names() {
   return names;
 }
 
-/// What --schedule, --contract and --strict ask of a compilation.
+/// The compilation that --schedule, --contract and --strict ask for.
 struct Asked {
   ChosenSchedule chosen;
   CompileOptions options;
@@ -51,7 +52,7 @@ Result<Asked> what_is_asked(const Arguments& arguments, const Model& model, cons
   return asked;
 }
 
-/// Says on standard error what a compilation has to say.
+/// Prints a compilation's warnings and timings on standard error.
 Result<Program> reported(const Arguments& arguments, const std::string& path, const Asked& asked,
                          Result<Compiled> compiled) {
   if (!compiled) return blame(compiled.error(), asked.chosen, path);
@@ -77,7 +78,7 @@ Result<ModelOrProgram> load_file(const std::string& path) {
   FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
   FVM_ASSIGN(const std::string_view start, in_file(path, source.peek(kModelOpening)));
   const bool program = is_program(bytes_of(start));
-  if (path != "-" && source.bytes_left()) {  // a file: the loaders map or read it themselves
+  if (path != "-" && source.bytes_left()) {  // a file, which the loaders map or read themselves
     return in_file(path, program ? either(Program::load(path)) : either(load_model(path)));
   }
   if (!program) FVM_TRY(in_file(path, check_model_opening(bytes_of(start))));
@@ -98,19 +99,18 @@ Result<Program> load_program(const std::string& path) {
 constinit const Option kScheduleOption = {"schedule",
                                           '\0',
                                           "S",
-                                          "auto (default), a schedule's name, its text (a value with a "
-                                          "parenthesis), or a file (a value with a / or "
-                                          "a .); see forestvm help schedules",
+                                          "auto (default), the name of a schedule, the text of one (a value "
+                                          "with a parenthesis), or a file (a value with a slash or a dot); "
+                                          "see forestvm help schedules",
                                           {schedule_names, true}};
 constinit const Option kContractOption = {
     "contract",
     '\0',
     "C",
-    "which bits are promised: trainer (default: the trainer's own), reproducible (the same whatever the "
-    "schedule, threads and target) or fast",
+    "the bits that predictions promise: trainer (default: the trainer's own), reproducible (independent "
+    "of schedule, threads and target) or fast",
     {names_of<Contract>}};
-constinit const Option kStrictOption = {"strict", '\0', "",
-                                        "refuses what would otherwise be a warning about the contract"};
+constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};
 
 Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model,
                                        const std::string& otherwise) {

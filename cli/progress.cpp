@@ -12,12 +12,12 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kRedraw{100};
-constexpr const char* kEraseRest = "\x1b[K";  ///< of the terminal's line
-constexpr std::size_t kWidth = 40;            ///< of the bar, where there is room
-constexpr std::size_t kLeastWidth = 10;       ///< below, there is none
-constexpr std::size_t kUsualColumns = 80;     ///< of what does not say how wide it is
+constexpr const char* kEraseRest = "\x1b[K";  ///< erases the rest of the terminal's line
+constexpr std::size_t kWidth = 40;            ///< columns of the bar, where there is room
+constexpr std::size_t kLeastWidth = 10;       ///< with fewer columns there is no bar
+constexpr std::size_t kUsualColumns = 80;     ///< for terminals that do not tell their width
 
-/// Of the terminal as it is now: it may have become another since the last time.
+/// Returns the terminal's current width, which may have changed since the last call.
 std::size_t columns_of(int stream) {
   winsize size{};
   return ::ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col != 0 ? size.ws_col : kUsualColumns;
@@ -51,7 +51,8 @@ void Progress::show(std::size_t done) {
   put(stream_, '\r' + line(done) + kEraseRest);
 }
 
-/// Shorter than the terminal is wide, for in the last column the cursor goes to the next line.
+/// Returns a line shorter than the terminal is wide: in the last column the cursor would move to the next
+/// line.
 std::string Progress::line(std::size_t done) const {
   const double share = static_cast<double>(done) / static_cast<double>(total_);
   const std::string percent = std::to_string(static_cast<int>(share * 100)) + "%";

@@ -1,4 +1,4 @@
-// A progress bar for people: on a terminal only, within its width, and only when the work takes longer than a
+// A progress bar, drawn only on a terminal, within its width, and only if the work takes longer than a
 // second.
 #pragma once
 
@@ -12,18 +12,18 @@ class Progress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `stream`: where to draw, usually 2; nothing is drawn unless it is a terminal (or `always`). `unit`: what
-  /// is counted.
+  /// `stream`: where to draw, usually 2; nothing is drawn unless it is a terminal (or `always`). `unit`: the
+  /// things that are counted.
   Progress(int stream, std::size_t total, std::chrono::milliseconds delay = std::chrono::seconds(1),
            bool always = false, const char* unit = "rows");
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress();  ///< wipes the bar
 
-  /// Whether it is ever drawn.
+  /// Returns whether the bar is ever drawn.
   bool is_on() const { return on_; }
 
-  /// `done` of `total` are done.
+  /// Shows that `done` of `total` units are done.
   void show(std::size_t done);
 
  private:
@@ -34,7 +34,7 @@ class Progress {
   bool on_;
   const char* unit_;
   bool drawn_ = false;
-  Clock::time_point next_;  // nothing is drawn before
+  Clock::time_point next_;  // nothing is drawn before this time
 };
 
 }  // namespace forestvm::cli

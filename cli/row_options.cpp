@@ -23,10 +23,11 @@ constinit const Option kHeaderOption = {
     "header",
     '\0',
     "H",
-    "whether a CSV file's first line is a header: yes, no, or auto (default): if a cell of it is no number",
+    "whether a CSV file's first line is a header: yes, no, or auto (default: if one of its cells is not "
+    "a number)",
     {listed<kHeaders>}};
 constinit const Option kMissingOption = {
-    "missing", '\0', "X", "rows' values equal to X (as float32) are missing, as NaN always is"};
+    "missing", '\0', "X", "values of rows that equal X (as float32) are missing, as NaN always is"};
 
 Result<RowOptions> row_options(const Arguments& arguments) {
   FVM_ASSIGN(const std::size_t header, arguments.choice("header", kHeaders, 0));

@@ -1,4 +1,4 @@
-// From ROWS, --header and --missing of a command line to the rows of a file.
+// ROWS, --header and --missing of a command line -> the rows of a file.
 #pragma once
 
 #include <string>
@@ -11,27 +11,28 @@
 
 namespace forestvm::cli {
 
-/// Options of the commands for rows: of all of them, and of those that work batch by batch.
+/// Options for rows: --header for all commands, --missing for those that work batch by batch.
 extern const Option kHeaderOption;
 extern const Option kMissingOption;
 
-/// What the command line says of how rows are to be read; the rest of the form is the program's.
+/// The options that say how to read rows; the program says the rest of the form.
 struct RowOptions {
   Header header = Header::Auto;
   std::optional<float> missing{};
 };
 Result<RowOptions> row_options(const Arguments& arguments);
 
-/// Usage error where model and rows would both be read from standard input.
+/// Usage error if model and rows would both be read from standard input.
 Result<void> expect_one_standard_input(const std::string& model, const std::string& rows);
 
-/// What the program expects of a row. The form's names are the program's: they live as long as it does.
+/// Returns the form of rows that the program expects. Its names point into the program, which must outlive
+/// them.
 RowForm row_form(const Program& program, const RowOptions& options);
 
-/// Opens rows, and says on standard error what the user should know of them. Errors name the file.
+/// Opens rows and prints the reader's notice on standard error. Errors name the file.
 Result<RowReader> open_rows(const std::string& path, Source source, const RowForm& form);
 
-/// All rows of a file. Errors name it.
+/// Reads all rows of a file. Errors name the file.
 Result<Rows> read_rows(const std::string& path, Source source, const RowForm& form);
 
 }  // namespace forestvm::cli

@@ -1,5 +1,5 @@
 // forestvm run: rows -> predictions, with a model (compiled first) or a program.
-// Follow a row: Batches (cli/batches.cpp), RowReader (cli/io) -> predict_all below -> Predictor::predict
+// A row's way: Batches (cli/batches.cpp), RowReader (cli/io) -> predict_all below -> Predictor::predict
 // (vm/host).
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint64_t kMostThreads = 4096;
 
-/// The command line, understood.
+/// The options of the command line.
 struct RunOptions {
   std::string model, out;
   OutputKind output = OutputKind::Value;
@@ -48,7 +48,7 @@ Result<RunOptions> understand(const Arguments& arguments) {
   return options;
 }
 
-/// What CSV calls classes; empty for other outputs and for models that call them by number.
+/// Returns the class names that CSV prints; empty for other outputs and for models with numbered classes.
 std::vector<std::string> class_labels(const Program& program, OutputKind output) {
   std::vector<std::string> labels;
   const std::uint32_t count = output == OutputKind::Class ? program.meta().num_class_labels : 0;
@@ -56,7 +56,7 @@ std::vector<std::string> class_labels(const Program& program, OutputKind output)
   return labels;
 }
 
-/// Predicts all rows, batch after batch, and writes each as soon as it is there.
+/// Predicts all rows, batch after batch, and writes each batch as soon as it is predicted.
 template <class T, class Predict>
 Result<void> predict_batches(Batches& batches, const RunOptions& options, std::size_t width,
                              PredictionWriter& writer, Predict predict) {
@@ -72,7 +72,7 @@ Result<void> predict_batches(Batches& batches, const RunOptions& options, std::s
   return {};
 }
 
-/// What is written of each row. `labels`: outlive it.
+/// Returns the form of the predictions of a row. `labels` must outlive it.
 Result<PredictionForm> answers_of(const Program& program, const RunOptions& options,
                                   std::span<const std::string> labels) {
   const ProgramMeta& meta = program.meta();
@@ -126,20 +126,21 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const PredictionForm form, answers_of(program, options, labels));
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor,
              make_predictor(options.backend, program, options.model));
-  // Rows that cannot be read leave no output behind.
+  // The input is opened first, so that rows which cannot be read leave no output behind.
   FVM_ASSIGN(Batches batches, Batches::open(options.rows, program, form.columns * size_of(form.type)));
   return predict_all(*predictor, batches, options, form);
 }
 
 std::string notes() {
   return target_notes() +
-         "\nWritten: the trainer's type, float32 or (LightGBM's) float64, (n,) for one output and (n, k)\n"
-         "for k; class: the label's index as int64 (in CSV the model's own label, where it has labels);\n"
-         "leaf: int32, (n, trees). CSV numbers are the shortest text that reads back to the same bits.\n"
-         "NPY, CSV and encoded rows are told apart by their content; OUT is written as its name says.\n"
-         "Rows are read, predicted and written batch by batch, in as much memory as a batch takes (but an "
-         "NPY\n"
-         "array in Fortran order is read whole).\n";
+         "\n"
+         "Predictions have the trainer's type, float32 or (LightGBM's) float64, and shape (n,) for one\n"
+         "output or (n, k) for k. class gives the label's index as int64 (in CSV the model's own label, if\n"
+         "it has labels); leaf gives int32 of shape (n, trees). CSV numbers are the shortest text that\n"
+         "reads back to the same bits.\n"
+         "The content of ROWS tells NPY, CSV and encoded rows apart; the name of OUT says what is written.\n"
+         "Rows are read, predicted and written batch by batch; only one batch is in memory, except that an\n"
+         "NPY array in Fortran order is read whole.\n";
 }
 
 }  // namespace
@@ -150,24 +151,23 @@ const Command kRun = {
     {"run MODEL ROWS [-o OUT] [options]"},
     {{"MODEL", "a trainer's model file, or a .fvm program; - is standard input"},
      {"ROWS",
-      "an .npy array (rows, features) or a .csv file (empty cell = missing; columns with names are matched "
-      "to "
-      "the model's features), or a .fvr file of forestvm encode; - is standard input"}},
+      "an .npy array (rows, features), a .csv file (an empty cell is missing; named columns are matched "
+      "to the model's features), or a .fvr file of forestvm encode; - is standard input"}},
     {{"out", 'o', "OUT",
-      "where predictions go: a name that ends in .npy or .csv, or in nothing (CSV); - (default) is CSV on "
-      "standard output",
+      "where predictions go: a name that ends in .npy or .csv, or has no ending (CSV); - (default) is CSV "
+      "on standard output",
       kFiles},
      {"output",
       '\0',
       "KIND",
-      "value (default: what the trainer's predict gives), raw (its score), class, or leaf (the "
-      "number of each tree's leaf, as the trainer counts a tree's nodes)",
+      "value (default: what the trainer's predict gives), raw (the score before the transform), class, or "
+      "leaf (the number of each tree's leaf, as the trainer numbers a tree's nodes)",
       {names_of<OutputKind>}},
      kScheduleOption,
      kBackendOption,
      kDeviceOption,
      kTargetOption,
-     {"threads", '\0', "N", "default: all cores; 1 runs inline"},
+     {"threads", '\0', "N", "number of threads; default: all cores"},
      {"batch", '\0', "N",
       "rows per call, default 65536 or 32 MiB of rows and predictions; predictions do not depend on it"},
      kHeaderOption,

@@ -12,7 +12,7 @@
 
 namespace {
 
-/// The value of a result, or an exception that says what is wrong.
+/// Returns the value of a result, or throws an exception with its error.
 template <class T>
 T value_of(forestvm::Result<T> result) {
   if (!result) throw std::runtime_error(result.error().text());

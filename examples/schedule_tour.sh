@@ -1,5 +1,6 @@
 #!/bin/sh
-# Shows what schedules make of a model: the loops of each, its speed for batches, and that no bit of the answers changes.
+# Shows the effect of schedules on a model: the loops and the speed of each, and that the answers do not change by a
+# bit.
 #   schedule_tour.sh MODEL ROWS     (forestvm on the PATH)
 set -eu
 model=$1

@@ -1,5 +1,5 @@
-"""forestvm's C ABI for rows that lie on a GPU, through ctypes. The names of its functions are in NAMES, and nowhere else
-here; include/forestvm/forestvm.h says what they do."""
+"""forestvm's C ABI for rows on a GPU, through ctypes. The names of its functions are only in NAMES;
+include/forestvm/forestvm.h documents them."""
 
 import ctypes
 
@@ -52,7 +52,7 @@ class Rows(ctypes.Structure):
 
 
 def device():
-    """-> None, or why there is no CUDA device, as a sentence's end."""
+    """Returns None, or why there is no CUDA device, as the end of a sentence."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -91,7 +91,7 @@ class Library:
 
 
 class Program:
-    """A program on the GPU, and a context of it."""
+    """A program on the GPU, and a context for it."""
 
     def __init__(self, library, path):
         self.library, self.handle, self.context = library, ctypes.c_void_p(), ctypes.c_void_p()
@@ -103,11 +103,11 @@ class Program:
         self.features, self.outputs = features.value, outputs.value
 
     def predict(self, rows, count, out, stream=0):
-        """`rows`, `out`: addresses on the GPU."""
+        """`rows` and `out` are addresses on the GPU."""
         self.predict_rows(Rows(kind=DEVICE, row_count=count, data=rows, stream=stream), out)
 
     def predict_host(self, rows, count, out):
-        """The same of the host's memory, copies included."""
+        """Predicts rows in the host's memory, copies included."""
         self.predict_rows(Rows(kind=DENSE, row_count=count, data=rows), out)
 
     def predict_rows(self, rows, out):

@@ -1,4 +1,4 @@
-"""What each case consists of: models, batches, schedules. Nothing here needs a GPU."""
+"""The models, batches and schedules of each case. Nothing here needs a GPU."""
 
 import os
 
@@ -17,7 +17,7 @@ TITLES = dict(
     b6="total time with copies over the bus",
 )
 
-TRAINED = ["higgs", "airline", "year", "bosch", "epsilon"]  # of the zoo, as far as they are there
+TRAINED = ["higgs", "airline", "year", "bosch", "epsilon"]  # models of the zoo, used if they are there
 # name: features, depth, trees, classes
 CLASSES = {"7-class": (54, 8, 700, 7), "26-class": (16, 6, 2600, 26)}
 GRID = {
@@ -31,7 +31,7 @@ SYNTHETIC = {**CLASSES, **{name: size for name, size in GRID.items() if name not
 
 
 def plan(case, quick=False):
-    """-> models by name, batches, programs (label: schedule) that are compiled for each model."""
+    """Returns models by name, batches, and programs (label: schedule) to compile for each model."""
     few = dict(batches=[1, 4096], models=["higgs"]) if quick else {}
     plans = dict(
         b2=dict(models=["higgs", "f32-d8-t128"], batches=[1, 4096, 100_000, 1 << 20], programs=GPU_ONLY),
@@ -44,12 +44,12 @@ def plan(case, quick=False):
 
 
 def source_of(folder):
-    """The model's file in a folder of the zoo, or None."""
+    """Returns the model's file in a folder of the zoo, or None."""
     names = ["model.json", "model.ubj", "model.ubj.gz", "model.txt"]
     return next((f"{folder}/{name}" for name in names if os.path.exists(f"{folder}/{name}")), None)
 
 
-# B1: each of these schedules for each of the models in tests/data, and these outputs.
+# B1 runs each of these schedules with each of the models in tests/data, and these outputs.
 CHECKED_SCHEDULES = ["gpu", "paper-fig-1c", "tahoe-direct", "tahoe-shared-data", "tahoe-shared-forest"]
 CHECKED_SCHEDULES += ["tahoe-shared-partial-forest", "rapids-fil"]
 CHECKED_MODELS = ["breast_cancer", "diabetes", "digits"]
@@ -57,7 +57,7 @@ CHECKED_OUTPUTS = ["raw", "value", "leaf"]
 
 
 def checks(data):
-    """-> (model file, rows file, schedule, output) of B1; variants of rows_schedule besides the named schedules."""
+    """Returns B1's (model file, rows file, schedule, output): named schedules and variants of rows_schedule."""
     schedules = [*CHECKED_SCHEDULES, *(text for text in ABLATIONS.values() if "tile(batch, b0, b, 256)" in text)]
     return [
         (f"{data}/{model}/{os.path.basename(source_of(f'{data}/{model}'))}", f"{data}/{model}/rows.csv", schedule, output)

@@ -1,6 +1,6 @@
-// B0: what the GPU itself can do, before any tree is walked. Prints one JSON object: bytes a second of a
-// copy, clocks of an SM that a warp's load takes (shared memory; L1, by how many 128-byte lines it touches;
-// L2), clocks that a dependent load takes, and microseconds of an empty launch by the size of its parameters.
+// B0: what the GPU itself can do, before any tree is walked. Prints one JSON object: bytes per second of a
+// copy; SM clocks of a warp's load (from shared memory; from L1, by the number of 128-byte lines it touches;
+// from L2); clocks of a dependent load; microseconds of an empty launch, by the size of its parameters.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -15,7 +15,7 @@ void check(cudaError_t status, const char* what) {
   std::exit(3);
 }
 
-constexpr unsigned kThreads = 1024, kChains = 4, kSteps = 1024;  // one block an SM
+constexpr unsigned kThreads = 1024, kChains = 4, kSteps = 1024;  // one block per SM
 constexpr unsigned kSharedWords = 8192;                          // 32 KiB
 
 template <class T>
@@ -47,7 +47,7 @@ std::uint32_t draw(std::uint32_t& state) {
   return state >> 8;
 }
 
-/// The smallest of several times, in ms, of what `run` puts on the default stream.
+/// Returns the shortest of several times, in ms, of the work that `run` puts on the default stream.
 template <class Run>
 float fastest_ms(const Run& run) {
   cudaEvent_t begin, end;
@@ -74,14 +74,14 @@ __global__ void copy(const float4* from, float4* to, std::size_t count) {
     to[i] = from[i];
 }
 
-/// Clocks that this block took; what was summed up keeps the loads alive.
+/// Stores the clocks that this block took. Storing the sum keeps the loads from being optimized away.
 __device__ void finish(long long begin, unsigned sum, long long* clocks, unsigned* sink) {
   __syncthreads();
   if (threadIdx.x == 0) clocks[blockIdx.x] = clock64() - begin;
   if (sum == 0x12345678) *sink = sum;
 }
 
-/// Chains of loads from shared memory: each word says where the next load goes. Word: 4 or 8 bytes.
+/// Follows chains of loads from shared memory: each word has the index of the next. Word: 4 or 8 bytes.
 template <class Word, bool kRandom>
 __global__ void shared_loads(const unsigned* places, long long* clocks, unsigned* sink) {
   __shared__ unsigned words[kSharedWords];
@@ -108,7 +108,7 @@ __global__ void shared_loads(const unsigned* places, long long* clocks, unsigned
   finish(begin, sum, clocks, sink);
 }
 
-/// 8-byte loads of global memory that L1 holds; the warp's lanes touch `lines` lines of 128 bytes.
+/// Makes 8-byte loads of global memory that L1 holds; the warp's lanes touch `lines` lines of 128 bytes.
 __global__ void line_loads(const uint2* places, unsigned lines, unsigned count, long long* clocks,
                            unsigned* sink) {
   const unsigned lane = threadIdx.x % 32, place = (lane % lines) * 16 + lane / lines % 16;
@@ -118,7 +118,7 @@ __global__ void line_loads(const uint2* places, unsigned lines, unsigned count, 
   for (unsigned step = 0; step < kSteps; ++step)
     for (unsigned c = 0; c < kChains; ++c) {
       const uint2 word = __ldg(places + at[c] + place);
-      at[c] = word.x;  // the same window of 512 for all lanes
+      at[c] = word.x;  // all lanes stay in one window of 512 words
     }
   unsigned sum = 0;
   for (unsigned c = 0; c < kChains; ++c) sum += at[c];
@@ -137,7 +137,7 @@ __global__ void l2_loads(const float4* from, std::size_t count, long long* clock
   finish(begin, __float_as_uint(sum), clocks, sink);
 }
 
-/// One thread, each load where the one before said; the second time round if `warm`.
+/// Follows one chain of dependent loads in one thread; measures the second pass if `warm`.
 __global__ void chase(const unsigned* places, unsigned steps, bool warm, long long* clocks, unsigned* sink) {
   unsigned at = 0;
   for (unsigned i = 0; warm && i < steps; ++i) at = __ldg(places + at);
@@ -194,7 +194,7 @@ class Ceilings {
     return 2.0 * static_cast<double>(count) * sizeof(float4) / ms / 1e6;
   }
 
-  /// Clocks of an SM for a warp's load, of all blocks' clocks the median.
+  /// Returns the SM clocks of a warp's load: the median over all blocks.
   template <class Launch>
   double clocks_per_load(const Launch& launch) {
     const DeviceArray<long long> clocks(blocks_);
@@ -226,7 +226,7 @@ class Ceilings {
   }
 
   void print_lines() {
-    constexpr unsigned kCount = 4096;  // of 8 bytes: 32 KiB
+    constexpr unsigned kCount = 4096;  // words of 8 bytes: 32 KiB
     std::vector<uint2> next(kCount);
     for (unsigned i = 0; i < kCount; ++i) next[i] = {(i / 512 * 512 + 1536) % kCount, 0};
     DeviceArray<uint2> places(kCount);
@@ -255,7 +255,7 @@ class Ceilings {
            device_.multiProcessorCount;
   }
 
-  /// A ring through `words` words, each load in another line.
+  /// Returns the latency of loads along a ring through `words` words, each load in another line.
   double latency(unsigned words, bool in_shared, bool warm = true) {
     std::vector<unsigned> ring(words), order(words / 32);
     for (unsigned i = 0; i < order.size(); ++i) order[i] = i;

@@ -2,11 +2,11 @@
 """Counts the instructions of a node visit in the kernels' machine code: instructions.py OBJECT… -> a table.
 
 OBJECT: an object file or library with CUDA machine code (build/release/kernels/gpu/megakernel_*_cuda.o), see
-machine_code.py for the tools that read it. A walk's inner loop is one that loads as many nodes (8 or 16 bytes at once)
-as values of rows (4 bytes, from shared memory); its hops are unrolled, and a visit is its length divided by its nodes.
-Loops of fewer than 8 visits, which walks of other shapes end with, are left out.
+machine_code.py for the tools that read it. The inner loop of a walk loads equal numbers of nodes (8 or 16 bytes each)
+and values of rows (4 bytes each, from shared memory). Its hops are unrolled: the instructions of a visit are the loop's
+length divided by its nodes. Loops of fewer than 8 visits, with which walks of other shapes end, are left out.
 
---most N LAYOUT: fails unless the least count of that layout's, with nodes in shared memory, is at most N everywhere.
+--most N LAYOUT: fails unless that layout's smallest count, with nodes in shared memory, is at most N for every GPU.
 """
 
 import argparse
@@ -24,8 +24,8 @@ WORD = re.compile(r"\bLD(S|G)(?!\S*\.(64|128|U8|U16|S8|S16))")
 
 
 def loads(loop, of_words=False):
-    """-> where the loop's nodes are loaded from, one letter each, if it is a walk's: a value or a code for each node.
-    `of_words`: nodes have 4 bytes, as many as codes in shared memory."""
+    """Returns the memory (G, S) from which a walk's loop loads nodes, one letter for each; None if the loop does not
+    load a value or a code for each node. `of_words`: nodes have 4 bytes, as codes in shared memory do."""
     wide = [found[1] for instruction in loop if (found := WIDE.search(instruction))]
     words = [found[1] for instruction in loop if (found := WORD.search(instruction))]
     if of_words:
@@ -37,7 +37,7 @@ def loads(loop, of_words=False):
 
 
 def visits(kernel, of_words):
-    """-> {where the nodes are: (instructions of a visit, visits of the loop)}, of the shortest loops."""
+    """Returns {memory of the nodes: (instructions per visit, visits of the loop)} for the shortest loops."""
     least = {}
     for first, last in kernel.inner_loops():
         loop = [text for _, text in kernel.instructions[first : last + 1]]

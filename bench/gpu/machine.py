@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
 """Runs kernels' machine code without a GPU, and counts the instructions: machine.py RECORDING OBJECT… -> a table.
 
-RECORDING: a folder that record.cpp wrote, a call on the emulator. OBJECT: an object file or library with CUDA machine
-code; see machine_code.py for the tools that read it. Kernels of the recording's layout are run.
+RECORDING: a folder with a call on the emulator, written by record.cpp. OBJECT: an object file or library with CUDA
+machine code; see machine_code.py for the tools that read it. Kernels of the recording's layout are run.
 
-Each thread of a launch runs by itself, from barrier to barrier and from shuffle to shuffle, on the recorded memory.
-What the memory holds then must be what the emulator left there, bit for bit. A thread that reads or writes beside the
-memory that is there, or where an address is not aligned, ends the run with an error, and so does an instruction that
-opcodes.py does not know, or one that needs the whole warp and only some of its lanes come to.
+Each thread of a launch runs by itself on the recorded memory, from barrier to barrier and from shuffle to shuffle. The
+memory must then equal what the emulator left, bit for bit. The run ends with an error if a thread reads or writes outside
+the memory or at an unaligned address, if opcodes.py does not know an instruction, or if only some lanes of a warp reach
+an instruction that needs the whole warp.
 
-A warp's count is, for each basic block, the most that one of its lanes ran it, added up: the instructions that a GPU
-issues for the warp, also where a predicate makes them do nothing. That is exact where all lanes go the same way
-("together"), and where lanes that part meet again before they run a block twice. The table has the mean of all warps.
-Walk loops are the innermost ones that load and compare; visits are counted in them, as far as their loads tell.
+A warp's count is the sum over its basic blocks of the most times that one lane ran the block: the instructions that a GPU
+issues for the warp, including those that a predicate disables. It is exact if all lanes take the same way ("together"),
+and if lanes that part meet again before they run a block twice. The table has the mean of all warps. Walk loops are the
+innermost loops that load and compare; visits are counted in them if their loads can be told apart.
 
---compare REGEX: kernels whose names match it run, too; overhead = instructions of a --kernel / those of such one - 1.
---most X: fails if an overhead is more. --at-most N: fails if a --kernel takes more instructions.
---interpreting X: prints what part of a --kernel's instructions interprets the program; fails if that is more.
---profile N: prints what each instruction of the interpreted program takes, and the N basic blocks that take the most;
-for objects that were compiled with -lineinfo also the N lines of the source, each with the opcode it ran for.
+--compare REGEX: also runs kernels whose names match; overhead = instructions of a --kernel / instructions of that one - 1.
+--most X: fails if an overhead is larger. --at-most N: fails if a --kernel takes more instructions.
+--interpreting X: prints the part of a --kernel's instructions that interprets the program; fails if it is larger than X.
+--profile N: prints the cost of each instruction of the interpreted program and the N most expensive basic blocks; for
+objects compiled with -lineinfo also the N most expensive source lines, each with the opcode for which it ran.
 """
 
 import argparse
@@ -39,13 +39,13 @@ import sass
 
 WARP = 32
 LOCAL_BYTES = 1 << 14
-UNSET = 0xFFFFFFFF  # what nothing has written
+UNSET = 0xFFFFFFFF  # marks memory that nothing has written
 
-# Where memory lies that has no address in the recording: behind all addresses of a host.
+# The address of memory that has none in the recording: behind all addresses of a host.
 SHARED, LOCAL, PARAMETERS, GLOBALS = (which << 48 for which in (1, 2, 3, 4))
 
-# Words of constant bank 0 that the driver writes, by GPU: what, and where. `bank`: the address that the bank itself
-# has; `memory`: how caches treat what is loaded.
+# Words of constant bank 0 that the driver writes, by GPU: their meanings and offsets. `bank`: the address of the bank
+# itself; `memory`: how caches treat what is loaded.
 OLD = dict(block=0x0, grid=0xC, shared=0x18, local=0x20, stack=0x28, bank=0x40, memory=0x118)
 NEW = dict(local=0x2F8, parameters=0x348, memory=0x358, block=0x360, stack=0x37C)
 DRIVER = {
@@ -57,12 +57,12 @@ DRIVER = {
 }
 
 
-# Instructions of a program that only say what comes next; what comes before the first has no name.
+# Instructions of a program that only say what comes next. Code before the first has no name.
 CONTROL = ("", "map", "for", "end", "slice", "when", "unless", "plan", "halt")
 
 
 class Fault(Exception):
-    """What a GPU does not do either, or what this machine cannot do."""
+    """Something that a GPU does not do either, or that this machine cannot do."""
 
 
 def place_in(begin, end, address, size):
@@ -86,7 +86,7 @@ def store(data, address, size, number, begin=0):
 
 
 class Memory:
-    """The device's: regions of bytes by their addresses."""
+    """The device's memory: regions of bytes by address."""
 
     def __init__(self):
         self.begins, self.regions, self.last = [], [], (0, b"")
@@ -97,7 +97,7 @@ class Memory:
         self.regions.insert(at, (begin, data))
 
     def region(self, address):
-        """-> (begin, bytes) of the one that an address is in or behind."""
+        """Returns (begin, bytes) of the region that an address is in or behind."""
         begin, data = self.last
         if not begin <= address < begin + len(data):
             self.last = begin, data = self.regions[max(bisect.bisect(self.begins, address) - 1, 0)]
@@ -105,7 +105,7 @@ class Memory:
 
 
 class Thread:
-    """What statements of opcodes.py name `t`."""
+    """One thread, `t` in the statements of opcodes.py."""
 
     def __init__(self, launch, shared, block, number):
         self.launch, self.shared, self.block, self.number = launch, shared, block, number
@@ -146,7 +146,7 @@ class Thread:
         store(self.local, address, size, number)
 
     def region(self, address):
-        """As Memory.region, of all memory that has an address."""
+        """Finds a region as Memory.region does, in all memory that has an address."""
         for begin, data in ((SHARED, self.shared), (LOCAL, self.local)):
             if address >> 48 == begin >> 48:
                 return begin, data
@@ -162,8 +162,8 @@ class Thread:
 
 
 class Block:
-    """A basic block. `run(r, u, p, q, t)` -> the next one's address; that behind a barrier, inverted; that behind what
-    a warp does together, and opcodes.MEETING; None at the thread's end."""
+    """A basic block. `run(r, u, p, q, t)` returns the next block's address; behind a barrier, that address inverted;
+    behind an instruction of the whole warp, that address plus opcodes.MEETING; None at the thread's end."""
 
     def __init__(self, begin, end, run):
         self.begin, self.end, self.run = begin, end, run
@@ -171,7 +171,7 @@ class Block:
 
 
 class Launch:
-    """A recorded launch, of one kernel."""
+    """A recorded launch of one kernel."""
 
     def __init__(self, folder, number, kernel):
         self.kernel = kernel
@@ -196,13 +196,14 @@ class Launch:
         self.code_end = self.code_begin + 16 * len(self.code)
         self.text = dict(kernel.instructions)
         self.leaders = set(kernel.labels.values())
-        # Where the interpreter reads an opcode a block begins, so that blocks belong to instructions of the program.
+        # A block begins where the interpreter reads an opcode, so that each block belongs to one instruction of the
+        # program.
         self.leaders.update(address for address, text in kernel.instructions
                             if f"+{self.code_begin:#x}]" in text and re.search(r"\bU?LDCU?\b", text))
         self.blocks = {}
 
     def driver_words(self, base):
-        """-> constant bank 0 below the parameters: {offset: byte}."""
+        """Returns constant bank 0 below the parameters: {offset: byte}."""
         if self.kernel.gpu not in DRIVER:
             raise Fault(f"what the driver gives kernels for {self.kernel.gpu} is not known")
         values = dict(block=self.block, grid=self.grid, stack=[LOCAL_BYTES], shared=[0, SHARED >> 32],
@@ -214,7 +215,7 @@ class Launch:
         return known
 
     def constant_sections(self):
-        """-> {bank: {offset: byte}} of the others, and the kernel's own variables in memory."""
+        """Returns the other banks, {bank: {offset: byte}}, and the kernel's own variables in memory."""
         image, banks, places = self.kernel.image, {}, {}
         for section in (".nv.global", ".nv.global.init"):
             if image.size(section):
@@ -226,7 +227,7 @@ class Launch:
                 for offset, kind, of, number in image.relocations(section):
                     if kind == 2 and of in places:  # R_CUDA_64
                         known.update(enumerate((places[of] + number).to_bytes(8, "little"), offset))
-                    else:  # an address that is not here: an error for who reads it
+                    else:  # the address is not in the file: reading it is an error
                         known = {at: byte for at, byte in known.items() if not offset <= at < offset + 8}
                 if known:
                     banks[bank] = known
@@ -256,7 +257,8 @@ class Launch:
         return block
 
     def run_thread(self, thread):
-        """To its next barrier: True; to its end: False; or to where its warp meets: an address."""
+        """Runs the thread to its next barrier (returns True), to its end (False), or to where its warp meets (an
+        address)."""
         at, blocks, counts = thread.at, self.blocks, thread.counts
         r, u, p, q = thread.r, thread.u, thread.p, thread.q
         while True:
@@ -277,7 +279,7 @@ class Launch:
                 return thread.at
 
     def run_warp(self, lanes):
-        """-> {True} at a barrier, {False} at the end, or both."""
+        """Runs the threads; returns {True} if they are at a barrier, {False} if they have ended, or both."""
         while True:
             came = {self.run_thread(lane) for lane in lanes}
             if came <= {True, False}:
@@ -289,7 +291,7 @@ class Launch:
                 registers[number] = answer
 
     def run(self):
-        """-> of each warp {(number of the program's instruction, block): times}, and whether its lanes part."""
+        """Returns for each warp {(number of the program's instruction, block): times}, and whether its lanes part."""
         warps = []
         for block in points(self.grid):
             shared = bytearray(b"\xff") * self.shared_bytes
@@ -310,7 +312,7 @@ class Launch:
         return warps
 
     def check(self):
-        """That the memory is as the emulator left it."""
+        """Checks that the memory is as the emulator left it."""
         at = 0
         for begin, data in self.allocations:
             expected = self.expected[at : at + len(data)]
@@ -322,7 +324,7 @@ class Launch:
 
 
 def answer_to(lanes, number):
-    """What a lane gets of what all of its warp ask."""
+    """Gives each lane its answer when all lanes of its warp have asked."""
     what, (word, *by), _, _ = lanes[number].asks
     words = [lane.asks[1][0] for lane in lanes]
     if what == "MATCH.ANY":
@@ -341,8 +343,8 @@ def points(extent):
 
 
 def walk_loops(kernel):
-    """-> (first address, last address, what a visit loads) of the inner loops that load and compare. What a visit loads
-    is a value of a row from shared memory, or, where none is, a node; None where nodes look like values."""
+    """Returns (first address, last address, what a visit loads) of the inner loops that load and compare. A visit loads
+    a value of a row from shared memory or, if there is none, a node; None if nodes look like values."""
     for first, last in kernel.inner_loops():
         loop = kernel.instructions[first : last + 1]
         loads = [text for _, text in loop if re.search(r"\bLD[SG]\b", text)]
@@ -354,7 +356,7 @@ def walk_loops(kernel):
 
 
 class Count:
-    """What a kernel's warps take, on average, for all launches of a recording."""
+    """The averages of a kernel's warps over all launches of a recording."""
 
     def __init__(self, folder, kernel):
         self.kernel, self.blocks = kernel, {}
@@ -388,7 +390,7 @@ class Count:
                    for (_, _, opcode), count in self.by_instruction.items()) / self.instructions
 
     def function(self, address):
-        """The name of the one that an address is in, as far as the compiler kept it apart."""
+        """Returns the name of the function that contains an address, as far as the compiler kept functions apart."""
         inside = [(at, name) for name, at in self.kernel.labels.items() if name[0] == "$" and at <= address]
         names = re.findall(r"(?=(\d+)([a-z]\w*))", max(inside)[1]) if inside else []
         names = [name[: int(length)] for length, name in names if 2 < int(length) <= len(name)]
@@ -428,7 +430,7 @@ def print_profile(of, most):
 
 
 def print_comparison(ours, theirs, most):
-    """-> whether an overhead is more than `most`."""
+    """Returns whether an overhead is more than `most`."""
     exceeded = False
     for our in ours:
         for other in (of for of in theirs if of.kernel.gpu == our.kernel.gpu):
@@ -441,7 +443,7 @@ def print_comparison(ours, theirs, most):
 
 
 def is_for(kernel, folder):
-    """Whether a kernel's name has the recording's layout."""
+    """Returns whether a kernel's name has the recording's layout."""
     layouts = {json.loads(file.read_text())["layout"] for file in folder.glob("*.json")} - {""}
     if not (folder / "0.json").exists():
         raise Fault(f"{folder} has no recording")

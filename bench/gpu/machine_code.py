@@ -1,6 +1,6 @@
-"""Kernels in object files and libraries with CUDA machine code: their instructions, as nvdisasm prints them, and what
-lies beside those. cuobjdump and nvdisasm (CUDA's, or PyPI's nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm) are looked
-for in PATH, and beside each other in the folder that CUDA_TOOLS names."""
+"""Kernels in object files and libraries with CUDA machine code: their instructions, as nvdisasm prints them, and their
+other sections. cuobjdump and nvdisasm (CUDA's, or PyPI's nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm) are looked for
+in PATH and, both together, in the folder that CUDA_TOOLS names."""
 
 import os
 import re
@@ -28,15 +28,15 @@ def tools_are_there():
 
 
 class Kernel:
-    """`instructions`: (address, text), from 0 on; `labels`: their addresses; `lines`: {address: "file:line"}, if it was
-    compiled with -lineinfo; `image`: the ELF file it is in."""
+    """`instructions`: (address, text), from address 0 on; `labels`: their addresses; `lines`: {address: "file:line"},
+    if the file was compiled with -lineinfo; `image`: the ELF file."""
 
     def __init__(self, name, gpu, image=None):
         self.name, self.gpu, self.image = name, gpu, image
         self.instructions, self.labels, self.lines = [], {}, {}
 
     def inner_loops(self):
-        """-> (first, last) of each loop that holds no other, as places in `instructions`."""
+        """Returns (first, last) of each loop that contains no other, as indices of `instructions`."""
         places = {address: place for place, (address, _) in enumerate(self.instructions)}
         loops = []
         for last, (_, text) in enumerate(self.instructions):
@@ -51,7 +51,7 @@ class Kernel:
 
 
 def parse(listing, gpu, image=None):
-    """-> the kernels of nvdisasm's listing."""
+    """Returns the kernels of nvdisasm's listing."""
     found_kernels, waiting, source = [], [], None
     for line in listing.splitlines():
         if found := SECTION.match(line):
@@ -72,7 +72,7 @@ def parse(listing, gpu, image=None):
 
 
 def kernels(objects, gpus=None):
-    """Yields every kernel of the objects, or those for some GPUs."""
+    """Yields every kernel of the objects, or the kernels for some GPUs."""
     for path in objects:
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([tool("cuobjdump"), "-xelf", "all", str(Path(path).resolve())], cwd=folder, check=True,
@@ -87,7 +87,7 @@ def kernels(objects, gpus=None):
 
 
 class Image:
-    """An ELF file of one GPU."""
+    """An ELF file for one GPU."""
 
     def __init__(self, data):
         self.data = data
@@ -105,14 +105,14 @@ class Image:
         return self.sections[section][5] if section in self.sections else 0
 
     def bytes(self, section):
-        """Without a place in the file: zeros."""
+        """Returns a section's bytes; zeros for a section without bytes in the file."""
         if section not in self.sections:
             return b""
         _, kind, _, _, offset, size = self.sections[section][:6]
         return bytes(size) if kind == 8 else self.data[offset : offset + size]
 
     def parameters(self, kernel):
-        """-> (offset in constant bank 0, bytes) of the kernel's."""
+        """Returns (offset in constant bank 0, bytes) of the kernel's parameters."""
         notes, at = self.bytes(f".nv.info.{kernel}"), 0
         while at < len(notes):
             kind, attribute, size = struct.unpack_from("<BBH", notes, at)
@@ -122,7 +122,7 @@ class Image:
         raise ValueError(f"{kernel} does not say where its parameters are")
 
     def relocations(self, section):
-        """-> (offset, kind, symbol's section, symbol's value + addend)."""
+        """Returns (offset, kind, symbol's section, symbol's value + addend)."""
         for name in (f".rela{section}", f".rel{section}"):
             records, added = self.bytes(name), name.startswith(".rela")
             for at in range(0, len(records), 24 if added else 16):

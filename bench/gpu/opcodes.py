@@ -1,6 +1,6 @@
-"""What instructions of NVIDIA's GPUs do, as Python: a line of nvdisasm's listing in, statements out that do the same to
-one thread. The thread is t, its registers are lists: r (vector), u (uniform), p and q (their predicates). An opcode, a
-modifier or an operand that is not known here becomes a statement that raises Unknown: nothing is guessed."""
+"""NVIDIA's GPU instructions in Python: translates a line of nvdisasm's listing into statements that do the same for one
+thread. The thread is t; its registers are the lists r (vector), u (uniform), p and q (their predicates). An unknown
+opcode, modifier or operand becomes a statement that raises Unknown: nothing is guessed."""
 
 import re
 import struct
@@ -8,20 +8,20 @@ import struct
 from sass import CONSTANT, LINE, PREDICATE, REGISTER, Instruction, M, Unknown, bits, predicate
 
 NEEDS_WARP = "what it needs of its warp is not known"
-MEETING = 1 << 40  # added to the address behind an instruction to which all lanes of a warp come
+MEETING = 1 << 40  # added to the address behind an instruction that all lanes of a warp must reach
 
 # --- Instruction -> statements ---
 
 
 def nothing(i):
-    """What waits for other threads of the warp."""
+    """Does nothing, in place of instructions that wait for other threads of the warp."""
     if "COLLECTIVE" in i.modifiers:
         raise i.unknown(NEEDS_WARP)
     return i.to(i.operands[0], "0") if i.opcode == "BMOV" and REGISTER.match(i.operands[0]) else []
 
 
 def vote(i):
-    """A vote without a question: which lanes are there. A thread by itself is as one with its warp."""
+    """A vote on which lanes are there. A single thread agrees with its warp."""
     if i.modifiers != ["ANY"] or len(i.operands) != 3 or i.operands[-1] != "PT" or not i.operands[1].endswith("PT"):
         raise i.unknown(NEEDS_WARP)
     return i.to(i.operands[0], "t.lanes")
@@ -68,7 +68,7 @@ def integer_test(i):
     read = {"U32": i.word, "U64": i.pair, "S64": lambda text: f"signed64{i.pair(text)}"}
     a, b = (next((read[size] for size in read if size in how), i.signed)(text) for text in (a, b))
     test = f"{a} {sign} {b}"
-    if "EX" in how:  # the upper words of 64 bits
+    if "EX" in how:  # the upper word of 64 bits
         join = {"==": f"{test} and", "!=": f"{test} or"}.get(sign, f"{a} {sign[0]} {b} or {a} == {b} and")
         test = f"{join} {predicate(below[0])}"
     return joined_test(i, test, into, inverse, with_that, how)
@@ -124,7 +124,7 @@ def choice(read):
 
 
 def sign_changed(i, text):
-    """A float's word, which only its sign may change."""
+    """A float as a word; only its sign may change."""
     if re.match(r"[-+]?(\d|INF|QNAN)", text) and not text.startswith("0x"):
         return str(bits(float(text.replace("QNAN", "nan"))))
     sign, inside = ("- ", text[1:]) if text[0] == "-" else ("", text)
@@ -226,7 +226,7 @@ def wide_sum(i):
 
 
 def half_constant(i):
-    """Two halves of a word, as compilers set a register by a multiplication of zeros."""
+    """Multiplies two halves of a word by zeros, as compilers set a register."""
     i.only("MMA")
     into, *factors, high, low = i.operands
     if factors != ["-RZ", "RZ"]:
@@ -316,7 +316,7 @@ SPACES = {"G": "global", "L": "local", "S": "shared", "": "generic"}
 
 
 def access(i):
-    """-> (bytes, space) of a load or store."""
+    """Returns (bytes, space) of a load or store."""
     sizes = [modifier for modifier in i.modifiers if modifier in SIZES]
     i.only(*ACCESS, *SIZES)
     return SIZES[sizes[0]] if sizes else 4, SPACES[i.opcode[2:]]
@@ -345,7 +345,7 @@ def store(i):
 
 
 def copy(i):
-    """To shared memory; at once, as nobody may look before the wait."""
+    """Copies to shared memory at once: no thread may look before the wait."""
     sizes = [modifier for modifier in i.modifiers if modifier in SIZES]
     i.only(*ACCESS, *SIZES)
     size = SIZES[sizes[0]] if sizes else 4
@@ -370,7 +370,7 @@ def load_constant(i):
 
 def branch(i):
     i.only("DIV", "U", "CONV")
-    if "DIV" in i.modifiers:  # a thread by itself is as one with its warp
+    if "DIV" in i.modifiers:  # a single thread agrees with its warp
         return []
     if "CONV" in i.modifiers:
         raise i.unknown()
@@ -413,7 +413,7 @@ def barrier(i):
 
 
 def meeting(i):
-    """What one lane asks: t.asks = what, of which words, and where the answer goes."""
+    """One lane asks its warp: t.asks = what, of which words, and where the answer goes."""
     what = ".".join([i.opcode, *i.modifiers])
     if what == "SHFL.DOWN" and i.operands[0] == "PT" and i.operands[4] == "0x1f":
         _, into, *words, _ = i.operands
@@ -476,7 +476,7 @@ def ends_block(text):
 
 
 def statements(address, text, labels, constants):
-    """-> what one instruction does."""
+    """Returns the function that does what one instruction does."""
     try:
         instruction = Instruction(address, text, labels, constants)
         if instruction.opcode not in OPCODES:

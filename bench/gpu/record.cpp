@@ -1,8 +1,8 @@
-// One call on the emulator, as a GPU would get it: record PROGRAM ROWS FOLDER --rows N [--output raw|value].
-// Writes to FOLDER, which is empty, for each launch, N.json (what machine.py reads: the launch's size, its
-// layout, the opcodes of its code, where the device's memory lies), N.argument (the bytes of the Launch),
-// N.before and N.after (all memory of the device, one allocation behind the other). The emulator's Launch has
-// the device's layout, and its addresses are those that the Launch holds.
+// Records one call on the emulator as a GPU would get it: record PROGRAM ROWS FOLDER --rows N [--output
+// raw|value]. Writes to FOLDER, which must be empty, for each launch: N.json (for machine.py: the launch's
+// size, its layout, the opcodes of its code, the addresses of the device's memory), N.argument (the bytes of
+// the Launch), N.before and N.after (all memory of the device, one allocation after the other). The
+// emulator's Launch has the layout that the device's has, and its addresses are the ones in the Launch.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -44,7 +44,7 @@ T need(Result<T> result) {
   return std::move(result).value();
 }
 
-/// The device's memory that is in use, and where the next launch is written.
+/// The device's memory that is in use, and the place to write the next launch.
 struct Recording {
   std::filesystem::path folder;
   std::mutex mutex;
@@ -88,10 +88,10 @@ struct Recording {
   }
 };
 
-/// A shape's first call gives its operations one by one.
+/// Returns the error for a launch of a graph. A shape's first call queues its operations one by one.
 Error no_graphs() { return {ErrorCode::Internal, "", "launches of a graph are not recorded"}; }
 
-/// The emulator's, whose launches are recorded. What was given to the queue before is done first.
+/// The emulator's queue, with each launch recorded. Work that was queued before a launch is finished first.
 class RecordingQueue final : public Queue {
  public:
   RecordingQueue(std::unique_ptr<Queue> queue, std::shared_ptr<Recording> recording)
@@ -169,7 +169,7 @@ class RecordingRuntime final : public Runtime {
   std::shared_ptr<Recording> recording_;
 };
 
-/// The numbers of a file of float32 in C order: a .npy of NumPy's format 1.0, or nothing but the numbers.
+/// Reads a file of float32 numbers in C order: a .npy of NumPy's format 1.0, or only the numbers.
 std::vector<float> read_numbers(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) stop("cannot read " + path);
@@ -188,7 +188,7 @@ std::vector<float> read_numbers(const std::string& path) {
   return numbers;
 }
 
-/// Of the GPUs: a kernel walks one layout.
+/// Returns limits of real GPUs, where a kernel walks only one layout.
 DeviceLimits gpu_limits() {
   DeviceLimits limits;
   for (const Layout layout : {Layout::Array, Layout::Sparse8, Layout::Sparse16, Layout::Reorg,

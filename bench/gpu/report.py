@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""What the GPU benchmarks say: report.py OUT CASE reads CASE.jsonl there and writes CASE.md, and CASE.svg where there is
-something to draw. `run` calls it at the end. A figure is microseconds of a call on rows that lie on the GPU; a ratio is
-nvForest's time over forestvm's: above 1 forestvm is faster."""
+"""Makes the tables of the GPU benchmarks: report.py OUT CASE reads OUT/CASE.jsonl and writes CASE.md and, for some cases,
+CASE.svg. `run` calls it at the end. A figure is microseconds per call with rows on the GPU; a ratio is nvForest's time over
+forestvm's: above 1 forestvm is faster."""
 
 import csv, json, math, os, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../peers"))
 from drawing import text_at  # noqa: E402
 
-WRONG = 1e-5  # of the largest score: sums in another order
+WRONG = 1e-5  # relative to the largest score: sums in another order differ
 PANEL_WIDTH, PANEL_HEIGHT, MARGIN = 300, 200, 60
-LARGE, SMALL = 4096, 512  # rows from which, and up to which, a ratio is asked for
+LARGE, SMALL = 4096, 512  # rows from which, and up to which, a ratio is wanted
 COLORS = ("#2b7a4b", "#b5482f")
 
 
@@ -36,7 +36,8 @@ def number(value):
 
 
 def kernel_microseconds(text, calls):
-    """Of a call, from the CSV of nsys stats' cuda_gpu_kern_sum. What stands before its header is skipped."""
+    """Returns microseconds per call from the CSV of nsys stats' cuda_gpu_kern_sum. Text before its header is
+    skipped."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if "Total Time (ns)" in line), None)
     if start is None:
@@ -69,8 +70,8 @@ def b1(lines):
 
 
 def b2(lines):
-    """The interpreter's cost is the difference to the kernel without one; accepted are 3 % from 100,000 rows on, and 1
-    us for a row."""
+    """The interpreter's cost: the difference from the kernel without one. Accepted are 3 % from 100,000 rows on, and 1
+    us for one row."""
     timed = {(line["model"], line["batch"], line["engine"]): line for line in lines if "batch" in line}
     body = []
     for (model, batch, engine), ours in timed.items():
@@ -89,7 +90,7 @@ def b2(lines):
 
 
 def cells_of(lines):
-    """(model, batch) -> engines, of lines whose answers are right on both sides."""
+    """Returns (model, batch) -> engines, for cells in which both engines' answers are right."""
     cells = {(line["model"], line["batch"]): line["engines"] for line in lines if "engines" in line}
     return {key: engines for key, engines in cells.items() if not any(map(is_wrong, engines.values()))}
 
@@ -169,7 +170,8 @@ def b5(lines):
 
 
 def searched(lines):
-    """What algorithm 1 tries: every point without shared reduction, and the three fastest of them with it."""
+    """Returns the points that algorithm 1 measures: every point without shared reduction, and the three fastest of them
+    with it."""
     plain = [line for line in lines if "shared0" in line["point"]]
     fastest = sorted((line for line in plain if "call_us" in line), key=lambda line: line["call_us"])[:3]
     again = {line["point"].replace("shared0", "shared1") for line in fastest}
@@ -192,7 +194,7 @@ def scale(values, start, length):
 
 
 def drawing(cells):
-    """Of b3: rows a second against rows a call, a panel a model, both axes logarithmic."""
+    """Draws b3: rows per second against rows per call, a panel for each model, both axes logarithmic."""
     names = list(dict.fromkeys(model for model, _ in cells))
     columns = min(4, max(1, len(names)))
     lines = (len(names) + columns - 1) // columns

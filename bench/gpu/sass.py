@@ -1,7 +1,7 @@
-"""The operands of instructions of NVIDIA's GPUs, as nvdisasm prints them: text in, Python expressions out, in the names
-of opcodes.py. And what those expressions calculate with: 32-bit words are numbers from 0 to 2^32 - 1, 64 bits a word
-and the next one. Arithmetic is exact, as IEEE 754 asks. MUFU.RCP, which a GPU may get wrong by a bit, is rounded
-correctly: divisions by it correct themselves."""
+"""The operands of NVIDIA's GPU instructions: translates nvdisasm's text into Python expressions with the names of
+opcodes.py. It also defines what these expressions use: 32-bit words are numbers from 0 to 2^32 - 1; 64-bit values are a
+word and the next one. Arithmetic is exact, as IEEE 754 requires. MUFU.RCP, in which a GPU may be wrong by a bit, is
+rounded correctly: divisions that use it correct themselves."""
 
 import re
 import struct
@@ -19,7 +19,7 @@ class Unknown(Exception):
 
 
 def bits(number, round_up=False):
-    """-> the float32 nearest to a number, or the least that is not below it, as a word."""
+    """Returns as a word the float32 nearest to a number or, with `round_up`, the least that is not below it."""
     if isinstance(number, float) and number != number:
         return NAN
     try:
@@ -52,7 +52,7 @@ def signed64(number):
 
 
 def rounded(exact):
-    """-> the float32 nearest to a fraction, as a word. Rounding to odd in between makes two roundings one."""
+    """Returns as a word the float32 nearest to a fraction. Rounding to odd in between prevents double rounding."""
     near = float(exact)
     if Fraction(near) != exact:
         word = wide_bits(near)
@@ -75,14 +75,14 @@ def reciprocal(word):
 
 
 def whole(number, low, high):
-    """A float, cut to a whole number of a range."""
+    """Returns a float, truncated to an integer and clamped to a range."""
     if number != number:
         return 0
     return int(min(max(number, low), high)) & ((1 << 64) - 1)
 
 
 def compare(way, a, b):
-    """Of floats; a way that ends in U is true of NaN, too."""
+    """Compares floats; a comparison that ends in U is also true for NaN."""
     unordered = a != a or b != b
     if way in ("NAN", "NUM"):
         return unordered == (way == "NAN")
@@ -101,7 +101,7 @@ def permuted(a, selector, c):
 
 
 def by_table(table, a, b, c, full):
-    """A bitwise function of three words by its table of eight bits."""
+    """Applies the bitwise function of three words that a table of eight bits defines."""
     result = 0
     for i in range(8):
         if table >> i & 1:
@@ -126,7 +126,8 @@ def predicate(text):
 
 
 class Instruction:
-    """`constants(bank, offset, bytes)` -> the number there; raises Unknown where nobody knows."""
+    """An instruction. `constants(bank, offset, bytes)` returns a constant; it raises Unknown if the constant is
+    unknown."""
 
     def __init__(self, address, text, labels, constants):
         self.address, self.text, self.labels, self.constants = address, text, labels, constants
@@ -148,21 +149,21 @@ class Instruction:
         return set(self.modifiers)
 
     def predicates_behind(self, place):
-        """Takes the predicates at a place out of the operands."""
+        """Removes the predicates at an index from the operands."""
         taken = []
         while place < len(self.operands) and PREDICATE.match(self.operands[place]):
             taken.append(self.operands.pop(place))
         return taken
 
     def register(self, text, pair=0):
-        """The name of a register, or of the next one."""
+        """Returns the name of a register, or with `pair` of the next one."""
         found = REGISTER.match(text)
         if not found:
             raise self.unknown(f"{text} is no register")
         return None if found[2] == "Z" else f"{'u' if found[1] == 'UR' else 'r'}[{int(found[2]) + pair}]"
 
     def word(self, text, pair=0):
-        """A 32-bit word as it is, or the upper one of 64 bits."""
+        """Returns a 32-bit word, or with `pair` the upper word of 64 bits."""
         if found := CONSTANT.match(text):
             bank, index, offset = int(found[1], 16), found[2], int(found[3] or "0", 16) + 4 * pair
             if index and (name := self.register(index)):
@@ -173,7 +174,7 @@ class Instruction:
         return self.register(text, pair) or "0"
 
     def number(self, text):
-        """A term of a sum modulo 2^32, never negative: what it carries is what the GPU carries."""
+        """Returns a term of a sum modulo 2^32. It is never negative, so that sums carry as on the GPU."""
         if text[0] == "-" and text[1] != "0":
             return f"(0x100000000 - {self.word(text[1:])})"
         if text[0] == "~":
@@ -184,7 +185,7 @@ class Instruction:
         return f"signed({self.number(text)} & M)"
 
     def pair(self, text):
-        """64 bits."""
+        """Returns a 64-bit value."""
         if re.match(r"-?0x[0-9a-f]+$", text):
             return str(int(text, 16) & (1 << 64) - 1)
         if text[0] == "-":
@@ -208,7 +209,7 @@ class Instruction:
         return self.signed_float(text, lambda inside: f"wide_value({self.word(inside)}, {self.word(inside, 1)})")
 
     def to(self, text, expression):
-        """Sets a register."""
+        """Returns the statement that sets a register."""
         name = self.register(text)
         return [f"{name} = {expression}"] if name else []
 
@@ -221,7 +222,7 @@ class Instruction:
         return [] if text.endswith("PT") else [f"{predicate(text)} = {expression}"]
 
     def place(self, text, wide):
-        """-> the address that brackets hold; of 64 bits in two registers, or of 32."""
+        """Returns the address in brackets: 64 bits in two registers, or 32 bits."""
         found = ADDRESS.match(text)
         if not found:
             raise self.unknown(f"the address {text} is not known")

@@ -1,10 +1,10 @@
-"""The GPU schedules that the cases time, as texts. A thread has a row or a few; parameters are what B4 varies."""
+"""The GPU schedules that the cases time, as texts. A thread handles one row or a few; B4 varies the parameters."""
 
 
 def rows_schedule(rows=128, per_thread=1, trees=1, layout="sparse8", cache_rows=True, cache_trees=0, ahead=False,
                   code=False):
-    """`rows` of a block, `per_thread` of them in lockstep in a thread, `trees` in lockstep, `cache_trees` at a time in
-    shared memory (0: read where they are), `ahead`: copied while those before them are walked."""
+    """`rows` per block, `per_thread` of them in lockstep in a thread, `trees` in lockstep; `cache_trees` trees at a
+    time in shared memory (0: none); `ahead`: they are copied while earlier ones are walked."""
     lines = ["encode(u8)"] if code else []
     lines += [f"tile(batch, b0, b, {rows})", f"tile(b, b1, b2, {per_thread})"]
     order = ["b0", "b1"]
@@ -32,7 +32,7 @@ def rows_schedule(rows=128, per_thread=1, trees=1, layout="sparse8", cache_rows=
     return "\n".join(lines) + "\n"
 
 
-# What forestvm may choose from in B3, as nvForest chooses its layout and chunk.
+# The candidates of forestvm in B3, which chooses among them as nvForest chooses its layout and chunk.
 CANDIDATES = {
     "gpu": "gpu",
     "rapids-fil": "rapids-fil",

@@ -1,9 +1,9 @@
 // B2: a program's walk as a kernel of its own, without an interpreter: what the schedule `gpu` makes of a
-// forest of one group and one output, with the same hops (kernels/device/tree_walk.hpp). Blocks of rows, a
-// thread a row, whose values or codes are in shared memory if the schedule caches them; trees in lockstep, in
-// the model's order. What a program leaves open until it is interpreted, a template says here: the layout,
-// where the rows are, the lockstep, and for depth 8 the hops. Its kernels take the same argument as those
-// that interpret.
+// forest of one group and one output, with the hops of kernels/device/tree_walk.hpp. A block handles rows,
+// one per thread, with values or codes in shared memory if the schedule caches them, and walks trees in
+// lockstep, in the model's order. Template arguments give what a program leaves open until it is interpreted:
+// the layout, where the rows are, the lockstep, and for depth 8 the number of hops. The kernels take the
+// argument of the interpreting kernels.
 //
 // straight PROGRAM.fvm ROWS.f32 SCORES.f32 BATCH…: rows are float32 without a header. Prints a JSON object,
 // microseconds of a kernel and of a whole launch by batch; writes the raw scores of the largest batch.
@@ -29,7 +29,8 @@
 namespace forestvm::kernels {
 namespace {
 
-/// `sum` and the trees [begin, end), so many in lockstep. Without kHops as far as the walker says.
+/// Adds the trees [begin, end) to `sum`, kTrees at a time in lockstep. Takes kHops hops, or if that is 0 as
+/// many as the walker says.
 template <class View, unsigned kTrees, unsigned kHops, class Row>
 FVM_DEVICE float add_trees(float sum, const Launch& launch, std::uint32_t begin, std::uint32_t end,
                            const Row& row) {
@@ -72,10 +73,10 @@ FVM_DEVICE void score_row(const Launch& launch, const Rows& rows, std::uint32_t 
   launch.pass.values[row] = add_trees<View, 1, kHops>(sum, launch, whole, trees, values);
 }
 
-/// Where a walk finds its row.
+/// The memory in which a walk finds its row.
 enum class RowSpace { Global, Values, Codes };
 
-/// A block has as many rows as threads.
+/// Predicts rows, one per thread of the block.
 template <class View, RowSpace space, unsigned kHops>
 FVM_DEVICE void score_block(const Launch& launch) {
   const std::uint32_t rows = launch.pass.row_count, begin = blockIdx.x * blockDim.x;
@@ -120,7 +121,7 @@ FVM_ALL_STRAIGHT
 struct StraightKernel {
   Layout layout;
   RowSpace space;
-  unsigned hops;  ///< 0: any
+  unsigned hops;  ///< 0: any number of hops
   void (*run)(Launch);
 };
 
@@ -164,7 +165,7 @@ std::vector<float> read_rows(const char* path) {
   return rows;
 }
 
-/// What the kernels read of a program.
+/// Copies what the kernels read of a program to the device.
 LaunchProgram program_on_device(const Program& program) {
   const ProgramMeta& meta = program.meta();
   if (program.section_Groups().size() != 1 || meta.num_outputs != 1 || meta.score_type != ScalarType::Float32)
@@ -198,7 +199,7 @@ LaunchProgram program_on_device(const Program& program) {
   return tables;
 }
 
-/// A call's only phase, for a kernel that does not interpret it.
+/// The only phase of a call, for a kernel that does not interpret it.
 class Work {
  public:
   Work(const Program& program, const LaunchProgram& tables, std::uint32_t rows) {
@@ -240,7 +241,7 @@ class Work {
   void (*kernel_)(Launch) = nullptr;
 };
 
-/// Microseconds of a call: of many that follow each other, and of one that is waited for.
+/// Microseconds of a call: averaged over many calls in a row, and of one that is waited for.
 struct Times {
   double stream_us, call_us;
 };
@@ -290,7 +291,7 @@ int run(int argc, char** argv) {
   std::uint32_t count = 0;
   for (int i = 4; i < argc; ++i) {
     count = static_cast<std::uint32_t>(std::strtoul(argv[i], nullptr, 10));
-    if (count == 0 || count > most) stop(2, std::string(argv[i]) + ": not so many rows");
+    if (count == 0 || count > most) stop(2, std::string(argv[i]) + ": expected a number of rows from 1 to " + std::to_string(most));
     Work work(*program, tables, count);
     work.launch(rows, sums);
     check(cudaGetLastError(), "launch");

@@ -1,10 +1,10 @@
-"""Forests drawn at random, as XGBoost JSON, and rows for them: nvForest's own grid of sizes, and classes. No library is
-needed, and the same numbers come out everywhere."""
+"""Random forests as XGBoost JSON, and rows for them: nvForest's own grid of sizes, and classes. Needs no library and
+gives the same numbers everywhere."""
 
 import array, json, os, random
 
 ROWS = 16384
-COMPLETE_TO = 8  # levels: below, a node splits with probability KEEPS_SPLITTING, as nodes of trained trees run out of rows
+COMPLETE_TO = 8  # levels; below, a node splits with probability KEEPS_SPLITTING, as nodes of trained trees run out of rows
 KEEPS_SPLITTING = 0.6
 
 
@@ -47,7 +47,7 @@ def tree(draw, number, depth, features):
 
 
 def model(features, depth, trees, classes=1):
-    """`trees`: of all classes together."""
+    """`trees`: number of trees over all classes."""
     draw = random.Random(f"{features} {depth} {trees} {classes}")
     forest = [tree(draw, i, depth, features) for i in range(trees)]
     rounds = trees // classes
@@ -82,7 +82,7 @@ def model(features, depth, trees, classes=1):
 
 
 def write_npy(path, values, columns):
-    """float32 in C order, NumPy's format 1.0."""
+    """Writes float32 in C order, in NumPy's format 1.0."""
     head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(values) // columns}, {columns}), }}"
     head += " " * (-(len(head) + 11) % 64) + "\n"
     with open(path, "wb") as file:
@@ -91,7 +91,7 @@ def write_npy(path, values, columns):
 
 
 def write(folder, features, depth, trees, classes=1, rows=ROWS):
-    """model.json and rows.npy; what is there stays."""
+    """Writes model.json and rows.npy; existing files are kept."""
     os.makedirs(folder, exist_ok=True)
     if not os.path.exists(f"{folder}/rows.npy"):
         draw = random.Random(features)

@@ -1,5 +1,5 @@
-"""What the GPU benchmarks do where there is no GPU: tables of canned results, forests that are drawn, schedules that
-compile, and the sentence and exit code without a device. test_gpu_bench.py FORESTVM"""
+"""Tests of the GPU benchmarks without a GPU: tables of stored results, random forests, schedules that must compile, and
+the message and exit code without a device. test_gpu_bench.py FORESTVM"""
 
 import argparse, json, os, py_compile, runpy, subprocess, sys, tempfile, unittest
 import xml.etree.ElementTree as xml
@@ -99,7 +99,7 @@ class Reports(unittest.TestCase):
         names = [f"p{i}-shared0-array" for i in range(5)]
         lines = [point(name, 10.0 + i) for i, name in enumerate(names)]
         lines += [point(name.replace("shared0", "shared1"), 9.0 - i) for i, name in enumerate(names)]
-        # Five and the three fastest again; the fastest of all was none of them.
+        # All five points, and the three fastest again; the fastest of all is none of them.
         self.expect(self.written("b5", lines), "| m | 1 | 39 | 8 | 12.00 | 7 | p2-shared1-array |")
 
     def test_total_times(self):
@@ -122,7 +122,7 @@ class Preparation(unittest.TestCase):
                 done = self.forestvm("run", *files, "--output", "raw")
                 self.assertEqual(done.returncode, 0, done.stderr)
                 lines = done.stdout.splitlines()
-                self.assertIn(len(lines), (50, 51))  # with a header or without
+                self.assertIn(len(lines), (50, 51))  # with or without a header
                 self.assertEqual(len(lines[-1].split(",")), classes)
 
     def test_they_are_the_same_everywhere(self):
@@ -176,12 +176,12 @@ class WithoutDevice(unittest.TestCase):
         self.assertIn("b1's part on the GPU was not run: no CUDA device", done.stderr)
 
     def test_the_worker_finds_the_library_of_gpus(self):
-        """It looks in the folders of the build, as any program does, without an environment variable."""
+        """The library is found in the folders of the build, as by any program, without an environment variable."""
         built = os.path.exists(f"{BUILD}/lib/libforestvm_cuda.so")
         if not built:
             print("libforestvm_cuda.so was not built: only that the worker looks for it is tested", file=sys.stderr)
         with tempfile.TemporaryDirectory() as folder:
-            for module in ("cupy", "numpy"):  # opening a program calls nothing of them
+            for module in ("cupy", "numpy"):  # opening a program uses none of these modules
                 open(f"{folder}/{module}.py", "w").close()
             options = argparse.Namespace(build=os.path.relpath(BUILD), out=folder, zoo=folder)
             job = runpy.run_path(f"{HERE}/run")["prepared"](options, "b3", "f8-d2-t16", dict(gpu="gpu", other="rapids-fil"))

@@ -1,7 +1,7 @@
-"""Tests of machine.py and what it is made of, without a GPU or CUDA's tools: test_machine.py. With those tools two
-more, test_machine.py FORESTVM RECORD ARRAY ARRAY4 STRAIGHT: a forest of 100 trees of depth 8 is compiled and recorded with
-64 rows; the kernels of both layouts get the emulator's bits in the machine, and take no more instructions than they did,
-nor much more than straight.cu's."""
+"""Tests of machine.py and its parts, without a GPU or CUDA's tools: test_machine.py. If these tools are there, two more
+tests: test_machine.py FORESTVM RECORD ARRAY ARRAY4 STRAIGHT. A forest of 100 trees of depth 8 is compiled and recorded
+with 64 rows; the kernels of both layouts must give the emulator's bits in the machine, and take no more instructions
+than before, nor many more than straight.cu's."""
 
 import json
 import os
@@ -20,12 +20,12 @@ import sass
 import synthetic
 
 HERE = Path(__file__).resolve().parent
-# Of a warp, for 32 rows through 100 trees of depth 8: as values, and as codes, half of which is to find them.
+# Per warp, for 32 rows through 100 trees of depth 8: as values, and as codes, of which encoding is half.
 MOST_INSTRUCTIONS = {"array": 10800, "array4": 17500}
 WITH_KERNELS = len(sys.argv) == 6
 NO_KERNELS = "no kernels were given (nvcc compiles them for the test gpu.machine)"
 MOST_INTERPRETING = 0.05
-MOST_OVERHEAD = 0.2  # over kernels that do not interpret, whose hops are not known either when they are compiled
+MOST_OVERHEAD = 0.2  # over kernels that do not interpret, and which do not know their number of hops at compile time either
 SCHEDULE = """{codes}
 tile(batch, b0, b1, 32)
 tile(tree, t0, t1, 4)
@@ -66,7 +66,7 @@ forestvm_phase_Test:
 
 
 class Image:
-    """Of a kernel that takes a pointer and one instruction of a program."""
+    """Makes a kernel that takes a pointer and one instruction of a program."""
 
     def parameters(self, _):
         return 0x210, 24
@@ -87,7 +87,7 @@ def kernel():
 
 class OfCode(unittest.TestCase):
     def run_one(self, text, **registers):
-        """-> the registers that one instruction leaves: r by number, p by number."""
+        """Returns the registers that one instruction leaves: r by number, p by number."""
         r, p = [0] * 256, [False] * 7
         for name, number in registers.items():
             {"r": r, "p": p}[name[0]][int(name[1:])] = number
@@ -104,7 +104,7 @@ class OfCode(unittest.TestCase):
 
     def test_sums_carry(self):
         self.assertTrue(self.run_one("IADD3 R1, P0, R2, R3, RZ", r2=0xFFFFFFFF, r3=1)[1][0])
-        # 64-bit differences: what carries is that nothing is borrowed, and 0 - 0 borrows nothing.
+        # A 64-bit difference: carry means no borrow, and 0 - 0 borrows nothing.
         self.assertTrue(self.run_one("IADD3 R1, P0, R2, -R3, RZ")[1][0])
         self.assertFalse(self.run_one("IADD3 R1, P0, R2, -R3, RZ", r3=1)[1][0])
         self.expect("IADD3.X R1, R2, ~R3, RZ, P0, !PT", 1, 6, r2=9, r3=3, p0=True)
@@ -137,7 +137,7 @@ class OfCode(unittest.TestCase):
         self.expect_predicate("FSETP.GE.OR P0, PT, R1, R2, !PT", False, r1=nan, r2=one)
         self.expect_predicate("FSETP.GT.AND P0, PT, |R1|, 0.5, PT", True, r1=sass.bits(-1.0))
         self.expect("FADD R1, R2, -R3", 1, sass.bits(0.1) ^ 1 << 31, r2=0, r3=sass.bits(0.1))
-        # Rounded once: with float64 in between it would be 1.
+        # Rounded once: by way of float64 it would be 1.
         self.expect("FFMA R1, R2, R3, R4", 1, one + 1, r2=0x33800001, r3=one, r4=one)
         self.expect("I2F.U32.RP R1, R2", 1, sass.bits(2.0**24 + 2), r2=2**24 + 1)
         self.expect("F2I.FTZ.U32.TRUNC.NTZ R1, R2", 1, 0xFFFFFFFF, r2=sass.bits(1e20))
@@ -146,7 +146,7 @@ class OfCode(unittest.TestCase):
         for text in ("SHFL.UP PT, R1, R2, 0x1, RZ", "IMAD.NEW R1, R2, R3, R4", "FROBNICATE R1", "MOV R1, foo"):
             with self.assertRaisesRegex(sass.Unknown, f"^0x0: {text.split(' ')[0]}"):
                 self.run_one(text)
-        self.run_one("@P0 FROBNICATE R1")  # it is not come to
+        self.run_one("@P0 FROBNICATE R1")  # the predicate is false: it is not executed
 
 
 class OfLaunches(unittest.TestCase):
@@ -162,7 +162,7 @@ class OfLaunches(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             self.recording(Path(folder), 17 + 17, 16 + 17)
             of = machine.Count(Path(folder), kernel())
-        # A thread takes one turn of the loop, the other two; the interpreter's first instruction is read before it.
+        # One thread runs the loop once, the other twice; the interpreter's first instruction is read before it.
         self.assertEqual(dict(of.by_instruction), {(0, -1, ""): 6 + 3, (0, 0, "halt"): 2 + 2 * 3 + 4})
         self.assertEqual(of.instructions, 21)
         self.assertEqual(of.kernel.lines[0xF0], "walk.hpp:7")

@@ -1,10 +1,11 @@
-"""One job on the GPU in a process of its own: worker.py JOB.json; each result is a line of JSON on standard output. `run`
-writes the job and starts this in the environment of `install`. A job has a case (a function below), a model's files and
-the programs that were compiled for it. Rows are on the GPU before a clock starts, and answers stay there, but in B6."""
+"""Runs one job on the GPU in a process of its own: worker.py JOB.json; each result is a line of JSON on standard
+output. `run` writes the job and starts this in the environment of `install`. A job has a case (a function below), a
+model's files and the programs compiled for it. Rows are on the GPU before a clock starts, and answers stay there,
+except in B6."""
 
 import gzip, json, os, statistics, sys, tempfile, time
 
-out = os.fdopen(os.dup(1), "w")  # what libraries print on standard output must not mix with the results
+out = os.fdopen(os.dup(1), "w")  # output of libraries must not mix with the results
 os.dup2(2, 1)
 import cupy as cp
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 import api
 
 CALLS, ROUNDS = 50, 5
-LONG_CALL = 0.1  # seconds: fewer calls are enough
+LONG_CALL = 0.1  # seconds; fewer calls are enough
 now = time.perf_counter
 
 
@@ -26,8 +27,8 @@ def synchronize():
 
 
 def timed(call, wait=synchronize):
-    """Microseconds of a call: the median of the rounds' means, each of at least CALLS calls without a pause, waited for
-    at the end; by the clock and by CUDA events."""
+    """Returns microseconds per call, by the clock and by CUDA events: the median of the rounds' means. A round is at
+    least CALLS calls without a pause, waited for at the end."""
     for _ in range(3):
         call()
     wait()
@@ -51,7 +52,7 @@ def timed(call, wait=synchronize):
 
 
 def alone(call, wait=synchronize):
-    """Microseconds of a call that is waited for, the median of many."""
+    """Returns microseconds of a call that is waited for: the median of many."""
     times = []
     for _ in range(200):
         begin = now()
@@ -62,13 +63,14 @@ def alone(call, wait=synchronize):
 
 
 def rows_of(job, count):
-    """The first `count` rows; the model's again and again."""
+    """Returns `count` rows: the model's, repeated as needed."""
     rows = np.load(job["rows"])
     return np.ascontiguousarray(np.resize(rows, (count, rows.shape[1])), dtype=np.float32)
 
 
 def difference(job, scores, count):
-    """The largest, from the trainer's bits, over the rows that the host predicted; of the largest of those."""
+    """Returns the largest difference from the trainer's bits, over the rows that the host predicted, relative to the
+    largest score."""
     expected = np.load(job["expected"]).reshape(-1)
     said = cp.asnumpy(scores).reshape(-1)[: len(expected)].astype(np.float32)
     expected = expected[: len(said)]
@@ -95,7 +97,8 @@ class Forestvm:
 
 
 def opened(job):
-    """Opens the job's programs. -> those that the GPU takes, by label; for each other one a result says why not."""
+    """Opens the job's programs. Returns by label those that the GPU accepts; for each other one a result says why
+    not."""
     engines = {}
     for label, path in job["programs"].items():
         try:
@@ -106,7 +109,7 @@ def opened(job):
 
 
 class Nvforest:
-    """Raw scores: the same trees, without what comes behind their sums."""
+    """nvForest's raw scores: the same trees, without the transform of their sums."""
 
     def __init__(self, job):
         import nvforest, treelite
@@ -130,7 +133,7 @@ class Nvforest:
         self.version = nvforest.__version__
 
     def optimize(self, rows, batch):
-        """For this batch, by real rows: ten batches of them as far as there are so many."""
+        """Optimizes for this batch size with real rows: up to ten batches of them."""
         batches = max(1, min(10, len(rows) // batch))
         data = rows[: batches * batch].reshape(batches, batch, rows.shape[1])
         self.model = self.first.optimize(data=data, predict_method=self.method)
@@ -146,7 +149,7 @@ class Nvforest:
 
 
 def b2(job):
-    """forestvm's own time for the program that `straight` walks."""
+    """Returns forestvm's own time for the program that `straight` walks."""
     engine = Forestvm(job, job["programs"]["gpu"])
     rows = cp.asarray(rows_of(job, max(job["batches"])))
     for batch in job["batches"]:
@@ -156,7 +159,8 @@ def b2(job):
 
 
 def b3(job):
-    """forestvm, the fastest of its candidates, and nvForest, optimized for the batch, in turn on the same rows."""
+    """Times forestvm, with the fastest of its candidates, and nvForest, optimized for the batch, in turn on the same
+    rows."""
     engines = opened(job)
     if not engines:
         return say(error=f"none of its {len(job['programs'])} programs can be opened on the GPU")
@@ -187,7 +191,7 @@ def b3(job):
 
 
 def kernels(job):
-    """Calls between the profiler's start and stop: nsys counts their kernels."""
+    """Makes calls between the profiler's start and stop, so that nsys counts their kernels."""
     rows = cp.asarray(rows_of(job, job["batch"]))
     if job["engine"] == "nvforest":
         engine = Nvforest(job)
@@ -206,7 +210,7 @@ def kernels(job):
 
 
 def b4(job):
-    """Each ablation for itself."""
+    """Times each ablation."""
     rows = cp.asarray(rows_of(job, max(job["batches"])))
     for label, path in job["programs"].items():
         try:
@@ -221,7 +225,7 @@ def b4(job):
 
 
 def b5(job):
-    """Opens and times each compiled point; what that takes is the search's own time."""
+    """Opens and times each compiled point; this is the time of the search itself."""
     rows = cp.asarray(rows_of(job, job["batch"]))
     for label, path in job["programs"].items():
         begin = now()
@@ -243,8 +247,8 @@ def b5(job):
 
 
 def b6(job):
-    """Rows that come from the host, scores that go back: by forestvm's own call, from pageable memory; from pinned
-    memory; from pinned memory in slabs, on two streams with a context each."""
+    """Times calls whose rows come from the host and whose scores go back: by forestvm's own call, from pageable memory;
+    from pinned memory; from pinned memory in slabs, on two streams with a context each."""
     library = api.Library(job["library"])
     for batch in job["batches"]:
         pageable = rows_of(job, batch)

@@ -1,7 +1,7 @@
-/* Times calls of other engines' C entry points, so that Python's cost of a call is not in the figure. In: a function
+/* Calls other engines' C entry points, so that the measured time does not include Python's. In: a function
  * whose parameters are integers and pointers only, and sets of arguments for it, one set for each batch of rows. Each
  * argument is given as 64 bits and twelve of them are always passed: under the calling conventions of 64-bit Linux (x86
- * and ARM) a function takes as many as it knows. */
+ * and ARM) a function ignores arguments beyond its own. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,7 +9,7 @@ enum { kArguments = 12 };
 typedef uint64_t word;
 typedef int entry(word, word, word, word, word, word, word, word, word, word, word, word);
 
-/* `calls` calls with the sets [first, first + calls), counted round and round. */
+/* Makes `calls` calls with the sets from `first` on, starting again after the last set. */
 void make_calls(entry *function, const word *arguments, size_t sets, size_t first, size_t calls) {
   size_t set = first % sets;
   for (size_t i = 0; i < calls; ++i) {

@@ -23,7 +23,7 @@ def load(b):
 
 
 def identity_xgb(js, bs, K):
-    """same trees, objective replaced such that the plain prediction is the margin"""
+    """Returns the same trees with another objective, for which the plain prediction is the margin."""
     js = json.loads(json.dumps(js))
     L = js["learner"]
     if K == 1:

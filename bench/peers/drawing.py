@@ -1,4 +1,4 @@
-"""Ratios as a drawing: bars on a logarithmic axis, a panel for each thread count and batch, a bar for each model."""
+"""Draws ratios: bars on a logarithmic axis, a panel for each thread count and batch, a bar for each model."""
 
 import math
 
@@ -7,7 +7,7 @@ BAR, LABEL, WIDTH, GAP = (
     150,
     170,
     20,
-)  # of a bar its height; of the models' names, a panel and between them, widths
+)  # height of a bar; widths of the models' names, a panel and the space between panels
 HEAD, FOOT = 22, 24
 FASTER, SLOWER = "#2b7a4b", "#b5482f"
 
@@ -22,7 +22,7 @@ def text_at(x, y, text, **attributes):
 
 
 def panel(x, y, threads, batch, bars, reach):
-    """`bars`: a ratio, or None, for each model from top to bottom."""
+    """`bars`: for each model from top to bottom a ratio, or None."""
     name, middle = f"{threads} thread{'s' * (threads > 1)}, batch {batch}", x + WIDTH / 2
     svg = [text_at(x, y + 14, name, font_weight="bold")]
     for i, ratio in enumerate(bars):

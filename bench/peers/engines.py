@@ -1,5 +1,5 @@
-"""What the commands here share: the engines and their environments, an engine's process, the options that choose
-models, engines and forestvm's build."""
+"""Shared by the commands here: the engines and their environments, an engine's process, the options that choose models,
+engines and forestvm's build."""
 
 import json, os, select, subprocess, sys, time
 
@@ -70,8 +70,8 @@ class Worker:
         return total * 1e-9
 
     def rest(self):
-        """Waits until the engine's threads sleep: some spin for up to 50 ms when their work is done, in the next one's
-        turn."""
+        """Waits until the engine's threads sleep: after their work some spin for up to 50 ms, which would be in the
+        next engine's turn."""
         end = time.monotonic() + LONGEST_REST
         try:
             before = self.cpu_seconds()
@@ -82,7 +82,7 @@ class Worker:
                     return
                 before = after
         except OSError:
-            time.sleep(10 * REST)  # a thread ended, or this system does not say
+            time.sleep(10 * REST)  # a thread ended, or this system has no such figures
 
     def stop(self):
         self.process.kill()
@@ -125,7 +125,7 @@ def check_common(options):
         if not os.path.exists(path):
             build = "cmake --preset release && cmake --build --preset release --target forestvm forestvm_runtime"
             wrong(f"{path} is absent: {build}")
-    # A file, where it is not a name.
+    # A value that is not a name is a file.
     if ("/" in options.schedule or "." in options.schedule) and not os.path.exists(options.schedule):
         wrong(f"{options.schedule} is absent")
 
@@ -135,7 +135,7 @@ def installed(peers):
 
 
 def models(options):
-    """Names of the prepared models that take part."""
+    """Returns the names of the prepared models that take part."""
     if not os.path.exists(f"{HOME}/calls.so"):
         wrong(f"{HOME} has no calls.so: run bench/peers/install first, or set PEERS_HOME")
     for folder in options.model_folder:
@@ -153,7 +153,7 @@ def models(options):
 
 
 def compile_program(options, folder, program):
-    """Compiles a prepared model's source for forestvm. -> None, or why not."""
+    """Compiles a prepared model's source for forestvm. Returns None, or why it cannot."""
     source = json.load(open(f"{folder}/info.json"))["source"]
     command = [options.program, "compile", source, "-o", program]
     command += ["--schedule", options.schedule, "--contract", options.contract]

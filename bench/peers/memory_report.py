@@ -1,13 +1,13 @@
-"""The tables of `memory`: what the models cost each engine. The smallest of an engine's samples counts, each figure for
-itself. MB are 10^6 bytes."""
+"""Makes the tables of `memory`: the cost of the models in each engine. Each figure is the smallest of an engine's
+samples. MB are 10^6 bytes."""
 
 from report import table
 
-MAPPED = 0.01  # of what was grown by: smaller parts that are mapped from the model's files are not told
+MAPPED = 0.01  # of the growth: smaller parts mapped from the model's files are not mentioned
 
 
 def parts(memory):
-    """What belongs to the model: pages of the engine's libraries that it touched first do not."""
+    """Returns the bytes that belong to the model, without pages of the engine's libraries that it touched first."""
     return memory["anonymous"] + memory["mapped"]
 
 
@@ -16,7 +16,7 @@ def ready_s(sample):
 
 
 def figures(record):
-    """A record's engines that took part -> their figures: bytes and seconds."""
+    """Returns the figures, in bytes and seconds, of the engines in a record that took part."""
     out = {}
     for engine, said in record["engines"].items():
         if samples := said.get("samples"):
@@ -59,7 +59,7 @@ def engines_table(records, text):
 
 
 def forestvm_row(record):
-    """Model and program files, and from each of them to ready."""
+    """Makes the table of model and program files, and the times from each of them until ready."""
     row = [record["model"], f"{record['nodes']:,}", f"{record['file_bytes'] / 1e6:.2f} ({record['file']})"]
     said, found = record["engines"].get("forestvm", {}), figures(record).get("forestvm")
     if not found:

@@ -5,8 +5,8 @@ import numpy as np
 
 
 def twin(folder, info):
-    """The path of CatBoost's model for a prepared one: as many trees of about that depth, trained on the rows' raw
-    scores. ValueError where that would take too long."""
+    """Returns the path of CatBoost's model for a prepared one: trained on the rows' raw scores, with the same number of
+    trees and about the same depth. ValueError if that would take too long."""
     path, K, trees, leaves = f"{folder}/catboost.cbm", info["K"], info["n_trees"], info["leaves"]
     if os.path.exists(path):
         return path
@@ -41,7 +41,7 @@ def document(model):
 
 
 def tree_text(number, splits, values):
-    """splits: (feature, border, missing to the right), the root's first. Nodes of a level follow each other, and leaves
+    """splits: (feature, border, missing to the right), the root's first. Nodes of a level are consecutive, and leaves
     are in order from left to right."""
     inner = len(values) - 1
     levels = [level for level in range(len(splits)) for _ in range(1 << level)]
@@ -72,8 +72,8 @@ def tree_text(number, splits, values):
 
 
 def to_lightgbm(js):
-    """CatBoost's JSON -> LightGBM text, to the bit: both compare and sum in float64, and the bias, which CatBoost adds
-    last, becomes a last round of single leaves. A tree of K outputs becomes K trees."""
+    """CatBoost's JSON -> LightGBM text with the same bits: both compare and sum in float64. The bias, which CatBoost
+    adds last, becomes a last round of single leaves. A tree of K outputs becomes K trees."""
     features = js["features_info"]["float_features"]
     scale, bias = js["scale_and_bias"]
     if scale != 1 or len(js["features_info"]) != 1:
@@ -82,7 +82,7 @@ def to_lightgbm(js):
     body = []
     for tree in js["oblivious_trees"]:
         splits = []
-        for split in reversed(tree["splits"]):  # the last makes the highest bit
+        for split in reversed(tree["splits"]):  # the last split makes the highest bit
             feature = features[split["float_feature_index"]]
             splits.append(
                 (feature["flat_feature_index"], split["border"], feature["nan_value_treatment"] == "AsTrue")
@@ -110,7 +110,7 @@ def to_lightgbm(js):
 
 
 def write_twin(folder, info, out):
-    """A model folder of its own for the twin of the model in `folder`: its trees, the same rows, CatBoost's answers."""
+    """Makes a model folder for the twin of the model in `folder`: its trees, the same rows, CatBoost's answers."""
     import catboost
 
     path = twin(folder, info)

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""What a comparison says: report.py RESULTS_FOLDER reads cells.jsonl there, prints the tables and writes report.md,
-results.json and speed.svg beside it. `run` calls it at the end.
+"""Makes the tables of a comparison: report.py RESULTS_FOLDER reads cells.jsonl there, prints the tables and writes
+report.md, results.json and speed.svg beside it. `run` calls it at the end.
 
-report.py RESULTS_FOLDER ENGINE=FILE.csv ... adds tables of engines that cannot be run beside the others, through their
-ratio to XGBoost, measured elsewhere: columns model, threads, batch, ratio_to_xgboost (XGBoost's time over theirs).
+report.py RESULTS_FOLDER ENGINE=FILE.csv ... adds tables of engines that cannot run beside the others, from their ratios
+to XGBoost, measured elsewhere: columns model, threads, batch, ratio_to_xgboost (XGBoost's time over theirs).
 
-A figure is the smallest of the rounds' medians, in microseconds a row; with one thread the smaller of wall clock and
-process CPU clock (which leaves out what other programs took), with more the wall clock. Left out of the comparison:
-engines whose answers are wrong, and CatBoost where its trees are its own, so that it has no answers to check. A ratio
-is the fastest peer's figure over forestvm's: above 1 forestvm is faster."""
+A figure is the smallest of the rounds' medians, in microseconds per row: with one thread by the smaller of wall clock and
+process CPU clock (which leaves out other programs), with more threads by the wall clock. Left out of the comparison are
+engines whose answers are wrong, and CatBoost with trees of its own, for which there are no answers to check. A ratio is
+the fastest peer's figure over forestvm's: above 1 forestvm is faster."""
 
 import csv, json, math, os, sys
 from collections import defaultdict
 
 from drawing import drawing
 
-WRONG = 1e-3  # of the largest answer (at least of 1)
+WRONG = 1e-3  # relative to the largest answer (at least to 1)
 
 
 def read(folder):
@@ -37,7 +37,7 @@ def takes_part(record):
 
 
 def lines(cells):
-    """One record for each cell and engine that was timed."""
+    """Yields one record for each cell and engine that was timed."""
     out = []
     for cell in cells:
         key = {name: cell[name] for name in ("model", "rows", "threads", "batch")}
@@ -56,7 +56,7 @@ def lines(cells):
 
 
 def compared(records):
-    """(model, rows, threads, batch) -> {engine: us per row} of the engines that take part."""
+    """Returns (model, rows, threads, batch) -> {engine: us per row} for the engines that take part."""
     cells = defaultdict(dict)
     for r in records:
         if takes_part(r):
@@ -65,7 +65,7 @@ def compared(records):
 
 
 def ratios(cells):
-    """The same keys -> (ratio, fastest peer), where forestvm and a peer were timed."""
+    """Returns for the same keys (ratio, fastest peer), where forestvm and a peer were timed."""
     out = {}
     for key, figures in cells.items():
         peers = {engine: us for engine, us in figures.items() if engine != "forestvm"}
@@ -95,7 +95,7 @@ def table(head, body):
 def cell_text(figures, ratio):
     if not figures:
         return "-"
-    if ratio is None:  # no forestvm, or no peer
+    if ratio is None:  # forestvm or all peers are missing
         engine = min(figures, key=figures.get)
         return f"{engine} {figures[engine]:.3g}"
     return f"{figures['forestvm']:.3g}, **{ratio[0]:.2f}x** {ratio[1]} {figures[ratio[1]]:.3g}"
@@ -157,7 +157,7 @@ def every_engine(records):
 
 
 def through_xgboost(engine, path, records):
-    """forestvm against an engine whose ratio to XGBoost is known."""
+    """Compares forestvm with an engine whose ratio to XGBoost is known."""
     with open(path) as file:
         known = {
             (row["model"], "rows", int(row["threads"]), int(row["batch"])): float(row["ratio_to_xgboost"])

@@ -1,5 +1,5 @@
-"""What report.py makes of cells: which figure counts, who takes part, ratios and means, tables and a drawing that
-parse; and what memory_report.py makes of costs."""
+"""Tests of report.py: which figure counts, which engines take part, ratios and means, tables and a drawing that parse;
+and of memory_report.py."""
 
 import json, os, tempfile, unittest
 import xml.etree.ElementTree as xml

@@ -1,15 +1,15 @@
-"""One engine in a process of its own, for `run`. Commands come as lines of JSON on standard input, answers go as
-lines of JSON to standard output. Commands: load (a model of `prepare`), rows (one of its sets), check and time (a
-batch size); and for `memory` cost (of a model and its first batch).
+"""Runs one engine in a process of its own, for `run`. Commands are lines of JSON on standard input, answers are lines of
+JSON on standard output. Commands: load (a model of `prepare`), rows (one of its sets), check and time (a batch size);
+and for `memory` cost (of a model and its first batch).
 
-An engine is a class below: load() reads the model; then either call(argument) predicts through Python, or `entry` is
-a C function and arguments(rows) what it gets (see calls.c), so that no Python is in the figure. The name of the class
-is the engine's. Raise Skip where an engine cannot take a model."""
+An engine is a class below, named after it. load() reads the model; then either call(argument) predicts through Python,
+or `entry` is a C function and arguments(rows) returns its arguments (see calls.c), so that times do not include Python's.
+An engine that cannot take a model raises Skip."""
 
 import ctypes, gc, json, os, statistics, sys, time, warnings
 import importlib.metadata as metadata
 
-out = os.fdopen(os.dup(1), "w")  # what engines print on standard output must not mix with the answers
+out = os.fdopen(os.dup(1), "w")  # output of engines must not mix with the answers
 os.dup2(2, 1)
 warnings.filterwarnings("ignore")
 import numpy as np
@@ -17,9 +17,9 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOME = os.environ["PEERS_HOME"]
 MOST_ROWS = 16384
-MOST_SETS = 4096  # different batches of a cell
-SAMPLE = 1e-3  # seconds: a sample is the mean of about so many of calls, or one call where it is longer
-SLOW_CALL = 0.2  # seconds: is not repeated without need
+MOST_SETS = 4096  # different batches in a cell
+SAMPLE = 1e-3  # seconds: a sample is the mean over about this time of calls, or one longer call
+SLOW_CALL = 0.2  # seconds: a slower call is not repeated without need
 now, cpu_now = time.perf_counter, time.process_time
 
 
@@ -45,7 +45,7 @@ class Engine:
         self.folder, self.info, self.threads, self.options = folder, info, threads, options
         self.K, self.features = info["K"], info["nf"]
         self.out = np.zeros(MOST_ROWS * self.K, np.float32)
-        self.keep = []  # what the arguments point to
+        self.keep = []  # keeps the objects to which the arguments point
         self.load()
 
     def file(self, name):
@@ -331,7 +331,8 @@ class catboost(Engine):
 
 
 class Clock:
-    """Since it was made: the smaller of wall clock and process CPU clock, which leaves out what other programs took."""
+    """Returns the time since this was made, by the smaller of wall clock and process CPU clock: the latter leaves out
+    other programs."""
 
     def __init__(self):
         self.begin, self.cpu_begin = now(), cpu_now()
@@ -346,8 +347,8 @@ def file_bytes(path, field):
 
 
 def resident(model_files):
-    """Bytes of this process in memory: `mapped` from the model's files (all of such a mapping, also what a shared
-    library had relocated), `anonymous` outside these, and pages of other files: `libraries`."""
+    """Returns the bytes of this process in memory: `mapped` from the model's files (whole mappings, including relocated
+    parts of a shared library), `anonymous` outside of these, and pages of other files: `libraries`."""
     bytes_of, of_model = dict(anonymous=0, mapped=0, libraries=0), False
     with open("/proc/self/smaps") as file:
         for words in map(str.split, file):
@@ -364,7 +365,7 @@ def resident(model_files):
 
 def restart_peak():
     with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # proc(5): the largest resident size begins anew
+        file.write("5")  # proc(5): resets the largest resident size
 
 
 def return_free_memory():
@@ -461,12 +462,13 @@ class Session:
         )
 
     def time(self, batch, seconds):
-        """One turn: median and smallest of samples, us per row, by the wall clock and the process's CPU clock."""
+        """Times one turn. Returns median and smallest of the samples, us per row, by the wall clock and by the
+        process's CPU clock."""
         self.use(batch)
         wall, cpu, begin = [], [], now()
         calls = max(1, int(SAMPLE / max(self.once, 1e-7)))
         if self.once < seconds:
-            self.call_many(self.next, calls)  # caches: another engine ran before
+            self.call_many(self.next, calls)  # fills the caches: another engine ran before
         while not wall or now() - begin < seconds:
             cpu_start, start = cpu_now(), now()
             self.call_many(self.next, calls)

@@ -1,5 +1,5 @@
-// The C ABI of include/forestvm/forestvm.h over the host backend and those of GPUs: handles that know what
-// they are, errors as status codes with a message of the calling thread's, and no exception beyond this file.
+// The C ABI of include/forestvm/forestvm.h over the host backend and the GPU backends: handles that carry
+// their type, status codes with an error message per thread, and no exception that leaves this file.
 #include <pthread.h>
 
 #include <atomic>
@@ -28,7 +28,7 @@ namespace {
 using namespace forestvm;
 using namespace forestvm::c_api;
 
-/// What a handle begins with, so that one of the other kind is told apart.
+/// The first word of a handle, which tells programs and contexts apart.
 enum class Tag : std::uint64_t { Program = 0x6d6172676f727076, Context = 0x74786574'6e6f6376 };
 
 }  // namespace
@@ -56,8 +56,8 @@ namespace {
 
 char out_of_memory[] = "out of memory";
 
-/// What the calling thread's last error is kept under: a text of malloc's, or out_of_memory. Not a
-/// thread_local variable: where there is no memory for one, the C library ends the process.
+/// The pthread key for the calling thread's last error: a text from malloc, or out_of_memory. A thread_local
+/// variable would not do: where there is no memory for one, the C library ends the process.
 struct LastError {
   LastError() : failed(::pthread_key_create(&key, forget)) {}
 
@@ -101,7 +101,7 @@ fvm_status failed(fvm_status status, const char* function, const char* text) {
   return status;
 }
 
-/// Runs `work`, a function that returns Result<void>, for the C function of this name.
+/// Runs `work`, a function that returns Result<void>, for the C function called `function`.
 template <class Work>
 fvm_status guarded(const char* function, const Work& work) noexcept {
   try {
@@ -157,7 +157,7 @@ Result<fvm_gpu_options> known_options(const fvm_gpu_options* options) {
   return known;
 }
 
-// Results as C callers ask for them.
+// Rows, outputs and types as C callers name them.
 
 Result<OutputKind> known_output(fvm_output output) {
   switch (output) {
@@ -190,7 +190,7 @@ Result<ResultType> known_result_type(OutputKind output, fvm_type type) {
                       "others"));
 }
 
-// Backends as C callers ask for them.
+// Backends as C callers name them.
 
 Result<std::unique_ptr<Predictor>> backend(const Program& program, const fvm_open_options& options) {
   BackendOptions host;
@@ -204,7 +204,7 @@ Result<std::unique_ptr<Predictor>> backend(const Program& program, const fvm_gpu
   return gpu_backend(program, {vendor, options.device});
 }
 
-/// What all ways to open share: `load` makes the Program, given how to verify it.
+/// Shared by all functions that open a program: `load` makes the Program, given how much to verify.
 template <class Options, class Load>
 Result<void> open_program(const Options* given, fvm_program** program, const Load& load) {
   if (program == nullptr) return usage("there is nowhere to put the program: its pointer is null");
@@ -243,7 +243,7 @@ fvm_status open_memory(const char* function, const void* image, std::size_t size
   return guarded(function, [&] { return open_program(options, program, load); });
 }
 
-/// A context that a call has taken for itself.
+/// A context while a call uses it: no other call may.
 class ContextInUse {
  public:
   static Result<ContextInUse> take(fvm_context* context) {

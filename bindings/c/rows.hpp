@@ -9,11 +9,11 @@
 
 namespace forestvm::c_api {
 
-/// Usage if `type` is none; `name` is what the message calls it.
+/// Returns Usage if `type` is no fvm_type; messages call it `name`.
 Result<void> check_type(const char* name, fvm_type type);
 
-/// Returns the rows with their defaults filled in, for a program of so many features. Errors: what
-/// fvm_predict says of fields that make no sense.
+/// Returns the rows with their defaults filled in, for a program of `num_features` features. Errors: those of
+/// fvm_predict for fields that make no sense.
 Result<AnyRows> known_rows(const fvm_rows* given, std::size_t num_features);
 
 }  // namespace forestvm::c_api

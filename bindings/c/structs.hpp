@@ -12,11 +12,11 @@ namespace forestvm::c_api {
 
 inline Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
 
-/// Larger than any version's structs will be: a size beyond it was never set.
+/// Larger than any version's structs will be: a greater size was never set.
 inline constexpr std::size_t kMaxStructSize = 4096;
 
-/// Whether a caller of this or a later version set a struct's size. `name`, `type` and `defaults` are what
-/// messages call it, its type and the macro to begin with.
+/// Checks that a caller of this or a later version set a struct's size. Messages call the struct `name`, its
+/// type `type` and its initial value `defaults`.
 template <class Struct>
 Result<void> check_size(const Struct* given, const char* name, const char* type, const char* defaults) {
   if (given->size >= sizeof(Struct) && given->size <= kMaxStructSize) return {};
@@ -24,7 +24,7 @@ Result<void> check_size(const Struct* given, const char* name, const char* type,
                "): begin with " + defaults);
 }
 
-/// The fields of a struct that such a caller gave. What a later version added must be zero.
+/// Returns the fields of a struct that such a caller gave. Fields that a later version added must be zero.
 template <class Struct>
 Result<Struct> known_fields(const Struct* given, const char* name, const char* type, const char* defaults) {
   FVM_TRY(check_size(given, name, type, defaults));

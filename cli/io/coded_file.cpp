@@ -24,14 +24,15 @@ struct Header {
   std::uint32_t columns;
   std::uint64_t encoder;    ///< encoder_id of the program that the rows are for
   std::uint8_t unused[32];  ///< zero
-  std::uint64_t checksum;   ///< of the bytes before it
+  std::uint64_t checksum;   ///< XXH3-64 of the bytes before it
 };
 static_assert(sizeof(Header) == 64);
 
-/// Before a batch. At the end `rows` is zero and `checksum` the number of all rows.
+/// The record before a batch. In the file's last record `rows` is zero and `checksum` is the number of all
+/// rows.
 struct Batch {
   std::uint64_t rows;
-  std::uint64_t checksum;  ///< of the codes, on top of the number of rows
+  std::uint64_t checksum;  ///< XXH3-64 of the codes, seeded with the number of rows
 };
 static_assert(sizeof(Batch) == 16);
 
@@ -109,7 +110,7 @@ Result<CodedReader> CodedReader::open(Source source) {
   return reader;
 }
 
-/// `what`: which the file ends in, if it ends.
+/// Reads `count` bytes. `what` names them in the error if the file ends before.
 Result<void> CodedReader::read(void* to, std::size_t count, const char* what) {
   FVM_ASSIGN(const std::size_t got, source_->read(static_cast<char*>(to), count));
   at_ += got;
@@ -117,7 +118,8 @@ Result<void> CodedReader::read(void* to, std::size_t count, const char* what) {
   return wrong(at_, std::string("the file ends in ") + what + ": it is truncated");
 }
 
-/// Into codes_, with what may be read behind them. A count that bytes need not follow must not be believed.
+/// Reads `count` codes into codes_, followed by the slack that may be read. Memory grows only as bytes
+/// arrive, because a damaged count may be huge.
 Result<void> CodedReader::read_codes(std::size_t count) {
   for (std::size_t done = 0; done < count;) {
     const std::size_t some = std::min(count - done, kReadAtOnce);

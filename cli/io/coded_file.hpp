@@ -1,6 +1,6 @@
-// Encoded rows as a file (.fvr), written and read forward once, so that pipes work too: a header of 64 bytes;
-// batches, each a record of 16 bytes and its codes as core/encoder.hpp lays them out; a record of no rows,
-// which says how many there were. Little-endian. Every byte is checked before anything is made of it.
+// Encoded rows as a file (.fvr), written and read forward once, so that pipes work: a header of 64 bytes;
+// batches, each a record of 16 bytes and its codes, laid out as core/encoder.hpp describes; a last record
+// without rows, which has the total number of rows. Little-endian. Every byte is checked before it is used.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +19,19 @@
 
 namespace forestvm::cli {
 
-/// As of program files: a byte above 127, a name, and line ends that a text-mode transfer would change.
+/// The first bytes of a file, like those of a program file: a byte above 127, a name, and line ends that a
+/// transfer in text mode would change.
 inline constexpr std::string_view kCodedMagic =
     "\x89"
     "FVR\r\n\x1a\n";
 
-/// A batch with more codes is no file of ours: what a damaged number may ask for. The widest block fits.
+/// The largest size of a batch: a larger one means a damaged number. The widest possible block fits.
 inline constexpr std::size_t kMostCodedBytes = std::size_t{256} << 20;
 
-/// Memory for codes, aligned as they are read fastest.
+/// Memory for codes, aligned for the fastest reads.
 class CodeMemory {
  public:
-  /// At least so many bytes, keeping those that are there.
+  /// Returns memory for at least `bytes` bytes, with the earlier content kept.
   std::uint8_t* resize(std::size_t bytes);
   std::uint8_t* data() { return reinterpret_cast<std::uint8_t*>(lines_.data()); }
   const std::uint8_t* data() const { return reinterpret_cast<const std::uint8_t*>(lines_.data()); }
@@ -44,13 +45,13 @@ class CodeMemory {
 
 class CodedWriter {
  public:
-  /// For rows of this encoder; `path` as for OutputFile.
+  /// Begins a file for rows of this encoder; `path` as for OutputFile.
   static Result<CodedWriter> open(const std::string& path, std::size_t columns, std::uint64_t encoder);
 
-  /// A batch, or several where it has more than kMostCodedBytes.
+  /// Writes a batch, or several if it has more than kMostCodedBytes.
   Result<void> write(const CodedRows& rows);
 
-  /// After the last row.
+  /// Ends the file; called after the last row.
   Result<void> finish();
 
  private:
@@ -62,17 +63,18 @@ class CodedWriter {
 
 class CodedReader {
  public:
-  /// Whether what begins so holds encoded rows, whole or damaged.
+  /// Returns whether a file that begins with `start` has encoded rows, whole or damaged.
   static bool is_coded(std::string_view start) { return start.starts_with(kCodedMagic); }
 
-  /// Takes the header. Refused, with the byte, where the file is none of ours, damaged or of a later version.
+  /// Reads the header. Refused, with the byte offset, if the file has another format, is damaged or of a
+  /// later version.
   static Result<CodedReader> open(Source source);
 
-  /// The next batch, as it was written; no rows after the last. Good until the next call. Refused, with the
-  /// byte, where the file is damaged, ends too soon or goes on after its end.
+  /// Returns the next batch as it was written; no rows after the last. It is valid until the next call.
+  /// Refused, with the byte offset, if the file is damaged, ends too soon or goes on after its end.
   Result<CodedRows> next();
 
-  /// Of the file, where its size is known.
+  /// Returns the number of bytes not yet read, if the file's size is known.
   std::optional<std::uint64_t> bytes_left() const { return source_->bytes_left(); }
 
  private:
@@ -81,7 +83,7 @@ class CodedReader {
   Result<void> read_codes(std::size_t count);
 
   std::unique_ptr<Source> source_;
-  std::uint64_t at_ = 0;  // bytes taken
+  std::uint64_t at_ = 0;  // bytes read so far
   std::size_t columns_ = 0;
   std::uint64_t encoder_ = 0;
   std::uint64_t rows_ = 0;

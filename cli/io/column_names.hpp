@@ -1,4 +1,4 @@
-// The names in a table's header, and which of a model's features each of them is.
+// Matches the names in a table's header with a model's features.
 #pragma once
 
 #include <cstddef>
@@ -14,30 +14,31 @@
 namespace forestvm::cli {
 
 /// Takes the names one by one and keeps a number for each, not the name. A model without names of its own has
-/// those that its trainer, or pandas, gives to unnamed columns: f0, f1, … or Column_0, Column_1, … or 0, 1,
-/// ….
+/// the names that its trainer, or pandas, gives to unnamed columns: f0, f1, … or Column_0, Column_1, … or 0,
+/// 1, ….
 class ColumnNames {
  public:
   /// `form` must outlive it.
   explicit ColumnNames(const RowForm& form);
 
-  /// The next column's name.
+  /// Adds the next column's name.
   void add(std::string_view name);
 
-  /// Whether each feature of the model is named once, and nothing else is.
+  /// Returns whether each feature of the model is named exactly once, and nothing else is.
   bool are_known() const { return known() != nullptr; }
 
-  /// Whether they are the numbers from 0 on, in some order: what pandas writes for unnamed columns.
+  /// Returns whether the names are the numbers from 0 on, in any order, as pandas writes unnamed columns.
   bool are_numbers() const { return numbers_.are_all(form_.width); }
 
-  /// For each column its feature; empty if the order is the model's. Of names that are known.
+  /// Returns the feature of each column; empty if the order is the model's. The names must be known.
   std::vector<std::uint32_t> order() const;
 
-  /// Of a model with names of its own: what its features and the columns do not have in common.
+  /// Returns the error for names that do not match a model's own: lists features and columns without a
+  /// counterpart.
   Error mismatch() const;
 
  private:
-  /// Features that columns name: each once, or else are_all is false.
+  /// The features that columns name. are_all is true if each is named exactly once.
   class Places {
    public:
     void add(std::uint32_t place, std::size_t width);
@@ -57,9 +58,9 @@ class ColumnNames {
   static void add_default(std::string_view name, std::string_view prefix, std::size_t width, Places& places);
 
   const RowForm& form_;
-  std::vector<std::uint32_t> by_name_;  // the model's features, in the order of their names
+  std::vector<std::uint32_t> by_name_;  // the model's features, sorted by name
   Places own_, numbers_, xgboost_, lightgbm_;
-  std::vector<std::string> strange_;  // the first few
+  std::vector<std::string> strange_;  // the first few unknown names
   std::size_t strange_count_ = 0;
   std::string twice_;
 };

@@ -16,11 +16,11 @@
 namespace forestvm::cli {
 namespace {
 
-/// Cells of a header that are read beyond the model's features.
+/// The number of cells of a header that are read beyond the model's features.
 constexpr std::size_t kMostExtraColumns = std::size_t{1} << 16;
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 
-/// For a decimal number outside float32's range: is it too large (or too small)?
+/// Returns whether a decimal number outside float32's range is too large, not too small.
 bool is_huge(std::string_view number) {
   const std::size_t e = number.find_first_of("eE");
   const std::string_view digits = number.substr(0, e);
@@ -34,7 +34,7 @@ bool is_huge(std::string_view number) {
   std::int64_t exponent = 0;
   const auto parsed = std::from_chars(power.data(), power.data() + power.size(), exponent);
   if (parsed.ec == std::errc::result_out_of_range) return !power.starts_with('-');
-  // Which side numbers from 0.1 to 10 count to does not matter: none of them is outside the range.
+  // Numbers from 0.1 to 10 never come here, so it does not matter which side they count to.
   return exponent > -place;
 }
 
@@ -49,7 +49,8 @@ struct Magic {
   std::string_view what;
 };
 
-/// What people pass by mistake, better refused by its name than by its first odd cell.
+/// Formats that people pass by mistake: a message that names the format is better than one about its first
+/// odd cell.
 constexpr std::array kOtherFormats = {
     Magic{"PK\x03\x04", "a ZIP archive (.npz or .xlsx?)"},
     Magic{"\x1f\x8b", "a gzip file"},
@@ -71,13 +72,13 @@ Result<void> skip_start(Source& source) {
   return {};
 }
 
-/// The number that a text stands for, rounded to nearest; beyond the range ±inf and ±0.
+/// Returns the number that a text stands for, rounded to nearest; ±inf or ±0 beyond the range.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
   const bool plus = text.starts_with('+');
   if (plus) text.remove_prefix(1);
   if (text.empty() || (plus && text.front() == '-')) return std::nullopt;
-  if (text.back() == ')') return std::nullopt;  // from_chars knows nan(…), no reader of CSV does
+  if (text.back() == ')') return std::nullopt;  // from_chars accepts nan(…), no reader of CSV does
   Number value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end != text.data() + text.size() || code == std::errc::invalid_argument) return std::nullopt;
@@ -89,7 +90,7 @@ std::optional<Number> parse_number(std::string_view text) {
   return value;
 }
 
-/// Whether `read` is the float64 number that the text stands for.
+/// Returns whether `read` is exactly the float64 number that the text stands for.
 bool is_exact(std::string_view text, float read) {
   return std::isnan(read) || parse_number<double>(text) == static_cast<double>(read);
 }
@@ -98,7 +99,7 @@ class CsvReader final : public TableReader {
  public:
   CsvReader(Source& source, const RowForm& form) : cells_(source), form_(form) { columns_ = form.width; }
 
-  /// Unless all lines are rows, reads the first: names, or a row that is kept for the first block.
+  /// Reads the first line unless all lines are rows: names, or a row that is kept for the first block.
   Result<void> begin() {
     if (form_.header == Header::No) return {};
     ColumnNames names(form_);
@@ -127,7 +128,7 @@ class CsvReader final : public TableReader {
     std::size_t rows = 0;
     if (most != 0 && !first_row_.empty()) {
       if (values.empty())
-        values.swap(first_row_);  // a wide row is not had twice
+        values.swap(first_row_);  // no second copy of a wide row
       else
         values.insert(values.end(), first_row_.begin(), first_row_.end());
       first_row_ = std::vector<float>();
@@ -144,11 +145,11 @@ class CsvReader final : public TableReader {
   }
 
  private:
-  /// What the first line may turn out to be is not known before its end.
+  /// The first line, for all that it may turn out to be once its end is read.
   struct FirstLine {
     std::size_t columns = 0;
     bool has_number = false, has_name = false;
-    std::optional<Error> wrong_number;  // if it is a row
+    std::optional<Error> wrong_number;  // if the line is a row
   };
 
   Result<FirstLine> read_first_line(ColumnNames& names) {
@@ -170,7 +171,7 @@ class CsvReader final : public TableReader {
     return line;
   }
 
-  /// Whether cells beyond the model's features are read: those of a header, to say which they are.
+  /// Returns whether to read cells beyond the model's features: in a header, for the error that lists them.
   bool goes_on(const FirstLine& line) const {
     return line.has_name && !form_.names.empty() && line.columns - form_.width < kMostExtraColumns;
   }
@@ -189,7 +190,7 @@ class CsvReader final : public TableReader {
     return what + ", or a row: say which with --header yes or --header no";
   }
 
-  /// The value of the current cell.
+  /// Returns the value of the current cell.
   Result<float> value_of(std::string_view text) const {
     if (text.empty()) return kMissing;
     const auto number = parse_float(text);
@@ -201,7 +202,7 @@ class CsvReader final : public TableReader {
     return *number;
   }
 
-  /// Reads no more than one cell beyond the model's features; false if the line is blank.
+  /// Reads a row, at most one cell beyond the model's features; false if the line is blank.
   Result<bool> read_row(std::vector<float>& values) {
     const std::size_t begin = values.size();
     values.resize(begin + form_.width);
@@ -223,7 +224,7 @@ class CsvReader final : public TableReader {
                                             std::to_string(form_.width) + " features");
   }
 
-  /// After a blank line: only blank ones may follow.
+  /// Checks, after a blank line, that only blank lines follow.
   Result<void> expect_blank_rest() {
     const std::string place = cells_.line_place();
     for (;;) {
@@ -238,7 +239,7 @@ class CsvReader final : public TableReader {
   CsvCells cells_;
   RowForm form_;
   std::vector<float> first_row_;
-  std::vector<std::uint32_t> order_;  // for each column its feature; empty: as they are
+  std::vector<std::uint32_t> order_;  // the feature of each column; empty: the model's order
   bool ended_ = false;
 };
 

@@ -12,7 +12,7 @@ bool is_space(char c) { return c == ' ' || c == '\t'; }
 
 }  // namespace
 
-/// Makes the window longer; false if there is nothing more.
+/// Extends the window; false at the end of the text.
 Result<bool> CsvCells::fetch() {
   const std::size_t had = window_.size();
   if (had > kLongestCell) return refused(cell_place(), "a cell of more than 1 MiB");
@@ -88,7 +88,7 @@ Result<void> CsvCells::take_quoted(std::size_t begin) {
   return {};
 }
 
-/// `end`: where in the window a comma or the end of the line, or of the text, follows the cell.
+/// Ends the cell at `end`, where the window has a comma, the end of the line or the end of the text.
 void CsvCells::finish(std::size_t end) {
   const bool at_end = end == window_.size();
   ends_line_ = at_end || window_[end] == '\n';

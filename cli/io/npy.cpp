@@ -21,7 +21,7 @@ constexpr std::size_t kLongestHeader = std::size_t{1} << 20;
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 constexpr std::uint64_t kMostValues =
-    std::numeric_limits<std::uint64_t>::max() / 16;  // in bytes: no overflow
+    std::numeric_limits<std::uint64_t>::max() / 16;  // in bytes; prevents overflow
 
 struct Dtype {
   std::string_view name;  // without the byte order
@@ -40,7 +40,7 @@ struct ArrayForm {
   std::size_t columns = 0;
   std::size_t value_size = 0;
   RowType type = RowType::Float32;
-  bool swapped = false;  // the bytes of a value
+  bool swapped = false;  // whether the bytes of a value are in the other order
   bool fortran_order = false;
 
   std::uint64_t values() const { return std::uint64_t{rows} * columns; }
@@ -90,7 +90,7 @@ Result<ArrayForm> array_form(const NpyHeader& header, NpyShape accepted) {
   return form;
 }
 
-/// Takes magic, version, length and text.
+/// Reads magic, version, length and text.
 Result<NpyHeader> read_header(Source& source) {
   FVM_ASSIGN(std::string_view start, source.peek(12));
   const auto truncated = [](std::size_t size) {
@@ -147,7 +147,7 @@ class NpyReader final : public TableReader {
     return rows;
   }
 
-  /// What is known before the first value is read.
+  /// Checks what is known before the first value is read.
   Result<void> check_size() const {
     const auto left = source_.bytes_left();
     if (left && *left != array_.bytes()) return wrong_size(array_, std::to_string(*left));
@@ -155,9 +155,9 @@ class NpyReader final : public TableReader {
   }
 
  private:
-  /// Appends so many values in the file's order; after the array's last, the file must end.
+  /// Appends `total` values in the file's order. After the array's last value the file must end.
   Result<void> read_values(std::uint64_t total, std::vector<float>& values) {
-    // A count that bytes need not follow must not be believed.
+    // Memory grows only as bytes arrive, because a damaged count may be huge.
     if (source_.bytes_left()) values.reserve(values.size() + static_cast<std::size_t>(total));
     chunk_.resize(kChunkBytes);
     for (std::uint64_t done = 0; done < total;) {
@@ -188,7 +188,7 @@ class NpyReader final : public TableReader {
       std::reverse(value, value + array_.value_size);
   }
 
-  /// The first of the chunk's values that had to be rounded and is not missing all the same.
+  /// Refuses the first of the chunk's values that had to be rounded, unless it is missing.
   Result<void> refuse_rounded(std::span<const float> read) const {
     const auto value = [&](std::size_t i) { return chunk_.data() + i * array_.value_size; };
     for (std::size_t i = 0;; ++i) {
@@ -209,7 +209,7 @@ class NpyReader final : public TableReader {
   std::size_t rows_done_ = 0;
   std::uint64_t values_done_ = 0;
   std::string chunk_;
-  std::vector<float> whole_;  // of an array in Fortran order, column by column
+  std::vector<float> whole_;  // an array in Fortran order, column by column
 };
 
 }  // namespace
@@ -224,8 +224,8 @@ Result<std::unique_ptr<TableReader>> npy_reader(Source& source, NpyShape shape, 
 }
 
 std::string npy_header(std::string_view dtype, const std::vector<std::size_t>& shape) {
-  // numpy fills its header up to a multiple of 64 bytes, with room for a first dimension of 21 digits: for
-  // these arrays that is always 128 bytes, 10 of them before the text.
+  // numpy pads its header to a multiple of 64 bytes, with room for a first dimension of 21 digits: here that
+  // is always 128 bytes, 10 of them before the text.
   constexpr std::size_t text_size = 118;
   std::string text = "{'descr': '" + std::string(dtype) +
                      "', 'fortran_order': False, 'shape': " + shape_text({shape.begin(), shape.end()}) +

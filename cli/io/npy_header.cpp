@@ -105,7 +105,7 @@ class HeaderParser {
       if (code == std::errc::result_out_of_range) return wrong("a dimension beyond 64 bits: " + rest());
       if (code != std::errc()) return wrong("expected a dimension, found " + rest());
       at_ += static_cast<std::size_t>(end - begin);
-      accept('L');  // Python 2 wrote long integers so
+      accept('L');  // Python 2 wrote an L after long integers
       header_.shape.push_back(size);
       if (header_.shape.size() > 32) return wrong("more than 32 dimensions");
       if (accept(',')) continue;

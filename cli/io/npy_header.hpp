@@ -16,7 +16,7 @@ struct NpyHeader {
   std::vector<std::uint64_t> shape;
 };
 
-/// In: "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }" and white space.
+/// Parses a text like "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }" with white space.
 Result<NpyHeader> parse_npy_header(std::string_view text);
 
 }  // namespace forestvm::cli

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kBufferSize = std::size_t{1} << 18;
 
-/// The file behind a chain of links, so that finish() replaces the file and not the link.
+/// Returns the file at the end of a chain of links, so that finish() replaces the file and not the link.
 std::string resolved(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
   return real ? std::string(real.get()) : path;
@@ -43,7 +43,7 @@ Result<OutputFile> OutputFile::open(const std::string& path) {
   out.target_ = exists ? resolved(path) : path;
   if (exists && ::access(out.target_.c_str(), W_OK) != 0) return out.cannot_write();
   FVM_TRY(out.create_beside());
-  if (exists) static_cast<void>(::fchmod(out.file_, status.st_mode & 0777U));  // if we may
+  if (exists) static_cast<void>(::fchmod(out.file_, status.st_mode & 0777U));  // ignored if not permitted
   return out;
 }
 
@@ -54,11 +54,11 @@ Error OutputFile::cannot_write() const {
 Result<void> OutputFile::create_beside() {
   const std::string stem = target_ + "." + std::to_string(::getpid());
   for (int attempt = 0; attempt < 100; ++attempt) {
-    // Before the file exists, so that no signal comes between.
+    // Registered before the file exists, so that no signal comes between.
     unfinished_ = Unfinished(stem + "." + std::to_string(attempt) + ".unfinished");
     file_ = ::open(unfinished_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file_ >= 0) return {};
-    unfinished_.finished();  // it is not ours
+    unfinished_.finished();  // the file belongs to another process
     if (errno != EEXIST) break;
   }
   return cannot_write();
@@ -109,7 +109,7 @@ Result<void> OutputFile::replace_start(std::string_view bytes) {
 Result<void> OutputFile::finish() {
   FVM_TRY(flush());
   if (!owned_) return {};
-  // A name must not lead to bytes that a power failure can still lose.
+  // The data is on disk before the rename, or a power failure could leave the name with missing bytes.
   if (unfinished_.exists() && ::fsync(file_) != 0) return cannot_write();
   if (::close(std::exchange(file_, -1)) != 0) return cannot_write();
   if (!unfinished_.exists()) return {};

@@ -1,5 +1,5 @@
-// Bytes out: standard output, or a file that appears under its name only when it is complete. Errors name the
-// file.
+// Output to standard output, or to a file that appears under its name only when it is complete. Errors name
+// the file.
 #pragma once
 
 #include <string>
@@ -14,24 +14,24 @@ namespace forestvm::cli {
 class OutputFile {
  public:
   /// Opens for writing; "-" is standard output. A regular file is written beside its place and renamed by
-  /// finish(), so a failure, or a signal, leaves what was there before, and nothing else. It keeps the
-  /// permissions of the file that it replaces, but not the set-user-ID, set-group-ID and sticky bits. A
-  /// device or pipe is written directly.
+  /// finish(), so that a failure or a signal leaves the earlier file as it was, and no other. The new file
+  /// keeps the permissions of the one that it replaces, without the set-user-ID, set-group-ID and sticky
+  /// bits. A device or pipe is written directly.
   static Result<OutputFile> open(const std::string& path);
 
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
-  ~OutputFile();  ///< without finish(): the unfinished file is removed
+  ~OutputFile();  ///< removes the unfinished file, unless finish() was called
 
   Result<void> write(std::string_view bytes);
 
-  /// Whether replace_start() can be called: not of a pipe.
+  /// Returns whether replace_start() can be called, which pipes do not allow.
   bool can_go_back() const { return unfinished_.exists(); }
 
-  /// Writes `bytes` over as many at the beginning, which were written before.
+  /// Overwrites the beginning of the file, as many bytes as `bytes` has. That much must have been written.
   Result<void> replace_start(std::string_view bytes);
 
-  /// Writes what is buffered, waits until the disk has it, and gives the file its name.
+  /// Writes what is buffered, waits until it is on disk, and gives the file its name.
   Result<void> finish();
 
  private:
@@ -42,15 +42,15 @@ class OutputFile {
 
   Error cannot_write() const;
 
-  std::string name_;  // as messages call it
+  std::string name_;  // for messages
   int file_ = -1;
   bool owned_ = false;
-  std::string target_;     // where a regular file will be
-  Unfinished unfinished_;  // where it is until then; none when written directly
+  std::string target_;     // the regular file's final path
+  Unfinished unfinished_;  // the path until finish(); none if the file is written directly
   std::string buffer_;
 };
 
-/// Writes all of it: open, write, finish.
+/// Opens the output, writes all bytes, and finishes it.
 Result<void> write_output(const std::string& path, std::string_view bytes);
 
 }  // namespace forestvm::cli

@@ -22,15 +22,15 @@ struct TypeRow {
   std::size_t size;
 };
 
-/// In the order of the enumeration.
+/// NPY's names and the sizes in bytes, in the order of the enumeration.
 constexpr TypeRow kTypes[] = {{"<f4", 4}, {"<f8", 8}, {"<i4", 4}, {"<i8", 8}};
 
 const TypeRow& row_of(PredictionForm::Type type) { return kTypes[static_cast<std::size_t>(type)]; }
 
-/// Text is handed on in such pieces.
+/// The size of the pieces in which text is written.
 constexpr std::size_t kTextPiece = std::size_t{1} << 16;
 
-/// The ending of a file's name, in lower case: "npy"; empty if it has none.
+/// Returns the ending of a file's name, in lower case: "npy"; empty if it has none.
 std::string ending_of(const std::string& path) {
   std::string ending = std::filesystem::path(path).extension().string();
   if (!ending.empty()) ending.erase(0, 1);
@@ -69,7 +69,8 @@ Result<PredictionWriter> PredictionWriter::open(const std::string& path, const P
   PredictionWriter writer(std::move(file), form, ending_of(path) == "npy");
   if (!writer.npy_) return writer;
   if (writer.file_.can_go_back()) {
-    FVM_TRY(writer.file_.write(writer.header()));  // as long as the one that finish() writes over it
+    FVM_TRY(
+        writer.file_.write(writer.header()));  // finish() writes another header of the same length over it
   } else {
     writer.kept_.reset(std::tmpfile());
     if (!writer.kept_) return not_kept();
@@ -77,7 +78,7 @@ Result<PredictionWriter> PredictionWriter::open(const std::string& path, const P
   return writer;
 }
 
-/// Of the NPY array that has been written.
+/// Returns the NPY header for the rows that were written.
 std::string PredictionWriter::header() const {
   std::vector<std::size_t> shape = {written_ / form_.columns};
   if (form_.columns != 1 || form_.matrix) shape.push_back(form_.columns);
@@ -114,7 +115,7 @@ Result<void> PredictionWriter::write_text(std::span<const T> values) {
   return file_.write(text);
 }
 
-/// Copies the values that were kept behind the header.
+/// Copies the values from the temporary file after the header.
 Result<void> PredictionWriter::write_kept() {
   FVM_TRY(file_.write(header()));
   if (std::fflush(kept_.get()) != 0 || std::fseek(kept_.get(), 0, SEEK_SET) != 0) return not_kept();

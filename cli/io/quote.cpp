@@ -28,7 +28,7 @@ std::string in_quotes(std::string_view text, std::size_t longest) {
   if (text.size() <= longest) return "'" + escaped(text) + "'";
   std::size_t cut = longest;
   const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; };
-  while (cut > 0 && continues(text[cut])) --cut;  // never inside a UTF-8 character
+  while (cut > 0 && continues(text[cut])) --cut;  // Never cuts a UTF-8 character.
   return "'" + escaped(text.substr(0, cut)) + "…'";
 }
 

@@ -1,5 +1,5 @@
-// How a piece of a user's input is shown inside a one-line message: in quotes, control characters escaped,
-// long text cut.
+// Shows a piece of a user's input in a one-line message: in quotes, control characters escaped, long text
+// cut.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace forestvm::cli {
 
-/// The text with control characters written as \n, \t, \x1b, …: it can neither break a line nor drive a
-/// terminal. UTF-8 passes as it is.
+/// Returns the text with control characters written as \n, \t, \x1b, …, so that it can neither break a line
+/// nor control a terminal. UTF-8 is kept.
 std::string escaped(std::string_view text);
 
-/// 'text', escaped, cut after `longest` bytes.
+/// Returns 'text' in quotes, escaped, cut after `longest` bytes.
 std::string in_quotes(std::string_view text, std::size_t longest = 60);
 
-/// 'a', 'b', 'c' and 12 more: the first of `count` names.
+/// Returns "'a', 'b', 'c' and 12 more", given the first of `count` names.
 std::string quoted_list(std::span<const std::string> names, std::size_t count);
 
 }  // namespace forestvm::cli

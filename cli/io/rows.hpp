@@ -1,4 +1,4 @@
-// Rows for a model: an NPY or CSV file in, float32 rows in the model's column order out, a block at a time.
+// Rows for a model: NPY or CSV file -> float32 rows in the model's column order, a block at a time.
 #pragma once
 
 #include <cstddef>
@@ -21,26 +21,26 @@ struct Rows {
   std::vector<float> values;  ///< count x width, row-major; NaN is a missing value
 };
 
-/// Rows of a file, block after block: memory for one block, however many there are.
+/// Reads the rows of a file block after block. Memory holds one block, however many rows there are.
 class RowReader {
  public:
-  /// Opens the rows in `path` ("-": standard input). NPY or CSV is found from the content. Refused: what
-  /// npy_reader and csv_reader refuse. Usage error for a header asked of what is no CSV. Environment when the
-  /// file cannot be read.
+  /// Opens the rows in `path` ("-": standard input). The content tells NPY and CSV apart. Refused: what
+  /// npy_reader and csv_reader refuse. Usage error if a header is asked for but the file is not CSV.
+  /// Environment if the file cannot be read.
   static Result<RowReader> open(const std::string& path, const RowForm& form);
   static Result<RowReader> open(Source source, const RowForm& form);
 
-  /// Replaces `rows` by the next ones, up to `most`; by none after the last. Refused: what is wrong with
-  /// these rows, or with what the file has after the last.
+  /// Replaces `rows` by up to `most` following rows; by none after the last. Refused: errors in these rows,
+  /// or in what follows the last one.
   Result<void> next(std::size_t most, Rows& rows);
 
-  /// How many rows the file says that it has; a CSV file does not say it.
+  /// Returns the number of rows if the file says it; a CSV file does not.
   std::optional<std::size_t> count() const { return table_->rows(); }
 
-  /// What the user should know of how the file is read; usually empty.
+  /// Returns a remark for the user on how the file is read; usually empty.
   const std::string& notice() const { return table_->notice(); }
 
-  /// Of the file, where its size is known.
+  /// Returns the number of bytes not yet read, if the file's size is known.
   std::optional<std::uint64_t> bytes_left() const { return source_->bytes_left(); }
 
  private:

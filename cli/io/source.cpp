@@ -71,8 +71,7 @@ Result<std::size_t> Source::read_some(char* to, std::size_t count) {
   return static_cast<std::size_t>(got);
 }
 
-/// Reads once more into the buffer, which grows by no more than that: pages that no bytes arrive for are
-/// never touched.
+/// Reads once more into the buffer, which grows only by what arrives: pages without data are never touched.
 Result<void> Source::fetch() {
   const std::size_t had = buffer_.size();
   if (buffer_.capacity() < had + kReadSize) buffer_.reserve(std::max(had + kReadSize, 2 * had));

@@ -1,4 +1,4 @@
-// Bytes in: a file, standard input or a string, read forward once. The readers of rows stand on it, so that
+// Input from a file, standard input or a string, read forward once. The readers of rows build on it, so that
 // a pipe works wherever a file does and only what has arrived takes memory.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace forestvm::cli {
 
 class Source {
  public:
-  /// Opens `path`; "-" is standard input. Environment error when that fails.
+  /// Opens `path`; "-" is standard input. Environment error if that fails.
   static Result<Source> open(const std::string& path);
   static Source from_text(std::string text);
 
@@ -22,20 +22,20 @@ class Source {
   Source& operator=(Source&&) = delete;
   ~Source();
 
-  /// Everything read but not taken; at least `count` bytes unless the input ends before. Valid until the next
-  /// call of a member.
+  /// Returns everything read but not taken: at least `count` bytes unless the input ends before. Valid until
+  /// the next call of a member.
   Result<std::string_view> peek(std::size_t count);
 
-  /// Takes `count` bytes of what the last peek showed.
+  /// Takes `count` bytes, which the last peek returned.
   void skip(std::size_t count) { begin_ += count; }
 
-  /// Takes up to `count` bytes into `to`; fewer only at the end of the input.
+  /// Takes up to `count` bytes into `to` and returns their number; fewer only at the end of the input.
   Result<std::size_t> read(char* to, std::size_t count);
 
-  /// Takes everything up to the end. Refused where that is more than `limit` bytes.
+  /// Takes everything up to the end. Refused if that is more than `limit` bytes.
   Result<std::string> read_rest(std::size_t limit);
 
-  /// Bytes not taken yet, where the input's size is known (a regular file, a string).
+  /// Returns the number of bytes not yet taken, if the input's size is known (a regular file, a string).
   std::optional<std::uint64_t> bytes_left() const;
 
  private:
@@ -44,13 +44,13 @@ class Source {
   Result<std::size_t> read_some(char* to, std::size_t count);
   Result<void> fetch();
 
-  int file_ = -1;       // -1: the buffer is all there is
+  int file_ = -1;       // -1: the buffer holds the whole input
   bool owned_ = false;  // standard input is not closed
   bool ended_ = false;
   std::string buffer_;
-  std::size_t begin_ = 0;              // first byte of buffer_ that has not been taken
-  std::uint64_t fetched_ = 0;          // bytes that came from file_
-  std::optional<std::uint64_t> size_;  // of file_, from where it stood when opened
+  std::size_t begin_ = 0;              // the first byte of buffer_ that has not been taken
+  std::uint64_t fetched_ = 0;          // bytes read from file_
+  std::optional<std::uint64_t> size_;  // size of file_ from where it stood when opened
 };
 
 }  // namespace forestvm::cli

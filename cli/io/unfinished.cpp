@@ -16,15 +16,14 @@ namespace {
 
 constexpr std::array kEndingSignals = {SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
 
-/// What a signal handler may touch: memory that is always there, and a flag that says whether it holds a
-/// path.
+/// The data of the signal handler: memory that always exists, and a flag that says whether it holds a path.
 std::array<char, PATH_MAX> watched_path;
 std::atomic<bool> is_watched{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 extern "C" void end_by_signal(int signal) {
   if (is_watched.load()) ::unlink(watched_path.data());
-  // The handler is reset by SA_RESETHAND, and the signal blocked until the handler returns.
+  // SA_RESETHAND has reset the handler, and the signal is blocked until the handler returns.
   ::raise(signal);
 }
 

@@ -1,17 +1,17 @@
-// The file that is being written, removed when a signal ends the program: what only an end by SIGKILL or a
-// power failure leaves behind.
+// Removes the file that is being written when a signal ends the program. Only SIGKILL or a power failure
+// leaves it behind.
 #pragma once
 
 #include <string>
 
 namespace forestvm::cli {
 
-/// Lets the signals that end a program (SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ) remove
-/// the unfinished file first, and end it all the same. Those that are ignored, as nohup asks, stay ignored.
+/// Lets the signals that end a program (SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ) first
+/// remove the unfinished file. Signals that are ignored, as nohup asks, stay ignored.
 void remove_unfinished_on_signals();
 
-/// A file that is there from now on and not complete; the destructor, or finished(), ends that. Of several at
-/// a time, signals remove the first.
+/// A file that exists but is not complete, until the destructor or finished(). If there are several at a
+/// time, signals remove the first.
 class Unfinished {
  public:
   Unfinished() = default;
@@ -23,7 +23,7 @@ class Unfinished {
   bool exists() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
 
-  /// The file has got its name: it is left where it is.
+  /// Says that the file has its name: it is left where it is.
   void finished();
 
  private:

@@ -19,7 +19,7 @@ std::string joined(const std::vector<std::string_view>& names) {
   return text;
 }
 
-/// Puts `escape` before each of `special` in a text.
+/// Puts `escape` before each character of `special` in a text.
 std::string escaped(std::string_view text, std::string_view special, std::string_view escape) {
   std::string out;
   for (const char c : text) {
@@ -29,7 +29,7 @@ std::string escaped(std::string_view text, std::string_view special, std::string
   return out;
 }
 
-/// A word in single quotes, as zsh reads it.
+/// Returns a word in single quotes for zsh.
 std::string zsh_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -38,7 +38,7 @@ std::string zsh_quoted(std::string_view text) {
 
 std::string fish_quoted(std::string_view text) { return "'" + escaped(text, "\\'", "\\") + "'"; }
 
-/// What an option is called on the command line, short form first.
+/// Returns the option's names on the command line, short form first.
 std::vector<std::string> spellings(const Option& option) {
   std::vector<std::string> all;
   if (option.letter != '\0') all.push_back(std::string("-") + option.letter);
@@ -54,7 +54,7 @@ std::vector<Option> options_of(const Command& command) {
   return options;
 }
 
-/// The command that fills bash's COMPREPLY with the values.
+/// Returns the command that fills bash's COMPREPLY with the values.
 std::string bash_reply(const Values& values) {
   std::string reply;
   if (values.names != nullptr)
@@ -79,7 +79,7 @@ std::string bash_case(const Command& command) {
   }
   text += "      esac\n      case $word in\n        -*) COMPREPLY=($(compgen -W \"" + options +
           "\" -- \"$word\")) ;;\n";
-  // Which positional the word is would take a parser: the values of all of them are offered.
+  // Only a parser could tell which positional the word is, so the values of all of them are offered.
   Values values;
   for (const Positional& positional : command.positionals) {
     values.files |= positional.values.files;
@@ -88,7 +88,7 @@ std::string bash_case(const Command& command) {
   return text + "        *) " + bash_reply(values) + " ;;\n      esac\n      ;;\n";
 }
 
-/// What zsh does to complete a value, as the end of a specification for _arguments.
+/// Returns the action with which zsh completes a value: the end of a specification for _arguments.
 std::string zsh_values(const Values& values) {
   const std::string names = joined(names_in(values));
   if (values.files) return names.empty() ? "_files" : " _forestvm_names_or_files " + names;

@@ -1,4 +1,4 @@
-// Writes the man pages and completions to a folder: forestvm_pages FOLDER. A tool of the build, not
+// Writes the man pages and completions to a folder: forestvm_pages FOLDER. The build runs it; it is not
 // installed.
 #include <cstdio>
 #include <fstream>

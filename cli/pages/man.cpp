@@ -8,7 +8,7 @@
 namespace forestvm::cli {
 namespace {
 
-/// Text as roff shows it: a backslash is itself, a hyphen can be copied, and no line is a request.
+/// Escapes text for roff: a backslash is itself, a hyphen can be copied, and no line is a request.
 std::string roff(std::string_view text) {
   std::string escaped;
   bool line_begins = true;

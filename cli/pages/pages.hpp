@@ -1,5 +1,5 @@
-// Man pages and shell completions, made from the tables of commands. In: commands(). Out: texts, which the
-// build writes to files and `cmake --install` puts where man and the shells look.
+// Man pages and shell completions, made from the table of commands. The build writes them to files and `cmake
+// --install` puts them where man and the shells look.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace forestvm::cli {
 
-/// forestvm(1): what all commands have in common.
+/// Returns forestvm(1), which describes what all commands have in common.
 std::string man_overview(const std::string& version);
 
-/// forestvm-COMMAND(1).
+/// Returns forestvm-COMMAND(1).
 std::string man_page(const Command& command, const std::string& version);
 
 std::string bash_completion();

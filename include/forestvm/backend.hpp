@@ -1,5 +1,5 @@
-// The whole contract of a backend: it loads a program once and then answers calls, each with a context of the
-// calling thread. A backend is one function that makes Predictors of programs.
+// The interface of a backend: it loads a program once, then answers calls, each with a context that belongs
+// to the calling thread. A backend is a function that makes Predictors from programs.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@
 
 namespace forestvm {
 
-/// The type of a row's values. A value is compared as the float32 nearest to it, as the trainers of float32
-/// models do. Programs of float64 scores (LightGBM's), which compare in float64, refuse rows with a value
-/// that no float32 is equal to. Float16 is IEEE binary16. A Bool is a byte: 0, or else 1.
+/// The type of a row's values. A value is compared as the float32 nearest to it, as trainers of float32
+/// models do. Programs with float64 scores (LightGBM's) compare in float64 and refuse rows with a value that
+/// has no equal float32. Float16 is IEEE binary16. A Bool is one byte: 0 is 0, any other byte is 1.
 enum class RowType : std::uint8_t {
   Float32,
   Float64,
@@ -45,46 +45,45 @@ struct RowBlock {
   std::size_t column_stride = 1;  ///< values from one feature of a row to the next
 };
 
-/// What the values that sparse rows do not hold are.
+/// The value of features that a sparse row does not list.
 enum class Absent : std::uint8_t {
   Missing,  ///< NaN, as XGBoost reads sparse rows
   Zero,     ///< 0, as LightGBM reads them
 };
 
-/// Sparse rows to predict (CSR): row i holds the values [offsets[i], offsets[i + 1]), each of the feature
-/// that `columns` has at its place. The features of a row come in any order; of several values of a feature
-/// in one row the last counts. A value that is NaN is missing. offsets[0] may be more than 0: a part of other
-/// rows.
+/// Sparse rows to predict (CSR). Row i has the values [offsets[i], offsets[i + 1]); `columns` gives the
+/// feature of each. The features of a row come in any order; if one is repeated, its last value counts. NaN
+/// is a missing value. offsets[0] may be above 0, when the rows are a part of a larger matrix.
 struct CsrRows {
-  std::size_t count = 0;                  ///< rows
-  const std::int64_t* offsets = nullptr;  ///< count + 1, none below the one before, up to value_count
-  const std::int32_t* columns = nullptr;  ///< value_count, each below num_features
-  const void* values = nullptr;           ///< value_count
+  std::size_t count = 0;                  ///< number of rows
+  const std::int64_t* offsets = nullptr;  ///< count + 1 numbers, not descending, each at most value_count
+  const std::int32_t* columns = nullptr;  ///< value_count numbers, each below num_features
+  const void* values = nullptr;           ///< value_count values
   std::size_t value_count = 0;
   Absent absent = Absent::Missing;
-  RowType type = RowType::Float32;  ///< of the values
+  RowType type = RowType::Float32;  ///< type of the values
 };
 
-/// Rows that are encoded already: rank codes, one byte for each column of a program's encoder, as
-/// core/encoder.hpp lays them out. Predictor::encode makes them; they may be kept, and split where a block of
-/// kCodeRows rows begins. Predictions of them are those of the rows that they were made of, without the time
-/// that encoding takes. Any bytes are safe: a code is compared with other codes and never a place in memory,
-/// so that codes which no row has lead to some leaf of each tree. Aligned to 64 bytes they are read fastest.
+/// Rows that are already encoded: rank codes, one byte for each column of a program's encoder, laid out as
+/// core/encoder.hpp describes. Predictor::encode makes them. They may be stored, and split at multiples of
+/// kCodeRows rows. Their predictions equal those of the original rows, without the time for encoding. Any
+/// bytes are safe: codes are only compared with other codes, never used as an address, so codes that no row
+/// has lead to some leaf of each tree. Reading is fastest if they are aligned to 64 bytes.
 struct CodedRows {
   const std::uint8_t* codes = nullptr;
-  std::size_t count = 0;       ///< rows
-  std::size_t columns = 0;     ///< as many as the program has
-  std::size_t byte_count = 0;  ///< that may be read at `codes`: coded_bytes(count, columns) or more
-  std::uint64_t encoder = 0;   ///< encoder_id of the program that they were made for
+  std::size_t count = 0;       ///< number of rows
+  std::size_t columns = 0;     ///< the program's number of columns
+  std::size_t byte_count = 0;  ///< readable bytes at `codes`: at least coded_bytes(count, columns)
+  std::uint64_t encoder = 0;   ///< encoder_id of the program that they were encoded for
 };
 
-/// Bytes that coded rows take: their blocks, and behind those kCodeSlack bytes that may be read. SIZE_MAX if
-/// that is more than memory holds.
+/// Returns the size of coded rows in bytes, with the kCodeSlack readable bytes behind the last block;
+/// SIZE_MAX if it is more than memory holds.
 std::size_t coded_bytes(std::size_t rows, std::size_t columns);
 
-/// Rows in the memory of a GPU, float32, as DLPack and __cuda_array_interface__ describe them. Their
-/// predictions go to memory of the same device: the call returns when its work is queued on the stream, and
-/// both memories stay as they are until the stream has come to its end.
+/// Float32 rows in the memory of a GPU, described as DLPack and __cuda_array_interface__ do. Predictions go
+/// to memory of the same device. The call returns once its work is queued on the stream; both memories must
+/// stay as they are until that work is done.
 struct DeviceRows {
   const float* data = nullptr;  ///< memory of the device
   std::size_t count = 0;
@@ -93,7 +92,7 @@ struct DeviceRows {
   void* stream = nullptr;  ///< a cudaStream_t or hipStream_t of the device; null: its default stream
 };
 
-/// Rows as callers have them.
+/// Rows in one of the forms in which callers have them.
 using AnyRows = std::variant<RowBlock, CsrRows, CodedRows, DeviceRows>;
 
 inline std::size_t row_count(const AnyRows& rows) {
@@ -106,13 +105,13 @@ inline std::size_t row_count(const AnyRows& rows) {
 /// The types of predictions.
 enum class ResultType : std::uint8_t { Float32, Float64, Int32, Int64 };
 
-/// What one call needs to write to: kept by the caller, one per calling thread, reused from call to call.
-/// After it has grown to a batch size, further calls of that size allocate nothing.
+/// The memory that a call writes to. The caller keeps one per calling thread and reuses it. Once it has grown
+/// to a batch size, further calls of that size allocate nothing.
 class Context {
  public:
   virtual ~Context() = default;
 
-  /// The backend that made it: an address that no other backend gives its contexts.
+  /// Returns an address that identifies the backend that made this context.
   const void* backend() const { return backend_; }
 
  protected:
@@ -129,36 +128,39 @@ class Predictor {
 
   virtual std::unique_ptr<Context> make_context() const = 0;
 
-  /// Writes the output's row_count(rows) x output_width(output) numbers to `out`, in C order: raw scores and
-  /// values as Float32 or Float64, labels and leaf numbers as Int32 or Int64. Float64 scores of a program
-  /// that has them are rounded once, at the end, to make them Float32. A label is an index; leaves are
-  /// numbered as the trainer counts a tree's nodes, trees in the model's order.
+  /// Writes row_count(rows) x output_width(output) numbers to `out`, in C order: raw scores and values as
+  /// Float32 or Float64, labels and leaf numbers as Int32 or Int64. Float64 scores that are wanted as Float32
+  /// are rounded once, at the end. A label is an index. Leaves are numbered as the trainer numbers a tree's
+  /// nodes; trees come in the model's order.
   ///
-  /// Sparse rows are not made dense where a program's walks read rank codes (encode(u8)), else a bounded
-  /// number at a time; rows that are not row-major float32 are converted a bounded number at a time. Encoded
-  /// rows go through the plan for their number if its walks read codes alone, else through the next plan of
-  /// which that is true: a few rows may take as long as a block of them then.
+  /// Sparse rows are read as they are by walks over rank codes (encode(u8)); for other walks a bounded number
+  /// of rows at a time is made dense. Rows that are not row-major float32 are converted, a bounded number at
+  /// a time. Encoded rows use the plan for their row count if it reads only codes, otherwise the nearest such
+  /// plan, preferably a larger one; a small call may then cost as much as a full block.
   ///
-  /// Rows in a GPU's memory are for the GPU's backend, and `out` is memory of that GPU then. One context's
-  /// calls run one after the other; where they change the stream, the host waits for the call before. A
-  /// stream may be one that the caller captures: the context has made a call of as many rows before, and the
-  /// caller's graph uses its memory: the context outlives it, and makes no larger call, and no other one
-  /// while it runs.
+  /// Rows in a GPU's memory need that GPU's backend, and `out` is memory of the same GPU. Calls with one
+  /// context run one after the other; when the stream changes, the host waits for the previous call. Stream
+  /// capture is allowed if (1) this context has already predicted at least as many rows, and (2) the context
+  /// outlives the graph. While the graph exists, make no larger call with this context; while it runs, make
+  /// none.
   ///
-  /// Errors: Usage for a type that the output would lose digits in, a context of another backend, a null
-  /// pointer, rows that overlap or are too short, coded rows of another number of columns or in too few
-  /// bytes, and, with the row, for offsets that descend or leave the values and for a column that the model
-  /// does not have. Usage for rows in the memory of another device, and for a stream that is captured while
-  /// the context lacks memory. Refused for labels of a model without classes; with the row, for a value that
-  /// is no float32 where the program has float64 scores; for codes of another encoder, and for any where
-  /// every plan has walks that read values; for rows in a GPU's memory of a program that takes zeros for
-  /// missing values, and for their labels as Int32 and leaf numbers as Int64. Environment where a device has
-  /// too little memory for a few rows, and where it fails. Where an error names a row, rows before it may
-  /// have been predicted.
+  /// Usage: a type in which the output would lose digits; a context of another backend; a null pointer; rows
+  /// that overlap or are too short; coded rows with another number of columns or too few bytes; sparse rows
+  /// whose offsets descend or leave the values, or with a column that the model does not have (the error
+  /// names the row); rows in another device's memory; a captured stream when the context lacks memory.
+  ///
+  /// Refused: labels of a model without classes; a value that is no float32 where the program has float64
+  /// scores (the error names the row); codes of another encoder, and all codes if walks of every plan read
+  /// values; rows in a GPU's memory if the program takes zeros for missing values, and for such rows labels
+  /// as Int32 and leaf numbers as Int64.
+  ///
+  /// Environment: a device that fails, or has too little memory for a few rows.
+  ///
+  /// When an error names a row, rows before it may already have been predicted.
   virtual Result<void> predict_as(Context& context, const AnyRows& rows, OutputKind output, ResultType type,
                                   void* out) const = 0;
 
-  /// Predicts raw scores or values: `output` is Raw or Value, else Usage.
+  /// Predicts raw scores or values. Usage unless `output` is Raw or Value.
   Result<void> predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const;
   Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output, double* out) const;
 
@@ -168,41 +170,42 @@ class Predictor {
   /// Predicts leaf numbers.
   Result<void> predict_leaf(Context& context, const AnyRows& rows, std::int32_t* out) const;
 
-  /// Encodes rows, dense or sparse, into `out`, which has room for coded_bytes(rows, columns) bytes, columns
-  /// being those of the program (section_Columns). What no row has is zero: equal rows give equal bytes.
-  /// Result: the rows, for predict and its like, as long as `out` is there. Errors: as predict's; Usage for
-  /// too little room and for coded rows; Refused where no plan could take the result.
+  /// Encodes dense or sparse rows into `out`, which has room for coded_bytes(rows, columns) bytes, where
+  /// `columns` is the size of section_Columns. Bytes that belong to no row are zero, so that equal rows give
+  /// equal bytes. Returns the encoded rows, which refer to `out`. Errors: those of predict_as; Usage for too
+  /// little room and for rows that are already encoded; Refused if no plan could take the result.
   virtual Result<CodedRows> encode(Context& context, const AnyRows& rows,
                                    std::span<std::uint8_t> out) const = 0;
 
   virtual const Program& program() const = 0;
 
-  /// What runs, for people: backend, target, threads, walkers.
+  /// Describes what runs, for people: backend, target, threads, walkers.
   virtual std::string describe() const = 0;
 };
 
-/// Columns that a prediction of this kind has; 0 if the program cannot give it.
+/// Returns the number of columns of a prediction of this kind; 0 if the program cannot give it.
 std::uint32_t output_width(const ProgramMeta& meta, OutputKind output);
 
 struct BackendOptions {
-  unsigned threads = 1;         ///< 1: everything runs inline in the caller; 0: as many as the machine has
-  std::string target = "auto";  ///< a row of vm/host/targets/targets.def, or auto: what the environment
-                                ///< variable FORESTVM_TARGET names, or else the best that this CPU runs
+  unsigned threads = 1;  ///< 1: everything runs in the caller; 0: one thread per CPU of the machine
+  /// A row of vm/host/targets/targets.def, or auto: the one that the environment variable FORESTVM_TARGET
+  /// names, otherwise the best that this CPU runs.
+  std::string target = "auto";
 };
 
-/// Loads a program into the host VM. Refused when its loops are mapped to a GPU; Usage or Environment when
-/// the target is unknown or this CPU lacks it; Environment when threads cannot be started. Predictors of as
-/// many threads share them, and a forked process starts them again.
+/// Loads a program into the host VM. Refused if its loops are mapped to a GPU; Usage or Environment if the
+/// target is unknown or this CPU lacks it; Environment if threads cannot be started. Predictors with equal
+/// numbers of threads share them; a forked process starts its own.
 Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options = {});
 
 struct EmulatorOptions {
-  std::uint64_t seed = 1;  ///< of the orders in which the threads of a block take turns
+  std::uint64_t seed = 1;  ///< seeds the order in which the threads of a block take turns
   unsigned warp = 32;      ///< threads of a warp: 32, or 64
 };
 
-/// Loads a program into the emulator of a GPU: every thread of a launch in turn, on the calling thread, far
-/// slower than the host VM. Answers are those of a GPU. Refused when no loop is mapped to a GPU, or when its
-/// launches are larger than a GPU allows. It encodes no rows.
+/// Loads a program into the emulator of a GPU, which runs each thread of a launch in turn, on the calling
+/// thread, and is far slower than the host VM. It answers as a GPU does. Refused if no loop is mapped to a
+/// GPU, or if launches are larger than a GPU allows. It encodes no rows.
 Result<std::unique_ptr<Predictor>> emulator_backend(const Program& program,
                                                     const EmulatorOptions& options = {});
 
@@ -210,22 +213,21 @@ enum class GpuVendor : std::uint8_t { Cuda, Hip };
 
 struct GpuOptions {
   GpuVendor vendor = GpuVendor::Cuda;
-  int device = 0;  ///< its ordinal, as the vendor counts
+  int device = 0;  ///< the device's ordinal, as the vendor counts
 };
 
-/// Loads a program into a GPU, through the vendor's library libforestvm_cuda.so or libforestvm_hip.so: from
-/// the folder that the environment variable FORESTVM_PLUGINS names, or else from beside this library or
-/// program (or the folder of libraries there), or else from where the loader looks. It encodes no rows:
-/// the host does, for a program with the same encoder. Environment if there is no such library, driver or
-/// device; Refused when no loop is mapped to a GPU, when launches are larger than the device allows, or when
-/// it has no kernel for a layout.
+/// Loads a program into a GPU through the vendor's library, libforestvm_cuda.so or libforestvm_hip.so. It is
+/// loaded from the folder that the environment variable FORESTVM_PLUGINS names, otherwise from beside this
+/// library or program (or the folder of libraries there), otherwise from where the loader looks. The
+/// predictor encodes no rows; a host predictor of a program with the same encoder does. Environment if there
+/// is no such library, driver or device; Refused if no loop is mapped to a GPU, if launches are larger than
+/// the device allows, or if it has no kernel for a layout.
 Result<std::unique_ptr<Predictor>> gpu_backend(const Program& program, const GpuOptions& options = {});
 
-/// The devices of a vendor, for people, by their ordinals. Environment if there is no library, driver or
-/// device.
+/// Lists a vendor's devices for people, by ordinal. Environment if there is no library, driver or device.
 Result<std::vector<std::string>> gpu_devices(GpuVendor vendor);
 
-/// The CPU targets built into the host VM, best first.
+/// Returns the CPU targets built into the host VM, best first.
 std::vector<std::string_view> host_targets();
 
 }  // namespace forestvm

@@ -5,7 +5,7 @@
 
 namespace forestvm {
 
-/// Rows in contracts.def.
+/// The contracts, one for each row of contracts.def.
 enum class Contract : std::uint8_t {
 #define FVM_CONTRACT(number, Name, text, meaning) Name = number,
 #include <forestvm/internal/contracts.def>

@@ -1,4 +1,4 @@
-// Program -> C: a forest as source code, for devices without this library, and for comparing it with itself.
+// Program -> C: a forest as source code, for devices without this library, and to check the VM against.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,25 @@ struct ExportOptions {
   };
   enum class Thresholds {
     Float,   ///< rows are compared as float32
-    Integer  ///< rows' bits are compared as integers that have the same order: no floating-point unit is
-             ///< needed
+    Integer  ///< rows' bits are compared as integers in the same order: no floating-point unit is needed
   };
 
   Trees trees = Trees::Tables;
   Thresholds thresholds = Thresholds::Float;
-  std::string prefix = "forest";  ///< of every name in the file; a C identifier
+  std::string prefix = "forest";  ///< begins every name in the file; a C identifier
 };
 
 struct ExportedC {
   std::string text;
-  std::uint64_t table_bytes = 0;  ///< of constant tables
-  std::uint64_t stack_bytes = 0;  ///< of a call, for the rows that it takes at a time
+  std::uint64_t table_bytes = 0;  ///< size of the constant tables
+  std::uint64_t stack_bytes = 0;  ///< stack that a call takes for the rows that it handles at a time
   std::uint32_t rows_at_a_time = 0;
 };
 
-/// C99 without dependencies that answers as the program does, bit for bit (built with -ffp-contract=off).
-/// Loops, layouts and sums are the program's; parallel loops run one iteration after the other. Refused: a
-/// program whose loops are mapped to a GPU; Usage: a prefix that is no identifier.
+/// Returns C99 source without dependencies that gives the program's answers bit for bit when built with
+/// -ffp-contract=off. Loops, layouts and sums are the program's; the iterations of parallel loops run one
+/// after the other. Refused: a program whose loops are mapped to a GPU. Usage: a prefix that is not a C
+/// identifier.
 Result<ExportedC> export_c(const Program& program, const ExportOptions& options = {});
 
 }  // namespace forestvm

@@ -11,9 +11,10 @@
 
 namespace forestvm {
 
-/// What a model file may cost; exceeding one refuses the file. The defaults pass every real model we know.
+/// Limits on what a model file may cost: a file that exceeds one is refused. The defaults accept all real
+/// models that we know of.
 struct LoadLimits {
-  std::size_t max_bytes = std::size_t{4} << 30;  ///< of the file after decompression
+  std::size_t max_bytes = std::size_t{4} << 30;  ///< size of the file after decompression
   std::size_t max_expansion = 64;                ///< decompressed size / compressed size
   std::uint32_t max_depth = 64;                  ///< nesting of the document, not of the trees
   std::uint32_t max_trees = 10'000'000;
@@ -27,14 +28,14 @@ struct LoadLimits {
 /// path, the tree and node, or a byte offset) for everything else.
 Result<Model> load_model(const std::string& path, const LoadLimits& limits = {});
 
-/// The same from memory.
+/// Reads and checks a model in memory, as load_model does with a file.
 Result<Model> load_model(std::span<const std::byte> bytes, const LoadLimits& limits = {});
 
-/// What a file begins with, at most, that check_model_opening looks at.
+/// The number of bytes from the start of a file that check_model_opening looks at, at most.
 inline constexpr std::size_t kModelOpening = 4096;
 
-/// Refuses what no model file begins like, for those who read one themselves and would not read it all in
-/// vain. `opening`: the first kModelOpening bytes or more, or all of a shorter file.
+/// Refuses bytes with which no model file begins. It lets callers who read a file themselves refuse it before
+/// they have read all of it. `opening`: the first kModelOpening bytes or more, or all of a shorter file.
 Result<void> check_model_opening(std::span<const std::byte> opening);
 
 }  // namespace forestvm

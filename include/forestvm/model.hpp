@@ -13,7 +13,7 @@
 
 namespace forestvm {
 
-/// What a node does. `x` is the row's value of `feature`.
+/// The kinds of nodes. `x` is the row's value of `feature`.
 enum class NodeKind : std::uint8_t {
   Leaf,       ///< ends the walk
   Less,       ///< left if x < threshold
@@ -22,7 +22,7 @@ enum class NodeKind : std::uint8_t {
   Unused,     ///< a slot that no walk reaches (a trainer's pruned node); keeps the trainer's node numbers
 };
 
-/// What a split takes as missing. Where a missing value goes, Node::missing_left says.
+/// The values that a split takes as missing. Node::missing_left says where they go.
 enum class Missing : std::uint8_t {
   Nan,   ///< NaN
   None,  ///< nothing: NaN counts as 0
@@ -32,10 +32,9 @@ enum class Missing : std::uint8_t {
 /// One node. Children are indices into the same tree's `nodes`; the root is node 0. For the trainer's own
 /// number of a leaf see leaf_number.
 struct Node {
-  double threshold =
-      0;             ///< Less, LessEqual: the split value, exact in the model's score_type; LessEqual: also
-                     ///< +-inf (LightGBM parts NaN from all numbers by x <= inf)
-  double value = 0;  ///< Leaf of a tree with leaf_width 1: its output, before Tree::weight
+  double threshold = 0;  ///< Less, LessEqual: the threshold, exact in the model's score_type; with LessEqual
+                         ///< also +-inf (LightGBM separates NaN from all numbers by x <= inf)
+  double value = 0;      ///< Leaf of a tree with leaf_width 1: its output, before Tree::weight
   std::int32_t left = -1;  ///< -1 in leaves and unused slots
   std::int32_t right = -1;
   std::uint32_t feature = 0;  ///< below Model::num_features in split nodes
@@ -49,11 +48,11 @@ struct Node {
 };
 
 /// The category codes of one Category node and the side on which members go. A value is in the set if it is
-/// no missing one and its whole part a code of the set; what is below 0 or infinite has no code.
+/// not missing and its integer part is a code of the set; values below 0 and infinities have no code.
 struct CategorySet {
   std::vector<std::uint32_t> codes;  ///< ascending, below kMostCategories
   bool members_left = false;
-  bool fractions = false;  ///< of the numbers below 0, those above -1 have code 0 (LightGBM's rule)
+  bool fractions = false;  ///< numbers between -1 and 0 have code 0 (LightGBM's rule)
 };
 
 /// A leaf whose output is constant + sum(coefficient * x[feature]).
@@ -74,8 +73,9 @@ struct Tree {
   std::vector<LinearLeaf> linear_leaves;
 };
 
-/// The trainer's own number of the leaf at nodes[index]. XGBoost numbers all nodes of a tree together
-/// (first_leaf 0). LightGBM numbers leaves apart: they follow the splits in `nodes`, in its order.
+/// Returns the trainer's own number of the leaf at nodes[index]. XGBoost numbers all nodes of a tree together
+/// (first_leaf is 0). LightGBM numbers leaves separately: they follow the splits in `nodes`, in LightGBM's
+/// order.
 inline std::int32_t leaf_number(const Tree& tree, std::size_t index) {
   return static_cast<std::int32_t>(index - tree.first_leaf);
 }
@@ -91,20 +91,20 @@ struct Model {
   std::vector<std::string> class_labels;   ///< empty, or one per class
 
   std::uint32_t num_outputs = 1;                ///< raw scores per row
-  ScalarType score_type = ScalarType::Float32;  ///< of comparisons and sums
+  ScalarType score_type = ScalarType::Float32;  ///< type of comparisons and sums
   bool tiny_is_zero = false;                    ///< x with |x| <= kTiny is 0 before any split sees it
   std::vector<double> base;                     ///< num_outputs margins, one per output's sum
   bool base_last = false;  ///< the base is added after the trees; otherwise each sum starts from it
   Transform transform = Transform::Identity;
   double slope = 1;       ///< TransformParameters::slope
-  bool averaged = false;  ///< values are made of raw / rounds; raw itself stays the sum. See parameters_of
+  bool averaged = false;  ///< values are computed from raw / rounds; raw scores stay sums. See parameters_of
   ClassRule class_rule = ClassRule::None;
 
   std::vector<Tree> trees;                  ///< in the trainer's order
   std::vector<std::uint32_t> round_begins;  ///< first tree of each boosting round, then trees.size()
 };
 
-/// What the transform takes when `trees` of the model's trees, whole rounds of one per output, were summed.
+/// Returns the transform's parameters for the sum of `trees` trees: whole rounds of one tree per output.
 inline TransformParameters parameters_of(const Model& model, std::size_t trees) {
   const std::size_t rounds = trees / model.num_outputs;
   return {model.averaged ? static_cast<double>(rounds) : 1.0, model.slope};

@@ -1,6 +1,6 @@
-// The Program: bytecode and encoded forest in one versioned, little-endian, position-independent image. What
-// is in memory is what is in the .fvm file, byte for byte: loading maps it and proves it, nothing is parsed
-// or relocated. Implemented by vm/program. Files of other byte orders are not supported.
+// The Program: bytecode and encoded forest in one versioned, little-endian, position-independent image.
+// Memory holds what the .fvm file holds, byte for byte: loading maps and verifies it; nothing is parsed or
+// relocated. Implemented by vm/program. Files of other byte orders are not supported.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,12 @@
 namespace forestvm {
 
 inline constexpr std::uint16_t kProgramFormat = 8;  ///< raised when an older runtime cannot read a newer file
-inline constexpr std::uint16_t kOldestProgramFormat = 8;  ///< that this build reads
+inline constexpr std::uint16_t kOldestProgramFormat = 8;  ///< the oldest format that this build reads
 inline constexpr std::size_t kSectionAlignment = 64;      ///< bytes
 inline constexpr std::uint64_t kMaxScratchBytes = std::uint64_t{64}
-                                                  << 20;  ///< private accumulators of one call
+                                                  << 20;  ///< size of the private accumulators of one call
 
-/// Shapes and facts of a program: the one record of the meta section.
+/// The shapes and facts of a program: the one record of the meta section.
 struct ProgramMeta {
   std::uint32_t num_features;
   std::uint32_t num_outputs;  ///< raw scores per row
@@ -37,7 +37,7 @@ struct ProgramMeta {
   ClassRule class_rule;
   Contract contract;
   std::uint8_t sums_in_model_order;  ///< 1 if every row's leaves are added in the trainer's order
-  std::uint64_t fingerprint;         ///< of the model
+  std::uint64_t fingerprint;         ///< identifies the model
   std::uint64_t forest_nodes;        ///< see ForestStatistics
   std::uint64_t forest_leaves;
   double mean_depth;
@@ -46,7 +46,7 @@ struct ProgramMeta {
   std::uint32_t num_feature_names;  ///< 0 or num_features
   std::uint32_t num_class_labels;
   std::int32_t sum_unit;          ///< exact accumulators count 2^sum_unit
-  ScalarType score_type;          ///< in which the trainer compares and sums
+  ScalarType score_type;          ///< type in which the trainer compares and sums
   std::uint8_t reserved[3];       ///< zero
   double divisor = 1;             ///< TransformParameters::divisor
   double slope = 1;               ///< TransformParameters::slope
@@ -55,8 +55,8 @@ struct ProgramMeta {
 };
 static_assert(sizeof(ProgramMeta) == 128);
 
-/// How many of something a feature has. Lists of these are ascending and leave out features that have none,
-/// so that models of few splits and millions of features stay small.
+/// The number of things (such as thresholds) that a feature has. Lists are ascending by feature and leave out
+/// features that have none, so that models with few splits and millions of features stay small.
 struct FeatureCount {
   std::uint32_t feature;
   std::uint32_t count;
@@ -65,7 +65,7 @@ struct FeatureCount {
 };
 static_assert(sizeof(FeatureCount) == 8);
 
-/// Where a text lies in the text section.
+/// The place of a text in the text section.
 struct StringRef {
   std::uint32_t offset;
   std::uint32_t size;
@@ -90,7 +90,7 @@ inline constexpr std::size_t kSectionCount = 0
 #include <forestvm/internal/sections.def>
     ;
 
-/// What the compiler fills in; encode_program makes a Program of it.
+/// The contents of a program, filled in by the compiler; encode_program makes a Program of them.
 struct ProgramParts {
   ProgramMeta meta{};
   std::vector<Inst> code;
@@ -106,14 +106,14 @@ struct ProgramParts {
   std::vector<float> ranks;
   std::vector<CategoryColumn> category_columns;
   std::vector<std::uint32_t> category_words;
-  std::vector<std::string> strings;  ///< StringId::Count of them, then feature names, then class labels
+  std::vector<std::string> strings;  ///< StringId::Count texts, then feature names, then class labels
   std::vector<std::uint32_t> leaf_numbers;
   std::vector<double> wide_leaves;
   std::vector<std::uint32_t> zero_missing;
   std::vector<std::byte> nodes;
 };
 
-/// Whether load and from_bytes prove the image before they return it.
+/// How much of the image load and from_bytes check before they return a program.
 enum class Verification {
   Full,   ///< checksum and every rule of the verifier
   Trust,  ///< only what is needed to find the sections: for files that nobody else can write
@@ -122,16 +122,17 @@ enum class Verification {
 /// An immutable, verified program. Copies share the image. Thread-safe.
 class Program {
  public:
-  /// Maps the file at `path` read-only. The file must not be changed while a Program of it lives.
-  /// Errors: Environment when it cannot be read, Refused with section, offset or pc and the rule it breaks.
+  /// Maps the file at `path` read-only. The file must not be changed while a Program of it exists.
+  /// Environment if it cannot be read; Refused, with the section, offset or pc and the rule that it breaks,
+  /// if it is no valid program.
   static Result<Program> load(const std::string& path, Verification verification = Verification::Full);
 
   /// Copies the image `bytes` into aligned memory.
   static Result<Program> from_bytes(std::span<const std::byte> bytes,
                                     Verification verification = Verification::Full);
 
-  /// Writes the image to a file beside `path` and renames it, so that readers see the old file or the new
-  /// one.
+  /// Writes the image to a file beside `path` and renames it, so that readers see either the old file or the
+  /// new one.
   Result<void> save(const std::string& path) const;
 
   std::span<const std::byte> image() const;
@@ -146,10 +147,10 @@ class Program {
   std::string_view feature_name(std::uint32_t feature) const;  ///< empty if the model has no names
   std::string_view class_label(std::uint32_t label) const;     ///< empty if the model has no labels
 
-  /// Whether some loop is mapped to a GPU's grid or blocks: such a program runs there only.
+  /// Returns whether some loop is mapped to a GPU's grid or blocks: only a GPU runs such a program.
   bool mapped() const;
 
-  /// The assembly of the program's code and tables.
+  /// Returns the assembly of the program's code and tables.
   std::string disassemble() const;
 
  private:
@@ -168,36 +169,36 @@ class Program {
   std::shared_ptr<const Image> image_;
 };
 
-/// Makes the image of `parts` and verifies it: what comes back runs.
+/// Makes the image of `parts` and verifies it: a program that is returned can run.
 Result<Program> encode_program(const ProgramParts& parts);
 
-/// Reads what Program::disassemble prints: one instruction a line, `;` begins a comment, the pc before an
-/// instruction may be left out. The program is `data` with this code; its tables, forest and what it says of
-/// its compilation are kept, so an unedited text gives the same image. Refused with "line L, column C" where
-/// the text is no assembly, else with the pc and the verifier's rule.
+/// Assembles the text that Program::disassemble prints: one instruction per line; `;` begins a comment; the
+/// pc before an instruction may be left out. The result is `data` with this code: its tables, forest and
+/// record of the compilation are kept, so that an unedited text gives an identical image. Refused with "line
+/// L, column C" if the text is not assembly, otherwise with the pc and the verifier's rule.
 Result<Program> assemble(std::string_view text, const Program& data);
 
-/// The distinct thresholds of each feature that has some, ascending, read out of the forest's nodes: a tool's
-/// question, not a call's. Categorical splits have none.
+/// Returns the distinct thresholds of each feature that has any, ascending, read from the forest's nodes.
+/// Categorical splits have none. Slow: meant for tools.
 std::map<std::uint32_t, std::vector<float>> thresholds(const Program& program);
 
-/// The most steps that a call takes for each of its rows, in a program that was loaded with full
-/// verification: node visits, elements of sums that are read or written, thresholds that are compared,
-/// instructions. The verifier refuses programs that take more than 2^22 steps and 64 for each byte of the
-/// program.
+/// Returns the largest number of steps that a call takes for each of its rows, in a program loaded with full
+/// verification. Steps are node visits, elements of sums read or written, thresholds compared, and
+/// instructions. The verifier refuses programs of more than 2^22 + 64 x (bytes of the program) steps.
 std::uint64_t steps_per_row(const Program& program);
 
-/// Which encoder a program has: programs that turn every row into the same codes, and agree on what each
-/// means, have the same. XXH3-64 of what says so in the program.
+/// Returns the id of a program's encoder. Programs have equal ids if they turn every row into the same codes
+/// and agree on what each code means. It is the XXH3-64 of the tables that define the encoder.
 std::uint64_t encoder_id(const Program& program);
 
-/// XXH3-64 of some bytes, the checksum of files. `seed`: that of what comes before, where something does.
+/// Returns the XXH3-64 of `bytes`, the checksum of files. `seed`: the checksum of the bytes before them, if
+/// there are any.
 std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 
-/// True if `bytes` begin like a program file.
+/// Returns whether `bytes` begin like a program file.
 bool is_program(std::span<const std::byte> bytes);
 
-/// The ISA as a Markdown page, made from the rows of opcodes.def and operands.def.
+/// Returns the ISA as a Markdown page, made from the rows of opcodes.def and operands.def.
 std::string isa_page();
 
 }  // namespace forestvm

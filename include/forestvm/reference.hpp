@@ -1,5 +1,5 @@
-// The judge: the slowest and most obvious predictor, against which every other path is tested. In: a Model
-// and rows. Out: raw scores, leaf numbers, values, labels. It shares no code with the VM.
+// The reference predictor: the slowest and most obvious one, against which every other path is tested. In: a
+// Model and rows. Out: raw scores, leaf numbers, values, labels. It shares no code with the VM.
 #pragma once
 
 #include <cstddef>
@@ -15,27 +15,27 @@ namespace forestvm {
 
 struct ReferenceOptions {
   std::size_t first_tree = 0;
-  std::size_t last_tree =
-      std::numeric_limits<std::size_t>::max();  ///< one past; clipped to the model's trees
-  bool leaves = true;                           ///< fill `leaf`
+  std::size_t last_tree = std::numeric_limits<std::size_t>::max();  ///< one past the last tree; clipped to
+                                                                    ///< the model's number of trees
+  bool leaves = true;                                               ///< fill `leaf`
 };
 
-/// All row-major. Numbers of a Float32 model are floats, held exactly.
+/// Predictions, all row-major. Numbers of a Float32 model are float32 values, held exactly.
 struct Reference {
   std::size_t rows = 0;
   std::size_t raw_width = 1;        ///< Model::num_outputs
   std::size_t value_width = 1;      ///< num_outputs, or 1 for Transform::Argmax
   std::size_t label_width = 0;      ///< 0 without classes
-  std::size_t leaf_width = 0;       ///< trees asked for
-  std::vector<double> raw;          ///< rows x raw_width: the sums in tree order, from base or with base last
+  std::size_t leaf_width = 0;       ///< number of trees asked for
+  std::vector<double> raw;          ///< rows x raw_width: sums in tree order, with the base first or last
   std::vector<double> value;        ///< rows x value_width: what the trainer's predict gives
   std::vector<std::int64_t> label;  ///< rows x label_width
   std::vector<std::int32_t> leaf;   ///< rows x leaf_width: leaf_number
 };
 
-/// Predicts row-major `rows` of model.num_features columns; NaN is missing, unless a node says otherwise. The
-/// model must have passed check_model. Refused: rows of another width, and what this judge does not know
-/// (categories, vector and linear leaves).
+/// Predicts row-major `rows` of model.num_features columns. NaN is missing unless a node says otherwise. The
+/// model must have passed check_model. Refused: rows of another width, and what this predictor does not
+/// support (categories, vector and linear leaves).
 Result<Reference> reference_predict(const Model& model, std::span<const float> rows, std::size_t row_count,
                                     const ReferenceOptions& options = {});
 

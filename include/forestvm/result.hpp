@@ -19,7 +19,7 @@ enum class ErrorCode {
   Internal,     ///< a bug of ours
 };
 
-/// Where it happened and what is wrong, ready to print as "where: message".
+/// The place of a failure and its cause, ready to print as "where: message".
 struct Error {
   ErrorCode code = ErrorCode::Internal;
   std::string where;  ///< a place inside the input: a JSON path, tree and node, line:column, pc; may be empty
@@ -81,20 +81,20 @@ struct InternalError : std::logic_error {
 #define FVM_CONCAT_(a, b) a##b
 #define FVM_CONCAT(a, b) FVM_CONCAT_(a, b)
 
-/// States what our own code guarantees; failing it throws InternalError.
+/// Checks what our own code guarantees; throws InternalError if it does not hold.
 #define FVM_CHECK(condition)                                                                         \
   do {                                                                                               \
     if (!(condition))                                                                                \
       throw ::forestvm::InternalError(__FILE__ ":" FVM_STRINGIZE(__LINE__) ": failed: " #condition); \
   } while (false)
 
-/// Returns the error of a Result from the enclosing function; otherwise goes on.
+/// Returns the error of a Result, if it has one, from the enclosing function.
 #define FVM_TRY(expression)                                                             \
   do {                                                                                  \
     if (auto fvm_result_ = (expression); !fvm_result_.ok()) return fvm_result_.error(); \
   } while (false)
 
-/// FVM_ASSIGN(auto x, f()): declares or assigns the value, or returns the error.
+/// FVM_ASSIGN(auto x, f()) declares or assigns the value of a Result, or returns its error from the function.
 #define FVM_ASSIGN(target, expression) FVM_ASSIGN_(FVM_CONCAT(fvm_result_, __LINE__), target, expression)
 #define FVM_ASSIGN_(result, target, expression) \
   auto result = (expression);                   \

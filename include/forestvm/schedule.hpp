@@ -15,16 +15,16 @@
 
 namespace forestvm {
 
-/// Rows in schedule.def.
+/// The directives, one for each row of schedule.def.
 enum class DirectiveKind : std::uint8_t {
 #define FVM_DIRECTIVE(Name, method, required, parameters, meaning) Name,
 #include <forestvm/internal/schedule.def>
 };
 
-/// What a directive's argument must be.
+/// The kinds of arguments that directives take.
 enum class Parameter : std::uint8_t {
   Loop,     ///< a loop of the nest; `outer.inner` names the copy of `inner` inside `outer`
-  Loops,    ///< two or more of them
+  Loops,    ///< two or more loops
   NewLoop,  ///< a name that is not used yet
   Size,     ///< an integer from 1, or N_TREES or BATCH
   Count,    ///< an integer from 1
@@ -36,7 +36,7 @@ enum class Parameter : std::uint8_t {
   GpuDim,
 };
 
-/// Sizes that are known when a model is compiled or a batch arrives.
+/// The names of sizes that become known when a model is compiled or a batch arrives.
 inline constexpr std::string_view kTreeCountName = "N_TREES";
 inline constexpr std::string_view kBatchSizeName = "BATCH";
 
@@ -56,7 +56,7 @@ struct Argument {
   bool operator==(const Argument&) const = default;
 };
 
-/// A place in a schedule's text; zero when it was built in C++.
+/// A place in a schedule's text; zeros for a schedule built in C++.
 struct SourcePlace {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
@@ -67,7 +67,7 @@ struct Directive {
   std::vector<Argument> arguments;
   SourcePlace place;
 
-  /// Equal in what they say, wherever they stand.
+  /// Compares what directives say, not where they stand.
   bool operator==(const Directive& other) const { return kind == other.kind && arguments == other.arguments; }
 };
 
@@ -88,29 +88,29 @@ class Schedule {
 };
 
 /// Reads the text form. Refused with "line L, column C" for a wrong character, an unknown directive (the
-/// nearest known one is named), a wrong number or kind of arguments.
+/// error names the nearest known one), and a wrong number or kind of arguments.
 Result<Schedule> parse_schedule(std::string_view text);
 
-/// A line of what help texts say of the language: a form, and what it means.
+/// A row of the language's help text: a form, and its meaning.
 struct LanguageRow {
   std::string form;
   std::string meaning;
 };
 
-/// "tile(loop, new loop, new loop, size)", one row for each directive.
+/// Returns a row for each directive, such as "tile(loop, new loop, new loop, size)".
 std::vector<LanguageRow> directive_rows();
 
-/// "size", "layout" and so on, one row for each kind of argument.
+/// Returns a row for each kind of argument, such as "size" or "layout".
 std::vector<LanguageRow> parameter_rows();
 
-/// Checks each directive's arguments against its row: for schedules built in C++.
+/// Checks each directive's arguments against its row, as schedules built in C++ need.
 Result<void> check_schedule(const Schedule& schedule);
 
-/// The canonical text: one directive per line, one space after commas.
+/// Returns the canonical text: one directive per line, one space after commas.
 std::string print(const Schedule& schedule);
 std::string print(const Directive& directive);
 
-/// "line 3, column 5", or "directive 2" when it was built in C++.
+/// Returns "line 3, column 5", or "directive 2" if the schedule was built in C++.
 std::string place_of(const Schedule& schedule, std::size_t directive);
 
 }  // namespace forestvm

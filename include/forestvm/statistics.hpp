@@ -1,4 +1,4 @@
-// What a forest is like, in numbers: what `forestvm inspect` prints and what choosing a schedule starts from.
+// Statistics of a forest: `forestvm inspect` prints them, and choosing a schedule starts from them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct ForestStatistics {
   std::uint64_t nodes = 0;  ///< splits and leaves that a walk can reach
   std::uint64_t leaves = 0;
   std::uint64_t category_splits = 0;
-  std::uint32_t min_depth = 0;  ///< of the trees, in hops from the root to the deepest leaf
+  std::uint32_t min_depth = 0;  ///< depth of a tree: hops from the root to its deepest leaf
   std::uint32_t max_depth = 0;
   double mean_depth = 0;
   std::uint32_t features_used = 0;

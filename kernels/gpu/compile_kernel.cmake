@@ -1,4 +1,4 @@
-# cmake -D REPORT=FILE -P compile_kernel.cmake -- COMMAND...: runs a compiler of kernels and keeps what it says of the
+# cmake -D REPORT=FILE -P compile_kernel.cmake -- COMMAND...: runs a compiler of kernels and keeps its report of the
 # registers that they take, which tests read.
 math(EXPR last "${CMAKE_ARGC} - 1")
 foreach(i RANGE ${last})

@@ -1,5 +1,5 @@
-// For LD_PRELOAD: a call of the system that fails with EIO, as a disk may make it do. FAILING_CALL names it:
-// fsync or close, of files that are not finished.
+// For LD_PRELOAD: makes a system call fail with EIO, as a disk may. FAILING_CALL names the call: fsync or
+// close, of files that are not finished.
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-// Makes the forestvm program run out of memory, or of threads, as FORESTVM_FAILING says: "memory once 17",
-// "memory lasting 17", "threads once 0": after so many that it gets; or "count PATH": nothing fails, and the
-// number of its allocations is written to that file.
+// Makes the forestvm program run out of memory or of threads, as FORESTVM_FAILING says: "memory once 17"
+// fails the allocation after 17 that succeed, "memory lasting 17" that one and all later ones, "threads once
+// 0" the first thread. "count PATH" fails nothing and writes the number of allocations to a file.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +16,7 @@ const char* text() {
   return found == nullptr ? "" : found;
 }
 
-/// Whether the text goes on with a word; if so it is skipped.
+/// Skips a word if the text goes on with it; returns whether it does.
 bool skip(const char*& text, const char* word) {
   const std::size_t size = std::strlen(word);
   if (std::strncmp(text, word, size) != 0) return false;
@@ -24,7 +24,7 @@ bool skip(const char*& text, const char* word) {
   return true;
 }
 
-/// Before the initializers of the program's own constants.
+/// Runs before the initializers of the program's own constants.
 __attribute__((constructor(101))) void start_failing() {
   const char* rest = text();
   const bool memory = skip(rest, "memory "), threads = skip(rest, "threads ");

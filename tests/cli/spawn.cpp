@@ -23,7 +23,7 @@ int spawned(const std::vector<std::string>& words, posix_spawn_file_actions_t& a
   std::vector<char*> arguments = {const_cast<char*>(kProgram)};
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  posix_spawnattr_t attributes;  // SIGPIPE ends the program whoever runs the tests
+  posix_spawnattr_t attributes;  // SIGPIPE must end the program, whatever the tests inherited
   sigset_t pipe_signal;
   ::sigemptyset(&pipe_signal);
   ::sigaddset(&pipe_signal, SIGPIPE);

@@ -1,4 +1,4 @@
-// Runs the real forestvm program and keeps what it said.
+// Runs the real forestvm program and keeps its output.
 #pragma once
 
 #include <sys/types.h>
@@ -18,20 +18,21 @@ struct Outcome {
   int code = -1;  ///< exit code, or 128 + signal
   std::string out;
   std::string err;
-  std::size_t peak_mib = 0;  ///< the most memory that it had; not less than this process had when it began
+  std::size_t peak_mib =
+      0;  ///< the program's peak memory; at least the size of this process when it started it
 };
 
-/// Where the standard streams of the program go.
+/// The standard streams of the program.
 struct Streams {
-  std::string in = {};                        ///< what standard input holds
-  std::string out_path = {};                  ///< standard output is this file; empty: kept in Outcome::out
-  bool out_is_closed = false;                 ///< standard output is not open at all
-  bool out_has_no_reader = false;             ///< standard output is a pipe that nobody reads
-  std::vector<std::string> environment = {};  ///< "NAME=value", besides what this process has
-  std::function<void(pid_t program)> meanwhile = {};  ///< called while it runs
+  std::string in = {};                        ///< content of standard input
+  std::string out_path = {};                  ///< file for standard output; empty: kept in Outcome::out
+  bool out_is_closed = false;                 ///< standard output is closed
+  bool out_has_no_reader = false;             ///< standard output is a pipe without a reader
+  std::vector<std::string> environment = {};  ///< "NAME=value", added to this process's environment
+  std::function<void(pid_t program)> meanwhile = {};  ///< called while the program runs
 };
 
-/// A test with a folder of its own.
+/// A test with its own folder.
 class ProgramTest : public ::testing::Test, protected support::TemporaryFolder {
  protected:
   Outcome forestvm(const std::vector<std::string>& words, const Streams& streams = {}) const;

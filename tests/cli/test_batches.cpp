@@ -1,5 +1,5 @@
-// Batches of rows: as large as a fixed budget of memory for rows and answers allows, the same rows whatever
-// their size.
+// Batches of rows: as large as a fixed budget of memory for rows and answers allows; the rows are the same
+// whatever the batch size.
 #include "cli/batches.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ constexpr std::size_t kBudget = std::size_t{32} << 20;
 
 class BatchesTest : public ::testing::Test, protected support::TemporaryFolder {
  protected:
-  /// As many rows, of which the first value is the row's number.
+  /// Writes `count` rows; the first value of each is its number.
   std::string npy_rows(std::size_t count, std::size_t width) const {
     std::ofstream out(file("rows.npy"), std::ios::binary);
     out << npy_header("<f4", {count, width});
@@ -41,7 +41,7 @@ class BatchesTest : public ::testing::Test, protected support::TemporaryFolder {
     return compile(model, *parse_schedule(schedule))->program;
   }
 
-  /// The number of rows of each batch.
+  /// Returns the number of rows of each batch.
   static std::vector<std::size_t> sizes(const std::string& path, const Program& program,
                                         std::size_t answer_bytes) {
     auto batches = Batches::open({path, {}, {}}, program, answer_bytes);
@@ -76,7 +76,7 @@ TEST_F(BatchesTest, AreSmallerTheWiderARowIs) {
   EXPECT_EQ(sizes(npy_rows(20, kWide), program(kWide), 4), (std::vector<std::size_t>{7, 7, 6}));
 }
 
-/// Encoded rows come in the batches of their file, which may be larger: whole blocks of codes.
+/// Encoded rows keep the batches of their file; larger ones are cut at whole blocks of codes.
 TEST_F(BatchesTest, OfEncodedRowsAreCutToo) {
   const Program coded = program(8, "encode(u8)");
   const auto predictor = host_backend(coded);

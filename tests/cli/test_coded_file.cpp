@@ -1,5 +1,5 @@
-// Files of encoded rows: what was written is read, batch by batch; every truncation and every flipped bit is
-// refused with the byte.
+// Files of encoded rows: what was written is read back, batch by batch; every truncation and every flipped
+// bit is refused with the byte offset.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,14 +21,14 @@ namespace {
 constexpr std::size_t kColumns = 3;
 constexpr std::uint64_t kEncoder = 0x0123456789abcdef;
 
-/// Codes that differ from row to row and column to column.
+/// Returns codes that differ from row to row and column to column.
 std::vector<std::uint8_t> some_codes(std::size_t rows, std::size_t columns = kColumns) {
   std::vector<std::uint8_t> codes(coded_bytes(rows, columns));
   for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::uint8_t>(i * 7 + rows);
   return codes;
 }
 
-/// The bytes of a file with batches of so many rows.
+/// Returns a file whose batches have these numbers of rows.
 std::string written(const std::vector<std::size_t>& batches, std::size_t columns = kColumns) {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("rows.fvr");
@@ -42,7 +42,7 @@ std::string written(const std::vector<std::size_t>& batches, std::size_t columns
   return support::content_of(path);
 }
 
-/// The numbers of rows of a file's batches, whose codes are those of some_codes; or what is wrong.
+/// Returns the numbers of rows of a file's batches, whose codes must be some_codes, or what is wrong.
 Result<std::vector<std::size_t>> batches_of(std::string bytes, std::size_t columns = kColumns) {
   FVM_ASSIGN(CodedReader reader, CodedReader::open(Source::from_text(std::move(bytes))));
   std::vector<std::size_t> batches;
@@ -68,7 +68,7 @@ std::string error_of(std::string bytes) {
   return batches.error().text();
 }
 
-/// `bytes` with another number in the header, and the checksum that it then has.
+/// Returns `bytes` with a number of the header replaced and its checksum repaired.
 template <class Number>
 std::string with_header(std::string bytes, std::size_t at, Number number) {
   std::memcpy(bytes.data() + at, &number, sizeof number);
@@ -87,7 +87,7 @@ TEST(CodedFile, GivesWhatWasWritten) {
   EXPECT_EQ(batches_of(written({10, 20}, 0), 0).value(), (Batches{10, 20}));
 }
 
-/// What a file looks like is a promise: no golden file, but sizes and places.
+/// The format is a promise: this test states sizes and offsets instead of comparing with a golden file.
 TEST(CodedFile, HasAHeaderAndRecords) {
   const std::string bytes = written({65, 2});
   EXPECT_EQ(bytes.size(), 64 + 16 + 2 * 64 * kColumns + 16 + 64 * kColumns + 16);
@@ -142,7 +142,8 @@ TEST(CodedFile, SaysWhatIsWrong) {
                                    ": says that it has 64 rows, there are 65: the file is damaged");
 }
 
-/// A batch that would be larger than one may be is written as several. Without columns its size is its rows.
+/// A batch that is larger than allowed is written as several. Without columns, its size is its number of
+/// rows.
 TEST(CodedFile, SplitsLargeBatches) {
   const std::string bytes = written({kMostCodedBytes + 5, 7}, 0);
   EXPECT_EQ(batches_of(bytes, 0).value(), (std::vector<std::size_t>{kMostCodedBytes, 5, 7}));

@@ -1,4 +1,4 @@
-// Command lines understood and refused, help texts.
+// Parsing of command lines, errors, and help texts.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -53,7 +53,7 @@ TEST(Arguments, TakeNegativeNumbersAndDashesAsValues) {
   EXPECT_EQ(parse_arguments(kSample, {"-o", "a file"}).value().get("out"), "a file");
 }
 
-/// After a letter it is no part of the value, as after a name.
+/// An = after a short option is not part of the value, as after a long one.
 TEST(Arguments, TakeAnEqualsSignAfterALetter) {
   EXPECT_EQ(parse_arguments(kSample, {"-o=a=b"}).value().get("out"), "a=b");
   EXPECT_EQ(parse_arguments(kSample, {"-o", "=x"}).value().get("out"), "=x");
@@ -76,7 +76,7 @@ TEST(Arguments, RefuseWhatTheyDoNotKnow) {
   EXPECT_EQ(refusal({"--wrong"}), "unknown option '--wrong'");
   EXPECT_EQ(refusal({"--wrong=3"}), "unknown option '--wrong'");
   EXPECT_EQ(refusal({"-x"}), "unknown option '-x'");
-  // Options are yet to come, so that what begins like one is not taken for it.
+  // Options follow, so a word that begins like an option is not taken as the value.
   EXPECT_EQ(refusal({"--cou", "3"}), "unknown option '--cou'; did you mean '--count'?");
   EXPECT_EQ(refusal({"--fats"}), "unknown option '--fats'; did you mean '--fast'?");
   EXPECT_EQ(refusal({"-out", "x"}), "unknown option '-out'; did you mean '--out'?");
@@ -96,7 +96,7 @@ TEST(Arguments, CheckNumbersAndChoices) {
   for (const char* text : {"0", "10", "-1", "", "x", "1x", "1.0", "99999999999999999999"}) {
     const auto arguments =
         parse_arguments(kSample, {std::string("--count=") + text, "--out=" + std::string(text)});
-    if (!arguments) continue;  // "--count=" with nothing
+    if (!arguments) continue;  // "--count=" without a value
     EXPECT_EQ(arguments->number("count", 1, 9, 3).error().text(),
               "--count '" + std::string(text) + "': expected a whole number from 1 to 9");
     EXPECT_EQ(arguments->choice("out", names, 0).error().text(),

@@ -1,4 +1,4 @@
-// Rows drawn for `bench`: the same ones every time, in every interval between a feature's thresholds.
+// Rows drawn for `bench`: always the same, in every interval between a feature's thresholds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace forestvm::cli {
 namespace {
 
-/// Two features with splits, one without.
+/// Returns a program with splits on two features and none on a third.
 Program program_with(const std::vector<double>& first, double second) {
   Model model;
   model.num_features = 3;
@@ -68,7 +68,7 @@ TEST(DrawnRows, NameCategoriesInsideAndOutsideTheSets) {
   for (const float code : {5.0f, 40.0f, 6.0f, 39.0f, 63.0f, 65.0f, -1.0f}) EXPECT_GT(named(code), 3) << code;
 }
 
-/// Whose sets are lists, all but the first two.
+/// All sets except the first two are stored as lists.
 TEST(DrawnRows, NameCategoriesThatAreListed) {
   Model model;
   model.num_features = 3;
@@ -87,7 +87,7 @@ TEST(DrawnRows, NameCategoriesThatAreListed) {
   int between = 0;
   for (std::size_t i = 2; i < rows.values.size(); i += 3)
     between += rows.values[i] >= 8'000'000 && rows.values[i] < static_cast<float>(kMostCategories) ? 1 : 0;
-  EXPECT_NEAR(between, 333, 80);  // and as many below and above
+  EXPECT_NEAR(between, 333, 80);  // a third each: below, between and above
 }
 
 TEST(DrawnRows, AreTheSameEveryTime) {

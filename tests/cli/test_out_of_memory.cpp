@@ -1,5 +1,5 @@
-// The program where memory or threads run out: at an allocation, or from one on, at its start, in any
-// command. It says so and ends with exit code 3, or does its work; there is no third way.
+// The program when memory or threads run out, at one allocation or from one on, at its start or in any
+// command. Either it reports the failure and ends with exit code 3, or it does its work.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace forestvm::cli {
 namespace {
 
-/// All of the first allocations fail in turn, then one of so many.
+/// The first kAll allocations all fail in turn, later ones in kSamples samples.
 constexpr std::uint64_t kAll = 40, kSamples = 40;
 
 class OutOfMemory : public ProgramTest {
@@ -26,10 +26,11 @@ class OutOfMemory : public ProgramTest {
   }
   ~OutOfMemory() override { set_failing(""); }
 
-  /// A command, whose output may be a file.
+  /// A command. Its output may be a file.
   struct Command {
     std::vector<std::string> words;
-    bool repeats = true;  ///< it prints the same each time; devices also prints why it knows of none
+    bool repeats =
+        true;  ///< the output is always the same; not so for devices, which also says why it finds none
   };
 
   Outcome failing(const Command& command, const std::string& how) const {
@@ -134,7 +135,7 @@ TEST_F(OutOfMemory, Threads) {
   const Outcome all_cores = failing({{"run", model_, rows_}}, "threads lasting 0");
   EXPECT_TRUE(all_cores.code == 3 || std::thread::hardware_concurrency() <= 1) << all_cores.err;
   EXPECT_EQ(all_cores.err.find("cannot start 0"), std::string::npos) << all_cores.err;
-  // Two threads are tried; later ones are oneTBB's own.
+  // Lets each of the first two threads fail; later ones are oneTBB's own.
   for (const char* const how : {"threads once ", "threads lasting "}) {
     for (const char* const after : {"0", "1"}) {
       const Outcome outcome = failing(run, std::string(how) + after);

@@ -1,4 +1,4 @@
-// Files of output: what is there before they are complete, and who may write them.
+// Output files: what exists before they are complete, and who may write them.
 #include "cli/io/output_file.hpp"
 
 #include <fcntl.h>
@@ -59,7 +59,7 @@ TEST_F(OutputFileTest, AreSeveralAtATime) {
   EXPECT_EQ(files(), 1u);
 }
 
-/// An unfinished file of another process with our number, in another container for instance, is left alone.
+/// Another process with the same number, for instance in a container, keeps its unfinished file.
 TEST_F(OutputFileTest, DoesNotTakeAnotherProcessesFile) {
   const std::string taken = file("a") + "." + std::to_string(::getpid()) + ".0.unfinished";
   std::ofstream(taken) << "theirs";
@@ -68,13 +68,13 @@ TEST_F(OutputFileTest, DoesNotTakeAnotherProcessesFile) {
   EXPECT_EQ(content_of(taken), "theirs");
 }
 
-/// Replacing it would only take rights in its folder.
+/// A write-protected file is not replaced, although replacing needs only rights in its folder.
 TEST_F(OutputFileTest, ThatIsWriteProtectedIsNotReplaced) {
   std::ofstream(file("a")) << "before";
   fs::permissions(file("a"), fs::perms::owner_read | fs::perms::others_read);
   fs::permissions(path(), fs::perms::all);
   const pid_t child = ::fork();
-  if (child == 0) {  // root may write everything, so as someone else
+  if (child == 0) {  // root may write everything, so the child becomes another user
     constexpr uid_t kNobody = 65534;
     if (::geteuid() == 0 && ::setresuid(kNobody, kNobody, kNobody) != 0) ::_exit(2);
     const auto opened = OutputFile::open(file("a"));

@@ -1,5 +1,5 @@
-// Man pages and completions say all that the tables of commands do, and the programs that read them accept
-// them.
+// Man pages and completions contain everything in the tables of commands, and the programs that read them
+// accept them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-/// A man page without roff's escapes.
+/// Returns a man page without roff's escapes.
 std::string plain(std::string page) {
   const auto replace = [&page](std::string_view from, std::string_view to) {
     for (std::size_t at = 0; (at = page.find(from, at)) != std::string::npos; at += to.size())
@@ -76,7 +76,7 @@ class Pages : public ::testing::Test, protected support::TemporaryFolder {
  protected:
   void SetUp() override { script_ = write("forestvm.bash", bash_completion()); }
 
-  /// The words that bash offers for the last of these, sorted.
+  /// Returns, sorted, the words that bash offers to complete the last of `words`.
   std::vector<std::string> offered(const std::vector<std::string>& words) const {
     std::string command = "cd " + path().string() +
                           " && mkdir -p empty && cd empty && bash -c 'compopt() { :; }; . " + script_ +
@@ -167,7 +167,7 @@ TEST_F(Pages, BashOffersTheValuesOfOptions) {
 }
 
 TEST_F(Pages, BashOffersFilesWhereTheyCanBeNamed) {
-  offered({"forestvm", ""});  // makes the folder
+  offered({"forestvm", ""});  // creates the folder
   write("empty/model.json", "{}");
   const std::vector<std::string> file{"model.json"};
   EXPECT_EQ(offered({"forestvm", "run", "mod"}), file);
@@ -216,12 +216,11 @@ TEST_F(Pages, OtherShellsAcceptTheirCompletions) {
   if (!tried) GTEST_SKIP() << "neither zsh nor fish is there";
 }
 
-/// Where a command takes one of some names, those in its table are the ones that it lists when it refuses
-/// another.
+/// Where a command takes one of several names, its table lists the names that its error message lists.
 TEST(Values, AreThoseThatCommandsTake) {
   const support::TemporaryFolder folder;
   const std::string data = std::string(FORESTVM_TEST_DATA) + "/breast_cancer/";
-  // Targets and GPUs are refused in words of their own.
+  // Targets and GPUs have error messages of their own.
   const std::vector<std::string_view> others{"target", "device-model"};
   std::size_t tried = 0;
   for (const Command* const command : commands())

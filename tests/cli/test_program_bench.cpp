@@ -1,5 +1,5 @@
-// forestvm bench through the real program: what its lines say and what it refuses. How long anything takes is
-// not tested.
+// forestvm bench through the real program: the contents of its lines, and what it refuses. Times are not
+// tested.
 #include <gtest/gtest.h>
 
 #include <algorithm>

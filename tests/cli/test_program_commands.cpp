@@ -260,7 +260,7 @@ TEST_F(Commands, DiffSaysWhatDiffers) {
   const Outcome shapes = forestvm({"diff", model_, rows, "--against", other});
   EXPECT_EQ(shapes.code, 1);
   EXPECT_NE(shapes.err.find("is a program of 30 features"), std::string::npos) << shapes.err;
-  // Scores of the same shape, but another order of sums.
+  // The scores have the same shape; their sums are added in another order.
   const Outcome sums =
       forestvm({"diff", test_data("digits/model.ubj"), test_data("digits/rows.npy"), "--contract",
                 "reproducible", "--expected", test_data("digits/expected_raw.npy")});
@@ -276,7 +276,7 @@ TEST_F(Commands, DiffNamesTheNodeWhereWalksPart) {
   const std::size_t at = text.find(key);
   ASSERT_NE(at, std::string::npos);
   const std::size_t begin = at + key.size(), end = text.find(',', begin);
-  text.replace(begin, end - begin, "-1E30");  // of the first tree's root: now no row goes left
+  text.replace(begin, end - begin, "-1E30");  // the first tree's root: now no row goes left
   const std::string other = file("other.fvm");
   ASSERT_EQ(forestvm({"compile", write("other.json", text), "-o", other}).code, 0);
   const Outcome outcome = forestvm({"diff", model_, test_data("diabetes/rows.npy"), "--against", other});

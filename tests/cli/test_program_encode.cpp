@@ -1,4 +1,4 @@
-// forestvm encode through the real program, and what run and bench make of its files.
+// forestvm encode through the real program, and its files in run and bench.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,5 +1,5 @@
-// The files of the real program: standard input as any of them, headers, names of outputs, and what is left
-// on disk when it is ended or the disk fails.
+// Files of the real program: standard input in place of any of them, headers, names of outputs, and what is
+// left on disk after a signal or an error of the disk.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ class Files : public ProgramTest {
     return file("m.fvm");
   }
 
-  /// A model of one tree, which asks for the first of three features.
+  /// Returns a model of one tree that tests the first of three features.
   static std::string lightgbm(const std::string& names) {
     return "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=2\nfeature_names=" +
            names +
@@ -36,7 +36,7 @@ class Files : public ProgramTest {
            "right_child=-2\nleaf_value=1 2\n\nend of trees\n";
   }
 
-  /// Of the test's folder, without those that hold standard streams.
+  /// Returns the number of files in the test's folder, without the ones for standard streams.
   std::size_t files() const {
     std::size_t count = 0;
     for (const auto& entry : std::filesystem::directory_iterator(file("")))
@@ -45,7 +45,7 @@ class Files : public ProgramTest {
   }
 };
 
-/// A file as standard input, as by `< model.json`, has a size, but no name to open it by.
+/// A file as standard input, as in `< model.json`, has a size but no name to open it by.
 TEST_F(Files, ModelsAndProgramsAreReadFromStandardInput) {
   const std::string expected = forestvm({"run", model_, rows_}).out;
   const std::string program = content_of(compiled());
@@ -86,7 +86,7 @@ TEST_F(Files, OnlyOneOfThemIsStandardInput) {
   EXPECT_NE(forestvm({"bench", "-", "-"}).err.find("cannot both be standard input"), std::string::npos);
 }
 
-/// Not by all that a device or a huge file has.
+/// A file that is no model is refused without reading all of a device or a huge file.
 TEST_F(Files, WhatIsNoModelIsRefusedByItsFirstBytes) {
   const std::string huge = write("huge",
                                  "\x7f"
@@ -173,12 +173,12 @@ TEST_F(Files, ModelsAreNotOverwrittenByTheirPredictions) {
   EXPECT_EQ(content_of(model), content_of(model_));
 }
 
-/// Rows that never end: the output is begun, and what comes then is up to the test.
+/// A test with an endless input: the program has begun its output when `meanwhile` is called.
 class Interrupted : public Files {
  protected:
   void SetUp() override { ASSERT_EQ(::mkfifo(file("rows").c_str(), 0600), 0); }
 
-  /// Runs with `meanwhile` called when one row has been predicted and the program waits for the next.
+  /// Runs the program and calls `meanwhile` when it has predicted one row and waits for the next.
   Outcome interrupted(const std::function<void(pid_t)>& meanwhile) const {
     write("out.csv", "before");
     const auto feed = [&](pid_t program) {
@@ -207,7 +207,7 @@ TEST_F(Interrupted, BySignalsTheProgramLeavesNothingBehind) {
   }
 }
 
-/// As nohup asks for.
+/// nohup asks for SIGHUP to be ignored.
 TEST_F(Interrupted, ByASignalThatIsIgnoredItGoesOn) {
   const auto before = ::signal(SIGHUP, SIG_IGN);
   const Outcome outcome = interrupted([](pid_t program) { ::kill(program, SIGHUP); });
@@ -217,7 +217,7 @@ TEST_F(Interrupted, ByASignalThatIsIgnoredItGoesOn) {
   EXPECT_EQ(files(), 2u);
 }
 
-/// A result gets its name when the disk has it, and not when the disk fails.
+/// A result gets its name once it is on disk, and none if writing to the disk fails.
 TEST_F(Files, ResultsThatTheDiskDoesNotTakeGetNoName) {
   const std::string out = write("out.npy", "before");
   for (const char* call : {"fsync", "close"}) {

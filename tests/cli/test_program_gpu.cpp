@@ -1,5 +1,5 @@
 // GPUs through the real program, with a library whose device is the emulator: every command that predicts,
-// what is listed, and exit code 3 where there is no library or device.
+// the list of devices, and exit code 3 if there is no library or device.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// What the real program says of itself: help, version, guesses at what was meant, and schedules on the
-// command line.
+// Texts about the real program: help, version, suggestions for mistyped words, and schedules on the command
+// line.
 #include <gtest/gtest.h>
 
 #include <string>

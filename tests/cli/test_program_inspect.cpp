@@ -1,4 +1,4 @@
-// forestvm inspect --backend cuda: what it prints of a call, as goldens, and what it refuses.
+// forestvm inspect --backend cuda: its estimates as golden files, and what it refuses.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ class Inspect : public ProgramTest {
     return forestvm(words);
   }
 
-  /// The part about the GPU, under a heading.
+  /// Compares the part about the GPU, which follows a heading, with a golden file.
   void expect_golden_of(const std::string& name, const std::vector<std::string>& options) const {
     const Outcome outcome = accounted(options);
     EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -1,5 +1,5 @@
-// What the real program takes of memory for models and rows whose numbers ask for much: at most 4 times the
-// file and 64 MiB, the program itself included.
+// The real program's memory for models and rows whose numbers ask for a lot: at most 4 times the file and 64
+// MiB, including the program itself.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -12,9 +12,9 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::size_t kMost = 16'777'216;  ///< features, and categories, that a model may have
+constexpr std::size_t kMost = 16'777'216;  ///< the most features, and categories, that a model may have
 
-/// XGBoost's JSON of as many stumps. `columns`: more of each, by its number.
+/// Returns XGBoost's JSON of `count` stumps. `columns` gives further fields of each, by its number.
 template <class Columns>
 std::string xgboost(std::size_t features, std::size_t classes, std::size_t stumps, const Columns& columns) {
   std::string trees, info;
@@ -42,7 +42,7 @@ std::string nothing(std::size_t) { return ""; }
 
 class Memory : public ProgramTest {
  protected:
-  /// `bytes`: of the file that decides it.
+  /// Expects that memory stays within the bound for a file of `bytes` bytes.
   void expect_within(std::size_t bytes, const std::vector<std::string>& words, int code = 0) const {
     const Outcome outcome = forestvm(words);
     EXPECT_EQ(outcome.code, code) << words[0] << ": " << outcome.err;
@@ -51,7 +51,7 @@ class Memory : public ProgramTest {
     }
   }
 
-  /// Without having it all in memory: what a process has when it starts another counts as the other's.
+  /// Writes a file without holding it in memory: a child process inherits its parent's peak memory.
   std::string write_repeated(const std::string& name, const std::string& begin, const std::string& piece,
                              std::size_t count) const {
     std::string pieces;
@@ -86,7 +86,7 @@ TEST_F(Memory, FollowsTheCategoriesThatSetsNameAndNotHowFarApartTheyAre) {
            "],\"categories_nodes\":[0],\"categories_segments\":[0],\"categories_sizes\":[2]";
   };
   expect_all_within(xgboost(4, 1, 40, far_apart));
-  std::string rows;  // 0, the sets' other codes, and numbers beside them
+  std::string rows;  // 0, then codes that are in the sets and codes that are not
   for (std::size_t i = 0; i < 200; ++i)
     for (std::size_t feature = 0; feature < 4; ++feature) {
       const std::size_t code = (7 * i + feature) % 45;
@@ -108,7 +108,7 @@ TEST_F(Memory, FollowsTheFileWhereItHasManyTrees) {
   expect_all_within(xgboost(4, 65536, 20'000, nothing));
 }
 
-/// A dense row of so many features takes as many numbers.
+/// A dense row has as many numbers as features.
 TEST_F(Memory, OfAWideRowIsThatOfTheRow) {
   const std::string model = write("model.json", xgboost(kMost, 1, 8, nothing));
   const std::string rows = write_repeated("rows.csv", "1", ",1", kMost - 1);

@@ -1,4 +1,4 @@
-// forestvm run through the real program: what it writes, from every kind of input, and what it refuses.
+// forestvm run through the real program: its output for every kind of input, and what it refuses.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -14,7 +14,7 @@
 namespace forestvm::cli {
 namespace {
 
-/// Every exit code but 0 comes with exactly one line on standard error and nothing on standard output.
+/// Expects a failure: exactly one line on standard error and nothing on standard output.
 void expect_failure(const Outcome& outcome, int code, const std::string& part) {
   EXPECT_EQ(outcome.code, code) << outcome.err;
   EXPECT_EQ(outcome.out, "");
@@ -29,7 +29,7 @@ class Run : public ProgramTest {
   const std::string rows_ = test_data("breast_cancer/rows.npy");
   const std::string csv_ = test_data("breast_cancer/rows.csv");
 
-  /// What `run` writes to an .npy file.
+  /// Returns the .npy file that `run` writes.
   std::string npy(std::vector<std::string> words) const {
     words.insert(words.begin(), "run");
     words.insert(words.end(), {"-o", file("out.npy")});
@@ -202,7 +202,7 @@ TEST_F(Run, SaysWhatTheEnvironmentLacks) {
   expect_failure(forestvm({"run", model_, rows_}, {.out_is_closed = true}), 3,
                  "standard output: cannot write");
   const Outcome unread = forestvm({"run", model_, rows_}, {.out_has_no_reader = true});
-  EXPECT_EQ(unread.code, 128 + 13);  // SIGPIPE, and not a word
+  EXPECT_EQ(unread.code, 128 + 13);  // SIGPIPE ends the program, without a message
   EXPECT_EQ(unread.err, "");
 }
 

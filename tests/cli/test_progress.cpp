@@ -27,7 +27,7 @@ std::string read_some(int from) {
   return text;
 }
 
-/// What a progress bar draws into a pipe.
+/// Returns what a progress bar writes into a pipe.
 std::string drawn(std::chrono::milliseconds delay, bool always) {
   std::array<int, 2> ends = {-1, -1};
   EXPECT_EQ(::pipe2(ends.data(), O_NONBLOCK), 0);
@@ -53,7 +53,7 @@ TEST(ProgressBar, IsNotDrawnForShortWorkOrWithoutATerminal) {
   EXPECT_EQ(drawn(std::chrono::milliseconds(0), false), "");
 }
 
-/// A terminal of our own.
+/// A pseudo-terminal.
 struct Terminal {
   int master = -1, slave = -1;
 
@@ -72,13 +72,13 @@ struct Terminal {
   }
 };
 
-/// What is shown after so many columns, without the control characters around it.
+/// The width of the terminal changes between two drawings.
 TEST(ProgressBar, StaysWithinTheTerminalAlsoWhenItChanges) {
   const Terminal terminal;
   Progress progress(terminal.slave, 100'000'000, std::chrono::milliseconds(0));
   const auto shown = [&](unsigned short columns) {
     terminal.resize(columns);
-    std::this_thread::sleep_for(std::chrono::milliseconds(101));  // bars are not drawn more often
+    std::this_thread::sleep_for(std::chrono::milliseconds(101));  // bars are drawn at most every 100 ms
     progress.show(12'345'678);
     const std::string text = read_some(terminal.master);
     EXPECT_TRUE(text.starts_with("\r") && text.ends_with("\x1b[K")) << text;
@@ -93,10 +93,10 @@ TEST(ProgressBar, StaysWithinTheTerminalAlsoWhenItChanges) {
   EXPECT_EQ(shown(32), text);
   EXPECT_EQ(shown(31), "12%");
   EXPECT_EQ(shown(2), "1");
-  EXPECT_EQ(shown(0), "[####" + std::string(36, ' ') + "] " + text);  // it does not say
+  EXPECT_EQ(shown(0), "[####" + std::string(36, ' ') + "] " + text);  // the terminal does not tell its width
 }
 
-/// A standard stream is something else while this lives.
+/// Redirects a standard stream until the destructor runs.
 class Redirected {
  public:
   Redirected(int stream, int to) : stream_(stream), saved_(::dup(stream)) { ::dup2(to, stream); }
@@ -111,7 +111,7 @@ class Redirected {
   int stream_, saved_;
 };
 
-/// Lines of predictions and a bar on one line would mix.
+/// Predictions on the terminal and a bar would mix on one line.
 TEST(ProgressBar, IsNotDrawnWherePredictionsAreSeen) {
   const support::TemporaryFolder folder;
   const Model model = support::small_model("small");

@@ -44,7 +44,7 @@ Result<Rows> rows_of(std::string text, std::size_t width, const Names& names = {
   return rows_of(std::move(text), RowForm{width, names});
 }
 
-/// The error's text, or what was accepted instead.
+/// Returns the error's text, or what was accepted instead.
 std::string refusal(std::string text, const RowForm& form) {
   const auto rows = rows_of(std::move(text), form);
   if (rows) return "accepted " + std::to_string(rows->count) + " rows";
@@ -56,13 +56,13 @@ std::string refusal(std::string text, std::size_t width, const Names& names = {}
   return refusal(std::move(text), RowForm{width, names});
 }
 
-/// What the user is told of how a file is read.
+/// Returns the notice for the user about how a file is read.
 std::string notice(std::string text, const RowForm& form) {
   const auto reader = RowReader::open(Source::from_text(std::move(text)), form);
   return reader ? reader->notice() : reader.error().text();
 }
 
-/// Equal as floats, NaN equal to NaN, -0 unlike 0.
+/// Compares floats: NaN equals NaN, -0 differs from 0.
 void expect_values(const Result<Rows>& rows, const std::vector<float>& expected) {
   ASSERT_TRUE(rows.ok()) << rows.error().text();
   ASSERT_EQ(rows->values.size(), expected.size());
@@ -110,7 +110,7 @@ TEST(ParseFloat, ReadsTheNearestFloat) {
   EXPECT_EQ(parse_float("+1.5"), 1.5F);
   EXPECT_EQ(parse_float("-.5e1"), -5.0F);
   EXPECT_EQ(parse_float("16777217"), 16777216.0F);
-  EXPECT_EQ(parse_float("16777217.0000001"), 16777218.0F);  // through double it would be 16777216
+  EXPECT_EQ(parse_float("16777217.0000001"), 16777218.0F);  // rounding by way of double would give 16777216
   EXPECT_EQ(parse_float("1e-45"), 0x1p-149F);
   EXPECT_EQ(parse_float("inf"), kInf);
   EXPECT_EQ(parse_float("-Infinity"), -kInf);
@@ -152,7 +152,7 @@ TEST(CsvRows, AcceptsCrlfByteOrderMarkQuotesAndBlankEnd) {
   expect_values(rows_of("\"\"\n\"\"\n1\n\n", 1), {NAN, NAN, 1});
 }
 
-/// It is no part of the first cell.
+/// The mark is not part of the first cell.
 TEST(CsvRows, SkipsAByteOrderMark) {
   const std::string mark = "\xef\xbb\xbf";
   expect_values(rows_of(mark + "b,a\n1,2\n", 2, {"a", "b"}), {2, 1});
@@ -174,7 +174,7 @@ TEST(CsvRows, DetectsTheHeader) {
             "--header no");
 }
 
-/// pandas writes them for columns without names; a row may have them too.
+/// pandas writes the numbers from 0 as names of unnamed columns; a row may have the same values.
 TEST(CsvRows, RefusesToGuessWhatTheNumbersFromZeroAre) {
   const std::string question = ", or a row: say which with --header yes or --header no";
   const std::string four =
@@ -202,7 +202,7 @@ TEST(CsvRows, TakesTheUsersWordForTheHeader) {
             "line 1: has 2 cells, the model has 3 features");
 }
 
-/// A model without names has those that trainers and pandas give to unnamed columns.
+/// A model without names has the names that trainers and pandas give to unnamed columns.
 TEST(CsvRows, MatchesDefaultNames) {
   expect_values(rows_of("f2,f0,f1\n10,11,12\n", 3), {11, 12, 10});
   expect_values(rows_of("Column_1,Column_2,Column_0\n10,11,12\n", 3), {12, 10, 11});
@@ -262,7 +262,7 @@ TEST(CsvRows, NamesBothWidths) {
   EXPECT_EQ(refusal("1,2,3,4\n", 2, {"a", "b"}), "has more than 2 columns, the model has 2 features");
 }
 
-/// A line may be as long as the pipe that it comes from.
+/// A line in a pipe may be endless.
 TEST(CsvRows, ReadsNoMoreThanOneCellBeyondTheModelsFeatures) {
   const std::string commas(10'000'000, ',');
   for (const std::string& text : {commas, "1,2\n" + commas, "a,b\n" + commas, "\"a\",b" + commas}) {
@@ -272,7 +272,7 @@ TEST(CsvRows, ReadsNoMoreThanOneCellBeyondTheModelsFeatures) {
     EXPECT_FALSE(reader && (*reader)->read(10, values).ok());
     EXPECT_GT(source.bytes_left().value(), 9'999'900u);
   }
-  // Those of a header are named, but not all that there may be.
+  // Extra cells of a header are read for the error message, up to a limit.
   EXPECT_EQ(refusal("a,b" + commas, 2, {"a", "b"}), "has more than 65537 columns, the model has 2 features");
 }
 
@@ -342,7 +342,7 @@ const std::string kNotExact =
     " is no float32 number, and rounded it could go another way in this model, which compares in float64; if "
     "rounding is meant, give the rows as a float32 .npy array";
 
-/// For models that compare in float64.
+/// Models that compare in float64 ask for exact numbers.
 TEST(NpyRows, RefusesNumbersThatAreNoFloat32WhereAsked) {
   const RowForm exact{.width = 2, .exact = true};
   const auto outcome = [&](const std::string& text) { return refusal(text, exact); };
@@ -372,7 +372,7 @@ TEST(CsvRows, RefusesNumbersThatAreNoFloat32WhereAsked) {
   const RowForm exact{.width = 2, .exact = true};
   const auto outcome = [&](const std::string& text) { return refusal(text, exact); };
   EXPECT_EQ(outcome("1,0.5\n16777216,-0\nnan,-inf\n,1e400\n3,-1e-400\n"), "accepted 5 rows");
-  EXPECT_EQ(outcome("1,0.5000000000000000000000001\n"), "accepted 1 rows");  // as a float64 it is 0.5
+  EXPECT_EQ(outcome("1,0.5000000000000000000000001\n"), "accepted 1 rows");  // 0.5 as a float64
   for (const char* odd : {"0.1", "1e50", "-1e-60", "16777217"}) {
     EXPECT_EQ(outcome("1,2\n3," + std::string(odd) + "\n"),
               "line 2, column 2: '" + std::string(odd) + "'" + kNotExact);
@@ -449,7 +449,7 @@ TEST(NpyRows, ParsesTheHeaderStrictly) {
 
 TEST(NpyRows, BoundsTheHeader) {
   std::string long_header(kNpyMagic);
-  long_header += std::string("\x02\x00\x01\x00\x10\x00", 6);  // version 2: 2^20 + 1 bytes
+  long_header += std::string("\x02\x00\x01\x00\x10\x00", 6);  // version 2: a header of 2^20 + 1 bytes
   EXPECT_EQ(refusal(long_header + std::string(2 << 20, ' '), 2),
             "NPY header: is 1048577 bytes long, more than 1048576");
   const auto shape = [](std::size_t dimensions) {
@@ -462,7 +462,7 @@ TEST(NpyRows, BoundsTheHeader) {
   EXPECT_EQ(shape(33).error().message, "more than 32 dimensions");
 }
 
-/// Where its size is not known before.
+/// The size of a pipe is not known before its end.
 TEST(NpyRows, RefusesBytesBehindTheDataOfAPipe) {
   const std::string data = bytes_of<float>({1, 2, 3, 4});
   for (const auto& [content, expected] :
@@ -514,7 +514,7 @@ TEST(CsvRows, SurvivesEveryTruncationAndFlippedByte) {
 
 // --- in blocks ---------------------------------------------------------------------------------------------
 
-/// All rows of a file, read so many at a time; what is wrong with it ends the text.
+/// Reads all rows of a file in blocks of `most` rows; an error ends the text.
 std::string in_blocks(const std::string& text, std::size_t most) {
   auto reader = RowReader::open(Source::from_text(text), {2, {"a", "b"}});
   if (!reader) return reader.error().text();
@@ -577,7 +577,7 @@ class Predictions : public ::testing::Test, protected support::TemporaryFolder {
   }
 };
 
-/// Its header, which counts the rows, cannot be written again there.
+/// The header contains the number of rows and cannot be rewritten in a pipe.
 TEST_F(Predictions, WritesNpyToAPipe) {
   std::array<int, 2> ends = {-1, -1};
   ASSERT_EQ(::pipe(ends.data()), 0);
@@ -620,7 +620,7 @@ TEST_F(Predictions, WritesLabels) {
   const std::vector<std::string> labels = {"a,b", "say \"x\""};
   using Type = PredictionForm::Type;
   EXPECT_EQ(written("a.csv", {1, Type::Int64, labels}, {classes}), "\"say \"\"x\"\"\"\n\"a,b\"\n2\n");
-  // Readers drop spaces around a cell that has no quotes.
+  // Readers strip spaces around unquoted cells.
   const std::vector<std::string> spaced = {" a", "a b", "a\t"};
   EXPECT_EQ(written("b.csv", {1, Type::Int64, spaced}, {classes}), "a b\n\" a\"\n\"a\t\"\n");
   EXPECT_EQ(written("a.npy", {1, Type::Int64, labels}, {classes}).substr(128), bytes_of(classes));
@@ -685,7 +685,7 @@ TEST_F(Predictions, KeepsLinksAndModes) {
   EXPECT_EQ(fs::status(file("real.csv")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
-/// Who may run a file as its owner is a matter of the file that was there, not of what is written now.
+/// The set-user-ID bit was given to the earlier file, not to what is written now.
 TEST_F(Predictions, DoNotKeepSpecialBitsOfModes) {
   namespace fs = std::filesystem;
   const fs::path path = file("a.csv");

@@ -1,5 +1,4 @@
-// forestvm run and encode read, work and write batch by batch: ten million rows take as much memory as a
-// batch.
+// forestvm run and encode read, work and write batch by batch: ten million rows take the memory of one batch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,9 +20,9 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::size_t kBlock = 10'000, kBlocks = support::kMemoryIsMeasured ? 1000 : 20, kFeatures = 3;
-constexpr std::size_t kMostMib = 64;  ///< the program itself included
+constexpr std::size_t kMostMib = 64;  ///< includes the program itself
 
-/// The same block of rows again and again.
+/// A test with input that repeats one block of rows.
 class Streaming : public ProgramTest {
  protected:
   void SetUp() override {
@@ -93,7 +92,7 @@ TEST_F(Streaming, TenMillionRowsFromNpyToNpy) {
 
 TEST_F(Streaming, TenMillionRowsFromCsvToNpy) {
   const std::string rows = write_repeated("rows.csv", "f2,f0,f1\n", text_of(rows_, kFeatures));
-  for (std::size_t i = 0; i < kBlock; ++i)  // the header's order
+  for (std::size_t i = 0; i < kBlock; ++i)  // the order of the header
     std::rotate(rows_.begin() + static_cast<std::ptrdiff_t>(i * kFeatures),
                 rows_.begin() + static_cast<std::ptrdiff_t>(i * kFeatures + 1),
                 rows_.begin() + static_cast<std::ptrdiff_t>((i + 1) * kFeatures));
@@ -115,7 +114,7 @@ TEST_F(Streaming, TenMillionRowsEncodedAndPredicted) {
   expect_repeated("out.npy", npy_header("<f4", {kBlock * kBlocks}), bytes_of(expected_));
 }
 
-/// Rows that take far less memory than what is predicted of them.
+/// The predictions take far more memory than the rows.
 TEST_F(Streaming, ManyOutputsAndManyTrees) {
   constexpr std::size_t kWide = support::kMemoryIsMeasured ? 3000 : 30, kRows = 20'000;
   for (const auto& [output, outputs, type, bytes] : {std::tuple{"raw", kWide, "<f4", 4u},

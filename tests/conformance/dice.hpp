@@ -13,11 +13,11 @@ class Dice {
   explicit Dice(std::uint64_t seed) : bits_(seed) {}
 
   std::uint64_t bits() { return bits_(); }
-  /// 0 … count - 1.
+  /// Returns 0 … count - 1.
   std::size_t below(std::size_t count) { return static_cast<std::size_t>(bits_() % count); }
   std::size_t from_to(std::size_t low, std::size_t high) { return low + below(high - low + 1); }
   bool percent(unsigned chance) { return below(100) < chance; }
-  /// In [0, 1).
+  /// Returns a number in [0, 1).
   double real() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
 
   template <class T>

@@ -1,6 +1,6 @@
-// Cells, how they are run and what they must give. Contract trainer: the trainer's raw scores bit for bit, or
-// near where its order of additions was changed; reproducible: the same bits in every cell, near the
-// trainer's; fast: near.
+// Cells, how they are run, and the answers they must give. Contract trainer: the trainer's raw scores bit for
+// bit, or close to them where the order of additions was changed; reproducible: the same bits in every cell,
+// close to the trainer's; fast: close.
 #include "matrix.hpp"
 
 #include <gtest/gtest.h>
@@ -32,14 +32,15 @@ namespace {
 
 struct DirectiveSet {
   const char* name;
-  const char* text;  ///< HALF, THIRD: of the model's trees; WISHES: layout and tiling, otherwise in front
-  int size;          ///< up to what size of model it is run: see Size
+  const char* text;  ///< HALF and THIRD stand for parts of the model's trees; WISHES for layout and tiling,
+                     ///< which otherwise come first
+  int size;          ///< the largest size of model for which it runs: see Size
 };
 
-/// Models by their nodes: the larger, the fewer cells.
+/// Sizes of models by number of nodes: larger ones run fewer cells.
 enum Size { kSmall, kMiddle, kLarge };
 constexpr std::size_t kEmulatedRows = 9;  ///< blocks of rows of several sizes
-constexpr std::size_t kCellsByDay = 400;  ///< of a model; there are about ten times as many
+constexpr std::size_t kCellsByDay = 400;  ///< per model; there are about ten times as many
 constexpr std::uint64_t kSmallNodes = 30'000, kMiddleNodes = 200'000;
 
 constexpr DirectiveSet kDirectiveSets[] = {
@@ -65,7 +66,7 @@ constexpr DirectiveSet kDirectiveSets[] = {
      "plan(6); encode(auto); plan(7); WISHES; interleave(tree); plan(BATCH); WISHES; "
      "tile(batch, b0, b1, 64); reorder(b0, tree, b1); parallel(b0)",
      kMiddle},
-    // Mapped to a GPU: these run on the emulator.
+    // Schedules mapped to a GPU run on the emulator.
     {"gpu rows",
      "tile(batch, b0, b1, 8); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); "
      "interleave(tree)",
@@ -115,7 +116,7 @@ class Matrix {
       : file_(file), model_(model), answers_(answers) {
     const ForestStatistics forest = statistics(model);
     size_ = forest.nodes <= kSmallNodes ? kSmall : forest.nodes <= kMiddleNodes ? kMiddle : kLarge;
-    constexpr std::size_t kHops = 150'000;  // of a cell, so that it takes a few milliseconds
+    constexpr std::size_t kHops = 150'000;  // per cell, so that it takes a few milliseconds
     const std::size_t hops = std::max<std::size_t>(1, model.trees.size() * forest.max_depth);
     count_ = std::min(answers.count, std::clamp<std::size_t>(kHops / hops, 15, 200));
     double largest = 0;
@@ -197,7 +198,7 @@ class Matrix {
     return outcome;
   }
 
-  /// Every row's raw scores under the contract `reproducible`, by the automatic schedule.
+  /// Returns the raw scores of every row under contract `reproducible` and the automatic schedule.
   std::vector<float> reproducible_scores() const {
     CompileOptions options;
     options.contract = Contract::Reproducible;
@@ -275,12 +276,12 @@ class Matrix {
   const Model& model_;
   const support::Answers& answers_;
   Reference judge_;
-  std::vector<float> reproducible_;  ///< what every cell under that contract must give
+  std::vector<float> reproducible_;  ///< the answer of every cell under contract reproducible
   std::map<std::string, std::size_t> tally_;
   std::string lines_;
   int size_ = kSmall;
-  std::size_t count_ = 0;  ///< rows
-  double slack_ = 0;       ///< by which sums in another order may differ
+  std::size_t count_ = 0;  ///< number of rows
+  double slack_ = 0;       ///< largest difference between sums in different orders
 };
 
 }  // namespace

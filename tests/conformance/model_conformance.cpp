@@ -27,7 +27,7 @@ struct TestedSchedule {
   bool all_rows = false;
 };
 
-/// Hops to the leaf that is nearest to its root.
+/// Returns the hops from the root to the nearest leaf.
 std::size_t nearest_leaf(const Model& model) {
   std::size_t nearest = SIZE_MAX;
   for (const Tree& tree : model.trees) {
@@ -84,7 +84,7 @@ std::vector<TestedSchedule> schedules_for(const Model& model) {
   return schedules;
 }
 
-/// What became of each model under each schedule.
+/// The outcome of each model under each schedule.
 class Table : public testing::Environment {
  public:
   static Table& instance() {
@@ -98,7 +98,7 @@ class Table : public testing::Environment {
     rows_.back().second[result].second += (rows_.back().second[result].second.empty() ? "" : ", ") + schedule;
   }
 
-  /// Googletest calls it after all tests.
+  /// Runs after all tests.
   void TearDown() override {
     std::cout
         << "\nmodel: what schedules gave (equal: raw scores bit for bit; near: within rounding, trees in "
@@ -126,7 +126,7 @@ class ModelCheck {
     slack_ = largest * std::pow(static_cast<double>(model.trees.size()) + 1, 2) * 0x1p-24;
   }
 
-  /// "equal", "near", "refused: …", or "DIFFERENT" after failing the test.
+  /// Returns "equal", "near", "refused: …", or "DIFFERENT" after failing the test.
   std::string run(const TestedSchedule& tested) {
     const Result<Schedule> schedule = parse_schedule(tested.text);
     if (!schedule.ok()) return "refused: " + schedule.error().text();
@@ -217,8 +217,8 @@ class ModelCheck {
   const Model& model_;
   const Answers& answers_;
   Budget budget_;
-  std::size_t hops_ = 1;  ///< that a row takes at most
-  double slack_ = 0;      ///< by which sums of parallel trees may differ
+  std::size_t hops_ = 1;  ///< the most hops that a row takes
+  double slack_ = 0;      ///< largest difference between sums of parallel trees
   bool in_order_ = true, all_rows_ = true;
   std::string wrong_;
 };

@@ -1,6 +1,6 @@
-// One trainer's model under every schedule, target, batch size and number of threads: raw scores bit-equal to
-// the trainer's, values within 2 units in the last place. What is refused is printed with the reason. A table
-// of all models and schedules ends the run.
+// One trainer's model under every schedule, target, batch size and number of threads: raw scores equal the
+// trainer's bit for bit, values are within 2 units in the last place. Refusals are printed with the reason.
+// The run ends with a table of all models and schedules.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ using support::read_answers;
 using support::zoo;
 
 struct Budget {
-  /// Hops per schedule, batch size and number of threads, by which rows are cut. Not cut: all rows in one
-  /// batch with two threads, under the schedules that every model must pass; the others get 16 times as many
-  /// hops.
+  /// Hops per schedule, batch size and number of threads; limits the number of rows. The schedules that every
+  /// model must pass also run all rows in one batch with two threads; other schedules are allowed 16 times
+  /// this number.
   std::size_t hops = SIZE_MAX / 16;
-  /// Schedules by day, others for every model; at night all.
+  /// Number of schedules by day, drawn differently for each model; at night all run.
   std::size_t schedules = SIZE_MAX;
 };
 
-/// Fails the current test where an answer differs; skips it if the model is refused.
+/// Fails the current test if an answer differs; skips it if the model is refused.
 void check_model_file(const ModelFile& file, const Budget& budget);
 
 }  // namespace forestvm::test

@@ -22,7 +22,8 @@ class ForestMaker {
   Model run() {
     Model model =
         support::model_of({}, static_cast<std::uint32_t>(dice_.from_to(1, dice_.percent(8) ? 50 : 6)));
-    const bool many_thresholds = dice_.percent(5);  // of few features: their rank codes take several columns
+    const bool many_thresholds =
+        dice_.percent(5);  // of few features, so that their rank codes take several columns
     model.num_features = static_cast<std::uint32_t>(dice_.from_to(1, many_thresholds    ? 3
                                                                      : dice_.percent(5) ? 5000
                                                                                         : 40));
@@ -59,8 +60,8 @@ class ForestMaker {
                                 : static_cast<double>(static_cast<float>(dice_.real() * 8 - 4)));
   }
 
-  /// Of a few codes or many, near zero or at the end of what there is, on either side, with either rule for
-  /// numbers between -1 and 0; none with codes at all.
+  /// Makes sets of few or many codes, near zero or at the end of the range, for either side and either rule
+  /// for numbers between -1 and 0; some sets are empty.
   void make_sets(std::size_t count) {
     categorical_ = static_cast<unsigned>(dice_.from_to(1, 100));
     const bool fractions = dice_.percent(50);
@@ -78,7 +79,7 @@ class ForestMaker {
     }
   }
 
-  /// Makes a split of categories of some.
+  /// Makes some splits categorical.
   void choose_kind(Node& node) {
     if (!dice_.percent(categorical_)) return;
     node.kind = NodeKind::Category;
@@ -143,7 +144,7 @@ class ForestMaker {
     return tree;
   }
 
-  /// Some have a level of any tests, or a leaf above the last level.
+  /// Makes an oblivious tree. In some, one level has different tests, or a leaf is above the last level.
   Tree oblivious(std::size_t depth) {
     const std::size_t odd_level = dice_.percent(20) ? dice_.from_to(1, 8) : 0;
     const bool odd_leaf = dice_.percent(10);
@@ -161,7 +162,7 @@ class ForestMaker {
     return below.front();
   }
 
-  /// As LightGBM grows them: always one leaf is split, often a new one.
+  /// Grows a tree as LightGBM does: it always splits one leaf, often a new one.
   Tree leaf_wise(std::size_t leaves) {
     Tree tree = support::leaf(leaf_value());
     std::vector<std::size_t> open{0};
@@ -188,7 +189,7 @@ class ForestMaker {
     return node;
   }
 
-  /// Training rows, which take either way at a split; now and then none.
+  /// Sets covers: training rows go either way at a split, sometimes none.
   void cover(Tree& tree, std::size_t at, float rows) {
     Node& node = tree.nodes[at];
     node.cover = rows;
@@ -198,7 +199,7 @@ class ForestMaker {
     cover(tree, static_cast<std::size_t>(tree.nodes[at].right), rows - left);
   }
 
-  /// The same tree with its nodes in another order and a few unused slots; the root stays first.
+  /// Returns the same tree with its nodes in another order and a few unused slots; the root stays first.
   Tree renumbered(const Tree& tree) {
     std::vector<std::int32_t> place(tree.nodes.size() + dice_.below(3));
     std::iota(place.begin(), place.end(), 0);
@@ -222,9 +223,9 @@ class ForestMaker {
   std::vector<double> thresholds_;
   std::vector<CategorySet> sets_;
   unsigned categorical_ = 0;    ///< percent of the splits
-  std::size_t nodes_left_ = 0;  ///< of the ragged tree that grows
+  std::size_t nodes_left_ = 0;  ///< of the ragged tree being grown
   bool float64_ = false;
-  bool wild_leaves_ = false;  ///< so far apart in size that no integer counts their sum
+  bool wild_leaves_ = false;  ///< sizes so far apart that no integer counts their sum
 };
 
 }  // namespace

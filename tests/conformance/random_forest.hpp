@@ -1,5 +1,5 @@
-// Small random forests and rows that look for trouble: chains, single leaves, oblivious trees, shared and
-// denormal thresholds, sets of categories, node numbers in any order with unused slots between them, many
+// Small random forests and rows with the cases that are hard: chains, single leaves, oblivious trees, shared
+// and denormal thresholds, sets of categories, node numbers in any order with unused slots between them, many
 // features or classes; rows on the thresholds, NaN, infinities, zeros.
 #pragma once
 
@@ -14,19 +14,19 @@ namespace forestvm::test {
 struct ForestWishes {
   std::size_t max_trees = 20;
   std::uint32_t max_depth = 12;
-  bool integer_leaves = false;  ///< leaves, weights and bases whose sums are exact in any order
-  unsigned oblivious = 0;       ///< percent of the trees whose levels make one test each, and up to 8 deep
-  unsigned leaf_wise = 0;       ///< percent of the trees that are deep and of 50 to 256 leaves
-  unsigned float64 = 0;         ///< percent of the forests whose leaves and sums are float64
-  unsigned categories = 25;     ///< percent of the forests some of whose splits are categorical
+  bool integer_leaves = false;  ///< sums of leaves, weights and bases are exact in any order
+  unsigned oblivious = 0;       ///< percent of the trees that have one test per level, up to 8 levels deep
+  unsigned leaf_wise = 0;       ///< percent of the trees that are deep, with 50 to 256 leaves
+  unsigned float64 = 0;         ///< percent of the forests with float64 leaves and sums
+  unsigned categories = 25;     ///< percent of the forests with categorical splits
 };
 
 Model random_forest(Dice& dice, const ForestWishes& wishes);
 
-/// Row-major.
+/// Returns `count` rows, row-major.
 std::vector<float> random_rows(Dice& dice, const Model& model, std::size_t count);
 
-/// At least the magnitude of every partial sum of a row.
+/// Returns a bound on the magnitude of every partial sum of a row.
 double largest_sum(const Model& model);
 
 }  // namespace forestvm::test

@@ -1,4 +1,4 @@
-// Random schedules, checked step by step against the loop tree; now and then several of them as plans.
+// Random schedules, checked step by step against the loop tree; some of them are plans.
 #include "random_schedule.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class ScheduleMaker {
   }
 
  private:
-  /// Adds the directive if the loop tree takes it.
+  /// Adds the directive if the loop tree accepts it.
   void add(const Schedule& one) {
     LoopTree changed = tree_;
     if (!apply(changed, {one.directives.front(), schedule_.directives.size()}).ok()) return;
@@ -39,7 +39,7 @@ class ScheduleMaker {
     schedule_.directives.push_back(one.directives.front());
   }
 
-  /// The loops that are in the nest.
+  /// Returns the loops of the nest.
   std::vector<LoopId> loops() const {
     std::vector<LoopId> found = tree_.roots();
     for (std::size_t i = 0; i < found.size(); ++i)
@@ -80,7 +80,7 @@ class ScheduleMaker {
     }
   }
 
-  /// Some of the loops around an innermost one, in any order.
+  /// Reorders some of the loops around an innermost one.
   void reorder() {
     std::vector<LoopId> chain;
     for (LoopId at = dice_.pick(innermost()); at != kNoLoop; at = tree_[at].parent)
@@ -102,8 +102,8 @@ class ScheduleMaker {
     if (!many.empty()) add(Schedule().parallel(name(dice_.pick(many))));
   }
 
-  // For a GPU: a nest whose rows are cut once or twice, its trees too, in any order; some of its loops, from
-  // the outside in, are mapped first to the grid, then to the block.
+  // A nest for a GPU: rows are tiled once or twice, and so are trees, in any order; some loops, from the
+  // outside in, are mapped first to the grid, then to the block.
 
   Schedule run_mapped() {
     std::vector<std::string> nest;
@@ -200,7 +200,7 @@ class ScheduleMaker {
     if (dice_.percent(30)) add(Schedule().accumulate(one_of({"f32", "f64", "exact"})));
   }
 
-  /// A reduction of some loop, mostly of one that has one.
+  /// Adds a reduction of some loop, mostly of one that needs it.
   void reduce() {
     std::vector<LoopId> parallel;
     for (const LoopId loop : loops())

@@ -1,5 +1,5 @@
-// Random schedules: rewrites that the loop tree accepts, then wishes about how its loops run. What remains
-// illegal only the compiler knows.
+// Random schedules: rewrites that the loop tree accepts, then directives for how the loops run. Only the
+// compiler knows which of the results are illegal.
 #pragma once
 
 #include <forestvm/schedule.hpp>
@@ -11,8 +11,8 @@ namespace forestvm::test {
 struct ScheduleWishes {
   unsigned parallel_trees = 10;  ///< percent of the schedules that run trees in parallel
   unsigned plans = 15;           ///< percent of the schedules that are plans
-  bool automatic = false;        ///< not random at all: what is chosen for the model
-  bool mapped = false;           ///< to a GPU launch, without plans
+  bool automatic = false;        ///< the automatic schedule of the model instead of a random one
+  bool mapped = false;           ///< mapped to a GPU launch, without plans
 };
 
 Schedule random_schedule(Dice& dice, std::uint32_t trees, const ScheduleWishes& wishes);

@@ -1,5 +1,5 @@
-// Programs mapped to a GPU launch, in the emulator: under contract reproducible the answers are bit for bit
-// those of the default schedule on the host, whatever the threads' turns.
+// Programs mapped to a GPU launch, in the emulator: under contract reproducible the answers equal the default
+// schedule's on the host, bit for bit, whatever the order in which threads run.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -56,7 +56,7 @@ class MappedPrograms : public testing::Test {
     expected_ = scores(**host_backend(*reproducible(model_, {})), rows_);
   }
 
-  /// Nothing if it is refused with a place, or right; else what is wrong.
+  /// Fails if the program is neither refused with a place nor right.
   void check(const Schedule& schedule, const std::string& name) {
     const auto program = reproducible(model_, schedule);
     if (!program.ok()) {

@@ -1,6 +1,6 @@
-// The same loops on the host and on a GPU: schedules in pairs, one with parallel loops, one with mapped ones.
-// Every output of every repository model has the same bits in the host VM and in the emulator, under the
-// contracts that say something of bits: sums of parallel trees are made in the same order too.
+// Equal loops on the host and on a GPU: pairs of schedules, one with parallel loops, one with mapped loops.
+// Every output of every model in the repository has the same bits in the host VM and in the emulator under
+// the contracts that promise bits; sums of parallel trees are added in the same order too.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using support::ModelFile;
 
 struct Pair {
   const char* name;
-  const char* loops;  ///< of both
+  const char* loops;  ///< the loops of both schedules
   const char* host;
   const char* gpu;
 };
@@ -76,7 +76,7 @@ std::string bytes(const std::vector<T>& numbers) {
   return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(T)};
 }
 
-/// Bytes of a prediction, an output's columns wide.
+/// Returns the bytes of a prediction with the output's number of columns.
 template <class T, class Call>
 std::string bytes_of(const Predictor& predictor, OutputKind output, std::size_t rows, const Call& call) {
   std::vector<T> out(rows * output_width(predictor.program().meta(), output));
@@ -85,7 +85,7 @@ std::string bytes_of(const Predictor& predictor, OutputKind output, std::size_t 
   return bytes(out);
 }
 
-/// All that a predictor says of the rows, output by output.
+/// Returns everything that a predictor answers for the rows, output by output.
 std::vector<std::string> everything(const Predictor& predictor, const RowBlock& rows) {
   const auto context = predictor.make_context();
   std::vector<std::string> all;
@@ -109,7 +109,7 @@ std::vector<std::string> everything(const Predictor& predictor, const RowBlock& 
 
 class MappedPairs : public testing::TestWithParam<ModelFile> {
  protected:
-  /// Nothing where layouts of the pair do not hold the model: it is refused on both sides.
+  /// Checks a pair. Layouts that cannot hold the model must be refused on both sides.
   static void check(const Model& model, const RowBlock& rows, const Pair& pair, Contract contract) {
     CompileOptions options;
     options.contract = contract;
@@ -127,7 +127,7 @@ class MappedPairs : public testing::TestWithParam<ModelFile> {
     ASSERT_TRUE(on_host.ok()) << on_host.error().text();
     const std::vector<std::string> wanted = everything(**on_host, rows);
     for (const unsigned warp : {32u, 64u}) {
-      // By bulk copies, and without.
+      // One of the two runs copies trees in bulk, the other does not.
       const auto on_gpu = emulator_backend(gpu->program, {.seed = warp / 32, .warp = warp});
       ASSERT_TRUE(on_gpu.ok()) << on_gpu.error().text();
       const std::vector<std::string> got = everything(**on_gpu, rows);

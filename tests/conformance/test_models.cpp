@@ -1,4 +1,4 @@
-// The models that the repository carries, under every schedule.
+// The models in the repository, under every schedule.
 #include <gtest/gtest.h>
 
 #include <forestvm/backend.hpp>
@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Lightgbm, RepositoryModel,
                          testing::ValuesIn(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "")),
                          test_name);
 
-/// In the trainer's own type, whose bits say more of the order of additions than float32's.
+/// Compares in the trainer's own type, which shows the order of additions better than float32.
 TEST(RepositoryModels, Float64ScoresAreLightgbms) {
   const char* const schedules[] = {
       "",
@@ -52,7 +52,7 @@ TEST(RepositoryModels, Float64ScoresAreLightgbms) {
     for (const char* text : schedules) {
       SCOPED_TRACE(file.name + ": " + text);
       const auto compiled = compile(*model, *parse_schedule(text));
-      if (statistics(*model).category_splits != 0 && !compiled.ok()) {  // a layout that reads values
+      if (statistics(*model).category_splits != 0 && !compiled.ok()) {  // the layout reads values
         EXPECT_NE(compiled.error().message.find("categorical splits"), std::string::npos);
         continue;
       }

@@ -1,9 +1,9 @@
-// Random differential test: random forests, schedules, contracts, rows, batch sizes, CPU targets and threads,
-// and of schedules mapped to a GPU warps and threads' turns, against the reference predictor: bit for bit,
-// or, where the contract does not promise bits, within the rounding of the sums. A failure is shrunk and
-// printed, with the command that repeats it. FORESTVM_SEED and FORESTVM_CASES choose other cases: each case
-// depends on its own seed only. With FORESTVM_MINUTES each test goes on for so long. At night there are ten
-// times as many cases, of seeds that no run had before.
+// Random differential test: random forests, schedules, contracts, rows, batch sizes, CPU targets and numbers
+// of threads; for schedules mapped to a GPU also warp sizes and orders of threads. Judged by the reference
+// predictor: bit for bit or, if the contract does not promise bits, within the rounding of the sums. A
+// failure is shrunk and printed with the command that repeats it. FORESTVM_SEED and FORESTVM_CASES choose
+// other cases: each case depends only on its own seed. With FORESTVM_MINUTES each test goes on for that time.
+// At night there are ten times as many cases, with new seeds in every run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,15 +42,15 @@ struct Case {
   std::vector<std::size_t> batches;
   unsigned threads = 1;
   std::string target = "auto";
-  EmulatorOptions emulator;  ///< of mapped schedules
-  std::size_t padding = 0;   ///< values between a row and the next
+  EmulatorOptions emulator;  ///< for mapped schedules
+  std::size_t padding = 0;   ///< values between rows
   bool exact_sums = false;
   CompileOptions options;
 
   std::size_t row_count() const { return rows.size() / model.num_features; }
 };
 
-/// What a predictor says of all rows.
+/// What a predictor answers for all rows.
 struct Answer {
   std::vector<float> raw, value;
   std::vector<std::int64_t> label;
@@ -67,14 +67,14 @@ Result<std::unique_ptr<Predictor>> loaded(const Program& program, const Case& c)
   return host_backend(program, {.threads = c.threads, .target = c.target});
 }
 
-/// Refused also if no launch takes it.
+/// Compiles a case. A program that no launch accepts counts as refused.
 Result<Program> compiled(const Case& c) {
   FVM_ASSIGN(const Compiled done, compile(c.model, c.schedule, c.options));
   if (done.program.mapped()) FVM_TRY(loaded(done.program, c));
   return done.program;
 }
 
-/// The rows with what lies between them: values that no answer may depend on.
+/// Returns the rows, with values between them that no answer may depend on.
 std::vector<float> padded_rows(const Case& c) {
   const std::size_t width = c.model.num_features, stride = width + c.padding;
   std::vector<float> padded(c.row_count() * stride, -1e30f);
@@ -97,7 +97,7 @@ Result<Answer> predicted(const Program& program, const Case& c, std::size_t batc
   answer.label.assign(c.row_count() * label, -12345);
   const std::size_t trees = c.model.trees.size();
   answer.leaf.assign(c.row_count() * trees, -12345);
-  // Another call's sums and codes are left in the scratch memory: no answer may come from there.
+  // Leaves another call's sums and codes in the scratch memory; no answer may depend on them.
   std::vector<float> left(c.row_count() * raw);
   const RowBlock all{padded.data(), c.row_count(), c.model.num_features + c.padding};
   FVM_TRY(predictor->predict(*context, all, OutputKind::Raw, left.data()));
@@ -121,7 +121,8 @@ std::string differs(const char* what, std::size_t i, double expected, double act
   return text;
 }
 
-/// Raw scores as the reproducible contract has them, from the leaves that the judge says.
+/// Returns the raw scores under the reproducible contract, from the leaves that the reference predictor
+/// finds.
 std::vector<float> exact_scores(const Case& c, const Reference& expected) {
   std::vector<float> scores;
   for (std::size_t row = 0; row < c.row_count(); ++row) {
@@ -139,7 +140,8 @@ std::vector<float> exact_scores(const Case& c, const Reference& expected) {
 
 std::vector<float> floats(const std::vector<double>& values) { return {values.begin(), values.end()}; }
 
-/// Nothing if the answer is right. `in_order`: the sums were made in the model's order.
+/// Returns what is wrong with an answer; empty if it is right. `in_order`: sums were added in the model's
+/// order.
 std::string compared(const Case& c, const Reference& expected, const Answer& answer, bool in_order) {
   for (std::size_t i = 0; i < answer.leaf.size(); ++i)
     if (answer.leaf[i] != expected.leaf[i]) return differs("leaf", i, expected.leaf[i], answer.leaf[i]);
@@ -162,7 +164,7 @@ std::string compared(const Case& c, const Reference& expected, const Answer& ans
     if (support::ulps(value, answer.value[i]) > 2)
       return differs("value", i, expected.value[i], static_cast<double>(answer.value[i]));
   }
-  if (!same_values) return {};  // a label may turn on the last bit
+  if (!same_values) return {};  // a label may depend on the last bit
   for (std::size_t i = 0; i < answer.label.size(); ++i)
     if (answer.label[i] != expected.label[i])
       return differs("label", i, static_cast<double>(expected.label[i]),
@@ -170,8 +172,8 @@ std::string compared(const Case& c, const Reference& expected, const Answer& ans
   return {};
 }
 
-/// Whether rows of that many which were encoded before get the same raw scores and leaves, where some plan
-/// takes such rows. Another plan than the rows' own may add in another order.
+/// Checks that rows which are encoded first get the same raw scores and leaves, if some plan takes encoded
+/// rows. Another plan may add in another order.
 std::string encoded_differ(const Program& program, const Case& c, std::size_t batch, const Answer& expected,
                            bool in_order) {
   const auto predictor = loaded(program, c);
@@ -200,7 +202,7 @@ std::string encoded_differ(const Program& program, const Case& c, std::size_t ba
   return {};
 }
 
-/// What is wrong with a case that compiles; nothing for one that does not.
+/// Returns what is wrong with a case that compiles; empty for one that does not.
 std::string failure_of(const Case& c) {
   const Result<Program> program = compiled(c);
   if (!program.ok()) return {};
@@ -218,7 +220,7 @@ std::string failure_of(const Case& c) {
   return {};
 }
 
-/// Drops elements of a list, from the last, as long as the case still fails.
+/// Drops elements of a list, from the last on, as long as the case still fails.
 template <class ListOf>
 void drop(Case& c, const ListOf& list_of) {
   for (std::size_t i = list_of(c).size(); i-- > 0;) {
@@ -270,12 +272,12 @@ Case random_case(std::uint64_t seed, const ForestWishes& forest, const ScheduleW
 struct Tally {
   std::size_t at_once = 0, later = 0, dropped = 0, reordered = 0, coded = 0, plans = 0, mapped = 0,
               failed = 0;
-  std::size_t oblivious = 0;  ///< trees that are walked as such
-  std::size_t parting = 0;    ///< trees of which a level parts with leaves
+  std::size_t oblivious = 0;  ///< trees that are walked as oblivious ones
+  std::size_t parting = 0;    ///< trees with a level that retires its leaves
   std::size_t tree_tables = 0;
 };
 
-/// How many trees of a layout of tables are such.
+/// Counts the trees in layouts of tables for which `is` holds.
 template <class Is>
 std::size_t count_tables(const Program& program, Layout layout, const Is& is) {
   std::size_t count = 0;
@@ -351,7 +353,7 @@ void run_case(std::uint64_t seed, Case c, Tally& tally) {
                 << print(small.schedule) << scheduler::print(small.model);
 }
 
-/// Until when FORESTVM_MINUTES lets a test go on; none if it is not set.
+/// Returns the end of the time that FORESTVM_MINUTES gives a test; none if it is not set.
 std::optional<std::chrono::steady_clock::time_point> deadline() {
   const std::size_t minutes = environment("FORESTVM_MINUTES", 0);
   if (minutes == 0) return std::nullopt;
@@ -403,8 +405,8 @@ TEST(Random, AutomaticSchedules) {
   run_cases(300'000, 600, forest, schedule);
 }
 
-/// Cases by rank codes, one row at a time and in blocks, and every other in calls of up to 64 rows, on every
-/// target.
+/// Runs cases by rank codes on every target, one row at a time and in blocks; every other case also in calls
+/// of up to 64 rows.
 Tally run_tables(std::uint64_t first, std::size_t count, const ForestWishes& forest,
                  std::string_view layout = "tables") {
   const std::vector<Schedule> schedules{

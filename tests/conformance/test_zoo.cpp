@@ -1,4 +1,4 @@
-// XGBoost's and LightGBM's models of the zoo, under every schedule; skipped where there is no zoo.
+// XGBoost's and LightGBM's models of the zoo, under every schedule; skipped if there is no zoo.
 #include <gtest/gtest.h>
 
 #include "matrix.hpp"

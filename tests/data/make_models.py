@@ -20,7 +20,7 @@ TREES = dict(tree_method="exact", nthread=1, seed=1, verbosity=0)
 
 
 def number(x):
-    """The shortest decimal text that reads back to the same float32; nothing for a missing value."""
+    """Returns the shortest decimal text that reads back to the same float32; empty for a missing value."""
     if np.isnan(x):
         return ""
     text = np.format_float_positional(x, unique=True, trim="-")

@@ -43,7 +43,7 @@ from pathlib import Path
 KNOWN = {"sh", "cpp", "c", "schedule", "fvm", "text", "cmake"}
 NOTE = re.compile(r"^<!-- (not run|file|exits|refused|output|with)(?:: ?(.*?))? -->$")
 FENCE = re.compile(r"^( *)(```+|~~~+) *(.*?) *$")
-TIMEOUT = 240  # seconds, of one block
+TIMEOUT = 240  # seconds, for one block
 TREE = Path(__file__).resolve().parents[2]
 
 
@@ -61,7 +61,7 @@ def problem(page, line, what):
 
 
 def read_page(root, page):
-    """The page's blocks, its lines outside them as (number, text), and problems."""
+    """Returns the page's blocks, its other lines as (number, text), and problems."""
     blocks, prose, problems = [], [], []
     block, fence, indent, notes = None, "", 0, {}
     lines = (root / page).read_text(encoding="utf-8").split("\n")
@@ -102,7 +102,7 @@ LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"
 
 
 def slug(heading):
-    """The anchor that GitHub gives a heading."""
+    """Returns the anchor that GitHub gives a heading."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
     text = re.sub(r"[^\w\- ]", "", text.replace("`", "").strip().lower())
     return text.replace(" ", "-")
@@ -163,7 +163,7 @@ def shown(text, limit=2500):
 
 
 def matches(expected, printed):
-    """Whether they are equal, where `...` in the expected text stands for any text."""
+    """Returns whether two texts are equal, where `...` in the expected one stands for any text."""
     def normal(text):
         return "\n".join(line.rstrip() for line in text.strip("\n").split("\n"))
     pattern = ".*".join(re.escape(part) for part in re.split(r"\.\.\.", normal(expected)))
@@ -282,7 +282,7 @@ class Runner:
             self.found(block, f"exit code {done.returncode}:", done.stdout + done.stderr)
         return done.stdout
 
-    # C and C++: all pages' blocks are one project, configured once.
+    # C and C++: the blocks of all pages are one project, configured once.
 
     def keep_program(self, block, there):
         self.count(f"{block.language} compiled")

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 const fs::path kFolder = fs::path(FORESTVM_SOURCE_DIR) / "tests/error/cases";
 
-/// What the schedule is refused with; empty if it is not.
+/// Compiles the schedule of a case.
 Result<Compiled> compiled(const support::ScheduleCase& c) {
   FVM_ASSIGN(const Schedule schedule, parse_schedule(c.schedule));
   return compile(c.model, schedule, c.options);

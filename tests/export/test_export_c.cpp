@@ -1,6 +1,6 @@
-// The native judge: programs written as C, compiled by the system's compiler with every warning an error, and
-// compared with the VM bit for bit: raw scores, values, labels and leaf numbers. Several programs share a
-// file, so that the compiler is started a few times only.
+// Native code as a judge: programs exported as C, compiled by the system's compiler with every warning an
+// error, and compared with the VM bit for bit: raw scores, values, labels and leaf numbers. Several programs
+// share a file, so that the compiler starts only a few times.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ constexpr const char* kCompiler =
 
 bool has_compiler() { return std::system("cc --version > /dev/null 2>&1") == 0; }
 
-/// Programs in one shared library.
+/// A shared library with several exported programs.
 class NativeLibrary {
  public:
   struct Entry {
@@ -132,7 +132,7 @@ Result<Program> program_of(const Model& model, const std::string& text, Contract
   return compiled.program;
 }
 
-/// Every layout, tiling, reduction and kind of sum that the host has, on a random forest.
+/// Every layout, tiling, reduction and kind of sum of the host, on a random forest.
 const std::vector<std::string> kSchedules = {
     "",
     "reorder(tree, batch); interleave(batch)",
@@ -159,14 +159,14 @@ TEST(ExportC, EverySchedule) {
   for (const std::string& schedule : kSchedules)
     for (const Contract contract : {Contract::Trainer, Contract::Reproducible, Contract::Fast}) {
       ForestWishes wishes;
-      wishes.categories = 0;  // refused
+      wishes.categories = 0;  // export refuses them
       wishes.max_trees = 12;
       wishes.max_depth = 6;
       Dice dice(++seed);
       Model model = random_forest(dice, wishes);
       while (model.trees.size() < 5) model = random_forest(dice, wishes);
       const auto program = program_of(model, schedule, contract);
-      if (!program.ok()) continue;  // layouts that these trees would blow up
+      if (!program.ok()) continue;  // layouts that would take too much memory for these trees
       const ExportOptions options{kTrees[seed % 2], kThresholds[seed / 2 % 2], {}};
       library.add(*program, options, "seed " + std::to_string(seed) + ", " + schedule,
                   random_rows(dice, model, 70));
@@ -181,7 +181,7 @@ TEST(ExportC, RandomForestsAndSchedules) {
   for (std::size_t seed = 1000; library.size() < 60; ++seed) {
     Dice dice(seed);
     ForestWishes wishes;
-    wishes.categories = 0;  // refused
+    wishes.categories = 0;  // export refuses them
     wishes.max_trees = 10;
     wishes.max_depth = 7;
     const Model model = random_forest(dice, wishes);
@@ -216,7 +216,7 @@ TEST(ExportC, RealModels) {
   library.compile_and_compare();
 }
 
-/// A compiler need not take more than 127 blocks inside each other.
+/// A C compiler need not accept more than 127 nested blocks.
 TEST(ExportC, WritesTreesOfManyTestsAsTables) {
   NativeLibrary library;
   Dice dice(1);

@@ -1,4 +1,4 @@
-// What tests of damaged files share: what every refusal is like, and what is done to every byte of good
+// Shared by the tests of damaged files: what every refusal must be like, and damage to every byte of good
 // files.
 #pragma once
 
@@ -11,17 +11,17 @@
 
 namespace forestvm::test {
 
-/// Why `text` is refused: with a place and one line of a sensible length, or the test fails, as it does if it
-/// is not refused. `name`: what failures call it.
+/// Returns why `text` is refused. The test fails if it is not refused, or without a place and one line of a
+/// sensible length. Failures call the file `name`.
 std::optional<Error> refusal_of(const std::string& name, const std::string& text);
 
-/// Loads; what loads must also predict.
+/// Loads a file; a model that loads must also predict.
 void survive(const std::string& text);
 
-/// Every file with every bit of it the other way.
+/// Loads every file with each of its bits flipped.
 void survive_bit_flips(const std::vector<std::string>& files);
 
-/// Every file with each of `bytes` in every place.
+/// Loads every file with each of `bytes` in every place.
 void survive_bytes_replaced(const std::vector<std::string>& files, std::initializer_list<char> bytes);
 
 }  // namespace forestvm::test

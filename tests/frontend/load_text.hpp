@@ -11,10 +11,10 @@ namespace forestvm::test {
 
 std::span<const std::byte> bytes_of(const std::string& text);
 Result<Model> load_text(const std::string& text, const LoadLimits& limits = {});
-/// The model; a refusal fails the test.
+/// Returns the model; a refusal fails the test.
 Model loaded(const std::string& text);
 std::string gzip(const std::string& text);
-/// `text` with the first `from` replaced by `to`; `from` must be there.
+/// Returns `text` with the first `from` replaced by `to`; `from` must occur.
 std::string replaced(std::string text, const std::string& from, const std::string& to);
 
 }  // namespace forestvm::test

@@ -43,7 +43,7 @@ TEST(CheckModel, AcceptsAGoodOne) {
   EXPECT_TRUE(frontend::check_model(none).ok());
 }
 
-/// Of two outputs, in one tree: a vector for each of its leaves.
+/// Returns a model with two outputs in one tree: a vector for each leaf.
 Model vector_model() {
   Model model = good_model();
   model.num_outputs = 2;
@@ -56,7 +56,7 @@ Model vector_model() {
   return model;
 }
 
-/// With a linear function for each leaf of a tree.
+/// Returns a model with a linear function for each leaf of a tree.
 Model linear_model() {
   Model model = good_model();
   Tree& tree = model.trees[0];
@@ -105,7 +105,7 @@ TEST(CheckModel, RefusesLeavesThatAreNone) {
             "tree 0: a linear leaf with a number that is not finite");
 }
 
-/// A damage that another check would also notice is to be called by its own name.
+/// Each damage must be reported by its own check, even if another one would notice it too.
 TEST(CheckModel, SaysWhat) {
   Model empty = good_model();
   empty.trees[1].nodes.clear();

@@ -1,4 +1,5 @@
-// Damaged model files: each is refused with a place and one line, and nothing crashes, hangs or grows.
+// Damaged model files: each is refused with a place and one line; nothing crashes, hangs or takes much
+// memory.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -176,8 +177,8 @@ TEST(Damaged, Ubjson) {
                                         huge);
 }
 
-/// Nulls in an array that says how many they are take no bytes: each array of 20 adds 9 bytes to the file and
-/// 22 values, so that about a hundred values are left for the 200 that come after.
+/// Nulls in an array with a count take no bytes: each array of 20 adds 9 bytes to the file and 22 values, so
+/// that about a hundred values are left for the 200 that follow.
 TEST(Damaged, ArraysThatTogetherClaimMoreThanTheFile) {
   const std::string good = SmallXgboost{}.ubj();
   const std::string key = std::string("L") + std::string(7, '\0') + "\x0a" + "attributes{";

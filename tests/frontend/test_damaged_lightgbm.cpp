@@ -1,5 +1,5 @@
-// Damaged LightGBM files: each is refused with its line and one sentence, and nothing crashes, hangs or
-// grows.
+// Damaged LightGBM files: each is refused with its line and one sentence; nothing crashes, hangs or takes
+// much memory.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -132,7 +132,7 @@ TEST(DamagedLightgbm, Text) {
        "line 26: tree 0: expected key=value, found \"\\x1b[31m\""},
   };
   SmallLightgbm small;
-  small.tree_sizes = false;  // they would have to be damaged too
+  small.tree_sizes = false;  // tree_sizes would have to be damaged too
   for (const Damage& row : cases) {
     expect_refused(row.name, replaced(small.text(), row.from, row.to), row.sentence);
   }
@@ -186,7 +186,7 @@ TEST(DamagedLightgbm, WindowsLineEnds) {
   EXPECT_NE(load_text(text).error().message.find("Windows line ends"), std::string::npos);
 }
 
-/// Two files up to their "end of trees": what follows it is not read.
+/// Two files up to their "end of trees". The rest is not read.
 std::vector<std::string> small_files() {
   SmallLightgbm classes;
   classes.num_class = classes.num_tree_per_iteration = "2";

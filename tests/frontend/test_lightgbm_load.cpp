@@ -1,5 +1,5 @@
-// What a LightGBM file says arrives in the Model: nodes and their numbers, kinds of missing values,
-// objectives, rounds; what is not supported yet is refused by name.
+// A LightGBM file and the Model made of it: nodes and their numbers, kinds of missing values, objectives,
+// rounds; what is not supported is refused by name.
 #include <gtest/gtest.h>
 
 #include <forestvm/reference.hpp>
@@ -215,7 +215,7 @@ TEST(LightgbmLoad, NumbersAreRoundedOnce) {
   EXPECT_EQ(nodes[4].value, 9007199254740992.0);
 }
 
-/// Both splits of the second tree are categorical, of sets in the other order.
+/// Returns a model in which both splits of the second tree are categorical, with the sets in the other order.
 SmallLightgbm categorical() {
   SmallLightgbm small;
   SmallLightgbmTree& tree = small.trees[1];
@@ -237,7 +237,7 @@ TEST(LightgbmLoad, CategoricalSplits) {
     EXPECT_EQ(tree.nodes[n].kind, NodeKind::Category);
     EXPECT_EQ(tree.nodes[n].threshold, 0);
     EXPECT_EQ(tree.nodes[n].payload, 1 - n);
-    // Whatever the file says of missing values: NaN goes right.
+    // NaN goes right, whatever the file says about missing values.
     EXPECT_FALSE(tree.nodes[n].missing_left);
     EXPECT_EQ(tree.nodes[n].missing, Missing::Nan);
   }

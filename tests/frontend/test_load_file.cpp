@@ -33,7 +33,7 @@ TEST_F(FileTest, Unreadable) {
   }
 }
 
-/// However long it is: the rest is not read.
+/// Files of any length are refused after their first bytes.
 TEST_F(FileTest, WhatBeginsLikeNoModelIsRefusedByItsFirstBytes) {
   const std::string sparse = write("sparse.bin", "");
   std::filesystem::resize_file(sparse, std::uintmax_t{1} << 40);

@@ -1,4 +1,4 @@
-// The judge itself, on forests small enough to check by hand.
+// The reference predictor, on forests small enough to check by hand.
 #include <forestvm/reference.hpp>
 
 #include <gtest/gtest.h>
@@ -121,7 +121,7 @@ TEST(Reference, TransformsAndLabels) {
   EXPECT_EQ(result(Transform::Argmax, ClassRule::Value, {1, 3, 3}).label, std::vector<std::int64_t>{1});
 }
 
-/// The numbers that XGBoost and LightGBM were asked for, and their answers.
+/// Numbers that were given to XGBoost and LightGBM, and their answers.
 TEST(Reference, CategoriesOfOddNumbers) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   Model model = two_stumps();
@@ -135,7 +135,7 @@ TEST(Reference, CategoriesOfOddNumbers) {
     first.last_tree = 1;
     return judged(model, row, first).leaf[0] == tree.nodes[0].left;
   };
-  // XGBoost: codes go right.
+  // XGBoost: values in the set go right.
   tree.category_sets = {{{0, 3, 64}, false, false}};
   for (const float x : {0.0f, -0.0f, 0.9f, 3.0f, 3.7f, 64.0f, 64.99f}) EXPECT_FALSE(goes_left(x)) << x;
   for (const float x : {-0.5f, -1.0f, -3.0f, 1.0f, 2.999f, 4.0f, 65.0f, 0x1p24f, 0x1p31f, 0x1p32f, 3e38f,
@@ -145,7 +145,7 @@ TEST(Reference, CategoriesOfOddNumbers) {
     tree.nodes[0].missing_left = left;
     EXPECT_EQ(goes_left(nan), left);
   }
-  // LightGBM: bits go left.
+  // LightGBM: values in the set go left.
   tree.nodes[0].missing_left = false;
   tree.category_sets = {{{0, 3, 64}, true, true}};
   for (const float x : {0.0f, -0.0f, -0.5f, -0x1.fffffep-1f, 0.9f, 3.0f, 3.7f, 64.0f})

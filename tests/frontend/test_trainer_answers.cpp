@@ -1,5 +1,5 @@
-// The trainers' own answers: every model of tests/data and of the zoo that we read, by the reference
-// predictor.
+// The trainers' own answers: the reference predictor on every model of tests/data and of the zoo that can be
+// read.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,13 +23,13 @@ using support::zoo;
 
 fs::path lightgbm() { return fs::path(FORESTVM_TEST_DATA) / "lightgbm"; }
 
-/// Rows that a model's reference prediction may take, so that large models stay quick.
+/// Returns how many rows of a model to predict, so that large models stay quick.
 std::size_t affordable_rows(const Model& model) {
   constexpr std::size_t walks = 3'000'000;
   return 100 + walks / std::max<std::size_t>(model.trees.size(), 1);
 }
 
-/// Score is the trainer's type.
+/// Score is the type in which the trainer sums.
 template <class Score>
 void compare(const Model& model, const support::AnswersOf<Score>& answers) {
   ASSERT_EQ(answers.features, model.num_features);
@@ -49,7 +49,7 @@ void compare(const Model& model, const support::AnswersOf<Score>& answers) {
   EXPECT_LE(worst, 2) << "units in the last place";
 }
 
-/// Every model file of every folder whose name starts with `prefix`; how many were read.
+/// Checks every model file of every folder whose name starts with `prefix`; returns their number.
 std::size_t check_folders(const fs::path& parent, const std::string& prefix) {
   std::size_t read = 0;
   for (const support::ModelFile& file : support::model_files(parent, prefix)) {

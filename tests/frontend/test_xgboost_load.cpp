@@ -1,5 +1,4 @@
-// What an XGBoost file says arrives in the Model: every form of base_score, objective, DART, rounds, old
-// files.
+// An XGBoost file and the Model made of it: every form of base_score, objective, DART, rounds, old files.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -84,7 +83,7 @@ struct ObjectiveCase {
   const char* name;
   Transform transform;
   ClassRule class_rule;
-  double base;  // of base_score 0.25
+  double base;  // the base for a base_score of 0.25
 };
 
 TEST(XgboostLoad, Objectives) {
@@ -225,7 +224,7 @@ TEST(XgboostLoad, NoTrees) {
 }
 
 TEST(XgboostLoad, FloatsAreRoundedOnce) {
-  // Halfway between two floats, plus less than a double can hold: by way of double it would round down to 1.
+  // Halfway between two floats, plus less than a double can hold: rounding by way of double would give 1.
   const std::string text = replaced(SmallXgboost{}.json(), "-1e+00", "1.00000005960464477539062500000000001");
   EXPECT_EQ(loaded(text).trees[0].nodes[1].value, static_cast<double>(std::nextafter(1.0f, 2.0f)));
   const std::string integer = replaced(SmallXgboost{}.json(), "-1e+00", "-3");
@@ -239,7 +238,8 @@ TEST(XgboostLoad, FloatsAreRoundedOnce) {
   EXPECT_EQ(loaded(nothing).trees[0].nodes[1].value, 0.0);
 }
 
-/// One tree: a categorical root of three codes, below it one of one code and a numerical one.
+/// Returns a tree with a categorical root of three codes, and below it a categorical node of one code and a
+/// numerical one.
 SmallXgboost categorical() {
   SmallTree tree;
   tree.left = {1, 3, 5, -1, -1, -1, -1};
@@ -278,7 +278,7 @@ TEST(XgboostLoad, CategoricalSplits) {
   }
 }
 
-/// What a categorical split's condition is depends on the release; nobody reads it.
+/// The condition of a categorical split depends on the release and is not read.
 TEST(XgboostLoad, TheConditionOfACategoricalSplitMeansNothing) {
   SmallXgboost small = categorical();
   small.trees[0].condition[0] = std::numeric_limits<float>::quiet_NaN();

@@ -1,7 +1,7 @@
-// Goldens of the compiler, one file per schedule in schedules/: the schedule, then the tiled forest, the loop
-// nest before and after legalization, the program, and what the compiler warns of. FORESTVM_UPDATE=1 rewrites
-// them; a new one starts as a file that holds nothing but a schedule. Those of named schedules and of points
-// of the GPU template are written from the names.
+// Golden files of the compiler, one per schedule in schedules/: the schedule, then the tiled forest, the loop
+// nest before and after legalization, the program, and the compiler's warnings. FORESTVM_UPDATE=1 rewrites
+// them; a new one starts as a file with only a schedule. The files of named schedules and of points of the
+// GPU template are written from their names.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -25,7 +25,7 @@ const fs::path kFolder = fs::path(FORESTVM_SOURCE_DIR) / "tests/golden/schedules
 const std::string kNamed = "named_", kTemplate = "template_";
 const fs::path kModels = fs::path(FORESTVM_SOURCE_DIR) / "tests/golden/models";
 
-/// The whole file again, from its schedule.
+/// Returns the whole file, made from its schedule.
 std::string regenerated(ScheduleCase c) {
   std::string text = c.schedule;
   const Result<Schedule> schedule = parse_schedule(c.schedule);
@@ -40,12 +40,12 @@ std::string regenerated(ScheduleCase c) {
   return text;
 }
 
-/// A refusal is for the cases of tests/error.
+/// Schedules that are refused belong to tests/error.
 void expect_lowered(const std::string& text) {
   EXPECT_EQ(text.find("--- refused"), std::string::npos) << text;
 }
 
-/// Those that no function wrote.
+/// Lists the schedules that were written by hand.
 std::vector<std::string> written_by_hand() {
   std::vector<std::string> names = support::case_names(kFolder);
   std::erase_if(
@@ -65,7 +65,7 @@ TEST_P(GoldenSchedule, IsAsReviewed) {
 INSTANTIATE_TEST_SUITE_P(Files, GoldenSchedule, testing::ValuesIn(written_by_hand()),
                          [](const auto& test) { return support::test_name(test.param); });
 
-/// Of a schedule that a function wrote for the small model.
+/// Compares the golden file of a schedule that a function wrote for the small model.
 void expect_golden_of(const std::string& file, const std::string& title, const Schedule& schedule) {
   const std::string text =
       regenerated({"# " + title + "\n" + print(schedule), support::small_model("small"), {}});
@@ -84,7 +84,7 @@ TEST_P(GoldenNamedSchedule, IsAsReviewed) {
 INSTANTIATE_TEST_SUITE_P(Names, GoldenNamedSchedule, testing::ValuesIn(named_schedules()),
                          [](const auto& test) { return support::test_name(std::string(test.param.name)); });
 
-/// The points with everything and with nothing switched on.
+/// The points with all options on and with all options off.
 TEST(GoldenTemplatePoints, AreAsReviewed) {
   for (const std::size_t index : {std::size_t{0}, scheduler::kGpuTemplatePoints - 1}) {
     const scheduler::GpuTemplatePoint point = scheduler::gpu_template_point(index);

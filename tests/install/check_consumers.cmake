@@ -7,7 +7,7 @@ set(FOLDER $ENV{TMPDIR})
 set(installed ${FOLDER}/installed)
 set(prefix ${FOLDER}/moved)
 
-set(ENV{CMAKE_GENERATOR} ${GENERATOR})  # the default, make, may not be there
+set(ENV{CMAKE_GENERATOR} ${GENERATOR})  # the default, make, may not be installed
 
 # NAME FILE…: runs a consumer, which must find the expected bits.
 function(consume name)
@@ -33,7 +33,7 @@ consume("C99, find_package, static" ${FOLDER}/c99/runtime_static_consumer ${FOLD
 find_program(pkg_config pkg-config REQUIRED)
 find_program(cc NAMES cc gcc clang REQUIRED)
 file(MAKE_DIRECTORY ${FOLDER}/pkg_config)
-# NAME INSTALLED OPTION…: builds a consumer by what pkg-config says, and runs it.
+# NAME INSTALLED OPTION…: builds a consumer with the options that pkg-config prints, and runs it.
 function(consume_pkg_config name installed)
   set(ENV{PKG_CONFIG_PATH} ${installed}/${LIBDIR}/pkgconfig)
   run(${pkg_config} ${ARGN} --cflags --libs forestvm)
@@ -44,7 +44,7 @@ function(consume_pkg_config name installed)
 endfunction()
 consume_pkg_config("pkg-config" ${prefix})
 consume_pkg_config("pkg-config --static" ${prefix} --static)
-# Where shared libraries are, linkers take them: without them, the static ones are all that is needed.
+# Linkers prefer shared libraries if there are any; without them, the static ones must be all that is needed.
 set(archives ${FOLDER}/archives)
 file(COPY ${prefix}/ DESTINATION ${archives} PATTERN "*.so*" EXCLUDE)
 consume_pkg_config("pkg-config --static, archives alone" ${archives} --static)

@@ -1,5 +1,5 @@
-# The runtime library shows the functions of forestvm.h, all of them and nothing else, and holds nothing of the frontend
-# and the scheduler.
+# The runtime library exports exactly the functions of forestvm.h, and contains nothing of the frontend and the
+# scheduler.
 #   cmake -DRUNTIME=<libforestvm_runtime.so> -DNM=nm -DREADELF=readelf -DHEADER=<forestvm.h> -P check_symbols.cmake
 execute_process(COMMAND ${NM} -D --defined-only ${RUNTIME} OUTPUT_VARIABLE table COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^ \n]+\n" shown "${table}")

@@ -1,6 +1,7 @@
-// The banks of a GPU's shared memory: 32 of 4 bytes, word w in bank w mod 32. In: where the lanes of a warp
-// read or write at once. Out: the wavefronts that takes: lanes that share a word share its turn, other words
-// of a bank wait. A load of several words is done for as many lanes at a time as the banks have words for.
+// The banks of a GPU's shared memory: 32 banks of 4 bytes; word w is in bank w mod 32. In: the words that the
+// lanes of a warp read or write at once. Out: the number of wavefronts that this takes. Lanes that access the
+// same word share a wavefront; other words of the same bank wait. A load of several words per lane handles
+// only as many lanes at a time as the banks have words for.
 // Source: CUDA C++ Programming Guide, "Shared Memory".
 #pragma once
 
@@ -18,7 +19,8 @@ class BankModel {
  public:
   static constexpr std::uint32_t kBanks = 32;
 
-  /// `words`: the first word of each lane that takes part; each lane takes `width` of them.
+  /// Returns the wavefronts of an access. `words`: the first word of each lane that takes part; each lane
+  /// takes `width` of them.
   static std::uint32_t wavefronts(std::span<const std::uint32_t> words, std::uint32_t width = 1) {
     const std::size_t at_once = kBanks / width;
     std::uint32_t sum = 0;
@@ -27,7 +29,7 @@ class BankModel {
     return sum;
   }
 
-  /// Counts an access of a warp.
+  /// Counts an access by a warp.
   void add(std::span<const std::uint32_t> words, std::uint32_t width = 1) {
     const std::uint32_t taken = wavefronts(words, width);
     ++accesses_;

@@ -1,14 +1,14 @@
 #!/bin/sh
-# check_registers.sh REPORTS: what the compilers say of the kernels (compile_kernel.cmake keeps it), as a table; fails
-# where a thread takes more registers than a full block has, or registers are spilled to memory. What kernels keep in
-# memory besides, "stack", are the range registers of the program, which instructions name by number.
+# check_registers.sh REPORTS: prints as a table what the compilers report about the kernels (compile_kernel.cmake keeps
+# it). Fails if a thread takes more registers than a full block has, or if registers are spilled to memory. The column
+# "stack" is memory for the program's range registers, which instructions address by number.
 set -eu
 reports=$1
 [ -d "$reports" ] || { echo "skipped: no kernels were compiled here (no nvcc, no hipcc)"; exit 0; }
 
 printf '%-10s %-9s %10s %7s %7s\n' kernel for registers stack spilled
 for report in "$reports"/cuda/*.txt "$reports"/hip/*/*.txt; do
-  [ -f "$report" ] || continue  # of a vendor whose compiler is not there
+  [ -f "$report" ] || continue  # the vendor's compiler is not installed
   kernel=$(basename "$report" .txt)
   case $report in
     */cuda/*)

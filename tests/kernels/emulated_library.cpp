@@ -1,5 +1,5 @@
-// A vendor's library whose device is the emulator: what loads such libraries, and what stands on it, is
-// tested without a GPU.
+// A vendor's library whose device is the emulator, so that loading such libraries and everything built on
+// them is tested without a GPU.
 #include "kernels/emulator/runtime.hpp"
 #include "kernels/gpu/plugin.hpp"
 

@@ -1,4 +1,4 @@
-// The kernels of the vendor in fake_gpu.hpp; here alone, because they take long to compile.
+// The kernels of the vendor in fake_gpu.hpp, in a file of their own because they take long to compile.
 #include "fake_gpu.hpp"
 
 #include "kernels/device/megakernel.hpp"

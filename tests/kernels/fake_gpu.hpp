@@ -1,6 +1,6 @@
-// A vendor's runtime for tests of gpu/runtime.hpp: notes what it is asked to do, and does it at once. Its
-// memory is the host's; kernels run on the emulator, where a test wants that. Graphs keep copies of what they
-// are given, as CUDA's do. It keeps two of CUDA's rules: a call that uses a device makes a context there; and
+// A vendor's runtime for tests of gpu/runtime.hpp: it records what it is asked to do, and does it at once.
+// Its memory is the host's; kernels run on the emulator if a test asks for that. Graphs keep copies of their
+// arguments, as CUDA's do. It keeps two of CUDA's rules: a call that uses a device makes a context there; and
 // while a stream is captured in the global mode, a call that allocates, frees or waits fails and breaks the
 // capture, unless its thread is in the mode that keeps its calls apart from captures.
 #pragma once
@@ -23,7 +23,8 @@
 
 namespace forestvm::kernels {
 
-/// What a test wants of the vendor, and what it was asked. For one at a time; at its end nothing is left.
+/// The settings and records of the vendor's runtime. One test uses it at a time; at its end nothing may be
+/// left.
 struct FakeCalls {
   FakeCalls() { current_calls = this; }
   ~FakeCalls() {
@@ -38,7 +39,7 @@ struct FakeCalls {
   int devices = 2;
   int current = 1;  ///< device of the calling thread
   std::size_t free = 1000;
-  std::string fails;                      ///< the call that does
+  std::string fails;                      ///< the call that fails
   unsigned launches_until_exception = 0;  ///< counts set_launch down to one that throws; 0: none throws
   std::vector<std::string> made;          ///< copies, launches and waits
   bool runs_kernels = false;
@@ -47,9 +48,9 @@ struct FakeCalls {
   bool beside_captures = false;   ///< the calling thread's mode
   bool capture_is_broken = false;
   std::map<const int*, std::uint64_t> made_again;  ///< how often a stream was made at an address used before
-  int alive = 0;                                   ///< what was made and not destroyed
-  std::size_t replays = 0;                         ///< of graphs
-  std::map<const int*, std::size_t> waited;        ///< of a stream: up to which replay
+  int alive = 0;                                   ///< objects made and not destroyed
+  std::size_t replays = 0;                         ///< replays of graphs
+  std::map<const int*, std::size_t> waited;        ///< for each stream, the last replay that was waited for
 
   inline static FakeCalls* current_calls = nullptr;
 };
@@ -73,13 +74,13 @@ struct FakeGraph {
 struct FakeInstantiated {
   std::vector<FakeNode*> originals;
   std::vector<FakeNode> nodes;
-  const int* stream = nullptr;  ///< of the last replay
+  const int* stream = nullptr;  ///< the stream of the last replay
   std::size_t last_replay = 0;
 };
 
 struct FakeEvent {
   const int* stream = nullptr;
-  std::size_t replays = 0;  ///< before it
+  std::size_t replays = 0;  ///< the number of replays before it
 };
 
 struct FakeApi {
@@ -89,7 +90,7 @@ struct FakeApi {
   using Graph = FakeGraph*;
   using Node = FakeNode*;
   using InstantiatedGraph = FakeInstantiated*;
-  using CaptureMode = bool;  ///< whether the thread's calls are apart from captures
+  using CaptureMode = bool;  ///< whether the thread's calls are kept apart from captures
 
   static constexpr const char* kName = "Fake";
   static constexpr Status kSuccess = Status::Success;
@@ -108,7 +109,7 @@ struct FakeApi {
   static Status called(const std::string& name) {
     return calls().fails == name ? Status::Failed : Status::Success;
   }
-  /// A call that uses the current device, which has a context from then on.
+  /// A call that uses the current device and makes its context.
   static Status used(const std::string& name) {
     calls().contexts.insert(calls().current);
     return called(name);

@@ -1,5 +1,5 @@
-// What calls cost on paper, against numbers worked out by hand. The model: ten chains of three hops over four
-// features, so that a row visits 30 nodes; in the array layout a tree has 15 slots of 8 bytes.
+// Estimates of what calls cost, against numbers worked out by hand. The model: ten chains of three hops over
+// four features, so that a row visits 30 nodes; in the array layout a tree has 15 slots of 8 bytes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,15 +50,15 @@ TEST(Accounting, RowsInSharedMemory) {
   const PhaseAccount& phase = call.phases[0];
   EXPECT_DOUBLE_EQ(phase.visits, 30);
   EXPECT_EQ(phase.shared_bytes, 64u * 4 * 4 + 64 * 4);
-  EXPECT_EQ(phase.occupancy.blocks, 16u);  // 64 registers: 32 warps, two a block
+  EXPECT_EQ(phase.occupancy.blocks, 16u);  // 64 registers: 32 warps, two per block
   EXPECT_DOUBLE_EQ(phase.instructions, 11.7);
   EXPECT_DOUBLE_EQ(phase.wavefronts, 2.65 + 1);
   EXPECT_DOUBLE_EQ(phase.bytes.rows, 16);
   EXPECT_DOUBLE_EQ(phase.bytes.results, 4);
   EXPECT_DOUBLE_EQ(phase.bytes.sums, 0);                    // in shared memory
-  EXPECT_DOUBLE_EQ(phase.bytes.nodes, 10 * 15 * 8 / 64.0);  // once for each block
+  EXPECT_DOUBLE_EQ(phase.bytes.nodes, 10 * 15 * 8 / 64.0);  // once per block
   const double warp_lanes = 132 * 1.755e9 * 32;
-  EXPECT_NEAR(call.rates.load * 30, warp_lanes / 3.65, 1e6);  // 2.0e12 visits a second
+  EXPECT_NEAR(call.rates.load * 30, warp_lanes / 3.65, 1e6);  // 2.0e12 visits per second
   EXPECT_NEAR(call.rates.issue * 30, warp_lanes / (11.7 / 4), 1e6);
   EXPECT_DOUBLE_EQ(call.rates.memory, 3350e9 / 20);
   EXPECT_DOUBLE_EQ(call.rates.bus, 64e9 / 16);
@@ -98,15 +98,17 @@ TEST(Accounting, TreesCopiedAheadTakeTwoBuffersAndNoMoreCopies) {
 TEST(Accounting, SumsOfBlocksGoThroughGlobalMemory) {
   const CallAccount call = accounted(kTreesInGrid, 20);
   ASSERT_EQ(call.phases.size(), 3u);
-  EXPECT_DOUBLE_EQ(call.phases[0].bytes.sums, 4);              // the base score
-  EXPECT_DOUBLE_EQ(call.phases[1].bytes.sums, 5 * 4 + 5 * 8);  // five copies zeroed, then read and written
+  EXPECT_DOUBLE_EQ(call.phases[0].bytes.sums, 4);  // the base score
+  EXPECT_DOUBLE_EQ(call.phases[1].bytes.sums,
+                   5 * 4 + 5 * 8);  // five copies are zeroed, then read and written
   EXPECT_DOUBLE_EQ(call.phases[2].bytes.sums, 5 * 4 + 8 + 4);  // added up, and read for the result
   EXPECT_DOUBLE_EQ(call.phases[2].bytes.results, 4);
   EXPECT_DOUBLE_EQ(call.phases[0].visits, 0);
   EXPECT_DOUBLE_EQ(call.phases[1].visits, 30);
-  // 8 rows a warp of 32; of the three blocks of rows the last has 4. Of each two trees all 15 slots.
+  // 8 rows per warp of 32; the last of the three blocks of rows has 4. All 15 slots of each two trees are
+  // read.
   EXPECT_DOUBLE_EQ(call.phases[1].bytes.nodes, 3 * 10 * 15 * 8 / 20.0);
-  // 15 blocks keep 15 SMs busy, with 8 of 32 lanes; each row's line is its own but for 8 to a line.
+  // 15 blocks keep 15 SMs busy, with 8 of 32 lanes active.
   EXPECT_NEAR(call.rates.load * 30, 15 * 1.755e9 * 8 / call.phases[1].wavefronts, 1e3);
 }
 
@@ -150,7 +152,7 @@ TEST(Accounting, ThreadsThatNoLoopIsMappedToWalkABlocksRows) {
   EXPECT_NEAR(load_rate(256), 32, 1e-6);  // all lanes of four warps, two rows each
 }
 
-/// The last thread of a block has fewer rows than the others, which does not make the block read nodes twice.
+/// The last thread of a block has fewer rows than the others; the block still reads each node once.
 TEST(Accounting, NodesAreReadOnceForABlock) {
   const CallAccount call = accounted(
       "tile(batch, b0, b, 64); tile(b, b1, b2, 3); reorder(b0, b1, b2, tree); gpuDimension(b0, grid.x); "
@@ -197,7 +199,7 @@ TEST(Accounting, BaseScoresThatAreAddedAreSums) {
   EXPECT_DOUBLE_EQ(sums(), without + 2 * 4);
 }
 
-/// A warp of 64 lanes takes two turns of the 32 banks where a warp of 32 takes one.
+/// A warp of 64 lanes takes two wavefronts on the 32 banks where a warp of 32 takes one.
 TEST(Accounting, WavefrontsOfWarpsOf64) {
   const auto gpu = std::find_if(device_models().begin(), device_models().end(),
                                 [](const DeviceModel& model) { return model.name == "mi250x"; });

@@ -1,6 +1,6 @@
-// Bank conflicts of the rows in shared memory, by the places that the kernels' own code reads and writes: a
-// warp's reads of any features take one wavefront, and so do its writes. No emulator: each thread of a block
-// runs by itself, in shared memory of its own, up to the end of the staging.
+// Bank conflicts of rows in shared memory, from the addresses that the kernels' own code reads and writes: a
+// warp's reads of any features take one wavefront, and so do its writes. Without the emulator: each thread of
+// a block runs by itself, with its own shared memory, up to the end of the staging.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace forestvm::kernels {
 
 namespace emulator {
 
-/// The thread that runs; what the emulator would say, were it linked.
+/// The thread that runs, as the emulator would report it.
 Thread running;
 
 const Thread& this_thread() { return running; }
@@ -41,7 +41,7 @@ namespace {
 
 using support::BankModel;
 
-/// A call of a model of so many features, whose rows are cached, `rows` of them a block.
+/// A call of a model of `features` features that caches its rows, with `rows` rows per block.
 struct Staging {
   LinkedPhase phase;
   Inst cache{};
@@ -74,8 +74,8 @@ void for_warps(std::uint32_t threads, Visit visit) {
     visit(first, std::min(BankModel::kBanks, threads - first));
 }
 
-/// A warp's lanes read values of their own rows, each another feature. Each word of the memory holds its
-/// number.
+/// Reads values of a warp's lanes, each in its own row and of another feature. Each word of the memory holds
+/// its own index.
 BankModel reads(const Staging& staging, std::mt19937& random) {
   std::vector<float> memory(staging.first_word() + staging.words());
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
@@ -94,8 +94,8 @@ BankModel reads(const Staging& staging, std::mt19937& random) {
   return banks;
 }
 
-/// Where a thread writes, one place after the other: in the order of the values in the rows, which is that of
-/// any loop over them.
+/// Returns the addresses that a thread writes, in the order of the values in the rows, which any loop over
+/// them follows.
 std::vector<std::uint32_t> places_written(const Staging& staging, std::uint32_t thread) {
   const std::uint32_t rows = staged_stride(staging.cache);
   std::vector<float> values(std::size_t{rows} * staging.features);
@@ -130,7 +130,7 @@ std::vector<std::uint32_t> places_written(const Staging& staging, std::uint32_t 
   return places;
 }
 
-/// All values are written, once each; -> the warps' stores.
+/// Checks that every value is written exactly once; returns the bank model of the warps' stores.
 BankModel writes(const Staging& staging) {
   BankModel banks;
   std::vector<unsigned> written(staging.words());
@@ -156,11 +156,11 @@ BankModel writes(const Staging& staging) {
 TEST(BankModel, CountsTurnsByHand) {
   std::vector<std::uint32_t> words(32);
   for (std::uint32_t lane = 0; lane < 32; ++lane) words[lane] = lane;
-  EXPECT_EQ(BankModel::wavefronts(words), 1u);  // a bank each
+  EXPECT_EQ(BankModel::wavefronts(words), 1u);  // each lane has its own bank
   for (std::uint32_t lane = 0; lane < 32; ++lane) words[lane] = 5;
-  EXPECT_EQ(BankModel::wavefronts(words), 1u);  // one word for all
+  EXPECT_EQ(BankModel::wavefronts(words), 1u);  // all lanes read one word
   for (std::uint32_t lane = 0; lane < 32; ++lane) words[lane] = 32 * lane;
-  EXPECT_EQ(BankModel::wavefronts(words), 32u);  // one bank, all words different
+  EXPECT_EQ(BankModel::wavefronts(words), 32u);  // one bank, 32 different words
   for (std::uint32_t lane = 0; lane < 32; ++lane) words[lane] = 28 * lane;
   EXPECT_EQ(BankModel::wavefronts(words), 4u);  // rows of 28 values: 8 banks
   for (std::uint32_t lane = 0; lane < 32; ++lane) words[lane] = 2 * lane;
@@ -180,7 +180,7 @@ TEST(Banks, ReadsOfAnyFeaturesTakeOneWavefront) {
     }
 }
 
-/// A warp's lanes read the codes of their own rows, each of another column.
+/// The lanes of a warp read the codes of their own rows, each of another column.
 TEST(Banks, ReadsOfAnyColumnsTakeOneWavefront) {
   constexpr std::uint32_t kColumns = 100;
   std::mt19937 random(1);

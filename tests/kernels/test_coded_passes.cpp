@@ -1,5 +1,5 @@
-// Encoded rows on a GPU, which is the emulator: predicted as the rows that the host made them of, in slabs
-// and plans of any size; refused as the host refuses them.
+// Encoded rows on a GPU, which is the emulator: predictions equal those of the rows before encoding, in slabs
+// and plans of any size; the GPU refuses what the host refuses.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -40,7 +40,7 @@ class CodedPasses : public testing::Test {
     return test::compiled(model_, schedule, Contract::Reproducible);
   }
 
-  /// By the host, whose program has the same encoder.
+  /// Encodes the rows on the host with a program that has the same encoder.
   void encode() {
     host_ = host_backend(program("encode(u8)")).value();
     const std::size_t columns = host_->program().section_Columns().size();
@@ -94,7 +94,7 @@ TEST_F(CodedPasses, SlabsOfWholeBlocks) {
   expect_as_the_host(*emulated(mapped, {.pass_bytes = 1}), {kRows});
 }
 
-/// Calls of few rows read values: their codes go through the plan for more.
+/// Plans for few rows read values, so encoded rows take the plan for more rows.
 TEST_F(CodedPasses, GoThroughAPlanThatTakesThem) {
   const std::string plans =
       "plan(3); " + kMapped + "layout(tree, array); plan(BATCH); " + kMapped + "encode(u8)";

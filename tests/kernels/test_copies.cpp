@@ -1,5 +1,5 @@
-// Trees that are copied to shared memory a turn ahead of their use: the bits are the trainer's, whichever way
-// a GPU copies and whatever the turns of its threads.
+// Trees that are copied to shared memory one iteration ahead of their use: the bits are the trainer's,
+// whichever way a GPU copies and in whatever order its threads run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,15 +19,15 @@ namespace {
 
 constexpr std::size_t kRows = 37;
 
-/// Loops over trees, with what sets them.
+/// Loops over trees and the directives that set them.
 struct Nest {
   const char* name;
   std::string schedule;
-  std::ptrdiff_t copies;  ///< of the phase that walks
-  std::ptrdiff_t aheads;  ///< of them into two buffers
+  std::ptrdiff_t copies;  ///< copies in the phase that walks
+  std::ptrdiff_t aheads;  ///< copies that go to two buffers
 };
 
-/// 36 trees; the last of the rows' blocks is short.
+/// There are 36 trees; the last block of rows is short.
 std::vector<Nest> nests() {
   const std::string blocks = "tile(batch, b0, b1, 8); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); ";
   const std::string rows_in_turn =

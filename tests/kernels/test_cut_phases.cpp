@@ -1,6 +1,5 @@
-// Programs that no schedule, or hardly any, compiles to: they are assembled from changed disassemblies. Those
-// that launches cannot run are refused; the others answer as the host does, in whatever order threads take
-// turns.
+// Programs that schedules rarely or never compile to, assembled from changed disassemblies. The ones that
+// launches cannot run are refused; the others answer as the host does, in whatever order threads run.
 #include <gtest/gtest.h>
 
 #include <algorithm>

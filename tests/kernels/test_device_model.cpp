@@ -1,5 +1,5 @@
-// How many blocks an SM holds, by numbers worked out by hand from the CUDA programming guide's table and the
-// granularities of cuda_occupancy.h; and that the tables are whole.
+// The number of blocks that an SM holds, against numbers worked out by hand from the CUDA programming guide's
+// table and the granularities of cuda_occupancy.h; also that the tables are complete.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -19,15 +19,15 @@ void expect(const Occupancy& found, std::uint32_t blocks, std::uint32_t warps, O
 }
 
 TEST(Occupancy, ByRegistersInUnitsOf256AWarp) {
-  // 64 x 32 = 2048 a warp: 8 warps in each quarter of the 65,536.
+  // 64 x 32 = 2048 registers per warp: 8 warps in each quarter of the 65,536.
   expect(occupancy(Architecture::sm_90, 128, 0, 64), 8, 32, OccupancyLimit::Registers);
-  // 51 x 32 = 1632, that is 1792: 9 in each quarter, not 10.
+  // 51 x 32 = 1632, rounded up to 1792: 9 in each quarter, not 10.
   expect(occupancy(Architecture::sm_90, 128, 0, 51), 9, 36, OccupancyLimit::Registers);
-  // 65 x 32 = 2080, that is 2304: 7 in each quarter.
+  // 65 x 32 = 2080, rounded up to 2304: 7 in each quarter.
   expect(occupancy(Architecture::sm_90, 128, 0, 65), 7, 28, OccupancyLimit::Registers);
-  // 40 x 32 = 1280: 12 warps in each quarter are 48. The SM's 65,536 registers together would hold 51.
+  // 40 x 32 = 1280: 12 warps in each quarter, 48 in all. The SM's 65,536 registers together would hold 51.
   expect(occupancy(Architecture::sm_90, 96, 0, 40), 16, 48, OccupancyLimit::Registers);
-  // 32 warps of 80 x 32 are 81,920.
+  // 32 warps of 80 x 32 registers need 81,920.
   expect(occupancy(Architecture::sm_90, 1024, 0, 80), 0, 0, OccupancyLimit::Registers);
 }
 
@@ -52,15 +52,15 @@ TEST(Occupancy, BySharedMemoryWithOneKibReservedForABlock) {
   expect(occupancy(Architecture::sm_90, 128, 57345, 32), 3, 12, OccupancyLimit::SharedMemory);
   expect(occupancy(Architecture::sm_90, 128, 232448, 32), 1, 4, OccupancyLimit::SharedMemory);
   expect(occupancy(Architecture::sm_90, 128, 232449, 32), 0, 0, OccupancyLimit::SharedMemory);
-  // Nothing is reserved on sm_75.
+  // sm_75 reserves no shared memory.
   expect(occupancy(Architecture::sm_75, 128, 32u << 10, 32), 2, 8, OccupancyLimit::SharedMemory);
 }
 
 TEST(Occupancy, OfWavefrontsOf64) {
-  // Two wavefronts a block; 64 x 64 = 4096 registers a wavefront, 8 in each quarter of 131,072.
+  // Two wavefronts per block; 64 x 64 = 4096 registers per wavefront, 8 in each quarter of 131,072.
   expect(occupancy(Architecture::gfx90a, 128, 0, 64), 16, 32, OccupancyLimit::Threads);
   expect(occupancy(Architecture::gfx90a, 128, 0, 128), 8, 16, OccupancyLimit::Registers);
-  // 98 x 64 = 6272, which is rounded up to 6656: 4 wavefronts in each quarter.
+  // 98 x 64 = 6272, rounded up to 6656: 4 wavefronts in each quarter.
   expect(occupancy(Architecture::gfx942, 128, 0, 98), 8, 16, OccupancyLimit::Registers);
 }
 

@@ -1,5 +1,5 @@
-// The emulator's own rules: kernels that keep them give the same whatever the turns; those that break them
-// are found, and the error names threads. Kernels with one thing wrong: test_mutants.cpp.
+// The emulator's own rules: correct kernels give the same results in every order of threads; kernels that
+// break a rule are found, and the error names threads. For kernels with one mistake see test_mutants.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ TEST(Emulator, EveryThreadRunsOnce) {
   EXPECT_EQ(runs, std::vector<int>(runs.size(), 1));
 }
 
-/// A block adds the numbers of its threads in shared memory, in halves.
+/// Adds the numbers of a block's threads in shared memory, by halving.
 int sum_of_block(emulator::Emulator& emulator, std::uint32_t threads, std::uint64_t seed) {
   int sum = 0;
   const auto done = emulator.run(grid_of(1, threads, 1, seed), [&] {
@@ -78,7 +78,7 @@ TEST(Emulator, BarriersAtDifferentPlacesAreFound) {
   EXPECT_NE(error_of(done).find("thread (3, 0, 0) of block (0, 0, 0) waits at instruction 1"),
             std::string::npos)
       << error_of(done);
-  // And it goes on.
+  // The emulator still works after the error.
   EXPECT_EQ(sum_of_block(emulator, 64, 1), 63 * 32);
 }
 
@@ -108,7 +108,7 @@ TEST(Emulator, AtomicsAdd) {
   EXPECT_EQ(emulator::atomics_counted() - before, 2 * 4 * 32u);
 }
 
-/// Each warp adds its threads' values; the sums of the warps.
+/// Adds the values of each warp's threads and returns the sums of the warps.
 template <class T>
 std::vector<T> sums_of_warps(const emulator::Grid& grid) {
   emulator::Emulator emulator;
@@ -131,7 +131,7 @@ std::vector<T> sums_of_warps(const emulator::Grid& grid) {
   return sums;
 }
 
-/// A number in the higher half of 16 bytes.
+/// A number in the upper half of 16 bytes.
 struct Wide {
   std::int64_t low = 0, high = 0;
   Wide& operator+=(int more) {

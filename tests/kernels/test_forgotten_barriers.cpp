@@ -1,6 +1,6 @@
-// Kernels without one of their barriers: the tests that run on the emulator must find each that matters. The
-// emulator lets the threads pass a barrier by, and answers change; whatever the barrier, with all of them in
-// place they are right.
+// Kernels without one of their barriers: tests on the emulator must notice each barrier that matters. The
+// emulator lets threads pass the forgotten barrier, and answers change; with all barriers in place they are
+// right.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -19,7 +19,7 @@
 namespace forestvm::kernels {
 namespace {
 
-/// A program that caches rows and trees, and reduces in shared memory.
+/// Compiles a program that caches rows and trees and reduces in shared memory.
 Program program_of(const Model& model, const std::string& trees = "cache(t0)") {
   return test::compiled(
       model,
@@ -32,7 +32,7 @@ Program program_of(const Model& model, const std::string& trees = "cache(t0)") {
 
 constexpr std::size_t kRows = 37;
 
-/// Bytes of the predictions; or what the emulator found.
+/// Returns the bytes of the predictions, or the emulator's error.
 std::string outcome(const Program& program, const std::vector<float>& rows, OutputKind output,
                     const EmulatorSettings& settings) {
   const auto predictor = make_predictor(program, make_emulator_runtime(settings), "the emulator");
@@ -51,7 +51,7 @@ std::string outcome(const Program& program, const std::vector<float>& rows, Outp
   return bytes(scores) + bytes(leaves);
 }
 
-/// Instructions whose barriers, when forgotten, change the outcome under one of ten orders.
+/// Returns the instructions whose barriers, when forgotten, change the outcome under one of ten orders.
 std::set<Op> noticed(const Program& program, const std::vector<float>& rows, OutputKind output,
                      bool bulk_copies = false) {
   const auto linked = link(program, {kRows, kRows, output}, {});
@@ -89,7 +89,7 @@ TEST(ForgottenBarriers, AreNoticed) {
   }
 }
 
-/// Trees are all that is cached, and threads come to no other barriers.
+/// Compiles a program that caches only trees; its threads meet at no other barriers.
 Program program_of_threads(const std::string& trees) {
   return test::compiled(many_trees(),
                         "tile(batch, b0, b1, 8); tile(tree, t0, t1, 7); reorder(b0, b1, t0, t1); "

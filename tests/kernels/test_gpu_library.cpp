@@ -1,5 +1,5 @@
-// The libraries of GPU vendors: which one is loaded, what is said where there is none, and, of those that
-// this build has made, that they find their devices or say why not.
+// The libraries of GPU vendors: which one is loaded, the message if there is none, and that the libraries of
+// this build find their devices or say why not.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class GpuLibrary : public testing::Test, protected support::TemporaryFolder {
     return out;
   }
 
-  /// Of a call that must fail for want of something on this machine.
+  /// Returns the error of a call that must fail because this machine lacks something.
   template <class T>
   static std::string missing(const Result<T>& result) {
     if (result.ok()) return "nothing";
@@ -118,7 +118,8 @@ TEST(OpenLibrary, TakesTheFirstThatIsThere) {
   EXPECT_NE(absent.find("; /nor/this.so: cannot open"), std::string::npos) << absent;
 }
 
-/// Those of this build: a device that predicts as the host does, or the vendor's word for why there is none.
+/// The libraries of this build either have a device that predicts as the host does, or report why there is
+/// none.
 TEST_F(GpuLibrary, OfThisBuildFindsDevicesOrSaysWhyNot) {
   const std::vector<std::pair<GpuVendor, std::string>> built = {FORESTVM_BUILT_LIBRARIES};
   for (const auto& [vendor, name] : built) {

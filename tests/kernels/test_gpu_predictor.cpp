@@ -1,4 +1,4 @@
-// GPU backends as Predictors, on the emulator: outputs of every kind, kinds of rows, wrong calls.
+// GPU backends as Predictors, on the emulator: outputs and rows of every kind, and invalid calls.
 #include <gtest/gtest.h>
 
 #include <string>

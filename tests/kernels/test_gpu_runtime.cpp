@@ -1,5 +1,5 @@
-// The runtime of real GPUs over a vendor's runtime that is written here: what it calls, on which device, and
-// what it makes of errors.
+// The runtime of real GPUs, over the fake vendor runtime: which functions it calls, on which device, and how
+// it reports errors.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -28,7 +28,7 @@ TEST_F(GpuRuntimes, DescribeTheirDevices) {
   const auto gpu = Gpu::open(0).value();
   EXPECT_EQ(gpu->describe(), "Fake device 0: number 0, 3 MiB, driver 1.5");
   EXPECT_EQ(gpu->limits().threads, 512u);
-  EXPECT_EQ(gpu->limits().shared_bytes, 4096u - 96u);  // what no kernel takes for itself
+  EXPECT_EQ(gpu->limits().shared_bytes, 4096u - 96u);  // without the bytes that every kernel takes for itself
   EXPECT_EQ(gpu->limits().grid, (std::array<std::uint32_t, 3>{70000, 80, 90}));
   ASSERT_EQ(gpu->limits().kernels.size(), 3u);
   EXPECT_EQ(gpu->limits().kernels[0].layout, Layout::Reorg);
@@ -60,7 +60,7 @@ TEST_F(GpuRuntimes, CopyAndLaunchOnTheirDevice) {
   phase.layout = Layout::Array;
   Launch launch{};
   launch.pass.row_count = 320;
-  EXPECT_EQ(text_of(queue->wait()), "done");  // for nothing
+  EXPECT_EQ(text_of(queue->wait()), "done");  // there was nothing to wait for
   EXPECT_EQ(text_of(queue->upload(memory, &value, 4)), "done");
   EXPECT_EQ(text_of(queue->launch(phase, launch)), "done");
   phase.layout.reset();
@@ -116,7 +116,7 @@ TEST_F(GpuRuntimes, UseNoDeviceButTheirs) {
   EXPECT_EQ(calls_.current, 1);
 }
 
-/// The stream that is captured is not the runtime's, and may be another thread's.
+/// The captured stream is not the runtime's, and may belong to another thread.
 TEST_F(GpuRuntimes, BreakNoCaptureThatIsUnderWay) {
   const int stream = 0;
   calls_.captured = {&stream};

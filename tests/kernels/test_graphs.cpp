@@ -1,5 +1,5 @@
-// Calls that come again, of the same shape: their operations as a graph, made at the second call. The GPU is
-// that of fake_gpu.hpp, whose kernels the emulator runs.
+// Repeated calls of one shape: the second call makes a graph of their operations. The GPU is the one of
+// fake_gpu.hpp, whose kernels the emulator runs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace forestvm::kernels {
 namespace {
 
 constexpr std::size_t kRows = 300;
-constexpr std::size_t kRowBytes = (4 + 2) * sizeof(float);  ///< that the host copies
+constexpr std::size_t kRowBytes = (4 + 2) * sizeof(float);  ///< bytes that the host copies per row
 
 using Texts = std::vector<std::string>;
 
@@ -37,7 +37,7 @@ class Graphs : public testing::Test {
     others_expected_ = predicted_by_host(others_);
   }
 
-  /// Sums in global memory and several launches, or one launch.
+  /// Compiles a program with sums in global memory and several launches, or with one launch.
   Program program(bool several = true) const {
     const std::string grid = several ? "gpuDimension(t0, grid.y); " : "";
     return test::compiled(model_,
@@ -60,7 +60,7 @@ class Graphs : public testing::Test {
     return out;
   }
 
-  /// What the GPU was asked to do by the call, which gives what the host would.
+  /// Predicts, compares with the host, and returns the operations that the GPU was asked for.
   Texts call(const Predictor& gpu, Context& context, bool others = false, std::size_t count = kRows) {
     const std::vector<float>& rows = others ? others_ : rows_;
     std::vector<float> out(count * 2);
@@ -136,14 +136,14 @@ TEST_F(Graphs, OfRowsOnTheDeviceFollowThem) {
   expect_predicted(elsewhere, true);
   EXPECT_EQ(call(*gpu, *context, strided, elsewhere.data()), changed);
   expect_predicted(elsewhere, false);
-  // Another stream waits for the call before.
+  // Another stream waits for the previous call.
   changed.insert(changed.begin(), "wait on 0");
   out.assign(out.size(), 0);
   EXPECT_EQ(call(*gpu, *context, elsewhere_given, out.data()), changed);
   expect_predicted(out, false);
 }
 
-/// Calls differ in nothing but the distance from row to row.
+/// Calls that differ only in the distance from row to row.
 TEST_F(Graphs, FollowTheDistanceOfRows) {
   const auto gpu = on_gpu(program());
   const auto context = gpu->make_context();
@@ -173,7 +173,7 @@ TEST_F(Graphs, OfShorterLastSlabsStayToo) {
   const auto context = gpu->make_context();
   EXPECT_TRUE(is_given_one_by_one(call(*gpu, *context))) << "a shape that one call repeats";
   EXPECT_EQ(count_of(call(*gpu, *context, true), "instantiate"),
-            3);  // whole slabs in both lanes, and the last
+            3);  // whole slabs in both lanes, and the last slab
   for (const bool others : {false, true}) {
     const Texts made = call(*gpu, *context, others);
     EXPECT_EQ(count_of(made, "replay"), 3);
@@ -219,14 +219,14 @@ TEST_F(Graphs, OfTheShapesUsedLastAreKept) {
   };
   for (unsigned i = 0; i < 2; ++i) call_all(kKeptPasses);
   EXPECT_EQ(count_of(call_all(kKeptPasses), "replay"), kKeptPasses);
-  // One shape too many, again and again: each comes after it was dropped.
+  // One shape more than is kept, in turn: each comes back after its graph was dropped.
   const Texts dropped = call_all(kKeptPasses + 1);
   EXPECT_EQ(count_of(dropped, "replay"), kKeptPasses);
   EXPECT_EQ(count_of(dropped, "destroy graph"), 1);
   EXPECT_TRUE(is_given_one_by_one(call_all(kKeptPasses + 1)));
 }
 
-/// Of rows on the device, whose call nobody has waited for.
+/// The rows are on the device, and nobody has waited for the call.
 TEST_F(Graphs, AreWaitedForBeforeTheyAreDropped) {
   const auto gpu = on_gpu(program());
   const auto context = gpu->make_context();
@@ -238,10 +238,10 @@ TEST_F(Graphs, AreWaitedForBeforeTheyAreDropped) {
     const Texts more = call(*gpu, *context, false, kRows - shape);
     made.insert(made.end(), more.begin(), more.end());
   }
-  EXPECT_EQ(count_of(made, "destroy graph"), 1);  // the API looks whether it was waited for
+  EXPECT_EQ(count_of(made, "destroy graph"), 1);  // the fake API checks that the graph was waited for
 }
 
-/// Graphs take memory of the device too: those of all lanes give it back.
+/// Graphs take device memory too; when it runs out, the graphs of all lanes are freed.
 TEST_F(Graphs, EndWhereMemoryRunsOut) {
   const auto gpu = on_gpu(program());
   const auto context = gpu->make_context();
@@ -290,7 +290,7 @@ TEST_F(Graphs, ThatDoNotFollowTheirRowsAreNotReplayed) {
   expect_predicted(out, false);
 }
 
-/// After the exception the first launches of the graph have the new rows, the last one has the old ones.
+/// After the exception the graph's first launches have the new rows and its last launch has the old ones.
 TEST_F(Graphs, AreNotReplayedAfterAnExceptionChangedThemInPart) {
   const auto gpu = on_gpu(program());
   const auto context = gpu->make_context();
@@ -347,7 +347,8 @@ TEST_F(Graphs, LeaveStreamsThatAreCapturedAlone) {
   calls_.fails.clear();
 }
 
-/// PyTorch captures on a stream of its own, after calls on another one, in which the context made its memory.
+/// PyTorch captures on a stream of its own, after calls on another stream in which the context allocated its
+/// memory.
 TEST_F(Graphs, LeaveACaptureOnAnotherStreamAlone) {
   const auto gpu = on_gpu(program());
   const auto context = gpu->make_context();
@@ -367,7 +368,7 @@ TEST_F(Graphs, LeaveACaptureOnAnotherStreamAlone) {
   calls_.captured = {};
 }
 
-/// A stream does not wait for the work of a destroyed one that had the same address.
+/// A stream does not wait for the work of a destroyed stream that had the same address.
 TEST_F(Graphs, AStreamThatIsMadeAgainIsAnother) {
   const auto gpu = on_gpu(program());
   const auto context = gpu->make_context();

@@ -1,4 +1,4 @@
-// Linking: the phases of programs, what their launches ask for, and what is refused with the numbers.
+// Linking: the phases of programs, what their launches require, and refusals with their numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,14 +65,14 @@ TEST(Link, RowsAndPrivateSumsInSharedMemory) {
   const LinkedCall call = linked(kTreesInBlocks, 20);
   ASSERT_EQ(call.phases.size(), 1u);
   EXPECT_EQ(call.phases[0].extent, (Extent{3, 1, 1, 5, 1, 1}));
-  // 8 rows of 4 features; of each of 5 copies and of the result a sum for each of 8 rows.
+  // 8 rows of 4 features; 5 copies and the result have one sum for each of 8 rows.
   EXPECT_EQ(call.phases[0].shared_bytes, 8 * 4 * 4 + 5 * 8 * 4 + 8 * 4u);
 }
 
 TEST(Link, APhaseEndsWhereTheGridChanges) {
   const LinkedCall call = linked(kTreesInGrid, 20);
-  ASSERT_EQ(call.phases.size(), 3u);  // base scores; walks; sums of the copies
-  // No loop is mapped to the threads of the first and the last phase: they share the rows of their block.
+  ASSERT_EQ(call.phases.size(), 3u);  // base scores; walks; adding up the copies
+  // The first and the last phase have no loop mapped to threads: threads share the rows of their block.
   EXPECT_EQ(call.phases[0].extent, (Extent{3, 1, 1, 128, 1, 1}));
   EXPECT_EQ(call.phases[1].extent, (Extent{3, 5, 1, 8, 1, 1}));
   EXPECT_EQ(call.phases[2].extent, (Extent{3, 1, 1, 128, 1, 1}));
@@ -93,7 +93,7 @@ TEST(Link, OtherOutputsAreLeftOut) {
   EXPECT_EQ(count(leaf, Op::Walk), 0);
 }
 
-/// Both parts' loops use one register.
+/// The loops of both parts use one register.
 TEST(Link, RoomForTheTreesOfEachPart) {
   const std::string parts =
       "tile(batch, b0, b1, 8); split(tree, ta, tb, 6); gpuDimension(b0, grid.x); tile(ta, t0, t1, 3); "
@@ -103,13 +103,13 @@ TEST(Link, RoomForTheTreesOfEachPart) {
     return call.phases.empty() ? 0 : call.phases.back().shared_bytes;
   };
   const std::uint32_t sums = bytes(""), first = bytes("cache(t0)"), second = bytes("cache(t2)");
-  // Trees of 7 nodes, what is copied before them, and the barriers of bulk copies.
+  // Trees of 7 nodes, the records copied before them, and the barriers of bulk copies.
   EXPECT_EQ(first - sums, 3 * 7 * 16 + 16 + 16u);
   EXPECT_EQ(second - sums, 2 * 7 * 16 + 16 + 16u);
   EXPECT_EQ(bytes("cache(t0); cache(t2)"), first + second - sums);
 }
 
-/// Trees of 7 nodes of 16 bytes, by threes: 10 trees take 4 turns, the last of which has one.
+/// Maps trees of 7 nodes of 16 bytes in threes: 10 trees take 4 iterations, the last with one tree.
 std::string trees_by_threes(const std::string& layout) {
   return "tile(batch, b0, b1, 8); tile(tree, t0, t1, 3); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
          "gpuDimension(b1, block.x); layout(t0, " +
@@ -143,7 +143,7 @@ TEST(Link, OneBufferWhereThereIsNoNextTurn) {
   EXPECT_EQ(ahead.phases[0].shared_bytes, once.phases[0].shared_bytes);
 }
 
-/// Their nodes do not lie in one piece.
+/// The nodes of interleaved trees are not contiguous.
 TEST(Link, NoBulkCopiesOfInterleavedTrees) {
   const LinkedCall call = linked(trees_by_threes("reorg") + "cache(t0, 1)", 20);
   EXPECT_TRUE(call.phases[0].copies[0].ahead);
@@ -175,7 +175,7 @@ TEST(Link, RefusesTreesThatAreWantedEarlier) {
       "the next");
 }
 
-/// What a cache of rows keeps, or nothing.
+/// Returns the form in which a cache keeps rows; none if rows are not cached.
 std::optional<StagedAs> cached_as(const LinkedPhase& phase) {
   const auto cache = std::find_if(phase.code.begin(), phase.code.end(),
                                   [](const Inst& inst) { return inst.op == Op::CacheRows; });
@@ -196,7 +196,7 @@ TEST(Link, CodesOfCachedRowsAreMadeInSharedMemory) {
   EXPECT_EQ(cached_as(call.phases[0]), StagedAs::EncodedCodes);
   EXPECT_EQ(encoded_words(call.phases[0]), 64u);
   const std::size_t columns = compiled(schedule).section_Columns().size();
-  EXPECT_EQ(call.phases[0].shared_bytes, 64 * columns * 4 + 64 * 4);  // and a sum for each row
+  EXPECT_EQ(call.phases[0].shared_bytes, 64 * columns * 4 + 64 * 4);  // and one sum per row
 }
 
 TEST(Link, CodesThatOtherPhasesReadAreCopied) {
@@ -207,7 +207,8 @@ TEST(Link, CodesThatOtherPhasesReadAreCopied) {
   for (const LinkedPhase& phase : call.phases) EXPECT_EQ(encoded_words(phase), 0u);
 }
 
-/// Sums take shared memory only up to 48 KiB, so that a multiprocessor still holds several blocks.
+/// Sums take at most 48 KiB of shared memory without being asked to, so that an SM still holds several
+/// blocks.
 TEST(Link, SumsTakeSomeOfTheSharedMemoryUnasked) {
   const auto is_shared = [](std::uint32_t outputs) {
     const Program program =
@@ -282,7 +283,7 @@ TEST(Link, NamesTheLayoutOfItsKernel) {
   EXPECT_EQ(layout(std::string(kRowsInBlocks) + "; layout(tree, array)"), Layout::Array);
   EXPECT_EQ(layout(std::string(kTreesInGrid) + "; layout(tree, reorg)"), Layout::Reorg);
   const LinkedCall call = linked(kTreesInGrid, 20);
-  EXPECT_EQ(call.phases[0].layout, std::nullopt);  // walks nothing
+  EXPECT_EQ(call.phases[0].layout, std::nullopt);  // the phase walks nothing
   EXPECT_EQ(
       refusal(std::string(kRowsInBlocks) + "; layout(tree, sparse)", device),
       "schedule: trees of layout sparse8, for which the device has no kernel: it has those of reorg, array");

@@ -1,5 +1,6 @@
-// Kernels with one thing wrong, and the same kernels right: under whatever turns and warps, the emulator
-// gives the right answer for the right kernel, and another, or an error, for each of the others.
+// Kernels with one mistake each, and the same kernels without it: whatever the order of threads and the size
+// of warps, the correct kernel gives the right answer in the emulator, and each wrong one gives another
+// answer or an error.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,29 +18,29 @@ namespace {
 constexpr unsigned kX = 3;  // block.x
 constexpr std::uint32_t kThreads = 100, kRows = 5, kStride = 8, kSums = 4;
 
-/// What is wrong with a kernel.
+/// The mistake in a kernel.
 enum class Mutation {
   None,
-  // of the sums of tiles
+  // in add_tiles
   NoWait,
   NoBarrierAfterCopies,
   NoBarrierBeforeCopies,
   WrongRow,
   WrongStride,
   CopiesTooLittle,
-  // of the sums of tiles that are copied ahead
+  // in add_tiles_ahead
   BeginsBeforeTheBarrier,
   OneBuffer,
   WrongBuffer,
-  // of those by bulk copies
+  // in add_tiles_ahead with bulk copies
   NoBarrierAfterMaking,
   ExpectsNothing,
   ExpectsTooLittle,
   WrongParity,
-  // of sums by atomics
+  // in add_atomically
   NoZeroing,
   NoBarrierAfterZeroing,
-  // of sums by shuffles
+  // in add_by_warps
   DivergentShuffle,
   ShuffleBeyondTheWarp,
   HalfOfTheShuffles,
@@ -50,7 +51,7 @@ class Mutants : public testing::Test {
  protected:
   Mutants() : values_(kTiles * kThreads * kRows) { std::iota(values_.begin(), values_.end(), 1.0f); }
 
-  /// The numbers that kernels leave behind, as a text; or the emulator's error.
+  /// Returns the numbers that a kernel leaves in memory as text, or the emulator's error.
   template <class Kernel>
   std::string outcome(const Kernel& kernel, std::uint64_t seed, unsigned warp) {
     out_.assign(kThreads, 0.0f);
@@ -61,8 +62,8 @@ class Mutants : public testing::Test {
     return text;
   }
 
-  /// The right kernel always gives the same; each wrong one something else under every order, or, where
-  /// `sometimes`, under some.
+  /// Checks that the correct kernel always gives the same result, and the wrong one another result under
+  /// every order or, if `sometimes`, under some orders.
   template <class Kernel>
   void check(const Kernel& kernel, Mutation mutation, bool sometimes = false) {
     for (const unsigned warp : {32u, 64u}) {
@@ -82,8 +83,8 @@ class Mutants : public testing::Test {
 
   static float* shared() { return reinterpret_cast<float*>(Device::shared()); }
 
-  /// Tiles of rows are copied to shared memory one after the other, column by column, and each thread adds
-  /// what stands in its right neighbour's.
+  /// Copies tiles of rows to shared memory one after the other, column by column. Each thread adds the value
+  /// of its right neighbour.
   void add_tiles(Mutation wrong) {
     const unsigned i = Device::index(kX), beside = (i + 1) % kThreads;
     const unsigned stride = wrong == Mutation::WrongStride ? kStride + 1 : kStride;
@@ -103,7 +104,7 @@ class Mutants : public testing::Test {
 
   static constexpr std::uint32_t kTileBytes = kThreads * kRows * sizeof(float);
 
-  /// Begins to copy a tile to one of two buffers. The barriers of bulk copies lie behind those.
+  /// Begins to copy a tile to one of two buffers. The barriers of bulk copies are stored behind the buffers.
   void begin_tile(Mutation wrong, bool bulk, std::uint32_t tile) {
     const std::uint32_t i = Device::index(kX), buffer = wrong == Mutation::OneBuffer ? 0 : tile % 2;
     const auto* const from = reinterpret_cast<const std::byte*>(values_.data()) + tile * kTileBytes;
@@ -118,7 +119,7 @@ class Mutants : public testing::Test {
     }
   }
 
-  /// As add_tiles, but that tiles are copied while the ones before them are added.
+  /// Adds tiles as add_tiles does, but copies each tile while the one before it is added.
   void add_tiles_ahead(Mutation wrong, bool bulk) {
     const unsigned i = Device::index(kX), beside = (i + 1) % kThreads;
     if (bulk) {
@@ -144,7 +145,7 @@ class Mutants : public testing::Test {
     }
   }
 
-  /// Threads add to a few sums in shared memory.
+  /// Makes threads add to a few sums in shared memory.
   void add_atomically(Mutation wrong) {
     const unsigned i = Device::index(kX);
     if (wrong != Mutation::NoZeroing && i < kSums) shared()[i] = 0;
@@ -154,7 +155,7 @@ class Mutants : public testing::Test {
     out_[i] = shared()[i % kSums];
   }
 
-  /// The sum of all threads' values: each warp adds its own, then one thread those of the warps.
+  /// Adds all threads' values: each warp adds its own, then one thread adds the warps' sums.
   void add_by_warps(Mutation wrong) {
     const unsigned i = Device::index(kX), size = Device::warp_size(), warp = i / size, lane = i % size;
     const unsigned lanes =
@@ -199,7 +200,7 @@ TEST_F(Mutants, OfTilesCopiedAhead) {
       SCOPED_TRACE(static_cast<int>(wrong));
       check(kernel, wrong);
     }
-    // Not by those of the threads that came first.
+    // Threads that come first are not affected, so that only some orders show the mistake.
     check(kernel, Mutation::BeginsBeforeTheBarrier, true);
   }
 }

@@ -1,5 +1,6 @@
-// The rows of passes. A pass counts what it places in the device's memory and nothing else, and a call is cut
-// where a grid takes no more rows. The GPU is that of fake_gpu.hpp, which notes the rows of each launch.
+// The number of rows of each pass. A pass counts what it places in the device's memory and nothing else, and
+// a call is cut where a grid takes no more rows. The GPU is the one of fake_gpu.hpp, which records the rows
+// of each launch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,15 +25,15 @@ constexpr std::size_t kRows = 300;
 
 using Counts = std::vector<std::uint32_t>;
 
-/// Compiles to one launch, whose sums lie in shared memory.
+/// Compiles to one launch, with sums in shared memory.
 const std::string kRowsInBlocks =
     "tile(batch, b0, b1, 8); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); ";
 
-/// Compiles to three launches; the sums and three copies of them lie in the device's memory.
+/// Compiles to three launches; the sums and three copies of them are in the device's memory.
 const std::string kTreesInGrid =
     "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(t0, grid.y); "
     "gpuDimension(b0, grid.x); gpuDimension(b1, block.x); ";
-constexpr std::size_t kSumBytes = 4 * 2 * sizeof(float);  ///< of a row, for two outputs
+constexpr std::size_t kSumBytes = 4 * 2 * sizeof(float);  ///< bytes per row for two outputs
 
 /// Maps rows to the second dimension of the grid, which has 80 blocks.
 const std::string kRowsInSmallGrid =
@@ -82,7 +83,7 @@ class PassesOfRows : public testing::Test {
   std::vector<float> rows_, expected_;
 };
 
-/// Returns the rows of the launches if each pass has three.
+/// Repeats each pass three times, for passes of three launches.
 Counts thrice(const Counts& passes) {
   Counts launches;
   for (const std::uint32_t rows : passes) launches.insert(launches.end(), 3, rows);
@@ -115,7 +116,7 @@ TEST_F(PassesOfRows, CountCodesInPlaceOfRows) {
   ASSERT_TRUE(coded.ok()) << coded.error().text();
   const PassBounds bounds{.pass_bytes = 130 * (columns + 2 * sizeof(float))};
   EXPECT_EQ(passes(*on_gpu(encoded, bounds), *coded), (Counts{128, 128, 44}));
-  // Rows that lie on the device take memory for their codes alone.
+  // Rows that are already on the device take memory only for their codes.
   EXPECT_EQ(passes(*on_gpu(encoded, {.pass_bytes = 130 * columns}), on_device()), (Counts{130, 130, 40}));
 }
 
@@ -124,7 +125,7 @@ TEST_F(PassesOfRows, TakeHalfOfTheMemoryThatIsFree) {
              in_lanes = on_gpu(kTreesInGrid, {.fewest_rows = 16});
   calls_.free = 2 * 100 * kSumBytes;
   EXPECT_EQ(passes(*on_stream, on_device()), thrice({100, 100, 100}));
-  // Two lanes share it, and each holds rows and results besides.
+  // Two lanes share the memory, and each also holds rows and results.
   calls_.free = 2 * 2 * 100 * ((4 + 2) * sizeof(float) + kSumBytes);
   EXPECT_EQ(passes(*in_lanes, block()), thrice({100, 100, 100}));
 }
@@ -135,7 +136,7 @@ TEST_F(PassesOfRows, AreCutWhereTheGridTakesNoMore) {
   EXPECT_EQ(passes(*gpu, block()), (Counts{160, 140}));
 }
 
-/// The rows that are left for the last passes take another plan.
+/// The rows that are left for the last pass use another plan.
 TEST_F(PassesOfRows, AreCutByThePlanOfEach) {
   const auto gpu = on_gpu(
       "plan(150); tile(batch, b0, b1, 1); reorder(b0, b1, tree); gpuDimension(b0, grid.y); plan(BATCH); " +
@@ -166,7 +167,7 @@ TEST(PassSizes, RefuseWhatFewerRowsDoNotHelp) {
     const auto sizes = PassSizes::make(test::compiled(model, schedule), limits);
     return sizes.ok() ? "accepted" : sizes.error().text();
   };
-  // Fewer rows would fit into shared memory, but a call is not cut for that.
+  // Fewer rows would fit into shared memory, but calls are not cut for that.
   EXPECT_EQ(said("tile(batch, b0, b1, 70000); cache(b0); gpuDimension(b0, grid.x)", {}),
             "schedule: the cached rows take 1120256 bytes of shared memory beside the 0 that are taken; a "
             "block has 232448");

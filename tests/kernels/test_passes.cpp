@@ -1,6 +1,6 @@
-// How calls pass through a device: in slabs by turns, fewer rows at a time where its memory runs out, and,
-// with rows in its memory, on the caller's stream. The emulator's queues do their work only when they are
-// waited for, so that a wait that is missing gives wrong answers here.
+// How calls pass through a device: in slabs that alternate between lanes, with fewer rows when its memory
+// runs out, and on the caller's stream for rows in its memory. The emulator's queues run their work only when
+// they are waited for, so that a missing wait gives wrong answers here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t kRows = 1000;
 
-/// Sums in global memory, and one launch after another.
+/// Compiles to several launches, with sums in global memory.
 constexpr const char* kTreesInGrid =
     "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
     "gpuDimension(t0, grid.y); gpuDimension(b1, block.x)";
@@ -94,7 +94,7 @@ TEST_F(Passes, SlabsOfSparseRows) {
   EXPECT_EQ(out, expected_);
 }
 
-/// The least memory with which a program can be loaded.
+/// Returns the least memory with which a program can be loaded.
 std::size_t memory_of(const Program& program) {
   for (std::size_t bytes = 0;; bytes += 64)
     if (make_predictor(program, make_emulator_runtime({.memory_bytes = bytes}), "it").ok()) return bytes;
@@ -142,14 +142,14 @@ TEST_F(Passes, RowsOnTheDeviceAndTheCallersStream) {
   std::vector<float> out(kRows * 2), again(kRows * 2);
   EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Value, out.data())), "done");
   EXPECT_EQ(out, std::vector<float>(kRows * 2)) << "before the stream has come to its end";
-  // The context's memory is used again: the call before is waited for.
+  // The context's memory is used again: the previous call is waited for.
   const DeviceRows others{rows_.data(), kRows, 4, 0, &other};
   EXPECT_EQ(text_of(gpu->predict(*context, others, OutputKind::Value, again.data())), "done");
   EXPECT_EQ(out, expected_);
   EXPECT_EQ(text_of(stream.wait()), "done");
   EXPECT_EQ(text_of(other.wait()), "done");
   EXPECT_EQ(again, expected_);
-  // Two calls on one stream, and one with rows of the host between.
+  // Two calls on one stream, with a call for rows of the host between them.
   std::vector<float> first(kRows * 2), second(kRows * 2);
   EXPECT_EQ(text_of(gpu->predict(*context, others, OutputKind::Value, first.data())), "done");
   EXPECT_EQ(text_of(gpu->predict(*context, block(), OutputKind::Value, again.data())), "done");
@@ -160,7 +160,7 @@ TEST_F(Passes, RowsOnTheDeviceAndTheCallersStream) {
   EXPECT_EQ(second, expected_);
 }
 
-/// From the second call on as graphs.
+/// From the second call on, calls run as graphs.
 TEST_F(Passes, CallsThatComeAgain) {
   const auto gpu = emulated({.slab_bytes = 333 * (4 + 2) * sizeof(float), .pass_bytes = 1 << 16});
   const auto context = gpu->make_context();
@@ -184,7 +184,7 @@ TEST_F(Passes, CallsThatComeAgain) {
   }
 }
 
-/// The caller replays a call as often as he likes, whatever lies in the rows' memory then.
+/// The caller may replay a captured call as often as he likes, with new contents in the rows' memory.
 TEST_F(Passes, AStreamThatIsCaptured) {
   const auto gpu = emulated({});
   const auto context = gpu->make_context();
@@ -239,7 +239,7 @@ TEST_F(Passes, AContextMayOutliveItsPredictor) {
   const auto context = gpu->make_context();
   std::vector<float> out(kRows * 2);
   EXPECT_EQ(text_of(gpu->predict(*context, block(), OutputKind::Value, out.data())), "done");
-  for (int i = 0; i < 20; ++i) {  // others, which may come to lie where the first was
+  for (int i = 0; i < 20; ++i) {  // other buffers, which may get the first one's address
     gpu.reset();
     gpu = emulated({});
     EXPECT_EQ(text_of(gpu->predict(*context, block(), OutputKind::Value, out.data())),
@@ -247,7 +247,7 @@ TEST_F(Passes, AContextMayOutliveItsPredictor) {
   }
 }
 
-/// An emulator that has memory of the host for so many pieces and graphs, and then once has none.
+/// An emulator that provides `pieces` pieces of page-locked memory and graphs, and then fails once.
 class ShortOfMemory final : public Runtime {
  public:
   explicit ShortOfMemory(unsigned pieces, unsigned graphs = UINT32_MAX)
@@ -278,7 +278,7 @@ class ShortOfMemory final : public Runtime {
   mutable unsigned left_, graphs_left_;
 };
 
-/// The first slab is under way when the second's memory cannot be had.
+/// The first slab is under way when allocating for the second fails.
 TEST_F(Passes, AnExceptionLeavesNothingUnderWay) {
   const auto gpu = make_predictor(program(kTreesInGrid), std::make_unique<ShortOfMemory>(2), "it",
                                   {.slab_bytes = kRows * 12});
@@ -335,7 +335,7 @@ TEST_F(Passes, RowsOnTheDeviceForEveryOutput) {
   EXPECT_EQ(leaves, expected_leaves);
 }
 
-/// Blocks copy rows to shared memory by four values where the address and the distance of rows allow that.
+/// Blocks copy rows to shared memory four values at a time if the address and the distance of rows allow it.
 TEST_F(Passes, RowsOnTheDeviceAtAnyAddress) {
   const auto gpu = make_predictor(
       program("tile(batch, b0, b1, 32); reorder(b0, b1, tree); cache(b0); gpuDimension(b0, grid.x); "
@@ -402,7 +402,7 @@ TEST(EmulatorQueue, CopiesOnlyWhenItIsWaitedFor) {
   staged = std::byte{2};  // too early
   EXPECT_TRUE(queue->wait().ok());
   EXPECT_TRUE(queue->download(&back, memory, 1).ok());
-  EXPECT_TRUE(queue->wait().ok());  // nothing is marked
+  EXPECT_TRUE(queue->wait().ok());  // returns at once: there is no new mark
   EXPECT_EQ(back, std::byte{0});
   EXPECT_TRUE(queue->mark().ok());
   EXPECT_TRUE(queue->wait().ok());
@@ -413,7 +413,7 @@ TEST(EmulatorQueue, CopiesOnlyWhenItIsWaitedFor) {
 TEST(EmulatorRuntime, MemoryThatNothingHasWrittenIsPoison) {
   const auto runtime = make_emulator_runtime({});
   for (const MemoryKind kind : {MemoryKind::Device, MemoryKind::Pinned}) {
-    // Memory that is taken again is what was written before, unless it is poisoned anew.
+    // Reused memory still has its earlier content, unless it is poisoned again.
     for (unsigned i = 0; i < 10; ++i) {
       std::byte* const memory = *runtime->allocate(kind, 1000);
       EXPECT_EQ(std::count(memory, memory + 1000, std::byte{emulator::kPoison}), 1000);

@@ -1,5 +1,5 @@
-// Reductions of many copies into few sums, where a warp makes each: exact sums have the host's bits, and
-// float32 sums those of the order that is expected; under contract trainer the order is that of the copies.
+// Reductions of many copies into few sums, each made by one warp: exact sums have the host's bits; float32
+// sums have the bits of the expected order, which under contract trainer is the order of the copies.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,18 +34,18 @@ std::vector<float> scores(const Result<std::unique_ptr<Predictor>>& predictor) {
   return raw;
 }
 
-/// A thread for each tree of a block of rows.
+/// One thread for each tree, in a block of rows.
 constexpr const char* kTreesInBlock =
     "tile(batch, b0, b1, 2); reorder(b0, tree, b1); gpuDimension(b0, grid.x); gpuDimension(tree, block.x)";
 
-/// So too, for a third of the trees; the thirds' sums are reduced where they lie.
+/// The same for each third of the trees; the sums of the thirds are reduced in place.
 std::string thirds(std::size_t trees) {
   return "tile(batch, b0, b1, 2); tile(tree, t0, t1, " + std::to_string((trees + 2) / 3) +
          "); reorder(b0, t0, t1, b1); gpuDimension(b0, grid.x); gpuDimension(t0, grid.y); "
          "gpuDimension(t1, block.x)";
 }
 
-/// Trees of one leaf each, whose sum depends on the order.
+/// Returns the leaves of trees with one leaf each. Their sum depends on the order.
 std::vector<float> leaf_values(std::size_t trees) {
   std::vector<float> values;
   for (std::size_t t = 0; t < trees; ++t)
@@ -59,7 +59,7 @@ Model model_of_leaves(const std::vector<float>& values) {
   return support::model_of(trees);
 }
 
-/// The sum as a warp of so many lanes makes it, `size` of a full one.
+/// Returns the sum as a warp with `lanes` active lanes makes it; a full warp has `size`.
 float sum_of_lanes(const std::vector<float>& values, std::size_t lanes, std::size_t size) {
   std::vector<float> sums(lanes);
   for (std::size_t i = 0; i < values.size(); ++i) sums[i % lanes] += values[i];
@@ -95,8 +95,8 @@ TEST(Reductions, InTheTrainersOrderAreMadeByThreads) {
   EXPECT_EQ(scores(emulator_backend(program)), std::vector<float>(kRows, in_order));
 }
 
-/// The emulator's sums are right in any case; the count shows that each addition is atomic. A sum of two
-/// words takes two.
+/// The emulator's sums are right even without atomics; the count shows that each addition is atomic. A sum of
+/// two words takes two atomics.
 TEST(Reductions, ByAtomicsAddAtomically) {
   constexpr std::size_t kTrees = 20;
   const auto atomics = [](const Model& model, Contract contract) {
@@ -123,7 +123,7 @@ TEST(Reductions, ThreadsWithoutIterationsReduceNothing) {
   const std::vector<std::string> loops = {
       "split(tree, ta, tb, 30); tile(ta, t0, t1, 3); tile(tb, t2, t3, 9)",
       "split(tree, ta, tb, 10); tile(ta, t0, t1, 9); tile(tb, t2, t3, 3)",
-      // The third multiple of the step is 2 in 32 bits, the number of a tree.
+      // The third multiple of the step wraps to 2 in 32 bits, which is the number of a tree.
       "split(tree, ta, tb, 30); tile(ta, t0, t1, 3); tile(tb, t2, t3, 1431655766)",
   };
   for (const std::string& loop : loops)

@@ -1,5 +1,5 @@
-# vm, or a part of it, compiles for 64-bit ARM without a warning, through the preset arm64, and its walkers of tables look them up with
-# NEON. Nothing is linked, so this machine's libraries, whose headers are every machine's, do.
+# Checks that vm, or a part of it, compiles for 64-bit ARM without a warning, with the preset arm64, and that its
+# walkers of tables use NEON's table look-ups. Nothing is linked, so the headers of this machine's libraries are enough.
 #   cmake -DROOT=<source folder> -DFOLDER=<scratch> -DOPTIONS=<list of -D…, where the libraries are> -DTARGETS=<what to
 #     compile: all of vm, or the walkers of tables> -P check_arm64.cmake
 find_program(compiler aarch64-linux-gnu-g++)
@@ -10,12 +10,12 @@ endif()
 find_program(objdump aarch64-linux-gnu-objdump REQUIRED)
 include(${CMAKE_CURRENT_LIST_DIR}/../support/run.cmake)
 
-file(LOCK ${FOLDER} DIRECTORY GUARD PROCESS)  # the folder keeps what was compiled: another run may be at it
+file(LOCK ${FOLDER} DIRECTORY GUARD PROCESS)  # the folder keeps compiled objects: another run may be using it
 
 run(pkg-config --variable pc_path pkg-config)
 string(STRIP "${output}" native_packages)
 set(ENV{PKG_CONFIG_PATH} ${native_packages})  # searched before the preset's
-# -O0: what is checked here needs no more.
+# -O0 is enough for what is checked here.
 run(${CMAKE_COMMAND} -S ${ROOT} --preset arm64 -B ${FOLDER} -DFORESTVM_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O0
   ${OPTIONS})
 run(${CMAKE_COMMAND} --build ${FOLDER} --target ${TARGETS})

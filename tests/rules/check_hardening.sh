@@ -1,12 +1,12 @@
 #!/bin/sh
-# What a release build is hardened with, in what was built: check_hardening.sh READELF PROCESSOR ARCHIVE FILE…
-#   ARCHIVE: a static library with walkers in it and code that is none; FILE…: programs and shared libraries.
+# Checks the hardening of a release build in its files: check_hardening.sh READELF PROCESSOR ARCHIVE FILE…
+# ARCHIVE: a static library with walkers and other code; FILE…: programs and shared libraries.
 set -eu
 readelf=$1 processor=$2 archive=$3
 shift 3
 
 failed=0
-# FILE WHAT PATTERN TEXT: the text has a line like the pattern.
+# FILE WHAT PATTERN TEXT: checks that the text has a line that matches the pattern.
 expect() {
   printf '%s\n' "$4" | grep -Eq -- "$3" && return
   echo "$1: no $2"
@@ -25,7 +25,7 @@ for file in "$@"; do
   expect "$file" "checks of copies (_FORTIFY_SOURCE)" '__[a-z]+_chk@' "$symbols"
 done
 
-# Of objects: a linked file has what all of its objects have, the C library's among them.
+# Checks objects: a linked file has a property only if all its objects have it, including the C library's.
 case $processor in
   x86_64 | AMD64 | amd64) pads='x86 feature: IBT, SHSTK' ;;
   aarch64) pads='AArch64 feature: BTI, PAC' ;;

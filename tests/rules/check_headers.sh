@@ -20,5 +20,5 @@ if [ "${2:-}" = --changed ]; then
     exit 0
   fi
 fi
-# One run builds at a time, or two would compile the same file into the same place.
+# Only one run builds at a time: two would write the same objects.
 exec flock "$build/tests/rules/alone" cmake --build "$build" --target $targets

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Objects compiled for a CPU target define no symbol that the linker could take for another's: a function that is
-# inline everywhere, but not in one of these objects, may be kept from there for the whole program, and crashes it on
-# CPUs without the target. Whatever they define for others has the target's own namespace, or its type, in its name.
+# Objects compiled for a CPU target must define no symbol that the linker could share with the rest: if such an object
+# has a copy of a function that is inline elsewhere, the linker may keep this copy for the whole program, which then
+# crashes on CPUs without the target. Shared symbols must have the target's own namespace, or its type, in their name.
 #   tests/rules/check_target_symbols.sh NM NAMESPACE OBJECT…      e.g. nm target_Avx512 avx512.cpp.o
 set -u
 nm=$1
@@ -20,9 +20,9 @@ symbols=$("$nm" --defined-only --format=posix "$@") || {
   echo "$nm cannot read the objects of $namespace: nothing was checked"
   exit 1
 }
-# Upper-case types are seen by others, u is unique in the program, v and w are weak.
+# Upper-case types are visible to other objects, u is unique in the program, v and w are weak.
 shared=$(printf '%s\n' "$symbols" | awk 'NF >= 2 && $2 ~ /^[A-Zuvw]$/ { print $1 }' | sort -u)
-own="[0-9]$namespace"  # as C++ mangles it: its length stands before a name
+own="[0-9]$namespace"  # as C++ mangles it: a name follows its length
 if ! printf '%s\n' "$shared" | grep -q "$own"; then
   echo "$# objects, and none defines anything of $namespace: nothing was checked"
   exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# clang-tidy over sources of ours that a build compiles; what is checked is in .clang-tidy. Prints the findings and fails
-# on any. Versions find different things, so only Debian 12's judges.
+# Runs clang-tidy over the project's sources that a build compiles, with the checks in .clang-tidy. Prints the findings
+# and fails if there are any. Versions find different things, so only Debian 12's counts.
 #   tests/rules/check_tidy.sh BUILD_FOLDER [FILE_PATTERN]      all sources, or those that match grep's pattern
 #   tests/rules/check_tidy.sh BUILD_FOLDER --changed           those that changed, see tests/support/changed_files.sh; for
 #                                                              a header that changed, one source that includes it
@@ -15,8 +15,8 @@ if [ -z "$tidy" ] || ! "$tidy" --version | grep -q 'version 14\.'; then
   exit 0
 fi
 
-# Sources in one CPU's intrinsics are left out: the walkers of vm/host/targets (generated), and bench/bitmasks.cpp, which
-# includes their headers.
+# Leaves out sources with one CPU's intrinsics: the walkers of vm/host/targets (generated), and bench/bitmasks.cpp,
+# which includes their headers.
 all=$(sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$build/compile_commands.json" | sort -u |
   grep -E "^$root/(frontend|scheduler|vm|kernels|bindings|cli|tests|bench)/.*\.cpp$" | grep -v '/bench/bitmasks\.cpp$') || {
   echo "no source in $build/compile_commands.json: nothing was checked"
@@ -46,7 +46,7 @@ if [ -z "$files" ]; then
   exit 0
 fi
 echo "clang-tidy: $(echo "$files" | wc -l) files"
-# A file's findings are printed together, when there are any: two run side by side.
+# Prints a file's findings together, because two runs are under way at once.
 if ! echo "$files" | tr '\n' '\0' | xargs -0 -n 1 -P 2 sh -c '
   out=$("$0" --quiet -p "$1" "$2" 2>&1) || { printf "%s\n" "$out" | grep -v " warnings.* generated"; exit 1; }
 ' "$tidy" "$build"; then

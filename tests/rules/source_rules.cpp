@@ -22,7 +22,7 @@ using Strings = std::vector<std::string>;
 const Strings kFolders = {"include", "frontend", "scheduler", "vm",   "kernels", "bindings",
                           "cli",     "tests",    "bench",     "docs", "examples"};
 
-/// These stand on top of the others and may include anything of ours.
+/// These folders stand on top of the others and may include all of them.
 const Strings kOnTop = {"cli", "bindings/python", "tests", "bench", "examples"};
 
 /// The rooms of the folders that have several: each includes itself and these. The libraries of
@@ -45,8 +45,8 @@ const std::vector<Room> kRooms = {
     {"kernels/gpu", {"kernels/backend", "kernels/device", "kernels/link", "kernels/vendor"}},
 };
 
-/// The one home of each dependency: an include that starts with `prefix` may stand under these folders only.
-/// The longest prefix counts.
+/// The home of a dependency: an include that starts with `prefix` may only stand under these folders. The
+/// longest matching prefix applies.
 struct Home {
   std::string prefix;
   Strings folders;
@@ -86,11 +86,11 @@ const std::set<std::string> kSystem = {
     "sys/time.h", "sys/types.h", "sys/uio.h",  "sys/resource.h",
     "sys/wait.h", "unistd.h"};
 
-/// What a header that nvcc and hipcc compile too may include of the standard library.
+/// The standard headers that headers compiled by nvcc and hipcc may include.
 const std::set<std::string> kDeviceSafe = {"bit",     "cmath",  "cstddef",    "cstdint",
                                            "cstring", "limits", "type_traits"};
 
-/// What runs programs never sees these: they are a model, a schedule, or what turns one into a program.
+/// Headers that code running programs never includes: they are about models and schedules.
 const std::set<std::string> kNotAtRunTime = {"forestvm/compile.hpp",
                                              "forestvm/forestvm.hpp",
                                              "forestvm/load.hpp",
@@ -101,14 +101,14 @@ const std::set<std::string> kNotAtRunTime = {"forestvm/compile.hpp",
                                              "forestvm/internal/schedule_words.def"};
 const Strings kRunTime = {"vm", "kernels", "bindings/c", "include/forestvm/core"};
 
-/// Where conditions on the compiler's vendor or CPU macros may stand.
+/// The folders in which conditions on macros of the compiler's vendor or CPU may stand.
 const Strings kKnowsTheMachine = {"kernels/vendor", "vm/host/targets", "vm/host/simd",
                                   "include/forestvm/core/platform.hpp",
                                   "include/forestvm/internal/float_environment.hpp"};
 const std::regex kMachineCondition(
     R"(^\s*#\s*(if|ifdef|ifndef|elif)\b.*\b(__(AVX|SSE|FMA|BMI|CUDA|HIP|NV|AMD|ARM|aarch64|x86_64|i386|powerpc|riscv)|_M_(X64|IX86|ARM)))");
 
-/// Words that no file may hold. Written in two parts so that this file does not hold them.
+/// A word that no file may contain. It is written in two parts so that this file does not contain it.
 struct Word {
   std::regex pattern;
   std::string what;
@@ -130,7 +130,7 @@ const std::vector<Word> kWords = {
      "a path of one machine"},
 };
 
-/// What only one file under a folder may use.
+/// A text that only one file under a folder may contain.
 struct Confined {
   std::regex pattern;
   std::string folder;
@@ -187,7 +187,7 @@ std::string joined(const Strings& words) {
   return all;
 }
 
-/// What is wrong with `#include <include>` in `path`, or nothing.
+/// Returns what is wrong with `#include <include>` in `path`; empty if nothing is.
 std::string angle_breach(const std::string& path, const std::string& include) {
   const bool device_safe = under(path, "include/forestvm/core");
   if (include.starts_with("forestvm/")) {
@@ -220,7 +220,7 @@ std::string room_breach(const std::string& path, const std::string& target) {
          (from->sees.empty() ? "no other room" : joined(from->sees));
 }
 
-/// What is wrong with `#include "include"` in `path`, or nothing.
+/// Returns what is wrong with `#include "include"` in `path`; empty if nothing is.
 std::string quote_breach(const std::string& path, const std::string& include) {
   const std::string top = top_folder(path);
   if (top == "include") return "the shared headers include each other as <forestvm/…>";
@@ -241,7 +241,7 @@ void for_each_line(const std::string& text,
   for (std::size_t number = 1; std::getline(lines, line); ++number) visit(number, line);
 }
 
-/// The shared headers that `path` sees, through other shared headers too: name -> by way of.
+/// Adds the shared headers that `path` sees, also through other shared headers: name -> by way of.
 void shared_headers_seen(const Files& files, const std::string& path, const std::string& way,
                          std::map<std::string, std::string>& seen) {
   const auto file = files.find(path);

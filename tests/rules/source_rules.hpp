@@ -1,6 +1,6 @@
-// The rules of the source tree as tables: which folder may include what, and what no file may say. In: the
-// files' paths and text. Out: one line per breach. The tables are in source_rules.cpp; a new dependency is
-// one row there.
+// The rules of the source tree as tables: which folder may include what, and what no file may contain. In:
+// the files' paths and text. Out: one line per breach. The tables are in source_rules.cpp; a new dependency
+// is one row there.
 #pragma once
 
 #include <map>
@@ -9,13 +9,13 @@
 
 namespace forestvm::rules {
 
-/// Path relative to the repository's root ("vm/host/machine.cpp") -> the file's text.
+/// Maps a path relative to the repository's root ("vm/host/machine.cpp") to the file's text.
 using Files = std::map<std::string, std::string>;
 
-/// Every breach in `files`, as "path:line: what is wrong"; empty if the tree is clean.
+/// Returns every breach in `files` as "path:line: what is wrong"; empty if there is none.
 std::vector<std::string> breaches(const Files& files);
 
-/// The text files of ours under `root`: sources, build files, documents. Not the data under tests/data.
+/// Reads the text files of the project under `root`: sources, build files, documents. Leaves out tests/data.
 Files read_tree(const std::string& root);
 
 }  // namespace forestvm::rules

@@ -1,5 +1,5 @@
-// Algorithm 1 on inputs worked out by hand: which points it measures, which three it tries with shared
-// reduction, what it chooses.
+// Algorithm 1 on inputs worked out by hand: the points it measures, the three it tries with shared reduction,
+// and its choice.
 #include "scheduler/choose/algorithm_1.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@ using namespace scheduler;
 
 constexpr ThreadBlocks kSmallBlocks = {{8, 32}, {20, 50}}, kLargeBlocks = {{32, 64}, {2, 10}};
 
-/// Measures from a table of names, everything else as 100 s; remembers what it was asked.
+/// A bench that takes times from a table of names, 100 s for others, and records what it was asked to
+/// measure.
 struct Bench {
   std::map<std::string, double> seconds;
   std::set<std::string> unable;

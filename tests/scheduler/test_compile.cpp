@@ -1,5 +1,5 @@
-// compile() as a whole: stages and passes, contracts and warnings, what repeats exactly, and schedules that
-// try to make the compiler use up stack, memory or time.
+// compile() as a whole: stages and passes, contracts and warnings, reproducible results, and schedules that
+// try to make the compiler run out of stack, memory or time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -121,7 +121,7 @@ TEST(Contracts, TheFormOfExactSumsIsTheModels) {
   EXPECT_EQ(form("fine").kind, AccumulatorKind::Exact128);
   EXPECT_EQ(form("fine").unit, -40);
   EXPECT_EQ(form("far").kind, AccumulatorKind::PerTree);
-  // 2^62 and a bit fits into 64 bits with its sign, 2^63 does not.
+  // 2^62 and a little fits into 64 bits with its sign, 2^63 does not.
   const auto of_leaves = [](double large) {
     Model model = model_of({leaf(large), leaf(1)});
     model.base = {0};
@@ -181,7 +181,7 @@ TEST(Refusals, ADirectiveBuiltInCppIsNamedByItsNumber) {
   EXPECT_FALSE(unreadable.ok());
 }
 
-/// A schedule that nests `levels` tiles.
+/// Returns a schedule that nests `levels` tiles.
 std::string tower(int levels) {
   std::string text, inner = "batch";
   for (int i = 0; i < levels; ++i) {
@@ -249,7 +249,7 @@ TEST(Refusals, WhatNoWalkerRunsYetIsRefusedByTreeAndNode) {
   EXPECT_EQ(refusal(zero_is_missing(-1, false)), "it compiles");
 }
 
-/// Trees with categorical splits are walked by rank codes, or not at all.
+/// Trees with categorical splits are walked by rank codes or refused.
 TEST(Compile, CategoricalSplitsAreWalkedByCodes) {
   const Model model = small_model("categories");
   for (const char* text :
@@ -301,7 +301,7 @@ TEST(Compile, PlansShareTrees) {
   }
 }
 
-/// Bits of a few codes far apart take the words of all between them: most sets are lists then.
+/// Bits for a few codes far apart would take words for all codes between them, so most sets are lists.
 TEST(Compile, SetsOfCategoriesFarApartTakeAsMuchMemoryAsTheirCodes) {
   Tree tree = leaf(1);
   for (std::uint32_t i = 0; i < 40; ++i) tree = split(0, 0, tree, leaf(2));
@@ -320,7 +320,7 @@ TEST(Compile, SetsOfCategoriesFarApartTakeAsMuchMemoryAsTheirCodes) {
   EXPECT_LE(result->program.image().size(), std::size_t{5} << 20);
 }
 
-/// Every field of a model that decides a prediction decides the program's fingerprint too.
+/// Every field of a model that affects predictions affects the program's fingerprint.
 TEST(Compile, TheFingerprintIsOfAllThatDecidesAPrediction) {
   const auto fingerprint = [](auto change) {
     Model model = small_model("small");

@@ -21,11 +21,11 @@ using namespace scheduler;
 using support::six_trees;
 using support::small_model;
 
-/// Of the points for sixty small trees: blocks of more than 1,024 threads are refused (50 or 20 tree threads
-/// by 32 or 64 threads over rows: 288 points), and nothing else.
+/// The number of points that compile for sixty small trees: only blocks of more than 1,024 threads are
+/// refused (50 or 20 tree threads by 32 or 64 threads over rows: 288 points).
 constexpr std::size_t kLeastCompiling = 4896;
 
-/// Small trees, but more than the template has tree threads.
+/// Returns small trees, more than the template has tree threads.
 Model sixty_trees() {
   std::vector<Tree> trees;
   for (int i = 0; i < 10; ++i)
@@ -33,7 +33,7 @@ Model sixty_trees() {
   return support::model_of(std::move(trees));
 }
 
-/// A refusal without its numbers, so that alike ones are counted together.
+/// Returns a refusal without its numbers, so that similar ones are counted together.
 std::string kind_of(const std::string& text) {
   std::string kind;
   for (const char c : text) {

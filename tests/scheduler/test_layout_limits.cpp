@@ -1,5 +1,5 @@
-// What the layouts have room for: the largest forest that fits is laid out, the next larger one is refused
-// with the numbers.
+// The limits of the layouts: the largest forest that fits is laid out, the next larger one is refused with
+// the numbers.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -21,7 +21,7 @@ using support::leaf;
 using support::model_of;
 using support::split;
 
-/// "" where the layout takes the model, or else why it does not.
+/// Returns why the layout refuses the model; "" if it does not.
 std::string refusal(const Model& model, const std::string& layout) {
   const auto schedule = parse_schedule("layout(tree, " + layout + ")");
   EXPECT_TRUE(schedule.ok()) << layout;
@@ -29,7 +29,7 @@ std::string refusal(const Model& model, const std::string& layout) {
   return compiled.ok() ? "" : compiled.error().message;
 }
 
-/// A tree of so many leaves that is as shallow as it can be; its tests are all of other thresholds.
+/// Returns a tree of `leaves` leaves that is as shallow as possible; all its tests have different thresholds.
 Tree bushy(std::uint32_t leaves, std::uint32_t features, std::uint32_t& tests) {
   if (leaves == 1) return leaf(tests);
   const std::uint32_t number = tests++;
@@ -63,9 +63,9 @@ TEST(LayoutLimits, LeavesOfTables) {
             "trees 0 to 1: its tables have room for trees of 65 leaves, tree 0 has 66");
 }
 
-/// How many columns of codes a program has is known only when all its trees have been laid out.
+/// The number of a program's code columns is known only when all its trees have been laid out.
 TEST(LayoutLimits, ColumnsOfSparse4) {
-  const auto forest_of = [](std::uint32_t features) {  // a column for each
+  const auto forest_of = [](std::uint32_t features) {  // one column for each feature
     std::vector<Tree> trees;
     for (std::uint32_t f = 0; f < features; ++f) trees.push_back(split(f, 0.5, leaf(1), leaf(2)));
     Model model = model_of(std::move(trees));

@@ -1,5 +1,5 @@
-// The slots of the array layout for rank-coded rows: tests, leaves in the last level, and what stands above
-// a leaf that is repeated there.
+// The slots of the array layout for rank-coded rows: tests, leaves in the last level, and the slots above a
+// leaf that is repeated there.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -26,7 +26,7 @@ std::uint32_t output(float value) { return std::bit_cast<std::uint32_t>(value); 
 
 constexpr std::uint32_t kRepeated = 0xff000000;
 
-/// The words of each tree.
+/// Returns the words of each tree.
 std::vector<Words> laid_out(const std::vector<Tree>& trees, const std::string& schedule) {
   const auto compiled = compile(support::model_of(trees), *parse_schedule(schedule));
   EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().text());
@@ -42,7 +42,8 @@ std::vector<Words> laid_out(const std::vector<Tree>& trees, const std::string& s
   return words;
 }
 
-/// x0 < 1, x1 < 2, and x0 < 3, whose codes are those of the features' thresholds in order.
+/// Returns a tree of the tests x0 < 1, x1 < 2 and x0 < 3, with the codes of each feature's thresholds in
+/// order.
 Tree three_tests() { return split(0, 3, split(1, 2, leaf(10), split(0, 1, leaf(11), leaf(12))), leaf(13)); }
 
 TEST(LevelOrder, LeavesAreRepeatedInTheLastLevel) {

@@ -1,4 +1,4 @@
-// The loop tree: what tile, split and reorder make of it, the ranges that follow, and what names mean.
+// The loop tree: the effects of tile, split and reorder, the ranges that follow, and the meaning of names.
 #include "scheduler/loop_tree.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace scheduler;
 
-/// The nest in one line: `b0(tree(b1))`; loops beside each other separated by a space.
+/// Returns the nest in one line: `b0(tree(b1))`; adjacent loops are separated by a space.
 std::string shape(const LoopTree& tree, const std::vector<LoopId>& loops) {
   std::string text;
   for (const LoopId loop : loops) {
@@ -23,7 +23,7 @@ std::string shape(const LoopTree& tree, const std::vector<LoopId>& loops) {
 }
 std::string shape(const LoopTree& tree) { return shape(tree, tree.roots()); }
 
-/// Applies a schedule's text; an error's message, or nothing.
+/// Applies a schedule's text; returns an error's message, or an empty text.
 std::string apply_all(LoopTree& tree, std::string_view text) {
   const Result<Schedule> schedule = parse_schedule(text);
   if (!schedule.ok()) return schedule.error().text();

@@ -1,5 +1,5 @@
-// Schedules by name: every name is known for every model, reads back from its text and is for the backend
-// that it says; those that depend on the model say what they should of it.
+// Schedules by name: every name is known for every model, can be printed and read back, and is for the
+// backend that its row names; schedules that depend on the model are right for it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::string text_of(const Model& model, std::string_view name) {
   return schedule.ok() ? print(*schedule) : schedule.error().text();
 }
 
-/// A forest of chains of these depths, in this order.
+/// Returns a forest of chains of these depths, in this order.
 Model chains(const std::vector<std::uint32_t>& depths) {
   std::vector<Tree> trees;
   for (const std::uint32_t depth : depths) trees.push_back(chain(depth));
@@ -38,7 +38,7 @@ std::size_t count(const std::string& text, std::string_view part) {
   return found;
 }
 
-/// So many complete trees of depth 3, of three features.
+/// Returns `trees` complete trees of depth 3 over three features.
 Model complete(unsigned trees) {
   const Tree two = support::split(2, 0.5, support::leaf(1), support::leaf(2));
   const Tree four = support::split(1, 0.5, two, two);
@@ -48,7 +48,7 @@ Model complete(unsigned trees) {
 TEST(NamedSchedules, GpuTakesRankCodesWhereTreesAreWalkedOften) {
   const std::string few = text_of(complete(10), "gpu"), many = text_of(complete(100), "gpu");
   EXPECT_EQ(count(few, "encode"), 0u);
-  EXPECT_EQ(count(many, "encode(u8)"), 2u);  // both plans
+  EXPECT_EQ(count(many, "encode(u8)"), 2u);  // in both plans
   for (const std::string& text : {few, many}) {
     EXPECT_EQ(count(text, "layout(t0, array)"), 2u) << text;
     EXPECT_EQ(count(text, "cache(b0)"), 2u) << text;
@@ -110,7 +110,7 @@ TEST(Nearest, CountsEditsOfALetter) {
   EXPECT_EQ(edit_distance("tyle", "tile"), 1u);
   EXPECT_EQ(edit_distance("tle", "tile"), 1u);
   EXPECT_EQ(edit_distance("tille", "tile"), 1u);
-  EXPECT_EQ(edit_distance("tiel", "tile"), 1u);  // exchanged
+  EXPECT_EQ(edit_distance("tiel", "tile"), 1u);  // two letters exchanged
   EXPECT_EQ(edit_distance("itle", "tile"), 1u);
   EXPECT_EQ(edit_distance("split", "tile"), 4u);
 }
@@ -118,7 +118,7 @@ TEST(Nearest, CountsEditsOfALetter) {
 TEST(Nearest, IsNoWordOfOtherLetters) {
   const std::vector<std::string_view> known = {"out", "count", "verify", "version"};
   const auto hint = [&](std::string_view word) { return did_you_mean(word, known); };
-  EXPECT_EQ(hint("cout"), "; did you mean 'count'?");  // not out, which begins in another way
+  EXPECT_EQ(hint("cout"), "; did you mean 'count'?");  // not out, which begins differently
   EXPECT_EQ(hint("verfiy"), "; did you mean 'verify'?");
   EXPECT_EQ(hint("versoinn"), "; did you mean 'version'?");
   for (const char* word : {"", "o", "abc", "variation", "outputs"}) EXPECT_EQ(hint(word), "") << word;
@@ -158,14 +158,15 @@ TEST(PaperFigures, DoNotSplitTreesOfOneDepth) {
 }
 
 TEST(PaperFigures, JoinDepthsThatAreManySoThatLittleIsPadded) {
-  // Ten depths. Joining 20 with 21 costs one padded hop, 2 with 3 (and 3 with 4, …) two, all else more.
+  // Ten depths. Joining 20 with 21 costs one padded hop; 2 with 3 (and 3 with 4, …) costs two; all others
+  // cost more.
   const std::string text =
       text_of(chains({1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 9, 20, 21}), "paper-fig-1b");
   EXPECT_EQ(count(text, "split("), 7u) << text;
   EXPECT_EQ(count(text, "unrollWalk("), 8u) << text;
   EXPECT_NE(text.find("split(tree, depth1, deeper1, 3)"), std::string::npos) << text;
-  EXPECT_NE(text.find("split(deeper1, depth3, deeper3, 4)"), std::string::npos) << text;  // 2 joined 3
-  EXPECT_NE(text.find("split(deeper7, depth9, depth21, 1)"), std::string::npos) << text;  // 20 joined 21
+  EXPECT_NE(text.find("split(deeper1, depth3, deeper3, 4)"), std::string::npos) << text;  // 2 joined with 3
+  EXPECT_NE(text.find("split(deeper7, depth9, depth21, 1)"), std::string::npos) << text;  // 20 joined with 21
 }
 
 TEST(PaperFigures, TakeManyDepthsOneByOne) {

@@ -1,5 +1,5 @@
-// The normal form of a split, against what the trainers' rule says of float32 numbers: on the threshold, next
-// to it, at both zeros, the infinities, denormals, LightGBM's tiny numbers and NaN.
+// The normal form of a split, against the trainers' rule for float32 numbers: on the threshold, next to it,
+// at both zeros, the infinities, denormals, LightGBM's tiny numbers and NaN.
 #include "scheduler/normal_form.hpp"
 
 #include <gtest/gtest.h>
@@ -19,13 +19,13 @@ namespace {
 
 using support::leaf;
 
-/// A model in its normal form, and the features whose tiny numbers are made NaN.
+/// A model in its normal form, and the features whose tiny numbers become NaN.
 struct NormalForm {
   Model model;
   std::vector<std::uint32_t> zero_missing;
 };
 
-/// Nothing if the model has the form already.
+/// Returns the normal form; none if the model already has it.
 Result<std::optional<NormalForm>> normal_form(const Model& model) {
   if (scheduler::is_normal(model)) return std::optional<NormalForm>{};
   NormalForm normal{model, {}};
@@ -39,7 +39,7 @@ constexpr float kDenormal = std::numeric_limits<float>::denorm_min();
 float above(float x) { return std::nextafter(x, std::numeric_limits<float>::infinity()); }
 float below(float x) { return std::nextafter(x, -std::numeric_limits<float>::infinity()); }
 
-/// The rule as LightGBM has it, in float64.
+/// Decides a split by LightGBM's rule, in float64.
 bool goes_left(const Model& model, const Node& node, float given) {
   auto x = static_cast<double>(given);
   const bool tiny = std::abs(x) <= kTiny;
@@ -61,7 +61,7 @@ Model model_of(const Node& root, bool tiny_is_zero) {
   return model;
 }
 
-/// Thresholds on, between and beyond the float32 numbers.
+/// Returns thresholds on, between and beyond the float32 numbers.
 std::vector<double> thresholds() {
   std::vector<double> all = {kInfinity, std::numeric_limits<double>::max(), 3.4e38, 3.5e38, 1e-300, 0x1p-150,
                              1};
@@ -87,7 +87,7 @@ std::vector<float> numbers(double threshold) {
   return all;
 }
 
-/// Each threshold in both kinds of comparison; how many needed zeros to be NaN.
+/// Compares each threshold with both comparisons; returns how many needed zeros to become NaN.
 std::size_t compare(Missing missing, bool missing_left, bool tiny_is_zero) {
   std::size_t with_nan = 0;
   for (const double threshold : thresholds())
@@ -129,7 +129,7 @@ TEST(NormalForm, SendsEveryNumberWhereTheTrainerDoes) {
     }
 }
 
-/// Zeros become NaN only where every split of the feature takes them as missing.
+/// Zeros become NaN only if every split of the feature takes them as missing.
 TEST(NormalForm, RefusesZerosThatAreNumbersElsewhere) {
   Node root;
   root.threshold = -1;
@@ -151,7 +151,7 @@ TEST(NormalForm, OfAModelThatHasItIsNoCopy) {
   EXPECT_FALSE(normal->has_value());
 }
 
-/// Those in the set go right.
+/// Members of the set go right.
 TEST(NormalForm, MembersOfASetOfCategoriesGoRight) {
   Node root;
   root.kind = NodeKind::Category;
@@ -169,7 +169,7 @@ TEST(NormalForm, MembersOfASetOfCategoriesGoRight) {
   EXPECT_TRUE(tree.category_sets[0].fractions);
 }
 
-/// -1e-40 is category 0 to such a model, -1e-30 is none.
+/// To such a model -1e-40 is category 0, and -1e-30 has no category.
 TEST(NormalForm, RefusesTinyNumbersThatAreACategoryWhereOthersAreNot) {
   Node root;
   root.kind = NodeKind::Category;

@@ -1,4 +1,4 @@
-// The table of what rank codes are counted from.
+// The table of thresholds from which rank codes are computed.
 #include "scheduler/rank_table.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// Programs whose thresholds are equal have the same encoder, bit for bit, whichever zero a model file has.
+/// Programs with equal thresholds have the same encoder, bit for bit, whichever zero the model file has.
 TEST(RankTable, HasOneZero) {
   RankTable ranks;
   for (const float threshold : {-0.0f, 1.0f, 0.0f, -1.0f}) {
@@ -31,7 +31,7 @@ TEST(RankTable, HasOneZero) {
 
 TEST(RankTable, HasNoMoreColumnsThanBlocksOfCodesHaveRoomFor) {
   if (!support::nightly()) GTEST_SKIP() << "tables of four million columns take a gigabyte: ./dev nightly";
-  std::vector<CategorySet> sets(kMaxColumns / 2);  // a column for each, and each side of missing values
+  std::vector<CategorySet> sets(kMaxColumns / 2);  // a column for each set and each side of missing values
   for (std::uint32_t i = 0; i < sets.size(); ++i) sets[i].codes = {i};
   for (const bool one_more : {false, true}) {
     RankTable ranks;

@@ -1,5 +1,5 @@
-// The schedule language's text: what is printed reads back, what is read prints canonically, and what cannot
-// be read is refused at its line and column.
+// The schedule language's text: printed schedules read back, texts that are read print canonically, and texts
+// that cannot be read are refused at their line and column.
 #include <gtest/gtest.h>
 
 #include <random>

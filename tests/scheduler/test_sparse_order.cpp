@@ -17,7 +17,7 @@ namespace {
 using support::leaf;
 using support::split;
 
-/// Of a node: a split's threshold, a leaf's value.
+/// Returns a number that identifies a node: a split's threshold, a leaf's value.
 double name_of_node(const Node& node) { return node.kind == NodeKind::Leaf ? node.value : node.threshold; }
 
 const Node& node_at(const Tree& tree, const TiledTree& tiled, TileChild at) {
@@ -25,7 +25,7 @@ const Node& node_at(const Tree& tree, const TiledTree& tiled, TileChild at) {
                                                           : tiled.nodes[tiled.tiles[at.tile()].first_node])];
 }
 
-/// The nodes' names by slot. Checks that each split's children are its own and come after it.
+/// Returns the nodes' names by slot. Checks that each split's children are its own and follow it.
 std::vector<double> ordered(const Tree& tree, bool by_probability) {
   ShapeTable shapes;
   const TiledTree tiled = cut_into_tiles(tree, Tiling{}, shapes);
@@ -47,7 +47,8 @@ std::vector<double> ordered(const Tree& tree, bool by_probability) {
   return names;
 }
 
-/// Split 1 over splits 2 and 3, which are over 4 and 5; leaves are the numbers from 10 on.
+/// Returns a tree: split 1 above splits 2 and 3, these above splits 4 and 5; leaves are the numbers from 10
+/// on.
 Tree five_splits(float cover_of_2, float cover_of_3) {
   const Tree two = split(0, 2, split(0, 4, leaf(10), leaf(11)), leaf(12));
   const Tree three = split(0, 3, leaf(15), split(0, 5, leaf(13), leaf(14)));
@@ -71,7 +72,8 @@ TEST(SparseOrder, TheLikelierChildIsFollowedFirst) {
 
 TEST(SparseOrder, ALeafAlone) { EXPECT_EQ(ordered(leaf(10), true), std::vector<double>{10}); }
 
-/// A complete tree of 6 levels of splits; covers say that most walks go `way` (0 left, 1 right).
+/// Returns a complete tree of `levels` levels of splits; covers say that most walks go `way` (0 left, 1
+/// right).
 Tree complete(unsigned levels, unsigned way, float cover) {
   if (levels == 0) {
     Tree tree = leaf(cover);
@@ -84,7 +86,7 @@ Tree complete(unsigned levels, unsigned way, float cover) {
   return tree;
 }
 
-/// Cache lines that the walk which always goes `way` touches when the tree is laid out for rank codes.
+/// Returns the number of cache lines touched by the walk that always goes `way`, in a layout for rank codes.
 std::size_t lines_of_walk(const std::string& schedule, const Tree& tree, unsigned way) {
   const auto compiled = compile(support::model_of({tree}), *parse_schedule(schedule));
   EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().text());

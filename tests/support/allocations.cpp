@@ -14,7 +14,7 @@
 namespace forestvm::support {
 namespace {
 
-/// When something fails.
+/// Counts down to a failure.
 class Schedule {
  public:
   void start(std::int64_t more, Failing failing) {
@@ -36,7 +36,7 @@ class Schedule {
   }
 
  private:
-  std::atomic<std::int64_t> left_ = -1;  ///< until the failure; -1: there is none to come
+  std::atomic<std::int64_t> left_ = -1;  ///< successes before the failure; -1: no failure is scheduled
   std::atomic<bool> lasting_ = false, failed_ = false;
 };
 
@@ -46,7 +46,7 @@ constinit std::atomic<std::uint64_t> largest = 0;
 
 thread_local bool in_dlopen = false;
 
-/// Whether an allocation succeeds.
+/// Returns whether an allocation may succeed.
 bool allowed(std::size_t size) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   std::uint64_t most = largest.load(std::memory_order_relaxed);
@@ -98,7 +98,7 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
 void* operator new[](std::size_t size, std::align_val_t alignment) {
   return memory(size, static_cast<std::size_t>(alignment));
 }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {  // std::stable_sort's
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {  // std::stable_sort calls it
   return memory_or_null(size, alignof(std::max_align_t));
 }
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
@@ -119,7 +119,7 @@ void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { s
 
 #define FVM_REPLACES extern "C" __attribute__((visibility("default")))
 
-// The C library's own, under the names by which its replacements may call them.
+// The C library's functions, under the names by which their replacements may call them.
 extern "C" {
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
@@ -152,7 +152,7 @@ FVM_REPLACES int pthread_create(pthread_t* thread, const pthread_attr_t* attribu
   return create(thread, attributes, start, argument);
 }
 
-/// In which nothing fails: glibc 2.36 crashes where dlopen fails and has no memory to say why.
+/// Suspends failures in dlopen: glibc 2.36 crashes if dlopen fails and has no memory for its message.
 FVM_REPLACES void* dlopen(const char* path, int mode) {
   using Open = void*(const char*, int);
   static auto* const open = reinterpret_cast<Open*>(::dlsym(RTLD_NEXT, "dlopen"));

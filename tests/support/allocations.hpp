@@ -1,6 +1,7 @@
-// Counts and measures the allocations of a process, and can make them fail, and threads not start. A test
-// that links allocations.cpp has its malloc and its pthread_create, also for the shared libraries that it
-// loads; under a sanitizer, which has both itself, its operators new and delete.
+// Counts and measures the allocations of a process, and can make allocations and starts of threads fail. In a
+// test that links allocations.cpp, this malloc and pthread_create also serve the shared libraries that it
+// loads. Sanitizers have their own malloc and pthread_create; there only operators new and delete are
+// replaced.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@ namespace forestvm::support {
 
 std::uint64_t allocation_count();
 
-/// Bytes of the largest allocation since this was last asked.
+/// Returns the size in bytes of the largest allocation since the last call.
 std::uint64_t take_largest_allocation();
 
 template <class Work>
@@ -21,13 +22,13 @@ std::uint64_t allocations_of(const Work& work) {
 
 enum class Failing { Once, FromThenOn };
 
-/// Allocations succeed `more` times, then fail.
+/// Lets `more` allocations succeed; the next ones fail.
 void fail_allocations_after(std::int64_t more, Failing failing);
 
-/// Threads start `more` times, then do not. Not under a sanitizer.
+/// Lets `more` threads start; the next ones fail. Does nothing under a sanitizer.
 void fail_threads_after(std::int64_t more, Failing failing);
 
-/// Nothing fails any more. Says whether anything has since failures were asked for.
+/// Ends all failures. Returns whether anything failed since they were requested.
 bool stop_failing();
 
 }  // namespace forestvm::support

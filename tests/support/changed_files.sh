@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints the files that changed since the branch left main, or, on main itself, in its last commit, and those that git does
-# not know yet; as paths from the root. Fails where no history says that, as in a shallow clone.
+# Prints the files that changed since the branch left main, or on main in the last commit, and files that git does not
+# track; as paths from the root. Fails if there is no history for that, as in a shallow clone.
 set -eu
 cd "$(dirname "$0")/../.."
 base=

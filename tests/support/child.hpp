@@ -24,7 +24,7 @@ inline constexpr bool kChildrenHaveThreads = false;
 inline constexpr bool kChildrenHaveThreads = true;
 #endif
 
-/// Waits for a child, at most a minute: one that hangs is killed, and that is a failure.
+/// Waits for a child, at most a minute. A child that hangs is killed, which is a failure.
 inline ::testing::AssertionResult ended_well(pid_t child) {
   if (child < 0) return ::testing::AssertionFailure() << "no fork";
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -41,7 +41,7 @@ inline ::testing::AssertionResult ended_well(pid_t child) {
   return ::testing::AssertionFailure() << "the child hangs";
 }
 
-/// Forks. The child does `work`, which gives true if all went well, and ends at once.
+/// Forks. The child runs `work`, which returns true if all went well, and ends at once.
 template <class Work>
 ::testing::AssertionResult in_child(const Work& work) {
   const pid_t child = ::fork();

@@ -1,5 +1,6 @@
-// Sums of float32 without any rounding, and rounded once: what the reproducible contract promises, computed
-// another way than the VM does. A fixed-point number wide enough for every float32, in 64-bit words.
+// Sums of float32 values without any rounding, rounded once at the end, as the reproducible contract
+// promises; computed in another way than in the VM, as a fixed-point number wide enough for every float32, in
+// 64-bit words.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@ class ExactSum {
     const unsigned exponent = bits >> 23 & 255;
     std::uint64_t mantissa = bits & 0x7fffff;
     if (exponent != 0) mantissa |= 0x800000;
-    const unsigned shift = exponent == 0 ? 0 : exponent - 1;  // of a count of 2^-149
+    const unsigned shift = exponent == 0 ? 0 : exponent - 1;  // counted in units of 2^-149
     Words words{};
     words[shift / 64] = mantissa << shift % 64;
     if (shift % 64 != 0) words[shift / 64 + 1] = mantissa >> (64 - shift % 64);
@@ -30,7 +31,7 @@ class ExactSum {
     }
   }
 
-  /// To nearest, ties to even.
+  /// Rounds to nearest, ties to even.
   float rounded() const {
     Words size = words_;
     const bool negative = (size.back() >> 63) != 0;
@@ -38,7 +39,7 @@ class ExactSum {
     int top = static_cast<int>(64 * size.size()) - 1;
     while (top >= 0 && !bit(size, top)) --top;
     if (top < 0) return 0.0f;
-    const int lowest = top > 23 ? top - 23 : 0;  // of the 24 bits that a float32 keeps
+    const int lowest = top > 23 ? top - 23 : 0;  // the lowest of the 24 bits that a float32 keeps
     std::uint64_t kept = 0;
     for (int i = top; i >= lowest; --i) kept = kept << 1 | bit(size, i);
     bool below_half = false;

@@ -1,4 +1,4 @@
-// How far apart two floats are, for tests that hold results to bits or to units in the last place.
+// Distances between floats, for tests that compare bits or units in the last place.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,8 @@ bool same_bits(Float a, Float b) {
   return std::bit_cast<BitsOf<Float>>(a) == std::bit_cast<BitsOf<Float>>(b);
 }
 
-/// Floats (or doubles) between a and b; 0 for two NaN, very many for one, or for two ends of the doubles.
+/// Returns the number of steps between neighbouring floats (or doubles) from a to b: 0 for two NaN, a very
+/// large number for one NaN or for opposite ends of the doubles.
 template <class Float>
 std::int64_t ulps(Float a, Float b) {
   using Bits = BitsOf<Float>;

@@ -1,5 +1,5 @@
-// Golden text files: expect_golden(path, text) compares, or rewrites the file when the test was given
-// --update (or the environment variable FORESTVM_UPDATE is set), so that a change of output is reviewed as a
+// Golden text files. expect_golden(path, text) compares, or rewrites the file if the test was started with
+// --update (or with the environment variable FORESTVM_UPDATE), so that a change of output is reviewed as a
 // diff.
 #pragma once
 
@@ -21,7 +21,7 @@ inline std::string_view line_at(std::string_view text, std::size_t begin) {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
-/// The first line in which two texts differ, with its number; nothing if they are equal.
+/// Returns the first line in which two texts differ, with its number; empty if they are equal.
 inline std::string first_difference(std::string_view expected, std::string_view actual) {
   if (expected == actual) return {};
   std::size_t at = 0, line = 1;
@@ -50,7 +50,7 @@ inline std::optional<std::string> read_text(const std::string& path) {
 
 }  // namespace golden_detail
 
-/// Holds the file at `path` equal to `text`.
+/// Expects that the file at `path` has the content `text`.
 inline void expect_golden(const std::string& path, const std::string& text) {
   const std::optional<std::string> expected = golden_detail::read_text(path);
   if (expected == text) return;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a command with TMPDIR a new folder, which is gone afterwards, so that the same test can run twice at once.
+# Runs a command with a new folder as TMPDIR, removed afterwards, so that the same test can run twice at once.
 #   tests/support/in_own_folder.sh COMMAND ARGUMENT…
 set -eu
 TMPDIR=$(mktemp -d)

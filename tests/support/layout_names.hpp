@@ -1,5 +1,5 @@
-// What schedules can call layouts, from the rows of layouts.def: a new one is tested without being named
-// anywhere.
+// The names of layouts in schedules, from the rows of layouts.def, so that new layouts are tested without
+// being listed anywhere.
 #pragma once
 
 #include <algorithm>

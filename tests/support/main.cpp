@@ -1,4 +1,4 @@
-// The tests' main: GoogleTest's, and --update, by which tests with golden files rewrite them.
+// The tests' main: GoogleTest's, with --update, which makes tests with golden files rewrite them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

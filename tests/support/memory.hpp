@@ -1,4 +1,4 @@
-// How much memory a process takes, for tests that bound it.
+// The memory of a process, for tests that bound it.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace forestvm::support {
 
-/// Sanitizers keep memory that was freed, and shadows of all: what a process takes says nothing there.
+/// Sanitizers keep freed memory and shadow memory, so that a process's memory is not measured there.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FVM_SANITIZED 1
 #else
@@ -19,8 +19,7 @@ namespace forestvm::support {
 #endif
 inline constexpr bool kMemoryIsMeasured = FVM_SANITIZED == 0;
 
-/// A line of /proc/self/status in MiB: "VmRSS", what this process has in memory, or "VmHWM", the most that it
-/// ever had.
+/// Returns a line of /proc/self/status in MiB: "VmRSS", the process's current memory, or "VmHWM", its peak.
 inline std::size_t memory_mib(const std::string& name) {
   std::ifstream status("/proc/self/status");
   std::string word;
@@ -30,13 +29,13 @@ inline std::size_t memory_mib(const std::string& name) {
   return kib >> 10;
 }
 
-/// The threads of this process.
+/// Returns the number of threads of this process.
 inline std::size_t thread_count() {
   const std::filesystem::directory_iterator threads("/proc/self/task");
   return static_cast<std::size_t>(std::distance(begin(threads), end(threads)));
 }
 
-/// Whether this process comes to have at most so many threads: one that was joined is there a moment longer.
+/// Waits until this process has at most `count` threads; a joined thread may exist a moment longer.
 inline bool has_at_most_threads(std::size_t count) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (thread_count() > count) {

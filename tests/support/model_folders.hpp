@@ -1,5 +1,5 @@
-// Folders with a trainer's model and the trainer's own answers: those that the repository carries and those
-// of the zoo. In: nothing. Out: models to load, rows as the trainer saw them, what it said of them.
+// Folders with a trainer's model and the trainer's own answers, from the repository and the zoo. Out: models
+// to load, rows as the trainer saw them, and its answers.
 #pragma once
 
 #include <filesystem>
@@ -12,21 +12,21 @@
 namespace forestvm::support {
 
 struct ModelFile {
-  std::string name;  ///< folder and file, as tests are named after it
+  std::string name;  ///< folder and file, used in the names of tests
   std::filesystem::path path;
 
-  /// GoogleTest's listing shows the name.
+  /// Prints the name in GoogleTest's listing.
   friend void PrintTo(const ModelFile& file, std::ostream* out) { *out << file.name; }
 };
 
-/// Model files, of any trainer that we read, of the folders inside `parent` whose names start with `prefix`,
-/// in order; empty without it.
+/// Returns the model files, of all supported trainers, in the folders inside `parent` whose names start with
+/// `prefix`, in order; none if `parent` does not exist.
 std::vector<ModelFile> model_files(const std::filesystem::path& parent, const std::string& prefix);
 
-/// The zoo; FORESTVM_ZOO of the environment, or of the build. May not exist.
+/// Returns the zoo's folder: FORESTVM_ZOO of the environment, otherwise of the build. It may not exist.
 std::filesystem::path zoo();
 
-/// Score is the trainer's type: float for XGBoost, double for LightGBM.
+/// A trainer's answers. Score is the trainer's type: float for XGBoost, double for LightGBM.
 template <class Score>
 struct AnswersOf {
   std::size_t count = 0, features = 0;
@@ -36,11 +36,12 @@ struct AnswersOf {
 };
 using Answers = AnswersOf<float>;
 
-/// Reads what lies beside a model file; throws std::runtime_error if it is damaged, or of another type.
+/// Reads the answers beside a model file. Throws std::runtime_error if they are damaged or of another type.
 template <class Score = float>
 AnswersOf<Score> read_answers(const std::filesystem::path& model_file);
 
-/// The same for a model of any type of scores: float64 answers rounded once, as float32 output is.
+/// Reads the answers of a model with scores of either type; float64 scores are rounded once, as float32
+/// output is.
 Answers read_float_answers(const std::filesystem::path& model_file, ScalarType type);
 
 }  // namespace forestvm::support

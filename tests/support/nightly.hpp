@@ -1,5 +1,5 @@
-// What the nightly run does beyond the daily one. A test that has more cases than a day has time for tries a
-// sample of them by day and all of them at night.
+// The difference between the nightly run and the daily one. A test that has more cases than it can run by day
+// runs a sample of them by day and all of them at night.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 
 namespace forestvm::support {
 
-/// Whether this is the nightly run: FORESTVM_NIGHTLY is 1, as `./dev nightly` (ctest -C nightly) sets it.
+/// Returns whether this is the nightly run: FORESTVM_NIGHTLY is 1, set by `./dev nightly` (ctest -C nightly).
 bool nightly();
 
-/// The numbers below `count` of the cases to try, ascending: at night all of them, by day at most `most`.
-/// Those lie one in each of as many stretches of nearly equal length, at places that `of` alone decides:
-/// tests that try the same cases on several things name the thing, so that each case is tried on some.
+/// Returns the indices, below `count`, of the cases to run, ascending: all at night; by day at most `most`,
+/// one in each of `most` stretches of nearly equal length, at positions that depend only on `of`. Tests that
+/// run the same cases on several things pass the thing's name, so that each case runs on some of them.
 std::vector<std::size_t> sampled(std::size_t count, std::size_t most, std::string_view of = {});
 
 }  // namespace forestvm::support

@@ -1,4 +1,4 @@
-# run(COMMAND ARGUMENT…): runs a command and sets `output` to what it prints; if it fails, that ends the script.
+# run(COMMAND ARGUMENT…): runs a command and sets `output` to its output; a failure ends the script.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT result EQUAL 0)

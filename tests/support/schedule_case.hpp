@@ -1,6 +1,6 @@
-// A test case in one text file: a schedule, whose leading comments say for which model and with which options
-// it is compiled (`# model: two_outputs`, `# contract: fast`, `# strict`), then a line `---…`, then what is
-// expected. In: a path. Out: its parts.
+// A test case in one text file: a schedule, whose first comments name the model and options for which it is
+// compiled (`# model: two_outputs`, `# contract: fast`, `# strict`); a line `---…`; the expected text. In: a
+// path. Out: its parts.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ inline ScheduleCase read_case(const std::filesystem::path& path) {
   return result;
 }
 
-/// The case files of a folder, by name.
+/// Lists the case files of a folder by name.
 inline std::vector<std::string> case_names(const std::filesystem::path& folder) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
@@ -57,7 +57,7 @@ inline std::vector<std::string> case_names(const std::filesystem::path& folder) 
   return names;
 }
 
-/// A name as GoogleTest wants it: letters and digits.
+/// Returns a name that GoogleTest accepts: letters and digits.
 inline std::string test_name(std::string text) {
   for (char& c : text)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';

@@ -1,5 +1,5 @@
-// Small models written by hand, by name: what goldens and refusals are compiled for, and what unit tests
-// start from. Trees are put together from leaf() and split().
+// Small models written by hand, by name, for golden files, refusals and unit tests. Trees are composed with
+// leaf() and split().
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ inline Tree leaf(double value) {
   return tree;
 }
 
-/// `feature` < threshold ? left : right; a missing value goes left if `missing_left`.
+/// Returns a tree: `feature` < threshold ? left : right; a missing value goes left if `missing_left`.
 inline Tree split(std::uint32_t feature, double threshold, const Tree& left, const Tree& right,
                   bool missing_left = false) {
   Tree tree;
@@ -41,7 +41,7 @@ inline Tree split(std::uint32_t feature, double threshold, const Tree& left, con
   return tree;
 }
 
-/// A tree whose only deep leaf is `depth` hops away.
+/// Returns a tree whose only deep leaf is `depth` hops away.
 inline Tree chain(std::uint32_t depth) {
   Tree tree = leaf(0.5);
   for (std::uint32_t i = 0; i < depth; ++i) tree = split(i % 4, 1.0 + i, tree, leaf(0.25 * i), i % 2 == 0);
@@ -68,7 +68,8 @@ inline Model model_of(std::vector<Tree> trees, std::uint32_t outputs = 1) {
   return model;
 }
 
-/// Six trees: two of depth 1, two of depth 2 (one with a leaf at 1), two of depth 3 (one of them a chain).
+/// Returns six trees: two of depth 1, two of depth 2 (one with a leaf at 1), two of depth 3 (one of them a
+/// chain).
 inline std::vector<Tree> six_trees() {
   const auto stump = [](std::uint32_t feature, double threshold, double value) {
     return split(feature, threshold, leaf(value), leaf(-value), true);
@@ -84,7 +85,7 @@ inline std::vector<Tree> six_trees() {
   };
 }
 
-/// Gives every node a cover: three quarters of its parent's on the left.
+/// Gives every node a cover: three quarters of its parent's to the left.
 inline void cover(Tree& tree, std::size_t at, float rows) {
   tree.nodes[at].cover = rows;
   if (tree.nodes[at].kind == NodeKind::Leaf) return;
@@ -92,11 +93,11 @@ inline void cover(Tree& tree, std::size_t at, float rows) {
   cover(tree, static_cast<std::size_t>(tree.nodes[at].right), rows * 0.25f);
 }
 
-/// small, two_outputs (the same trees, every other one to output 1), base_last, covered (rows are known to
-/// have gone left), deep (one chain of 40 hops), leaves (two trees that are a leaf), none (no trees), wide
-/// (300 stumps, 65,536 outputs), fine (leaves whose exact sums take 128 bits), far (leaves that have no exact
-/// sums), float64 (sums in that type), zeros (the same; one split of a feature takes zero as missing, others
-/// not), categories (three categorical splits of two sets).
+/// Returns one of: small; two_outputs (trees of small, every other one for output 1); base_last; covered
+/// (rows mostly go left); deep (one chain of 40 hops); leaves (two trees that are a leaf); none (no trees);
+/// wide (300 stumps, 65,536 outputs); fine (leaves whose exact sums take 128 bits); far (leaves without exact
+/// sums); float64 (float64 sums); zeros (float64 sums; zero is missing to one split of a feature and a number
+/// to another); categories (three categorical splits of two sets).
 inline Model small_model(const std::string& name) {
   if (name == "small") return model_of(six_trees());
   if (name == "two_outputs") return model_of(six_trees(), 2);

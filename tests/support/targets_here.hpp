@@ -1,4 +1,4 @@
-// The CPU targets that tests can run on this machine: those built, less those that this CPU lacks.
+// The CPU targets that tests can run on this machine: targets of this build that this CPU supports.
 #pragma once
 
 #include <string>

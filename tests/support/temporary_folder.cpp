@@ -16,7 +16,7 @@ TemporaryFolder::TemporaryFolder() {
   const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
   std::string name = "forestvm_";
   if (test != nullptr) name += std::string(test->test_suite_name()) + "_" + test->name() + "_";
-  std::replace(name.begin(), name.end(), '/', '_');  // in the names of tests that have parameters
+  std::replace(name.begin(), name.end(), '/', '_');  // tests with parameters have a / in their names
   std::string path = (std::filesystem::temp_directory_path() / (name + "XXXXXX")).string();
   if (::mkdtemp(path.data()) == nullptr) throw std::system_error(errno, std::generic_category(), path);
   path_ = path;

@@ -1,5 +1,5 @@
-// A test's own folder for the files that it writes. Its name holds the test's name, for whoever finds one
-// that a crash left behind, and letters that no other process uses, so that the same test can run twice at
+// A test's own folder for the files that it writes. Its name has the test's name, to identify a folder that a
+// crash left behind, and letters that no other process uses, so that two runs of one test can be under way at
 // once.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace forestvm::support {
 
-/// Exists, under the folder for temporary files (TMPDIR, or else /tmp), until the object is destroyed.
+/// A folder for temporary files (in TMPDIR, otherwise /tmp) that exists until the object is destroyed.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -18,11 +18,11 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// The path of a file in it.
+  /// Returns the path of a file in the folder.
   std::string file(const std::string& name) const { return (path_ / name).string(); }
   /// Writes a file and returns its path.
   std::string write(const std::string& name, std::string_view content) const;
-  /// Lets the folder stay, to be looked at, and returns its path.
+  /// Keeps the folder for inspection and returns its path.
   std::string keep();
 
  private:
@@ -30,7 +30,7 @@ class TemporaryFolder {
   bool kept_ = false;
 };
 
-/// The bytes of a file; empty if there is none.
+/// Returns the bytes of a file; empty if there is none.
 std::string content_of(const std::filesystem::path& path);
 
 }  // namespace forestvm::support

@@ -1,4 +1,4 @@
-// What tests rely on themselves: folders of their own, and samples of cases.
+// Tests of what other tests rely on: folders of their own, and samples of cases.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// What tests of the verifier's rules share: a good program is broken in exactly one way, and the refusal must
-// say where and which rule.
+// Shared by the tests of the verifier's rules: a good program is broken in exactly one way, and the refusal
+// must name the place and the rule.
 #pragma once
 
 #include <functional>
@@ -15,11 +15,11 @@ namespace forestvm::test {
 struct Breach {
   const char* name;
   std::function<void(ProgramParts&)> damage;
-  const char* where;  ///< how the error's place begins
-  const char* rule;   ///< words of its message
+  const char* where;  ///< the beginning of the error's place
+  const char* rule;   ///< a part of its message
 };
 
-/// `parts` must be refused with this place and these words.
+/// Expects that `parts` are refused with this place and this rule.
 inline void expect_refusal(const ProgramParts& parts, const char* where, const char* rule) {
   const auto program = encode_program(parts);
   ASSERT_FALSE(program.ok()) << "accepted:\n" << program->disassemble();
@@ -28,7 +28,7 @@ inline void expect_refusal(const ProgramParts& parts, const char* where, const c
   EXPECT_NE(program.error().message.find(rule), std::string::npos) << program.error().text();
 }
 
-/// `good` must pass, and be refused after the damage.
+/// Expects that `good` passes, and is refused after the breach.
 inline void expect_refusal(const ProgramParts& good, const Breach& breach) {
   SCOPED_TRACE(breach.name);
   const auto before = encode_program(good);
@@ -56,7 +56,7 @@ inline AccumulatorDesc copies(std::uint32_t parent, std::uint32_t iterations, st
   return {parent, iterations, count, stored_in, AccumulatorKind::F32, {}};
 }
 
-/// Operands that are not given are zero.
+/// Makes an instruction. Operands that are not given are zero.
 inline Inst inst(Op op, std::initializer_list<std::uint32_t> values) {
   std::uint32_t all[kMaxOperands] = {};
   std::copy(values.begin(), values.end(), all);

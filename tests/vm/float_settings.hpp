@@ -1,5 +1,5 @@
-// Floating-point settings that a host process may have. They are made through <cfenv>; flushing lies in a
-// field of fenv_t that each processor names its own way.
+// Floating-point settings that a host process may have. They are set through <cfenv>; flushing of denormals
+// is in a field of fenv_t with a different name on each processor.
 #pragma once
 
 #include <cfenv>
@@ -8,14 +8,14 @@
 
 namespace forestvm::test {
 
-/// Sets the flush-to-zero and denormals-are-zero bits where there are such.
+/// Sets the flush-to-zero and denormals-are-zero bits, if the processor has them.
 template <class Environment>
 void flush_denormals(Environment& environment) {
   if constexpr (requires { environment.__mxcsr; }) environment.__mxcsr |= 0x8040u;
   if constexpr (requires { environment.__fpcr; }) environment.__fpcr |= 1u << 24;
 }
 
-/// The control bits, without the flags of exceptions that have happened.
+/// Returns the control bits, without the flags of exceptions that have happened.
 template <class Environment>
 unsigned controls(const Environment& environment) {
   if constexpr (requires { environment.__mxcsr; }) return environment.__mxcsr & ~0x3fu;
@@ -41,7 +41,7 @@ inline const std::vector<Setting> kSettings = {{"upward", FE_UPWARD, false},
                                                {"denormals flushed", FE_TONEAREST, true},
                                                {"all of it", FE_TOWARDZERO, true}};
 
-/// Runs `work` under a setting and puts the caller's back.
+/// Runs `work` under a setting and then restores the caller's.
 template <class Work>
 void under(const Setting& setting, const Work& work) {
   std::fenv_t before;

@@ -13,7 +13,7 @@
 namespace forestvm::test {
 namespace {
 
-/// More than any number in a node of 12 bits, taken for a column of codes, reaches.
+/// Larger than the offset of any column of codes that a 12-bit field of a node can name.
 constexpr std::size_t kGuardBytes = std::size_t{1} << 20;
 
 constexpr std::size_t kNoteBytes = 512;
@@ -21,7 +21,7 @@ char fault_note[kNoteBytes];
 
 extern "C" void report_fault(int) {
   static_cast<void>(!::write(STDERR_FILENO, fault_note, std::strlen(fault_note)));
-  // The handler was reset: the access is made again, and ends the process.
+  // The handler was reset: the access is repeated and ends the process.
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Memory whose ends lie against regions that fault when touched: what reads or writes one element too far
-// does not go unnoticed. The fault's report says which case was at work.
+// Memory between regions that fault when touched, so that reading or writing one element too far is noticed.
+// The fault's report names the case that was running.
 #pragma once
 
 #include <cstddef>
@@ -9,28 +9,28 @@ namespace forestvm::test {
 
 class GuardedMemory {
  public:
-  /// Which end of the data lies against its guard.
+  /// The end of the data that lies against its guard.
   enum class Against { Front, Back };
 
-  /// Zeros, which take no memory before they are written to; so there may be more than the machine has.
+  /// Reserves zeros, which take no memory before they are written, so there may be more than the machine has.
   explicit GuardedMemory(std::size_t capacity);
   ~GuardedMemory();
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
 
-  /// False if there is no address space for so much; then nothing else may be called.
+  /// False if there was no address space for the capacity; then nothing else may be called.
   bool there() const { return mapping_ != nullptr; }
-  /// Where `size` bytes begin that end, or begin, at the guard.
+  /// Returns the address of `size` bytes that begin, or end, at a guard.
   std::byte* at(std::size_t size, Against end) const;
-  /// Copies `size` bytes there.
+  /// Copies `size` bytes to that address.
   std::byte* place(const void* data, std::size_t size, Against end) const;
 
  private:
-  std::size_t capacity_;          ///< whole pages
+  std::size_t capacity_;          ///< a multiple of the page size
   std::byte* mapping_ = nullptr;  ///< guard, data, guard
 };
 
-/// While it lives, a fault prints the case that was named last before the process ends.
+/// Prints, if a fault ends the process, the case that was named last.
 class FaultReport {
  public:
   FaultReport();

@@ -1,4 +1,4 @@
-// A program by hand, on which the rules of the verifier for code are tried.
+// A program written by hand, on which the verifier's rules for code are tested.
 #pragma once
 
 #include "breach.hpp"
@@ -38,14 +38,13 @@ namespace forestvm::test {
 ///   28  halt
 ProgramParts by_hand();
 
-/// Adds the outputs that by_hand has after its loop, and those of classes, to code that sets a0; and the
-/// halt.
+/// Adds to code that sets a0 the outputs that by_hand has after its loop, the ones for classes, and the halt.
 void add_outputs(ProgramParts& parts);
 
-/// Puts code at the end of a program's; its blocks' ends count from its own first instruction.
+/// Appends code. The ends of its blocks are counted from its own first instruction.
 void append(ProgramParts& parts, std::initializer_list<Inst> code);
 
-/// Puts an instruction before `pc`, and moves what names a later one.
+/// Inserts an instruction before `pc`, and adjusts references to later ones.
 void insert(ProgramParts& parts, std::uint32_t pc, Inst with);
 
 /// Replaces the instruction at `pc`.

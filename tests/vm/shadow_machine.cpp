@@ -22,17 +22,18 @@ constexpr std::uint32_t kOutputBuffer = kAccumulators;
 constexpr std::uint32_t kCodes = kAccumulators + 1;
 constexpr std::uint64_t kMostSteps = 1'000'000;
 
-/// Accumulator, copy, row; and the tree in per-tree values and leaf numbers, else 0.
+/// Accumulator, copy and row; for per-tree values and leaf numbers the tree, otherwise 0.
 using Cell = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
-enum class Access { Read, Added, Written };  ///< Added: atomically
-using Touched = std::map<Cell, Access>;      ///< the most that was done to it
+enum class Access { Read, Added, Written };  ///< Added: by an atomic addition
+using Touched = std::map<Cell, Access>;      ///< the strongest access to each cell
 
 struct Run {
   const Program& program;
   std::uint32_t rows;
   OutputKind output;
   std::uint64_t steps = 0;
-  std::set<Cell> written = {};  ///< by any instruction so far: iterations run one after the other here
+  std::set<Cell> written =
+      {};  ///< written by any instruction so far; iterations run one after the other here
 };
 
 class ShadowMachine {
@@ -173,7 +174,7 @@ class ShadowMachine {
     if (!is_loop(run_->program.code()[pc].op)) throw Harm("a cache of no loop");
   }
 
-  /// The walker that an iteration gets; its trees must lie in its group.
+  /// Returns the walker that an iteration gets; its trees must lie in its group.
   const WalkerDesc& chosen(std::uint32_t walker, std::uint32_t select, std::uint32_t trees) const {
     const std::uint32_t index = walker + ranges[select].iteration;
     if (index >= run_->program.section_Walkers().size()) throw Harm("a walker that does not exist");
@@ -191,7 +192,7 @@ class ShadowMachine {
       touch_rows(kCodes, 0, rows, Access::Read);
   }
 
-  /// Notes what an instruction does to a cell: whatever does not set it needs what it holds.
+  /// Records an access to a cell. Any access that does not set the cell needs its content.
   void use(const Cell& cell, Access access) {
     if (access == Access::Written)
       run_->written.insert(cell);
@@ -203,7 +204,7 @@ class ShadowMachine {
   void touch(const Cell& cell, Access access) {
     const auto [at, fresh] = touched_->emplace(cell, access);
     if (fresh || at->second == access) return;
-    at->second = Access::Written;  // nothing else may be done to it beside
+    at->second = Access::Written;  // no other access may happen beside it
   }
 
   void check_rows(const Range& rows) {
@@ -212,7 +213,7 @@ class ShadowMachine {
     if (rows.end > run_->rows) throw Harm("rows beyond the last one");
   }
 
-  /// Where a copy lies: in another accumulator's memory, perhaps.
+  /// Returns where a copy is stored, which may be in another accumulator's memory.
   std::pair<std::uint32_t, std::uint32_t> place(std::uint32_t accumulator, std::uint32_t copy) const {
     while (accumulators()[accumulator].stored_in != accumulator) {
       accumulator = accumulators()[accumulator].stored_in;
@@ -264,7 +265,7 @@ class ShadowMachine {
       update(to, rows);
   }
 
-  /// Reads what an accumulator holds and writes it again.
+  /// Reads an accumulator and writes it again.
   void update(std::uint32_t accumulator, std::uint32_t rows) {
     touch_rows(accumulator, copies_[accumulator], rows, Access::Read);
     write(accumulator, rows);
@@ -284,7 +285,7 @@ class ShadowMachine {
   std::uint32_t copies_[kAccumulators] = {};
 };
 
-/// Every row of the output is written: of leaf numbers, for every tree.
+/// Checks that every row of the output was written, and for leaf numbers every tree.
 void check_output(const Run& run) {
   if (run.output == OutputKind::Class && run.program.meta().class_rule == ClassRule::None) return;
   const std::uint32_t trees = run.output == OutputKind::Leaf ? run.program.meta().num_trees : 1;

@@ -1,8 +1,8 @@
-// A machine that computes nothing and watches everything: it runs a verified program and notes each cell that
-// an instruction touches. In: a program, a number of rows, an output. Out: the first thing that a verified
-// program must not do: touch a cell that does not exist, read one that nothing has set, leave one of the
-// output unset, two iterations of a parallel loop at one cell of which one writes it, walks of trees outside
-// their group, work without end.
+// A machine that computes nothing and checks every access: it runs a verified program and records each cell
+// that an instruction touches. In: a program, a number of rows, an output. Out: the first thing that a
+// verified program must not do: touch a cell that does not exist, read a cell that was not set, leave a cell
+// of the output unset, access one cell from two iterations of a parallel loop when one of them writes it,
+// walk trees outside their group, work without end.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace forestvm::test {
 
 struct Watched {
-  std::string harm;  ///< empty: none
+  std::string harm;  ///< empty if there is none
   std::uint64_t steps = 0;
 };
 

@@ -1,5 +1,5 @@
-// Small forests and their programs, for tests of the VM: compiled ones, and ones taken apart so that a test
-// can break one thing and put them together again.
+// Small forests and their programs for tests of the VM: compiled ones, and ones whose parts a test can change
+// before it encodes them again.
 #pragma once
 
 #include <cstddef>
@@ -17,51 +17,51 @@ struct ForestShape {
   std::uint32_t trees = 6;
   std::uint32_t features = 3;
   std::uint32_t outputs = 3;
-  std::uint32_t depth = 3;  ///< of the deepest trees; the others are shallower or lopsided
+  std::uint32_t depth = 3;  ///< depth of the deepest trees; the others are shallower or lopsided
 };
 
-/// A softmax forest drawn from `seed`, with feature names and class labels.
+/// Returns a softmax forest drawn from `seed`, with feature names and class labels.
 Model small_forest(const ForestShape& shape = {}, std::uint32_t seed = 1);
 
-/// A tree of so many splits, each the right child of the one before.
+/// Returns a tree of `depth` splits, each the right child of the one before.
 Tree chain_of(std::uint32_t depth);
 
-/// Compiles; a refusal fails the test and throws.
+/// Compiles a model; a refusal fails the test and throws.
 Program compiled(const Model& model, const std::string& schedule, Contract contract = Contract::Trainer);
 
 /// A schedule with rows and trees in parallel, two layouts and private accumulators.
 extern const char* const kRichSchedule;
 Program rich_program();
 
-/// Schedules that between them use every kind of layout, accumulator and opcode that the compiler makes for
-/// the host.
+/// Schedules that together use every kind of layout, accumulator and opcode that the compiler makes for the
+/// host.
 struct RichCase {
   std::string schedule;
   Contract contract;
-  std::uint32_t depth = 3;  ///< of the forest: small where tiles pad much
+  std::uint32_t depth = 3;  ///< depth of the forest; small if tiles need much padding
   ScalarType score_type = ScalarType::Float32;
   bool categories = false;  ///< every other split is categorical
 };
-/// Makes categorical splits of every other one: of three sets, of either side and rule.
+/// Makes every other split categorical, with three sets of either side and rule.
 void make_categorical(Tree& tree);
 
-/// The forest that a case is for.
+/// Returns the forest that a case is for.
 Model forest_of(const RichCase& rich);
 const std::vector<RichCase>& rich_cases();
 std::vector<Program> rich_programs();
 
-/// What encode_program would make `program` of.
+/// Returns the parts of which encode_program would make `program`.
 ProgramParts parts_of(const Program& program);
 
 std::vector<std::byte> image_of(const Program& program);
 
-/// Puts the right checksum into a header that is there.
+/// Stores the right checksum in an image that has a header.
 void repair_checksum(std::vector<std::byte>& image);
 
-/// `count` rows drawn from `seed`: ordinary values, NaN, infinities, zeros of both signs, denormals.
+/// Returns `count` rows drawn from `seed`: ordinary values, NaN, infinities, zeros of both signs, denormals.
 std::vector<float> small_rows(std::size_t count, std::size_t stride, std::uint32_t seed = 1);
 
-/// Everything that a program says about `rows`, in one block of bits.
+/// All predictions of a program for `rows`, as bits.
 struct Answers {
   std::vector<std::uint32_t> raw, value;
   std::vector<std::int64_t> labels;

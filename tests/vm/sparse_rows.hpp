@@ -9,7 +9,7 @@
 
 namespace forestvm::test {
 
-/// Owns what CsrRows points to.
+/// Owns the arrays to which CsrRows points.
 struct SparseRows {
   std::vector<std::int64_t> offsets;
   std::vector<std::int32_t> columns;
@@ -25,9 +25,9 @@ struct SparseRows {
   RowBlock block(std::size_t first, std::size_t rows) const;
 };
 
-/// Rows whose values are small_rows', some of them NaN, each there with a probability of `percent`. The first
-/// two rows, and every tenth, are empty. A row's features come in any order; of some, values come before the
-/// one that counts. The first row's values do not begin at 0.
+/// Draws rows with the values of small_rows, some of them NaN, each present with a probability of `percent`.
+/// The first two rows, and every tenth, are empty. A row's features come in any order; some have earlier
+/// values, which do not count. The first row's values do not begin at offset 0.
 SparseRows sparse_rows(std::size_t count, std::size_t features, unsigned percent,
                        Absent absent = Absent::Missing, std::uint32_t seed = 1);
 

@@ -1,4 +1,4 @@
-// predict allocates nothing once its context has grown. Every allocation of this process is counted.
+// predict allocates nothing once its context has grown. Counts every allocation of this process.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -51,7 +51,7 @@ TEST(Allocations, NoneInPredictAfterTheFirst) {
 TEST(Allocations, CodesOfManyColumnsComeInPasses) {
   const Model model = small_forest();
   ProgramParts parts = parts_of(compiled(model, "encode(u8)"));
-  constexpr std::uint32_t kMore = 70'000;  // that no test reads
+  constexpr std::uint32_t kMore = 70'000;  // columns that no split of the trees reads
   parts.columns.resize(parts.columns.size() + kMore, ColumnDesc{0, 1, 0, 0});
   parts.encoded_features.back().column_count += kMore;
   const auto predictor = host_backend(encode_program(parts).value());
@@ -79,7 +79,7 @@ TEST(Allocations, NoneInTheThreadExecutorsLoops) {
   EXPECT_EQ(allocations_of(work), 0u);
 }
 
-/// The machine on the std::thread executor, whatever executor this build's backend takes.
+/// Tests the machine on the std::thread executor, whichever executor this build's backend uses.
 TEST(Allocations, NoneInTheMachineOnThreads) {
   const Program program = rich_program();
   const auto target = host::find_target("auto");

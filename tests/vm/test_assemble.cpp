@@ -1,5 +1,5 @@
-// The assembler: what the disassembler prints reads back to the same image, an edit does what it says, and
-// any other text is refused with its line and column.
+// The assembler: disassembled programs read back to identical images, edits have their effect, and any other
+// text is refused with its line and column.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void expect_round_trip(const Program& program) {
   EXPECT_EQ(image_of(*again), image_of(program)) << program.disassemble();
 }
 
-/// The program of most tests here: a loop over rows around one walk, and its code's lines without comments.
+/// The program of most tests here, a loop over rows around one walk, and its code's lines without comments.
 Program plain_program() { return compiled(small_forest(), "layout(tree, sparse)"); }
 
 std::vector<std::string> lines_of(const Program& program) {
@@ -61,7 +61,7 @@ TEST(Assemble, EveryNamedScheduleRoundTrips) {
       const auto schedule = schedule_by_name(model, row.name);
       ASSERT_TRUE(schedule.ok());
       const auto program = compile(model, *schedule);
-      if (program.ok()) expect_round_trip(program->program);  // no interleaved layout takes the deep chain
+      if (program.ok()) expect_round_trip(program->program);  // no interleaved layout accepts the deep chain
     }
     const auto automatic = compile(model, automatic_schedule(model));
     ASSERT_TRUE(automatic.ok()) << automatic.error().text();
@@ -100,7 +100,7 @@ TEST(Assemble, EveryOperandKindRoundTrips) {
   }
 }
 
-/// An opcode is told from a pc by its first character and ends at a blank; operands end at commas.
+/// The first character tells an opcode from a pc; opcodes end at a blank, operands at commas.
 TEST(Assemble, TextsOfRowsCanBeToldApart) {
   for (const OpInfo& row : bytecode_rows::kOpInfo) {
     const std::string text = row.text;
@@ -123,7 +123,7 @@ TEST(Assemble, FormIsFree) {
       bare.replace(at, 1, " , ");
     text += "\n \t\r\n  ; a comment, not 3 operands\n\t" + bare + " ; another\r\n";
   }
-  text.pop_back();  // the last line needs no end
+  text.pop_back();  // the last line needs no line break
   const auto again = assemble(text, program);
   ASSERT_TRUE(again.ok()) << again.error().text() << "\n" << text;
   EXPECT_EQ(image_of(*again), image_of(program));
@@ -145,7 +145,8 @@ TEST(Assemble, AnEditChangesTheCodeAlone) {
   EXPECT_EQ(image_of(*edited), image_of(*expected));
 }
 
-/// Each opcode once, alone, with operands that fit its row: the verifier may refuse, the text is understood.
+/// Reads each opcode once, alone, with operands that fit its row: the verifier may refuse the program, but
+/// the text is understood.
 TEST(Assemble, EveryOpcodeIsRead) {
   for (const Op op : kAllOps) {
     const std::uint32_t zeros[kMaxOperands] = {};
@@ -218,7 +219,7 @@ TEST(Assemble, ALineThatMovedIsRefused) {
   EXPECT_TRUE(refusal(joined(lines)).starts_with("line 3, column ")) << refusal(joined(lines));
 }
 
-/// Whatever the text, there is a program that runs or a refusal; the sanitizers' builds watch.
+/// Any text gives either a program that runs or a refusal; builds with sanitizers watch.
 TEST(Assemble, HostileTextIsRefusedOrVerified) {
   const Program program = rich_program();
   const std::string text = program.disassemble();

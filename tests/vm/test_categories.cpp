@@ -1,6 +1,6 @@
-// Codes of categorical splits: whatever a row's bits are, the code of each column is what the column's set
-// says of the value, from dense rows on every CPU target and from sparse ones; for the rows that are asked
-// for, and no others.
+// Codes of categorical splits: whatever a row's bits are, the code of each column says whether the value is
+// in the column's set, from dense rows on every CPU target and from sparse rows; codes are written for the
+// requested rows and no others.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,9 +28,9 @@ struct Split {
   bool missing_left;
 };
 
-/// Of three features: many sets of one, with both rules; one of another, which has thresholds too; none of
-/// the last. Sets of one code, of neighbours, over several words, at the end of what there is, and of
-/// nothing.
+/// Returns splits of three features: many sets of the first, with both rules; one of the second, which also
+/// has thresholds; none of the third. The sets have one code, neighbouring codes, codes in several words,
+/// codes at the end of the range, or no code.
 std::vector<Split> splits() {
   std::vector<Split> all;
   for (const bool fractions : {false, true})
@@ -47,7 +47,7 @@ std::vector<Split> splits() {
   return all;
 }
 
-/// A stump for each split, and one of thresholds.
+/// Returns a stump for each split, and one with thresholds.
 Model model_of(const std::vector<Split>& splits) {
   std::vector<Tree> trees{support::split(0, 1.5, support::leaf(1), support::leaf(2))};
   for (const Split& split : splits) {
@@ -70,7 +70,7 @@ std::vector<float> odd_numbers() {
   return all;
 }
 
-/// By the definition of CategorySet.
+/// Decides membership by the definition of CategorySet.
 bool is_in(const CategorySet& set, float x) {
   if (std::isnan(x) || std::isinf(x) || x <= -1 || (x < 0 && !set.fractions)) return false;
   const double whole = std::trunc(static_cast<double>(x));
@@ -78,7 +78,7 @@ bool is_in(const CategorySet& set, float x) {
                      [whole](std::uint32_t code) { return code == whole; });
 }
 
-/// The same program with its sets of categories, but for the empty ones, as lists.
+/// Returns the program with all sets of categories except the empty ones stored as lists.
 Program listed(const Program& program) {
   ProgramParts parts = parts_of(program);
   const std::vector<std::uint32_t> bits = std::exchange(parts.category_words, {});
@@ -99,7 +99,7 @@ Program listed(const Program& program) {
   return encode_program(parts).value();
 }
 
-/// With sets as bits, and as lists.
+/// Runs each test with sets stored as bits and as lists.
 class CategoryCodes : public testing::TestWithParam<bool> {
  protected:
   CategoryCodes() : program_(compiled(model_of(splits()), "encode(u8)")) {
@@ -108,7 +108,7 @@ class CategoryCodes : public testing::TestWithParam<bool> {
     for (std::size_t i = 0; i < kRows * 3; ++i) rows_.push_back(odd[(i * 7 + i / 3) % odd.size()]);
   }
 
-  /// The set of a column of memberships, read back from the program.
+  /// Returns the set of a column of memberships, read back from the program.
   CategorySet set_of(const CategoryColumn& column) const {
     CategorySet set;
     set.fractions = column.fractions != 0;
@@ -153,7 +153,7 @@ class CategoryCodes : public testing::TestWithParam<bool> {
 
 TEST_P(CategoryCodes, OneColumnForEachSetAndSideAndRule) {
   EXPECT_EQ(program_.section_CategoryColumns().size(), splits().size());
-  // Words of the codes alone: two for those at the end of what there is.
+  // Words for existing codes only: two words for codes at the end of the range.
   for (const CategoryColumn& column : program_.section_CategoryColumns())
     EXPECT_LE(column.word_count, 16u) << column.first_category;
 }

@@ -1,5 +1,5 @@
-// Rows that arrive encoded are predicted as the rows that they were made of, bit for bit, by every program
-// whose encoder is the same. Any bytes are safe; what was made for another encoder is refused.
+// Encoded rows get the predictions of the original rows, bit for bit, from every program with the same
+// encoder. Any bytes are safe; codes for another encoder are refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace forestvm::test {
 namespace {
 
-/// Owns what CodedRows points to.
+/// Owns the codes to which CodedRows points.
 struct Coded {
   std::vector<std::uint8_t> bytes;
   CodedRows rows;
@@ -42,7 +42,7 @@ Coded encoded(const Predictor& predictor, const AnyRows& rows) {
   return encoded(predictor, *predictor.make_context(), rows);
 }
 
-/// All kinds of output, for calls of many lengths, of rows that came dense, wide and sparse.
+/// Compares all kinds of output, for calls of many lengths, of rows that were dense, wide and sparse.
 void expect_as_dense(const Program& program, const BackendOptions& options = {}) {
   const std::size_t features = program.meta().num_features;
   const SparseRows rows = sparse_rows(200, features, 60);
@@ -73,7 +73,7 @@ void expect_as_dense(const Program& program, const BackendOptions& options = {})
 
 const std::string kEachGroup = "tile(tree, t0, t1, 2); reorder(t0, batch, t1); specialize(t0); ";
 
-/// In each some plan has walks that read codes alone.
+/// In each schedule some plan has walks that read only codes.
 const std::vector<std::string> kSchedules = {
     "encode(u8)",
     "encode(u8); layout(tree, sparse4)",
@@ -114,7 +114,7 @@ TEST(CodedRows, AsDenseInAutomaticPrograms) {
   expect_as_dense(program->program);
 }
 
-/// LightGBM's: float64 scores, and zeros that are missing.
+/// A LightGBM model: float64 scores, and zeros that are missing.
 TEST(CodedRows, AsDenseWhereScoresAreFloat64) {
   Model model = support::small_model("float64");
   for (Tree& tree : model.trees)
@@ -134,7 +134,7 @@ TEST(CodedRows, AsDenseWhereScoresAreFloat64) {
   EXPECT_EQ(found, expected);
 }
 
-/// Sums that are many for each row limit the rows of a pass; each begins with a block of codes.
+/// Large sums per row limit the rows of a pass; each pass begins at a block of codes.
 TEST(CodedRows, AsDenseWhereACallTakesSeveralPasses) {
   constexpr std::size_t kRows = 10'000;
   const Model model = small_forest({.trees = 2000, .features = 3, .outputs = 1, .depth = 1});
@@ -179,7 +179,7 @@ TEST(CodedRows, EncodersDifferWhereCodesMay) {
   EXPECT_EQ(id(), before);
   for (Node& node : model.trees[0].nodes)
     if (node.kind == NodeKind::Leaf) node.value = 0.125;
-  EXPECT_EQ(id(), before);  // leaves are none of its business
+  EXPECT_EQ(id(), before);  // leaves do not belong to the encoder
   Model changed = model;
   changed.trees[0].nodes[0].threshold = 0.3125;
   std::swap(model, changed);
@@ -192,7 +192,7 @@ TEST(CodedRows, EncodersDifferWhereCodesMay) {
   EXPECT_NE(encoder_id(compiled(small_forest(), "")), before);
 }
 
-/// The encoder is what these sections say, every byte of them, and nothing else.
+/// The encoder is defined by these sections, every byte of them, and nothing else.
 TEST(CodedRows, EncodersAreSectionsOfThePrograms) {
   const std::set<Section> of_encoder{Section::EncodedFeatures, Section::Columns,       Section::Ranks,
                                      Section::CategoryColumns, Section::CategoryWords, Section::ZeroMissing};
@@ -236,7 +236,8 @@ TEST(CodedRows, AreTheSameHoweverTheyAreMade) {
           << target << ", " << threads << " threads";
 }
 
-/// Codes that no row has, and nothing readable behind them: some leaf of each tree, and no other memory.
+/// Codes that no row has, with nothing readable behind them, lead to some leaf of each tree and touch no
+/// other memory.
 TEST(CodedRows, AnyBytesAreSafe) {
   std::mt19937 random(3);
   const Model ragged = small_forest({.trees = 40, .features = 9, .outputs = 3, .depth = 6});
@@ -272,7 +273,7 @@ TEST(CodedRows, AnyBytesAreSafe) {
   }
 }
 
-/// What the prediction of ten encoded rows says after `damage`.
+/// Returns the error of predicting ten encoded rows after `damage`.
 std::string said(const std::function<void(CodedRows&)>& damage, ErrorCode code = ErrorCode::Usage) {
   const auto predictor = host_backend(compiled(small_forest(), "encode(u8)"));
   const std::vector<float> values = small_rows(10, 3);

@@ -1,6 +1,6 @@
-// Rows of float64 and binary16 are predicted as the float32 rows that they round to. What they round to is
-// found here by arithmetic that shares nothing with the conversion: the neighbours of a double are compared,
-// a half is taken apart into sign, exponent and digits.
+// Rows of float64 and binary16 get the predictions of the float32 rows to which they round. The expected
+// rounding shares nothing with the conversion: the neighbours of a double are compared, a half is taken apart
+// into sign, exponent and digits.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -24,19 +24,20 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kMost = std::numeric_limits<float>::max();
-constexpr double kBeyond = 0x1p128;  ///< where the next float32 would be, if there were one
+constexpr double kBeyond = 0x1p128;  ///< the next float32 after the largest, if there were one
 
 double as_double(float x) { return static_cast<double>(x); }
 
-/// The number that stands for a float32 among doubles: for infinity, the first that float32 lacks.
+/// Returns a float32 as a double; for infinity, the first number that float32 lacks.
 double place_of(float x) { return std::isinf(x) ? std::copysign(kBeyond, as_double(x)) : as_double(x); }
 
-/// The float32 nearest to a double, the even one of two that are equally near: by halving all floats of its
-/// sign, which their bits number in order.
+/// Returns the float32 nearest to a double, ties to even. It bisects the floats of the same sign, whose order
+/// is that of their bits.
 float nearest(double x) {
   if (std::isnan(x)) return std::numeric_limits<float>::quiet_NaN();
   const double size = std::abs(x);
-  std::uint32_t low = 0, high = std::bit_cast<std::uint32_t>(kInfinity);  // the largest not above lies here
+  std::uint32_t low = 0, high = std::bit_cast<std::uint32_t>(
+                             kInfinity);  // the largest float not above x is in this range
   while (low < high) {
     const std::uint32_t middle = low + (high - low + 1) / 2;
     if (place_of(std::bit_cast<float>(middle)) <= size)
@@ -45,7 +46,7 @@ float nearest(double x) {
       high = middle - 1;
   }
   if (std::bit_cast<float>(low) != kInfinity) {
-    // Differences of a double and its neighbours among floats are exact.
+    // The differences of a double and its neighbouring floats are exact.
     const double down = size - place_of(std::bit_cast<float>(low));
     const double up = place_of(std::bit_cast<float>(low + 1)) - size;
     if (up < down || (up == down && low % 2 == 1)) ++low;
@@ -53,7 +54,7 @@ float nearest(double x) {
   return std::copysign(std::bit_cast<float>(low), static_cast<float>(std::signbit(x) ? -1 : 1));
 }
 
-/// The value of a binary16: its digits times a power of two.
+/// Returns the value of a binary16: its digits times a power of two.
 float value_of(std::uint16_t half) {
   const int exponent = half >> 10 & 31, digits = half & 1023;
   double size = 0;
@@ -66,7 +67,7 @@ float value_of(std::uint16_t half) {
   return static_cast<float>(half >> 15 != 0 ? -size : size);
 }
 
-/// Equal bits, or both missing.
+/// Returns whether the bits are equal, or both values are missing.
 bool same(float a, float b) { return support::same_bits(a, b) || (std::isnan(a) && std::isnan(b)); }
 
 std::vector<double> hard_doubles() {
@@ -74,7 +75,7 @@ std::vector<double> hard_doubles() {
                              1e300,
                              0x1p128,
                              std::nextafter(0x1p128, 0),
-                             0x1.ffffffp127,  // half way from the largest float32 to what would follow: up
+                             0x1.ffffffp127,  // halfway from the largest float32 to the next: rounds up
                              std::nextafter(0x1.ffffffp127, 0),
                              as_double(kMost),
                              std::numeric_limits<double>::max(),
@@ -82,20 +83,20 @@ std::vector<double> hard_doubles() {
                              std::numeric_limits<double>::denorm_min(),
                              std::numeric_limits<double>::infinity(),
                              std::numeric_limits<double>::quiet_NaN(),
-                             0x1p-150,  // half of the least float32: to zero, which is even
+                             0x1p-150,  // half of the smallest float32: rounds to zero, which is even
                              std::nextafter(0x1p-150, 1),
                              std::nextafter(0x1p-150, 0),
-                             0x1.8p-149,  // half way from the least float32 to the next
+                             0x1.8p-149,  // halfway from the smallest float32 to the next
                              0x1p-126,
                              std::nextafter(0x1p-126, 0),
                              0x1.fffffcp-127,  // the largest denormal
-                             0x1.fffffep-127,  // half way from there to the least normal float32
+                             0x1.fffffep-127,  // halfway from there to the smallest normal float32
                              0.1,
                              1.0 / 3};
   std::mt19937_64 random(3);
   const auto draw = [&] { return static_cast<std::uint32_t>(random() % 0x7f800000); };
   for (int i = 0; i < 3000; ++i) {
-    const auto bits = i % 3 == 0 ? draw() % 0x01000000 : draw();  // a third of them denormal or nearly
+    const auto bits = i % 3 == 0 ? draw() % 0x01000000 : draw();  // a third of them denormal or nearly so
     const double low = place_of(std::bit_cast<float>(bits)), high = place_of(std::bit_cast<float>(bits + 1));
     const double middle = low + (high - low) / 2;
     values.insert(values.end(), {low, middle, std::nextafter(middle, 0), std::nextafter(middle, 1e300),
@@ -135,11 +136,12 @@ TEST(ConvertRows, ARangeOfRowsWithValuesBetweenThem) {
   EXPECT_EQ(found.back(), -2) << "more was written than asked for";
 }
 
-/// The same rows in a type of values, rounded by the test, and with values that nobody may read between them.
+/// Rows in a type of values, with the float32 rows to which the test rounds them, and with values between
+/// them that must not be read.
 struct TypedRows {
   std::vector<double> doubles;
   std::vector<std::uint16_t> halves;
-  std::vector<float> rounded;  ///< without anything between
+  std::vector<float> rounded;  ///< without values between the rows
   std::size_t count, width, stride;
 
   TypedRows(RowType type, std::size_t rows, std::size_t features, std::size_t padding)
@@ -177,7 +179,7 @@ constexpr RowType kTypes[] = {RowType::Float64, RowType::Float16};
 const char* const kSchedules[] = {"", "encode(u8)", kRichSchedule,
                                   "plan(8); layout(tree, sparse); plan(BATCH); encode(u8)"};
 
-/// Thresholds on which, and beside which, numbers are rounded.
+/// Returns thresholds on and beside which numbers are rounded.
 Model forest_of_hard_thresholds() {
   Model model = small_forest({.trees = 12, .features = 3, .outputs = 3, .depth = 4});
   const float thresholds[] = {0x1p-149f, -0x1p-149f, 0x1p-126f, kMost,   -kMost,
@@ -224,7 +226,7 @@ TEST(ConvertRows, SettingsOfTheCallerDoNotMatter) {
   }
 }
 
-/// Nor for the question whether a value is a float32: all of these are.
+/// The caller's floating-point settings do not affect whether a value is a float32: all of these are.
 TEST(ConvertRows, SettingsOfTheCallerDoNotMakeValuesInexact) {
   Model model = forest_of_hard_thresholds();
   model.score_type = ScalarType::Float64;
@@ -240,7 +242,7 @@ TEST(ConvertRows, SettingsOfTheCallerDoNotMakeValuesInexact) {
   }
 }
 
-/// Rows are converted 8 MiB at a time, or 4096 where they are longer than 2 KiB.
+/// Rows are converted 8 MiB at a time, or 4096 at a time if they are longer than 2 KiB.
 TEST(ConvertRows, CallsOfSeveralPasses) {
   for (const std::uint32_t features : {3u, 600u}) {
     Model model = forest_of_hard_thresholds();
@@ -249,14 +251,14 @@ TEST(ConvertRows, CallsOfSeveralPasses) {
     for (Tree& tree : model.trees)
       for (Node& node : tree.nodes)
         if (node.kind == NodeKind::Less)
-          node.feature = node.feature * (features - 1) / 2;  // the last one too
+          node.feature = node.feature * (features - 1) / 2;  // includes the last feature
     const std::size_t in_pass = features == 3 ? (std::size_t{8} << 20) / 12 : 4096;
     const auto predictor =
         host_backend(compiled(model, "plan(8); layout(tree, sparse); plan(BATCH); encode(u8)"));
     const auto context = (*predictor)->make_context();
     for (const RowType type : kTypes)
       for (const std::size_t more : {0u, 1u, 9u}) {
-        if (features == 3 && more != 9) continue;  // many rows
+        if (features == 3 && more != 9) continue;  // too many rows for other values of `more`
         SCOPED_TRACE(std::to_string(features) + " features, " + std::to_string(more) +
                      " rows in the second pass");
         const TypedRows rows(type, in_pass + more, features, 2);
@@ -268,9 +270,9 @@ TEST(ConvertRows, CallsOfSeveralPasses) {
   }
 }
 
-/// LightGBM's zero_as_missing where no bound separates tiny numbers from their neighbours: to the last of
-/// them they are missing, and the next is a number. One value of a hundred, so that sparse rows are encoded
-/// as they are.
+/// LightGBM's zero_as_missing when no threshold separates tiny numbers from their neighbours: all of them are
+/// missing, and the next number is not. One value in a hundred is present, so that sparse rows are encoded
+/// without making them dense.
 TEST(ConvertRows, TinyNumbersAreMissingToTheLast) {
   constexpr std::uint32_t kFeatures = 100, kFeature = 7;
   Model model = support::model_of({support::split(kFeature, -1, support::leaf(1), support::leaf(2), true)});

@@ -1,6 +1,5 @@
-// Sparse rows are predicted as the dense rows that they stand for, bit for bit: in every layout, whether
-// walks read values or rank codes or, by plans and groups, now one and now the other. Rows that make no sense
-// are refused with their place.
+// Sparse rows get the predictions of the equal dense rows, bit for bit: in every layout, whether walks read
+// values, rank codes or, depending on plan and group, both. Malformed rows are refused with their place.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +22,7 @@ namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-/// All kinds of output, for calls of many lengths that begin at several rows.
+/// Compares all kinds of output, for calls of many lengths that begin at several rows.
 void expect_as_dense(const Program& program, const BackendOptions& options, const SparseRows& rows) {
   const auto predictor = host_backend(program, options);
   ASSERT_TRUE(predictor.ok());
@@ -62,7 +61,7 @@ TEST(CsrRows, AsDenseInEveryLayout) {
       SCOPED_TRACE(layout + encode);
       const auto schedule = parse_schedule("layout(tree, " + layout + ")" + encode);
       const auto program = compile(model, *schedule, {});
-      if (!program.ok()) continue;  // layouts of codes need the directive
+      if (!program.ok()) continue;  // layouts of codes need encode(u8)
       ++compiled;
       expect_as_dense(program->program);
     }
@@ -80,7 +79,7 @@ TEST(CsrRows, AsDenseOnEveryTarget) {
 
 const std::string kEachGroup = "tile(tree, t0, t1, 2); reorder(t0, batch, t1); specialize(t0); ";
 
-/// What a walk reads can depend on the number of rows and on the group of trees.
+/// Schedules in which the number of rows and the group of trees decide what a walk reads.
 const std::vector<std::string> kMixed = {
     "plan(3); layout(tree, array); plan(BATCH); encode(u8)",
     "plan(3); encode(u8); plan(BATCH); layout(tree, array)",
@@ -97,7 +96,7 @@ TEST(CsrRows, AsDenseWherePlansDiffer) {
   }
 }
 
-/// The numbers of rows, of those asked about, for which some walk reads values.
+/// Returns the numbers of rows, among those tested, for which some walk reads values.
 std::vector<std::uint32_t> values_read(const std::string& schedule) {
   const Program program = compiled(small_forest({.trees = 9, .features = 8}), schedule);
   const CodedPlans plans(program);
@@ -121,7 +120,7 @@ TEST(CsrRows, AreMadeDenseOnlyWhereValuesAreRead) {
   EXPECT_EQ(values_read(kMixed[6]), Counts{});
 }
 
-/// A forest that reads 20 of 4,000 features.
+/// Returns a forest that reads 20 of 4,000 features.
 Model wide_forest() {
   Model model = small_forest({.trees = 30, .features = 20, .outputs = 3, .depth = 4});
   for (Tree& tree : model.trees)
@@ -137,7 +136,7 @@ TEST(CsrRows, AsDenseWithFewOfManyFeatures) {
       expect_as_dense(compiled(wide_forest(), schedule), {}, sparse_rows(210, 4000, percent));
 }
 
-/// More rows than are made dense at once, and then a plan that reads codes for what is left.
+/// More rows than are made dense at once; the plan for the remaining rows reads codes.
 TEST(CsrRows, AsDenseWhereACallTakesSeveralPasses) {
   const SparseRows rows = sparse_rows(5003, 4000, 1);
   for (const char* schedule :
@@ -148,7 +147,7 @@ TEST(CsrRows, AsDenseWhereACallTakesSeveralPasses) {
   }
 }
 
-/// LightGBM's zero_as_missing: zeros and tiny numbers are missing, whether they are there or absent.
+/// LightGBM's zero_as_missing: zeros and tiny numbers are missing, whether they are present or absent.
 TEST(CsrRows, ZerosAreMissingWhereTheModelSaysSo) {
   Model model = support::small_model("float64");
   for (Tree& tree : model.trees)
@@ -186,7 +185,7 @@ TEST(CsrRows, WriteDoublesToo) {
   }
 }
 
-/// What the prediction of three rows of a model of three features says after `damage`.
+/// Returns the error of predicting three rows of a model of three features after `damage`.
 std::string said(const char* schedule, const std::function<void(CsrRows&)>& damage) {
   static const std::int64_t offsets[] = {0, 2, 2, 5};
   static const std::int32_t columns[] = {0, 2, 1, 0, 2};

@@ -1,7 +1,7 @@
-// Damaged program files. As they are, the checksum refuses every one of them. With the checksum repaired, a
-// file is refused by the verifier or it runs in bounds: every accepted one is watched by the shadow machine
-// and run on buffers of exactly the size that the contract asks for, so that AddressSanitizer sees a single
-// float too far. By day the longest lists of damages are sampled.
+// Damaged program files. The checksum refuses every one of them. With the checksum repaired, the verifier
+// refuses the file or it runs in bounds: each accepted file is watched by the shadow machine and run on
+// buffers of exactly the required size, so that AddressSanitizer sees a single float too far. By day the
+// longest lists of damages are sampled.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -23,7 +23,7 @@ constexpr std::uint8_t kByteValues[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
 
 constexpr std::size_t kChecksumAt = offsetof(bytecode::FileHeader, checksum);
 
-/// Small, and between them with every section in use.
+/// Returns small images that together use every section.
 const std::vector<Bytes>& images() {
   static const std::vector<Bytes> all = [] {
     std::vector<Bytes> made;
@@ -36,7 +36,7 @@ const std::vector<Bytes>& images() {
 class DamagedProgram : public testing::TestWithParam<std::size_t> {
  protected:
   static const Bytes& small_image() { return images()[GetParam()]; }
-  /// Of so many damages those to try, others for every image.
+  /// Returns which of `count` damages to try; each image tries different ones.
   static std::vector<std::size_t> cases(std::size_t count) {
     return support::sampled(count, 5000, std::to_string(GetParam()));
   }
@@ -47,12 +47,12 @@ struct Tally {
   std::uint64_t refused = 0, accepted = 0;
 };
 
-/// Predicts with a program of any shape: whatever it says of itself is what the buffers are sized by.
+/// Predicts with a program of any shape. Buffers have the sizes that the program states.
 void run_program(const Program& program, unsigned threads) {
   const ProgramMeta& meta = program.meta();
   const std::size_t features = meta.num_features;
   const auto predictor = host_backend(program, {.threads = threads});
-  ASSERT_EQ(predictor.ok(), !program.mapped());  // a flipped bit makes a loop a mapped one
+  ASSERT_EQ(predictor.ok(), !program.mapped());  // a flipped bit can map a loop to a GPU
   if (program.mapped()) return;
   const auto context = (*predictor)->make_context();
   for (const std::size_t count : {1u, 7u}) {
@@ -71,7 +71,7 @@ void run_program(const Program& program, unsigned threads) {
   }
 }
 
-/// Everything else that can be asked of a program.
+/// Reads everything else that a program offers.
 void read_program(const Program& program) {
   const ProgramMeta& meta = program.meta();
   std::size_t length = program.disassemble().size();
@@ -89,7 +89,7 @@ void expect_no_harm(const Program& program, unsigned threads) {
   run_program(program, threads);
 }
 
-/// The verifier's turn: refused with a place, or harmless.
+/// Loads an image with a repaired checksum: it is refused with a place, or harmless.
 void try_repaired(Bytes image, Tally& tally, unsigned threads = 1) {
   if (image.size() >= sizeof(bytecode::FileHeader)) repair_checksum(image);
   const auto program = Program::from_bytes(image);
@@ -146,7 +146,7 @@ TEST_P(DamagedProgram, EveryBitFlippedAndChecksumRepaired) {
     if (HasFatalFailure()) FAIL() << "byte " << at << ", bit " << bit;
   }
   EXPECT_GT(tally.refused, (tally.refused + tally.accepted) / 50);
-  // Thresholds, leaves and texts may be anything.
+  // Thresholds, leaves and texts may have any value.
   EXPECT_GT(tally.accepted, (tally.refused + tally.accepted) / 100);
 }
 
@@ -166,7 +166,7 @@ TEST_P(DamagedProgram, EveryByteReplaced) {
   EXPECT_GT(tally.accepted, (tally.refused + tally.accepted) / 100);
 }
 
-/// Whole words with the numbers that break arithmetic.
+/// Replaces whole words with numbers that cause overflows.
 TEST_P(DamagedProgram, EveryWordReplaced) {
   Tally tally;
   constexpr std::uint32_t kWords[] = {0, 1, 7, 64, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff};
@@ -187,7 +187,7 @@ TEST_P(DamagedProgram, ManyBytesAtRandom) {
   for (int i = 0; i < 6000; ++i) {
     Bytes image = small_image();
     const std::size_t changes = 2 + random() % 6;
-    // Half of them close together, as a damaged record is.
+    // Half of them are close together, as in a damaged record.
     const std::size_t around = random() % size, spread = i % 2 == 0 ? size : 32;
     for (std::size_t change = 0; change < changes; ++change)
       image[(around + random() % spread) % size] = static_cast<std::byte>(random() % (i % 3 == 0 ? 256 : 8));
@@ -197,7 +197,7 @@ TEST_P(DamagedProgram, ManyBytesAtRandom) {
   EXPECT_GT(tally.accepted, 100u);
 }
 
-/// Records of one table in each other's place: each is well-formed by itself.
+/// Swaps records of one table; each is well-formed by itself.
 TEST_P(DamagedProgram, WordsSwapped) {
   std::mt19937 random(7);
   Tally tally;
@@ -246,7 +246,7 @@ TEST_P(DamagedProgram, BytesInsertedAnywhere) {
   EXPECT_EQ(tally.accepted, 0u);
 }
 
-/// Without the checksum and the rules of forest and code, sections still are where they are said to be.
+/// Without checksum and rules for forest and code, sections are still within bounds.
 TEST_P(DamagedProgram, TrustedFilesStillHaveSectionsInBounds) {
   for (std::size_t at = 0; at < small_image().size(); ++at)
     for (const std::uint8_t value : kByteValues) {

@@ -1,6 +1,6 @@
-// Rank codes are exact: whatever a row's bits are, trees in tables give the reference predictor's leaves, on
-// every CPU target, for any number of rows and values between them; and the encoder writes the codes of the
-// rows that it is asked for, and no others.
+// Rank codes are exact: whatever a row's bits are, trees in tables give the reference predictor's leaves on
+// every CPU target, for any number of rows and values between them; the encoder writes the codes of the
+// requested rows and no others.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kLeast = std::numeric_limits<float>::denorm_min();
 constexpr float kMost = std::numeric_limits<float>::max();
 
-/// Numbers at which comparisons go wrong, if they do.
+/// Numbers at which comparisons are likely to go wrong.
 const std::vector<float> kSpecial = {
     0.0f,  -0.0f,  kLeast,    -kLeast,    2 * kLeast, 0x1p-126f,       -0x1p-126f,     0x1p-126f - kLeast,
     kMost, -kMost, kInfinity, -kInfinity, 1.0f,       1.0f + 0x1p-23f, 1.0f - 0x1p-24f};
@@ -40,28 +40,28 @@ const std::vector<float> kSpecial = {
 float above(float x) { return std::nextafter(x, kInfinity); }
 float below(float x) { return std::nextafter(x, -kInfinity); }
 
-/// So many neighbours, no number between them.
+/// Returns `count` consecutive floats.
 std::vector<float> neighbours(float first, std::size_t count) {
   std::vector<float> values{first};
   while (values.size() < count) values.push_back(above(values.back()));
   return values;
 }
 
-/// Ascending, all different: many near zero, where numbers of both signs and denormals meet.
+/// Returns ascending, distinct thresholds; many are near zero, with both signs and denormals.
 std::vector<float> thresholds_drawn(std::size_t count, std::uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<float> values;
   while (values.size() < count) {
     const float scale = std::ldexp(1.0f, static_cast<int>(random() % 280) - 149);
     const float value = scale * (static_cast<float>(random() % 2001) - 1000.0f) / 1000.0f + 0.0f;
-    if (!std::isnan(value)) values.push_back(value);  // zero times an infinity
+    if (!std::isnan(value)) values.push_back(value);  // zero times infinity
     std::sort(values.begin(), values.end());
     values.erase(std::unique(values.begin(), values.end()), values.end());
   }
   return values;
 }
 
-/// The thresholds of each feature; a feature without any is not tested.
+/// Returns the thresholds of each feature; no tree tests a feature without any.
 std::vector<std::vector<float>> nasty_thresholds() {
   std::vector<std::vector<float>> all{kSpecial, {}, {0.0f}, {-0.0f}, {kInfinity}, {-kInfinity}, {kLeast}};
   for (const unsigned count :
@@ -76,7 +76,7 @@ std::vector<std::vector<float>> nasty_thresholds() {
 
 enum class Missing { Right, Left, Either };
 
-/// Finds a value's place among thresholds [begin, end) of a list.
+/// Returns a tree that finds a value's position among thresholds [begin, end) of a list.
 Tree search_tree(std::uint32_t feature, const std::vector<float>& list, std::size_t begin, std::size_t end,
                  Missing missing) {
   if (begin == end) return support::leaf(static_cast<double>(begin) - 100.25);
@@ -87,7 +87,7 @@ Tree search_tree(std::uint32_t feature, const std::vector<float>& list, std::siz
                         search_tree(feature, list, middle + 1, end, missing), left);
 }
 
-/// A tree of so many levels whose tests are of several features.
+/// Returns a tree of `depth` levels whose tests are of several features.
 Tree mixed_tree(const std::vector<std::vector<float>>& all, std::uint32_t depth, std::uint32_t features,
                 unsigned ragged, std::mt19937& random) {
   if (depth == 0 || random() % 100 < ragged)
@@ -106,9 +106,10 @@ Model model_over(const std::vector<std::vector<float>>& all, std::vector<Tree> t
   return model;
 }
 
-/// Every threshold of a feature, with missing values to one side, the other, or now here, now there.
+/// Returns a model with every threshold of a feature, and missing values on one side, on the other, or
+/// alternating.
 Model search_model(const std::vector<std::vector<float>>& all, Missing missing) {
-  constexpr std::size_t kTogether = 230;  // of a tree
+  constexpr std::size_t kTogether = 230;  // thresholds per tree
   std::vector<Tree> trees;
   for (std::uint32_t f = 0; f < all.size(); ++f)
     for (std::size_t begin = 0; begin < all[f].size(); begin += kTogether)
@@ -116,7 +117,7 @@ Model search_model(const std::vector<std::vector<float>>& all, Missing missing) 
   return model_over(all, std::move(trees));
 }
 
-/// Levels of every number of slots and columns that walkers tell apart.
+/// Returns a model whose levels have every number of slots and columns that walkers distinguish.
 Model mixed_model(const std::vector<std::vector<float>>& all) {
   std::mt19937 random(7);
   std::vector<Tree> trees{support::leaf(0.5)};
@@ -128,8 +129,8 @@ Model mixed_model(const std::vector<std::vector<float>>& all) {
   return model_over(all, std::move(trees));
 }
 
-/// Every threshold, what lies beside it, and the special numbers, in each feature; shuffled, so that no two
-/// features of a row go together. `padding` values lie between rows.
+/// Rows with every threshold, its neighbours and the special numbers in each feature; shuffled, so that
+/// features are independent. `padding` values lie between rows.
 struct Rows {
   std::vector<float> values;
   std::size_t count = 0, stride = 0;
@@ -159,7 +160,7 @@ Rows nasty_rows(const std::vector<std::vector<float>>& all, std::size_t padding)
   return rows;
 }
 
-/// The reference predictor's answers to the same rows.
+/// Returns the reference predictor's answers for the rows.
 Reference judged(const Model& model, const Rows& rows) {
   std::vector<float> dense;
   for (std::size_t r = 0; r < rows.count; ++r)
@@ -167,7 +168,8 @@ Reference judged(const Model& model, const Rows& rows) {
   return reference_predict(model, dense, rows.count).value();
 }
 
-/// One call for rows [first, first + count) gives the judge's leaves and the bits of its raw scores.
+/// Expects that one call for rows [first, first + count) gives the reference's leaves and the bits of its raw
+/// scores.
 void expect_right(const Predictor& predictor, const Rows& rows, std::size_t first, std::size_t count,
                   const Reference& judge) {
   const ProgramMeta& meta = predictor.program().meta();
@@ -184,7 +186,7 @@ void expect_right(const Predictor& predictor, const Rows& rows, std::size_t firs
         << "raw score " << i << ": " << raw[i];
 }
 
-/// Whole calls and calls of numbers of rows that fill no block of codes.
+/// Compares whole calls, and calls whose numbers of rows do not fill blocks of codes.
 void expect_exact(const Model& model, const Rows& rows, const std::string& schedule, unsigned threads = 1) {
   const Program program = compiled(model, schedule);
   ASSERT_FALSE(program.section_Columns().empty()) << "the rows are not encoded";
@@ -255,14 +257,14 @@ TEST(Encoder, SettingsOfTheCallerDoNotMatter) {
     }
 }
 
-/// A row's code by its definition: the column's thresholds at or below the value, counted.
+/// Returns a row's code by its definition: the number of the column's thresholds at or below the value.
 unsigned code_of(std::span<const float> thresholds, const ColumnDesc& column, float x) {
   if (std::isnan(x)) return column.missing_highest != 0 ? column.count : 0;
   const auto mine = thresholds.subspan(column.first, column.count);
   return static_cast<unsigned>(std::count_if(mine.begin(), mine.end(), [x](float t) { return t <= x; }));
 }
 
-/// Encodes a range of `rows`; looks at every byte of every block.
+/// Encodes a range of `rows` and checks every byte of every block.
 void expect_codes(const Program& program, const host::Target& target, const float* rows, std::size_t stride,
                   const Range& range) {
   SCOPED_TRACE("rows " + std::to_string(range.begin) + " to " + std::to_string(range.end));
@@ -299,8 +301,8 @@ TEST(Encoder, WritesTheCodesOfItsRowsAndNoOthers) {
 }
 
 TEST(Encoder, RowsFartherApartThanVectorsReach) {
-  // Vectors take values by 32-bit offsets, in strides up to 2^26 and 2^27 values on AVX-512 and AVX2: what
-  // lies beyond them, and where sixteen or eight strides would overflow.
+  // Vector loads use 32-bit offsets, for strides up to 2^26 and 2^27 values on AVX-512 and AVX2. Tests
+  // strides beyond these, and strides of which sixteen or eight times would overflow.
   const std::vector<std::vector<float>> all{thresholds_drawn(40, 1), {}, thresholds_drawn(300, 2)};
   const Program program = compiled(search_model(all, Missing::Either), "encode(u8)");
   constexpr std::uint32_t kRows = 20;
@@ -322,8 +324,8 @@ TEST(Encoder, RowsFartherApartThanVectorsReach) {
 }
 
 TEST(Encoder, RowsOfEveryWidthToTheirLastValue) {
-  // Features side by side are taken together, in tiles that end with the row; those far apart are not; and
-  // either may follow the other. Nothing behind the last row is read.
+  // Adjacent features are encoded together, in tiles that end with the row; distant ones are not; either may
+  // follow the other. Nothing behind the last row is read.
   for (const std::uint32_t width :
        {1u, 2u, 3u, 4u, 5u, 7u, 8u, 9u, 12u, 13u, 15u, 16u, 17u, 20u, 31u, 33u, 47u, 100u})
     for (const std::uint32_t every : {1u, 2u, 4u, 5u, 16u, 17u}) {
@@ -346,8 +348,8 @@ TEST(Encoder, RowsOfEveryWidthToTheirLastValue) {
     }
 }
 
-/// Searches compare with what lies between the thresholds of two features: infinity must not be above it, or
-/// they would go on behind the last one's.
+/// Searches compare with padding between the thresholds of two features: infinity must not count as above it,
+/// or searches would run past the last threshold.
 TEST(Encoder, NothingReachesWhatPadsThresholds) {
   std::vector<EncodedFeature> features;
   std::vector<float> ranks;

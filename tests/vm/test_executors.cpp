@@ -1,5 +1,6 @@
-// The executors: every index once, whatever the count, nested, from many callers; and a thread that waits for
-// its loop runs nothing but that loop, so that a caller's thread-local context is never entered twice.
+// The executors: every index runs once, for any count, in nested loops and with many callers; and a thread
+// that waits for its loop runs only that loop, so that a caller's thread-local context is never used twice at
+// once.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -28,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(All, Executors,
                                          Maker{"Threads", host::make_thread_executor}),
                          [](const auto& made) { return std::string(made.param.name); });
 
-/// Runs a loop and counts how often each index came.
+/// Runs a loop and checks that each index ran once.
 void expect_each_once(const Executor& executor, std::uint32_t count) {
   std::vector<std::atomic<int>> seen(count);
   auto body = [&](std::uint32_t i) { seen.at(i).fetch_add(1, std::memory_order_relaxed); };
@@ -83,13 +84,13 @@ TEST_P(Executors, MadeAndDroppedWithoutWork) {
   for (int i = 0; i < 50; ++i) EXPECT_NE(GetParam().make(3), nullptr);
 }
 
-/// A caller's loop, inside whose body the loop of a prediction runs, on the same threads. The body that waits
-/// for its inner loop must not be left for another body of the outer one.
+/// A caller's loop whose body runs the loop of a prediction on the same threads. A body that waits for its
+/// inner loop must not start another body of the outer one.
 TEST_P(Executors, AWaitingThreadDoesNotEnterTheCallersLoopAgain) {
   const auto executor = GetParam().make(8);
   std::atomic<int> entered_twice = 0;
   auto inner = [&](std::uint32_t i) {
-    // Uneven, so that threads without work of their own take some of another's inner loop.
+    // Uneven, so that idle threads take work of another's inner loop.
     std::this_thread::sleep_for(std::chrono::microseconds(20 * (i % 4)));
   };
   auto outer = [&](std::uint32_t) {
@@ -102,7 +103,7 @@ TEST_P(Executors, AWaitingThreadDoesNotEnterTheCallersLoopAgain) {
   EXPECT_EQ(entered_twice.load(), 0);
 }
 
-/// Runs a loop of `bodies` that wait for each other. False if they did not all come in a minute.
+/// Runs a loop of `bodies` bodies that wait for each other. False if they did not all start within a minute.
 bool meet(const Executor& executor, unsigned bodies) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   std::atomic<unsigned> inside = 0;
@@ -127,8 +128,7 @@ TEST_P(Executors, HaveTheirThreadsWhateverOthersHave) {
   EXPECT_TRUE(meet(*many, 6));
 }
 
-/// Many more callers than an executor has threads: most are in a loop at the same time, on threads of their
-/// own.
+/// Many more callers than an executor has threads: most are in a loop at the same time, on their own threads.
 TEST_P(Executors, CallersDoNotQueue) {
   constexpr int kCallers = 12, kTogether = 8;
   const auto executor = GetParam().make(2);
@@ -159,7 +159,7 @@ TEST(SharedExecutor, OneThreadNeedsNone) {
 TEST(SharedExecutor, AsManyThreadsAsTheMachineHas) {
   const auto executor = host::shared_executor(0);
   ASSERT_TRUE(executor.ok());
-  if (*executor == nullptr) return;  // a machine of one core
+  if (*executor == nullptr) return;  // the machine has one core
   EXPECT_GE((*executor)->threads(), 2u);
   EXPECT_EQ(*executor, *host::shared_executor((*executor)->threads()));
   expect_each_once(**executor, 5000);

@@ -1,5 +1,5 @@
-// A host process may flush denormals or round its own way: predictions keep their bits, and the process its
-// settings.
+// A host process may flush denormals or use another rounding mode: predictions keep their bits, and the
+// process keeps its settings.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace {
 
 constexpr float kDenormal = std::numeric_limits<float>::denorm_min();
 
-/// Trees that compare with denormal thresholds and add numbers that must be rounded.
+/// Returns trees that compare with denormal thresholds and add numbers that must be rounded.
 Model sensitive_forest() {
   Model model = small_forest({.trees = 12, .features = 3, .outputs = 3, .depth = 4});
   model.transform = Transform::Softmax;
-  model.base = {0.1, 1e-40, -1.0 / 3};  // not float32 values: rounded when the program is loaded
+  model.base = {0.1, 1e-40, -1.0 / 3};  // no float32 values: rounded when the program is loaded
   for (Tree& tree : model.trees)
     for (Node& node : tree.nodes) {
       if (node.kind == NodeKind::Leaf)
@@ -66,7 +66,8 @@ TEST(FloatEnvironment, ParallelPredictionsKeepTheirBits) {
   expect_same_bits("tile(tree, t0, t1, 3); parallel(t0)", 3);
 }
 
-/// The base scores are rounded when a program is loaded, and threads start with their maker's settings.
+/// Base scores are rounded when a program is loaded, and threads start with the settings of the thread that
+/// starts them.
 void expect_loading_keeps_bits(const std::string& schedule, unsigned threads) {
   const Program program = compiled(sensitive_forest(), schedule);
   const std::vector<float> rows = sensitive_rows();
@@ -87,7 +88,7 @@ TEST(FloatEnvironment, LoadingKeepsItsBits) {
   expect_loading_keeps_bits("tile(batch, b0, b1, 1); parallel(b0)", 4);
 }
 
-/// The threads of the caller's own loops have the caller's settings, and run the predictions' loops too.
+/// The threads of the caller's own loops have the caller's settings and also run the predictions' loops.
 TEST(FloatEnvironment, ThreadsOfTheCallerKeepTheBits) {
   const Program program = compiled(sensitive_forest(), "tile(batch, b0, b1, 1); parallel(b0)");
   const std::vector<float> rows = sensitive_rows();
@@ -110,7 +111,7 @@ TEST(FloatEnvironment, ThreadsOfTheCallerKeepTheBits) {
 }
 
 TEST(FloatEnvironment, DenormalsDecideTheseRows) {
-  // Otherwise the tests above would pass whatever the environment is.
+  // Otherwise the tests above would pass under any environment.
   const Program program = compiled(sensitive_forest(), "");
   std::vector<float> rows = sensitive_rows();
   const Answers with = answers(**host_backend(program), RowBlock{rows.data(), 20, 3});

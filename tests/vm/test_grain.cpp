@@ -1,5 +1,5 @@
-// How parallel loops over rows are cut: evenly and never finer than a task is worth; and that the way a short
-// call goes is the one that was faster, also after that has changed.
+// How parallel loops over rows are cut: evenly and never into tasks that are too small; short calls take the
+// way that was faster, also after that has changed.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -14,8 +14,8 @@ using host::Grain;
 using host::kGrainRows;
 using std::chrono::microseconds;
 
-/// Calls of `rows` rows in tasks of up to 256 among 4 threads that take so long; gives the part that was
-/// shared.
+/// Simulates calls of `rows` rows, in tasks of up to 256 rows for 4 threads, that take the given times alone
+/// and shared; returns the part of calls that was shared.
 double shared_part(Grain& grain, std::uint32_t rows, microseconds alone, microseconds shared,
                    int calls = 5000) {
   int times = 0;
@@ -42,7 +42,7 @@ TEST(Grain, TasksAreEvenWholeAndAtMostAsLongAsTheScheduleSays) {
     for (const std::uint32_t most : {1u, 33u, 64u, 256u, 512u, 2000000u})
       for (const unsigned threads : {2u, 3u, 16u}) {
         Grain grain;
-        const Grain::Cut cut = grain.cut(rows, most, threads);  // the first of a kind is shared
+        const Grain::Cut cut = grain.cut(rows, most, threads);  // the first call of a kind is shared
         ASSERT_TRUE(cut.shared);
         ASSERT_GE(cut.rows, 1u);
         ASSERT_LE(cut.rows, most);
@@ -69,7 +69,7 @@ TEST(Grain, CallsOfOtherLengthsAreJudgedApart) {
 TEST(Grain, AnotherWayThatHasBecomeFasterIsFound) {
   Grain grain;
   EXPECT_LT(shared_part(grain, 64, microseconds(20), microseconds(80)), 0.05);
-  shared_part(grain, 64, microseconds(20), microseconds(12));  // finds out
+  shared_part(grain, 64, microseconds(20), microseconds(12));  // measures both ways
   EXPECT_GT(shared_part(grain, 64, microseconds(20), microseconds(12)), 0.95);
   shared_part(grain, 64, microseconds(20), microseconds(25));
   EXPECT_LT(shared_part(grain, 64, microseconds(20), microseconds(25)), 0.05);

@@ -1,5 +1,5 @@
-// The instruction set: the rows against encode, operand access, the disassembler and the page that people
-// read. Everything here loops over the rows, so a new opcode is covered by its row.
+// The instruction set: the rows against encoding, operand access, the disassembler and the ISA page.
+// Everything here loops over the rows, so that a new opcode is tested without changes.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -21,7 +21,7 @@ constexpr Op kAllOps[] = {
 #include <forestvm/core/opcodes.def>
 };
 
-/// Different values for all operands, the largest that fit.
+/// Returns different values for all operands, the largest that fit.
 std::vector<std::uint32_t> distinct_values(Op op) {
   std::vector<std::uint32_t> values;
   for (unsigned i = 0; i < info(op).operands.count; ++i) {
@@ -166,7 +166,7 @@ class ByHand {
 
 std::uint32_t number(OutputKind kind) { return static_cast<std::uint32_t>(kind); }
 
-/// A program by hand that holds every opcode.
+/// Returns a program that contains every opcode.
 ProgramParts every_opcode() {
   ProgramParts parts = parts_of(compiled(small_forest({.trees = 4, .outputs = 2}), "encode(u8)"));
   using enum AccumulatorKind;

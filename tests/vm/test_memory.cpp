@@ -1,4 +1,4 @@
-// Ten million rows take as much memory as a few thousand: what a call needs besides its rows and its output
+// Ten million rows take no more memory than a few thousand: what a call needs besides its rows and its output
 // is bounded. The rows are memory that was never written, which takes none.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kRows = support::kMemoryIsMeasured ? 10'000'000 : 100'000;
 constexpr std::size_t kMostMib = (kMaxScratchBytes >> 20) + 32;
 
-/// Zeros.
+/// Memory of zeros that was never written.
 class Untouched {
  public:
   explicit Untouched(std::size_t size)
@@ -40,7 +40,7 @@ class Untouched {
   void* at_;
 };
 
-/// Predicts, and says by how many MiB the process has grown at most.
+/// Predicts; returns by how many MiB the process has grown at most.
 template <class Rows>
 std::size_t growth(const Predictor& predictor, const Rows& rows, std::vector<float>& out) {
   const std::size_t before = support::memory_mib("VmRSS");

@@ -1,5 +1,5 @@
-// Plans: each call runs the plan for its number of rows and no other, whatever the plans are they give the
-// same bits, and a pass of a long call runs the plan for what is left to it.
+// Plans: each call runs the plan for its number of rows and no other; all plans give the same bits; each pass
+// of a long call runs the plan for its remaining rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using Limits = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
-/// The least and the most rows of each plan block of a program.
+/// Returns the least and the most rows of each plan of a program.
 Limits limits_of(const Program& program) {
   Limits limits;
   for (const Inst& inst : program.code())
@@ -47,7 +47,8 @@ Inst inst(Op op, std::initializer_list<std::uint32_t> values) {
   return encode(op, all);
 }
 
-/// Adds its trees once in calls of up to 3 rows, twice in those of 4 to 6, three times in longer ones.
+/// Returns a program that adds its trees once in calls of up to 3 rows, twice for 4 to 6 rows, three times
+/// for more.
 Program counting_program() {
   ProgramParts parts = parts_of(compiled(support::model_of({support::leaf(1)}), ""));
   const Inst walk = inst(Op::Walk, {0, 1, 0, 0, 1});
@@ -88,7 +89,7 @@ TEST(Plans, EachCallRunsOne) {
 }
 
 TEST(Plans, CompiledOnesAreWhatRuns) {
-  // The walk of the small plan becomes zeros: raw scores of calls of few rows, and no others, are zero.
+  // The walk of the small plan is replaced with zeros: only calls of few rows have raw scores of zero.
   const Model model = small_forest();
   const std::vector<float> rows = small_rows(20, 3);
   ProgramParts parts = parts_of(compiled(model, "plan(5); layout(tree, sparse16); plan(BATCH); encode(u8)"));
@@ -105,7 +106,7 @@ TEST(Plans, CompiledOnesAreWhatRuns) {
   }
 }
 
-/// Schedules whose plans differ in everything that plans may differ in.
+/// Schedules whose plans differ in everything in which plans can differ.
 constexpr const char* kSchedules[] = {
     "plan(1); plan(2); plan(BATCH)",
     "plan(7); layout(tree, sparse8); tile(tree, t0, t1, 4); interleave(t1); plan(64); encode(u8); plan(65); "
@@ -118,7 +119,7 @@ constexpr const char* kSchedules[] = {
     "batch, t1); specialize(t0); encode(u8)",
 };
 
-/// Calls of so many rows: around every limit above, and around blocks of codes.
+/// Numbers of rows around every limit above and around blocks of codes.
 constexpr std::size_t kCounts[] = {0, 1, 2, 3, 4, 6, 7, 8, 9, 62, 63, 64, 65, 66, 67, 127, 128, 129, 200};
 
 TEST(Plans, GiveTheSameBits) {
@@ -150,7 +151,7 @@ TEST(Plans, GiveTheSameBitsWithSumsOfTheirOwn) {
       "reorder(t0, batch, t1); tile(t1, t2, t3, 2); parallel(t0); parallel(t2); vectorReduce(t2, 2); "
       "plan(BATCH); "
       "encode(u8); tile(tree, t0, t1, 5); reorder(t0, batch, t1); parallel(t0)";
-  // Leaves that are multiples of 1/1024 have the same sum in any order.
+  // Multiples of 1/1024 have the same sum in any order.
   const auto judge = host_backend(compiled(model, ""));
   for (const Contract contract : {Contract::Trainer, Contract::Reproducible, Contract::Fast}) {
     const auto predictor = host_backend(compiled(model, parallel, contract), {2, "auto"});
@@ -178,9 +179,9 @@ TEST(Plans, TypesOfSumsMayDifferFromPlanToPlan) {
         << count << " rows";
 }
 
-/// A long call is cut into passes of 4096 rows where rows are wide; the last, of few rows, has a plan too.
+/// A long call of wide rows is cut into passes of 4096 rows; the last one has few rows and its own plan.
 TEST(Plans, PassesOfALongCallHaveTheirs) {
-  constexpr std::uint32_t kFeatures = 2100;  // a column each: 8 MiB of codes are fewer than 4096 rows
+  constexpr std::uint32_t kFeatures = 2100;  // one column each: 8 MiB of codes are fewer than 4096 rows
   std::vector<Tree> trees;
   for (std::uint32_t f = 0; f < kFeatures; ++f)
     trees.push_back(support::split(f, 0.5, support::leaf(f % 7), support::leaf(-1), f % 2 == 0));

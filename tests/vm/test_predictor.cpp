@@ -1,5 +1,5 @@
-// The host backend: the same bits whatever the batch, the stride, the threads and the number of callers; what
-// it refuses; what it leaves alone.
+// The host backend: equal bits for any batch size, stride, number of threads and of callers; what it refuses;
+// what it leaves unchanged.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST(Predictor, SameBitsForAnyThreads) {
   }
 }
 
-/// Copies belong to iterations: a loop over trees runs the schedule's, and is not cut for its threads.
+/// Copies belong to iterations: a loop over trees runs the schedule's iterations and is not cut for threads.
 TEST(Predictor, LoopsOverManyTreesKeepTheirIterations) {
   const Model model = small_forest({.trees = 100, .depth = 4});
   const std::vector<float> rows = small_rows(50, 3);
@@ -78,7 +78,7 @@ TEST(Predictor, LoopsOverManyTreesKeepTheirIterations) {
   }
 }
 
-/// A program with one more instruction, before the one at `pc`, whose range operands are renamed.
+/// Returns a program with one more instruction, before the one at `pc`, whose range operands are renamed.
 Result<Program> with_inserted(const Program& program, std::uint32_t pc, const std::string& inserted,
                               const std::string& from, const std::string& to) {
   std::istringstream lines(program.disassemble());
@@ -103,7 +103,7 @@ Result<Program> with_inserted(const Program& program, std::uint32_t pc, const st
   return assemble(text, program);
 }
 
-/// A program may reduce the copies of a loop over no trees: their sum is zero, whatever lies there.
+/// A program may reduce the copies of a loop over no trees: their sum is zero, whatever the memory holds.
 TEST(Predictor, NoCopiesReducedInPlaceAreZero) {
   const Model model = small_forest({.trees = 6, .outputs = 1});
   const Program program =
@@ -119,7 +119,7 @@ TEST(Predictor, NoCopiesReducedInPlaceAreZero) {
   const auto all = host_backend(program), none = host_backend(*edited);
   const std::vector<float> rows = small_rows(20, 3);
   const RowBlock block{rows.data(), 20, 3};
-  const auto context = (*all)->make_context();  // of both: the one leaves its copies there
+  const auto context = (*all)->make_context();  // for both programs: the first leaves its copies in it
   std::vector<float> scores(20);
   const std::vector<float> base(20, static_cast<float>(model.base[0]));
   ASSERT_TRUE((*all)->predict(*context, block, OutputKind::Raw, scores.data()).ok());
@@ -160,7 +160,7 @@ TEST(Predictor, RowsMayLieApart) {
   const auto predictor = host_backend(program);
   const Answers expected = answers(**predictor, RowBlock{rows.data(), 65, 3});
   for (const std::size_t stride : {4u, 17u}) {
-    // Exactly as long as the last row needs, so that a read beyond it is found.
+    // Exactly the length of the rows, so that a read beyond the last row is found.
     std::vector<float> apart(64 * stride + 3, std::numeric_limits<float>::quiet_NaN());
     for (std::size_t i = 0; i < 65; ++i) std::copy_n(&rows[3 * i], 3, &apart[stride * i]);
     EXPECT_TRUE(answers(**predictor, RowBlock{apart.data(), 65, stride}) == expected) << stride;
@@ -178,7 +178,7 @@ TEST(Predictor, NoRowsNothingWritten) {
   EXPECT_EQ(out, kSentinel);
 }
 
-/// What lay in the buffer, or in the context from another call, does not show in the answer.
+/// Neither the buffer's content nor another call's data in the context affects the answer.
 TEST(Predictor, DependsOnNothingButItsRows) {
   const std::vector<float> rows = small_rows(50, 3), others = small_rows(200, 3, 9);
   for (const std::string& schedule : kSchedules) {
@@ -216,7 +216,7 @@ TEST(Predictor, ManyCallersWithContextsOfTheirOwn) {
     }
 }
 
-/// A batch whose private accumulators exceed what a call may use is done in passes.
+/// A batch whose private accumulators exceed the limit of a call runs in passes.
 TEST(Predictor, LargeBatchesInPasses) {
   const Model model = small_forest({.trees = 64, .features = 3, .outputs = 64, .depth = 1});
   const std::string schedule = "tile(tree, t0, t1, 1); reorder(t0, batch, t1); parallel(t0)";
@@ -388,7 +388,7 @@ TEST(Predictor, RefusesLabelsOfAModelWithoutClasses) {
   EXPECT_EQ(output_width((*predictor)->program().meta(), OutputKind::Class), 0u);
 }
 
-/// A context belongs to a thread, not to a program: one serves several.
+/// A context belongs to a thread, not to a program: one context serves several programs.
 TEST(Predictor, AContextServesSeveralPrograms) {
   const auto small = host_backend(compiled(small_forest({.outputs = 2}), ""));
   const auto large = host_backend(rich_program());
@@ -424,8 +424,8 @@ TEST(Backend, TargetsByName) {
   }
 }
 
-/// Sums of leaves that are multiples of 1/1024 are the same in any order. The inner parallel loop lies in a
-/// part of the rows: what the outer one's copies hold of the others is zero, not what was there before.
+/// Sums of multiples of 1/1024 are equal in any order. The inner parallel loop covers a part of the rows: in
+/// the outer loop's copies, the other rows must be zero, not what the memory held before.
 TEST(Backend, CopiesOfAPartOfTheRows) {
   const Model model = small_forest({.trees = 12});
   const std::vector<float> rows = small_rows(40, 3);

@@ -1,5 +1,5 @@
-// The program image: what is saved is what is loaded, byte for byte; what is not a program is refused with a
-// place and a sentence; a failed save leaves the old file alone.
+// The program image: what is saved is what is loaded, byte for byte; other files are refused with a place and
+// a sentence; a failed save leaves the old file unchanged.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -135,14 +135,14 @@ TEST_F(ProgramFiles, GetTheProcessPermissions) {
     ::umask(before);
     ASSERT_TRUE(done.ok());
     EXPECT_EQ(mode_of(file), 0666u & ~mask);
-    // A file that is replaced keeps its own.
+    // A replaced file's permissions are kept.
     ASSERT_EQ(::chmod(file.c_str(), 0640), 0);
     ASSERT_TRUE(program.save(file).ok());
     EXPECT_EQ(mode_of(file), 0640u);
   }
 }
 
-/// Who may run a file as its owner is a matter of the file that was there, not of the one that is saved.
+/// The set-user-ID bit was given to the earlier file, not to the one that is saved.
 TEST_F(ProgramFiles, DoNotKeepSpecialBitsOfModes) {
   const Program program = rich_program();
   const std::string file = path("model.fvm");
@@ -237,7 +237,7 @@ TEST_F(ProgramFiles, LoadErrors) {
   expect_load_error("/dev/null", ErrorCode::Environment, "not a regular file");
 }
 
-/// A FIFO that nobody writes to must not make load wait for ever.
+/// Loading a FIFO without a writer must not wait for ever.
 TEST_F(ProgramFiles, AFifoIsRefusedAtOnce) {
   ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
   ::alarm(20);
@@ -259,7 +259,7 @@ void put(Bytes& image, std::size_t offset, Field value) {
   std::memcpy(image.data() + offset, &value, sizeof value);
 }
 
-/// The refusal of the program image after a change with a repaired checksum.
+/// Returns the refusal of the program image after a change with a repaired checksum.
 std::string refusal(Bytes image) {
   repair_checksum(image);
   const auto program = Program::from_bytes(image);
@@ -278,7 +278,8 @@ TEST(Container, ANewerFormatIsRefusedByASentence) {
       text,
       "header: program format 9 is newer than this build's 8: use a newer forestvm, or compile the model "
       "again");
-  // A newer format may have another table, other fields and another checksum: the sentence is the same.
+  // A newer format may have another section table, other fields and another checksum: the message is the
+  // same.
   put<std::uint32_t>(image, offsetof(FileHeader, section_count), 99);
   put<std::uint64_t>(image, offsetof(FileHeader, feature_bits), 1);
   put<std::uint64_t>(image, offsetof(FileHeader, file_size), 1);
@@ -317,7 +318,7 @@ TEST(Container, HeaderFieldsAreChecked) {
             "header: the checksum does not match: the file is damaged");
 }
 
-/// As documented, so that others can check files too.
+/// The documented checksum, with which others can check files.
 TEST(Container, TheChecksumIsOfTheWholeFileWithItsFieldZero) {
   Bytes image = image_of(rich_program());
   FileHeader header;
@@ -402,7 +403,7 @@ TEST(Container, BytesBetweenSectionsAreZero) {
   EXPECT_EQ(refusal(longer), "offset " + std::to_string(good.size()) + ": 1 bytes after the last section");
 }
 
-/// Section tables that are well-formed, but give the meta section another number of records.
+/// Section tables that are well-formed but give the meta section another number of records.
 TEST(Container, MetaIsOneRecord) {
   const Bytes good = image_of(rich_program());
   const std::size_t meta_at = bytecode::kTableEnd, record = sizeof(ProgramMeta);
@@ -426,7 +427,7 @@ TEST(Container, MetaIsOneRecord) {
   }
 }
 
-/// Strings that overlapped would let a small file ask for much memory.
+/// Overlapping strings would let a small file ask for much memory.
 TEST(Container, StringsFollowEachOtherInTheText) {
   const Program program = rich_program();
   const Bytes good = image_of(program);

@@ -1,5 +1,5 @@
-// Code drawn at random, half sensible: most of it is refused, and what the verifier lets through must do no
-// harm, whatever it means. The shadow machine watches each accepted program; the host backend runs it too.
+// Random code, half of it sensible: most of it is refused, and accepted programs must do no harm. The shadow
+// machine watches each accepted program; the host backend runs it too.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class CodeGenerator {
   explicit CodeGenerator(std::uint32_t seed) : random_(seed) {}
 
   std::vector<Inst> code() {
-    // Nothing that reads them passes without.
+    // Walks over codes are refused without an encode, so most programs get one.
     if (chance(90)) add(Op::Encode, {0});
     for (const std::uint32_t accumulator : {0u, 4u, 5u, 6u, 7u})
       if (chance(95)) add(Op::Zero, {accumulator, 0});
@@ -47,7 +47,7 @@ class CodeGenerator {
     return static_cast<std::uint32_t>(code_.size() - 1);
   }
 
-  /// Mostly a register that may be read here.
+  /// Returns mostly a register that may be read here.
   std::uint32_t source(unsigned axis) {
     std::vector<std::uint32_t> fitting;
     for (const Register& r : live_)
@@ -56,7 +56,7 @@ class CodeGenerator {
     return fitting[below(static_cast<std::uint32_t>(fitting.size()))];
   }
 
-  /// Mostly a register that is free.
+  /// Returns mostly a free register.
   std::uint32_t target() {
     if (chance(15)) return below(8);
     for (std::uint32_t number = 2;; ++number) {
@@ -67,13 +67,13 @@ class CodeGenerator {
 
   std::uint32_t accumulator() { return chance(60) ? current_ : below(8); }
 
-  /// Mostly an accumulator that can be private to this one.
+  /// Returns mostly an accumulator that can be private to this one.
   std::uint32_t inner_of(std::uint32_t parent) {
     if (chance(15)) return 1 + below(3);
     return parent == 0 ? (chance(70) ? 1 : 3) : parent == 1 ? 2 : 1 + below(3);
   }
 
-  /// Mostly all that a call can ask for.
+  /// Adds mostly all outputs that a call can ask for.
   void outputs() {
     for (const std::uint32_t output : {0u, 1u, 2u})
       if (chance(98)) write_output(output, 0);
@@ -143,7 +143,7 @@ class CodeGenerator {
     }
   }
 
-  /// Mostly where leaves are asked for.
+  /// Adds leaf numbers, mostly where they are asked for.
   void leaves() {
     const bool anywhere = chance(5);
     const std::uint32_t open = anywhere ? 0 : add(Op::When, {3, 0});
@@ -151,7 +151,7 @@ class CodeGenerator {
     if (!anywhere) close(open, 0);
   }
 
-  /// Mostly none, sometimes a loop over trees.
+  /// Returns mostly none, sometimes a loop over trees.
   std::uint32_t select() {
     return chance(80) ? 1 : loop_[kTreeAxis] < kRangeRegisters ? loop_[kTreeAxis] : below(8);
   }
@@ -177,7 +177,7 @@ class CodeGenerator {
     add(op, {to, from, source(kRowAxis), loop, vector ? 1u : chance(5) ? 2u : 0u, vector ? 4u : 1u});
   }
 
-  /// Mostly where it belongs, sometimes in a block of its own.
+  /// Adds a privatize, mostly in its right place, sometimes in a block of its own.
   void privatize(std::uint32_t trees) {
     const bool apart = chance(10);
     const std::uint32_t open = apart ? add(Op::When, {below(4), 0}) : 0;
@@ -222,7 +222,7 @@ class CodeGenerator {
       if (chance(80)) privatize(out);
     }
     if (over_trees && current_ == 1 && chance(40))
-      loop(Op::Par, kTreeAxis, depth + 1);  // a loop inside, and little else, is what can be reduced in place
+      loop(Op::Par, kTreeAxis, depth + 1);  // reductions in place need a loop inside, with little else
     else
       block(depth + 1);
     close(open, 1);
@@ -248,13 +248,13 @@ class CodeGenerator {
   std::vector<Inst> code_;
   std::vector<Register> live_ = {{0, kRowAxis, UINT32_MAX}, {1, kTreeAxis, UINT32_MAX}};
   std::uint32_t loop_[2] = {UINT32_MAX, UINT32_MAX};
-  std::vector<std::uint32_t> loops_;       ///< parallel loops over trees that have ended, by pc
-  std::vector<std::uint32_t> open_loops_;  ///< by pc
-  std::uint32_t current_ = 0;              ///< the accumulator that may be written here, if all went well
+  std::vector<std::uint32_t> loops_;       ///< pcs of parallel loops over trees that have ended
+  std::vector<std::uint32_t> open_loops_;  ///< their pcs
+  std::uint32_t current_ = 0;  ///< the accumulator that may be written here, if the code so far is valid
 };
 
-/// Two groups of all trees, the first of rank codes, the second in tiles with leaves aside; sums of every
-/// kind; a1 lies in a2.
+/// Returns two groups of all trees, the first with rank codes, the second in tiles with separate leaves; sums
+/// of every kind; a1 is stored in a2.
 ProgramParts forest_parts(bool in_place) {
   ProgramParts parts =
       parts_of(compiled(small_forest({.trees = 6, .outputs = 2}),
@@ -273,7 +273,7 @@ ProgramParts forest_parts(bool in_place) {
   return parts;
 }
 
-/// All that a predictor says of some rows, in buffers that hold other things before.
+/// Returns everything that a predictor answers for some rows, in buffers that are not empty before.
 Answers answers_over(std::uint32_t garbage, const Predictor& predictor, Context& context,
                      const RowBlock& rows) {
   const ProgramMeta& meta = predictor.program().meta();
@@ -293,7 +293,8 @@ Answers answers_over(std::uint32_t garbage, const Predictor& predictor, Context&
   return answers;
 }
 
-/// Answers are the rows', whatever a context did before. Sums in any order may differ: one thread makes them.
+/// Expects answers to depend only on the rows, whatever the context did before. Sums in any order may differ,
+/// so that one thread makes them.
 void run_on_the_host(const Program& program, unsigned threads) {
   constexpr std::size_t kRows = 5;
   static const std::vector<float> rows = small_rows(kRows, 3), others = small_rows(2 * kRows, 3, 2);
@@ -330,12 +331,12 @@ TEST(RandomCode, WhatIsAcceptedDoesNoHarm) {
     }
     run_on_the_host(*program, seed % 16 == 0 ? 2 : 1);
   }
-  // Enough of them to mean something.
+  // Too few accepted programs would test nothing.
   EXPECT_GT(accepted, kPrograms / 50);
   for (const OpInfo& op : bytecode_rows::kOpInfo) EXPECT_GT(seen[op.op], 10u) << op.text;
 }
 
-/// The watcher itself: it must see what the verifier is there to refuse, and pass what the compiler makes.
+/// Tests of the shadow machine: it must find what the verifier refuses, and pass what the compiler makes.
 TEST(ShadowMachine, PassesCompiledPrograms) {
   for (const Program& program : rich_programs())
     for (const std::uint32_t rows : {0u, 1u, 7u, 64u})
@@ -352,7 +353,7 @@ TEST(ShadowMachine, SeesARace) {
   for (std::size_t pc = 0; pc < good.code().size(); ++pc) {
     Inst inst = good.code()[pc];
     if (inst.op != Op::Privatize && inst.op != Op::Walk) continue;
-    // Privatize becomes a walk of nothing; the private walk goes to the result.
+    // The privatize becomes a walk of nothing; the private walk adds to the result.
     if (inst.op == Op::Privatize)
       inst = encode(Op::Slice, std::initializer_list<std::uint32_t>{9, 1, 0, 0}.begin());
     inst.small[0] = inst.op == Op::Walk ? 0 : 9;

@@ -1,4 +1,4 @@
-// Exact sums against integers of 128 bits, and their rounding against rounding done digit by digit.
+// Exact sums against integers of 128 bits, and their rounding against rounding digit by digit.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ Exact128Sum sum_of(Wide value) {
   return {static_cast<std::uint64_t>(value), static_cast<std::uint64_t>(value >> 64)};
 }
 
-/// Numbers at whose ends carries and roundings happen, and drawn ones of any length, of both signs.
+/// Returns numbers at whose ends carries and roundings happen, and random ones of any length, of both signs.
 std::vector<Wide> hard_numbers() {
   std::vector<Wide> numbers;
   for (unsigned bit = 0; bit < 127; ++bit)
@@ -37,7 +37,7 @@ std::vector<Wide> hard_numbers() {
   return numbers;
 }
 
-/// The nearest number of so many digits, the even one of two; what is dropped is looked at as a whole.
+/// Returns the nearest number with `digits` digits, ties to even; the dropped part is compared as a whole.
 double nearest(Wide number, unsigned digits) {
   const bool negative = number >> 127 != 0;
   Wide size = negative ? -number : number;

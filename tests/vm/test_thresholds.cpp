@@ -1,5 +1,5 @@
-// The thresholds that are read out of a program: the same whatever the layout, as many as were counted when
-// the program was made.
+// The thresholds that are read out of a program: equal for every layout, and in the number that was counted
+// when the program was made.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Output transforms: exp against float64's, the others at their edges.
+// Output transforms: exp against float64's exp, the others at their edges.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,15 +18,15 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-/// Floats in order as integers: neighbours differ by 1, also across zero.
+/// Maps floats to integers in the same order: neighbours differ by 1, also across zero.
 std::int64_t place(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   return (bits & 0x80000000u) != 0 ? -static_cast<std::int64_t>(bits & 0x7fffffffu)
                                    : static_cast<std::int64_t>(bits);
 }
 
-/// Ulps between exp_f32(x) and the correctly rounded result. float64's exp is within 1 ulp of float64, so its
-/// rounding is the correct one but for ties that no float32 argument comes near.
+/// Returns the ulps between exp_f32(x) and the correctly rounded result. float64's exp is within 1 ulp of
+/// float64, so rounding it is correct except for ties, to which no float32 argument comes near.
 std::int64_t exp_error(float x) {
   const float right = static_cast<float>(std::exp(static_cast<double>(x)));
   return std::abs(place(exp_f32(x)) - place(right));
@@ -45,7 +45,7 @@ TEST(ExpF32, WithinOneUlpOverAllFloats) {
     if (error > worst) worst = error, worst_at = x;
   }
   EXPECT_LE(worst, 1) << "at " << worst_at;
-  // A series of fewer terms would stay within an ulp, but round some of them wrongly.
+  // A series with fewer terms would stay within an ulp but round some results wrongly.
   EXPECT_EQ(wrong, 0u) << "of " << count << " are not correctly rounded";
 }
 
@@ -82,7 +82,7 @@ TEST(ExpF32, Edges) {
   EXPECT_EQ(exp_f32(std::numeric_limits<float>::lowest()), 0.0f);
 }
 
-/// What float64 functions are judged by: long double's own, rounded once.
+/// Returns the ulps between a float64 result and long double's, rounded once.
 std::int64_t ulps_from(double got, long double right) {
   return support::ulps(got, static_cast<double>(right));
 }
@@ -184,7 +184,7 @@ TEST(Step, Edges) {
             (std::vector<float>{0, 0, 0, 1, 1, 0, 0}));
 }
 
-/// Float64 scores: against the C library's functions, whose own error adds to ours.
+/// Float64 scores are compared with the C library's functions, whose own error adds to ours.
 TEST(Float64, WithinThreeUlpOfTheFormulas) {
   for (double x = -40; x < 40; x += 0.0101) {
     const auto one = [x](Transform transform, double divisor = 1, double slope = 1) {

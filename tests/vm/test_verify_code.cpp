@@ -1,4 +1,4 @@
-// The verifier's rules of the code and of walkers, one by one.
+// The verifier's rules for code and walkers, one by one.
 #include <gtest/gtest.h>
 
 #include "hand_program.hpp"
@@ -56,7 +56,7 @@ TEST(VerifyCode, RefusesBlocksThatDoNotNest) {
   for (const Breach& breach : breaches) expect_refusal(by_hand(), breach);
 }
 
-/// As many blocks in one another, then what a program needs.
+/// Returns `depth` nested blocks, then what a program needs.
 ProgramParts nested(std::uint32_t depth) {
   ProgramParts parts = by_hand();
   parts.code.clear();
@@ -191,7 +191,7 @@ TEST(VerifyCode, RefusesWrongPrivatizing) {
   for (const Breach& breach : breaches) expect_refusal(by_hand(), breach);
 }
 
-/// A privatize in a block of its own may not run, or run in another machine's copy: then iterations would
+/// A privatize in a block of its own may not run, or may run in another machine's copy: iterations would then
 /// share the first copy.
 TEST(VerifyCode, RefusesPrivatizingInABlockInsideTheLoop) {
   const Breach breaches[] = {
@@ -214,7 +214,7 @@ TEST(VerifyCode, RefusesPrivatizingInABlockInsideTheLoop) {
   for (const Breach& breach : breaches) expect_refusal(by_hand(), breach);
 }
 
-/// Two parallel loops over trees, one after the other; the second uses what the first made.
+/// Two parallel loops over trees, one after the other; the second uses an accumulator that the first made.
 TEST(VerifyCode, RefusesAnAccumulatorOfAnEarlierLoop) {
   const ProgramParts good = by_hand();
   expect_refusal(good, {"walked into",
@@ -258,7 +258,7 @@ TEST(VerifyCode, RefusesWrongReductions) {
   for (const Breach& breach : breaches) expect_refusal(by_hand(), breach);
 }
 
-/// The loop's range was in a register that has died and is used again: the reduction would count the
+/// The register with the loop's range is reused after its block has ended: the reduction would count the
 /// iterations of another range and read beyond the copies.
 TEST(VerifyCode, RefusesAReductionOutsideTheBlockOfItsLoop) {
   ProgramParts parts = by_hand();
@@ -317,7 +317,7 @@ TEST(VerifyWalkers, RefusesWalkers) {
   for (const Breach& breach : breaches) expect_refusal(parts_of(rich_program()), breach);
 }
 
-/// What the code rules say of sums of other kinds, on the program by hand with two more accumulators.
+/// The rules for sums of other kinds, tested on the program by hand with two more accumulators.
 TEST(VerifyCode, RefusesSumsOfTheWrongKind) {
   const auto with = [](AccumulatorKind kind, std::size_t pc, Inst wrong) {
     return [=](ProgramParts& p) {

@@ -1,5 +1,5 @@
-// The verifier's rules for rank codes and plans: a good program broken in exactly one way is refused, and the
-// refusal says where and which rule.
+// The verifier's rules for rank codes and plans: a good program that is broken in exactly one way is refused,
+// and the refusal names the place and the rule.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace forestvm::test {
 namespace {
 
-/// Trees in tables over three features, two of them with columns for either side of missing values.
+/// Returns trees in tables over three features, two of them with columns for either side of missing values.
 ProgramParts coded_program() {
   ProgramParts parts = parts_of(compiled(small_forest(), "encode(u8)"));
   EXPECT_EQ(parts.encoded_features.size(), 3u);
@@ -71,7 +71,7 @@ TEST(VerifyEncoder, RefusesRanksThatDoNotAscend) {
         "but the features have"}});
 }
 
-/// Thresholds are read many at a time.
+/// The verifier reads several thresholds at a time.
 TEST(VerifyEncoder, FindsBadRanksAnywhere) {
   const ProgramParts good = parts_of(compiled(small_forest({.depth = 6}), "encode(u8)"));
   for (std::size_t i = 0; i < good.encoded_features.size(); ++i) {
@@ -123,7 +123,7 @@ TEST(VerifyEncoder, RefusesColumnsOutsideTheirFeature) {
         "columns section", "at most 4194304"}});
 }
 
-/// With columns of ranks and, of at least two features, of memberships.
+/// Returns a program with columns of ranks and, for at least two features, of memberships.
 ProgramParts categorical_program() {
   Model model = small_forest();
   for (Tree& tree : model.trees) make_categorical(tree);
@@ -133,7 +133,7 @@ ProgramParts categorical_program() {
   return parts;
 }
 
-/// A list of categories that is the record's words.
+/// Stores a list of categories as the record's words.
 void list(ProgramParts& parts, std::size_t record, const std::vector<std::uint32_t>& categories) {
   CategoryColumn& column = parts.category_columns[record];
   const auto at = parts.category_words.begin() + column.first_word;
@@ -234,7 +234,7 @@ TEST(VerifyEncoder, RefusesTestsThatNoColumnHas) {
 const Inst kInit = inst(Op::Init, {0, 0}), kEncode = inst(Op::Encode, {0}),
            kWalk = inst(Op::Walk, {0, 1, 0, 0, 1});
 
-/// `code` from pc 1 on, between what sets a0 and what writes the outputs.
+/// Puts `code` at pc 1, after the code that sets a0 and before the code that writes the outputs.
 ProgramParts with_code(std::vector<Inst> code) {
   ProgramParts parts = coded_program();
   parts.code = std::move(code);

@@ -1,4 +1,4 @@
-// The verifier's rules of the forest and of the program's tables, one by one.
+// The verifier's rules for the forest and the program's tables, one by one.
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -16,7 +16,7 @@ namespace {
 ArrayView::Node* array_nodes(ProgramParts& parts) { return nodes_of<ArrayView::Node>(parts, 0); }
 Sparse16View::Node* sparse_nodes(ProgramParts& parts) { return nodes_of<Sparse16View::Node>(parts, 1); }
 
-/// A sparse tree's first leaf.
+/// Returns the index of a sparse tree's first leaf.
 std::uint32_t first_leaf(ProgramParts& parts) {
   std::uint32_t slot = 0;
   while ((sparse_nodes(parts)[slot].feature & kLeaf) == 0) ++slot;
@@ -121,7 +121,8 @@ TEST(VerifyForest, RefusesGroups) {
   for (const Breach& breach : breaches) expect_refusal(parts_of(rich_program()), breach);
 }
 
-/// A forest in tiles: breadth-first tiles of 3 in the sparse form, then in level order, then interleaved.
+/// Returns a forest in tiles: breadth-first tiles of 3 in the sparse form, then in level order, then
+/// interleaved.
 ProgramParts in_tiles(const char* layout) {
   return parts_of(compiled(small_forest({.depth = 5}),
                            std::string("tileTree(tree, 3, uniform); layout(tree, ") + layout + ")"));

@@ -1,5 +1,5 @@
-// Nodes that name their children: each is the child of one other at most, so that a tree is no larger than
-// its nodes, and depths are what records say.
+// Nodes that name their children: each node is the child of at most one other, so that a tree is no larger
+// than its nodes, and depths are the ones in the records.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace forestvm::test {
 namespace {
 
-/// How a layout's nodes name their children: those of a split are `left` and, where it has no name of its
-/// own, the node after it.
+/// How a layout's nodes name their children: a split has `left`, and its right child either has a name of its
+/// own or follows the left one.
 template <class View>
 struct Links;
 
@@ -66,7 +66,7 @@ std::string schedule_of() {
   return std::is_same_v<View, Sparse12View> ? "layout(tree, sparse12)" : "layout(tree, sparse8)";
 }
 
-/// A tree of 31 nodes.
+/// Returns a tree of 31 nodes.
 template <class View>
 ProgramParts laid_out() {
   return parts_of(compiled(small_forest({.trees = 1, .depth = 4}), schedule_of<View>()));
@@ -137,7 +137,8 @@ TYPED_TEST(VerifyLinks, RefusesLeavesAside) {
   refuse([](TreeDesc& tree) { tree.first_leaf = 1; });
 }
 
-/// Levels are counted in bytes where a tree's record says that they fit: no depth may be taken for another.
+/// Levels are counted in bytes if the tree's record says that they fit: no depth may be confused with
+/// another.
 TYPED_TEST(VerifyLinks, KnowsEveryDepth) {
   for (const std::uint32_t depth : {1u, 254u, 255u, 256u, 511u, 600u}) {
     Model model = small_forest({.trees = 1, .depth = 1});
@@ -154,7 +155,8 @@ TYPED_TEST(VerifyLinks, KnowsEveryDepth) {
   }
 }
 
-/// Where both children are named, both may be one node: forty such nodes in a row would be a tree of 2^40.
+/// Where both children are named, both may be the same node: forty such nodes in a row would make a tree of
+/// 2^40.
 TEST(VerifySparse16, RefusesTheSameChildTwice) {
   ProgramParts parts = laid_out<Sparse16View>();
   auto* nodes = nodes_of<Sparse16View::Node>(parts, 0);
@@ -169,12 +171,12 @@ TEST(VerifySparseTiles, RefusesTilesOfTwoParents) {
       compiled(small_forest({.trees = 1, .depth = 6}), "tileTree(tree, 3, uniform); layout(tree, sparse)"));
   ProgramParts parts = good;
   Node* const tiles = nodes_of<Node>(parts, 0);
-  // The root's four children are tiles; the first of them takes the last of them for its own first child.
+  // The root's four children are tiles; the first names the last as its own first child.
   ASSERT_EQ(tiles[0].leaf_ways, 0);
   ASSERT_EQ(tiles[0].first_tile, 1u);
   tiles[1].first_tile = 4;
   expect_refusal(parts, "groups section: group 0, tree 0", "node 1: a child has another parent too");
-  // A tile that leads to leaves only leaves its children to nothing.
+  // A tile that leads only to leaves has no children.
   parts = good;
   Node* const others = nodes_of<Node>(parts, 0);
   const std::uint32_t child = others[1].first_tile;

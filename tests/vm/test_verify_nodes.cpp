@@ -1,5 +1,6 @@
-// The verifier reads many nodes at a time, and says which one is bad only afterwards: each rule of each
-// layout, broken in one slot after the other, the first and the last of trees of several sizes among them.
+// The verifier checks many nodes at a time and finds out afterwards which one is bad. Breaks each rule of
+// each layout in one slot after the other, with the first and last slots of trees of several sizes among
+// them.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -14,13 +15,13 @@
 namespace forestvm::test {
 namespace {
 
-/// Trees of 127, 15 and 13 nodes, and then again.
+/// Trees of 127, 15 and 13 nodes, repeated.
 constexpr ForestShape kShape{.depth = 6};
-constexpr std::uint32_t kTrees = 3;  ///< in which to break something
+constexpr std::uint32_t kTrees = 3;  ///< number of trees in which to break something
 
 ProgramParts laid_out(const char* schedule) { return parts_of(compiled(small_forest(kShape), schedule)); }
 
-/// A rule and what breaks it in a slot, or says that it cannot be broken there.
+/// A rule, and a function that breaks it in a slot or returns false if it cannot.
 template <class Node>
 struct NodeBreach {
   const char* rule;
@@ -77,12 +78,12 @@ TEST(VerifyNodes, LevelOrder) {
 
 bool is_leaf_word(std::uint32_t feature_word) { return (feature_word & kLeaf) != 0; }
 
-/// What layouts refuse whose nodes have a feature word and the left child's index. `leaf_feature` and
-/// `leaf_children`: their rules of leaves.
+/// The rules of layouts whose nodes have a feature word and the left child's index. `leaf_feature` and
+/// `leaf_children`: their rules for leaves.
 template <class View>
 NodeBreaches<View> breaches_of_indices(const char* leaf_feature, const char* leaf_children) {
   using Node = typename View::Node;
-  // Where the right child has no index of its own, it follows the left one and is the first to lie outside.
+  // Without an index of its own, the right child follows the left one and is the first to be out of bounds.
   constexpr bool kRightHasIndex = requires(Node node) { node.right; };
   return {{leaf_feature,
            [](Node& node, auto, auto&) {
@@ -163,7 +164,7 @@ TEST(VerifyNodes, Sparse8) {
           return !is_leaf(node);
         }},
        {"a child lies outside its tree", [&](Node& node, auto slot, const TreeDesc& tree) {
-          // The left one is the tree's last node.
+          // The left child is the tree's last node.
           node.word = (node.word & ~Sparse8View::kDistanceMask) | (tree.node_count - 1 - slot);
           return !is_leaf(node);
         }}});
@@ -235,7 +236,7 @@ TEST(VerifyNodes, Array4) {
         [&](Node& node, auto slot, auto& tree) { return with(node, code(0xff), code(0xfe), slot, tree); }}});
 }
 
-/// A leaf may be any float, whatever tests its bits would be.
+/// A leaf may be any float, even if its bits look like a test.
 TEST(VerifyNodes, Array4TakesAnyLeaf) {
   ProgramParts parts = laid_out("layout(tree, array); encode(u8)");
   for (const TreeDesc& tree : parts.trees)
@@ -325,7 +326,7 @@ TEST(VerifyNodes, LevelOrderTiles) {
   expect_bad_level_order_tiles_found<ReorgTilesView<4>>("tileTree(tree, 3, uniform); layout(tree, reorg)");
 }
 
-/// A place in a tree of tables: the bytes of its slot.
+/// A slot of a tree in tables: its bytes.
 struct TableSlot {
   const TableLevel& level;
   std::uint8_t& column;

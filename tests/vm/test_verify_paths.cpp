@@ -1,5 +1,5 @@
-// The verifier's rules for the ways of calls through the code: memory is written before it is read, outputs
-// are written whole, work is bounded.
+// The verifier's rules for the paths of calls through the code: memory is written before it is read, outputs
+// are written completely, work is bounded.
 #include <gtest/gtest.h>
 
 #include "hand_program.hpp"
@@ -11,13 +11,13 @@ std::uint32_t lines(const std::string& text) {
   return static_cast<std::uint32_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-/// `text`, one instruction a line, with a block of `body` after it.
+/// Returns `text`, one instruction per line, with a block of `body` after it.
 std::string with_block(const std::string& text, const std::string& head, const std::string& body) {
   const std::uint32_t open = lines(text), end = open + lines(body) + 1;
   return text + head + ", @" + std::to_string(end) + "\n" + body + "end @" + std::to_string(open) + "\n";
 }
 
-/// Code that sets a0 for all rows, and after it the outputs; of raw scores `raw`.
+/// Returns code that sets a0 for all rows, followed by the outputs; `raw` writes raw scores.
 std::string with_outputs(std::string text, const std::string& raw = "store a0, r0\n") {
   text = with_block(text, "when raw", raw);
   text = with_block(text, "when value", "store a0, r0\n");
@@ -28,7 +28,7 @@ std::string with_outputs(std::string text, const std::string& raw = "store a0, r
   return text + "halt\n";
 }
 
-/// The program by hand with other accumulators, and little code.
+/// Returns the program by hand with other accumulators and little code.
 Program data_with(std::vector<AccumulatorDesc> accumulators) {
   ProgramParts parts = by_hand();
   parts.accumulators = std::move(accumulators);
@@ -63,11 +63,11 @@ TEST(VerifyPaths, RefusesSumsThatAreReadBeforeTheyAreSet) {
   expect_refused(with_outputs("add_base a0, r0\n"), "pc 0 (add_base)", "a0 is read for rows");
   expect_refused(with_outputs("transform a0, r0, softmax\n"), "pc 0 (transform)", "a0 is read for rows");
   expect_refused(with_outputs(""), "pc 1 (store)", "a0 is read for rows");
-  // Set in a block that some calls skip.
+  // a0 is set in a block that some calls skip.
   expect_refused(with_outputs("when raw, @2\ninit a0, r0\nend @0\n"), "pc 7 (store)", "(output value, ");
   expect_refused(with_outputs("plan from 2, to 4294967295, @2\ninit a0, r0\nend @0\n"), "pc 4 (store)",
                  "(output raw, calls of 1 row)");
-  // Set in a loop over trees that may be empty.
+  // a0 is set in a loop over trees that may be empty.
   expect_accepted(with_outputs("for r2, r1, step 1, @2\ninit a0, r0\nend @0\n"));
   expect_refused(with_outputs("slice r3, r1, from 6, to 9\nfor r2, r3, step 1, @3\ninit a0, r0\nend @1\n"),
                  "pc 5 (store)", "a0 is read for rows");
@@ -86,7 +86,7 @@ TEST(VerifyPaths, RefusesSumsThatAreSetForSomeRowsOnly) {
                  "a0 is read for rows");
   expect_refused(with_outputs("slice r2, r0, from 1, to " + all + "init a0, r2\n"), "pc 3 (store)",
                  "a0 is read for rows");
-  // By loops: what an iteration sets for all its rows is set for all that the loop goes through.
+  // a0 is set by loops: what an iteration sets for all its rows is set for all rows of the loop.
   expect_accepted(with_outputs("for r2, r0, step 4, @2\ninit a0, r2\nend @0\n"));
   expect_accepted(
       with_outputs("par r2, r0, step 64, @4\nfor r3, r2, step 8, @3\ninit a0, r3\nend @1\nend @0\n"));
@@ -97,7 +97,7 @@ TEST(VerifyPaths, RefusesSumsThatAreSetForSomeRowsOnly) {
                  "pc 5 (store)", "a0 is read for rows");
   expect_refused(with_outputs("slice r3, r0, from 0, to 64\nfor r2, r3, step 4, @3\ninit a0, r2\nend @1\n"),
                  "pc 5 (store)", "a0 is read for rows");
-  // What is set before a loop is set in it.
+  // What is set before a loop is also set inside it.
   expect_accepted(
       with_outputs("init a0, r0\nfor r2, r0, step 4, @4\nslice r3, r1, from 0, to 4\n"
                    "walk a0, r3, r2, w0, by r1\nend @1\n"));
@@ -106,7 +106,7 @@ TEST(VerifyPaths, RefusesSumsThatAreSetForSomeRowsOnly) {
                  "pc 4 (walk)", "it adds to a0");
 }
 
-/// An accumulator that lies in its copies holds what they leave there, not what it held before.
+/// An accumulator that is stored in its copies holds what they leave, not its earlier content.
 TEST(VerifyPaths, RefusesCopiesThatAreReadBeforeTheyAreAdded) {
   const Program over = data_with({shared(0), copies(0, 2, 2, 2), copies(1, 2, 4, 2)});
   const auto code = [](const std::string& between) {
@@ -125,7 +125,7 @@ TEST(VerifyPaths, RefusesCopiesThatAreReadBeforeTheyAreAdded) {
   without.replace(without.find("reduce_inplace a1, a2, r0, @4, plain, width 1"), 45,
                   "slice r5, r3, from 0, to 1");
   expect_refused(with_outputs(without + end), "pc 10 (reduce_dim)", "a1 is read for rows", over);
-  // A copy that iterations make is zeroed for the rows that it names, no others.
+  // A copy that iterations make is zeroed only for the rows that privatize names.
   expect_refused(
       with_outputs("init a0, r0\nslice r2, r1, from 0, to 4\nslice r4, r0, from 0, to 8\n"
                    "par r3, r2, step 2, @6\nprivatize a1, r3, r4\nwalk a1, r3, r0, w0, by r1\nend @3\n"),
@@ -147,7 +147,7 @@ TEST(VerifyPaths, RefusesSumsOfTreesThatWereNotWalked) {
   expect_refused(with_outputs(init + g0 + sum), "pc 3 (sum_trees)", "does not hold every tree's leaf", over);
   expect_refused(with_outputs(init + g0 + "slice r2, r1, from 5, to 6\nwalk a2, r2, r0, w1, by r1\n" + sum),
                  "pc 5 (sum_trees)", "does not hold every tree's leaf", over);
-  // Trees and rows in parts, each with all of the other axis.
+  // Parts of trees and parts of rows, each with all of the other axis.
   expect_accepted(with_outputs(init +
                                "for r3, r0, step 4, @6\nslice r2, r1, from 0, to 4\n"
                                "walk a2, r2, r3, w0, by r1\nslice r2, r1, from 4, to 6\n"
@@ -245,7 +245,7 @@ TEST(VerifyPaths, RefusesInstructionsOfAnotherOutput) {
                  "pc 2 (leaves)", "it writes the numbers of leaves (output raw,");
 }
 
-/// Rows of codes are as much memory as any other.
+/// Codes must be written before they are read, like any other memory.
 TEST(VerifyPaths, RefusesCodesThatAreNotWritten) {
   const Program over = compiled(small_forest(), "tile(batch, b0, b1, 64); reorder(b0, tree, b1); encode(u8)");
   const std::string code = over.disassemble();
@@ -272,7 +272,7 @@ TEST(VerifyPaths, BoundsTheStepsOfARow) {
     for (std::uint32_t i = 0; i < count; ++i) text += body;
     return with_outputs(text + "end @1\n");
   };
-  // Each of the added instructions takes a step and one for each output, for each of 6 trees.
+  // Each added instruction takes one step and one more for each output, for each of 6 trees.
   const auto few = assemble(code(1), over), more = assemble(code(2), over);
   ASSERT_TRUE(few.ok() && more.ok()) << few.error().text();
   EXPECT_EQ(steps_per_row(*more) - steps_per_row(*few), 6u * 65537);
@@ -281,7 +281,7 @@ TEST(VerifyPaths, BoundsTheStepsOfARow) {
   expect_refused(code(most + 1000), "code section", " steps, more than the ", over);
 }
 
-/// Trees walked on for as many hops as the deepest of them, and that again and again.
+/// Walks trees by the number of hops of the deepest one, repeatedly.
 TEST(VerifyPaths, BoundsHopsThatAreNotChecked) {
   constexpr std::uint32_t kTrees = 2000, kDepth = 600;
   Model model = small_forest({.trees = kTrees, .depth = 1});

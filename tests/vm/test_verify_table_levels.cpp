@@ -1,4 +1,4 @@
-// The verifier's rules of levels of tables, one by one.
+// The verifier's rules for levels of tables, one by one.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace {
 
 using support::leaf, support::split;
 
-/// Of the first tree of tables.
+/// Returns level `i` of the first tree of tables.
 TableLevel& level_of(ProgramParts& parts, std::uint32_t i) {
   return reinterpret_cast<TableLevel*>(nodes_of<TableLine>(parts, 0))[i];
 }
@@ -26,7 +26,8 @@ T& change(const T* at) {
   return *const_cast<T*>(at);
 }
 
-/// A tree of levels of 1, 2, and 4 slots, the first of the last a leaf; and a tree of one leaf.
+/// Returns a tree with levels of 1, 2 and 4 slots, whose first slot in the last level is a leaf; and a tree
+/// of one leaf.
 Model three_levels() {
   const auto stump = [](std::uint32_t feature, double value) {
     return split(feature, value, leaf(value), leaf(0));
@@ -100,8 +101,9 @@ TEST(VerifyTableLevels, Refuses) {
 }
 
 TEST(VerifyTableLevels, RefusesThoseThatPartWithLeaves) {
-  // Six complete levels and in the next, of 64 slots, two splits: one has a leaf and a split, one two leaves.
-  // With 66 slots in the level below it parts with all 65 leaves but those of the one split there.
+  // Six complete levels, and two splits in the next one, of 64 slots: one has a leaf and a split, the other
+  // two leaves. With 66 slots in the level below, the level retires its leaves, all 65 except the leaves of
+  // the one split there.
   unsigned made = 0;
   const std::function<Tree(unsigned)> complete = [&](unsigned depth) {
     if (depth != 0) {

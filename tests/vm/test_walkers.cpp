@@ -1,6 +1,6 @@
 // The walkers themselves: for every layout, CPU target, number of walks in lockstep, ending and way of adding
-// leaves, what they leave in the sums is what a plain loop over the model's trees leaves there, bit for bit.
-// Nodes, leaves, rows, codes and sums end where memory does, so that one element too far is noticed.
+// leaves, the sums equal those of a plain loop over the model's trees, bit for bit. Nodes, leaves, rows,
+// codes and sums end where memory does, so that access to one element too far is noticed.
 #include <gtest/gtest.h>
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -45,7 +45,7 @@ std::vector<const host::Target*> targets_here() {
   return here;
 }
 
-/// Trees and rows in lockstep.
+/// The numbers of trees and rows in lockstep.
 struct Lockstep {
   std::uint8_t trees, rows;
 };
@@ -58,7 +58,7 @@ std::vector<Lockstep> all_locksteps() {
   return all;
 }
 
-/// What becomes of the leaves.
+/// How leaves are delivered.
 struct Ending {
   Delivery delivery;
   bool atomic;
@@ -86,13 +86,13 @@ std::vector<Ending> endings_of(const WalkerForest& forest) {
 
 struct Call {
   Range rows, trees;
-  std::uint32_t row_count;  ///< of the call whose rows these are
+  std::uint32_t row_count;  ///< rows of the whole call
   std::size_t row_stride;
   WalkOrder order;
   Ending ending;
 };
 
-/// Under AddressSanitizer, whether memory may be read.
+/// Marks memory as readable or not under AddressSanitizer.
 void set_readable(const void* at, std::size_t size, bool readable) {
 #if defined(__SANITIZE_ADDRESS__)
   (readable ? __asan_unpoison_memory_region : __asan_poison_memory_region)(at, size);
@@ -101,10 +101,10 @@ void set_readable(const void* at, std::size_t size, bool readable) {
 #endif
 }
 
-/// Where a forest's first trees lie, and the rows of a call.
+/// A forest's first trees and the rows of a call, placed at the ends of memory.
 class Placed {
  public:
-  /// `tree_count`: the others are not there.
+  /// `tree_count`: memory has no other trees.
   void place_trees(const WalkerForest& forest, std::uint32_t tree_count, Against end) {
     forest_ = &forest;
     const GroupDesc& group = forest.group();
@@ -135,7 +135,7 @@ class Placed {
         wide.empty() ? nullptr : place_all<double>(wide_, wide.data() + group.first_number, numbers, end);
   }
 
-  /// Only what a walk of these rows may read is there, and, at `sums`, what it may write.
+  /// Returns a task whose memory has only what a walk of these rows may read and, at `sums`, write.
   WalkTask task(const Call& call, const std::vector<std::byte>& sums, Against end) {
     const std::size_t features = forest_->model.num_features;
     const Range& rows = call.rows;
@@ -194,9 +194,9 @@ class Placed {
   static const T* place_all(GuardedMemory& memory, const void* data, std::size_t count, Against end) {
     return reinterpret_cast<const T*>(memory.place(data, count * sizeof(T), end));
   }
-  /// Other threads may be writing the codes of other rows, and walks in tables read vectors of codes: only
-  /// those of rows that they walk, or of no row at all. (Walks whose lanes are trees take words, of which
-  /// they use a byte.)
+  /// Makes the codes of other rows unreadable: other threads may be writing them. Walks in tables read
+  /// vectors of codes, which may belong to rows that they walk or to no row at all. (Walks whose lanes are
+  /// trees load words and use one byte.)
   void forbid_codes_of_others(const Call& call, const WalkTask& task) const {
     if (!with_view(forest_->group().layout, []<class View>() { return std::derived_from<View, TablesView>; }))
       return;
@@ -212,7 +212,7 @@ class Placed {
       }
   }
 
-  /// The address of what would lie so many elements before; nothing is there.
+  /// Returns the address `elements` elements before; nothing is there.
   template <class T>
   static T* before(T* at, std::size_t elements) {
     return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(at) - elements * sizeof(T));
@@ -231,7 +231,7 @@ T& element(std::vector<std::byte>& sums, std::size_t index) {
   return reinterpret_cast<T*>(sums.data())[index];
 }
 
-/// Adds or stores one leaf. An exact sum counts the unit of which every leaf is a multiple.
+/// Adds or stores one leaf. Exact sums count the unit of which every leaf is a multiple.
 void deliver(const WalkerForest& forest, Delivery delivery, const PlainLeaf& leaf,
              std::vector<std::byte>& sums, std::size_t index) {
   const double widest = forest.model.score_type == ScalarType::Float64 ? leaf.wide : double{leaf.narrow};
@@ -265,7 +265,7 @@ void deliver(const WalkerForest& forest, Delivery delivery, const PlainLeaf& lea
   }
 }
 
-/// What a plain loop makes of `sums`, each row's leaves in the order of their trees.
+/// Adds each row's leaves to `sums` in a plain loop, in the order of their trees.
 void walk_plainly(const WalkerForest& forest, const Call& call, std::size_t width,
                   std::vector<std::byte>& sums) {
   for (std::size_t row = call.rows.begin; row < call.rows.end; ++row)
@@ -277,7 +277,7 @@ void walk_plainly(const WalkerForest& forest, const Call& call, std::size_t widt
     }
 }
 
-/// Numbers to which any leaf can be added.
+/// Returns numbers to which any leaf can be added.
 std::vector<std::byte> some_sums(const Call& call, std::size_t width, Dice& dice) {
   std::vector<std::byte> sums(call.rows.size() * width * element_bytes(call.ending.delivery));
   for (std::size_t i = 0; i < call.rows.size() * width; ++i) {
@@ -326,7 +326,7 @@ host::WalkFunction walker_of(const WalkerForest& forest, const host::Target& tar
   return target.find_walker(forest.group().layout, desc);
 }
 
-/// A range of rows whose ends lie where vectors, half blocks and blocks of codes end, or beside.
+/// Returns a range of rows that ends at vectors, half blocks and blocks of codes, or beside them.
 Range some_rows(Dice& dice, std::size_t row_count) {
   static const std::vector<std::uint32_t> begins{0, 0, 0, 1, 31, 32, 33, 63, 64, 65, 96, 128};
   static const std::vector<std::uint32_t> sizes{0,  1,   2,   3,   5,   7,   8,   9,   15, 16,
@@ -338,7 +338,7 @@ Range some_rows(Dice& dice, std::size_t row_count) {
 
 class Walkers : public testing::TestWithParam<LayoutRow> {
  protected:
-  /// One walk, compared with the plain loop.
+  /// Runs one walk and compares it with the plain loop.
   void check(const WalkerForest& forest, const host::Target& target, const Lockstep& lockstep,
              const Call& call, Dice& dice) {
     const std::string what = words(forest, target, lockstep, call);
@@ -390,9 +390,9 @@ TEST_P(Walkers, LeaveWhatAPlainLoopLeaves) {
   }
 }
 
-/// Threads that add to the same rows: an addition that is lost shows in the sum, which is exact in any order.
+/// Several threads add to the same rows: a lost addition shows in the sum, which is exact in any order.
 TEST_P(Walkers, AddAtomicallyFromSeveralThreads) {
-  constexpr unsigned kThreads = 4, kLeaves = 20'000;  // of a thread: enough that the threads meet
+  constexpr unsigned kThreads = 4, kLeaves = 20'000;  // per thread; enough for the threads to collide
   constexpr Lockstep kLocksteps[] = {{1, 1}, {2, 2}, {1, 64}, {32, 1}};
   for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64}) {
     const WalkerForest forest = walker_forest(
@@ -403,7 +403,7 @@ TEST_P(Walkers, AddAtomicallyFromSeveralThreads) {
       for (const Lockstep& lockstep : kLocksteps)
         for (const Ending& ending : endings_of(forest)) {
           if (!ending.atomic) continue;
-          // As many rows as make whole vectors of them; few, so that threads meet.
+          // Whole vectors of rows, but few, so that threads collide.
           const std::uint32_t row_count = lockstep.rows > 1 ? lockstep.rows : 3;
           const Call call{{0, row_count, 0},         {0, trees, 0},        row_count,
                           forest.model.num_features, WalkOrder::RowsOuter, ending};
@@ -427,11 +427,11 @@ TEST_P(Walkers, AddAtomicallyFromSeveralThreads) {
   }
 }
 
-/// Of layouts whose walks read rows' values, not codes.
+/// Tests of layouts whose walks read rows' values, not codes.
 class WalkersOfValues : public Walkers {};
 
-/// Rows so far apart that a row's distance from the first, in floats, takes more than the 32 bits that lanes
-/// have for it.
+/// Rows so far apart that a row's distance from the first, in floats, exceeds the 32 bits that lanes have for
+/// it.
 TEST_P(WalkersOfValues, TakeRowsThatAreFarApart) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer has no room to watch so much memory";

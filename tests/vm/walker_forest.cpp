@@ -49,7 +49,7 @@ class ForestMaker {
     leaves_ = 1;
     tests_.clear();
     const Shape shape = shape_of(number);
-    // Oblivious trees of other depths follow one another.
+    // Consecutive oblivious trees have different depths.
     const std::uint32_t depth = shape == Shape::Oblivious ? 1 + number % std::min(wishes_.depth, 6u)
                                 : shape == Shape::Chain   ? wishes_.depth + number % 9
                                                           : wishes_.depth;
@@ -61,12 +61,12 @@ class ForestMaker {
     if (!wishes_.odd_shapes) return Shape::Bushy;
     if (number % 16 >= 10 && number % 16 < 15) return Shape::Oblivious;
     if (number % 16 == 3) return Shape::Leaf;
-    // Padding would take too much memory for others.
+    // Other shapes would need too much padding.
     if (padded_ || number % 3 == 0) return Shape::Bushy;
     return number % 3 == 1 ? Shape::Ragged : Shape::Chain;
   }
 
-  /// `deepest`: some leaf below is at the full depth.
+  /// Grows a tree. `deepest`: some leaf below is at the full depth.
   void grow(Tree& tree, std::size_t at, std::uint32_t level, std::uint32_t depth, Shape shape, bool deepest) {
     if (shape == Shape::Leaf || level == depth || (level >= wishes_.shallowest && ends(shape, deepest))) {
       tree.nodes[at].kind = NodeKind::Leaf;
@@ -110,7 +110,7 @@ class ForestMaker {
 
   double output() {
     if (wishes_.whole_leaves) return static_cast<double>(dice_.from_to(1, 3));
-    // All bits of a float32; sums are rounded at almost every addition.
+    // Uses all bits of a float32; sums are rounded at almost every addition.
     const double narrow = (static_cast<double>(dice_.below(1u << 25)) - 0x1p24) * 0x1p-20;
     if (wishes_.type == ScalarType::Float32) return static_cast<double>(static_cast<float>(narrow));
     return narrow + static_cast<double>(dice_.below(1u << 20)) * 0x1p-45;
@@ -121,8 +121,8 @@ class ForestMaker {
   std::uint32_t most_leaves_;
   bool padded_;
   std::uint32_t next_feature_ = 0;
-  std::uint32_t leaves_ = 0;  ///< of the tree that grows
-  std::vector<Node> tests_;   ///< of an oblivious tree's levels
+  std::uint32_t leaves_ = 0;  ///< leaves of the tree being grown
+  std::vector<Node> tests_;   ///< tests of an oblivious tree's levels
 };
 
 float value(Dice& dice) {
@@ -133,7 +133,7 @@ float value(Dice& dice) {
   return dice.percent(40) ? threshold : threshold + static_cast<float>(dice.real()) - 0.5f;
 }
 
-/// What every row's code is in every column; of rows that are there only to fill the last block, anything.
+/// Returns every row's code in every column; rows that only fill the last block have arbitrary codes.
 std::vector<std::uint8_t> encoded(const WalkerForest& forest, Dice& dice) {
   const Program& program = forest.program;
   std::vector<std::uint8_t> codes(code_bytes(forest.row_count, forest.columns()));
@@ -197,7 +197,7 @@ WalkerForest walker_forest(const LayoutRow& layout, const WalkerForestWishes& wi
     Dice dice(seed * 1000 + attempt);
     Model model = ForestMaker(wishes, dice, most_leaves(layout.layout), is_padded(layout.layout)).run();
     const auto compiled = compile(model, *parse_schedule(schedule));
-    if (!compiled.ok()) {  // some trees that were drawn take too much padding
+    if (!compiled.ok()) {  // some random trees need too much padding
       refusal = compiled.error().text();
       continue;
     }
@@ -230,10 +230,11 @@ std::vector<WalkerForest> walker_forests(const LayoutRow& layout) {
     forests.push_back(walker_forest(layout, wishes, forests.size()));
   };
   for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64}) {
-    // To a leaf: all shapes of trees, and outputs that walkers of tables keep beside each other or not.
+    // Walks to a leaf: all shapes of trees, and numbers of outputs that walkers of tables keep together or
+    // apart.
     for (const std::uint32_t outputs : {1u, 2u, 3u, 40u, 300u})
       add({.features = 5, .outputs = outputs, .type = type});
-    // Some hops without looking whether they have arrived.
+    // Walks with some hops that do not check for leaves.
     add({.outputs = 2,
          .shallowest = 2,
          .ending = tiles ? "peelWalk(tree, 1)" : "peelWalk(tree, 2)",
@@ -246,14 +247,14 @@ std::vector<WalkerForest> walker_forests(const LayoutRow& layout) {
            .type = type,
            .odd_shapes = false});
   }
-  // As many hops as the deepest tree is deep: compiled out up to a limit.
+  // Walks with a fixed number of hops, the depth of the deepest tree: compiled for depths up to a limit.
   for (std::uint32_t depth = 1; depth <= deepest; ++depth)
     add({.outputs = 1 + depth % 3,
          .depth = depth,
          .ending = "unrollWalk(tree)",
          .type = depth % 2 == 0 ? ScalarType::Float32 : ScalarType::Float64,
          .odd_shapes = depth > 4 && !is_padded(layout.layout)});
-  // Rank codes: on both sides of the numbers of columns that are kept in registers.
+  // Rank codes, with numbers of columns on both sides of the number kept in registers.
   if (takes_codes(layout.layout))
     for (const std::uint32_t features : {3u, 4u, 7u, 8u, 14u, 20u, 40u, 70u, 130u, 300u})
       add({.features = features, .row_count = 200});

@@ -1,5 +1,5 @@
-// Forests for the test of the walkers: in each layout, with each way in which walks can end, and what a plain
-// loop over the model's trees says of their rows.
+// Forests for the test of the walkers, in each layout and with each ending of walks, and the leaves that a
+// plain loop over the model's trees finds for their rows.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +15,21 @@ namespace forestvm::test {
 /// A row of layouts.def.
 struct LayoutRow {
   Layout layout;
-  const char* name;  ///< of the row
+  const char* name;  ///< the layout's name in the row
   const char* text;
   const char* word;
   unsigned tile_width;
 };
 const std::vector<LayoutRow>& layout_rows();
 
-/// Where a row ends in a tree.
+/// The leaf of a tree in which a row ends.
 struct PlainLeaf {
   float narrow;  ///< the leaf's output
-  double wide;   ///< the same in float64, which has more bits in forests of that type
+  double wide;   ///< the output in float64, which has more bits in forests of that type
   std::uint32_t number;
 };
 
-/// Outputs of leaves are multiples of this, and so are sums.
+/// Leaves' outputs are multiples of 2 to this power, and so are sums.
 inline constexpr int kLeafUnit = -45;
 
 /// One group of trees, and rows.
@@ -37,10 +37,10 @@ struct WalkerForest {
   std::string what;
   Model model;
   Program program;
-  std::vector<TreeDesc> trees;  ///< the group's records, with other numbers than their places
+  std::vector<TreeDesc> trees;  ///< the group's records, whose tree numbers differ from their positions
   std::size_t row_count;
   std::vector<float> rows;
-  std::vector<std::uint8_t> codes;  ///< of whole blocks of rows; empty if the layout takes none
+  std::vector<std::uint8_t> codes;  ///< whole blocks of rows; empty if the layout takes no codes
   std::vector<PlainLeaf> leaves;    ///< by row, then tree
 
   const GroupDesc& group() const { return program.section_Groups()[0]; }
@@ -51,19 +51,19 @@ struct WalkerForest {
 struct WalkerForestWishes {
   std::uint32_t features = 4;
   std::uint32_t outputs = 1;
-  std::uint32_t depth = 5;       ///< of the deepest tree
+  std::uint32_t depth = 5;       ///< depth of the deepest tree
   std::uint32_t shallowest = 0;  ///< no leaf is above this depth
   std::string ending = {};       ///< a directive
   ScalarType type = ScalarType::Float32;
-  bool whole_leaves = false;  ///< outputs are 1, 2 or 3: sums of a few million of them are exact in any order
-  bool odd_shapes = true;     ///< chains, single leaves, oblivious and ragged trees among the others
+  bool whole_leaves = false;  ///< outputs are 1, 2 or 3: sums of a few million are exact in any order
+  bool odd_shapes = true;     ///< includes chains, single leaves, oblivious and ragged trees
   std::size_t row_count = 736;
 };
 
-/// Throws if the layout refuses every such forest.
+/// Returns a forest with these properties. Throws if the layout refuses every such forest.
 WalkerForest walker_forest(const LayoutRow& layout, const WalkerForestWishes& wishes, std::uint64_t seed);
 
-/// Forests of a layout that between them have every ending, numbers of outputs and of columns on both sides
+/// Returns forests of a layout that together have every ending, numbers of outputs and columns on both sides
 /// of what walkers distinguish, and leaves of both types.
 std::vector<WalkerForest> walker_forests(const LayoutRow& layout);
 

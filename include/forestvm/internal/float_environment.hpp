@@ -1,6 +1,6 @@
 // The floating-point environment of a prediction. A host process may run with denormals flushed to zero or
 // another rounding mode; a comparison with a denormal threshold, or a sum, would then differ from the
-// trainer's. While one of these lives, the thread rounds to nearest and keeps denormals.
+// trainer's. While a FloatEnvironment exists, its thread rounds to nearest and keeps denormals.
 #pragma once
 
 #if defined(__x86_64__)
@@ -25,7 +25,7 @@ class FloatEnvironment {
 
  private:
   static constexpr unsigned kDefault = 0x1f80;    ///< all exceptions masked, round to nearest, no FTZ, no DAZ
-  static constexpr unsigned kStickyFlags = 0x3f;  ///< which exceptions have happened: not ours to change
+  static constexpr unsigned kStickyFlags = 0x3f;  ///< exceptions that have happened: not ours to change
   bool differs() const { return (saved_ & ~kStickyFlags) != kDefault; }
 
   unsigned saved_;

@@ -1,4 +1,4 @@
-// The words by which people know the enumerations that are declared in rows.
+// The texts of enumerations that are declared in the rows of .def files.
 #pragma once
 
 #include <initializer_list>
@@ -133,13 +133,13 @@ static_assert(count_from_zero({
 #include <forestvm/internal/contracts.def>
 }));
 
-/// Whether a number read from a file is an enumerator: some row declares it.
+/// Returns whether a number read from a file is an enumerator, declared by some row.
 template <class Enum>
 bool is_declared(Enum value) {
   return name_of(value) != "?";
 }
 
-/// The enumerator that has this name; none if no row does.
+/// Returns the enumerator with this name; none if no row has it. Enumerators count from 0 without gaps.
 template <class Enum>
 std::optional<Enum> by_name(std::string_view name) {
   for (unsigned i = 0; is_declared(static_cast<Enum>(i)); ++i)

@@ -1,4 +1,4 @@
-// "Did you mean": which of the known words a mistyped one may have been.
+// "Did you mean": the known word that a mistyped one may have been.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 
 namespace forestvm {
 
-/// How many letters have to be added, left out, replaced or exchanged with the next one to turn one word into
-/// the other.
+/// Returns the number of letters that have to be inserted, deleted, replaced or exchanged with the next one
+/// to turn one word into the other.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> edits;  // of the beginnings of a, and of b
+  std::vector<std::vector<std::size_t>> edits;  // between the beginnings of a and of b
   for (std::size_t i = 0; i <= a.size(); ++i) {
     edits.emplace_back(b.size() + 1, i);
     for (std::size_t j = 0; j <= b.size(); ++j) {
@@ -30,8 +30,9 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return edits.back().back();
 }
 
-/// "; did you mean 'tile'?" for the known word that is nearest to `word`, of several the one that begins most
-/// like it: at most three letters away, and nearer than a word of other letters. Nothing if none is.
+/// Returns "; did you mean 'tile'?" for the known word nearest to `word`: at most three edits away, and at
+/// most half as many as `word` has letters. Among equally near words it takes the one with the longest common
+/// beginning. Empty if no word is near enough.
 inline std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
   constexpr std::size_t kMostEdits = 3, kLongestWord = 64;
   if (known.empty() || word.size() > kLongestWord) return {};

@@ -1,5 +1,4 @@
-// What tests of the C ABI share: programs that are open, the errors of calls, rows and predictions of any
-// type.
+// Shared by the tests of the C ABI: open programs, the errors of calls, rows and predictions of any type.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,7 +40,7 @@ inline OpenContext context_of(const OpenProgram& program) {
   return OpenContext(context);
 }
 
-/// A program that is open, and a context for it.
+/// An open program and a context for it.
 class Opened {
  public:
   explicit Opened(const Program& program) : program_(open_memory(program)), context_(context_of(program_)) {}
@@ -55,7 +54,7 @@ class Opened {
   OpenContext context_;
 };
 
-/// A program in a file.
+/// A test with a program in a file.
 class CApiFile : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(rich_program().save(path_).ok()); }
@@ -64,13 +63,13 @@ class CApiFile : public ::testing::Test {
   const std::string path_ = folder_.file("program.fvm");
 };
 
-/// The call failed this way, and the message has `part` in it.
+/// Expects that the call failed with status `expected` and that the message contains `part`.
 inline void expect_failure(fvm_status status, fvm_status expected, const std::string& part) {
   EXPECT_EQ(status, expected) << fvm_last_error();
   EXPECT_NE(std::string(fvm_last_error()).find(part), std::string::npos) << fvm_last_error();
 }
 
-/// The call failed for a mistake of the caller's.
+/// Expects that the call failed because of a mistake of the caller.
 inline void expect_usage(fvm_status status, const std::string& part) {
   expect_failure(status, FVM_USAGE, part);
 }
@@ -92,13 +91,13 @@ inline constexpr fvm_type kTypeOf<std::int32_t> = FVM_TYPE_INT32;
 template <>
 inline constexpr fvm_type kTypeOf<std::int64_t> = FVM_TYPE_INT64;
 
-/// Calls fvm_predict for as many numbers as `out` has.
+/// Calls fvm_predict; `capacity` is the size of `out`.
 template <class Number>
 fvm_status predict(fvm_context* context, const fvm_rows& rows, fvm_output output, std::vector<Number>& out) {
   return fvm_predict(context, &rows, output, kTypeOf<Number>, out.data(), out.size());
 }
 
-/// What fvm_predict says about rows whose output has this width.
+/// Returns what fvm_predict answers for rows whose output has this width.
 template <class Number>
 std::vector<Number> predicted(fvm_context* context, const fvm_rows& rows, fvm_output output,
                               std::size_t width) {
@@ -107,7 +106,7 @@ std::vector<Number> predicted(fvm_context* context, const fvm_rows& rows, fvm_ou
   return out;
 }
 
-/// Everything that the C ABI says about `rows`: float32, int64 and int32.
+/// Returns everything that the C ABI answers for `rows`: as float32, int64 and int32.
 inline Answers c_answers(const OpenProgram& program, fvm_context* context, const fvm_rows& rows) {
   const auto bits = [&](fvm_output output) {
     const auto scores = predicted<float>(context, rows, output, width_of(program, output));
@@ -120,7 +119,7 @@ inline Answers c_answers(const OpenProgram& program, fvm_context* context, const
           predicted<std::int32_t>(context, rows, FVM_OUTPUT_LEAF, width_of(program, FVM_OUTPUT_LEAF))};
 }
 
-/// Row-major rows of float32, for the C ABI.
+/// Describes row-major float32 rows for the C ABI.
 inline fvm_rows c_rows(const RowBlock& rows) {
   fvm_rows c = FVM_DENSE_ROWS(rows.data, FVM_TYPE_FLOAT32, rows.count, 0);
   c.row_stride = static_cast<std::ptrdiff_t>(rows.stride);

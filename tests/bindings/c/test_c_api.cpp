@@ -1,5 +1,5 @@
-// The C ABI: every function for programs, contexts and rows in a block. What it predicts is what the host
-// backend predicts. The library is the shared one; this test's own copy of the VM is apart from it.
+// The C ABI: every function for programs, contexts and dense rows. Predictions equal the host backend's. The
+// library is the shared one; this test has its own copy of the VM.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -112,7 +112,7 @@ TEST(CApi, RoundsFloat64ScoresOnce) {
       const auto wide = predicted<double>(opened.context(), c, output, 3);
       const auto narrow = predicted<float>(opened.context(), c, output, 3);
       EXPECT_EQ(std::vector<float>(wide.begin(), wide.end()), narrow);
-      // Softmax rounds; so do not sums of the small forest's leaves.
+      // Softmax is rounded in float32; sums of the small forest's leaves are exact.
       const bool exact = std::vector<double>(narrow.begin(), narrow.end()) == wide;
       EXPECT_EQ(exact, type == ScalarType::Float32 || output == FVM_OUTPUT_RAW);
     }

@@ -1,5 +1,5 @@
-// Encoded rows through the C ABI: what is made of them, what the host backend predicts, and the mistakes that
-// a caller can make.
+// Encoded rows through the C ABI: making them, the host backend's predictions, and the mistakes that a caller
+// can make.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -83,7 +83,7 @@ TEST(CApiCoded, WritesTheCallersStructAlone) {
   }
 }
 
-/// A program for its own rows: the rows and what describes them may be one struct.
+/// The struct that describes the rows may also receive the encoded rows.
 TEST(CApiCoded, EncodesIntoTheStructOfTheRows) {
   const Opened opened(coded_program());
   const std::vector<float> values = small_rows(10, 3);

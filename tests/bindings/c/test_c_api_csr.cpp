@@ -1,4 +1,4 @@
-// Sparse rows through the C ABI: what the host backend predicts, and the mistakes that a caller can make.
+// Sparse rows through the C ABI: the host backend's predictions, and the mistakes that a caller can make.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -24,7 +24,7 @@ TEST(CApiCsr, PredictsWhatTheBackendPredicts) {
     }
 }
 
-/// Of so few values that programs with rank codes encode them as they are.
+/// With few values, programs with rank codes encode rows without making them dense.
 TEST(CApiCsr, TakesFewValuesOfOtherTypes) {
   const SparseRows rows = sparse_rows(100, 200, 1);
   const std::vector<double> wide(rows.values.begin(), rows.values.end());

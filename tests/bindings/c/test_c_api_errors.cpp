@@ -76,7 +76,7 @@ TEST(CApi, TakesOptions) {
   for (const std::string_view target : host_targets())
     for (const unsigned threads : {0u, 1u, 2u}) {
       const std::string name(target);
-      if (!host_backend(program, {.target = name})) continue;  // not on this CPU
+      if (!host_backend(program, {.target = name})) continue;  // this CPU lacks the target
       fvm_open_options options = FVM_OPEN_OPTIONS_INIT;
       options.target = name.c_str();
       options.threads = threads;
@@ -88,7 +88,7 @@ TEST(CApi, TakesOptions) {
 TEST(CApi, VerifiesUnlessItIsToldToTrust) {
   const Program program = rich_program();
   std::vector<std::byte> image = image_of(program);
-  // The padding or the last leaf: no table.
+  // The last bytes are padding or the last leaf, not a table.
   const std::byte* const last = &program.section_Nodes().back();
   image[static_cast<std::size_t>(last - program.image().data())] ^= std::byte{1};
   fvm_open_options options = FVM_OPEN_OPTIONS_INIT;
@@ -173,8 +173,8 @@ TEST(CApi, TellsHandlesApart) {
   }
 }
 
-/// What every call for predictions refuses; call(data, row_count, row_stride, out, capacity) makes one, of
-/// `width` columns, for rich_program.
+/// Checks what every call for predictions refuses. call(data, row_count, row_stride, out, capacity) makes a
+/// call with `width` columns for rich_program.
 template <class Number, class Call>
 void expect_refusals(const Call& call, std::size_t width) {
   const std::vector<double> values(12);
@@ -195,7 +195,7 @@ void expect_refusals(const Call& call, std::size_t width) {
     expect_usage(call(rows, count, 3, out.data(), out.size()), "do not fit");
   for (const std::size_t count : {kTooMany / width, kTooMany / 8})
     expect_usage(call(rows, count, 3, out.data(), kTooMany), "more than memory holds");
-  constexpr std::size_t kWraps = (std::size_t{1} << 62) + 1;  // four times one row less is 0
+  constexpr std::size_t kWraps = (std::size_t{1} << 62) + 1;  // 4 x (kWraps - 1) overflows to 0
   if (width <= 3) expect_usage(call(rows, kWraps, 4, out.data(), kTooMany), "more than memory holds");
   expect_usage(call(rows, 4, kTooMany / 2, out.data(), out.size()), "more than memory holds");
   EXPECT_EQ(out, before);
@@ -293,12 +293,12 @@ TEST(CApi, RefusesStridesThatMakeNoSense) {
   const Opened wider(compiled(small_forest({.features = 4}), ""));
   fvm_rows rows = FVM_DENSE_ROWS(values.data(), FVM_TYPE_FLOAT32, 10, 4);
   rows.row_stride = 1;
-  rows.column_stride = 6148914691236517206;  // three times so many wrap to 2
+  rows.column_stride = 6148914691236517206;  // three times this number wraps to 2
   std::vector<float> out(30);
   expect_usage(predict(wider.context(), rows, FVM_OUTPUT_RAW, out), "more than memory holds");
 }
 
-/// A field that rows of this kind do not have is another kind's, or one to come: never ignored.
+/// Fields that belong to other kinds of rows, or to later versions, are refused, never ignored.
 TEST(CApi, RefusesFieldsOfOtherKinds) {
   const Opened opened(rich_program());
   const std::vector<float> values = small_rows(10, 3);
@@ -308,7 +308,7 @@ TEST(CApi, RefusesFieldsOfOtherKinds) {
   const std::int32_t column = 0;
   struct Field {
     std::string name;
-    std::string kinds;  ///< that have it
+    std::string kinds;  ///< the kinds that have the field
     std::function<void(fvm_rows&)> set;
   };
   using Rows = fvm_rows;

@@ -1,5 +1,5 @@
-// The C ABI: programs on a GPU, which is the emulator here (tests/kernels/emulated_library.cpp): its memory
-// is the host's, its default stream does everything at once.
+// Programs on a GPU through the C ABI. The GPU is the emulator (tests/kernels/emulated_library.cpp): its
+// memory is the host's, and its default stream runs everything at once.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class CApiGpu : public CApiFile {
   }
   void TearDown() override { unsetenv("FORESTVM_PLUGINS"); }
 
-  /// The rows in the host's memory, and as if it were the device's.
+  /// Describe the same rows in the host's memory, and as if it were the device's.
   fvm_rows host_rows() const {
     return FVM_DENSE_ROWS(rows_.data(), FVM_TYPE_FLOAT32, kRows, mapped_.meta().num_features);
   }

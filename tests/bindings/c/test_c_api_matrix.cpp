@@ -1,5 +1,5 @@
-// The C ABI: every kind of rows x type of value x output x type of result. Predictions are, to the bit, those
-// that the C++ API gives for the float32 rows that the rows stand for.
+// The C ABI: every kind of rows x type of value x output x type of result. Predictions equal, bit for bit,
+// those of the C++ API for the same rows as float32.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -19,7 +19,7 @@ namespace {
 
 using support::allocations_of;
 
-/// All outputs as all types that hold them.
+/// All outputs in all types that can hold them.
 struct Everything {
   std::vector<std::uint32_t> raw, value;
   std::vector<std::uint64_t> wide_raw, wide_value;
@@ -35,7 +35,7 @@ std::vector<Bits> bits_of(const std::vector<Number>& numbers) {
   return bits;
 }
 
-/// What the four methods of the C++ API say.
+/// Returns what the four methods of the C++ API answer.
 Everything expected_of(const Predictor& predictor, const RowBlock& rows) {
   const auto context = predictor.make_context();
   const ProgramMeta& meta = predictor.program().meta();
@@ -61,7 +61,7 @@ Everything expected_of(const Predictor& predictor, const RowBlock& rows) {
   return all;
 }
 
-/// What fvm_predict says.
+/// Returns what fvm_predict answers.
 Everything everything(const Opened& opened, const fvm_rows& rows) {
   fvm_context* const context = opened.context();
   const auto width = [&](fvm_output output) { return width_of(opened.open(), output); };
@@ -97,7 +97,7 @@ void expect_matrix(const Program& program, const std::vector<std::size_t>& count
         std::vector<std::uint8_t> codes(bytes);
         fvm_rows coded = FVM_ROWS_INIT;
         const fvm_status status = fvm_encode(opened.context(), &rows.rows(), codes.data(), bytes, &coded);
-        if (status == FVM_REFUSED) continue;  // its walks read values
+        if (status == FVM_REFUSED) continue;  // the program's walks read values
         EXPECT_EQ(status, FVM_OK) << fvm_last_error();
         EXPECT_TRUE(everything(opened, coded) == expected) << "encoded";
       }
@@ -112,7 +112,7 @@ TEST(CApiMatrix, OfManyRowsAndFeatures) {
     expect_matrix(compiled(small_forest({.features = 70}), schedule), {65, 130});
 }
 
-/// Rows of 600 float64 are converted 4096 at a time.
+/// Rows of 600 float64 values are converted 4096 at a time.
 TEST(CApiMatrix, OfCallsOfSeveralPasses) {
   Model model = small_forest({.features = 600});
   const Program program = compiled(model, "encode(u8)");
@@ -124,7 +124,7 @@ TEST(CApiMatrix, OfCallsOfSeveralPasses) {
   }
 }
 
-/// Rows need no alignment if they are converted.
+/// Rows that are converted need not be aligned.
 TEST(CApiMatrix, OfRowsOfAnyAlignment) {
   const Program program = rich_program();
   const auto predictor = host_backend(program);
@@ -144,7 +144,8 @@ TEST(CApiMatrix, AllocatesNothingAfterTheFirstCall) {
   for (const Program& program : rich_programs()) {
     const OpenProgram opened = open_memory(program);
     OpenContext context;
-    EXPECT_GT(allocations_of([&] { context = context_of(opened); }), 0u);  // the library's are counted
+    EXPECT_GT(allocations_of([&] { context = context_of(opened); }),
+              0u);  // allocations of the library are counted
     const auto all_outputs = [&](fvm_rows rows, std::size_t count) {
       rows.row_count = count;
       for (const fvm_output output : {FVM_OUTPUT_RAW, FVM_OUTPUT_VALUE}) {
@@ -161,7 +162,7 @@ TEST(CApiMatrix, AllocatesNothingAfterTheFirstCall) {
         const PlacedRows rows(type, place, 100, 3);
         all_outputs(rows.rows(), 100);
         for (const std::size_t count : {100u, 1u, 0u}) {
-          if (place == Place::ColumnMajor && count != 100) continue;  // another matrix
+          if (place == Place::ColumnMajor && count != 100) continue;  // the matrix has another number of rows
           EXPECT_EQ(allocations_of([&] { all_outputs(rows.rows(), count); }), 0u)
               << "type " << type << ", place " << static_cast<int>(place) << ", " << count << " rows";
         }

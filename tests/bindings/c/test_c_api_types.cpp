@@ -1,5 +1,5 @@
-// Values that no float32 is equal to, through the C ABI: models that compare in float32 compare the float32
-// nearest to them, models that compare in float64 refuse them and say where they are.
+// Values without an equal float32 through the C ABI: models that compare in float32 use the nearest float32;
+// models that compare in float64 refuse them and say where they are.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -25,7 +25,7 @@ const std::string kRefused =
     " is no float32 number, and rounded it could go another way in this model, which compares in float64; if "
     "rounding is meant, pass the rows as float32";
 
-/// The value is the last of five rows: row-major, column-major and sparse.
+/// Places the value in the last of five rows: row-major, column-major and sparse.
 template <class Value>
 void expect_inexact(fvm_type type, Value value, float nearest, const std::string& text) {
   SCOPED_TRACE(text);
@@ -51,7 +51,7 @@ void expect_inexact(fvm_type type, Value value, float nearest, const std::string
                 c_answers(rounding.open(), rounding.context(), float_rows));
       expect_failure(predict(exact.context(), kind, FVM_OUTPUT_RAW, out), FVM_REFUSED,
                      "fvm_predict: " + where);
-      --kind.row_count;  // without it
+      --kind.row_count;  // without the row that has the value
       if (kind.kind != FVM_ROWS_CSR) kind.row_stride = kind.row_stride == 0 ? 3 : kind.row_stride;
       EXPECT_EQ(predict(exact.context(), kind, FVM_OUTPUT_RAW, out), FVM_OK) << fvm_last_error();
     }
@@ -79,7 +79,7 @@ TEST(CApiTypes, IntegersThatNoFloat32IsEqualTo) {
   expect_inexact<std::uint64_t>(FVM_TYPE_UINT64, UINT64_MAX, 0x1p64f, "18446744073709551615");
 }
 
-/// Rows of 600 float64 are converted 4096 at a time.
+/// Rows of 600 float64 values are converted 4096 at a time.
 TEST(CApiTypes, SaysWhichRowOfALaterPassItIs) {
   constexpr std::size_t kRows = 4200, kFeatures = 600;
   Model model = small_forest({.features = kFeatures});
@@ -100,7 +100,7 @@ TEST(CApiTypes, SaysWhichRowOfALaterPassItIs) {
                    "fvm_predict: row 4150, column 599: 0.1 is no float32 number");
 }
 
-/// A value that no row has, between rows and columns, is none of the model's business.
+/// Values between rows and columns belong to no row and are not checked.
 TEST(CApiTypes, PaddingIsNotRead) {
   const Opened exact(program_of(ScalarType::Float64, ""));
   std::vector<double> values(5 * 4, 1.0);

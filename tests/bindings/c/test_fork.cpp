@@ -1,5 +1,5 @@
-// Processes that fork while they predict: the child has the memory of all threads, locks that they held among
-// it, and none of the threads. It predicts on, with threads of its own, to the same bits.
+// Processes that fork while they predict. The child has the memory of all threads, with the locks that they
+// held, but none of the threads. It goes on predicting, with threads of its own, to the same bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using support::in_child;
 
 constexpr std::size_t kRows = 512;
 
-/// Threads that work until they are told to stop.
+/// Threads that work until they are stopped.
 class Busy {
  public:
   Busy(unsigned threads, const std::function<void()>& work) {
@@ -69,13 +69,13 @@ class Fork : public testing::Test {
     return predict(context, scores) && scores == expected_;
   }
 
-  /// What a child does with the parent's program and context, and with its own.
+  /// Predicts in a child with the parent's program and context, and with new ones.
   bool works_in_a_child() {
     if (!predicts(context_.get()) || !predicts(context_of(program_).get())) return false;
     OpenProgram own = opened();
     const OpenContext context = context_of(own);
     own.reset();
-    // A program's first calls are shared among threads, later ones where that was found to be faster.
+    // The first calls of a program use its threads; later ones only if that was measured to be faster.
     return predicts(context.get()) && support::thread_count() == options_.threads;
   }
 
@@ -104,7 +104,7 @@ TEST_F(Fork, WhileOtherThreadsOpenPrograms) {
   std::atomic<std::uint32_t> threads = 4;
   const Busy others(2, [&] {
     fvm_open_options options = options_;
-    if (threads < 20) options.threads = threads++;  // each number of threads is new once
+    if (threads < 20) options.threads = threads++;  // each number up to 20 is new once
     EXPECT_TRUE(predicts(context_of(open_memory(image_, &options)).get()));
   });
   for (int round = 0; round < 100; ++round)
@@ -113,7 +113,7 @@ TEST_F(Fork, WhileOtherThreadsOpenPrograms) {
 
 TEST_F(Fork, InAChild) {
   const auto grandchild = [&] { return in_child([&] { return works_in_a_child(); }); };
-  // oneTBB takes its locks where threads come and go.
+  // oneTBB takes its locks when threads start and end.
   const auto come_and_go = [&] {
     std::thread([&] { EXPECT_TRUE(predicts(context_of(program_).get())); }).join();
   };
@@ -145,7 +145,7 @@ TEST_F(Fork, TheChildEndsLikeAnyProcess) {
       if (!works_in_a_child()) ::_exit(EXIT_FAILURE);
       context_.reset();
       program_.reset();
-      // LeakSanitizer would find what the threads had that are not in the child.
+      // LeakSanitizer would report memory of threads that the child does not have.
       if (FVM_SANITIZED != 0) ::_exit(EXIT_SUCCESS);
       std::exit(EXIT_SUCCESS);  // NOLINT(concurrency-mt-unsafe): the child's threads rest
     }
@@ -153,7 +153,7 @@ TEST_F(Fork, TheChildEndsLikeAnyProcess) {
   }
 }
 
-/// Both executors.
+/// Runs each test with both executors.
 class ForkExecutor : public testing::TestWithParam<host::MakeExecutor*> {};
 
 INSTANTIATE_TEST_SUITE_P(All, ForkExecutor,

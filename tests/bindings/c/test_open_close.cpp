@@ -1,5 +1,5 @@
-// A process that opens programs and closes them, and starts threads that predict and end, for as long as it
-// runs: its memory and the number of its threads stay where they are.
+// A process that opens and closes programs, and starts threads that predict and end, again and again: its
+// memory and its number of threads do not grow.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kRows = 128;
 
-/// Bytes of a few hundred repetitions would be seen: a leak of one KiB is 3 MiB.
+/// Enough to see a leak: 1 KiB per repetition would be 3 MiB.
 constexpr int kRepetitions = support::kMemoryIsMeasured ? 3000 : 300;
 constexpr std::size_t kMostMib = 2;
 

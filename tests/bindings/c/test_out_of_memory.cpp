@@ -1,5 +1,5 @@
-// The C ABI where memory or threads run out: each allocation of each call fails in turn, once or from then
-// on, and each start of a thread. The call says so, and what was opened before goes on as if it had not been.
+// The C ABI when memory or threads run out: each allocation of each call fails in turn, once or from then on,
+// and so does each start of a thread. The call reports it, and programs that are open keep working.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -25,14 +25,14 @@ using support::Failing;
 constexpr std::size_t kRows = 200;
 constexpr Failing kWays[] = {Failing::Once, Failing::FromThenOn};
 
-/// A call; what comes before it and what after it is let alone.
+/// A call under test. What runs before and after it does not fail.
 struct Attempt {
   std::function<fvm_status()> call;
   std::function<void()> before = [] {};
   std::function<void()> after = [] {};
 };
 
-/// Fails each allocation of a call in turn, in threads of their own, which have no memory of forestvm's yet.
+/// Fails each allocation of a call in turn, in new threads, for which forestvm has allocated nothing yet.
 void expect_clean_failures(const Attempt& attempt, fvm_status otherwise = FVM_OK) {
   for (const Failing failing : kWays)
     for (std::int64_t more = 0, failed = 1; failed != 0; ++more) {
@@ -63,7 +63,7 @@ class OutOfMemory : public CApiFile, public testing::WithParamInterface<std::uin
     program_ = open_memory(image_, &options_);
   }
 
-  /// Opens a program; what opens predicts.
+  /// Opens a program under failures; a program that opens must predict.
   void expect_clean_opens(const std::function<fvm_status(fvm_program**)>& open) {
     ASSERT_EQ(dense(context_of(program_).get()), FVM_OK);
     const std::vector<float> expected = scores_;
@@ -79,7 +79,7 @@ class OutOfMemory : public CApiFile, public testing::WithParamInterface<std::uin
     EXPECT_NE(program, nullptr);
   }
 
-  /// Makes `call` with a new context each time, and then with what a failure has left of it.
+  /// Makes `call` with a new context each time, and then with the context that a failed call left.
   void expect_clean_calls(const std::function<fvm_status(fvm_context*)>& call) {
     ASSERT_EQ(call(context_of(program_).get()), FVM_OK) << fvm_last_error();
     const std::vector<float> expected = scores_;
@@ -202,7 +202,8 @@ class OutOfThreads : public testing::Test {
 };
 
 TEST_F(OutOfThreads, AProgramDoesNotOpen) {
-  constexpr std::uint32_t kThreads = 5;  // which no other program has: its threads would be there
+  constexpr std::uint32_t kThreads =
+      5;  // no other program uses this number, so its threads are not there yet
   fvm_open_options options = FVM_OPEN_OPTIONS_INIT;
   options.threads = kThreads;
   const auto bytes = image_.image();

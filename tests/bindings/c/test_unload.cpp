@@ -1,6 +1,5 @@
-// Hosts that load the runtime library, predict with several threads and unload it, again and again. Nothing
-// of this test links the library or what it links: both go with dlclose, unless they see to it that they
-// stay.
+// Hosts that load the runtime library, predict with several threads and unload it, again and again. This test
+// links neither the library nor its dependencies: dlclose unloads both unless they prevent it.
 #include <gtest/gtest.h>
 
 #include <dlfcn.h>
@@ -18,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kRows = 500, kFeatures = 30;
 
-/// The library at a path, while it is loaded.
+/// The library at a path, loaded until the destructor runs.
 class Library {
  public:
   explicit Library(const std::string& path) : handle_(::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
@@ -58,7 +57,7 @@ std::vector<float> predictions(const Library& library, const std::string& path) 
 
 class Unload : public cli::ProgramTest, public testing::WithParamInterface<const char*> {};
 
-/// The shared runtime, and a plugin of a host's that has the static one in it.
+/// The shared runtime, and a host's plugin that contains the static one.
 INSTANTIATE_TEST_SUITE_P(Libraries, Unload, testing::Values(FORESTVM_RUNTIME, FORESTVM_EMBEDDING));
 
 TEST_P(Unload, AfterParallelPredictions) {

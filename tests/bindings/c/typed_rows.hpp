@@ -1,5 +1,5 @@
-// Rows of any type of value in any place that the C ABI takes them from, and the float32 rows that they stand
-// for, which the tests know without converting anything.
+// Rows of any type and arrangement that the C ABI accepts, and the equal float32 rows, which the tests know
+// without a conversion.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@
 
 namespace forestvm::test {
 
-/// A value of a type, as its bytes, and the float32 that it stands for.
+/// A value of a type, as bytes, and the equal float32.
 struct TypedValue {
   std::vector<std::byte> bytes;
   float number;
@@ -29,7 +29,7 @@ TypedValue typed_value(Value value, float number) {
   return typed;
 }
 
-/// The integers -3 to 3 and the ends of the type, as far as it and float32 have them.
+/// Returns the integers -3 to 3 and the ends of the type, as far as the type and float32 can represent them.
 template <class Integer>
 std::vector<TypedValue> integers() {
   using Limits = std::numeric_limits<Integer>;
@@ -37,7 +37,7 @@ std::vector<TypedValue> integers() {
   for (int i = Limits::is_signed ? -3 : 0; i <= 3; ++i)
     values.push_back(typed_value(static_cast<Integer>(i), static_cast<float>(i)));
   values.push_back(typed_value(Limits::min(), Limits::is_signed ? -std::ldexp(1.0f, Limits::digits) : 0.0f));
-  const Integer power = Integer{1} << (Limits::digits - 1);  // the largest
+  const Integer power = Integer{1} << (Limits::digits - 1);  // the largest power of two
   values.push_back(typed_value(power, std::ldexp(1.0f, Limits::digits - 1)));
   return values;
 }
@@ -53,7 +53,7 @@ std::vector<TypedValue> floats() {
   return values;
 }
 
-/// Values of each fvm_type, all of which are float32 numbers.
+/// Returns values of each fvm_type. All of them are float32 numbers.
 inline std::vector<TypedValue> values_of(fvm_type type) {
   const auto half = [](std::uint16_t bits, float number) { return typed_value(bits, number); };
   const auto boolean = [](std::uint8_t byte) { return typed_value(byte, byte != 0 ? 1.0f : 0.0f); };
@@ -93,14 +93,14 @@ inline std::vector<TypedValue> values_of(fvm_type type) {
   }
 }
 
-/// Where values lie.
+/// The arrangements of values in memory.
 enum class Place { RowMajor, PaddedRows, ColumnMajor, PaddedColumns, BothApart, Sparse };
 inline constexpr Place kPlaces[] = {Place::RowMajor,      Place::PaddedRows, Place::ColumnMajor,
                                     Place::PaddedColumns, Place::BothApart,  Place::Sparse};
 
 class PlacedRows {
  public:
-  /// Rows drawn from the type's values. The memory begins `misalignment` bytes after an aligned address, and
+  /// Draws rows from the type's values. The memory begins `misalignment` bytes after an aligned address and
   /// ends with the last value.
   PlacedRows(fvm_type type, Place place, std::size_t rows, std::size_t columns,
              std::size_t misalignment = 0) {

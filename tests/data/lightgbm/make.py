@@ -52,7 +52,7 @@ def labels(y, objective):
 
 
 def rows_of(x):
-    """Rows of the training data, some of their cells replaced by what is easily got wrong."""
+    """Returns rows of the training data, with some cells replaced by values that are easily mishandled."""
     rng = np.random.RandomState(8)
     rows = x[:48].copy()
     tiny = np.float32(1e-35)
@@ -64,7 +64,8 @@ def rows_of(x):
 
 
 def with_categories(x, y, rows):
-    """Features 3 and 4 become categories, of 3 and 70 codes, on which y then depends; odd ones in the rows."""
+    """Turns features 3 and 4 into categories, of 3 and 70 codes, on which y then depends; the rows have invalid codes
+    too."""
     rng = np.random.RandomState(9)
     x, rows = x.copy(), rows.copy()
     for feature, count in ((3, 3), (4, 70)):

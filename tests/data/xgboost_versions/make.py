@@ -65,7 +65,7 @@ def training_data():
 
 
 def with_categories(x, score):
-    """Features 0 and 3 become categories, of 4 and 70 codes, on which the score then depends."""
+    """Turns features 0 and 3 into categories, of 4 and 70 codes, on which the score then depends."""
     rng = np.random.RandomState(8)
     for feature, count in ((0, 4), (3, 70)):
         codes = rng.randint(0, count, len(x))
@@ -75,7 +75,7 @@ def with_categories(x, score):
 
 
 def odd_categories(rows):
-    """Numbers that are no codes, or not at first sight."""
+    """Numbers that are invalid codes, or look like it."""
     odd = [-0.5, -0.0, 3.7, -1, 2.0**24, 2.0**24 - 1, 1e9, 3e38, np.inf, -np.inf, 69.99, 70, 0.6, -1e-40, np.nan, 2.0**31]
     for i, x in enumerate(odd):
         rows[i, (0, 3)[i % 2]] = x
@@ -140,7 +140,7 @@ def make(what, extension, given):
     else:
         judge.load_model(model)
     rows = np.ascontiguousarray(x[:24])
-    if categories:  # a DMatrix takes no infinities
+    if categories:  # a DMatrix accepts no infinities
         rows = odd_categories(rows)
         raw, value = (judge.inplace_predict(rows, predict_type=kind) for kind in ("margin", "value"))
     else:

@@ -13,8 +13,7 @@
 
 namespace {
 
-/// The numbers of an .npy file of format 1.0: magic and version (8 bytes), size of the header (2), header,
-/// numbers.
+/// Reads an .npy file of format 1.0: magic and version (8 bytes), size of the header (2), header, numbers.
 std::vector<float> read_npy(const char* path) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
