@@ -49,7 +49,7 @@ struct Plan {
 
 /// One plan on its way.
 struct Lowering {
-  const Model& model;  ///< in the normal form
+  const Model& model;  ///< has the normal form after the pass normalize
   const Schedule& schedule;
   const CompileOptions& options;
   Plan plan;
@@ -61,14 +61,13 @@ struct Lowering {
   Sums sums;
   std::vector<std::string> warnings;
 
-  /// `ranks`: of all plans, for there is one encoder.
-  Lowering(const Model& m, const Schedule& s, const CompileOptions& o, const Plan& p, RankTable& ranks)
+  Lowering(const Model& m, const Schedule& s, const CompileOptions& o, const Plan& p)
       : model(m),
         schedule(s),
         options(o),
         plan(p),
         loops(static_cast<std::uint32_t>(m.trees.size())),
-        forest(m, ranks) {}
+        forest(m) {}
 
   /// Whether the iterations of a loop add to the same sums side by side. A loop that is parallel on the host
   /// and has one iteration is none; a mapped one stays one, since the launch has its dimension all the same.
@@ -77,7 +76,8 @@ struct Lowering {
     return l.axis == Axis::Trees && (l.dimension || (l.parallel && loops.iterations(loop) > 1));
   }
 
-  /// Whether some of its trees are walked by rank codes.
+  /// Whether some trees of the plan are walked by rank codes, so that its rows are encoded first. Trees that
+  /// are a single leaf test nothing and need no codes.
   bool encodes() const;
 
   /// An error at a directive's place in the schedule.
@@ -86,38 +86,23 @@ struct Lowering {
   }
 };
 
-// The passes, in the order of the table in pipeline.cpp; each in passes/<name>.cpp.
+// The passes over one plan, in the order of the table in pipeline.cpp; each in passes/<name>.cpp.
 
 /// Directives -> loop tree.
 Result<void> apply_schedule(Lowering& lowering);
-/// What no walker can run is refused; the trees get the order in which the program goes through them.
+/// Model -> the order in which the program goes through the trees.
 Result<void> order_trees(Lowering& lowering);
 /// Loops that are mapped to a GPU launch, and directives that only GPUs, or only hosts, have.
 Result<void> check_mapping(Lowering& lowering);
 /// Loop tree -> walk sites: which loops a walk instruction absorbs, how many walks go in lockstep.
-Result<void> place_walks(Lowering& lowering);
+Result<void> make_walks(Lowering& lowering);
 /// Model -> tiled forest: layouts, padding, groups; how each walk ends.
 Result<void> tile_forest(Lowering& lowering);
-/// Tests of coded trees -> the encoder's columns.
-Result<void> rank_thresholds(Lowering& lowering);
 /// Loop tree -> loop nest, with getTree, walk and reduce.
 Result<void> make_loops(Lowering& lowering);
 /// Contract, accumulate directive and order of additions -> the type of the sums.
 Result<void> choose_sums(Lowering& lowering);
 /// Parallel loops over trees get private accumulators and reductions; results are initialised and written.
 Result<void> legalize_reductions(Lowering& lowering);
-
-/// What a program says of its model that the normal form does not.
-struct SourceFacts {
-  std::uint64_t fingerprint = 0;              ///< of the model as it was before
-  std::vector<std::uint32_t> zero_missing{};  ///< see normalize
-  std::vector<std::string> feature_names{};   ///< the model's
-};
-
-/// FNV-1a over what decides a prediction.
-std::uint64_t fingerprint(const Model& model);
-
-/// Loop nests and tiled forests of all plans -> program. Seals the ranks.
-Result<Program> emit_program(SourceFacts source, const std::vector<Lowering>& plans, RankTable& ranks);
 
 }  // namespace forestvm::scheduler

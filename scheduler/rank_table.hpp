@@ -31,7 +31,6 @@ std::uint64_t most_columns(const Model& model, const ForestStatistics& forest);
 class RankTable {
  public:
   void add(const Test& test);
-  bool empty() const { return by_feature_.empty(); }
   /// Numbers the columns: only those that a test reads. Refused if there are too many.
   Result<void> seal();
 

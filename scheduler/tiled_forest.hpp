@@ -13,7 +13,6 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
-#include "scheduler/rank_table.hpp"
 #include "scheduler/tiled_tree.hpp"
 
 namespace forestvm::scheduler {
@@ -41,10 +40,9 @@ struct TreeGroup {
 
 class TiledForest {
  public:
-  TiledForest(const Model& model, RankTable& all_ranks) : ranks(all_ranks), model_(&model) {}
+  explicit TiledForest(const Model& model) : model_(&model) {}
 
   std::vector<TreeGroup> groups;
-  RankTable& ranks;                  ///< of all plans' groups whose layouts take codes
   std::vector<std::uint32_t> order;  ///< the model's number of each tree, as the program orders them
 
   /// Number of the group, which is added if it is new.
@@ -52,7 +50,10 @@ class TiledForest {
 
   const Tree& model_tree(std::uint32_t position) const { return model_->trees[order[position]]; }
 
-  /// The tree at a place of the program's order, in tiles: cut when it is first asked for.
+  /// Cuts the trees at positions [begin, end) into tiles, but those that are already.
+  void cut(const Tiling& tiling, std::uint32_t begin, std::uint32_t end);
+
+  /// The tree at a position, in tiles. It must have been cut.
   const TiledTree& tree(const Tiling& tiling, std::uint32_t position) const;
 
   const std::vector<TileShape>& shapes() const { return shapes_.shapes(); }
@@ -60,8 +61,8 @@ class TiledForest {
 
  private:
   const Model* model_;
-  mutable std::map<Tiling, std::vector<std::optional<TiledTree>>> trees_;
-  mutable ShapeTable shapes_;
+  std::map<Tiling, std::vector<std::optional<TiledTree>>> trees_;  ///< by the model's numbers
+  ShapeTable shapes_;
 };
 
 /// Splits and leaves of a group's trees, and the slots and bytes they take.

@@ -234,8 +234,7 @@ class Legalizer {
   /// Each row is encoded once: inside the loops over rows that contain everything else.
   void place_encoder(std::vector<Statement>& body, LoopId rows) {
     if (Statement* loop = only_row_loop(body)) return place_encoder(loop->body, loop->loop);
-    // Trees that are a leaf each test nothing: then there is no encoder.
-    if (lowering_.encodes() && !lowering_.forest.ranks.empty()) body.insert(body.begin(), make(Encode, rows));
+    if (lowering_.encodes()) body.insert(body.begin(), make(Encode, rows));
   }
 
   /// Results belong where their rows are complete: likewise.

@@ -58,8 +58,8 @@ std::pair<std::uint32_t, std::uint32_t> trees_of(const LoopTree& tree, const Wal
   return tree.tree_bounds(at);
 }
 
-/// Cuts a group's trees into the tiles that are asked for.
-Result<void> tile(const Lowering& lowering, const Wishes& wishes, TreeGroup& group) {
+/// Chooses a group's tiling. Refused if it is by probability and no node has a cover.
+Result<void> choose_tiling(const Lowering& lowering, const Wishes& wishes, TreeGroup& group) {
   if (!wishes.tiling) return {};
   group.tiling = wishes.tiling->value;
   if (!group.tiling.by_probability) return {};
@@ -158,7 +158,7 @@ Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::ui
   for (const LayoutRow& row : kLayouts) {
     if (!is_named(row, name, group) || (choice && takes_codes(row.layout) != coded)) continue;
     set_layout(group, row.layout, hops);
-    const auto reason = misfit(lowering.forest, group);
+    const auto reason = why_not(lowering.forest, group);
     if (reason) {
       problem = "trees " + number(group.tree_begin) + " to " + number(group.tree_end) + ": " + *reason;
       continue;
@@ -227,10 +227,14 @@ Result<void> make_group(Lowering& lowering, const Wishes& wishes, std::uint32_t 
   TreeGroup group;
   group.tree_begin = begin;
   group.tree_end = end;
-  FVM_TRY(tile(lowering, wishes, group));
+  FVM_TRY(choose_tiling(lowering, wishes, group));
+  lowering.forest.cut(group.tiling, begin, end);
   FVM_TRY(end_walks(lowering, wishes, group, walker));
   FVM_TRY(lay_out(lowering, wishes, walker.hops, group));
-  if (group.tiling.size == 1 && !orders_nodes(group.layout)) group.tiling.by_probability = false;
+  if (group.tiling.size == 1 && !orders_nodes(group.layout)) {
+    group.tiling.by_probability = false;
+    lowering.forest.cut(group.tiling, begin, end);
+  }
   walker.group = lowering.forest.group(group);
   return {};
 }

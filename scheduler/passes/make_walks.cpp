@@ -138,7 +138,7 @@ Result<void> check_walk_directives(const Lowering& lowering, const std::vector<b
 
 }  // namespace
 
-Result<void> place_walks(Lowering& lowering) {
+Result<void> make_walks(Lowering& lowering) {
   collect(lowering.loops, lowering.loops.roots(), lowering.sites);
   std::vector<bool> absorbed(lowering.loops.size());
   for (WalkSite& site : lowering.sites) {
