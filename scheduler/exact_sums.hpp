@@ -1,7 +1,7 @@
 // Sums that no order of additions changes: which form a model's leaves allow.
 #pragma once
 
-#include <forestvm/compile.hpp>
+#include <forestvm/statistics.hpp>
 
 namespace forestvm::scheduler {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include <forestvm/compile.hpp>
+#include <forestvm/statistics.hpp>
 
 namespace forestvm::scheduler {
 namespace {

@@ -1,10 +1,12 @@
-// What a forest is like, in numbers: what `forestvm inspect` prints and what choosing a schedule starts from.
+// A model in numbers: `forestvm inspect` prints them, and schedules are chosen by them.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include <forestvm/core/forest_data.hpp>
 #include <forestvm/model.hpp>
+#include <forestvm/program.hpp>
 
 namespace forestvm {
 
@@ -12,12 +14,28 @@ struct ForestStatistics {
   std::uint64_t nodes = 0;  ///< splits and leaves that a walk can reach
   std::uint64_t leaves = 0;
   std::uint64_t category_splits = 0;
-  std::uint32_t min_depth = 0;  ///< of the trees, in hops from the root to the deepest leaf
+  std::uint32_t min_depth = 0;  ///< of the shallowest tree: hops from its root to its deepest leaf
   std::uint32_t max_depth = 0;
   double mean_depth = 0;
   std::uint32_t features_used = 0;
   std::uint64_t thresholds = 0;     ///< distinct (feature, threshold) pairs
   std::uint64_t category_sets = 0;  ///< distinct (feature, set of categories) pairs
 };
+
+ForestStatistics statistics(const Model& model);
+
+/// Counts the distinct thresholds of each feature that has some.
+std::vector<FeatureCount> thresholds_per_feature(const Model& model);
+
+/// Counts the distinct sets of categories of each feature that has some.
+std::vector<FeatureCount> category_sets_per_feature(const Model& model);
+
+/// How the reproducible contract sums a model's leaves: in a 64- or 128-bit count of 2^unit, or (PerTree,
+/// PerTree64) leaf by leaf in the model's order.
+struct ReproducibleSums {
+  AccumulatorKind kind = AccumulatorKind::PerTree;
+  int unit = 0;
+};
+ReproducibleSums reproducible_sums(const Model& model);
 
 }  // namespace forestvm

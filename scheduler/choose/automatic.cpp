@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <vector>
 
-#include <forestvm/compile.hpp>
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/tree_tables.hpp>
+#include <forestvm/named_schedules.hpp>
+#include <forestvm/statistics.hpp>
 
 #include "scheduler/rank_table.hpp"
 

@@ -3,7 +3,7 @@
 // fit; or its rank codes, if it is tested so often that to find them pays. Calls of fewer rows are cut into
 // smaller blocks, so that more of the GPU works. Trees are not spread over threads: that would change the
 // order of sums. Chosen on paper (kernels/account/accounting.hpp), not by measuring.
-#include <forestvm/compile.hpp>
+#include <forestvm/statistics.hpp>
 
 #include "scheduler/choose/model_schedules.hpp"
 #include "scheduler/rank_table.hpp"

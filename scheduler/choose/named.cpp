@@ -1,8 +1,8 @@
 // The named schedules, from the rows of named_schedules.def.
 #include <iterator>
 
-#include <forestvm/compile.hpp>
 #include <forestvm/internal/nearest.hpp>
+#include <forestvm/named_schedules.hpp>
 
 #include "scheduler/choose/model_schedules.hpp"
 

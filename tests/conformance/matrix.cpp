@@ -17,8 +17,9 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
-#include <forestvm/load.hpp>
 #include <forestvm/internal/names.hpp>
+#include <forestvm/load.hpp>
+#include <forestvm/statistics.hpp>
 
 #include <forestvm/reference.hpp>
 #include "support/floats.hpp"

@@ -9,8 +9,8 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
-#include <forestvm/load.hpp>
 #include <forestvm/internal/names.hpp>
+#include <forestvm/load.hpp>
 
 #include "support/model_folders.hpp"
 #include "support/schedule_case.hpp"

@@ -70,10 +70,10 @@ const std::set<std::string> kDeviceSafe = {"bit",     "cmath",  "cstddef",    "c
                                            "cstring", "limits", "type_traits"};
 
 /// What runs programs never sees these: they are a model, a schedule, or what turns one into a program.
-const std::set<std::string> kNotAtRunTime = {"forestvm/compile.hpp",  "forestvm/forestvm.hpp",
-                                             "forestvm/load.hpp",     "forestvm/model.hpp",
-                                             "forestvm/schedule.hpp", "forestvm/schedule_text.hpp",
-                                             "forestvm/internal/schedule.def", "forestvm/internal/schedule_words.def"};
+const std::set<std::string> kNotAtRunTime = {
+    "forestvm/compile.hpp",    "forestvm/forestvm.hpp",          "forestvm/load.hpp",
+    "forestvm/model.hpp",      "forestvm/named_schedules.hpp",   "forestvm/schedule.hpp",
+    "forestvm/statistics.hpp", "forestvm/internal/schedule.def", "forestvm/internal/schedule_words.def"};
 const Strings kRunTime = {"vm", "kernels", "bindings/c", "include/forestvm/core"};
 
 /// Where conditions on the compiler's vendor or CPU macros may stand.

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/named_schedules.hpp>
+#include <forestvm/statistics.hpp>
 
 #include "support/small_models.hpp"
 
