@@ -1,5 +1,5 @@
-// What the passes hand from one to the next: the model, the schedule and every form between them and the
-// program.
+// The state of one plan, which the passes hand on: the model, the schedule, and the forms between them and
+// the program.
 #pragma once
 
 #include <optional>
@@ -14,32 +14,33 @@
 
 namespace forestvm::scheduler {
 
-/// A place in the loop tree where trees are walked, and the walk instruction it becomes. The instruction runs
-/// the innermost loops itself ("absorbs" them): those over one axis, and around them those over the other.
+/// An innermost loop, where trees are walked, and the walk instruction that it becomes. The instruction runs
+/// ("absorbs") the innermost loops itself: loops over one axis, and around them loops over the other.
 struct WalkSite {
   LoopId leaf = kNoLoop;       ///< the innermost loop
   LoopId top = kNoLoop;        ///< the outermost absorbed loop; kNoLoop: none, the walk stands inside `leaf`
   LoopId rows_top = kNoLoop;   ///< the outermost absorbed loop over rows
   LoopId trees_top = kNoLoop;  ///< the outermost absorbed loop over trees
   std::vector<LoopId> absorbed;
-  std::uint32_t tree_begin =
-      0;                       ///< trees that it can reach: [tree_begin, tree_end), none in a part of a split
-  std::uint32_t tree_end = 0;  ///< that lies past the last tree
+  /// The trees that it can reach: positions [tree_begin, tree_end); none in a part of a split that lies past
+  /// the last tree.
+  std::uint32_t tree_begin = 0;
+  std::uint32_t tree_end = 0;
   LoopId specialized = kNoLoop;  ///< the loop by whose iterations the walker is chosen
-  /// How the trees are walked; one for each iteration of `specialized`. The first stands for all where no
-  /// trees are known yet; of no meaning without trees.
+  /// The walkers: one, or one for each iteration of `specialized`. Before tile-forest there is one for all;
+  /// without trees it means nothing.
   std::vector<WalkerDesc> walkers{WalkerDesc{}};
 };
 
-/// How the sums are made.
+/// The types of sums and scores.
 struct Sums {
   AccumulatorKind kind = AccumulatorKind::F32;
-  AccumulatorKind scores = AccumulatorKind::F32;  ///< what transforms and outputs take: F32 or F64
-  int unit = 0;                                   ///< exact sums count 2^unit
+  AccumulatorKind scores = AccumulatorKind::F32;  ///< read by transforms and outputs: F32 or F64
+  int unit = 0;                                   ///< of exact sums, which are multiples of 2^unit
   bool in_model_order = true;
 };
 
-/// The part of a schedule that is for calls of least … most rows.
+/// The part of a schedule that is for calls of `least` to `most` rows.
 struct Plan {
   std::size_t first_directive = 0;
   std::size_t end_directive = 0;
@@ -47,7 +48,7 @@ struct Plan {
   std::uint32_t most = UINT32_MAX;
 };
 
-/// One plan on its way.
+/// One plan between schedule and program.
 struct Lowering {
   const Model& model;  ///< has the normal form after the pass normalize
   const Schedule& schedule;
@@ -69,8 +70,8 @@ struct Lowering {
         loops(static_cast<std::uint32_t>(m.trees.size())),
         forest(m) {}
 
-  /// Whether the iterations of a loop add to the same sums side by side. A loop that is parallel on the host
-  /// and has one iteration is none; a mapped one stays one, since the launch has its dimension all the same.
+  /// Whether the iterations of a loop add to the same sums in parallel. A loop of one iteration does not on
+  /// the host; a mapped one still does, since the launch has its dimension all the same.
   bool is_reduction(LoopId loop) const {
     const Loop& l = loops[loop];
     return l.axis == Axis::Trees && (l.dimension || (l.parallel && loops.iterations(loop) > 1));
@@ -80,9 +81,9 @@ struct Lowering {
   /// are a single leaf test nothing and need no codes.
   bool encodes() const;
 
-  /// An error at a directive's place in the schedule.
+  /// An error at a directive's location in the schedule.
   Error refuse(std::size_t directive, const std::string& what) const {
-    return refused(place_of(schedule, directive) + ": " + print(schedule.directives[directive]), what);
+    return refused(location_of(schedule, directive) + ": " + print(schedule.directives[directive]), what);
   }
 };
 
@@ -92,11 +93,11 @@ struct Lowering {
 Result<void> apply_schedule(Lowering& lowering);
 /// Model -> the order in which the program goes through the trees.
 Result<void> order_trees(Lowering& lowering);
-/// Loops that are mapped to a GPU launch, and directives that only GPUs, or only hosts, have.
+/// Checks loops that are mapped to a GPU launch, and directives that only GPUs or only hosts have.
 Result<void> check_mapping(Lowering& lowering);
 /// Loop tree -> walk sites: which loops a walk instruction absorbs, how many walks go in lockstep.
 Result<void> make_walks(Lowering& lowering);
-/// Model -> tiled forest: layouts, padding, groups; how each walk ends.
+/// Model -> tiled forest: layouts, padding, groups, and the end of each walk.
 Result<void> tile_forest(Lowering& lowering);
 /// Loop tree -> loop nest, with getTree, walk and reduce.
 Result<void> make_loops(Lowering& lowering);

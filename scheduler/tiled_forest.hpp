@@ -1,6 +1,5 @@
-// The tiled forest: the model's trees as the program will hold them. In which order, which of them lie
-// together, in which layout, in tiles of how many nodes, padded to which depth. (Treebeard's HIR after
-// tiling, padding and reordering.) Printable.
+// The tiled forest: the model's trees as the program will hold them: their order, their groups, and each
+// group's layout, tiling and padding. (Treebeard's HIR after tiling, padding and reordering.) Printable.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +16,9 @@
 
 namespace forestvm::scheduler {
 
-/// A tree in numbers, whatever its tiles.
+/// The size and depth of a tree, counted in nodes.
 struct TreeShape {
-  std::uint32_t nodes = 0;  ///< reachable ones
+  std::uint32_t nodes = 0;  ///< that a walk can reach
   std::uint32_t leaves = 0;
   std::uint32_t depth = 0;       ///< hops to the deepest leaf
   std::uint32_t shallowest = 0;  ///< hops to the nearest leaf
@@ -27,7 +26,7 @@ struct TreeShape {
 
 TreeShape shape_of(const Tree& tree);
 
-/// Trees [tree_begin, tree_end), as the program orders them, in one layout.
+/// A group: the trees at positions [tree_begin, tree_end) of the program's order, in one layout.
 struct TreeGroup {
   Layout layout = Layout::Array;
   Tiling tiling{};
@@ -45,7 +44,7 @@ class TiledForest {
   std::vector<TreeGroup> groups;
   std::vector<std::uint32_t> order;  ///< the model's number of each tree, as the program orders them
 
-  /// Number of the group, which is added if it is new.
+  /// Returns the number of a group; adds it if it is new.
   std::uint32_t group(const TreeGroup& wanted);
 
   const Tree& model_tree(std::uint32_t position) const { return model_->trees[order[position]]; }
@@ -65,7 +64,7 @@ class TiledForest {
   ShapeTable shapes_;
 };
 
-/// Splits and leaves of a group's trees, and the slots and bytes they take.
+/// The splits and leaves of a group's trees, and the slots and bytes that they take.
 struct GroupSize {
   std::uint64_t nodes = 0;
   std::uint64_t slots = 0;
@@ -73,12 +72,11 @@ struct GroupSize {
 };
 GroupSize size_of(const TiledForest& forest, const TreeGroup& group);
 
-/// Most slots a node for which the array layout may be asked, or is taken when none is.
+/// Limits of the slots for each node, beyond which a layout is refused: of the array layout, and of layouts
+/// that pad more by their nature (level order in tiles, and trees all as deep as the deepest).
 inline constexpr std::uint64_t kArrayPadding = 4;
-/// The same for layouts that pad more by their nature: level order in tiles, and trees all as deep as the
-/// deepest.
-inline constexpr std::uint64_t kMostPadding = 32;
-inline constexpr std::uint64_t kMostGroupBytes = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kMaxPadding = 32;
+inline constexpr std::uint64_t kMaxGroupBytes = std::uint64_t{1} << 30;
 
 std::string print(const TiledForest& forest);
 

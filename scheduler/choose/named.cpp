@@ -15,7 +15,7 @@ constexpr NamedSchedule kSchedules[] = {
 #include "scheduler/choose/named_schedules.def"
 };
 
-/// Where a schedule comes from: its text, or a function of the model.
+/// The source of a schedule: its text, or a function of the model.
 struct Origin {
   std::string_view text;
   Schedule (*make)(const Model&);

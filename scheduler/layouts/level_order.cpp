@@ -12,7 +12,7 @@ namespace {
 
 std::uint64_t arity(const TreeGroup& group) { return group.tiling.size + std::uint64_t{1}; }
 
-/// The depths to which the trees are padded; trees that are interleaved are all as deep as the deepest.
+/// Returns the depth to which each tree is padded; interleaved trees are all as deep as the deepest.
 template <class View>
 std::vector<std::uint32_t> padded_depths(const TiledForest& forest, const TreeGroup& group) {
   std::vector<std::uint32_t> depths;

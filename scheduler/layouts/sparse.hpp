@@ -1,5 +1,5 @@
-// What the sparse layouts of single nodes that hold their leaves do: the tree's own nodes in an order that
-// suits its walks, siblings adjacent and every child after its parent.
+// The sparse layouts whose leaves are nodes too: siblings are adjacent, every child is after its parent, and
+// the order suits the walks.
 #pragma once
 
 #include "scheduler/layouts/builder.hpp"
@@ -15,26 +15,26 @@ LayoutSize sparse_size(const TiledForest& forest, const TreeGroup& group) {
   return size;
 }
 
-/// Training weight that came to a node of a tree in tiles of one node.
+/// The cover (training weight) of a node, where tiles have one node.
 inline float cover_of(const Tree& tree, const TiledTree& tiled, TileChild at) {
   const std::int32_t node = at.is_leaf() ? at.leaf() : tiled.nodes[tiled.tiles[at.tile()].first_node];
   return tree.nodes[static_cast<std::size_t>(node)].cover;
 }
 
-/// Both children of a split of such a tree.
+/// Both children of a split, where tiles have one node.
 inline std::span<const TileChild, 2> children_of(const TiledTree& tiled, TileChild split) {
   return std::span<const TileChild, 2>(&tiled.children[tiled.tiles[split.tile()].first_child], 2);
 }
 
-/// Where the nodes of a tree stand: siblings adjacent, children after their parents.
+/// The order of a tree's nodes: siblings adjacent, children after their parents.
 struct SparseOrder {
-  std::vector<TileChild> slots;         ///< what stands in each
-  std::vector<std::uint32_t> children;  ///< by slot: that of the left child, 0 for leaves
+  std::vector<TileChild> slots;         ///< the node in each slot
+  std::vector<std::uint32_t> children;  ///< of each slot, the slot of the left child; 0 for leaves
 };
 
-/// Level by level, so that the upper levels, which every row visits, share lines. By probability a split's
-/// likelier child is followed first, so that its children stand right behind it and a walk mostly goes on
-/// where it is: it touches half as many cache lines.
+/// Orders a tree's nodes. Level by level, the upper levels, which every row visits, share cache lines. By
+/// probability, a split's likelier child is followed first: its children are right behind it, and a walk
+/// touches half as many cache lines.
 SparseOrder sparse_order(const Tree& tree, const TiledTree& tiled, bool by_probability);
 
 /// leaf(value, slot) and split(test, slot, left child's slot) make the nodes; slots are counted from the

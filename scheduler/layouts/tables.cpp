@@ -12,12 +12,12 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// Slots that every target looks up fast.
+/// The number of slots that every CPU target looks up fast.
 constexpr std::size_t kMaxSlotsWithLeaves = 64;
 
-/// Whether a level parts with its leaves, rather than that the level below repeats them. It must where the
-/// level below would otherwise exceed kMaxTableSlots; below that it is a matter of speed alone. The first
-/// time all levels below pay for it: their walks may have arrived.
+/// Whether a level retires its leaves instead of repeating them in the level below. It must where the level
+/// below would exceed kMaxTableSlots; otherwise it is a matter of speed alone. The first time costs all
+/// levels below some speed, because their walks may have ended.
 bool should_part(std::size_t tests, std::size_t children, bool parted_above) {
   if (tests == children) return false;
   const auto table_bytes = [](std::size_t slots) { return std::bit_ceil(std::max<std::size_t>(slots, 16)); };
@@ -27,10 +27,10 @@ bool should_part(std::size_t tests, std::size_t children, bool parted_above) {
 struct Level {
   std::vector<TileChild> slots;
   LevelKind kind;
-  std::uint32_t first_leaf = 0;  ///< if it parts with leaves, the first's number
+  std::uint32_t first_leaf = 0;  ///< the number of its first leaf, if it retires leaves
 };
 
-/// A tree level by level, and its leaves by their numbers.
+/// A tree level by level, and its leaves in the order of their numbers.
 struct Levels {
   std::vector<Level> levels;
   std::vector<TileChild> leaves;
@@ -38,7 +38,7 @@ struct Levels {
 
 Levels levels_of(const TiledTree& tree) {
   Levels found;
-  std::vector<TileChild> slots{tree.root}, arrived;  // those that arrive last come first
+  std::vector<TileChild> slots{tree.root}, arrived;  // arrived: leaves that were retired, the latest first
   for (std::uint32_t depth = 0; depth < tree.depth; ++depth) {
     std::vector<TileChild> tests, all;
     for (const TileChild slot : slots) {
@@ -69,7 +69,7 @@ Levels levels_of(const TiledTree& tree) {
   return found;
 }
 
-/// A tree whose tests are all in one level; or of a single leaf none.
+/// Returns a tree with all tests in one level, and no level if it is a single leaf.
 Levels tree_level_of(const TiledTree& tree) {
   Levels found;
   if (tree.root.is_leaf()) {
@@ -87,7 +87,7 @@ Levels tree_level_of(const TiledTree& tree) {
   return found;
 }
 
-/// One level's tables, as bytes in whole lines.
+/// The record of a level, and its tables as bytes in whole lines.
 struct LevelBytes {
   TableLevel record{};
   std::vector<std::uint8_t> bytes;
@@ -98,7 +98,7 @@ void append_table(LevelBytes& level, std::vector<std::uint8_t> table) {
   level.bytes.insert(level.bytes.end(), table.begin(), table.end());
 }
 
-/// Appends where the children of a level that parts with leaves, or of one that is a tree, are.
+/// Appends the tables of children for a level that retires leaves, or that is a whole tree.
 void append_parted(LevelBytes& to, const TiledTree& tiled, const Level& level) {
   std::vector<std::uint8_t> child, by;
   std::uint32_t next_test = level.kind == LevelKind::Tree ? 1 : 0, next_leaf = level.first_leaf;
@@ -149,7 +149,7 @@ LevelBytes level_bytes(const RankTable& ranks, const GroupTree& tree, const Leve
   return level;
 }
 
-/// The records of an oblivious tree; none if a level has a leaf or more than one test.
+/// Returns the records of an oblivious tree; none if a level has a leaf or more than one test.
 std::vector<TableLevel> oblivious_records(const RankTable& ranks, const GroupTree& tree,
                                           const Levels& levels) {
   std::vector<TableLevel> records;

@@ -8,7 +8,7 @@ namespace {
 /// A schedule with more plans is a mistake.
 constexpr std::size_t kMaxPlans = 16;
 
-/// Rows of the largest call that a plan directive is for.
+/// The number of rows of the largest call that a plan directive is for.
 Result<std::uint32_t> most_rows(const Argument& argument) {
   if (!argument.is_number()) {
     if (argument.name() == kBatchSizeName) return UINT32_MAX;
@@ -25,7 +25,7 @@ Result<std::vector<Plan>> plans_of(const Schedule& schedule) {
   for (std::size_t i = 0; i < directives.size(); ++i) {
     if (directives[i].kind != DirectiveKind::Plan) continue;
     const auto wrong = [&](const std::string& what) {
-      return refused(place_of(schedule, i) + ": " + print(directives[i]), what);
+      return refused(location_of(schedule, i) + ": " + print(directives[i]), what);
     };
     if (plans.empty() && i != 0) return wrong("directives stand before the first plan");
     if (plans.size() == kMaxPlans) return wrong("more than " + std::to_string(kMaxPlans) + " plans");

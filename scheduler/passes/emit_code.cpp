@@ -17,7 +17,7 @@ class CodeEmitter {
       if (site.top != kNoLoop) site_at_top_[site.top] = &site;
   }
 
-  /// The plan's code: a block of its own unless it is the only one.
+  /// Emits the plan's code, in a block of its own unless it is the only plan.
   Result<void> run() {
     const Plan& plan = lowering_.plan;
     if (plan.least == 0 && plan.most == UINT32_MAX) return emit(lowering_.nest.body);
@@ -39,7 +39,7 @@ class CodeEmitter {
     return static_cast<std::uint32_t>(parts_.code.size() - 1);
   }
 
-  /// Closes the block opened at `open`, whose operands but for the partner are given again.
+  /// Closes the block opened at `open`. `operands` are the opening instruction's, without the partner.
   void close(std::uint32_t open, Op op, Operands operands) {
     operands.push_back(add(Op::End, {open}));
     std::uint32_t values[kMaxOperands] = {};
@@ -67,7 +67,7 @@ class CodeEmitter {
     slices_end_ = std::max(slices_end_, part + 1);
   }
 
-  /// The register that holds what a loop steps through; a part of it is sliced off first.
+  /// Returns the register of the range that a loop steps through; slices it first if the loop covers a part.
   Result<std::uint32_t> range_of(LoopId id) {
     const auto& loop = lowering_.loops[id];
     const std::uint32_t whole = register_of(loop.source, loop.axis);
@@ -154,7 +154,7 @@ class CodeEmitter {
     return {};
   }
 
-  /// Trees are cached group by group: those of every walk inside the loop.
+  /// Emits a cache statement. Trees are cached group by group, for every walk inside the loop.
   void emit_cache(const Statement& s) {
     const std::uint32_t loop = last_loop_.at(s.loop);
     if (lowering_.loops[s.loop].axis == Axis::Rows) {
@@ -222,7 +222,7 @@ class CodeEmitter {
     return {};
   }
 
-  /// The walk, or leaves, statement inside a chain of absorbed loops.
+  /// Returns the walk (or leaves) statement inside a chain of absorbed loops.
   const Statement& walk_of(const Statement& s) const { return s.kind != Loop ? s : walk_of(s.body.back()); }
 
   std::uint32_t innermost(const WalkSite& site, Axis axis) const {
@@ -231,7 +231,7 @@ class CodeEmitter {
     return register_of(at, axis);
   }
 
-  /// One instruction for the walk, or leaves, statement of a site.
+  /// Emits the instruction for the walk (or leaves) statement of a site.
   Result<void> emit_walk(const WalkSite& site, const Statement& s) {
     if (site.tree_begin == site.tree_end) return {};
     const auto range = [&](LoopId top, Axis axis) -> Result<std::uint32_t> {
@@ -251,7 +251,7 @@ class CodeEmitter {
     return {};
   }
 
-  /// The first of these walkers, which follow one another in the table.
+  /// Returns the number of the first of these walkers, which are consecutive in the table.
   std::uint32_t walkers(std::vector<WalkerDesc> wanted, bool atomic) {
     for (WalkerDesc& walker : wanted) {
       walker.atomic = atomic;
@@ -269,7 +269,7 @@ class CodeEmitter {
   const PlanNumbers& numbers_;
   ProgramParts& parts_;
   std::map<LoopId, const WalkSite*> site_at_top_;
-  std::map<LoopId, std::uint32_t> registers_;  ///< that hold the loops' current iterations
+  std::map<LoopId, std::uint32_t> registers_;  ///< of the loops' current iterations
   std::map<LoopId, std::uint32_t> last_loop_;  ///< pc of each loop's latest instruction
   std::uint32_t next_register_ = 2;
   std::uint32_t slices_end_ = 0;  ///< registers from here on hold no slice of an open block

@@ -32,7 +32,7 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
   meta.sums_in_model_order = 1;
   for (const Lowering& plan : compilation.plans) {
     if (!plan.sums.in_model_order) meta.sums_in_model_order = 0;
-    if (plan.sums.unit != 0) meta.sum_unit = plan.sums.unit;  // of the model: all that have one have this
+    if (plan.sums.unit != 0) meta.sum_unit = plan.sums.unit;  // plans with exact sums have the model's unit
   }
   meta.fingerprint = compilation.fingerprint;
   meta.forest_nodes = forest.nodes;

@@ -1,5 +1,5 @@
-// Tests of coded trees -> the encoder's thresholds and sets of categories. A program whose trees all lie in
-// layouts that read the rows themselves has no encoder.
+// Tests of coded trees -> the encoder's thresholds and sets of categories, for all plans at once. A program
+// whose trees all lie in layouts that read the rows themselves has no encoder.
 #include <algorithm>
 
 #include <forestvm/core/layouts.hpp>
@@ -23,11 +23,11 @@ void add_tests(const TiledForest& forest, RankTable& ranks) {
 
 /// Refuses encode(u8) in a plan none of whose trees read codes.
 Result<void> check_encode(const Lowering& lowering) {
-  const auto& asked = lowering.loops.program.encode;
+  const auto& requested = lowering.loops.program.encode;
   const std::vector<TreeGroup>& groups = lowering.forest.groups;
   const bool any = std::any_of(groups.begin(), groups.end(), coded);
-  if (asked && asked->value == "u8" && !any && !lowering.model.trees.empty())
-    return lowering.refuse(asked->directive, "no tree lies in a layout that reads codes");
+  if (requested && requested->value == "u8" && !any && !lowering.model.trees.empty())
+    return lowering.refuse(requested->directive, "no tree lies in a layout that reads codes");
   return {};
 }
 
