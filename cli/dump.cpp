@@ -5,6 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include <forestvm/compile.hpp>
+
 #include "cli/commands.hpp"
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include <forestvm/compile.hpp>
 #include <forestvm/internal/nearest.hpp>
+#include <forestvm/named_schedules.hpp>
 #include <forestvm/schedule.hpp>
 
 #include "cli/commands.hpp"

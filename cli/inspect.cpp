@@ -13,10 +13,10 @@
 #include <variant>
 #include <vector>
 
-#include <forestvm/compile.hpp>
 #include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/layout/tables.hpp>
 #include <forestvm/internal/names.hpp>
+#include <forestvm/statistics.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/gpu_account.hpp"

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <system_error>
 
+#include <forestvm/compile.hpp>
 #include <forestvm/load.hpp>
+#include <forestvm/named_schedules.hpp>
 
 #include "cli/io/quote.hpp"
 #include "cli/io/source.hpp"

@@ -5,10 +5,10 @@
 #include <utility>
 #include <variant>
 
-#include <forestvm/compile.hpp>
 #include <forestvm/model.hpp>
 #include <forestvm/program.hpp>
 #include <forestvm/result.hpp>
+#include <forestvm/schedule.hpp>
 
 #include "cli/command.hpp"
 

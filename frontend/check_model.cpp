@@ -1,5 +1,4 @@
-// The checks that every model passes before anyone else sees it. No recursion: a tree may be a chain of
-// millions.
+// See check_model.hpp. Nothing here is recursive: a tree may be a chain of millions of nodes.
 #include "check_model.hpp"
 
 #include <cmath>
@@ -10,10 +9,10 @@
 namespace forestvm::frontend {
 namespace {
 
-/// Checks one tree; `seen_` and `waiting_` are kept from tree to tree.
+/// Checks trees one by one; the memory of `seen_` and `waiting_` is kept from tree to tree.
 class TreeCheck {
  public:
-  TreeCheck(const Model& model, const TreePlace& place) : model_(model), place_(place) {}
+  TreeCheck(const Model& model, const TreeLocation& location) : model_(model), location_(location) {}
 
   Result<void> check(std::size_t number) {
     number_ = number;
@@ -27,7 +26,7 @@ class TreeCheck {
  private:
   Error error(std::optional<std::size_t> node, std::string message) const {
     std::string where;
-    if (place_) where = place_(number_) + ": ";
+    if (location_) where = location_(number_) + ": ";
     where += "tree " + std::to_string(number_);
     if (node) where += ", node " + std::to_string(*node);
     return refused(std::move(where), std::move(message));
@@ -46,7 +45,7 @@ class TreeCheck {
   Result<void> check_links();
 
   const Model& model_;
-  const TreePlace& place_;
+  const TreeLocation& location_;
   std::size_t number_ = 0;
   const Tree* tree_ = nullptr;
   std::vector<char> seen_;
@@ -130,7 +129,7 @@ Result<void> TreeCheck::check_sets() const {
   return {};
 }
 
-/// Walks from the root. Nobody is reached twice, so the walk ends; nobody used is left out.
+/// Walks the tree from its root: no node may be reached twice, and every used one must be reached.
 Result<void> TreeCheck::check_links() {
   const std::vector<Node>& nodes = tree_->nodes;
   seen_.assign(nodes.size(), 0);
@@ -184,9 +183,9 @@ Result<void> check_header(const Model& model) {
 
 }  // namespace
 
-Result<void> check_model(const Model& model, const TreePlace& place) {
+Result<void> check_model(const Model& model, const TreeLocation& location) {
   FVM_TRY(check_header(model));
-  TreeCheck trees(model, place);
+  TreeCheck trees(model, location);
   for (std::size_t i = 0; i < model.trees.size(); ++i) FVM_TRY(trees.check(i));
   return {};
 }

@@ -1,4 +1,4 @@
-// Reads a file whole, within a limit; a pipe works too.
+// Reads a whole file or pipe, up to a limit.
 #include "file_bytes.hpp"
 
 #include <cerrno>

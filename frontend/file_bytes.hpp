@@ -1,4 +1,4 @@
-// The bytes of a file, and what its compression hides. In: a path, or gzip bytes. Out: bytes within a limit.
+// The bytes of a file, unpacked if they are gzip. In: a path, or gzip bytes. Out: bytes within a limit.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,9 @@
 
 namespace forestvm::frontend {
 
-/// The whole file. Errors: Environment when it cannot be read; Refused when it is longer than `max_bytes`,
-/// and what `check_opening` says of its first 64 KiB (or all of a shorter one) before the rest is read.
+/// Reads the whole file. Errors: Environment when it cannot be read; Refused when it is longer than
+/// `max_bytes`; the error of `check_opening`, which sees the first 64 KiB (or all of a shorter file) before
+/// the rest is read.
 Result<std::vector<std::byte>> read_file_bytes(
     const std::string& path, std::size_t max_bytes,
     const std::function<Result<void>(std::span<const std::byte>)>& check_opening);

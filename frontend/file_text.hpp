@@ -14,7 +14,7 @@ bool is_utf8(std::string_view text);
 /// is not UTF-8, become \xNN.
 std::string printable(std::string_view text, std::size_t limit = 80);
 
-/// The same in double quotes.
+/// printable(text, limit) in double quotes.
 std::string quoted(std::string_view text, std::size_t limit = 80);
 
 }  // namespace forestvm::frontend

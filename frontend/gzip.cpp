@@ -10,10 +10,10 @@
 namespace forestvm::frontend {
 namespace {
 
-/// The output grows by as much, so that pages which nothing is unpacked to are never touched.
+/// The step by which the output grows, so that memory which is not needed is not touched.
 constexpr std::size_t kUnpackSize = std::size_t{1} << 18;
 
-/// An inflate stream and the place it has reached in the input.
+/// An inflate stream and its position in the input.
 class Unpacker {
  public:
   explicit Unpacker(std::span<const std::byte> input) : input_(input) {

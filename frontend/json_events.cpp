@@ -18,7 +18,7 @@ class SaxAdapter {
   SaxAdapter(std::span<const std::byte> bytes, Syntax syntax, std::uint32_t max_depth, EventSink& sink)
       : bytes_(bytes), syntax_(syntax), max_depth_(max_depth), values_left_(bytes.size()), sink_(sink) {}
 
-  // What sax_parse calls; the names are nlohmann_json's.
+  // Called by sax_parse; the names are nlohmann_json's.
   bool null() { return spend() && told(sink_.on_null()); }
   bool boolean(bool value) { return spend() && told(sink_.on_flag(value)); }
   bool number_integer(std::int64_t value) { return spend() && told(sink_.on_integer(value)); }
@@ -69,7 +69,7 @@ class SaxAdapter {
     return true;
   }
   bool is_text(const std::string& text) const { return syntax_ == Syntax::Json || is_utf8(text); }
-  std::string place(std::size_t position) const;
+  std::string location(std::size_t position) const;
   bool at_non_finite(std::size_t position) const;
 
   std::span<const std::byte> bytes_;
@@ -82,7 +82,7 @@ class SaxAdapter {
 };
 
 /// "byte 57 (line 3, column 9), in learner.objective"
-std::string SaxAdapter::place(std::size_t position) const {
+std::string SaxAdapter::location(std::size_t position) const {
   const std::size_t at = std::min(position == 0 ? 0 : position - 1, bytes_.size());
   std::string out = "byte " + std::to_string(at);
   if (syntax_ == Syntax::Json) {
@@ -107,7 +107,7 @@ bool SaxAdapter::at_non_finite(std::size_t position) const {
 
 bool SaxAdapter::parse_error(std::size_t position, const std::string&, const json::exception& problem) {
   if (at_non_finite(position)) {
-    error_ = refused(place(position), "a number that is not finite (NaN or Infinity)");
+    error_ = refused(location(position), "a number that is not finite (NaN or Infinity)");
     return false;
   }
   // "[json.exception.parse_error.101] parse error at line 1, column 2: what": the library's prefix says
@@ -118,7 +118,7 @@ bool SaxAdapter::parse_error(std::size_t position, const std::string&, const jso
   if (message.starts_with("parse error at "))
     if (const auto colon = message.find(": "); colon != std::string_view::npos)
       message.remove_prefix(colon + 2);
-  error_ = refused(place(position), printable(message, 200));
+  error_ = refused(location(position), printable(message, 200));
   return false;
 }
 

@@ -36,7 +36,7 @@ class EventSink {
 
   /// Why a call returned false.
   virtual Error error() const = 0;
-  /// The place of the latest event, e.g. "learner.objective.name"; may be empty.
+  /// The path of the latest event, e.g. "learner.objective.name"; may be empty.
   virtual std::string path() const = 0;
 };
 

@@ -37,7 +37,7 @@ constexpr Objective objectives[] = {
 #include "lightgbm_objectives.def"
 };
 
-/// What follows the objective's name: "sqrt", "sigmoid:1", "num_class:4".
+/// The parameters after the objective's name: "sqrt", "sigmoid:1", "num_class:4".
 struct Given {
   bool sqrt = false;
   std::optional<double> sigmoid;
@@ -63,12 +63,12 @@ bool read_parameter(const Objective& row, std::string_view word, Given& given) {
   return given.sqrt = true;
 }
 
-/// The objective, its parameters, and the transform that they make.
+/// Reads the objective and its parameters; sets the transform.
 Result<void> add_objective(const LightgbmEntry& entry, Model& model) {
   const std::vector<std::string_view> words = words_of(entry.text);
-  if (words.empty()) return {};  // trained with an objective of the user's own: raw scores
+  if (words.empty()) return {};  // a user-defined objective: raw scores
   const auto wrong = [&](std::string message) {
-    return refused(place_of(entry), "objective " + quoted(words[0]) + ": " + std::move(message));
+    return refused(location_of(entry), "objective " + quoted(words[0]) + ": " + std::move(message));
   };
   const auto* row = std::find_if(std::begin(objectives), std::end(objectives),
                                  [&](const Objective& known) { return known.name == words[0]; });
@@ -95,12 +95,12 @@ std::size_t count_words(std::string_view text) {
   return count;
 }
 
-/// Names that LightGBM itself made, Column_0 and so on, are none.
+/// Reads the names of features. Names that LightGBM made (Column_0, Column_1, ...) do not count.
 Result<void> add_feature_names(const LightgbmEntry& entry, Model& model) {
   if (const std::size_t names = count_words(entry.text); names != model.num_features)
-    return refused(place_of(entry), "feature_names: " + std::to_string(names) + " names for " +
-                                        std::to_string(model.num_features) + " features");
-  if (!is_utf8(entry.text)) return refused(place_of(entry), "feature_names: not UTF-8");
+    return refused(location_of(entry), "feature_names: " + std::to_string(names) + " names for " +
+                                           std::to_string(model.num_features) + " features");
+  if (!is_utf8(entry.text)) return refused(location_of(entry), "feature_names: not UTF-8");
   bool own = false;
   std::string_view text = entry.text;
   for (std::uint32_t i = 0; i < model.num_features && !own; ++i)
@@ -112,25 +112,26 @@ Result<void> add_feature_names(const LightgbmEntry& entry, Model& model) {
   return {};
 }
 
-/// A random forest's values are means: what the transform takes is divided by the number of rounds.
+/// Reads average_output: a random forest's sums are divided by the number of rounds before the transform.
 Result<void> add_average(const LightgbmEntry& entry, Model& model) {
   if (!entry.given()) return {};
-  if (!entry.text.empty()) return refused(place_of(entry), "average_output: takes no value");
-  if (model.trees.empty()) return refused(place_of(entry), "average_output: an average over no trees");
+  if (!entry.text.empty()) return refused(location_of(entry), "average_output: takes no value");
+  if (model.trees.empty()) return refused(location_of(entry), "average_output: an average over no trees");
   model.averaged = true;
   if (model.transform == Transform::Identity) model.transform = Transform::Average;
   return {};
 }
 
-/// LightGBM finds each tree by these numbers of bytes, so a file in which they are wrong is damaged.
+/// Checks tree_sizes. LightGBM finds the trees by these lengths, so a file in which they are wrong is
+/// damaged.
 Result<void> check_tree_sizes(const LightgbmHeader& header) {
   if (!header.tree_sizes.given()) return {};
   FVM_ASSIGN(const std::vector<std::int64_t> sizes, integers_of(header.tree_sizes, header.tree_bytes.size()));
   for (std::size_t i = 0; i < sizes.size(); ++i)
     if (sizes[i] < 0 || static_cast<std::size_t>(sizes[i]) != header.tree_bytes[i])
-      return refused(place_of(header.tree_sizes), "tree_sizes[" + std::to_string(i) + "]: says " +
-                                                      std::to_string(sizes[i]) + " bytes, but the tree has " +
-                                                      std::to_string(header.tree_bytes[i]));
+      return refused(location_of(header.tree_sizes),
+                     "tree_sizes[" + std::to_string(i) + "]: says " + std::to_string(sizes[i]) +
+                         " bytes, but the tree has " + std::to_string(header.tree_bytes[i]));
   return {};
 }
 
@@ -139,13 +140,13 @@ Result<void> add_outputs(const LightgbmHeader& header, const LoadLimits& limits,
   FVM_ASSIGN(const std::int64_t classes, number_of(header.num_class, 1, limits.max_outputs));
   if (outputs != classes)
     return refused(
-        place_of(header.num_tree_per_iteration),
+        location_of(header.num_tree_per_iteration),
         "num_tree_per_iteration: " + std::to_string(outputs) + ", but num_class " + std::to_string(classes));
   model.num_outputs = static_cast<std::uint32_t>(outputs);
   model.base.assign(model.num_outputs, 0.0);
   if (model.trees.size() % model.num_outputs != 0)
     return refused(
-        place_of(header.num_tree_per_iteration),
+        location_of(header.num_tree_per_iteration),
         std::to_string(model.trees.size()) + " trees are not whole rounds of " + std::to_string(outputs));
   for (std::size_t i = 0; i < model.trees.size(); ++i) {
     model.trees[i].output = static_cast<std::uint32_t>(i % model.num_outputs);
@@ -155,13 +156,13 @@ Result<void> add_outputs(const LightgbmHeader& header, const LoadLimits& limits,
   return {};
 }
 
-/// Everything but the trees, which are there already.
+/// Sets everything but the trees, which are read before.
 Result<void> add_header(const LightgbmHeader& header, const LoadLimits& limits, Model& model) {
   model.format = "lightgbm-text";
   model.trainer = "lightgbm";
   model.version = header.version.text;
   if (model.version != "v3" && model.version != "v4")
-    return refused(place_of(header.version),
+    return refused(location_of(header.version),
                    "version: the format is v3 (LightGBM 2.3) or v4, found " + quoted(header.version.text));
   model.score_type = ScalarType::Float64;
   model.tiny_is_zero = true;
@@ -171,7 +172,7 @@ Result<void> add_header(const LightgbmHeader& header, const LoadLimits& limits, 
   model.num_features = static_cast<std::uint32_t>(last_feature + 1);
   FVM_TRY(add_feature_names(header.feature_names, model));
   if (count_words(header.feature_infos.text) != model.num_features)
-    return refused(place_of(header.feature_infos),
+    return refused(location_of(header.feature_infos),
                    "feature_infos: not one for each of " + std::to_string(model.num_features) + " features");
   FVM_TRY(add_objective(header.objective, model));
   FVM_TRY(add_average(header.average_output, model));
@@ -206,7 +207,7 @@ Result<ParsedModel> read_lightgbm_text(std::span<const std::byte> bytes, const L
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   FVM_ASSIGN(const LightgbmHeader header, read_lightgbm_text(text, receive));
   FVM_TRY(add_header(header, limits, model));
-  parsed.tree_place = [lines = std::move(lines)](std::size_t tree) {
+  parsed.tree_location = [lines = std::move(lines)](std::size_t tree) {
     return "line " + std::to_string(lines[tree]);
   };
   return parsed;

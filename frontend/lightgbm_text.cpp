@@ -1,4 +1,4 @@
-// The lines of a LightGBM text model, and the tables of the keys that we read.
+// See lightgbm_text.hpp. The keys that are read are rows of tables.
 #include "lightgbm_text.hpp"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ std::string line_text(std::size_t line, std::size_t tree) {
   return line_text(line) + ": tree " + std::to_string(tree);
 }
 
-/// One line after the other, without its line feed.
+/// Reads the file line by line, without line feeds.
 class Lines {
  public:
   explicit Lines(std::string_view text) : text_(text) {}
@@ -86,7 +86,7 @@ class Lines {
   std::size_t number_ = 0;
 };
 
-/// Puts the current line where its key belongs; keys that we do not know are left.
+/// Stores the current line in the entry of its key; unknown keys are skipped.
 template <class Record, std::size_t count>
 Result<void> take(const Lines& lines, const Key<Record> (&keys)[count], Record& record,
                   const std::string& where) {
@@ -121,7 +121,7 @@ Error cut_short(const Lines& lines) {
   return refused(line_text(lines.number()), "the file ends before \"end of trees\": it is cut short");
 }
 
-/// From the line `Tree=`; stops at the line after the tree.
+/// Reads a tree from its line `Tree=` on; stops at the line after the tree.
 Result<LightgbmTree> read_tree(Lines& lines, std::size_t number) {
   LightgbmTree tree;
   tree.number = number;
@@ -152,7 +152,7 @@ template <class Number>
 Result<std::vector<Number>> numbers_of(const LightgbmEntry& entry, std::size_t count,
                                        const LightgbmTree* tree) {
   const auto wrong = [&](std::string what) {
-    return refused(place_of(entry, tree), std::string(entry.key) + std::move(what));
+    return refused(location_of(entry, tree), std::string(entry.key) + std::move(what));
   };
   std::vector<Number> numbers;
   std::string_view text = entry.text;
@@ -194,7 +194,7 @@ Result<LightgbmHeader> read_lightgbm_text(std::string_view text, const LightgbmT
   return header;
 }
 
-std::string place_of(const LightgbmEntry& entry, const LightgbmTree* tree) {
+std::string location_of(const LightgbmEntry& entry, const LightgbmTree* tree) {
   return tree == nullptr ? line_text(entry.line) : line_text(entry.line, tree->number);
 }
 
@@ -202,9 +202,9 @@ Result<std::int64_t> number_of(const LightgbmEntry& entry, std::int64_t least, s
                                const LightgbmTree* tree) {
   FVM_ASSIGN(const std::vector<std::int64_t> numbers, integers_of(entry, 1, tree));
   if (numbers[0] < least || numbers[0] > most)
-    return refused(place_of(entry, tree), std::string(entry.key) + ": " + std::to_string(numbers[0]) +
-                                              " is not within " + std::to_string(least) + " and " +
-                                              std::to_string(most));
+    return refused(location_of(entry, tree), std::string(entry.key) + ": " + std::to_string(numbers[0]) +
+                                                 " is not within " + std::to_string(least) + " and " +
+                                                 std::to_string(most));
   return numbers[0];
 }
 

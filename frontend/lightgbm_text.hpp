@@ -1,5 +1,5 @@
-// What a LightGBM text model says, line by line, before any of it is given a meaning.
-// In: the bytes of the file. Out: the header's entries and, handed over as each tree ends, the tree's.
+// The entries of a LightGBM text model, line by line, not interpreted.
+// In: the bytes of the file. Out: the header's entries, and each tree's as soon as the tree ends.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct LightgbmHeader {
   LightgbmEntry feature_names;
   LightgbmEntry feature_infos;
   LightgbmEntry tree_sizes;
-  std::vector<std::size_t> tree_bytes;  ///< how long the file's trees are; tree_sizes should say the same
+  std::vector<std::size_t> tree_bytes;  ///< the length of each tree in the file; tree_sizes should equal it
 };
 
 struct LightgbmTree {
@@ -61,7 +61,7 @@ using LightgbmTreeReceiver = std::function<Result<void>(const LightgbmTree& tree
 Result<LightgbmHeader> read_lightgbm_text(std::string_view text, const LightgbmTreeReceiver& receive);
 
 /// "line 7", or "line 7: tree 2" of an entry in a tree.
-std::string place_of(const LightgbmEntry& entry, const LightgbmTree* tree = nullptr);
+std::string location_of(const LightgbmEntry& entry, const LightgbmTree* tree = nullptr);
 
 /// The entry's text as one whole number within [least, most].
 Result<std::int64_t> number_of(const LightgbmEntry& entry, std::int64_t least, std::int64_t most,

@@ -16,7 +16,7 @@ constexpr std::int64_t default_left_bit = 2;
 constexpr int missing_shift = 2;
 constexpr std::int64_t most_decision_type = 2 << missing_shift | default_left_bit | category_bit;
 
-constexpr std::int64_t most_leaves = std::int64_t{1} << 30;  // so that a node's index fits 31 bits
+constexpr std::int64_t max_leaves = std::int64_t{1} << 30;  // so that a node's index fits 31 bits
 
 Missing missing_of(std::int64_t decision_type) {
   switch (decision_type >> missing_shift) {
@@ -31,10 +31,10 @@ Missing missing_of(std::int64_t decision_type) {
 
 Error node_error(const LightgbmTree& entries, const LightgbmEntry& entry, std::size_t node,
                  std::string message) {
-  return refused(place_of(entry, &entries) + ", node " + std::to_string(node), std::move(message));
+  return refused(location_of(entry, &entries) + ", node " + std::to_string(node), std::move(message));
 }
 
-/// The splits' children: as they lie in Tree::nodes.
+/// Sets the splits' children to indices in Tree::nodes.
 Result<void> add_children(const LightgbmTree& entries, const LightgbmEntry& entry, std::size_t leaves,
                           std::int32_t Node::*side, Tree& tree) {
   const auto splits = static_cast<std::int64_t>(leaves) - 1;
@@ -50,7 +50,7 @@ Result<void> add_children(const LightgbmTree& entries, const LightgbmEntry& entr
   return {};
 }
 
-/// Counts of training rows, of the nodes from `first` on. Trees need not have them.
+/// Sets the covers of the nodes from `first` on to their counts of training rows. Trees need not have them.
 Result<void> add_covers(const LightgbmTree& entries, const LightgbmEntry& entry, std::size_t count,
                         std::size_t first, Tree& tree) {
   if (entry.text.empty()) return {};
@@ -70,14 +70,14 @@ Result<void> add_decisions(const LightgbmTree& entries, std::size_t splits, Tree
                         "unknown decision type " + std::to_string(types[i]));
     Node& node = tree.nodes[i];
     node.kind = (types[i] & category_bit) != 0 ? NodeKind::Category : NodeKind::LessEqual;
-    if (node.kind == NodeKind::Category) continue;  // NaN is in no set, whatever else is said of it
+    if (node.kind == NodeKind::Category) continue;  // NaN is in no set, whatever decision_type says
     node.missing_left = (types[i] & default_left_bit) != 0;
     node.missing = missing_of(types[i]);
   }
   return {};
 }
 
-/// The words of a set: a bit for each category that goes left.
+/// Reads a set from its words, with a bit for each category that goes left.
 Result<CategorySet> set_of(const LightgbmTree& entries, std::span<const std::int64_t> words,
                            std::size_t number) {
   CategorySet set;
@@ -85,7 +85,7 @@ Result<CategorySet> set_of(const LightgbmTree& entries, std::span<const std::int
   set.fractions = true;
   for (std::size_t w = 0; w < words.size(); ++w) {
     const auto wrong = [&](const std::string& what) {
-      return refused(place_of(entries.cat_threshold, &entries),
+      return refused(location_of(entries.cat_threshold, &entries),
                      "cat_threshold: set " + std::to_string(number) + ": " + what);
     };
     if (words[w] < 0 || words[w] > std::numeric_limits<std::uint32_t>::max())
@@ -101,15 +101,15 @@ Result<CategorySet> set_of(const LightgbmTree& entries, std::span<const std::int
   return set;
 }
 
-/// The sets, by which thresholds of categorical splits are numbered.
+/// Reads the sets; the threshold of a categorical split is the number of one.
 Result<void> add_sets(const LightgbmTree& entries, std::size_t count, Tree& tree) {
   if (count == 0) return {};
   if (!entries.cat_boundaries.given() || !entries.cat_threshold.given())
-    return refused(place_of(entries.num_cat, &entries), "cat_boundaries or cat_threshold is missing");
+    return refused(location_of(entries.num_cat, &entries), "cat_boundaries or cat_threshold is missing");
   FVM_ASSIGN(const std::vector<std::int64_t> bounds,
              integers_of(entries.cat_boundaries, count + 1, &entries));
   const auto wrong = [&](const std::string& what) {
-    return refused(place_of(entries.cat_boundaries, &entries), "cat_boundaries: " + what);
+    return refused(location_of(entries.cat_boundaries, &entries), "cat_boundaries: " + what);
   };
   if (bounds.front() != 0) return wrong("the first is " + std::to_string(bounds.front()));
   for (std::size_t i = 0; i < count; ++i)
@@ -125,7 +125,7 @@ Result<void> add_sets(const LightgbmTree& entries, std::size_t count, Tree& tree
   return {};
 }
 
-/// Gives a split what its threshold says.
+/// Sets the threshold of a split, or the set of a categorical one.
 Result<void> set_threshold(const LightgbmTree& entries, double threshold, std::size_t split, Tree& tree) {
   Node& node = tree.nodes[split];
   if (node.kind != NodeKind::Category) {
@@ -146,13 +146,13 @@ Result<void> add_splits(const LightgbmTree& entries, std::size_t leaves, Tree& t
   FVM_ASSIGN(const std::vector<std::int64_t> features, integers_of(entries.split_feature, splits, &entries));
   FVM_ASSIGN(const std::vector<double> thresholds, reals_of(entries.threshold, splits, &entries));
   FVM_TRY(add_decisions(entries, splits, tree));
-  FVM_ASSIGN(const std::int64_t sets, number_of(entries.num_cat, 0, most_leaves, &entries));
+  FVM_ASSIGN(const std::int64_t sets, number_of(entries.num_cat, 0, max_leaves, &entries));
   const auto categorical = std::count_if(tree.nodes.begin(), tree.nodes.end(),
                                          [](const Node& node) { return node.kind == NodeKind::Category; });
   if (sets != categorical)
-    return refused(place_of(entries.num_cat, &entries), "num_cat: " + std::to_string(sets) +
-                                                            " categorical splits, but the tree has " +
-                                                            std::to_string(categorical));
+    return refused(location_of(entries.num_cat, &entries), "num_cat: " + std::to_string(sets) +
+                                                               " categorical splits, but the tree has " +
+                                                               std::to_string(categorical));
   FVM_TRY(add_sets(entries, static_cast<std::size_t>(sets), tree));
   for (std::size_t i = 0; i < splits; ++i) {
     if (features[i] < 0 || features[i] > std::numeric_limits<std::int32_t>::max())
@@ -168,15 +168,15 @@ Result<void> add_splits(const LightgbmTree& entries, std::size_t leaves, Tree& t
 }  // namespace
 
 Result<Tree> tree_of(const LightgbmTree& entries) {
-  FVM_ASSIGN(const std::int64_t num_leaves, number_of(entries.num_leaves, 1, most_leaves, &entries));
+  FVM_ASSIGN(const std::int64_t num_leaves, number_of(entries.num_leaves, 1, max_leaves, &entries));
   const auto leaves = static_cast<std::size_t>(num_leaves);
   const std::size_t splits = leaves - 1;
   if (entries.is_linear.given()) {
     FVM_ASSIGN(const std::int64_t linear, number_of(entries.is_linear, 0, 1, &entries));
     if (linear == 1)
-      return refused(place_of(entries.is_linear, &entries), "linear leaves are not supported yet");
+      return refused(location_of(entries.is_linear, &entries), "linear leaves are not supported yet");
   }
-  // Before the nodes take memory, a leaf's worth of the file must be there for each.
+  // Nodes take memory only if the file is long enough to hold that many leaves.
   FVM_ASSIGN(const std::vector<double> values, reals_of(entries.leaf_value, leaves, &entries));
   Tree tree;
   tree.nodes.resize(splits + leaves);

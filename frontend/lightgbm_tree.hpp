@@ -10,7 +10,7 @@
 namespace forestvm::frontend {
 
 /// Refused: columns of another length than num_leaves says, numbers out of range, and what is not supported
-/// yet (linear leaves). How the nodes hang together is checked in check_model.
+/// yet (linear leaves). check_model checks how the nodes are connected.
 Result<Tree> tree_of(const LightgbmTree& entries);
 
 }  // namespace forestvm::frontend

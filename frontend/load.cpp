@@ -1,5 +1,5 @@
-// load_model: bytes, gzip, the format by its content, the reader, the checks. The formats are rows of
-// formats.def.
+// load_model: reads and unpacks the bytes, finds the format by content among the rows of formats.def, calls
+// its reader, and checks the model.
 #include <forestvm/load.hpp>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ Result<Model> read_and_check(Bytes bytes, const LoadLimits& limits) {
   const Format* format = find_format(bytes);
   if (format == nullptr) return unknown_format(bytes);
   FVM_ASSIGN(frontend::ParsedModel parsed, format->read(bytes, limits));
-  FVM_TRY(frontend::check_model(parsed.model, parsed.tree_place));
+  FVM_TRY(frontend::check_model(parsed.model, parsed.tree_location));
   return std::move(parsed.model);
 }
 
@@ -80,7 +80,7 @@ Result<Model> load_bytes(Bytes bytes, const LoadLimits& limits) {
 Result<void> check_model_opening(Bytes opening) {
   if (frontend::is_gzip(opening)) {
     const std::vector<std::byte> first = frontend::peek_gzip(opening, kModelOpening);
-    // Damage this early is for unpack_gzip to name.
+    // unpack_gzip reports damage this early.
     return first.empty() || find_format(first) != nullptr ? Result<void>() : unknown_format(first);
   }
   return find_format(opening.first(std::min(opening.size(), kModelOpening))) != nullptr

@@ -1,4 +1,4 @@
-// What a format's reader returns.
+// The result of a format's reader: a model, and the location of each of its trees in the file.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace forestvm::frontend {
 
-/// Where the file has a tree, by the tree's number: "learner.trees[3]", "line 52".
-using TreePlace = std::function<std::string(std::size_t tree)>;
+/// Returns the location of a tree in the file, by its number: "learner.trees[3]", "line 52".
+using TreeLocation = std::function<std::string(std::size_t tree)>;
 
 struct ParsedModel {
   Model model;
-  TreePlace tree_place;
+  TreeLocation tree_location;
 };
 
 }  // namespace forestvm::frontend

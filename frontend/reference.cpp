@@ -1,4 +1,5 @@
-// The judge: one row, one tree, one node at a time, in the trainer's own types and order.
+// The reference predictor, which judges the others: one row, one tree, one node at a time, in the trainer's
+// types and order.
 #include <forestvm/reference.hpp>
 
 #include <algorithm>
@@ -157,7 +158,7 @@ Reference predict(const Model& model, std::span<const float> rows, std::size_t r
       const Tree& tree = model.trees[t];
       const std::size_t leaf = leaf_of<Scalar>(model, tree, row);
       if (options.leaves) out.leaf.push_back(leaf_number(tree, leaf));
-      // Product and sum are rounded apart: this file is built with -ffp-contract=off.
+      // Product and sum are rounded separately: this file is built with -ffp-contract=off.
       const Scalar added = static_cast<Scalar>(tree.weight) * static_cast<Scalar>(tree.nodes[leaf].value);
       raw[tree.output] += added;
     }

@@ -1,4 +1,4 @@
-// The fields that we read from an XGBoost document, as a table of paths, and the sink that fills them.
+// The fields that are read from an XGBoost document, as a table of paths, and the sink that fills them.
 // Everything that the table does not name is skipped without being stored.
 #include "xgboost_document.hpp"
 
@@ -67,44 +67,44 @@ constexpr Row rows[] = {
     {"learner.gradient_booster.model.trees[].categories_sizes", &Columns::categories_sizes, Need::Optional},
 };
 
-/// A place in the document that holds a field, or leads to one.
-struct Place {
+/// An object, array or value of the document that holds a field or leads to one.
+struct FieldNode {
   std::string_view name;
-  const Place* parent = nullptr;
+  const FieldNode* parent = nullptr;
   Field field;
   bool required = false;
   bool in_tree = false;
-  std::size_t number = 0;                       // index in Places::all
-  std::vector<std::unique_ptr<Place>> members;  // of an object
-  std::unique_ptr<Place> element;               // of an array of objects
+  std::size_t number = 0;                           // index in FieldTree::all
+  std::vector<std::unique_ptr<FieldNode>> members;  // of an object
+  std::unique_ptr<FieldNode> element;               // of an array of objects
 };
 
-/// The rows as a tree of places.
-class Places {
+/// The rows of the table as a tree.
+class FieldTree {
  public:
-  Places() {
+  FieldTree() {
     all_.push_back(&root_);
     for (const Row& row : rows) {
-      Place* place = &root_;
+      FieldNode* node = &root_;
       for (std::size_t at = 0; at <= row.path.size();) {
         std::string_view name = row.path.substr(at, row.path.find('.', at) - at);
         at += name.size() + 1;
         const bool array = name.ends_with("[]");
         if (array) name.remove_suffix(2);
-        place = member(*place, name);
-        if (array) place = element(*place);
+        node = member(*node, name);
+        if (array) node = element(*node);
       }
-      place->field = row.field;
-      place->required = row.need == Need::Required;
+      node->field = row.field;
+      node->required = row.need == Need::Required;
     }
   }
 
-  const Place& root() const { return root_; }
-  const std::vector<const Place*>& all() const { return all_; }
+  const FieldNode& root() const { return root_; }
+  const std::vector<const FieldNode*>& all() const { return all_; }
 
  private:
-  Place* add(std::unique_ptr<Place>& slot, Place& parent, std::string_view name) {
-    slot = std::make_unique<Place>();
+  FieldNode* add(std::unique_ptr<FieldNode>& slot, FieldNode& parent, std::string_view name) {
+    slot = std::make_unique<FieldNode>();
     slot->name = name;
     slot->parent = &parent;
     slot->in_tree = parent.in_tree || name == "[]";
@@ -112,26 +112,25 @@ class Places {
     all_.push_back(slot.get());
     return slot.get();
   }
-  Place* member(Place& parent, std::string_view name) {
+  FieldNode* member(FieldNode& parent, std::string_view name) {
     for (auto& known : parent.members)
       if (known->name == name) return known.get();
     return add(parent.members.emplace_back(), parent, name);
   }
-  Place* element(Place& parent) {
+  FieldNode* element(FieldNode& parent) {
     return parent.element ? parent.element.get() : add(parent.element, parent, "[]");
   }
 
-  Place root_;
-  std::vector<const Place*> all_;
+  FieldNode root_;
+  std::vector<const FieldNode*> all_;
 };
 
-const Places& places() {
-  static const Places table;
+const FieldTree& field_tree() {
+  static const FieldTree table;
   return table;
 }
 
-/// The float that XGBoost makes of a decimal text: rounded once, which a detour over double would not always
-/// be.
+/// Converts a decimal text to float as XGBoost does: rounded once, not first to double.
 float float_of(double value, std::string_view text) {
   if (text.empty()) return static_cast<float>(value);
   std::string respelled(text);  // the JSON library may have put the locale's decimal point in
@@ -146,7 +145,9 @@ float float_of(double value, std::string_view text) {
 class Sink final : public EventSink {
  public:
   explicit Sink(const TreeReceiver& receive, std::uint32_t max_depth)
-      : receive_(receive), frames_(std::min(max_depth, deepest_nesting) + 1), seen_(places().all().size()) {}
+      : receive_(receive),
+        frames_(std::min(max_depth, deepest_nesting) + 1),
+        seen_(field_tree().all().size()) {}
 
   bool on_null() override;
   bool on_flag(bool value) override;
@@ -164,27 +165,27 @@ class Sink final : public EventSink {
   Result<XgboostHeader> finish();
 
  private:
-  /// An object or array that is open.
+  /// An open object or array.
   struct Frame {
-    const Place* place = nullptr;  // null: nothing inside is wanted
+    const FieldNode* node = nullptr;  // null: everything inside is skipped
     bool array = false;
-    const Place* member = nullptr;  // object: the place of the latest key
-    std::string key;                // object: the latest key
-    std::size_t count = 0;          // array: values so far, the latest included
+    const FieldNode* member = nullptr;  // object: the node of the latest key
+    std::string key;                    // object: the latest key
+    std::size_t count = 0;              // array: values so far, the latest included
   };
 
-  const Place* next_place();
+  const FieldNode* next_node();
   bool on_other(std::string_view found);
   bool wrong(std::string_view found);
   bool refuse(std::string message) {
     error_ = refused(path(), std::move(message));
     return false;
   }
-  bool open(const Place* place, bool array);
+  bool open(const FieldNode* node, bool array);
   bool choose_member(Frame& frame, const std::string& name);
-  bool store_count(const Place& place, std::int64_t value);
+  bool store_count(const FieldNode& node, std::int64_t value);
   bool missing(bool in_tree, const std::string& tree_path);
-  std::string path_of(const Place& place) const;
+  std::string path_of(const FieldNode& node) const;
   template <class Value>
   Value* target(const Field& field);
 
@@ -204,26 +205,26 @@ class Sink final : public EventSink {
   Column column_;
   XgboostHeader header_;
   XgboostTree tree_;
-  std::vector<char> seen_;  // per place
+  std::vector<char> seen_;  // by FieldNode::number
   bool nested_model_ = false;
   Error error_;
 };
 
-/// The place of the value that comes next, or null if nobody wants it. Counts the elements of arrays.
-const Place* Sink::next_place() {
-  if (depth_ == 0) return &places().root();
+/// Returns the node of the next value, or null if the value is skipped. Counts the elements of arrays.
+const FieldNode* Sink::next_node() {
+  if (depth_ == 0) return &field_tree().root();
   Frame& frame = frames_[depth_ - 1];
   if (!frame.array) return frame.member;
   ++frame.count;
-  return frame.place == nullptr ? nullptr : frame.place->element.get();
+  return frame.node == nullptr ? nullptr : frame.node->element.get();
 }
 
-std::string_view expected_at(const Place& place) {
-  if (place.element) return "an array";
-  if (!place.members.empty()) return "an object";
-  if (std::holds_alternative<std::string Header::*>(place.field)) return "a string";
-  if (std::holds_alternative<Count Header::*>(place.field) ||
-      std::holds_alternative<Count Columns::*>(place.field))
+std::string_view expected_at(const FieldNode& node) {
+  if (node.element) return "an array";
+  if (!node.members.empty()) return "an object";
+  if (std::holds_alternative<std::string Header::*>(node.field)) return "a string";
+  if (std::holds_alternative<Count Header::*>(node.field) ||
+      std::holds_alternative<Count Columns::*>(node.field))
     return "an integer";
   return "an array";
 }
@@ -237,7 +238,7 @@ bool Sink::wrong(std::string_view found) {
   else if (depth_ == 0)
     message += "an object";
   else
-    message += expected_at(frames_[depth_ - 1].array ? *frames_[depth_ - 1].place->element
+    message += expected_at(frames_[depth_ - 1].array ? *frames_[depth_ - 1].node->element
                                                      : *frames_[depth_ - 1].member);
   return refuse(message + ", found " + std::string(found));
 }
@@ -250,13 +251,13 @@ Value* Sink::target(const Field& field) {
   return nullptr;
 }
 
-/// A value that no column takes.
+/// Refuses or skips a value that no column takes.
 bool Sink::on_other(std::string_view found) {
   if (column_.which != Column::None) {
     ++frames_[depth_ - 1].count;
     return wrong(found);
   }
-  return next_place() == nullptr || wrong(found);
+  return next_node() == nullptr || wrong(found);
 }
 
 bool Sink::on_null() { return on_other("null"); }
@@ -272,8 +273,8 @@ bool Sink::on_flag(bool value) {
 
 bool Sink::on_integer(std::int64_t value) {
   if (column_.which == Column::None) {
-    const Place* place = next_place();
-    return place == nullptr || store_count(*place, value);
+    const FieldNode* node = next_node();
+    return node == nullptr || store_count(*node, value);
   }
   ++frames_[depth_ - 1].count;
   switch (column_.which) {
@@ -305,8 +306,8 @@ bool Sink::on_real(double value, std::string_view text) {
   return true;
 }
 
-bool Sink::store_count(const Place& place, std::int64_t value) {
-  Count* count = target<Count>(place.field);
+bool Sink::store_count(const FieldNode& node, std::int64_t value) {
+  Count* count = target<Count>(node.field);
   if (count == nullptr) return wrong("an integer");
   *count = value;
   return true;
@@ -319,32 +320,32 @@ bool Sink::on_text(std::string& value) {
     column_.texts->push_back(std::move(value));
     return true;
   }
-  const Place* place = next_place();
-  if (place == nullptr) return true;
-  if (std::string* text = target<std::string>(place->field)) {
+  const FieldNode* node = next_node();
+  if (node == nullptr) return true;
+  if (std::string* text = target<std::string>(node->field)) {
     *text = std::move(value);
     return true;
   }
-  if (target<Count>(place->field) == nullptr) return wrong("a string");
+  if (target<Count>(node->field) == nullptr) return wrong("a string");
   std::int64_t number = 0;
   const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (code != std::errc() || end != value.data() + value.size()) return wrong(quoted(value));
-  return store_count(*place, number);
+  return store_count(*node, number);
 }
 
-/// Finds the place of a member. DART's "gradient_booster.gbtree.model" is read as "gradient_booster.model".
+/// Finds the node of a member. DART's "gradient_booster.gbtree.model" is read as "gradient_booster.model".
 bool Sink::choose_member(Frame& frame, const std::string& name) {
   frame.member = nullptr;
-  if (frame.place == nullptr) return true;
-  const bool inside_nested = depth_ >= 2 && frames_[depth_ - 2].place == frame.place;
+  if (frame.node == nullptr) return true;
+  const bool inside_nested = depth_ >= 2 && frames_[depth_ - 2].node == frame.node;
   if (inside_nested && name != "model") return true;  // its "name" is not the booster's
-  if (frame.place->name == "gradient_booster" && name == "gbtree") {
+  if (frame.node->name == "gradient_booster" && name == "gbtree") {
     if (nested_model_) return refuse("given twice");
     nested_model_ = true;
-    frame.member = frame.place;
+    frame.member = frame.node;
     return true;
   }
-  for (const auto& member : frame.place->members)
+  for (const auto& member : frame.node->members)
     if (member->name == name) frame.member = member.get();
   if (frame.member == nullptr) return true;
   char& seen = seen_[frame.member->number];
@@ -359,9 +360,9 @@ bool Sink::on_key(const std::string& name) {
   return choose_member(frame, name);
 }
 
-bool Sink::open(const Place* place, bool array) {
+bool Sink::open(const FieldNode* node, bool array) {
   Frame& frame = frames_[depth_++];
-  frame.place = place;
+  frame.node = node;
   frame.array = array;
   frame.member = nullptr;
   frame.key.clear();
@@ -371,19 +372,19 @@ bool Sink::open(const Place* place, bool array) {
 
 bool Sink::on_object_begin() {
   if (column_.which != Column::None) return on_other("an object");
-  const Place* place = next_place();
-  if (place != nullptr && place->members.empty()) return wrong("an object");
-  if (place != nullptr && place->name == "[]") {
+  const FieldNode* node = next_node();
+  if (node != nullptr && node->members.empty()) return wrong("an object");
+  if (node != nullptr && node->name == "[]") {
     tree_.clear();
-    for (const Place* known : places().all())
+    for (const FieldNode* known : field_tree().all())
       if (known->in_tree) seen_[known->number] = 0;
   }
-  return open(place, false);
+  return open(node, false);
 }
 
 bool Sink::on_object_end() {
-  const Place* place = frames_[--depth_].place;
-  if (place == nullptr || place->name != "[]") return true;
+  const FieldNode* node = frames_[--depth_].node;
+  if (node == nullptr || node->name != "[]") return true;
   const std::string tree_path = path();
   if (missing(true, tree_path)) return false;
   const Result<void> received = receive_(tree_, frames_[depth_ - 1].count - 1, tree_path);
@@ -393,21 +394,21 @@ bool Sink::on_object_end() {
 
 bool Sink::on_array_begin() {
   if (column_.which != Column::None) return on_other("an array");
-  const Place* place = next_place();
-  if (place == nullptr || place->element) return open(place, true);
-  if ((column_.integers = target<std::vector<std::int32_t>>(place->field)) != nullptr)
+  const FieldNode* node = next_node();
+  if (node == nullptr || node->element) return open(node, true);
+  if ((column_.integers = target<std::vector<std::int32_t>>(node->field)) != nullptr)
     column_.which = Column::Integers;
-  else if (auto integers = std::get_if<std::vector<std::int64_t> Columns::*>(&place->field))
+  else if (auto integers = std::get_if<std::vector<std::int64_t> Columns::*>(&node->field))
     column_.which = (column_.long_integers = &(tree_.**integers), Column::LongIntegers);
-  else if ((column_.reals = target<std::vector<float>>(place->field)) != nullptr)
+  else if ((column_.reals = target<std::vector<float>>(node->field)) != nullptr)
     column_.which = Column::Reals;
-  else if (auto flags = std::get_if<std::vector<std::uint8_t> Columns::*>(&place->field))
+  else if (auto flags = std::get_if<std::vector<std::uint8_t> Columns::*>(&node->field))
     column_.which = (column_.flags = &(tree_.**flags), Column::Flags);
-  else if ((column_.texts = target<std::vector<std::string>>(place->field)) != nullptr)
+  else if ((column_.texts = target<std::vector<std::string>>(node->field)) != nullptr)
     column_.which = Column::Texts;
   else
     return wrong("an array");
-  return open(place, true);
+  return open(node, true);
 }
 
 bool Sink::on_array_end() {
@@ -429,19 +430,19 @@ std::string Sink::path() const {
   return out;
 }
 
-std::string Sink::path_of(const Place& place) const {
-  if (place.parent == nullptr) return "";
-  std::string out = path_of(*place.parent);
-  if (place.name == "[]") return out + "[]";
-  const bool nested = nested_model_ && place.name == "model";
-  return out.append(out.empty() ? "" : ".").append(nested ? "gbtree." : "").append(place.name);
+std::string Sink::path_of(const FieldNode& node) const {
+  if (node.parent == nullptr) return "";
+  std::string out = path_of(*node.parent);
+  if (node.name == "[]") return out + "[]";
+  const bool nested = nested_model_ && node.name == "model";
+  return out.append(out.empty() ? "" : ".").append(nested ? "gbtree." : "").append(node.name);
 }
 
 /// Whether a required field of the tree, or of the header, was not given; sets the error.
 bool Sink::missing(bool in_tree, const std::string& tree_path) {
-  for (const Place* place : places().all()) {
-    if (!place->required || place->in_tree != in_tree || seen_[place->number] != 0) continue;
-    std::string where = path_of(*place);
+  for (const FieldNode* node : field_tree().all()) {
+    if (!node->required || node->in_tree != in_tree || seen_[node->number] != 0) continue;
+    std::string where = path_of(*node);
     if (in_tree) where = tree_path + where.substr(where.find("[]") + 2);
     error_ = refused(std::move(where), "this field is required and missing");
     return true;
@@ -450,7 +451,7 @@ bool Sink::missing(bool in_tree, const std::string& tree_path) {
 }
 
 Result<XgboostHeader> Sink::finish() {
-  // A linear booster has no trees, so it is named before they are missed.
+  // A linear booster has no trees: it is refused by name before a missing field is.
   if (!header_.booster.empty() && header_.booster != "gbtree" && header_.booster != "dart")
     return refused("learner.gradient_booster.name", "the booster " + quoted(header_.booster) +
                                                         " is not a forest: only gbtree and dart can be read");

@@ -1,6 +1,6 @@
-// What an XGBoost model file says, field by field, before any of it is given a meaning.
-// In: the bytes of a JSON or UBJSON file. Out: the header, and each tree's columns handed over as the tree
-// ends, so that memory follows the model and not the document.
+// The fields of an XGBoost model file, not interpreted.
+// In: the bytes of a JSON or UBJSON file. Out: the header, and each tree's columns as soon as the tree ends,
+// so that memory is proportional to the model and not to the document.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace forestvm::frontend {
 
-/// The fields outside the trees. What an older file lacks keeps its default.
+/// The fields outside the trees. Fields that an older file lacks keep their defaults.
 struct XgboostHeader {
   std::vector<std::int32_t> version;  ///< e.g. 3, 2, 0
   std::string booster;                ///< "gbtree", "dart" or "gblinear"
@@ -35,7 +35,7 @@ struct XgboostHeader {
   std::string model_path;                      ///< where the trees' object is: DART nests it one deeper
 };
 
-/// One tree: a column per field, an entry per node but where it says otherwise.
+/// One tree: a column for each field, with an entry for each node unless noted.
 struct XgboostTree {
   std::vector<std::int32_t> left_children;
   std::vector<std::int32_t> right_children;
@@ -45,8 +45,8 @@ struct XgboostTree {
   std::vector<float> sum_hessian;
   std::vector<std::uint8_t> default_left;
   std::vector<float> leaf_weights;
-  // Not by node: codes of all categorical splits, one split's after the other; the splits' nodes; and where
-  // in the codes each split's begin and how many they are.
+  // Not by node: the codes of all categorical splits, concatenated; then for each of these splits its node,
+  // the index of its first code, and the number of its codes.
   std::vector<std::int32_t> categories;
   std::vector<std::int32_t> categories_nodes;
   std::vector<std::int64_t> categories_segments;

@@ -15,7 +15,7 @@
 namespace forestvm::frontend {
 namespace {
 
-/// How base_score becomes the margin at which each sum starts.
+/// The function from base_score to the margin at which each sum starts.
 enum class Link { Identity, Logit, Log };
 enum class Outputs { Any, Classes };
 
@@ -34,8 +34,8 @@ constexpr Objective objectives[] = {
 #include "xgboost_objectives.def"
 };
 
-/// What changed between releases: whether a file was written before one of them. The numbers are what the
-/// releases themselves answer, see tests/data/xgboost_versions.
+/// Whether a file was written before a release. The releases at which something changed are as measured, see
+/// tests/data/xgboost_versions.
 bool written_before(const std::vector<std::int32_t>& version, std::int32_t major, std::int32_t minor) {
   const std::array<std::int32_t, 2> release = {major, minor};
   return std::lexicographical_compare(version.begin(), version.end(), release.begin(), release.end());
@@ -58,7 +58,7 @@ Error bad_param(const char* name, std::string message) {
   return refused(std::string(param_path) + name, std::move(message));
 }
 
-/// A count of the header within [least, most].
+/// Returns a count of the header. Refused outside [least, most].
 Result<std::uint32_t> count_of(const char* name, std::int64_t value, std::int64_t least, std::uint32_t most) {
   if (value < least)
     return bad_param(name, std::to_string(value) + " is too small: at least " + std::to_string(least));
@@ -67,8 +67,8 @@ Result<std::uint32_t> count_of(const char* name, std::int64_t value, std::int64_
   return static_cast<std::uint32_t>(value);
 }
 
-/// XGBoost's float32 arithmetic; a logarithm taken in double and rounded to float is the correctly rounded
-/// one.
+/// Computes the margin in float32, as XGBoost does. A logarithm in double, rounded to float, is the correctly
+/// rounded one.
 Result<float> margin_of(float base_score, Link link) {
   const auto log32 = [](float x) { return static_cast<float>(std::log(static_cast<double>(x))); };
   switch (link) {
@@ -87,7 +87,7 @@ Result<float> margin_of(float base_score, Link link) {
   return base_score;
 }
 
-/// The numbers of "5E-1", "[5E-1]" or "[1E0,2E0]".
+/// Returns the numbers in "5E-1", "[5E-1]" or "[1E0,2E0]".
 Result<std::vector<float>> base_scores_of(std::string_view text) {
   const Error garbage =
       bad_param("base_score", "expected a number or a list of numbers, found " + quoted(text));
@@ -122,8 +122,8 @@ Result<std::vector<double>> base_of(const XgboostHeader& header, Link link, std:
   return base;
 }
 
-/// The output of each tree and its DART weight.
-Result<void> place_trees(const XgboostHeader& header, Model& model) {
+/// Sets the output of each tree and its DART weight.
+Result<void> assign_outputs(const XgboostHeader& header, Model& model) {
   const std::string& path = header.model_path;
   if (header.num_trees != static_cast<std::int64_t>(model.trees.size()))
     return refused(path + ".gbtree_model_param.num_trees", "says " + std::to_string(*header.num_trees) +
@@ -153,8 +153,8 @@ Result<void> place_trees(const XgboostHeader& header, Model& model) {
   return {};
 }
 
-/// Where each boosting round begins: what the file says, or else every num_parallel_tree trees of each
-/// output.
+/// Sets the first tree of each boosting round: from the file, or else a round has num_parallel_tree trees for
+/// each output.
 Result<std::vector<std::uint32_t>> rounds_of(const XgboostHeader& header, const Model& model) {
   const auto trees = static_cast<std::uint32_t>(model.trees.size());
   std::vector<std::uint32_t> begins;
@@ -189,7 +189,7 @@ std::string version_text(const std::vector<std::int32_t>& version) {
   return out;
 }
 
-/// Everything but the trees.
+/// Reads everything but the trees.
 Result<void> add_header(XgboostHeader& header, const LoadLimits& limits, Model& model) {
   model.trainer = "xgboost";
   model.version = version_text(header.version);
@@ -240,9 +240,9 @@ Result<ParsedModel> read_xgboost(std::span<const std::byte> bytes, const LoadLim
   FVM_ASSIGN(XgboostHeader header, read_xgboost_document(bytes, syntax, limits.max_depth, receive));
   model.format = std::move(format);
   FVM_TRY(add_header(header, limits, model));
-  FVM_TRY(place_trees(header, model));
+  FVM_TRY(assign_outputs(header, model));
   FVM_ASSIGN(model.round_begins, rounds_of(header, model));
-  parsed.tree_place = [path = header.model_path + ".trees["](std::size_t tree) {
+  parsed.tree_location = [path = header.model_path + ".trees["](std::size_t tree) {
     return path + std::to_string(tree) + ']';
   };
   return parsed;

@@ -1,4 +1,4 @@
-// XGBoost files -> Model. One row of formats.def per file form; both forms say the same things.
+// XGBoost files -> Model. JSON and UBJSON have a row of formats.def each, and the same fields.
 #pragma once
 
 #include <cstddef>

@@ -82,7 +82,7 @@ Result<Node> node_of(const XgboostTree& columns, std::size_t i, const TreeErrors
   }
   if (columns.split_indices[i] < 0) return errors.node("split_indices", i, "a negative feature number");
   node.kind = type == 0 ? NodeKind::Less : NodeKind::Category;
-  if (type == 0) node.threshold = condition;  // a categorical split's means nothing
+  if (type == 0) node.threshold = condition;  // categorical splits have no threshold
   node.left = columns.left_children[i];
   node.right = columns.right_children[i];
   node.feature = static_cast<std::uint32_t>(columns.split_indices[i]);
@@ -90,8 +90,8 @@ Result<Node> node_of(const XgboostTree& columns, std::size_t i, const TreeErrors
   return node;
 }
 
-/// The codes of a categorical split, the `number`-th of its tree, which must begin behind those of the splits
-/// before: so that a tree's sets take no more memory than the file does.
+/// Returns the set of the tree's categorical split `number`. Its codes must begin after the codes of the
+/// splits before it, so that a tree's sets take no more memory than the file does.
 Result<CategorySet> set_of(const XgboostTree& columns, std::size_t number, std::int64_t& taken,
                            const TreeErrors& errors) {
   const auto node = static_cast<std::size_t>(columns.categories_nodes[number]);
@@ -120,7 +120,7 @@ Result<CategorySet> set_of(const XgboostTree& columns, std::size_t number, std::
   return set;
 }
 
-/// The sets of the categorical splits: each has one, whose codes go right.
+/// Sets the categories of the categorical splits: each has one set, whose members go right.
 Result<void> add_categories(const XgboostTree& columns, const TreeErrors& errors, Tree& tree) {
   const std::size_t sets = columns.categories_nodes.size();
   if (columns.categories_segments.size() != sets || columns.categories_sizes.size() != sets)

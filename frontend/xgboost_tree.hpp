@@ -1,5 +1,5 @@
 // One XGBoost tree: its columns -> Tree. In: the columns as the file gives them. Out: nodes with XGBoost's
-// own numbers; what the file says about single nodes is checked here, how they hang together in check_model.
+// own numbers. Single nodes are checked here; check_model checks how they are connected.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace forestvm::frontend {
 
-/// `path` is the tree's place in the file, for errors. Refused: columns of different lengths, numbers that
+/// `path` is the tree's location in the file, for errors. Refused: columns of different lengths, numbers that
 /// are not finite, categorical splits without codes, and what is not supported yet (vector leaves).
 Result<Tree> tree_of(const XgboostTree& columns, std::size_t number, const std::string& path);
 

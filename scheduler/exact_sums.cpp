@@ -13,7 +13,7 @@
 namespace forestvm {
 namespace {
 
-/// Exponent of the lowest bit that is set in a finite number other than 0.
+/// The exponent of the lowest bit that is set in a finite number other than 0.
 int lowest_bit(double value) {
   int exponent = 0;
   const double mantissa = std::frexp(value, &exponent);  // in [0.5, 1)
@@ -21,7 +21,7 @@ int lowest_bit(double value) {
   return exponent - 53 + __builtin_ctzll(bits);
 }
 
-/// A little is added so that the rounding of the bound itself cannot matter.
+/// Whether sums up to `bound` fit `bits` bits. The bound is raised a little, to cover its own rounding.
 bool fits(double bound, int unit, int bits) {
   return std::ldexp(bound * (1 + 1e-9), -unit) < std::ldexp(1.0, bits - 1);
 }
@@ -34,7 +34,7 @@ namespace scheduler {
 
 namespace {
 
-/// The model's numbers are rounded to the type in which it sums.
+/// Rounds the model's numbers to the type in which it sums.
 template <class Score>
 ReproducibleSums exact_sums_of(const Model& model) {
   int unit = kHighestUnit;

@@ -34,7 +34,8 @@ class Printer {
     return "private" + std::to_string(number);
   }
 
-  std::string place(const Statement& s) const { return accumulator(s.accumulator) + "[" + rows(s) + "]"; }
+  /// The accumulator that a statement reads or writes, at its rows.
+  std::string target(const Statement& s) const { return accumulator(s.accumulator) + "[" + rows(s) + "]"; }
 
   std::string header(const Statement& s) const {
     const Loop& loop = lowering_.loops[s.loop];
@@ -119,30 +120,30 @@ class Printer {
           line(depth, "codes[" + rows(s) + "] = encode(rows[" + rows(s) + "])");
           break;
         case Init:
-          line(depth, place(s) + " = base");
+          line(depth, target(s) + " = base");
           break;
         case Zero:
-          line(depth, place(s) + " = 0");
+          line(depth, target(s) + " = 0");
           break;
         case AddBase:
-          line(depth, place(s) + " += base");
+          line(depth, target(s) + " += base");
           break;
         case Privatize:
-          line(depth, place(s) + " = privatize(" +
+          line(depth, target(s) + " = privatize(" +
                           accumulator(lowering_.nest.accumulators[s.accumulator].parent) + ", " +
                           lowering_.loops[s.loop].name + ")");
           break;
         case ReduceDim:
-          line(depth, place(s) + " += reduce_dimension(" + reduction(s) + ")");
+          line(depth, target(s) + " += reduce_dimension(" + reduction(s) + ")");
           break;
         case ReduceInplace:
-          line(depth, place(s) + " = reduce_dimension_inplace(" + reduction(s) + ")");
+          line(depth, target(s) + " = reduce_dimension_inplace(" + reduction(s) + ")");
           break;
         case Round:
-          line(depth, place(s) + " = round(" + accumulator(s.from) + "[" + rows(s) + "])");
+          line(depth, target(s) + " = round(" + accumulator(s.from) + "[" + rows(s) + "])");
           break;
         case SumTrees:
-          line(depth, place(s) + " += sumTrees(" + accumulator(s.from) + "[" + rows(s) + "])");
+          line(depth, target(s) + " += sumTrees(" + accumulator(s.from) + "[" + rows(s) + "])");
           break;
         case When:
         case Unless:
@@ -150,15 +151,14 @@ class Printer {
           print(s.body, depth + 1);
           break;
         case Transform:
-          line(depth, "result[" + rows(s) + "] = " + std::string(name_of(lowering_.model.transform)) +
-                          "(result[" + rows(s) + "])");
+          line(depth,
+               target(s) + " = " + std::string(name_of(lowering_.model.transform)) + "(" + target(s) + ")");
           break;
         case Store:
-          line(depth, "store(result[" + rows(s) + "])");
+          line(depth, "store(" + target(s) + ")");
           break;
         case Label:
-          line(depth,
-               "store(" + std::string(name_of(lowering_.model.class_rule)) + "(result[" + rows(s) + "]))");
+          line(depth, "store(" + std::string(name_of(lowering_.model.class_rule)) + "(" + target(s) + "))");
           break;
       }
   }

@@ -1,6 +1,6 @@
-// The loop nest: the loop tree as statements (the papers' MIR). Every loop is still there; which of them a
-// walk instruction absorbs is decided by the walk sites. Before legalization a walk reduces into `result`;
-// afterwards into the accumulator of the parallel loops over trees around it. Printable.
+// The loop nest: the loop tree as statements (the papers' MIR). It has every loop; the walk sites say which
+// of them a walk instruction absorbs. Before legalization a walk reduces into `result`, afterwards into the
+// accumulator of the parallel loops over trees around it. Printable.
 #pragma once
 
 #include <cstdint>
@@ -38,14 +38,14 @@ struct Statement {
   Kind kind = Kind::Loop;
   LoopId loop = kNoLoop;  ///< Loop: itself; Cache: the loop around; Privatize and reductions: the parallel
                           ///< loop over trees
-  bool parallel = false;  ///< Loop: not mapped, but parallel
+  bool parallel = false;  ///< Loop: parallel on the host
   std::size_t site = 0;   ///< Walk, Leaves
   bool atomic = false;    ///< Walk
   std::uint32_t accumulator = 0;
   std::uint32_t from = 0;   ///< reductions, Round, SumTrees: the accumulator that is read
   std::uint32_t ahead = 0;  ///< Cache: iterations
-  ReductionWish reduction{};
-  LoopId rows = kNoLoop;                ///< loop over rows whose iteration is meant; kNoLoop: all rows
+  ReductionRequest reduction{};
+  LoopId rows = kNoLoop;  ///< a loop over rows, for the rows of its iteration; kNoLoop: all rows
   OutputKind output = OutputKind::Raw;  ///< When, Unless
   std::vector<Statement> body;          ///< Loop, When, Unless
 };
@@ -53,9 +53,9 @@ struct Statement {
 /// An accumulator of the nest.
 struct NestAccumulator {
   AccumulatorKind kind = AccumulatorKind::F32;
-  std::uint32_t parent = 0;      ///< its own number if it is not private
-  std::uint64_t iterations = 1;  ///< most of the parallel loops over trees to which it is private
-  std::uint32_t stored_in = 0;   ///< the accumulator in whose first copies it lies, or its own number
+  std::uint32_t parent = 0;      ///< the accumulator it is a copy of, or its own number
+  std::uint64_t iterations = 1;  ///< of the loop over trees whose iterations have copies; the largest bound
+  std::uint32_t stored_in = 0;   ///< the accumulator that shares its memory, or its own number
 };
 
 struct LoopNest {

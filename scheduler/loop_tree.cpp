@@ -98,7 +98,7 @@ void LoopTree::tile(LoopId v, const std::string& outer, const std::string& inner
   in.source = v;
   in.step = loops_[v].step;
   for (Loop& loop : loops_)
-    if (loop.source == v) loop.source = id;  // they step through what is now the inner loop's iteration
+    if (loop.source == v) loop.source = id;  // an iteration of v is one of the inner loop now
   for (const LoopId child : in.children) loops_[child].parent = id;
   loops_[v].name = outer;
   loops_[v].children = {id};
@@ -176,8 +176,7 @@ std::size_t LoopTree::depth(LoopId loop) const {
 
 std::pair<std::uint32_t, std::uint32_t> LoopTree::tree_bounds(LoopId loop) const {
   const Loop& l = loops_[loop];
-  if (l.source != kNoLoop)
-    return tree_bounds(l.source);  // which of the source's iterations it is, is not known
+  if (l.source != kNoLoop) return tree_bounds(l.source);  // the iteration is not known here: all of them
   const auto cut = [&](std::uint64_t at) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(at, num_trees_));
   };

@@ -24,21 +24,21 @@ inline constexpr LoopId kNoLoop = SIZE_MAX;
 /// More elements than any batch or forest has.
 inline constexpr std::uint64_t kAll = UINT32_MAX;
 
-/// What a directive asked of a loop, with the directive's number, for error messages.
+/// A value that a directive gave to a loop or the program, with the directive's number for error messages.
 template <class Value>
-struct Asked {
+struct Requested {
   Value value{};
   std::size_t directive = 0;
 };
 
-/// How a reduction over a loop is to be done.
-struct ReductionWish {
+/// The form of the reduction after a parallel loop over trees.
+struct ReductionRequest {
   ReductionForm form = ReductionForm::Plain;
   std::uint32_t width = 1;
   bool atomic = false;  ///< no copies: iterations add to the same sums atomically
 };
 
-/// How the nodes of trees are to be grouped.
+/// The grouping of trees' nodes into tiles.
 struct Tiling {
   std::uint32_t size = 1;       ///< most nodes of a tile
   bool by_probability = false;  ///< grow tiles along the likeliest walks; otherwise level by level
@@ -46,11 +46,11 @@ struct Tiling {
   auto operator<=>(const Tiling&) const = default;
 };
 
-/// What directives ask of the whole program.
-struct ProgramWishes {
-  std::optional<Asked<std::string>> order;       ///< word of orderTrees
-  std::optional<Asked<std::string>> accumulate;  ///< word of accumulate
-  std::optional<Asked<std::string>> encode;      ///< word of encode
+/// The directives for the whole program.
+struct ProgramRequests {
+  std::optional<Requested<std::string>> order;       ///< word of orderTrees
+  std::optional<Requested<std::string>> accumulate;  ///< word of accumulate
+  std::optional<Requested<std::string>> encode;      ///< word of encode
 };
 
 struct Loop {
@@ -63,19 +63,19 @@ struct Loop {
   std::uint64_t to = kAll;       ///< element of the source where it ends, cut at the source's end
   std::uint64_t step = 1;        ///< elements per iteration
 
-  std::optional<Asked<bool>> parallel;
-  std::optional<Asked<bool>> unroll;
-  std::optional<Asked<bool>> interleave;
-  std::optional<Asked<std::uint32_t>> unroll_walk;  ///< hops; 0: the whole walk
-  std::optional<Asked<std::uint32_t>> peel_walk;    ///< hops
-  std::optional<Asked<std::string>> layout;         ///< of the trees under it, by its word
-  std::optional<Asked<Tiling>> tiling;              ///< of the trees under it
-  std::optional<Asked<bool>> specialize;
-  std::optional<Asked<LaunchDimension>> dimension;
-  std::optional<Asked<std::uint32_t>> cache;  ///< iterations ahead; 0: not said
-  std::optional<Asked<ReductionWish>> reduction;
+  std::optional<Requested<bool>> parallel;
+  std::optional<Requested<bool>> unroll;
+  std::optional<Requested<bool>> interleave;
+  std::optional<Requested<std::uint32_t>> unroll_walk;  ///< hops; 0: the whole walk
+  std::optional<Requested<std::uint32_t>> peel_walk;    ///< hops
+  std::optional<Requested<std::string>> layout;         ///< the word of the layout of the trees inside
+  std::optional<Requested<Tiling>> tiling;              ///< the tiling of the trees inside
+  std::optional<Requested<bool>> specialize;
+  std::optional<Requested<LaunchDimension>> dimension;
+  std::optional<Requested<std::uint32_t>> cache;  ///< iterations ahead; 0: the default
+  std::optional<Requested<ReductionRequest>> reduction;
 
-  /// The directive that makes its iterations run side by side, if one does.
+  /// The number of the directive that runs the iterations in parallel, if there is one.
   std::optional<std::size_t> parallel_by() const {
     if (parallel) return parallel->directive;
     if (dimension) return dimension->directive;
@@ -87,7 +87,7 @@ class LoopTree {
  public:
   explicit LoopTree(std::uint32_t num_trees);
 
-  ProgramWishes program;
+  ProgramRequests program;
 
   Loop& operator[](LoopId id) { return loops_[id]; }
   const Loop& operator[](LoopId id) const { return loops_[id]; }
@@ -97,14 +97,15 @@ class LoopTree {
   const std::vector<LoopId>& roots() const { return roots_; }
   std::uint32_t num_trees() const { return num_trees_; }
 
-  /// The loops that a name means: all copies of `v`, or with `w.v` those inside w. An error says what became
-  /// of a loop that is no longer there.
+  /// Returns the loops that a name means: all copies of `v`, or for `w.v` the copies inside w. The error says
+  /// which loops replaced one that no longer exists.
   Result<std::vector<LoopId>> find(const std::string& name) const;
 
-  /// The same, but a loop that was tiled or split means the loops that came of it.
+  /// Returns the loops that a name means, as find does; a loop that was tiled or split means the loops that
+  /// it became.
   Result<std::vector<LoopId>> find_family(const std::string& name) const;
 
-  /// An error if a new loop cannot have this name.
+  /// Refuses a name that a loop has or had.
   Result<void> check_new_name(const std::string& name) const;
 
   /// Strip-mines v: it becomes `outer`, with `inner` directly inside it.
@@ -116,18 +117,18 @@ class LoopTree {
   /// Puts the loops of a chain (each the only child of the one before) into another order.
   void permute(const std::vector<LoopId>& chain, const std::vector<LoopId>& order);
 
-  /// Remembers that `name` was replaced, for find and find_family.
+  /// Records that the loops `into` replaced `name`, for find and find_family.
   void retire(const std::string& name, const std::string& by, std::vector<std::string> into);
 
   bool inside(LoopId loop, LoopId around) const;
 
-  /// Most elements that a loop's range can have.
+  /// An upper bound of the elements in a loop's range.
   std::uint64_t extent(LoopId loop) const;
-  /// Most iterations that a loop can have.
+  /// An upper bound of a loop's iterations.
   std::uint64_t iterations(LoopId loop) const;
-  /// Loops from the outermost to a loop, itself included.
+  /// The number of loops from the outermost to a loop, itself included.
   std::size_t depth(LoopId loop) const;
-  /// Trees that a loop over trees can reach: [first, second).
+  /// The positions of trees that a loop over trees can reach: [first, second).
   std::pair<std::uint32_t, std::uint32_t> tree_bounds(LoopId loop) const;
 
  private:

@@ -1,5 +1,5 @@
-// What the passes hand from one to the next: the model, the schedule and every form between them and the
-// program.
+// The state of one plan, which the passes hand on: the model, the schedule, and the forms between them and
+// the program.
 #pragma once
 
 #include <optional>
@@ -14,32 +14,33 @@
 
 namespace forestvm::scheduler {
 
-/// A place in the loop tree where trees are walked, and the walk instruction it becomes. The instruction runs
-/// the innermost loops itself ("absorbs" them): those over one axis, and around them those over the other.
+/// An innermost loop, where trees are walked, and the walk instruction that it becomes. The instruction runs
+/// ("absorbs") the innermost loops itself: loops over one axis, and around them loops over the other.
 struct WalkSite {
   LoopId leaf = kNoLoop;       ///< the innermost loop
   LoopId top = kNoLoop;        ///< the outermost absorbed loop; kNoLoop: none, the walk stands inside `leaf`
   LoopId rows_top = kNoLoop;   ///< the outermost absorbed loop over rows
   LoopId trees_top = kNoLoop;  ///< the outermost absorbed loop over trees
   std::vector<LoopId> absorbed;
-  std::uint32_t tree_begin =
-      0;                       ///< trees that it can reach: [tree_begin, tree_end), none in a part of a split
-  std::uint32_t tree_end = 0;  ///< that lies past the last tree
+  /// The trees that it can reach: positions [tree_begin, tree_end); none in a part of a split that lies past
+  /// the last tree.
+  std::uint32_t tree_begin = 0;
+  std::uint32_t tree_end = 0;
   LoopId specialized = kNoLoop;  ///< the loop by whose iterations the walker is chosen
-  /// How the trees are walked; one for each iteration of `specialized`. The first stands for all where no
-  /// trees are known yet; of no meaning without trees.
+  /// The walkers: one, or one for each iteration of `specialized`. Before tile-forest there is one for all;
+  /// without trees it means nothing.
   std::vector<WalkerDesc> walkers{WalkerDesc{}};
 };
 
-/// How the sums are made.
+/// The types of sums and scores.
 struct Sums {
   AccumulatorKind kind = AccumulatorKind::F32;
-  AccumulatorKind scores = AccumulatorKind::F32;  ///< what transforms and outputs take: F32 or F64
-  int unit = 0;                                   ///< exact sums count 2^unit
+  AccumulatorKind scores = AccumulatorKind::F32;  ///< read by transforms and outputs: F32 or F64
+  int unit = 0;                                   ///< of exact sums, which are multiples of 2^unit
   bool in_model_order = true;
 };
 
-/// The part of a schedule that is for calls of least … most rows.
+/// The part of a schedule that is for calls of `least` to `most` rows.
 struct Plan {
   std::size_t first_directive = 0;
   std::size_t end_directive = 0;
@@ -47,9 +48,9 @@ struct Plan {
   std::uint32_t most = UINT32_MAX;
 };
 
-/// One plan on its way.
+/// One plan between schedule and program.
 struct Lowering {
-  const Model& model;  ///< in the normal form
+  const Model& model;  ///< has the normal form after the pass normalize
   const Schedule& schedule;
   const CompileOptions& options;
   Plan plan;
@@ -61,63 +62,48 @@ struct Lowering {
   Sums sums;
   std::vector<std::string> warnings;
 
-  /// `ranks`: of all plans, for there is one encoder.
-  Lowering(const Model& m, const Schedule& s, const CompileOptions& o, const Plan& p, RankTable& ranks)
+  Lowering(const Model& m, const Schedule& s, const CompileOptions& o, const Plan& p)
       : model(m),
         schedule(s),
         options(o),
         plan(p),
         loops(static_cast<std::uint32_t>(m.trees.size())),
-        forest(m, ranks) {}
+        forest(m) {}
 
-  /// Whether the iterations of a loop add to the same sums side by side. A loop that is parallel on the host
-  /// and has one iteration is none; a mapped one stays one, since the launch has its dimension all the same.
+  /// Whether the iterations of a loop add to the same sums in parallel. A loop of one iteration does not on
+  /// the host; a mapped one still does, since the launch has its dimension all the same.
   bool is_reduction(LoopId loop) const {
     const Loop& l = loops[loop];
     return l.axis == Axis::Trees && (l.dimension || (l.parallel && loops.iterations(loop) > 1));
   }
 
-  /// Whether some of its trees are walked by rank codes.
+  /// Whether some trees of the plan are walked by rank codes, so that its rows are encoded first. Trees that
+  /// are a single leaf test nothing and need no codes.
   bool encodes() const;
 
-  /// An error at a directive's place in the schedule.
+  /// An error at a directive's location in the schedule.
   Error refuse(std::size_t directive, const std::string& what) const {
-    return refused(place_of(schedule, directive) + ": " + print(schedule.directives[directive]), what);
+    return refused(location_of(schedule, directive) + ": " + print(schedule.directives[directive]), what);
   }
 };
 
-// The passes, in the order of the table in pipeline.cpp; each in passes/<name>.cpp.
+// The passes over one plan, in the order of the table in pipeline.cpp; each in passes/<name>.cpp.
 
 /// Directives -> loop tree.
 Result<void> apply_schedule(Lowering& lowering);
-/// What no walker can run is refused; the trees get the order in which the program goes through them.
+/// Model -> the order in which the program goes through the trees.
 Result<void> order_trees(Lowering& lowering);
-/// Loops that are mapped to a GPU launch, and directives that only GPUs, or only hosts, have.
+/// Checks loops that are mapped to a GPU launch, and directives that only GPUs or only hosts have.
 Result<void> check_mapping(Lowering& lowering);
 /// Loop tree -> walk sites: which loops a walk instruction absorbs, how many walks go in lockstep.
-Result<void> place_walks(Lowering& lowering);
-/// Model -> tiled forest: layouts, padding, groups; how each walk ends.
+Result<void> make_walks(Lowering& lowering);
+/// Model -> tiled forest: layouts, padding, groups, and the end of each walk.
 Result<void> tile_forest(Lowering& lowering);
-/// Tests of coded trees -> the encoder's columns.
-Result<void> rank_thresholds(Lowering& lowering);
 /// Loop tree -> loop nest, with getTree, walk and reduce.
 Result<void> make_loops(Lowering& lowering);
 /// Contract, accumulate directive and order of additions -> the type of the sums.
 Result<void> choose_sums(Lowering& lowering);
 /// Parallel loops over trees get private accumulators and reductions; results are initialised and written.
 Result<void> legalize_reductions(Lowering& lowering);
-
-/// What a program says of its model that the normal form does not.
-struct SourceFacts {
-  std::uint64_t fingerprint = 0;              ///< of the model as it was before
-  std::vector<std::uint32_t> zero_missing{};  ///< see normalize
-  std::vector<std::string> feature_names{};   ///< the model's
-};
-
-/// FNV-1a over what decides a prediction.
-std::uint64_t fingerprint(const Model& model);
-
-/// Loop nests and tiled forests of all plans -> program. Seals the ranks.
-Result<Program> emit_program(SourceFacts source, const std::vector<Lowering>& plans, RankTable& ranks);
 
 }  // namespace forestvm::scheduler

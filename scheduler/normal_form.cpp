@@ -1,4 +1,4 @@
-// See normal_form.hpp. A split is put down as the least float32 that goes right: its bound.
+// See normal_form.hpp. A split is described by its bound, the least float32 that goes right.
 #include "scheduler/normal_form.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ float next_above(float x) { return std::nextafter(x, kInfinity); }
 
 /// The least float32 that is not below `x`.
 float round_up(double x) {
-  // The cast of what lies beyond float32's range is not defined.
+  // Casting a number beyond float32's range is undefined.
   if (x > static_cast<double>(std::numeric_limits<float>::max())) return kInfinity;
   if (x < static_cast<double>(std::numeric_limits<float>::lowest()))
     return std::isinf(x) ? -kInfinity : std::numeric_limits<float>::lowest();
@@ -27,12 +27,12 @@ float round_up(double x) {
   return static_cast<double>(nearest) < x ? next_above(nearest) : nearest;
 }
 
-/// Which numbers go right: those from `least` on; none if it is not there.
+/// The numbers that go right: all from `least` on; none if it is std::nullopt.
 struct Bound {
   std::optional<float> least;
 };
 
-/// Of the comparison alone.
+/// The bound of the comparison alone, which ignores missing and tiny numbers.
 Bound bound_of(const Node& node) {
   const float up = round_up(node.threshold);
   const bool equal_goes_left = node.kind == NodeKind::LessEqual && static_cast<double>(up) == node.threshold;
@@ -41,7 +41,7 @@ Bound bound_of(const Node& node) {
   return {next_above(up)};
 }
 
-/// Sends all tiny numbers to one side; false where that leaves no bound.
+/// Moves the bound so that all tiny numbers go to one side; returns false where no bound does that.
 bool send_tiny(Bound& bound, bool left) {
   if (left) {
     if (bound.least && *bound.least < -kTiniest) return false;
@@ -57,14 +57,14 @@ bool zero_goes_left(const Node& node) {
   return node.kind == NodeKind::LessEqual ? 0 <= node.threshold : 0 < node.threshold;
 }
 
-/// Which numbers go right, tiny ones included; false where no bound says it.
+/// Finds the bound of a split, tiny numbers included; returns false where no single bound divides them.
 bool whole_bound(const Model& model, const Node& node, Bound& bound) {
   bound = bound_of(node);
   if (node.missing == Missing::Zero) return send_tiny(bound, node.missing_left);
   return !model.tiny_is_zero || send_tiny(bound, zero_goes_left(node));
 }
 
-/// Puts the normal form in the split's place.
+/// Rewrites a split into the normal form.
 void normalize(Node& node, const Bound& bound) {
   if (node.missing == Missing::None) node.missing_left = zero_goes_left(node);
   if (!bound.least) {  // no number is below -inf: all go left by going right
@@ -76,7 +76,7 @@ void normalize(Node& node, const Bound& bound) {
   node.threshold = static_cast<double>(bound.least.value_or(-kInfinity));
 }
 
-/// Puts the normal form in the place of a split of categories; Tree::category_sets is left to the caller.
+/// Rewrites a split of categories into the normal form; Tree::category_sets is left to the caller.
 void normalize(Node& node, const CategorySet& set) {
   if (!set.members_left) return;
   std::swap(node.left, node.right);
@@ -90,8 +90,8 @@ bool names_tiny(const Model& model, const CategorySet& set) {
 
 bool is_split(const Node& node) { return node.kind == NodeKind::Less || node.kind == NodeKind::LessEqual; }
 
-/// Features whose tiny numbers the program makes NaN, ascending: some split of theirs has a bound only where
-/// zeros are NaN, and none takes zero for a number.
+/// Returns the features whose tiny numbers the program makes NaN, ascending. Some split of such a feature has
+/// a bound only if zeros are NaN, and none takes zero for a number.
 std::vector<std::uint32_t> zero_missing_of(const Model& model) {
   std::set<std::uint32_t> features;
   Bound ignored;

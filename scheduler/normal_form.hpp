@@ -1,9 +1,9 @@
-// The normal form of a model, in which every later pass finds it: a split is `x < t` of float32 numbers, or
-// one of categories, of which those in the set go right; a missing value is NaN and goes where the split
-// says. All that trainers say otherwise (<=, float64 thresholds, NaN that counts as 0, tiny numbers that are
-// 0 or missing) becomes such a split, which sends every float32 row the same way; where missing zeros part
-// the numbers in two, the program makes them NaN in its rows first. Nodes keep their places, so that leaves
-// keep their numbers.
+// The normal form of a model, on which later passes rely. A numerical split is `x < t` in float32; a
+// categorical split sends members of its set right; NaN, and nothing else, is missing and goes where the
+// split says. Other splits of the trainers (<=, float64 thresholds, NaN that counts as 0, tiny numbers that
+// are 0 or missing) are rewritten so that every float32 row goes the same way as before. Where zero is
+// missing but lies between numbers that go the other way, the program turns the feature's tiny numbers into
+// NaN first. Nodes keep their numbers, so leaves do too.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,11 @@ namespace forestvm::scheduler {
 
 bool is_normal(const Model& model);
 
-/// Puts the model into the form, where it is; gives the features whose tiny numbers the program makes NaN,
-/// ascending. Refused, with tree and node, where the numbers that go left are not all below those that go
-/// right, and other splits of the feature take zero for a number: only Missing::Zero can ask for that; and
-/// where tiny numbers below zero are a category and others are not. What is refused is left half done.
+/// Rewrites the model into the normal form. Returns the features whose tiny numbers the program makes NaN,
+/// ascending. Refused, with tree and node: a split whose left set is not an interval below its right set
+/// while another split of the feature treats 0 as a number (only Missing::Zero can cause this); a set in
+/// which tiny numbers below zero are a category and other negative numbers are not. A refused model is left
+/// half rewritten.
 Result<std::vector<std::uint32_t>> normalize(Model& model);
 
 }  // namespace forestvm::scheduler

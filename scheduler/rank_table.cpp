@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <string>
 
-#include <forestvm/compile.hpp>
+#include <forestvm/statistics.hpp>
 
 namespace forestvm::scheduler {
 namespace {
 
-/// A set's bits run from its least category to its greatest, so that a file of few codes could ask for much.
-/// Bits are the faster form, and sets have it while all words together are at most so many; beyond that, only
-/// where it takes no more memory than a list.
-constexpr std::size_t kMostSpareWords = std::size_t{1} << 20;
+/// The limit of words for sets of categories as bits. Bits are faster than lists, but run from a set's least
+/// category to its greatest, so that a small file could demand much memory. Beyond the limit, a set is bits
+/// only if that takes no more memory than a list.
+constexpr std::size_t kMaxSpareWords = std::size_t{1} << 20;
 
 void sort_and_unite(std::vector<float>& values) {
   std::sort(values.begin(), values.end());
@@ -78,7 +78,7 @@ void RankTable::add_column(std::uint32_t number, const Membership& membership) {
   column.first_category = codes.empty() ? 0 : codes.front() / 32 * 32;
   column.word_count = codes.empty() ? 1 : (codes.back() - column.first_category) / 32 + 1;
   column.fractions = membership.set->fractions;
-  if (column.word_count > codes.size() && category_words_.size() + column.word_count > kMostSpareWords &&
+  if (column.word_count > codes.size() && category_words_.size() + column.word_count > kMaxSpareWords &&
       !codes.empty()) {
     column.listed = 1;
     column.first_category = 0;

@@ -1,6 +1,6 @@
-// Which thresholds a program's coded trees compare each feature with, and which sets of categories, and so
-// the columns of codes that its encoder writes. Collected from the trees, then sealed; a test's column and
-// code are found afterwards.
+// The thresholds and sets of categories that a program's coded trees test each feature with, and the columns
+// of codes that its encoder writes for them. Tests are added, then the table is sealed; after that, a test's
+// column and code can be found.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,16 @@ struct CodedTest {
   std::uint8_t code;
 };
 
-/// Most columns of codes that a model can need, whatever its schedule.
+/// An upper bound of the columns of codes that a model needs, whatever its schedule.
 std::uint64_t most_columns(const Model& model, const ForestStatistics& forest);
 
 class RankTable {
  public:
   void add(const Test& test);
-  bool empty() const { return by_feature_.empty(); }
-  /// Numbers the columns: only those that a test reads. Refused if there are too many.
+  /// Numbers the columns that some test reads. Refused if there are too many.
   Result<void> seal();
 
-  /// Column and code of a test that was added.
+  /// Returns the column and code of a test that was added.
   CodedTest find(const Test& test) const;
 
   const std::vector<EncodedFeature>& features() const { return features_; }
@@ -60,10 +59,10 @@ class RankTable {
     }
   };
   struct Feature {
-    std::vector<float> thresholds[2];  ///< as added: of tests that send missing values right, or left
+    std::vector<float> thresholds[2];  ///< of tests that send missing values right ([0]) or left ([1])
     std::vector<float> sorted;
     std::map<Window, std::uint32_t> columns;
-    std::map<Membership, std::uint32_t> memberships;  ///< columns too
+    std::map<Membership, std::uint32_t> memberships;  ///< the column of each set
   };
 
   static std::uint32_t rank_of(const Feature& feature, float threshold);

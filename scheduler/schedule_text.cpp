@@ -1,5 +1,5 @@
 // The schedule language's text: tokens, directives, canonical print. Driven by schedule.def and
-// schedule_words.def; what a directive means is not known here.
+// schedule_words.def; the meaning of directives is in directives/.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -49,7 +49,7 @@ std::string unknown_directive(std::string_view word) {
   return "unknown directive '" + std::string(word) + "'" + did_you_mean(word, known);
 }
 
-/// What a parameter is called, in the order of the enumeration.
+/// Names of parameters, in the order of the enumeration.
 constexpr std::string_view kParameterNames[] = {
     "loop", "loop, loop, ...", "new loop", "size", "count",    "layout",
     "code", "tiling",          "order",    "type", "dimension"};
@@ -74,7 +74,7 @@ bool is_identifier(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); });
 }
 
-/// `name` or `outer.name`: what the text form can say.
+/// Whether a name can be written in the text form: `name` or `outer.name`.
 bool is_loop_name(std::string_view name) {
   const std::size_t dot = name.find('.');
   return is_identifier(name.substr(0, dot)) &&
@@ -97,7 +97,7 @@ std::string joined(const std::vector<std::string_view>& words) {
   return list;
 }
 
-/// What a parameter is, for help texts; those that take words are these words.
+/// Describes a parameter for help texts; one that takes words is described by their list.
 std::string meaning_of(Parameter parameter) {
   switch (parameter) {
     case Loop:
@@ -114,7 +114,7 @@ std::string meaning_of(Parameter parameter) {
   }
 }
 
-/// Nothing, or what is wrong with an argument for a parameter.
+/// Says what is wrong with an argument for a parameter; std::nullopt if nothing is.
 std::optional<std::string> argument_problem(Parameter parameter, const Argument& argument) {
   const std::string shown =
       argument.is_number() ? std::to_string(argument.number()) : "'" + argument.name() + "'";
@@ -176,7 +176,7 @@ class Parser {
       schedule.directives.push_back(std::move(directive));
       skip_blanks();
       if (!at_end() && peek() != ';' && peek() != '\n')
-        return wrong(place_, "expected ';' or a new line after the directive, found " + shown());
+        return wrong(location_, "expected ';' or a new line after the directive, found " + shown());
     }
   }
 
@@ -184,7 +184,8 @@ class Parser {
   bool at_end() const { return at_ == text_.size(); }
   char peek() const { return text_[at_]; }
   void advance() {
-    place_ = peek() == '\n' ? SourcePlace{place_.line + 1, 1} : SourcePlace{place_.line, place_.column + 1};
+    location_ = peek() == '\n' ? SourceLocation{location_.line + 1, 1}
+                               : SourceLocation{location_.line, location_.column + 1};
     ++at_;
   }
 
@@ -196,8 +197,8 @@ class Parser {
     return std::string("'") + peek() + "'";
   }
 
-  static Error wrong(SourcePlace place, std::string what) {
-    return refused("line " + std::to_string(place.line) + ", column " + std::to_string(place.column),
+  static Error wrong(SourceLocation location, std::string what) {
+    return refused("line " + std::to_string(location.line) + ", column " + std::to_string(location.column),
                    std::move(what));
   }
 
@@ -223,7 +224,8 @@ class Parser {
 
   Result<void> expect(char c) {
     skip_blanks();
-    if (at_end() || peek() != c) return wrong(place_, std::string("expected '") + c + "', found " + shown());
+    if (at_end() || peek() != c)
+      return wrong(location_, std::string("expected '") + c + "', found " + shown());
     advance();
     return {};
   }
@@ -231,7 +233,7 @@ class Parser {
   Result<Argument> parse_argument() {
     skip_blanks();
     if (!at_end() && is_digit(peek())) {
-      const SourcePlace begin = place_;
+      const SourceLocation begin = location_;
       const std::string_view digits = take_name();
       std::uint64_t value = 0;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -241,18 +243,19 @@ class Parser {
         return wrong(begin, std::string(digits) + " is more than " + std::to_string(UINT32_MAX));
       return Argument(value);
     }
-    if (at_end() || !is_letter(peek())) return wrong(place_, "expected an argument, found " + shown());
+    if (at_end() || !is_letter(peek())) return wrong(location_, "expected an argument, found " + shown());
     std::string name(take_name());
     if (!at_end() && peek() == '.') {
       advance();
-      if (at_end() || !is_letter(peek())) return wrong(place_, "expected a name after '.', found " + shown());
+      if (at_end() || !is_letter(peek()))
+        return wrong(location_, "expected a name after '.', found " + shown());
       name += "." + std::string(take_name());
     }
     return Argument(std::move(name));
   }
 
   Result<Directive> parse_directive() {
-    const SourcePlace begin = place_;
+    const SourceLocation begin = location_;
     if (!is_letter(peek())) return wrong(begin, "expected a directive, found " + shown());
     const std::string_view word = take_name();
     const auto* row = std::find_if(std::begin(kDirectives), std::end(kDirectives),
@@ -266,11 +269,11 @@ class Parser {
     } else {
       for (bool more = true; more;) {
         skip_blanks();
-        const SourcePlace place = place_;
+        const SourceLocation location = location_;
         FVM_ASSIGN(Argument argument, parse_argument());
         if (const auto problem = argument_problem(parameter_at(*row, directive.arguments.size()), argument);
             problem && !too_many(*row, directive.arguments.size()))
-          return wrong(place, *problem);
+          return wrong(location, *problem);
         directive.arguments.push_back(std::move(argument));
         skip_blanks();
         more = !at_end() && peek() == ',';
@@ -284,14 +287,14 @@ class Parser {
     return directive;
   }
 
-  /// Then the count is what is wrong, not the argument.
+  /// Whether the argument is one too many: then the error is about the count, not about the argument.
   static bool too_many(const DirectiveInfo& directive, std::size_t index) {
     return index >= directive.parameters.size() && directive.parameters.back() != Loops;
   }
 
   std::string_view text_;
   std::size_t at_ = 0;
-  SourcePlace place_{1, 1};
+  SourceLocation location_{1, 1};
 };
 
 }  // namespace
@@ -318,10 +321,10 @@ Result<void> check_schedule(const Schedule& schedule) {
     const Directive& directive = schedule.directives[i];
     const DirectiveInfo& row = info(directive.kind);
     if (const auto problem = count_problem(row, directive.arguments.size()))
-      return refused(place_of(schedule, i), *problem);
+      return refused(location_of(schedule, i), *problem);
     for (std::size_t k = 0; k < directive.arguments.size(); ++k)
       if (const auto problem = argument_problem(parameter_at(row, k), directive.arguments[k]))
-        return refused(place_of(schedule, i), *problem);
+        return refused(location_of(schedule, i), *problem);
   }
   return {};
 }
@@ -343,10 +346,10 @@ std::string print(const Schedule& schedule) {
   return text;
 }
 
-std::string place_of(const Schedule& schedule, std::size_t directive) {
-  const SourcePlace place = schedule.directives[directive].place;
-  if (place.line == 0) return "directive " + std::to_string(directive + 1);
-  return "line " + std::to_string(place.line) + ", column " + std::to_string(place.column);
+std::string location_of(const Schedule& schedule, std::size_t directive) {
+  const SourceLocation location = schedule.directives[directive].location;
+  if (location.line == 0) return "directive " + std::to_string(directive + 1);
+  return "line " + std::to_string(location.line) + ", column " + std::to_string(location.column);
 }
 
 }  // namespace forestvm

@@ -1,4 +1,4 @@
-// What a forest is like, in numbers.
+// See statistics.hpp.
 #include <forestvm/statistics.hpp>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace forestvm {
 namespace {
 
-/// Of pairs of a feature and something else, in the features' order.
+/// Counts the pairs of each feature. The pairs are sorted by feature.
 template <class Pair>
 std::vector<FeatureCount> count_by_feature(const std::vector<Pair>& pairs) {
   std::vector<FeatureCount> counts;

@@ -42,12 +42,16 @@ std::uint32_t TiledForest::group(const TreeGroup& wanted) {
   return static_cast<std::uint32_t>(found - groups.begin());
 }
 
-const TiledTree& TiledForest::tree(const Tiling& tiling, std::uint32_t position) const {
+void TiledForest::cut(const Tiling& tiling, std::uint32_t begin, std::uint32_t end) {
   auto& trees = trees_[tiling];
   trees.resize(model_->trees.size());
-  std::optional<TiledTree>& tree = trees[order[position]];
-  if (!tree) tree = cut_into_tiles(model_->trees[order[position]], tiling, shapes_);
-  return *tree;
+  for (std::uint32_t t = begin; t < end; ++t)
+    if (std::optional<TiledTree>& tree = trees[order[t]]; !tree)
+      tree = cut_into_tiles(model_tree(t), tiling, shapes_);
+}
+
+const TiledTree& TiledForest::tree(const Tiling& tiling, std::uint32_t position) const {
+  return trees_.at(tiling)[order[position]].value();
 }
 
 GroupSize size_of(const TiledForest& forest, const TreeGroup& group) {

@@ -1,6 +1,5 @@
-// The tiled forest: the model's trees as the program will hold them. In which order, which of them lie
-// together, in which layout, in tiles of how many nodes, padded to which depth. (Treebeard's HIR after
-// tiling, padding and reordering.) Printable.
+// The tiled forest: the model's trees as the program will hold them: their order, their groups, and each
+// group's layout, tiling and padding. (Treebeard's HIR after tiling, padding and reordering.) Printable.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +12,13 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
-#include "scheduler/rank_table.hpp"
 #include "scheduler/tiled_tree.hpp"
 
 namespace forestvm::scheduler {
 
-/// A tree in numbers, whatever its tiles.
+/// The size and depth of a tree, counted in nodes.
 struct TreeShape {
-  std::uint32_t nodes = 0;  ///< reachable ones
+  std::uint32_t nodes = 0;  ///< that a walk can reach
   std::uint32_t leaves = 0;
   std::uint32_t depth = 0;       ///< hops to the deepest leaf
   std::uint32_t shallowest = 0;  ///< hops to the nearest leaf
@@ -28,7 +26,7 @@ struct TreeShape {
 
 TreeShape shape_of(const Tree& tree);
 
-/// Trees [tree_begin, tree_end), as the program orders them, in one layout.
+/// A group: the trees at positions [tree_begin, tree_end) of the program's order, in one layout.
 struct TreeGroup {
   Layout layout = Layout::Array;
   Tiling tiling{};
@@ -41,18 +39,20 @@ struct TreeGroup {
 
 class TiledForest {
  public:
-  TiledForest(const Model& model, RankTable& all_ranks) : ranks(all_ranks), model_(&model) {}
+  explicit TiledForest(const Model& model) : model_(&model) {}
 
   std::vector<TreeGroup> groups;
-  RankTable& ranks;                  ///< of all plans' groups whose layouts take codes
   std::vector<std::uint32_t> order;  ///< the model's number of each tree, as the program orders them
 
-  /// Number of the group, which is added if it is new.
+  /// Returns the number of a group; adds it if it is new.
   std::uint32_t group(const TreeGroup& wanted);
 
   const Tree& model_tree(std::uint32_t position) const { return model_->trees[order[position]]; }
 
-  /// The tree at a place of the program's order, in tiles: cut when it is first asked for.
+  /// Cuts the trees at positions [begin, end) into tiles, but those that are already.
+  void cut(const Tiling& tiling, std::uint32_t begin, std::uint32_t end);
+
+  /// The tree at a position, in tiles. It must have been cut.
   const TiledTree& tree(const Tiling& tiling, std::uint32_t position) const;
 
   const std::vector<TileShape>& shapes() const { return shapes_.shapes(); }
@@ -60,11 +60,11 @@ class TiledForest {
 
  private:
   const Model* model_;
-  mutable std::map<Tiling, std::vector<std::optional<TiledTree>>> trees_;
-  mutable ShapeTable shapes_;
+  std::map<Tiling, std::vector<std::optional<TiledTree>>> trees_;  ///< by the model's numbers
+  ShapeTable shapes_;
 };
 
-/// Splits and leaves of a group's trees, and the slots and bytes they take.
+/// The splits and leaves of a group's trees, and the slots and bytes that they take.
 struct GroupSize {
   std::uint64_t nodes = 0;
   std::uint64_t slots = 0;
@@ -72,12 +72,11 @@ struct GroupSize {
 };
 GroupSize size_of(const TiledForest& forest, const TreeGroup& group);
 
-/// Most slots a node for which the array layout may be asked, or is taken when none is.
+/// Limits of the slots for each node, beyond which a layout is refused: of the array layout, and of layouts
+/// that pad more by their nature (level order in tiles, and trees all as deep as the deepest).
 inline constexpr std::uint64_t kArrayPadding = 4;
-/// The same for layouts that pad more by their nature: level order in tiles, and trees all as deep as the
-/// deepest.
-inline constexpr std::uint64_t kMostPadding = 32;
-inline constexpr std::uint64_t kMostGroupBytes = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kMaxPadding = 32;
+inline constexpr std::uint64_t kMaxGroupBytes = std::uint64_t{1} << 30;
 
 std::string print(const TiledForest& forest);
 

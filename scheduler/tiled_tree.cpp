@@ -42,8 +42,8 @@ class Cutter {
   const Node& node(std::int32_t number) const { return tree_.nodes[static_cast<std::size_t>(number)]; }
   bool is_leaf(std::int32_t number) const { return node(number).kind == NodeKind::Leaf; }
 
-  /// The splits of the tile whose root this is, parents first. Which of the frontier's splits a tile takes is
-  /// a matter of speed alone: the likeliest make most walks pass through the fewest tiles.
+  /// Returns the splits of the tile below `root`, parents first. The choice among the frontier's splits
+  /// matters to speed alone: with the likeliest, most walks pass through the fewest tiles.
   TileVector<std::int32_t> grow(std::int32_t root) const {
     TileVector<std::int32_t> tile{root};
     boost::container::static_vector<std::int32_t, std::size_t{2} * kMaxTileSize> frontier;
@@ -66,7 +66,7 @@ class Cutter {
     return tile;
   }
 
-  /// The same splits level by level, so that tiles of one form have one shape.
+  /// Sorts a tile's splits level by level, so that tiles of one form have one shape.
   TileVector<std::int32_t> in_level_order(const TileVector<std::int32_t>& tile) const {
     TileVector<std::int32_t> ordered{tile.front()};
     for (std::size_t i = 0; i < ordered.size() && ordered[i] != kNoNode; ++i)

@@ -1,4 +1,4 @@
-// A tree cut into tiles: what the layouts' builders read. A tile is a connected part of up to 8 splits that
+// A tree cut into tiles, which the layouts' builders read. A tile is a connected part of up to 8 splits that
 // are tested at once; with tiles of one node this is the tree itself. Source: Treebeard (MICRO 2022).
 #pragma once
 
@@ -14,13 +14,13 @@
 
 namespace forestvm::scheduler {
 
-/// Where a way out of a tile leads: a tile's number, or a leaf.
+/// The target of a way out of a tile: the number of another tile, or a leaf.
 struct TileChild {
   std::int32_t value;
 
   static TileChild tile(std::uint32_t number) { return {static_cast<std::int32_t>(number)}; }
   static TileChild leaf(std::int32_t node) { return {~node}; }
-  /// No child: a way out that a tile does not have. Counts as a leaf.
+  /// The target of a way out that a tile does not have. Counts as a leaf.
   static TileChild none() { return {INT32_MIN}; }
   bool is_none() const { return value == INT32_MIN; }
   bool is_leaf() const { return value < 0; }
@@ -28,7 +28,7 @@ struct TileChild {
   std::int32_t leaf() const { return ~value; }  ///< node of the model's tree
 };
 
-/// In place of a node: a test that decides nothing, in the tile above a root that is a leaf.
+/// Stands for a test that decides nothing, in the tile above a root that is a leaf.
 inline constexpr std::int32_t kNoNode = -1;
 
 struct Tile {
@@ -44,16 +44,16 @@ struct TiledTree {
   std::vector<std::int32_t> nodes;  ///< the tiles' splits, by the model's number
   std::vector<TileChild> children;  ///< one more than a tile has nodes, as its ways out are numbered
   std::uint32_t leaves = 0;
-  std::uint32_t depth = 0;       ///< hops to the deepest leaf, a tile a hop
+  std::uint32_t depth = 0;       ///< hops to the deepest leaf, counted in tiles
   std::uint32_t shallowest = 0;  ///< hops to the nearest leaf
 
-  /// Splits and leaves.
+  /// The number of splits and leaves.
   std::uint64_t model_nodes() const { return nodes.size() + std::uint64_t{leaves}; }
-  /// Tiles and leaves.
+  /// The number of tiles and leaves.
   std::uint64_t size() const { return tiles.size() + std::uint64_t{leaves}; }
 };
 
-/// The shapes that a program's tiles have; the first is that of a leaf.
+/// The distinct shapes of a program's tiles. The first is the shape of a leaf.
 class ShapeTable {
  public:
   std::uint16_t row(const TileShape& shape);
@@ -64,7 +64,7 @@ class ShapeTable {
   std::map<std::array<std::uint8_t, sizeof(TileShape)>, std::uint16_t> rows_;  ///< by the shape's bytes
 };
 
-/// Cuts a tree. For tilings by probability every split's cover must be known.
+/// Cuts a tree into tiles. For tilings by probability every split's cover must be known.
 TiledTree cut_into_tiles(const Tree& tree, const Tiling& tiling, ShapeTable& shapes);
 
 }  // namespace forestvm::scheduler

@@ -291,7 +291,8 @@ int run(int argc, char** argv) {
   std::uint32_t count = 0;
   for (int i = 4; i < argc; ++i) {
     count = static_cast<std::uint32_t>(std::strtoul(argv[i], nullptr, 10));
-    if (count == 0 || count > most) stop(2, std::string(argv[i]) + ": expected a number of rows from 1 to " + std::to_string(most));
+    if (count == 0 || count > most)
+      stop(2, std::string(argv[i]) + ": expected a number of rows from 1 to " + std::to_string(most));
     Work work(*program, tables, count);
     work.launch(rows, sums);
     check(cudaGetLastError(), "launch");

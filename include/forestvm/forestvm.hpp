@@ -22,6 +22,8 @@
 #include <forestvm/compile.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/model.hpp>
+#include <forestvm/named_schedules.hpp>
 #include <forestvm/program.hpp>
 #include <forestvm/result.hpp>
 #include <forestvm/schedule.hpp>
+#include <forestvm/statistics.hpp>

@@ -56,8 +56,8 @@ struct Argument {
   bool operator==(const Argument&) const = default;
 };
 
-/// A place in a schedule's text; zeros for a schedule built in C++.
-struct SourcePlace {
+/// A line and column of a schedule's text, counted from 1; zero when it was built in C++.
+struct SourceLocation {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
 };
@@ -65,9 +65,9 @@ struct SourcePlace {
 struct Directive {
   DirectiveKind kind;
   std::vector<Argument> arguments;
-  SourcePlace place;
+  SourceLocation location;
 
-  /// Compares what directives say, not where they stand.
+  /// Compares what the directives say, not their locations.
   bool operator==(const Directive& other) const { return kind == other.kind && arguments == other.arguments; }
 };
 
@@ -91,7 +91,7 @@ class Schedule {
 /// error names the nearest known one), and a wrong number or kind of arguments.
 Result<Schedule> parse_schedule(std::string_view text);
 
-/// A row of the language's help text: a form, and its meaning.
+/// A line of the help on the language: a form, and its meaning.
 struct LanguageRow {
   std::string form;
   std::string meaning;
@@ -110,7 +110,7 @@ Result<void> check_schedule(const Schedule& schedule);
 std::string print(const Schedule& schedule);
 std::string print(const Directive& directive);
 
-/// Returns "line 3, column 5", or "directive 2" if the schedule was built in C++.
-std::string place_of(const Schedule& schedule, std::size_t directive);
+/// "line 3, column 5", or "directive 2" when it was built in C++.
+std::string location_of(const Schedule& schedule, std::size_t directive);
 
 }  // namespace forestvm

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include <forestvm/core/forest_data.hpp>
 #include <forestvm/model.hpp>
+#include <forestvm/program.hpp>
 
 namespace forestvm {
 
@@ -19,5 +21,21 @@ struct ForestStatistics {
   std::uint64_t thresholds = 0;     ///< distinct (feature, threshold) pairs
   std::uint64_t category_sets = 0;  ///< distinct (feature, set of categories) pairs
 };
+
+ForestStatistics statistics(const Model& model);
+
+/// Counts the distinct thresholds of each feature that has some.
+std::vector<FeatureCount> thresholds_per_feature(const Model& model);
+
+/// Counts the distinct sets of categories of each feature that has some.
+std::vector<FeatureCount> category_sets_per_feature(const Model& model);
+
+/// How the reproducible contract sums a model's leaves: in a 64- or 128-bit count of 2^unit, or (PerTree,
+/// PerTree64) leaf by leaf in the model's order.
+struct ReproducibleSums {
+  AccumulatorKind kind = AccumulatorKind::PerTree;
+  int unit = 0;
+};
+ReproducibleSums reproducible_sums(const Model& model);
 
 }  // namespace forestvm

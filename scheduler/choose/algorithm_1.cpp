@@ -14,14 +14,14 @@ struct Measured {
   GpuTemplatePoint point;
 };
 
-/// Measures a point; it takes its place among the others, after those that are as fast.
+/// Measures a point and inserts it, the fastest first; of equals, the one measured first is first.
 void insert(std::vector<Measured>& all, const GpuTemplatePoint& point, const MeasurePoint& measure) {
   const std::optional<double> seconds = measure(point);
   if (!seconds) return;
-  const auto place =
+  const auto position =
       std::upper_bound(all.begin(), all.end(), *seconds,
                        [](double value, const Measured& other) { return value < other.seconds; });
-  all.insert(place, {*seconds, point});
+  all.insert(position, {*seconds, point});
 }
 
 }  // namespace

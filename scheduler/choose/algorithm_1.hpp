@@ -17,7 +17,7 @@
 
 namespace forestvm::scheduler {
 
-/// What the procedure TBConfigs (lines 1-11) gives: values of two parameters to try.
+/// The result of the procedure TBConfigs (lines 1-11): values of two parameters to try.
 struct ThreadBlocks {
   std::array<std::uint32_t, 2> rows_per_block;
   std::array<std::uint32_t, 2> tree_threads;
@@ -29,10 +29,10 @@ ThreadBlocks thread_blocks(std::size_t batch, std::size_t features);
 /// The points that are measured first (lines 14-20), in the order of the nested choices.
 std::vector<GpuTemplatePoint> algorithm_1_points(std::size_t batch, std::size_t features);
 
-/// Seconds that a point takes; nothing where it cannot be run.
+/// Returns the seconds that a point takes; std::nullopt where it cannot be run.
 using MeasurePoint = std::function<std::optional<double>(const GpuTemplatePoint&)>;
 
-/// The fastest point measured; of equals, the one measured first. Refused if none of them can be run.
+/// Returns the fastest point measured; of equals, the one measured first. Refused if none can be run.
 Result<GpuTemplatePoint> algorithm_1(std::size_t batch, std::size_t features, const MeasurePoint& measure);
 
 }  // namespace forestvm::scheduler

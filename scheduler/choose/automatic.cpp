@@ -1,33 +1,36 @@
-// The schedule for those who do not want to choose: a plan for calls of a few rows, whose lanes are trees,
+// The automatic schedule for the host: a plan for calls of a few rows, whose lanes are trees,
 // and plans for more, in blocks of rows in parallel, tree by tree. Trees of up to 256 leaves are walked by
 // rank codes, blocks of rows through tables (small trees, in calls of fewer rows than a block has, through
-// tree tables), unless so few trees share the cost of encoding that gathers of the values win; larger ones
-// with rows in the lanes of gathers. Categorical splits are tests of rank codes, whatever their trees.
+// tree tables), unless too few trees share the cost of encoding, so that gathers of the values are faster.
+// Larger trees are walked with rows in the lanes of gathers. Categorical splits always use rank codes.
 #include <algorithm>
 #include <vector>
 
-#include <forestvm/compile.hpp>
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/tree_tables.hpp>
+#include <forestvm/named_schedules.hpp>
+#include <forestvm/statistics.hpp>
 
 #include "scheduler/rank_table.hpp"
 
 namespace forestvm {
 namespace {
 
-constexpr std::uint32_t kFewRows = 16;  ///< a block of rows costs as much as so many rows walked one by one
-/// The same for oblivious and small trees, whose blocks cost less.
+/// A block of rows costs as much as this number of rows walked one by one.
+constexpr std::uint32_t kFewRows = 16;
+/// As kFewRows, for oblivious and small trees, whose blocks cost less.
 constexpr std::uint32_t kFewRowsOfFast = 6;
-constexpr double kMostPadding = 1.25;  ///< deepest tree / mean depth
-/// Mean leaves of trees that are walked faster through tree tables than through a table for each level, by
-/// up to kTreeTableRows rows. (The more tests there are the more columns each hop chooses from, which AVX-512
-/// alone does at a constant cost: 47 leaves gain 1.13 there and lose 0.67 with AVX2.)
-constexpr double kMostLeavesOfSmall = 24;
+constexpr double kMaxPadding = 1.25;  ///< deepest tree / mean depth
+/// Trees with at most this many leaves on average are walked faster through tree tables than through a table
+/// for each level, in calls of up to kTreeTableRows rows. (More tests mean more columns to choose from in
+/// each hop, which only AVX-512 does at a constant cost: with 47 leaves, AVX-512 is 1.13 times as fast, AVX2
+/// 0.67.)
+constexpr double kMaxMeanLeavesOfSmall = 24;
 constexpr std::uint32_t kTreeTableRows = kCodeRows;
 constexpr std::uint32_t kLanes = 128;  ///< walks in lockstep: eight vectors of the widest target
 
-/// Most leaves of a tree.
+/// The number of leaves of the largest tree.
 std::uint64_t most_leaves(const Model& model) {
   std::uint64_t most = 0;
   for (const Tree& tree : model.trees)
@@ -37,15 +40,15 @@ std::uint64_t most_leaves(const Model& model) {
   return most;
 }
 
-/// With AVX-512 encoding a value costs less than half of a hop by gathers, which the values of wide rows slow
-/// down; with AVX2 one and a half, so that there it is a loss near the limit (epsilon: 1.4 times faster, 0.75
-/// times as fast).
-constexpr double kMostValuesPerHop = 2.5;
+/// The limit of values to encode for each hop. Encoding a value costs less than half a hop by gathers with
+/// AVX-512, and one and a half with AVX2, where it is a loss near the limit (the epsilon model: 1.4 times as
+/// fast with AVX-512, 0.75 times with AVX2).
+constexpr double kMaxValuesPerHop = 2.5;
 
 bool suits_codes(const Model& model, const ForestStatistics& forest, bool fits_tables) {
   if (forest.category_splits != 0) return true;
   const double hops = forest.mean_depth * static_cast<double>(model.trees.size());
-  return fits_tables && forest.features_used <= kMostValuesPerHop * hops;
+  return fits_tables && forest.features_used <= kMaxValuesPerHop * hops;
 }
 
 bool same_test(const Node& a, const Node& b) {
@@ -70,11 +73,11 @@ bool is_oblivious(const Tree& tree) {
                      [&](std::size_t at) { return tree.nodes[at].kind == NodeKind::Leaf; });
 }
 
-constexpr std::uint64_t kMostColumns = 256;  ///< whose codes are looked up in registers
+constexpr std::uint64_t kMaxRegisterColumns = 256;  ///< columns whose codes are looked up in registers
 
-/// Most trees are as deep as the deepest: whether a walk has arrived need not be asked.
+/// Whether most trees are as deep as the deepest, so that walks need no leaf checks.
 bool suits_unrolling(const ForestStatistics& forest) {
-  return forest.max_depth <= kMostPadding * forest.mean_depth;
+  return forest.max_depth <= kMaxPadding * forest.mean_depth;
 }
 
 /// Whether the model says for every tree how many training rows came to its nodes.
@@ -86,11 +89,11 @@ bool knows_covers(const Model& model) {
                      [&](const Tree& tree) { return counted(tree) || leaf(tree); });
 }
 
-/// How trees are walked by rank codes, if they are.
+/// The layouts by which trees are walked by rank codes; None: they are not.
 enum class Codes { None, Tables, TreeTables, Nodes };
 
-/// Sparse layouts, the nodes along the likeliest walks if they are known: deep forests gain 1.2 in calls of
-/// up to 16 rows, nothing from 512 on.
+/// Adds a sparse layout, with nodes ordered along the likeliest walks if covers are known: deep forests
+/// are 1.2 times as fast in calls of up to 16 rows, and the same from 512 rows on.
 Schedule& lay_out_sparse(Schedule& schedule, bool covers) {
   if (covers) schedule.tileTree("tree", 1, "probability");
   return schedule.layout("tree", "sparse");
@@ -122,13 +125,13 @@ Schedule automatic_schedule(const Model& model) {
       coded && fits_tables && std::all_of(model.trees.begin(), model.trees.end(), is_oblivious);
   const bool small =
       coded && !oblivious && leaves <= kMaxTreeSlots + 1 &&
-      static_cast<double>(forest.leaves) <= kMostLeavesOfSmall * static_cast<double>(model.trees.size());
+      static_cast<double>(forest.leaves) <= kMaxMeanLeavesOfSmall * static_cast<double>(model.trees.size());
   schedule.plan(oblivious || small ? kFewRowsOfFast : kFewRows).tile("tree", "t0", "t1", kLanes);
   if (forest.category_splits != 0 && fits_tables && columns > Sparse4View::kMostColumns) {
     schedule.encode("u8");
   } else {
     lay_out_sparse(schedule, covers).interleave("t1");
-    if (coded && (columns <= kMostColumns || forest.category_splits != 0)) schedule.encode("u8");
+    if (coded && (columns <= kMaxRegisterColumns || forest.category_splits != 0)) schedule.encode("u8");
     if (suits_unrolling(forest)) schedule.unrollWalk("t1");
   }
   const Codes codes = !coded ? Codes::None : fits_tables ? Codes::Tables : Codes::Nodes;

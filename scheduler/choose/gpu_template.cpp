@@ -19,7 +19,7 @@ static_assert(kGpuTemplatePoints == kRowsPerBlock.size() * kRowsPerThread.size()
                                         kFlags.size() * kFlags.size() * kFlags.size() * kInterleave.size() *
                                         kFlags.size() * kLayouts.size());
 
-/// The value of the fastest parameter that is not taken yet.
+/// Takes the fastest-changing digit of `index`, which chooses one of the values.
 template <class Value, std::size_t Count>
 Value take(std::size_t& index, const std::array<Value, Count>& values) {
   const Value value = values[index % Count];
@@ -27,7 +27,7 @@ Value take(std::size_t& index, const std::array<Value, Count>& values) {
   return value;
 }
 
-/// Trees that a thread walks between two reductions.
+/// The number of trees that a thread walks between two reductions.
 std::uint64_t run_length(const Model& model, const GpuTemplatePoint& point) {
   if (point.cache_trees) return point.interleave;
   const std::uint64_t trees = model.trees.size();

@@ -3,12 +3,14 @@
 //
 //   rows per thread block     tile(batch, b0, b, rows_per_block); gpuDimension(b0, grid.x)
 //   rows per thread           tile(b, b1, b2, rows_per_thread); gpuDimension(b1, block.x)
-//   number of tree threads    tile(tree, t0, t, tree_threads x run); tile(t, t1, t2, run); gpuDimension(t1,
-//   block.y) cache rows                cache(b0) cache trees               cache(t0): what the block's
-//   threads walk between two reductions unroll walks              unrollWalk on the innermost loop: all trees
-//   are padded to the deepest interleave factor         tile(t2, t3, t4, interleave); interleave(t4): trees
-//   in lockstep in a thread shared memory reduction   sharedReduce(t1) representation            layout(t0,
-//   array | sparse | reorg)
+//   number of tree threads    tile(tree, t0, t, tree_threads x run); tile(t, t1, t2, run);
+//                             gpuDimension(t1, block.y)
+//   cache rows                cache(b0)
+//   cache trees               cache(t0): the trees that the block's threads walk between two reductions
+//   unroll walks              unrollWalk on the innermost loop: all trees are padded to the deepest
+//   interleave factor         tile(t2, t3, t4, interleave); interleave(t4): trees in lockstep in a thread
+//   shared memory reduction   sharedReduce(t1)
+//   representation            layout(t0, array | sparse | reorg)
 //
 // A thread walks `run` trees in a row. Without cached trees that is its whole share, trees / tree_threads
 // rounded up, so that t0 has a single iteration and there is a single reduction. With cached trees it is the
@@ -49,7 +51,7 @@ struct GpuTemplatePoint {
   bool operator==(const GpuTemplatePoint&) const = default;
 };
 
-/// How many combinations table 5 has.
+/// The number of combinations in table 5.
 inline constexpr std::size_t kGpuTemplatePoints = 5184;
 
 /// The point of a number below kGpuTemplatePoints. Points are in the order of table 5, the last parameter

@@ -1,8 +1,8 @@
 // The named schedules, from the rows of named_schedules.def.
 #include <iterator>
 
-#include <forestvm/compile.hpp>
 #include <forestvm/internal/nearest.hpp>
+#include <forestvm/named_schedules.hpp>
 
 #include "scheduler/choose/model_schedules.hpp"
 
@@ -15,7 +15,7 @@ constexpr NamedSchedule kSchedules[] = {
 #include "scheduler/choose/named_schedules.def"
 };
 
-/// Where a schedule comes from: its text, or a function of the model.
+/// The source of a schedule: its text, or a function of the model.
 struct Origin {
   std::string_view text;
   Schedule (*make)(const Model&);

@@ -23,12 +23,13 @@ struct DepthGroup {
   std::size_t trees = 0;
 };
 
-/// Each group is code of its own; models of many depths have few trees of most of them.
-constexpr std::size_t kMostGroups = 8;
+/// The limit of groups: each is code of its own, and models of many depths have few trees of most depths.
+constexpr std::size_t kMaxGroups = 8;
 /// Threads of a block in figure 1c: two warps of trees.
 constexpr std::uint32_t kTreeThreads = 64;
 
-/// The group of each depth; of more than kMostGroups, those are joined that cost the fewest padded hops.
+/// Groups trees by depth; while there are more than kMaxGroups, joins the two that cost the fewest padded
+/// hops.
 std::vector<DepthGroup> depth_groups(const Model& model) {
   std::map<std::uint32_t, std::size_t> counts;
   for (const Tree& tree : model.trees) ++counts[shape_of(tree).depth];
@@ -38,7 +39,7 @@ std::vector<DepthGroup> depth_groups(const Model& model) {
   const auto padding = [](const DepthGroup& group, const DepthGroup& deeper) {
     return group.trees * (deeper.depth - group.depth);
   };
-  while (groups.size() > kMostGroups) {
+  while (groups.size() > kMaxGroups) {
     std::size_t cheapest = 0;
     for (std::size_t i = 1; i + 1 < groups.size(); ++i)
       if (padding(groups[i], groups[i + 1]) < padding(groups[cheapest], groups[cheapest + 1])) cheapest = i;
@@ -50,7 +51,7 @@ std::vector<DepthGroup> depth_groups(const Model& model) {
 
 std::string name(const char* word, const DepthGroup& group) { return word + std::to_string(group.depth); }
 
-/// Splits loop `tree` by depth. Gives the names of its parts; `tree` alone where all depths are equal.
+/// Splits loop `tree` by depth. Returns the names of its parts; `tree` alone if all depths are equal.
 std::vector<std::string> split_by_depth(const Model& model, Schedule& schedule) {
   const std::vector<DepthGroup> groups = depth_groups(model);
   std::vector<std::string> parts;

@@ -11,29 +11,29 @@ std::uint64_t DirectiveAt::number(std::size_t argument, const LoopTree& tree) co
 
 Result<void> check_rewritable(const LoopTree& tree, LoopId v) {
   const Loop& loop = tree[v];
-  const char* asked = loop.parallel      ? "parallel"
-                      : loop.unroll      ? "unroll"
-                      : loop.interleave  ? "interleave"
-                      : loop.unroll_walk ? "unrollWalk"
-                      : loop.peel_walk   ? "peelWalk"
-                      : loop.specialize  ? "specialize"
-                      : loop.dimension   ? "gpuDimension"
-                      : loop.cache       ? "cache"
-                      : loop.reduction   ? "a reduction"
-                                         : nullptr;
-  if (asked == nullptr) return {};
-  return refused("", "loop '" + loop.name + "' already has " + asked +
+  const char* existing = loop.parallel      ? "parallel"
+                         : loop.unroll      ? "unroll"
+                         : loop.interleave  ? "interleave"
+                         : loop.unroll_walk ? "unrollWalk"
+                         : loop.peel_walk   ? "peelWalk"
+                         : loop.specialize  ? "specialize"
+                         : loop.dimension   ? "gpuDimension"
+                         : loop.cache       ? "cache"
+                         : loop.reduction   ? "a reduction"
+                                            : nullptr;
+  if (existing == nullptr) return {};
+  return refused("", "loop '" + loop.name + "' already has " + existing +
                          "; write that after this directive, for the loops it makes");
 }
 
-Result<void> ask_for_reduction(LoopTree& tree, const DirectiveAt& at, ReductionWish wish) {
+Result<void> request_reduction(LoopTree& tree, const DirectiveAt& at, ReductionRequest reduction) {
   FVM_ASSIGN(const std::vector<LoopId> loops, tree.find(at.loop(0)));
   for (const LoopId loop : loops)
     if (tree[loop].axis != Axis::Trees)
       return refused("", "loop '" + tree[loop].name +
                              "' goes over rows, whose iterations have nothing to reduce; sums are made over "
                              "trees");
-  return ask(tree, loops, &Loop::reduction, wish, at);
+  return request(tree, loops, &Loop::reduction, reduction, at);
 }
 
 Result<void> apply(LoopTree& tree, const DirectiveAt& at) {

@@ -1,4 +1,4 @@
-// What each directive does to the loop tree: one function per row of schedule.def, each in a file of its own,
+// The directives' effects on the loop tree: one function per row of schedule.def, each in a file of its own,
 // whose header shows the nest before and after.
 #pragma once
 
@@ -18,40 +18,39 @@ struct DirectiveAt {
   std::uint64_t number(std::size_t argument, const LoopTree& tree) const;
 };
 
-/// Applies one directive. An error has no place yet: apply_schedule adds the directive's.
+/// Applies one directive. Its error has no location: apply_schedule adds the directive's.
 Result<void> apply(LoopTree& tree, const DirectiveAt& at);
 
 #define FVM_DIRECTIVE(Name, method, required, parameters, meaning) \
   Result<void> apply_##Name(LoopTree& tree, const DirectiveAt& at);
 #include <forestvm/internal/schedule.def>
 
-/// Notes on each loop that the directive's first argument names that it asked for something; twice is an
-/// error.
+/// Records a directive's value at each of the loops. Refused if a directive before gave one of them a value.
 template <class Value>
-Result<void> ask(LoopTree& tree, const std::vector<LoopId>& loops, std::optional<Asked<Value>> Loop::*what,
-                 Value value, const DirectiveAt& at) {
+Result<void> request(LoopTree& tree, const std::vector<LoopId>& loops,
+                     std::optional<Requested<Value>> Loop::*what, Value value, const DirectiveAt& at) {
   for (const LoopId id : loops) {
     if (tree[id].*what)
       return refused("", "loop '" + tree[id].name + "' was given this by directive " +
                              std::to_string((tree[id].*what)->directive + 1) + " already");
-    tree[id].*what = Asked<Value>{value, at.index};
+    tree[id].*what = Requested<Value>{value, at.index};
   }
   return {};
 }
 
-/// Notes the same of what is asked of the whole program.
+/// Records a directive's value for the whole program. Refused if a directive before gave one.
 template <class Value>
-Result<void> ask(std::optional<Asked<Value>>& what, Value value, const DirectiveAt& at) {
+Result<void> request(std::optional<Requested<Value>>& what, Value value, const DirectiveAt& at) {
   if (what)
     return refused("", "directive " + std::to_string(what->directive + 1) + " asked for this already");
-  what = Asked<Value>{std::move(value), at.index};
+  what = Requested<Value>{std::move(value), at.index};
   return {};
 }
 
-/// atomicReduce, sharedReduce, vectorReduce.
-Result<void> ask_for_reduction(LoopTree& tree, const DirectiveAt& at, ReductionWish wish);
+/// Applies atomicReduce, sharedReduce or vectorReduce. Refused for loops over rows.
+Result<void> request_reduction(LoopTree& tree, const DirectiveAt& at, ReductionRequest reduction);
 
-/// An error if v was asked for something that its parts could not both inherit.
+/// Refuses to tile or split a loop that has a directive which the loops it becomes could not both inherit.
 Result<void> check_rewritable(const LoopTree& tree, LoopId v);
 
 }  // namespace forestvm::scheduler

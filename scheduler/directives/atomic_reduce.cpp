@@ -9,7 +9,7 @@
 namespace forestvm::scheduler {
 
 Result<void> apply_AtomicReduce(LoopTree& tree, const DirectiveAt& at) {
-  return ask_for_reduction(tree, at, {ReductionForm::Plain, 1, true});
+  return request_reduction(tree, at, {ReductionForm::Plain, 1, true});
 }
 
 }  // namespace forestvm::scheduler

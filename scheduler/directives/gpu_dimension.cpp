@@ -11,7 +11,7 @@ namespace forestvm::scheduler {
 
 Result<void> apply_GpuDimension(LoopTree& tree, const DirectiveAt& at) {
   FVM_ASSIGN(const std::vector<LoopId> loops, tree.find(at.loop(0)));
-  return ask(tree, loops, &Loop::dimension, *by_name<LaunchDimension>(at.loop(1)), at);
+  return request(tree, loops, &Loop::dimension, *by_name<LaunchDimension>(at.loop(1)), at);
 }
 
 }  // namespace forestvm::scheduler

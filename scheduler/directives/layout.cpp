@@ -1,5 +1,5 @@
-// layout(tree, sparse) says how the trees that a loop walks lie in memory. A loop that was tiled or split
-// stands for the loops that came of it; the innermost loop that says something decides.
+// layout(tree, sparse) chooses the memory layout of the trees that a loop walks. A loop that was tiled or
+// split stands for the loops that it became; of nested loops, the innermost that has a layout decides.
 #include "scheduler/directives/apply.hpp"
 
 namespace forestvm::scheduler {
@@ -10,7 +10,7 @@ Result<void> apply_Layout(LoopTree& tree, const DirectiveAt& at) {
     if (tree[loop].axis != Axis::Trees)
       return refused("",
                      "loop '" + tree[loop].name + "' goes over rows; a layout belongs to a loop over trees");
-  return ask(tree, loops, &Loop::layout, at.loop(1), at);
+  return request(tree, loops, &Loop::layout, at.loop(1), at);
 }
 
 }  // namespace forestvm::scheduler

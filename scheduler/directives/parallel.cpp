@@ -9,7 +9,7 @@ namespace forestvm::scheduler {
 
 Result<void> apply_Parallel(LoopTree& tree, const DirectiveAt& at) {
   FVM_ASSIGN(const std::vector<LoopId> loops, tree.find(at.loop(0)));
-  return ask(tree, loops, &Loop::parallel, true, at);
+  return request(tree, loops, &Loop::parallel, true, at);
 }
 
 }  // namespace forestvm::scheduler

@@ -48,8 +48,8 @@ Result<void> reorder_nest(LoopTree& tree, std::vector<LoopId> wanted) {
   FVM_ASSIGN(const std::vector<LoopId> loops, chain(tree, top, bottom));
   std::vector<LoopId> order = loops;
   auto next = wanted.begin();
-  for (LoopId& place : order)
-    if (std::find(wanted.begin(), wanted.end(), place) != wanted.end()) place = *next++;
+  for (LoopId& slot : order)
+    if (std::find(wanted.begin(), wanted.end(), slot) != wanted.end()) slot = *next++;
   if (next != wanted.end())
     return refused("", "loop '" + tree[*next].name + "' is not in the nest from '" + tree[top].name +
                            "' to '" + tree[bottom].name + "'");

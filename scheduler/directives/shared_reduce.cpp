@@ -5,7 +5,7 @@
 namespace forestvm::scheduler {
 
 Result<void> apply_SharedReduce(LoopTree& tree, const DirectiveAt& at) {
-  return ask_for_reduction(tree, at, {ReductionForm::Shared, 1});
+  return request_reduction(tree, at, {ReductionForm::Shared, 1});
 }
 
 }  // namespace forestvm::scheduler

@@ -14,7 +14,7 @@ Result<void> apply_Specialize(LoopTree& tree, const DirectiveAt& at) {
     if (tree[loop].axis != Axis::Trees)
       return refused(
           "", "loop '" + tree[loop].name + "' goes over rows, and all its iterations walk the same trees");
-  return ask(tree, loops, &Loop::specialize, true, at);
+  return request(tree, loops, &Loop::specialize, true, at);
 }
 
 }  // namespace forestvm::scheduler

@@ -2,8 +2,8 @@
 // tested at once; the outcomes and the tile's shape say where a walk goes on. `uniform` fills tiles level by
 // level; `probability` along the walks that most training rows took. Tiles of one node are the nodes
 // themselves: `probability` then puts a node's likelier child close behind it, where the layout leaves the
-// order open. Like a layout, it belongs to the loops
-// that came of the one named; the innermost that says something decides. Source: Treebeard (MICRO 2022).
+// order open. Like a layout, it applies to all loops that the named one became; of nested loops, the
+// innermost that has a tiling decides. Source: Treebeard (MICRO 2022).
 //
 //   while not leaf: hop        ->     while not leaf: hop over up to 4 nodes
 #include "scheduler/directives/apply.hpp"
@@ -19,8 +19,8 @@ Result<void> apply_TileTree(LoopTree& tree, const DirectiveAt& at) {
   if (size > kMaxTileSize)
     return refused("",
                    "tiles of " + std::to_string(size) + " nodes, at most " + std::to_string(kMaxTileSize));
-  return ask(tree, loops, &Loop::tiling,
-             Tiling{static_cast<std::uint32_t>(size), at.loop(2) == "probability"}, at);
+  return request(tree, loops, &Loop::tiling,
+                 Tiling{static_cast<std::uint32_t>(size), at.loop(2) == "probability"}, at);
 }
 
 }  // namespace forestvm::scheduler

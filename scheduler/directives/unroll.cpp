@@ -8,7 +8,7 @@ namespace forestvm::scheduler {
 
 Result<void> apply_Unroll(LoopTree& tree, const DirectiveAt& at) {
   FVM_ASSIGN(const std::vector<LoopId> loops, tree.find(at.loop(0)));
-  return ask(tree, loops, &Loop::unroll, true, at);
+  return request(tree, loops, &Loop::unroll, true, at);
 }
 
 }  // namespace forestvm::scheduler

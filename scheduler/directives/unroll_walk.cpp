@@ -1,5 +1,5 @@
-// unrollWalk(b1) walks every tree by a fixed number of hops, without leaf checks; unrollWalk(b1, n) takes the
-// first n hops so and then goes on to the leaf. Leaves above are padded.
+// unrollWalk(b1) walks every tree by a fixed number of hops, without leaf checks; unrollWalk(b1, n) takes
+// only the first n hops without them. Leaves above the last of these hops are padded.
 //
 //   while not leaf: hop        ->     hop; hop; hop
 #include "scheduler/directives/apply.hpp"
@@ -8,7 +8,7 @@ namespace forestvm::scheduler {
 
 Result<void> apply_UnrollWalk(LoopTree& tree, const DirectiveAt& at) {
   FVM_ASSIGN(const std::vector<LoopId> loops, tree.find(at.loop(0)));
-  return ask(
+  return request(
       tree, loops, &Loop::unroll_walk,
       at.directive.arguments.size() > 1 ? static_cast<std::uint32_t>(at.number(1, tree)) : std::uint32_t{0},
       at);

@@ -1,5 +1,5 @@
-// vectorReduce(t0, 8) adds the private copies of a parallel loop's sums eight at a time. Each sum is still
-// made in the order of the copies, so no bit changes.
+// vectorReduce(t0, 8) adds the private copies of a parallel loop's sums eight at a time. Each sum
+// still adds the copies in order, so no bit changes.
 #include <bit>
 
 #include "scheduler/directives/apply.hpp"
@@ -11,7 +11,7 @@ Result<void> apply_VectorReduce(LoopTree& tree, const DirectiveAt& at) {
   if (!std::has_single_bit(width) || width < 2 || width > kMaxReductionWidth)
     return refused("", "a width of " + std::to_string(width) + "; there are 2, 4, 8 and " +
                            std::to_string(kMaxReductionWidth));
-  return ask_for_reduction(tree, at, {ReductionForm::Vector, static_cast<std::uint32_t>(width)});
+  return request_reduction(tree, at, {ReductionForm::Vector, static_cast<std::uint32_t>(width)});
 }
 
 }  // namespace forestvm::scheduler

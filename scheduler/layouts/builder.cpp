@@ -3,13 +3,13 @@
 
 namespace forestvm::scheduler {
 
-void set_number(BuiltGroup& built, const TiledForest& forest, std::size_t place, const Tree& tree,
+void set_number(BuiltGroup& built, const TiledForest& forest, std::size_t slot, const Tree& tree,
                 std::int32_t leaf) {
-  if (built.numbers.size() <= place) built.numbers.resize(place + 1);
-  built.numbers[place] = static_cast<std::uint32_t>(leaf_number(tree, static_cast<std::size_t>(leaf)));
+  if (built.numbers.size() <= slot) built.numbers.resize(slot + 1);
+  built.numbers[slot] = static_cast<std::uint32_t>(leaf_number(tree, static_cast<std::size_t>(leaf)));
   if (forest.model().score_type != ScalarType::Float64) return;
   built.wide_leaves.resize(built.numbers.size());
-  built.wide_leaves[place] = leaf_output<double>(tree, leaf);
+  built.wide_leaves[slot] = leaf_output<double>(tree, leaf);
 }
 
 LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group) {
@@ -22,24 +22,24 @@ LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group) {
   return {};
 }
 
-std::optional<std::string> misfit(const TiledForest& forest, const TreeGroup& group) {
+std::optional<std::string> why_not(const TiledForest& forest, const TreeGroup& group) {
   switch (group.layout) {
 #define FVM_LAYOUT(number, Name, text, word, View, meaning) \
   case Layout::Name:                                        \
-    return misfit_##Name(forest, group);
+    return why_not_##Name(forest, group);
 #include <forestvm/core/layouts.def>
   }
   return std::nullopt;
 }
 
-BuiltGroup build(const TiledForest& forest, const TreeGroup& group) {
+Result<BuiltGroup> build(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks) {
   switch (group.layout) {
 #define FVM_LAYOUT(number, Name, text, word, View, meaning) \
   case Layout::Name:                                        \
-    return build_##Name(forest, group);
+    return build_##Name(forest, group, ranks);
 #include <forestvm/core/layouts.def>
   }
-  return {};
+  return BuiltGroup{};
 }
 
 }  // namespace forestvm::scheduler

@@ -1,5 +1,5 @@
-// What a layout's builder gives: how much memory a group of trees takes, whether the layout can hold it, and
-// its nodes. One set of functions per row of layouts.def.
+// The builders of layouts: how much memory a group of trees takes, whether the layout can hold it, and its
+// nodes. Each row of layouts.def has one of each function.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,17 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scheduler/layouts/test.hpp"
+#include "scheduler/rank_table.hpp"
 #include "scheduler/tiled_forest.hpp"
 
 namespace forestvm::scheduler {
 
 struct LayoutSize {
-  std::uint64_t slots = 0;  ///< nodes or tiles with their padding; leaves aside count as one each
+  std::uint64_t slots = 0;  ///< nodes or tiles with their padding, and leaves that lie aside
   std::uint64_t bytes = 0;
 };
 
@@ -26,20 +28,23 @@ struct BuiltGroup {
   std::vector<std::byte> nodes;  ///< nodes or tiles, then the leaves that lie aside
   std::vector<TreeDesc> trees;
   std::vector<std::uint32_t> numbers;  ///< leaf numbers: for each leaf aside, or else for each node
-  std::vector<double> wide_leaves;     ///< float64 models: their outputs, likewise
+  std::vector<double> wide_leaves;     ///< outputs of float64 models, indexed as `numbers`
 };
 
-#define FVM_LAYOUT(number, Name, text, word, View, meaning)                                    \
-  LayoutSize size_##Name(const TiledForest& forest, const TreeGroup& group);                   \
-  /** Why the layout cannot hold these trees; nothing if it can. */                            \
-  std::optional<std::string> misfit_##Name(const TiledForest& forest, const TreeGroup& group); \
-  BuiltGroup build_##Name(const TiledForest& forest, const TreeGroup& group);
+#define FVM_LAYOUT(number, Name, text, word, View, meaning)                                     \
+  LayoutSize size_##Name(const TiledForest& forest, const TreeGroup& group);                    \
+  std::optional<std::string> why_not_##Name(const TiledForest& forest, const TreeGroup& group); \
+  Result<BuiltGroup> build_##Name(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks);
 #include <forestvm/core/layouts.def>
 
-/// The same by the group's layout.
+// Each calls the function of the group's layout.
+
 LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group);
-std::optional<std::string> misfit(const TiledForest& forest, const TreeGroup& group);
-BuiltGroup build(const TiledForest& forest, const TreeGroup& group);
+/// Says why the layout cannot hold the group's trees; std::nullopt if it can.
+std::optional<std::string> why_not(const TiledForest& forest, const TreeGroup& group);
+/// Builds a group that its layout can hold. `ranks` is sealed. Refused if it has more columns of codes than
+/// the layout's nodes have room for.
+Result<BuiltGroup> build(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks);
 
 /// A leaf's output as the walkers add it: DART weight and value multiplied in the type of the scores.
 template <class Score>
@@ -48,15 +53,16 @@ Score leaf_output(const Tree& tree, std::int32_t leaf) {
          static_cast<Score>(tree.nodes[static_cast<std::size_t>(leaf)].value);
 }
 
-/// The same as float32, which float64 models have beside the float64.
+/// A leaf's output as float32, which the nodes of float64 models hold too, rounded.
 inline float leaf_output(const TiledForest& forest, const Tree& tree, std::int32_t leaf) {
   return forest.model().score_type == ScalarType::Float64
              ? static_cast<float>(leaf_output<double>(tree, leaf))
              : leaf_output<float>(tree, leaf);
 }
 
-/// Numbers the leaf at `place` of the group's leaf numbers.
-void set_number(BuiltGroup& built, const TiledForest& forest, std::size_t place, const Tree& tree,
+/// Sets the leaf number, and in float64 models the output, of the leaf that is entry `slot` of
+/// BuiltGroup::numbers.
+void set_number(BuiltGroup& built, const TiledForest& forest, std::size_t slot, const Tree& tree,
                 std::int32_t leaf);
 
 inline Test test_of(const Tree& tree, std::int32_t split) {
@@ -66,7 +72,26 @@ inline Test test_of(const Tree& tree, std::int32_t split) {
           node.kind == NodeKind::Category ? &tree.category_sets[node.payload] : nullptr};
 }
 
-/// The record of a tree, without its place.
+/// A tree of a group: its position in the program's order, and both of its forms.
+struct GroupTree {
+  std::uint32_t position;
+  const Tree& tree;
+  const TiledTree& tiled;
+
+  /// The test of a split, where tiles have one node.
+  Test test(TileChild split) const {
+    return test_of(tree, tiled.nodes[tiled.tiles[split.tile()].first_node]);
+  }
+};
+
+/// Calls visit(GroupTree) for each tree of a group, in the program's order.
+template <class Visit>
+void for_trees(const TiledForest& forest, const TreeGroup& group, Visit visit) {
+  for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
+    visit(GroupTree{t, forest.model_tree(t), forest.tree(group.tiling, t)});
+}
+
+/// The record of a tree, but for its first node and leaf and their numbers.
 inline TreeDesc record_of(const TiledForest& forest, std::uint32_t position, std::uint32_t depth) {
   TreeDesc desc{};
   desc.output = forest.model_tree(position).output;
@@ -80,5 +105,53 @@ void append(std::vector<std::byte>& bytes, const std::vector<T>& records) {
   const auto more = std::as_bytes(std::span(records));
   bytes.insert(bytes.end(), more.begin(), more.end());
 }
+
+/// Builds a group whose trees follow one another, as do the leaves that lie aside.
+template <class Node>
+class GroupBuilder {
+ public:
+  explicit GroupBuilder(const TiledForest& forest) : forest_(forest) {}
+
+  std::vector<Node> nodes;
+  std::vector<float> leaves;  ///< that lie aside
+
+  /// Appends a leaf that lies aside.
+  void add_leaf(const GroupTree& at, TileChild leaf) {
+    set_number(built_, forest_, leaves.size(), at.tree, leaf.leaf());
+    leaves.push_back(leaf_output(forest_, at.tree, leaf.leaf()));
+  }
+
+  /// Numbers the leaf that the next node is; returns its output.
+  float number_next_node(const GroupTree& at, TileChild leaf) {
+    set_number(built_, forest_, nodes.size(), at.tree, leaf.leaf());
+    return leaf_output(forest_, at.tree, leaf.leaf());
+  }
+
+  /// Calls add(GroupTree, first leaf) for each tree; it appends the tree's nodes and leaves.
+  template <class Add>
+  void add_trees(const TreeGroup& group, Add add) {
+    for_trees(forest_, group, [&](const GroupTree& at) {
+      TreeDesc desc = record_of(forest_, at.position, at.tiled.depth);
+      desc.first_node = static_cast<std::uint32_t>(nodes.size());
+      desc.first_leaf = static_cast<std::uint32_t>(leaves.size());
+      add(at, desc.first_leaf);
+      desc.node_count = static_cast<std::uint32_t>(nodes.size()) - desc.first_node;
+      desc.leaf_count = static_cast<std::uint32_t>(leaves.size()) - desc.first_leaf;
+      built_.trees.push_back(desc);
+    });
+  }
+
+  BuiltGroup finish() {
+    built_.node_count = nodes.size();
+    built_.leaf_count = leaves.size();
+    append(built_.nodes, nodes);
+    append(built_.nodes, leaves);
+    return std::move(built_);
+  }
+
+ private:
+  const TiledForest& forest_;
+  BuiltGroup built_;
+};
 
 }  // namespace forestvm::scheduler

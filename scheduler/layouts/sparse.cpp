@@ -8,8 +8,8 @@ namespace forestvm::scheduler {
 
 SparseOrder sparse_order(const Tree& tree, const TiledTree& tiled, bool by_probability) {
   SparseOrder order;
-  std::deque<std::uint32_t> splits;  // slots of those whose children are yet to be placed
-  const auto place = [&](TileChild at) {
+  std::deque<std::uint32_t> splits;  // slots of splits whose children have no slots yet
+  const auto add_slot = [&](TileChild at) {
     order.slots.push_back(at);
     order.children.push_back(0);
   };
@@ -17,14 +17,14 @@ SparseOrder sparse_order(const Tree& tree, const TiledTree& tiled, bool by_proba
     if (!order.slots[slot].is_leaf()) splits.push_back(slot);
   };
   const auto cover = [&](std::uint32_t slot) { return cover_of(tree, tiled, order.slots[slot]); };
-  place(tiled.root);
+  add_slot(tiled.root);
   wait(0);
   while (!splits.empty()) {
     const std::uint32_t parent = by_probability ? splits.back() : splits.front();
     by_probability ? splits.pop_back() : splits.pop_front();
     auto first = static_cast<std::uint32_t>(order.slots.size()), second = first + 1;
     order.children[parent] = first;
-    for (const TileChild child : children_of(tiled, order.slots[parent])) place(child);
+    for (const TileChild child : children_of(tiled, order.slots[parent])) add_slot(child);
     // Depth-first, the last one to wait is the next.
     if (by_probability && cover(first) >= cover(second)) std::swap(first, second);
     wait(first);

@@ -8,13 +8,12 @@ namespace forestvm::scheduler {
 using Node = Sparse16View::Node;
 
 LayoutSize size_Sparse16(const TiledForest& forest, const TreeGroup& group) {
-  const std::uint64_t slots = sparse_slots(forest, group);
-  return {slots, slots * sizeof(Node)};
+  return sparse_size<Node>(forest, group);
 }
 
-std::optional<std::string> misfit_Sparse16(const TiledForest&, const TreeGroup&) { return std::nullopt; }
+std::optional<std::string> why_not_Sparse16(const TiledForest&, const TreeGroup&) { return std::nullopt; }
 
-BuiltGroup build_Sparse16(const TiledForest& forest, const TreeGroup& group) {
+Result<BuiltGroup> build_Sparse16(const TiledForest& forest, const TreeGroup& group, const RankTable&) {
   return build_sparse<Node>(
       forest, group,
       [](float value, std::uint32_t slot) {

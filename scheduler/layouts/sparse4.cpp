@@ -13,24 +13,27 @@ using Node = Sparse4View::Node;
 
 constexpr std::size_t kLineNodes = 64 / sizeof(Node);
 
-/// What stands in each slot of a tree, and where the children of a tile's stand.
-struct Placing {
-  std::vector<std::optional<TileChild>> slots;  ///< nothing: padding
-  std::vector<std::uint32_t> children;          ///< by slot: of the left child
+/// The order of a tree's nodes in cache lines.
+struct LineOrder {
+  std::vector<std::optional<TileChild>> slots;  ///< std::nullopt: padding
+  std::vector<std::uint32_t> children;          ///< of each slot, the slot of its left child
 };
 
-/// Nodes in cache lines, in each a node or two siblings with as many nodes below them as fit, level by level
-/// or the likeliest first: a walk of a few trees, whose nodes are in no near cache, touches few lines.
-Placing place(const Tree& tree, const TiledTree& tiled, bool by_probability) {
-  Placing placing;
-  auto& slots = placing.slots;
+/// Fills cache lines, each with a node or two siblings and as many of the nodes below them as fit, level by
+/// level or the likeliest first. A walk through trees that are not in the cache then loads few lines.
+LineOrder line_order(const GroupTree& at, const TreeGroup& group) {
+  const Tree& tree = at.tree;
+  const TiledTree& tiled = at.tiled;
+  const bool by_probability = group.tiling.by_probability;
+  LineOrder order;
+  auto& slots = order.slots;
   struct Block {
     std::vector<TileChild> nodes;
     std::optional<std::uint32_t> parent;  ///< slot
   };
   std::deque<Block> blocks{{{tiled.root}, std::nullopt}};
   std::vector<std::pair<std::size_t, std::size_t>> inside;  // parent and left child in a block's nodes
-  std::vector<std::size_t> splits;                          // of a block, whose children have no place
+  std::vector<std::size_t> splits;                          // of a block, whose children have no slot yet
   for (; !blocks.empty(); blocks.pop_front()) {
     std::vector<TileChild>& nodes = blocks.front().nodes;
     const auto less_likely = [&](std::size_t a, std::size_t b) {
@@ -43,7 +46,7 @@ Placing place(const Tree& tree, const TiledTree& tiled, bool by_probability) {
         if (!nodes[i].is_leaf()) splits.push_back(i);
     };
     wait(0);
-    // Pairs of children join the block as long as they fit; of the others each is a block of its own.
+    // Pairs of children join the block as long as they fit; each pair that does not begins a block.
     while (!splits.empty() && nodes.size() + 2 <= kLineNodes) {
       const auto next =
           by_probability ? std::max_element(splits.begin(), splits.end(), less_likely) : splits.begin();
@@ -57,94 +60,74 @@ Placing place(const Tree& tree, const TiledTree& tiled, bool by_probability) {
       slots.resize((slots.size() + kLineNodes - 1) / kLineNodes * kLineNodes);
     const auto first = static_cast<std::uint32_t>(slots.size());
     slots.insert(slots.end(), nodes.begin(), nodes.end());
-    placing.children.resize(slots.size());
-    if (blocks.front().parent) placing.children[*blocks.front().parent] = first;
+    order.children.resize(slots.size());
+    if (blocks.front().parent) order.children[*blocks.front().parent] = first;
     for (const auto& [parent, child] : inside)
-      placing.children[first + parent] = static_cast<std::uint32_t>(first + child);
+      order.children[first + parent] = static_cast<std::uint32_t>(first + child);
     for (const std::size_t parent : splits) {
       const auto pair = children_of(tiled, blocks.front().nodes[parent]);
       blocks.push_back({{pair.begin(), pair.end()}, static_cast<std::uint32_t>(first + parent)});
     }
   }
   slots.resize((slots.size() + kLineNodes - 1) / kLineNodes * kLineNodes);
-  return placing;
-}
-
-/// The same of a group's tree.
-Placing place(const TiledForest& forest, const TreeGroup& group, std::uint32_t position) {
-  return place(forest.model_tree(position), forest.tree(group.tiling, position), group.tiling.by_probability);
+  return order;
 }
 
 }  // namespace
 
 LayoutSize size_Sparse4(const TiledForest& forest, const TreeGroup& group) {
   LayoutSize size;
-  for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
-    const TiledTree& tree = forest.tree(group.tiling, t);
-    const std::uint64_t slots = place(forest, group, t).slots.size();
-    size.slots += slots + tree.leaves;
-    size.bytes += slots * sizeof(Node) + tree.leaves * sizeof(float);
-  }
+  for_trees(forest, group, [&](const GroupTree& at) {
+    const std::uint64_t slots = line_order(at, group).slots.size();
+    size.slots += slots + at.tiled.leaves;
+    size.bytes += slots * sizeof(Node) + at.tiled.leaves * sizeof(float);
+  });
   return size;
 }
 
-std::optional<std::string> misfit_Sparse4(const TiledForest& forest, const TreeGroup& group) {
-  const auto columns = forest.ranks.columns().size();
-  if (columns > Sparse4View::kMostColumns)
-    return "its nodes have room for " + std::to_string(Sparse4View::kMostColumns) +
-           " columns of codes, the model's thresholds need " + std::to_string(columns);
+std::optional<std::string> why_not_Sparse4(const TiledForest& forest, const TreeGroup& group) {
+  std::optional<std::string> problem;
   std::uint64_t leaves = 0;
-  for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
-    const TiledTree& tree = forest.tree(group.tiling, t);
-    leaves += tree.leaves;
-    const std::uint64_t reach =
-        tree.size() > Sparse4View::kMostDistance ? tree.size() : place(forest, group, t).slots.size();
+  for_trees(forest, group, [&](const GroupTree& at) {
+    leaves += at.tiled.leaves;
+    if (problem) return;
+    const std::uint64_t size = at.tiled.size();
+    const std::uint64_t reach = size > Sparse4View::kMostDistance ? size : line_order(at, group).slots.size();
     if (reach > Sparse4View::kMostDistance)
-      return "its nodes reach children at most " + std::to_string(Sparse4View::kMostDistance) +
-             " nodes away, tree " + std::to_string(t) + " takes " + std::to_string(reach);
-  }
-  if (leaves > Sparse4View::kMostLeaves)
-    return "a group can have " + std::to_string(Sparse4View::kMostLeaves) + " leaves, this one has " +
-           std::to_string(leaves);
-  return std::nullopt;
+      problem = "its nodes reach children at most " + std::to_string(Sparse4View::kMostDistance) +
+                " nodes away, tree " + std::to_string(at.position) + " takes " + std::to_string(reach);
+  });
+  if (!problem && leaves > Sparse4View::kMostLeaves)
+    problem = "a group can have " + std::to_string(Sparse4View::kMostLeaves) + " leaves, this one has " +
+              std::to_string(leaves);
+  return problem;
 }
 
-BuiltGroup build_Sparse4(const TiledForest& forest, const TreeGroup& group) {
-  BuiltGroup built;
-  std::vector<Node> nodes;
-  std::vector<float> leaves;
-  for (std::uint32_t position = group.tree_begin; position < group.tree_end; ++position) {
-    const Tree& tree = forest.model_tree(position);
-    const TiledTree& tiled = forest.tree(group.tiling, position);
-    const Placing placing = place(forest, group, position);
-    TreeDesc desc = record_of(forest, position, tiled.depth);
-    desc.first_node = static_cast<std::uint32_t>(nodes.size());
-    desc.node_count = static_cast<std::uint32_t>(placing.slots.size());
-    desc.first_leaf = static_cast<std::uint32_t>(leaves.size());
-    desc.leaf_count = tiled.leaves;
-    const Node padding{desc.first_leaf << Sparse4View::kLeafShift | kNeverRight};
-    for (std::uint32_t slot = 0; slot < placing.slots.size(); ++slot) {
-      const auto& at = placing.slots[slot];
-      if (!at) {
-        nodes.push_back(padding);
-      } else if (at->is_leaf()) {
-        nodes.push_back({static_cast<std::uint32_t>(leaves.size()) << Sparse4View::kLeafShift | kNeverRight});
-        set_number(built, forest, leaves.size(), tree, at->leaf());
-        leaves.push_back(leaf_output(forest, tree, at->leaf()));
+Result<BuiltGroup> build_Sparse4(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks) {
+  if (const std::size_t columns = ranks.columns().size(); columns > Sparse4View::kMostColumns)
+    return refused("", "its nodes have room for " + std::to_string(Sparse4View::kMostColumns) +
+                           " columns of codes, the model's thresholds need " + std::to_string(columns));
+  GroupBuilder<Node> built(forest);
+  const auto leaf = [](std::size_t number) {
+    return Node{static_cast<std::uint32_t>(number) << Sparse4View::kLeafShift | kNeverRight};
+  };
+  built.add_trees(group, [&](const GroupTree& at, std::uint32_t first_leaf) {
+    const LineOrder order = line_order(at, group);
+    for (std::uint32_t slot = 0; slot < order.slots.size(); ++slot) {
+      const std::optional<TileChild>& node = order.slots[slot];
+      if (!node) {
+        built.nodes.push_back(leaf(first_leaf));
+      } else if (node->is_leaf()) {
+        built.nodes.push_back(leaf(built.leaves.size()));
+        built.add_leaf(at, *node);
       } else {
-        const CodedTest coded =
-            forest.ranks.find(test_of(tree, tiled.nodes[tiled.tiles[at->tile()].first_node]));
-        nodes.push_back({(placing.children[slot] - slot) << Sparse4View::kDistanceShift |
-                         coded.column << Sparse4View::kColumnShift | coded.code});
+        const CodedTest coded = ranks.find(at.test(*node));
+        built.nodes.push_back({(order.children[slot] - slot) << Sparse4View::kDistanceShift |
+                               coded.column << Sparse4View::kColumnShift | coded.code});
       }
     }
-    built.trees.push_back(desc);
-  }
-  built.node_count = nodes.size();
-  built.leaf_count = leaves.size();
-  append(built.nodes, nodes);
-  append(built.nodes, leaves);
-  return built;
+  });
+  return built.finish();
 }
 
 }  // namespace forestvm::scheduler

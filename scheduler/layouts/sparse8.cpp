@@ -8,24 +8,22 @@ namespace forestvm::scheduler {
 using Node = Sparse8View::Node;
 
 LayoutSize size_Sparse8(const TiledForest& forest, const TreeGroup& group) {
-  const std::uint64_t slots = sparse_slots(forest, group);
-  return {slots, slots * sizeof(Node)};
+  return sparse_size<Node>(forest, group);
 }
 
-std::optional<std::string> misfit_Sparse8(const TiledForest& forest, const TreeGroup& group) {
-  constexpr std::uint32_t kMostFeatures = std::uint32_t{1} << Sparse8View::kFeatureBits;
-  if (forest.model().num_features > kMostFeatures)
-    return "its nodes have room for " + std::to_string(kMostFeatures) + " features, the model has " +
+std::optional<std::string> why_not_Sparse8(const TiledForest& forest, const TreeGroup& group) {
+  constexpr std::uint32_t kMaxFeatures = std::uint32_t{1} << Sparse8View::kFeatureBits;
+  if (forest.model().num_features > kMaxFeatures)
+    return "its nodes have room for " + std::to_string(kMaxFeatures) + " features, the model has " +
            std::to_string(forest.model().num_features);
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
-    if (forest.tree(group.tiling, t).size() > Sparse8View::kDistanceMask)
+    if (const std::uint64_t size = forest.tree(group.tiling, t).size(); size > Sparse8View::kDistanceMask)
       return "its nodes reach children at most " + std::to_string(Sparse8View::kDistanceMask) +
-             " nodes away, tree " + std::to_string(t) + " has " +
-             std::to_string(forest.tree(group.tiling, t).size());
+             " nodes away, tree " + std::to_string(t) + " has " + std::to_string(size);
   return std::nullopt;
 }
 
-BuiltGroup build_Sparse8(const TiledForest& forest, const TreeGroup& group) {
+Result<BuiltGroup> build_Sparse8(const TiledForest& forest, const TreeGroup& group, const RankTable&) {
   return build_sparse<Node>(
       forest, group,
       [](float value, std::uint32_t) {

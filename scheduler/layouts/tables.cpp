@@ -12,25 +12,25 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// Slots that every target looks up fast.
-constexpr std::size_t kMostSlotsWithLeaves = 64;
+/// The number of slots that every CPU target looks up fast.
+constexpr std::size_t kMaxSlotsWithLeaves = 64;
 
-/// Whether a level parts with its leaves, rather than that the level below repeats them. It must where the
-/// level below would otherwise exceed kMaxTableSlots; below that it is a matter of speed alone. The first
-/// time all levels below pay for it: their walks may have arrived.
+/// Whether a level retires its leaves instead of repeating them in the level below. It must where the level
+/// below would exceed kMaxTableSlots; otherwise it is a matter of speed alone. The first time costs all
+/// levels below some speed, because their walks may have ended.
 bool should_part(std::size_t tests, std::size_t children, bool parted_above) {
   if (tests == children) return false;
   const auto table_bytes = [](std::size_t slots) { return std::bit_ceil(std::max<std::size_t>(slots, 16)); };
-  return children > kMostSlotsWithLeaves || (parted_above && table_bytes(tests) < table_bytes(children));
+  return children > kMaxSlotsWithLeaves || (parted_above && table_bytes(tests) < table_bytes(children));
 }
 
 struct Level {
   std::vector<TileChild> slots;
   LevelKind kind;
-  std::uint32_t first_leaf = 0;  ///< if it parts with leaves, the first's number
+  std::uint32_t first_leaf = 0;  ///< the number of its first leaf, if it retires leaves
 };
 
-/// A tree level by level, and its leaves by their numbers.
+/// A tree level by level, and its leaves in the order of their numbers.
 struct Levels {
   std::vector<Level> levels;
   std::vector<TileChild> leaves;
@@ -38,7 +38,7 @@ struct Levels {
 
 Levels levels_of(const TiledTree& tree) {
   Levels found;
-  std::vector<TileChild> slots{tree.root}, arrived;  // those that arrive last come first
+  std::vector<TileChild> slots{tree.root}, arrived;  // arrived: leaves that were retired, the latest first
   for (std::uint32_t depth = 0; depth < tree.depth; ++depth) {
     std::vector<TileChild> tests, all;
     for (const TileChild slot : slots) {
@@ -69,7 +69,7 @@ Levels levels_of(const TiledTree& tree) {
   return found;
 }
 
-/// A tree whose tests are all in one level; or of a single leaf none.
+/// Returns a tree with all tests in one level, and no level if it is a single leaf.
 Levels tree_level_of(const TiledTree& tree) {
   Levels found;
   if (tree.root.is_leaf()) {
@@ -87,7 +87,7 @@ Levels tree_level_of(const TiledTree& tree) {
   return found;
 }
 
-/// One level's tables, as bytes in whole lines.
+/// The record of a level, and its tables as bytes in whole lines.
 struct LevelBytes {
   TableLevel record{};
   std::vector<std::uint8_t> bytes;
@@ -98,11 +98,7 @@ void append_table(LevelBytes& level, std::vector<std::uint8_t> table) {
   level.bytes.insert(level.bytes.end(), table.begin(), table.end());
 }
 
-CodedTest coded_test(const TiledForest& forest, const Tree& tree, const TiledTree& tiled, TileChild slot) {
-  return forest.ranks.find(test_of(tree, tiled.nodes[tiled.tiles[slot.tile()].first_node]));
-}
-
-/// Appends where the children of a level that parts with leaves, or of one that is a tree, are.
+/// Appends the tables of children for a level that retires leaves, or that is a whole tree.
 void append_parted(LevelBytes& to, const TiledTree& tiled, const Level& level) {
   std::vector<std::uint8_t> child, by;
   std::uint32_t next_test = level.kind == LevelKind::Tree ? 1 : 0, next_leaf = level.first_leaf;
@@ -118,8 +114,7 @@ void append_parted(LevelBytes& to, const TiledTree& tiled, const Level& level) {
   append_table(to, std::move(by));
 }
 
-LevelBytes level_bytes(const TiledForest& forest, const Tree& tree, const TiledTree& tiled,
-                       const Level& from) {
+LevelBytes level_bytes(const RankTable& ranks, const GroupTree& tree, const Level& from) {
   std::vector<std::uint32_t> list;
   std::vector<std::uint8_t> column, code, child;
   unsigned children = 0;
@@ -131,7 +126,7 @@ LevelBytes level_bytes(const TiledForest& forest, const Tree& tree, const TiledT
       code.push_back(kNeverRight);
       continue;
     }
-    const CodedTest test = coded_test(forest, tree, tiled, slot);
+    const CodedTest test = ranks.find(tree.test(slot));
     const std::uint32_t offset = test.column * kCodeRows;
     const auto at = std::find(list.begin(), list.end(), offset);
     column.push_back(static_cast<std::uint8_t>(at - list.begin()));
@@ -148,21 +143,21 @@ LevelBytes level_bytes(const TiledForest& forest, const Tree& tree, const TiledT
   if (level.record.columns > 1) append_table(level, std::move(column));
   append_table(level, std::move(code));
   if (level.record.parts())
-    append_parted(level, tiled, from);
+    append_parted(level, tree.tiled, from);
   else if (from.kind != LevelKind::Tests)
     append_table(level, std::move(child));
   return level;
 }
 
-/// The records of an oblivious tree; none if a level has a leaf or more than one test.
-std::vector<TableLevel> oblivious_records(const TiledForest& forest, const Tree& tree, const TiledTree& tiled,
+/// Returns the records of an oblivious tree; none if a level has a leaf or more than one test.
+std::vector<TableLevel> oblivious_records(const RankTable& ranks, const GroupTree& tree,
                                           const Levels& levels) {
   std::vector<TableLevel> records;
   for (const Level& level : levels.levels) {
     if (level.kind != LevelKind::Tests) return {};
     std::optional<CodedTest> test;
     for (const TileChild slot : level.slots) {
-      const CodedTest mine = coded_test(forest, tree, tiled, slot);
+      const CodedTest mine = ranks.find(tree.test(slot));
       if (test && (test->column != mine.column || test->code != mine.code)) return {};
       test = mine;
     }
@@ -172,14 +167,13 @@ std::vector<TableLevel> oblivious_records(const TiledForest& forest, const Tree&
   return records;
 }
 
-std::vector<TableLine> tree_lines(const TiledForest& forest, const Tree& tree, const TiledTree& tiled,
-                                  const Levels& levels) {
-  std::vector<TableLevel> records = oblivious_records(forest, tree, tiled, levels);
+std::vector<TableLine> tree_lines(const RankTable& ranks, const GroupTree& tree, const Levels& levels) {
+  std::vector<TableLevel> records = oblivious_records(ranks, tree, levels);
   std::vector<std::uint8_t> tables;
   const auto count = static_cast<std::uint32_t>(levels.levels.size());
   const std::uint32_t header = table_header_lines(count);
   for (auto i = static_cast<std::uint32_t>(records.size()); i < count; ++i) {
-    LevelBytes level = level_bytes(forest, tree, tiled, levels.levels[i]);
+    LevelBytes level = level_bytes(ranks, tree, levels.levels[i]);
     level.record.line = header + static_cast<std::uint32_t>(tables.size() / sizeof(TableLine));
     records.push_back(level.record);
     tables.insert(tables.end(), level.bytes.begin(), level.bytes.end());
@@ -195,19 +189,18 @@ using LevelsOf = Levels(const TiledTree& tree);
 
 LayoutSize tables_size(const TiledForest& forest, const TreeGroup& group, LevelsOf& of) {
   LayoutSize size;
-  for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
-    const TiledTree& tree = forest.tree(group.tiling, t);
-    for (const Level& level : of(tree).levels) {
+  for_trees(forest, group, [&](const GroupTree& at) {
+    for (const Level& level : of(at.tiled).levels) {
       size.slots += level.slots.size();
       size.bytes += 3 * level.slots.size() + sizeof(TableLevel) + 16;
     }
-    size.slots += tree.leaves;
-    size.bytes += tree.leaves * sizeof(float);
-  }
+    size.slots += at.tiled.leaves;
+    size.bytes += at.tiled.leaves * sizeof(float);
+  });
   return size;
 }
 
-std::optional<std::string> tables_misfit(const TiledForest& forest, const TreeGroup& group, unsigned most) {
+std::optional<std::string> why_not_tables(const TiledForest& forest, const TreeGroup& group, unsigned most) {
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
     if (const std::uint32_t leaves = forest.tree(group.tiling, t).leaves; leaves > most)
       return "its tables have room for trees of " + std::to_string(most) + " leaves, tree " +
@@ -215,33 +208,17 @@ std::optional<std::string> tables_misfit(const TiledForest& forest, const TreeGr
   return std::nullopt;
 }
 
-BuiltGroup build_tables(const TiledForest& forest, const TreeGroup& group, LevelsOf& of) {
-  BuiltGroup built;
-  std::vector<TableLine> lines;
-  std::vector<float> leaves;
-  for (std::uint32_t position = group.tree_begin; position < group.tree_end; ++position) {
-    const Tree& tree = forest.model_tree(position);
-    const TiledTree& tiled = forest.tree(group.tiling, position);
-    const Levels levels = of(tiled);
-    const std::vector<TableLine> mine = tree_lines(forest, tree, tiled, levels);
-    TreeDesc desc = record_of(forest, position, tiled.depth);
-    desc.first_node = static_cast<std::uint32_t>(lines.size());
-    desc.node_count = static_cast<std::uint32_t>(mine.size());
-    desc.first_leaf = static_cast<std::uint32_t>(leaves.size());
-    desc.leaf_count = tiled.leaves;
-    for (const TileChild leaf : levels.leaves) {
-      set_number(built, forest, leaves.size(), tree, leaf.leaf());
-      leaves.push_back(leaf_output(forest, tree, leaf.leaf()));
-    }
-    lines.insert(lines.end(), mine.begin(), mine.end());
-    built.trees.push_back(desc);
-  }
-  lines.resize(lines.size() + kTableSlack);
-  built.node_count = lines.size();
-  built.leaf_count = leaves.size();
-  append(built.nodes, lines);
-  append(built.nodes, leaves);
-  return built;
+BuiltGroup build_tables(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks,
+                        LevelsOf& of) {
+  GroupBuilder<TableLine> built(forest);
+  built.add_trees(group, [&](const GroupTree& at, std::uint32_t) {
+    const Levels levels = of(at.tiled);
+    const std::vector<TableLine> lines = tree_lines(ranks, at, levels);
+    built.nodes.insert(built.nodes.end(), lines.begin(), lines.end());
+    for (const TileChild leaf : levels.leaves) built.add_leaf(at, leaf);
+  });
+  built.nodes.resize(built.nodes.size() + kTableSlack);
+  return built.finish();
 }
 
 }  // namespace
@@ -249,21 +226,22 @@ BuiltGroup build_tables(const TiledForest& forest, const TreeGroup& group, Level
 LayoutSize size_Tables(const TiledForest& forest, const TreeGroup& group) {
   return tables_size(forest, group, levels_of);
 }
-std::optional<std::string> misfit_Tables(const TiledForest& forest, const TreeGroup& group) {
-  return tables_misfit(forest, group, kMaxTableLeaves);
+std::optional<std::string> why_not_Tables(const TiledForest& forest, const TreeGroup& group) {
+  return why_not_tables(forest, group, kMaxTableLeaves);
 }
-BuiltGroup build_Tables(const TiledForest& forest, const TreeGroup& group) {
-  return build_tables(forest, group, levels_of);
+Result<BuiltGroup> build_Tables(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks) {
+  return build_tables(forest, group, ranks, levels_of);
 }
 
 LayoutSize size_TreeTables(const TiledForest& forest, const TreeGroup& group) {
   return tables_size(forest, group, tree_level_of);
 }
-std::optional<std::string> misfit_TreeTables(const TiledForest& forest, const TreeGroup& group) {
-  return tables_misfit(forest, group, kMaxTreeSlots + 1);
+std::optional<std::string> why_not_TreeTables(const TiledForest& forest, const TreeGroup& group) {
+  return why_not_tables(forest, group, kMaxTreeSlots + 1);
 }
-BuiltGroup build_TreeTables(const TiledForest& forest, const TreeGroup& group) {
-  return build_tables(forest, group, tree_level_of);
+Result<BuiltGroup> build_TreeTables(const TiledForest& forest, const TreeGroup& group,
+                                    const RankTable& ranks) {
+  return build_tables(forest, group, ranks, tree_level_of);
 }
 
 }  // namespace forestvm::scheduler

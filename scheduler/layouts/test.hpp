@@ -9,8 +9,9 @@ namespace forestvm::scheduler {
 
 struct Test {
   float threshold = 0;
-  std::uint32_t feature = 0;         ///< feature word
-  const CategorySet* set = nullptr;  ///< of a categorical split, instead of a threshold: codes alone test it
+  std::uint32_t feature = 0;  ///< feature word
+  const CategorySet* set =
+      nullptr;  ///< a categorical split's, which has no threshold and is tested by codes alone
 };
 
 }  // namespace forestvm::scheduler

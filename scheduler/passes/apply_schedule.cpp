@@ -1,4 +1,4 @@
-// Directives -> loop tree. Adds to each error the directive and its place.
+// Directives -> loop tree. Adds the directive and its location to each error.
 #include "scheduler/directives/apply.hpp"
 #include "scheduler/lowering.hpp"
 
@@ -6,8 +6,8 @@ namespace forestvm::scheduler {
 
 namespace {
 
-/// Splits copy loops, so that a short schedule can ask for more of them than any memory holds; and the passes
-/// recurse as deep as loops are nested.
+/// Limits of the loop tree. Splits copy loops, so that a short schedule could make more of them than memory
+/// holds, and the passes recurse as deep as loops are nested.
 constexpr std::size_t kMaxLoops = 4096, kMaxNesting = 64;
 
 Result<void> check_size(const LoopTree& tree) {

@@ -1,6 +1,6 @@
-// Loops mapped to a GPU launch: checks that the launch can exist. A dimension is used once around any place;
+// Checks that loops which are mapped to a GPU make a possible launch: nested loops have different dimensions;
 // the grid is outside the block, and nothing serial is outside the grid; a block has at most 1,024 threads. A
-// schedule with a mapped loop is for GPUs, any other for the host: directives that the other side has are
+// schedule with a mapped loop is for GPUs, any other for the host: directives that only the other has are
 // refused.
 #include <array>
 
@@ -65,7 +65,7 @@ class MappingCheck {
     return {};
   }
 
-  /// Each iteration ahead takes another buffer of shared memory: there are two.
+  /// Checks the distance of cache: each iteration ahead takes another buffer of shared memory; there are two.
   Result<void> check_distance(const Loop& loop) const {
     if (!loop.cache || loop.cache->value == 0) return {};
     if (loop.axis != Axis::Trees || loop.dimension)
@@ -117,7 +117,8 @@ class MappingCheck {
   const Lowering& lowering_;
   const LoopTree& loops_;
   bool mapped_ = false;
-  std::array<std::uint64_t, kDimensions> threads_{1, 1, 1, 1, 1, 1};  ///< of a block; grid dimensions stay 1
+  std::array<std::uint64_t, kDimensions> threads_{
+      1, 1, 1, 1, 1, 1};  ///< in each dimension of a block; grid dimensions stay 1
 };
 
 }  // namespace

@@ -1,10 +1,11 @@
 // Contract, accumulate directive and order of additions -> the type of the sums.
 //
-//   trainer       the model's type in the model's order. If orderTrees changed that, leaves are kept and
-//   added in order; if
-//                 trees run in parallel the order is another: a warning, or a refusal under --strict.
-//   reproducible  exact sums, or, where a model's leaves have none, leaves kept and added in the model's
-//   order. fast          any order, in the type that is asked for.
+//   trainer       The model's type, in the model's order. If orderTrees changed the order, leaves are kept
+//                 and added in the model's. Trees in parallel change the order of additions: a warning, or a
+//                 refusal under --strict.
+//   reproducible  Exact sums. Where a model's leaves have none, leaves are kept and added in the model's
+//                 order.
+//   fast          Any order, in the type that is requested.
 #include <algorithm>
 
 #include <forestvm/core/sums.hpp>
@@ -39,7 +40,9 @@ class SumsChoice {
 
  private:
   ScalarType type() const { return lowering_.model.score_type; }
-  const std::optional<Asked<std::string>>& asked() const { return lowering_.loops.program.accumulate; }
+  const std::optional<Requested<std::string>>& requested() const {
+    return lowering_.loops.program.accumulate;
+  }
 
   void find_reductions(LoopId loop) {
     if (lowering_.is_reduction(loop)) reductions_.push_back(loop);
@@ -48,15 +51,16 @@ class SumsChoice {
 
   Result<void> check_conflict() const {
     const Contract contract = lowering_.options.contract;
-    if (!asked() || contract == Contract::Fast) return {};
-    const std::string& wanted = asked()->value;
+    if (!requested() || contract == Contract::Fast) return {};
+    const std::string& wanted = requested()->value;
     const std::string trainers(name_of(sum_kind(type())));
     if (contract == Contract::Trainer && wanted != trainers)
-      return lowering_.refuse(asked()->directive, "contract trainer sums as the model's trainer does, in " +
-                                                      trainers + " and in its order");
+      return lowering_.refuse(
+          requested()->directive,
+          "contract trainer sums as the model's trainer does, in " + trainers + " and in its order");
     if (contract == Contract::Reproducible && wanted != "exact")
-      return lowering_.refuse(asked()->directive, "contract reproducible needs exact sums: those in " +
-                                                      wanted + " depend on the order of additions");
+      return lowering_.refuse(requested()->directive, "contract reproducible needs exact sums: those in " +
+                                                          wanted + " depend on the order of additions");
     return {};
   }
 
@@ -80,9 +84,9 @@ class SumsChoice {
     if (loop.reduction && loop.reduction->value.atomic)
       what += ", and atomically, so that they may differ from call to call";
     if (lowering_.options.strict) return lowering_.refuse(directive, what + " (--strict)");
-    std::string warning = place_of(lowering_.schedule, directive) + ": " +
+    std::string warning = location_of(lowering_.schedule, directive) + ": " +
                           print(lowering_.schedule.directives[directive]) + ": " + what;
-    auto& warnings = lowering_.warnings;  // copies of a loop warn once
+    auto& warnings = lowering_.warnings;  // one warning for all copies of a loop
     if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
       warnings.push_back(std::move(warning));
     return {};
@@ -92,7 +96,7 @@ class SumsChoice {
     Sums& sums = lowering_.sums;
     const ReproducibleSums exact = exact_sums(lowering_.model);
     const bool per_tree = is_per_tree(exact.kind);
-    if (per_tree && asked()) return no_exact_sums();
+    if (per_tree && requested()) return no_exact_sums();
     // In the model's order a plain sum has the bits that keeping the leaves would give.
     const bool plain = per_tree && !permuted_ && reductions_.empty();
     if (!plain) sums.kind = exact.kind;
@@ -103,7 +107,7 @@ class SumsChoice {
 
   Result<void> choose_fast() {
     Sums& sums = lowering_.sums;
-    const std::string wanted = asked() ? asked()->value : "f32";
+    const std::string wanted = requested() ? requested()->value : "f32";
     const bool trainers_type = wanted == name_of(sum_kind(type()));
     sums.in_model_order = trainers_type && !permuted_ && reductions_.empty();
     sums.kind = wanted == "f32" ? AccumulatorKind::F32 : AccumulatorKind::F64;
@@ -117,12 +121,12 @@ class SumsChoice {
   }
 
   Error no_exact_sums() const {
-    return lowering_.refuse(asked()->directive,
+    return lowering_.refuse(requested()->directive,
                             "the model's leaves are too far apart in size for sums in 128 bits");
   }
 
   Lowering& lowering_;
-  std::vector<LoopId> reductions_;  ///< loops whose iterations add to the same rows side by side
+  std::vector<LoopId> reductions_;  ///< see Lowering::is_reduction
   bool permuted_ = false;
 };
 

@@ -1,10 +1,9 @@
 // Makes reductions legal. A parallel loop over trees is a reduction loop: its iterations would add to the
 // same rows, so each gets a private accumulator, and the copies are reduced, in iteration order, when the
-// loop ends; unless they are added atomically, or every tree has a place of its own. Several such loops
-// inside each other are reduced one after the other, from the inside out; where an outer loop's copies only
-// receive an inner loop's, they need no memory: the inner ones are reduced in place. Then the result is
-// initialised and written where each row is complete, and the nest is repeated for leaf numbers. Source:
-// SilvanForge, section 5.
+// loop ends; unless they are added atomically, or every tree's leaf is kept. Nested loops of this kind are
+// reduced from the inside out. Where an outer loop's copies only receive an inner loop's, they need no
+// memory: the inner copies are reduced in place. Then the result is initialised and written where each row is
+// complete, and the nest is repeated for leaf numbers. Source: SilvanForge, section 5.
 //
 //   par.for t0 in trees step 50:               result[batch] = base
 //     for t1 in t0:                            par.for t0 in trees step 50:
@@ -39,9 +38,9 @@ class Legalizer {
     FVM_TRY(privatize(nest, kNoLoop, sums_, false));
     merge_copies();
     FVM_TRY(check_memory());
-    place_results(nest, kNoLoop);
+    insert_results(nest, kNoLoop);
     write_leaves(leaves);
-    place_encoder(leaves, kNoLoop);
+    insert_encoder(leaves, kNoLoop);
     Statement scores = make(Unless, kNoLoop), numbers = make(When, kNoLoop);
     scores.output = numbers.output = OutputKind::Leaf;
     scores.body = std::move(nest);
@@ -74,17 +73,19 @@ class Legalizer {
     return s;
   }
 
-  ReductionWish wish(LoopId loop) const {
-    const auto& asked = lowering_.loops[loop].reduction;
-    return asked ? asked->value : ReductionWish{};
+  ReductionRequest reduction_of(LoopId loop) const {
+    const auto& requested = lowering_.loops[loop].reduction;
+    return requested ? requested->value : ReductionRequest{};
   }
 
-  /// A loop whose iterations get copies of their own.
+  /// Whether a statement is a loop whose iterations get private copies.
   bool has_copies(const Statement& s) const {
-    return s.kind == Loop && lowering_.is_reduction(s.loop) && !is_per_tree(kind()) && !wish(s.loop).atomic;
+    return s.kind == Loop && lowering_.is_reduction(s.loop) && !is_per_tree(kind()) &&
+           !reduction_of(s.loop).atomic;
   }
 
-  /// `into`: the accumulator to which walks add here. `shared`: other threads add to it too.
+  /// Gives each reduction loop its copies. Walks in `body` add to the accumulator `into`; if `shared`, other
+  /// threads add to it too.
   Result<void> privatize(std::vector<Statement>& body, LoopId rows, std::uint32_t into, bool shared) {
     std::vector<Statement> legal;
     for (Statement& s : body) {
@@ -112,7 +113,7 @@ class Legalizer {
       s.body.insert(s.body.begin(), make(Privatize, rows, copies, s.loop));
       Statement reduction = make(ReduceDim, rows, into, s.loop);
       reduction.from = copies;
-      reduction.reduction = wish(s.loop);
+      reduction.reduction = reduction_of(s.loop);
       legal.push_back(std::move(s));
       legal.push_back(std::move(reduction));
     }
@@ -120,17 +121,18 @@ class Legalizer {
     return {};
   }
 
-  /// Iterations of the loop around would need copies of these copies, which is what it was asked to do
-  /// without.
+  /// Refuses a loop with copies inside a loop that is reduced atomically: the outer one would need copies of
+  /// the copies, which its directive forbids.
   Error refuse_copies(LoopId inner) const {
     LoopId outer = lowering_.loops[inner].parent;
-    while (!lowering_.is_reduction(outer) || !wish(outer).atomic) outer = lowering_.loops[outer].parent;
+    while (!lowering_.is_reduction(outer) || !reduction_of(outer).atomic)
+      outer = lowering_.loops[outer].parent;
     return lowering_.refuse(lowering_.loops[outer].reduction->directive,
                             "the parallel loop '" + lowering_.loops[inner].name +
                                 "' inside it has copies of its own: reduce that atomically too");
   }
 
-  /// The accumulator of the copies that a parallel loop makes of another: loops side by side share one.
+  /// Returns the accumulator of a parallel loop's copies of `parent`; loops beside each other share one.
   Result<std::uint32_t> copies_of(std::uint32_t parent, LoopId loop) {
     const std::uint64_t iterations =
         std::max<std::uint64_t>(1, lowering_.loops.iterations(loop));  // no trees
@@ -164,8 +166,8 @@ class Legalizer {
     }
   }
 
-  /// Whether each loop that privatizes an accumulator does nothing with it but one reduction into it for each
-  /// row.
+  /// Whether each loop that privatizes an accumulator uses it for a single reduction of each row, and nothing
+  /// else.
   bool only_reduced_into(const Statement& s, std::uint32_t accumulator) const {
     const bool privatizes =
         !s.body.empty() && s.body.front().kind == Privatize && s.body.front().accumulator == accumulator;
@@ -174,8 +176,9 @@ class Legalizer {
                        [&](const Statement& inner) { return only_reduced_into(inner, accumulator); });
   }
 
-  /// Whether a loop's body is, but for loops over rows and caches, one parallel loop and the reduction after
-  /// it, for all rows: those that a part of a split leaves out would be reduced without having been set.
+  /// Whether a loop's body, apart from loops over rows and caches, is one parallel loop and the reduction
+  /// after it, for all rows. If the loop were part of a split, the rows of the other part would be reduced
+  /// without having been set.
   bool is_one_reduction(const Statement& loop, std::uint32_t accumulator) const {
     std::vector<const Statement*> inside;
     for (const Statement& s : loop.body)
@@ -221,8 +224,8 @@ class Legalizer {
                             "parallel loops over trees " + what + ": tile them coarser");
   }
 
-  /// The loop over rows that is all there is in a body, but for caches; null: there is more, or the loop is
-  /// part of a walk.
+  /// Returns the loop over rows that is alone in a body, apart from caches; null if there is more, or the
+  /// loop is part of a walk.
   Statement* only_row_loop(std::vector<Statement>& body) const {
     const auto loop =
         std::find_if(body.begin(), body.end(), [](const Statement& s) { return s.kind != Cache; });
@@ -231,20 +234,21 @@ class Legalizer {
     return only ? &*loop : nullptr;
   }
 
-  /// Each row is encoded once: inside the loops over rows that contain everything else.
-  void place_encoder(std::vector<Statement>& body, LoopId rows) {
-    if (Statement* loop = only_row_loop(body)) return place_encoder(loop->body, loop->loop);
-    // Trees that are a leaf each test nothing: then there is no encoder.
-    if (lowering_.encodes() && !lowering_.forest.ranks.empty()) body.insert(body.begin(), make(Encode, rows));
+  /// Inserts the encoding of rows inside the loops over rows that contain everything else: each row is
+  /// encoded once.
+  void insert_encoder(std::vector<Statement>& body, LoopId rows) {
+    if (Statement* loop = only_row_loop(body)) return insert_encoder(loop->body, loop->loop);
+    if (lowering_.encodes()) body.insert(body.begin(), make(Encode, rows));
   }
 
-  /// Results belong where their rows are complete: likewise.
-  void place_results(std::vector<Statement>& body, LoopId rows) {
-    if (Statement* loop = only_row_loop(body)) return place_results(loop->body, loop->loop);
-    place_encoder(body, rows);
+  /// Inserts the initialisation and the output of results, inside the loops over rows that contain everything
+  /// else.
+  void insert_results(std::vector<Statement>& body, LoopId rows) {
+    if (Statement* loop = only_row_loop(body)) return insert_results(loop->body, loop->loop);
+    insert_encoder(body, rows);
     const Model& model = lowering_.model;
     const bool converted = sums_ != scores_;
-    const bool exact = converted && !is_per_tree(kind());  // then the base's place is no matter
+    const bool exact = converted && !is_per_tree(kind());  // then the base may be added first
     const bool base_last = model.base_last && !exact;
     body.insert(body.begin(), make(base_last ? Zero : Init, rows, exact ? sums_ : scores_));
     if (converted) {
@@ -270,7 +274,7 @@ class Legalizer {
     return s;
   }
 
-  /// Leaf numbers are written, not summed: nothing has to be reduced.
+  /// Turns walks into Leaves. Leaf numbers are written, not summed: nothing is reduced.
   static void write_leaves(std::vector<Statement>& body) {
     for (Statement& s : body) {
       if (s.kind == Walk) s.kind = Leaves;
@@ -280,8 +284,8 @@ class Legalizer {
 
   Lowering& lowering_;
   std::vector<bool> absorbed_;
-  std::uint32_t sums_ = 0;    ///< the accumulator of the sums: the result's, unless it is of another type
-  std::uint32_t scores_ = 0;  ///< that of the scores, likewise
+  std::uint32_t sums_ = 0;    ///< the accumulator of sums; 0 if they are float32
+  std::uint32_t scores_ = 0;  ///< the accumulator of scores; 0 if they are float32
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Loop tree -> loop nest: each loop a statement, and in the innermost ones the walk and its reduction; what a
-// loop caches comes first in it.
+// Loop tree -> loop nest: each loop is a statement, the innermost ones contain the walk and its reduction; a
+// loop's cache statement comes first in it.
 #include <iterator>
 
 #include "scheduler/lowering.hpp"
@@ -7,7 +7,8 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// On the host what comes next is asked for; on a GPU the current iteration's is kept.
+/// Makes the statement of a cache directive. By default the host prefetches the next iteration, and a GPU
+/// keeps the current one in shared memory.
 Statement cache(const Lowering& lowering, LoopId loop) {
   bool mapped = false;
   for (LoopId id = 0; id < lowering.loops.size(); ++id) mapped = mapped || lowering.loops[id].dimension;

@@ -1,6 +1,5 @@
-// Model -> tiled forest: for each walk site the layout of its trees, their padding and how the walk ends.
-// Sites that want the same trees in the same form share a group; the iterations of a specialized loop have a
-// group each.
+// Model -> tiled forest: for each walk site the layout and padding of its trees, and the end of its walks.
+// Sites with the same trees in the same form share a group; each iteration of a specialized loop has a group.
 #include <algorithm>
 #include <tuple>
 
@@ -14,42 +13,42 @@ namespace {
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
-/// What the site's loops say about its walks.
-struct Wishes {
-  const Asked<std::uint32_t>* unroll = nullptr;
-  const Asked<std::uint32_t>* peel = nullptr;
-  const Asked<std::string>* layout = nullptr;
-  const Asked<Tiling>* tiling = nullptr;
+/// Directives at the site's loops that decide how its trees lie and its walks end; null: there is none.
+struct Requests {
+  const Requested<std::uint32_t>* unroll = nullptr;
+  const Requested<std::uint32_t>* peel = nullptr;
+  const Requested<std::string>* layout = nullptr;
+  const Requested<Tiling>* tiling = nullptr;
 };
 
-Result<Wishes> wishes_of(const Lowering& lowering, const WalkSite& site) {
-  Wishes wishes;
+Result<Requests> requests_of(const Lowering& lowering, const WalkSite& site) {
+  Requests requests;
   std::vector<LoopId> walked = site.absorbed;
   if (walked.empty()) walked.push_back(site.leaf);
   for (const LoopId id : walked) {
     const Loop& loop = lowering.loops[id];
     if (loop.unroll_walk) {
-      if (wishes.unroll)
-        return lowering.refuse(std::max(wishes.unroll->directive, loop.unroll_walk->directive),
+      if (requests.unroll)
+        return lowering.refuse(std::max(requests.unroll->directive, loop.unroll_walk->directive),
                                "these walks are unrolled already");
-      wishes.unroll = &*loop.unroll_walk;
+      requests.unroll = &*loop.unroll_walk;
     }
     if (loop.peel_walk) {
-      if (wishes.peel)
-        return lowering.refuse(std::max(wishes.peel->directive, loop.peel_walk->directive),
+      if (requests.peel)
+        return lowering.refuse(std::max(requests.peel->directive, loop.peel_walk->directive),
                                "these walks are peeled already");
-      wishes.peel = &*loop.peel_walk;
+      requests.peel = &*loop.peel_walk;
     }
   }
-  if (wishes.unroll && wishes.peel)
-    return lowering.refuse(std::max(wishes.unroll->directive, wishes.peel->directive),
+  if (requests.unroll && requests.peel)
+    return lowering.refuse(std::max(requests.unroll->directive, requests.peel->directive),
                            "the same walks cannot be both unrolled and peeled");
   for (LoopId at = site.leaf; at != kNoLoop; at = lowering.loops[at].parent) {
     const Loop& loop = lowering.loops[at];
-    if (loop.layout && !wishes.layout) wishes.layout = &*loop.layout;
-    if (loop.tiling && !wishes.tiling) wishes.tiling = &*loop.tiling;
+    if (loop.layout && !requests.layout) requests.layout = &*loop.layout;
+    if (loop.tiling && !requests.tiling) requests.tiling = &*loop.tiling;
   }
-  return wishes;
+  return requests;
 }
 
 std::pair<std::uint32_t, std::uint32_t> trees_of(const LoopTree& tree, const WalkSite& site) {
@@ -58,42 +57,43 @@ std::pair<std::uint32_t, std::uint32_t> trees_of(const LoopTree& tree, const Wal
   return tree.tree_bounds(at);
 }
 
-/// Cuts a group's trees into the tiles that are asked for.
-Result<void> tile(const Lowering& lowering, const Wishes& wishes, TreeGroup& group) {
-  if (!wishes.tiling) return {};
-  group.tiling = wishes.tiling->value;
+/// Chooses a group's tiling. Refused if it is by probability and no node has a cover.
+Result<void> choose_tiling(const Lowering& lowering, const Requests& requests, TreeGroup& group) {
+  if (!requests.tiling) return {};
+  group.tiling = requests.tiling->value;
   if (!group.tiling.by_probability) return {};
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
     for (const Node& node : lowering.forest.model_tree(t).nodes)
       if (node.cover > 0) return {};
-  return lowering.refuse(wishes.tiling->directive,
+  return lowering.refuse(requests.tiling->directive,
                          "the model does not say how many training rows came to its nodes: use uniform");
 }
 
-/// How the walks of a group end, from unrollWalk and peelWalk.
-Result<void> end_walks(const Lowering& lowering, const Wishes& wishes, const TreeGroup& group,
+/// Sets the end of a group's walks, as unrollWalk and peelWalk request.
+Result<void> end_walks(const Lowering& lowering, const Requests& requests, const TreeGroup& group,
                        WalkerDesc& walker) {
   std::uint32_t depth = 0;
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
     depth = std::max(depth, lowering.forest.tree(group.tiling, t).depth);
   walker.end = WalkEnd::UntilLeaf;
   walker.hops = 0;
-  if (wishes.unroll) {
-    const std::uint32_t wanted = wishes.unroll->value == 0 ? depth : std::min(depth, wishes.unroll->value);
+  if (requests.unroll) {
+    const std::uint32_t wanted =
+        requests.unroll->value == 0 ? depth : std::min(depth, requests.unroll->value);
     if (wanted > UINT16_MAX)
-      return lowering.refuse(wishes.unroll->directive,
+      return lowering.refuse(requests.unroll->directive,
                              "a tree of depth " + number(depth) + " cannot be unrolled");
     walker.hops = static_cast<std::uint16_t>(wanted);
     if (wanted == depth) walker.end = WalkEnd::Exact;
   }
-  if (wishes.peel) {
+  if (requests.peel) {
     for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
       const std::uint32_t shallowest = lowering.forest.tree(group.tiling, t).shallowest;
-      if (shallowest < wishes.peel->value)
-        return lowering.refuse(wishes.peel->directive,
+      if (shallowest < requests.peel->value)
+        return lowering.refuse(requests.peel->directive,
                                "tree " + number(t) + " has a leaf at depth " + number(shallowest));
     }
-    walker.hops = static_cast<std::uint16_t>(std::min<std::uint32_t>(wishes.peel->value, UINT16_MAX));
+    walker.hops = static_cast<std::uint16_t>(std::min<std::uint32_t>(requests.peel->value, UINT16_MAX));
   }
   return {};
 }
@@ -110,7 +110,7 @@ constexpr LayoutRow kLayouts[] = {
 #include <forestvm/core/layouts.def>
 };
 
-/// The narrowest tiles of any layout that hold as many nodes.
+/// The width of the narrowest tiles of any layout that hold `size` nodes.
 unsigned tile_width(std::uint32_t size) {
   unsigned width = UINT32_MAX;
   for (const LayoutRow& row : kLayouts)
@@ -130,23 +130,23 @@ bool has_categories(const Lowering& lowering, const TreeGroup& group) {
   return false;
 }
 
-bool asks_for_codes(const Lowering& lowering) {
+bool codes_are_requested(const Lowering& lowering) {
   const auto& encode = lowering.loops.program.encode;
   return encode && encode->value == "u8";
 }
 
-/// Whether the group's trees are walked by rank codes if some layout allows it: those that have categorical
-/// splits can be walked by nothing else.
+/// Whether the group's trees are walked by rank codes where a layout allows it. Categorical splits require
+/// it.
 bool wants_codes(const Lowering& lowering, const TreeGroup& group) {
-  return asks_for_codes(lowering) || has_categories(lowering, group);
+  return codes_are_requested(lowering) || has_categories(lowering, group);
 }
 
 bool is_named(const LayoutRow& row, std::string_view name, const TreeGroup& group) {
   return (row.word == name || row.text == name) && row.tile_width == tile_width(group.tiling.size);
 }
 
-/// The first layout that has this name and can hold the group's trees, of those that read rank codes if they
-/// are wanted and there are any, else of the others. An error says what is in the way.
+/// Chooses the first layout of this name that can hold the group's trees: among those that read rank codes if
+/// codes are wanted and some layout of the name does, else among the others. The error says why none can.
 Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::uint16_t hops,
                         TreeGroup& group) {
   const bool coded = wants_codes(lowering, group);
@@ -158,15 +158,15 @@ Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::ui
   for (const LayoutRow& row : kLayouts) {
     if (!is_named(row, name, group) || (choice && takes_codes(row.layout) != coded)) continue;
     set_layout(group, row.layout, hops);
-    const auto reason = misfit(lowering.forest, group);
+    const auto reason = why_not(lowering.forest, group);
     if (reason) {
       problem = "trees " + number(group.tree_begin) + " to " + number(group.tree_end) + ": " + *reason;
       continue;
     }
     const GroupSize size = size_of(lowering.forest, group);
     const std::uint64_t most_padding =
-        row.word == "array" && row.tile_width == 1 ? kArrayPadding : kMostPadding;
-    if (size.slots <= most_padding * size.nodes && size.bytes <= kMostGroupBytes) return {};
+        row.word == "array" && row.tile_width == 1 ? kArrayPadding : kMaxPadding;
+    if (size.slots <= most_padding * size.nodes && size.bytes <= kMaxGroupBytes) return {};
     return refused("", "trees " + number(group.tree_begin) + " to " + number(group.tree_end) + " with " +
                            number(size.nodes) + " nodes would take " + number(size.slots) + " slots (" +
                            number(size.bytes) + " bytes), more than " + number(most_padding) +
@@ -175,12 +175,13 @@ Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::ui
   return refused("", problem);
 }
 
-/// Without a wish for a layout: one that reads rank codes, for there are categorical splits.
-Result<void> lay_out_categories(const Lowering& lowering, const Wishes& wishes, std::uint16_t hops,
+/// Chooses a layout that reads rank codes, because there are categorical splits, where no directive names
+/// one.
+Result<void> lay_out_categories(const Lowering& lowering, const Requests& requests, std::uint16_t hops,
                                 TreeGroup& group) {
   const std::string need = "the trees have categorical splits, which are tests of rank codes: ";
   if (group.tiling.size > 1)
-    return lowering.refuse(wishes.tiling->directive, need + "there are no tiles of such tests");
+    return lowering.refuse(requests.tiling->directive, need + "there are no tiles of such tests");
   const auto tables = lay_out_as(lowering, "tables", hops, group);
   if (tables.ok()) return {};
   const auto sparse = lay_out_as(lowering, "sparse", hops, group);
@@ -189,48 +190,53 @@ Result<void> lay_out_categories(const Lowering& lowering, const Wishes& wishes, 
       "", need + "layout tables: " + tables.error().message + "; layout sparse: " + sparse.error().message);
 }
 
-Result<void> lay_out(const Lowering& lowering, const Wishes& wishes, std::uint16_t hops, TreeGroup& group) {
+Result<void> lay_out(const Lowering& lowering, const Requests& requests, std::uint16_t hops,
+                     TreeGroup& group) {
   const auto& encode = lowering.loops.program.encode;
   const bool categories = has_categories(lowering, group);
   if (categories && encode && encode->value == "none")
     return lowering.refuse(
         encode->directive,
         "the trees have categorical splits, which are tests of rank codes: use u8 or auto");
-  if (wishes.layout) {
-    const auto done = lay_out_as(lowering, wishes.layout->value, hops, group);
-    if (!done.ok()) return lowering.refuse(wishes.layout->directive, done.error().message);
+  if (requests.layout) {
+    const auto done = lay_out_as(lowering, requests.layout->value, hops, group);
+    if (!done.ok()) return lowering.refuse(requests.layout->directive, done.error().message);
     if (takes_codes(group.layout) && encode && encode->value == "none")
-      return lowering.refuse(encode->directive, "layout " + wishes.layout->value + " reads rank codes");
+      return lowering.refuse(encode->directive, "layout " + requests.layout->value + " reads rank codes");
     if (categories && !takes_codes(group.layout))
-      return lowering.refuse(wishes.layout->directive,
+      return lowering.refuse(requests.layout->directive,
                              "the trees have categorical splits, which are tests of rank codes; this layout "
                              "reads values: use tables, or array or sparse without tiles");
     return {};
   }
-  if (asks_for_codes(lowering)) {
+  if (codes_are_requested(lowering)) {
     const auto done = lay_out_as(lowering, "tables", hops, group);
     if (!done.ok())
       return lowering.refuse(encode->directive, done.error().message + "; give such trees another layout");
     return {};
   }
-  if (categories) return lay_out_categories(lowering, wishes, hops, group);
+  if (categories) return lay_out_categories(lowering, requests, hops, group);
   if (lay_out_as(lowering, "array", hops, group).ok()) return {};
   return lay_out_as(lowering, "sparse", hops, group);
 }
 
-/// Whether the order of single nodes is free in the layout.
+/// Whether the layout leaves the order of single nodes open.
 bool orders_nodes(Layout layout) { return kLayouts[static_cast<std::size_t>(layout)].word == "sparse"; }
 
-/// The group of a walker's trees.
-Result<void> make_group(Lowering& lowering, const Wishes& wishes, std::uint32_t begin, std::uint32_t end,
+/// Makes the group of a walker's trees.
+Result<void> make_group(Lowering& lowering, const Requests& requests, std::uint32_t begin, std::uint32_t end,
                         WalkerDesc& walker) {
   TreeGroup group;
   group.tree_begin = begin;
   group.tree_end = end;
-  FVM_TRY(tile(lowering, wishes, group));
-  FVM_TRY(end_walks(lowering, wishes, group, walker));
-  FVM_TRY(lay_out(lowering, wishes, walker.hops, group));
-  if (group.tiling.size == 1 && !orders_nodes(group.layout)) group.tiling.by_probability = false;
+  FVM_TRY(choose_tiling(lowering, requests, group));
+  lowering.forest.cut(group.tiling, begin, end);
+  FVM_TRY(end_walks(lowering, requests, group, walker));
+  FVM_TRY(lay_out(lowering, requests, walker.hops, group));
+  if (group.tiling.size == 1 && !orders_nodes(group.layout)) {
+    group.tiling.by_probability = false;
+    lowering.forest.cut(group.tiling, begin, end);
+  }
   walker.group = lowering.forest.group(group);
   return {};
 }
@@ -239,11 +245,11 @@ Result<void> make_group(Lowering& lowering, const Wishes& wishes, std::uint32_t 
 
 Result<void> tile_forest(Lowering& lowering) {
   for (WalkSite& site : lowering.sites) {
-    FVM_ASSIGN(const Wishes wishes, wishes_of(lowering, site));
+    FVM_ASSIGN(const Requests requests, requests_of(lowering, site));
     std::tie(site.tree_begin, site.tree_end) = trees_of(lowering.loops, site);
     if (site.tree_begin == site.tree_end) continue;
     if (site.specialized == kNoLoop) {
-      FVM_TRY(make_group(lowering, wishes, site.tree_begin, site.tree_end, site.walkers.front()));
+      FVM_TRY(make_group(lowering, requests, site.tree_begin, site.tree_end, site.walkers.front()));
       continue;
     }
     const auto [begin, end] = lowering.loops.tree_bounds(site.specialized);
@@ -253,7 +259,7 @@ Result<void> tile_forest(Lowering& lowering) {
       const auto cut = [step, begin = begin, end = end](std::uint64_t at) {
         return static_cast<std::uint32_t>(std::min<std::uint64_t>(end, begin + at * step));
       };
-      FVM_TRY(make_group(lowering, wishes, cut(i), cut(i + 1), site.walkers[i]));
+      FVM_TRY(make_group(lowering, requests, cut(i), cut(i + 1), site.walkers[i]));
     }
   }
   return {};

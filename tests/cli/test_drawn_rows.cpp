@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/named_schedules.hpp>
 
 #include "cli/drawn_rows.hpp"
 

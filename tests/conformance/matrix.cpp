@@ -19,6 +19,7 @@
 #include <forestvm/compile.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/load.hpp>
+#include <forestvm/statistics.hpp>
 
 #include <forestvm/reference.hpp>
 #include "support/floats.hpp"

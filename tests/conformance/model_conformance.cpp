@@ -13,6 +13,8 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/load.hpp>
+#include <forestvm/named_schedules.hpp>
+#include <forestvm/statistics.hpp>
 
 #include "support/floats.hpp"
 #include "support/nightly.hpp"

@@ -9,6 +9,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/internal/names.hpp>
+#include <forestvm/named_schedules.hpp>
 
 #include "random_forest.hpp"
 #include "scheduler/choose/gpu_template.hpp"

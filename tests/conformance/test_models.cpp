@@ -4,6 +4,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/load.hpp>
+#include <forestvm/statistics.hpp>
 
 #include "matrix.hpp"
 #include "model_conformance.hpp"

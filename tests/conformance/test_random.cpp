@@ -21,6 +21,7 @@
 #include <forestvm/compile.hpp>
 #include <forestvm/core/layout/tables.hpp>
 #include <forestvm/internal/names.hpp>
+#include <forestvm/named_schedules.hpp>
 
 #include <forestvm/reference.hpp>
 #include "frontend/check_model.hpp"

@@ -15,6 +15,7 @@
 #include <forestvm/compile.hpp>
 #include <forestvm/export.hpp>
 #include <forestvm/load.hpp>
+#include <forestvm/named_schedules.hpp>
 
 #include "random_forest.hpp"
 #include "random_schedule.hpp"

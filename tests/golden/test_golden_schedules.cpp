@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/named_schedules.hpp>
 
 #include "scheduler/choose/gpu_template.hpp"
 #include "support/golden.hpp"

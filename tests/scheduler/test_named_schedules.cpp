@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include <forestvm/compile.hpp>
 #include <forestvm/internal/nearest.hpp>
+#include <forestvm/named_schedules.hpp>
 
 #include "support/small_models.hpp"
 

@@ -88,10 +88,10 @@ TEST(ScheduleText, SeparatorsBlanksAndCommentsDoNotMatter) {
 TEST(ScheduleText, PlacesAreRemembered) {
   const Schedule schedule = parsed("# title\n\n  tile(batch, b0, b1, 64) ; parallel(b0)\r\n\tunroll(b1)");
   ASSERT_EQ(schedule.directives.size(), 3u);
-  EXPECT_EQ(place_of(schedule, 0), "line 3, column 3");
-  EXPECT_EQ(place_of(schedule, 1), "line 3, column 29");
-  EXPECT_EQ(place_of(schedule, 2), "line 4, column 2");
-  EXPECT_EQ(place_of(Schedule().parallel("batch"), 0), "directive 1");
+  EXPECT_EQ(location_of(schedule, 0), "line 3, column 3");
+  EXPECT_EQ(location_of(schedule, 1), "line 3, column 29");
+  EXPECT_EQ(location_of(schedule, 2), "line 4, column 2");
+  EXPECT_EQ(location_of(Schedule().parallel("batch"), 0), "directive 1");
 }
 
 TEST(ScheduleText, TheBuilderSaysTheSame) {

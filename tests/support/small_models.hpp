@@ -97,7 +97,8 @@ inline void cover(Tree& tree, std::size_t at, float rows) {
 /// (rows mostly go left); deep (one chain of 40 hops); leaves (two trees that are a leaf); none (no trees);
 /// wide (300 stumps, 65,536 outputs); fine (leaves whose exact sums take 128 bits); far (leaves without exact
 /// sums); float64 (float64 sums); zeros (float64 sums; zero is missing to one split of a feature and a number
-/// to another); categories (three categorical splits of two sets).
+/// to another); categories (three categorical splits of two sets); lightgbm and lightgbm_classes (float64,
+/// splits with <=, tiny numbers are zeros, as LightGBM writes them; one output, or two).
 inline Model small_model(const std::string& name) {
   if (name == "small") return model_of(six_trees());
   if (name == "two_outputs") return model_of(six_trees(), 2);
@@ -117,6 +118,15 @@ inline Model small_model(const std::string& name) {
     model.score_type = ScalarType::Float64;
     if (name == "zeros") model.trees[0].nodes[0].missing = Missing::Zero;
     if (name == "zeros") model.trees[0].nodes[0].missing_left = false;
+    return model;
+  }
+  if (name == "lightgbm" || name == "lightgbm_classes") {
+    Model model = model_of(six_trees(), name == "lightgbm" ? 1 : 2);
+    model.score_type = ScalarType::Float64;
+    model.tiny_is_zero = true;
+    for (Tree& tree : model.trees)
+      for (Node& node : tree.nodes)
+        if (node.kind == NodeKind::Less) node.kind = NodeKind::LessEqual;
     return model;
   }
   if (name == "categories") {

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/named_schedules.hpp>
+
 #include "float_settings.hpp"
 #include "guarded_memory.hpp"
 #include "small_program.hpp"

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/named_schedules.hpp>
 #include <forestvm/reference.hpp>
 
 #include "float_settings.hpp"

@@ -34,7 +34,7 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
 /// most half as many as `word` has letters. Among equally near words it takes the one with the longest common
 /// beginning. Empty if no word is near enough.
 inline std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
-  constexpr std::size_t kMostEdits = 3, kLongestWord = 64;
+  constexpr std::size_t kMaxEdits = 3, kLongestWord = 64;
   if (known.empty() || word.size() > kLongestWord) return {};
   const auto farness = [word](std::string_view other) {
     const auto parting = std::mismatch(word.begin(), word.end(), other.begin(), other.end()).first;
@@ -43,7 +43,7 @@ inline std::string did_you_mean(std::string_view word, std::span<const std::stri
   const std::string_view nearest =
       *std::min_element(known.begin(), known.end(),
                         [&](std::string_view a, std::string_view b) { return farness(a) < farness(b); });
-  if (edit_distance(word, nearest) > std::min(kMostEdits, word.size() / 2)) return {};
+  if (edit_distance(word, nearest) > std::min(kMaxEdits, word.size() / 2)) return {};
   return "; did you mean '" + std::string(nearest) + "'?";
 }
 

@@ -43,7 +43,7 @@ WalkSite make_site(const LoopTree& tree, LoopId leaf) {
   walker.order = inner == Axis::Trees ? WalkOrder::RowsOuter : WalkOrder::TreesOuter;
   if (!absorbable(tree[leaf])) return site;
   const LoopId above = absorb_axis(tree, leaf, site);
-  // Its step is 1: the loop that steps through iterations of more would stand between it and the leaf.
+  // The step of the loop above is 1: otherwise another loop would be between it and the leaf.
   if (above != kNoLoop && tree[above].axis != inner && absorbable(tree[above]))
     absorb_axis(tree, above, site);
   return site;
@@ -58,7 +58,8 @@ void collect(const LoopTree& tree, const std::vector<LoopId>& loops, std::vector
   }
 }
 
-/// Walks in lockstep over a loop: its iterations, as a power of two, at most kMaxInterleave.
+/// The number of walks in lockstep over a loop: its iterations, rounded down to a power of two, at most
+/// kMaxInterleave.
 std::uint8_t lockstep(const LoopTree& tree, LoopId loop) {
   const std::uint64_t wanted = std::clamp<std::uint64_t>(tree.iterations(loop), 1, kMaxInterleave);
   return static_cast<std::uint8_t>(std::bit_floor(wanted));
@@ -83,7 +84,7 @@ Result<void> interleave(const Lowering& lowering, WalkSite& site) {
   return {};
 }
 
-/// Why a loop is not one that a walk instruction runs.
+/// Says why a walk instruction does not run a loop.
 std::string not_innermost(const LoopTree& tree, LoopId loop) {
   const Loop& l = tree[loop];
   if (l.parallel) return "the loop is parallel, so its iterations are not walked together";
@@ -96,7 +97,8 @@ std::string not_innermost(const LoopTree& tree, LoopId loop) {
          "' stands between it and the walk";
 }
 
-/// The trees of each iteration must be known, and few enough to have walkers of their own.
+/// Checks that the trees of each iteration are known, and the iterations few enough to have their own
+/// walkers.
 Result<void> check_specialized(const Lowering& lowering, LoopId id) {
   const LoopTree& tree = lowering.loops;
   const Loop& loop = tree[id];
@@ -115,14 +117,14 @@ Result<void> check_specialized(const Lowering& lowering, LoopId id) {
   return {};
 }
 
-/// Directives about walks must stand at loops that became part of a walk.
+/// Checks that directives about walks are at loops that became part of a walk.
 Result<void> check_walk_directives(const Lowering& lowering, const std::vector<bool>& absorbed, LoopId id) {
   const Loop& loop = lowering.loops[id];
   const auto wrong = [&](std::size_t directive) {
     return lowering.refuse(directive, "loop '" + loop.name + "': " + not_innermost(lowering.loops, id));
   };
   if (loop.interleave && (!absorbed[id] || loop.step != 1)) return wrong(loop.interleave->directive);
-  // The walks of an innermost loop can be unrolled whoever runs the loop itself.
+  // The walks of an innermost loop can be unrolled whether or not the walk instruction runs the loop.
   const bool walks = absorbed[id] || loop.children.empty();
   if (loop.unroll_walk && !walks) return wrong(loop.unroll_walk->directive);
   if (loop.peel_walk && !walks) return wrong(loop.peel_walk->directive);
@@ -138,7 +140,7 @@ Result<void> check_walk_directives(const Lowering& lowering, const std::vector<b
 
 }  // namespace
 
-Result<void> place_walks(Lowering& lowering) {
+Result<void> make_walks(Lowering& lowering) {
   collect(lowering.loops, lowering.loops.roots(), lowering.sites);
   std::vector<bool> absorbed(lowering.loops.size());
   for (WalkSite& site : lowering.sites) {

@@ -1,10 +1,14 @@
-// See plans.hpp.
-#include "scheduler/plans.hpp"
+// Schedule -> its plans, each from its plan directive to the next; all of it if there is no such directive.
+// No number of rows is left without a plan.
+#include "scheduler/compilation.hpp"
 
 namespace forestvm::scheduler {
 namespace {
 
-/// Rows of the largest call that a plan directive is for.
+/// A schedule with more plans is a mistake.
+constexpr std::size_t kMaxPlans = 16;
+
+/// The number of rows of the largest call that a plan directive is for.
 Result<std::uint32_t> most_rows(const Argument& argument) {
   if (!argument.is_number()) {
     if (argument.name() == kBatchSizeName) return UINT32_MAX;
@@ -15,15 +19,13 @@ Result<std::uint32_t> most_rows(const Argument& argument) {
   return static_cast<std::uint32_t>(argument.number());
 }
 
-}  // namespace
-
 Result<std::vector<Plan>> plans_of(const Schedule& schedule) {
   std::vector<Plan> plans;
   const auto& directives = schedule.directives;
   for (std::size_t i = 0; i < directives.size(); ++i) {
     if (directives[i].kind != DirectiveKind::Plan) continue;
     const auto wrong = [&](const std::string& what) {
-      return refused(place_of(schedule, i) + ": " + print(directives[i]), what);
+      return refused(location_of(schedule, i) + ": " + print(directives[i]), what);
     };
     if (plans.empty() && i != 0) return wrong("directives stand before the first plan");
     if (plans.size() == kMaxPlans) return wrong("more than " + std::to_string(kMaxPlans) + " plans");
@@ -42,6 +44,17 @@ Result<std::vector<Plan>> plans_of(const Schedule& schedule) {
     return refused("schedule", "no plan is for calls of more than " + std::to_string(plans.back().most) +
                                    " rows: end it with plan(BATCH)");
   return plans;
+}
+
+}  // namespace
+
+Result<void> cut_plans(Compilation& compilation) {
+  FVM_TRY(check_schedule(compilation.schedule));
+  FVM_ASSIGN(const std::vector<Plan> plans, plans_of(compilation.schedule));
+  compilation.plans.reserve(plans.size());
+  for (const Plan& plan : plans)
+    compilation.plans.emplace_back(compilation.model, compilation.schedule, compilation.options, plan);
+  return {};
 }
 
 }  // namespace forestvm::scheduler

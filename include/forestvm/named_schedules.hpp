@@ -1,0 +1,34 @@
+// Schedules to choose from: the automatic choice, and those that have names.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include <forestvm/model.hpp>
+#include <forestvm/result.hpp>
+#include <forestvm/schedule.hpp>
+
+namespace forestvm {
+
+/// What runs a schedule: one that maps loops to a GPU (gpuDimension) runs on GPUs only, any other on the host
+/// only.
+enum class ScheduleBackend { Host, Gpu };
+
+/// A named schedule. Its directives may depend on the model: schedule_by_name makes them.
+struct NamedSchedule {
+  std::string_view name;
+  ScheduleBackend backend;
+  std::string_view meaning;
+};
+
+/// All named schedules, without `auto`.
+std::span<const NamedSchedule> named_schedules();
+
+/// Returns a schedule that suits the model on the host: rows in parallel, layouts and encoding by the shape
+/// of its trees. It measures nothing, so that a model always gets the same one.
+Schedule automatic_schedule(const Model& model);
+
+/// Returns the schedule called `name`: auto, or one of named_schedules(). Refused with the list otherwise.
+Result<Schedule> schedule_by_name(const Model& model, std::string_view name);
+
+}  // namespace forestvm

@@ -1,0 +1,47 @@
+// A compilation under way: the state that the passes of the table in pipeline.cpp hand on, and the passes
+// that work on all plans at once. For the state of one plan, and the passes that work on it, see
+// lowering.hpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <forestvm/compile.hpp>
+
+#include "scheduler/lowering.hpp"
+#include "scheduler/rank_table.hpp"
+
+namespace forestvm::scheduler {
+
+struct Compilation {
+  const Model& model;
+  Model* rewritable;  ///< `model`, if it may be changed; null: it has the normal form already
+  const Schedule& schedule;
+  const CompileOptions& options;
+
+  std::vector<Lowering> plans{};  ///< one for each plan of the schedule, for ascending numbers of rows
+  std::uint64_t fingerprint = 0;  ///< identifies the model as it was before normalize
+  std::vector<std::uint32_t>
+      zero_missing{};  ///< features whose tiny numbers the program makes NaN, ascending
+  RankTable ranks{};   ///< tests of all coded trees: a program has one encoder
+  std::optional<Program> program{};
+};
+
+// The passes, in the order of the table in pipeline.cpp; each in passes/<name>.cpp.
+
+/// Schedule -> plans. Refused, with the directive's location, where they do not ascend or the last is not for
+/// BATCH.
+Result<void> cut_plans(Compilation& compilation);
+/// Hashes what decides a prediction (FNV-1a).
+Result<void> fingerprint(Compilation& compilation);
+/// Refuses models that no pass can lower yet.
+Result<void> check_support(Compilation& compilation);
+/// Model -> its normal form (see normal_form.hpp).
+Result<void> normalize(Compilation& compilation);
+/// Tests of coded trees -> the encoder's columns.
+Result<void> rank_thresholds(Compilation& compilation);
+/// Loop nests and tiled forests of all plans -> program.
+Result<void> emit_program(Compilation& compilation);
+
+}  // namespace forestvm::scheduler
