@@ -7,8 +7,8 @@
 
 #include <forestvm/core/interpret.hpp>
 
-#include "kernels/link/launch.hpp"
 #include "kernels/device/stage.hpp"
+#include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
 
 namespace forestvm::kernels {
@@ -107,10 +107,11 @@ class StagedTrees {
 
   /// Begins to copy those of the trees that are in the group of the instruction. All threads have left what
   /// is in the buffer, which is the only one, or not the last one that trees were copied to.
-  FVM_DEVICE_COLD void begin(const Launch& launch, const Inst& inst, const Range& trees, BlockThread thread) {
-    const std::uint32_t number = copy_number(inst);
+  FVM_DEVICE_COLD void begin(const Launch& launch, const LinkedInst& inst, const Range& trees,
+                             BlockThread thread) {
+    const std::uint32_t number = linked<Op::CacheTrees, LinkedField::Copy>(inst);
     const LaunchCopy& copy = launch.copies[number];
-    const std::uint32_t group_number = operand<Op::CacheTrees, OperandKind::Group>(inst);
+    const std::uint32_t group_number = linked<Op::CacheTrees, LinkedField::Group>(inst);
     const LaunchGroup& group = launch.program.groups[group_number];
     const std::uint32_t last = group.first_tree + group.data.tree_count;
     const std::uint32_t begin = trees.begin > group.first_tree ? trees.begin : group.first_tree;

@@ -51,7 +51,7 @@ struct LinkedAccumulator {
 };
 
 struct LinkedPhase {
-  std::vector<Inst> code;
+  std::vector<LinkedInst> code;
   std::array<std::uint32_t, kDimensions> extent{};
   std::optional<Layout> layout;  ///< of the kernel that walks its trees; none: any kernel will do
   std::uint32_t shared_bytes = 0;

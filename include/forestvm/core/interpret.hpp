@@ -69,7 +69,9 @@ FVM_HOST_DEVICE constexpr LoopOperands loop_operands(const Inst& inst) {
 /// every instruction, with the iteration of a mapped loop that is its own, and all take every turn together.
 /// Instead of parallel() it has: bool first(const Inst& loop) and bool next(const Inst& loop), which set a
 /// for's chunk and say whether there is a turn to take; void enter(const Inst& loop) and void leave(const
-/// Inst& loop) around the block of a map.
+/// Inst& loop) around the block of a map. Its code is linked to a call: the instructions are of another type
+/// than Inst, with an operand<>() of their own, and when, unless and plan are resolved, so that wants() and
+/// plan_rows are not needed.
 template <class Machine>
 inline constexpr bool kInStep = requires {
   requires Machine::kRunsInStep;
@@ -80,12 +82,12 @@ inline constexpr bool kInStep = requires {
 /// wants(OutputKind); void parallel(const Inst& loop, std::uint32_t body) which must run interpret(code,
 /// body, m) for each chunk of a par or map on a machine m of its own whose RangeOut register holds the chunk;
 /// and one void NAME(const Inst&) for each plain opcode but slice, NAME being its text.
-template <class Machine>
+template <class Code, class Machine>
 // NOLINTNEXTLINE(readability-function-size): a case an opcode
-FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& machine) {
+FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& machine) {
   using enum OperandKind;
   for (;;) {
-    const Inst& inst = code[pc];
+    const Code& inst = code[pc];
     switch (inst.op) {
       case Op::Halt:
         return;
@@ -114,25 +116,30 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
           continue;
         }
       case Op::When:
-        if (!machine.wants(static_cast<OutputKind>(operand<Op::When, Output>(inst)))) {
-          pc = operand<Op::When, Partner>(inst) + 1;
-          continue;
+        if constexpr (!kInStep<Machine>) {
+          if (!machine.wants(static_cast<OutputKind>(operand<Op::When, Output>(inst)))) {
+            pc = operand<Op::When, Partner>(inst) + 1;
+            continue;
+          }
         }
         break;
       case Op::Unless:
-        if (machine.wants(static_cast<OutputKind>(operand<Op::Unless, Output>(inst)))) {
-          pc = operand<Op::Unless, Partner>(inst) + 1;
-          continue;
+        if constexpr (!kInStep<Machine>) {
+          if (machine.wants(static_cast<OutputKind>(operand<Op::Unless, Output>(inst)))) {
+            pc = operand<Op::Unless, Partner>(inst) + 1;
+            continue;
+          }
         }
         break;
-      case Op::Plan: {
-        const std::uint32_t rows = machine.plan_rows;
-        if (rows < operand<Op::Plan, Least>(inst) || rows > operand<Op::Plan, Most>(inst)) {
-          pc = operand<Op::Plan, Partner>(inst) + 1;
-          continue;
+      case Op::Plan:
+        if constexpr (!kInStep<Machine>) {
+          const std::uint32_t rows = machine.plan_rows;
+          if (rows < operand<Op::Plan, Least>(inst) || rows > operand<Op::Plan, Most>(inst)) {
+            pc = operand<Op::Plan, Partner>(inst) + 1;
+            continue;
+          }
         }
         break;
-      }
       case Op::End: {
         const std::uint32_t open = operand<Op::End, Partner>(inst);
         if constexpr (kInStep<Machine>) {
