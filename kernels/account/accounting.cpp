@@ -41,15 +41,10 @@ const WalkCost* cost_of(Layout layout) {
   return row == std::end(kWalkCosts) ? nullptr : row;
 }
 
-std::uint32_t node_bytes(Layout layout) {
-  return with_view(layout,
-                   []<class View>() { return static_cast<std::uint32_t>(sizeof(typename View::Node)); });
-}
-
-/// Of so many draws from `of` words, how many are different.
+/// Returns how many different words `draws` draws from `of` words give on average.
 double different(double draws, double of) { return of * (1 - std::pow(1 - 1 / of, draws)); }
 
-/// What a range register holds in some of its iterations.
+/// The rows or trees that a range register holds in some of its iterations.
 struct Chunk {
   bool rows = false;
   std::uint32_t begin = 0;  ///< of trees
@@ -167,12 +162,11 @@ class PhaseCounter {
           break;
         case Op::Halt:
         case Op::End:
-          break;
-        case Op::Par:
+        case Op::Par:  // no phase contains this and what follows
         case Op::When:
         case Op::Unless:
         case Op::Plan:
-          break;  // no phase contains them
+          break;
       }
     }
   }
@@ -244,7 +238,7 @@ class PhaseCounter {
     const Chunk& trees = chunks_[linked<Op::CacheTrees, Trees>(inst)];
     double bytes = 0;
     for_trees(group, trees, [&](const TreeDesc& tree) {
-      bytes += static_cast<double>(tree.node_count) * node_bytes(group.layout);
+      bytes += static_cast<double>(tree.node_count) * static_cast<double>(node_size(group.layout));
     });
     account_.bytes.nodes += times.blocks * bytes;
     staged_groups_.resize(program_.section_Groups().size());
@@ -294,9 +288,9 @@ class PhaseCounter {
     const bool staged = walker.group < staged_groups_.size() && staged_groups_[walker.group];
     if (!staged)
       for_trees(group, trees, [&](const TreeDesc& tree) {
-        account_.bytes.nodes +=
-            times.blocks * std::min(static_cast<double>(tree.node_count) * node_bytes(group.layout),
-                                    rows.block_rows * (hops + 1) * kSectorBytes);
+        account_.bytes.nodes += times.blocks * std::min(static_cast<double>(tree.node_count) *
+                                                            static_cast<double>(node_size(group.layout)),
+                                                        rows.block_rows * (hops + 1) * kSectorBytes);
       });
     if (std::find(account_.layouts.begin(), account_.layouts.end(), group.layout) == account_.layouts.end())
       account_.layouts.push_back(group.layout);
@@ -328,7 +322,7 @@ class PhaseCounter {
 
   /// A load of w words is done for 32 / w lanes at a time.
   double node_wavefronts(const WalkCost& cost) const {
-    const double words = node_bytes(cost.layout) / 4.0;
+    const double words = static_cast<double>(node_size(cost.layout)) / 4.0;
     const double lanes = std::min(kBanks, walking_threads());
     const bool own_trees = rows_across_lanes() < lanes;
     return own_trees ? words * fullest_bank(lanes / words, kBanks / words) : cost.wavefronts;
@@ -342,7 +336,7 @@ class PhaseCounter {
       const double row_lines = std::ceil(row_bytes() / kLineBytes);
       return std::min(rows * std::min(values, row_lines), std::max(1.0, rows * row_bytes() / kLineBytes));
     }
-    // Values of a feature lie side by side, `stride` words from those of the next.
+    // The values of a feature lie side by side, and the next feature's `stride` words on.
     const double apart = std::max<double>(rows, std::gcd(staged_stride_, 32u));
     return fullest_bank(values, kBanks / apart);
   }
@@ -449,7 +443,7 @@ class PhaseCounter {
   bool reads_values_ = false, reads_codes_ = false;  ///< of global memory, in walks
 };
 
-/// Of parts that follow each other.
+/// Returns the rate of two parts that run one after the other.
 double in_turn(double before, double rate) { return 1 / (1 / before + 1 / rate); }
 
 }  // namespace

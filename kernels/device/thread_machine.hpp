@@ -127,7 +127,7 @@ class ThreadMachine {
     const Range trees = ranges[linked<Op::CacheTrees, Trees>(inst)];
     if (!copy.ahead) sync_block(inst);
     if (!copy.ahead || trees.iteration == 0) staged_trees_.begin(*launch_, inst, trees, block_thread());
-    staged_trees_.finish(*launch_, number, place(inst));
+    staged_trees_.finish(*launch_, number, barrier_at(inst));
     sync_block(inst);
     if (copy.ahead)
       staged_trees_.begin(*launch_, inst, chunk_of(ranges[copy.in], copy.step, trees.iteration + 1),
@@ -200,7 +200,7 @@ class ThreadMachine {
     with_element(accumulator, [&]<class Element>() {
       walk.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(accumulator, walk.out_row));
     });
-    walk.delivery = static_cast<Delivery>(launch_->accumulators[accumulator].kind);
+    walk.delivery = delivery_of(launch_->accumulators[accumulator].kind);
     with_rows(walk, [&]<class View>(const auto& rows_at) { walk_rows<View>(walk, rows_at); });
   }
 
@@ -286,7 +286,7 @@ class ThreadMachine {
  private:
   // --- who does what ---
 
-  /// The thread's number among those of its block that are in the same iterations, and how many those are.
+  /// Numbers the threads of the block that are in the same iterations: sets lane_ and their count lanes_.
   FVM_DEVICE void share_work() {
     lane_ = 0;
     lanes_ = 1;
@@ -307,20 +307,21 @@ class ThreadMachine {
 
   /// All threads of the block come to this instruction.
   FVM_DEVICE void sync_block(const LinkedInst& inst) {
-    Device::sync(place(inst));
+    Device::sync(barrier_at(inst));
     unsettled_ = false;
   }
 
-  FVM_DEVICE std::uint32_t place(const LinkedInst& inst) const {
+  /// Returns the number of the barrier that stands at an instruction: its place in the code.
+  FVM_DEVICE std::uint32_t barrier_at(const LinkedInst& inst) const {
     return static_cast<std::uint32_t>(&inst - launch_->code);
   }
 
-  /// What threads wrote so far is there for all of them.
+  /// Makes what threads have written visible to all threads of the block.
   FVM_DEVICE void settle(const LinkedInst& inst) {
     if (unsettled_) sync_block(inst);
   }
 
-  /// Empty behind the end.
+  /// Returns the chunk of a turn; an empty one behind the end of the range.
   FVM_DEVICE static Range chunk_of(const Range& over, std::uint32_t step, std::uint32_t turn) {
     const std::uint32_t size = over.size();
     const std::uint64_t begin = std::uint64_t{turn} * step;
@@ -332,7 +333,7 @@ class ThreadMachine {
     ranges[loop.out] = chunk_of(ranges[loop.in], loop.step, turn);
   }
 
-  /// The thread's part of these rows.
+  /// Returns the thread's part of these rows.
   FVM_DEVICE ThreadRows rows_of_thread(const Range& rows) const {
     if (lanes_ == 1) return {rows.begin, 1, rows.size()};
     const std::uint32_t first = rows.begin + (lane_ + lanes_ - rows.begin % lanes_) % lanes_;
@@ -479,8 +480,8 @@ class ThreadMachine {
     return (reduction.elements + warps - 1) / warps * steps < reduction.count;
   }
 
-  /// Each lane of a warp adds every so manieth copy of an element; then the lanes' sums are added, half of
-  /// them to the other half.
+  /// Lane i of a warp adds copies i, i + lanes, i + 2 * lanes, ... of an element; then half of the lanes add
+  /// their sums to those of the other half, until one sum is left.
   template <class Element>
   FVM_DEVICE void reduce_by_warps(const Reduction& reduction, const LinkedInst& inst) {
     const std::uint32_t most = Device::warp_size(), warps = (lanes_ + most - 1) / most;
@@ -494,7 +495,7 @@ class ThreadMachine {
         total.add(copied<Element>(reduction, copy, i));
       for (std::uint32_t by = most / 2; by != 0; by /= 2) {
         const bool there = lane + by < lanes;
-        const Element more = Device::shuffle_down(total, there ? by : 0, place(inst));
+        const Element more = Device::shuffle_down(total, there ? by : 0, barrier_at(inst));
         if (there) total.add(more);
       }
       if (lane != 0) continue;

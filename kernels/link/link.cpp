@@ -34,7 +34,7 @@ std::uint64_t aligned(std::uint64_t shared_bytes) {
   return (shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
 }
 
-/// What is known of a range register in a phase.
+/// Facts about a range register in a phase.
 struct RegisterFacts {
   std::uint32_t size = 0;        ///< at most
   std::uint32_t iterations = 1;  ///< of the loop that set it, at most
@@ -43,7 +43,7 @@ struct RegisterFacts {
   std::optional<std::uint32_t> cached_at = {};  ///< of rows among those of a cache
 };
 
-/// What a cache instruction brings near, whose register other loops take later.
+/// The rows or trees of a cache instruction; other loops may use their register later.
 struct CachedRange {
   RegisterFacts facts;
   std::optional<LoopOperands> turns;  ///< of the loop that a block takes turn by turn, if that sets it
@@ -89,13 +89,13 @@ class PhaseMeasurer {
   const std::bitset<kAccumulators>& reduced_in_shared() const { return shared_; }
   LinkedPhase& phase() { return phase_; }
 
-  /// Of a block's rows of an accumulator.
+  /// Returns the bytes that an accumulator takes for the rows of a block.
   std::uint64_t block_bytes(std::uint32_t accumulator) const {
     return aligned(std::uint64_t{place_of(program_, accumulator).copy_bytes} *
                    registers_[phase_.block_rows].size);
   }
 
-  /// Room for them, if there is as much below `most`.
+  /// Puts an accumulator in shared memory, if no more than `most` bytes of it are taken then.
   bool take_accumulator(std::uint32_t accumulator, std::uint32_t most) {
     const std::uint64_t bytes = block_bytes(accumulator);
     if (phase_.shared_bytes + bytes > most) return false;
@@ -168,12 +168,11 @@ class PhaseMeasurer {
       case Op::Transform:
       case Op::Store:
       case Op::Label:
-        return;
-      case Op::Par:
+      case Op::Par:  // no phase contains this and what follows
       case Op::When:
       case Op::Unless:
       case Op::Plan:
-        return;  // no phase contains them
+        return;
     }
   }
 
@@ -240,7 +239,7 @@ class PhaseMeasurer {
     if (std::find(layouts_.begin(), layouts_.end(), layout) == layouts_.end()) layouts_.push_back(layout);
   }
 
-  /// A kernel of a device walks one layout.
+  /// Finds the kernel for the phase's trees: each of a device's kernels walks one layout.
   Result<void> choose_kernel() {
     if (layouts_.size() == 1) phase_.layout = layouts_.front();
     if (limits_.kernels.empty()) return {};
@@ -286,7 +285,7 @@ class PhaseMeasurer {
     return offset;
   }
 
-  /// Where they go in shared memory.
+  /// Returns the offset in shared memory of rows or trees to be cached.
   Result<std::uint32_t> place_cache(const RegisterFacts& cached, const std::string& what,
                                     const std::string& how, std::uint64_t needed) {
     const std::uint64_t bytes = aligned(needed);
@@ -300,9 +299,9 @@ class PhaseMeasurer {
     return take(bytes);
   }
 
-  /// What is kept of rows cached at `pc`: the values, if a walk reads them; else the codes, which lie ready
-  /// or, if only this phase reads them and all that it makes are of these rows, are made there. Nothing, if
-  /// neither.
+  /// Returns what is kept of rows cached at `pc`: the values, if a walk reads them; otherwise the codes, if a
+  /// walk reads those. Codes are copied if they were made before. They are made in shared memory if only
+  /// this phase reads them and it makes codes of no other rows. In all other cases nothing is kept.
   std::optional<StagedAs> staged_as(std::uint32_t pc, bool codes_elsewhere) const {
     if (reads_values_) return StagedAs::Values;
     if (!reads_codes_) return std::nullopt;
@@ -342,7 +341,7 @@ class PhaseMeasurer {
       return refused("schedule",
                      "trees of more than " + number(kStagedTrees) + " groups are to be cached at once");
     const GroupDesc& group = program_.section_Groups()[linked<Op::CacheTrees, Group>(inst)];
-    if (const std::uint64_t bytes = group.node_count * node_bytes(group); bytes > INT32_MAX)
+    if (const std::uint64_t bytes = group.node_count * node_size(group.layout); bytes > INT32_MAX)
       return refused("schedule", "trees of a group of " + number(bytes) +
                                      " bytes are to be cached: their places in it take 31 bits");
     const std::uint32_t distance = linked<Op::CacheTrees, Ahead>(inst);
@@ -369,7 +368,8 @@ class PhaseMeasurer {
     return {};
   }
 
-  /// Bytes of the nodes of so many consecutive trees of a group, at most, with what is copied before them.
+  /// Returns the most bytes that the nodes of `count` consecutive trees of a group take, with the bytes that
+  /// a copy brings before them.
   std::uint64_t most_tree_bytes(std::uint32_t number, std::uint32_t count) const {
     const GroupDesc& group = program_.section_Groups()[number];
     const auto trees = program_.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
@@ -380,18 +380,14 @@ class PhaseMeasurer {
       if (t >= count) nodes -= trees[t - count].node_count;
       most = std::max(most, nodes);
     }
-    return most * node_bytes(group) + kCopyAlignment - 4;
-  }
-
-  static std::uint64_t node_bytes(const GroupDesc& group) {
-    return with_view(group.layout, []<class View>() { return std::uint64_t{sizeof(typename View::Node)}; });
+    return most * node_size(group.layout) + kCopyAlignment - 4;
   }
 
   const Program& program_;
   const DeviceLimits& limits_;
   LinkedPhase phase_;
   RegisterFacts registers_[kRangeRegisters];
-  std::vector<CachedRange> cached_;      ///< of each cache
+  std::vector<CachedRange> cached_;      ///< one for each cache instruction
   std::vector<const LinkedInst*> open_;  ///< loops around what is measured
   std::uint32_t most_threads_;           ///< of a block
   std::vector<Layout> layouts_;          ///< of the trees that it walks

@@ -207,7 +207,7 @@ void Machine::walk(const Inst& inst) {
   WalkTask task = walker.task;
   task.tree_range = ranges[operand<Op::Walk, Trees>(inst)];
   task.row_range = ranges[operand<Op::Walk, Rows>(inst)];
-  task.delivery = static_cast<Delivery>(loaded_->accumulators[accumulator].kind);
+  task.delivery = delivery_of(loaded_->accumulators[accumulator].kind);
   task.width = loaded_->accumulators[accumulator].width;
   with_element(accumulator, [&]<class Element>() {
     task.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(accumulator, 0));

@@ -115,6 +115,7 @@ FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& mach
           pc = loop_operands(inst).partner + 1;
           continue;
         }
+      // NOLINTNEXTLINE(bugprone-branch-clone): all three do nothing in a machine that runs in step
       case Op::When:
         if constexpr (!kInStep<Machine>) {
           if (!machine.wants(static_cast<OutputKind>(operand<Op::When, Output>(inst)))) {

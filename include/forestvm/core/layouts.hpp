@@ -1,6 +1,8 @@
 // Every layout's view, one line each, for code that goes over the rows of layouts.def.
 #pragma once
 
+#include <cstddef>
+
 #define FVM_LAYOUT_VIEWS
 #include <forestvm/core/layouts.def>
 
@@ -16,6 +18,11 @@ FVM_HOST_DEVICE constexpr decltype(auto) with_view(Layout layout, Visit&& visit)
 #include <forestvm/core/layouts.def>
   }
   __builtin_unreachable();  // verified
+}
+
+/// Returns the bytes of a node of a declared layout.
+constexpr std::size_t node_size(Layout layout) {
+  return with_view(layout, []<class View>() { return sizeof(typename View::Node); });
 }
 
 /// Whether a view's walks read rank codes, and not the rows themselves.
