@@ -5,12 +5,12 @@
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 
-#include "kernels/link/launch.hpp"
 #include "kernels/device/thread_machine.hpp"
+#include "kernels/link/launch.hpp"
 
 namespace forestvm::kernels {
 
-/// What `#define FVM_LAYOUT` gives one after the other, as a list.
+/// A LayoutList of the views that follow the first argument: the rows of layouts.def, each with a comma.
 #define FVM_LAYOUT(Name, text, word, View, meaning) , View
 template <class First, class... Views>
 struct ListOf {

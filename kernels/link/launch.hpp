@@ -1,4 +1,4 @@
-// What a kernel is given: the linked code of one phase of a program, where the program's tables and the
+// A kernel's argument: the linked code of one phase of a program, where the program's tables and the
 // call's rows and results lie on the device, and where the sums go. Made by link.cpp, read by
 // thread_machine.hpp.
 #pragma once
@@ -66,8 +66,8 @@ inline constexpr unsigned kBulkBarrierBytes = 8;
 
 /// An accumulator's place.
 struct LaunchAccumulator {
-  std::byte* memory;     ///< of row 0 in the first copy, in global memory; null if it lies in shared memory,
-  std::uint32_t offset;  ///< so many bytes from its begin: that of the block's first row
+  std::byte* memory;          ///< row 0 of the first copy, in global memory; null if it lies in shared memory
+  std::uint32_t offset;       ///< in shared memory, bytes to the block's first row
   std::uint32_t copy_rows;    ///< rows from one copy to the next
   std::uint32_t copy_stride;  ///< copies of the memory it lies in from one of its own to the next
   std::uint32_t parent;
@@ -121,12 +121,12 @@ struct Launch {
   LaunchCopy copies[kStagedTrees];
   std::uint32_t copy_count;
   std::uint32_t block_rows;      ///< register of the rows of a whole block
-  std::uint32_t rows_per_block;  ///< 0, or r0 holds so many rows of the pass, those of the block
+  std::uint32_t rows_per_block;  ///< rows of the pass that r0 holds in each block; 0: r0 holds all
   LinkedInst code[kMaxPhaseCode];
 };
 static_assert(sizeof(Launch) + 256 <= 4096);
 
-/// What of rows lies in shared memory.
+/// The part of rows that lies in shared memory.
 enum class StagedAs : std::uint8_t {
   Values,
   Codes,         ///< copied from where they lie
