@@ -233,7 +233,7 @@ class Work {
  private:
   bool has(Op op) const {
     return std::any_of(phase_.code.begin(), phase_.code.end(),
-                       [op](const Inst& inst) { return inst.op == op; });
+                       [op](const LinkedInst& inst) { return inst.op == op; });
   }
 
   LinkedPhase phase_;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
 
 #include <forestvm/backend.hpp>
@@ -18,7 +19,7 @@
 namespace forestvm::kernels {
 namespace {
 
-using enum OperandKind;
+using enum LinkedField;
 
 constexpr double kBanks = 32;        ///< of shared memory, 4 bytes wide
 constexpr double kLineBytes = 128;   ///< of L1
@@ -40,15 +41,10 @@ const WalkCost* cost_of(Layout layout) {
   return row == std::end(kWalkCosts) ? nullptr : row;
 }
 
-std::uint32_t node_bytes(Layout layout) {
-  return with_view(layout,
-                   []<class View>() { return static_cast<std::uint32_t>(sizeof(typename View::Node)); });
-}
-
-/// Of so many draws from `of` words, how many are different.
+/// Returns how many different words `draws` draws from `of` words give on average.
 double different(double draws, double of) { return of * (1 - std::pow(1 - 1 / of, draws)); }
 
-/// What a range register holds in some of its iterations.
+/// The rows or trees that a range register holds in some of its iterations.
 struct Chunk {
   bool rows = false;
   std::uint32_t begin = 0;  ///< of trees
@@ -72,7 +68,9 @@ class PhaseCounter {
     chunks_[0] = {true, 0, request.rows, 0, std::min<double>(block_rows, request.rows)};
     if (phase.block_rows == 0) block_rows_ = chunks_[0].block_rows;
     chunks_[1] = {false, 0, program.meta().num_trees, 0, 0};
-    threads_are_mapped_ = std::any_of(phase.code.begin(), phase.code.end(), in_block);
+    threads_are_mapped_ = std::any_of(phase.code.begin(), phase.code.end(), [](const LinkedInst& inst) {
+      return inst.op == Op::Map && linked<Op::Map, Dimension>(inst) >= kGridDimensions;
+    });
   }
 
   PhaseAccount run() {
@@ -102,28 +100,98 @@ class PhaseCounter {
 
   void count(std::uint32_t pc, std::uint32_t end, const Times& times) {
     for (; pc < end; ++pc) {
-      const Inst& inst = phase_.code[pc];
-      if (!is_loop(inst.op)) {
-        count_plain(inst, times);
-        continue;
+      const LinkedInst& inst = phase_.code[pc];
+      switch (inst.op) {
+        case Op::For:
+          pc = count_loop({loop_operands<Op::For>(inst)}, pc, times);
+          break;
+        case Op::Map:
+          pc = count_loop({loop_operands<Op::Map>(inst), linked<Op::Map, Dimension>(inst)}, pc, times);
+          break;
+        case Op::Slice:
+          slice(inst);
+          break;
+        case Op::CacheRows:
+          cache_rows(inst, times);
+          break;
+        case Op::CacheTrees:
+          cache_trees(inst, times);
+          break;
+        case Op::Walk:
+          walk(inst, times);
+          break;
+        case Op::Leaves:
+          leaves(inst, times);
+          break;
+        case Op::Encode:
+          encode(inst, times);
+          break;
+        case Op::Store:
+          store(inst, times);
+          break;
+        case Op::Label:
+          label(inst, times);
+          break;
+        case Op::Init:
+          add_sums<Op::Init, AccOut>(inst, times);
+          break;
+        case Op::Zero:
+          add_sums<Op::Zero, AccOut>(inst, times);
+          break;
+        case Op::Privatize:
+          privatize(inst, times);
+          break;
+        case Op::AddBase:
+          add_sums<Op::AddBase, AccOut>(inst, times, 2);
+          break;
+        case Op::Transform:
+          add_sums<Op::Transform, AccOut>(inst, times, 2);
+          break;
+        case Op::ReduceDim:
+          reduce(reduction_fields<Op::ReduceDim>(inst), times, 2);
+          break;
+        case Op::ReduceInplace:
+          reduce(reduction_fields<Op::ReduceInplace>(inst), times, 1);
+          break;
+        case Op::Round:
+          add_sums<Op::Round, AccIn>(inst, times);
+          add_sums<Op::Round, AccOut>(inst, times);
+          break;
+        case Op::SumTrees:
+          sum_trees(inst, times);
+          break;
+        case Op::Halt:
+        case Op::End:
+        case Op::Par:  // no phase contains this and what follows
+        case Op::When:
+        case Op::Unless:
+        case Op::Plan:
+          break;
       }
-      const LoopOperands loop = loop_operands(inst);
-      if (chunks_[loop.in].rows)
-        count_rows(inst, pc, times);
-      else
-        count_trees(inst, pc, times);
-      pc = loop.partner;
     }
   }
 
-  static bool in_block(const Inst& inst) {
-    return inst.op == Op::Map && operand<Op::Map, Dimension>(inst) >= kGridDimensions;
+  /// A loop, and the dimension that it is mapped to, if it is.
+  struct Loop {
+    LoopOperands operands;
+    std::optional<std::uint32_t> dimension = std::nullopt;
+
+    bool in_block() const { return dimension && *dimension >= kGridDimensions; }
+  };
+
+  /// Counts the loop's iterations, and returns the pc of its end.
+  std::uint32_t count_loop(const Loop& loop, std::uint32_t pc, const Times& times) {
+    if (chunks_[loop.operands.in].rows)
+      count_rows(loop, pc, times);
+    else
+      count_trees(loop, pc, times);
+    return loop.operands.partner;
   }
 
-  void count_rows(const Inst& inst, std::uint32_t pc, Times times) {
-    const LoopOperands loop = loop_operands(inst);
+  void count_rows(const Loop& counted, std::uint32_t pc, Times times) {
+    const LoopOperands& loop = counted.operands;
     const Chunk in = chunks_[loop.in];
-    const bool shared_out = in_block(inst);
+    const bool shared_out = counted.in_block();
     for (const std::uint32_t size : {loop.step, in.size % loop.step}) {
       const std::uint32_t turns = size == loop.step ? in.size / loop.step : 1;
       if (size == 0 || turns == 0) continue;
@@ -135,11 +203,11 @@ class PhaseCounter {
     }
   }
 
-  void count_trees(const Inst& inst, std::uint32_t pc, const Times& times) {
-    const LoopOperands loop = loop_operands(inst);
+  void count_trees(const Loop& counted, std::uint32_t pc, const Times& times) {
+    const LoopOperands& loop = counted.operands;
     const Chunk in = chunks_[loop.in];
     const bool across = trees_across_lanes_;
-    if (in_block(inst) && operand<Op::Map, Dimension>(inst) == kGridDimensions) trees_across_lanes_ = true;
+    if (counted.dimension == kGridDimensions) trees_across_lanes_ = true;
     for (std::uint32_t turn = 0; turn < iterations(in.size, loop.step); ++turn) {
       const std::uint32_t from = turn * loop.step;
       chunks_[loop.out] = {false, in.begin + from, std::min(loop.step, in.size - from), turn, 0};
@@ -148,52 +216,29 @@ class PhaseCounter {
     trees_across_lanes_ = across;
   }
 
-  void count_plain(const Inst& inst, const Times& times) {
-    switch (inst.op) {
-      case Op::Slice:
-        return slice(inst);
-      case Op::CacheRows:
-        return cache_rows(inst, times);
-      case Op::CacheTrees:
-        return cache_trees(inst, times);
-      case Op::Walk:
-        return walk(inst, times);
-      case Op::Leaves:
-        return leaves(inst, times);
-      case Op::Encode:
-        return encode(inst, times);
-      case Op::Store:
-        return store(inst, times);
-      case Op::Label:
-        return label(inst, times);
-      default:
-        return count_sums(inst, times);
-    }
-  }
-
-  void slice(const Inst& inst) {
-    const Chunk in = chunks_[operand<Op::Slice, RangeIn>(inst)];
-    const std::uint32_t from = std::min(operand<Op::Slice, From>(inst), in.size);
-    const std::uint32_t to = std::max(from, std::min(operand<Op::Slice, To>(inst), in.size));
+  void slice(const LinkedInst& inst) {
+    const Chunk in = chunks_[linked<Op::Slice, RangeIn>(inst)];
+    const std::uint32_t from = std::min(linked<Op::Slice, From>(inst), in.size);
+    const std::uint32_t to = std::max(from, std::min(linked<Op::Slice, To>(inst), in.size));
     const double part = in.size == 0 ? 0 : in.block_rows * (to - from) / in.size;
-    chunks_[operand<Op::Slice, RangeOut>(inst)] = {in.rows, in.begin + from, to - from, 0, part};
+    chunks_[linked<Op::Slice, RangeOut>(inst)] = {in.rows, in.begin + from, to - from, 0, part};
   }
 
-  void cache_rows(const Inst& inst, const Times& times) {
-    staged_stride_ = staged_stride(inst);
-    staged_as_ = staged_as(inst);
+  void cache_rows(const LinkedInst& inst, const Times& times) {
+    staged_stride_ = linked<Op::CacheRows, Stride>(inst);
+    staged_as_ = static_cast<StagedAs>(linked<Op::CacheRows, Staged>(inst));
     if (staged_stride_ == 0 || staged_as_ == StagedAs::EncodedCodes) return;
     const double bytes = staged_as_ == StagedAs::Values ? row_bytes() : code_row_bytes();
-    account_.bytes.rows += times.blocks * chunks_[staged_range(inst)].block_rows * bytes;
+    account_.bytes.rows += times.blocks * chunks_[linked<Op::CacheRows, Rows>(inst)].block_rows * bytes;
   }
 
-  void cache_trees(const Inst& inst, const Times& times) {
-    const std::uint32_t number = operand<Op::CacheTrees, Group>(inst);
+  void cache_trees(const LinkedInst& inst, const Times& times) {
+    const std::uint32_t number = linked<Op::CacheTrees, Group>(inst);
     const GroupDesc& group = program_.section_Groups()[number];
-    const Chunk& trees = chunks_[phase_.copies[copy_number(inst)].range];
+    const Chunk& trees = chunks_[linked<Op::CacheTrees, Trees>(inst)];
     double bytes = 0;
     for_trees(group, trees, [&](const TreeDesc& tree) {
-      bytes += static_cast<double>(tree.node_count) * node_bytes(group.layout);
+      bytes += static_cast<double>(tree.node_count) * static_cast<double>(node_size(group.layout));
     });
     account_.bytes.nodes += times.blocks * bytes;
     staged_groups_.resize(program_.section_Groups().size());
@@ -208,13 +253,13 @@ class PhaseCounter {
       visit(program_.section_Trees()[group.first_tree + (t - group.tree_begin)]);
   }
 
-  void walk(const Inst& inst, const Times& times) {
-    const Chunk& trees = chunks_[operand<Op::Walk, Trees>(inst)];
-    const Chunk& rows = chunks_[operand<Op::Walk, Rows>(inst)];
-    const WalkerDesc& walker = program_.section_Walkers()[operand<Op::Walk, Walker>(inst) +
-                                                          chunks_[operand<Op::Walk, Select>(inst)].iteration];
+  void walk(const LinkedInst& inst, const Times& times) {
+    const Chunk& trees = chunks_[linked<Op::Walk, Trees>(inst)];
+    const Chunk& rows = chunks_[linked<Op::Walk, Rows>(inst)];
+    const WalkerDesc& walker = program_.section_Walkers()[linked<Op::Walk, Walker>(inst) +
+                                                          chunks_[linked<Op::Walk, Select>(inst)].iteration];
     visit_nodes(walker, trees, rows, times);
-    const std::uint32_t accumulator = operand<Op::Walk, AccOut>(inst);
+    const std::uint32_t accumulator = linked<Op::Walk, AccOut>(inst);
     const AccumulatorKind kind = program_.section_Accumulators()[accumulator].kind;
     double leaves = trees.size;
     if (kind == AccumulatorKind::F32 && walker.atomic == 0 && walker.order == WalkOrder::RowsOuter)
@@ -224,11 +269,11 @@ class PhaseCounter {
     add_sums(accumulator, times.threads * rows.size * leaves * (is_per_tree(kind) ? 1 : 2));
   }
 
-  void leaves(const Inst& inst, const Times& times) {
-    const Chunk& trees = chunks_[operand<Op::Leaves, Trees>(inst)];
-    const Chunk& rows = chunks_[operand<Op::Leaves, Rows>(inst)];
-    visit_nodes(program_.section_Walkers()[operand<Op::Leaves, Walker>(inst) +
-                                           chunks_[operand<Op::Leaves, Select>(inst)].iteration],
+  void leaves(const LinkedInst& inst, const Times& times) {
+    const Chunk& trees = chunks_[linked<Op::Leaves, Trees>(inst)];
+    const Chunk& rows = chunks_[linked<Op::Leaves, Rows>(inst)];
+    visit_nodes(program_.section_Walkers()[linked<Op::Leaves, Walker>(inst) +
+                                           chunks_[linked<Op::Leaves, Select>(inst)].iteration],
                 trees, rows, times);
     account_.bytes.results += times.threads * rows.size * trees.size * sizeof(std::int32_t);
   }
@@ -243,9 +288,9 @@ class PhaseCounter {
     const bool staged = walker.group < staged_groups_.size() && staged_groups_[walker.group];
     if (!staged)
       for_trees(group, trees, [&](const TreeDesc& tree) {
-        account_.bytes.nodes +=
-            times.blocks * std::min(static_cast<double>(tree.node_count) * node_bytes(group.layout),
-                                    rows.block_rows * (hops + 1) * kSectorBytes);
+        account_.bytes.nodes += times.blocks * std::min(static_cast<double>(tree.node_count) *
+                                                            static_cast<double>(node_size(group.layout)),
+                                                        rows.block_rows * (hops + 1) * kSectorBytes);
       });
     if (std::find(account_.layouts.begin(), account_.layouts.end(), group.layout) == account_.layouts.end())
       account_.layouts.push_back(group.layout);
@@ -277,7 +322,7 @@ class PhaseCounter {
 
   /// A load of w words is done for 32 / w lanes at a time.
   double node_wavefronts(const WalkCost& cost) const {
-    const double words = node_bytes(cost.layout) / 4.0;
+    const double words = static_cast<double>(node_size(cost.layout)) / 4.0;
     const double lanes = std::min(kBanks, walking_threads());
     const bool own_trees = rows_across_lanes() < lanes;
     return own_trees ? words * fullest_bank(lanes / words, kBanks / words) : cost.wavefronts;
@@ -291,28 +336,29 @@ class PhaseCounter {
       const double row_lines = std::ceil(row_bytes() / kLineBytes);
       return std::min(rows * std::min(values, row_lines), std::max(1.0, rows * row_bytes() / kLineBytes));
     }
-    // Values of a feature lie side by side, `stride` words from those of the next.
+    // The values of a feature lie side by side, and the next feature's `stride` words on.
     const double apart = std::max<double>(rows, std::gcd(staged_stride_, 32u));
     return fullest_bank(values, kBanks / apart);
   }
 
-  void encode(const Inst& inst, const Times& times) {
-    const double rows = times.threads * chunks_[operand<Op::Encode, Rows>(inst)].size;
-    account_.bytes.rows += rows * (row_bytes() + (encoded_stride(inst) != 0 ? 0 : code_row_bytes()));
+  void encode(const LinkedInst& inst, const Times& times) {
+    const double rows = times.threads * chunks_[linked<Op::Encode, Rows>(inst)].size;
+    account_.bytes.rows +=
+        rows * (row_bytes() + (linked<Op::Encode, Stride>(inst) != 0 ? 0 : code_row_bytes()));
   }
 
-  void store(const Inst& inst, const Times& times) {
-    const double rows = times.threads * chunks_[operand<Op::Store, Rows>(inst)].size;
+  void store(const LinkedInst& inst, const Times& times) {
+    const double rows = times.threads * chunks_[linked<Op::Store, Rows>(inst)].size;
     const double width = output_width(program_.meta(), request_.output);
     const double element = program_.meta().score_type == ScalarType::Float64 ? sizeof(double) : sizeof(float);
     account_.bytes.results += rows * width * element;
-    add_sums(operand<Op::Store, AccIn>(inst), rows * width);
+    add_sums(linked<Op::Store, AccIn>(inst), rows * width);
   }
 
-  void label(const Inst& inst, const Times& times) {
-    const double rows = times.threads * chunks_[operand<Op::Label, Rows>(inst)].size;
+  void label(const LinkedInst& inst, const Times& times) {
+    const double rows = times.threads * chunks_[linked<Op::Label, Rows>(inst)].size;
     account_.bytes.results += rows * output_width(program_.meta(), OutputKind::Class) * sizeof(std::int64_t);
-    add_sums(operand<Op::Label, AccIn>(inst), rows * program_.meta().num_outputs);
+    add_sums(linked<Op::Label, AccIn>(inst), rows * program_.meta().num_outputs);
   }
 
   /// Elements that are read or written, in global memory or not.
@@ -323,51 +369,35 @@ class PhaseCounter {
         elements * static_cast<double>(element_size(program_.section_Accumulators()[accumulator].kind));
   }
 
-  void count_sums(const Inst& inst, const Times& times) {
-    const auto elements = [&](std::uint32_t accumulator, std::uint32_t rows) {
-      return times.threads * chunks_[rows].size * place_of(program_, accumulator).width;
-    };
-    switch (inst.op) {
-      case Op::Init:
-      case Op::Zero: {
-        const std::uint32_t to = operand<Op::Init, AccOut>(inst);
-        return add_sums(to, elements(to, operand<Op::Init, Rows>(inst)));
-      }
-      case Op::Privatize: {
-        const std::uint32_t to = operand<Op::Privatize, AccOut>(inst);
-        if (only_names_copy(inst) || place_of(program_, to).storage != to) return;
-        return add_sums(to, elements(to, operand<Op::Privatize, Rows>(inst)));
-      }
-      case Op::AddBase: {
-        const std::uint32_t to = operand<Op::AddBase, AccOut>(inst);
-        return add_sums(to, 2 * elements(to, operand<Op::AddBase, Rows>(inst)));
-      }
-      case Op::Transform: {
-        const std::uint32_t to = operand<Op::Transform, AccOut>(inst);
-        return add_sums(to, 2 * elements(to, operand<Op::Transform, Rows>(inst)));
-      }
-      case Op::ReduceDim:
-      case Op::ReduceInplace: {
-        const std::uint32_t to = operand<Op::ReduceDim, AccOut>(inst);
-        const std::uint32_t from = operand<Op::ReduceDim, AccIn>(inst);
-        const double sums = elements(to, operand<Op::ReduceDim, Rows>(inst));
-        add_sums(from, sums * iterations(chunks_[reduced_range(inst)].size, reduced_step(inst)));
-        return add_sums(to, inst.op == Op::ReduceDim ? 2 * sums : sums);
-      }
-      case Op::Round: {
-        const std::uint32_t to = operand<Op::Round, AccOut>(inst), from = operand<Op::Round, AccIn>(inst);
-        add_sums(from, elements(from, operand<Op::Round, Rows>(inst)));
-        return add_sums(to, elements(to, operand<Op::Round, Rows>(inst)));
-      }
-      case Op::SumTrees: {
-        const std::uint32_t to = operand<Op::SumTrees, AccOut>(inst);
-        const std::uint32_t from = operand<Op::SumTrees, AccIn>(inst);
-        add_sums(from, elements(from, operand<Op::SumTrees, Rows>(inst)));
-        return add_sums(to, 2 * elements(from, operand<Op::SumTrees, Rows>(inst)));
-      }
-      default:
-        return;
-    }
+  double elements(std::uint32_t accumulator, std::uint32_t rows, const Times& times) const {
+    return times.threads * chunks_[rows].size * place_of(program_, accumulator).width;
+  }
+
+  /// Adds the elements of an instruction's rows in an accumulator, `often` times.
+  template <Op op, LinkedField field>
+  void add_sums(const LinkedInst& inst, const Times& times, double often = 1) {
+    const std::uint32_t accumulator = linked<op, field>(inst);
+    add_sums(accumulator, often * elements(accumulator, linked<op, Rows>(inst), times));
+  }
+
+  void privatize(const LinkedInst& inst, const Times& times) {
+    const std::uint32_t to = linked<Op::Privatize, AccOut>(inst);
+    if (linked<Op::Privatize, Zeroed>(inst) != 0 || place_of(program_, to).storage != to) return;
+    add_sums<Op::Privatize, AccOut>(inst, times);
+  }
+
+  /// Adds the copies, and the sums `often` times.
+  void reduce(const ReductionFields& reduction, const Times& times, double often) {
+    const double sums = elements(reduction.to, reduction.rows, times);
+    add_sums(reduction.from, sums * iterations(chunks_[reduction.reduced].size, reduction.step));
+    add_sums(reduction.to, often * sums);
+  }
+
+  void sum_trees(const LinkedInst& inst, const Times& times) {
+    const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
+    const double leaves = elements(from, linked<Op::SumTrees, Rows>(inst), times);
+    add_sums(from, leaves);
+    add_sums(linked<Op::SumTrees, AccOut>(inst), 2 * leaves);
   }
 
   void set_rates(const ArchitectureInfo& sm) {
@@ -413,7 +443,7 @@ class PhaseCounter {
   bool reads_values_ = false, reads_codes_ = false;  ///< of global memory, in walks
 };
 
-/// Of parts that follow each other.
+/// Returns the rate of two parts that run one after the other.
 double in_turn(double before, double rate) { return 1 / (1 / before + 1 / rate); }
 
 }  // namespace

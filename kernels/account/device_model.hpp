@@ -40,7 +40,7 @@ struct DeviceModel {
 
 std::span<const DeviceModel> device_models();
 
-/// What a launch on it can have.
+/// Returns the limits that a device sets for launches.
 DeviceLimits limits_of(const DeviceModel& device);
 
 /// Registers of a thread that walks a layout, by registers.def.
@@ -57,8 +57,9 @@ struct Occupancy {
   OccupancyLimit limit = OccupancyLimit::Threads;
 };
 
-/// Of blocks of so many threads, shared memory and registers a thread. The rules are those of
-/// cuda_occupancy.h (CUDA 13.0). Of several limits that are reached at once, the first enumerator.
+/// Returns how many blocks an SM holds, by the threads and the shared memory of a block and the registers of
+/// a thread, with the rules of cuda_occupancy.h (CUDA 13.0). If several limits are reached at once, the first
+/// enumerator is given.
 Occupancy occupancy(Architecture architecture, std::uint32_t threads, std::uint32_t shared_bytes,
                     std::uint32_t registers);
 

@@ -1,6 +1,6 @@
-// What calls of one thread need on a device, kept from call to call: lanes, each with the memory and the
-// queue of a pass that is under way; and of the passes of the last calls, by what they have in common, the
-// launches and a graph of their operations.
+// The device memory and queues of one thread's calls, kept from call to call: lanes, each with the memory and
+// the queue of a pass that is under way. It also caches, per pass shape, the linked launches and the captured
+// graph.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ struct Room {
 
 enum class RowSource : std::uint8_t { Host, HostCodes, Device };
 
-/// What passes have in common whose operations differ in nothing but pointers.
+/// The shape of a pass: the operations of passes of one shape differ in nothing but pointers.
 struct PassShape {
   LinkRequest request;
   RowSource source = RowSource::Host;
@@ -43,7 +43,7 @@ struct PassShape {
   bool operator==(const PassShape&) const = default;
 };
 
-/// Shapes that are kept: those of whole slabs and of the last, for some batch sizes in turns.
+/// The number of shapes that are kept: for a few batch sizes in turns, that of whole slabs and of the last.
 inline constexpr std::size_t kKeptPasses = 8;
 
 struct KeptPass {
@@ -72,7 +72,7 @@ class Lane {
 
   bool has(const Room& room) const;
   Result<void> reserve(const Runtime& runtime, const Room& room);
-  /// Says where so many numbers of staged_results go when what was given to the queue is done.
+  /// Says where `count` numbers of staged_results go when the operations given to the queue are done.
   Result<void> deliver_to(const Destination& to, OutputKind output, std::size_t count);
   /// Waits for the pass, if there is one, and delivers its results.
   Result<void> finish();
@@ -82,7 +82,8 @@ class Lane {
   void release_memory();
 
  private:
-  /// At least so many bytes; what was there may be lost, and what is under way may need it.
+  /// Makes the buffer hold at least `bytes` bytes. A buffer that grows loses its content, and the graphs that
+  /// use it; work under way, which may need it, is waited for.
   Result<void> grow(const Runtime& runtime, MemoryKind kind, Buffer& buffer, std::size_t bytes);
 
   Destination deliver_to_;

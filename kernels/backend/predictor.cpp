@@ -24,7 +24,7 @@ namespace {
 /// Operations of a pass from which on it becomes a graph: a single launch takes as long as a graph's.
 constexpr std::size_t kLeastCaptured = 2;
 
-/// What passes of a call have in common.
+/// The properties that all passes of a call share.
 struct PassKind {
   OutputKind output;
   ResultType results;  ///< as kernels write them
@@ -235,7 +235,7 @@ class DevicePredictor final : public CallPredictor {
     return bytes;
   }
 
-  /// As many rows as a slab of at most so many has: encoded ones are cut between their blocks.
+  /// Returns the rows of a slab of at most `rows` rows: encoded rows are cut between blocks of codes.
   static std::uint32_t slab_rows(const PassKind& kind, std::uint32_t rows) {
     return kind.source == RowSource::HostCodes ? std::max(rows / kCodeRows, 1u) * kCodeRows : rows;
   }
@@ -246,7 +246,7 @@ class DevicePredictor final : public CallPredictor {
     std::size_t kept;  ///< its place in DeviceContext::kept
   };
 
-  /// Room for a pass of so many rows; for fewer, if the device has not enough memory.
+  /// Makes room for a pass of `rows` rows, or of fewer if the device has not enough memory.
   Result<Made> make_room(DeviceContext& context, Lane& lane, const PassKind& kind, std::uint32_t rows) const {
     const std::uint32_t fewest = slab_rows(kind, bounds_.fewest_rows);
     for (bool last = false;;) {

@@ -31,8 +31,8 @@ class Graph {
  public:
   virtual ~Graph() = default;
 
-  /// What the launch that was captured as number `number`, from 0 on, is given in later replays; those before
-  /// keep what they have.
+  /// Sets the argument that the launch captured as number `number`, from 0 on, has in later replays; replays
+  /// under way keep theirs.
   virtual Result<void> set_launch(std::size_t number, const Launch& launch) = 0;
 };
 
@@ -40,9 +40,9 @@ class Graph {
 /// read, until wait() has returned. Used by one thread of the host at a time.
 class Queue : public Operations {
  public:
-  /// What was captured, by the same runtime, as if it were given once more.
+  /// Queues the operations of a graph, captured by the same runtime, once more.
   virtual Result<void> replay(Graph& graph) = 0;
-  /// What was given before is what wait() waits for. Of a queue whose stream is captured: nothing changes.
+  /// Lets wait() wait for the operations given so far. Does nothing while the queue's stream is captured.
   virtual Result<void> mark() = 0;
   /// Returns when all that was given before the last mark is done; its errors may show here.
   virtual Result<void> wait() = 0;

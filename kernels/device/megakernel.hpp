@@ -10,7 +10,7 @@
 
 namespace forestvm::kernels {
 
-/// What `#define FVM_LAYOUT` gives one after the other, as a list.
+/// A LayoutList of the views that follow the first argument: the rows of layouts.def, each with a comma.
 #define FVM_LAYOUT(number, Name, text, word, View, meaning) , View
 template <class First, class... Views>
 struct ListOf {

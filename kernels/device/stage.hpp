@@ -22,7 +22,7 @@ struct alignas(16) FourValues {
   float values[4];
 };
 
-/// Visits the parts of rows that the thread copies, so many of each row, one after the other: its neighbours
+/// Visits the parts of rows that the thread copies, `parts` of each row, one after the other: its neighbours
 /// visit those of neighbouring rows, so that no two threads of a warp write to one bank. `stride`: rows that
 /// there is room for.
 template <class Visit>

@@ -24,11 +24,11 @@ struct StagedGroup {
 struct CopyTarget {
   std::uint32_t offset;
   std::uint32_t barrier;  ///< at which bulk copies arrive
-  bool bulk;              ///< so they do, all of them in one phase of the barrier
+  bool bulk;              ///< copies are made in bulk, all of them in one phase of the barrier
 };
 
-/// Begins to copy lines of so many bytes, a stride apart, to `offset` of shared memory, one behind the other,
-/// as many bytes at once as all of them are aligned to: at least 4.
+/// Begins to copy lines of `bytes` bytes, which are `stride` bytes apart, to `offset` of shared memory,
+/// without gaps. Copies are as wide as the alignment of all three allows: at least 4 bytes.
 FVM_DEVICE void copy_lines(std::uint32_t offset, const std::byte* from, std::uint32_t bytes,
                            std::size_t stride, std::uint32_t lines, BlockThread thread) {
   unsigned width = kCopyAlignment;
@@ -40,7 +40,7 @@ FVM_DEVICE void copy_lines(std::uint32_t offset, const std::byte* from, std::uin
                        from + i / of_line * stride + std::size_t{i % of_line} * width, width);
 }
 
-/// Begins to copy so many bytes, from an address that is aligned to 16. Bulk copies are one thread's.
+/// Begins to copy `bytes` bytes from an address that is aligned to 16. One thread makes the bulk copies.
 FVM_DEVICE void copy_piece(const CopyTarget& to, const std::byte* from, std::uint32_t bytes,
                            BlockThread thread) {
   const std::uint32_t whole = bytes / kCopyAlignment * kCopyAlignment;
@@ -77,7 +77,7 @@ FVM_DEVICE void stage_trees(const LaunchGroup& group, std::uint32_t begin, std::
   staged.offset = static_cast<std::int32_t>(to.offset - static_cast<std::uint32_t>(aligned));
 }
 
-/// What of a launch's copies a thread knows.
+/// A thread's knowledge of the launch's copies: which trees have arrived, and which are on their way.
 class StagedTrees {
  public:
   FVM_DEVICE explicit StagedTrees(const Launch& launch) : count_(launch.copy_count) {
@@ -105,12 +105,13 @@ class StagedTrees {
     return any;
   }
 
-  /// Begins to copy those of the trees that are in the group of the instruction. All threads have left what
-  /// is in the buffer, which is the only one, or not the last one that trees were copied to.
-  FVM_DEVICE_COLD void begin(const Launch& launch, const Inst& inst, const Range& trees, BlockThread thread) {
-    const std::uint32_t number = copy_number(inst);
+  /// Begins to copy the trees of the range that belong to the instruction's group. No thread reads the target
+  /// buffer any more (single buffer), or it is the buffer not filled last (double buffering).
+  FVM_DEVICE_COLD void begin(const Launch& launch, const LinkedInst& inst, const Range& trees,
+                             BlockThread thread) {
+    const std::uint32_t number = linked<Op::CacheTrees, LinkedField::Copy>(inst);
     const LaunchCopy& copy = launch.copies[number];
-    const std::uint32_t group_number = operand<Op::CacheTrees, OperandKind::Group>(inst);
+    const std::uint32_t group_number = linked<Op::CacheTrees, LinkedField::Group>(inst);
     const LaunchGroup& group = launch.program.groups[group_number];
     const std::uint32_t last = group.first_tree + group.data.tree_count;
     const std::uint32_t begin = trees.begin > group.first_tree ? trees.begin : group.first_tree;
@@ -125,18 +126,18 @@ class StagedTrees {
     stage_trees(group, begin - group.first_tree, end - group.first_tree, to, thread, coming);
   }
 
-  /// Those that were begun last are there: those that the calling thread copied, and those by bulk copies.
-  FVM_DEVICE void finish(const Launch& launch, std::uint32_t number, std::uint32_t place) {
+  /// Waits until the copies begun last have arrived, the calling thread's own and bulk copies.
+  FVM_DEVICE void finish(const Launch& launch, std::uint32_t number, std::uint32_t barrier) {
     arrived_[number] = coming_[number];
     Device::wait_copies();
     const LaunchCopy& copy = launch.copies[number];
     if (!Device::has_bulk_copies() || !copy.bulk) return;
     if (coming_[number].begin == coming_[number].end) return;
     const std::uint32_t use = begun_[number] - 1;
-    Device::wait_bulk(barrier_of(copy, use), (copy.ahead ? use / 2 : use) % 2, place);
+    Device::wait_bulk(barrier_of(copy, use), (copy.ahead ? use / 2 : use) % 2, barrier);
   }
 
-  /// Calls visit with each of those that are there.
+  /// Calls visit with each group of trees that has arrived.
   template <class Visit>
   FVM_DEVICE void for_groups(const Visit& visit) const {
     FVM_NO_UNROLL

@@ -41,6 +41,8 @@ FVM_DEVICE void with_listed_view(LayoutList<Views...>, Layout layout, Visit&& vi
 template <class Listed>
 class ThreadMachine {
  public:
+  using enum LinkedField;
+
   static constexpr bool kRunsInStep = true;
 
   /// Range registers, of which verified code reads none before it is set.
@@ -56,10 +58,8 @@ class ThreadMachine {
   };
 
   Registers ranges;
-  std::uint32_t plan_rows;
 
-  FVM_DEVICE explicit ThreadMachine(const Launch& launch)
-      : plan_rows(launch.pass.row_count), launch_(&launch), staged_trees_(launch) {
+  FVM_DEVICE explicit ThreadMachine(const Launch& launch) : launch_(&launch), staged_trees_(launch) {
     ranges[0] = {0, launch.pass.row_count, 0};
     if (launch.rows_per_block != 0)
       ranges[0] = slice(ranges[0], launch.rows_per_block * Device::index(0),
@@ -71,23 +71,23 @@ class ThreadMachine {
 
   FVM_DEVICE bool wants(OutputKind output) const { return launch_->pass.output == output; }
 
-  FVM_DEVICE bool first(const Inst& loop) {
-    set_chunk(loop_operands(loop), 0);
-    return turns_of(loop) != 0;
+  FVM_DEVICE bool first(const LinkedInst& loop) {
+    set_chunk(loop_operands<Op::For>(loop), 0);
+    return linked<Op::For, Turns>(loop) != 0;
   }
 
-  FVM_DEVICE bool next(const Inst& loop) {
-    const LoopOperands operands = loop_operands(loop);
+  FVM_DEVICE bool next(const LinkedInst& loop) {
+    const LoopOperands operands = loop_operands<Op::For>(loop);
     const std::uint32_t turn = ranges[operands.out].iteration + 1;
-    if (turn == turns_of(loop)) return false;
+    if (turn == linked<Op::For, Turns>(loop)) return false;
     set_chunk(operands, turn);
     return true;
   }
 
-  FVM_DEVICE void enter(const Inst& loop) {
-    const std::uint32_t dimension = operand<Op::Map, OperandKind::Dimension>(loop);
+  FVM_DEVICE void enter(const LinkedInst& loop) {
+    const std::uint32_t dimension = linked<Op::Map, Dimension>(loop);
     if (dimension >= kGridDimensions) settle(loop);
-    const LoopOperands operands = loop_operands(loop);
+    const LoopOperands operands = loop_operands<Op::Map>(loop);
     const std::uint32_t turn = Device::index(dimension);
     set_chunk(operands, turn);
     if (idle_ != 0 || ranges[operands.out].size() == 0) ++idle_;
@@ -95,23 +95,23 @@ class ThreadMachine {
     if (dimension >= kGridDimensions) share_work();
   }
 
-  FVM_DEVICE void leave(const Inst& loop) {
-    const std::uint32_t dimension = operand<Op::Map, OperandKind::Dimension>(loop);
+  FVM_DEVICE void leave(const LinkedInst& loop) {
+    const std::uint32_t dimension = linked<Op::Map, Dimension>(loop);
     if (dimension >= kGridDimensions) settle(loop);
     if (idle_ != 0) --idle_;
     mapped_ &= ~(1u << dimension);
     if (dimension >= kGridDimensions) share_work();
   }
 
-  FVM_DEVICE_COLD void cache_rows(const Inst& inst) {
-    const std::uint32_t stride = staged_stride(inst);
+  FVM_DEVICE_COLD void cache_rows(const LinkedInst& inst) {
+    const std::uint32_t stride = linked<Op::CacheRows, Stride>(inst);
     if (stride == 0) return;  // walks read what is not here
     sync_block(inst);
-    const Range rows = ranges[staged_range(inst)];
-    std::byte* const to = Device::shared() + staged_offset(inst);
+    const Range rows = ranges[linked<Op::CacheRows, Rows>(inst)];
+    std::byte* const to = Device::shared() + linked<Op::CacheRows, Offset>(inst);
     staged_rows_ = {Device::shared_address(to), rows.begin, stride};
     staged_rows_end_ = rows.end;
-    staged_as_ = staged_as(inst);
+    staged_as_ = static_cast<StagedAs>(linked<Op::CacheRows, Staged>(inst));
     if (staged_as_ == StagedAs::Values)
       stage_rows(*launch_, rows, stride, reinterpret_cast<float*>(to), block_thread());
     else if (staged_as_ == StagedAs::Codes || launch_->pass.encode_to == nullptr)
@@ -121,31 +121,30 @@ class ThreadMachine {
 
   /// Trees that are copied ahead go to two buffers in turns: when a turn's have arrived, all threads have
   /// left the other buffer, and the next turn's are on their way there.
-  FVM_DEVICE_COLD void cache_trees(const Inst& inst) {
-    const LaunchCopy& copy = launch_->copies[copy_number(inst)];
-    const Range trees = ranges[copy.range];
+  FVM_DEVICE_COLD void cache_trees(const LinkedInst& inst) {
+    const std::uint32_t number = linked<Op::CacheTrees, Copy>(inst);
+    const LaunchCopy& copy = launch_->copies[number];
+    const Range trees = ranges[linked<Op::CacheTrees, Trees>(inst)];
     if (!copy.ahead) sync_block(inst);
     if (!copy.ahead || trees.iteration == 0) staged_trees_.begin(*launch_, inst, trees, block_thread());
-    staged_trees_.finish(*launch_, copy_number(inst), place(inst));
+    staged_trees_.finish(*launch_, number, barrier_at(inst));
     sync_block(inst);
     if (copy.ahead)
       staged_trees_.begin(*launch_, inst, chunk_of(ranges[copy.in], copy.step, trees.iteration + 1),
                           block_thread());
   }
 
-  FVM_DEVICE void init(const Inst& inst) {
-    fill(operand<Op::Init, OperandKind::AccOut>(inst), ranges[operand<Op::Init, OperandKind::Rows>(inst)],
-         launch_->program.base);
+  FVM_DEVICE void init(const LinkedInst& inst) {
+    fill(linked<Op::Init, AccOut>(inst), ranges[linked<Op::Init, Rows>(inst)], launch_->program.base);
   }
 
-  FVM_DEVICE void zero(const Inst& inst) {
-    fill(operand<Op::Zero, OperandKind::AccOut>(inst), ranges[operand<Op::Zero, OperandKind::Rows>(inst)],
-         nullptr);
+  FVM_DEVICE void zero(const LinkedInst& inst) {
+    fill(linked<Op::Zero, AccOut>(inst), ranges[linked<Op::Zero, Rows>(inst)], nullptr);
   }
 
-  FVM_DEVICE_COLD void add_base(const Inst& inst) {
-    const std::uint32_t accumulator = operand<Op::AddBase, OperandKind::AccOut>(inst);
-    const Range& rows = ranges[operand<Op::AddBase, OperandKind::Rows>(inst)];
+  FVM_DEVICE_COLD void add_base(const LinkedInst& inst) {
+    const std::uint32_t accumulator = linked<Op::AddBase, AccOut>(inst);
+    const Range& rows = ranges[linked<Op::AddBase, Rows>(inst)];
     const LaunchProgram& program = launch_->program;
     with_element(accumulator, [&]<class Element>() {
       for_rows(rows, [&](std::uint32_t row) {
@@ -157,24 +156,25 @@ class ThreadMachine {
     });
   }
 
-  FVM_DEVICE void privatize(const Inst& inst) {
-    const std::uint32_t accumulator = operand<Op::Privatize, OperandKind::AccOut>(inst);
+  FVM_DEVICE void privatize(const LinkedInst& inst) {
+    const std::uint32_t accumulator = linked<Op::Privatize, AccOut>(inst);
     const LaunchAccumulator& to = launch_->accumulators[accumulator];
-    const std::uint32_t iteration = ranges[operand<Op::Privatize, OperandKind::RangeIn>(inst)].iteration;
+    const std::uint32_t iteration = ranges[linked<Op::Privatize, RangeIn>(inst)].iteration;
     copies_[accumulator] = copies_[to.parent] * to.iterations + iteration;
-    if (to.stored_elsewhere || only_names_copy(inst)) return;
-    fill(accumulator, ranges[operand<Op::Privatize, OperandKind::Rows>(inst)], nullptr);
+    if (to.stored_elsewhere || linked<Op::Privatize, Zeroed>(inst) != 0) return;
+    fill(accumulator, ranges[linked<Op::Privatize, Rows>(inst)], nullptr);
   }
 
-  FVM_DEVICE_COLD void encode(const Inst& inst) {
+  FVM_DEVICE_COLD void encode(const LinkedInst& inst) {
     const LaunchProgram& program = launch_->program;
     const LaunchPass& pass = launch_->pass;
     if (pass.encode_to == nullptr) return;
-    for_rows(ranges[operand<Op::Encode, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+    for_rows(ranges[linked<Op::Encode, Rows>(inst)], [&](std::uint32_t row) {
       const float* const values = pass.rows + row * pass.row_stride;
-      if (const std::uint32_t stride = encoded_stride(inst); stride != 0) {
-        auto* const words = reinterpret_cast<std::uint32_t*>(Device::shared() + encoded_offset(inst)) +
-                            (row - staged_rows_.first);
+      if (const std::uint32_t stride = linked<Op::Encode, Stride>(inst); stride != 0) {
+        auto* const words =
+            reinterpret_cast<std::uint32_t*>(Device::shared() + linked<Op::Encode, Offset>(inst)) +
+            (row - staged_rows_.first);
         encode_row(program, values, [&](std::uint32_t column, std::uint8_t code) {
           words[column * stride] = std::uint32_t{code} << StagedCodes::kShift;
         });
@@ -187,33 +187,29 @@ class ThreadMachine {
     });
   }
 
-  FVM_DEVICE void walk(const Inst& inst) {
-    const std::uint32_t accumulator = operand<Op::Walk, OperandKind::AccOut>(inst);
+  FVM_DEVICE void walk(const LinkedInst& inst) {
+    const std::uint32_t accumulator = linked<Op::Walk, AccOut>(inst);
     unsettled_ = true;
     if (idle_ != 0) return;
     ThreadWalk walk;
-    if (!set_walk(walk, operand<Op::Walk, OperandKind::Walker>(inst),
-                  ranges[operand<Op::Walk, OperandKind::Select>(inst)],
-                  ranges[operand<Op::Walk, OperandKind::Trees>(inst)],
-                  ranges[operand<Op::Walk, OperandKind::Rows>(inst)]))
+    if (!set_walk(walk, linked<Op::Walk, Walker>(inst), ranges[linked<Op::Walk, Select>(inst)],
+                  ranges[linked<Op::Walk, Trees>(inst)], ranges[linked<Op::Walk, Rows>(inst)]))
       return;
     walk.width = launch_->accumulators[accumulator].width;
     walk.out_row = walk.rows.first;
     with_element(accumulator, [&]<class Element>() {
       walk.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(accumulator, walk.out_row));
     });
-    walk.delivery = static_cast<Delivery>(launch_->accumulators[accumulator].kind);
+    walk.delivery = delivery_of(launch_->accumulators[accumulator].kind);
     with_rows(walk, [&]<class View>(const auto& rows_at) { walk_rows<View>(walk, rows_at); });
   }
 
-  FVM_DEVICE_COLD void leaves(const Inst& inst) {
+  FVM_DEVICE_COLD void leaves(const LinkedInst& inst) {
     unsettled_ = true;
     if (idle_ != 0 || launch_->pass.leaves == nullptr) return;
     ThreadWalk walk;
-    if (!set_walk(walk, operand<Op::Leaves, OperandKind::Walker>(inst),
-                  ranges[operand<Op::Leaves, OperandKind::Select>(inst)],
-                  ranges[operand<Op::Leaves, OperandKind::Trees>(inst)],
-                  ranges[operand<Op::Leaves, OperandKind::Rows>(inst)]))
+    if (!set_walk(walk, linked<Op::Leaves, Walker>(inst), ranges[linked<Op::Leaves, Select>(inst)],
+                  ranges[linked<Op::Leaves, Trees>(inst)], ranges[linked<Op::Leaves, Rows>(inst)]))
       return;
     walk.width = launch_->program.num_trees;
     walk.out_row = 0;
@@ -222,15 +218,15 @@ class ThreadMachine {
     with_rows(walk, [&]<class View>(const auto& rows_at) { deliver_leaves<View>(walk, rows_at); });
   }
 
-  FVM_DEVICE void reduce_dim(const Inst& inst) { reduce(inst, false); }
-  FVM_DEVICE void reduce_inplace(const Inst& inst) { reduce(inst, true); }
+  FVM_DEVICE void reduce_dim(const LinkedInst& inst) { reduce(inst, false); }
+  FVM_DEVICE void reduce_inplace(const LinkedInst& inst) { reduce(inst, true); }
 
-  FVM_DEVICE_COLD void round(const Inst& inst) {
-    const std::uint32_t to = operand<Op::Round, OperandKind::AccOut>(inst);
-    const std::uint32_t from = operand<Op::Round, OperandKind::AccIn>(inst);
+  FVM_DEVICE_COLD void round(const LinkedInst& inst) {
+    const std::uint32_t to = linked<Op::Round, AccOut>(inst);
+    const std::uint32_t from = linked<Op::Round, AccIn>(inst);
     with_element(from, [&]<class Element>() {
       with_scores(to, [&]<class Score>() {
-        for_rows(ranges[operand<Op::Round, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+        for_rows(ranges[linked<Op::Round, Rows>(inst)], [&](std::uint32_t row) {
           const Element* const sums = accumulator_row<Element>(from, row);
           Score* const rounded = accumulator_row<Score>(to, row);
           FVM_NO_UNROLL
@@ -241,12 +237,12 @@ class ThreadMachine {
     });
   }
 
-  FVM_DEVICE_COLD void sum_trees(const Inst& inst) {
-    const std::uint32_t to = operand<Op::SumTrees, OperandKind::AccOut>(inst);
-    const std::uint32_t from = operand<Op::SumTrees, OperandKind::AccIn>(inst);
+  FVM_DEVICE_COLD void sum_trees(const LinkedInst& inst) {
+    const std::uint32_t to = linked<Op::SumTrees, AccOut>(inst);
+    const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
     const LaunchProgram& program = launch_->program;
     with_scores(to, [&]<class Score>() {
-      for_rows(ranges[operand<Op::SumTrees, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+      for_rows(ranges[linked<Op::SumTrees, Rows>(inst)], [&](std::uint32_t row) {
         const Score* const leaves = accumulator_row<Score>(from, row);
         Score* const sums = accumulator_row<Score>(to, row);
         FVM_NO_UNROLL
@@ -255,32 +251,32 @@ class ThreadMachine {
     });
   }
 
-  FVM_DEVICE_COLD void transform(const Inst& inst) {
-    const std::uint32_t accumulator = operand<Op::Transform, OperandKind::AccOut>(inst);
-    const auto kind = static_cast<Transform>(operand<Op::Transform, OperandKind::TransformKind>(inst));
+  FVM_DEVICE_COLD void transform(const LinkedInst& inst) {
+    const std::uint32_t accumulator = linked<Op::Transform, AccOut>(inst);
+    const auto kind = static_cast<Transform>(linked<Op::Transform, TransformKind>(inst));
     const LaunchProgram& program = launch_->program;
     with_scores(accumulator, [&]<class Score>() {
-      for_rows(ranges[operand<Op::Transform, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+      for_rows(ranges[linked<Op::Transform, Rows>(inst)], [&](std::uint32_t row) {
         transform_row(kind, accumulator_row<Score>(accumulator, row), program.num_outputs,
                       program.parameters);
       });
     });
   }
 
-  FVM_DEVICE_COLD void store(const Inst& inst) {
-    const std::uint32_t accumulator = operand<Op::Store, OperandKind::AccIn>(inst);
-    const Range& rows = ranges[operand<Op::Store, OperandKind::Rows>(inst)];
+  FVM_DEVICE_COLD void store(const LinkedInst& inst) {
+    const std::uint32_t accumulator = linked<Op::Store, AccIn>(inst);
+    const Range& rows = ranges[linked<Op::Store, Rows>(inst)];
     if (launch_->pass.wide_values != nullptr) store_rows(accumulator, rows, launch_->pass.wide_values);
     if (launch_->pass.values != nullptr) store_rows(accumulator, rows, launch_->pass.values);
   }
 
-  FVM_DEVICE_COLD void label(const Inst& inst) {
+  FVM_DEVICE_COLD void label(const LinkedInst& inst) {
     if (launch_->pass.labels == nullptr) return;
-    const std::uint32_t accumulator = operand<Op::Label, OperandKind::AccIn>(inst);
-    const auto rule = static_cast<ClassRule>(operand<Op::Label, OperandKind::Rule>(inst));
+    const std::uint32_t accumulator = linked<Op::Label, AccIn>(inst);
+    const auto rule = static_cast<ClassRule>(linked<Op::Label, Rule>(inst));
     const std::uint32_t outputs = launch_->program.num_outputs, width = label_width(rule, outputs);
     with_scores(accumulator, [&]<class Score>() {
-      for_rows(ranges[operand<Op::Label, OperandKind::Rows>(inst)], [&](std::uint32_t row) {
+      for_rows(ranges[linked<Op::Label, Rows>(inst)], [&](std::uint32_t row) {
         label_row(rule, accumulator_row<Score>(accumulator, row), outputs,
                   launch_->pass.labels + std::size_t{row} * width);
       });
@@ -290,7 +286,7 @@ class ThreadMachine {
  private:
   // --- who does what ---
 
-  /// The thread's number among those of its block that are in the same iterations, and how many those are.
+  /// Numbers the threads of the block that are in the same iterations: sets lane_ and their count lanes_.
   FVM_DEVICE void share_work() {
     lane_ = 0;
     lanes_ = 1;
@@ -310,21 +306,22 @@ class ThreadMachine {
   }
 
   /// All threads of the block come to this instruction.
-  FVM_DEVICE void sync_block(const Inst& inst) {
-    Device::sync(place(inst));
+  FVM_DEVICE void sync_block(const LinkedInst& inst) {
+    Device::sync(barrier_at(inst));
     unsettled_ = false;
   }
 
-  FVM_DEVICE std::uint32_t place(const Inst& inst) const {
+  /// Returns the number of the barrier that stands at an instruction: its place in the code.
+  FVM_DEVICE std::uint32_t barrier_at(const LinkedInst& inst) const {
     return static_cast<std::uint32_t>(&inst - launch_->code);
   }
 
-  /// What threads wrote so far is there for all of them.
-  FVM_DEVICE void settle(const Inst& inst) {
+  /// Makes what threads have written visible to all threads of the block.
+  FVM_DEVICE void settle(const LinkedInst& inst) {
     if (unsettled_) sync_block(inst);
   }
 
-  /// Empty behind the end.
+  /// Returns the chunk of a turn; an empty one behind the end of the range.
   FVM_DEVICE static Range chunk_of(const Range& over, std::uint32_t step, std::uint32_t turn) {
     const std::uint32_t size = over.size();
     const std::uint64_t begin = std::uint64_t{turn} * step;
@@ -336,7 +333,7 @@ class ThreadMachine {
     ranges[loop.out] = chunk_of(ranges[loop.in], loop.step, turn);
   }
 
-  /// The thread's part of these rows.
+  /// Returns the thread's part of these rows.
   FVM_DEVICE ThreadRows rows_of_thread(const Range& rows) const {
     if (lanes_ == 1) return {rows.begin, 1, rows.size()};
     const std::uint32_t first = rows.begin + (lane_ + lanes_ - rows.begin % lanes_) % lanes_;
@@ -416,18 +413,19 @@ class ThreadMachine {
     }
   };
 
-  FVM_DEVICE_COLD void reduce(const Inst& inst, bool in_place) {
+  FVM_DEVICE_COLD void reduce(const LinkedInst& inst, bool in_place) {
     settle(inst);
     unsettled_ = true;
     if (idle_ == 0) {
-      const std::uint32_t to = operand<Op::ReduceDim, OperandKind::AccOut>(inst);
-      const std::uint32_t from = operand<Op::ReduceDim, OperandKind::AccIn>(inst);
-      const Range& rows = ranges[operand<Op::ReduceDim, OperandKind::Rows>(inst)];
+      const ReductionFields fields =
+          in_place ? reduction_fields<Op::ReduceInplace>(inst) : reduction_fields<Op::ReduceDim>(inst);
+      const std::uint32_t to = fields.to;
+      const Range& rows = ranges[fields.rows];
       const std::uint32_t width = launch_->accumulators[to].width;
       const Reduction reduction{to,
-                                from,
-                                copies_[to] * launch_->accumulators[from].iterations,
-                                iterations(ranges[reduced_range(inst)].size(), reduced_step(inst)),
+                                fields.from,
+                                copies_[to] * launch_->accumulators[fields.from].iterations,
+                                iterations(ranges[fields.reduced].size(), fields.step),
                                 rows.begin,
                                 width,
                                 std::uint64_t{rows.size()} * width,
@@ -482,10 +480,10 @@ class ThreadMachine {
     return (reduction.elements + warps - 1) / warps * steps < reduction.count;
   }
 
-  /// Each lane of a warp adds every so manieth copy of an element; then the lanes' sums are added, half of
-  /// them to the other half.
+  /// Lane i of a warp adds copies i, i + lanes, i + 2 * lanes, ... of an element; then half of the lanes add
+  /// their sums to those of the other half, until one sum is left.
   template <class Element>
-  FVM_DEVICE void reduce_by_warps(const Reduction& reduction, const Inst& inst) {
+  FVM_DEVICE void reduce_by_warps(const Reduction& reduction, const LinkedInst& inst) {
     const std::uint32_t most = Device::warp_size(), warps = (lanes_ + most - 1) / most;
     const std::uint32_t warp = lane_ / most, lane = lane_ % most;
     const std::uint32_t lanes = lanes_ - warp * most < most ? lanes_ - warp * most : most;
@@ -497,7 +495,7 @@ class ThreadMachine {
         total.add(copied<Element>(reduction, copy, i));
       for (std::uint32_t by = most / 2; by != 0; by /= 2) {
         const bool there = lane + by < lanes;
-        const Element more = Device::shuffle_down(total, there ? by : 0, place(inst));
+        const Element more = Device::shuffle_down(total, there ? by : 0, barrier_at(inst));
         if (there) total.add(more);
       }
       if (lane != 0) continue;

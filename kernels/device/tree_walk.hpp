@@ -33,10 +33,10 @@ class TreeWalk {
   typename View::Tree tree_;
 };
 
-/// Of level-order trees, the children of whose node i are 2i + 1 and 2i + 2. Counted in slots that lie
-/// between two nodes of a tree, the place of a child is twice the node's and one or two such steps more. One
-/// step, where trees are not interleaved, is the size of tiles, 1: a constant would take compilers an
-/// instruction more.
+/// Walks level-order trees, where the children of node i are 2i + 1 and 2i + 2. A place counts slots from
+/// the root, and nodes of a tree are `stride` slots apart: the children are at 2 * place + stride and
+/// 2 * place + 2 * stride. Where trees are not interleaved, the stride is the size of tiles, which is 1:
+/// compilers would make an instruction more of a constant.
 template <class Placing>
 class TreeWalk<LevelOrderView<Placing>, Space::Global> {
  public:
@@ -65,7 +65,8 @@ class TreeWalk<LevelOrderView<Placing>, Space::Global> {
   std::uint32_t left_, right_;
 };
 
-/// The same with a node's address as its place: twice the address is the root's more than twice the place.
+/// Walks level-order trees in shared memory. A place is a node and its address: address = root + place, so
+/// that a child's is 2 * address + stride - root or 2 * address + 2 * stride - root.
 template <class Placing>
 class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
  public:
@@ -108,9 +109,9 @@ FVM_DEVICE std::uint32_t code_word(const Codes& codes, std::uint32_t column) {
     return codes.word(column);
 }
 
-/// Of level-order trees for rank codes, one compare of words is the test: the column is below the code. A
-/// place is a node's number in the group, or its address in shared memory: twice that is the root's more than
-/// twice the place in the tree.
+/// Walks level-order trees for rank codes. One compare of words is the test, because the column lies in the
+/// bits below the code. A place is a node's number in the group, or its address in shared memory: the root's
+/// is subtracted when a place is doubled.
 template <>
 class TreeWalk<Array4View, Space::Global> {
  public:
@@ -173,7 +174,7 @@ class TreeWalk<Array4View, Space::Shared> {
   const TreeDesc* desc_;
 };
 
-/// Of sparse8. Only a split has a distance: where it is 0, a walk stays.
+/// Walks sparse8 trees. Only a split has a distance to its children: at a leaf it is 0, and the walk stays.
 template <>
 class TreeWalk<Sparse8View, Space::Global> {
  public:
@@ -200,7 +201,8 @@ class TreeWalk<Sparse8View, Space::Global> {
   std::uint32_t root_;
 };
 
-/// The same with a node's address as its place, and the node, so that a test for leaves loads nothing.
+/// Walks sparse8 trees in shared memory. A place is a node and its address, so that a test for leaves loads
+/// nothing.
 template <>
 class TreeWalk<Sparse8View, Space::Shared> {
  public:
@@ -241,7 +243,7 @@ FVM_DEVICE std::uint32_t child_of(const Sparse12View::Node& node, float x) {
 template <class View>
 concept Linked = std::is_same_v<View, Sparse16View> || std::is_same_v<View, Sparse12View>;
 
-/// Of trees whose nodes have their children's numbers.
+/// Walks trees whose nodes hold the numbers of their children.
 template <Linked View>
 class TreeWalk<View, Space::Global> {
  public:
@@ -257,14 +259,14 @@ class TreeWalk<View, Space::Global> {
     at = child_of(node, row[node.feature & kFeatureMask]);
   }
   FVM_DEVICE bool is_leaf(Place at) const { return (root_[at].feature & kLeaf) != 0; }
-  /// Kept: walks would else hold their places in 64 bits, too.
+  /// `kept`, because compilers would otherwise also hold each place in 64 bits.
   FVM_DEVICE float value(Place at) const { return root_[Device::kept(at)].value; }
 
  private:
   const typename View::Node* root_;
 };
 
-/// The same with a node's address as its place.
+/// Walks such trees in shared memory: a place is a node's address.
 template <Linked View>
 class TreeWalk<View, Space::Shared> {
  public:

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <forestvm/core/delivery.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 
@@ -96,17 +97,10 @@ struct CodedTiles {
   FVM_DEVICE const std::uint8_t* at(std::uint32_t row) const { return codes + code_offset(row, columns); }
 };
 
-/// What becomes of a leaf.
-enum class Delivery : std::uint8_t {
-#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) Name,
-#include <forestvm/core/accumulator_kinds.def>
-  LeafNumber,
-};
-
 /// What a thread walks.
 struct ThreadWalk {
   GroupData group;             ///< its nodes wherever they are
-  const GroupData* home;       ///< the same in global memory, where leaves are numbered
+  const GroupData* home;       ///< the group in global memory, where leaves are numbered
   bool staged;                 ///< the nodes are in shared memory
   std::int32_t staged_offset;  ///< bytes, of the group's first, as if all were there
   std::uint32_t first_tree;    ///< of the group's tree records
@@ -193,8 +187,8 @@ FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
   }
 }
 
-/// Walks whose leaves are added to float32 sums that no other thread adds to, T trees and R rows at a time as
-/// far as there are so many.
+/// Walks T trees and R rows at a time while that many are left, and adds leaves to float32 sums that no other
+/// thread adds to.
 template <class View, Space nodes, class Rows, unsigned T, unsigned R>
 class AddingWalks {
  public:
@@ -344,7 +338,7 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
     rest.run(below ? begin : tree, end, below ? row : 0, below ? count : row);
 }
 
-/// The same as a call, beside code that is seldom left for it.
+/// Calls deliver_leaves out of line, because it is rarely used where other code matters more.
 template <class View, class Rows>
 FVM_DEVICE_CALL void call_deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
   deliver_leaves<View>(walk, rows);

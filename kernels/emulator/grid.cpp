@@ -32,7 +32,7 @@ struct NoStacks {
   void deallocate(context::stack_context&) const {}
 };
 
-/// What a thread does between its turns.
+/// The state of a thread between its turns.
 enum class State { Ready, AtBarrier, AtShuffle, AtBulkCopies, Done };
 
 /// An asynchronous copy that its thread has not waited for.
@@ -45,7 +45,7 @@ struct PendingCopy {
 struct Fiber {
   Thread thread{};
   State state = State::Done;
-  std::uint32_t place = 0;  ///< at which it waits
+  std::uint32_t barrier = 0;  ///< at which it waits
   std::array<std::byte, kMostShuffled> given{}, taken{};
   unsigned by = 0;  ///< lanes to the one it takes from
   std::vector<PendingCopy> copies;
@@ -83,16 +83,16 @@ std::string name_of(const Thread& thread) {
   return "thread " + triple(3) + " of block " + triple(0);
 }
 
-std::string place_of(const Fiber& fiber) {
+std::string waits_at(const Fiber& fiber) {
   switch (fiber.state) {
     case State::Ready:
       return "runs";
     case State::AtBarrier:
-      return "waits at instruction " + std::to_string(fiber.place);
+      return "waits at instruction " + std::to_string(fiber.barrier);
     case State::AtShuffle:
-      return "waits at the shuffle of instruction " + std::to_string(fiber.place);
+      return "waits at the shuffle of instruction " + std::to_string(fiber.barrier);
     case State::AtBulkCopies:
-      return "waits for bulk copies at instruction " + std::to_string(fiber.place);
+      return "waits for bulk copies at instruction " + std::to_string(fiber.barrier);
     case State::Done:
       return "has left";
   }
@@ -100,20 +100,20 @@ std::string place_of(const Fiber& fiber) {
 }
 
 bool together(const Fiber& one, const Fiber& other) {
-  return one.state == other.state && (one.state == State::Done || one.place == other.place);
+  return one.state == other.state && (one.state == State::Done || one.barrier == other.barrier);
 }
 
 Error apart(const std::string& what, const Fiber& one, const Fiber& other) {
   return {ErrorCode::Internal, "",
-          what + ": " + name_of(one.thread) + " " + place_of(one) + ", " + name_of(other.thread) + " " +
-              place_of(other)};
+          what + ": " + name_of(one.thread) + " " + waits_at(one) + ", " + name_of(other.thread) + " " +
+              waits_at(other)};
 }
 
 /// Ends the current thread's turn.
-void wait(State state, std::uint32_t place) {
+void wait(State state, std::uint32_t barrier) {
   Fiber& fiber = *current;
   fiber.state = state;
-  fiber.place = place;
+  fiber.barrier = barrier;
   fiber.switching.leave_fiber();
   fiber.back = std::move(fiber.back).resume();
   fiber.switching.arrive_in_fiber();
@@ -127,14 +127,14 @@ bool is_aligned(const std::byte* address, unsigned bytes) {
 
 const Thread& this_thread() { return current->thread; }
 
-void sync(std::uint32_t place) {
-  if (place != current->forgotten) wait(State::AtBarrier, place);
+void sync(std::uint32_t barrier) {
+  if (barrier != current->forgotten) wait(State::AtBarrier, barrier);
 }
 
-void shuffle_down(void* value, std::size_t bytes, unsigned by, std::uint32_t place) {
+void shuffle_down(void* value, std::size_t bytes, unsigned by, std::uint32_t barrier) {
   std::memcpy(current->given.data(), value, bytes);
   current->by = by;
-  wait(State::AtShuffle, place);
+  wait(State::AtShuffle, barrier);
   std::memcpy(value, current->taken.data(), bytes);
 }
 
@@ -172,11 +172,12 @@ void copy_bulk(std::uint32_t to, const std::byte* from, std::uint32_t bytes, std
   if (fiber.fault.empty()) fiber.fault = fiber.bulk->copy(to, from, bytes, barrier);
 }
 
-void wait_bulk(std::uint32_t barrier, std::uint32_t parity, std::uint32_t place) {
+void wait_bulk(std::uint32_t bulk_barrier, std::uint32_t parity, std::uint32_t barrier) {
   Fiber& fiber = *current;
-  if (fiber.fault.empty()) fiber.fault = fiber.bulk->begin_wait(barrier, parity, fiber.number);
-  fiber.bulk_barrier = barrier;
-  if (fiber.fault.empty() && !fiber.bulk->arrived(barrier, fiber.number)) wait(State::AtBulkCopies, place);
+  if (fiber.fault.empty()) fiber.fault = fiber.bulk->begin_wait(bulk_barrier, parity, fiber.number);
+  fiber.bulk_barrier = bulk_barrier;
+  if (fiber.fault.empty() && !fiber.bulk->arrived(bulk_barrier, fiber.number))
+    wait(State::AtBulkCopies, barrier);
 }
 
 void note_misaligned(std::size_t bytes, unsigned alignment) {
@@ -337,20 +338,20 @@ class Block {
                      "a shuffle from a lane that is not there: " + name_of(fiber.thread) + ", lane " +
                          std::to_string(lane) + " of " + std::to_string(warp.size()) + ", reads " +
                          std::to_string(fiber.by) + " lanes on at instruction " +
-                         std::to_string(fiber.place)};
+                         std::to_string(fiber.barrier)};
       fiber.taken = warp[lane + fiber.by].given;
     }
     for (Fiber& fiber : warp) fiber.state = State::Ready;
     return {};
   }
 
-  /// All have left, or all wait at one place, and go on from there.
+  /// All have left, or all wait at one barrier, and go on from there.
   static Result<void> end_barrier(std::vector<Fiber>& fibers) {
     const Fiber& first = fibers.front();
     for (const Fiber& fiber : fibers)
       if (fiber.state == State::AtBulkCopies)
         return Error{ErrorCode::Internal, "",
-                     name_of(fiber.thread) + " " + place_of(fiber) +
+                     name_of(fiber.thread) + " " + waits_at(fiber) +
                          ", of which fewer or more bytes are under way than are expected"};
     for (const Fiber& other : fibers)
       if (!together(first, other)) return apart("a barrier that not all threads come to", first, other);

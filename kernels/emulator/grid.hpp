@@ -39,14 +39,14 @@ struct Thread {
 const Thread& this_thread();
 
 // See kernels/vendor/device.hpp for what these do.
-void sync(std::uint32_t place);
-void shuffle_down(void* value, std::size_t bytes, unsigned by, std::uint32_t place);
+void sync(std::uint32_t barrier);
+void shuffle_down(void* value, std::size_t bytes, unsigned by, std::uint32_t barrier);
 void copy_async(std::byte* to, const std::byte* from, unsigned bytes);
 void wait_copies();
 void make_bulk_barrier(std::uint32_t barrier);
 void expect_bulk(std::uint32_t barrier, std::uint32_t bytes);
 void copy_bulk(std::uint32_t to, const std::byte* from, std::uint32_t bytes, std::uint32_t barrier);
-void wait_bulk(std::uint32_t barrier, std::uint32_t parity, std::uint32_t place);
+void wait_bulk(std::uint32_t bulk_barrier, std::uint32_t parity, std::uint32_t barrier);
 
 /// Ends the launch with an error: the current thread loads from an address that is not aligned.
 void note_misaligned(std::size_t bytes, unsigned alignment);
@@ -61,7 +61,7 @@ struct Grid {
   std::size_t shared_bytes = 0;  ///< of a block
   std::uint64_t seed = 0;        ///< of the orders
   unsigned warp = 32;            ///< threads of one
-  /// For tests of tests: the place of barriers that threads pass by, as if they had been forgotten.
+  /// For tests of tests: the number of barriers that threads pass by, as if they had been forgotten.
   std::uint32_t forgotten = UINT32_MAX;
   bool bulk_copies = false;  ///< whether the GPU has them
 };

@@ -66,7 +66,7 @@ class SanitizerFibers {
 };
 #endif
 
-/// What lies in memory that was stacks is forgotten, before others get it.
+/// Forgets what sanitizers know about memory that held stacks, before it is used again.
 #if defined(FVM_ADDRESS_SANITIZER)
 inline void forget_stacks(const void* memory, std::size_t bytes) {
   __asan_unpoison_memory_region(memory, bytes);

@@ -14,27 +14,60 @@ using enum OperandKind;
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
-bool on_grid(const Inst& inst) {
-  return inst.op == Op::Map && operand<Op::Map, Dimension>(inst) < kGridDimensions;
+bool on_grid(const LinkedInst& inst) {
+  return inst.op == Op::Map && linked<Op::Map, LinkedField::Dimension>(inst) < kGridDimensions;
 }
 
-bool reduces(Op op) { return op == Op::ReduceDim || op == Op::ReduceInplace; }
-
-/// Instructions with the places that they had in the program.
-struct PlacedInst {
-  Inst inst;
-  std::uint32_t pc;
+struct PhaseRole {
+  bool has_effects;  ///< A launch without any such instruction would do nothing.
+  bool is_repeated;  ///< Sets what later phases inside the same loops need.
 };
+
+PhaseRole role_of(Op op) {
+  switch (op) {
+    case Op::Slice:
+    case Op::CacheRows:
+    case Op::CacheTrees:
+      return {false, true};
+    case Op::Privatize:
+      return {true, true};
+    case Op::Init:
+    case Op::Zero:
+    case Op::AddBase:
+    case Op::Walk:
+    case Op::Leaves:
+    case Op::ReduceDim:
+    case Op::ReduceInplace:
+    case Op::Round:
+    case Op::SumTrees:
+    case Op::Transform:
+    case Op::Store:
+    case Op::Label:
+    case Op::Encode:
+      return {true, false};
+    case Op::Halt:
+    case Op::For:
+    case Op::Par:
+    case Op::Map:
+    case Op::When:
+    case Op::Unless:
+    case Op::Plan:
+    case Op::End:
+      break;
+  }
+  return {false, false};
+}
 
 class PhaseCutter {
  public:
   PhaseCutter(std::span<const Inst> code, const LinkRequest& request) : code_(code), request_(request) {}
 
-  Result<std::vector<std::vector<Inst>>> run() {
+  Result<std::vector<std::vector<LinkedInst>>> run() {
     FVM_TRY(add(0, static_cast<std::uint32_t>(code_.size())));
     flush();
-    const auto is_mapped = [](const std::vector<Inst>& phase) {
-      return std::any_of(phase.begin(), phase.end(), [](const Inst& inst) { return inst.op == Op::Map; });
+    const auto is_mapped = [](const std::vector<LinkedInst>& phase) {
+      return std::any_of(phase.begin(), phase.end(),
+                         [](const LinkedInst& inst) { return inst.op == Op::Map; });
     };
     if (std::none_of(phases_.begin(), phases_.end(), is_mapped))
       return refused("schedule",
@@ -45,159 +78,193 @@ class PhaseCutter {
   }
 
  private:
-  bool taken(const Inst& block) const {
-    if (block.op == Op::When)
-      return request_.output == static_cast<OutputKind>(operand<Op::When, Output>(block));
-    if (block.op == Op::Unless)
-      return request_.output != static_cast<OutputKind>(operand<Op::Unless, Output>(block));
-    return request_.plan_rows >= operand<Op::Plan, Least>(block) &&
-           request_.plan_rows <= operand<Op::Plan, Most>(block);
-  }
-
-  static std::uint32_t partner(const Inst& block) {
-    switch (block.op) {
-      case Op::When:
-        return operand<Op::When, Partner>(block);
-      case Op::Unless:
-        return operand<Op::Unless, Partner>(block);
-      case Op::Plan:
-        return operand<Op::Plan, Partner>(block);
-      default:
-        return loop_operands(block).partner;
-    }
-  }
-
   Result<void> add(std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t pc = begin; pc < end; ++pc) {
       const Inst& inst = code_[pc];
-      if (inst.op == Op::Halt) continue;
-      if (info(inst.op).role != OpRole::Open) {
-        add_plain(pc);
-        continue;
+      switch (inst.op) {
+        case Op::Halt:
+        case Op::End:  // added with the loop that it closes
+          break;
+        case Op::For:
+        case Op::Map:
+        case Op::Par:
+          FVM_TRY(add_loop(pc, loop_operands(inst).partner));
+          pc = loop_operands(inst).partner;
+          break;
+        case Op::When:
+          FVM_TRY(add_if(request_.output == static_cast<OutputKind>(operand<Op::When, Output>(inst)), pc,
+                         operand<Op::When, Partner>(inst)));
+          break;
+        case Op::Unless:
+          FVM_TRY(add_if(request_.output != static_cast<OutputKind>(operand<Op::Unless, Output>(inst)), pc,
+                         operand<Op::Unless, Partner>(inst)));
+          break;
+        case Op::Plan:
+          FVM_TRY(add_if(request_.plan_rows >= operand<Op::Plan, Least>(inst) &&
+                             request_.plan_rows <= operand<Op::Plan, Most>(inst),
+                         pc, operand<Op::Plan, Partner>(inst)));
+          break;
+        case Op::Slice:
+        case Op::CacheRows:
+        case Op::CacheTrees:
+        case Op::Init:
+        case Op::Zero:
+        case Op::AddBase:
+        case Op::Privatize:
+        case Op::Walk:
+        case Op::Leaves:
+        case Op::ReduceDim:
+        case Op::ReduceInplace:
+        case Op::Round:
+        case Op::SumTrees:
+        case Op::Transform:
+        case Op::Store:
+        case Op::Label:
+        case Op::Encode:
+          add_plain(resolved(inst));
+          break;
       }
-      const std::uint32_t close = partner(inst);
-      if (is_loop(inst.op))
-        FVM_TRY(add_loop(pc, close));
-      else if (taken(inst))
-        FVM_TRY(add(pc + 1, close));
-      pc = close;
     }
     return {};
   }
 
+  /// Adds what a block contains if the call takes it, and moves `pc` to its end.
+  Result<void> add_if(bool taken, std::uint32_t& pc, std::uint32_t close) {
+    if (taken) FVM_TRY(add(pc + 1, close));
+    pc = close;
+    return {};
+  }
+
   Result<void> add_loop(std::uint32_t pc, std::uint32_t close) {
-    const Inst& inst = code_[pc];
-    if (inst.op == Op::Par)
+    if (code_[pc].op == Op::Par)
       return refused("pc " + number(pc), "a parallel loop of the host among loops mapped to a GPU");
-    if (on_grid(inst)) {
+    const LinkedInst loop = keep_operands(code_[pc]);
+    if (on_grid(loop)) {
       if (depth_ != 0)
         return refused("pc " + number(pc),
                        "a loop mapped to the grid inside one that is not: a launch has one grid");
       flush();
       const std::size_t outside = path_.size();
-      path_.push_back({inst, pc});
+      path_.push_back(loop);
       FVM_TRY(add(pc + 1, close));
       flush();
       path_.resize(outside);
       return {};
     }
-    push({inst, pc});
+    push(loop);
     ++depth_;
     FVM_TRY(add(pc + 1, close));
     --depth_;
-    push({code_[close], close});
+    push(keep_operands(code_[close]));
     return {};
   }
 
-  void add_plain(std::uint32_t pc) {
-    PlacedInst placed{code_[pc], pc};
-    push(placed);
-    if (depth_ != 0) return;
-    // Later phases inside the same loops need what this set.
-    const Op op = placed.inst.op;
-    if (op == Op::Privatize) placed.inst.wide[0] = 1;
-    if (op == Op::Slice || op == Op::Privatize || op == Op::CacheRows || op == Op::CacheTrees)
-      path_.push_back(placed);
+  void add_plain(LinkedInst inst) {
+    push(inst);
+    if (depth_ != 0 || !role_of(inst.op).is_repeated) return;
+    if (inst.op == Op::Privatize) set_linked<Op::Privatize, LinkedField::Zeroed>(inst, 1);
+    path_.push_back(inst);
   }
 
-  void push(const PlacedInst& placed) {
+  void push(const LinkedInst& inst) {
     if (run_.empty()) before_run_ = path_;
-    run_.push_back(placed);
+    run_.push_back(inst);
   }
 
-  static bool has_effects(const std::vector<PlacedInst>& run) {
-    return std::any_of(run.begin(), run.end(), [](const PlacedInst& placed) {
-      const Op op = placed.inst.op;
-      return info(op).role == OpRole::Plain && op != Op::Slice && op != Op::CacheRows && op != Op::CacheTrees;
-    });
-  }
-
-  /// What has come together becomes a phase.
+  /// Makes a phase of the instructions that have been collected, if it would do anything.
   void flush() {
-    std::vector<PlacedInst> run = std::move(run_);
+    std::vector<LinkedInst> run = std::move(run_);
     run_.clear();
-    if (!has_effects(run)) return;
-    std::vector<PlacedInst> all = std::move(before_run_);
-    const auto maps =
-        std::count_if(all.begin(), all.end(), [](const PlacedInst& p) { return on_grid(p.inst); });
-    all.insert(all.end(), run.begin(), run.end());
-    const std::uint32_t none[kMaxOperands] = {};
-    for (std::ptrdiff_t i = 0; i < maps; ++i) all.push_back({encode(Op::End, none), 0});
-    all.push_back({encode(Op::Halt, none), 0});
-    std::vector<Inst> code;
-    code.reserve(all.size());
-    for (const PlacedInst& placed : all) code.push_back(linked(placed.inst));
+    if (std::none_of(run.begin(), run.end(),
+                     [](const LinkedInst& inst) { return role_of(inst.op).has_effects; }))
+      return;
+    std::vector<LinkedInst> code = std::move(before_run_);
+    const auto maps = std::count_if(code.begin(), code.end(), on_grid);
+    code.insert(code.end(), run.begin(), run.end());
+    code.insert(code.end(), static_cast<std::size_t>(maps), LinkedInst{Op::End, {}, {}});
+    code.push_back({Op::Halt, {}, {}});
     set_partners(code);
     phases_.push_back(std::move(code));
   }
 
-  /// Registers and steps in place of loops' places, which mean nothing in a phase.
-  Inst linked(Inst inst) const {
-    if (reduces(inst.op)) {
-      const LoopOperands loop = loop_operands(code_[operand<Op::ReduceDim, Loop>(inst)]);
-      inst.wide[0] = loop.step;
-      inst.wide[2] = loop.in;
-    } else if (inst.op == Op::CacheRows) {
-      inst.wide[0] = loop_operands(code_[operand<Op::CacheRows, Loop>(inst)]).out;
-    } else if (inst.op == Op::CacheTrees) {
-      inst.wide[0] = loop_operands(code_[operand<Op::CacheTrees, Loop>(inst)]).out;
+  /// Returns the instruction with the registers and the step of the loop that it names by a pc.
+  LinkedInst resolved(const Inst& inst) const {
+    LinkedInst result = keep_operands(inst);
+    switch (inst.op) {
+      case Op::CacheRows:
+        set_linked<Op::CacheRows, LinkedField::Rows>(result, loop_at(operand<Op::CacheRows, Loop>(inst)).out);
+        break;
+      case Op::CacheTrees:
+        set_linked<Op::CacheTrees, LinkedField::Trees>(result,
+                                                       loop_at(operand<Op::CacheTrees, Loop>(inst)).out);
+        break;
+      case Op::ReduceDim:
+        set_reduced<Op::ReduceDim>(result, loop_at(operand<Op::ReduceDim, Loop>(inst)));
+        break;
+      case Op::ReduceInplace:
+        set_reduced<Op::ReduceInplace>(result, loop_at(operand<Op::ReduceInplace, Loop>(inst)));
+        break;
+      case Op::Halt:
+      case Op::For:
+      case Op::Par:
+      case Op::Map:
+      case Op::When:
+      case Op::Unless:
+      case Op::Plan:
+      case Op::End:
+      case Op::Slice:
+      case Op::Init:
+      case Op::Zero:
+      case Op::AddBase:
+      case Op::Privatize:
+      case Op::Walk:
+      case Op::Leaves:
+      case Op::Round:
+      case Op::SumTrees:
+      case Op::Transform:
+      case Op::Store:
+      case Op::Label:
+      case Op::Encode:
+        break;
     }
-    return inst;
+    return result;
   }
 
-  static void set_partner(Inst& inst, std::uint32_t pc) {
-    unsigned wide = 0;
-    const OperandList& operands = info(inst.op).operands;
-    for (unsigned i = 0; i < operands.count; ++i) {
-      if (info(operands.kinds[i]).size == OperandSize::Small) continue;
-      if (operands.kinds[i] == Partner) inst.wide[wide] = pc;
-      ++wide;
-    }
+  LoopOperands loop_at(std::uint32_t pc) const { return loop_operands(code_[pc]); }
+
+  template <Op op>
+  static void set_reduced(LinkedInst& inst, const LoopOperands& loop) {
+    set_linked<op, LinkedField::Reduced>(inst, loop.in);
+    set_linked<op, LinkedField::Step>(inst, loop.step);
   }
 
-  static void set_partners(std::vector<Inst>& code) {
+  static void set_partners(std::vector<LinkedInst>& code) {
+    const auto set_partner = [&](std::uint32_t pc, std::uint32_t partner) {
+      set_at(code[pc], position_of(code[pc].op, LinkedField::Partner), partner);
+    };
     std::vector<std::uint32_t> open;
     for (std::uint32_t pc = 0; pc < code.size(); ++pc) {
       if (info(code[pc].op).role == OpRole::Open) open.push_back(pc);
       if (code[pc].op != Op::End) continue;
-      set_partner(code[open.back()], pc);
-      set_partner(code[pc], open.back());
+      set_partner(open.back(), pc);
+      set_partner(pc, open.back());
       open.pop_back();
     }
   }
 
   std::span<const Inst> code_;
   const LinkRequest& request_;
-  std::vector<std::vector<Inst>> phases_;
-  std::vector<PlacedInst> path_;        ///< loops mapped to the grid that are open, and what they set
-  std::vector<PlacedInst> before_run_;  ///< the path when the run began
-  std::vector<PlacedInst> run_;
+  std::vector<std::vector<LinkedInst>> phases_;
+  std::vector<LinkedInst> path_;        ///< loops mapped to the grid that are open, and what they set
+  std::vector<LinkedInst> before_run_;  ///< the path when the run began
+  std::vector<LinkedInst> run_;
   unsigned depth_ = 0;  ///< open loops that are not mapped to the grid
 };
 
 }  // namespace
 
-Result<std::vector<std::vector<Inst>>> cut_phases(std::span<const Inst> code, const LinkRequest& request) {
+Result<std::vector<std::vector<LinkedInst>>> cut_phases(std::span<const Inst> code,
+                                                        const LinkRequest& request) {
   return PhaseCutter(code, request).run();
 }
 

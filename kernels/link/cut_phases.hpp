@@ -1,6 +1,6 @@
-// A program's code -> phases: what of it a call's launches run one after the other, whatever the number of
-// rows. Blocks of other outputs and plans are left out, and what an instruction says of a loop's place, which
-// means nothing in a phase, becomes the register and the step that link.cpp and the kernels ask for.
+// A program's code -> phases: the instructions that a call's launches run one after the other, for any number
+// of rows. Blocks of other outputs and other plans are left out. An instruction that names a loop by its pc
+// in the program gets that loop's registers and step instead.
 #pragma once
 
 #include <span>
@@ -14,6 +14,7 @@
 namespace forestvm::kernels {
 
 /// Refused if the call's plan has no mapped loop, or loops that no launch can run.
-Result<std::vector<std::vector<Inst>>> cut_phases(std::span<const Inst> code, const LinkRequest& request);
+Result<std::vector<std::vector<LinkedInst>>> cut_phases(std::span<const Inst> code,
+                                                        const LinkRequest& request);
 
 }  // namespace forestvm::kernels

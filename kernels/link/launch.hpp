@@ -1,4 +1,4 @@
-// What a kernel is given: the linked code of one phase of a program, where the program's tables and the
+// A kernel's argument: the linked code of one phase of a program, where the program's tables and the
 // call's rows and results lie on the device, and where the sums go. Made by link.cpp, read by
 // thread_machine.hpp.
 #pragma once
@@ -12,6 +12,8 @@
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/sums.hpp>
 #include <forestvm/core/transform.hpp>
+
+#include "kernels/link/linked_inst.hpp"
 
 namespace forestvm::kernels {
 
@@ -51,8 +53,7 @@ struct LaunchWalker {
 
 /// Copies of a group's trees into shared memory, as a phase's cache instruction makes them turn by turn.
 struct LaunchCopy {
-  std::uint32_t range;         ///< register of the trees that a turn walks
-  std::uint32_t in, step;      ///< of the loop that sets it, where `ahead`
+  std::uint32_t in, step;      ///< of the loop that sets the trees' register, where `ahead`
   std::uint32_t offset;        ///< of the first buffer, in shared memory
   std::uint32_t buffer_bytes;  ///< from it to the second, where `ahead`
   std::uint32_t barriers;      ///< in shared memory, a buffer's after the other's, where `bulk`
@@ -65,8 +66,8 @@ inline constexpr unsigned kBulkBarrierBytes = 8;
 
 /// An accumulator's place.
 struct LaunchAccumulator {
-  std::byte* memory;     ///< of row 0 in the first copy, in global memory; null if it lies in shared memory,
-  std::uint32_t offset;  ///< so many bytes from its begin: that of the block's first row
+  std::byte* memory;          ///< row 0 of the first copy, in global memory; null if it lies in shared memory
+  std::uint32_t offset;       ///< in shared memory, bytes to the block's first row
   std::uint32_t copy_rows;    ///< rows from one copy to the next
   std::uint32_t copy_stride;  ///< copies of the memory it lies in from one of its own to the next
   std::uint32_t parent;
@@ -120,39 +121,16 @@ struct Launch {
   LaunchCopy copies[kStagedTrees];
   std::uint32_t copy_count;
   std::uint32_t block_rows;      ///< register of the rows of a whole block
-  std::uint32_t rows_per_block;  ///< 0, or r0 holds so many rows of the pass, those of the block
-  Inst code[kMaxPhaseCode];
+  std::uint32_t rows_per_block;  ///< rows of the pass that r0 holds in each block; 0: r0 holds all
+  LinkedInst code[kMaxPhaseCode];
 };
 static_assert(sizeof(Launch) + 256 <= 4096);
 
-/// What of rows lies in shared memory.
+/// The part of rows that lies in shared memory.
 enum class StagedAs : std::uint8_t {
   Values,
   Codes,         ///< copied from where they lie
   EncodedCodes,  ///< made there, if the call's rows did not come encoded
 };
-
-// What linking writes into words that an instruction's operands leave free, or that mean nothing to a kernel:
-
-/// Of a for: the turns that every thread takes, whether it has chunks for them or not.
-FVM_HOST_DEVICE inline std::uint32_t turns_of(const Inst& loop) { return loop.wide[2]; }
-/// Of a reduction: the register of what its loop steps through, in place of the width; the loop's step, in
-/// place of its pc.
-FVM_HOST_DEVICE inline std::uint32_t reduced_range(const Inst& inst) { return inst.wide[2]; }
-FVM_HOST_DEVICE inline std::uint32_t reduced_step(const Inst& inst) { return inst.wide[0]; }
-/// Of a cache of rows: their register, in place of its loop's pc; where in shared memory they go, in place of
-/// how far ahead; the words from a feature or column to the next, 0: nothing goes there; in a spare byte,
-/// what.
-FVM_HOST_DEVICE inline std::uint32_t staged_range(const Inst& inst) { return inst.wide[0]; }
-FVM_HOST_DEVICE inline std::uint32_t staged_offset(const Inst& inst) { return inst.wide[1]; }
-FVM_HOST_DEVICE inline std::uint32_t staged_stride(const Inst& inst) { return inst.wide[2]; }
-FVM_HOST_DEVICE inline StagedAs staged_as(const Inst& inst) { return static_cast<StagedAs>(inst.small[0]); }
-/// Of an encode whose codes go to shared memory: where, and the words from a column to the next, else 0.
-FVM_HOST_DEVICE inline std::uint32_t encoded_offset(const Inst& inst) { return inst.wide[1]; }
-FVM_HOST_DEVICE inline std::uint32_t encoded_stride(const Inst& inst) { return inst.wide[2]; }
-/// Of a cache of trees: which of the launch's copies, in place of its loop's pc.
-FVM_HOST_DEVICE inline std::uint32_t copy_number(const Inst& inst) { return inst.wide[0]; }
-/// Of a privatize that an earlier phase of the program has run: the copy is known again, but not zeroed.
-FVM_HOST_DEVICE inline bool only_names_copy(const Inst& inst) { return inst.wide[0] != 0; }
 
 }  // namespace forestvm::kernels

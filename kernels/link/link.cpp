@@ -14,7 +14,7 @@
 namespace forestvm::kernels {
 namespace {
 
-using enum OperandKind;
+using enum LinkedField;
 
 /// Threads of a block to which no loop is mapped. If no loop is mapped to the grid either, a block also takes
 /// this number of rows.
@@ -34,10 +34,7 @@ std::uint64_t aligned(std::uint64_t shared_bytes) {
   return (shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
 }
 
-bool walks(Op op) { return op == Op::Walk || op == Op::Leaves; }
-bool reduces(Op op) { return op == Op::ReduceDim || op == Op::ReduceInplace; }
-
-/// What is known of a range register in a phase.
+/// Facts about a range register in a phase.
 struct RegisterFacts {
   std::uint32_t size = 0;        ///< at most
   std::uint32_t iterations = 1;  ///< of the loop that set it, at most
@@ -46,7 +43,7 @@ struct RegisterFacts {
   std::optional<std::uint32_t> cached_at = {};  ///< of rows among those of a cache
 };
 
-/// What a cache instruction brings near, whose register other loops take later.
+/// The rows or trees of a cache instruction; other loops may use their register later.
 struct CachedRange {
   RegisterFacts facts;
   std::optional<LoopOperands> turns;  ///< of the loop that a block takes turn by turn, if that sets it
@@ -55,7 +52,7 @@ struct CachedRange {
 class PhaseMeasurer {
  public:
   PhaseMeasurer(const Program& program, const LinkRequest& request, const DeviceLimits& limits,
-                std::vector<Inst> code)
+                std::vector<LinkedInst> code)
       : program_(program), limits_(limits), most_threads_(limits.threads) {
     phase_.code = std::move(code);
     registers_[0] = {request.rows, 1, true, false};
@@ -79,7 +76,7 @@ class PhaseMeasurer {
     std::uint32_t copies = 0;
     auto cached = cached_.begin();
     for (std::uint32_t pc = 0; pc < phase_.code.size(); ++pc) {
-      Inst& inst = phase_.code[pc];
+      LinkedInst& inst = phase_.code[pc];
       if (inst.op == Op::CacheRows) FVM_TRY(place_rows(pc, (cached++)->facts, codes_elsewhere));
       if (inst.op == Op::CacheTrees) FVM_TRY(place_trees(inst, *cached++, copies++));
     }
@@ -92,13 +89,13 @@ class PhaseMeasurer {
   const std::bitset<kAccumulators>& reduced_in_shared() const { return shared_; }
   LinkedPhase& phase() { return phase_; }
 
-  /// Of a block's rows of an accumulator.
+  /// Returns the bytes that an accumulator takes for the rows of a block.
   std::uint64_t block_bytes(std::uint32_t accumulator) const {
     return aligned(std::uint64_t{place_of(program_, accumulator).copy_bytes} *
                    registers_[phase_.block_rows].size);
   }
 
-  /// Room for them, if there is as much below `most`.
+  /// Puts an accumulator in shared memory, if no more than `most` bytes of it are taken then.
   bool take_accumulator(std::uint32_t accumulator, std::uint32_t most) {
     const std::uint64_t bytes = block_bytes(accumulator);
     if (phase_.shared_bytes + bytes > most) return false;
@@ -117,8 +114,8 @@ class PhaseMeasurer {
   /// loop gets blocks, too, which share the rows of the pass.
   void share_unmapped() {
     bool rows_are_whole = true;  // a slice counts from the first row of the pass
-    for (const Inst& inst : phase_.code) {
-      if (inst.op == Op::Map && operand<Op::Map, Dimension>(inst) >= kGridDimensions) return;
+    for (const LinkedInst& inst : phase_.code) {
+      if (inst.op == Op::Map && linked<Op::Map, Dimension>(inst) >= kGridDimensions) return;
       rows_are_whole &= inst.op != Op::Map && inst.op != Op::Slice;
     }
     phase_.extent[kGridDimensions] = kUnmappedThreads;
@@ -129,67 +126,108 @@ class PhaseMeasurer {
   }
 
   void measure(std::uint32_t pc) {
-    Inst& inst = phase_.code[pc];
-    if (is_loop(inst.op)) {
-      measure_loop(inst);
-    } else if (inst.op == Op::Slice) {
-      const RegisterFacts& in = registers_[operand<Op::Slice, RangeIn>(inst)];
-      const std::uint32_t from = std::min(operand<Op::Slice, From>(inst), in.size);
-      const std::uint32_t to = std::min(operand<Op::Slice, To>(inst), in.size);
-      registers_[operand<Op::Slice, RangeOut>(inst)] = {std::max(to, from) - from, 1, in.rows, in.varies,
-                                                        in.cached_at};
-    } else if (walks(inst.op)) {
-      note_walkers(inst);
-    } else if (inst.op == Op::CacheRows || inst.op == Op::CacheTrees) {
-      note_cached(inst.wide[0]);
-      if (inst.op == Op::CacheRows) registers_[staged_range(inst)].cached_at = pc;
-    } else if (inst.op == Op::Encode) {
-      encodes_.push_back({pc, registers_[operand<Op::Encode, Rows>(inst)].cached_at});
-    } else if (inst.op == Op::End) {
-      open_.pop_back();
-    }
-    for_each_operand(inst, [&](unsigned, OperandKind kind, std::uint32_t value) {
-      if (kind == AccOut || kind == AccIn) used_.set(place_of(program_, value).storage);
+    LinkedInst& inst = phase_.code[pc];
+    for_each_field(inst, [&](LinkedField field, std::uint32_t value) {
+      if (field == AccOut || field == AccIn) used_.set(place_of(program_, value).storage);
     });
-    if (reduces(inst.op) &&
-        static_cast<ReductionForm>(operand<Op::ReduceDim, Form>(inst)) == ReductionForm::Shared)
-      shared_.set(place_of(program_, operand<Op::ReduceDim, AccIn>(inst)).storage);
+    switch (inst.op) {
+      case Op::For:
+        return measure_for(inst);
+      case Op::Map:
+        return measure_map(inst);
+      case Op::End:
+        return open_.pop_back();
+      case Op::Slice:
+        return measure_slice(inst);
+      case Op::Walk:
+        return note_walkers(linked<Op::Walk, Walker>(inst), linked<Op::Walk, Select>(inst));
+      case Op::Leaves:
+        return note_walkers(linked<Op::Leaves, Walker>(inst), linked<Op::Leaves, Select>(inst));
+      case Op::CacheRows: {
+        const std::uint32_t rows = linked<Op::CacheRows, Rows>(inst);
+        note_cached(rows);
+        registers_[rows].cached_at = pc;
+        return;
+      }
+      case Op::CacheTrees:
+        return note_cached(linked<Op::CacheTrees, Trees>(inst));
+      case Op::Encode:
+        encodes_.push_back({pc, registers_[linked<Op::Encode, Rows>(inst)].cached_at});
+        return;
+      case Op::ReduceDim:
+        return note_reduction(reduction_fields<Op::ReduceDim>(inst));
+      case Op::ReduceInplace:
+        return note_reduction(reduction_fields<Op::ReduceInplace>(inst));
+      case Op::Halt:
+      case Op::Init:
+      case Op::Zero:
+      case Op::AddBase:
+      case Op::Privatize:
+      case Op::Round:
+      case Op::SumTrees:
+      case Op::Transform:
+      case Op::Store:
+      case Op::Label:
+      case Op::Par:  // no phase contains this and what follows
+      case Op::When:
+      case Op::Unless:
+      case Op::Plan:
+        return;
+    }
+  }
+
+  void measure_slice(const LinkedInst& inst) {
+    const RegisterFacts& in = registers_[linked<Op::Slice, RangeIn>(inst)];
+    const std::uint32_t from = std::min(linked<Op::Slice, From>(inst), in.size);
+    const std::uint32_t to = std::min(linked<Op::Slice, To>(inst), in.size);
+    registers_[linked<Op::Slice, RangeOut>(inst)] = {std::max(to, from) - from, 1, in.rows, in.varies,
+                                                     in.cached_at};
+  }
+
+  void note_reduction(const ReductionFields& reduction) {
+    if (reduction.form == ReductionForm::Shared) shared_.set(place_of(program_, reduction.from).storage);
   }
 
   /// Trees can be copied ahead if the innermost serial loop takes turns through them.
   void note_cached(std::uint32_t range) {
     CachedRange cached{registers_[range], std::nullopt};
-    const auto around =
-        std::find_if(open_.rbegin(), open_.rend(), [](const Inst* loop) { return loop->op == Op::For; });
-    if (around != open_.rend() && turns_of(**around) > 1 && loop_operands(**around).out == range)
-      cached.turns = loop_operands(**around);
+    const auto around = std::find_if(open_.rbegin(), open_.rend(),
+                                     [](const LinkedInst* loop) { return loop->op == Op::For; });
+    if (around != open_.rend() && linked<Op::For, Turns>(**around) > 1 &&
+        linked<Op::For, RangeOut>(**around) == range)
+      cached.turns = loop_operands<Op::For>(**around);
     cached_.push_back(cached);
   }
 
-  void measure_loop(Inst& inst) {
+  /// Sets the facts of the loop's register, and returns the number of its iterations.
+  std::uint32_t measure_loop(const LinkedInst& inst, const LoopOperands& loop) {
     open_.push_back(&inst);
-    const LoopOperands loop = loop_operands(inst);
     const RegisterFacts in = registers_[loop.in];
     const std::uint32_t count = iterations(in.size, loop.step);
     registers_[loop.out] = {std::min(in.size, loop.step), std::max(count, 1u), in.rows, in.varies,
                             in.cached_at};
-    if (inst.op == Op::For) {
-      inst.wide[2] = count;
-      return;
-    }
-    const std::uint32_t dimension = operand<Op::Map, Dimension>(inst);
+    return count;
+  }
+
+  void measure_for(LinkedInst& inst) {
+    set_linked<Op::For, Turns>(inst, measure_loop(inst, loop_operands<Op::For>(inst)));
+  }
+
+  void measure_map(const LinkedInst& inst) {
+    const LoopOperands loop = loop_operands<Op::Map>(inst);
+    const bool over_rows = registers_[loop.in].rows;
+    const std::uint32_t count = measure_loop(inst, loop);
+    const std::uint32_t dimension = linked<Op::Map, Dimension>(inst);
     phase_.extent[dimension] = std::max({phase_.extent[dimension], count, 1u});
     if (dimension >= kGridDimensions)
       registers_[loop.out].varies = true;
-    else if (in.rows)
+    else if (over_rows)
       phase_.block_rows = loop.out;
   }
 
-  /// Whether walks of this instruction read values.
-  void note_walkers(const Inst& inst) {
-    const bool walk = inst.op == Op::Walk;
-    const std::uint32_t first = walk ? operand<Op::Walk, Walker>(inst) : operand<Op::Leaves, Walker>(inst);
-    const std::uint32_t select = walk ? operand<Op::Walk, Select>(inst) : operand<Op::Leaves, Select>(inst);
+  /// Notes the layouts of the walkers that an instruction may run: from `first`, one for each iteration of
+  /// `select`.
+  void note_walkers(std::uint32_t first, std::uint32_t select) {
     for (const WalkerDesc& desc : program_.section_Walkers().subspan(
              first,
              std::min<std::size_t>(registers_[select].iterations, program_.section_Walkers().size() - first)))
@@ -201,7 +239,7 @@ class PhaseMeasurer {
     if (std::find(layouts_.begin(), layouts_.end(), layout) == layouts_.end()) layouts_.push_back(layout);
   }
 
-  /// A kernel of a device walks one layout.
+  /// Finds the kernel for the phase's trees: each of a device's kernels walks one layout.
   Result<void> choose_kernel() {
     if (layouts_.size() == 1) phase_.layout = layouts_.front();
     if (limits_.kernels.empty()) return {};
@@ -247,7 +285,7 @@ class PhaseMeasurer {
     return offset;
   }
 
-  /// Where they go in shared memory.
+  /// Returns the offset in shared memory of rows or trees to be cached.
   Result<std::uint32_t> place_cache(const RegisterFacts& cached, const std::string& what,
                                     const std::string& how, std::uint64_t needed) {
     const std::uint64_t bytes = aligned(needed);
@@ -261,9 +299,9 @@ class PhaseMeasurer {
     return take(bytes);
   }
 
-  /// What is kept of rows cached at `pc`: the values, if a walk reads them; else the codes, which lie ready
-  /// or, if only this phase reads them and all that it makes are of these rows, are made there. Nothing, if
-  /// neither.
+  /// Returns what is kept of rows cached at `pc`: the values, if a walk reads them; otherwise the codes, if a
+  /// walk reads those. Codes are copied if they were made before. They are made in shared memory if only
+  /// this phase reads them and it makes codes of no other rows. In all other cases nothing is kept.
   std::optional<StagedAs> staged_as(std::uint32_t pc, bool codes_elsewhere) const {
     if (reads_values_) return StagedAs::Values;
     if (!reads_codes_) return std::nullopt;
@@ -276,9 +314,8 @@ class PhaseMeasurer {
   }
 
   Result<void> place_rows(std::uint32_t pc, const RegisterFacts& cached, bool codes_elsewhere) {
-    Inst& inst = phase_.code[pc];
+    LinkedInst& inst = phase_.code[pc];
     const std::optional<StagedAs> as = staged_as(pc, codes_elsewhere);
-    inst.wide[2] = 0;
     if (!as) return {};
     // A row is in one bank, whatever the feature or column.
     const std::uint32_t stride =
@@ -286,32 +323,33 @@ class PhaseMeasurer {
     const std::size_t words =
         as == StagedAs::Values ? program_.meta().num_features : program_.section_Columns().size();
     static_assert(sizeof(float) == sizeof(std::uint32_t));
-    inst.small[0] = static_cast<std::uint8_t>(*as);
-    inst.wide[2] = stride;
-    FVM_ASSIGN(inst.wide[1], place_cache(cached, "rows", "", std::uint64_t{stride} * words * sizeof(float)));
+    FVM_ASSIGN(const std::uint32_t offset,
+               place_cache(cached, "rows", "", std::uint64_t{stride} * words * sizeof(float)));
+    set_linked<Op::CacheRows, Staged>(inst, static_cast<std::uint32_t>(*as));
+    set_linked<Op::CacheRows, Offset>(inst, offset);
+    set_linked<Op::CacheRows, Stride>(inst, stride);
     if (as != StagedAs::EncodedCodes) return {};
     for (const PlacedEncode& encode : encodes_) {
-      phase_.code[encode.pc].wide[1] = staged_offset(inst);
-      phase_.code[encode.pc].wide[2] = stride;
+      set_linked<Op::Encode, Offset>(phase_.code[encode.pc], offset);
+      set_linked<Op::Encode, Stride>(phase_.code[encode.pc], stride);
     }
     return {};
   }
 
-  Result<void> place_trees(Inst& inst, const CachedRange& cached, std::uint32_t which) {
+  Result<void> place_trees(LinkedInst& inst, const CachedRange& cached, std::uint32_t which) {
     if (which == kStagedTrees)
       return refused("schedule",
                      "trees of more than " + number(kStagedTrees) + " groups are to be cached at once");
-    const GroupDesc& group = program_.section_Groups()[operand<Op::CacheTrees, Group>(inst)];
-    if (const std::uint64_t bytes = group.node_count * node_bytes(group); bytes > INT32_MAX)
+    const GroupDesc& group = program_.section_Groups()[linked<Op::CacheTrees, Group>(inst)];
+    if (const std::uint64_t bytes = group.node_count * node_size(group.layout); bytes > INT32_MAX)
       return refused("schedule", "trees of a group of " + number(bytes) +
                                      " bytes are to be cached: their places in it take 31 bits");
-    const std::uint32_t distance = operand<Op::CacheTrees, Ahead>(inst);
+    const std::uint32_t distance = linked<Op::CacheTrees, Ahead>(inst);
     if (distance > 1)
       return refused("schedule",
                      "trees are to be cached " + number(distance) +
                          " iterations ahead: a block has buffers for the current one and the next");
     LaunchCopy& copy = phase_.copies.emplace_back();
-    copy.range = inst.wide[0];
     copy.ahead = distance != 0 && cached.turns.has_value();
     if (copy.ahead) {
       copy.in = cached.turns->in;
@@ -319,18 +357,19 @@ class PhaseMeasurer {
     }
     copy.bulk = !with_view(group.layout, []<class View>() { return kInterleavesTrees<View>; });
     const std::uint64_t buffer =
-        aligned(most_tree_bytes(operand<Op::CacheTrees, Group>(inst), cached.facts.size));
+        aligned(most_tree_bytes(linked<Op::CacheTrees, Group>(inst), cached.facts.size));
     const std::uint64_t buffers = buffer * (copy.ahead ? 2 : 1);
     FVM_ASSIGN(copy.offset, place_cache(cached.facts, "trees",
                                         copy.ahead ? ", those of an iteration and of the next," : "",
                                         buffers + (copy.bulk ? 2 * kBulkBarrierBytes : 0)));
     copy.buffer_bytes = static_cast<std::uint32_t>(buffer);
     copy.barriers = copy.offset + static_cast<std::uint32_t>(buffers);
-    inst.wide[0] = which;
+    set_linked<Op::CacheTrees, Copy>(inst, which);
     return {};
   }
 
-  /// Bytes of the nodes of so many consecutive trees of a group, at most, with what is copied before them.
+  /// Returns the most bytes that the nodes of `count` consecutive trees of a group take, with the bytes that
+  /// a copy brings before them.
   std::uint64_t most_tree_bytes(std::uint32_t number, std::uint32_t count) const {
     const GroupDesc& group = program_.section_Groups()[number];
     const auto trees = program_.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
@@ -341,21 +380,17 @@ class PhaseMeasurer {
       if (t >= count) nodes -= trees[t - count].node_count;
       most = std::max(most, nodes);
     }
-    return most * node_bytes(group) + kCopyAlignment - 4;
-  }
-
-  static std::uint64_t node_bytes(const GroupDesc& group) {
-    return with_view(group.layout, []<class View>() { return std::uint64_t{sizeof(typename View::Node)}; });
+    return most * node_size(group.layout) + kCopyAlignment - 4;
   }
 
   const Program& program_;
   const DeviceLimits& limits_;
   LinkedPhase phase_;
   RegisterFacts registers_[kRangeRegisters];
-  std::vector<CachedRange> cached_;  ///< of each cache
-  std::vector<const Inst*> open_;    ///< loops around what is measured
-  std::uint32_t most_threads_;       ///< of a block
-  std::vector<Layout> layouts_;      ///< of the trees that it walks
+  std::vector<CachedRange> cached_;      ///< one for each cache instruction
+  std::vector<const LinkedInst*> open_;  ///< loops around what is measured
+  std::uint32_t most_threads_;           ///< of a block
+  std::vector<Layout> layouts_;          ///< of the trees that it walks
   std::bitset<kAccumulators> used_, shared_;
   bool reads_values_ = false, reads_codes_ = false;
   struct PlacedEncode {
@@ -402,9 +437,9 @@ AccumulatorPlace place_of(const Program& program, std::uint32_t accumulator) {
 }
 
 Result<LinkedCall> link(const Program& program, const LinkRequest& request, const DeviceLimits& limits) {
-  FVM_ASSIGN(std::vector<std::vector<Inst>> cut, cut_phases(program.code(), request));
+  FVM_ASSIGN(std::vector<std::vector<LinkedInst>> cut, cut_phases(program.code(), request));
   std::vector<PhaseMeasurer> phases;
-  for (std::vector<Inst>& code : cut) {
+  for (std::vector<LinkedInst>& code : cut) {
     phases.emplace_back(program, request, limits, std::move(code));
     FVM_TRY(phases.back().run());
   }

@@ -26,7 +26,7 @@ struct LayoutKernel {
   std::uint32_t threads;  ///< of a block, at most: more would not have the registers
 };
 
-/// What a launch can have.
+/// The limits that a device sets for launches.
 struct DeviceLimits {
   std::uint32_t threads = 1024;                                                 ///< of a block
   std::uint32_t shared_bytes = 227u << 10;                                      ///< of a block
@@ -35,7 +35,7 @@ struct DeviceLimits {
   std::vector<LayoutKernel> kernels;        ///< empty: one kernel walks all layouts
 };
 
-/// What a call asks for.
+/// A call, as far as linking depends on it.
 struct LinkRequest {
   std::uint32_t rows = 0;
   std::uint32_t plan_rows = 0;  ///< for which the plan is chosen
@@ -51,7 +51,7 @@ struct LinkedAccumulator {
 };
 
 struct LinkedPhase {
-  std::vector<Inst> code;
+  std::vector<LinkedInst> code;
   std::array<std::uint32_t, kDimensions> extent{};
   std::optional<Layout> layout;  ///< of the kernel that walks its trees; none: any kernel will do
   std::uint32_t shared_bytes = 0;
@@ -65,7 +65,7 @@ struct LinkedPhase {
 
 struct LinkedCall {
   std::vector<LinkedPhase> phases;
-  /// Of each accumulator in global memory, for all rows: 0 if no phase needs it there.
+  /// Bytes of each accumulator in global memory, for all rows: 0 if no phase needs it there.
   std::array<std::size_t, kAccumulators> global_bytes{};
 };
 

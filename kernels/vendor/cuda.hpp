@@ -91,7 +91,7 @@ struct Device {
     }
   }
 
-  /// Loads through the result are those of global memory.
+  /// Makes loads through the result loads of global memory.
   template <class T>
   FVM_DEVICE static const T* in_global(const T* pointer) {
     __builtin_assume(__isGlobal(pointer));
@@ -122,7 +122,7 @@ struct Device {
         : "f"(x), "f"(threshold), "r"(word), "r"(left), "r"(right), "n"(kMissingLeft));
     return way;
   }
-  /// By hand, too. Words below kMissingLeft are those of splits, of which a missing value goes right.
+  /// Written by hand, too. Words below kMissingLeft are of splits that send missing values right.
   template <std::uint32_t mask, std::uint32_t step>
   FVM_DEVICE static std::uint32_t child(std::uint32_t at, float x, float threshold, std::uint32_t word) {
     static_assert(kMissingLeft < kLeaf);

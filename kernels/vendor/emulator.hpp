@@ -54,15 +54,15 @@ struct Device {
     return pointer;
   }
 
-  static void sync(std::uint32_t place) { emulator::sync(place); }
+  static void sync(std::uint32_t barrier) { emulator::sync(barrier); }
 
   static unsigned warp_size() { return emulator::this_thread().warp; }
 
   template <class T>
-  static T shuffle_down(T value, unsigned by, std::uint32_t place) {
+  static T shuffle_down(T value, unsigned by, std::uint32_t barrier) {
     static_assert(std::is_trivially_copyable_v<T> &&
                   (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == emulator::kMostShuffled));
-    emulator::shuffle_down(&value, sizeof value, by, place);
+    emulator::shuffle_down(&value, sizeof value, by, barrier);
     return value;
   }
 
@@ -79,8 +79,8 @@ struct Device {
   static void copy_bulk(std::uint32_t to, const std::byte* from, std::uint32_t bytes, std::uint32_t barrier) {
     emulator::copy_bulk(to, from, bytes, barrier);
   }
-  static void wait_bulk(std::uint32_t barrier, std::uint32_t parity, std::uint32_t place) {
-    emulator::wait_bulk(barrier, parity, place);
+  static void wait_bulk(std::uint32_t bulk_barrier, std::uint32_t parity, std::uint32_t barrier) {
+    emulator::wait_bulk(bulk_barrier, parity, barrier);
   }
 
   /// Threads take turns at barriers only, so that nothing comes between.

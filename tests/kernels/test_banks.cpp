@@ -44,7 +44,7 @@ using support::BankModel;
 /// A call of a model of `features` features that caches its rows, with `rows` rows per block.
 struct Staging {
   LinkedPhase phase;
-  Inst cache{};
+  LinkedInst cache{};
   std::uint32_t features;
 
   Staging(std::uint32_t rows, std::uint32_t feature_count) : features(feature_count) {
@@ -58,13 +58,13 @@ struct Staging {
     auto call = link(compiled->program, {rows, rows, OutputKind::Raw}, {});
     EXPECT_TRUE(call.ok()) << (call.ok() ? "" : call.error().text());
     phase = call->phases.at(0);
-    for (const Inst& inst : phase.code)
+    for (const LinkedInst& inst : phase.code)
       if (inst.op == Op::CacheRows) cache = inst;
     EXPECT_EQ(cache.op, Op::CacheRows);
   }
 
-  std::uint32_t first_word() const { return staged_offset(cache) / 4; }
-  std::uint32_t words() const { return staged_stride(cache) * features; }
+  std::uint32_t first_word() const { return linked<Op::CacheRows, LinkedField::Offset>(cache) / 4; }
+  std::uint32_t words() const { return linked<Op::CacheRows, LinkedField::Stride>(cache) * features; }
 };
 
 /// Calls visit(first lane's number, lanes) for each warp of a block.
@@ -80,7 +80,8 @@ BankModel reads(const Staging& staging, std::mt19937& random) {
   std::vector<float> memory(staging.first_word() + staging.words());
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
   emulator::running.shared = reinterpret_cast<std::byte*>(memory.data());
-  const StagedRows rows{staged_offset(staging.cache), 0, staged_stride(staging.cache)};
+  const StagedRows rows{linked<Op::CacheRows, LinkedField::Offset>(staging.cache), 0,
+                        linked<Op::CacheRows, LinkedField::Stride>(staging.cache)};
   BankModel banks;
   for (int repeat = 0; repeat < 100; ++repeat)
     for_warps(staging.phase.threads(), [&](std::uint32_t first, std::uint32_t lanes) {
@@ -97,7 +98,7 @@ BankModel reads(const Staging& staging, std::mt19937& random) {
 /// Returns the addresses that a thread writes, in the order of the values in the rows, which any loop over
 /// them follows.
 std::vector<std::uint32_t> places_written(const Staging& staging, std::uint32_t thread) {
-  const std::uint32_t rows = staged_stride(staging.cache);
+  const std::uint32_t rows = linked<Op::CacheRows, LinkedField::Stride>(staging.cache);
   std::vector<float> values(std::size_t{rows} * staging.features);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
   Launch launch{};
@@ -106,12 +107,12 @@ std::vector<std::uint32_t> places_written(const Staging& staging, std::uint32_t 
   launch.pass.row_stride = staging.features;
   launch.pass.row_count = rows;
   std::size_t size = 0;
-  for (const Inst& inst : staging.phase.code) {
+  for (const LinkedInst& inst : staging.phase.code) {
     if (inst.op != Op::Map && inst.op != Op::CacheRows) continue;
     launch.code[size++] = inst;
     if (inst.op == Op::CacheRows) break;
   }
-  launch.code[size] = encode(Op::Halt, nullptr);
+  launch.code[size] = {Op::Halt, {}, {}};
 
   constexpr float kUntouched = -1;
   std::vector<float> shared(staging.phase.shared_bytes / sizeof(float), kUntouched);

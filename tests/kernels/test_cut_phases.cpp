@@ -127,11 +127,11 @@ TEST_F(CutPhases, LeaveCodesWhereTheNextFindsThem) {
   const Program cached_first = assembled(text, mapped);
   const auto call = link(cached_first, {kRows, kRows, OutputKind::Raw}, {});
   ASSERT_TRUE(call.ok()) << call.error().text();
-  const std::vector<Inst>& code = call->phases.at(0).code;
+  const std::vector<LinkedInst>& code = call->phases.at(0).code;
   const auto cache =
-      std::find_if(code.begin(), code.end(), [](const Inst& inst) { return inst.op == Op::CacheRows; });
+      std::find_if(code.begin(), code.end(), [](const LinkedInst& inst) { return inst.op == Op::CacheRows; });
   ASSERT_NE(cache, code.end());
-  EXPECT_EQ(staged_stride(*cache), 0u);
+  EXPECT_EQ((linked<Op::CacheRows, LinkedField::Stride>(*cache)), 0u);
   expect_as_the_host(cached_first);
 }
 

@@ -84,7 +84,7 @@ TEST(Link, OtherOutputsAreLeftOut) {
   const LinkedCall raw = linked(kRowsInBlocks, 10), leaf = linked(kRowsInBlocks, 10, OutputKind::Leaf);
   const auto count = [](const LinkedCall& call, Op op) {
     return std::count_if(call.phases[0].code.begin(), call.phases[0].code.end(),
-                         [op](const Inst& inst) { return inst.op == op; });
+                         [op](const LinkedInst& inst) { return inst.op == op; });
   };
   EXPECT_EQ(count(raw, Op::Walk), 1);
   EXPECT_EQ(count(raw, Op::Leaves), 0);
@@ -178,15 +178,16 @@ TEST(Link, RefusesTreesThatAreWantedEarlier) {
 /// Returns the form in which a cache keeps rows; none if rows are not cached.
 std::optional<StagedAs> cached_as(const LinkedPhase& phase) {
   const auto cache = std::find_if(phase.code.begin(), phase.code.end(),
-                                  [](const Inst& inst) { return inst.op == Op::CacheRows; });
-  if (cache == phase.code.end() || staged_stride(*cache) == 0) return std::nullopt;
-  return staged_as(*cache);
+                                  [](const LinkedInst& inst) { return inst.op == Op::CacheRows; });
+  if (cache == phase.code.end() || kernels::linked<Op::CacheRows, LinkedField::Stride>(*cache) == 0)
+    return std::nullopt;
+  return static_cast<StagedAs>(kernels::linked<Op::CacheRows, LinkedField::Staged>(*cache));
 }
 
 std::uint32_t encoded_words(const LinkedPhase& phase) {
   const auto encode = std::find_if(phase.code.begin(), phase.code.end(),
-                                   [](const Inst& inst) { return inst.op == Op::Encode; });
-  return encode == phase.code.end() ? 0 : encoded_stride(*encode);
+                                   [](const LinkedInst& inst) { return inst.op == Op::Encode; });
+  return encode == phase.code.end() ? 0 : kernels::linked<Op::Encode, LinkedField::Stride>(*encode);
 }
 
 TEST(Link, CodesOfCachedRowsAreMadeInSharedMemory) {

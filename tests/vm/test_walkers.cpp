@@ -32,7 +32,6 @@ void PrintTo(const LayoutRow& layout, std::ostream* out) { *out << layout.text; 
 
 namespace {
 
-using host::Delivery;
 using host::WalkTask;
 using Against = GuardedMemory::Against;
 

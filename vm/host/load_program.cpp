@@ -16,10 +16,8 @@ namespace {
 
 GroupData load_group(const Program& program, const GroupDesc& group, const std::uint8_t* exits) {
   const std::byte* nodes = program.section_Nodes().data() + group.node_offset;
-  const std::size_t node_size =
-      with_view(group.layout, []<class View>() { return sizeof(typename View::Node); });
   return {nodes,
-          reinterpret_cast<const float*>(nodes + group.node_count * node_size),
+          reinterpret_cast<const float*>(nodes + group.node_count * node_size(group.layout)),
           program.section_Trees().data() + group.first_tree,
           exits,
           group.tree_end - group.tree_begin,

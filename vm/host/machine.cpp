@@ -207,7 +207,7 @@ void Machine::walk(const Inst& inst) {
   WalkTask task = walker.task;
   task.tree_range = ranges[args.trees];
   task.row_range = ranges[args.rows];
-  task.delivery = static_cast<Delivery>(loaded_->accumulators[args.acc_out].kind);
+  task.delivery = delivery_of(loaded_->accumulators[args.acc_out].kind);
   task.width = loaded_->accumulators[args.acc_out].width;
   with_element(args.acc_out, [&]<class Element>() {
     task.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(args.acc_out, 0));

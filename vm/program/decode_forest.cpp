@@ -22,8 +22,7 @@ class GroupDecoder {
  private:
   static GroupData data_of(const Program& program, const GroupDesc& group) {
     const std::byte* nodes = program.section_Nodes().data() + group.node_offset;
-    const auto* leaves =
-        reinterpret_cast<const float*>(nodes + group.node_count * sizeof(typename View::Node));
+    const auto* leaves = reinterpret_cast<const float*>(nodes + group.node_count * node_size(group.layout));
     return {nodes,
             leaves,
             program.section_Trees().data() + group.first_tree,

@@ -16,7 +16,9 @@ namespace forestvm {
 /// every instruction, with the iteration of a mapped loop that is its own, and all take every turn together.
 /// Instead of parallel() it has: bool first(const Inst& loop) and bool next(const Inst& loop), which set a
 /// for's chunk and say whether there is a turn to take; void enter(const Inst& loop) and void leave(const
-/// Inst& loop) around the block of a map.
+/// Inst& loop) around the block of a map. Its code is linked to a call: the instructions are of another type
+/// than Inst, with an operand<>() of their own, and when, unless and plan are resolved, so that wants() and
+/// plan_rows are not needed.
 template <class Machine>
 inline constexpr bool kInStep = requires {
   requires Machine::kRunsInStep;
@@ -27,28 +29,30 @@ inline constexpr bool kInStep = requires {
 /// wants(OutputKind); void parallel(const Inst& loop, std::uint32_t body) which must run interpret(code,
 /// body, m) for each chunk of a par or map on a machine m of its own whose RangeOut register holds the chunk;
 /// and one void NAME(const Inst&) for each plain opcode but slice, NAME being its text.
-template <class Machine>
+template <class Code, class Machine>
 // NOLINTNEXTLINE(readability-function-size): a case an opcode
-FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& machine) {
+FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& machine) {
+  using enum OperandKind;
   for (;;) {
-    const Inst& inst = code[pc];
+    const Code& inst = code[pc];
     switch (inst.op) {
       case Op::Halt:
         return;
       case Op::For: {
         if constexpr (kInStep<Machine>) {
           if (machine.first(inst)) break;
-          pc = operands<Op::For>(inst).partner + 1;
+          pc = operand<Op::For, Partner>(inst) + 1;
           continue;
+        } else {
+          const auto [out, in, step, end] = operands<Op::For>(inst);
+          const Range& over = machine.ranges[in];
+          if (over.size() == 0) {
+            pc = end + 1;
+            continue;
+          }
+          machine.ranges[out] = chunk(over, step, 0);
+          break;
         }
-        const auto [out, in, step, end] = operands<Op::For>(inst);
-        const Range& over = machine.ranges[in];
-        if (over.size() == 0) {
-          pc = end + 1;
-          continue;
-        }
-        machine.ranges[out] = chunk(over, step, 0);
-        break;
       }
       case Op::Par:
       case Op::Map:
@@ -60,58 +64,62 @@ FVM_HOST_DEVICE void interpret(const Inst* code, std::uint32_t pc, Machine& mach
           pc = loop_operands(inst).partner + 1;
           continue;
         }
-      case Op::When: {
-        const auto [output, end] = operands<Op::When>(inst);
-        if (!machine.wants(output)) {
-          pc = end + 1;
-          continue;
+      // NOLINTNEXTLINE(bugprone-branch-clone): all three do nothing in a machine that runs in step
+      case Op::When:
+        if constexpr (!kInStep<Machine>) {
+          const auto [output, end] = operands<Op::When>(inst);
+          if (!machine.wants(output)) {
+            pc = end + 1;
+            continue;
+          }
         }
         break;
-      }
-      case Op::Unless: {
-        const auto [output, end] = operands<Op::Unless>(inst);
-        if (machine.wants(output)) {
-          pc = end + 1;
-          continue;
+      case Op::Unless:
+        if constexpr (!kInStep<Machine>) {
+          const auto [output, end] = operands<Op::Unless>(inst);
+          if (machine.wants(output)) {
+            pc = end + 1;
+            continue;
+          }
         }
         break;
-      }
-      case Op::Plan: {
-        const auto [least, most, end] = operands<Op::Plan>(inst);
-        if (machine.plan_rows < least || machine.plan_rows > most) {
-          pc = end + 1;
-          continue;
+      case Op::Plan:
+        if constexpr (!kInStep<Machine>) {
+          const auto [least, most, end] = operands<Op::Plan>(inst);
+          if (machine.plan_rows < least || machine.plan_rows > most) {
+            pc = end + 1;
+            continue;
+          }
         }
         break;
-      }
       case Op::End: {
-        const auto [open] = operands<Op::End>(inst);
+        const std::uint32_t open = operand<Op::End, Partner>(inst);
         if constexpr (kInStep<Machine>) {
           if (code[open].op == Op::Map) machine.leave(code[open]);
           if (code[open].op == Op::For && machine.next(code[open])) {
             pc = open + 1;
             continue;
           }
-          break;
-        }
-        if (is_parallel(code[open].op)) return;  // one iteration is done; the machine has the next
-        if (code[open].op == Op::For) {
-          const auto [out, in, step, end] = operands<Op::For>(code[open]);
-          const Range& over = machine.ranges[in];
-          Range& current = machine.ranges[out];
-          if (current.end != over.end) {
-            current = chunk(over, step, current.iteration + 1);
-            pc = open + 1;
-            continue;
+        } else {
+          if (is_parallel(code[open].op)) return;  // one iteration is done; the machine has the next
+          if (code[open].op == Op::For) {
+            const auto [out, in, step, end] = operands<Op::For>(code[open]);
+            const Range& over = machine.ranges[in];
+            Range& current = machine.ranges[out];
+            if (current.end != over.end) {
+              current = chunk(over, step, current.iteration + 1);
+              pc = open + 1;
+              continue;
+            }
           }
         }
         break;
       }
-      case Op::Slice: {
-        const auto [out, in, from, to] = operands<Op::Slice>(inst);
-        machine.ranges[out] = slice(machine.ranges[in], from, to);
+      case Op::Slice:
+        machine.ranges[operand<Op::Slice, RangeOut>(inst)] =
+            slice(machine.ranges[operand<Op::Slice, RangeIn>(inst)], operand<Op::Slice, From>(inst),
+                  operand<Op::Slice, To>(inst));
         break;
-      }
       case Op::CacheRows:
         machine.cache_rows(inst);
         break;

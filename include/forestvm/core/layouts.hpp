@@ -1,6 +1,8 @@
 // The views of all layouts, for code that goes over the rows of layouts.def.
 #pragma once
 
+#include <cstddef>
+
 #include <forestvm/core/layout/array.hpp>
 #include <forestvm/core/layout/array4.hpp>
 #include <forestvm/core/layout/reorg.hpp>
@@ -24,6 +26,11 @@ FVM_HOST_DEVICE constexpr decltype(auto) with_view(Layout layout, Visit&& visit)
 #include <forestvm/core/layouts.def>
   }
   __builtin_unreachable();  // verified
+}
+
+/// Returns the bytes of a node of a declared layout.
+constexpr std::size_t node_size(Layout layout) {
+  return with_view(layout, []<class View>() { return sizeof(typename View::Node); });
 }
 
 /// Whether a view's walks read rank codes, and not the rows themselves.

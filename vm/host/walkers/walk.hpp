@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <forestvm/core/delivery.hpp>
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/core/ranges.hpp>
@@ -18,13 +19,6 @@
 #include "vm/host/atomics.hpp"
 
 namespace forestvm::host {
-
-/// What becomes of a leaf.
-enum class Delivery : std::uint8_t {
-#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) Name,
-#include <forestvm/core/accumulator_kinds.def>
-  LeafNumber,
-};
 
 /// What a walker is given: all of it verified.
 struct WalkTask {

@@ -1,0 +1,233 @@
+// The instructions of a phase, and everything that follows from the rows of linked_operands.def. In: a
+// program's instruction. Out: LinkedInst, which keeps the operands that its row lists and has room for the
+// fields that linking adds; cut_phases.cpp and link.cpp fill these in, the kernels read them. Every access
+// names the opcode and the field, and compiles only if the row lists it.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <forestvm/core/bytecode.hpp>
+#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/platform.hpp>
+
+namespace forestvm::kernels {
+
+/// A field of a linked instruction: an operand of a program's instruction, which has the same number here, or
+/// a row of linked_fields.def.
+enum class LinkedField : std::uint8_t {
+#define FVM_OPERAND(Kind, size, prefix, meaning) Kind,
+#include <forestvm/core/operands.def>
+#define FVM_LINKED_FIELD(Field, size, meaning) Field,
+#include "kernels/link/linked_fields.def"
+};
+
+/// One instruction of a phase. A launch hands its code over by value, in at most 4096 bytes of arguments:
+/// hence no larger than the program's.
+struct LinkedInst {
+  Op op;
+  std::uint8_t small[kSmallOperands];
+  std::uint32_t wide[kWideOperands];
+
+  bool operator==(const LinkedInst&) const = default;
+};
+static_assert(sizeof(LinkedInst) == 16 && std::is_trivially_copyable_v<LinkedInst>);
+
+namespace linked_rows {
+
+inline constexpr OperandSize kSizes[] = {
+#define FVM_OPERAND(Kind, size, prefix, meaning) OperandSize::size,
+#include <forestvm/core/operands.def>
+#define FVM_LINKED_FIELD(Field, size, meaning) OperandSize::size,
+#include "kernels/link/linked_fields.def"
+};
+inline constexpr unsigned kFieldCount = sizeof(kSizes) / sizeof(OperandSize);
+
+struct FieldList {
+  unsigned count = 0;
+  LinkedField fields[kMaxOperands] = {};
+};
+
+template <class... Fields>
+constexpr FieldList list(Fields... fields) {
+  return {sizeof...(fields), {fields...}};
+}
+
+struct Row {
+  bool linked = false;
+  FieldList fields = {}, left_out = {};
+};
+
+/// Returns the row of an opcode: an opcode without one is a warning of the compiler, and so an error.
+constexpr Row row_of(Op op) {
+  using enum LinkedField;
+#define FVM_FIELDS(...) list(__VA_ARGS__)
+#define FVM_LEFT_OUT(...) list(__VA_ARGS__)
+  switch (op) {
+#define FVM_LINKED(Name, fields, left_out) \
+  case Op::Name:                           \
+    return {true, fields, left_out};
+#define FVM_NOT_LINKED(Name) \
+  case Op::Name:             \
+    return {};
+#include "kernels/link/linked_operands.def"
+  }
+#undef FVM_LEFT_OUT
+#undef FVM_FIELDS
+  return {};
+}
+
+}  // namespace linked_rows
+
+constexpr OperandSize size_of(LinkedField field) { return linked_rows::kSizes[static_cast<unsigned>(field)]; }
+constexpr LinkedField field_of(OperandKind kind) { return static_cast<LinkedField>(kind); }
+
+/// Whether a phase may contain instructions of this opcode.
+constexpr bool is_linked(Op op) { return linked_rows::row_of(op).linked; }
+
+/// Where a field lies in an instruction: small[index] or wide[index].
+struct FieldPosition {
+  OperandSize size;
+  unsigned index;
+  unsigned matches;  ///< how often the row lists the field
+
+  bool operator==(const FieldPosition&) const = default;
+};
+
+constexpr FieldPosition position_of(Op op, LinkedField field) {
+  FieldPosition found{OperandSize::Small, 0, 0};
+  unsigned small = 0, wide = 0;
+  const linked_rows::FieldList fields = linked_rows::row_of(op).fields;
+  for (unsigned i = 0; i < fields.count; ++i) {
+    const OperandSize size = size_of(fields.fields[i]);
+    unsigned& next = size == OperandSize::Small ? small : wide;
+    if (fields.fields[i] == field) found = {size, next, found.matches + 1};
+    ++next;
+  }
+  return found;
+}
+
+namespace linked_rows {
+
+constexpr unsigned times_listed(const FieldList& list, LinkedField field) {
+  unsigned times = 0;
+  for (unsigned i = 0; i < list.count; ++i) times += list.fields[i] == field;
+  return times;
+}
+
+/// Whether no two fields of the opcode's row share a byte or a word, and all of them lie in the instruction.
+constexpr bool fields_are_apart(Op op) {
+  bool taken[2][kMaxOperands] = {};
+  const FieldList fields = row_of(op).fields;
+  for (unsigned i = 0; i < fields.count; ++i) {
+    const FieldPosition at = position_of(op, fields.fields[i]);
+    const bool small = at.size == OperandSize::Small;
+    if (at.matches != 1 || at.index >= (small ? kSmallOperands : kWideOperands)) return false;
+    if (taken[small][at.index]) return false;
+    taken[small][at.index] = true;
+  }
+  return true;
+}
+
+/// Whether the row keeps or leaves out each operand of the program's instruction, once, and leaves out no
+/// other.
+constexpr bool accounts_for_operands(Op op) {
+  const Row row = row_of(op);
+  const OperandList& operands = info(op).operands;
+  unsigned left_out = 0;
+  for (unsigned i = 0; i < operands.count; ++i) {
+    const LinkedField field = field_of(operands.kinds[i]);
+    left_out += times_listed(row.left_out, field);
+    if (times_listed(row.fields, field) + times_listed(row.left_out, field) != 1) return false;
+  }
+  return left_out == row.left_out.count;
+}
+
+constexpr bool all_rows(bool (*holds)(Op)) {
+  for (const OpInfo& row : bytecode_rows::kOpInfo)
+    if (is_linked(row.op) && !holds(row.op)) return false;
+  return true;
+}
+static_assert(all_rows(fields_are_apart));
+static_assert(all_rows(accounts_for_operands));
+
+}  // namespace linked_rows
+
+/// Returns a field of an instruction of this opcode, whose row must list the field (checked at compile time).
+template <Op op, LinkedField field>
+FVM_HOST_DEVICE constexpr std::uint32_t linked(const LinkedInst& inst) {
+  constexpr FieldPosition at = position_of(op, field);
+  static_assert(at.matches == 1, "the opcode's row in linked_operands.def does not list this field");
+  if constexpr (at.size == OperandSize::Small)
+    return inst.small[at.index];
+  else
+    return inst.wide[at.index];
+}
+
+constexpr void set_at(LinkedInst& inst, const FieldPosition& at, std::uint32_t value) {
+  if (at.size == OperandSize::Small)
+    inst.small[at.index] = static_cast<std::uint8_t>(value);
+  else
+    inst.wide[at.index] = value;
+}
+
+/// Sets a field of an instruction of this opcode, whose row must list the field (checked at compile time).
+template <Op op, LinkedField field>
+constexpr void set_linked(LinkedInst& inst, std::uint32_t value) {
+  constexpr FieldPosition at = position_of(op, field);
+  static_assert(at.matches == 1, "the opcode's row in linked_operands.def does not list this field");
+  set_at(inst, at, value);
+}
+
+/// Calls visit(field, value) for each field, in the order of the row.
+template <class Visit>
+constexpr void for_each_field(const LinkedInst& inst, Visit&& visit) {
+  const linked_rows::FieldList fields = linked_rows::row_of(inst.op).fields;
+  for (unsigned i = 0; i < fields.count; ++i) {
+    const FieldPosition at = position_of(inst.op, fields.fields[i]);
+    visit(fields.fields[i],
+          at.size == OperandSize::Small ? std::uint32_t{inst.small[at.index]} : inst.wide[at.index]);
+  }
+}
+
+/// Returns the instruction with the operands that its row keeps; the fields that linking adds are 0.
+constexpr LinkedInst keep_operands(const Inst& inst) {
+  LinkedInst kept{inst.op, {}, {}};
+  for_each_operand(inst, [&](unsigned, OperandKind kind, std::uint32_t value) {
+    const FieldPosition at = position_of(inst.op, field_of(kind));
+    if (at.matches != 0) set_at(kept, at, value);
+  });
+  return kept;
+}
+
+/// Gives interpret() the operands of linked code by the names that they have in a program's.
+template <Op op, OperandKind kind>
+FVM_HOST_DEVICE constexpr std::uint32_t operand(const LinkedInst& inst) {
+  return linked<op, static_cast<LinkedField>(kind)>(inst);
+}
+
+/// Returns the operands of a loop of this opcode.
+template <Op op>
+FVM_HOST_DEVICE constexpr LoopOperands loop_operands(const LinkedInst& inst) {
+  return {linked<op, LinkedField::RangeOut>(inst), linked<op, LinkedField::RangeIn>(inst),
+          linked<op, LinkedField::Step>(inst), linked<op, LinkedField::Partner>(inst)};
+}
+
+/// The fields that reductions of either kind have.
+struct ReductionFields {
+  std::uint32_t to, from;       ///< accumulators
+  std::uint32_t rows;           ///< range register
+  std::uint32_t reduced, step;  ///< of the loop that made the copies: its RangeIn and its Step
+  ReductionForm form;
+};
+
+/// Returns the fields of a reduction of this opcode.
+template <Op op>
+FVM_HOST_DEVICE constexpr ReductionFields reduction_fields(const LinkedInst& inst) {
+  return {
+      linked<op, LinkedField::AccOut>(inst), linked<op, LinkedField::AccIn>(inst),
+      linked<op, LinkedField::Rows>(inst),   linked<op, LinkedField::Reduced>(inst),
+      linked<op, LinkedField::Step>(inst),   static_cast<ReductionForm>(linked<op, LinkedField::Form>(inst))};
+}
+
+}  // namespace forestvm::kernels
