@@ -16,7 +16,7 @@ namespace forestvm::kernels {
 /// A field of a linked instruction: an operand of a program's instruction, which has the same number here, or
 /// a row of linked_fields.def.
 enum class LinkedField : std::uint8_t {
-#define FVM_OPERAND(Kind, size, prefix, meaning) Kind,
+#define FVM_OPERAND(Kind, name, Type, size, prefix, meaning) Kind,
 #include <forestvm/core/operands.def>
 #define FVM_LINKED_FIELD(Field, size, meaning) Field,
 #include "kernels/link/linked_fields.def"
@@ -36,7 +36,7 @@ static_assert(sizeof(LinkedInst) == 16 && std::is_trivially_copyable_v<LinkedIns
 namespace linked_rows {
 
 inline constexpr OperandSize kSizes[] = {
-#define FVM_OPERAND(Kind, size, prefix, meaning) OperandSize::size,
+#define FVM_OPERAND(Kind, name, Type, size, prefix, meaning) OperandSize::size,
 #include <forestvm/core/operands.def>
 #define FVM_LINKED_FIELD(Field, size, meaning) OperandSize::size,
 #include "kernels/link/linked_fields.def"
