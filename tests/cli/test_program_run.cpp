@@ -146,7 +146,7 @@ TEST_F(Run, RunsProgramsAsItRunsModels) {
   expect_failure(forestvm({"run", file("m.fvm"), rows_, "--contract", "fast"}), 2, "--contract: ");
   expect_failure(forestvm({"run", file("m.fvm"), test_data("diabetes/rows.npy")}), 1, "10 columns");
   expect_failure(forestvm({"run", file("m.fvm"), test_data("diabetes/rows.csv")}), 1,
-                 "features 'mean radius'");
+                 "features of the model: 'mean radius'");
 }
 
 TEST_F(Run, ReadsModelsAndProgramsFromPipes) {
