@@ -84,7 +84,7 @@ std::string general_help() {
 
 const Command kHelp = {
     "help",
-    "says what a command does, or what a schedule is",
+    "explains a command, or the schedule language",
     {"help [COMMAND]", "help schedules"},
     {{"TOPIC", "a command's name, or schedules: the schedule language and the named schedules", {topics}}},
     {},
@@ -95,8 +95,7 @@ const Command kHelp = {
 };
 
 const Command kVersion = {
-    "version", "says which forestvm this is", {"version"}, {},
-    {},        "  forestvm version\n",        nullptr,     run_version,
+    "version", "prints the version", {"version"}, {}, {}, "  forestvm version\n", nullptr, run_version,
 };
 
 }  // namespace forestvm::cli

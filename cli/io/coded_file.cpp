@@ -149,7 +149,7 @@ Result<CodedRows> CodedReader::next() {
   const std::size_t bytes = coded_bytes(batch.rows, columns_);
   if (batch.rows > kMostCodedBytes || bytes > kMostCodedBytes + kCodeSlack)
     return wrong(begin, "a batch of " + std::to_string(batch.rows) + " rows of " + std::to_string(columns_) +
-                            " columns is more than one may have: the file is damaged");
+                            " columns is larger than a batch may be: the file is damaged");
   FVM_TRY(read_codes(bytes - kCodeSlack));
   const CodedRows rows{codes_.data(), batch.rows, columns_, bytes, encoder_};
   if (checksum_of(rows) != batch.checksum)

@@ -80,7 +80,7 @@ Error ColumnNames::mismatch() const {
   for (std::uint32_t feature = 0; feature < form_.width; ++feature)
     if (!own_.has(feature) && lacking_count++ < kShownNames) lacking.emplace_back(form_.names[feature]);
   std::string message;
-  if (lacking_count != 0) message = "lacks of the model's features " + quoted_list(lacking, lacking_count);
+  if (lacking_count != 0) message = "lacks features of the model: " + quoted_list(lacking, lacking_count);
   if (strange_count_ != 0)
     message += (message.empty() ? "" : "; ") +
                ("has columns that the model lacks: " + quoted_list(strange_, strange_count_));

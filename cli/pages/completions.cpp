@@ -144,8 +144,8 @@ std::string zsh_completion() {
       "_forestvm() {\n"
       "  local context state line\n"
       "  typeset -A opt_args\n"
-      "  _arguments -C '(- *)'{-h,--help}'[prints help]' '(- *)'{-V,--version}'[says which forestvm this "
-      "is]' \\\n"
+      "  _arguments -C '(- *)'{-h,--help}'[prints help]' \\\n"
+      "    '(- *)'{-V,--version}'[prints the version]' \\\n"
       "    '1:command:->command' '*::argument:->argument'\n"
       "  case $state in\n"
       "    command)\n"
@@ -179,7 +179,7 @@ std::string fish_completion() {
   std::string text =
       "# Completes forestvm's command lines in fish. Made from the tables of its commands.\n"
       "complete -c forestvm -n __fish_use_subcommand -f -s h -l help -d 'prints help'\n"
-      "complete -c forestvm -n __fish_use_subcommand -f -s V -l version -d 'says which forestvm this is'\n";
+      "complete -c forestvm -n __fish_use_subcommand -f -s V -l version -d 'prints the version'\n";
   for (const Command* command : commands())
     text += std::string("complete -c forestvm -n __fish_use_subcommand -f -a ") + command->name + " -d " +
             fish_quoted(command->meaning) + "\n";

@@ -133,9 +133,10 @@ TEST(CodedFile, SaysWhatIsWrong) {
   EXPECT_EQ(error_of(damaged), "byte 64: the batch's checksum does not match: the file is damaged");
   damaged = whole;
   damaged[71] = 1;
-  EXPECT_EQ(error_of(damaged),
-            "byte 64: a batch of 72057594037928001 rows of 3 columns is more than one may have: the file is "
-            "damaged");
+  EXPECT_EQ(
+      error_of(damaged),
+      "byte 64: a batch of 72057594037928001 rows of 3 columns is larger than a batch may be: the file is "
+      "damaged");
   damaged = whole;
   damaged[damaged.size() - 8] = 64;
   EXPECT_EQ(error_of(damaged), "byte " + std::to_string(whole.size() - 16) +

@@ -111,7 +111,7 @@ TEST_F(Run, MatchesColumnsByName) {
   EXPECT_EQ(npy({model, bare}), npy({model, plain}));
   expect_failure(
       forestvm({"run", model, write("strange.csv", "AGE,sex,bmi,bp,s1,s2,s3,s4,s5,s6\n")}), 1,
-      "strange.csv: header: lacks of the model's features 'age'; has columns that the model lacks: 'AGE'");
+      "strange.csv: header: lacks features of the model: 'age'; has columns that the model lacks: 'AGE'");
 }
 
 TEST_F(Run, NamesBothWidths) {
@@ -146,7 +146,7 @@ TEST_F(Run, RunsProgramsAsItRunsModels) {
   expect_failure(forestvm({"run", file("m.fvm"), rows_, "--contract", "fast"}), 2, "--contract: ");
   expect_failure(forestvm({"run", file("m.fvm"), test_data("diabetes/rows.npy")}), 1, "10 columns");
   expect_failure(forestvm({"run", file("m.fvm"), test_data("diabetes/rows.csv")}), 1,
-                 "features 'mean radius'");
+                 "features of the model: 'mean radius'");
 }
 
 TEST_F(Run, ReadsModelsAndProgramsFromPipes) {

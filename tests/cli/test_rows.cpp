@@ -197,7 +197,7 @@ TEST(CsvRows, TakesTheUsersWordForTheHeader) {
   EXPECT_EQ(refusal("a,b\n1,2\n", {.width = 2, .header = Header::No}),
             "line 1, column 1: 'a' is not a number (a missing value is an empty cell or nan)");
   EXPECT_EQ(refusal("5,6\n1,2\n", {.width = 2, .names = {"a", "b"}, .header = Header::Yes}),
-            "header: lacks of the model's features 'a', 'b'; has columns that the model lacks: '5', '6'");
+            "header: lacks features of the model: 'a', 'b'; has columns that the model lacks: '5', '6'");
   EXPECT_EQ(refusal("1,2\n", {.width = 3, .header = Header::No}),
             "line 1: has 2 cells, the model has 3 features");
 }
@@ -226,15 +226,15 @@ TEST(CsvRows, MatchesColumnsByName) {
   expect_values(rows_of("c,a,b\n1,2,3\n4,5,6\n", 3, names), {2, 3, 1, 5, 6, 4});
   expect_values(rows_of("1,2,3\n", 3, names), {1, 2, 3});
   EXPECT_EQ(refusal("a,x,c,y\n1,2,3,4\n", 3, names),
-            "header: lacks of the model's features 'b'; has columns that the model lacks: 'x', 'y'");
+            "header: lacks features of the model: 'b'; has columns that the model lacks: 'x', 'y'");
   EXPECT_EQ(refusal("a,b,c,d\n1,2,3,4\n", 3, names), "header: has columns that the model lacks: 'd'");
-  EXPECT_EQ(refusal("a,b\n1,2\n", 3, names), "header: lacks of the model's features 'c'");
+  EXPECT_EQ(refusal("a,b\n1,2\n", 3, names), "header: lacks features of the model: 'c'");
   EXPECT_EQ(refusal("a,b,a\n1,2,3\n", 3, names), "header: the file has two columns named 'a'");
   EXPECT_EQ(refusal("a,b\n1,2\n", 2, {"a", "a"}), "header: the model has two features named 'a'");
   EXPECT_EQ(refusal("p,q,r,s,t,u,v,a,b,c\n", 3, names),
             "header: has columns that the model lacks: 'p', 'q', 'r', 's', 't' and 2 more");
   EXPECT_EQ(refusal("x\n", 7, {"a", "b", "c", "d", "e", "f", "g"}),
-            "header: lacks of the model's features 'a', 'b', 'c', 'd', 'e' and 2 more; has columns that the "
+            "header: lacks features of the model: 'a', 'b', 'c', 'd', 'e' and 2 more; has columns that the "
             "model lacks: 'x'");
 }
 
