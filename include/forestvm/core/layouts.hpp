@@ -30,7 +30,13 @@ FVM_HOST_DEVICE constexpr decltype(auto) with_view(Layout layout, Visit&& visit)
 
 /// Returns the bytes of a node of a declared layout.
 constexpr std::size_t node_size(Layout layout) {
-  return with_view(layout, []<class View>() { return sizeof(typename View::Node); });
+  switch (layout) {
+#define FVM_LAYOUT(Name, text, word, View, meaning) \
+  case Layout::Name:                                \
+    return sizeof(View::Node);
+#include <forestvm/core/layouts.def>
+  }
+  return 0;
 }
 
 /// Whether a view's walks read rank codes, and not the rows themselves.
