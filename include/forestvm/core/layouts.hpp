@@ -31,8 +31,8 @@ FVM_HOST_DEVICE constexpr decltype(auto) with_view(Layout layout, Visit&& visit)
 /// Returns the bytes of a node of a declared layout.
 constexpr std::size_t node_size(Layout layout) {
   switch (layout) {
-#define FVM_LAYOUT(Name, text, word, View, meaning) \
-  case Layout::Name:                                \
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
+  case Layout::Name:                                        \
     return sizeof(View::Node);
 #include <forestvm/core/layouts.def>
   }
