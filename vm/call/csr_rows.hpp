@@ -9,7 +9,7 @@
 
 namespace forestvm::host {
 
-/// Whether `count` rows from `first` on lie inside the values and name features of a model of so many. Usage
+/// Checks that `count` rows from `first` on lie inside the values and name features below `num_features`. Usage
 /// errors say which row is wrong.
 Result<void> check_csr_rows(const CsrRows& rows, std::size_t first, std::size_t count,
                             std::uint32_t num_features);

@@ -68,7 +68,8 @@ class CodeWriter {
     return "(size_t)(" + reg(rows) + ".end - " + reg(rows) + ".begin) * " + number(width(accumulator));
   }
 
-  /// Whether the call has so many rows. What is always true is left out: compilers warn of it.
+  /// Returns the condition that the call has this many rows, without parts that are always true: compilers warn
+  /// of those.
   static std::string has_rows(const OperandsOf<Op::Plan>& args) {
     const auto [least, most, end] = args;
     const std::string rows = reg(kRowsRegister) + ".end - " + reg(kRowsRegister) + ".begin";

@@ -48,7 +48,7 @@ CsrEncoder::CsrEncoder(const Program& program)
   zero_codes_ = codes_of(absent_value(Absent::Zero));
 }
 
-/// Of every column, if all features have this value.
+/// Returns the code of every column for rows whose features all have this value.
 std::vector<std::uint8_t> CsrEncoder::codes_of(float value) const {
   std::vector<std::uint8_t> codes;
   for (const Feature& feature : features_)

@@ -27,7 +27,7 @@ class Executor {
 
 /// Makes an executor of `threads` threads, the caller's included, from 2. It serves the process that made it:
 /// a forked child has none of its threads and must leave it alone. Throws std::system_error if the system
-/// does not start so many.
+/// does not start that many.
 using MakeExecutor = std::unique_ptr<Executor>(unsigned threads);
 
 MakeExecutor make_thread_executor;
@@ -41,7 +41,7 @@ std::unique_ptr<Executor> make_forkable_executor(unsigned threads, MakeExecutor&
 
 /// The forkable executor of `threads` threads that all programs of the process share; it is never destroyed.
 /// 0: as many threads as the machine has. Null for one thread: the machine then runs parallel loops inline.
-/// Environment error: the system does not start so many threads.
+/// Environment error if the system does not start that many threads.
 Result<const Executor*> shared_executor(unsigned threads);
 
 }  // namespace forestvm::host

@@ -12,28 +12,28 @@
 
 namespace forestvm::host {
 
-/// Tasks take a multiple of so many rows, but the last.
+/// The number of rows of a task is a multiple of this, except in the last task.
 inline constexpr std::uint32_t kGrainRows = 32;
 
-/// Of one loop; shared by all threads that predict.
+/// What is known of one parallel loop over rows. All threads that predict share it.
 class Grain {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Of one run of the loop.
+  /// How one run of the loop is divided into tasks.
   struct Cut {
     std::uint32_t rows;  ///< of a task
     bool shared;
     bool timed;  ///< record() is to be told how long it took
   };
 
-  /// For `rows` rows of which a task takes `most` at most.
+  /// Chooses for `rows` rows, of which a task takes at most `most`.
   Cut cut(std::uint32_t rows, std::uint32_t most, unsigned threads);
 
   void record(std::uint32_t rows, bool shared, Clock::duration taken);
 
  private:
-  /// Calls whose numbers of rows have as many bits.
+  /// What is known of calls whose row counts have the same number of bits.
   struct Calls {
     std::atomic<std::uint32_t> count = 0;
     std::atomic<float> alone = 0, shared = 0;  ///< nanoseconds of a row; 0: not known

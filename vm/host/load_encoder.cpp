@@ -15,7 +15,7 @@ unsigned bits_of(const EncodedFeature& feature) {
   return static_cast<unsigned>(std::bit_width(feature.threshold_count));
 }
 
-/// Floats of the splitters of a search of so many steps. Searches load 32 at least.
+/// Returns the floats of the splitters of a search of `bits` steps. Searches load at least 32.
 std::size_t splitters_size(unsigned bits) {
   return std::max(std::size_t{32}, std::size_t{1} << std::min(bits, FeatureSearch::kSplitSteps));
 }

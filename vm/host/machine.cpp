@@ -82,7 +82,7 @@ void Machine::run_shared(const LoopOperands& loop, std::uint32_t step, std::uint
   loaded_->executor->run(count, iteration);
 }
 
-/// What a loop comes to so many iterations after the current one; empty after its end.
+/// Returns the range that a loop reaches `iterations` iterations after the current one; empty beyond its end.
 Range Machine::ahead(std::uint32_t loop, std::uint32_t iterations) const {
   const LoopOperands operands = loop_operands(loaded_->code[loop]);
   const Range& over = ranges[operands.in];

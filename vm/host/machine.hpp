@@ -122,7 +122,7 @@ class Machine {
   void with_element(std::uint32_t accumulator, Visit&& visit) const;
   template <class Element>
   void fill(std::uint32_t accumulator, const Range& rows, const double* values) const;
-  /// The same for an accumulator of scores with float or double.
+  /// Calls visit.operator()<float>() or <double>() for an accumulator of scores.
   template <class Visit>
   void with_scores(std::uint32_t accumulator, Visit&& visit) const;
 

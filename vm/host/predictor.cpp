@@ -132,12 +132,13 @@ class HostPredictor final : public CallPredictor {
                                  kDenseFrom * (static_cast<double>(csr->count) * loaded_.meta.num_features);
   }
 
-  /// The same in a pass of so many rows, whose walks may read values that are not there.
+  /// Returns whether the rows of a pass of `row_count` rows are converted, also because its walks read values
+  /// that sparse rows do not store.
   bool converted(const AnyRows& rows, std::size_t row_count) const {
     return converted(rows) || (std::holds_alternative<CsrRows>(rows) && coded_plans_.reads_values(row_count));
   }
 
-  /// At most so many of `left` rows, such that what is left begins a block of codes.
+  /// Returns how many of `left` rows a pass takes, at most `most`, so that the rest begins a block of codes.
   static std::size_t whole_blocks(std::size_t most, std::size_t left) {
     return std::min(left, std::max<std::size_t>(most / kCodeRows, 1) * kCodeRows);
   }
@@ -174,14 +175,14 @@ class HostPredictor final : public CallPredictor {
     return {};
   }
 
-  /// Returns the bytes that a pass of so many rows writes to the scratch memory because another type of
+  /// Returns the bytes that a pass of `rows` rows writes to the scratch memory because another type of
   /// numbers is wanted.
   std::size_t delivered_bytes(std::size_t rows, OutputKind output, ResultType type) const {
     const ResultType written = written_type(output, type);
     return written == type ? 0 : rows * output_width(loaded_.meta, output) * bytes_of(written);
   }
 
-  /// Of the float32 rows that a pass gets in the scratch memory.
+  /// Returns the bytes of the float32 rows that a pass gets in the scratch memory.
   std::size_t converted_bytes(std::size_t rows) const {
     return whole_lines(rows * loaded_.meta.num_features * sizeof(float));
   }
@@ -264,7 +265,7 @@ class HostPredictor final : public CallPredictor {
     std::fill_n(codes + code_bytes(rows.count, rows.columns), kCodeSlack, 0);
   }
 
-  /// Of what a pass of so many rows adds up.
+  /// Returns the bytes of the sums of a pass of `rows` rows.
   std::size_t scratch_bytes(std::size_t rows, bool in_place) const {
     std::size_t bytes = in_place ? 0 : whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)

@@ -63,14 +63,14 @@ constexpr std::uint64_t align_up(std::uint64_t offset) {
 inline constexpr std::uint64_t kTableEnd =
     align_up(sizeof(FileHeader) + kSectionCount * sizeof(SectionEntry));
 
-/// Of an image whose size has been checked to hold a header.
+/// Returns the checksum of an image whose size has been checked to hold a header.
 std::uint64_t checksum(std::span<const std::byte> image);
 
-/// Where strings of these sizes lie in the text section, one after the other. Refused if that is not in its
-/// first 4 GiB.
+/// Returns where strings of these sizes lie in the text section, one after the other. Refused beyond its first
+/// 4 GiB.
 Result<std::vector<StringRef>> string_places(std::span<const std::uint64_t> sizes);
 
-/// A program of so many bytes, which `write` gives all of; verified.
+/// Makes a program of `size` bytes, all of which `write` writes, and verifies it.
 Result<Program> make_program(std::size_t size, const std::function<void(std::span<std::byte>)>& write);
 
 /// Lays the sections out behind `header`, whose counts, size and checksum are set here, and verifies the

@@ -66,7 +66,7 @@ FVM_INLINE std::uint8_t code_of(const Codes& codes, std::uint32_t column) {
 /// Bytes after the last code that may be read too: codes are gathered as words.
 inline constexpr std::size_t kCodeSlack = 64;
 
-/// Bytes that the codes of so many rows take.
+/// Returns the bytes that the codes of `rows` rows take.
 FVM_INLINE std::size_t code_bytes(std::size_t rows, std::size_t columns) {
   return (rows + kCodeRows - 1) / kCodeRows * (columns * kCodeRows);
 }

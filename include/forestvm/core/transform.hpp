@@ -157,7 +157,7 @@ FVM_HOST_DEVICE inline float sigmoid_of(float x) {
   const float argument = -x > 88.7f ? 88.7f : -x;
   return 1.0f / (exp_f32(argument) + 1.0f);
 }
-/// The same as LightGBM does it.
+/// The sigmoid as LightGBM computes it: in float64, without a limit on the argument.
 FVM_HOST_DEVICE inline double sigmoid_of(double x) { return 1.0 / (1.0 + exp_f64(-x)); }
 
 template <class Scalar>

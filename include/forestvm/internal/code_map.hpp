@@ -50,7 +50,7 @@ struct InstFacts {
   /// `select`; none if it walks nothing.
   std::uint32_t first_walker = 0;
   std::uint32_t walker_count = 0;
-  RowCounts calls{0, UINT32_MAX};  ///< it runs in calls of so many rows, by the plans around it
+  RowCounts calls{0, UINT32_MAX};  ///< the row counts of the calls in which it runs, by the plans around it
 };
 
 struct CodeMap {

@@ -18,7 +18,7 @@ struct Avx2Search {
       const float* from[kLanes];
       for (unsigned i = 0; i < kLanes; ++i) from[i] = rows + std::min(r + i, count - 1) * stride;
       for (unsigned four = 0; four < values; four += 4) {
-        __m256 x[4];  // of x[i] the l-th four values are those of row 4 l + i
+        __m256 x[4];  // the l-th four values of x[i] come from row 4 l + i
         for (unsigned i = 0; i < 4; ++i)
           x[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from[i] + four)),
                                       _mm_loadu_ps(from[4 + i] + four), 1);

@@ -55,7 +55,7 @@ struct Avx512Bytes {
 
   template <unsigned Size>
   struct Table;
-  /// Of two tables, one for each half of the lanes.
+  /// Two tables, one for each half of the lanes.
   template <unsigned Size>
   struct TwoTables;
 
@@ -92,7 +92,7 @@ struct Avx512Bytes {
         }
     }
 
-    /// Of lane i the code of row i % kRows in a column.
+    /// Returns in lane i the code of row i % kRows in that lane's column.
     FVM_INLINE static Bytes pick(const std::uint8_t* rows, Bytes column) {
       return any_of<0, kBytes / kLanes>(rows, _mm512_or_si512(column, load(kBase.bytes)));
     }
@@ -108,7 +108,7 @@ struct Avx512Bytes {
     };
     static constexpr Base kBase = Base::make();
 
-    /// Lanes whose row is in the odd ones of runs of so many registers.
+    /// Returns the lanes whose row is in the odd one of each two runs of registers.
     static constexpr Mask odd(unsigned registers) {
       Mask mask = 0;
       for (unsigned i = 0; i < kLanes; ++i)
@@ -318,7 +318,7 @@ struct Avx512Bytes::TwoTables<64> {
   }
 };
 
-/// Of larger tables there is no room for two in what one permute takes.
+/// Two larger tables do not fit the registers that one permute takes.
 template <unsigned Size>
 struct Avx512Bytes::TwoTables {
   Table<Size> low, high;

@@ -118,7 +118,7 @@ struct Avx512Lanes {
     }
   };
 
-  /// Calls visit.operator()<RowCodes>() with what suits so many columns.
+  /// Calls visit.operator()<RowCodes>() with the type that suits the number of columns.
   template <class Visit>
   FVM_INLINE static void with_row_codes(std::size_t columns, const Visit& visit) {
     if (columns <= 64) return visit.template operator()<CodesInRegisters<1>>();

@@ -19,7 +19,7 @@ struct Avx512Search {
       const float* from[16];
       for (unsigned i = 0; i < 16; ++i) from[i] = rows + std::min(r + i, count - 1) * stride;
       for (unsigned four = 0; four < values; four += 4) {
-        __m512 x[4];  // of x[i] the l-th four values are those of row 4 l + i
+        __m512 x[4];  // the l-th four values of x[i] come from row 4 l + i
         for (unsigned i = 0; i < 4; ++i) {
           x[i] = _mm512_castps128_ps512(_mm_loadu_ps(from[i] + four));
           x[i] = _mm512_mask_broadcast_f32x4(x[i], 0x00f0, _mm_loadu_ps(from[4 + i] + four));
@@ -117,7 +117,7 @@ struct Avx512Search {
     _mm512_mask_storeu_epi8(to, _bzhi_u64(~std::uint64_t{0}, count), codes);
   }
 
-  /// Of 16 numbers, how many are at or below x.
+  /// Returns how many of 16 thresholds are at or below x.
   FVM_INLINE static std::uint32_t reached(const float* thresholds, __m512 x) {
     return static_cast<std::uint32_t>(
         _mm_popcnt_u32(_mm512_cmp_ps_mask(x, _mm512_loadu_ps(thresholds), _CMP_GE_OQ)));

@@ -9,7 +9,7 @@
 
 namespace forestvm::host {
 
-/// Shuffle: unsigned kLanes; Bytes, a vector of so many uint8; Bytes row(const uint8_t*): 16 bytes in each
+/// Shuffle: unsigned kLanes; Bytes, a vector of kLanes uint8; Bytes row(const uint8_t*): 16 bytes in each
 /// 16-byte part; Bytes shuffle(Bytes table, Bytes index): in each 16-byte part, the table's byte at the low
 /// four bits of the index, whose highest bit is clear; Bytes select(Bytes mask, Bytes no, Bytes yes), each
 /// byte of the mask 0 or 255.

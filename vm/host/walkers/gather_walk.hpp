@@ -20,7 +20,7 @@ FVM_INLINE void for_chunks(std::uint32_t begin, std::uint32_t end, const Visit& 
   if constexpr (K > 1) for_chunks<K / 2>(begin, end, visit);
 }
 
-/// Lanes: what a CPU target offers. unsigned kLanes; vectors Floats and Ints of so many; and a hop of each
+/// Lanes: what a CPU target offers. unsigned kLanes; vectors Floats and Ints of kLanes elements; and a hop of each
 /// view's nodes.
 template <class Target, class View>
 class GatherWalk {
@@ -31,7 +31,7 @@ class GatherWalk {
   static constexpr unsigned kLanes = Lanes::kLanes;
 
  public:
-  /// Walks Vectors x kLanes rows of a tree together; where fewer rows are left, those of several trees.
+  /// Walks Vectors x kLanes rows of a tree together; where fewer rows are left, several trees together.
   template <unsigned Vectors>
   static void rows(const WalkTask& task) {
     if (task.row_stride > Lanes::kMostStride) return trees<1>(task);

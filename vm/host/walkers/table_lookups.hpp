@@ -31,7 +31,7 @@ struct LevelShape {
     return tables(slots, columns) * 4 +
            (static_cast<unsigned>(kind) - static_cast<unsigned>(LevelKind::Tests));
   }
-  /// The same without the kind: number / 4.
+  /// Returns number() without the kind, which is number / 4.
   FVM_INLINE static constexpr unsigned tables(unsigned slots, unsigned columns) {
     const unsigned size = bits((slots - 1) | 15u) - 4;
     const std::uint64_t by_bits = 0x33332110;  // a digit for each number of bits of columns - 1

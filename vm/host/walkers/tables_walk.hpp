@@ -59,7 +59,7 @@ class TablesWalk {
     return static_cast<std::uint32_t>(std::clamp<std::size_t>(blocks, 1, kMostBlocks)) * kCodeRows;
   }
 
-  /// Of a plain sum of leaves as they lie in memory; 0 for any other delivery.
+  /// Returns the bytes of a score that is a plain sum of leaves as they lie in memory; 0 for any other delivery.
   static std::size_t score_bytes(const WalkTask& task) {
     if (task.atomic) return 0;
     if (task.delivery == Delivery::F64) return task.wide_leaves == nullptr ? 0 : sizeof(double);
@@ -115,7 +115,7 @@ class TablesWalk {
     }
   }
 
-  /// Trees that are not oblivious, or all are, and have so many levels.
+  /// Walks trees that are alike: all oblivious or none, and with the same number of levels.
   template <class Visit>
   void for_alike(std::uint32_t begin, std::uint32_t end, std::uint32_t levels, const Visit& visit) {
     if constexpr (kLanes > kLeastLanes)
@@ -219,8 +219,8 @@ class TablesWalk {
         if (level < walks[i].depth()) hop<Walk>(walks[i].level(level), at_ + std::size_t{i} * walk_slots);
   }
 
-  /// The same in tree tables. All trees take as many hops as the deepest: a loop whose end is foreseen costs
-  /// less than hops that move nothing.
+  /// Takes the walks through tree tables. All trees take as many hops as the deepest: hops that move nothing
+  /// cost less than a loop whose end the processor does not foresee.
   template <class Walk>
   void descend_trees(const Walk* walks, std::uint32_t count) {
     const std::uint32_t walk_slots = slots_ * Walk::kTrees;
@@ -349,7 +349,7 @@ class TablesWalk {
   class OneHop {
     template <unsigned Bytes>
     using Table = typename Walk::template Table<Bytes>;
-    // Of what is not read, a table that takes no room.
+    // A table that is not read has the smallest size.
     static constexpr unsigned kColumnSize = Columns == 0 ? 16 : Size;
     static constexpr unsigned kChildSize = Kind == LevelKind::Tests ? 16 : Size;
     static constexpr unsigned kBySize = Kind == LevelKind::Parting ? Size : 16;
@@ -444,7 +444,7 @@ class TablesWalk {
   const std::uint8_t* codes_;  ///< of the first block
   std::uint32_t slots_;        ///< kept for each tree: a slot for each row, and for lanes that have none
   bool has_by_row_ = false;
-  /// Of few rows and columns the codes row by row.
+  /// The codes row by row, where rows and columns are few.
   alignas(64) std::uint8_t by_row_[kMostByRow * kHalfBlock];
   alignas(64) std::uint8_t at_[kMostRows];  ///< each row's slot in each tree that is walked
 };

@@ -246,8 +246,8 @@ class CodeVerifier {
       return wrong("it does not close the innermost open block");
     for (RegisterState& state : registers_)
       if (state.depth >= blocks_.size()) state = {};
-    // Those of this very loop may still be reduced after it, in the block around; no further out, where the
-    // register that the loop went through may be another range.
+    // Accumulators of this very loop may still be reduced after it, in the block around it, but no further out:
+    // there the register that the loop went through may hold another range.
     for (AccumulatorState& accumulator : accumulators_)
       if (accumulator.depth > blocks_.size()) accumulator = {};
     innermost_loop_[0] = blocks_.back().outer_loop[0];

@@ -56,7 +56,7 @@ std::uint32_t broken_rules(const typename View::Tree& view, std::uint32_t begin,
   return broken;
 }
 
-/// Of a tree in which there is one.
+/// Names the first broken rule of a tree that breaks one.
 template <class View>
 std::string first_broken_rule(const typename View::Tree& view, const TreeDesc& tree, const NodeFacts& facts) {
   for (std::uint32_t slot = 0;; ++slot)

@@ -332,8 +332,8 @@ class WayFollower {
     leave_pairs(outside.leaf_output, memory_.leaf_output);
   }
 
-  /// The same of trees. Rows that an iteration has written stay written, if there is one; an accumulator that
-  /// is private to the loop's iterations is read only of those that there are.
+  /// Leaves a loop over trees. Rows that an iteration has written stay written if there is an iteration; an
+  /// accumulator that is private to iterations is read only for iterations that ran.
   void leave_trees(Memory& outside, Interval over, Interval whole, bool iterates, std::uint32_t loop) const {
     for (unsigned i = 0; i < kAccumulators; ++i)
       if (iterates || private_to_[i] == loop) outside.sums[i] = memory_.sums[i];

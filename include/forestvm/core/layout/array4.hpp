@@ -20,8 +20,8 @@ struct Array4View : TreesInSequence {
   static constexpr std::uint32_t kColumnMask = (std::uint32_t{1} << kCodeShift) - 1;
   static_assert(kMaxColumns <= kColumnMask);
 
-  /// Of the last level: the bits of a float. Above it the code, kNeverRight where a leaf is repeated below,
-  /// and the column: a row whose code is x goes right if x << kCodeShift is above the word.
+  /// In the last level, the bits of a float. In the levels above, the code (kNeverRight where a leaf is repeated
+  /// below) and the column: a row whose code is x goes right if x << kCodeShift is above the word.
   struct Node {
     std::uint32_t word;
 

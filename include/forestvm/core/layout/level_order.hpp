@@ -110,7 +110,7 @@ struct LevelOrderTile {
   std::uint32_t shape;            ///< row of the tile shapes; kLeaf in leaves
 };
 
-/// The same in tiles: slot i's children are tile_size * i + i + 1 and those after it, one for each way out.
+/// Level order in tiles: slot i's children are the slots from tile_size * i + i + 1 on, one for each way out.
 template <unsigned Width, class Placing>
 struct LevelOrderTilesView : Placing {
   using Node = LevelOrderTile<Width>;

@@ -74,7 +74,7 @@ struct TableLevel {
 };
 static_assert(sizeof(TableLevel) == 8);
 
-/// Lines of the records of so many levels.
+/// Returns the cache lines that the records of `levels` levels take.
 FVM_INLINE std::uint32_t table_header_lines(std::uint32_t levels) { return (levels + 1) / 2; }
 
 /// A level's tables, if it has any, found.
@@ -308,8 +308,8 @@ struct TablesView : TreesInSequence {
   }
 
  private:
-  /// Of a level that parts with leaves: slots of tests, and leaves, are numbered as they come; the leaves up
-  /// to the first of those with which a level above has parted.
+  /// Returns the rule that a level which retires leaves breaks, or null: slots of tests and leaves are numbered
+  /// in the order in which they come, and the leaves end before the first one that a level above has retired.
   static const char* parting_rule(const LevelTables& tables, std::uint32_t slots, std::uint32_t below,
                                   std::uint32_t children, LevelsAbove& above) {
     if (children < below || children - below > above.open)
