@@ -54,7 +54,7 @@ struct Statement {
 struct NestAccumulator {
   AccumulatorKind kind = AccumulatorKind::F32;
   std::uint32_t parent = 0;      ///< the accumulator it is a copy of, or its own number
-  std::uint64_t iterations = 1;  ///< of the loop over trees whose iterations have copies; the largest bound
+  std::uint64_t iterations = 1;  ///< the largest number of copies, one for each iteration
   std::uint32_t stored_in = 0;   ///< the accumulator that shares its memory, or its own number
 };
 

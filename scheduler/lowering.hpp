@@ -36,7 +36,7 @@ struct WalkSite {
 struct Sums {
   AccumulatorKind kind = AccumulatorKind::F32;
   AccumulatorKind scores = AccumulatorKind::F32;  ///< read by transforms and outputs: F32 or F64
-  int unit = 0;                                   ///< of exact sums, which are multiples of 2^unit
+  int unit = 0;                                   ///< exact sums are multiples of 2^unit
   bool in_model_order = true;
 };
 

@@ -59,7 +59,7 @@ class RankTable {
     }
   };
   struct Feature {
-    std::vector<float> thresholds[2];  ///< of tests that send missing values right ([0]) or left ([1])
+    std::vector<float> thresholds[2];  ///< [0]: missing values go right; [1]: left
     std::vector<float> sorted;
     std::map<Window, std::uint32_t> columns;
     std::map<Membership, std::uint32_t> memberships;  ///< the column of each set

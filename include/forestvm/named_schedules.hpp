@@ -10,8 +10,8 @@
 
 namespace forestvm {
 
-/// What runs a schedule: one that maps loops to a GPU (gpuDimension) runs on GPUs only, any other on the host
-/// only.
+/// The backends that run a schedule: one that maps loops to a GPU (gpuDimension) runs on GPUs only, any other
+/// on the host only.
 enum class ScheduleBackend { Host, Gpu };
 
 /// A named schedule. Its directives may depend on the model: schedule_by_name makes them.

@@ -29,7 +29,7 @@ inline std::span<const TileChild, 2> children_of(const TiledTree& tiled, TileChi
 /// The order of a tree's nodes: siblings adjacent, children after their parents.
 struct SparseOrder {
   std::vector<TileChild> slots;         ///< the node in each slot
-  std::vector<std::uint32_t> children;  ///< of each slot, the slot of the left child; 0 for leaves
+  std::vector<std::uint32_t> children;  ///< the slot of each node's left child; 0 for leaves
 };
 
 /// Orders a tree's nodes. Level by level, the upper levels, which every row visits, share cache lines. By

@@ -16,7 +16,7 @@ constexpr std::size_t kLineNodes = 64 / sizeof(Node);
 /// The order of a tree's nodes in cache lines.
 struct LineOrder {
   std::vector<std::optional<TileChild>> slots;  ///< std::nullopt: padding
-  std::vector<std::uint32_t> children;          ///< of each slot, the slot of its left child
+  std::vector<std::uint32_t> children;          ///< the slot of each node's left child
 };
 
 /// Fills cache lines, each with a node or two siblings and as many of the nodes below them as fit, level by

@@ -269,7 +269,7 @@ class CodeEmitter {
   const PlanNumbers& numbers_;
   ProgramParts& parts_;
   std::map<LoopId, const WalkSite*> site_at_top_;
-  std::map<LoopId, std::uint32_t> registers_;  ///< of the loops' current iterations
+  std::map<LoopId, std::uint32_t> registers_;  ///< each holds its loop's current iteration
   std::map<LoopId, std::uint32_t> last_loop_;  ///< pc of each loop's latest instruction
   std::uint32_t next_register_ = 2;
   std::uint32_t slices_end_ = 0;  ///< registers from here on hold no slice of an open block
