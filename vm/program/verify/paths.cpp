@@ -10,7 +10,6 @@
 #include <array>
 #include <bit>
 #include <optional>
-#include <ranges>
 
 #include <boost/container/static_vector.hpp>
 #include <forestvm/core/accumulators.hpp>
@@ -380,11 +379,10 @@ class WayFollower {
 
   /// The iteration of trees that the next instruction stands in.
   std::uint32_t innermost_trees() const {
-    for (const auto& block : std::ranges::reverse_view(blocks_)) {
-      const std::uint32_t out = map_.insts[block.open].out;
-      if (block.outside && range(out).axis == Axis::Trees) return out;
-    }
-    return kAllTrees;
+    const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(), [this](const auto& block) {
+      return block.outside && range(map_.insts[block.open].out).axis == Axis::Trees;
+    });
+    return found == blocks_.rend() ? kAllTrees : map_.insts[found->open].out;
   }
 
   /// A copy begins with zeros, unless it lies in another accumulator: then a reduction sets it.
