@@ -1,0 +1,254 @@
+// The reader of CSV files: numbers, headers, cells, accepted and refused.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "cli/io/csv.hpp"
+#include "read_rows.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+TEST(ParseFloat, ReadsTheNearestFloat) {
+  EXPECT_EQ(parse_float("0.1"), 0.1F);
+  EXPECT_EQ(parse_float("+1.5"), 1.5F);
+  EXPECT_EQ(parse_float("-.5e1"), -5.0F);
+  EXPECT_EQ(parse_float("16777217"), 16777216.0F);
+  EXPECT_EQ(parse_float("16777217.0000001"), 16777218.0F);  // rounding by way of double would give 16777216
+  EXPECT_EQ(parse_float("1e-45"), 0x1p-149F);
+  EXPECT_EQ(parse_float("inf"), kInf);
+  EXPECT_EQ(parse_float("-Infinity"), -kInf);
+  EXPECT_TRUE(std::isnan(parse_float("NaN").value()));
+}
+
+TEST(ParseFloat, GoesToInfinityAndZeroBeyondTheRange) {
+  for (const char* text : {"1e50", "3.5e38", "1e999999999999999999999", "0.001e50",
+                           "1234567890123456789012345678901234567890.0", "1e+50", "+1e400"})
+    EXPECT_EQ(parse_float(text), kInf) << text;
+  EXPECT_EQ(parse_float("-1e50"), -kInf);
+  const std::string tiny = "0." + std::string(400, '0') + "1";
+  for (const char* text :
+       {"1e-50", "1000e-60", "1e-999999999999999999999", "0e999999", "1e-400", tiny.c_str()})
+    EXPECT_EQ(parse_float(text), 0.0F) << text;
+  EXPECT_TRUE(std::signbit(parse_float("-1e-50").value()));
+}
+
+TEST(ParseFloat, RefusesTheRest) {
+  for (const char* text : {"", "+", "-", "+-1", "--1", "1.5x", "1_000", "1,5", "0x10", "nan(1)", "e5", ".",
+                           "1e", "NA", "true", "1 2", " 1"})
+    EXPECT_FALSE(parse_float(text).has_value()) << text;
+}
+
+TEST(CsvRows, ReadsNumbersAndMissingCells) {
+  expect_values(rows_of("1,2.5\n,nan\n-inf, -0 \n", 2), {1, 2.5F, NAN, NAN, -kInf, -0.0F});
+  expect_values(rows_of("1,2", 2), {1, 2});
+  expect_values(rows_of(",\n,\n", 2), {NAN, NAN, NAN, NAN});
+}
+
+TEST(CsvRows, AcceptsCrlfByteOrderMarkQuotesAndBlankEnd) {
+  expect_values(rows_of("\xef\xbb\xbf"
+                        "a,b\r\n1,2\r\n3,4\r\n\r\n\n",
+                        2),
+                {1, 2, 3, 4});
+  expect_values(rows_of("\"a \"\"q\"\", b\",\"c\nd\"\n\"1.5\",\"\"\n2, \"3\" \n", 2), {1.5F, NAN, 2, 3});
+  expect_values(rows_of("\"\"\n\"\"\n1\n\n", 1), {NAN, NAN, 1});
+}
+
+/// The mark is not part of the first cell.
+TEST(CsvRows, SkipsAByteOrderMark) {
+  const std::string mark = "\xef\xbb\xbf";
+  expect_values(rows_of(mark + "b,a\n1,2\n", 2, {"a", "b"}), {2, 1});
+  expect_values(rows_of(mark + "5,6\n", 2), {5, 6});
+  EXPECT_EQ(refusal("1," + mark + "2\n", {.width = 2, .header = Header::No}),
+            "line 1, column 2: '" + mark + "2' is not a number (a missing value is an empty cell or nan)");
+}
+
+TEST(CsvRows, DetectsTheHeader) {
+  const auto named = rows_of("a,b\n", 2);
+  ASSERT_TRUE(named.ok());
+  EXPECT_EQ(named->count, 0U);
+  EXPECT_EQ(named->width, 2U);
+  expect_values(rows_of("2,0,1\n10,11,12\n", 3, {"0", "1", "2"}), {11, 12, 10});
+  expect_values(rows_of("2,0,3\n10,11,12\n", 3), {2, 0, 3, 10, 11, 12});
+  expect_values(rows_of("2019,age\n1,2\n", 2, {"age", "2019"}), {2, 1});
+  EXPECT_EQ(refusal("age,2019\n1,2\n", 2),
+            "line 1: mixes names and numbers, so it may be a header or a row: say which with --header yes or "
+            "--header no");
+}
+
+/// pandas writes the numbers from 0 as names of unnamed columns; a row may have the same values.
+TEST(CsvRows, RefusesToGuessWhatTheNumbersFromZeroAre) {
+  const std::string question = ", or a row: say which with --header yes or --header no";
+  const std::string four =
+      "line 1: has the numbers from 0 to 3, which may be the columns' names as pandas writes them" + question;
+  EXPECT_EQ(refusal("0,1,2,3\n10,11,12,13\n", 4), four);
+  EXPECT_EQ(refusal("2,0,3,1\n10,11,12,13\n", 4), four);
+  EXPECT_EQ(refusal("0,1,2,3\n10,11,12,13\n", 4, {"a", "b", "c", "d"}), four);
+  EXPECT_EQ(refusal("0\n5\n", 1),
+            "line 1: is 0, which may be the column's name as pandas writes it" + question);
+  for (const char* rows : {"0.0,1\n", "0,1.0\n", "00,1\n", "0,0\n", "1,2\n", "0,\n", "+0,1\n"})
+    EXPECT_EQ(refusal(rows, 2), "accepted 1 rows") << rows;
+  expect_values(rows_of("0,1\n10,11\n", {.width = 2, .header = Header::No}), {0, 1, 10, 11});
+  expect_values(rows_of("1,0\n10,11\n", {.width = 2, .header = Header::Yes}), {11, 10});
+}
+
+TEST(CsvRows, TakesTheUsersWordForTheHeader) {
+  expect_values(rows_of("5,6\n1,2\n", {.width = 2, .header = Header::Yes}), {1, 2});
+  expect_values(rows_of("a,6\n1,2\n", {.width = 2, .header = Header::Yes}), {1, 2});
+  expect_values(rows_of("5,6\n1,2\n", {.width = 2, .header = Header::No}), {5, 6, 1, 2});
+  EXPECT_EQ(refusal("a,b\n1,2\n", {.width = 2, .header = Header::No}),
+            "line 1, column 1: 'a' is not a number (a missing value is an empty cell or nan)");
+  EXPECT_EQ(refusal("5,6\n1,2\n", {.width = 2, .names = {"a", "b"}, .header = Header::Yes}),
+            "header: lacks features of the model: 'a', 'b'; has columns that the model lacks: '5', '6'");
+  EXPECT_EQ(refusal("1,2\n", {.width = 3, .header = Header::No}),
+            "line 1: has 2 cells, the model has 3 features");
+}
+
+/// A model without names has the names that trainers and pandas give to unnamed columns.
+TEST(CsvRows, MatchesDefaultNames) {
+  expect_values(rows_of("f2,f0,f1\n10,11,12\n", 3), {11, 12, 10});
+  expect_values(rows_of("Column_1,Column_2,Column_0\n10,11,12\n", 3), {12, 10, 11});
+  for (const char* header : {"f0,f1,f2", "Column_0,Column_1,Column_2"})
+    EXPECT_EQ(notice(std::string(header) + "\n", {3}), "");
+}
+
+TEST(CsvRows, SaysThatAHeaderIsSkipped) {
+  const std::string skipped =
+      "line 1 is skipped as a header: the model has no feature names, so its columns are taken in order";
+  for (const char* header : {"a,b,c", "f0,f1,f3", "f0,f1,f1", "f0,f1,Column_2", "f00,f1,f2", "f0,f1,"})
+    EXPECT_EQ(notice(std::string(header) + "\n1,2,3\n", {3}), skipped) << header;
+  expect_values(rows_of("f0,f1,f3\n1,2,3\n", 3), {1, 2, 3});
+  EXPECT_EQ(notice("5,6,7\n", {.width = 3, .header = Header::Yes}), skipped);
+  EXPECT_EQ(notice("c,b,a\n", {3, {"a", "b", "c"}}), "");
+  EXPECT_EQ(notice("5,6,7\n", {3}), "");
+}
+
+TEST(CsvRows, MatchesColumnsByName) {
+  const Names names = {"a", "b", "c"};
+  expect_values(rows_of("c,a,b\n1,2,3\n4,5,6\n", 3, names), {2, 3, 1, 5, 6, 4});
+  expect_values(rows_of("1,2,3\n", 3, names), {1, 2, 3});
+  EXPECT_EQ(refusal("a,x,c,y\n1,2,3,4\n", 3, names),
+            "header: lacks features of the model: 'b'; has columns that the model lacks: 'x', 'y'");
+  EXPECT_EQ(refusal("a,b,c,d\n1,2,3,4\n", 3, names), "header: has columns that the model lacks: 'd'");
+  EXPECT_EQ(refusal("a,b\n1,2\n", 3, names), "header: lacks features of the model: 'c'");
+  EXPECT_EQ(refusal("a,b,a\n1,2,3\n", 3, names), "header: the file has two columns named 'a'");
+  EXPECT_EQ(refusal("a,b\n1,2\n", 2, {"a", "a"}), "header: the model has two features named 'a'");
+  EXPECT_EQ(refusal("p,q,r,s,t,u,v,a,b,c\n", 3, names),
+            "header: has columns that the model lacks: 'p', 'q', 'r', 's', 't' and 2 more");
+  EXPECT_EQ(refusal("x\n", 7, {"a", "b", "c", "d", "e", "f", "g"}),
+            "header: lacks features of the model: 'a', 'b', 'c', 'd', 'e' and 2 more; has columns that the "
+            "model lacks: 'x'");
+}
+
+TEST(CsvRows, NamesLineAndColumnOfABadCell) {
+  EXPECT_EQ(refusal("a,b\n1,2\n3,x\n", 2),
+            "line 3, column 2: 'x' is not a number (a missing value is an empty cell or nan)");
+  EXPECT_EQ(refusal("\"a\nb\",c\n1,?\n", 2),
+            "line 3, column 2: '?' is not a number (a missing value is an empty cell or nan)");
+  EXPECT_EQ(refusal("1,2\n3\n", 2), "line 2: has 1 cells, the model has 2 features");
+  EXPECT_EQ(refusal("1,2\n3,4,5\n", 2), "line 2: has more cells than the model's 2 features");
+  EXPECT_EQ(refusal("1,2\n\n3,4\n", 2),
+            "line 2: a blank line between rows (a missing value in a one-column file is \"\")");
+  EXPECT_EQ(refusal("a,b\n1,\"2\n", 2), "line 2, column 2: a quoted cell never ends");
+  EXPECT_EQ(refusal("a,b\n\"1\"2,3\n", 2), "line 2, column 1: text after the closing quote of a cell");
+  EXPECT_NE(refusal("1,2\n3,4\r5,6\n", 2).find("line 2, column 2: '4\\r5' is not"), std::string::npos);
+  EXPECT_EQ(refusal("1,2\n3,a\x1b[2J\n", 2),
+            "line 2, column 2: 'a\\x1b[2J' is not a number (a missing value is an empty cell or nan)");
+}
+
+TEST(CsvRows, NamesBothWidths) {
+  EXPECT_EQ(refusal("1,2,3\n", 2), "has 3 columns, the model has 2 features");
+  EXPECT_EQ(refusal("1,2,3,4\n", 2), "has more than 2 columns, the model has 2 features");
+  EXPECT_EQ(refusal("1\n", 2), "has 1 columns, the model has 2 features");
+  EXPECT_EQ(refusal("a,b,c\n1,2,3\n", 2), "has 3 columns, the model has 2 features");
+  EXPECT_EQ(refusal("1,2,3,4\n", 2, {"a", "b"}), "has more than 2 columns, the model has 2 features");
+}
+
+/// A line in a pipe may be endless.
+TEST(CsvRows, ReadsNoMoreThanOneCellBeyondTheModelsFeatures) {
+  const std::string commas(10'000'000, ',');
+  for (const std::string& text : {commas, "1,2\n" + commas, "a,b\n" + commas, "\"a\",b" + commas}) {
+    Source source = Source::from_text(text);
+    auto reader = csv_reader(source, {2});
+    std::vector<float> values;
+    EXPECT_FALSE(reader && (*reader)->read(10, values).ok());
+    EXPECT_GT(source.bytes_left().value(), 9'999'900u);
+  }
+  // Extra cells of a header are read for the error message, up to a limit.
+  EXPECT_EQ(refusal("a,b" + commas, 2, {"a", "b"}), "has more than 65537 columns, the model has 2 features");
+}
+
+TEST(CsvRows, RefusesLongCells) {
+  const std::string megabyte(1 << 20, '1'), megabyte_and_more(3 << 20, '1');
+  EXPECT_EQ(refusal("1,2\n3," + megabyte_and_more, 2), "line 2, column 2: a cell of more than 1 MiB");
+  EXPECT_EQ(refusal("1,\"" + megabyte_and_more, 2), "line 1, column 2: a cell of more than 1 MiB");
+  EXPECT_EQ(refusal(std::string(3 << 20, ' '), 2), "line 1, column 1: a cell of more than 1 MiB");
+  expect_values(rows_of("1,2\n3," + megabyte, 2), {1, 2, 3, kInf});
+}
+
+TEST(CsvRows, TakesQuotesInsideACellAsTheyAre) {
+  EXPECT_EQ(refusal("1,2\n3,4\"\n", 2),
+            "line 2, column 2: '4\"' is not a number (a missing value is an empty cell or nan)");
+  expect_values(rows_of("a\"b,c\n1,2\n", 2, {"c", "a\"b"}), {2, 1});
+  EXPECT_EQ(refusal("1,2\n\"3\"\r,4\n", 2), "line 2, column 1: text after the closing quote of a cell");
+  expect_values(rows_of("1,2\r\n\"3\",\"4\" \r\n", 2), {1, 2, 3, 4});
+  expect_values(rows_of("1,2\r\n3,\"4\"\r", 2), {1, 2, 3, 4});
+}
+
+TEST(CsvRows, RefusesOtherFormatsByName) {
+  EXPECT_EQ(refusal("", 2), "is empty; expected an NPY array or CSV rows");
+  EXPECT_EQ(refusal("\n\n", 2), "line 1: is blank; expected a header or a row");
+  EXPECT_EQ(refusal("{\"learner\": 1}", 2), "is a JSON document; expected an NPY array or CSV rows in UTF-8");
+  EXPECT_EQ(refusal("PK\x03\x04....", 2),
+            "is a ZIP archive (.npz or .xlsx?); expected an NPY array or CSV rows in UTF-8");
+}
+
+TEST(CsvRows, ReadsLongInputsAcrossBuffers) {
+  std::string text;
+  std::vector<float> expected;
+  for (int i = 0; i < 60000; ++i) {
+    const int half = i / 2;
+    text += std::to_string(i) + ",\"" + std::to_string(half) + ".5\",\n";
+    expected.insert(expected.end(), {static_cast<float>(i), static_cast<float>(half) + 0.5F, NAN});
+  }
+  const support::TemporaryFolder folder;
+  expect_values(rows_of(Source::open(folder.write("rows.csv", text)).value(), {3}), expected);
+}
+
+TEST(CsvRows, RefusesNumbersThatAreNoFloat32WhereAsked) {
+  const RowForm exact{.width = 2, .exact = true};
+  const auto outcome = [&](const std::string& text) { return refusal(text, exact); };
+  EXPECT_EQ(outcome("1,0.5\n16777216,-0\nnan,-inf\n,1e400\n3,-1e-400\n"), "accepted 5 rows");
+  EXPECT_EQ(outcome("1,0.5000000000000000000000001\n"), "accepted 1 rows");  // 0.5 as a float64
+  for (const char* odd : {"0.1", "1e50", "-1e-60", "16777217"}) {
+    EXPECT_EQ(outcome("1,2\n3," + std::string(odd) + "\n"),
+              "line 2, column 2: '" + std::string(odd) + "'" + kNotExact);
+    EXPECT_EQ(outcome(std::string(odd) + ",2\n"), "line 1, column 1: '" + std::string(odd) + "'" + kNotExact);
+  }
+  EXPECT_EQ(refusal("0.1,1\n2,0.1\n0.2,2\n", {.width = 2, .exact = true, .missing = 0.1F}),
+            "line 3, column 1: '0.2'" + kNotExact);
+  expect_values(rows_of("0.1,1\n", 2), {0.1F, 1});
+}
+
+TEST(CsvRows, SurvivesEveryTruncationAndFlippedByte) {
+  const std::string good = "\"a\",\"b \"\"\",c\r\n1.5,,-3e5\r\n\"4\",nan,6\n\n";
+  ASSERT_TRUE(rows_of(good, 3).ok());
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    static_cast<void>(rows_of(good.substr(0, at), 3));
+    for (int byte = 0; byte < 256; ++byte) {
+      std::string bad = good;
+      bad[at] = static_cast<char>(byte);
+      const auto rows = rows_of(bad, 3);
+      if (rows) {
+        EXPECT_EQ(rows->values.size(), rows->count * rows->width);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace forestvm::cli
