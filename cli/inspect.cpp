@@ -15,6 +15,7 @@
 
 #include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/layout/tables.hpp>
+#include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/statistics.hpp>
 
@@ -72,7 +73,7 @@ std::uint64_t private_bytes(const Program& program) {
 /// Returns the number of oblivious trees of a group, whose walks look up nothing.
 std::ptrdiff_t oblivious_trees(const Program& program, const GroupDesc& group) {
   if (group.layout != Layout::Tables) return 0;
-  const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
+  const auto trees = trees_of(program, group);
   return std::count_if(trees.begin(), trees.end(), &TablesView::is_oblivious);
 }
 

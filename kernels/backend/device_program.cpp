@@ -20,15 +20,9 @@ std::vector<LaunchGroup> launch_groups(const Program& program, const std::byte* 
   std::vector<LaunchGroup> groups;
   for (const GroupDesc& desc : program.section_Groups())
     with_view(desc.layout, [&]<class View>() {
-      const auto node_bytes = static_cast<std::uint32_t>(node_size(desc.layout));
-      const std::byte* const first = nodes + desc.node_offset;
-      const GroupData data{first,
-                           reinterpret_cast<const float*>(first + desc.node_count * node_bytes),
-                           trees + desc.first_tree,
-                           exits,
-                           desc.tree_end - desc.tree_begin,
-                           desc.tile_size};
-      groups.push_back({data, desc.tree_begin, node_bytes, desc.layout, kInterleavesTrees<View>});
+      groups.push_back({group_data(desc, nodes, trees, exits), desc.tree_begin,
+                        static_cast<std::uint32_t>(node_size(desc.layout)), desc.layout,
+                        kInterleavesTrees<View>});
     });
   return groups;
 }

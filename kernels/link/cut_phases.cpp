@@ -18,19 +18,35 @@ bool on_grid(const LinkedInst& inst) {
   return inst.op == Op::Map && linked<Op::Map, LinkedField::Dimension>(inst) < kGridDimensions;
 }
 
-struct PhaseRole {
-  bool has_effects;  ///< A launch without any such instruction would do nothing.
-  bool is_repeated;  ///< Sets what later phases inside the same loops need.
+/// An instruction's part in phases.
+enum class PhaseRole {
+  End,        ///< Ends the program, or a block, and is added with the instruction that opens it.
+  Loop,       ///< Opens a loop.
+  Condition,  ///< Opens a block that some calls take: cutting decides which.
+  Setting,    ///< Sets what later phases inside the same loops need. A launch of settings would do nothing.
+  Effect,     ///< Does what launches are for.
+  SettingWithEffect,
 };
 
 PhaseRole role_of(Op op) {
   switch (op) {
+    case Op::Halt:
+    case Op::End:
+      return PhaseRole::End;
+    case Op::For:
+    case Op::Par:
+    case Op::Map:
+      return PhaseRole::Loop;
+    case Op::When:
+    case Op::Unless:
+    case Op::Plan:
+      return PhaseRole::Condition;
     case Op::Slice:
     case Op::CacheRows:
     case Op::CacheTrees:
-      return {false, true};
+      return PhaseRole::Setting;
     case Op::Privatize:
-      return {true, true};
+      return PhaseRole::SettingWithEffect;
     case Op::Init:
     case Op::Zero:
     case Op::AddBase:
@@ -44,18 +60,14 @@ PhaseRole role_of(Op op) {
     case Op::Store:
     case Op::Label:
     case Op::Encode:
-      return {true, false};
-    case Op::Halt:
-    case Op::For:
-    case Op::Par:
-    case Op::Map:
-    case Op::When:
-    case Op::Unless:
-    case Op::Plan:
-    case Op::End:
-      break;
+      return PhaseRole::Effect;
   }
-  return {false, false};
+  __builtin_unreachable();  // verified
+}
+
+bool has_effects(const LinkedInst& inst) {
+  const PhaseRole role = role_of(inst.op);
+  return role == PhaseRole::Effect || role == PhaseRole::SettingWithEffect;
 }
 
 class PhaseCutter {
@@ -81,46 +93,22 @@ class PhaseCutter {
   Result<void> add(std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t pc = begin; pc < end; ++pc) {
       const Inst& inst = code_[pc];
-      switch (inst.op) {
-        case Op::Halt:
-        case Op::End:  // added with the loop that it closes
+      switch (role_of(inst.op)) {
+        case PhaseRole::End:
           break;
-        case Op::For:
-        case Op::Map:
-        case Op::Par:
+        case PhaseRole::Loop:
           FVM_TRY(add_loop(pc, loop_operands(inst).partner));
           pc = loop_operands(inst).partner;
           break;
-        case Op::When:
-          FVM_TRY(add_if(request_.output == static_cast<OutputKind>(operand<Op::When, Output>(inst)), pc,
-                         operand<Op::When, Partner>(inst)));
+        case PhaseRole::Condition: {
+          const Block block = condition(inst);
+          if (block.is_taken) FVM_TRY(add(pc + 1, block.close));
+          pc = block.close;
           break;
-        case Op::Unless:
-          FVM_TRY(add_if(request_.output != static_cast<OutputKind>(operand<Op::Unless, Output>(inst)), pc,
-                         operand<Op::Unless, Partner>(inst)));
-          break;
-        case Op::Plan:
-          FVM_TRY(add_if(request_.plan_rows >= operand<Op::Plan, Least>(inst) &&
-                             request_.plan_rows <= operand<Op::Plan, Most>(inst),
-                         pc, operand<Op::Plan, Partner>(inst)));
-          break;
-        case Op::Slice:
-        case Op::CacheRows:
-        case Op::CacheTrees:
-        case Op::Init:
-        case Op::Zero:
-        case Op::AddBase:
-        case Op::Privatize:
-        case Op::Walk:
-        case Op::Leaves:
-        case Op::ReduceDim:
-        case Op::ReduceInplace:
-        case Op::Round:
-        case Op::SumTrees:
-        case Op::Transform:
-        case Op::Store:
-        case Op::Label:
-        case Op::Encode:
+        }
+        case PhaseRole::Setting:
+        case PhaseRole::Effect:
+        case PhaseRole::SettingWithEffect:
           add_plain(resolved(inst));
           break;
       }
@@ -128,11 +116,22 @@ class PhaseCutter {
     return {};
   }
 
-  /// Adds what a block contains if the call takes it, and moves `pc` to its end.
-  Result<void> add_if(bool taken, std::uint32_t& pc, std::uint32_t close) {
-    if (taken) FVM_TRY(add(pc + 1, close));
-    pc = close;
-    return {};
+  struct Block {
+    bool is_taken;
+    std::uint32_t close;
+  };
+
+  Block condition(const Inst& inst) const {
+    if (inst.op == Op::When) {
+      const auto when = operands<Op::When>(inst);
+      return {request_.output == static_cast<OutputKind>(when.output), when.partner};
+    }
+    if (inst.op == Op::Unless) {
+      const auto unless = operands<Op::Unless>(inst);
+      return {request_.output != static_cast<OutputKind>(unless.output), unless.partner};
+    }
+    const auto plan = operands<Op::Plan>(inst);
+    return {request_.plan_rows >= plan.least && request_.plan_rows <= plan.most, plan.partner};
   }
 
   Result<void> add_loop(std::uint32_t pc, std::uint32_t close) {
@@ -161,7 +160,8 @@ class PhaseCutter {
 
   void add_plain(LinkedInst inst) {
     push(inst);
-    if (depth_ != 0 || !role_of(inst.op).is_repeated) return;
+    const PhaseRole role = role_of(inst.op);
+    if (depth_ != 0 || (role != PhaseRole::Setting && role != PhaseRole::SettingWithEffect)) return;
     if (inst.op == Op::Privatize) set_linked<Op::Privatize, LinkedField::Zeroed>(inst, 1);
     path_.push_back(inst);
   }
@@ -175,9 +175,7 @@ class PhaseCutter {
   void flush() {
     std::vector<LinkedInst> run = std::move(run_);
     run_.clear();
-    if (std::none_of(run.begin(), run.end(),
-                     [](const LinkedInst& inst) { return role_of(inst.op).has_effects; }))
-      return;
+    if (std::none_of(run.begin(), run.end(), has_effects)) return;
     std::vector<LinkedInst> code = std::move(before_run_);
     const auto maps = std::count_if(code.begin(), code.end(), on_grid);
     code.insert(code.end(), run.begin(), run.end());

@@ -7,6 +7,7 @@
 
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "kernels/link/cut_phases.hpp"
@@ -372,7 +373,7 @@ class PhaseMeasurer {
   /// a copy brings before them.
   std::uint64_t most_tree_bytes(std::uint32_t number, std::uint32_t count) const {
     const GroupDesc& group = program_.section_Groups()[number];
-    const auto trees = program_.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
+    const auto trees = trees_of(program_, group);
     count = std::min(count, static_cast<std::uint32_t>(trees.size()));
     std::uint64_t nodes = 0, most = 0;
     for (std::size_t t = 0; t < trees.size(); ++t) {

@@ -20,6 +20,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/core/layout/tables.hpp>
+#include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/named_schedules.hpp>
 
@@ -284,11 +285,8 @@ std::size_t count_tables(const Program& program, Layout layout, const Is& is) {
   std::size_t count = 0;
   for (const GroupDesc& group : program.section_Groups()) {
     if (group.layout != layout) continue;
-    const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
-    const GroupData data{
-        program.section_Nodes().data() + group.node_offset, nullptr,        trees.data(), nullptr,
-        static_cast<std::uint32_t>(trees.size()),           group.tile_size};
-    for (std::uint32_t t = 0; t < trees.size(); ++t) count += is(TablesView::tree(data, t)) ? 1u : 0u;
+    const GroupData data = group_data(program, group);
+    for (std::uint32_t t = 0; t < data.tree_count; ++t) count += is(TablesView::tree(data, t)) ? 1u : 0u;
   }
   return count;
 }

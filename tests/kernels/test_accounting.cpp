@@ -9,6 +9,7 @@
 #include <forestvm/compile.hpp>
 
 #include "kernels/account/accounting.hpp"
+#include "kernels/mapped_nests.hpp"
 #include "scheduler/choose/gpu_template.hpp"
 #include "support/small_models.hpp"
 
@@ -36,13 +37,6 @@ CallAccount accounted(const std::string& schedule, std::uint32_t rows) {
   EXPECT_TRUE(call.ok()) << (call.ok() ? "" : call.error().text());
   return call.ok() ? *call : CallAccount{};
 }
-
-const std::string kRowsInBlocks =
-    "tile(batch, b0, b1, 64); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x)";
-
-constexpr const char* kTreesInGrid =
-    "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
-    "gpuDimension(t0, grid.y); gpuDimension(b1, block.x)";
 
 TEST(Accounting, RowsInSharedMemory) {
   const CallAccount call = accounted(kRowsInBlocks + "; cache(b0)", 65536);

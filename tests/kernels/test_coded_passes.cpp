@@ -12,6 +12,7 @@
 
 #include "kernels/backend/predictor.hpp"
 #include "kernels/emulator/runtime.hpp"
+#include "kernels/mapped_nests.hpp"
 #include "vm/small_program.hpp"
 
 namespace forestvm::kernels {
@@ -19,9 +20,7 @@ namespace {
 
 constexpr std::size_t kRows = 500;
 
-const std::string kMapped =
-    "tile(batch, b0, b1, 24); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
-    "gpuDimension(t0, grid.y); gpuDimension(b1, block.x); ";
+const std::string kMapped = trees_in_grid(24) + "; ";
 
 std::string text_of(const Result<void>& result) { return result.ok() ? "done" : result.error().text(); }
 

@@ -13,6 +13,7 @@
 #include <forestvm/program.hpp>
 
 #include "kernels/link/link.hpp"
+#include "kernels/mapped_nests.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
@@ -20,11 +21,6 @@ namespace forestvm::kernels {
 namespace {
 
 constexpr std::size_t kRows = 21;
-
-/// Maps trees to the grid: one launch makes sums and the next one reduces them.
-const std::string kTreesInGrid =
-    "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
-    "gpuDimension(t0, grid.y); gpuDimension(b1, block.x)";
 
 /// Splits the trees: one launch walks the first part, the next launch the second.
 const std::string kParts =

@@ -9,6 +9,7 @@
 #include <forestvm/compile.hpp>
 
 #include "kernels/link/link.hpp"
+#include "kernels/mapped_nests.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
@@ -34,16 +35,9 @@ std::string refusal(const std::string& schedule, const DeviceLimits& limits, std
   return call.error().text();
 }
 
-constexpr const char* kRowsInBlocks =
-    "tile(batch, b0, b1, 64); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x)";
-
 constexpr const char* kTreesInBlocks =
     "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
     "gpuDimension(t0, block.x); sharedReduce(t0); cache(b0)";
-
-constexpr const char* kTreesInGrid =
-    "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
-    "gpuDimension(t0, grid.y); gpuDimension(b1, block.x)";
 
 using Extent = std::array<std::uint32_t, kDimensions>;
 
@@ -201,8 +195,7 @@ TEST(Link, CodesOfCachedRowsAreMadeInSharedMemory) {
 }
 
 TEST(Link, CodesThatOtherPhasesReadAreCopied) {
-  const LinkedCall call =
-      linked(kTreesInGrid + std::string("; cache(b0); encode(u8); layout(t0, sparse)"), 20);
+  const LinkedCall call = linked(kTreesInGrid + "; cache(b0); encode(u8); layout(t0, sparse)", 20);
   ASSERT_EQ(call.phases.size(), 3u);
   EXPECT_EQ(cached_as(call.phases[1]), StagedAs::Codes);
   for (const LinkedPhase& phase : call.phases) EXPECT_EQ(encoded_words(phase), 0u);
@@ -282,7 +275,7 @@ TEST(Link, NamesTheLayoutOfItsKernel) {
     return call.ok() ? call->phases.at(call->phases.size() / 2).layout : std::nullopt;
   };
   EXPECT_EQ(layout(std::string(kRowsInBlocks) + "; layout(tree, array)"), Layout::Array);
-  EXPECT_EQ(layout(std::string(kTreesInGrid) + "; layout(tree, reorg)"), Layout::Reorg);
+  EXPECT_EQ(layout(kTreesInGrid + "; layout(tree, reorg)"), Layout::Reorg);
   const LinkedCall call = linked(kTreesInGrid, 20);
   EXPECT_EQ(call.phases[0].layout, std::nullopt);  // the phase walks nothing
   EXPECT_EQ(
@@ -324,7 +317,7 @@ TEST(Link, RefusesToCacheWhatDiffersAmongThreads) {
 
 TEST(Link, RefusesToShareSumsOfBlocks) {
   EXPECT_EQ(
-      refusal(std::string(kTreesInGrid) + "; sharedReduce(t0)", {}),
+      refusal(kTreesInGrid + "; sharedReduce(t0)", {}),
       "schedule: sharedReduce: the sums of several blocks are to be added, which share no memory: use it for "
       "loops that are mapped to the block");
 }

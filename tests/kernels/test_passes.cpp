@@ -20,6 +20,7 @@
 #include "kernels/emulator/grid.hpp"
 #include "kernels/emulator/runtime.hpp"
 #include "kernels/emulator/stream.hpp"
+#include "kernels/mapped_nests.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
@@ -27,11 +28,6 @@ namespace forestvm::kernels {
 namespace {
 
 constexpr std::size_t kRows = 1000;
-
-/// Compiles to several launches, with sums in global memory.
-constexpr const char* kTreesInGrid =
-    "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
-    "gpuDimension(t0, grid.y); gpuDimension(b1, block.x)";
 
 std::string text_of(const Result<void>& result) { return result.ok() ? "done" : result.error().text(); }
 

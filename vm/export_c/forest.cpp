@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/groups.hpp>
 
 #include "vm/export_c/parts.hpp"
 
@@ -117,12 +118,7 @@ class GroupWriter {
 
   template <class View>
   void read_slots(std::vector<std::string>& thresholds, std::vector<std::string>& words) const {
-    const GroupData data{job_.program.section_Nodes().data() + group_.node_offset,
-                         nullptr,
-                         job_.program.section_Trees().data() + group_.first_tree,
-                         nullptr,
-                         group_.tree_end - group_.tree_begin,
-                         group_.tile_size};
+    const GroupData data = group_data(job_.program, group_);
     thresholds.assign(group_.node_count, "");
     words.assign(group_.node_count, "");
     for (std::uint32_t t = 0; t < data.tree_count; ++t) {

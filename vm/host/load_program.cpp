@@ -9,20 +9,11 @@
 #include <forestvm/internal/code_map.hpp>
 #include <forestvm/internal/derived_tables.hpp>
 #include <forestvm/internal/float_environment.hpp>
+#include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 
 namespace forestvm::host {
 namespace {
-
-GroupData load_group(const Program& program, const GroupDesc& group, const std::uint8_t* exits) {
-  const std::byte* nodes = program.section_Nodes().data() + group.node_offset;
-  return {nodes,
-          reinterpret_cast<const float*>(nodes + group.node_count * node_size(group.layout)),
-          program.section_Trees().data() + group.first_tree,
-          exits,
-          group.tree_end - group.tree_begin,
-          group.tile_size};
-}
 
 Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& loaded, const WalkerDesc& desc,
                                  const Target& target) {
@@ -89,7 +80,7 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   loaded.target = &target;
   loaded.scale = SumScale(program.meta().sum_unit);
   for (const GroupDesc& group : loaded.groups)
-    loaded.group_data.push_back(load_group(program, group, loaded.tile_exits.data()));
+    loaded.group_data.push_back(group_data(program, group, loaded.tile_exits.data()));
   for (const WalkerDesc& desc : program.section_Walkers()) {
     FVM_ASSIGN(const LoadedWalker walker, load_walker(program, loaded, desc, target));
     loaded.walkers.push_back(walker);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/groups.hpp>
 
 namespace forestvm::bytecode {
 namespace {
@@ -12,7 +13,7 @@ template <class View>
 class GroupDecoder {
  public:
   GroupDecoder(const Program& program, const GroupDesc& group)
-      : program_(program), group_(group), data_(data_of(program, group)) {}
+      : program_(program), group_(group), data_(group_data(program, group)) {}
 
   DecodedGroup run() {
     for (std::uint32_t t = 0; t < data_.tree_count; ++t) add_tree(t);
@@ -20,17 +21,6 @@ class GroupDecoder {
   }
 
  private:
-  static GroupData data_of(const Program& program, const GroupDesc& group) {
-    const std::byte* nodes = program.section_Nodes().data() + group.node_offset;
-    const auto* leaves = reinterpret_cast<const float*>(nodes + group.node_count * node_size(group.layout));
-    return {nodes,
-            leaves,
-            program.section_Trees().data() + group.first_tree,
-            nullptr,
-            group.tree_end - group.tree_begin,
-            group.tile_size};
-  }
-
   DecodedChild child_at(const typename View::Tree& tree, std::uint32_t index, std::uint32_t at,
                         std::vector<std::uint32_t>& places) {
     if constexpr (kTakesCodes<View>)  // a leaf that is repeated below

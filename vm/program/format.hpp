@@ -13,6 +13,18 @@
 #include <forestvm/internal/names.hpp>
 #include <forestvm/program.hpp>
 
+namespace forestvm {
+
+template <>
+struct Texts<Section> {
+  static constexpr auto kByNumber = texts_of({
+#define FVM_SECTION(number, Name, text, Record, meaning) {number, text},
+#include <forestvm/internal/sections.def>
+  });
+};
+
+}  // namespace forestvm
+
 namespace forestvm::bytecode {
 
 static_assert(std::endian::native == std::endian::little,
@@ -41,20 +53,11 @@ struct SectionEntry {
 };
 static_assert(sizeof(SectionEntry) == 24);
 
-struct SectionInfo {
-  const char* text;
-  std::size_t record_size;
-};
-
-inline constexpr SectionInfo kSectionInfo[] = {
-#define FVM_SECTION(number, Name, text, Record, meaning) {text, sizeof(Record)},
+/// The sizes of sections' records in bytes.
+inline constexpr std::size_t kRecordSizes[] = {
+#define FVM_SECTION(number, Name, text, Record, meaning) sizeof(Record),
 #include <forestvm/internal/sections.def>
 };
-
-static_assert(count_from_zero({
-#define FVM_SECTION(number, ...) number,
-#include <forestvm/internal/sections.def>
-}));
 
 constexpr std::uint64_t align_up(std::uint64_t offset) {
   return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;

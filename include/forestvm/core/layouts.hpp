@@ -39,6 +39,19 @@ constexpr std::size_t node_size(Layout layout) {
   return 0;
 }
 
+/// Returns what walks need to know of a group. `nodes` and `trees` are where a program's nodes and records of
+/// trees begin.
+inline GroupData group_data(const GroupDesc& group, const std::byte* nodes, const TreeDesc* trees,
+                            const std::uint8_t* exits) {
+  const std::byte* const first = nodes + group.node_offset;
+  return {first,
+          reinterpret_cast<const float*>(first + group.node_count * node_size(group.layout)),
+          trees + group.first_tree,
+          exits,
+          group.tree_end - group.tree_begin,
+          group.tile_size};
+}
+
 /// Whether a view's walks read rank codes, and not the rows themselves.
 template <class View>
 inline constexpr bool kTakesCodes = requires {

@@ -1,9 +1,9 @@
 // The texts of enumerations that are declared in the rows of .def files.
 #pragma once
 
-#include <initializer_list>
+#include <array>
+#include <cstddef>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include <forestvm/contract.hpp>
@@ -12,126 +12,98 @@
 
 namespace forestvm {
 
-inline std::string_view name_of(OutputKind kind) {
-  switch (kind) {
-#define FVM_OUTPUT(number, Name, text, meaning) \
-  case OutputKind::Name:                        \
-    return text;
+/// The number and the text of a row.
+struct NamedRow {
+  unsigned number;
+  std::string_view text;
+};
+
+/// Returns the texts of rows by their numbers. Rows that do not count from 0 on without gaps do not compile:
+/// by_name goes over them, and tables are indexed by them.
+template <std::size_t Count>
+consteval std::array<std::string_view, Count> texts_of(const NamedRow (&rows)[Count]) {
+  std::array<std::string_view, Count> texts;
+  for (std::size_t i = 0; i < Count; ++i) {
+    if (rows[i].number != i) throw "rows of a .def do not stand in the order of their numbers";
+    texts[i] = rows[i].text;
+  }
+  return texts;
+}
+
+/// The texts of an enumeration's rows.
+template <class Enum>
+struct Texts;
+
+template <>
+struct Texts<OutputKind> {
+  static constexpr auto kByNumber = texts_of({
+#define FVM_OUTPUT(number, Name, text, meaning) {number, text},
 #include <forestvm/core/outputs.def>
-  }
-  return "?";
-}
+  });
+};
 
-inline std::string_view name_of(Transform transform) {
-  switch (transform) {
-#define FVM_TRANSFORM(number, Name, text, meaning) \
-  case Transform::Name:                            \
-    return text;
+template <>
+struct Texts<Transform> {
+  static constexpr auto kByNumber = texts_of({
+#define FVM_TRANSFORM(number, Name, text, meaning) {number, text},
 #include <forestvm/core/transforms.def>
-  }
-  return "?";
-}
+  });
+};
 
-inline std::string_view name_of(ClassRule rule) {
-  switch (rule) {
-#define FVM_CLASS_RULE(number, Name, text, meaning) \
-  case ClassRule::Name:                             \
-    return text;
+template <>
+struct Texts<ClassRule> {
+  static constexpr auto kByNumber = texts_of({
+#define FVM_CLASS_RULE(number, Name, text, meaning) {number, text},
 #include <forestvm/core/class_rules.def>
-  }
-  return "?";
-}
+  });
+};
 
-inline std::string_view name_of(Layout layout) {
-  switch (layout) {
-#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
-  case Layout::Name:                                        \
-    return text;
+template <>
+struct Texts<Layout> {
+  static constexpr auto kByNumber = texts_of({
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) {number, text},
 #include <forestvm/core/layouts.def>
-  }
-  return "?";
-}
+  });
+};
 
-inline std::string_view name_of(LaunchDimension dimension) {
-  switch (dimension) {
-#define FVM_DIMENSION(number, Name, text, meaning) \
-  case LaunchDimension::Name:                      \
-    return text;
+template <>
+struct Texts<LaunchDimension> {
+  static constexpr auto kByNumber = texts_of({
+#define FVM_DIMENSION(number, Name, text, meaning) {number, text},
 #include <forestvm/core/dimensions.def>
-  }
-  return "?";
-}
+  });
+};
 
-inline std::string_view name_of(ReductionForm form) {
-  switch (form) {
-#define FVM_REDUCTION_FORM(number, Name, text, meaning) \
-  case ReductionForm::Name:                             \
-    return text;
+template <>
+struct Texts<ReductionForm> {
+  static constexpr auto kByNumber = texts_of({
+#define FVM_REDUCTION_FORM(number, Name, text, meaning) {number, text},
 #include <forestvm/core/reduction_forms.def>
-  }
-  return "?";
-}
+  });
+};
 
-inline std::string_view name_of(AccumulatorKind kind) {
-  switch (kind) {
-#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) \
-  case AccumulatorKind::Name:                                      \
-    return text;
+template <>
+struct Texts<AccumulatorKind> {
+  static constexpr auto kByNumber = texts_of({
+#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) {number, text},
 #include <forestvm/core/accumulator_kinds.def>
-  }
-  return "?";
-}
+  });
+};
 
-inline std::string_view name_of(Contract contract) {
-  switch (contract) {
-#define FVM_CONTRACT(number, Name, text, meaning) \
-  case Contract::Name:                            \
-    return text;
+template <>
+struct Texts<Contract> {
+  static constexpr auto kByNumber = texts_of({
+#define FVM_CONTRACT(number, Name, text, meaning) {number, text},
 #include <forestvm/internal/contracts.def>
-  }
-  return "?";
-}
+  });
+};
 
-/// Whether the rows of a .def stand in the order of their numbers, from 0 on and without gaps: by_name goes
-/// over them, and tables are indexed by them.
-constexpr bool count_from_zero(std::initializer_list<unsigned> numbers) {
-  unsigned next = 0;
-  for (const unsigned number : numbers)
-    if (number != next++) return false;
-  return true;
+/// Returns the text of an enumerator; "?" if no row declares it.
+template <class Enum>
+constexpr auto name_of(Enum value) -> decltype(std::string_view(Texts<Enum>::kByNumber[0])) {
+  const auto number = static_cast<std::size_t>(value);
+  return number < Texts<Enum>::kByNumber.size() ? Texts<Enum>::kByNumber[number] : "?";
 }
-static_assert(count_from_zero({
-#define FVM_OUTPUT(number, ...) number,
-#include <forestvm/core/outputs.def>
-}));
-static_assert(count_from_zero({
-#define FVM_TRANSFORM(number, ...) number,
-#include <forestvm/core/transforms.def>
-}));
-static_assert(count_from_zero({
-#define FVM_CLASS_RULE(number, ...) number,
-#include <forestvm/core/class_rules.def>
-}));
-static_assert(count_from_zero({
-#define FVM_LAYOUT(number, ...) number,
-#include <forestvm/core/layouts.def>
-}));
-static_assert(count_from_zero({
-#define FVM_DIMENSION(number, ...) number,
-#include <forestvm/core/dimensions.def>
-}));
-static_assert(count_from_zero({
-#define FVM_REDUCTION_FORM(number, ...) number,
-#include <forestvm/core/reduction_forms.def>
-}));
-static_assert(count_from_zero({
-#define FVM_ACCUMULATOR_KIND(number, ...) number,
-#include <forestvm/core/accumulator_kinds.def>
-}));
-static_assert(count_from_zero({
-#define FVM_CONTRACT(number, ...) number,
-#include <forestvm/internal/contracts.def>
-}));
 
 /// Returns whether a number read from a file is an enumerator, declared by some row.
 template <class Enum>

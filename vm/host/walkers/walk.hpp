@@ -18,6 +18,14 @@
 
 #include "vm/host/atomics.hpp"
 
+/// Marks a function that is called, not inlined, and of which there is one copy: GCC would make another one for
+/// each constant that callers pass.
+#ifdef __clang__
+#define FVM_ONE_COPY __attribute__((noinline))
+#else
+#define FVM_ONE_COPY __attribute__((noinline, noclone))
+#endif
+
 namespace forestvm::host {
 
 /// What a walker is given: all of it verified.
@@ -102,7 +110,7 @@ struct Deliver {
         out[(leaves.row + std::size_t{r}) * task.width + trees[t].number] = get(t * leaves.rows + r);
   }
 
-  __attribute__((noinline)) static void run(const WalkTask& task, const Leaves& leaves) {
+  FVM_ONE_COPY static void run(const WalkTask& task, const Leaves& leaves) {
     switch (task.delivery) {
       case Delivery::F32:
         return add<F32Sum>(task, leaves, narrow(leaves));
@@ -298,8 +306,8 @@ FVM_INLINE void for_tiles(const WalkTask& task, unsigned log_trees, unsigned log
 }
 
 template <class Target>
-__attribute__((noinline)) void walk_in_tiles(const WalkTask& task, const TileFunctions& tiles,
-                                             unsigned log_trees, unsigned log_rows) {
+FVM_ONE_COPY void walk_in_tiles(const WalkTask& task, const TileFunctions& tiles, unsigned log_trees,
+                                unsigned log_rows) {
   const TileFunction one_walk = tiles.for_one_walk(task);
   for_tiles(task, log_trees, log_rows, [&](unsigned t, unsigned r, std::uint32_t tree, std::uint32_t row) {
     (t + r == 0 ? one_walk : tiles.lockstep[t][r])(task, tree, row);

@@ -49,7 +49,7 @@ Result<void> verify_section_table(std::span<const std::byte> image) {
   for (std::size_t i = 0; i < kSectionCount; ++i) {
     SectionEntry entry;
     std::memcpy(&entry, image.data() + sizeof(FileHeader) + i * sizeof entry, sizeof entry);
-    const std::string where = std::string(kSectionInfo[i].text) + " section";
+    const std::string where = std::string(name_of(static_cast<Section>(i))) + " section";
     if (static_cast<std::size_t>(entry.id) != i || entry.reserved != 0)
       return refused(where, "entry " + std::to_string(i) + " of the section table names another section");
     if (entry.offset != align_up(end))
@@ -58,9 +58,9 @@ Result<void> verify_section_table(std::span<const std::byte> image) {
     if (entry.offset > image.size() || entry.size > image.size() - entry.offset)
       return refused(where, std::to_string(entry.size) + " bytes at offset " + std::to_string(entry.offset) +
                                 " leave the file of " + std::to_string(image.size()) + " bytes");
-    if (entry.size % kSectionInfo[i].record_size != 0)
+    if (entry.size % kRecordSizes[i] != 0)
       return refused(where, std::to_string(entry.size) + " bytes are no multiple of its record's " +
-                                std::to_string(kSectionInfo[i].record_size));
+                                std::to_string(kRecordSizes[i]));
     FVM_TRY(verify_zeros(image, end, entry.offset));
     end = entry.offset + entry.size;
   }

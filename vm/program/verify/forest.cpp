@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "vm/program/verify/links.hpp"
@@ -73,13 +74,8 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
     return refused(where, "tiles of " + std::to_string(group.tile_size) + " nodes in layout " +
                               std::string(name_of(group.layout)));
   FVM_TRY(verify_group_place<View>(program, group, where, taken));
-  const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
-  const GroupData data{program.section_Nodes().data() + group.node_offset,
-                       nullptr,
-                       trees.data(),
-                       nullptr,
-                       group.tree_end - group.tree_begin,
-                       group.tile_size};
+  const auto trees = trees_of(program, group);
+  const GroupData data = group_data(program, group);
   facts.tile_size = group.tile_size;
   const std::uint32_t num_outputs = program.meta().num_outputs;
   std::uint64_t nodes = 0, leaves = 0;

@@ -15,6 +15,7 @@
 #include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/core/ranges.hpp>
+#include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "vm/program/verify/coverage.hpp"
@@ -63,13 +64,8 @@ struct GroupCosts {
 
 template <class View>
 GroupCosts costs_of(const Program& program, const GroupDesc& group) {
-  const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
-  const GroupData data{program.section_Nodes().data() + group.node_offset,
-                       nullptr,
-                       trees.data(),
-                       nullptr,
-                       group.tree_end - group.tree_begin,
-                       group.tile_size};
+  const auto trees = trees_of(program, group);
+  const GroupData data = group_data(program, group);
   GroupCosts costs;
   costs.before.reserve(trees.size() + 1);
   costs.before.push_back(0);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/groups.hpp>
 
 #include "vm/program/verify/verify.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 
 /// Hops that every tree of a group can take without leaving it.
 std::uint32_t safe_hops(const Program& program, const GroupDesc& group) {
-  const auto trees = program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
+  const auto trees = trees_of(program, group);
   const auto by_depth = [](const TreeDesc& a, const TreeDesc& b) { return a.depth < b.depth; };
   return leaves_hold_still(group.layout) ? std::max_element(trees.begin(), trees.end(), by_depth)->depth
                                          : std::min_element(trees.begin(), trees.end(), by_depth)->depth;
