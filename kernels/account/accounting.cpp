@@ -363,14 +363,14 @@ class PhaseCounter {
 
   /// Elements that are read or written, in global memory or not.
   void add_sums(std::uint32_t accumulator, double elements) {
-    const std::uint32_t storage = place_of(program_, accumulator).storage;
+    const std::uint32_t storage = memory_of(program_, accumulator).storage;
     if (phase_.accumulators[storage].shared) return;
     account_.bytes.sums +=
         elements * static_cast<double>(element_size(program_.section_Accumulators()[accumulator].kind));
   }
 
   double elements(std::uint32_t accumulator, std::uint32_t rows, const Times& times) const {
-    return times.threads * chunks_[rows].size * place_of(program_, accumulator).width;
+    return times.threads * chunks_[rows].size * memory_of(program_, accumulator).width;
   }
 
   /// Adds the elements of an instruction's rows in an accumulator, `often` times.
@@ -382,7 +382,7 @@ class PhaseCounter {
 
   void privatize(const LinkedInst& inst, const Times& times) {
     const std::uint32_t to = linked<Op::Privatize, AccOut>(inst);
-    if (linked<Op::Privatize, Zeroed>(inst) != 0 || place_of(program_, to).storage != to) return;
+    if (linked<Op::Privatize, Zeroed>(inst) != 0 || memory_of(program_, to).storage != to) return;
     add_sums<Op::Privatize, AccOut>(inst, times);
   }
 

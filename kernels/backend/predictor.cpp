@@ -375,18 +375,18 @@ class DevicePredictor final : public CallPredictor {
     launch.copy_count = static_cast<std::uint32_t>(phase.copies.size());
     const auto descs = program_.section_Accumulators();
     for (std::uint32_t a = 0; a < descs.size(); ++a) {
-      const AccumulatorPlace place = place_of(program_, a);
-      const LinkedAccumulator& linked = phase.accumulators[place.storage];
+      const AccumulatorMemory memory = memory_of(program_, a);
+      const LinkedAccumulator& linked = phase.accumulators[memory.storage];
       LaunchAccumulator& to = launch.accumulators[a];
-      to.memory = linked.shared ? nullptr : lane.accumulators[place.storage].bytes();
+      to.memory = linked.shared ? nullptr : lane.accumulators[memory.storage].bytes();
       to.offset = linked.offset;
       to.copy_rows = linked.shared ? linked.copy_rows : launch.pass.row_count;
-      to.copy_stride = place.copy_stride;
+      to.copy_stride = memory.copy_stride;
       to.parent = descs[a].parent;
       to.iterations = descs[a].iterations;
-      to.width = place.width;
+      to.width = memory.width;
       to.kind = descs[a].kind;
-      to.stored_elsewhere = place.storage != a;
+      to.stored_elsewhere = memory.storage != a;
     }
   }
 

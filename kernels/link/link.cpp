@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bitset>
 
+#include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/groups.hpp>
@@ -92,7 +93,7 @@ class PhaseMeasurer {
 
   /// Returns the bytes that an accumulator takes for the rows of a block.
   std::uint64_t block_bytes(std::uint32_t accumulator) const {
-    return aligned(std::uint64_t{place_of(program_, accumulator).copy_bytes} *
+    return aligned(std::uint64_t{memory_of(program_, accumulator).copy_bytes} *
                    registers_[phase_.block_rows].size);
   }
 
@@ -129,7 +130,7 @@ class PhaseMeasurer {
   void measure(std::uint32_t pc) {
     LinkedInst& inst = phase_.code[pc];
     for_each_field(inst, [&](LinkedField field, std::uint32_t value) {
-      if (field == AccOut || field == AccIn) used_.set(place_of(program_, value).storage);
+      if (field == AccOut || field == AccIn) used_.set(memory_of(program_, value).storage);
     });
     switch (inst.op) {
       case Op::For:
@@ -186,7 +187,7 @@ class PhaseMeasurer {
   }
 
   void note_reduction(const ReductionFields& reduction) {
-    if (reduction.form == ReductionForm::Shared) shared_.set(place_of(program_, reduction.from).storage);
+    if (reduction.form == ReductionForm::Shared) shared_.set(memory_of(program_, reduction.from).storage);
   }
 
   /// Trees can be copied ahead if the innermost serial loop takes turns through them.
@@ -423,18 +424,12 @@ Result<void> place_accumulators(PhaseMeasurer& phase, const std::bitset<kAccumul
 
 }  // namespace
 
-AccumulatorPlace place_of(const Program& program, std::uint32_t accumulator) {
-  const auto descs = program.section_Accumulators();
-  const AccumulatorDesc& desc = descs[accumulator];
-  AccumulatorPlace place{accumulator, 1,
-                         is_per_tree(desc.kind) ? program.meta().num_trees : program.meta().num_outputs, 0};
-  for (std::uint32_t in = desc.stored_in; place.storage != in; in = descs[in].stored_in) {
-    place.storage = in;
-    place.copy_stride *= descs[in].iterations;
-  }
-  const AccumulatorDesc& storage = descs[place.storage];
-  place.copy_bytes = std::size_t{storage.copies} * place.width * element_size(storage.kind);
-  return place;
+AccumulatorMemory memory_of(const Program& program, std::uint32_t accumulator) {
+  const AccumulatorDesc* const descs = program.section_Accumulators().data();
+  const std::uint32_t outputs = program.meta().num_outputs, trees = program.meta().num_trees;
+  const AccumulatorStorage storage = accumulator_storage(descs, accumulator);
+  return {storage.index, storage.copy_stride, accumulator_width(descs[accumulator].kind, outputs, trees),
+          accumulator_bytes(descs, storage.index, outputs, trees)};
 }
 
 Result<LinkedCall> link(const Program& program, const LinkRequest& request, const DeviceLimits& limits) {
@@ -457,7 +452,7 @@ Result<LinkedCall> link(const Program& program, const LinkRequest& request, cons
     LinkedPhase& phase = phases[i].phase();
     for (std::uint32_t a = 0; a < kAccumulators; ++a)
       if (phases[i].used()[a] && !phase.accumulators[a].shared)
-        call.global_bytes[a] = place_of(program, a).copy_bytes * request.rows;
+        call.global_bytes[a] = memory_of(program, a).copy_bytes * request.rows;
     call.phases.push_back(std::move(phase));
   }
   return call;

@@ -69,14 +69,14 @@ struct LinkedCall {
   std::array<std::size_t, kAccumulators> global_bytes{};
 };
 
-/// An accumulator's place in memory, whatever the memory.
-struct AccumulatorPlace {
+/// Where an accumulator lies in memory, shared or global.
+struct AccumulatorMemory {
   std::uint32_t storage;      ///< the accumulator whose memory it lies in: often itself
   std::uint32_t copy_stride;  ///< copies of `storage` from one copy to the next
   std::uint32_t width;        ///< elements of a row
   std::size_t copy_bytes;     ///< of a row in all copies that `storage` has
 };
-AccumulatorPlace place_of(const Program& program, std::uint32_t accumulator);
+AccumulatorMemory memory_of(const Program& program, std::uint32_t accumulator);
 
 Result<LinkedCall> link(const Program& program, const LinkRequest& request, const DeviceLimits& limits);
 
