@@ -14,8 +14,8 @@
 
 #include "kernels/backend/predictor.hpp"
 #include "kernels/device/megakernel.hpp"
-#include "kernels/emulator/grid.hpp"
 #include "kernels/emulator/stream.hpp"
+#include "kernels/vendor/emulator/grid.hpp"
 
 namespace forestvm {
 namespace kernels {

@@ -8,7 +8,7 @@
 
 #include <forestvm/core/forest_data.hpp>
 
-#include "kernels/emulator/grid.hpp"
+#include "kernels/vendor/emulator/grid.hpp"
 
 #define FVM_DEVICE inline
 #define FVM_DEVICE_COLD __attribute__((noinline))

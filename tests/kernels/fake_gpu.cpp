@@ -2,7 +2,7 @@
 #include "fake_gpu.hpp"
 
 #include "kernels/device/megakernel.hpp"
-#include "kernels/emulator/grid.hpp"
+#include "kernels/vendor/emulator/grid.hpp"
 
 namespace forestvm::kernels {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/emulator/grid.hpp"
 #include "kernels/vendor/device.hpp"
+#include "kernels/vendor/emulator/grid.hpp"
 
 namespace forestvm::kernels {
 namespace {

@@ -17,10 +17,10 @@
 #include <forestvm/compile.hpp>
 
 #include "kernels/backend/predictor.hpp"
-#include "kernels/emulator/grid.hpp"
 #include "kernels/emulator/runtime.hpp"
 #include "kernels/emulator/stream.hpp"
 #include "kernels/mapped_nests.hpp"
+#include "kernels/vendor/emulator/grid.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 

@@ -10,7 +10,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 
-#include "kernels/emulator/grid.hpp"
+#include "kernels/vendor/emulator/grid.hpp"
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 

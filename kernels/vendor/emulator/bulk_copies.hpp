@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/emulator/grid.hpp"
+#include "kernels/vendor/emulator/grid.hpp"
 
 namespace forestvm::kernels::emulator {
 

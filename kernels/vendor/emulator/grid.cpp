@@ -1,5 +1,5 @@
 // See grid.hpp.
-#include "kernels/emulator/grid.hpp"
+#include "kernels/vendor/emulator/grid.hpp"
 
 #include <sys/mman.h>
 
@@ -17,8 +17,8 @@
 
 #include <forestvm/internal/float_environment.hpp>
 
-#include "kernels/emulator/bulk_copies.hpp"
-#include "kernels/emulator/sanitizers.hpp"
+#include "kernels/vendor/emulator/bulk_copies.hpp"
+#include "kernels/vendor/emulator/sanitizers.hpp"
 
 namespace forestvm::kernels::emulator {
 namespace {
