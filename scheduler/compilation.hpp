@@ -20,11 +20,11 @@ struct Compilation {
   const Schedule& schedule;
   const CompileOptions& options;
 
-  std::vector<Lowering> plans{};  ///< one for each plan of the schedule, for ascending numbers of rows
-  std::uint64_t fingerprint = 0;  ///< identifies the model as it was before normalize
-  std::vector<std::uint32_t>
-      zero_missing{};  ///< features whose tiny numbers the program makes NaN, ascending
-  RankTable ranks{};   ///< tests of all coded trees: a program has one encoder
+  std::vector<Lowering> plans{};  ///< states of the schedule's plans, for ascending numbers of rows
+  std::uint64_t fingerprint = 0;  ///< hash of the model as it was before normalize
+  /// Features whose tiny numbers the program makes NaN, ascending.
+  std::vector<std::uint32_t> zero_missing{};
+  RankTable ranks{};  ///< tests of the coded trees of all plans: a program has one encoder
   std::optional<Program> program{};
 };
 

@@ -72,8 +72,8 @@ class BesideCaptures {
     Mode& operator=(const Mode&) = delete;
 
    private:
-    typename Api::CaptureMode other_ =
-        Api::kBesideCaptures;  ///< mode that the next exchange gives the thread
+    /// The mode that the next exchange gives the thread.
+    typename Api::CaptureMode other_ = Api::kBesideCaptures;
   };
 
   Mode mode_;  ///< guard that comes before gpu_, because entering the device may allocate
