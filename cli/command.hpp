@@ -1,5 +1,5 @@
-// A subcommand of forestvm as data, and what its function gets: the arguments, read and checked. Boost does
-// the splitting of the command line; the tables here drive it and the help text.
+// A subcommand of forestvm as data, and the arguments that its function gets, read and checked. Boost splits the
+// command line; the tables here drive it and the help text.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ std::vector<std::string_view> listed() {
 /// An option: "--name VALUE", or a flag when `value` is empty.
 struct Option {
   const char* name;
-  char letter;  ///< the short form, or '\0'
+  char letter;  ///< letter of the short form; '\0' if there is none
   const char* value;
   const char* meaning;
   Values values{};
@@ -88,12 +88,12 @@ class Arguments {
 /// main could not be reported.
 struct Command {
   const char* name;
-  const char* meaning;                        ///< one line
-  std::initializer_list<const char*> usages;  ///< each without the leading "forestvm "
+  const char* meaning;                        ///< description in one line
+  std::initializer_list<const char*> usages;  ///< usage lines without the leading "forestvm "
   std::initializer_list<Positional> positionals;
-  std::initializer_list<Option> options;  ///< --help is added
+  std::initializer_list<Option> options;  ///< all options but --help, which every command has
   const char* example;                    ///< lines that can be typed as they are
-  std::string (*notes)();                 ///< makes more help when asked for; may be null
+  std::string (*notes)();                 ///< returns the last part of the help text; may be null
   Result<void> (*run)(const Arguments& arguments);
 };
 

@@ -41,7 +41,8 @@ struct ChosenSchedule {
 };
 
 /// Returns the schedule of --schedule auto|NAME|TEXT|FILE: a value with a parenthesis is the schedule's text,
-/// one with a slash or a dot is a file. `otherwise`, here and below: the value if there is no --schedule.
+/// one with a slash or a dot is a file. Here and below `otherwise` is the value if there is no
+/// --schedule.
 Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model,
                                        const std::string& otherwise = "auto");
 

@@ -19,8 +19,8 @@
 
 namespace forestvm::cli {
 
-/// The first bytes of a file, like those of a program file: a byte above 127, a name, and line ends that a
-/// transfer in text mode would change.
+/// The first bytes of a file. They have the form of a program file's: a byte above 127, a name, and line ends that
+/// a transfer in text mode would change.
 inline constexpr std::string_view kCodedMagic =
     "\x89"
     "FVR\r\n\x1a\n";

@@ -24,7 +24,7 @@ struct PredictionForm {
   std::size_t columns = 1;
   Type type = Type::Float32;
   std::span<const std::string> labels{};  ///< CSV writes labels[i] for the integer i; empty: the integer
-  bool matrix = false;                    ///< shape (rows, columns) even if columns is 1
+  bool matrix = false;                    ///< true: the shape is (rows, columns) even if columns is 1
 };
 
 /// Returns the size of a value in bytes.

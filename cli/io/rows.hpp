@@ -18,7 +18,7 @@ namespace forestvm::cli {
 struct Rows {
   std::size_t count = 0;
   std::size_t width = 0;
-  std::vector<float> values;  ///< count x width, row-major; NaN is a missing value
+  std::vector<float> values;  ///< values of the rows, count x width, row-major; NaN is a missing value
 };
 
 /// Reads the rows of a file block after block. Memory holds one block, however many rows there are.
