@@ -28,7 +28,8 @@ struct BackendChoice {
   const char* schedule() const { return on_host() ? "auto" : "gpu"; }
 };
 
-/// Usage error for options that the chosen backend does not have; --threads is one of them.
+/// Returns the backend that the options choose. It is a Usage error to give it options that it does not have;
+/// --threads is one of them.
 Result<BackendChoice> choose_backend(const Arguments& arguments);
 
 /// Loads `program` into the chosen backend. `model` is the program's file, which errors about the program name.

@@ -62,16 +62,16 @@ class Arguments {
   /// Returns the value of an option or positional; `otherwise` if it was not given.
   std::string get(const std::string& name, const std::string& otherwise = {}) const;
 
-  /// Returns a whole number from `least` to `most`. Usage error for any other text.
+  /// Returns a whole number from `least` to `most`. Any other text is a Usage error.
   Result<std::uint64_t> number(const std::string& name, std::uint64_t least, std::uint64_t most,
                                std::uint64_t otherwise) const;
-  /// Returns whole numbers from `least` to `most`, separated by commas. Usage error for any other text.
+  /// Returns whole numbers from `least` to `most`, separated by commas. Any other text is a Usage error.
   Result<std::vector<std::uint64_t>> numbers(const std::string& name, std::uint64_t least, std::uint64_t most,
                                              std::vector<std::uint64_t> otherwise) const;
-  /// Returns the index of the value among `names`. Usage error, with the list, for any other text.
+  /// Returns the index of the value among `names`. Any other text is a Usage error, which lists them.
   Result<std::size_t> choice(const std::string& name, std::span<const std::string_view> names,
                              std::size_t otherwise) const;
-  /// Returns the enumerator that the value names. Usage error, with the list, for any other text.
+  /// Returns the enumerator that the value names. Any other text is a Usage error, which lists the names.
   template <class Enum>
   Result<Enum> choice(const std::string& name, Enum otherwise) const {
     FVM_ASSIGN(const std::size_t index, choice(name, names_of<Enum>(), static_cast<std::size_t>(otherwise)));
@@ -97,8 +97,8 @@ struct Command {
   Result<void> (*run)(const Arguments& arguments);
 };
 
-/// Splits the words after the subcommand's name. Usage error: an unknown or repeated option, a missing value,
-/// too many positionals. Whether positionals may be absent is up to the command.
+/// Splits the words after the subcommand's name. Usage errors are an unknown or repeated option, a missing value,
+/// and too many positionals. The command decides whether positionals may be absent.
 Result<Arguments> parse_arguments(const Command& command, const std::vector<std::string>& words);
 
 std::string help(const Command& command);

@@ -11,9 +11,9 @@
 
 namespace forestvm::frontend {
 
-/// Reads the whole file. Errors: Environment when it cannot be read; Refused when it is longer than
-/// `max_bytes`; the error of `check_opening`, which sees the first 64 KiB (or all of a shorter file) before
-/// the rest is read.
+/// Reads the whole file. Returns an Environment error if it cannot be read, and refuses it if it is longer than
+/// `max_bytes`. Returns also the error of `check_opening`, which sees the first 64 KiB (or all of a shorter file)
+/// before the rest is read.
 Result<std::vector<std::byte>> read_file_bytes(
     const std::string& path, std::size_t max_bytes,
     const std::function<Result<void>(std::span<const std::byte>)>& check_opening);

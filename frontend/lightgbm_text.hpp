@@ -56,8 +56,8 @@ struct LightgbmTree {
 using LightgbmTreeReceiver = std::function<Result<void>(const LightgbmTree& tree)>;
 
 /// Reads up to "end of trees"; what follows does not matter to predictions. Keys that the structures above do
-/// not name are skipped. Refused with the line: a line that is none of these, a key given twice or missing,
-/// trees out of order, an end before "end of trees"; and whatever `receive` refuses.
+/// not name are skipped. Refuses, with its line, a line that is none of these, a key given twice or
+/// missing, trees out of order, and an end before "end of trees". Returns also the errors of `receive`.
 Result<LightgbmHeader> read_lightgbm_text(std::string_view text, const LightgbmTreeReceiver& receive);
 
 /// Returns the place of an entry for messages: "line 7", or "line 7: tree 2" for an entry in a tree.

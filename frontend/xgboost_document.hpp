@@ -64,8 +64,8 @@ struct XgboostTree {
 using TreeReceiver =
     std::function<Result<void>(const XgboostTree& tree, std::size_t number, const std::string& path)>;
 
-/// Reads the document. Refused with the JSON path: a value of the wrong type, a field given twice, a required
-/// field missing, a booster that is not made of trees; and whatever `receive` refuses.
+/// Reads the document. Refuses, with the JSON path, a value of the wrong type, a field given twice, a required
+/// field missing, and a booster that is not made of trees. Returns also the errors of `receive`.
 Result<XgboostHeader> read_xgboost_document(std::span<const std::byte> bytes, Syntax syntax,
                                             std::uint32_t max_depth, const TreeReceiver& receive);
 

@@ -58,7 +58,7 @@ Error bad_param(const char* name, std::string message) {
   return refused(std::string(param_path) + name, std::move(message));
 }
 
-/// Returns a count of the header. Refused outside [least, most].
+/// Returns a count of the header. Refuses one outside [least, most].
 Result<std::uint32_t> count_of(const char* name, std::int64_t value, std::int64_t least, std::uint32_t most) {
   if (value < least)
     return bad_param(name, std::to_string(value) + " is too small: at least " + std::to_string(least));

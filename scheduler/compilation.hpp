@@ -30,10 +30,10 @@ struct Compilation {
 
 // The passes, in the order of the table in pipeline.cpp; each in passes/<name>.cpp.
 
-/// Schedule -> plans. Refused, with the directive's location, where they do not ascend or the last is not for
-/// BATCH.
+/// Schedule -> plans. Refuses, with the directive's location, plans that do not ascend, and a last plan that is not
+/// for BATCH.
 Result<void> cut_plans(Compilation& compilation);
-/// Hashes what decides a prediction (FNV-1a).
+/// Hashes everything in a model that decides its predictions (FNV-1a).
 Result<void> fingerprint(Compilation& compilation);
 /// Refuses models that no pass can lower yet.
 Result<void> check_support(Compilation& compilation);

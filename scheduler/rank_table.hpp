@@ -31,7 +31,7 @@ std::uint64_t most_columns(const Model& model, const ForestStatistics& forest);
 class RankTable {
  public:
   void add(const Test& test);
-  /// Numbers the columns that some test reads. Refused if there are too many.
+  /// Numbers the columns that some test reads. Refuses more than kMaxColumns of them.
   Result<void> seal();
 
   /// Returns the column and code of a test that was added.

@@ -66,12 +66,12 @@ class CodedReader {
   /// Returns whether a file that begins with `start` has encoded rows, whole or damaged.
   static bool is_coded(std::string_view start) { return start.starts_with(kCodedMagic); }
 
-  /// Reads the header. Refused, with the byte offset, if the file has another format, is damaged or of a
-  /// later version.
+  /// Reads the header. Refuses, with the byte offset, a file that has another format, is damaged or is of a later
+  /// version.
   static Result<CodedReader> open(Source source);
 
   /// Returns the next batch as it was written; no rows after the last. It is valid until the next call.
-  /// Refused, with the byte offset, if the file is damaged, ends too soon or goes on after its end.
+  /// Refuses, with the byte offset, a file that is damaged, ends too soon or goes on after its end.
   Result<CodedRows> next();
 
   /// Returns the number of bytes not yet read, if the file's size is known.

@@ -21,7 +21,7 @@ class CsvCells {
   Result<bool> next_line();
 
   /// Returns the next cell of the line, without surrounding spaces and quotes; valid until the next call.
-  /// Refused: quotes that never close, text after a closing quote, a cell of more than 1 MiB.
+  /// Refuses quotes that never close, text after a closing quote, and a cell of more than 1 MiB.
   Result<std::string_view> next();
 
   /// Returns true if the cell is the line's last.

@@ -30,7 +30,7 @@ struct PredictionForm {
 /// Returns the size of a value in bytes.
 std::size_t size_of(PredictionForm::Type type);
 
-/// Usage error for a file name with an ending that predictions cannot be written as.
+/// Returns a Usage error for a file name with an ending that predictions cannot be written as.
 Result<void> check_predictions_name(const std::string& path);
 
 /// The values of a batch: whole rows of the form's type.

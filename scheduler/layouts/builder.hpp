@@ -43,8 +43,8 @@ struct BuiltGroup {
 LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group);
 /// Says why the layout cannot hold the group's trees; std::nullopt if it can.
 std::optional<std::string> why_not(const TiledForest& forest, const TreeGroup& group);
-/// Builds a group that its layout can hold. `ranks` is sealed. Refused if it has more columns of codes than
-/// the layout's nodes have room for.
+/// Builds a group that its layout can hold. `ranks` is sealed. Refuses more columns of codes than the
+/// layout's nodes have room for.
 Result<BuiltGroup> build(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks);
 
 /// A leaf's output as the walkers add it: DART weight and value multiplied in the type of the scores.
