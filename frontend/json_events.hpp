@@ -42,8 +42,8 @@ class EventSink {
   virtual std::string path() const = 0;
 };
 
-/// Reads the whole document. Returns the sink's errors, and refuses a document that it cannot read with the byte offset (and
-/// line and column of a JSON text).
+/// Reads the whole document. Returns the sink's errors, and refuses a document that it cannot read with the byte
+/// offset (and line and column of a JSON text).
 Result<void> read_events(std::span<const std::byte> bytes, Syntax syntax, std::uint32_t max_depth,
                          EventSink& sink);
 

@@ -1,4 +1,4 @@
-// Helpers for the tests of damaged files: checks of every refusal, and damage to every byte of good files.
+// Support for the tests of damaged files: checks of every refusal, and damage to every byte of good files.
 #pragma once
 
 #include <initializer_list>

@@ -1,4 +1,4 @@
-// Helpers for the tests of the verifier's rules: a good program is broken in exactly one way, and the refusal
+// Support for the tests of the verifier's rules: a good program is broken in exactly one way, and the refusal
 // must name the place and the rule.
 #pragma once
 
