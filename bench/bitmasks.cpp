@@ -1,5 +1,5 @@
-// Would leaf bitmasks beat the tables? This is QuickScorer's idea over rank codes: a tree of up to 64 leaves
-// has a bit for each leaf and row; every test clears, for the rows that go right, the leaves on its left; the
+// Measures leaf bitmasks against the tables. Bitmasks are QuickScorer's idea, here over rank codes: a tree of up to
+// 64 leaves has a bit for each leaf and row; every test clears, for the rows that go right, the leaves on its left; the
 // lowest bit that remains is the leaf. The bitmasks run under the best conditions: AVX-512, blocks of 64 rows
 // as vectors of bytes, rows already encoded, a node's bits stored only for the bytes that have any. The
 // tables they are compared with also encode the rows. Complete trees, one thread. Compare rows of one run;
@@ -49,7 +49,7 @@ struct Clearing {
   std::uint8_t bits;
 };
 struct Test {
-  std::uint32_t offset;  ///< of the test's column in a block of codes
+  std::uint32_t offset;  ///< offset of the test's column in a block of codes
   std::uint8_t code;
   std::uint8_t clearings;  ///< number of its clearings, which follow those of the previous test
 };

@@ -1,7 +1,7 @@
-// What does a row cost as a forest or a call grows? Measures the time of a row against trees, depth,
-// features, rows per call and threads, one of them at a time, with the others as in kBase. bench/curves draws
-// the results. Forests are random: complete down to the tenth level; below it one path in eight goes on, with
-// a leaf on the other side of each split; 255 thresholds per feature, as histograms give them.
+// Measures the time of a row as a forest or a call grows: against trees, depth, features, rows per call and
+// threads, one of them at a time, with the others as in kBase. bench/curves draws the results. Forests are random:
+// complete down to the tenth level; below it one path in eight goes on, with a leaf on the other side of each split;
+// 255 thresholds per feature, as histograms give them.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What does a call cost before any tree is walked? Runs a program of a forest without trees, at batch 1,
+// Measures the time of a call before any tree is walked. Runs a program of a forest without trees, at batch 1,
 // under the usual schedules. The budget is 100 ns per call.
 #include <benchmark/benchmark.h>
 

@@ -1,4 +1,4 @@
-// What does a rank code cost? Rows in memory whose features are all encoded, by CPU target, number of
+// Measures the time of a rank code: encodes rows in memory, all features of them, by CPU target, number of
 // features, thresholds per feature and rows per call. Compare rows of one run; `items_per_second` is values
 // per second.
 #include <benchmark/benchmark.h>

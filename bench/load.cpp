@@ -1,5 +1,5 @@
-// How long until a model is ready? Times a trainer's file to a Model, a Model to a Program, and a program
-// file to a predictor.
+// Measures the time until a model is ready: from a trainer's file to a Model, from a Model to a Program, and from
+// a program file to a predictor.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 

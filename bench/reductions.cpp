@@ -1,5 +1,5 @@
-// What do private copies cost, and which way of adding them up is fastest? Trees run in parallel in blocks of
-// 16, under each form of reduction, contract and type of sum, and serially for comparison. `items_per_second`
+// Measures the cost of private copies and of each way to add them up. Trees run in parallel in blocks of 16,
+// under each form of reduction, contract and type of sum, and serially for comparison. `items_per_second`
 // is rows per second.
 #include <benchmark/benchmark.h>
 

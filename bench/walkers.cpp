@@ -1,5 +1,5 @@
-// What does a layout cost, and what do tiles, interleaving and unrolled walks gain? One thread, 512 rows in
-// memory, tree by tree over blocks of 64 rows, raw scores; then whole schedules of the vector walkers.
+// Measures the cost of each layout, and the gain of tiles, interleaving and unrolled walks: one thread, 512 rows
+// in memory, tree by tree over blocks of 64 rows, raw scores; then whole schedules of the vector walkers.
 // Compare rows of one run; `items_per_second` is rows per second.
 #include <benchmark/benchmark.h>
 

@@ -20,19 +20,19 @@ enum class BackendKind { Auto, Host, Emulator, Cuda, Hip };
 
 struct BackendChoice {
   BackendKind kind = BackendKind::Auto;
-  int device = 0;         ///< for Cuda and Hip
-  BackendOptions host{};  ///< for Auto and Host
+  int device = 0;         ///< number of the device, for Cuda and Hip
+  BackendOptions host{};  ///< options of the host backend, for Auto and Host
 
   bool on_host() const { return kind == BackendKind::Auto || kind == BackendKind::Host; }
   /// Returns the schedule that is used when the command line names none.
   const char* schedule() const { return on_host() ? "auto" : "gpu"; }
 };
 
-/// Usage error for options that the chosen backend does not have; --threads is one of them.
+/// Returns the backend that the options choose. It is a Usage error to give it options that it does not have;
+/// --threads is one of them.
 Result<BackendChoice> choose_backend(const Arguments& arguments);
 
-/// Loads `program` into the chosen backend. `model`: the program's file, for errors that are about the
-/// program.
+/// Loads `program` into the chosen backend. `model` is the program's file, which errors about the program name.
 Result<std::unique_ptr<Predictor>> make_predictor(const BackendChoice& choice, const Program& program,
                                                   const std::string& model);
 

@@ -14,8 +14,8 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::uint64_t kDefaultBatch = 65'536;
-constexpr std::size_t kBatchBytes = std::size_t{32}
-                                    << 20;  ///< size of rows and answers, if kDefaultBatch rows take more
+/// Bytes of a batch's rows and answers, if those of kDefaultBatch rows take more.
+constexpr std::size_t kBatchBytes = std::size_t{32} << 20;
 constexpr std::uint64_t kMostRows = std::uint64_t{1} << 31;
 
 std::size_t most_rows(std::size_t row_bytes) {

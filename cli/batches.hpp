@@ -23,18 +23,18 @@ namespace forestvm::cli {
 
 /// The options for rows on the command line.
 struct BatchOptions {
-  std::string path;                  ///< ROWS
-  std::optional<std::size_t> batch;  ///< --batch
+  std::string path;                  ///< value of ROWS
+  std::optional<std::size_t> batch;  ///< value of --batch
   RowOptions form;
 };
 Result<BatchOptions> batch_options(const Arguments& arguments);
 
 class Batches {
  public:
-  /// Opens the rows and reads the first batch. `answer_bytes`: the size of what the caller computes for a
-  /// row. Unless --batch says otherwise, a batch of dense rows takes 32 MiB with its answers (at least one
+  /// Opens the rows and reads the first batch. `answer_bytes` is the size of what the caller computes for
+  /// a row. Unless --batch says otherwise, a batch of dense rows takes 32 MiB with its answers (at least one
   /// row), and the answers of a batch of encoded rows take 32 MiB (at least one block of codes). Errors name
-  /// the file. Usage for options that encoded rows do not have.
+  /// the file. Fails with a Usage error for options that encoded rows do not have.
   static Result<Batches> open(const BatchOptions& options, const Program& program, std::size_t answer_bytes);
 
   /// Returns the current batch, which is valid until the next. It has no rows after the last.

@@ -39,9 +39,9 @@ using Seconds = std::chrono::duration<double>;
 constexpr std::uint64_t kMostBatch = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMostThreads = 4096;
 constexpr float kMostSeconds = 3600;
-constexpr std::uint64_t kMostValues = std::uint64_t{1} << 30;   // in all rows: 4 GiB
-constexpr std::uint64_t kDrawnRows = 16'384;                    // fewer if they have more values than …
-constexpr std::uint64_t kDrawnValues = std::uint64_t{1} << 25;  // … 128 MiB
+constexpr std::uint64_t kMostValues = std::uint64_t{1} << 30;  // most values of all rows: 4 GiB
+constexpr std::uint64_t kDrawnRows = 16'384;                   // rows drawn if they have at most kDrawnValues
+constexpr std::uint64_t kDrawnValues = std::uint64_t{1} << 25;  // most values drawn: 128 MiB
 constexpr std::size_t kMostSingleCalls = 1'000'000;
 constexpr Seconds kSample{1e-3};
 
@@ -51,7 +51,7 @@ struct BenchOptions {
   RowOptions form;
   BackendChoice backend;
   std::vector<std::uint64_t> batches, threads;
-  Seconds seconds{1};  ///< time per measurement
+  Seconds seconds{1};  ///< time of a measurement
 };
 
 /// Times of calls with one row, in ns, less the time that reading the clock takes.
@@ -63,7 +63,7 @@ struct CallTimes {
 struct Measurement {
   std::uint64_t batch, threads;
   std::string runs_on;
-  double row_min, row_median;  ///< microseconds
+  double row_min, row_median;  ///< time of a row in microseconds: the least and the median of the samples
   std::uint64_t calls;
   std::optional<CallTimes> single_calls;
 };
@@ -74,7 +74,7 @@ struct RepeatedRows {
   std::size_t count = 0;
   std::size_t width = 0;  ///< values or codes per row
   std::vector<float> values{};
-  std::unique_ptr<CodeMemory> codes{};  ///< null: the rows are not encoded
+  std::unique_ptr<CodeMemory> codes{};  ///< memory of encoded rows; null: the rows are not encoded
   std::uint64_t encoder = 0;
 
   AnyRows batch(std::size_t first, std::size_t rows) const {

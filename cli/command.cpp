@@ -63,7 +63,8 @@ Error complaint(const Command& command, const po::error& error) {
   if (const auto* unknown = dynamic_cast<const po::unknown_option*>(&error)) {
     std::string name = unknown->get_option_name();
     name.resize(std::min(name.find('='), name.size()));
-    return is_option(command, name) ? takes_no_value(name) : unknown_option(command, name);  // of "-h=1"
+    return is_option(command, name) ? takes_no_value(name)
+                                    : unknown_option(command, name);  // "-h=1" comes here
   }
   if (const auto* syntax = dynamic_cast<const po::invalid_command_line_syntax*>(&error)) {
     const std::string name = syntax->get_option_name();

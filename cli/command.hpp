@@ -1,5 +1,5 @@
-// A subcommand of forestvm as data, and what its function gets: the arguments, read and checked. Boost does
-// the splitting of the command line; the tables here drive it and the help text.
+// A subcommand of forestvm as data, and the arguments that its function gets, read and checked. Boost splits the
+// command line; the tables here drive it and the help text.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ std::vector<std::string_view> listed() {
 /// An option: "--name VALUE", or a flag when `value` is empty.
 struct Option {
   const char* name;
-  char letter;  ///< the short form, or '\0'
+  char letter;  ///< letter of the short form; '\0' if there is none
   const char* value;
   const char* meaning;
   Values values{};
@@ -62,16 +62,16 @@ class Arguments {
   /// Returns the value of an option or positional; `otherwise` if it was not given.
   std::string get(const std::string& name, const std::string& otherwise = {}) const;
 
-  /// Returns a whole number from `least` to `most`. Usage error for any other text.
+  /// Returns a whole number from `least` to `most`. Any other text is a Usage error.
   Result<std::uint64_t> number(const std::string& name, std::uint64_t least, std::uint64_t most,
                                std::uint64_t otherwise) const;
-  /// Returns whole numbers from `least` to `most`, separated by commas. Usage error for any other text.
+  /// Returns whole numbers from `least` to `most`, separated by commas. Any other text is a Usage error.
   Result<std::vector<std::uint64_t>> numbers(const std::string& name, std::uint64_t least, std::uint64_t most,
                                              std::vector<std::uint64_t> otherwise) const;
-  /// Returns the index of the value among `names`. Usage error, with the list, for any other text.
+  /// Returns the index of the value among `names`. Any other text is a Usage error, which lists them.
   Result<std::size_t> choice(const std::string& name, std::span<const std::string_view> names,
                              std::size_t otherwise) const;
-  /// Returns the enumerator that the value names. Usage error, with the list, for any other text.
+  /// Returns the enumerator that the value names. Any other text is a Usage error, which lists the names.
   template <class Enum>
   Result<Enum> choice(const std::string& name, Enum otherwise) const {
     FVM_ASSIGN(const std::size_t index, choice(name, names_of<Enum>(), static_cast<std::size_t>(otherwise)));
@@ -88,17 +88,17 @@ class Arguments {
 /// main could not be reported.
 struct Command {
   const char* name;
-  const char* meaning;                        ///< one line
-  std::initializer_list<const char*> usages;  ///< each without the leading "forestvm "
+  const char* meaning;                        ///< description in one line
+  std::initializer_list<const char*> usages;  ///< usage lines without the leading "forestvm "
   std::initializer_list<Positional> positionals;
-  std::initializer_list<Option> options;  ///< --help is added
+  std::initializer_list<Option> options;  ///< all options but --help, which every command has
   const char* example;                    ///< lines that can be typed as they are
-  std::string (*notes)();                 ///< makes more help when asked for; may be null
+  std::string (*notes)();                 ///< returns the last part of the help text; may be null
   Result<void> (*run)(const Arguments& arguments);
 };
 
-/// Splits the words after the subcommand's name. Usage error: an unknown or repeated option, a missing value,
-/// too many positionals. Whether positionals may be absent is up to the command.
+/// Splits the words after the subcommand's name. Usage errors are an unknown or repeated option, a missing value,
+/// and too many positionals. The command decides whether positionals may be absent.
 Result<Arguments> parse_arguments(const Command& command, const std::vector<std::string>& words);
 
 std::string help(const Command& command);

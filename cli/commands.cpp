@@ -40,7 +40,7 @@ Result<void> run_guarded(const Command& command, const Arguments& arguments) {
     return Error{ErrorCode::Environment, "", "out of memory"};
   } catch (const std::length_error&) {
     return Error{ErrorCode::Environment, "", "out of memory"};
-  } catch (const std::system_error& error) {  // threads that cannot be started
+  } catch (const std::system_error& error) {  // a thread cannot be started
     return Error{ErrorCode::Environment, "", error.what()};
   } catch (const std::exception& bug) {
     return Error{ErrorCode::Internal, "", std::string("internal error, please report it: ") + bug.what()};

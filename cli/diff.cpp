@@ -1,5 +1,5 @@
-// forestvm diff: do two predictors agree? Compares a model's program with the trainer's stored scores, the
-// reference predictor, native code or another program. Prints how far apart the raw scores are, which rows
+// forestvm diff: compares a model's program with the trainer's stored scores, the reference predictor, native
+// code or another program. Prints how far apart the raw scores are, which rows
 // differ, and the first tree and node where two walks part.
 #include <algorithm>
 #include <bit>
@@ -34,8 +34,8 @@ namespace {
 /// The predictions of one side of the comparison.
 struct Side {
   std::string name;
-  std::vector<float> raw;              ///< rows x outputs
-  std::vector<std::int32_t> leaves{};  ///< rows x trees; empty where they are not known
+  std::vector<float> raw;              ///< raw scores, rows x outputs
+  std::vector<std::int32_t> leaves{};  ///< leaf numbers, rows x trees; empty if they are not known
 };
 
 struct Inputs {

@@ -77,7 +77,7 @@ std::ptrdiff_t oblivious_trees(const Program& program, const GroupDesc& group) {
   return std::count_if(trees.begin(), trees.end(), &TablesView::is_oblivious);
 }
 
-/// Adds what is known once there is a program.
+/// Adds the facts about a program to the document.
 void add_program(Json& document, const Program& program) {
   const ProgramMeta& meta = program.meta();
   document["contract"] = name_of(meta.contract);
@@ -153,7 +153,7 @@ std::uint64_t scattered_children(const Model& model) {
   return count;
 }
 
-/// Describes a model. `program`: its program, or why there is none.
+/// Describes a model. `program` is its program, or the error that says why there is none.
 Json document_of(const std::string& path, const Model& model, const Result<Program>& program) {
   Json document;
   document["file"] = path;
@@ -237,7 +237,7 @@ Json document_of(const std::string& path, const Program& program) {
 constexpr std::uint64_t kUsualCallRows = 65536;
 constexpr std::uint64_t kMostCallRows = 1u << 24;
 
-constexpr std::size_t kListed = 32;  // items of a list that text shows; JSON has all
+constexpr std::size_t kListed = 32;  // most items of a list that the text shows; JSON has all
 
 std::string text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -299,7 +299,7 @@ std::string json_page(const Json& document) {
 
 /// The GPU and the number of rows for which calls are estimated.
 struct GpuQuestion {
-  const kernels::DeviceModel* device = nullptr;  ///< null: no estimate is wanted
+  const kernels::DeviceModel* device = nullptr;  ///< the GPU; null: no estimate is wanted
   std::uint32_t rows = 0;
 };
 

@@ -14,7 +14,8 @@ namespace forestvm::cli {
 
 class NativeForest {
  public:
-  /// Environment error if there is no C compiler called cc, or if it fails.
+  /// Exports, compiles and loads the program. Returns an Environment error if there is no C compiler called cc, or
+  /// if it fails.
   static Result<NativeForest> build(const Program& program);
 
   /// Returns rows x num_outputs raw scores for rows x num_features values.

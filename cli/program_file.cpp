@@ -40,7 +40,7 @@ std::vector<std::string_view> schedule_names() {
   return names;
 }
 
-/// The compilation that --schedule, --contract and --strict ask for.
+/// The schedule and the options that --schedule, --contract and --strict ask for.
 struct Asked {
   ChosenSchedule chosen;
   CompileOptions options;

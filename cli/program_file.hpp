@@ -41,7 +41,8 @@ struct ChosenSchedule {
 };
 
 /// Returns the schedule of --schedule auto|NAME|TEXT|FILE: a value with a parenthesis is the schedule's text,
-/// one with a slash or a dot is a file. `otherwise`, here and below: the value if there is no --schedule.
+/// one with a slash or a dot is a file. Here and below `otherwise` is the value if there is no
+/// --schedule.
 Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model,
                                        const std::string& otherwise = "auto");
 
@@ -61,11 +62,11 @@ Result<Program> program_as_asked(const Arguments& arguments, const std::string& 
 /// model's.
 Error blame(Error error, const ChosenSchedule& schedule, const std::string& path);
 
-/// Returns the text of a file; "-" is standard input. Refused if it is longer than the `limit` bytes that
-/// `kind` ("a schedule") may have.
+/// Returns the text of a file; "-" is standard input. Refuses a file that is longer than the `limit` bytes
+/// that `kind` ("a schedule") may have.
 Result<std::string> read_text(const std::string& path, std::size_t limit, const std::string& kind);
 
-/// Usage error if the output would replace one of the inputs.
+/// Returns a Usage error if the output would replace one of the inputs.
 Result<void> expect_other_file(const std::string& output, const std::string& input);
 
 }  // namespace forestvm::cli

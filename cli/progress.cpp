@@ -12,10 +12,10 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kRedraw{100};
-constexpr const char* kEraseRest = "\x1b[K";  ///< erases the rest of the terminal's line
-constexpr std::size_t kWidth = 40;            ///< columns of the bar, where there is room
-constexpr std::size_t kLeastWidth = 10;       ///< with fewer columns there is no bar
-constexpr std::size_t kUsualColumns = 80;     ///< for terminals that do not tell their width
+constexpr const char* kEraseRest = "\x1b[K";  ///< code that erases the rest of the terminal's line
+constexpr std::size_t kWidth = 40;            ///< columns of the bar if there is room for them
+constexpr std::size_t kLeastWidth = 10;       ///< fewest columns of a bar; with less room there is none
+constexpr std::size_t kUsualColumns = 80;     ///< width of a terminal that does not tell it
 
 /// Returns the terminal's current width, which may have changed since the last call.
 std::size_t columns_of(int stream) {

@@ -12,13 +12,14 @@ class Progress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `stream`: where to draw, usually 2; nothing is drawn unless it is a terminal (or `always`). `unit`: the
+  /// Draws on the file descriptor `stream`, usually 2, if it is a terminal or `always` is true. `unit` names the
   /// things that are counted.
   Progress(int stream, std::size_t total, std::chrono::milliseconds delay = std::chrono::seconds(1),
            bool always = false, const char* unit = "rows");
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  ~Progress();  ///< wipes the bar
+  /// Erases the bar.
+  ~Progress();
 
   /// Returns whether the bar is ever drawn.
   bool is_on() const { return on_; }

@@ -22,7 +22,7 @@ struct RowOptions {
 };
 Result<RowOptions> row_options(const Arguments& arguments);
 
-/// Usage error if model and rows would both be read from standard input.
+/// Returns a Usage error if model and rows would both be read from standard input.
 Result<void> expect_one_standard_input(const std::string& model, const std::string& rows);
 
 /// Returns the form of rows that the program expects. Its names point into the program, which must outlive

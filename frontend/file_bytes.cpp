@@ -10,7 +10,8 @@
 namespace forestvm::frontend {
 namespace {
 
-/// Read at once. The vector grows by as much, so that pages which the file does not fill are never touched.
+/// Bytes that are read at once. The vector grows by that number, so that pages which the file does not fill are
+/// never touched.
 constexpr std::size_t kReadSize = std::size_t{1} << 16;
 
 Error unreadable(std::string why) {

@@ -11,21 +11,21 @@
 
 namespace forestvm::frontend {
 
-/// Reads the whole file. Errors: Environment when it cannot be read; Refused when it is longer than
-/// `max_bytes`; the error of `check_opening`, which sees the first 64 KiB (or all of a shorter file) before
-/// the rest is read.
+/// Reads the whole file. Returns an Environment error if it cannot be read, and refuses it if it is longer than
+/// `max_bytes`. Returns also the error of `check_opening`, which sees the first 64 KiB (or all of a shorter file)
+/// before the rest is read.
 Result<std::vector<std::byte>> read_file_bytes(
     const std::string& path, std::size_t max_bytes,
     const std::function<Result<void>(std::span<const std::byte>)>& check_opening);
 
-/// Whether the bytes start as a gzip member does (RFC 1952).
+/// Returns true if the bytes start as a gzip member does (RFC 1952).
 bool is_gzip(std::span<const std::byte> bytes);
 
-/// The first bytes, at most `size`, that a gzip file unpacks to; fewer, or none, if it is damaged there.
+/// Returns the first bytes, at most `size`, that a gzip file unpacks to; fewer, or none, if it is damaged there.
 std::vector<std::byte> peek_gzip(std::span<const std::byte> bytes, std::size_t size);
 
-/// All members of a gzip file, unpacked. Refused when damaged, cut short or followed by other bytes, and as
-/// soon as the result passes max_bytes or max_expansion times the input: memory stays within twice that.
+/// Unpacks all members of a gzip file. Refuses bytes that are damaged, cut short or followed by others, and stops
+/// as soon as the result passes max_bytes or max_expansion times the input: memory stays within twice that.
 Result<std::vector<std::byte>> unpack_gzip(std::span<const std::byte> bytes, std::size_t max_bytes,
                                            std::size_t max_expansion);
 

@@ -1,4 +1,4 @@
-// Text out of a user's file: whether it is UTF-8, and how an error message shows it.
+// Text out of a user's file: checks that it is UTF-8, and prepares it for error messages.
 #include "file_text.hpp"
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t broken = 0xffffffff;
 
-/// The code point that starts at `at`, which moves past it; `broken` if there is none.
+/// Returns the code point that starts at `at`, and moves `at` past it; `broken` if there is none.
 std::uint32_t next_code_point(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) {
     return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i]));

@@ -1,4 +1,4 @@
-// Text out of a user's file: whether it is UTF-8, and how an error message shows it.
+// Text out of a user's file: checks that it is UTF-8, and prepares it for error messages.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,14 @@
 
 namespace forestvm::frontend {
 
-/// Whether `text` is well-formed UTF-8 (no overlong forms, no surrogates).
+/// Returns true if `text` is well-formed UTF-8 (no overlong forms, no surrogates).
 bool is_utf8(std::string_view text);
 
-/// `text` on one line, at most `limit` bytes of it: control characters, and every byte above 0x7f if the text
+/// Returns at most `limit` bytes of `text`, on one line: control characters, and every byte above 0x7f if the text
 /// is not UTF-8, become \xNN.
 std::string printable(std::string_view text, std::size_t limit = 80);
 
-/// printable(text, limit) in double quotes.
+/// Returns printable(text, limit) in double quotes.
 std::string quoted(std::string_view text, std::size_t limit = 80);
 
 }  // namespace forestvm::frontend

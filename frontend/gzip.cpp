@@ -32,7 +32,7 @@ class Unpacker {
   const char* complaint() const { return stream_.msg == nullptr ? "damaged data" : stream_.msg; }
   int next_member() { return inflateReset(&stream_); }
 
-  /// Unpacks into `room`; `made` is how much of it was filled.
+  /// Unpacks into `room`; sets `made` to the number of bytes that were filled.
   int unpack(std::span<std::byte> room, std::size_t& made) {
     constexpr std::size_t most = std::numeric_limits<uInt>::max();
     const std::size_t given = std::min(most, input_.size() - position_);

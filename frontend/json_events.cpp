@@ -81,7 +81,7 @@ class SaxAdapter {
   std::optional<Error> error_;
 };
 
-/// "byte 57 (line 3, column 9), in learner.objective"
+/// Returns a place for messages, such as "byte 57 (line 3, column 9), in learner.objective".
 std::string SaxAdapter::location(std::size_t position) const {
   const std::size_t at = std::min(position == 0 ? 0 : position - 1, bytes_.size());
   std::string out = "byte " + std::to_string(at);
@@ -96,7 +96,7 @@ std::string SaxAdapter::location(std::size_t position) const {
   return path.empty() ? out : out + ", in " + path;
 }
 
-/// Whether the JSON text stops at NaN or Infinity, which some writers use and JSON does not have.
+/// Returns true if the JSON text stops at NaN or Infinity, which some writers use and JSON does not have.
 bool SaxAdapter::at_non_finite(std::size_t position) const {
   if (syntax_ != Syntax::Json || position == 0 || position > bytes_.size()) return false;
   const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());

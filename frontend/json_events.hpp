@@ -1,6 +1,7 @@
 // A JSON or UBJSON document as events, within limits: nesting, and no more values than the input has bytes.
-// In: bytes and a sink. Out: the sink's calls, in the order of the document. The only door to nlohmann_json,
-// and only to its SAX face: its DOM recurses and allocates what a damaged file asks for.
+// In: bytes and a sink. Out: the sink's calls, in the order of the document. The only file of
+// frontend that uses nlohmann_json, and only its SAX interface: its DOM recurses, and allocates what a damaged file
+// asks for.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 namespace forestvm::frontend {
 
-/// No limit may allow a deeper nesting: the UBJSON reader of the library recurses.
+/// The largest limit of nesting that a caller may set: the library's UBJSON reader recurses.
 constexpr std::uint32_t deepest_nesting = 512;
 
 enum class Syntax { Json, Ubjson };
@@ -27,21 +28,22 @@ class EventSink {
   virtual bool on_integer(std::int64_t value) = 0;
   /// `text` is the number as the document writes it, or empty when the document is binary.
   virtual bool on_real(double value, std::string_view text) = 0;
-  virtual bool on_text(std::string& value) = 0;  ///< UTF-8; may be moved from
+  /// `value` is UTF-8, and may be moved from.
+  virtual bool on_text(std::string& value) = 0;
   virtual bool on_key(const std::string& name) = 0;
   virtual bool on_object_begin() = 0;
   virtual bool on_object_end() = 0;
   virtual bool on_array_begin() = 0;
   virtual bool on_array_end() = 0;
 
-  /// Why a call returned false.
+  /// Returns the error of the call that returned false.
   virtual Error error() const = 0;
-  /// The path of the latest event, e.g. "learner.objective.name"; may be empty.
+  /// Returns the path of the latest event, e.g. "learner.objective.name"; may be empty.
   virtual std::string path() const = 0;
 };
 
-/// Reads the whole document. Errors: the sink's own, or Refused with the byte offset (and line and column of
-/// a JSON text).
+/// Reads the whole document. Returns the sink's errors, and refuses a document that it cannot read with the byte
+/// offset (and line and column of a JSON text).
 Result<void> read_events(std::span<const std::byte> bytes, Syntax syntax, std::uint32_t max_depth,
                          EventSink& sink);
 

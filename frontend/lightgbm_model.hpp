@@ -12,10 +12,10 @@
 
 namespace forestvm::frontend {
 
-/// Whether the first line is "tree".
+/// Returns true if the first line is "tree".
 bool sniff_lightgbm_text(std::span<const std::byte> bytes);
 
-/// Refused with the line. Not yet checked by check_model.
+/// Reads a model, which check_model has not checked yet. Errors name the line.
 Result<ParsedModel> read_lightgbm_text(std::span<const std::byte> bytes, const LoadLimits& limits);
 
 }  // namespace forestvm::frontend

@@ -17,7 +17,7 @@ namespace forestvm::frontend {
 struct LightgbmEntry {
   std::string_view key;
   std::string_view text;
-  std::size_t line = 0;  ///< counted from 1; 0: the file does not have it
+  std::size_t line = 0;  ///< number of the line, from 1 on; 0: the file does not have the entry
 
   bool given() const { return line != 0; }
 };
@@ -32,7 +32,7 @@ struct LightgbmHeader {
   LightgbmEntry feature_names;
   LightgbmEntry feature_infos;
   LightgbmEntry tree_sizes;
-  std::vector<std::size_t> tree_bytes;  ///< the length of each tree in the file; tree_sizes should equal it
+  std::vector<std::size_t> tree_bytes;  ///< bytes of each tree in the file, which tree_sizes should equal
 };
 
 struct LightgbmTree {
@@ -56,27 +56,29 @@ struct LightgbmTree {
 using LightgbmTreeReceiver = std::function<Result<void>(const LightgbmTree& tree)>;
 
 /// Reads up to "end of trees"; what follows does not matter to predictions. Keys that the structures above do
-/// not name are skipped. Refused with the line: a line that is none of these, a key given twice or missing,
-/// trees out of order, an end before "end of trees"; and whatever `receive` refuses.
+/// not name are skipped. Refuses, with its line, a line that is none of these, a key given twice or
+/// missing, trees out of order, and an end before "end of trees". Returns also the errors of `receive`.
 Result<LightgbmHeader> read_lightgbm_text(std::string_view text, const LightgbmTreeReceiver& receive);
 
-/// "line 7", or "line 7: tree 2" of an entry in a tree.
+/// Returns the place of an entry for messages: "line 7", or "line 7: tree 2" for an entry in a tree.
 std::string location_of(const LightgbmEntry& entry, const LightgbmTree* tree = nullptr);
 
-/// The entry's text as one whole number within [least, most].
+/// Reads the entry's text as one whole number within [least, most].
 Result<std::int64_t> number_of(const LightgbmEntry& entry, std::int64_t least, std::int64_t most,
                                const LightgbmTree* tree = nullptr);
 
-/// The entry's text as exactly `count` numbers with blanks between them. Reals are not NaN, and rounded once.
+/// Reads the entry's text as exactly `count` numbers with blanks between them. NaN is refused; reals are rounded
+/// once.
 Result<std::vector<std::int64_t>> integers_of(const LightgbmEntry& entry, std::size_t count,
                                               const LightgbmTree* tree = nullptr);
 Result<std::vector<double>> reals_of(const LightgbmEntry& entry, std::size_t count,
                                      const LightgbmTree* tree = nullptr);
 
-/// The text's parts between blanks.
+/// Returns the text's parts between blanks.
 std::vector<std::string_view> words_of(std::string_view text);
 
-/// Takes the first of them off the text; empty at its end. For lists that may be long.
+/// Takes the first part before a blank off the text and returns it; empty at the text's end. Lists that may be long
+/// are read by this.
 std::string_view take_word(std::string_view& text);
 
 }  // namespace forestvm::frontend

@@ -16,7 +16,7 @@ constexpr std::int64_t default_left_bit = 2;
 constexpr int missing_shift = 2;
 constexpr std::int64_t most_decision_type = 2 << missing_shift | default_left_bit | category_bit;
 
-constexpr std::int64_t max_leaves = std::int64_t{1} << 30;  // so that a node's index fits 31 bits
+constexpr std::int64_t max_leaves = std::int64_t{1} << 30;  // a node's index fits 31 bits then
 
 Missing missing_of(std::int64_t decision_type) {
   switch (decision_type >> missing_shift) {

@@ -9,8 +9,8 @@
 
 namespace forestvm::frontend {
 
-/// Refused: columns of another length than num_leaves says, numbers out of range, and what is not supported
-/// yet (linear leaves). check_model checks how the nodes are connected.
+/// Makes the tree. Refuses columns of another length than num_leaves says, numbers out of range, and linear leaves,
+/// which are not supported yet. check_model checks how the nodes are connected.
 Result<Tree> tree_of(const LightgbmTree& entries);
 
 }  // namespace forestvm::frontend

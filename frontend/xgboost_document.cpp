@@ -74,9 +74,9 @@ struct FieldNode {
   Field field;
   bool required = false;
   bool in_tree = false;
-  std::size_t number = 0;                           // index in FieldTree::all
-  std::vector<std::unique_ptr<FieldNode>> members;  // of an object
-  std::unique_ptr<FieldNode> element;               // of an array of objects
+  std::size_t number = 0;                           // index of the field in FieldTree::all
+  std::vector<std::unique_ptr<FieldNode>> members;  // members of an object
+  std::unique_ptr<FieldNode> element;               // element of an array of objects
 };
 
 /// The rows of the table as a tree.
@@ -205,7 +205,7 @@ class Sink final : public EventSink {
   Column column_;
   XgboostHeader header_;
   XgboostTree tree_;
-  std::vector<char> seen_;  // by FieldNode::number
+  std::vector<char> seen_;  // 1 for each field that was read, by FieldNode::number
   bool nested_model_ = false;
   Error error_;
 };
@@ -438,7 +438,7 @@ std::string Sink::path_of(const FieldNode& node) const {
   return out.append(out.empty() ? "" : ".").append(nested ? "gbtree." : "").append(node.name);
 }
 
-/// Whether a required field of the tree, or of the header, was not given; sets the error.
+/// Returns true, and sets the error, if a required field of the tree, or of the header, was not given.
 bool Sink::missing(bool in_tree, const std::string& tree_path) {
   for (const FieldNode* node : field_tree().all()) {
     if (!node->required || node->in_tree != in_tree || seen_[node->number] != 0) continue;

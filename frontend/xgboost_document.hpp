@@ -19,20 +19,21 @@ namespace forestvm::frontend {
 
 /// The fields outside the trees. Fields that an older file lacks keep their defaults.
 struct XgboostHeader {
-  std::vector<std::int32_t> version;  ///< e.g. 3, 2, 0
-  std::string booster;                ///< "gbtree", "dart" or "gblinear"
+  std::vector<std::int32_t> version;  ///< numbers of XGBoost's version, e.g. 3, 2, 0
+  std::string booster;                ///< kind of the booster: "gbtree", "dart" or "gblinear"
   std::string objective;
-  std::string base_score;  ///< "5E-1", "[5E-1]" or "[1E0,2E0]"
+  std::string base_score;  ///< text such as "5E-1", "[5E-1]" or "[1E0,2E0]"
   std::optional<std::int64_t> num_feature;
   std::optional<std::int64_t> num_class;
   std::optional<std::int64_t> num_target;
   std::optional<std::int64_t> num_trees;
   std::optional<std::int64_t> num_parallel_tree;
   std::vector<std::string> feature_names;
-  std::vector<std::int32_t> tree_info;         ///< the output of each tree
-  std::vector<std::int32_t> iteration_indptr;  ///< the first tree of each round, then the number of trees
-  std::vector<float> weight_drop;              ///< DART: the weight of each tree
-  std::string model_path;                      ///< where the trees' object is: DART nests it one deeper
+  std::vector<std::int32_t> tree_info;  ///< output of each tree
+  std::vector<std::int32_t>
+      iteration_indptr;            ///< number of the first tree of each round, then the number of trees
+  std::vector<float> weight_drop;  ///< weight of each tree, for DART
+  std::string model_path;          ///< path of the object with the trees, which DART nests one deeper
 };
 
 /// One tree: a column for each field, with an entry for each node unless noted.
@@ -45,8 +46,9 @@ struct XgboostTree {
   std::vector<float> sum_hessian;
   std::vector<std::uint8_t> default_left;
   std::vector<float> leaf_weights;
-  // Not by node: the codes of all categorical splits, concatenated; then for each of these splits its node,
-  // the index of its first code, and the number of its codes.
+  // The next four columns have no entries for nodes: `categories` has the codes of all categorical splits, one
+  // split after the other; the others have for each of these splits its node, the index of its first code, and
+  // the number of its codes.
   std::vector<std::int32_t> categories;
   std::vector<std::int32_t> categories_nodes;
   std::vector<std::int64_t> categories_segments;
@@ -54,15 +56,16 @@ struct XgboostTree {
   std::optional<std::int64_t> num_nodes;
   std::optional<std::int64_t> size_leaf_vector;
 
-  void clear();  ///< keeps the memory
+  /// Empties the columns, and keeps their memory.
+  void clear();
 };
 
 /// Called at the end of each tree with its number and its JSON path.
 using TreeReceiver =
     std::function<Result<void>(const XgboostTree& tree, std::size_t number, const std::string& path)>;
 
-/// Reads the document. Refused with the JSON path: a value of the wrong type, a field given twice, a required
-/// field missing, a booster that is not made of trees; and whatever `receive` refuses.
+/// Reads the document. Refuses, with the JSON path, a value of the wrong type, a field given twice, a required
+/// field missing, and a booster that is not made of trees. Returns also the errors of `receive`.
 Result<XgboostHeader> read_xgboost_document(std::span<const std::byte> bytes, Syntax syntax,
                                             std::uint32_t max_depth, const TreeReceiver& receive);
 

@@ -34,14 +34,14 @@ constexpr Objective objectives[] = {
 #include "xgboost_objectives.def"
 };
 
-/// Whether a file was written before a release. The releases at which something changed are as measured, see
-/// tests/data/xgboost_versions.
+/// Returns true if a file was written before a release. The releases at which something changed were found by
+/// measuring, see tests/data/xgboost_versions.
 bool written_before(const std::vector<std::int32_t>& version, std::int32_t major, std::int32_t minor) {
   const std::array<std::int32_t, 2> release = {major, minor};
   return std::lexicographical_compare(version.begin(), version.end(), release.begin(), release.end());
 }
 bool has_old_link(const XgboostHeader& header) { return written_before(header.version, 1, 3); }
-/// Until 1.3 the base margin was added after the trees; DART kept that order one release longer.
+/// Returns true if the base margin is added after the trees, as releases before 1.3 do, and for DART before 1.4.
 bool adds_base_last(const XgboostHeader& header) {
   return written_before(header.version, 1, header.booster == "dart" ? 4 : 3);
 }
@@ -58,7 +58,7 @@ Error bad_param(const char* name, std::string message) {
   return refused(std::string(param_path) + name, std::move(message));
 }
 
-/// Returns a count of the header. Refused outside [least, most].
+/// Returns a count of the header. Refuses one outside [least, most].
 Result<std::uint32_t> count_of(const char* name, std::int64_t value, std::int64_t least, std::uint32_t most) {
   if (value < least)
     return bad_param(name, std::to_string(value) + " is too small: at least " + std::to_string(least));

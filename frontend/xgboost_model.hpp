@@ -11,12 +11,13 @@
 
 namespace forestvm::frontend {
 
-/// Whether the bytes open as a JSON object does.
+/// Returns true if the bytes open as a JSON object does.
 bool sniff_xgboost_json(std::span<const std::byte> bytes);
-/// Whether the bytes open as a UBJSON object does.
+/// Returns true if the bytes open as a UBJSON object does.
 bool sniff_xgboost_ubj(std::span<const std::byte> bytes);
 
-/// Refused with the JSON path (or the byte offset of a syntax error). Not yet checked by check_model.
+/// Reads a model, which check_model has not checked yet. Errors name the JSON path, or the byte offset of a syntax
+/// error.
 Result<ParsedModel> read_xgboost_json(std::span<const std::byte> bytes, const LoadLimits& limits);
 Result<ParsedModel> read_xgboost_ubj(std::span<const std::byte> bytes, const LoadLimits& limits);
 

@@ -12,8 +12,8 @@
 
 namespace forestvm::frontend {
 
-/// `path` is the tree's location in the file, for errors. Refused: columns of different lengths, numbers that
-/// are not finite, categorical splits without codes, and what is not supported yet (vector leaves).
+/// Makes the tree. `path` is its location in the file, for errors. Refuses columns of different lengths, numbers
+/// that are not finite, categorical splits without codes, and vector leaves, which are not supported yet.
 Result<Tree> tree_of(const XgboostTree& columns, std::size_t number, const std::string& path);
 
 }  // namespace forestvm::frontend

@@ -20,20 +20,20 @@ struct Compilation {
   const Schedule& schedule;
   const CompileOptions& options;
 
-  std::vector<Lowering> plans{};  ///< one for each plan of the schedule, for ascending numbers of rows
-  std::uint64_t fingerprint = 0;  ///< identifies the model as it was before normalize
-  std::vector<std::uint32_t>
-      zero_missing{};  ///< features whose tiny numbers the program makes NaN, ascending
-  RankTable ranks{};   ///< tests of all coded trees: a program has one encoder
+  std::vector<Lowering> plans{};  ///< states of the schedule's plans, for ascending numbers of rows
+  std::uint64_t fingerprint = 0;  ///< hash of the model as it was before normalize
+  /// Features whose tiny numbers the program makes NaN, ascending.
+  std::vector<std::uint32_t> zero_missing{};
+  RankTable ranks{};  ///< tests of the coded trees of all plans: a program has one encoder
   std::optional<Program> program{};
 };
 
 // The passes, in the order of the table in pipeline.cpp; each in passes/<name>.cpp.
 
-/// Schedule -> plans. Refused, with the directive's location, where they do not ascend or the last is not for
-/// BATCH.
+/// Schedule -> plans. Refuses, with the directive's location, plans that do not ascend, and a last plan that is not
+/// for BATCH.
 Result<void> cut_plans(Compilation& compilation);
-/// Hashes what decides a prediction (FNV-1a).
+/// Hashes everything in a model that decides its predictions (FNV-1a).
 Result<void> fingerprint(Compilation& compilation);
 /// Refuses models that no pass can lower yet.
 Result<void> check_support(Compilation& compilation);

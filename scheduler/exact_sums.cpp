@@ -21,7 +21,7 @@ int lowest_bit(double value) {
   return exponent - 53 + __builtin_ctzll(bits);
 }
 
-/// Whether sums up to `bound` fit `bits` bits. The bound is raised a little, to cover its own rounding.
+/// Returns true if sums up to `bound` fit `bits` bits. The bound is raised a little, to cover its own rounding.
 bool fits(double bound, int unit, int bits) {
   return std::ldexp(bound * (1 + 1e-9), -unit) < std::ldexp(1.0, bits - 1);
 }

@@ -36,18 +36,19 @@ struct Statement {
   };
 
   Kind kind = Kind::Loop;
-  LoopId loop = kNoLoop;  ///< Loop: itself; Cache: the loop around; Privatize and reductions: the parallel
-                          ///< loop over trees
-  bool parallel = false;  ///< Loop: parallel on the host
-  std::size_t site = 0;   ///< Walk, Leaves
-  bool atomic = false;    ///< Walk
+  /// The loop of a Loop statement; for Cache, the loop around it; for Privatize and reductions, the parallel loop
+  /// over trees.
+  LoopId loop = kNoLoop;
+  bool parallel = false;  ///< true for a Loop that is parallel on the host
+  std::size_t site = 0;   ///< number of the site of a Walk or Leaves, in Lowering::sites
+  bool atomic = false;    ///< true for a Walk that adds atomically
   std::uint32_t accumulator = 0;
-  std::uint32_t from = 0;   ///< reductions, Round, SumTrees: the accumulator that is read
-  std::uint32_t ahead = 0;  ///< Cache: iterations
+  std::uint32_t from = 0;   ///< accumulator that a reduction, a Round or a SumTrees reads
+  std::uint32_t ahead = 0;  ///< number of iterations that a Cache looks ahead
   ReductionRequest reduction{};
-  LoopId rows = kNoLoop;  ///< a loop over rows, for the rows of its iteration; kNoLoop: all rows
-  OutputKind output = OutputKind::Raw;  ///< When, Unless
-  std::vector<Statement> body;          ///< Loop, When, Unless
+  LoopId rows = kNoLoop;                ///< loop whose iteration is the statement's rows; kNoLoop: all rows
+  OutputKind output = OutputKind::Raw;  ///< output that a When or an Unless names
+  std::vector<Statement> body;          ///< content of a Loop, a When or an Unless
 };
 
 /// An accumulator of the nest.
@@ -55,12 +56,13 @@ struct NestAccumulator {
   AccumulatorKind kind = AccumulatorKind::F32;
   std::uint32_t parent = 0;      ///< the accumulator it is a copy of, or its own number
   std::uint64_t iterations = 1;  ///< the largest number of copies, one for each iteration
-  std::uint32_t stored_in = 0;   ///< the accumulator that shares its memory, or its own number
+  std::uint32_t stored_in = 0;   ///< the accumulator in whose first copies it lies, or its own number
 };
 
 struct LoopNest {
   std::vector<Statement> body;
-  std::vector<NestAccumulator> accumulators{NestAccumulator{}};  ///< the first is the result's
+  std::vector<NestAccumulator> accumulators{
+      NestAccumulator{}};  ///< accumulators by number; 0 is the result's
 };
 
 struct Lowering;

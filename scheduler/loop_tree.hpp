@@ -35,22 +35,22 @@ struct Requested {
 struct ReductionRequest {
   ReductionForm form = ReductionForm::Plain;
   std::uint32_t width = 1;
-  bool atomic = false;  ///< no copies: iterations add to the same sums atomically
+  bool atomic = false;  ///< true: there are no copies, and iterations add to the same sums atomically
 };
 
 /// The grouping of trees' nodes into tiles.
 struct Tiling {
   std::uint32_t size = 1;       ///< most nodes of a tile
-  bool by_probability = false;  ///< grow tiles along the likeliest walks; otherwise level by level
+  bool by_probability = false;  ///< true: tiles grow along the likeliest walks; false: level by level
 
   auto operator<=>(const Tiling&) const = default;
 };
 
 /// The directives for the whole program.
 struct ProgramRequests {
-  std::optional<Requested<std::string>> order;       ///< word of orderTrees
-  std::optional<Requested<std::string>> accumulate;  ///< word of accumulate
-  std::optional<Requested<std::string>> encode;      ///< word of encode
+  std::optional<Requested<std::string>> order;       ///< argument of orderTrees
+  std::optional<Requested<std::string>> accumulate;  ///< argument of accumulate
+  std::optional<Requested<std::string>> encode;      ///< argument of encode
 };
 
 struct Loop {
@@ -59,20 +59,20 @@ struct Loop {
   LoopId parent = kNoLoop;       ///< the loop around it
   std::vector<LoopId> children;  ///< the loops directly inside it, in order; none: it contains the walk
   LoopId source = kNoLoop;       ///< the loop whose iteration it steps through; kNoLoop: the whole axis
-  std::uint64_t from = 0;        ///< elements of the source that it skips
-  std::uint64_t to = kAll;       ///< element of the source where it ends, cut at the source's end
-  std::uint64_t step = 1;        ///< elements per iteration
+  std::uint64_t from = 0;        ///< number of the source's elements that it skips
+  std::uint64_t to = kAll;       ///< element of the source before which it ends, at most the source's end
+  std::uint64_t step = 1;        ///< number of elements per iteration
 
   std::optional<Requested<bool>> parallel;
   std::optional<Requested<bool>> unroll;
   std::optional<Requested<bool>> interleave;
-  std::optional<Requested<std::uint32_t>> unroll_walk;  ///< hops; 0: the whole walk
-  std::optional<Requested<std::uint32_t>> peel_walk;    ///< hops
-  std::optional<Requested<std::string>> layout;         ///< the word of the layout of the trees inside
+  std::optional<Requested<std::uint32_t>> unroll_walk;  ///< number of hops that are unrolled; 0: all
+  std::optional<Requested<std::uint32_t>> peel_walk;    ///< number of hops that are peeled
+  std::optional<Requested<std::string>> layout;         ///< word of the layout of the trees inside
   std::optional<Requested<Tiling>> tiling;              ///< the tiling of the trees inside
   std::optional<Requested<bool>> specialize;
   std::optional<Requested<LaunchDimension>> dimension;
-  std::optional<Requested<std::uint32_t>> cache;  ///< iterations ahead; 0: the default
+  std::optional<Requested<std::uint32_t>> cache;  ///< number of iterations ahead; 0: the default
   std::optional<Requested<ReductionRequest>> reduction;
 
   /// The number of the directive that runs the iterations in parallel, if there is one.

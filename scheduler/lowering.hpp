@@ -35,8 +35,8 @@ struct WalkSite {
 /// The types of sums and scores.
 struct Sums {
   AccumulatorKind kind = AccumulatorKind::F32;
-  AccumulatorKind scores = AccumulatorKind::F32;  ///< read by transforms and outputs: F32 or F64
-  int unit = 0;                                   ///< exact sums are multiples of 2^unit
+  AccumulatorKind scores = AccumulatorKind::F32;  ///< type that transforms and outputs read: F32 or F64
+  int unit = 0;                                   ///< exponent of the unit of exact sums, 2^unit
   bool in_model_order = true;
 };
 
@@ -50,7 +50,7 @@ struct Plan {
 
 /// One plan between schedule and program.
 struct Lowering {
-  const Model& model;  ///< has the normal form after the pass normalize
+  const Model& model;  ///< the model, which has the normal form after the pass normalize
   const Schedule& schedule;
   const CompileOptions& options;
   Plan plan;
@@ -70,18 +70,18 @@ struct Lowering {
         loops(static_cast<std::uint32_t>(m.trees.size())),
         forest(m) {}
 
-  /// Whether the iterations of a loop add to the same sums in parallel. A loop of one iteration does not on
-  /// the host; a mapped one still does, since the launch has its dimension all the same.
+  /// Returns true if the iterations of a loop add to the same sums in parallel. On the host a loop of one
+  /// iteration does not; a mapped loop of one iteration does, because the launch still has its dimension.
   bool is_reduction(LoopId loop) const {
     const Loop& l = loops[loop];
     return l.axis == Axis::Trees && (l.dimension || (l.parallel && loops.iterations(loop) > 1));
   }
 
-  /// Whether some trees of the plan are walked by rank codes, so that its rows are encoded first. Trees that
+  /// Returns true if some trees of the plan are walked by rank codes, so that its rows are encoded first. Trees that
   /// are a single leaf test nothing and need no codes.
   bool encodes() const;
 
-  /// An error at a directive's location in the schedule.
+  /// Returns an error at a directive's location in the schedule.
   Error refuse(std::size_t directive, const std::string& what) const {
     return refused(location_of(schedule, directive) + ": " + print(schedule.directives[directive]), what);
   }

@@ -67,7 +67,7 @@ bool whole_bound(const Model& model, const Node& node, Bound& bound) {
 /// Rewrites a split into the normal form.
 void normalize(Node& node, const Bound& bound) {
   if (node.missing == Missing::None) node.missing_left = zero_goes_left(node);
-  if (!bound.least) {  // no number is below -inf: all go left by going right
+  if (!bound.least) {  // all go left: children change places, and no number is below -inf
     std::swap(node.left, node.right);
     node.missing_left = !node.missing_left;
   }
@@ -83,7 +83,7 @@ void normalize(Node& node, const CategorySet& set) {
   node.missing_left = !node.missing_left;
 }
 
-/// Whether tiny numbers below zero are a category to the model and not to the normal form.
+/// Returns true if tiny numbers below zero are a category of the set to the model, but not to the normal form.
 bool names_tiny(const Model& model, const CategorySet& set) {
   return model.tiny_is_zero && !set.fractions && !set.codes.empty() && set.codes.front() == 0;
 }

@@ -17,9 +17,9 @@ namespace forestvm::scheduler {
 bool is_normal(const Model& model);
 
 /// Rewrites the model into the normal form. Returns the features whose tiny numbers the program makes NaN,
-/// ascending. Refused, with tree and node: a split whose left set is not an interval below its right set
-/// while another split of the feature treats 0 as a number (only Missing::Zero can cause this); a set in
-/// which tiny numbers below zero are a category and other negative numbers are not. A refused model is left
+/// ascending. Refuses, with tree and node, a split whose left set is not an interval below its right set while
+/// another split of the feature treats 0 as a number (only Missing::Zero can cause this), and a set in which tiny
+/// numbers below zero are a category and other negative numbers are not. A refused model is left
 /// half rewritten.
 Result<std::vector<std::uint32_t>> normalize(Model& model);
 

@@ -27,14 +27,14 @@ std::uint64_t most_columns(const Model& model, const ForestStatistics& forest) {
   std::uint64_t columns = forest.category_sets;
   for (const FeatureCount& feature : thresholds_per_feature(model))
     columns += (feature.count + kColumnThresholds - 1) / kColumnThresholds;
-  return 2 * columns;  // missing values may go both ways
+  return 2 * columns;  // a column may be needed twice: missing values go left in some tests, right in others
 }
 
 void RankTable::add(const Test& test) {
   Feature& feature = by_feature_[test.feature & kFeatureMask];
   if (test.set != nullptr)
     feature.memberships.emplace(Membership{!missing_left(test), test.set}, 0);
-  else  // adding zero makes one zero of both
+  else  // adding zero turns -0 into 0, so that both are one threshold
     feature.thresholds[missing_left(test)].push_back(test.threshold + 0.0f);
 }
 

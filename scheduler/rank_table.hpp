@@ -19,7 +19,7 @@
 
 namespace forestvm::scheduler {
 
-/// A test of rank codes: right if the column's code is above `code`.
+/// A test of rank codes, which sends a row right if its code of the column is above `code`.
 struct CodedTest {
   std::uint32_t column;
   std::uint8_t code;
@@ -31,7 +31,7 @@ std::uint64_t most_columns(const Model& model, const ForestStatistics& forest);
 class RankTable {
  public:
   void add(const Test& test);
-  /// Numbers the columns that some test reads. Refused if there are too many.
+  /// Numbers the columns that some test reads. Refuses more than kMaxColumns of them.
   Result<void> seal();
 
   /// Returns the column and code of a test that was added.
@@ -49,7 +49,7 @@ class RankTable {
     std::uint32_t number;
     auto operator<=>(const Window&) const = default;
   };
-  /// Sets with the same codes are one.
+  /// A set of categories as a key: sets of the same codes are equal.
   struct Membership {
     bool missing_highest;
     const CategorySet* set;
@@ -59,10 +59,10 @@ class RankTable {
     }
   };
   struct Feature {
-    std::vector<float> thresholds[2];  ///< [0]: missing values go right; [1]: left
+    std::vector<float> thresholds[2];  ///< thresholds of tests that send missing values right [0] or left [1]
     std::vector<float> sorted;
     std::map<Window, std::uint32_t> columns;
-    std::map<Membership, std::uint32_t> memberships;  ///< the column of each set
+    std::map<Membership, std::uint32_t> memberships;  ///< column of each set
   };
 
   static std::uint32_t rank_of(const Feature& feature, float threshold);

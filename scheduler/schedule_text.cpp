@@ -74,7 +74,7 @@ bool is_identifier(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); });
 }
 
-/// Whether a name can be written in the text form: `name` or `outer.name`.
+/// Returns true if a name can be written in the text form: `name` or `outer.name`.
 bool is_loop_name(std::string_view name) {
   const std::size_t dot = name.find('.');
   return is_identifier(name.substr(0, dot)) &&
@@ -287,7 +287,7 @@ class Parser {
     return directive;
   }
 
-  /// Whether the argument is one too many: then the error is about the count, not about the argument.
+  /// Returns true if the argument is one too many: then the error is about the count, not about the argument.
   static bool too_many(const DirectiveInfo& directive, std::size_t index) {
     return index >= directive.parameters.size() && directive.parameters.back() != Loops;
   }

@@ -18,7 +18,7 @@ namespace forestvm::scheduler {
 
 /// The size and depth of a tree, counted in nodes.
 struct TreeShape {
-  std::uint32_t nodes = 0;  ///< that a walk can reach
+  std::uint32_t nodes = 0;  ///< number of nodes that a walk can reach
   std::uint32_t leaves = 0;
   std::uint32_t depth = 0;       ///< hops to the deepest leaf
   std::uint32_t shallowest = 0;  ///< hops to the nearest leaf
@@ -32,7 +32,8 @@ struct TreeGroup {
   Tiling tiling{};
   std::uint32_t tree_begin = 0;
   std::uint32_t tree_end = 0;
-  std::uint32_t pad_depth = 0;  ///< every walk can take this many hops without a leaf check
+  /// Number of hops that every walk can take without a leaf check because leaves are repeated below themselves.
+  std::uint32_t pad_depth = 0;
 
   bool operator==(const TreeGroup&) const = default;
 };
@@ -42,7 +43,7 @@ class TiledForest {
   explicit TiledForest(const Model& model) : model_(&model) {}
 
   std::vector<TreeGroup> groups;
-  std::vector<std::uint32_t> order;  ///< the model's number of each tree, as the program orders them
+  std::vector<std::uint32_t> order;  ///< the trees' numbers in the model, in the program's order
 
   /// Returns the number of a group; adds it if it is new.
   std::uint32_t group(const TreeGroup& wanted);
@@ -60,7 +61,8 @@ class TiledForest {
 
  private:
   const Model* model_;
-  std::map<Tiling, std::vector<std::optional<TiledTree>>> trees_;  ///< by the model's numbers
+  /// The trees that have been cut, by their tiling and their number in the model.
+  std::map<Tiling, std::vector<std::optional<TiledTree>>> trees_;
   ShapeTable shapes_;
 };
 

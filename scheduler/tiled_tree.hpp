@@ -25,7 +25,7 @@ struct TileChild {
   bool is_none() const { return value == INT32_MIN; }
   bool is_leaf() const { return value < 0; }
   std::uint32_t tile() const { return static_cast<std::uint32_t>(value); }
-  std::int32_t leaf() const { return ~value; }  ///< node of the model's tree
+  std::int32_t leaf() const { return ~value; }  ///< number of the leaf's node in the model's tree
 };
 
 /// Stands for a test that decides nothing, in the tile above a root that is a leaf.
@@ -35,14 +35,14 @@ struct Tile {
   std::uint32_t first_node;
   std::uint32_t first_child;
   std::uint16_t size;
-  std::uint16_t shape;  ///< row of the shape table; 0 if tiles have one node
+  std::uint16_t shape;  ///< row of its shape in the shape table; 0 if tiles have one node
 };
 
 struct TiledTree {
   TileChild root;
-  std::vector<Tile> tiles;          ///< level by level, children after their parents, siblings together
-  std::vector<std::int32_t> nodes;  ///< the tiles' splits, by the model's number
-  std::vector<TileChild> children;  ///< one more than a tile has nodes, as its ways out are numbered
+  std::vector<Tile> tiles;          ///< tiles level by level: children after their parents, siblings together
+  std::vector<std::int32_t> nodes;  ///< numbers of the tiles' splits in the model's tree
+  std::vector<TileChild> children;  ///< targets of the tiles' ways out: one more than a tile has nodes
   std::uint32_t leaves = 0;
   std::uint32_t depth = 0;       ///< hops to the deepest leaf, counted in tiles
   std::uint32_t shallowest = 0;  ///< hops to the nearest leaf
@@ -61,7 +61,8 @@ class ShapeTable {
 
  private:
   std::vector<TileShape> shapes_{TileShape{}};
-  std::map<std::array<std::uint8_t, sizeof(TileShape)>, std::uint16_t> rows_;  ///< by the shape's bytes
+  /// The row of each shape, by the shape's bytes.
+  std::map<std::array<std::uint8_t, sizeof(TileShape)>, std::uint16_t> rows_;
 };
 
 /// Cuts a tree into tiles. For tilings by probability every split's cover must be known.

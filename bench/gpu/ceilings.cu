@@ -1,6 +1,6 @@
-// B0: what the GPU itself can do, before any tree is walked. Prints one JSON object: bytes per second of a
-// copy; SM clocks of a warp's load (from shared memory; from L1, by the number of 128-byte lines it touches;
-// from L2); clocks of a dependent load; microseconds of an empty launch, by the size of its parameters.
+// Measures the GPU itself, before any tree is walked: case b0 of bench/gpu/run. Prints one JSON object: bytes per
+// second of a copy; SM clocks of a warp's load (from shared memory; from L1, by the number of 128-byte lines it
+// touches; from L2); clocks of a dependent load; microseconds of an empty launch, by the size of its parameters.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -1,7 +1,7 @@
-// B5: compiles the schedules that the search measures: points MODEL BATCH OUT 39|all. Writes a program file
-// for each point to the folder OUT and prints a line for each, separated by tabs: its name, the seconds that
-// compiling took, and the file, or - and the reason of the refusal. 39: the 36 points that algorithm 1
-// measures first, and each of them with shared reduction, of which it measures three; all: the whole
+// Compiles the schedules that the search measures, for case b5 of bench/gpu/run: points MODEL BATCH OUT 39|all.
+// Writes a program file for each point to the folder OUT and prints a line for each, separated by tabs: its name,
+// the seconds that compiling took, and the file, or - and the reason of the refusal. 39: the 36 points that
+// algorithm 1 measures first, and each of them with shared reduction, of which it measures three; all: the whole
 // template.
 #include <chrono>
 #include <cstdio>

@@ -1,6 +1,6 @@
-// B2: a program's walk as a kernel of its own, without an interpreter: what the schedule `gpu` makes of a
-// forest of one group and one output, with the hops of kernels/device/tree_walk.hpp. A block handles rows,
-// one per thread, with values or codes in shared memory if the schedule caches them, and walks trees in
+// A program's walk as a kernel of its own, without an interpreter, for case b2 of bench/gpu/run: what the schedule
+// `gpu` makes of a forest of one group and one output, with the hops of kernels/device/tree_walk.hpp. A block handles
+// rows, one per thread, with values or codes in shared memory if the schedule caches them, and walks trees in
 // lockstep, in the model's order. Template arguments give what a program leaves open until it is interpreted:
 // the layout, where the rows are, the lockstep, and for depth 8 the number of hops. The kernels take the
 // argument of the interpreting kernels.
@@ -121,7 +121,7 @@ FVM_ALL_STRAIGHT
 struct StraightKernel {
   Layout layout;
   RowSpace space;
-  unsigned hops;  ///< 0: any number of hops
+  unsigned hops;  ///< number of hops; 0: any
   void (*run)(Launch);
 };
 
@@ -241,7 +241,7 @@ class Work {
   void (*kernel_)(Launch) = nullptr;
 };
 
-/// Microseconds of a call: averaged over many calls in a row, and of one that is waited for.
+/// The microseconds of a call: averaged over many calls in a row, and of one that is waited for.
 struct Times {
   double stream_us, call_us;
 };

@@ -110,7 +110,7 @@ fvm_status guarded(const char* function, const Work& work) noexcept {
     return failed(status_of(done.error().code), function, done.error().text().c_str());
   } catch (const std::bad_alloc&) {
     return failed(FVM_ENVIRONMENT, function, "out of memory");
-  } catch (const std::system_error& error) {  // threads that cannot be started
+  } catch (const std::system_error& error) {  // a thread cannot be started
     return failed(FVM_ENVIRONMENT, function, error.what());
   } catch (const std::exception& bug) {
     return failed(FVM_INTERNAL, function, bug.what());
@@ -204,7 +204,7 @@ Result<std::unique_ptr<Predictor>> backend(const Program& program, const fvm_gpu
   return gpu_backend(program, {vendor, options.device});
 }
 
-/// Shared by all functions that open a program: `load` makes the Program, given how much to verify.
+/// Opens a program, for all functions that do: `load` makes the Program, given how much to verify.
 template <class Options, class Load>
 Result<void> open_program(const Options* given, fvm_program** program, const Load& load) {
   if (program == nullptr) return usage("there is nowhere to put the program: its pointer is null");
@@ -243,7 +243,7 @@ fvm_status open_memory(const char* function, const void* image, std::size_t size
   return guarded(function, [&] { return open_program(options, program, load); });
 }
 
-/// A context while a call uses it: no other call may.
+/// A context while a call uses it. No other call may use it meanwhile.
 class ContextInUse {
  public:
   static Result<ContextInUse> take(fvm_context* context) {

@@ -12,7 +12,7 @@ namespace forestvm::c_api {
 
 inline Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
 
-/// Larger than any version's structs will be: a greater size was never set.
+/// A size that no version's structs will exceed: a caller who gives a larger one has not set it.
 inline constexpr std::size_t kMaxStructSize = 4096;
 
 /// Checks that a caller of this or a later version set a struct's size. Messages call the struct `name`, its

@@ -15,7 +15,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian and used as they are");
 
-constexpr std::uint32_t kCodedFormat = 1;  ///< raised when an older build cannot read a newer file
+/// Version of the format, raised when an older build could not read a newer file.
+constexpr std::uint32_t kCodedFormat = 1;
 constexpr std::size_t kReadAtOnce = std::size_t{16} << 20;
 
 struct Header {
@@ -23,7 +24,7 @@ struct Header {
   std::uint32_t format;
   std::uint32_t columns;
   std::uint64_t encoder;    ///< encoder_id of the program that the rows are for
-  std::uint8_t unused[32];  ///< zero
+  std::uint8_t unused[32];  ///< reserved bytes, which are zero
   std::uint64_t checksum;   ///< XXH3-64 of the bytes before it
 };
 static_assert(sizeof(Header) == 64);

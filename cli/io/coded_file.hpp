@@ -19,8 +19,8 @@
 
 namespace forestvm::cli {
 
-/// The first bytes of a file, like those of a program file: a byte above 127, a name, and line ends that a
-/// transfer in text mode would change.
+/// The first bytes of a file. They have the form of a program file's: a byte above 127, a name, and line ends that
+/// a transfer in text mode would change.
 inline constexpr std::string_view kCodedMagic =
     "\x89"
     "FVR\r\n\x1a\n";
@@ -66,12 +66,12 @@ class CodedReader {
   /// Returns whether a file that begins with `start` has encoded rows, whole or damaged.
   static bool is_coded(std::string_view start) { return start.starts_with(kCodedMagic); }
 
-  /// Reads the header. Refused, with the byte offset, if the file has another format, is damaged or of a
-  /// later version.
+  /// Reads the header. Refuses, with the byte offset, a file that has another format, is damaged or is of a later
+  /// version.
   static Result<CodedReader> open(Source source);
 
   /// Returns the next batch as it was written; no rows after the last. It is valid until the next call.
-  /// Refused, with the byte offset, if the file is damaged, ends too soon or goes on after its end.
+  /// Refuses, with the byte offset, a file that is damaged, ends too soon or goes on after its end.
   Result<CodedRows> next();
 
   /// Returns the number of bytes not yet read, if the file's size is known.

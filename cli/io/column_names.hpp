@@ -60,7 +60,7 @@ class ColumnNames {
   const RowForm& form_;
   std::vector<std::uint32_t> by_name_;  // the model's features, sorted by name
   Places own_, numbers_, xgboost_, lightgbm_;
-  std::vector<std::string> strange_;  // the first few unknown names
+  std::vector<std::string> strange_;  // the first few names that the model does not have
   std::size_t strange_count_ = 0;
   std::string twice_;
 };

@@ -145,11 +145,11 @@ class CsvReader final : public TableReader {
   }
 
  private:
-  /// The first line, for all that it may turn out to be once its end is read.
+  /// The first line, read as a header and as a row at once, because only its end tells which it is.
   struct FirstLine {
     std::size_t columns = 0;
     bool has_number = false, has_name = false;
-    std::optional<Error> wrong_number;  // if the line is a row
+    std::optional<Error> wrong_number;  // error of the line if it is a row
   };
 
   Result<FirstLine> read_first_line(ColumnNames& names) {

@@ -21,10 +21,10 @@ class CsvCells {
   Result<bool> next_line();
 
   /// Returns the next cell of the line, without surrounding spaces and quotes; valid until the next call.
-  /// Refused: quotes that never close, text after a closing quote, a cell of more than 1 MiB.
+  /// Refuses quotes that never close, text after a closing quote, and a cell of more than 1 MiB.
   Result<std::string_view> next();
 
-  /// Whether the cell is the line's last.
+  /// Returns true if the cell is the line's last.
   bool ends_line() const { return ends_line_; }
 
   /// Returns whether the line has only spaces; call it after reading the first cell. "" is not a blank line.

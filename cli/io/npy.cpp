@@ -20,11 +20,11 @@ static_assert(std::endian::native == std::endian::little, "byte orders below are
 constexpr std::size_t kLongestHeader = std::size_t{1} << 20;
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
-constexpr std::uint64_t kMostValues =
-    std::numeric_limits<std::uint64_t>::max() / 16;  // in bytes; prevents overflow
+/// Most values of an array, so that their bytes can be counted in 64 bits.
+constexpr std::uint64_t kMostValues = std::numeric_limits<std::uint64_t>::max() / 16;
 
 struct Dtype {
-  std::string_view name;  // without the byte order
+  std::string_view name;  // NumPy's name without the byte order
   RowType type;
 };
 
@@ -40,7 +40,7 @@ struct ArrayForm {
   std::size_t columns = 0;
   std::size_t value_size = 0;
   RowType type = RowType::Float32;
-  bool swapped = false;  // whether the bytes of a value are in the other order
+  bool swapped = false;  // true if the bytes of a value are in the other order
   bool fortran_order = false;
 
   std::uint64_t values() const { return std::uint64_t{rows} * columns; }

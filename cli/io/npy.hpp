@@ -22,8 +22,8 @@ inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 enum class NpyShape { Matrix, VectorOrMatrix };
 
 /// Reads a two-dimensional array of real numbers, each rounded to the nearest float32. `source` must outlive
-/// the reader. Refused: other shapes and types, a matrix whose width is not the form's, a file shorter or
-/// longer than its header says, and, if the form asks for exact numbers, the first that has to be rounded.
+/// the reader. Refuses other shapes and types, a matrix whose width is not the form's, a file shorter or longer
+/// than its header says, and, if the form asks for exact numbers, the first that has to be rounded.
 /// Memory grows only as bytes arrive, whatever the header's counts. An array in Fortran order is read whole
 /// before its first row is returned.
 Result<std::unique_ptr<TableReader>> npy_reader(Source& source, NpyShape shape, const RowForm& form = {});

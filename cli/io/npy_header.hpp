@@ -11,7 +11,7 @@
 namespace forestvm::cli {
 
 struct NpyHeader {
-  std::string dtype;  ///< e.g. "<f4"
+  std::string dtype;  ///< type of the values, e.g. "<f4"
   bool fortran_order = false;
   std::vector<std::uint64_t> shape;
 };

@@ -21,7 +21,8 @@ class OutputFile {
 
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
-  ~OutputFile();  ///< removes the unfinished file, unless finish() was called
+  /// Removes the unfinished file, unless finish() was called.
+  ~OutputFile();
 
   Result<void> write(std::string_view bytes);
 

@@ -24,13 +24,13 @@ struct PredictionForm {
   std::size_t columns = 1;
   Type type = Type::Float32;
   std::span<const std::string> labels{};  ///< CSV writes labels[i] for the integer i; empty: the integer
-  bool matrix = false;                    ///< shape (rows, columns) even if columns is 1
+  bool matrix = false;                    ///< true: the shape is (rows, columns) even if columns is 1
 };
 
 /// Returns the size of a value in bytes.
 std::size_t size_of(PredictionForm::Type type);
 
-/// Usage error for a file name with an ending that predictions cannot be written as.
+/// Returns a Usage error for a file name with an ending that predictions cannot be written as.
 Result<void> check_predictions_name(const std::string& path);
 
 /// The values of a batch: whole rows of the form's type.

@@ -18,20 +18,20 @@ namespace forestvm::cli {
 struct Rows {
   std::size_t count = 0;
   std::size_t width = 0;
-  std::vector<float> values;  ///< count x width, row-major; NaN is a missing value
+  std::vector<float> values;  ///< values of the rows, count x width, row-major; NaN is a missing value
 };
 
 /// Reads the rows of a file block after block. Memory holds one block, however many rows there are.
 class RowReader {
  public:
-  /// Opens the rows in `path` ("-": standard input). The content tells NPY and CSV apart. Refused: what
-  /// npy_reader and csv_reader refuse. Usage error if a header is asked for but the file is not CSV.
-  /// Environment if the file cannot be read.
+  /// Opens the rows in `path` ("-": standard input). The content tells NPY and CSV apart. Refuses what
+  /// npy_reader and csv_reader refuse. It is a Usage error to ask for a header if the file is not CSV, and an
+  /// Environment error if the file cannot be read.
   static Result<RowReader> open(const std::string& path, const RowForm& form);
   static Result<RowReader> open(Source source, const RowForm& form);
 
-  /// Replaces `rows` by up to `most` following rows; by none after the last. Refused: errors in these rows,
-  /// or in what follows the last one.
+  /// Replaces `rows` by up to `most` following rows; by none after the last. Refuses errors in these rows,
+  /// or in the text that follows the last one.
   Result<void> next(std::size_t most, Rows& rows);
 
   /// Returns the number of rows if the file says it; a CSV file does not.

@@ -14,7 +14,7 @@ namespace forestvm::cli {
 
 class Source {
  public:
-  /// Opens `path`; "-" is standard input. Environment error if that fails.
+  /// Opens `path`; "-" is standard input. Returns an Environment error if that fails.
   static Result<Source> open(const std::string& path);
   static Source from_text(std::string text);
 
@@ -32,7 +32,7 @@ class Source {
   /// Takes up to `count` bytes into `to` and returns their number; fewer only at the end of the input.
   Result<std::size_t> read(char* to, std::size_t count);
 
-  /// Takes everything up to the end. Refused if that is more than `limit` bytes.
+  /// Takes everything up to the end. Refuses more than `limit` bytes.
   Result<std::string> read_rest(std::size_t limit);
 
   /// Returns the number of bytes not yet taken, if the input's size is known (a regular file, a string).

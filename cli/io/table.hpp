@@ -13,16 +13,16 @@
 
 namespace forestvm::cli {
 
-/// Whether the first line of a CSV file is a header. Auto: if it looks like one, see csv_reader.
+/// Says if the first line of a CSV file is a header. Auto: it is if it looks like one, see csv_reader.
 enum class Header { Auto, Yes, No };
 
 /// The rows that a model expects, and how to read them.
 struct RowForm {
   std::size_t width = 0;
-  std::vector<std::string_view> names{};  ///< empty, or `width` names
-  bool exact = false;                     ///< refuse numbers that are no float32
-  std::optional<float> missing{};         ///< numbers equal to it are missing (-0 equals 0)
-  Header header = Header::Auto;           ///< for CSV files
+  std::vector<std::string_view> names{};  ///< names of the features: `width` names, or none
+  bool exact = false;                     ///< true: numbers that are no float32 are refused
+  std::optional<float> missing{};         ///< number that stands for a missing value (-0 equals 0)
+  Header header = Header::Auto;           ///< kind of the first line of a CSV file
 };
 
 /// Reads a table from where the last call stopped; keeps no more than the caller asks for.
@@ -49,8 +49,8 @@ class TableReader {
   std::string notice_;
 };
 
-/// Returns the error for a number that is no float32 where the model asks for exact ones. `number`: as in the
-/// file.
+/// Returns the error for a number that is no float32 where the model asks for exact ones. `number` is its
+/// text in the file.
 Error not_exact(std::string place, const std::string& number);
 
 /// Returns the error for a table whose number of columns is not the model's number of features.

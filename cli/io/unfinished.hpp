@@ -18,7 +18,8 @@ class Unfinished {
   explicit Unfinished(const std::string& path);
   Unfinished(Unfinished&& other) noexcept;
   Unfinished& operator=(Unfinished&& other) noexcept;
-  ~Unfinished();  ///< removes the file
+  /// Removes the file, unless finished() was called.
+  ~Unfinished();
 
   bool exists() const { return !path_.empty(); }
   const std::string& path() const { return path_; }

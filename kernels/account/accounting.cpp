@@ -21,9 +21,9 @@ namespace {
 
 using enum LinkedField;
 
-constexpr double kBanks = 32;        ///< of shared memory, 4 bytes wide
-constexpr double kLineBytes = 128;   ///< of L1
-constexpr double kSectorBytes = 32;  ///< read of L2 at a time
+constexpr double kBanks = 32;        ///< number of banks of shared memory, each 4 bytes wide
+constexpr double kLineBytes = 128;   ///< bytes of a line of L1
+constexpr double kSectorBytes = 32;  ///< bytes that are read of L2 at once
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct WalkCost {
@@ -47,16 +47,16 @@ double different(double draws, double of) { return of * (1 - std::pow(1 - 1 / of
 /// The rows or trees that a range register holds in some of its iterations.
 struct Chunk {
   bool rows = false;
-  std::uint32_t begin = 0;  ///< of trees
+  std::uint32_t begin = 0;  ///< number of the first tree; without meaning for rows, of which all are alike
   std::uint32_t size = 0;
   std::uint32_t iteration = 0;
-  double block_rows = 0;  ///< that all threads of a block hold together
+  double block_rows = 0;  ///< rows that all threads of a block hold together
 };
 
-/// How often something happens in a launch.
+/// The number of times that something happens in a launch.
 struct Times {
-  double threads = 1;  ///< once for each thread that has other rows or trees
-  double blocks = 1;   ///< once for all rows of a block
+  double threads = 1;  ///< times of what each thread does for rows or trees of its own
+  double blocks = 1;   ///< times of what a block does once for all its rows
 };
 
 class PhaseCounter {
@@ -83,7 +83,7 @@ class PhaseCounter {
     account_.shared_bytes = phase_.shared_bytes;
     for (const Layout layout : account_.layouts)
       account_.registers = std::max(account_.registers, registers_of(layout, device_.architecture));
-    if (account_.layouts.empty())  // any kernel does
+    if (account_.layouts.empty())  // any kernel can run it
       account_.registers = registers_of(Layout::Array, device_.architecture);
     account_.occupancy =
         occupancy(device_.architecture, account_.threads, account_.shared_bytes, account_.registers);
@@ -162,7 +162,7 @@ class PhaseCounter {
           break;
         case Op::Halt:
         case Op::End:
-        case Op::Par:  // no phase contains this and what follows
+        case Op::Par:  // phases contain neither this opcode nor those below
         case Op::When:
         case Op::Unless:
         case Op::Plan:
@@ -171,7 +171,7 @@ class PhaseCounter {
     }
   }
 
-  /// A loop, and the dimension that it is mapped to, if it is.
+  /// A loop, and the dimension of the launch to which it is mapped; none: it is serial.
   struct Loop {
     LoopOperands operands;
     std::optional<std::uint32_t> dimension = std::nullopt;
@@ -199,7 +199,7 @@ class PhaseCounter {
       chunks_[loop.out] = {true, 0, size, 0, shared_out ? in.block_rows : part};
       if (loop.out == phase_.block_rows) block_rows_ = std::max(block_rows_, part);
       count(pc + 1, loop.partner, {times.threads * turns, shared_out ? times.blocks : times.blocks * turns});
-      if (shared_out) times.blocks = 0;  // the block's last threads were counted with the others
+      if (shared_out) times.blocks = 0;  // the rows of the whole block have been counted
     }
   }
 
@@ -307,20 +307,20 @@ class PhaseCounter {
     account_.wavefronts += visits * (node_wavefronts(*cost) + (coded && !near ? 1 : value_wavefronts()));
   }
 
-  /// The threads of a block that walk. Where no loop is mapped to them they share the block's rows, so that
-  /// no more threads walk than there are rows.
+  /// Returns the number of threads of a block that walk. If no loop is mapped to threads, they share the block's
+  /// rows, so that no more threads walk than there are rows.
   double walking_threads() const {
     return threads_are_mapped_ ? phase_.threads() : std::clamp<double>(block_rows_, 1, phase_.threads());
   }
 
-  /// Rows that the lanes of a warp hold; the rest of them walk other trees.
+  /// Returns the number of different rows that the lanes of a warp hold; lanes of one row walk different trees.
   double rows_across_lanes() const {
     return trees_across_lanes_
                ? 1
                : std::min({kBanks, walking_threads(), double{1} * phase_.extent[kGridDimensions]});
   }
 
-  /// A load of w words is done for 32 / w lanes at a time.
+  /// Returns the wavefronts of a node load of a warp. A load of w words is done for 32 / w lanes at a time.
   double node_wavefronts(const WalkCost& cost) const {
     const double words = static_cast<double>(node_size(cost.layout)) / 4.0;
     const double lanes = std::min(kBanks, walking_threads());
@@ -361,7 +361,7 @@ class PhaseCounter {
     add_sums(linked<Op::Label, AccIn>(inst), rows * program_.meta().num_outputs);
   }
 
-  /// Elements that are read or written, in global memory or not.
+  /// Adds the bytes of elements that are read or written, if the accumulator lies in global memory.
   void add_sums(std::uint32_t accumulator, double elements) {
     const std::uint32_t storage = memory_of(program_, accumulator).storage;
     if (phase_.accumulators[storage].shared) return;
@@ -386,7 +386,7 @@ class PhaseCounter {
     add_sums<Op::Privatize, AccOut>(inst, times);
   }
 
-  /// Adds the copies, and the sums `often` times.
+  /// Adds the elements of the copies once, and those of the sums `often` times.
   void reduce(const ReductionFields& reduction, const Times& times, double often) {
     const double sums = elements(reduction.to, reduction.rows, times);
     add_sums(reduction.from, sums * iterations(chunks_[reduction.reduced].size, reduction.step));
@@ -434,13 +434,13 @@ class PhaseCounter {
   const LinkedPhase& phase_;
   PhaseAccount account_;
   Chunk chunks_[kRangeRegisters];
-  std::uint32_t staged_stride_ = 0;  ///< of the rows in shared memory; 0: there are none
+  std::uint32_t staged_stride_ = 0;  ///< CacheRows' Stride of the rows in shared memory; 0: none are there
   StagedAs staged_as_ = StagedAs::Values;
   std::vector<bool> staged_groups_;
   bool trees_across_lanes_ = false;
   bool threads_are_mapped_ = false;
   double block_rows_ = 0;                            ///< rows of a full block
-  bool reads_values_ = false, reads_codes_ = false;  ///< of global memory, in walks
+  bool reads_values_ = false, reads_codes_ = false;  ///< true if walks read them from global memory
 };
 
 /// Returns the rate of two parts that run one after the other.
@@ -450,7 +450,8 @@ double in_turn(double before, double rate) { return 1 / (1 / before + 1 / rate);
 
 double fullest_bank(double words, double bins) {
   if (bins <= 1 || words <= 1) return std::max(1.0, words);
-  // Each bank's words as if they were Poisson's: 3.52 for 32 in 32, where drawing gives 3.53.
+  // The number of a bank's words is taken as Poisson distributed: that gives 3.52 turns for 32 words in 32 banks,
+  // where drawing at random gives 3.53.
   const double mean = words / bins;
   double turns = 0, term = std::exp(-mean), below = term;
   for (int k = 1; k < 64; ++k) {

@@ -1,7 +1,6 @@
-// What a call costs on a GPU, on paper. In: a program, what a call asks for, a description of the GPU. Out:
-// for each phase its launch, how many of its blocks an SM holds, what it reads and writes, and the rows a
-// second that no run of it can exceed, by each of the GPU's parts; or what linking refuses. Nothing of it is
-// measured.
+// Calculates what a call costs on a GPU, without running it. In: a program, what a call asks for, a description
+// of the GPU. Out: for each phase its launch, how many of its blocks an SM holds, what it reads and writes, and
+// the rows a second that no run of it can exceed, by each of the GPU's parts; or what linking refuses.
 //
 //   issue    instructions of warps that the SMs begin: visits x instructions of a visit
 //   load     the 128 bytes a clock that shared memory and L1 give an SM: visits x wavefronts of a visit
@@ -33,25 +32,25 @@ struct RowRates {
 
 /// Bytes, per row of the call.
 struct RowBytes {
-  double rows = 0;     ///< values and codes read, codes written
-  double nodes = 0;    ///< that blocks read of L2, at most, or copy to shared memory
-  double results = 0;  ///< written for the caller
-  double sums = 0;     ///< read and written in global memory
+  double rows = 0;     ///< values and codes that are read, and codes that are written
+  double nodes = 0;    ///< nodes that blocks read of L2, at most, or copy to shared memory
+  double results = 0;  ///< results that are written for the caller
+  double sums = 0;     ///< sums that are read and written in global memory
 };
 
 struct PhaseAccount {
-  std::vector<Layout> layouts;  ///< that are walked
+  std::vector<Layout> layouts;  ///< layouts of the trees that are walked
   std::array<std::uint32_t, kDimensions> extent{};
   std::uint32_t threads = 0;
   std::uint32_t shared_bytes = 0;
-  std::uint32_t registers = 0;  ///< of a thread, see registers.def
+  std::uint32_t registers = 0;  ///< registers of a thread, see registers.def
   Occupancy occupancy;
-  double visits = 0;        ///< of nodes, per row
-  double instructions = 0;  ///< of a warp, per visit
-  double wavefronts = 0;    ///< per visit
-  bool counted = true;      ///< walk_costs.def has all its layouts: else no rates of issue and load
+  double visits = 0;        ///< visits of nodes per row
+  double instructions = 0;  ///< instructions of a warp per visit
+  double wavefronts = 0;    ///< wavefronts of a warp's loads per visit
+  bool counted = true;  ///< false: walk_costs.def lacks a layout, and the rates of issue and load are void
   RowBytes bytes;
-  RowRates rates{};  ///< the bus is the call's
+  RowRates rates{};  ///< rates of the phase; the bus, which only calls use, is infinite
 };
 
 struct CallAccount {
@@ -61,7 +60,7 @@ struct CallAccount {
   RowRates rates{};
 };
 
-/// Refused: what link() refuses on such a device.
+/// Returns the costs of a call. Refuses what link() refuses for such a device.
 Result<CallAccount> account(const Program& program, const LinkRequest& request, const DeviceModel& device);
 
 /// The turns that the fuller of `bins` banks takes, on average, when `words` different words lie in banks

@@ -43,17 +43,17 @@ std::span<const DeviceModel> device_models();
 /// Returns the limits that a device sets for launches.
 DeviceLimits limits_of(const DeviceModel& device);
 
-/// Registers of a thread that walks a layout, by registers.def.
+/// Returns the registers of a thread that walks a layout, from registers.def.
 std::uint32_t registers_of(Layout layout, Architecture architecture);
 
-/// What keeps an SM from holding one more block.
+/// The limit that keeps an SM from holding one more block.
 enum class OccupancyLimit : std::uint8_t { Threads, SharedMemory, Registers, Blocks };
 std::string_view name_of(OccupancyLimit limit);
 
 struct Occupancy {
-  std::uint32_t blocks = 0;  ///< of an SM; 0: not even one fits
-  std::uint32_t warps = 0;
-  std::uint32_t most_warps = 0;  ///< that an SM holds of any launch
+  std::uint32_t blocks = 0;      ///< blocks that an SM holds; 0: not even one fits
+  std::uint32_t warps = 0;       ///< warps of these blocks
+  std::uint32_t most_warps = 0;  ///< most warps that an SM can hold of any launch
   OccupancyLimit limit = OccupancyLimit::Threads;
 };
 

@@ -47,7 +47,7 @@ void Lane::abandon() noexcept {
   deliver_count_ = 0;
   try {
     if (queue != nullptr && queue->mark().ok()) static_cast<void>(queue->wait());
-  } catch (const std::bad_alloc&) {  // nor its errors
+  } catch (const std::bad_alloc&) {  // errors are dropped, too
   }
 }
 

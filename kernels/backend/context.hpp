@@ -22,13 +22,14 @@
 
 namespace forestvm::kernels {
 
-/// Lanes of rows from the host, in turns.
+/// Number of lanes for rows from the host, which are used in turns.
 inline constexpr unsigned kLanes = 2;
 
 /// Bytes that a pass needs in a lane.
 struct Room {
   std::size_t rows = 0, codes = 0, results = 0;
-  std::size_t staged_rows = 0, staged_results = 0;  ///< of the host; rows as they came or their codes
+  /// Bytes of pinned memory of the host for rows, which are float32 values or rank codes, and for results.
+  std::size_t staged_rows = 0, staged_results = 0;
   std::array<std::size_t, kAccumulators> accumulators{};
 };
 
@@ -38,18 +39,19 @@ enum class RowSource : std::uint8_t { Host, HostCodes, Device };
 struct PassShape {
   LinkRequest request;
   RowSource source = RowSource::Host;
-  ResultType results = ResultType::Float32;  ///< as kernels write them
+  ResultType results = ResultType::Float32;  ///< type of the results that kernels write
 
   bool operator==(const PassShape&) const = default;
 };
 
-/// The number of shapes that are kept: for a few batch sizes in turns, that of whole slabs and of the last.
+/// The number of shapes that are kept. It suffices for a few batch sizes in turns, each of which has a shape of
+/// whole slabs and one of its last slab.
 inline constexpr std::size_t kKeptPasses = 8;
 
 struct KeptPass {
   PassShape shape;
   LinkedCall linked;
-  std::uint64_t first_call;  ///< that had the shape, by DeviceContext::calls
+  std::uint64_t first_call;  ///< number of the first call that had the shape, by DeviceContext::calls
   std::uint64_t last_use;
 };
 
@@ -57,7 +59,7 @@ struct KeptPass {
 struct CapturedPass {
   std::unique_ptr<Graph> graph;
   bool cannot_be_captured = false;
-  const float* rows = nullptr;  ///< what its launches were given last
+  const float* rows = nullptr;  ///< rows that its launches were given last
   std::size_t row_stride = 0;
   const void* results = nullptr;
 };
@@ -68,7 +70,7 @@ class Lane {
   std::unique_ptr<Queue> queue;
   Buffer rows, codes, results, staged_rows, staged_results;
   std::array<Buffer, kAccumulators> accumulators;
-  std::array<CapturedPass, kKeptPasses> captured;  ///< by DeviceContext::kept
+  std::array<CapturedPass, kKeptPasses> captured;  ///< indexed as DeviceContext::kept
 
   bool has(const Room& room) const;
   Result<void> reserve(const Runtime& runtime, const Room& room);
@@ -76,9 +78,9 @@ class Lane {
   Result<void> deliver_to(const Destination& to, OutputKind output, std::size_t count);
   /// Waits for the pass, if there is one, and delivers its results.
   Result<void> finish();
-  /// Waits for whatever was begun, also without a mark; nobody wants its results.
+  /// Waits for everything that was begun, also without a mark, and drops its results and errors.
   void abandon() noexcept;
-  /// Nothing is under way.
+  /// Releases buffers and graphs. Nothing may be under way.
   void release_memory();
 
  private:
@@ -100,7 +102,7 @@ class DeviceContext final : public Context {
 
   Result<void> release_memory();
 
-  /// Where in `kept` passes of the shape are, linked by `link` if they were not.
+  /// Returns the place in `kept` of passes of the shape. Calls `link` to link them if they are not there.
   template <class Link>
   Result<std::size_t> keep(const PassShape& shape, Link link) {
     std::optional<std::size_t> place = find(shape);
@@ -113,23 +115,23 @@ class DeviceContext final : public Context {
     return *place;
   }
 
-  const std::shared_ptr<const Runtime> runtime;  ///< of its memory, which may outlive the backend
-  std::array<Lane, kLanes> lanes;                ///< of rows from the host
-  Lane on_stream;                                ///< of rows on the device
-  std::uint64_t stream_id = 0;                   ///< Runtime::stream_id of the stream that its queue uses
-  std::uint32_t room_for = 0;  ///< rows of a pass that were not too many for the device's memory
+  const std::shared_ptr<const Runtime> runtime;  ///< owner of the memory: a context may outlive its backend
+  std::array<Lane, kLanes> lanes;                ///< lanes for rows from the host
+  Lane on_stream;                                ///< lane for rows on the device
+  std::uint64_t stream_id = 0;                   ///< Runtime::stream_id of the stream that on_stream uses
+  std::uint32_t room_for = 0;                    ///< rows for which the device's memory was enough, in a pass
   std::vector<KeptPass> kept;
   std::uint64_t calls = 0;
 
  private:
   std::optional<std::size_t> find(const PassShape& shape) const;
-  /// In `kept`, for another: that of the pass whose last use is longest ago, if there are enough.
+  /// Returns a place in `kept` for another shape. If all are taken, drops the shape whose last use is longest ago.
   Result<std::size_t> make_place();
 
   std::uint64_t uses_ = 0;
 };
 
-/// The lanes of a call. One that ends by an error or an exception leaves nothing under way in them.
+/// The lanes of a call. If the call ends by an error or an exception, waits until nothing is under way in them.
 class LanesInUse {
  public:
   explicit LanesInUse(std::span<Lane> lanes) : lanes_(lanes) {}

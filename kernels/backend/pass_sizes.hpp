@@ -24,8 +24,8 @@ Result<std::uint32_t> rows_of_grid(const Program& program, const LinkRequest& re
                                    const DeviceLimits& limits);
 
 struct PassSize {
-  std::uint32_t rows;     ///< the most that a pass may have
-  std::size_t row_bytes;  ///< of the device's memory that a row's sums take
+  std::uint32_t rows;     ///< most rows that a pass may have
+  std::size_t row_bytes;  ///< bytes of the device's memory that a row's sums take
 };
 
 class PassSizes {
@@ -44,11 +44,11 @@ class PassSizes {
 
   /// A run of numbers of rows that take the same plans.
   struct Plans {
-    std::uint32_t most;                           ///< the last of the run
-    std::array<PassSize, kOutputs.size()> sizes;  ///< indexed by the output
+    std::uint32_t most;                           ///< largest number of rows in the run
+    std::array<PassSize, kOutputs.size()> sizes;  ///< size for each output, indexed by OutputKind
   };
 
-  std::vector<Plans> plans_;  ///< in ascending order; the last run ends at kMaxPassRows
+  std::vector<Plans> plans_;  ///< runs in ascending order; the last ends at kMaxPassRows
 };
 
 }  // namespace forestvm::kernels

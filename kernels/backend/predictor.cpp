@@ -21,27 +21,29 @@
 namespace forestvm::kernels {
 namespace {
 
-/// Operations of a pass from which on it becomes a graph: a single launch takes as long as a graph's.
+/// Fewest operations of a pass that becomes a graph: a single launch takes as long as the launch of a graph.
 constexpr std::size_t kLeastCaptured = 2;
 
 /// The properties that all passes of a call share.
 struct PassKind {
   OutputKind output;
-  ResultType results;  ///< as kernels write them
+  ResultType results;  ///< type of the results that kernels write
   RowSource source;
-  std::size_t result_bytes;         ///< of a row
-  bool stream_is_captured = false;  ///< rows on the device: by the caller
+  std::size_t result_bytes;  ///< bytes of a row's results
+  /// True if the rows are on the device and the caller captures what their stream is given.
+  bool stream_is_captured = false;
 };
 
 /// A pass, placed on the device.
 struct PlacedPass {
-  bool coded = false;           ///< the rows: the lane's codes
-  const float* rows = nullptr;  ///< else they lie here
+  bool coded = false;  ///< true if the call's rows came encoded: they are uploaded to the lane's codes
+  const float* rows = nullptr;  ///< values of the rows, on the device; null if they came encoded
   std::size_t row_stride = 0;
   std::uint32_t row_count = 0;
   OutputKind output = OutputKind::Raw;
   Destination to{};
-  std::size_t uploaded_bytes = 0, downloaded_bytes = 0;  ///< of rows and results of the host
+  /// Bytes of rows that are copied from the host, and of results that are copied to it.
+  std::size_t uploaded_bytes = 0, downloaded_bytes = 0;
 };
 
 class DevicePredictor final : public CallPredictor {
@@ -142,7 +144,7 @@ class DevicePredictor final : public CallPredictor {
     return {};
   }
 
-  /// The pass's rows, which begin at row `begin` of the call, are where the lane uploads them from.
+  /// Puts the pass's rows, which begin at row `begin` of the call, where the lane uploads them from.
   Result<void> stage(const Lane& lane, const AnyRows& rows, std::size_t begin, PlacedPass& pass) const {
     if (const auto* const coded = std::get_if<CodedRows>(&rows)) {
       pass.uploaded_bytes = code_bytes(pass.row_count, columns());
@@ -189,8 +191,8 @@ class DevicePredictor final : public CallPredictor {
     return lane.queue->mark();
   }
 
-  /// Rows of a pass of a call that would take `wanted`: as many as are allowed, and as half of the device's
-  /// free memory holds.
+  /// Returns the most rows of a pass that would take `wanted` rows: as many as the bounds allow and as half of
+  /// the device's free memory holds.
   Result<std::uint32_t> pass_rows(const DeviceContext& context, const PassKind& kind,
                                   std::size_t wanted) const {
     const std::uint32_t most = fitting(kind, wanted, bounds_.pass_bytes);
@@ -243,7 +245,7 @@ class DevicePredictor final : public CallPredictor {
   /// A pass for which there is room in a lane.
   struct Made {
     std::uint32_t row_count;
-    std::size_t kept;  ///< its place in DeviceContext::kept
+    std::size_t kept;  ///< place of its shape in DeviceContext::kept
   };
 
   /// Makes room for a pass of `rows` rows, or of fewer if the device has not enough memory.
@@ -300,7 +302,7 @@ class DevicePredictor final : public CallPredictor {
     const Result<void> prepared =
         captured.graph == nullptr ? capture(captured, give) : point_to(captured, lane, kept.linked, pass);
     if (!prepared.ok()) {
-      // A graph saves time and gives nothing else: what prevents one prevents no pass.
+      // A graph only saves time: where none can be made, the pass is given without one.
       captured.cannot_be_captured = true;
       return give(*lane.queue);
     }
@@ -315,20 +317,20 @@ class DevicePredictor final : public CallPredictor {
     return {};
   }
 
-  /// The captured launches get the pass's rows and results, where they had others.
+  /// Gives the captured launches the pass's rows and results, unless they have them already.
   Result<void> point_to(CapturedPass& captured, const Lane& lane, const LinkedCall& linked,
                         const PlacedPass& pass) const {
     if (captured.rows == pass.rows && captured.row_stride == pass.row_stride &&
         captured.results == pass.to.out)
       return {};
-    captured.results = nullptr;  // none, until all launches have the same
+    captured.results = nullptr;  // unknown until all launches have the same
     std::size_t number = 0;
     return for_launches(lane, linked, pass, [&](const LinkedPhase&, const Launch& launch) {
       return captured.graph->set_launch(number++, launch);
     });
   }
 
-  /// The pass's operations, one by one.
+  /// Gives the pass's operations to `to`, one by one.
   Result<void> give_pass(Operations& to, const Lane& lane, const LinkedCall& linked,
                          const PlacedPass& pass) const {
     const Buffer& rows = pass.coded ? lane.codes : lane.rows;

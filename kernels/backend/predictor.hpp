@@ -1,4 +1,4 @@
-// Program + device -> Predictor: what all GPU backends are.
+// Program + device -> Predictor, for every GPU backend.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,15 @@
 
 namespace forestvm::kernels {
 
-/// How much of a call is on the device at once.
+/// Bounds on the part of a call that is on the device at once.
 struct PassBounds {
-  std::size_t slab_bytes = std::size_t{1} << 24;  ///< rows and results of a pass that are copied
-  std::size_t pass_bytes = std::size_t{1} << 28;  ///< of a pass, on the device
-  std::uint32_t fewest_rows = 256;                ///< of a pass for which memory is asked again
+  std::size_t slab_bytes = std::size_t{1} << 24;  ///< most bytes of rows and results that a pass copies
+  std::size_t pass_bytes = std::size_t{1} << 28;  ///< most bytes of the device's memory that a pass takes
+  /// Number of rows below which a pass is not cut, however little of the device's memory is free.
+  std::uint32_t fewest_rows = 256;
 };
 
-/// Puts the program on the device. `backend`: for people, in refusals.
+/// Puts the program on the device. `backend` is the name by which messages call it.
 Result<std::unique_ptr<Predictor>> make_predictor(const Program& program, std::unique_ptr<Runtime> runtime,
                                                   const std::string& backend, const PassBounds& bounds = {});
 

@@ -1,5 +1,5 @@
-// What the predictor needs of a vendor's runtime: memory, copies, launches, and graphs of both that are given
-// again at once. CUDA, HIP and the emulator each implement it.
+// The interface to a vendor's runtime: memory, copies, launches, and graphs of copies and launches, which are
+// repeated by one call. CUDA, HIP and the emulator each implement it.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace forestvm::kernels {
 
-/// Takes what a device does, one after the other.
+/// Takes operations, which a device does one after the other.
 class Operations {
  public:
   virtual ~Operations() = default;
@@ -36,8 +36,8 @@ class Graph {
   virtual Result<void> set_launch(std::size_t number, const Launch& launch) = 0;
 };
 
-/// Does what it is given later: memory that is copied from stays as it is, and memory that is written is not
-/// read, until wait() has returned. Used by one thread of the host at a time.
+/// Does the operations that it is given, but later: until wait() has returned, memory that is copied from must
+/// not change, and memory that is written must not be read. Used by one thread of the host at a time.
 class Queue : public Operations {
  public:
   /// Queues the operations of a graph, captured by the same runtime, once more.
@@ -46,14 +46,14 @@ class Queue : public Operations {
   virtual Result<void> mark() = 0;
   /// Returns when all that was given before the last mark is done; its errors may show here.
   virtual Result<void> wait() = 0;
-  /// Whether the caller captures what his stream is given, for a graph of his own: it is done when he says,
-  /// as often as he says. There is no replay then.
+  /// Returns true if the caller is capturing the queue's stream for a graph of his own. Operations are then done
+  /// when he launches that graph, and graphs cannot be replayed.
   virtual Result<bool> is_captured() const = 0;
 };
 
 enum class MemoryKind {
   Device,
-  Pinned,  ///< the host's, from and to which copies run beside other work
+  Pinned,  ///< pinned memory of the host: copies from and to it run beside other work
 };
 
 /// Bytes of a device.
@@ -70,18 +70,20 @@ class Runtime {
   virtual int ordinal() const = 0;
   virtual const DeviceLimits& limits() const = 0;
   virtual Result<std::unique_ptr<Queue>> make_queue() const = 0;
-  /// A queue that gives its work to a stream of the caller's, null: the default one.
+  /// Returns a queue that gives its work to a stream of the caller's; null is the default stream.
   virtual Result<std::unique_ptr<Queue>> queue_on(void* stream) const = 0;
   /// Returns a number for a stream of the caller's. No other stream has it, not even one that was destroyed
   /// and had the same address.
   virtual Result<std::uint64_t> stream_id(void* stream) const = 0;
-  /// What `give` gives is captured and not done. Error: that of `give`, or it cannot be captured.
+  /// Captures the operations that `give` gives, without doing them. Fails with the error of `give`, or if they
+  /// cannot be captured.
   virtual Result<std::unique_ptr<Graph>> capture(
       const std::function<Result<void>(Operations&)>& give) const = 0;
   virtual Result<DeviceMemory> memory() const = 0;
-  /// Aligned to 64 bytes. Environment error, with the numbers, if there is not so much.
+  /// Returns memory that is aligned to 64 bytes. Fails with an Environment error, which gives the numbers, if
+  /// there is not enough.
   virtual Result<std::byte*> allocate(MemoryKind kind, std::size_t bytes) const = 0;
-  /// Waits for what the device is doing.
+  /// Releases memory of allocate(). A GPU first finishes what it is doing.
   virtual void release(MemoryKind kind, std::byte* memory) const = 0;
 };
 

@@ -12,8 +12,8 @@
 
 namespace forestvm::kernels {
 
-/// How many of `count` ascending thresholds are not above x: none, for NaN. All lanes of a warp that search
-/// as many take as many steps.
+/// Returns how many of `count` ascending thresholds are not above x: none, for NaN. The number of steps depends
+/// on `count` alone, so that the lanes of a warp take the same number.
 FVM_DEVICE std::uint32_t rank_of(float x, const float* thresholds, std::uint32_t count) {
   if (count == 0) return 0;
   std::uint32_t rank = 0;

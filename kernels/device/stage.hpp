@@ -1,5 +1,5 @@
 // Copies of rows into a block's shared memory, for StagedRows, and of their codes, for StagedCodes, which its
-// threads make together. Barriers before and after are the caller's.
+// threads make together. The caller makes the barriers before and after.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace forestvm::kernels {
 
-/// The calling thread's number in its block, and how many have one.
+/// The number of the calling thread in its block, and the number of the block's threads.
 struct BlockThread {
   std::uint32_t number, count;
 };
@@ -23,8 +23,8 @@ struct alignas(16) FourValues {
 };
 
 /// Visits the parts of rows that the thread copies, `parts` of each row, one after the other: its neighbours
-/// visit those of neighbouring rows, so that no two threads of a warp write to one bank. `stride`: rows that
-/// there is room for.
+/// visit those of neighbouring rows, so that no two threads of a warp write to one bank. There is room for
+/// `stride` rows.
 template <class Visit>
 FVM_DEVICE void for_parts(std::uint32_t rows, std::uint32_t stride, std::uint32_t parts, BlockThread thread,
                           const Visit& visit) {
@@ -62,7 +62,8 @@ FVM_DEVICE void stage_parts(const Launch& launch, const Range& rows, std::uint32
             });
 }
 
-/// `stride`: floats from a feature to the next, not fewer than rows.
+/// Copies rows to where StagedRows finds them. `stride` is the number of floats from a feature to the next, not
+/// fewer than rows.
 FVM_DEVICE void stage_rows(const Launch& launch, const Range& rows, std::uint32_t stride, float* values,
                            BlockThread thread) {
   const bool by_fours = launch.program.num_features % 4 == 0 && launch.pass.row_stride % 4 == 0 &&
@@ -73,8 +74,8 @@ FVM_DEVICE void stage_rows(const Launch& launch, const Range& rows, std::uint32_
     stage_parts<float>(launch, rows, stride, values, thread);
 }
 
-/// Copies the codes of rows to where StagedCodes finds them. `stride`: words from a column to the next, not
-/// fewer than rows.
+/// Copies the codes of rows to where StagedCodes finds them. `stride` is the number of words from a
+/// column to the next, not fewer than rows.
 FVM_DEVICE void stage_codes(const Launch& launch, const Range& rows, std::uint32_t stride,
                             std::uint32_t* words, BlockThread thread) {
   const std::uint32_t columns = launch.program.column_count;

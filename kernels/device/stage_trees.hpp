@@ -1,5 +1,5 @@
 // Trees in a block's shared memory: its threads copy nodes there together, or one thread by bulk copies, into
-// one buffer or into two in turns. Barriers of the block are the caller's.
+// one buffer or into two in turns. The caller makes the barriers of the block.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,16 @@ namespace forestvm::kernels {
 /// Trees [begin, end) of a group that are in shared memory, or on their way there.
 struct StagedGroup {
   std::uint32_t group, begin, end;
-  std::uint32_t tree_count;  ///< that lie interleaved
-  std::int32_t offset;       ///< in shared memory, bytes, of the group's first node, as if all were there
+  std::uint32_t tree_count;  ///< number of trees that lie interleaved, if the layout interleaves trees
+  /// Bytes from the beginning of shared memory to where the group's first node would be if all were there.
+  std::int32_t offset;
 };
 
-/// Where copies of trees go, in shared memory.
+/// The place in shared memory to which trees are copied.
 struct CopyTarget {
-  std::uint32_t offset;
-  std::uint32_t barrier;  ///< at which bulk copies arrive
-  bool bulk;              ///< copies are made in bulk, all of them in one phase of the barrier
+  std::uint32_t offset;   ///< bytes from the beginning of shared memory
+  std::uint32_t barrier;  ///< offset of the barrier at which bulk copies arrive
+  bool bulk;              ///< true if copies are made in bulk, all of them in one phase of the barrier
 };
 
 /// Begins to copy lines of `bytes` bytes, which are `stride` bytes apart, to `offset` of shared memory,
@@ -88,8 +89,8 @@ class StagedTrees {
     }
   }
 
-  /// One thread makes the barriers that bulk copies arrive at. True: there are some, to which no thread may
-  /// come before a barrier of the block.
+  /// Lets one thread make the barriers at which bulk copies arrive. Returns true if there are any: then all
+  /// threads must come to a barrier of the block before one of them uses these.
   FVM_DEVICE static bool make_barriers(const Launch& launch, BlockThread thread) {
     if (!Device::has_bulk_copies()) return false;
     bool any = false;
@@ -105,8 +106,8 @@ class StagedTrees {
     return any;
   }
 
-  /// Begins to copy the trees of the range that belong to the instruction's group. No thread reads the target
-  /// buffer any more (single buffer), or it is the buffer not filled last (double buffering).
+  /// Begins to copy the trees of the range that belong to the instruction's group. If there is one buffer, no
+  /// thread may read it any more; if there are two, the one that was not filled last is the target.
   FVM_DEVICE_COLD void begin(const Launch& launch, const LinkedInst& inst, const Range& trees,
                              BlockThread thread) {
     const std::uint32_t number = linked<Op::CacheTrees, LinkedField::Copy>(inst);
@@ -126,7 +127,7 @@ class StagedTrees {
     stage_trees(group, begin - group.first_tree, end - group.first_tree, to, thread, coming);
   }
 
-  /// Waits until the copies begun last have arrived, the calling thread's own and bulk copies.
+  /// Waits until the copies that were begun last have arrived: those of the calling thread and bulk copies.
   FVM_DEVICE void finish(const Launch& launch, std::uint32_t number, std::uint32_t barrier) {
     arrived_[number] = coming_[number];
     Device::wait_copies();
@@ -145,15 +146,16 @@ class StagedTrees {
   }
 
  private:
-  /// A copy's buffers are used in turns, and so are the phases of a buffer's barrier.
+  /// Returns the offset of the barrier of the buffer that a copy fills when it is begun for the `use`-th time,
+  /// from 0 on. Two buffers are filled in turns.
   FVM_DEVICE static std::uint32_t barrier_of(const LaunchCopy& copy, std::uint32_t use) {
     return copy.barriers + (copy.ahead ? use % 2 * kBulkBarrierBytes : 0);
   }
 
-  std::uint32_t count_;  ///< of copies
+  std::uint32_t count_;  ///< number of the launch's copies
   StagedGroup arrived_[kStagedTrees];
-  StagedGroup coming_[kStagedTrees];   ///< copied last, or being copied
-  std::uint32_t begun_[kStagedTrees];  ///< so far
+  StagedGroup coming_[kStagedTrees];   ///< trees that each copy brought last or is bringing
+  std::uint32_t begun_[kStagedTrees];  ///< number of times that each copy was begun
 };
 
 }  // namespace forestvm::kernels

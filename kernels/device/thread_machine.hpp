@@ -105,7 +105,7 @@ class ThreadMachine {
 
   FVM_DEVICE_COLD void cache_rows(const LinkedInst& inst) {
     const std::uint32_t stride = linked<Op::CacheRows, Stride>(inst);
-    if (stride == 0) return;  // walks read what is not here
+    if (stride == 0) return;  // nothing is kept: walks read global memory
     sync_block(inst);
     const Range rows = ranges[linked<Op::CacheRows, Rows>(inst)];
     std::byte* const to = Device::shared() + linked<Op::CacheRows, Offset>(inst);
@@ -305,7 +305,7 @@ class ThreadMachine {
     return Device::extent(3) * Device::extent(4) * Device::extent(5);
   }
 
-  /// All threads of the block come to this instruction.
+  /// Waits for all threads of the block, which must all come to this instruction.
   FVM_DEVICE void sync_block(const LinkedInst& inst) {
     Device::sync(barrier_at(inst));
     unsettled_ = false;
@@ -397,13 +397,13 @@ class ThreadMachine {
     });
   }
 
-  /// Elements that the copies of an accumulator are added to.
+  /// The elements to which the copies of an accumulator are added.
   struct Reduction {
     std::uint32_t to, from;
-    std::uint32_t first_copy, count;  ///< of the copies
+    std::uint32_t first_copy, count;  ///< number of the first copy, and number of copies
     std::uint32_t first_row, width;
     std::uint64_t elements;
-    bool in_place;  ///< into the first of the copies
+    bool in_place;  ///< true if the elements are those of the first copy
 
     FVM_DEVICE std::uint32_t row(std::uint64_t element) const {
       return first_row + static_cast<std::uint32_t>(element / width);
@@ -437,7 +437,7 @@ class ThreadMachine {
           reduce_in_order<Element>(reduction);
       });
     }
-    settle(inst);  // whole rows come next
+    settle(inst);  // the instructions that follow share rows, not elements
   }
 
   template <class Element>
@@ -451,7 +451,7 @@ class ThreadMachine {
     return accumulator_row<Element>(reduction.to, reduction.row(element))[reduction.column(element)];
   }
 
-  /// Each element's sum is made in the order of the copies. Threads share elements, not only rows: there are
+  /// Adds the copies of each element in their order. Threads share elements and not rows, because there are
   /// often fewer rows than threads.
   template <class Element>
   FVM_DEVICE void reduce_in_order(const Reduction& reduction) {
@@ -466,8 +466,8 @@ class ThreadMachine {
     }
   }
 
-  /// Whether a warp for each element is faster than a thread: the additions that come one after the other are
-  /// counted, a shuffle as one. Only the whole block has whole warps.
+  /// Returns true if a warp for each element is faster than a thread for each. It counts the additions that come
+  /// one after the other, and a shuffle as one. All threads of the block must take part, so that warps are whole.
   template <class Element>
   FVM_DEVICE bool adds_by_warps(const Reduction& reduction) const {
     constexpr bool kExact = std::is_same_v<Element, Exact64Sum> || std::is_same_v<Element, Exact128Sum>;
@@ -522,7 +522,7 @@ class ThreadMachine {
 
   // --- walks ---
 
-  /// False if the thread has nothing to walk.
+  /// Describes the thread's walk. Returns false if the thread has nothing to walk.
   FVM_DEVICE bool set_walk(ThreadWalk& walk, std::uint32_t walker, const Range& select, const Range& trees,
                            const Range& rows) const {
     walk.trees = trees;
@@ -545,7 +545,7 @@ class ThreadMachine {
     return true;
   }
 
-  /// Calls visit.operator()<View>() with where walks find the rows.
+  /// Calls visit.operator()<View>() with the rows as the walk finds them, in shared or in global memory.
   template <class Visit>
   FVM_DEVICE void with_rows(const ThreadWalk& walk, const Visit& visit) const {
     const LaunchPass& pass = launch_->pass;
@@ -568,11 +568,11 @@ class ThreadMachine {
   }
 
   const Launch* launch_;
-  std::uint32_t copies_[kAccumulators] = {};  ///< which copy of each accumulator the thread writes
-  std::uint32_t mapped_ = 0;                  ///< dimensions of the maps around, as bits
-  std::uint32_t idle_ = 0;                    ///< maps around for which the thread has no iteration
-  std::uint32_t lane_ = 0, lanes_ = 1;        ///< see share_work
-  bool unsettled_ = false;                    ///< threads may have written or read since the last barrier
+  std::uint32_t copies_[kAccumulators] = {};  ///< number of the copy that the thread writes, by accumulator
+  std::uint32_t mapped_ = 0;                  ///< bit d is set inside a map of dimension d
+  std::uint32_t idle_ = 0;  ///< number of open maps from the first without an iteration for the thread on
+  std::uint32_t lane_ = 0, lanes_ = 1;  ///< the thread's number among those that share work, and their count
+  bool unsettled_ = false;              ///< true if threads may have written or read since the last barrier
   StagedRows staged_rows_{};
   std::uint32_t staged_rows_end_ = 0;
   StagedAs staged_as_ = StagedAs::Values;

@@ -12,7 +12,7 @@
 
 namespace forestvm::kernels {
 
-/// Where nodes are.
+/// The memory in which nodes lie.
 enum class Space { Global, Shared };
 
 template <class View, Space space>
@@ -36,7 +36,7 @@ class TreeWalk {
 /// Walks level-order trees, where the children of node i are 2i + 1 and 2i + 2. A place counts slots from
 /// the root, and nodes of a tree are `stride` slots apart: the children are at 2 * place + stride and
 /// 2 * place + 2 * stride. Where trees are not interleaved, the stride is the size of tiles, which is 1:
-/// compilers would make an instruction more of a constant.
+/// with a constant, compilers would make one more instruction.
 template <class Placing>
 class TreeWalk<LevelOrderView<Placing>, Space::Global> {
  public:
@@ -100,7 +100,7 @@ class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
   std::uint32_t root_, left_, right_;
 };
 
-/// A row's code of a column, where nodes of Array4 have theirs in a word.
+/// Returns a row's code of a column, shifted to the bits of a word where a node of Array4 has its code.
 template <class Codes>
 FVM_DEVICE std::uint32_t code_word(const Codes& codes, std::uint32_t column) {
   if constexpr (std::is_pointer_v<Codes>)
@@ -135,7 +135,8 @@ class TreeWalk<Array4View, Space::Global> {
 
  private:
   const Node* nodes_;
-  const TreeDesc* desc_;  ///< says where leaves begin, which few walks ask: a register less than to know it
+  /// Tells where leaves begin. Few walks ask, and to know it would take one more register.
+  const TreeDesc* desc_;
   std::uint32_t left_, right_;
 };
 
@@ -232,7 +233,7 @@ class TreeWalk<Sparse8View, Space::Shared> {
   std::uint32_t root_;
 };
 
-/// The child of a node that a row goes to, counted from the root; a leaf is its own.
+/// Returns the number, counted from the root, of the child to which a row goes; a leaf is its own child.
 FVM_DEVICE std::uint32_t child_of(const Sparse16View::Node& node, float x) {
   return Device::way(x, node.value, node.feature, node.left, node.right);
 }
@@ -259,14 +260,14 @@ class TreeWalk<View, Space::Global> {
     at = child_of(node, row[node.feature & kFeatureMask]);
   }
   FVM_DEVICE bool is_leaf(Place at) const { return (root_[at].feature & kLeaf) != 0; }
-  /// `kept`, because compilers would otherwise also hold each place in 64 bits.
+  /// Calls kept() because compilers would otherwise hold each place in 64 bits as well.
   FVM_DEVICE float value(Place at) const { return root_[Device::kept(at)].value; }
 
  private:
   const typename View::Node* root_;
 };
 
-/// Walks such trees in shared memory: a place is a node's address.
+/// Walks trees whose nodes hold the numbers of their children, in shared memory. A place is a node's address.
 template <Linked View>
 class TreeWalk<View, Space::Shared> {
  public:

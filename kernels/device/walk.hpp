@@ -23,7 +23,7 @@ struct DeviceAtomics {
   }
 };
 
-/// Rows that a thread takes: count of them, a stride apart.
+/// Rows that a thread takes: `count` rows, `stride` apart.
 struct ThreadRows {
   std::uint32_t first, stride, count;
 
@@ -32,7 +32,7 @@ struct ThreadRows {
 
 /// Rows as the call has them.
 struct GlobalRows {
-  static constexpr unsigned kMostLockstep = 2;  ///< each walk takes a pointer more
+  static constexpr unsigned kMostLockstep = 2;  ///< most walks in lockstep: each takes one more pointer
 
   const float* rows;
   std::size_t row_stride;
@@ -46,15 +46,15 @@ struct StagedRows {
   static constexpr unsigned kMostLockstep = 4;
 
   struct Row {
-    std::uint32_t address, stride;  ///< bytes
+    std::uint32_t address, stride;  ///< address of feature 0 in shared memory, and bytes to the next feature
 
     FVM_DEVICE float operator[](std::uint32_t feature) const {
       return Device::load_shared<float>(address + feature * stride);
     }
   };
 
-  std::uint32_t address;  ///< of the first in shared memory
-  std::uint32_t first, stride;
+  std::uint32_t address;        ///< address of the first row in shared memory
+  std::uint32_t first, stride;  ///< number of the first row, and words from a feature to the next
 
   FVM_DEVICE Row at(std::uint32_t row) const {
     return {address + (row - first) * std::uint32_t{sizeof(float)}, stride * std::uint32_t{sizeof(float)}};
@@ -68,7 +68,7 @@ struct StagedCodes {
   static constexpr unsigned kShift = Array4View::kCodeShift;
 
   struct Row {
-    std::uint32_t address, stride;  ///< bytes
+    std::uint32_t address, stride;  ///< address of column 0 in shared memory, and bytes to the next column
 
     FVM_DEVICE std::uint32_t word(std::uint32_t column) const {
       return Device::load_shared<std::uint32_t>(address + column * stride);
@@ -78,8 +78,8 @@ struct StagedCodes {
     }
   };
 
-  std::uint32_t address;  ///< of the first in shared memory
-  std::uint32_t first, stride;
+  std::uint32_t address;        ///< address of the first row in shared memory
+  std::uint32_t first, stride;  ///< number of the first row, and words from a column to the next
 
   FVM_DEVICE Row at(std::uint32_t row) const {
     constexpr std::uint32_t kBytes = sizeof(std::uint32_t);
@@ -87,7 +87,7 @@ struct StagedCodes {
   }
 };
 
-/// Rank codes of rows.
+/// Rank codes of rows in global memory.
 struct CodedTiles {
   static constexpr unsigned kMostLockstep = 2;
 
@@ -97,29 +97,29 @@ struct CodedTiles {
   FVM_DEVICE const std::uint8_t* at(std::uint32_t row) const { return codes + code_offset(row, columns); }
 };
 
-/// What a thread walks.
+/// The trees and rows that a thread walks, and the place of the results.
 struct ThreadWalk {
-  GroupData group;             ///< its nodes wherever they are
-  const GroupData* home;       ///< the group in global memory, where leaves are numbered
-  bool staged;                 ///< the nodes are in shared memory
-  std::int32_t staged_offset;  ///< bytes, of the group's first, as if all were there
-  std::uint32_t first_tree;    ///< of the group's tree records
+  GroupData group;             ///< the group, whose nodes may be in shared memory
+  const GroupData* home;       ///< the group in global memory, by which leaves are numbered
+  bool staged;                 ///< true if the nodes are in shared memory
+  std::int32_t staged_offset;  ///< StagedGroup::offset of the nodes, if they are in shared memory
+  std::uint32_t first_tree;    ///< number of the group's first tree among the program's
   const LaunchWalker* walker;
   Range trees;
   ThreadRows rows;
-  std::byte* out;         ///< of the row `out_row`
-  std::uint32_t out_row;  ///< rows of `out` are counted from here
+  std::byte* out;         ///< results of row `out_row`
+  std::uint32_t out_row;  ///< number of the row at which `out` begins
   std::uint32_t width;    ///< elements of a row of `out`
   SumScale scale;
   Delivery delivery;
 };
 
-/// Where one leaf goes.
+/// A leaf that a walk has reached.
 struct Arrival {
   std::uint32_t row;
   const TreeDesc* tree;
   float value;
-  std::uint64_t number_at;  ///< of the leaf, among the group's
+  std::uint64_t number_at;  ///< index of the leaf among the group's leaf numbers
 };
 
 template <class Sum>
@@ -158,7 +158,7 @@ FVM_DEVICE void deliver(const ThreadWalk& walk, const Arrival& leaf) {
   }
 }
 
-/// One walk after the other, whatever becomes of the leaves.
+/// Walks one tree after the other for one row after the other, and delivers the leaves as the walk says.
 template <class View, class Rows>
 FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
   const bool rows_outer = walk.walker->order == WalkOrder::RowsOuter;
@@ -207,15 +207,16 @@ class AddingWalks {
     group_.trees = Device::in_global(walk.group.trees);
   }
 
-  /// Trees [begin, end) of the group and the thread's rows [from, to): whole tiles.
+  /// Walks trees [begin, end) of the group for the thread's rows [from, to). T divides the number of trees, and
+  /// R the number of rows.
   FVM_DEVICE void run(std::uint32_t begin, std::uint32_t end, std::uint32_t from, std::uint32_t to) const {
     if (begin == end || from == to) return;
     std::uint32_t tree = begin, row = from;
     FVM_NO_UNROLL
     for (;;) {
       Row x[R];
-      std::uint32_t first[R];  ///< of a row's sums
-      float sum[R];            ///< the only one
+      std::uint32_t first[R];  ///< index of a row's first sum in out_
+      float sum[R];            ///< sum of a row, if it has only one
       for (unsigned r = 0; r < R; ++r) {
         const std::uint32_t of_thread = thread_rows_[row + r];
         x[r] = rows_.at(of_thread);
@@ -247,7 +248,7 @@ class AddingWalks {
   using Walk = TreeWalk<View, nodes>;
   using Row = decltype(Rows{}.at(0));
 
-  /// T x R walks in lockstep.
+  /// Makes T x R walks in lockstep.
   FVM_DEVICE void tile(std::uint32_t tree, const Row (&x)[R], const std::uint32_t (&first)[R],
                        float (&sum)[R]) const {
     GroupData group = group_;
@@ -274,7 +275,8 @@ class AddingWalks {
         for (unsigned t = 0; t < T; ++t) out_[first[r] + group.trees[t].output] += values[t][r];
   }
 
-  /// Walks whose leaves hold still go on together, and test for leaves after some hops only.
+  /// Continues all walks to their leaves. If hops from leaves stay there, walks go on together and are tested
+  /// only after several hops.
   FVM_DEVICE static void walk_to_leaves(const Walk (&trees)[T], typename Walk::Place (&at)[T][R],
                                         const Row (&x)[R]) {
     FVM_NO_UNROLL
@@ -297,8 +299,8 @@ class AddingWalks {
       for (unsigned r = 0; r < R; ++r) trees[t].hop(at[t][r], x[r]);
   }
 
-  static constexpr unsigned kUnrolled = 4;      ///< hops
-  static constexpr unsigned kBetweenTests = 2;  ///< hops of walks to leaves
+  static constexpr unsigned kUnrolled = 4;      ///< number of hops that are unrolled
+  static constexpr unsigned kBetweenTests = 2;  ///< number of hops between two tests for leaves
 
   const Rows& rows_;
   GroupData group_;
@@ -312,7 +314,7 @@ template <class View, Space nodes, class Rows>
 FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
   const std::uint32_t begin = walk.trees.begin - walk.first_tree, end = walk.trees.end - walk.first_tree;
   const std::uint32_t count = walk.rows.count;
-  // Walked in tiles: trees [begin, tree) of rows [0, row).
+  // Trees [begin, tree) of rows [0, row) are walked in tiles.
   std::uint32_t tree = begin, row = count;
   const auto tiles = [&]<unsigned T, unsigned R>() {
     tree = begin + (end - begin) / T * T;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-/// Each operation with the arguments that it was captured with, and gives them to queues.
+/// Holds operations with the arguments that they were captured with, and gives them to queues.
 class EmulatorGraph final : public Graph {
  public:
   Result<void> set_launch(std::size_t number, const Launch& launch) override {
@@ -39,7 +39,7 @@ class EmulatorGraph final : public Graph {
  private:
   friend class EmulatorCapture;
   std::vector<std::function<Result<void>(Operations&)>> operations_;
-  std::vector<std::shared_ptr<Launch>> launches_;  ///< arguments, in the launches' order
+  std::vector<std::shared_ptr<Launch>> launches_;  ///< arguments of the launches, in their order
 };
 
 class EmulatorCapture final : public Operations {
@@ -66,7 +66,7 @@ class EmulatorCapture final : public Operations {
   EmulatorGraph* graph_;
 };
 
-/// Gives its work to a stream; without one does it at once.
+/// A queue that gives its work to a stream, or does it at once if it has none.
 class EmulatorQueue final : public Queue {
  public:
   EmulatorQueue(EmulatorSettings settings, emulator::Stream* stream)
@@ -121,7 +121,8 @@ class EmulatorQueue final : public Queue {
   EmulatorSettings settings_;
 };
 
-/// Its device's memory is limited; what was taken is written before the memory itself.
+/// The emulator as a device of limited memory. Right before each piece of memory it notes how many bytes the
+/// piece takes of that limit.
 class EmulatorRuntime final : public Runtime {
  public:
   explicit EmulatorRuntime(EmulatorSettings settings) : settings_(std::move(settings)) {}
@@ -187,7 +188,7 @@ class EmulatorRuntime final : public Runtime {
   }
 
   EmulatorSettings settings_;
-  mutable std::atomic<std::size_t> taken_ = 0;  ///< of the device's memory
+  mutable std::atomic<std::size_t> taken_ = 0;  ///< bytes of the device's memory that are taken
 };
 
 }  // namespace

@@ -10,11 +10,11 @@
 namespace forestvm::kernels {
 
 struct EmulatorSettings {
-  std::uint64_t seed = 1;                ///< of the first launch's orders, the next number of the next's
-  unsigned warp = 32;                    ///< emulator::Grid::warp
+  std::uint64_t seed = 1;  ///< emulator::Grid::seed of a queue's first launch, plus 1 for each later
+  unsigned warp = 32;      ///< emulator::Grid::warp
   std::uint32_t forgotten = UINT32_MAX;  ///< emulator::Grid::forgotten
   bool bulk_copies = false;              ///< emulator::Grid::bulk_copies
-  std::size_t memory_bytes = SIZE_MAX;   ///< of the device
+  std::size_t memory_bytes = SIZE_MAX;   ///< bytes of the device's memory
   DeviceLimits limits{};
 };
 

@@ -1,6 +1,6 @@
-// What an emulated device is given to do: work, done in its order, but not before somebody waits for it. What
-// must be waited for and is not, stays undone, so that tests see it. A stream whose owner captures it does
-// none of what it is given meanwhile.
+// A stream of an emulated device. Its work is done in order, but not before somebody waits for it: if nobody
+// does, it stays undone, so that tests see a wait that is missing. A stream whose owner captures it does none of
+// the work that it is given meanwhile.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace forestvm::kernels::emulator {
 
-/// For one thread of the host at a time.
+/// Used by one thread of the host at a time.
 class Stream {
  public:
   using Work = std::function<Result<void>()>;
@@ -28,11 +28,11 @@ class Stream {
     ++added_;
   }
 
-  /// Pieces of work that were ever added.
+  /// Returns the number of pieces of work that were ever added.
   std::uint64_t added() const { return added_; }
 
-  /// Does the work up to the first `count` pieces that were ever added. Where one fails, what comes after it
-  /// is never done.
+  /// Does the work up to the first `count` pieces that were ever added. If one fails, those after it
+  /// are never done.
   Result<void> wait_for(std::uint64_t count) {
     while (!work_.empty() && added_ - work_.size() < count) {
       const Result<void> done = work_.front()();
@@ -46,7 +46,7 @@ class Stream {
   Result<void> wait() { return wait_for(added_); }
 
   void begin_capture() { captured_ = true; }
-  /// What was added meanwhile, to be added by the owner.
+  /// Ends the capture. Returns the work that was added meanwhile, for the owner to add when he likes.
   std::vector<Work> end_capture() {
     captured_ = false;
     return std::exchange(captures_, {});

@@ -34,7 +34,7 @@ struct CudaApi {
   static constexpr std::uint64_t kGridThreads = UINT64_MAX;
 
   static const char* text(Status status) { return cudaGetErrorString(status); }
-  /// The calling thread's error, which a later call would report as its own, is forgotten.
+  /// Forgets the calling thread's error, which a later call would report as its own.
   static void clear_error() { static_cast<void>(cudaGetLastError()); }
 
   /// Does nothing: the runtime is linked statically and finds the driver itself.
@@ -92,7 +92,8 @@ struct CudaApi {
     return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream);
   }
 
-  /// Threads of a block of the kernel, at most, and the shared memory that it has besides a launch's.
+  /// Writes the most threads that a block of the kernel may have, and the bytes of shared memory that the kernel
+  /// takes besides those of a launch.
   static Status kernel_limits(std::uint32_t* threads, std::uint32_t* shared_bytes, const void* kernel) {
     cudaFuncAttributes attributes{};
     const Status status = cudaFuncGetAttributes(&attributes, kernel);
@@ -117,7 +118,7 @@ struct CudaApi {
   }
   static Status create_graph(Graph* graph) { return cudaGraphCreate(graph, 0); }
   static Status destroy_graph(Graph graph) { return cudaGraphDestroy(graph); }
-  /// A node behind `before`, the number of whose nodes is 0 or 1.
+  /// Adds a node behind the one in `before`, or as the graph's first if `before` is empty.
   static Status add_upload(Node* node, Graph graph, std::span<const Node> before, void* to, const void* from,
                            std::size_t bytes) {
     return cudaGraphAddMemcpyNode1D(node, graph, before.data(), before.size(), to, from, bytes,

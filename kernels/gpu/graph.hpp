@@ -1,6 +1,6 @@
-// Operations of a GPU as a graph, which its runtime gives to a stream at once. A graph is made node by node:
-// no stream is captured, so that no other call of this or another thread can be in its way, and the nodes of
-// launches are known, of which arguments change.
+// Operations of a GPU as a graph, which its runtime gives to a stream at once. A graph is made node by node
+// and not by capturing a stream, so that no other call of this or another thread can be in its way, and so that
+// the nodes of launches, whose arguments change, are known.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace forestvm::kernels {
 
-/// Linking has found that there is one.
+/// Returns the kernel that runs the phase. Linking has checked that there is one.
 inline const void* kernel_of(const LinkedPhase& phase) {
   const auto kernels = compiled_kernels();
   const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const CompiledKernel& kernel) {
@@ -30,7 +30,7 @@ inline const void* kernel_of(const LinkedPhase& phase) {
   return found->function;
 }
 
-/// For people: what was being done.
+/// Returns the part of an error message that says what was being done.
 inline std::string launching(const LinkedPhase& phase) {
   return "launching blocks of " + std::to_string(phase.threads()) + " threads and " +
          std::to_string(phase.shared_bytes) + " bytes of shared memory";
@@ -78,8 +78,8 @@ class GpuGraph final : public Graph {
   }
 
  private:
-  /// Its argument stays where it is as long as the graph: HIP's first releases with graphs keep the pointer,
-  /// and read there when the graph is launched.
+  /// A launch of the graph. Its argument stays at one address as long as the graph lives: HIP's first releases
+  /// with graphs keep the pointer, and read there when the graph is launched.
   struct LaunchNode {
     LaunchNode(const LinkedPhase& phase, const Launch& launch)
         : argument(launch),
@@ -95,7 +95,7 @@ class GpuGraph final : public Graph {
     typename Api::Node node{};
   };
 
-  /// Adds a node behind the last for what it is given.
+  /// Adds a node for each operation that it is given, behind the node that was added last.
   class Nodes final : public Operations {
    public:
     explicit Nodes(GpuGraph& graph) : graph_(&graph) {}
@@ -144,7 +144,7 @@ class GpuGraph final : public Graph {
   int device_;
   typename Api::Graph graph_{};
   typename Api::InstantiatedGraph instantiated_{};
-  std::vector<std::unique_ptr<LaunchNode>> launches_;  ///< in their order
+  std::vector<std::unique_ptr<LaunchNode>> launches_;  ///< launches in the order in which they were given
 };
 
 }  // namespace forestvm::kernels

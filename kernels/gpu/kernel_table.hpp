@@ -9,7 +9,7 @@ namespace forestvm::kernels {
 
 struct CompiledKernel {
   Layout layout;
-  const void* function;  ///< what the vendor's runtime launches
+  const void* function;  ///< address by which the vendor's runtime launches the kernel
 };
 
 std::span<const CompiledKernel> compiled_kernels();

@@ -52,7 +52,7 @@ fs::path own_file() {
   return {};
 }
 
-/// The folders of the library that this code is in, and of the program.
+/// Returns the folders of the library that contains this code, and of the program.
 std::vector<fs::path> own_folders() {
   std::vector<fs::path> folders;
   if (const fs::path file = own_file(); !file.empty()) folders.push_back(file.parent_path());
@@ -62,7 +62,7 @@ std::vector<fs::path> own_folders() {
   return folders;
 }
 
-/// Where the vendor's library is; its name alone if the loader shall look for it.
+/// Returns the path of the vendor's library, or its name alone if the loader has to look for it.
 Result<std::string> find_library(const Vendor& vendor) {
   std::error_code ignored;
   if (const char* const chosen = secure_getenv("FORESTVM_PLUGINS"); chosen != nullptr && *chosen != '\0') {
@@ -76,7 +76,7 @@ Result<std::string> find_library(const Vendor& vendor) {
   return std::string(vendor.library);
 }
 
-/// The library stays loaded: what its devices were given may outlive any one of them.
+/// Loads the vendor's library. It stays loaded, because objects that belong to it may outlive each predictor.
 Result<const GpuPlugin*> load_plugin(GpuVendor which) {
   const Vendor& vendor = known(which);
   FVM_ASSIGN(const std::string path, find_library(vendor));

@@ -16,8 +16,8 @@ Result<void> gpu_result(typename Api::Status status, const std::string& doing) {
 }
 
 /// While it lives, the calling thread's calls of the vendor's runtime go to this device; afterwards they go
-/// to the thread's own device again, without using that. It serves calls that give work to a stream or query
-/// one.
+/// to the device from before again, which is not used for that. It serves calls that give work to a stream or
+/// query one.
 template <class Api>
 class OnGpu {
  public:
@@ -33,7 +33,7 @@ class OnGpu {
   OnGpu(const OnGpu&) = delete;
   OnGpu& operator=(const OnGpu&) = delete;
 
-  /// Error: calls would go to another device.
+  /// Fails if calls would go to another device.
   Result<void> is_chosen() const { return gpu_result<Api>(status_, "choosing the device"); }
 
   template <class Call>
@@ -72,10 +72,11 @@ class BesideCaptures {
     Mode& operator=(const Mode&) = delete;
 
    private:
-    typename Api::CaptureMode other_ = Api::kBesideCaptures;  ///< the mode that the thread is not in
+    /// The mode that the next exchange gives the thread.
+    typename Api::CaptureMode other_ = Api::kBesideCaptures;
   };
 
-  Mode mode_;  ///< is set first: entering the device may allocate
+  Mode mode_;  ///< guard that comes before gpu_, because entering the device may allocate
   OnGpu<Api> gpu_;
 };
 

@@ -1,5 +1,5 @@
-// A GPU as a Runtime: streams, memory and launches, for CUDA and HIP alike. What their runtimes call things
-// is in `Api` (cuda_api.hpp, hip_api.hpp). Every error of theirs becomes one of ours, with their text and
+// A GPU as a Runtime: streams, memory and launches, for CUDA and HIP alike. `Api` is the struct that calls
+// their runtimes (cuda_api.hpp, hip_api.hpp). Every error of theirs becomes one of ours, with their text and
 // what was being done.
 #pragma once
 
@@ -35,7 +35,7 @@ Result<int> count_gpus() {
 template <class Api>
 class GpuQueue final : public Queue {
  public:
-  /// `own`: the queue destroys the stream.
+  /// Makes a queue on a stream. If `own` is true, the queue destroys the stream.
   GpuQueue(int device, typename Api::Stream stream, bool own) : device_(device), stream_(stream), own_(own) {}
   ~GpuQueue() override {
     const BesideCaptures<Api> here(device_);

@@ -253,10 +253,11 @@ class PhaseCutter {
   std::span<const Inst> code_;
   const LinkRequest& request_;
   std::vector<std::vector<LinkedInst>> phases_;
-  std::vector<LinkedInst> path_;        ///< loops mapped to the grid that are open, and what they set
-  std::vector<LinkedInst> before_run_;  ///< the path when the run began
-  std::vector<LinkedInst> run_;
-  unsigned depth_ = 0;  ///< open loops that are not mapped to the grid
+  /// The open loops that are mapped to the grid, and the instructions in them that later phases repeat.
+  std::vector<LinkedInst> path_;
+  std::vector<LinkedInst> before_run_;  ///< content of path_ when the first instruction of run_ was added
+  std::vector<LinkedInst> run_;         ///< instructions of the phase that is being collected
+  unsigned depth_ = 0;                  ///< number of open loops that are not mapped to the grid
 };
 
 }  // namespace

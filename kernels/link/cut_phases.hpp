@@ -13,7 +13,7 @@
 
 namespace forestvm::kernels {
 
-/// Refused if the call's plan has no mapped loop, or loops that no launch can run.
+/// Returns the code of each phase. Refuses a plan that has no mapped loop, or loops that no launch can run.
 Result<std::vector<std::vector<LinkedInst>>> cut_phases(std::span<const Inst> code,
                                                         const LinkRequest& request);
 

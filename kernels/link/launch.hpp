@@ -17,97 +17,109 @@
 
 namespace forestvm::kernels {
 
+/// Number of dimensions of a launch: the rows of dimensions.def.
 inline constexpr unsigned kDimensions = 6;
-inline constexpr unsigned kGridDimensions = 3;  ///< the first of them
+/// Number of the grid's dimensions, which come first; the others are those of a block.
+inline constexpr unsigned kGridDimensions = 3;
 
 /// Most areas of shared memory that hold trees at once.
 inline constexpr unsigned kStagedTrees = 4;
 
-/// Bytes of the largest copies that threads make into shared memory, and what bulk copies are aligned to. A
-/// copy of trees begins fewer bytes before the first of them.
+/// Bytes of the largest copy that a thread makes into shared memory at once, and the alignment of bulk copies.
+/// A copy of trees begins where the alignment allows it, less than this number of bytes before the first tree.
 inline constexpr unsigned kCopyAlignment = 16;
 
 /// A group of trees on the device.
 struct LaunchGroup {
   GroupData data;
-  std::uint32_t first_tree;  ///< the group's first, as the program counts trees
+  std::uint32_t first_tree;  ///< number of the group's first tree among the program's
   std::uint32_t node_bytes;
   Layout layout;
-  bool interleaved;  ///< node i of each tree beside node i of the others
+  bool interleaved;  ///< true if node i of each tree lies beside node i of the others
 };
 
-/// Walks in lockstep that a thread makes at most: each takes registers.
+/// Most walks that a thread makes in lockstep: each takes registers.
 inline constexpr unsigned kMostLockstep = 4;
 
 /// One way of walking a group.
 struct LaunchWalker {
   std::uint32_t group;
   std::uint32_t hops;            ///< WalkerDesc::hops
-  const std::uint32_t* numbers;  ///< of the group's leaves
-  const double* wide_leaves;     ///< their outputs in float64; null if the program has none
+  const std::uint32_t* numbers;  ///< numbers of the group's leaves
+  const double* wide_leaves;     ///< float64 outputs, indexed as `numbers`; null if the program has none
   WalkEnd end;
   WalkOrder order;
-  std::uint8_t trees, rows;  ///< walks in lockstep
+  std::uint8_t trees, rows;  ///< size of a tile: trees x rows walks go in lockstep, at most kMostLockstep
   bool atomic;
 };
 
-/// Copies of a group's trees into shared memory, as a phase's cache instruction makes them turn by turn.
+/// Copies of a group's trees into shared memory, which a cache instruction of a phase makes in each iteration of
+/// its loop.
 struct LaunchCopy {
-  std::uint32_t in, step;      ///< of the loop that sets the trees' register, where `ahead`
-  std::uint32_t offset;        ///< of the first buffer, in shared memory
-  std::uint32_t buffer_bytes;  ///< from it to the second, where `ahead`
-  std::uint32_t barriers;      ///< in shared memory, a buffer's after the other's, where `bulk`
-  bool ahead;  ///< two buffers: a turn's trees are copied while those of the turn before are walked
-  bool bulk;   ///< a turn's trees lie in one piece
+  /// RangeIn and Step of the loop that sets the trees' register; used if `ahead`.
+  std::uint32_t in, step;
+  std::uint32_t offset;        ///< bytes from the beginning of shared memory to the first buffer
+  std::uint32_t buffer_bytes;  ///< bytes of a buffer; if `ahead`, a second buffer follows the first
+  /// Bytes from the beginning of shared memory to the barriers for bulk copies, of which each buffer has one;
+  /// used if `bulk`.
+  std::uint32_t barriers;
+  /// True if there are two buffers: the trees of an iteration are copied to one of them while those of the
+  /// iteration before are walked in the other.
+  bool ahead;
+  /// True if the trees of an iteration lie in one piece, so that they can be copied in bulk.
+  bool bulk;
 };
 
 /// Bytes of a barrier that bulk copies arrive at.
 inline constexpr unsigned kBulkBarrierBytes = 8;
 
-/// An accumulator's place.
+/// The place of an accumulator in memory.
 struct LaunchAccumulator {
-  std::byte* memory;          ///< row 0 of the first copy, in global memory; null if it lies in shared memory
-  std::uint32_t offset;       ///< in shared memory, bytes to the block's first row
-  std::uint32_t copy_rows;    ///< rows from one copy to the next
-  std::uint32_t copy_stride;  ///< copies of the memory it lies in from one of its own to the next
+  std::byte* memory;        ///< row 0 of the first copy, in global memory; null if it lies in shared memory
+  std::uint32_t offset;     ///< bytes from the beginning of shared memory to the block's first row
+  std::uint32_t copy_rows;  ///< number of rows for which each copy has room
+  /// Distance from one of its copies to the next, in copies of the accumulator whose memory it lies in: 1 if
+  /// that is its own.
+  std::uint32_t copy_stride;
   std::uint32_t parent;
   std::uint32_t iterations;
   std::uint32_t width;  ///< elements of a row
   AccumulatorKind kind;
-  bool stored_elsewhere;  ///< in copies of another accumulator, which is zeroed before it is reduced
+  /// True if it lies in copies of another accumulator. The Privatize of that one zeroes them.
+  bool stored_elsewhere;
 };
 
 /// The program's tables on the device.
 struct LaunchProgram {
   const LaunchGroup* groups;
   const LaunchWalker* walkers;
-  const double* base;                 ///< exact in the type of the scores
-  const std::uint32_t* tree_outputs;  ///< by the tree's number in the model
-  const EncodedFeature* features;     ///< that are encoded by ranks
+  const double* base;                 ///< base scores, one for each output, exact in the type of the scores
+  const std::uint32_t* tree_outputs;  ///< outputs of the trees, indexed by the tree's number in the model
+  const EncodedFeature* features;     ///< features that are encoded as ranks
   const float* ranks;
   const ColumnDesc* columns;
-  const CategoryColumn* categories;  ///< of the last of the columns
+  const CategoryColumn* categories;  ///< categorical columns, which are the last of the columns
   const std::uint32_t* category_words;
   std::uint32_t feature_count, column_count, category_count;
   std::uint32_t num_features, num_outputs, num_trees;
   TransformParameters parameters;
   SumScale scale;
   Transform transform;
-  bool any_order;  ///< sums that rounding makes depend on their order may be made in any
+  bool any_order;  ///< true if rounded sums may be added in any order, although their bits depend on it
 };
 
 /// One pass of a call.
 struct LaunchPass {
   const float* rows;
-  std::size_t row_stride;  ///< floats
+  std::size_t row_stride;  ///< floats from a row to the next
   std::uint32_t row_count;
   OutputKind output;
-  const std::uint8_t* codes;  ///< of the pass's rows
-  std::uint8_t* encode_to;    ///< the same, before they are there; null: they came encoded
-  float* values;              ///< Raw, Value
-  double* wide_values;        ///< the same in float64, instead of `values`
-  std::int64_t* labels;       ///< Class
-  std::int32_t* leaves;       ///< Leaf
+  const std::uint8_t* codes;  ///< rank codes of the pass's rows
+  std::uint8_t* encode_to;    ///< memory of `codes`, to which rows are encoded; null if they came encoded
+  float* values;              ///< results in float32, for outputs Raw and Value; null otherwise
+  double* wide_values;        ///< results in float64, for outputs Raw and Value; null otherwise
+  std::int64_t* labels;       ///< results, for output Class; null otherwise
+  std::int32_t* leaves;       ///< results, for output Leaf; null otherwise
 };
 
 /// The most instructions that a phase may have. A launch of HIP has 4096 bytes for its arguments, of which
@@ -120,8 +132,8 @@ struct Launch {
   LaunchAccumulator accumulators[kAccumulators];
   LaunchCopy copies[kStagedTrees];
   std::uint32_t copy_count;
-  std::uint32_t block_rows;      ///< register of the rows of a whole block
-  std::uint32_t rows_per_block;  ///< rows of the pass that r0 holds in each block; 0: r0 holds all
+  std::uint32_t block_rows;      ///< number of the range register that holds all rows of a block
+  std::uint32_t rows_per_block;  ///< number of the pass's rows that r0 holds in a block; 0: r0 holds all rows
   LinkedInst code[kMaxPhaseCode];
 };
 static_assert(sizeof(Launch) + 256 <= 4096);
@@ -129,8 +141,8 @@ static_assert(sizeof(Launch) + 256 <= 4096);
 /// The part of rows that lies in shared memory.
 enum class StagedAs : std::uint8_t {
   Values,
-  Codes,         ///< copied from where they lie
-  EncodedCodes,  ///< made there, if the call's rows did not come encoded
+  Codes,         ///< rank codes, copied from global memory
+  EncodedCodes,  ///< rank codes that the block makes there; copied if the call's rows came encoded
 };
 
 }  // namespace forestvm::kernels

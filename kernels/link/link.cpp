@@ -22,12 +22,13 @@ using enum LinkedField;
 /// this number of rows.
 constexpr std::uint32_t kUnmappedThreads = 128;
 
-/// Shared memory that accumulators take unasked: more would keep other blocks away.
+/// Bytes of a block's shared memory up to which accumulators are placed there without a directive that asks for
+/// it: with more, fewer blocks could run beside each other.
 constexpr std::uint32_t kUnaskedShared = 48u << 10;
 
 constexpr std::uint32_t kSharedAlignment = 16;
 
-/// Words of shared memory that are read at once.
+/// Number of banks of shared memory: words of different banks are read at once.
 constexpr std::uint32_t kBanks = 32;
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
@@ -38,17 +39,20 @@ std::uint64_t aligned(std::uint64_t shared_bytes) {
 
 /// Facts about a range register in a phase.
 struct RegisterFacts {
-  std::uint32_t size = 0;        ///< at most
-  std::uint32_t iterations = 1;  ///< of the loop that set it, at most
-  bool rows = false;
-  bool varies = false;                          ///< among the threads of a block
-  std::optional<std::uint32_t> cached_at = {};  ///< of rows among those of a cache
+  std::uint32_t size = 0;        ///< most rows or trees that it holds
+  std::uint32_t iterations = 1;  ///< most iterations of the loop that set it
+  bool rows = false;             ///< true if it holds rows, false if it holds trees
+  bool varies = false;           ///< true if threads of a block may hold different ranges
+  /// Place in the phase's code of the instruction that caches these rows; none: they are not cached.
+  std::optional<std::uint32_t> cached_at = {};
 };
 
-/// The rows or trees of a cache instruction; other loops may use their register later.
+/// The rows or trees of a cache instruction. They are kept here because other loops may set the register later.
 struct CachedRange {
   RegisterFacts facts;
-  std::optional<LoopOperands> turns;  ///< of the loop that a block takes turn by turn, if that sets it
+  /// Operands of the innermost serial loop around the instruction, if it sets the register and has more than one
+  /// iteration.
+  std::optional<LoopOperands> turns;
 };
 
 class PhaseMeasurer {
@@ -72,8 +76,8 @@ class PhaseMeasurer {
     return check_extent();
   }
 
-  /// After run: shared memory for the rows and trees that are to be cached. `codes_elsewhere`: other phases
-  /// read the codes of rows.
+  /// Places the rows and trees that are to be cached in shared memory. Called after run(). `codes_elsewhere`
+  /// says that other phases read the codes of rows.
   Result<void> place_caches(bool codes_elsewhere) {
     std::uint32_t copies = 0;
     auto cached = cached_.begin();
@@ -97,7 +101,8 @@ class PhaseMeasurer {
                    registers_[phase_.block_rows].size);
   }
 
-  /// Puts an accumulator in shared memory, if no more than `most` bytes of it are taken then.
+  /// Places an accumulator in shared memory. Returns false, and does nothing, if more than `most` bytes of that
+  /// memory would then be taken.
   bool take_accumulator(std::uint32_t accumulator, std::uint32_t most) {
     const std::uint64_t bytes = block_bytes(accumulator);
     if (phase_.shared_bytes + bytes > most) return false;
@@ -170,7 +175,7 @@ class PhaseMeasurer {
       case Op::Transform:
       case Op::Store:
       case Op::Label:
-      case Op::Par:  // no phase contains this and what follows
+      case Op::Par:  // phases contain neither this opcode nor those below
       case Op::When:
       case Op::Unless:
       case Op::Plan:
@@ -190,7 +195,7 @@ class PhaseMeasurer {
     if (reduction.form == ReductionForm::Shared) shared_.set(memory_of(program_, reduction.from).storage);
   }
 
-  /// Trees can be copied ahead if the innermost serial loop takes turns through them.
+  /// Notes a range to be cached. Trees can be copied ahead if the innermost serial loop goes through them.
   void note_cached(std::uint32_t range) {
     CachedRange cached{registers_[range], std::nullopt};
     const auto around = std::find_if(open_.rbegin(), open_.rend(),
@@ -389,20 +394,21 @@ class PhaseMeasurer {
   const DeviceLimits& limits_;
   LinkedPhase phase_;
   RegisterFacts registers_[kRangeRegisters];
-  std::vector<CachedRange> cached_;      ///< one for each cache instruction
-  std::vector<const LinkedInst*> open_;  ///< loops around what is measured
-  std::uint32_t most_threads_;           ///< of a block
-  std::vector<Layout> layouts_;          ///< of the trees that it walks
+  std::vector<CachedRange> cached_;      ///< ranges of the cache instructions, in the order of the code
+  std::vector<const LinkedInst*> open_;  ///< loops around the instruction that is measured
+  std::uint32_t most_threads_;           ///< most threads of a block
+  std::vector<Layout> layouts_;          ///< layouts of the trees that the phase walks
   std::bitset<kAccumulators> used_, shared_;
   bool reads_values_ = false, reads_codes_ = false;
   struct PlacedEncode {
     std::uint32_t pc;
-    std::optional<std::uint32_t> cached_at;  ///< RegisterFacts, of its rows
+    std::optional<std::uint32_t> cached_at;  ///< RegisterFacts::cached_at of its rows
   };
   std::vector<PlacedEncode> encodes_;
 };
 
-/// Which of a phase's accumulators lie in its blocks' shared memory: those that no other phase needs.
+/// Places accumulators of a phase in its blocks' shared memory. Only those that no other phase uses can lie there;
+/// the copies of a reduction of form Shared must.
 Result<void> place_accumulators(PhaseMeasurer& phase, const std::bitset<kAccumulators>& elsewhere,
                                 const DeviceLimits& limits) {
   const std::bitset<kAccumulators> own = phase.used() & ~elsewhere;

@@ -1,9 +1,10 @@
 // Program -> launches. In: a verified program, the rows and the output of a call, a device's limits. Out: the
 // phases that one after the other give the predictions: for each its code, the size of its launch, what lies
-// in shared memory and where. Refused, with the numbers, what the device cannot hold.
+// in shared memory and where. A program that the device cannot hold is refused with the numbers.
 //
 // A phase is what blocks can run without waiting for each other: it ends wherever a loop that is mapped to
-// the grid begins or ends. The loops around it, and what they set, are repeated at its begin.
+// the grid begins or ends. It begins with copies of the loops around it and of the instructions that set what
+// it needs.
 #pragma once
 
 #include <array>
@@ -23,22 +24,23 @@ namespace forestvm::kernels {
 /// A kernel that walks trees of one layout.
 struct LayoutKernel {
   Layout layout;
-  std::uint32_t threads;  ///< of a block, at most: more would not have the registers
+  std::uint32_t threads;  ///< most threads of a block: there are not enough registers for more
 };
 
 /// The limits that a device sets for launches.
 struct DeviceLimits {
-  std::uint32_t threads = 1024;                                                 ///< of a block
-  std::uint32_t shared_bytes = 227u << 10;                                      ///< of a block
-  std::array<std::uint32_t, kGridDimensions> grid = {INT32_MAX, 65535, 65535};  ///< blocks in each dimension
-  std::uint64_t grid_threads = UINT64_MAX;  ///< threads of all blocks in a dimension together
-  std::vector<LayoutKernel> kernels;        ///< empty: one kernel walks all layouts
+  std::uint32_t threads = 1024;             ///< most threads of a block
+  std::uint32_t shared_bytes = 227u << 10;  ///< most bytes of shared memory of a block
+  /// Most blocks in each dimension.
+  std::array<std::uint32_t, kGridDimensions> grid = {INT32_MAX, 65535, 65535};
+  std::uint64_t grid_threads = UINT64_MAX;  ///< most threads of all blocks in a dimension together
+  std::vector<LayoutKernel> kernels;  ///< one kernel for each layout; empty: one kernel walks all layouts
 };
 
 /// A call, as far as linking depends on it.
 struct LinkRequest {
   std::uint32_t rows = 0;
-  std::uint32_t plan_rows = 0;  ///< for which the plan is chosen
+  std::uint32_t plan_rows = 0;  ///< number of rows by which the plan is chosen
   OutputKind output = OutputKind::Raw;
 
   bool operator==(const LinkRequest&) const = default;
@@ -46,19 +48,19 @@ struct LinkRequest {
 
 struct LinkedAccumulator {
   bool shared = false;
-  std::uint32_t offset = 0;  ///< in shared memory
+  std::uint32_t offset = 0;  ///< bytes from the beginning of shared memory, if `shared`
   std::uint32_t copy_rows = 0;
 };
 
 struct LinkedPhase {
   std::vector<LinkedInst> code;
   std::array<std::uint32_t, kDimensions> extent{};
-  std::optional<Layout> layout;  ///< of the kernel that walks its trees; none: any kernel will do
+  std::optional<Layout> layout;  ///< layout of the trees that the phase walks; none: any kernel can run it
   std::uint32_t shared_bytes = 0;
   std::uint32_t block_rows = 0;
   std::uint32_t rows_per_block = 0;
   std::array<LinkedAccumulator, kAccumulators> accumulators{};
-  std::vector<LaunchCopy> copies;  ///< at most kStagedTrees
+  std::vector<LaunchCopy> copies;  ///< copies of trees into shared memory, at most kStagedTrees
 
   std::uint32_t threads() const { return extent[3] * extent[4] * extent[5]; }
 };
@@ -71,10 +73,10 @@ struct LinkedCall {
 
 /// Where an accumulator lies in memory, shared or global.
 struct AccumulatorMemory {
-  std::uint32_t storage;      ///< the accumulator whose memory it lies in: often itself
-  std::uint32_t copy_stride;  ///< copies of `storage` from one copy to the next
+  std::uint32_t storage;      ///< number of the accumulator whose memory it lies in, often its own
+  std::uint32_t copy_stride;  ///< distance from one of its copies to the next, in copies of `storage`
   std::uint32_t width;        ///< elements of a row
-  std::size_t copy_bytes;     ///< of a row in all copies that `storage` has
+  std::size_t copy_bytes;     ///< bytes of a row in all copies of `storage` together
 };
 AccumulatorMemory memory_of(const Program& program, std::uint32_t accumulator);
 

@@ -22,8 +22,8 @@ enum class LinkedField : std::uint8_t {
 #include "kernels/link/linked_fields.def"
 };
 
-/// One instruction of a phase. A launch hands its code over by value, in at most 4096 bytes of arguments:
-/// hence no larger than the program's.
+/// One instruction of a phase. It is no larger than an instruction of a program, because a launch hands its code
+/// over by value, in at most 4096 bytes of arguments.
 struct LinkedInst {
   Op op;
   std::uint8_t small[kSmallOperands];
@@ -58,7 +58,7 @@ struct Row {
   FieldList fields = {}, left_out = {};
 };
 
-/// Returns the row of an opcode: an opcode without one is a warning of the compiler, and so an error.
+/// Returns the row of an opcode. The compiler warns of an opcode without a row, and warnings are errors.
 constexpr Row row_of(Op op) {
   using enum LinkedField;
 #define FVM_FIELDS(...) list(__VA_ARGS__)
@@ -82,14 +82,14 @@ constexpr Row row_of(Op op) {
 constexpr OperandSize size_of(LinkedField field) { return linked_rows::kSizes[static_cast<unsigned>(field)]; }
 constexpr LinkedField field_of(OperandKind kind) { return static_cast<LinkedField>(kind); }
 
-/// Whether a phase may contain instructions of this opcode.
+/// Returns true if a phase may contain instructions of this opcode.
 constexpr bool is_linked(Op op) { return linked_rows::row_of(op).linked; }
 
-/// Where a field lies in an instruction: small[index] or wide[index].
+/// The position of a field in an instruction: small[index] or wide[index].
 struct FieldPosition {
   OperandSize size;
   unsigned index;
-  unsigned matches;  ///< how often the row lists the field
+  unsigned matches;  ///< number of times that the row lists the field
 
   bool operator==(const FieldPosition&) const = default;
 };
@@ -115,7 +115,7 @@ constexpr unsigned times_listed(const FieldList& list, LinkedField field) {
   return times;
 }
 
-/// Whether no two fields of the opcode's row share a byte or a word, and all of them lie in the instruction.
+/// Returns true if no two fields of the opcode's row share a byte or a word, and all lie in the instruction.
 constexpr bool fields_are_apart(Op op) {
   bool taken[2][kMaxOperands] = {};
   const FieldList fields = row_of(op).fields;
@@ -129,8 +129,8 @@ constexpr bool fields_are_apart(Op op) {
   return true;
 }
 
-/// Whether the row keeps or leaves out each operand of the program's instruction, once, and leaves out no
-/// other.
+/// Returns true if the row lists each operand of the program's instruction exactly once, as kept or as left
+/// out, and leaves out nothing else.
 constexpr bool accounts_for_operands(Op op) {
   const Row row = row_of(op);
   const OperandList& operands = info(op).operands;
@@ -213,11 +213,11 @@ FVM_HOST_DEVICE constexpr LoopOperands loop_operands(const LinkedInst& inst) {
           linked<op, LinkedField::Step>(inst), linked<op, LinkedField::Partner>(inst)};
 }
 
-/// The fields that reductions of either kind have.
+/// The fields that ReduceDim and ReduceInplace have.
 struct ReductionFields {
-  std::uint32_t to, from;       ///< accumulators
-  std::uint32_t rows;           ///< range register
-  std::uint32_t reduced, step;  ///< of the loop that made the copies: its RangeIn and its Step
+  std::uint32_t to, from;       ///< numbers of the accumulators
+  std::uint32_t rows;           ///< number of the range register of the rows
+  std::uint32_t reduced, step;  ///< RangeIn and Step of the loop that made the copies
   ReductionForm form;
 };
 

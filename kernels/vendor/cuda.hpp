@@ -41,7 +41,7 @@ struct Device {
   FVM_DEVICE static std::uint32_t shared_address(const void* pointer) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
   }
-  /// Volatile, so that no load passes a barrier.
+  /// Loads by volatile assembly, so that no load passes a barrier.
   template <class T>
   FVM_DEVICE static T load_shared(std::uint32_t address) {
     if constexpr (sizeof(T) == 4) {
@@ -66,7 +66,7 @@ struct Device {
       return __builtin_bit_cast(T, words);
     }
   }
-  /// By hand: compilers load 8 bytes as two words for some GPUs.
+  /// Written by hand, because compilers load 8 bytes as two words for some GPUs.
   template <class T>
   FVM_DEVICE static T load_global(const T* pointer) {
     const std::size_t address = __cvta_generic_to_global(pointer);
@@ -108,7 +108,7 @@ struct Device {
     return pointer;
   }
 
-  /// By hand: compilers spend up to 4 instructions more.
+  /// Written by hand, because compilers spend up to 4 instructions more.
   FVM_DEVICE static std::uint32_t way(float x, float threshold, std::uint32_t word, std::uint32_t left,
                                       std::uint32_t right) {
     std::uint32_t way;
@@ -122,7 +122,8 @@ struct Device {
         : "f"(x), "f"(threshold), "r"(word), "r"(left), "r"(right), "n"(kMissingLeft));
     return way;
   }
-  /// Written by hand, too. Words below kMissingLeft are of splits that send missing values right.
+  /// Written by hand to save instructions. A word below kMissingLeft belongs to a split that sends missing values
+  /// right.
   template <std::uint32_t mask, std::uint32_t step>
   FVM_DEVICE static std::uint32_t child(std::uint32_t at, float x, float threshold, std::uint32_t word) {
     static_assert(kMissingLeft < kLeaf);
@@ -137,7 +138,8 @@ struct Device {
         : "f"(x), "f"(threshold), "r"(word), "n"(kMissingLeft), "n"(mask), "n"(step));
     return at;
   }
-  /// Words below kMissingLeft as before.
+  /// Written by hand to save instructions. A word below kMissingLeft belongs to a split that sends missing values
+  /// right.
   FVM_DEVICE static std::uint32_t sibling(std::uint32_t left, float x, float threshold, std::uint32_t word) {
     asm("{ .reg .pred to_right;\n\t"
         "setp.lt.u32 to_right, %3, %4;\n\t"
@@ -205,8 +207,8 @@ struct Device {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
   }
-  /// The fence: bytes that threads wrote there themselves are not overtaken. No block has so much memory that
-  /// they would exceed what a phase counts, 2^20 - 1.
+  /// The fence keeps bulk copies from overtaking what threads wrote to their target. No block has so much shared
+  /// memory that `bytes` would exceed what a phase counts, 2^20 - 1.
   FVM_DEVICE static void expect_bulk([[maybe_unused]] std::uint32_t barrier,
                                      [[maybe_unused]] std::uint32_t bytes) {
 #if __CUDA_ARCH__ >= 900
@@ -252,10 +254,10 @@ struct Device {
   }
 
  private:
-  /// The address of what lies so far into the block's memory.
+  /// Returns the address of an offset from the beginning of the block's shared memory.
   FVM_DEVICE static std::uint32_t at(std::uint32_t offset) { return shared_address(shared()) + offset; }
 
-  /// An array would lie in memory.
+  /// Chooses by comparing, because an array of the three would lie in memory.
   FVM_DEVICE static unsigned component(unsigned x, unsigned y, unsigned z, unsigned which) {
     return which == 0 ? x : which == 1 ? y : z;
   }

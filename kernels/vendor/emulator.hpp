@@ -83,7 +83,7 @@ struct Device {
     emulator::wait_bulk(bulk_barrier, parity, barrier);
   }
 
-  /// Threads take turns at barriers only, so that nothing comes between.
+  /// Adds by plain instructions: threads take turns at barriers only, so that no other thread can come between.
   template <class T>
   static T fetch_add(T& sum, T more) {
     emulator::count_atomic();

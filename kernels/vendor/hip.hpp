@@ -14,7 +14,7 @@
 #define FVM_TEXT(words) #words
 #define FVM_KERNEL \
   extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, Device::kMostThreads))) FVM_REGISTERS
-#ifdef __gfx90a__  // whose compiler takes accumulators besides: 128 together leave room for another block
+#ifdef __gfx90a__  // compilers take accumulation registers besides: 128 in all leave room for another block
 #define FVM_REGISTERS __attribute__((amdgpu_num_vgpr(120)))
 #else
 #define FVM_REGISTERS
@@ -34,7 +34,7 @@ extern __shared__ __attribute__((aligned(16))) std::byte shared_memory[];
 struct Device {
   static constexpr unsigned kMostThreads = 512;
 
-  /// Where the launch put it: taking the address of the parameter itself would copy it for each thread.
+  /// Returns the argument where the launch put it: taking the parameter's address would copy it for each thread.
   template <class T>
   FVM_DEVICE static const T& argument(const T&) {
     return *(const T*)__builtin_amdgcn_kernarg_segment_ptr();
@@ -118,7 +118,7 @@ struct Device {
     return value;
   }
 
-  /// There is nothing to wait for.
+  /// Copies at once, so that wait_copies() has nothing to wait for.
   FVM_DEVICE static void copy_async(std::byte* to, const std::byte* from, unsigned bytes) {
     if (bytes == 16)
       copy<16>(to, from);

@@ -19,16 +19,17 @@ namespace {
 
 /// A block of rows costs as much as this number of rows walked one by one.
 constexpr std::uint32_t kFewRows = 16;
-/// As kFewRows, for oblivious and small trees, whose blocks cost less.
+/// Replaces kFewRows for oblivious and small trees, whose blocks cost less.
 constexpr std::uint32_t kFewRowsOfFast = 6;
-constexpr double kMaxPadding = 1.25;  ///< deepest tree / mean depth
+/// Largest ratio of the deepest tree's depth to the mean depth with which walks are unrolled.
+constexpr double kMaxPadding = 1.25;
 /// Trees with at most this many leaves on average are walked faster through tree tables than through a table
 /// for each level, in calls of up to kTreeTableRows rows. (More tests mean more columns to choose from in
 /// each hop, which only AVX-512 does at a constant cost: with 47 leaves, AVX-512 is 1.13 times as fast, AVX2
-/// 0.67.)
+/// 0.67 times.)
 constexpr double kMaxMeanLeavesOfSmall = 24;
 constexpr std::uint32_t kTreeTableRows = kCodeRows;
-constexpr std::uint32_t kLanes = 128;  ///< walks in lockstep: eight vectors of the widest target
+constexpr std::uint32_t kLanes = 128;  ///< number of walks in lockstep: eight vectors of the widest target
 
 /// The number of leaves of the largest tree.
 std::uint64_t most_leaves(const Model& model) {
@@ -56,7 +57,7 @@ bool same_test(const Node& a, const Node& b) {
          a.missing_left == b.missing_left && a.missing == b.missing;
 }
 
-/// Whether all nodes of a level make the same test, and all leaves are below the last.
+/// Returns true if all nodes of a level make the same test, and all leaves are below the last level.
 bool is_oblivious(const Tree& tree) {
   std::vector<std::size_t> level{0}, below;
   while (tree.nodes[level.front()].kind != NodeKind::Leaf) {
@@ -73,14 +74,14 @@ bool is_oblivious(const Tree& tree) {
                      [&](std::size_t at) { return tree.nodes[at].kind == NodeKind::Leaf; });
 }
 
-constexpr std::uint64_t kMaxRegisterColumns = 256;  ///< columns whose codes are looked up in registers
+constexpr std::uint64_t kMaxRegisterColumns = 256;  ///< most columns whose codes are looked up in registers
 
-/// Whether most trees are as deep as the deepest, so that walks need no leaf checks.
+/// Returns true if trees are on average nearly as deep as the deepest, so that walks can do without leaf checks.
 bool suits_unrolling(const ForestStatistics& forest) {
   return forest.max_depth <= kMaxPadding * forest.mean_depth;
 }
 
-/// Whether the model says for every tree how many training rows came to its nodes.
+/// Returns true if the model says how many training rows came to the nodes, for every tree with a split.
 bool knows_covers(const Model& model) {
   const auto counted = [](const Tree& tree) { return tree.nodes.front().cover > 0; };
   const auto leaf = [](const Tree& tree) { return tree.nodes.front().kind == NodeKind::Leaf; };
@@ -89,11 +90,11 @@ bool knows_covers(const Model& model) {
                      [&](const Tree& tree) { return counted(tree) || leaf(tree); });
 }
 
-/// The layouts by which trees are walked by rank codes; None: they are not.
+/// The layouts of trees that are walked by rank codes; None: trees are walked by values.
 enum class Codes { None, Tables, TreeTables, Nodes };
 
 /// Adds a sparse layout, with nodes ordered along the likeliest walks if covers are known: deep forests
-/// are 1.2 times as fast in calls of up to 16 rows, and the same from 512 rows on.
+/// are 1.2 times as fast in calls of up to 16 rows, and as fast as before from 512 rows on.
 Schedule& lay_out_sparse(Schedule& schedule, bool covers) {
   if (covers) schedule.tileTree("tree", 1, "probability");
   return schedule.layout("tree", "sparse");

@@ -2,7 +2,7 @@
 // model's order, four at a time. Its row's values are in shared memory where the block's fit; where features
 // are tested often enough to pay for encoding, its rank codes are. Calls of fewer rows are cut into smaller
 // blocks, so that more of the GPU works. Trees are not spread over threads, which would change the order of
-// sums. Chosen on paper (kernels/account/accounting.hpp), not by measuring.
+// sums. The choices follow from calculated costs (kernels/account/accounting.hpp), not from measurements.
 #include <forestvm/statistics.hpp>
 
 #include "scheduler/choose/model_schedules.hpp"
@@ -11,11 +11,12 @@
 namespace forestvm::scheduler {
 namespace {
 
-constexpr std::uint32_t kFewRows = 16384;  ///< 132 SMs with a block of kMaxRows each take twice as many
+/// Largest call that is cut into smaller blocks: 132 SMs with a block of kMaxRows each take twice as many rows.
+constexpr std::uint32_t kFewRows = 16384;
 constexpr std::uint32_t kRowsOfFew = 32;
 
-/// The shared memory for rows, at 4 bytes a value or code: a block has this much on every GPU, and room for
-/// sums.
+/// Bytes of shared memory for rows, at 4 bytes a value or code. On every GPU a block has that much, and room for
+/// sums beside it.
 constexpr std::size_t kStagedBytes = 40u << 10;
 constexpr std::uint32_t kMaxRows = 256, kMinRows = 32;
 constexpr std::uint32_t kRowsNotStaged = 128;
@@ -28,10 +29,11 @@ constexpr std::uint32_t kLockstep = 4;
 constexpr double kHopsPerCodedFeature = 64;
 
 constexpr std::uint32_t kMaxArrayDepth = 12;
-constexpr double kMaxArrayPadding = 2;    ///< slots / nodes
-constexpr double kMaxWalkPadding = 1.25;  ///< deepest tree / mean depth
+constexpr double kMaxArrayPadding = 2;  ///< largest ratio of slots to nodes for the array layout
+/// Largest ratio of the deepest tree's depth to the mean depth with which walks are unrolled.
+constexpr double kMaxWalkPadding = 1.25;
 
-/// The rows of a block that fit shared memory with `values` values or codes each; 0 if too few do.
+/// Returns how many rows of a block fit shared memory with `values` values or codes each; 0 if too few do.
 std::uint32_t staged_rows(std::size_t values) {
   for (std::uint32_t rows = kMaxRows; rows >= kMinRows; rows /= 2)
     if (rows * values * sizeof(float) <= kStagedBytes) return rows;
@@ -43,7 +45,7 @@ bool pays_for_codes(const Model& model, const ForestStatistics& forest) {
          kHopsPerCodedFeature * forest.features_used;
 }
 
-/// Whether the trees fill level order well enough: it takes the fewest instructions a hop.
+/// Returns true if the trees fill level order well enough. That order takes the fewest instructions a hop.
 bool suits_array(const Model& model, const ForestStatistics& forest) {
   if (forest.max_depth > kMaxArrayDepth) return false;
   const std::uint64_t slots = model.trees.size() * ((std::uint64_t{2} << forest.max_depth) - 1);

@@ -15,7 +15,7 @@
 // A thread walks `run` trees in a row. Without cached trees that is its whole share, trees / tree_threads
 // rounded up, so that t0 has a single iteration and there is a single reduction. With cached trees it is the
 // interleave factor: t0 brings tree_threads x interleave trees at a time to shared memory, which seldom holds
-// a forest. Threads that no tree is left for are not launched.
+// a forest. Threads for which no tree is left are not launched.
 //
 //   map b0 in rows step rows_per_block on grid.x:
 //     map b1 in b0 step rows_per_thread on block.x:
@@ -46,7 +46,7 @@ struct GpuTemplatePoint {
   bool unroll_walks = false;
   std::uint32_t interleave = 1;
   bool shared_reduce = false;
-  std::string_view layout = "array";  ///< array, sparse or reorg
+  std::string_view layout = "array";  ///< word of the layout: array, sparse or reorg
 
   bool operator==(const GpuTemplatePoint&) const = default;
 };

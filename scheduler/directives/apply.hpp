@@ -25,7 +25,7 @@ Result<void> apply(LoopTree& tree, const DirectiveAt& at);
   Result<void> apply_##Name(LoopTree& tree, const DirectiveAt& at);
 #include <forestvm/internal/schedule.def>
 
-/// Records a directive's value at each of the loops. Refused if a directive before gave one of them a value.
+/// Records a directive's value at each of the loops. Refuses a loop to which an earlier directive gave a value.
 template <class Value>
 Result<void> request(LoopTree& tree, const std::vector<LoopId>& loops,
                      std::optional<Requested<Value>> Loop::*what, Value value, const DirectiveAt& at) {
@@ -38,7 +38,7 @@ Result<void> request(LoopTree& tree, const std::vector<LoopId>& loops,
   return {};
 }
 
-/// Records a directive's value for the whole program. Refused if a directive before gave one.
+/// Records a directive's value for the whole program. Refuses it if an earlier directive gave one.
 template <class Value>
 Result<void> request(std::optional<Requested<Value>>& what, Value value, const DirectiveAt& at) {
   if (what)
@@ -47,7 +47,7 @@ Result<void> request(std::optional<Requested<Value>>& what, Value value, const D
   return {};
 }
 
-/// Applies atomicReduce, sharedReduce or vectorReduce. Refused for loops over rows.
+/// Applies atomicReduce, sharedReduce or vectorReduce. Refuses loops over rows.
 Result<void> request_reduction(LoopTree& tree, const DirectiveAt& at, ReductionRequest reduction);
 
 /// Refuses to tile or split a loop that has a directive which the loops it becomes could not both inherit.

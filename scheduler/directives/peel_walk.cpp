@@ -1,5 +1,5 @@
-// peelWalk(b1, 3) takes the first hops of each walk without leaf checks. Refused if a leaf is nearer to its
-// root.
+// peelWalk(b1, 3) takes the first hops of each walk without leaf checks. It is refused if a leaf is nearer
+// to its root.
 //
 //   while not leaf: hop          ->     hop; hop; hop; while not leaf: hop
 #include "scheduler/directives/apply.hpp"

@@ -17,7 +17,7 @@
 namespace forestvm::scheduler {
 
 struct LayoutSize {
-  std::uint64_t slots = 0;  ///< nodes or tiles with their padding, and leaves that lie aside
+  std::uint64_t slots = 0;  ///< number of nodes or tiles, padding included, and of leaves that lie aside
   std::uint64_t bytes = 0;
 };
 
@@ -27,8 +27,9 @@ struct BuiltGroup {
   std::uint64_t leaf_count = 0;
   std::vector<std::byte> nodes;  ///< nodes or tiles, then the leaves that lie aside
   std::vector<TreeDesc> trees;
-  std::vector<std::uint32_t> numbers;  ///< leaf numbers: for each leaf aside, or else for each node
-  std::vector<double> wide_leaves;     ///< outputs of float64 models, indexed as `numbers`
+  /// Leaf numbers: one for each leaf that lies aside; one for each node in layouts whose leaves are nodes.
+  std::vector<std::uint32_t> numbers;
+  std::vector<double> wide_leaves;  ///< outputs of float64 models, indexed as `numbers`
 };
 
 #define FVM_LAYOUT(number, Name, text, word, View, meaning)                                     \
@@ -42,8 +43,8 @@ struct BuiltGroup {
 LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group);
 /// Says why the layout cannot hold the group's trees; std::nullopt if it can.
 std::optional<std::string> why_not(const TiledForest& forest, const TreeGroup& group);
-/// Builds a group that its layout can hold. `ranks` is sealed. Refused if it has more columns of codes than
-/// the layout's nodes have room for.
+/// Builds a group that its layout can hold. `ranks` is sealed. Refuses more columns of codes than the
+/// layout's nodes have room for.
 Result<BuiltGroup> build(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks);
 
 /// A leaf's output as the walkers add it: DART weight and value multiplied in the type of the scores.
@@ -113,7 +114,7 @@ class GroupBuilder {
   explicit GroupBuilder(const TiledForest& forest) : forest_(forest) {}
 
   std::vector<Node> nodes;
-  std::vector<float> leaves;  ///< that lie aside
+  std::vector<float> leaves;  ///< outputs of the leaves that lie aside
 
   /// Appends a leaf that lies aside.
   void add_leaf(const GroupTree& at, TileChild leaf) {

@@ -25,7 +25,7 @@ SparseOrder sparse_order(const Tree& tree, const TiledTree& tiled, bool by_proba
     auto first = static_cast<std::uint32_t>(order.slots.size()), second = first + 1;
     order.children[parent] = first;
     for (const TileChild child : children_of(tiled, order.slots[parent])) add_slot(child);
-    // Depth-first, the last one to wait is the next.
+    // The split that is added last is the next: that makes the order depth-first.
     if (by_probability && cover(first) >= cover(second)) std::swap(first, second);
     wait(first);
     wait(second);

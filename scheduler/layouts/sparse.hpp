@@ -6,7 +6,7 @@
 
 namespace forestvm::scheduler {
 
-/// The size of a group all of whose trees' nodes and leaves are nodes.
+/// Returns the size of a group in which leaves are nodes, too.
 template <class Node>
 LayoutSize sparse_size(const TiledForest& forest, const TreeGroup& group) {
   LayoutSize size;

@@ -15,8 +15,8 @@ constexpr std::size_t kLineNodes = 64 / sizeof(Node);
 
 /// The order of a tree's nodes in cache lines.
 struct LineOrder {
-  std::vector<std::optional<TileChild>> slots;  ///< std::nullopt: padding
-  std::vector<std::uint32_t> children;          ///< the slot of each node's left child
+  std::vector<std::optional<TileChild>> slots;  ///< node in each slot; std::nullopt is padding
+  std::vector<std::uint32_t> children;          ///< slot of each node's left child
 };
 
 /// Fills cache lines, each with a node or two siblings and as many of the nodes below them as fit, level by
@@ -29,11 +29,11 @@ LineOrder line_order(const GroupTree& at, const TreeGroup& group) {
   auto& slots = order.slots;
   struct Block {
     std::vector<TileChild> nodes;
-    std::optional<std::uint32_t> parent;  ///< slot
+    std::optional<std::uint32_t> parent;  ///< slot of the node above; none above the root
   };
   std::deque<Block> blocks{{{tiled.root}, std::nullopt}};
   std::vector<std::pair<std::size_t, std::size_t>> inside;  // parent and left child in a block's nodes
-  std::vector<std::size_t> splits;                          // of a block, whose children have no slot yet
+  std::vector<std::size_t> splits;  // splits of a block whose children have no slot yet
   for (; !blocks.empty(); blocks.pop_front()) {
     std::vector<TileChild>& nodes = blocks.front().nodes;
     const auto less_likely = [&](std::size_t a, std::size_t b) {
@@ -46,7 +46,7 @@ LineOrder line_order(const GroupTree& at, const TreeGroup& group) {
         if (!nodes[i].is_leaf()) splits.push_back(i);
     };
     wait(0);
-    // Pairs of children join the block as long as they fit; each pair that does not begins a block.
+    // Pairs of children join the block as long as they fit; each pair that does not fit begins a block.
     while (!splits.empty() && nodes.size() + 2 <= kLineNodes) {
       const auto next =
           by_probability ? std::max_element(splits.begin(), splits.end(), less_likely) : splits.begin();

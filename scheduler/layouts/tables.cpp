@@ -15,9 +15,9 @@ namespace {
 /// The number of slots that every CPU target looks up fast.
 constexpr std::size_t kMaxSlotsWithLeaves = 64;
 
-/// Whether a level retires its leaves instead of repeating them in the level below. It must where the level
-/// below would exceed kMaxTableSlots; otherwise it is a matter of speed alone. The first time costs all
-/// levels below some speed, because their walks may have ended.
+/// Returns true if a level retires its leaves instead of repeating them in the level below. It must if the level
+/// below would exceed kMaxTableSlots; otherwise only speed matters. The first level that retires leaves makes all
+/// levels below it slower, because their walks may have ended.
 bool should_part(std::size_t tests, std::size_t children, bool parted_above) {
   if (tests == children) return false;
   const auto table_bytes = [](std::size_t slots) { return std::bit_ceil(std::max<std::size_t>(slots, 16)); };

@@ -9,9 +9,9 @@ namespace forestvm::scheduler {
 
 struct Test {
   float threshold = 0;
-  std::uint32_t feature = 0;  ///< feature word
-  const CategorySet* set =
-      nullptr;  ///< a categorical split's, which has no threshold and is tested by codes alone
+  std::uint32_t feature = 0;  ///< feature word: the feature's number and kMissingLeft
+  /// Set of a categorical split, which has no threshold and is tested by codes alone; null for other splits.
+  const CategorySet* set = nullptr;
 };
 
 }  // namespace forestvm::scheduler

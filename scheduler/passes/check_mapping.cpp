@@ -117,8 +117,8 @@ class MappingCheck {
   const Lowering& lowering_;
   const LoopTree& loops_;
   bool mapped_ = false;
-  std::array<std::uint64_t, kDimensions> threads_{
-      1, 1, 1, 1, 1, 1};  ///< in each dimension of a block; grid dimensions stay 1
+  /// Number of threads in each dimension of a block; dimensions of the grid stay 1.
+  std::array<std::uint64_t, kDimensions> threads_{1, 1, 1, 1, 1, 1};
 };
 
 }  // namespace

@@ -16,11 +16,11 @@ struct PlanNumbers {
 };
 
 /// Emits the nodes of all plans, the accumulators, and the shapes of tiles; returns their numbers, plan by
-/// plan. Refused if the plans do not agree on the order of trees or on tiles, or need too many accumulators.
+/// plan. Refuses plans that do not agree on the order of trees or on tiles, or need too many accumulators.
 Result<std::vector<PlanNumbers>> emit_forest(const std::vector<Lowering>& plans, const RankTable& ranks,
                                              ProgramParts& parts);
 
-/// Appends a plan's code and its walkers. Refused if it needs too many registers or instructions.
+/// Appends a plan's code and its walkers. Refuses a plan that needs too many registers or instructions.
 Result<void> emit_code(const Lowering& lowering, const PlanNumbers& numbers, ProgramParts& parts);
 
 }  // namespace forestvm::scheduler

@@ -269,10 +269,10 @@ class CodeEmitter {
   const PlanNumbers& numbers_;
   ProgramParts& parts_;
   std::map<LoopId, const WalkSite*> site_at_top_;
-  std::map<LoopId, std::uint32_t> registers_;  ///< each holds its loop's current iteration
+  std::map<LoopId, std::uint32_t> registers_;  ///< register of each loop's current iteration
   std::map<LoopId, std::uint32_t> last_loop_;  ///< pc of each loop's latest instruction
   std::uint32_t next_register_ = 2;
-  std::uint32_t slices_end_ = 0;  ///< registers from here on hold no slice of an open block
+  std::uint32_t slices_end_ = 0;  ///< first register from which on none holds a slice of an open block
 };
 
 }  // namespace

@@ -78,7 +78,7 @@ class Legalizer {
     return requested ? requested->value : ReductionRequest{};
   }
 
-  /// Whether a statement is a loop whose iterations get private copies.
+  /// Returns true if a statement is a loop whose iterations get private copies.
   bool has_copies(const Statement& s) const {
     return s.kind == Loop && lowering_.is_reduction(s.loop) && !is_per_tree(kind()) &&
            !reduction_of(s.loop).atomic;
@@ -134,8 +134,8 @@ class Legalizer {
 
   /// Returns the accumulator of a parallel loop's copies of `parent`; loops beside each other share one.
   Result<std::uint32_t> copies_of(std::uint32_t parent, LoopId loop) {
-    const std::uint64_t iterations =
-        std::max<std::uint64_t>(1, lowering_.loops.iterations(loop));  // no trees
+    // A loop without trees has no iterations; it gets one copy.
+    const std::uint64_t iterations = std::max<std::uint64_t>(1, lowering_.loops.iterations(loop));
     for (std::uint32_t i = 1; i < accumulators().size(); ++i) {
       NestAccumulator& a = accumulators()[i];
       if (i == parent || a.parent != parent) continue;
@@ -150,8 +150,8 @@ class Legalizer {
     return add_accumulator({kind(), parent, iterations, number});
   }
 
-  // An outer loop's copies that only ever receive one reduction of an inner loop's lie in the first of the
-  // inner loop's copies, which is then reduced in place.
+  // An outer loop's copies that receive nothing but one reduction of an inner loop's copies lie in the first of
+  // those, and the inner loop's copies are then reduced in place.
 
   void merge_copies() {
     for (std::uint32_t a = 1; a < accumulators().size(); ++a) {
@@ -166,8 +166,8 @@ class Legalizer {
     }
   }
 
-  /// Whether each loop that privatizes an accumulator uses it for a single reduction of each row, and nothing
-  /// else.
+  /// Returns true if each loop that privatizes the accumulator uses it for a single reduction of each row, and for
+  /// nothing else.
   bool only_reduced_into(const Statement& s, std::uint32_t accumulator) const {
     const bool privatizes =
         !s.body.empty() && s.body.front().kind == Privatize && s.body.front().accumulator == accumulator;
@@ -176,7 +176,7 @@ class Legalizer {
                        [&](const Statement& inner) { return only_reduced_into(inner, accumulator); });
   }
 
-  /// Whether a loop's body, apart from loops over rows and caches, is one parallel loop and the reduction
+  /// Returns true if a loop's body, apart from loops over rows and caches, is one parallel loop and the reduction
   /// after it, for all rows. If the loop were part of a split, the rows of the other part would be reduced
   /// without having been set.
   bool is_one_reduction(const Statement& loop, std::uint32_t accumulator) const {
@@ -248,7 +248,8 @@ class Legalizer {
     insert_encoder(body, rows);
     const Model& model = lowering_.model;
     const bool converted = sums_ != scores_;
-    const bool exact = converted && !is_per_tree(kind());  // then the base may be added first
+    // Exact sums may begin with the base, because no order changes their bits.
+    const bool exact = converted && !is_per_tree(kind());
     const bool base_last = model.base_last && !exact;
     body.insert(body.begin(), make(base_last ? Zero : Init, rows, exact ? sums_ : scores_));
     if (converted) {
@@ -274,7 +275,7 @@ class Legalizer {
     return s;
   }
 
-  /// Turns walks into Leaves. Leaf numbers are written, not summed: nothing is reduced.
+  /// Turns Walk statements into Leaves. Leaf numbers are written and not summed, so that nothing is reduced.
   static void write_leaves(std::vector<Statement>& body) {
     for (Statement& s : body) {
       if (s.kind == Walk) s.kind = Leaves;
@@ -284,8 +285,8 @@ class Legalizer {
 
   Lowering& lowering_;
   std::vector<bool> absorbed_;
-  std::uint32_t sums_ = 0;    ///< the accumulator of sums; 0 if they are float32
-  std::uint32_t scores_ = 0;  ///< the accumulator of scores; 0 if they are float32
+  std::uint32_t sums_ = 0;    ///< number of the accumulator of sums; 0 if they are float32
+  std::uint32_t scores_ = 0;  ///< number of the accumulator of scores; 0 if they are float32
 };
 
 }  // namespace

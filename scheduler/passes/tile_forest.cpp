@@ -57,7 +57,7 @@ std::pair<std::uint32_t, std::uint32_t> trees_of(const LoopTree& tree, const Wal
   return tree.tree_bounds(at);
 }
 
-/// Chooses a group's tiling. Refused if it is by probability and no node has a cover.
+/// Chooses a group's tiling. Refuses one by probability if no node has a cover.
 Result<void> choose_tiling(const Lowering& lowering, const Requests& requests, TreeGroup& group) {
   if (!requests.tiling) return {};
   group.tiling = requests.tiling->value;
@@ -135,8 +135,8 @@ bool codes_are_requested(const Lowering& lowering) {
   return encode && encode->value == "u8";
 }
 
-/// Whether the group's trees are walked by rank codes where a layout allows it. Categorical splits require
-/// it.
+/// Returns true if the group's trees are to be walked by rank codes where a layout allows it. Categorical splits
+/// require codes.
 bool wants_codes(const Lowering& lowering, const TreeGroup& group) {
   return codes_are_requested(lowering) || has_categories(lowering, group);
 }
@@ -220,7 +220,7 @@ Result<void> lay_out(const Lowering& lowering, const Requests& requests, std::ui
   return lay_out_as(lowering, "sparse", hops, group);
 }
 
-/// Whether the layout leaves the order of single nodes open.
+/// Returns true if nodes of the layout may lie in any order, so that a tiling by probability orders them.
 bool orders_nodes(Layout layout) { return kLayouts[static_cast<std::size_t>(layout)].word == "sparse"; }
 
 /// Makes the group of a walker's trees.

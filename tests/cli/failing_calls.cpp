@@ -1,5 +1,5 @@
-// For LD_PRELOAD: makes a system call fail with EIO, as a disk may. FAILING_CALL names the call: fsync or
-// close, of files that are not finished.
+// A library for LD_PRELOAD that makes a system call fail with EIO, as a disk may. FAILING_CALL names the call: fsync
+// or close, of files that are not finished.
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -18,18 +18,18 @@ struct Outcome {
   int code = -1;  ///< exit code, or 128 + signal
   std::string out;
   std::string err;
-  std::size_t peak_mib =
-      0;  ///< the program's peak memory; at least the size of this process when it started it
+  /// The program's peak memory in MiB, at least the size of this process when it started the program.
+  std::size_t peak_mib = 0;
 };
 
 /// The standard streams of the program.
 struct Streams {
   std::string in = {};                        ///< content of standard input
   std::string out_path = {};                  ///< file for standard output; empty: kept in Outcome::out
-  bool out_is_closed = false;                 ///< standard output is closed
-  bool out_has_no_reader = false;             ///< standard output is a pipe without a reader
-  std::vector<std::string> environment = {};  ///< "NAME=value", added to this process's environment
-  std::function<void(pid_t program)> meanwhile = {};  ///< called while the program runs
+  bool out_is_closed = false;                 ///< true: standard output is closed
+  bool out_has_no_reader = false;             ///< true: standard output is a pipe without a reader
+  std::vector<std::string> environment = {};  ///< variables "NAME=value" besides this process's
+  std::function<void(pid_t program)> meanwhile = {};  ///< function that is called while the program runs
 };
 
 /// A test with its own folder.

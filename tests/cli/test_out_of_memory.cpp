@@ -29,8 +29,8 @@ class OutOfMemory : public ProgramTest {
   /// A command. Its output may be a file.
   struct Command {
     std::vector<std::string> words;
-    bool repeats =
-        true;  ///< the output is always the same; not so for devices, which also says why it finds none
+    /// True if the output is always the same. That of `devices` is not, because it also says why it finds none.
+    bool repeats = true;
   };
 
   Outcome failing(const Command& command, const std::string& how) const {

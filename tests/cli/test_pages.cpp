@@ -42,7 +42,7 @@ std::vector<Option> options_and_help(const Command& command) {
   return options;
 }
 
-/// What a shell prints for a script, and its exit code.
+/// The output of a shell for a script, and its exit code.
 struct Printed {
   std::string text;
   int code;
@@ -216,7 +216,7 @@ TEST_F(Pages, OtherShellsAcceptTheirCompletions) {
   if (!tried) GTEST_SKIP() << "neither zsh nor fish is there";
 }
 
-/// Where a command takes one of several names, its table lists the names that its error message lists.
+/// If an option takes one of several names, the table lists the names that the option's error message lists.
 TEST(Values, AreThoseThatCommandsTake) {
   const support::TemporaryFolder folder;
   const std::string data = std::string(FORESTVM_TEST_DATA) + "/breast_cancer/";

@@ -20,7 +20,7 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::size_t kBlock = 10'000, kBlocks = support::kMemoryIsMeasured ? 1000 : 20, kFeatures = 3;
-constexpr std::size_t kMostMib = 64;  ///< includes the program itself
+constexpr std::size_t kMostMib = 64;  ///< most memory in MiB, the program itself included
 
 /// A test with input that repeats one block of rows.
 class Streaming : public ProgramTest {

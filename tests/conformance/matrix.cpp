@@ -33,15 +33,16 @@ namespace {
 
 struct DirectiveSet {
   const char* name;
-  const char* text;  ///< HALF and THIRD stand for parts of the model's trees; WISHES for layout and tiling,
-                     ///< which otherwise come first
-  int size;          ///< the largest size of model for which it runs: see Size
+  /// The directives. HALF and THIRD stand for parts of the model's trees; WISHES stands for layout and tiling,
+  /// which come first if it is absent.
+  const char* text;
+  int size;  ///< largest Size of model for which it runs
 };
 
 /// Sizes of models by number of nodes: larger ones run fewer cells.
 enum Size { kSmall, kMiddle, kLarge };
-constexpr std::size_t kEmulatedRows = 9;  ///< blocks of rows of several sizes
-constexpr std::size_t kCellsByDay = 400;  ///< per model; there are about ten times as many
+constexpr std::size_t kEmulatedRows = 9;  ///< rows on the emulator, enough for blocks of several sizes
+constexpr std::size_t kCellsByDay = 400;  ///< cells of a model that run by day: about one in ten
 constexpr std::uint64_t kSmallNodes = 30'000, kMiddleNodes = 200'000;
 
 constexpr DirectiveSet kDirectiveSets[] = {

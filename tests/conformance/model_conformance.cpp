@@ -219,7 +219,7 @@ class ModelCheck {
   const Model& model_;
   const Answers& answers_;
   Budget budget_;
-  std::size_t hops_ = 1;  ///< the most hops that a row takes
+  std::size_t hops_ = 1;  ///< most hops that a row takes
   double slack_ = 0;      ///< largest difference between sums of parallel trees
   bool in_order_ = true, all_rows_ = true;
   std::string wrong_;

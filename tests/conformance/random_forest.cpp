@@ -22,8 +22,8 @@ class ForestMaker {
   Model run() {
     Model model =
         support::model_of({}, static_cast<std::uint32_t>(dice_.from_to(1, dice_.percent(8) ? 50 : 6)));
-    const bool many_thresholds =
-        dice_.percent(5);  // of few features, so that their rank codes take several columns
+    // Few features with many thresholds have rank codes of several columns.
+    const bool many_thresholds = dice_.percent(5);
     model.num_features = static_cast<std::uint32_t>(dice_.from_to(1, many_thresholds    ? 3
                                                                      : dice_.percent(5) ? 5000
                                                                                         : 40));
@@ -222,10 +222,10 @@ class ForestMaker {
   std::uint32_t features_ = 1;
   std::vector<double> thresholds_;
   std::vector<CategorySet> sets_;
-  unsigned categorical_ = 0;    ///< percent of the splits
-  std::size_t nodes_left_ = 0;  ///< of the ragged tree being grown
+  unsigned categorical_ = 0;    ///< percent of the splits that are categorical
+  std::size_t nodes_left_ = 0;  ///< nodes that the ragged tree being grown may still have
   bool float64_ = false;
-  bool wild_leaves_ = false;  ///< sizes so far apart that no integer counts their sum
+  bool wild_leaves_ = false;  ///< true: leaves' sizes are so far apart that no integer counts their sum
 };
 
 }  // namespace

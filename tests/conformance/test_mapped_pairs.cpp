@@ -23,7 +23,7 @@ using support::ModelFile;
 
 struct Pair {
   const char* name;
-  const char* loops;  ///< the loops of both schedules
+  const char* loops;  ///< directives that make the loops of both schedules
   const char* host;
   const char* gpu;
 };

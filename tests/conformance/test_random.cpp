@@ -1,6 +1,6 @@
 // Random differential test: random forests, schedules, contracts, rows, batch sizes, CPU targets and numbers
-// of threads; for schedules mapped to a GPU also warp sizes and orders of threads. Judged by the reference
-// predictor: bit for bit or, if the contract does not promise bits, within the rounding of the sums. A
+// of threads; for schedules mapped to a GPU also warp sizes and orders of threads. The reference predictor
+// judges the answers: bit for bit or, if the contract does not promise bits, within the rounding of the sums. A
 // failure is shrunk and printed with the command that repeats it. FORESTVM_SEED and FORESTVM_CASES choose
 // other cases: each case depends only on its own seed. With FORESTVM_MINUTES each test goes on for that time.
 // At night there are ten times as many cases, with new seeds in every run.
@@ -44,15 +44,15 @@ struct Case {
   std::vector<std::size_t> batches;
   unsigned threads = 1;
   std::string target = "auto";
-  EmulatorOptions emulator;  ///< for mapped schedules
-  std::size_t padding = 0;   ///< values between rows
+  EmulatorOptions emulator;  ///< options of the emulator, for mapped schedules
+  std::size_t padding = 0;   ///< number of values between two rows
   bool exact_sums = false;
   CompileOptions options;
 
   std::size_t row_count() const { return rows.size() / model.num_features; }
 };
 
-/// What a predictor answers for all rows.
+/// The answers of a predictor for all rows.
 struct Answer {
   std::vector<float> raw, value;
   std::vector<std::int64_t> label;
@@ -274,8 +274,8 @@ Case random_case(std::uint64_t seed, const ForestWishes& forest, const ScheduleW
 struct Tally {
   std::size_t at_once = 0, later = 0, dropped = 0, reordered = 0, coded = 0, plans = 0, mapped = 0,
               failed = 0;
-  std::size_t oblivious = 0;  ///< trees that are walked as oblivious ones
-  std::size_t parting = 0;    ///< trees with a level that retires its leaves
+  std::size_t oblivious = 0;  ///< number of trees that are walked as oblivious ones
+  std::size_t parting = 0;    ///< number of trees with a level that retires its leaves
   std::size_t tree_tables = 0;
 };
 

@@ -1,5 +1,4 @@
-// Shared by the tests of damaged files: what every refusal must be like, and damage to every byte of good
-// files.
+// Support for the tests of damaged files: checks of every refusal, and damage to every byte of good files.
 #pragma once
 
 #include <initializer_list>

@@ -31,7 +31,7 @@ struct SmallLightgbm {
   std::string num_tree_per_iteration = "1";
   std::string max_feature_idx = "2";
   std::string objective = "objective=regression\n";
-  std::string average_output;  ///< or "average_output\n"
+  std::string average_output;  ///< line "average_output\n", or nothing
   std::string feature_names = "age height weight";
   std::string feature_infos = "[-1:1] none 0:1:2";
   bool tree_sizes = true;

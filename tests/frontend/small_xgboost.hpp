@@ -38,8 +38,8 @@ struct SmallXgboost {
   std::optional<std::vector<int>> iteration_indptr = std::vector<int>{0, 1, 2};
   std::vector<float> weight_drop;
   std::vector<std::string> feature_names;
-  bool flags_as_words = false;  ///< default_left as true and false, as XGBoost 1.x does in JSON
-  bool split_types = true;      ///< absent in old files
+  bool flags_as_words = false;  ///< true: default_left is true or false, as in JSON of XGBoost 1.x
+  bool split_types = true;      ///< false: split_type is absent, as in old files
 
   std::string json() const;
   std::string ubj() const;

@@ -19,8 +19,8 @@ class BankModel {
  public:
   static constexpr std::uint32_t kBanks = 32;
 
-  /// Returns the wavefronts of an access. `words`: the first word of each lane that takes part; each lane
-  /// takes `width` of them.
+  /// Returns the wavefronts of an access. `words` are the first words of the lanes that take part, each of
+  /// which takes `width` words.
   static std::uint32_t wavefronts(std::span<const std::uint32_t> words, std::uint32_t width = 1) {
     const std::size_t at_once = kBanks / width;
     std::uint32_t sum = 0;

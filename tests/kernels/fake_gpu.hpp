@@ -39,18 +39,18 @@ struct FakeCalls {
   int devices = 2;
   int current = 1;  ///< device of the calling thread
   std::size_t free = 1000;
-  std::string fails;                      ///< the call that fails
-  unsigned launches_until_exception = 0;  ///< counts set_launch down to one that throws; 0: none throws
-  std::vector<std::string> made;          ///< copies, launches and waits
+  std::string fails;                      ///< name of the call that fails
+  unsigned launches_until_exception = 0;  ///< calls of set_launch until one throws; 0: none throws
+  std::vector<std::string> made;          ///< record of the copies, launches and waits
   bool runs_kernels = false;
   std::set<int> contexts;         ///< devices that have a context
   std::set<const int*> captured;  ///< streams that their owners capture
-  bool beside_captures = false;   ///< the calling thread's mode
+  bool beside_captures = false;   ///< capture mode of the calling thread
   bool capture_is_broken = false;
-  std::map<const int*, std::uint64_t> made_again;  ///< how often a stream was made at an address used before
-  int alive = 0;                                   ///< objects made and not destroyed
-  std::size_t replays = 0;                         ///< replays of graphs
-  std::map<const int*, std::size_t> waited;        ///< for each stream, the last replay that was waited for
+  std::map<const int*, std::uint64_t> made_again;  ///< number of times that an address was used again
+  int alive = 0;                                   ///< number of objects made and not destroyed
+  std::size_t replays = 0;                         ///< number of replays of graphs
+  std::map<const int*, std::size_t> waited;        ///< last replay on each stream that was waited for
 
   inline static FakeCalls* current_calls = nullptr;
 };
@@ -74,13 +74,13 @@ struct FakeGraph {
 struct FakeInstantiated {
   std::vector<FakeNode*> originals;
   std::vector<FakeNode> nodes;
-  const int* stream = nullptr;  ///< the stream of the last replay
+  const int* stream = nullptr;  ///< stream of the last replay
   std::size_t last_replay = 0;
 };
 
 struct FakeEvent {
   const int* stream = nullptr;
-  std::size_t replays = 0;  ///< the number of replays before it
+  std::size_t replays = 0;  ///< number of replays before the event
 };
 
 struct FakeApi {
@@ -90,7 +90,7 @@ struct FakeApi {
   using Graph = FakeGraph*;
   using Node = FakeNode*;
   using InstantiatedGraph = FakeInstantiated*;
-  using CaptureMode = bool;  ///< whether the thread's calls are kept apart from captures
+  using CaptureMode = bool;  ///< true: the thread's calls are kept apart from captures
 
   static constexpr const char* kName = "Fake";
   static constexpr Status kSuccess = Status::Success;
@@ -109,12 +109,12 @@ struct FakeApi {
   static Status called(const std::string& name) {
     return calls().fails == name ? Status::Failed : Status::Success;
   }
-  /// A call that uses the current device and makes its context.
+  /// Records a call that uses the current device and makes its context.
   static Status used(const std::string& name) {
     calls().contexts.insert(calls().current);
     return called(name);
   }
-  /// A call that breaks a capture unless its thread's mode keeps it apart.
+  /// Records a call that breaks a capture unless its thread's mode keeps it apart.
   static Status unsafe(const std::string& name) {
     if (calls().captured.empty() || calls().beside_captures) return used(name);
     calls().capture_is_broken = true;

@@ -23,8 +23,8 @@ constexpr std::size_t kRows = 37;
 struct Nest {
   const char* name;
   std::string schedule;
-  std::ptrdiff_t copies;  ///< copies in the phase that walks
-  std::ptrdiff_t aheads;  ///< copies that go to two buffers
+  std::ptrdiff_t copies;  ///< number of copies in the phase that walks
+  std::ptrdiff_t aheads;  ///< number of copies that go to two buffers
 };
 
 /// There are 36 trees; the last block of rows is short.

@@ -1,5 +1,5 @@
-// How calls pass through a device: in slabs that alternate between lanes, with fewer rows when its memory
-// runs out, and on the caller's stream for rows in its memory. The emulator's queues run their work only when
+// The passes of calls through a device: slabs that alternate between lanes, fewer rows when its memory runs out,
+// and the caller's stream for rows in its memory. The emulator's queues run their work only when
 // they are waited for, so that a missing wait gives wrong answers here.
 #include <gtest/gtest.h>
 
@@ -156,7 +156,7 @@ TEST_F(Passes, RowsOnTheDeviceAndTheCallersStream) {
   EXPECT_EQ(second, expected_);
 }
 
-/// From the second call on, calls run as graphs.
+/// Calls of one shape run as graphs from the second on.
 TEST_F(Passes, CallsThatComeAgain) {
   const auto gpu = emulated({.slab_bytes = 333 * (4 + 2) * sizeof(float), .pass_bytes = 1 << 16});
   const auto context = gpu->make_context();

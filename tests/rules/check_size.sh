@@ -1,5 +1,6 @@
 #!/bin/sh
-# How large files are without symbols, in bytes: check_size.sh STRIP FILE LIMIT [FILE LIMIT]…
+# Prints the bytes of files without their symbols, and fails if one exceeds its limit:
+#   check_size.sh STRIP FILE LIMIT [FILE LIMIT]…
 set -eu
 strip=$1
 shift

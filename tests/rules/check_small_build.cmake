@@ -1,5 +1,5 @@
-# Builds the runtime library and the program for one CPU target and a few layouts, looks at the library's size, and runs
-# programs that the build has and has not the layout for.
+# Builds the runtime library and the program for one CPU target and a few layouts, checks the library's size, and
+# predicts with a layout that the build has and with one that it lacks.
 #   cmake -DROOT=… -DMODEL=<model file> -DROWS=… -DSTRIP=… -DOPTIONS=<of the configuration> -DGENERATOR=<CMake's> -P check_small_build.cmake
 include(${CMAKE_CURRENT_LIST_DIR}/../support/run.cmake)
 set(folder $ENV{TMPDIR})

@@ -1,5 +1,5 @@
 // A CPU target that does what check_target_symbols.sh must find: it leaves a copy of an inline function for
-// the linker to pick. Compiled, never linked.
+// the linker to pick. It is compiled and never linked.
 namespace forestvm::host {
 
 __attribute__((noinline)) inline int leaked_to_everyone(int x) { return x + 1; }

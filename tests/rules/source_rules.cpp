@@ -207,7 +207,7 @@ const Room* room_of(const std::string& path) {
   return room == kRooms.end() ? nullptr : &*room;
 }
 
-/// What is wrong with an include of `target` in `path`, two files of one folder, or nothing.
+/// Returns what is wrong with an include of `target` in `path`, two files of one folder; empty if nothing is.
 std::string room_breach(const std::string& path, const std::string& target) {
   const Room* const from = room_of(path);
   const Room* const to = room_of(target);

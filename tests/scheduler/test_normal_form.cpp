@@ -169,7 +169,7 @@ TEST(NormalForm, MembersOfASetOfCategoriesGoRight) {
   EXPECT_TRUE(tree.category_sets[0].fractions);
 }
 
-/// To such a model -1e-40 is category 0, and -1e-30 has no category.
+/// In a model that takes tiny numbers for 0, -1e-40 is category 0 and -1e-30 has no category.
 TEST(NormalForm, RefusesTinyNumbersThatAreACategoryWhereOthersAreNot) {
   Node root;
   root.kind = NodeKind::Category;

@@ -36,7 +36,7 @@ class Schedule {
   }
 
  private:
-  std::atomic<std::int64_t> left_ = -1;  ///< successes before the failure; -1: no failure is scheduled
+  std::atomic<std::int64_t> left_ = -1;  ///< allocations that succeed before the failure; -1: none fails
   std::atomic<bool> lasting_ = false, failed_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Shared by the tests of the verifier's rules: a good program is broken in exactly one way, and the refusal
+// Support for the tests of the verifier's rules: a good program is broken in exactly one way, and the refusal
 // must name the place and the rule.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Breach {
   const char* name;
   std::function<void(ProgramParts&)> damage;
   const char* where;  ///< the beginning of the error's place
-  const char* rule;   ///< a part of its message
+  const char* rule;   ///< a part of the error's message
 };
 
 /// Expects that `parts` are refused with this place and this rule.

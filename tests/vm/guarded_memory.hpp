@@ -18,7 +18,7 @@ class GuardedMemory {
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
 
-  /// False if there was no address space for the capacity; then nothing else may be called.
+  /// Returns false if there was no address space for the capacity; then nothing else may be called.
   bool there() const { return mapping_ != nullptr; }
   /// Returns the address of `size` bytes that begin, or end, at a guard.
   std::byte* at(std::size_t size, Against end) const;
@@ -26,8 +26,8 @@ class GuardedMemory {
   std::byte* place(const void* data, std::size_t size, Against end) const;
 
  private:
-  std::size_t capacity_;          ///< a multiple of the page size
-  std::byte* mapping_ = nullptr;  ///< guard, data, guard
+  std::size_t capacity_;          ///< bytes of the data, a multiple of the page size
+  std::byte* mapping_ = nullptr;  ///< address of a guard, the data and another guard
 };
 
 /// Prints, if a fault ends the process, the case that was named last.

@@ -22,18 +22,18 @@ constexpr std::uint32_t kOutputBuffer = kAccumulators;
 constexpr std::uint32_t kCodes = kAccumulators + 1;
 constexpr std::uint64_t kMostSteps = 1'000'000;
 
-/// Accumulator, copy and row; for per-tree values and leaf numbers the tree, otherwise 0.
+/// A piece of memory: accumulator, copy, row and, for per-tree values and leaf numbers, the tree; otherwise 0.
 using Cell = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
-enum class Access { Read, Added, Written };  ///< Added: by an atomic addition
-using Touched = std::map<Cell, Access>;      ///< the strongest access to each cell
+enum class Access { Read, Added, Written };  ///< accesses, of which Added is an atomic addition
+using Touched = std::map<Cell, Access>;      ///< strongest access to each cell
 
 struct Run {
   const Program& program;
   std::uint32_t rows;
   OutputKind output;
   std::uint64_t steps = 0;
-  std::set<Cell> written =
-      {};  ///< written by any instruction so far; iterations run one after the other here
+  /// Cells that any instruction has written so far. Iterations run one after the other here.
+  std::set<Cell> written = {};
 };
 
 class ShadowMachine {

@@ -13,7 +13,7 @@
 namespace forestvm::test {
 
 struct Watched {
-  std::string harm;  ///< empty if there is none
+  std::string harm;  ///< description of the harm; empty if there is none
   std::uint64_t steps = 0;
 };
 

@@ -40,7 +40,7 @@ struct RichCase {
   Contract contract;
   std::uint32_t depth = 3;  ///< depth of the forest; small if tiles need much padding
   ScalarType score_type = ScalarType::Float32;
-  bool categories = false;  ///< every other split is categorical
+  bool categories = false;  ///< true: every other split is categorical
 };
 /// Makes every other split categorical, with three sets of either side and rule.
 void make_categorical(Tree& tree);
@@ -61,7 +61,7 @@ void repair_checksum(std::vector<std::byte>& image);
 /// Returns `count` rows drawn from `seed`: ordinary values, NaN, infinities, zeros of both signs, denormals.
 std::vector<float> small_rows(std::size_t count, std::size_t stride, std::uint32_t seed = 1);
 
-/// All predictions of a program for `rows`, as bits.
+/// All predictions of a program for some rows, as bits.
 struct Answers {
   std::vector<std::uint32_t> raw, value;
   std::vector<std::int64_t> labels;

@@ -9,7 +9,7 @@
 namespace forestvm::test {
 namespace {
 
-constexpr std::size_t kBefore = 5;  ///< values that belong to no row
+constexpr std::size_t kBefore = 5;  ///< number of values in front that belong to no row
 
 }  // namespace
 

@@ -14,7 +14,7 @@ struct SparseRows {
   std::vector<std::int64_t> offsets;
   std::vector<std::int32_t> columns;
   std::vector<float> values;
-  std::vector<float> dense;  ///< rows x features
+  std::vector<float> dense;  ///< the equal dense rows, rows x features
   std::size_t features = 0;
   Absent absent = Absent::Missing;
 

@@ -75,7 +75,7 @@ void expect_as_dense(const Program& program, const BackendOptions& options = {})
 
 const std::string kEachGroup = "tile(tree, t0, t1, 2); reorder(t0, batch, t1); specialize(t0); ";
 
-/// In each schedule some plan has walks that read only codes.
+/// Schedules in each of which some plan has walks that read only codes.
 const std::vector<std::string> kSchedules = {
     "encode(u8)",
     "encode(u8); layout(tree, sparse4)",

@@ -24,7 +24,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kMost = std::numeric_limits<float>::max();
-constexpr double kBeyond = 0x1p128;  ///< the next float32 after the largest, if there were one
+constexpr double kBeyond = 0x1p128;  ///< number that would follow the largest float32
 
 double as_double(float x) { return static_cast<double>(x); }
 
@@ -141,7 +141,7 @@ TEST(ConvertRows, ARangeOfRowsWithValuesBetweenThem) {
 struct TypedRows {
   std::vector<double> doubles;
   std::vector<std::uint16_t> halves;
-  std::vector<float> rounded;  ///< without values between the rows
+  std::vector<float> rounded;  ///< float32 values of the rows, without values between them
   std::size_t count, width, stride;
 
   TypedRows(RowType type, std::size_t rows, std::size_t features, std::size_t padding)

@@ -246,7 +246,7 @@ TEST_P(DamagedProgram, BytesInsertedAnywhere) {
   EXPECT_EQ(tally.accepted, 0u);
 }
 
-/// Without checksum and rules for forest and code, sections are still within bounds.
+/// A program that is loaded without checking the checksum, the forest and the code has its sections within bounds.
 TEST_P(DamagedProgram, TrustedFilesStillHaveSectionsInBounds) {
   for (std::size_t at = 0; at < small_image().size(); ++at)
     for (const std::uint8_t value : kByteValues) {

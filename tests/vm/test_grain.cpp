@@ -1,5 +1,5 @@
-// How parallel loops over rows are cut: evenly and never into tasks that are too small; short calls take the
-// way that was faster, also after that has changed.
+// The cutting of parallel loops over rows into tasks: evenly, and never into tasks that are too small. Short calls
+// run alone or shared, whichever was faster, also after that has changed.
 #include <gtest/gtest.h>
 
 #include <chrono>

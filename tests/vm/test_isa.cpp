@@ -78,7 +78,7 @@ TEST(Isa, FieldsThatARowDoesNotListStayZero) {
   }
 }
 
-/// What operand<op, kind>() and operands<op>() give, for the opcode's own operands.
+/// Expects that operand<op, kind>() and operands<op>() give the opcode's own operands.
 template <Op op, unsigned index>
 void expect_operand_agrees() {
   if constexpr (index < info(op).operands.count) {

@@ -249,8 +249,8 @@ class CodeGenerator {
   std::vector<Register> live_ = {{0, kRowAxis, UINT32_MAX}, {1, kTreeAxis, UINT32_MAX}};
   std::uint32_t loop_[2] = {UINT32_MAX, UINT32_MAX};
   std::vector<std::uint32_t> loops_;       ///< pcs of parallel loops over trees that have ended
-  std::vector<std::uint32_t> open_loops_;  ///< their pcs
-  std::uint32_t current_ = 0;  ///< the accumulator that may be written here, if the code so far is valid
+  std::vector<std::uint32_t> open_loops_;  ///< pcs of parallel loops over trees that are open
+  std::uint32_t current_ = 0;  ///< accumulator that may be written here, if the code so far is valid
 };
 
 /// Returns two groups of all trees, the first with rank codes, the second in tiles with separate leaves; sums

@@ -12,8 +12,8 @@
 namespace forestvm::test {
 namespace {
 
-/// How a layout's nodes name their children: a split has `left`, and its right child either has a name of its
-/// own or follows the left one.
+/// The way in which a layout's nodes name their children: a split has `left`, and its right child either has a name
+/// of its own or follows the left one.
 template <class View>
 struct Links;
 
@@ -155,8 +155,8 @@ TYPED_TEST(VerifyLinks, KnowsEveryDepth) {
   }
 }
 
-/// Where both children are named, both may be the same node: forty such nodes in a row would make a tree of
-/// 2^40.
+/// Nodes that name both children could name one node twice: forty such nodes in a row would make a tree of 2^40
+/// leaves.
 TEST(VerifySparse16, RefusesTheSameChildTwice) {
   ProgramParts parts = laid_out<Sparse16View>();
   auto* nodes = nodes_of<Sparse16View::Node>(parts, 0);

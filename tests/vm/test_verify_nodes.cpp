@@ -79,11 +79,11 @@ TEST(VerifyNodes, LevelOrder) {
 bool is_leaf_word(std::uint32_t feature_word) { return (feature_word & kLeaf) != 0; }
 
 /// The rules of layouts whose nodes have a feature word and the left child's index. `leaf_feature` and
-/// `leaf_children`: their rules for leaves.
+/// `leaf_children` are their rules for leaves.
 template <class View>
 NodeBreaches<View> breaches_of_indices(const char* leaf_feature, const char* leaf_children) {
   using Node = typename View::Node;
-  // Without an index of its own, the right child follows the left one and is the first to be out of bounds.
+  // A right child without an index of its own follows the left one and is the first to be out of bounds.
   constexpr bool kRightHasIndex = requires(Node node) { node.right; };
   return {{leaf_feature,
            [](Node& node, auto, auto&) {

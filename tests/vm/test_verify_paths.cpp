@@ -97,7 +97,7 @@ TEST(VerifyPaths, RefusesSumsThatAreSetForSomeRowsOnly) {
                  "pc 5 (store)", "a0 is read for rows");
   expect_refused(with_outputs("slice r3, r0, from 0, to 64\nfor r2, r3, step 4, @3\ninit a0, r2\nend @1\n"),
                  "pc 5 (store)", "a0 is read for rows");
-  // What is set before a loop is also set inside it.
+  // Memory that is set before a loop is also set inside it.
   expect_accepted(
       with_outputs("init a0, r0\nfor r2, r0, step 4, @4\nslice r3, r1, from 0, to 4\n"
                    "walk a0, r3, r2, w0, by r1\nend @1\n"));

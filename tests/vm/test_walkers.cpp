@@ -57,7 +57,7 @@ std::vector<Lockstep> all_locksteps() {
   return all;
 }
 
-/// How leaves are delivered.
+/// A way to deliver leaves.
 struct Ending {
   Delivery delivery;
   bool atomic;
@@ -85,7 +85,7 @@ std::vector<Ending> endings_of(const WalkerForest& forest) {
 
 struct Call {
   Range rows, trees;
-  std::uint32_t row_count;  ///< rows of the whole call
+  std::uint32_t row_count;  ///< number of rows of the whole call
   std::size_t row_stride;
   WalkOrder order;
   Ending ending;
@@ -103,7 +103,7 @@ void set_readable(const void* at, std::size_t size, bool readable) {
 /// A forest's first trees and the rows of a call, placed at the ends of memory.
 class Placed {
  public:
-  /// `tree_count`: memory has no other trees.
+  /// Places the first `tree_count` trees; memory has no others.
   void place_trees(const WalkerForest& forest, std::uint32_t tree_count, Against end) {
     forest_ = &forest;
     const GroupDesc& group = forest.group();

@@ -15,7 +15,7 @@
 namespace forestvm::test {
 namespace {
 
-constexpr std::uint32_t kTrees = 43;  ///< no multiple of any number of walks in lockstep
+constexpr std::uint32_t kTrees = 43;  ///< number of trees, no multiple of any number of walks in lockstep
 constexpr std::uint32_t kThresholds = 9;
 
 enum class Shape { Bushy, Ragged, Chain, Oblivious, Leaf };
@@ -66,7 +66,7 @@ class ForestMaker {
     return number % 3 == 1 ? Shape::Ragged : Shape::Chain;
   }
 
-  /// Grows a tree. `deepest`: some leaf below is at the full depth.
+  /// Grows a tree. If `deepest` is true, some leaf below is at the full depth.
   void grow(Tree& tree, std::size_t at, std::uint32_t level, std::uint32_t depth, Shape shape, bool deepest) {
     if (shape == Shape::Leaf || level == depth || (level >= wishes_.shallowest && ends(shape, deepest))) {
       tree.nodes[at].kind = NodeKind::Leaf;
@@ -121,7 +121,7 @@ class ForestMaker {
   std::uint32_t most_leaves_;
   bool padded_;
   std::uint32_t next_feature_ = 0;
-  std::uint32_t leaves_ = 0;  ///< leaves of the tree being grown
+  std::uint32_t leaves_ = 0;  ///< number of leaves of the tree being grown
   std::vector<Node> tests_;   ///< tests of an oblivious tree's levels
 };
 

@@ -24,12 +24,12 @@ const std::vector<LayoutRow>& layout_rows();
 
 /// The leaf of a tree in which a row ends.
 struct PlainLeaf {
-  float narrow;  ///< the leaf's output
-  double wide;   ///< the output in float64, which has more bits in forests of that type
+  float narrow;  ///< output of the leaf in float32
+  double wide;   ///< output of the leaf in float64, which has more bits in forests of that type
   std::uint32_t number;
 };
 
-/// Leaves' outputs are multiples of 2 to this power, and so are sums.
+/// Exponent of the unit: leaves' outputs and sums are multiples of 2 to this power.
 inline constexpr int kLeafUnit = -45;
 
 /// One group of trees, and rows.
@@ -41,7 +41,7 @@ struct WalkerForest {
   std::size_t row_count;
   std::vector<float> rows;
   std::vector<std::uint8_t> codes;  ///< whole blocks of rows; empty if the layout takes no codes
-  std::vector<PlainLeaf> leaves;    ///< by row, then tree
+  std::vector<PlainLeaf> leaves;    ///< leaves of the rows, by row, then tree
 
   const GroupDesc& group() const { return program.section_Groups()[0]; }
   const WalkerDesc& walker() const { return program.section_Walkers()[0]; }
@@ -52,11 +52,12 @@ struct WalkerForestWishes {
   std::uint32_t features = 4;
   std::uint32_t outputs = 1;
   std::uint32_t depth = 5;       ///< depth of the deepest tree
-  std::uint32_t shallowest = 0;  ///< no leaf is above this depth
-  std::string ending = {};       ///< a directive
+  std::uint32_t shallowest = 0;  ///< depth above which there is no leaf
+  std::string ending = {};       ///< directive that sets the ending of walks
   ScalarType type = ScalarType::Float32;
-  bool whole_leaves = false;  ///< outputs are 1, 2 or 3: sums of a few million are exact in any order
-  bool odd_shapes = true;     ///< includes chains, single leaves, oblivious and ragged trees
+  /// True if outputs are 1, 2 or 3, so that sums of a few million of them are exact in any order.
+  bool whole_leaves = false;
+  bool odd_shapes = true;  ///< true: there are chains, single leaves, oblivious and ragged trees
   std::size_t row_count = 736;
 };
 

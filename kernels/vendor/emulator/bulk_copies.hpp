@@ -1,6 +1,6 @@
-// Bulk copies of a block, and the barriers at which they arrive: what one thread begins and every thread
-// waits for. In: what threads ask. Out: what they did wrong, as a text, and the bytes: poison from when a
-// copy begins until the first thread waits for its phase.
+// Bulk copies of a block, and the barriers at which they arrive: one thread begins copies, and every thread
+// waits for them. In: the requests of threads. Out: the copied bytes, or a text that says which rule a request
+// broke. From the begin of a copy until the first thread waits for its phase, the copy's target holds poison.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace forestvm::kernels::emulator {
 
 class BulkCopies {
  public:
-  /// What is wrong; empty: nothing.
+  /// A text that says which rule a request broke; empty if it broke none.
   using Fault = std::string;
 
   BulkCopies(std::span<std::byte> shared, std::size_t threads) : shared_(shared), threads_(threads) {}
@@ -60,7 +60,7 @@ class BulkCopies {
     return {};
   }
 
-  /// `thread`: its number in the block.
+  /// Lets a thread wait for its next phase. `thread` is its number in the block.
   Fault begin_wait(std::uint32_t at, std::uint32_t parity, std::size_t thread) {
     if (!is_barrier(at)) return kNoBarrier;
     const std::uint32_t phase = barriers_[at].waits[thread]++;
@@ -70,7 +70,8 @@ class BulkCopies {
     return {};
   }
 
-  /// Whether the phase that the thread waits for is over: it is when all its bytes are on their way.
+  /// Returns true if the phase that the thread waits for is over. A phase whose bytes are all on their way ends
+  /// here: its copies are made.
   bool arrived(std::uint32_t at, std::size_t thread) {
     Barrier& barrier = barriers_[at];
     if (barrier.phases_over == barrier.waits[thread]) return true;
@@ -86,7 +87,7 @@ class BulkCopies {
  private:
   static constexpr std::uint32_t kBarrierBytes = 8, kAlignment = 16, kMostExpected = (1u << 20) - 1;
   static constexpr const char* kNoBarrier = "uses a barrier of bulk copies where none is, or is no longer";
-  /// What lies where a barrier was made, as long as nobody writes over it.
+  /// The content of a barrier's memory, which shows whether a thread has written over it.
   static constexpr std::array<std::uint8_t, kBarrierBytes> kMark = {'b', 'a', 'r', 'r', 'i', 'e', 'r', 's'};
 
   struct Copy {
@@ -96,10 +97,11 @@ class BulkCopies {
   };
   struct Barrier {
     bool expects = false;
-    std::uint64_t expected = 0, begun = 0;  ///< bytes of the phase
+    std::uint64_t expected = 0,
+                  begun = 0;  ///< bytes that the phase expects, and bytes whose copies have begun
     std::vector<Copy> copies;
     std::uint32_t phases_over = 0;
-    std::vector<std::uint32_t> waits;  ///< of each thread: phases that it has waited for, or waits for
+    std::vector<std::uint32_t> waits;  ///< number of phases that each thread has waited for or waits for
   };
 
   bool inside(std::size_t at, std::size_t bytes) const { return at + bytes <= shared_.size(); }

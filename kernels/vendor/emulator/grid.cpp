@@ -25,8 +25,8 @@ namespace {
 
 namespace context = boost::context;
 
-constexpr std::size_t kStackBytes = 256u
-                                    << 10;  // sanitizers' frames are large; only what is used takes memory
+/// Bytes of a thread's stack. Sanitizers make large frames, and only pages that are used take memory.
+constexpr std::size_t kStackBytes = 256u << 10;
 
 struct NoStacks {
   void deallocate(context::stack_context&) const {}
@@ -45,14 +45,14 @@ struct PendingCopy {
 struct Fiber {
   Thread thread{};
   State state = State::Done;
-  std::uint32_t barrier = 0;  ///< at which it waits
+  std::uint32_t barrier = 0;  ///< number of the barrier or shuffle at which it waits
   std::array<std::byte, kMostShuffled> given{}, taken{};
-  unsigned by = 0;  ///< lanes to the one it takes from
+  unsigned by = 0;  ///< lanes from its own to the one whose value it takes
   std::vector<PendingCopy> copies;
-  BulkCopies* bulk = nullptr;      ///< of the block
-  std::size_t number = 0;          ///< in the block
-  std::uint32_t bulk_barrier = 0;  ///< at which it waits for bulk copies
-  std::string fault;               ///< of the thread alone
+  BulkCopies* bulk = nullptr;      ///< bulk copies of its block
+  std::size_t number = 0;          ///< number of the thread in its block
+  std::uint32_t bulk_barrier = 0;  ///< offset of the barrier at which it waits for bulk copies
+  std::string fault;               ///< rule that the thread broke by itself; empty if it broke none
   std::size_t shared_bytes = 0;    ///< Grid::shared_bytes
   std::uint32_t forgotten = 0;     ///< Grid::forgotten
   context::fiber fiber;
@@ -70,7 +70,7 @@ struct Fiber {
   }
 };
 
-/// The thread whose turn it is. One for each thread of the host, as fibers never change those.
+/// The thread whose turn it is. Each thread of the host has its own, because a fiber always runs on the same one.
 thread_local Fiber* current = nullptr;
 
 thread_local std::uint64_t atomics = 0;
@@ -189,7 +189,7 @@ void note_misaligned(std::size_t bytes, unsigned alignment) {
 void count_atomic() { ++atomics; }
 std::uint64_t atomics_counted() { return atomics; }
 
-/// Memory for the stacks of as many fibers as a block ever had.
+/// Memory for the stacks of the most fibers that a block has had.
 class Emulator::Stacks {
  public:
   Stacks() = default;
@@ -273,7 +273,7 @@ class Block {
     }
   }
 
-  /// Turns until all threads are done.
+  /// Gives the threads turns until all are done.
   Result<void> run(std::vector<Fiber>& fibers, std::mt19937_64& orders) {
     std::vector<std::uint32_t> order(fibers.size());
     std::iota(order.begin(), order.end(), 0u);
@@ -326,7 +326,7 @@ class Block {
     return shuffled;
   }
 
-  /// `there`: one of the warp who waits at the shuffle.
+  /// Makes the shuffle of a warp, of which `there` is a thread that waits at it.
   static Result<void> shuffle(std::span<Fiber> warp, const Fiber& there) {
     for (const Fiber& other : warp)
       if (!together(there, other))
@@ -345,7 +345,7 @@ class Block {
     return {};
   }
 
-  /// All have left, or all wait at one barrier, and go on from there.
+  /// Checks that all threads are done or wait at one barrier, and lets those that wait go on.
   static Result<void> end_barrier(std::vector<Fiber>& fibers) {
     const Fiber& first = fibers.front();
     for (const Fiber& fiber : fibers)
@@ -381,7 +381,7 @@ Result<void> Emulator::run(const Grid& grid, const std::function<void()>& kernel
     for (std::uint32_t y = 0; y < grid.extent[1]; ++y)
       for (std::uint32_t x = 0; x < grid.extent[0]; ++x) {
         Block block(grid, kernel, shared, threads);
-        std::vector<Fiber> fibers(threads);  // ends those that an error left behind
+        std::vector<Fiber> fibers(threads);  // their destructors end those that an error left behind
         block.start({x, y, z}, fibers, [&](std::size_t i) { return stacks_->of(i); });
         FVM_TRY(block.run(fibers, orders));
       }

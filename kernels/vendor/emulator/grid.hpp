@@ -1,14 +1,17 @@
 // The SIMT emulator: runs a kernel, compiled for the host, for every thread of a launch. A thread is a fiber;
 // it runs until it comes to a barrier, to a shuffle or to its end, and the threads of a block take turns in
 // an order drawn anew for each turn. In: the launch's size, a seed, the kernel. Out: what the kernel wrote,
-// or an error that names threads which broke a rule: of a block that did not come to the barrier at which
-// others wait, of a warp that did not come to a shuffle, that read a lane which is not there, that copied to
-// an address a GPU does not take, that wait for copies nobody begins, that load from an address which is not
-// aligned.
+// or an error that names threads which broke a rule:
 //
-// Shared memory begins with bytes that make every number absurd; so does what asynchronous copies go to, and
-// they arrive when their thread, of bulk copies the first one, waits for them. It cannot show: races inside a
-// turn that no order of whole turns shows, lockstep of warps, alignment of reads through pointers, speed.
+//   a thread of a block did not come to the barrier at which others wait;
+//   a thread of a warp did not come to a shuffle, or read a lane that is not there;
+//   a thread copied to an address that a GPU does not take, or waits for copies that nobody begins;
+//   a thread loaded from an address that is not aligned.
+//
+// At first shared memory holds bytes that make every number absurd. The target of an asynchronous copy holds such
+// bytes until the copy arrives: when the thread that began it waits for it, or, if it is a bulk copy, when the
+// first thread does. The emulator cannot show races inside a turn that no order of whole turns shows, lockstep
+// of warps, alignment of reads through pointers, and speed.
 #pragma once
 
 #include <array>
@@ -27,12 +30,12 @@ inline constexpr int kPoison = 0xff;
 /// Bytes of the largest value that a shuffle takes.
 inline constexpr std::size_t kMostShuffled = 16;
 
-/// What the kernel sees of the thread that runs it.
+/// The thread that runs the kernel, as the kernel sees it.
 struct Thread {
-  std::array<std::uint32_t, 6> index;   ///< by LaunchDimension
-  std::array<std::uint32_t, 6> extent;  ///< of the launch
-  std::byte* shared;
-  unsigned warp;  ///< threads of one
+  std::array<std::uint32_t, 6> index;   ///< place of the thread in each dimension of dimensions.def
+  std::array<std::uint32_t, 6> extent;  ///< size of the launch in each dimension
+  std::byte* shared;                    ///< beginning of the block's shared memory
+  unsigned warp;                        ///< number of threads of a warp
   bool bulk_copies = false;
 };
 
@@ -58,21 +61,22 @@ std::uint64_t atomics_counted();
 
 struct Grid {
   std::array<std::uint32_t, 6> extent;
-  std::size_t shared_bytes = 0;  ///< of a block
-  std::uint64_t seed = 0;        ///< of the orders
-  unsigned warp = 32;            ///< threads of one
-  /// For tests of tests: the number of barriers that threads pass by, as if they had been forgotten.
+  std::size_t shared_bytes = 0;  ///< bytes of a block's shared memory
+  std::uint64_t seed = 0;        ///< seed of the orders in which threads take turns
+  unsigned warp = 32;            ///< number of threads of a warp
+  /// Number of a barrier at which threads do not wait, as if it had been forgotten: tests that need the barrier
+  /// must then fail.
   std::uint32_t forgotten = UINT32_MAX;
-  bool bulk_copies = false;  ///< whether the GPU has them
+  bool bulk_copies = false;  ///< true if the GPU has bulk copies
 };
 
-/// Keeps the fibers' stacks from launch to launch. For one thread of the host at a time.
+/// Runs launches, and keeps the fibers' stacks from one to the next. Used by one thread of the host at a time.
 class Emulator {
  public:
   Emulator();
   ~Emulator();
 
-  /// Internal error: the kernel broke a rule.
+  /// Runs the kernel for every thread of the launch. Fails with an Internal error if it breaks a rule.
   Result<void> run(const Grid& grid, const std::function<void()>& kernel);
 
  private:

@@ -1,4 +1,4 @@
-// Shared by the tests of the C ABI: open programs, the errors of calls, rows and predictions of any type.
+// Support for the tests of the C ABI: open programs, the errors of calls, rows and predictions of any type.
 #pragma once
 
 #include <gtest/gtest.h>

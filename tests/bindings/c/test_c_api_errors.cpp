@@ -190,7 +190,7 @@ void expect_refusals(const Call& call, std::size_t width) {
     expect_usage(
         call(rows, 4, 3, out.data(), room),
         "room for " + std::to_string(room) + " numbers; 4 rows of " + std::to_string(width) + " do not fit");
-  // Sizes whose products overflow.
+  // Products of these sizes overflow.
   for (const std::size_t count : {kTooMany, kTooMany / 2 + 1, kTooMany / 4 + 1})
     expect_usage(call(rows, count, 3, out.data(), out.size()), "do not fit");
   for (const std::size_t count : {kTooMany / width, kTooMany / 8})
@@ -308,7 +308,7 @@ TEST(CApi, RefusesFieldsOfOtherKinds) {
   const std::int32_t column = 0;
   struct Field {
     std::string name;
-    std::string kinds;  ///< the kinds that have the field
+    std::string kinds;  ///< names of the kinds of rows that have the field
     std::function<void(fvm_rows&)> set;
   };
   using Rows = fvm_rows;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kRows = 128;
 
-/// Enough to see a leak: 1 KiB per repetition would be 3 MiB.
+/// Number of repetitions, enough to see a leak: 1 KiB per repetition would be 3 MiB.
 constexpr int kRepetitions = support::kMemoryIsMeasured ? 3000 : 300;
 constexpr std::size_t kMostMib = 2;
 
