@@ -39,7 +39,7 @@ constexpr std::size_t node_size(Layout layout) {
   return 0;
 }
 
-/// Whether a view's walks read rank codes, and not the rows themselves.
+/// True if a view's walks read rank codes, and not the rows' values.
 template <class View>
 inline constexpr bool kTakesCodes = requires {
   requires View::kCoded;
@@ -55,7 +55,8 @@ FVM_HOST_DEVICE constexpr bool takes_codes(Layout layout) {
   return false;
 }
 
-/// Whether walks in this layout may take more hops than a tree is deep: see the views.
+/// Returns whether walks in this layout may take more hops than a tree is deep, because a walk stays at a
+/// leaf.
 FVM_HOST_DEVICE constexpr bool leaves_hold_still(Layout layout) {
   switch (layout) {
 #define FVM_LAYOUT(number, Name, text, word, View, meaning) \
