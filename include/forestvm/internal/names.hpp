@@ -92,8 +92,8 @@ inline std::string_view name_of(Contract contract) {
   return "?";
 }
 
-/// Returns whether the rows of a .def stand in the order of their numbers, from 0 on and without gaps.
-/// by_name goes over the numbers, and tables are indexed by them.
+/// Whether the rows of a .def stand in the order of their numbers, from 0 on and without gaps: by_name goes
+/// over them, and tables are indexed by them.
 constexpr bool count_from_zero(std::initializer_list<unsigned> numbers) {
   unsigned next = 0;
   for (const unsigned number : numbers)
