@@ -40,28 +40,28 @@ enum class RowType : std::uint8_t {
 struct RowBlock {
   const void* data = nullptr;
   std::size_t count = 0;
-  std::size_t stride = 0;  ///< values from one row to the next
+  std::size_t stride = 0;  ///< Values from one row to the next.
   RowType type = RowType::Float32;
-  std::size_t column_stride = 1;  ///< values from one feature of a row to the next
+  std::size_t column_stride = 1;  ///< Values from one feature of a row to the next.
 };
 
 /// The value of features that a sparse row does not list.
 enum class Absent : std::uint8_t {
-  Missing,  ///< NaN, as XGBoost reads sparse rows
-  Zero,     ///< 0, as LightGBM reads them
+  Missing,  ///< NaN, as XGBoost reads sparse rows.
+  Zero,     ///< 0, as LightGBM reads them.
 };
 
 /// Sparse rows to predict (CSR). Row i has the values [offsets[i], offsets[i + 1]); `columns` gives the
 /// feature of each. The features of a row come in any order; if one is repeated, its last value counts. NaN
 /// is a missing value. offsets[0] may be above 0, when the rows are a part of a larger matrix.
 struct CsrRows {
-  std::size_t count = 0;                  ///< number of rows
-  const std::int64_t* offsets = nullptr;  ///< count + 1 numbers, not descending, each at most value_count
-  const std::int32_t* columns = nullptr;  ///< value_count numbers, each below num_features
-  const void* values = nullptr;           ///< value_count values
+  std::size_t count = 0;                  ///< Number of rows.
+  const std::int64_t* offsets = nullptr;  ///< count + 1 numbers, not descending, each at most value_count.
+  const std::int32_t* columns = nullptr;  ///< Feature of each value: value_count numbers below num_features.
+  const void* values = nullptr;           ///< The values, value_count of them.
   std::size_t value_count = 0;
   Absent absent = Absent::Missing;
-  RowType type = RowType::Float32;  ///< type of the values
+  RowType type = RowType::Float32;  ///< Type of the values.
 };
 
 /// Rows that are already encoded: rank codes, one byte for each column of a program's encoder, laid out as
@@ -71,10 +71,10 @@ struct CsrRows {
 /// has lead to some leaf of each tree. Reading is fastest if they are aligned to 64 bytes.
 struct CodedRows {
   const std::uint8_t* codes = nullptr;
-  std::size_t count = 0;       ///< number of rows
-  std::size_t columns = 0;     ///< the program's number of columns
-  std::size_t byte_count = 0;  ///< readable bytes at `codes`: at least coded_bytes(count, columns)
-  std::uint64_t encoder = 0;   ///< encoder_id of the program that they were encoded for
+  std::size_t count = 0;       ///< Number of rows.
+  std::size_t columns = 0;     ///< Number of columns of the program's encoder.
+  std::size_t byte_count = 0;  ///< Readable bytes at `codes`: at least coded_bytes(count, columns).
+  std::uint64_t encoder = 0;   ///< encoder_id of the program for which the rows were encoded.
 };
 
 /// Returns the size of coded rows in bytes, with the kCodeSlack readable bytes behind the last block;
@@ -85,11 +85,11 @@ std::size_t coded_bytes(std::size_t rows, std::size_t columns);
 /// to memory of the same device. The call returns once its work is queued on the stream; both memories must
 /// stay as they are until that work is done.
 struct DeviceRows {
-  const float* data = nullptr;  ///< memory of the device
+  const float* data = nullptr;  ///< First value, in memory of the device.
   std::size_t count = 0;
-  std::size_t stride = 0;  ///< values from one row to the next; at least num_features
-  int device = 0;          ///< the device's ordinal
-  void* stream = nullptr;  ///< a cudaStream_t or hipStream_t of the device; null: its default stream
+  std::size_t stride = 0;  ///< Values from one row to the next; at least num_features.
+  int device = 0;          ///< Ordinal of the device.
+  void* stream = nullptr;  ///< A cudaStream_t or hipStream_t of the device; null: its default stream.
 };
 
 /// Rows in one of the forms in which callers have them.
@@ -156,7 +156,7 @@ class Predictor {
   ///
   /// Environment: a device that fails, or has too little memory for a few rows.
   ///
-  /// When an error names a row, rows before it may already have been predicted.
+  /// Rows before the one that an error names may already have been predicted.
   virtual Result<void> predict_as(Context& context, const AnyRows& rows, OutputKind output, ResultType type,
                                   void* out) const = 0;
 
@@ -187,7 +187,8 @@ class Predictor {
 std::uint32_t output_width(const ProgramMeta& meta, OutputKind output);
 
 struct BackendOptions {
-  unsigned threads = 1;  ///< 1: everything runs in the caller; 0: one thread per CPU of the machine
+  /// Threads, the caller's included. 1: all in the caller; 0: one per CPU of the machine.
+  unsigned threads = 1;
   /// A row of vm/host/targets/targets.def, or auto: the one that the environment variable FORESTVM_TARGET
   /// names, otherwise the best that this CPU runs.
   std::string target = "auto";
@@ -199,8 +200,8 @@ struct BackendOptions {
 Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options = {});
 
 struct EmulatorOptions {
-  std::uint64_t seed = 1;  ///< seeds the order in which the threads of a block take turns
-  unsigned warp = 32;      ///< threads of a warp: 32, or 64
+  std::uint64_t seed = 1;  ///< Seed of the order in which the threads of a block take turns.
+  unsigned warp = 32;      ///< Threads of a warp: 32 or 64.
 };
 
 /// Loads a program into the emulator of a GPU, which runs each thread of a launch in turn, on the calling
@@ -213,7 +214,7 @@ enum class GpuVendor : std::uint8_t { Cuda, Hip };
 
 struct GpuOptions {
   GpuVendor vendor = GpuVendor::Cuda;
-  int device = 0;  ///< the device's ordinal, as the vendor counts
+  int device = 0;  ///< Ordinal of the device, as the vendor counts.
 };
 
 /// Loads a program into a GPU through the vendor's library, libforestvm_cuda.so or libforestvm_hip.so. It is

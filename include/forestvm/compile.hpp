@@ -1,4 +1,4 @@
-// Model + Schedule -> Program. Implemented by scheduler/.
+// Compiles a model and a schedule into a program. Implemented by scheduler/.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ inline constexpr std::string_view kStageNames[] = {"model", "tiled", "loops", "l
 
 struct CompileOptions {
   Contract contract = Contract::Trainer;
-  bool strict = false;  ///< refuse what would otherwise be a warning
+  bool strict = false;  ///< Turns warnings into refusals.
   /// If set, is called after each pass that completes a printable form; `print` makes its text.
   std::function<void(Stage, const std::function<std::string()>& print)> on_stage;
 };
@@ -33,12 +33,12 @@ struct PassTime {
 
 struct Compiled {
   Program program;
-  std::vector<std::string> warnings;  ///< where results differ from what the contract asks for
+  std::vector<std::string> warnings;  ///< Places where results differ from what the contract asks for.
   std::vector<PassTime> passes;
 };
 
-/// Compiles. Refused with the directive's location in the schedule when a directive cannot be honoured, or
-/// with the tree and node when the model needs what no backend runs yet.
+/// Compiles a model with a schedule. Refused with the directive's location in the schedule when a directive
+/// cannot be honoured, or with the tree and node when the model needs what no backend runs yet.
 Result<Compiled> compile(const Model& model, const Schedule& schedule, const CompileOptions& options = {});
 
 /// Compiles a model that is not needed any more. Its trees are rewritten in place, which takes less memory

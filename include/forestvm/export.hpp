@@ -1,4 +1,4 @@
-// Program -> C: a forest as source code, for devices without this library, and to check the VM against.
+// Exports a program as C source code, for devices without this library and to check the VM against.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@ namespace forestvm {
 
 struct ExportOptions {
   enum class Trees {
-    Tables,   ///< `static const` tables in the form of the program's layouts, and a loop that walks them
-    Branches  ///< nested if and else, tree by tree
+    Tables,   ///< `static const` tables in the form of the program's layouts, and a loop that walks them.
+    Branches  ///< Nested if and else statements, tree by tree.
   };
   enum class Thresholds {
-    Float,   ///< rows are compared as float32
-    Integer  ///< rows' bits are compared as integers in the same order: no floating-point unit is needed
+    Float,   ///< Rows are compared as float32.
+    Integer  ///< Rows' bits are compared as integers in the same order: no floating-point unit is needed.
   };
 
   Trees trees = Trees::Tables;
   Thresholds thresholds = Thresholds::Float;
-  std::string prefix = "forest";  ///< begins every name in the file; a C identifier
+  std::string prefix = "forest";  ///< Prefix of every name in the file; a C identifier.
 };
 
 struct ExportedC {
   std::string text;
-  std::uint64_t table_bytes = 0;  ///< size of the constant tables
-  std::uint64_t stack_bytes = 0;  ///< stack that a call takes for the rows that it handles at a time
+  std::uint64_t table_bytes = 0;  ///< Size of the constant tables.
+  std::uint64_t stack_bytes = 0;  ///< Stack that a call takes for the rows that it handles at a time.
   std::uint32_t rows_at_a_time = 0;
 };
 

@@ -44,23 +44,23 @@
 extern "C" {
 #endif
 
-/** How a call went: who has to act. Later versions may add codes. */
+/** The outcome of a call; a failure says who has to act. Later versions may add codes. */
 typedef int32_t fvm_status;
 enum {
   FVM_OK = 0,
-  FVM_REFUSED = 1, /**< the program cannot be accepted, or cannot do what was asked of it */
-  FVM_USAGE = 2,   /**< the call makes no sense: a null pointer, a wrong handle, a size that does not fit */
-  FVM_ENVIRONMENT = 3, /**< a file or a CPU feature is missing, I/O failed, or memory ran out */
-  FVM_INTERNAL = 4     /**< a bug of forestvm: please report it with the message */
+  FVM_REFUSED = 1, /**< The program cannot be accepted, or cannot do what was asked of it. */
+  FVM_USAGE = 2,   /**< The call makes no sense: a null pointer, a wrong handle, a size that does not fit. */
+  FVM_ENVIRONMENT = 3, /**< A file or a CPU feature is missing, I/O failed, or memory ran out. */
+  FVM_INTERNAL = 4     /**< A bug of forestvm: please report it with the message. */
 };
 
-/** What a prediction is. */
+/** The kinds of predictions. */
 typedef int32_t fvm_output;
 enum {
-  FVM_OUTPUT_RAW = 0,   /**< the trainer's raw scores */
-  FVM_OUTPUT_VALUE = 1, /**< what the trainer's own predict gives, e.g. probabilities */
-  FVM_OUTPUT_CLASS = 2, /**< index of the predicted label */
-  FVM_OUTPUT_LEAF = 3   /**< for each tree the number of the row's leaf, as the trainer counts nodes */
+  FVM_OUTPUT_RAW = 0,   /**< The trainer's raw scores. */
+  FVM_OUTPUT_VALUE = 1, /**< The results of the trainer's own predict, e.g. probabilities. */
+  FVM_OUTPUT_CLASS = 2, /**< Index of the predicted label. */
+  FVM_OUTPUT_LEAF = 3   /**< Number of each tree's leaf for a row, as the trainer numbers nodes. */
 };
 
 /** The type of a number, in rows and in predictions. */
@@ -68,7 +68,7 @@ typedef int32_t fvm_type;
 enum {
   FVM_TYPE_FLOAT32 = 0,
   FVM_TYPE_FLOAT64 = 1,
-  FVM_TYPE_FLOAT16 = 2, /**< IEEE 754 binary16, as NumPy's float16 */
+  FVM_TYPE_FLOAT16 = 2, /**< IEEE 754 binary16, as NumPy's float16. */
   FVM_TYPE_INT8 = 3,
   FVM_TYPE_INT16 = 4,
   FVM_TYPE_INT32 = 5,
@@ -77,14 +77,16 @@ enum {
   FVM_TYPE_UINT16 = 8,
   FVM_TYPE_UINT32 = 9,
   FVM_TYPE_UINT64 = 10,
-  FVM_TYPE_BOOL = 11 /**< a byte: 0, or else 1 */
+  FVM_TYPE_BOOL = 11 /**< One byte: 0 is 0, any other value is 1. */
 };
 
-/** How much of a program is proved before it is opened. */
+/** The extent to which a program is verified before it is opened. */
 typedef int32_t fvm_verification;
 enum {
-  FVM_VERIFY_FULL = 0, /**< checksum and every rule: what opens is safe to run, wherever it came from */
-  FVM_VERIFY_TRUST = 1 /**< only its tables: for files that nobody else can write; others may crash */
+  /** Checks the checksum and every rule: a program that opens is safe to run, wherever it came from. */
+  FVM_VERIFY_FULL = 0,
+  /** Checks only the tables: for files that nobody else can write, because a damaged one may crash. */
+  FVM_VERIFY_TRUST = 1
 };
 
 /** A program that is ready to run. */
@@ -93,35 +95,35 @@ typedef struct fvm_program fvm_program;
 /** The memory that a call writes to besides its output; belongs to one program. */
 typedef struct fvm_context fvm_context;
 
-/** How to open a program. Begin with FVM_OPEN_OPTIONS_INIT, then change fields. Where a later version has
- * more fields, an earlier library takes them if they are zero: their defaults. */
+/** Options for opening a program. Begin with FVM_OPEN_OPTIONS_INIT, then change fields. A later version may
+ * have more fields; an earlier library accepts them if they are zero, which is their default. */
 typedef struct fvm_open_options {
-  size_t size;        /**< sizeof(fvm_open_options), as the caller was compiled */
-  const char* target; /**< CPU target of the walkers; NULL or "auto": what the environment variable
-                          FORESTVM_TARGET names, or else the best that this CPU runs */
-  uint32_t threads;   /**< for loops that the schedule made parallel, the calling thread included; 1: all in
-                           the calling thread; 0: as many as the machine has */
-  fvm_verification verification; /**< FVM_VERIFY_FULL or FVM_VERIFY_TRUST */
+  size_t size;        /**< sizeof(fvm_open_options) when the caller was compiled. */
+  const char* target; /**< CPU target of the walkers. NULL or "auto" means the one that the environment
+                          variable FORESTVM_TARGET names, otherwise the best that this CPU runs. */
+  uint32_t threads;   /**< Threads that run the schedule's parallel loops, the calling thread included. 1
+                           runs everything in the calling thread; 0 means one per CPU of the machine. */
+  fvm_verification verification; /**< FVM_VERIFY_FULL or FVM_VERIFY_TRUST. */
 } fvm_open_options;
 
 /** The defaults, as an initializer: the best target, one thread, full verification. */
 #define FVM_OPEN_OPTIONS_INIT \
   { sizeof(fvm_open_options), NULL, 1, FVM_VERIFY_FULL }
 
-/** What the values that sparse rows do not hold are. */
+/** The value of features that a sparse row does not list. */
 typedef int32_t fvm_absent;
 enum {
-  FVM_ABSENT_MISSING = 0, /**< missing, as XGBoost reads sparse rows */
-  FVM_ABSENT_ZERO = 1     /**< 0, as LightGBM reads them */
+  FVM_ABSENT_MISSING = 0, /**< Missing, as XGBoost reads sparse rows. */
+  FVM_ABSENT_ZERO = 1     /**< 0, as LightGBM reads sparse rows. */
 };
 
 /** Says how rows lie in memory. */
 typedef int32_t fvm_rows_kind;
 enum {
-  FVM_ROWS_DENSE = 0,   /**< a matrix: row-major, column-major, or a part of one */
-  FVM_ROWS_CSR = 1,     /**< sparse rows, as SciPy's csr_matrix has them */
-  FVM_ROWS_ENCODED = 2, /**< what fvm_encode made of other rows */
-  FVM_ROWS_DEVICE = 3   /**< a row-major matrix of float32 in the memory of a GPU */
+  FVM_ROWS_DENSE = 0,   /**< A matrix: row-major, column-major, or a part of one. */
+  FVM_ROWS_CSR = 1,     /**< Sparse rows, as SciPy's csr_matrix has them. */
+  FVM_ROWS_ENCODED = 2, /**< Rank codes that fvm_encode made of other rows. */
+  FVM_ROWS_DEVICE = 3   /**< A row-major matrix of float32 in the memory of a GPU. */
 };
 
 /** Describes rows to predict. Begin with one of the initializers below, then set further fields. A field that
@@ -146,24 +148,24 @@ enum {
  * do. A model that compares in float64 (LightGBM's) could send a rounded value another way; it refuses rows
  * with a value that no float32 is equal to. */
 typedef struct fvm_rows {
-  size_t size;          /**< sizeof(fvm_rows), as the caller was compiled */
-  fvm_rows_kind kind;   /**< says which of the other fields are used */
-  fvm_type type;        /**< type of the values; any for dense and CSR rows, FVM_TYPE_FLOAT32 on a device */
-  size_t row_count;     /**< number of rows; if it is 0, all pointers may be NULL */
-  size_t column_count;  /**< number of columns: the model's number of features, or 0 for that number. For
-                             encoded rows, fvm_encode sets the number of columns of the encoder */
-  const void* data;     /**< the first value; for encoded rows the first code */
-  ptrdiff_t row_stride; /**< dense, device: distance of two rows in values; 0: the rows are contiguous,
-                             and column_stride is 0 or 1 */
-  ptrdiff_t column_stride; /**< dense: distance of two columns in values; 0 means 1. Device: 0 or 1 */
-  const int64_t* offsets;  /**< CSR: row_count + 1 ascending numbers from 0 to value_count */
-  const int32_t* columns;  /**< CSR: value_count features, each below the model's number of features */
-  size_t value_count;      /**< CSR: length of `data` and `columns`, which may be NULL if it is 0 */
-  fvm_absent absent;       /**< CSR: FVM_ABSENT_MISSING or FVM_ABSENT_ZERO */
-  int32_t device;          /**< device: the ordinal of the device, which must be the program's */
-  void* stream;            /**< device: a cudaStream_t or hipStream_t; NULL is the default stream */
-  size_t byte_count;       /**< encoded: bytes that may be read at `data`, at least fvm_encoded_size's */
-  uint64_t encoder;        /**< encoded: identifies the encoder that made the codes */
+  size_t size;          /**< sizeof(fvm_rows) when the caller was compiled. */
+  fvm_rows_kind kind;   /**< Form of the rows: decides which of the other fields are used. */
+  fvm_type type;        /**< Type of the values; any for dense and CSR rows, FVM_TYPE_FLOAT32 on a device. */
+  size_t row_count;     /**< Number of rows; if it is 0, all pointers may be NULL. */
+  size_t column_count;  /**< Number of columns: the model's number of features, or 0 for that number. For
+                             encoded rows, fvm_encode sets the number of columns of the encoder. */
+  const void* data;     /**< The first value; for encoded rows the first code. */
+  ptrdiff_t row_stride; /**< Dense, device: distance of two rows in values. 0 means that the rows are
+                             contiguous; column_stride must then be 0 or 1. */
+  ptrdiff_t column_stride; /**< Dense: distance of two columns in values; 0 means 1. Device: 0 or 1. */
+  const int64_t* offsets;  /**< CSR: row_count + 1 ascending numbers from 0 to value_count. */
+  const int32_t* columns;  /**< CSR: value_count features, each below the model's number of features. */
+  size_t value_count;      /**< CSR: length of `data` and `columns`, which may be NULL if it is 0. */
+  fvm_absent absent;       /**< CSR: FVM_ABSENT_MISSING or FVM_ABSENT_ZERO. */
+  int32_t device;          /**< Device: the ordinal of the device, which must be the program's. */
+  void* stream;            /**< Device: a cudaStream_t or hipStream_t; NULL is the default stream. */
+  size_t byte_count;       /**< Encoded: bytes that may be read at `data`, at least fvm_encoded_size's. */
+  uint64_t encoder;        /**< Encoded: identifies the encoder that made the codes. */
 } fvm_rows;
 
 /* Converts a number of rows to a stride, in C and in C++ without a warning. */
@@ -208,20 +210,20 @@ typedef struct fvm_rows {
         NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0                                                        \
   }
 
-/** Who made a GPU. */
+/** The vendors of GPUs. */
 typedef int32_t fvm_gpu_vendor;
 enum {
-  FVM_GPU_CUDA = 0, /**< NVIDIA's, through libforestvm_cuda.so */
-  FVM_GPU_HIP = 1   /**< AMD's, through libforestvm_hip.so */
+  FVM_GPU_CUDA = 0, /**< NVIDIA, through libforestvm_cuda.so. */
+  FVM_GPU_HIP = 1   /**< AMD, through libforestvm_hip.so. */
 };
 
-/** How to open a program on a GPU. Begin with FVM_GPU_OPTIONS_INIT, then change fields; later versions as in
- * fvm_open_options. */
+/** Options for opening a program on a GPU. Begin with FVM_GPU_OPTIONS_INIT, then change fields. A later
+ * version may have more fields, as with fvm_open_options. */
 typedef struct fvm_gpu_options {
-  size_t size;                   /**< sizeof(fvm_gpu_options), as the caller was compiled */
-  fvm_gpu_vendor vendor;         /**< FVM_GPU_CUDA or FVM_GPU_HIP */
-  int32_t device;                /**< its ordinal, as the vendor counts */
-  fvm_verification verification; /**< FVM_VERIFY_FULL or FVM_VERIFY_TRUST */
+  size_t size;                   /**< sizeof(fvm_gpu_options) when the caller was compiled. */
+  fvm_gpu_vendor vendor;         /**< FVM_GPU_CUDA or FVM_GPU_HIP. */
+  int32_t device;                /**< Ordinal of the device, as the vendor counts. */
+  fvm_verification verification; /**< FVM_VERIFY_FULL or FVM_VERIFY_TRUST. */
 } fvm_gpu_options;
 
 /** The defaults, as an initializer: the first CUDA device, full verification. */
@@ -232,22 +234,22 @@ typedef struct fvm_gpu_options {
 FVM_API const char* fvm_version(void);
 
 /**
- * What went wrong in the calling thread's last call that did not return FVM_OK: the function, the place in
- * the input where there is one, what was found and what was expected; UTF-8 as far as the paths in it are.
- * Empty before the first failure; calls that succeed leave it alone. Never NULL; valid until the thread's
- * next failure or its end.
+ * Returns what went wrong in the calling thread's last call that did not return FVM_OK: the function, the
+ * place in the input where there is one, what was found and what was expected. The text is UTF-8 as far as
+ * the paths in it are. It is empty before the first failure, and calls that succeed leave it alone. It is
+ * never NULL, and valid until the thread's next failure or its end.
  */
 FVM_API const char* fvm_last_error(void);
 
 /**
  * Opens the program file at `path`, a null-terminated path as the system takes it. The file is mapped, not
  * read: it may be deleted or renamed, but must not be changed, before the program and its contexts are gone.
- * `options` may be NULL: FVM_OPEN_OPTIONS_INIT. On success `*program` is for fvm_program_close; on failure it
- * is NULL.
+ * A NULL `options` means FVM_OPEN_OPTIONS_INIT. On success `*program` must be closed with fvm_program_close;
+ * on failure it is NULL.
  *
- * FVM_REFUSED: no program file, damaged, of a format that this version does not read, or for a GPU
- * (fvm_program_open_gpu). FVM_ENVIRONMENT: the file cannot be read, this CPU lacks the target, memory or
- * threads ran out. FVM_USAGE: a null argument, an unknown target, options that make no sense.
+ * FVM_REFUSED: the file is no program, is damaged, has a format that this version does not read, or is for a
+ * GPU (see fvm_program_open_gpu). FVM_ENVIRONMENT: the file cannot be read, this CPU lacks the target, memory
+ * or threads ran out. FVM_USAGE: a null argument, an unknown target, options that make no sense.
  */
 FVM_API fvm_status fvm_program_open(const char* path, const fvm_open_options* options, fvm_program** program);
 
@@ -259,7 +261,7 @@ FVM_API fvm_status fvm_program_open_memory(const void* image, size_t size, const
                                            fvm_program** program);
 
 /**
- * Opens a program on a GPU: its model was compiled with a schedule for GPUs. `options` may be NULL:
+ * Opens a program on a GPU: its model was compiled with a schedule for GPUs. A NULL `options` means
  * FVM_GPU_OPTIONS_INIT. The vendor's library is loaded from the folder that the environment variable
  * FORESTVM_PLUGINS names, or else from beside this library or the calling program (or the folder of libraries
  * there), or else from where the loader looks. Contexts and predictions are as of other programs: rows of the
@@ -275,8 +277,8 @@ FVM_API fvm_status fvm_program_open_gpu_memory(const void* image, size_t size, c
                                                fvm_program** program);
 
 /**
- * How many GPUs of a vendor there are, more than 0. FVM_ENVIRONMENT: none, or no library or driver for them.
- * FVM_USAGE: an unknown vendor, a null `count`.
+ * Sets `*count` to the number of a vendor's GPUs, which is more than 0. FVM_ENVIRONMENT: there is none, or no
+ * library or driver for them. FVM_USAGE: an unknown vendor, a null `count`.
  */
 FVM_API fvm_status fvm_gpu_count(fvm_gpu_vendor vendor, uint32_t* count);
 
@@ -287,29 +289,29 @@ FVM_API fvm_status fvm_gpu_count(fvm_gpu_vendor vendor, uint32_t* count);
 FVM_API fvm_status fvm_program_close(fvm_program* program);
 
 /**
- * The shape of a program: numbers that a row has, raw scores that a row gets, trees. Each of the three
- * pointers may be NULL. FVM_USAGE: not a program.
+ * Sets the shape of a program: the features of a row, the raw scores of a row, and the trees. Each of the
+ * three pointers may be NULL. FVM_USAGE: not a program.
  */
 FVM_API fvm_status fvm_program_shape(const fvm_program* program, uint32_t* num_features,
                                      uint32_t* num_outputs, uint32_t* num_trees);
 
 /**
- * How many numbers a row's prediction of this kind has: the output of `row_count` rows has row_count x
- * `*width` elements in C order. 0 where the program cannot give this kind, and for leaves of a program
- * without trees. FVM_USAGE: not a program, an unknown kind, a null `width`.
+ * Sets `*width` to the number of values in a row's prediction of this kind: the output of `row_count` rows has
+ * row_count x `*width` elements in C order. It is 0 if the program cannot give this kind, and for leaves of a
+ * program without trees. FVM_USAGE: not a program, an unknown kind, a null `width`.
  */
 FVM_API fvm_status fvm_program_width(const fvm_program* program, fvm_output output, uint32_t* width);
 
 /**
- * What runs, for people: backend, CPU target, threads. Lives as long as `program` is open. NULL if it is not
- * a program.
+ * Returns a description of what runs, for people: backend, CPU target, threads. The text lives as long as
+ * `program` is open. NULL if it is not a program.
  */
 FVM_API const char* fvm_program_description(const fvm_program* program);
 
 /**
- * Creates a context for calls to `program`; each thread that predicts needs its own. On success `*context` is
- * for fvm_context_destroy, before or after its program is closed, in any thread; on failure it is NULL.
- * FVM_USAGE: not a program, a null `context`. FVM_ENVIRONMENT: memory ran out.
+ * Creates a context for calls to `program`; each thread that predicts needs its own. On success `*context`
+ * must be destroyed with fvm_context_destroy, before or after its program is closed, in any thread; on failure
+ * it is NULL. FVM_USAGE: not a program, a null `context`. FVM_ENVIRONMENT: memory ran out.
  */
 FVM_API fvm_status fvm_context_create(const fvm_program* program, fvm_context** context);
 

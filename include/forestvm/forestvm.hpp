@@ -1,4 +1,4 @@
-// Start here. Everything a C++ program needs to predict with a trained forest:
+// Includes everything that a C++ program needs to predict with a trained forest:
 //
 //   #include <forestvm/forestvm.hpp>
 //

@@ -1,4 +1,4 @@
-// Reading a trainer's model file. Implemented by frontend/.
+// Reads a trainer's model file. Implemented by frontend/.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 namespace forestvm {
 
 /// Limits on what a model file may cost: a file that exceeds one is refused. The defaults accept all real
-/// models that we know of.
+/// models that are known.
 struct LoadLimits {
-  std::size_t max_bytes = std::size_t{4} << 30;  ///< size of the file after decompression
-  std::size_t max_expansion = 64;                ///< decompressed size / compressed size
-  std::uint32_t max_depth = 64;                  ///< nesting of the document, not of the trees
+  std::size_t max_bytes = std::size_t{4} << 30;  ///< Size of the file after decompression.
+  std::size_t max_expansion = 64;                ///< Decompressed size / compressed size.
+  std::uint32_t max_depth = 64;                  ///< Nesting of the document, not of the trees.
   std::uint32_t max_trees = 10'000'000;
   std::uint32_t max_features = 16'777'216;
   std::uint32_t max_outputs = 65'536;
-  std::uint64_t max_nodes = std::uint64_t{1} << 31;  ///< over all trees
+  std::uint64_t max_nodes = std::uint64_t{1} << 31;  ///< Nodes of all trees together.
 };
 
 /// Reads and checks the model in `path`. The format is found from the content, never from the name; gzip is
@@ -35,7 +35,7 @@ Result<Model> load_model(std::span<const std::byte> bytes, const LoadLimits& lim
 inline constexpr std::size_t kModelOpening = 4096;
 
 /// Refuses bytes with which no model file begins. It lets callers who read a file themselves refuse it before
-/// they have read all of it. `opening`: the first kModelOpening bytes or more, or all of a shorter file.
+/// they have read all of it. `opening` holds the first kModelOpening bytes or more, or all of a shorter file.
 Result<void> check_model_opening(std::span<const std::byte> opening);
 
 }  // namespace forestvm

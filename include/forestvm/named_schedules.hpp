@@ -1,4 +1,4 @@
-// Schedules to choose from: the automatic choice, and those that have names.
+// Schedules to choose from: the automatic choice and the named schedules.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ struct NamedSchedule {
   std::string_view meaning;
 };
 
-/// All named schedules, without `auto`.
+/// Returns all named schedules, without `auto`.
 std::span<const NamedSchedule> named_schedules();
 
 /// Returns a schedule that suits the model on the host: rows in parallel, layouts and encoding by the shape

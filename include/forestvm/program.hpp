@@ -22,36 +22,37 @@
 
 namespace forestvm {
 
-inline constexpr std::uint16_t kProgramFormat = 8;  ///< raised when an older runtime cannot read a newer file
-inline constexpr std::uint16_t kOldestProgramFormat = 8;  ///< the oldest format that this build reads
-inline constexpr std::size_t kSectionAlignment = 64;      ///< bytes
-inline constexpr std::uint64_t kMaxScratchBytes = std::uint64_t{64}
-                                                  << 20;  ///< size of the private accumulators of one call
+/// Format of new files, raised when older runtimes could not read them.
+inline constexpr std::uint16_t kProgramFormat = 8;
+inline constexpr std::uint16_t kOldestProgramFormat = 8;  ///< Oldest format that this build reads.
+inline constexpr std::size_t kSectionAlignment = 64;      ///< Alignment of sections in bytes.
+/// The most bytes that the private accumulators of one call may take.
+inline constexpr std::uint64_t kMaxScratchBytes = std::uint64_t{64} << 20;
 
 /// The shapes and facts of a program: the one record of the meta section.
 struct ProgramMeta {
   std::uint32_t num_features;
-  std::uint32_t num_outputs;  ///< raw scores per row
+  std::uint32_t num_outputs;  ///< Raw scores per row.
   std::uint32_t num_trees;
   Transform transform;
   ClassRule class_rule;
   Contract contract;
-  std::uint8_t sums_in_model_order;  ///< 1 if every row's leaves are added in the trainer's order
-  std::uint64_t fingerprint;         ///< identifies the model
-  std::uint64_t forest_nodes;        ///< see ForestStatistics
+  std::uint8_t sums_in_model_order;  ///< 1 if every row's leaves are added in the trainer's order.
+  std::uint64_t fingerprint;         ///< Identifies the model.
+  std::uint64_t forest_nodes;        ///< Nodes of all trees: see ForestStatistics.
   std::uint64_t forest_leaves;
   double mean_depth;
   std::uint32_t min_depth;
   std::uint32_t max_depth;
-  std::uint32_t num_feature_names;  ///< 0 or num_features
+  std::uint32_t num_feature_names;  ///< 0 or num_features.
   std::uint32_t num_class_labels;
-  std::int32_t sum_unit;          ///< exact accumulators count 2^sum_unit
-  ScalarType score_type;          ///< type in which the trainer compares and sums
-  std::uint8_t reserved[3];       ///< zero
-  double divisor = 1;             ///< TransformParameters::divisor
-  double slope = 1;               ///< TransformParameters::slope
-  std::uint64_t category_splits;  ///< see ForestStatistics
-  std::uint8_t reserved2[32];     ///< zero
+  std::int32_t sum_unit;          ///< Exponent of the unit 2^sum_unit that exact accumulators count.
+  ScalarType score_type;          ///< Type in which the trainer compares and sums.
+  std::uint8_t reserved[3];       ///< Zero.
+  double divisor = 1;             ///< TransformParameters::divisor.
+  double slope = 1;               ///< TransformParameters::slope.
+  std::uint64_t category_splits;  ///< Categorical splits: see ForestStatistics.
+  std::uint8_t reserved2[32];     ///< Zero.
 };
 static_assert(sizeof(ProgramMeta) == 128);
 
@@ -106,17 +107,17 @@ struct ProgramParts {
   std::vector<float> ranks;
   std::vector<CategoryColumn> category_columns;
   std::vector<std::uint32_t> category_words;
-  std::vector<std::string> strings;  ///< StringId::Count texts, then feature names, then class labels
+  std::vector<std::string> strings;  ///< StringId::Count texts, then feature names, then class labels.
   std::vector<std::uint32_t> leaf_numbers;
   std::vector<double> wide_leaves;
   std::vector<std::uint32_t> zero_missing;
   std::vector<std::byte> nodes;
 };
 
-/// How much of the image load and from_bytes check before they return a program.
+/// The extent to which load and from_bytes check an image before they return a program.
 enum class Verification {
-  Full,   ///< checksum and every rule of the verifier
-  Trust,  ///< only what is needed to find the sections: for files that nobody else can write
+  Full,   ///< Checks the checksum and every rule of the verifier.
+  Trust,  ///< Checks only the headers and small tables: for files that nobody else can write.
 };
 
 /// An immutable, verified program. Copies share the image. Thread-safe.
@@ -144,8 +145,10 @@ class Program {
 
   std::span<const Inst> code() const { return section_Code(); }
   std::string_view text(StringId id) const { return string(static_cast<std::size_t>(id)); }
-  std::string_view feature_name(std::uint32_t feature) const;  ///< empty if the model has no names
-  std::string_view class_label(std::uint32_t label) const;     ///< empty if the model has no labels
+  /// Returns an empty text if the model has no names.
+  std::string_view feature_name(std::uint32_t feature) const;
+  /// Returns an empty text if the model has no labels.
+  std::string_view class_label(std::uint32_t label) const;
 
   /// Returns whether some loop is mapped to a GPU's grid or blocks: only a GPU runs such a program.
   bool mapped() const;
@@ -191,8 +194,8 @@ std::uint64_t steps_per_row(const Program& program);
 /// and agree on what each code means. It is the XXH3-64 of the tables that define the encoder.
 std::uint64_t encoder_id(const Program& program);
 
-/// Returns the XXH3-64 of `bytes`, the checksum of files. `seed`: the checksum of the bytes before them, if
-/// there are any.
+/// Returns the XXH3-64 of `bytes`, the checksum of files. `seed` is the checksum of the bytes before them, or
+/// 0 if there are none.
 std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 
 /// Returns whether `bytes` begin like a program file.

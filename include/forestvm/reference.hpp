@@ -15,22 +15,22 @@ namespace forestvm {
 
 struct ReferenceOptions {
   std::size_t first_tree = 0;
-  std::size_t last_tree = std::numeric_limits<std::size_t>::max();  ///< one past the last tree; clipped to
-                                                                    ///< the model's number of trees
-  bool leaves = true;                                               ///< fill `leaf`
+  /// One past the last tree; cut at the model's number of trees.
+  std::size_t last_tree = std::numeric_limits<std::size_t>::max();
+  bool leaves = true;  ///< True if Reference::leaf is filled.
 };
 
 /// Predictions, all row-major. Numbers of a Float32 model are float32 values, held exactly.
 struct Reference {
   std::size_t rows = 0;
-  std::size_t raw_width = 1;        ///< Model::num_outputs
-  std::size_t value_width = 1;      ///< num_outputs, or 1 for Transform::Argmax
-  std::size_t label_width = 0;      ///< 0 without classes
-  std::size_t leaf_width = 0;       ///< number of trees asked for
-  std::vector<double> raw;          ///< rows x raw_width: sums in tree order, with the base first or last
-  std::vector<double> value;        ///< rows x value_width: what the trainer's predict gives
-  std::vector<std::int64_t> label;  ///< rows x label_width
-  std::vector<std::int32_t> leaf;   ///< rows x leaf_width: leaf_number
+  std::size_t raw_width = 1;        ///< Raw scores per row: Model::num_outputs.
+  std::size_t value_width = 1;      ///< Values per row: num_outputs, or 1 for Transform::Argmax.
+  std::size_t label_width = 0;      ///< Labels per row; 0 if the model has no classes.
+  std::size_t leaf_width = 0;       ///< Leaf numbers per row: the number of trees that were asked for.
+  std::vector<double> raw;          ///< rows x raw_width sums in tree order, with the base first or last.
+  std::vector<double> value;        ///< rows x value_width results of the trainer's predict.
+  std::vector<std::int64_t> label;  ///< rows x label_width label indices.
+  std::vector<std::int32_t> leaf;   ///< rows x leaf_width numbers of leaves: see leaf_number.
 };
 
 /// Predicts row-major `rows` of model.num_features columns. NaN is missing unless a node says otherwise. The

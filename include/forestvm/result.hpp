@@ -1,6 +1,6 @@
 // Errors as values. A function that a user's file, schedule, program or machine can make fail returns a
-// Result<T>; what only a bug of ours can cause is an FVM_CHECK. Nothing here depends on another header of
-// ours.
+// Result<T>; what only a bug of forestvm can cause is an FVM_CHECK. This header depends on no other header of
+// forestvm.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,19 @@
 
 namespace forestvm {
 
-/// Who has to act. The command line's exit codes are these, see cli/main.cpp.
+/// The kinds of errors, by who has to act. The exit codes of the command line are these: see cli/main.cpp.
 enum class ErrorCode {
-  Refused,      ///< the input cannot be accepted: model, rows, schedule, program, or a limit they exceed
-  Usage,        ///< the caller asked for something that makes no sense
-  Environment,  ///< a file, device or I/O operation is missing or failed
-  Internal,     ///< a bug of ours
+  Refused,      ///< The input cannot be accepted: model, rows, schedule, program, or a limit they exceed.
+  Usage,        ///< The caller asked for something that makes no sense.
+  Environment,  ///< A file, device or I/O operation is missing or failed.
+  Internal,     ///< A bug of forestvm.
 };
 
 /// The place of a failure and its cause, ready to print as "where: message".
 struct Error {
   ErrorCode code = ErrorCode::Internal;
-  std::string where;  ///< a place inside the input: a JSON path, tree and node, line:column, pc; may be empty
-  std::string message;  ///< what was found, what was expected
+  std::string where;  ///< A place in the input: a JSON path, tree and node, line:column or pc; may be empty.
+  std::string message;  ///< Text that says what was found and what was expected.
 
   std::string text() const { return where.empty() ? message : where + ": " + message; }
 };
@@ -69,7 +69,7 @@ class [[nodiscard]] Result<void> {
   std::optional<Error> error_;
 };
 
-/// Thrown by FVM_CHECK: a bug of ours, never a user's mistake.
+/// Thrown by FVM_CHECK: a bug of forestvm, never a user's mistake.
 struct InternalError : std::logic_error {
   using std::logic_error::logic_error;
 };
@@ -81,7 +81,7 @@ struct InternalError : std::logic_error {
 #define FVM_CONCAT_(a, b) a##b
 #define FVM_CONCAT(a, b) FVM_CONCAT_(a, b)
 
-/// Checks what our own code guarantees; throws InternalError if it does not hold.
+/// Checks what forestvm's own code guarantees; throws InternalError if it does not hold.
 #define FVM_CHECK(condition)                                                                         \
   do {                                                                                               \
     if (!(condition))                                                                                \

@@ -23,11 +23,11 @@ enum class DirectiveKind : std::uint8_t {
 
 /// The kinds of arguments that directives take.
 enum class Parameter : std::uint8_t {
-  Loop,     ///< a loop of the nest; `outer.inner` names the copy of `inner` inside `outer`
-  Loops,    ///< two or more loops
-  NewLoop,  ///< a name that is not used yet
-  Size,     ///< an integer from 1, or N_TREES or BATCH
-  Count,    ///< an integer from 1
+  Loop,     ///< A loop of the nest; `outer.inner` names the copy of `inner` inside `outer`.
+  Loops,    ///< Two or more loops.
+  NewLoop,  ///< A name that is not used yet.
+  Size,     ///< An integer from 1, or N_TREES or BATCH.
+  Count,    ///< An integer from 1.
   LayoutName,
   EncodeName,
   TilingName,
@@ -110,7 +110,8 @@ Result<void> check_schedule(const Schedule& schedule);
 std::string print(const Schedule& schedule);
 std::string print(const Directive& directive);
 
-/// "line 3, column 5", or "directive 2" when it was built in C++.
+/// Returns the place of a directive for messages: "line 3, column 5", or "directive 2" if it was built in
+/// C++.
 std::string location_of(const Schedule& schedule, std::size_t directive);
 
 }  // namespace forestvm

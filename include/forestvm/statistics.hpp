@@ -11,15 +11,15 @@
 namespace forestvm {
 
 struct ForestStatistics {
-  std::uint64_t nodes = 0;  ///< splits and leaves that a walk can reach
+  std::uint64_t nodes = 0;  ///< Splits and leaves that a walk can reach.
   std::uint64_t leaves = 0;
   std::uint64_t category_splits = 0;
-  std::uint32_t min_depth = 0;  ///< depth of a tree: hops from the root to its deepest leaf
+  std::uint32_t min_depth = 0;  ///< Least depth of a tree: hops from the root to its deepest leaf.
   std::uint32_t max_depth = 0;
   double mean_depth = 0;
   std::uint32_t features_used = 0;
-  std::uint64_t thresholds = 0;     ///< distinct (feature, threshold) pairs
-  std::uint64_t category_sets = 0;  ///< distinct (feature, set of categories) pairs
+  std::uint64_t thresholds = 0;     ///< Distinct (feature, threshold) pairs.
+  std::uint64_t category_sets = 0;  ///< Distinct (feature, set of categories) pairs.
 };
 
 ForestStatistics statistics(const Model& model);
@@ -30,8 +30,8 @@ std::vector<FeatureCount> thresholds_per_feature(const Model& model);
 /// Counts the distinct sets of categories of each feature that has some.
 std::vector<FeatureCount> category_sets_per_feature(const Model& model);
 
-/// How the reproducible contract sums a model's leaves: in a 64- or 128-bit count of 2^unit, or (PerTree,
-/// PerTree64) leaf by leaf in the model's order.
+/// The way in which the reproducible contract sums a model's leaves: in a 64- or 128-bit count of 2^unit, or
+/// (PerTree, PerTree64) leaf by leaf in the model's order.
 struct ReproducibleSums {
   AccumulatorKind kind = AccumulatorKind::PerTree;
   int unit = 0;

@@ -26,7 +26,7 @@ Result<void> check_score_output(OutputKind output) {
       "predict gives raw scores or values; labels come from predict_class, leaf numbers from predict_leaf");
 }
 
-/// Whether the program has such an output, and numbers of this type hold it.
+/// Checks that the program has such an output, and that numbers of this type hold it.
 Result<void> check_result(const Program& program, OutputKind output, ResultType type) {
   const bool integers = type == ResultType::Int32 || type == ResultType::Int64;
   switch (output) {
@@ -44,33 +44,33 @@ Result<void> check_result(const Program& program, OutputKind output, ResultType 
   return usage("there is no output " + std::to_string(static_cast<int>(output)));
 }
 
-/// Sets `numbers` to those from the first to the last of `count`, which are `stride` apart. Result: whether
-/// they are too many for a size.
+/// Sets `numbers` to how many numbers lie from the first to the last of `count` that are `stride` apart, both
+/// included. Returns whether they are too many for a size.
 bool span(std::size_t count, std::size_t stride, std::size_t& numbers) {
   if (count == 0) return false;
   return __builtin_mul_overflow(count - 1, stride, &numbers) || __builtin_add_overflow(numbers, 1, &numbers);
 }
 
-/// Returns a value that no float32 is equal to as text.
+/// Returns the text of a value that no float32 is equal to.
 template <class Value>
 std::string text_of(Value value) {
   if constexpr (std::is_arithmetic_v<Value>) {
     std::array<char, 32> text;
     return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
   } else {
-    return "";  // each is a float32
+    return "";  // each value of such a type is a float32
   }
 }
 
-/// Whether the value of each row and column that `visit` goes through is a float32; visit(check) calls
-/// check(row, column, number of the value) until it returns an error.
+/// Checks that each value that `visit` goes through is a float32. visit(check) calls check(row, column,
+/// number of the value) until it returns an error.
 template <class Visit>
 Result<void> check_exact(RowType type, const void* values, const Visit& visit) {
   return host::with_type(type, [&](auto kind) -> Result<void> {
     if constexpr (host::kAlwaysExact<decltype(kind)>) {
       return {};
     } else {
-      const FloatEnvironment environment;  // the rounding is ours, not the caller's
+      const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
       return visit([&](std::size_t row, std::size_t column, std::size_t i) -> Result<void> {
         const auto value = host::value_at<decltype(kind)>(values, i);
         if (host::is_exact(value)) return {};
@@ -230,7 +230,7 @@ bool are_float_rows(const Program& program, const RowBlock& rows) {
 
 void fill_float_rows(const Program& program, const AnyRows& rows, std::size_t begin, std::size_t count,
                      float* out) {
-  const FloatEnvironment environment;  // the rounding is ours, not the caller's
+  const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
   const std::size_t width = program.meta().num_features;
   if (const auto* csr = std::get_if<CsrRows>(&rows))
     host::fill_csr_rows(*csr, begin, count, width, out);

@@ -1,4 +1,4 @@
-// Program -> which encoded rows it takes: see forestvm/calls.hpp.
+// Finds the encoded rows that a program takes: see forestvm/internal/calls.hpp.
 #include <algorithm>
 #include <charconv>
 #include <string>
@@ -11,7 +11,7 @@
 namespace forestvm {
 namespace {
 
-/// Whether an instruction walks trees that read values.
+/// Returns whether an instruction walks trees that read values.
 bool walks_values(const Program& program, const InstFacts& inst) {
   const auto walkers = program.section_Walkers().subspan(inst.first_walker, inst.walker_count);
   return std::any_of(walkers.begin(), walkers.end(), [&](const WalkerDesc& desc) {
@@ -19,7 +19,7 @@ bool walks_values(const Program& program, const InstFacts& inst) {
   });
 }
 
-/// For each instruction that walks trees which read values, the numbers of rows for which it runs.
+/// Returns, for each instruction that walks trees which read values, the numbers of rows for which it runs.
 std::vector<RowCounts> values_read(const Program& program) {
   std::vector<RowCounts> found;
   for (const InstFacts& inst : code_map(program).insts)
@@ -27,7 +27,7 @@ std::vector<RowCounts> values_read(const Program& program) {
   return found;
 }
 
-/// The numbers of rows, from 1 on, that are in none of these.
+/// Returns the numbers of rows, from 1 on, that are in none of `counts`.
 std::vector<RowCounts> all_others(std::vector<RowCounts> counts) {
   std::sort(counts.begin(), counts.end(),
             [](const RowCounts& a, const RowCounts& b) { return a.least < b.least; });

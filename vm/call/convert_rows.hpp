@@ -1,4 +1,4 @@
-// Rows of other types, or in which zeros are missing -> float32 rows, as walks read them.
+// Converts rows of other types, and rows in which zeros are missing, to float32 rows as walks read them.
 #pragma once
 
 #include <cstddef>

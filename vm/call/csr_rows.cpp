@@ -28,7 +28,7 @@ Result<void> check_offsets(const CsrRows& rows, std::size_t first, std::size_t c
   return {};
 }
 
-/// What is wrong: there is a column that the model does not have.
+/// Returns the error for the first column that the model does not have. There must be one.
 Error strange_column(const CsrRows& rows, std::size_t first, std::uint32_t num_features) {
   for (std::size_t row = first;; ++row)
     for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i)
@@ -46,7 +46,7 @@ Result<void> check_csr_rows(const CsrRows& rows, std::size_t first, std::size_t 
                             std::uint32_t num_features) {
   FVM_TRY(check_offsets(rows, first, count));
   const std::int64_t begin = rows.offsets[first], end = rows.offsets[first + count];
-  std::uint32_t highest = 0;  // no branch a value; what is negative is higher than any feature
+  std::uint32_t highest = 0;  // no branch per value: a negative column becomes a large one
   for (std::int64_t i = begin; i < end; ++i)
     highest = std::max(highest, static_cast<std::uint32_t>(rows.columns[i]));
   if (begin == end || highest < num_features) return {};

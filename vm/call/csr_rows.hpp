@@ -1,4 +1,4 @@
-// Sparse rows: whether they make sense, and the dense rows that they stand for.
+// Checks sparse rows, and fills in the dense rows that they stand for.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ Result<void> check_csr_rows(const CsrRows& rows, std::size_t first, std::size_t 
 /// Writes `width` values of each of `count` checked rows, one row after the other.
 void fill_csr_rows(const CsrRows& rows, std::size_t first, std::size_t count, std::size_t width, float* out);
 
-/// The number that an absent value stands for.
+/// Returns the number that an absent value stands for.
 float absent_value(Absent absent);
 
 }  // namespace forestvm::host

@@ -25,10 +25,11 @@ struct Bool {
 
 template <class Value>
 float to_float(Value value) {
-  return static_cast<float>(value);  // to nearest; beyond the range ±inf
+  return static_cast<float>(value);  // rounds to nearest; a value beyond the range becomes ±inf
 }
 
-/// Every binary16 is a float32: its exponent moves, and a subnormal is multiplied up.
+/// Returns the float32 equal to a binary16, which always exists: the exponent moves, and a subnormal is
+/// multiplied up.
 inline float to_float(Half half) {
   const std::uint32_t sign = std::uint32_t{half.bits & 0x8000u} << 16, rest = half.bits & 0x7fffu;
   if (rest >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
@@ -41,12 +42,12 @@ inline float to_float(Half half) {
 
 inline float to_float(Bool value) { return value.byte != 0 ? 1.0f : 0.0f; }
 
-/// Whether each value of the type is a float32.
+/// True if each value of the type is a float32.
 template <class Value>
 inline constexpr bool kAlwaysExact =
     !std::is_same_v<Value, double> && !(std::is_integral_v<Value> && sizeof(Value) >= sizeof(float));
 
-/// Whether a float32 is equal to the value, or the value is missing.
+/// Returns whether a float32 is equal to the value, or the value is missing.
 template <class Value>
 bool is_exact(Value value) {
   if constexpr (kAlwaysExact<Value>) {

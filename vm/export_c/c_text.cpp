@@ -37,7 +37,7 @@ std::string sum_literal(const Job& job, float value) {
       return literal(static_cast<double>(value));
     case AccumulatorKind::F32:
     case AccumulatorKind::PerTree:
-    case AccumulatorKind::PerTree64:  // of float64 models: export_c refuses them
+    case AccumulatorKind::PerTree64:  // only in float64 models, which export_c refuses
       break;
   }
   return literal(value);

@@ -1,4 +1,5 @@
-// The program's code in C: loops are loops, range registers are variables, accumulators arrays on the stack.
+// Writes the program's code in C: loops become loops, range registers variables, and accumulators arrays on
+// the stack.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -51,7 +52,7 @@ class CodeWriter {
     return accumulator_width(kind(accumulator), meta_.num_outputs, meta_.num_trees);
   }
 
-  /// Address of a row of a copy of an accumulator.
+  /// Returns the address of a row of a copy of an accumulator, as C text.
   std::string at(std::uint32_t accumulator, const std::string& copy, const std::string& row) const {
     const auto [storage, stride] =
         accumulator_storage(job_.program.section_Accumulators().data(), accumulator);
@@ -79,7 +80,7 @@ class CodeWriter {
     return text.empty() ? "1" : text;
   }
 
-  /// `to` += `from`, sums of one kind.
+  /// Returns the statement that adds `from` to `to`, which are sums of one kind.
   std::string add(AccumulatorKind kind, const std::string& to, const std::string& from) const {
     if (kind == AccumulatorKind::Exact128) return call("add128", "&" + to + ", " + from) + ";";
     return to + " += " + from + ";";
@@ -105,7 +106,7 @@ class CodeWriter {
         return write_slice(inst);
       case Op::CacheRows:
       case Op::CacheTrees:
-        return;  // the compiler's and the processor's business
+        return;  // the compiler and the processor prefetch by themselves
       case Op::Init:
         return write_init(operands<Op::Init>(inst), false);
       case Op::AddBase:
@@ -219,7 +220,8 @@ class CodeWriter {
     close();
   }
 
-  /// Adds leaves to an accumulator, or writes their numbers to the output if there is none.
+  /// Writes the walk by a walker. Its leaves are added to an accumulator or, if there is none, their numbers
+  /// are written to the output.
   void write_walker(std::uint32_t trees, std::uint32_t rows, std::uint32_t walker,
                     std::optional<std::uint32_t> accumulator) {
     uses_row_ = uses_tree_ = true;
@@ -284,7 +286,7 @@ class CodeWriter {
          job_.name("tree_output") + "[tree]] += " + at(from, "row") + "[tree];");
   }
 
-  /// The function's head: only the variables that its body uses.
+  /// Returns the function's head, which declares only the variables that the body uses.
   std::string head() const {
     std::string text = "static void " + job_.name("run") +
                        "(const float *x, size_t stride, uint32_t count, uint32_t want, void *out) {\n";

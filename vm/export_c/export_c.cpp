@@ -1,4 +1,4 @@
-// Program -> C: puts the parts together and writes the functions that callers see.
+// Exports a program as C: puts the parts together and writes the functions that callers see.
 #include <algorithm>
 #include <cctype>
 
@@ -12,7 +12,8 @@ namespace {
 
 using namespace bytecode::export_c;
 
-constexpr std::uint64_t kStackBytes = 64 << 10;  ///< of accumulators, if one row does not take more
+/// Bytes of accumulators on the stack, unless one row takes more.
+constexpr std::uint64_t kStackBytes = 64 << 10;
 constexpr std::uint32_t kMostRows = 64;
 
 bool is_identifier(const std::string& name) {
@@ -22,7 +23,7 @@ bool is_identifier(const std::string& name) {
   });
 }
 
-/// A text of the model's in a comment: nothing in it ends the comment.
+/// Returns a text of the model for a C comment, in which nothing ends the comment.
 std::string in_comment(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -54,7 +55,8 @@ std::string comment(const Job& job, const ExportedC& size) {
          " * Rows are float32, `stride` numbers from one to the next; NaN is a missing value. */\n";
 }
 
-/// `void PREFIX_NAME(const float *rows, size_t count, size_t stride, TYPE *out)`, pass after pass.
+/// Returns the function `void PREFIX_NAME(const float *rows, size_t count, size_t stride, TYPE *out)`, which
+/// predicts `rows` rows at a time.
 std::string entry(const Job& job, const std::string& name, const std::string& type, OutputKind output,
                   std::uint32_t rows) {
   const std::string width = number(output_width(job.program.meta(), output));

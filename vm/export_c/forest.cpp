@@ -1,6 +1,7 @@
-// The groups' trees in C. Tables follow the family of the layout: level order (array; reorg with the trees
-// interleaved) has children that are counted, single nodes (sparse) and tiles name theirs; a child or slot
-// that is a leaf has the flag LEAF and the leaf's number. Branches are the same tests as nested if and else.
+// Writes the groups' trees in C. Tables follow the family of the layout. In level order (array, and reorg
+// with its interleaved trees) children are found by counting; single nodes (sparse) and tiles name their
+// children. A child or slot that is a leaf has the flag LEAF and the leaf's number. Branches make the same
+// tests by nested if and else.
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -13,10 +14,10 @@
 namespace forestvm::bytecode::export_c {
 namespace {
 
-/// Compilers must accept 127 nested blocks (C99, 5.2.4.1).
+/// The most nested blocks in branches. Compilers must accept 127 (C99, 5.2.4.1).
 constexpr std::uint32_t kDeepestBranches = 100;
 
-/// Feature words and children: their flags are the highest bits.
+/// Returns a feature word or child as C text, in hexadecimal if it has flags, which are the highest bits.
 std::string word(std::uint32_t value) {
   if (value < kMissingLeft) return number(value);
   char text[16];
@@ -24,7 +25,7 @@ std::string word(std::uint32_t value) {
   return text;
 }
 
-/// A threshold as it is compared.
+/// Returns a threshold as C text in the form in which it is compared.
 std::string threshold(const Job& job, float value) {
   if (job.options.thresholds == ExportOptions::Thresholds::Float) return literal(value);
   const auto bits = std::bit_cast<std::int32_t>(value);
@@ -94,7 +95,7 @@ class GroupWriter {
            "(uint32_t tree, const float *x) {\n";
   }
 
-  /// Leaves, and what they belong to.
+  /// Returns the tables of the leaves and, if the code uses them, of their numbers, outputs and trees.
   std::string leaf_tables() {
     std::vector<std::string> leaves, numbers, outputs, trees;
     for (const DecodedLeaf& leaf : decoded_.leaves) {
@@ -123,7 +124,7 @@ class GroupWriter {
     words.assign(group_.node_count, "");
     for (std::uint32_t t = 0; t < data.tree_count; ++t) {
       const auto tree = View::tree(data, t);
-      // The leaves that walks come to, by their slots; those repeated below one are its copies.
+      // The test or leaf that stands in each slot. Slots below a leaf hold copies of it.
       std::vector<DecodedChild> at(data.trees[t].node_count, 0);
       at[0] = decoded_.trees[t].root;
       for (std::uint32_t slot = 0; slot < at.size(); ++slot) {
@@ -164,7 +165,8 @@ class GroupWriter {
            job_.name("left") + "(x, word, " + name("threshold") + "[place]);\n  }\n}\n";
   }
 
-  /// A list of trees, one after the other; `first` of each.
+  /// Calls add(tile, shifted) for each tile of all trees. shifted(child) returns the child as counted from
+  /// the first tile of the first tree. Returns the root of each tree, counted in the same way.
   template <class Add>
   std::vector<std::string> for_each_tile(const Add& add) const {
     std::vector<std::string> roots;

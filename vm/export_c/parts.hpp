@@ -10,42 +10,43 @@
 
 namespace forestvm::bytecode::export_c {
 
-/// What every part needs to know.
+/// The inputs of every part.
 struct Job {
   const Program& program;
   const ExportOptions& options;
-  AccumulatorKind sums = AccumulatorKind::F32;  ///< what leaves are added to
+  AccumulatorKind sums = AccumulatorKind::F32;  ///< Kind of the sums to which leaves are added.
   std::vector<DecodedGroup> groups{};
 
-  /// A name of the file: PREFIX_name.
+  /// Returns a name in the exported file: PREFIX_name.
   std::string name(const std::string& own) const { return options.prefix + "_" + own; }
 };
 
-/// C text of numbers: exact, and nothing that a compiler warns of.
-std::string number(std::uint64_t value);               ///< 12u, or 12ull where that is needed
-std::string literal(float value);                      ///< 0x1.8p+1f
-std::string literal(double value);                     ///< 0x1.8p+1
-std::string sum_literal(const Job& job, float value);  ///< a leaf or base as what sums are made of
+/// Return numbers as C text that is exact and of which no compiler warns.
+std::string number(std::uint64_t value);               ///< For example 12u, or 5000000000ull.
+std::string literal(float value);                      ///< For example 0x1.8p+1f.
+std::string literal(double value);                     ///< For example 0x1.8p+1.
+std::string sum_literal(const Job& job, float value);  ///< Leaf or base score as the initializer of a sum.
 
-/// The C type of a sum.
+/// Returns the C type of a sum of this kind.
 std::string sum_type(const Job& job, AccumulatorKind kind);
 
-/// A table: `static const TYPE NAME[N] = {…};`, and its bytes added to `bytes`.
+/// Returns a table, `static const TYPE NAME[N] = {…};`, and adds its bytes to `bytes`.
 std::string table(const std::string& type, std::size_t element, const std::string& name,
                   const std::vector<std::string>& values, std::uint64_t& bytes);
 
-/// Tables of the groups, those that `code` names, and the functions PREFIX_walk_gN(tree, row) -> number of a
-/// leaf.
+/// Returns the tables of the groups and the functions PREFIX_walk_gN(tree, row), which return the number of a
+/// leaf. Tables of the leaves' numbers, outputs and trees are left out if `code` does not name them. Adds the
+/// tables' bytes to `table_bytes`.
 std::string forest_text(const Job& job, const std::string& code, std::uint64_t& table_bytes);
 
-/// The function that runs the program's code on a few rows; `rows_at_a_time` of them.
+/// Returns the function that runs the program's code on up to `rows_at_a_time` rows.
 std::string code_text(const Job& job, std::uint32_t rows_at_a_time);
 
-/// Types and functions that the code uses: ranges, comparisons, sums, transforms. Only those that `body`
-/// names.
+/// Returns the types and functions that the code uses (ranges, comparisons, sums, transforms), as far as
+/// `body` names them.
 std::string runtime_text(const Job& job, const std::string& body);
 
-/// Bytes that the code's accumulators take for a row.
+/// Returns the bytes that the code's accumulators take for a row.
 std::uint64_t bytes_per_row(const Program& program);
 
 }  // namespace forestvm::bytecode::export_c

@@ -1,5 +1,5 @@
-// What the exported code calls, in C. Transforms are those of core/transform.hpp, written out; tests hold
-// both to the same bits.
+// The C functions that exported code calls. Transforms repeat those of core/transform.hpp; tests hold both to
+// the same bits.
 #include <array>
 
 #include <forestvm/core/sums.hpp>
@@ -137,7 +137,7 @@ std::string transform_body(Transform transform) {
     case Transform::Average:
     case Transform::SignedSquare:
     case Transform::Log1pExp:
-      break;  // of float64 models: export_c refuses them
+      break;  // only in float64 models, which export_c refuses
   }
   return {};
 }
@@ -158,7 +158,8 @@ std::string label_body(ClassRule rule) {
   return {};
 }
 
-/// Whether a row goes left at a test, by float32 or by the bits' order.
+/// Returns the C function that says whether a row goes left at a test, by float32 or by the order of the
+/// bits.
 std::string comparison(const Job& job) {
   if (job.options.thresholds == ExportOptions::Thresholds::Float)
     return R"(static int @left(const float *x, uint32_t word, float threshold) {

@@ -1,5 +1,5 @@
-// How host threads add to one sum: core/sums.hpp's Atomics. Loops end with a barrier of their own, so the
-// order of memory accesses around an addition does not matter.
+// Atomic additions of host threads to one sum: the Atomics of core/sums.hpp. Loops end with a barrier of
+// their own, so the order of memory accesses around an addition does not matter.
 #pragma once
 
 #include <atomic>

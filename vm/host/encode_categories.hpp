@@ -1,5 +1,5 @@
-// Rows -> the codes of columns of memberships, which encode_rows leaves out. In: the rows of a range and what
-// the program says of its sets. Out: the codes of those rows and no others.
+// Encodes rows in the columns of membership codes, which encode_rows leaves out. In: the rows of a range and
+// the program's sets of categories. Out: the codes of those rows and no others.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 
 namespace forestvm::host {
 
-/// A feature's columns of memberships for which the same numbers are categories.
+/// The columns of membership codes of a feature for which the same numbers are categories.
 struct FeatureCategories {
   std::uint32_t feature;
-  float least;  ///< of the numbers that are categories
+  float least;  ///< Least number that is a category.
   std::span<const CategoryColumn> columns;
-  std::span<const ColumnDesc> descs;  ///< of the same columns
+  std::span<const ColumnDesc> descs;  ///< Records of the same columns.
   std::uint32_t first_column;
 };
 
@@ -34,7 +34,8 @@ struct CategoryTask {
 
 using EncodeCategoriesFunction = void (*)(const CategoryTask&);
 
-/// The codes of up to 64 rows of a block, in the columns of a feature. `codes`: the first row's in column 0.
+/// Writes the codes of up to 64 rows of a block in the columns of a feature. `codes` points to the first
+/// row's code in column 0.
 template <class Target>
 void encode_categories(const FeatureCategories& feature, const std::uint32_t* words, const float* rows,
                        std::size_t stride, unsigned count, std::uint8_t* codes) {

@@ -71,7 +71,7 @@ inline bool CsrEncoder::is_missing(const Feature& feature, float x) {
   return std::isnan(x) || std::abs(x) <= feature.missing_below;
 }
 
-/// How many thresholds are at or below x: halves what is left, without branches on x.
+/// Returns how many thresholds are at or below x. Each step halves what is left, without branches on x.
 inline std::uint32_t CsrEncoder::rank(const Feature& feature, float x) const {
   const float* at = thresholds_.data() + feature.first_threshold;
   const float* const first = at;
@@ -104,7 +104,7 @@ void CsrEncoder::encode(const CsrRows& rows, const Range& range, std::uint8_t* c
   if (columns_.empty()) return;
   const std::vector<std::uint8_t>& absent = rows.absent == Absent::Zero ? zero_codes_ : missing_codes_;
   for (std::uint32_t row = range.begin; row < range.end;) {
-    // Others may be writing the codes of the block's other rows.
+    // Other threads may be writing the codes of the block's other rows.
     const std::uint32_t in_block = std::min(kCodeRows - row % kCodeRows, range.end - row);
     std::uint8_t* const to = codes + code_offset(row, absent.size());
     for (std::size_t column = 0; column < absent.size(); ++column)

@@ -1,6 +1,6 @@
-// Sparse rows -> rank codes, without the dense rows between. In: rows of a range. Out: the codes of those
-// rows and no others: in each column first what an absent value has, then the codes of the values that are
-// there.
+// Encodes sparse rows as rank codes, without making them dense. In: the rows of a range. Out: the codes of
+// those rows and no others. Each column first gets the code of an absent value, then the codes of the values
+// that are there.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,22 @@ class CsrEncoder {
  public:
   CsrEncoder() = default;
 
-  /// Reads the sections of `program`, a copy of which must be kept as long.
+  /// Reads the sections of `program`. A copy of `program` must live as long as the encoder.
   explicit CsrEncoder(const Program& program);
 
-  /// Rows of `range`, which are checked; `codes`: of row 0, see core/encoder.hpp.
+  /// Encodes the rows of `range`, which have been checked. `codes` is where row 0's codes begin: see
+  /// core/encoder.hpp.
   void encode(const CsrRows& rows, const Range& range, std::uint8_t* codes) const;
 
  private:
-  /// Little, so that those of many features stay in the caches: values come feature by feature.
+  /// A feature that walks read. It is small, so that the records of many features stay in the caches: each
+  /// value of a sparse row needs another one.
   struct Feature {
     std::uint32_t first_threshold, threshold_count;
     std::uint32_t first_column, column_count;
-    std::uint32_t first_category, category_count;  ///< of the columns of memberships
-    float missing_below;                           ///< so much and less on either side of zero is missing
+    std::uint32_t first_category, category_count;  ///< First and number of the columns of membership codes.
+    /// Values x with |x| <= missing_below are missing; none if it is negative.
+    float missing_below;
   };
 
   static bool is_missing(const Feature& feature, float x);
@@ -40,13 +43,14 @@ class CsrEncoder {
   std::uint8_t category_code(std::uint32_t category, float x, bool missing) const;
   std::vector<std::uint8_t> codes_of(float value) const;
 
-  std::vector<std::uint32_t> places_;  ///< by feature: which of features_; kNotRead if no walk reads it
+  /// By feature: index in features_, or kNotRead if no walk reads the feature.
+  std::vector<std::uint32_t> places_;
   std::vector<Feature> features_;
   std::span<const float> thresholds_;
   std::span<const ColumnDesc> columns_;
-  std::span<const CategoryColumn> categories_;  ///< of the last of columns_
+  std::span<const CategoryColumn> categories_;  ///< Membership columns, which are the last of columns_.
   std::span<const std::uint32_t> category_words_;
-  std::vector<std::uint8_t> missing_codes_, zero_codes_;  ///< by column
+  std::vector<std::uint8_t> missing_codes_, zero_codes_;  ///< By column: code of a missing value, and of 0.
 };
 
 }  // namespace forestvm::host

@@ -1,5 +1,5 @@
-// Rows -> rank codes. In: the rows of a range and what the program says of features and columns. Out: the
-// codes of those rows and no others. One template; a CPU target brings the search.
+// Encodes rows as rank codes. In: the rows of a range and the program's features and columns. Out: the codes
+// of those rows and no others. It is one template; each CPU target has a search for it.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,17 @@
 
 namespace forestvm::host {
 
-/// A feature's thresholds as searches want them: 2^bits - 1 of them, NaN after the last, which no value
-/// reaches; and in another order, for searches that keep them in registers.
+/// A feature's thresholds in the two orders that searches use: 2^bits - 1 in ascending order, the last ones
+/// NaN, which no value reaches; and in the order of a binary search, for searches that keep them in
+/// registers.
 struct FeatureSearch {
   static constexpr unsigned kSplitSteps = 8;
 
   const float* thresholds;
-  /// What the first kSplitSteps of a binary search compare with, as far as it has so many: at 1 the first
-  /// step's; at 2 i and 2 i + 1 what comes after a value below the one at i, and after any other. NaN at 0
-  /// and up to 32; a cache line's alignment.
+  /// Thresholds with which the first kSplitSteps steps of a binary search compare, or all steps if there are
+  /// fewer. The first step compares with the one at 1. After a compare with the one at i the next step's is
+  /// at 2 i for a value below it, otherwise at 2 i + 1. The one at 0 and unused ones up to 31 are NaN. They
+  /// are aligned to a cache line.
   const float* splitters;
   unsigned bits;
   std::uint32_t feature;
@@ -28,11 +30,12 @@ struct FeatureSearch {
   std::uint32_t first_column;
 };
 
-/// Most values of a row that are taken together: a cache line of them.
+/// The most values of a row that are transposed together: a cache line of them.
 inline constexpr std::uint32_t kTileValues = 16;
 
-/// Features that are encoded one after the other. Their values lie among the value_count from first_value on,
-/// a multiple of four, none of which is beyond a row's end; if that is 0, anywhere.
+/// Features that are encoded one after the other. Their values are among the value_count values from
+/// first_value on, none of which is beyond a row's end; value_count is a multiple of four. If value_count is
+/// 0, they are anywhere.
 struct FeatureTile {
   std::span<const FeatureSearch> features;
   std::uint32_t first_value, value_count;
@@ -49,17 +52,18 @@ struct EncodeTask {
 
 using EncodeFunction = void (*)(const EncodeTask&);
 
-/// The codes of one value, in all columns of its feature: from `to` on, kCodeRows apart.
+/// Writes the codes of one value in all columns of its feature, from `to` on, kCodeRows apart.
 FVM_INLINE void write_code(const FeatureSearch& search, std::uint32_t rank, bool missing, std::uint8_t* to) {
-  // Nearly always there is one, and a loop that the compiler makes vectors of costs more than the search.
+  // A feature nearly always has one column, and a loop that the compiler vectorises costs more than the
+  // search.
   *to = column_code(search.columns[0], rank, missing);
   for (std::size_t c = 1; c < search.columns.size(); ++c)
     to[c * kCodeRows] = column_code(search.columns[c], rank, missing);
 }
 
-/// What every CPU runs: one value at a time, without branches.
+/// The search that every CPU runs: one value at a time, without branches.
 struct ScalarSearch {
-  /// The last `bits` steps of a search, after those that found `rank`.
+  /// Takes the last `bits` steps of a search, after those that found `rank`, and returns the rank.
   FVM_INLINE static std::uint32_t rank(const FeatureSearch& search, float x, std::uint32_t rank,
                                        unsigned bits) {
     for (std::uint32_t step = (std::uint32_t{1} << bits) / 2; step != 0; step /= 2)
@@ -67,8 +71,8 @@ struct ScalarSearch {
     return rank;
   }
 
-  /// The codes of up to 64 rows of a block, in all columns of a feature. `codes`: the first row's in column
-  /// 0.
+  /// Writes the codes of up to 64 rows of a block in all columns of a feature. `codes` points to the first
+  /// row's code in column 0.
   FVM_INLINE static void encode(const FeatureSearch& search, const float* rows, std::size_t stride,
                                 unsigned count, std::uint8_t* codes) {
     std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;
@@ -79,12 +83,13 @@ struct ScalarSearch {
   }
 };
 
-/// The codes of up to 64 rows of a block: `codes` as above. A target whose search is so fast that fetching
-/// the values takes longer brings more: transpose(rows, stride, count, values, to) writes such a number of
-/// each row's values, kCodeRows of the first, then of the second; encode_transposed reads those of a feature;
-/// and kFewRows are not worth it. Taken where they lie, a row apart, the values of rows of 4 KiB push each
-/// other out of the cache before their neighbours are asked for; and even those of short rows are gathered
-/// more slowly than they are transposed.
+/// Writes the codes of up to 64 rows of a block in all columns of the tile's features. `codes` points to the
+/// first row's code in column 0. A target whose search is faster than fetching values also has
+/// transpose(rows, stride, count, values, to), which writes `values` values of each row, kCodeRows of the
+/// first value, then of the second; encode_transposed, which reads those of a feature; and kFewRows, the
+/// number of rows up to which that is not worth it. Values that are read in place are slower: in rows of 4
+/// KiB they push each other out of the cache before their neighbours are read, and even in short rows
+/// gathering them takes longer than transposing them.
 template <class Search>
 FVM_INLINE void encode_tile(const FeatureTile& tile, const float* rows, std::size_t stride, unsigned count,
                             std::uint8_t* codes) {
@@ -101,10 +106,11 @@ FVM_INLINE void encode_tile(const FeatureTile& tile, const float* rows, std::siz
   for (const FeatureSearch& search : tile.features) Search::encode(search, rows, stride, count, codes);
 }
 
-/// Values from which on rows are so far apart that the processor does not foresee which lines are read next.
+/// The stride, in values, from which on rows are so far apart that the processor does not foresee which lines
+/// are read next.
 inline constexpr std::size_t kWideRow = 256;
 
-/// Asks for the line of each row's values from `rows` on.
+/// Prefetches the cache line of each row's values from `rows` on.
 FVM_INLINE void prefetch_values(const float* rows, std::size_t stride, unsigned count) {
   for (unsigned r = 0; r < count; ++r) __builtin_prefetch(rows + r * stride);
 }

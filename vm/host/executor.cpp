@@ -16,11 +16,11 @@
 namespace forestvm::host {
 namespace {
 
-/// How many forks lie between this process and the one that loaded the library. Nothing here takes a lock,
-/// which a thread that the child does not have could hold.
+/// The number of forks between this process and the one that loaded the library. It is atomic because nothing
+/// here takes a lock: a thread that the child does not have could hold it.
 constinit std::atomic<unsigned> forks = 0;
 
-/// Zero, or why forks are not counted.
+/// The error because of which forks are not counted; 0 if they are.
 const int fork_error = ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1); });
 
 /// The threads of one process.
@@ -29,8 +29,9 @@ struct Team {
       : executor(std::move(made)), process(forks), parents(of_parent) {}
 
   std::unique_ptr<Executor> executor;
-  unsigned process;     ///< `forks` there
-  const Team* parents;  ///< the parent's, never used or destroyed: null in the process that made the executor
+  unsigned process;  ///< Value of `forks` in the process that made the team.
+  /// The parent process's team, never used or destroyed; null in the process that made the executor.
+  const Team* parents;
 };
 
 class ForkableExecutor final : public Executor {
@@ -55,7 +56,7 @@ class ForkableExecutor final : public Executor {
   }
 
  private:
-  /// Null where the system starts no threads.
+  /// Returns this process's executor; null if the system starts no threads.
   const Executor* executor() const {
     const Team* const team = team_.load(std::memory_order_acquire);
     return team->process == forks.load(std::memory_order_relaxed) ? team->executor.get() : restart(team);
@@ -78,11 +79,11 @@ class ForkableExecutor final : public Executor {
   mutable std::atomic<const Team*> team_;
 };
 
-/// How many processors this process may run on.
+/// Returns the number of processors that this process may run on.
 unsigned machine_threads() {
   cpu_set_t mine;
   if (::sched_getaffinity(0, sizeof mine, &mine) == 0) return static_cast<unsigned>(CPU_COUNT(&mine));
-  return std::thread::hardware_concurrency();  // a set of that size cannot tell: there are more than 1024
+  return std::thread::hardware_concurrency();  // more than 1024 processors do not fit a cpu_set_t
 }
 
 struct SharedExecutor {

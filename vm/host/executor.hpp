@@ -1,5 +1,6 @@
-// How parallel loops get threads. One implementation on oneTBB, one on std::thread (for forked processes, for
-// ThreadSanitizer builds, which the distribution's oneTBB confuses, and for systems without TBB).
+// Executors run parallel loops on threads. One implementation is on oneTBB, one on std::thread (for forked
+// processes, for ThreadSanitizer builds, which the distribution's oneTBB confuses, and for systems without
+// TBB).
 #pragma once
 
 #include <cstdint>
@@ -31,17 +32,17 @@ class Executor {
 using MakeExecutor = std::unique_ptr<Executor>(unsigned threads);
 
 MakeExecutor make_thread_executor;
-MakeExecutor make_tbb_executor;  ///< in builds with oneTBB
-MakeExecutor
-    make_executor;  ///< on oneTBB if it can be had: in such a build, in a process that was not forked
+MakeExecutor make_tbb_executor;  ///< Exists only in builds with oneTBB.
+/// Makes an executor on oneTBB if the build has it and the process was not forked, otherwise on std::thread.
+MakeExecutor make_executor;
 
-/// An executor that a forked child may use and destroy like the process that made it: the child's first loop
-/// starts the threads again, and runs on its caller's where the system starts none.
+/// Makes an executor that a forked child may use and destroy like the process that made it: the child's first
+/// loop starts the threads again, or runs on the calling thread if the system starts none.
 std::unique_ptr<Executor> make_forkable_executor(unsigned threads, MakeExecutor& make);
 
-/// The forkable executor of `threads` threads that all programs of the process share; it is never destroyed.
-/// 0: as many threads as the machine has. Null for one thread: the machine then runs parallel loops inline.
-/// Environment error if the system does not start that many threads.
+/// Returns the forkable executor of `threads` threads that all programs of the process share; it is never
+/// destroyed. 0 means as many threads as the machine has. It is null for one thread: parallel loops then run
+/// inline. Environment error if the system does not start that many threads.
 Result<const Executor*> shared_executor(unsigned threads);
 
 }  // namespace forestvm::host

@@ -36,12 +36,12 @@ void raise_limit(unsigned threads) {
   highest = threads;
 }
 
-/// Whether this process is a child of one that ran loops on oneTBB.
+/// True if this process is a child of one that ran loops on oneTBB.
 constinit std::atomic<bool> is_child = false;
 
-/// Takes from a thread that is about to fork what oneTBB keeps for it, until it runs its next loop. The
-/// child's thread would give it back when it ends, or the process exits, and wait for locks that another of
-/// the parent's threads had.
+/// Releases what oneTBB keeps for a thread that is about to fork, until the thread runs its next loop.
+/// Otherwise the child's thread would release it when it ends, or the process exits, and wait for locks that
+/// another of the parent's threads held.
 void leave_tbb() {
   if (is_child) return;
   try {
@@ -52,7 +52,7 @@ void leave_tbb() {
   }
 }
 
-/// Zero, or why nothing is done before a fork.
+/// Makes forks call leave_tbb. Returns 0, or the error because of which they do not.
 int on_fork() {
   static const int error = ::pthread_atfork(leave_tbb, nullptr, [] { is_child = true; });
   return error;
@@ -62,7 +62,7 @@ class TbbExecutor final : public Executor {
  public:
   explicit TbbExecutor(unsigned threads) : threads_(threads), arena_(static_cast<int>(threads)) {
     // oneTBB starts its threads when a loop needs them, and may then end the process, or never come back, if
-    // there are none. So whether there are is tried before, and a first loop starts them now.
+    // there are none. So std::thread is first made to start as many, and then a first loop starts oneTBB's.
     make_thread_executor(threads);
     raise_limit(threads);
     auto nothing = [](std::uint32_t) {};
@@ -71,15 +71,16 @@ class TbbExecutor final : public Executor {
 
   void run(std::uint32_t count, FunctionRef<void(std::uint32_t)> body) const override {
     const InProgress loop(loops_);
-    // Callers from outside share the arena's places and wait for one. Where they are so many that most would
-    // wait, and loops inside of loops are few beside them, a caller is faster alone.
+    // Callers from outside the arena share its places and wait for one. If so many loops run that most
+    // callers would wait, a caller is faster alone. Loops inside of loops count too, but they are few beside
+    // the callers.
     if (loop.number >= 2 * threads_) {
       for (std::uint32_t i = 0; i < count; ++i) body(i);
       return;
     }
     try {
       arena_.execute([&] { run_here(count, body); });
-    } catch (const std::runtime_error& error) {  // oneTBB's word for a thread that it cannot start
+    } catch (const std::runtime_error& error) {  // oneTBB throws this if it cannot start a thread
       throw std::system_error(EAGAIN, std::generic_category(), error.what());
     }
   }
@@ -95,7 +96,7 @@ class TbbExecutor final : public Executor {
     InProgress& operator=(const InProgress&) = delete;
     ~InProgress() { loops->fetch_sub(1); }
 
-    unsigned number;  ///< of others that run
+    unsigned number;  ///< Number of loops that were running before this one.
     std::atomic<unsigned>* loops;
   };
 

@@ -26,7 +26,7 @@ class ThreadExecutor final : public Executor {
   ~ThreadExecutor() override { stop(); }
 
   void run(std::uint32_t count, FunctionRef<void(std::uint32_t)> body) const override {
-    // Not a mutex: the thread that holds the pool asks again when a body runs a loop.
+    // This is no mutex, because the thread that holds the pool asks again when a body runs a loop.
     if (taken_.exchange(true, std::memory_order_acquire)) {
       for (std::uint32_t i = 0; i < count; ++i) body(i);
       return;
@@ -85,7 +85,7 @@ class ThreadExecutor final : public Executor {
     }
   }
 
-  mutable std::atomic<bool> taken_ = false;  ///< a loop has the pool
+  mutable std::atomic<bool> taken_ = false;  ///< True while a loop has the pool.
   mutable std::mutex mutex_;
   mutable std::condition_variable wake_, done_;
   mutable std::optional<FunctionRef<void(std::uint32_t)>> body_;

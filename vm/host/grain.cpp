@@ -7,19 +7,21 @@
 namespace forestvm::host {
 namespace {
 
-/// Starting tasks costs microseconds: a call that takes longer than so is shared unasked.
-constexpr float kLongCall = 200'000;  ///< nanoseconds
+/// Nanoseconds above which a call is always shared, because starting tasks costs only microseconds.
+constexpr float kLongCall = 200'000;
 
-// The slower way is tried again from time to time, a few times on end: threads that have slept take longer to
-// come, and the way is to be judged as it would be if it were taken.
+// The slower way is tried again in a few calls on end, from time to time. It is tried on end because threads
+// that have slept take longer to come, and the way is judged as it would be if it were always taken.
 constexpr std::uint32_t kTries = 4, kTriedEvery = 256;
 
-/// By which a known time moves with each call: a lasting change is followed within a few tens of calls.
+/// The factor by which a known time moves with each call: a lasting change is followed within a few tens of
+/// calls.
 constexpr float kStep = 1.1f;
 
 std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-/// The rows of a task: as many tasks as threads can share evenly, none above `most` rows.
+/// Returns the rows of a task: there are as many tasks as threads can share evenly, and none has more than
+/// `most` rows.
 std::uint32_t task_rows(std::uint32_t rows, std::uint32_t most, unsigned threads) {
   const std::uint32_t workers = std::min(threads, divide_up(rows, kGrainRows));
   const std::uint32_t tasks = divide_up(divide_up(rows, most), workers) * workers;
@@ -49,8 +51,8 @@ void Grain::record(std::uint32_t rows, bool shared, Clock::duration taken) {
   std::atomic<float>& known = shared ? calls.shared : calls.alone;
   const float row = std::chrono::duration<float, std::nano>(taken).count() / static_cast<float>(rows);
   const float before = known.load(std::memory_order_relaxed);
-  // Steps towards the median: what interrupts a call now and then must not count by how long it took. The
-  // first calls start the threads: of those the fastest counts.
+  // The time moves by steps towards the median, so that an occasional interruption does not count by how long
+  // it took. The first calls start the threads: of them only the fastest counts.
   const bool first = calls.count.load(std::memory_order_relaxed) <= 2 * kTries;
   const float after = first ? std::min(before, row) : row < before ? before / kStep : before * kStep;
   known.store(before == 0 ? row : after, std::memory_order_relaxed);

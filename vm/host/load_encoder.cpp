@@ -9,18 +9,19 @@
 namespace forestvm::host {
 namespace {
 
-constexpr std::size_t kLine = 64;  // bytes that a vector is best aligned to
+constexpr std::size_t kLine = 64;  // bytes to which vectors are best aligned
 
 unsigned bits_of(const EncodedFeature& feature) {
   return static_cast<unsigned>(std::bit_width(feature.threshold_count));
 }
 
-/// Returns the floats of the splitters of a search of `bits` steps. Searches load at least 32.
+/// Returns the number of floats of the splitters of a search of `bits` steps. Searches load at least 32.
 std::size_t splitters_size(unsigned bits) {
   return std::max(std::size_t{32}, std::size_t{1} << std::min(bits, FeatureSearch::kSplitSteps));
 }
 
-/// Floats of the thresholds: whole lines of them, so that all splitters are aligned.
+/// Returns the number of floats of the thresholds of a search of `bits` steps: whole lines of them, so that
+/// all splitters are aligned.
 std::size_t thresholds_size(unsigned bits) { return std::max(kLine / sizeof(float), std::size_t{1} << bits); }
 
 void set_splitters(const float* thresholds, unsigned bits, float* splitters) {
@@ -29,15 +30,16 @@ void set_splitters(const float* thresholds, unsigned bits, float* splitters) {
       splitters[(std::size_t{1} << step) + i] = thresholds[(((2 * i + 1) << (bits - step)) >> 1) - 1];
 }
 
-/// As many of the first of `features` as lie close together, or one.
+/// Returns a tile of as many of the first features as lie close together, or of the first alone.
 FeatureTile first_tile(std::span<const FeatureSearch> features, std::uint32_t row_values) {
   const std::uint32_t first = features[0].feature, most = std::min(kTileValues, row_values / 4 * 4);
   std::size_t count = 1;
   while (count < features.size() && features[count].feature - first < most) ++count;
   const std::uint32_t values = (features[count - 1].feature - first + 4) / 4 * 4;
-  // As many are gathered in the time in which four values of each row are transposed, needed or not.
+  // In the time in which four values of each row are transposed, needed or not, one value of each is
+  // gathered.
   if (count <= values / 4) return {features.first(1), 0, 0};
-  // Behind a row's last value the rows may end.
+  // The rows' memory may end behind a row's last value.
   return {features.first(count), std::min(first, row_values - values), values};
 }
 
@@ -54,7 +56,7 @@ std::vector<FeatureTile> tiles_of(std::span<const FeatureSearch> features, std::
   return tiles;
 }
 
-/// Columns of a feature, and rule about fractions, that follow one another.
+/// Groups columns that follow one another by their feature and their rule for fractions.
 std::vector<FeatureCategories> categories_of(std::span<const CategoryColumn> categories,
                                              std::span<const ColumnDesc> columns) {
   const std::size_t first = columns.size() - categories.size();
@@ -79,10 +81,10 @@ LoadedEncoder load_encoder(std::span<const EncodedFeature> features, std::span<c
                            std::span<const ColumnDesc> columns, std::span<const CategoryColumn> categories,
                            std::uint32_t row_values) {
   LoadedEncoder loaded;
-  std::size_t size = kLine / sizeof(float);  // to align the first
+  std::size_t size = kLine / sizeof(float);  // room to align the first search's
   for (const EncodedFeature& feature : features)
     size += splitters_size(bits_of(feature)) + thresholds_size(bits_of(feature));
-  // No number reaches NaN: searches do not go on behind the last feature's thresholds.
+  // No number reaches NaN, so that searches do not go on behind a feature's last threshold.
   loaded.thresholds.assign(size, std::numeric_limits<float>::quiet_NaN());
   void* start = loaded.thresholds.data();
   std::size_t space = size * sizeof(float);

@@ -1,4 +1,4 @@
-// What a program says of its encoder -> what encode_rows works with.
+// Loads a program's encoder: makes the tables with which encode_rows works.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@
 namespace forestvm::host {
 
 struct LoadedEncoder {
-  std::vector<float> thresholds{};  ///< with the splitters: what `searches` points to
+  std::vector<float> thresholds{};  ///< Thresholds and splitters, to which `searches` points.
   std::vector<FeatureSearch> searches{};
-  std::vector<FeatureTile> tiles{};  ///< of `searches`
+  std::vector<FeatureTile> tiles{};  ///< Tiles of `searches`.
   std::vector<FeatureCategories> categories{};
 };
 
-/// `features`: ascending; of rows of `row_values`. `categories`: of the last of `columns`. All of them but
-/// `features` outlive the result.
+/// Loads an encoder. `features` ascend, and their rows have `row_values` values. `categories` describe the
+/// last of `columns`. The memory of `columns` and `categories` must live as long as the result.
 LoadedEncoder load_encoder(std::span<const EncodedFeature> features, std::span<const float> ranks,
                            std::span<const ColumnDesc> columns, std::span<const CategoryColumn> categories,
                            std::uint32_t row_values);

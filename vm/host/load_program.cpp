@@ -40,7 +40,7 @@ Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& lo
   return walker;
 }
 
-/// Where each accumulator lies in the scratch memory.
+/// Returns the place of each accumulator in the scratch memory.
 std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
   const ProgramMeta& meta = program.meta();
   const auto descs = program.section_Accumulators();
@@ -55,8 +55,8 @@ std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
   return loaded;
 }
 
-/// One for each parallel loop over rows: copies are made, and walkers selected, by loops over trees only, so
-/// that nothing asks which iteration a row is in.
+/// Returns a Grain for each parallel loop over rows, by pc. Such a loop may be cut anywhere: only loops over
+/// trees make copies of accumulators and select walkers, so nothing depends on which iteration a row is in.
 std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
   std::vector<std::unique_ptr<Grain>> grains(program.code().size());
   const CodeMap map = code_map(program);
@@ -85,7 +85,7 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
     FVM_ASSIGN(const LoadedWalker walker, load_walker(program, loaded, desc, target));
     loaded.walkers.push_back(walker);
   }
-  const FloatEnvironment environment;  // zero is compared with thresholds
+  const FloatEnvironment environment;  // for CsrEncoder, which compares zero with thresholds
   loaded.csr_encoder = CsrEncoder(loaded.program);
   loaded.base = base_scores(program);
   if (executor != nullptr) loaded.grains = grains(program);

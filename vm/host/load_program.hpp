@@ -1,5 +1,5 @@
-// Program -> what the host machine runs: walkers chosen for a CPU target, sections found, tables made that a
-// program's bytes only imply.
+// Loads a program for the host machine: chooses walkers for a CPU target, finds sections, and makes the
+// tables that a program's bytes only imply.
 #pragma once
 
 #include "vm/host/machine.hpp"
@@ -7,8 +7,8 @@
 
 namespace forestvm::host {
 
-/// `program` must not be mapped to a GPU. `executor` may be null. Environment error if the build lacks a
-/// layout.
+/// Loads a program whose loops are not mapped to a GPU. `executor` may be null. Environment error if the
+/// build lacks a layout.
 Result<LoadedProgram> load_program(const Program& program, const Target& target, const Executor* executor);
 
 }  // namespace forestvm::host

@@ -60,7 +60,7 @@ void Machine::parallel(const Inst& loop, std::uint32_t body) {
   if (cut.timed) grain->record(over.size(), cut.shared, Grain::Clock::now() - begin);
 }
 
-/// Nothing runs beside it: this machine can go on itself.
+/// Runs the iterations on this machine itself, because nothing runs beside them.
 void Machine::run_inline(const LoopOperands& loop, std::uint32_t body) {
   const Range over = ranges[loop.in];
   for (std::uint32_t i = 0; i < iterations(over.size(), loop.step); ++i) {
@@ -96,11 +96,13 @@ Range Machine::ahead(std::uint32_t loop, std::uint32_t iterations) const {
 
 namespace {
 
-/// More would push out of the first-level cache what is needed before it.
+/// The most bytes that an instruction prefetches. More would push what is needed earlier out of the
+/// first-level cache.
 constexpr std::size_t kMostPrefetched = std::size_t{32} << 10;
 constexpr std::size_t kCacheLine = 64;
 
-/// Asks for the cache lines of a stretch of memory, as long as `budget` lasts. No result depends on it.
+/// Prefetches the cache lines of a stretch of memory, at most `budget` bytes, which it takes off `budget`. No
+/// result depends on it.
 void prefetch(const void* begin, std::size_t size, std::size_t& budget) {
   size = std::min(size, budget);
   budget -= size;
@@ -137,7 +139,7 @@ void Machine::cache_trees(const Inst& inst) {
   });
 }
 
-/// Sets every row of an accumulator to `values`, one for each output; null: to zero.
+/// Sets every row of an accumulator to `values`, one for each output, or to zero if `values` is null.
 template <class Element>
 void Machine::fill(std::uint32_t accumulator, const Range& rows, const double* values) const {
   Element* const begin = accumulator_row<Element>(accumulator, rows.begin);
@@ -182,7 +184,7 @@ void Machine::privatize(const Inst& inst) {
   const LoadedAccumulator& desc = loaded_->accumulators[args.acc_out];
   const std::uint32_t iteration = ranges[args.range_in].iteration;
   copies_[args.acc_out] = copies_[desc.parent] * desc.iterations + iteration;
-  if (desc.storage != args.acc_out) return;  // what it lies in is zeroed before it is reduced
+  if (desc.storage != args.acc_out) return;  // it lies in another, and a reduction sets it
   const Range& rows = ranges[args.rows];
   with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
 }

@@ -1,4 +1,4 @@
-// The host machine: what interpret() runs a program on. In: a loaded program and one pass of a call (rows
+// The host machine, on which interpret() runs a program. In: a loaded program and one pass of a call (rows
 // that fit the context's scratch). Out: predictions in the caller's buffer. Copied for each iteration of a
 // parallel loop.
 #pragma once
@@ -24,57 +24,60 @@ namespace forestvm::host {
 /// A walker instruction's target, resolved when the program is loaded.
 struct LoadedWalker {
   WalkFunction function;
-  WalkTask task;  ///< what is known before the call: nodes, trees, hops, order
+  WalkTask task;  ///< Task with what is known before the call: nodes, trees, hops, order.
 };
 
-/// Where an accumulator lies in the scratch memory.
+/// The place of an accumulator in the scratch memory.
 struct LoadedAccumulator {
   AccumulatorKind kind;
   std::uint32_t parent;
   std::uint32_t iterations;
-  std::uint32_t storage;      ///< see AccumulatorStorage
-  std::uint32_t copy_stride;  ///< see AccumulatorStorage
-  std::size_t width;          ///< elements of a row
-  std::size_t copy_bytes;     ///< see accumulator_bytes
+  std::uint32_t storage;      ///< Accumulator in whose memory it lies: see AccumulatorStorage.
+  std::uint32_t copy_stride;  ///< Distance of its copies: see AccumulatorStorage.
+  std::size_t width;          ///< Elements of a row.
+  std::size_t copy_bytes;     ///< Bytes of a row in all copies: see accumulator_bytes.
 };
 
-/// What all calls share.
+/// A loaded program, which all calls share.
 struct LoadedProgram {
   Program program;
-  const ProgramMeta& meta;  ///< this and the next two: sections of the program, found once
-  const Inst* code;
+  const ProgramMeta& meta;  ///< The program's meta section.
+  const Inst* code;         ///< The program's code section.
   std::vector<LoadedAccumulator> accumulators{};
   std::span<const GroupDesc> groups{};
   std::vector<LoadedWalker> walkers{};
   std::vector<GroupData> group_data{};
-  std::vector<std::uint8_t> tile_exits{};     ///< see GroupData
-  std::vector<std::uint32_t> tree_outputs{};  ///< by the tree's number in the model
-  std::vector<double> base{};                 ///< exact in the type of the scores
+  std::vector<std::uint8_t> tile_exits{};     ///< Ways out of tiles: see GroupData::exits.
+  std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
+  std::vector<double> base{};                 ///< Base scores, exact in the type of the scores.
   LoadedEncoder encoder{};
   const Target* target = nullptr;
   CsrEncoder csr_encoder{};
   SumScale scale{};
-  const Executor* executor = nullptr;  ///< null: parallel loops run inline
-  /// By pc, of parallel loops whose chunks may be cut anywhere; the machine measures.
+  const Executor* executor = nullptr;  ///< Null if parallel loops run inline.
+  /// Measurements of parallel loops whose chunks may be cut anywhere, by pc; null for other instructions.
+  /// Empty without an executor.
   std::vector<std::unique_ptr<Grain>> grains{};
 };
 
 /// One pass of a call.
 struct Pass {
-  const float* rows;  ///< null if `csr` has the rows and no walk reads values
+  const float* rows;  ///< Float32 rows; null if the rows came encoded or are read from `csr`.
   std::size_t row_stride;
-  const CsrRows* csr;  ///< checked; null if the rows came dense
+  const CsrRows* csr;  ///< Sparse rows, checked; null if the pass reads none.
   std::uint32_t row_count;
-  std::uint32_t plan_rows;  ///< for which its plan is chosen: row_count, unless that one takes no codes
+  /// Row count by which the plan is chosen: row_count, or the nearest whose plan takes the encoded rows.
+  std::uint32_t plan_rows;
   OutputKind output;
-  const std::uint8_t* codes;               ///< of the pass's rows
-  std::uint8_t* encode_to;                 ///< the same, before they are there; null: they came encoded
-  float* values;                           ///< Raw, Value: where this pass's first row goes
-  double* wide_values;                     ///< the same in float64, instead of `values`
-  std::int64_t* labels;                    ///< Class: likewise
-  std::int32_t* leaves;                    ///< Leaf: likewise
-  bool in_place;                           ///< a0 is `values` itself
-  std::byte* accumulators[kAccumulators];  ///< row 0 of the first copy of each that has memory of its own
+  const std::uint8_t* codes;  ///< Codes of the pass's rows.
+  std::uint8_t* encode_to;    ///< Where the codes are written; null if the rows came encoded.
+  float* values;              ///< Raw, Value: where the first row's output goes, in float32.
+  double* wide_values;        ///< Raw, Value: where it goes in float64, instead of `values`.
+  std::int64_t* labels;       ///< Class: where the first row's output goes.
+  std::int32_t* leaves;       ///< Leaf: where the first row's output goes.
+  bool in_place;              ///< True if accumulator a0 is `values` itself.
+  /// Row 0 of the first copy of each accumulator that has memory of its own.
+  std::byte* accumulators[kAccumulators];
 };
 
 /// Writes the codes of a range of a pass's rows, unless they came encoded.
@@ -140,7 +143,7 @@ class Machine {
   const LoadedProgram* loaded_;
   const Pass* pass_;
   std::size_t outputs_;
-  std::uint32_t copies_[kAccumulators] = {};  ///< which copy of each accumulator this machine writes
+  std::uint32_t copies_[kAccumulators] = {};  ///< Copy of each accumulator that this machine writes.
 };
 
 }  // namespace forestvm::host

@@ -19,21 +19,22 @@ namespace forestvm {
 namespace host {
 namespace {
 
-/// Rows in one pass when nothing else bounds them: row numbers are 32-bit.
+/// The most rows of a pass if nothing else bounds them: row numbers are 32-bit.
 constexpr std::size_t kMaxPassRows = std::size_t{1} << 30;
 
-/// Codes, or converted rows, of one pass, unless that were too few rows to share among threads.
+/// The most bytes of codes, or of converted rows, in a pass, unless its rows would be too few to share among
+/// threads, fewer than kLeastPassRows.
 constexpr std::size_t kMaxPassBytes = std::size_t{8} << 20;
 constexpr std::size_t kLeastPassRows = 4096;
 
-/// A value of a sparse row takes longer to encode than one of a dense row, which has more of them: the part
-/// that must be present for dense rows to be faster.
+/// The part of a sparse row's values that must be present for converting the rows to dense ones to be faster.
+/// Encoding a value takes longer in a sparse row than in a dense one, which has more values.
 constexpr double kDenseFrom = 0.04;
 
-/// More than any machine has.
+/// The most threads that a caller may ask for: more than any machine has.
 constexpr unsigned kMaxThreads = 4096;
 
-/// What scratch memory is counted in: a cache line.
+/// A cache line, in which scratch memory is counted.
 struct alignas(64) Line {
   std::byte bytes[64];
 };
@@ -46,7 +47,7 @@ class HostContext final : public Context {
   std::vector<Line> scratch;
 };
 
-/// Accumulators begin on lines of their own.
+/// Rounds bytes up to whole lines, so that accumulators begin on lines of their own.
 std::size_t whole_lines(std::size_t bytes) {
   return (bytes + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);
 }
@@ -114,7 +115,7 @@ class HostPredictor final : public CallPredictor {
     return {};
   }
 
-  /// What can be said before the first pass.
+  /// Checks what can be known before the first pass.
   Result<void> check_call(const Context& context, const AnyRows& rows) const {
     if (context.backend() != &HostContext::kBackend) return usage("the context belongs to another backend");
     if (const auto* dense = std::get_if<RowBlock>(&rows)) return check_rows(loaded_.meta, *dense);
@@ -124,7 +125,7 @@ class HostPredictor final : public CallPredictor {
         "the rows lie in a GPU's memory, which the host does not read: load the program into the GPU");
   }
 
-  /// Whether rows get float32 rows in the scratch memory before anything reads them.
+  /// Returns whether rows are converted to float32 rows in the scratch memory before anything reads them.
   bool converted(const AnyRows& rows) const {
     if (const auto* dense = std::get_if<RowBlock>(&rows)) return !are_float_rows(program(), *dense);
     const auto* csr = std::get_if<CsrRows>(&rows);
@@ -143,15 +144,15 @@ class HostPredictor final : public CallPredictor {
     return std::min(left, std::max<std::size_t>(most / kCodeRows, 1) * kCodeRows);
   }
 
-  /// How many of `left` rows are encoded together.
+  /// Returns how many of `left` rows are encoded together.
   std::size_t rows_to_encode(const AnyRows& rows, std::size_t left) const {
     return whole_blocks(converted(rows) ? max_converted_rows() : kMaxPassRows, left);
   }
 
-  /// How many of `left` rows go into one pass.
+  /// Returns how many of `left` rows go into one pass.
   std::size_t pass_rows(const AnyRows& rows, std::size_t left, bool in_place,
                         std::size_t delivered_bytes) const {
-    // A call for leaf numbers has sums too: nothing says that a program leaves them alone then.
+    // Calls for leaf numbers have memory for sums too, because the code may write sums in them.
     const std::size_t result_bytes = in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
     const std::size_t most = std::min(left, max_pass_rows(private_bytes_ + result_bytes + delivered_bytes));
     if (std::holds_alternative<CodedRows>(rows)) return whole_blocks(most, left);
@@ -187,8 +188,9 @@ class HostPredictor final : public CallPredictor {
     return whole_lines(rows * loaded_.meta.num_features * sizeof(float));
   }
 
-  /// Gives a pass its rows, which begin at row `begin` of the call: as they came, or if `values` is not null
-  /// as float32 there. What they came in, `csr`, lives as long as the pass.
+  /// Gives a pass its rows, which begin at row `begin` of the call: as they came, or converted to float32 at
+  /// `values` if it is not null. `csr` receives the description of sparse rows, and must live as long as the
+  /// pass.
   void place_rows(Pass& pass, CsrRows& csr, const AnyRows& rows, std::size_t begin, float* values) const {
     const auto* const dense = std::get_if<RowBlock>(&rows);
     const auto* const sparse = std::get_if<CsrRows>(&rows);
@@ -232,7 +234,7 @@ class HostPredictor final : public CallPredictor {
     return {};
   }
 
-  /// Rows that one iteration of a parallel loop encodes.
+  /// The number of rows that one iteration of a parallel loop encodes.
   static constexpr std::uint32_t kRowsEncodedAtOnce = 8 * kCodeRows;
 
   Result<void> encode_pass(Pass& pass, const AnyRows& rows, std::size_t begin,
@@ -255,7 +257,7 @@ class HostPredictor final : public CallPredictor {
     return {};
   }
 
-  /// Makes zero what lies behind the last row.
+  /// Sets what lies behind the last row to zero.
   static void clear_unused(const CodedRows& rows, std::uint8_t* codes) {
     if (rows.count == 0) return;
     if (const std::size_t used = rows.count % kCodeRows; used != 0) {
@@ -275,8 +277,9 @@ class HostPredictor final : public CallPredictor {
 
   std::size_t columns() const { return loaded_.program.section_Columns().size(); }
 
-  /// Codes are written and soon read again: they are kept where caches have a chance; with very many columns
-  /// below kMaxScratchBytes, unless a single block takes more.
+  /// Returns the most rows whose codes are in a pass. Codes are written and soon read again, so they should
+  /// fit the caches. With very many columns they take at most kMaxScratchBytes, unless a single block takes
+  /// more.
   std::size_t max_encoded_rows() const {
     if (columns() == 0) return kMaxPassRows;
     const auto rows_in = [&](std::size_t bytes) {
@@ -285,7 +288,8 @@ class HostPredictor final : public CallPredictor {
     return std::min(rows_in(kMaxScratchBytes), std::max(kLeastPassRows, rows_in(kMaxPassBytes)));
   }
 
-  /// Likewise, below kMaxScratchBytes unless a single row takes more.
+  /// Returns the most rows that are converted in a pass, so that they should fit the caches. Very wide rows
+  /// take at most kMaxScratchBytes, unless a single row takes more.
   std::size_t max_converted_rows() const {
     const std::size_t row_bytes = loaded_.meta.num_features * sizeof(float);
     if (row_bytes == 0) return kMaxPassRows;
@@ -317,7 +321,7 @@ class HostPredictor final : public CallPredictor {
   LoadedProgram loaded_;
   const Target* target_;
   CodedPlans coded_plans_;
-  std::size_t private_bytes_ = 0;  ///< of a row, in all accumulators but the result
+  std::size_t private_bytes_ = 0;  ///< Bytes of a row in all accumulators but the result.
 };
 
 }  // namespace

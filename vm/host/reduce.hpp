@@ -1,5 +1,5 @@
-// How private copies of an accumulator are added up. Each element's sum is made in the order of the copies
-// whatever the form, so that the form does not change its bits.
+// Adds up the private copies of an accumulator. Each element is summed in the order of the copies whatever
+// the form, so that the form does not change its bits.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace forestvm::host {
 
-/// `Width` sums added at once, in a vector of the compiler's.
+/// A vector type of the compiler for `Width` sums that are added at once.
 template <class Element, unsigned Width>
 struct VectorOf;
 template <unsigned Width>
@@ -44,7 +44,7 @@ void add_vectors(Element* sums, const Element* more, std::size_t size) {
   add_elements(sums, more, i, size);
 }
 
-/// sums[i] += more[i] for i below size, `width` at a time.
+/// Adds more[i] to sums[i] for i below size, `width` at a time.
 template <class Element>
 void add_copy(Element* sums, const Element* more, std::size_t size, std::uint32_t width) {
   switch (width) {
@@ -61,7 +61,7 @@ void add_copy(Element* sums, const Element* more, std::size_t size, std::uint32_
   }
 }
 
-/// 128-bit sums carry from word to word: no vector adds them.
+/// Adds 128-bit sums one by one, because they carry from word to word: no vector adds them.
 inline void add_copy(Exact128Sum* sums, const Exact128Sum* more, std::size_t size, std::uint32_t) {
   add_elements(sums, more, 0, size);
 }

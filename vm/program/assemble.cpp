@@ -1,6 +1,6 @@
-// Assembly text and a program's data -> a program of that code over that data: what disassemble.cpp prints,
-// read back. Driven by the rows: no opcode is known by name here, and only operand_text.hpp knows how an
-// operand is written.
+// Assembles text, as disassemble.cpp prints it, to a program with that code and the data of another program.
+// It is driven by the rows of opcodes.def: no opcode is known by name here, and only operand_text.hpp knows
+// how an operand is written.
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -22,14 +22,14 @@ constexpr std::string_view kBlanks = " \t\r";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Without the blanks at both ends; an empty text keeps its place.
+/// Returns the text without the blanks at both ends; an empty text keeps its place.
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
   const std::size_t end = text.find_last_not_of(kBlanks);
   return end == std::string_view::npos ? text.substr(begin) : text.substr(begin, end + 1 - begin);
 }
 
-/// A piece of the text in a message: in quotes, cut, on one line whatever its bytes are.
+/// Returns a piece of the text for a message: in quotes, cut, on one line whatever its bytes are.
 std::string shown(std::string_view text) {
   constexpr std::size_t kLongest = 40;
   constexpr char kDigits[] = "0123456789abcdef";
@@ -66,7 +66,7 @@ class Line {
 
   bool blank() const { return rest_.empty(); }
 
-  /// `pc`: the instruction's, for the number before it, if there is one.
+  /// Reads the instruction. If there is a number before it, it must be `pc`.
   Result<Inst> instruction(std::size_t pc) {
     FVM_TRY(skip_pc(pc));
     const std::string_view word = take_word();
@@ -93,7 +93,8 @@ class Line {
     return word;
   }
 
-  /// Blocks name each other by pc: a line that has moved without its number would change what they mean.
+  /// Skips the pc before the instruction, if there is one. It must be right, because blocks name each other
+  /// by pc: a line that has moved without its number would change what they mean.
   Result<void> skip_pc(std::size_t pc) {
     if (!is_digit(rest_.front())) return {};
     const std::string_view word = take_word();
@@ -104,7 +105,7 @@ class Line {
     return {};
   }
 
-  /// Up to the next comma.
+  /// Takes the operand up to the next comma.
   std::string_view take_operand() {
     const std::size_t comma = rest_.find(',');
     const std::string_view operand = trimmed(rest_.substr(0, comma));

@@ -23,7 +23,7 @@ class GroupDecoder {
  private:
   DecodedChild child_at(const typename View::Tree& tree, std::uint32_t index, std::uint32_t at,
                         std::vector<std::uint32_t>& places) {
-    if constexpr (kTakesCodes<View>)  // a leaf that is repeated below
+    if constexpr (kTakesCodes<View>)  // goes down to a leaf that is repeated below
       while (!View::is_leaf(tree, at) && View::code(tree, at) == kNeverRight) at = View::child(tree, at, 0);
     if (View::is_leaf(tree, at)) {
       const std::uint64_t number = View::number_at(tree, data_.trees[index], at);
@@ -42,7 +42,7 @@ class GroupDecoder {
       return {View::threshold(tree, at, i), View::feature_word(tree, at, i) & (kFeatureMask | kMissingLeft)};
   }
 
-  /// The test of values that a test of codes stands for.
+  /// Returns the test of values that
   DecodedTest decoded_test(std::uint32_t column, std::uint8_t code) const {
     const ColumnDesc& desc = program_.section_Columns()[column];
     const std::uint32_t missing = desc.missing_highest != 0 ? 0 : kMissingLeft;
@@ -63,7 +63,7 @@ class GroupDecoder {
   void add_tree(std::uint32_t index) {
     const typename View::Tree tree = View::tree(data_, index);
     DecodedTree decoded;
-    std::vector<std::uint32_t> places;  // of the tiles in the view
+    std::vector<std::uint32_t> places;  // places of the tiles in the view
     decoded.root = child_at(tree, index, 0, places);
     for (std::size_t i = 0; i < places.size(); ++i) {
       const std::uint32_t at = places[i];

@@ -9,33 +9,33 @@
 
 namespace forestvm::bytecode {
 
-/// `x < threshold` goes left; or, of a categorical split, x that is in no set.
+/// A test. A row goes left if x < threshold or, in a categorical split, if x is not in the set.
 struct DecodedTest {
   float threshold;
-  std::uint32_t feature;                         ///< feature word without kLeaf
-  const CategoryColumn* category_set = nullptr;  ///< of a categorical split
+  std::uint32_t feature;                         ///< Feature word without kLeaf.
+  const CategoryColumn* category_set = nullptr;  ///< Set of a categorical split, otherwise null.
 };
 
-/// A child: a tile's number in its tree, or ~ a leaf's number in its group.
+/// A child: a tile's number in its tree, or the complement (~) of a leaf's number in its group.
 using DecodedChild = std::int32_t;
 constexpr bool is_leaf(DecodedChild child) { return child < 0; }
 constexpr std::uint32_t leaf_of(DecodedChild child) { return static_cast<std::uint32_t>(~child); }
 
-/// In layouts of single nodes a tile is a node: one test, left and right child.
+/// A tile. In layouts of single nodes it is a node: one test, left and right child.
 struct DecodedTile {
-  std::uint32_t shape;  ///< row of the tile shapes; 0 in layouts of single nodes
+  std::uint32_t shape;  ///< Row of the tile shapes; 0 in layouts of single nodes.
   std::vector<DecodedTest> tests;
-  std::vector<DecodedChild> children;  ///< by way out: one more than tests
+  std::vector<DecodedChild> children;  ///< Children by way out: one more than tests.
 };
 
 struct DecodedTree {
   DecodedChild root;
-  std::vector<DecodedTile> tiles;  ///< level by level
+  std::vector<DecodedTile> tiles;  ///< Tiles, level by level.
 };
 
 struct DecodedLeaf {
   float value;
-  std::uint32_t number;  ///< the trainer's
+  std::uint32_t number;  ///< The trainer's number of the leaf.
 };
 
 struct DecodedGroup {

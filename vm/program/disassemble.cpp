@@ -1,5 +1,6 @@
-// Program -> assembly text: a table of walkers, groups and accumulators, then the code, one instruction a
-// line, blocks indented. Driven by the rows: no opcode is known by name here. assemble.cpp reads it back.
+// Prints a program as assembly text: a table of walkers, groups and accumulators, then the code, one
+// instruction a line, blocks indented. It is driven by the rows of opcodes.def: no opcode is known by name
+// here. assemble.cpp reads the text back.
 #include <bit>
 #include <string>
 
@@ -46,7 +47,7 @@ std::string accumulator_text(const AccumulatorDesc& accumulator, std::size_t num
   return text;
 }
 
-/// `column`: its number among all.
+/// Describes a column of membership codes. `column` is its number among all columns.
 std::string category_text(const Program& program, const CategoryColumn& category, std::size_t column) {
   const auto words = program.section_CategoryWords().subspan(category.first_word, category.word_count);
   std::size_t members = category.listed != 0 ? words.size() : 0;

@@ -1,5 +1,5 @@
-// ProgramParts, or the sections themselves -> image. Lays the sections out in their order and seals them with
-// the checksum; the verifier then reads the image as it would a stranger's file.
+// Encodes ProgramParts, or sections, as the image of a program. Lays the sections out in their order and
+// seals them with the checksum; the verifier then reads the image as it would a stranger's file.
 #include <algorithm>
 #include <cstring>
 
@@ -8,7 +8,7 @@
 namespace forestvm {
 namespace {
 
-/// The parts in the records of the file.
+/// The parts as the records of the file.
 struct Contents {
   std::vector<StringRef> strings;
   std::string text;

@@ -30,26 +30,28 @@ namespace forestvm::bytecode {
 static_assert(std::endian::native == std::endian::little,
               "program files are little-endian and used as they are");
 
-/// A byte above 127, a name, and line ends that a text-mode transfer would change (PNG's idea).
+/// The first bytes of a file: a byte above 127, a name, and line ends that a text-mode transfer would change
+/// (PNG's idea).
 inline constexpr unsigned char kMagic[8] = {0x89, 'F', 'V', 'M', '\r', '\n', 0x1a, '\n'};
 
 struct FileHeader {
   unsigned char magic[8];
-  std::uint16_t format;         ///< kProgramFormat
-  std::uint16_t reserved;       ///< zero
-  std::uint32_t section_count;  ///< kSectionCount
-  std::uint64_t feature_bits;   ///< what a reader must know to run it; none are defined yet
-  std::uint64_t file_size;      ///< bytes
-  std::uint64_t checksum;       ///< XXH3-64 of the file with this field zero
-  std::uint8_t unused[24];      ///< zero
+  std::uint16_t format;         ///< The file's format: kProgramFormat.
+  std::uint16_t reserved;       ///< Zero.
+  std::uint32_t section_count;  ///< Number of sections: kSectionCount.
+  /// Features that a reader must know to run the program; none are defined yet.
+  std::uint64_t feature_bits;
+  std::uint64_t file_size;  ///< Size of the file in bytes.
+  std::uint64_t checksum;   ///< XXH3-64 of the file with this field zero.
+  std::uint8_t unused[24];  ///< Zero.
 };
 static_assert(sizeof(FileHeader) == 64);
 
 struct SectionEntry {
   Section id;
-  std::uint32_t reserved;  ///< zero
-  std::uint64_t offset;    ///< bytes from the start of the file
-  std::uint64_t size;      ///< bytes
+  std::uint32_t reserved;  ///< Zero.
+  std::uint64_t offset;    ///< Bytes from the start of the file.
+  std::uint64_t size;      ///< Size of the section in bytes.
 };
 static_assert(sizeof(SectionEntry) == 24);
 

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL  // the library gives no state but one of malloc's, and needs linking
+#define XXH_INLINE_ALL  // otherwise a library must be linked, which allocates states
 #include <xxhash.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct Program::Image {
   }
 };
 
-/// Builds Programs: the one friend of Program.
+/// Builds Programs. It is the one friend of Program.
 class ProgramImage {
  public:
   static Result<Program> finish(std::shared_ptr<const Program::Image> image, Verification verification) {
@@ -96,7 +96,7 @@ Error io_error(const std::string& what) {
   return {ErrorCode::Environment, "", what + ": " + std::strerror(errno)};
 }
 
-/// The file behind a chain of links, so that saving replaces the file and not the link.
+/// Returns the file behind a chain of links, so that saving replaces the file and not the link.
 std::string resolved(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
   return real ? std::string(real.get()) : path;
@@ -152,7 +152,7 @@ std::uint64_t encoder_id(const Program& program) {
 }
 
 Result<Program> Program::load(const std::string& path, Verification verification) {
-  // Opening a FIFO would wait for a writer: without blocking, it is there to be refused below.
+  // Opening a FIFO would wait for a writer. O_NONBLOCK opens it at once, and it is refused below.
   const File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   if (file.descriptor < 0) return io_error("cannot open");
   struct stat status;
@@ -191,7 +191,8 @@ Result<void> Program::save(const std::string& path) const {
   if (file.descriptor < 0) return io_error("cannot create a file beside it");
   const auto write = [&]() -> Result<void> {
     FVM_TRY(write_all(file.descriptor, image()));
-    if (exists) static_cast<void>(::fchmod(file.descriptor, old.st_mode & 0777));  // keep them if we may
+    // The old file's permissions are kept if the process may set them.
+    if (exists) static_cast<void>(::fchmod(file.descriptor, old.st_mode & 0777));
     if (::fsync(file.descriptor) != 0) return io_error("cannot write");
     if (::rename(temporary.c_str(), target.c_str()) != 0) return io_error("cannot replace the file");
     return {};

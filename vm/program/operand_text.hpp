@@ -1,5 +1,5 @@
-// How an operand is written in assembly: the one place that disassembler and assembler share, so that they
-// cannot drift. In: a row of operands.def and a value. Out: its text; and back.
+// Writes and reads operands in assembly: the one place that disassembler and assembler share, so that they
+// cannot disagree. In: a row of operands.def and a value. Out: its text; and back.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 
 namespace forestvm::bytecode {
 
-/// The row's prefix and the number, or the enumerator's name.
+/// Returns the row's prefix and the number, or the enumerator's name.
 std::string operand_text(OperandKind kind, std::uint32_t value);
 
-/// The value that operand_text writes like `text`, blanks of any width; nothing if there is none that fits
-/// the operand's size.
+/// Returns the value that operand_text writes like `text`, with blanks of any width; nothing if there is none
+/// that fits the operand's size.
 std::optional<std::uint32_t> operand_value(OperandKind kind, std::string_view text);
 
-/// What operand_value takes, for messages: "step and a number up to 4294967295 (elements per iteration)".
+/// Returns the form that operand_value takes, for messages: "step and a number up to 4294967295 (elements per
+/// iteration)".
 std::string operand_form(OperandKind kind);
 
 }  // namespace forestvm::bytecode

@@ -1,4 +1,4 @@
-// What a program's forest compares each feature with.
+// Finds the thresholds with which a program's forest compares each feature.
 #include <algorithm>
 
 #include "vm/program/decode_forest.hpp"

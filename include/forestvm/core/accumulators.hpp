@@ -1,4 +1,4 @@
-// Where accumulators lie in the memory of a call, and how much of it they take. In: the records of a
+// Places accumulators in the memory of a call, and computes how much of it they take. In: the records of a
 // program's accumulators. Shared by host and device code.
 #pragma once
 
@@ -10,13 +10,14 @@
 
 namespace forestvm {
 
-/// Elements of a row: one for each output, or for each tree.
+/// Returns the number of elements of a row: one for each output, or for each tree.
 FVM_HOST_DEVICE constexpr std::uint32_t accumulator_width(AccumulatorKind kind, std::uint32_t outputs,
                                                           std::uint32_t trees) {
   return is_per_tree(kind) ? trees : outputs;
 }
 
-/// Bytes that accumulator `index` takes for each row, in all of its copies; 0 if it lies in another.
+/// Returns the bytes that accumulator `index` takes for each row, in all of its copies; 0 if it lies in the
+/// memory of another.
 FVM_HOST_DEVICE constexpr std::uint64_t accumulator_bytes(const AccumulatorDesc* accumulators,
                                                           std::uint32_t index, std::uint32_t outputs,
                                                           std::uint32_t trees) {
@@ -28,10 +29,10 @@ FVM_HOST_DEVICE constexpr std::uint64_t accumulator_bytes(const AccumulatorDesc*
 /// The accumulator whose memory another one uses, which may be itself.
 struct AccumulatorStorage {
   std::uint32_t index;
-  std::uint32_t copy_stride;  ///< copies of `index` from one copy of the other to its next
+  std::uint32_t copy_stride;  ///< Copies of `index` from one copy of the other accumulator to its next.
 };
 
-/// The storage of accumulator `index` of a verified program.
+/// Returns the storage of accumulator `index` of a verified program.
 FVM_HOST_DEVICE constexpr AccumulatorStorage accumulator_storage(const AccumulatorDesc* accumulators,
                                                                  std::uint32_t index) {
   AccumulatorStorage storage{index, 1};

@@ -21,7 +21,7 @@ enum class OpRole : std::uint8_t { Plain, Open, Close, Stop };
 
 enum class OperandSize : std::uint8_t { Small, Wide };
 
-/// What transform.hpp defines, which operands name.
+/// Declares enumerations that operands name; transform.hpp defines them.
 enum class Transform : std::uint8_t;
 enum class ClassRule : std::uint8_t;
 
@@ -30,31 +30,31 @@ enum class OperandKind : std::uint8_t {
 #include <forestvm/core/operands.def>
 };
 
-/// What a caller asks for; rows in outputs.def.
+/// The outputs that a caller can ask for; rows in outputs.def.
 enum class OutputKind : std::uint8_t {
 #define FVM_OUTPUT(number, Name, text, meaning) Name = number,
 #include <forestvm/core/outputs.def>
 };
 
-/// How trees lie in memory; rows in layouts.def.
+/// The layouts of trees in memory; rows in layouts.def.
 enum class Layout : std::uint8_t {
 #define FVM_LAYOUT(number, Name, text, word, View, meaning) Name = number,
 #include <forestvm/core/layouts.def>
 };
 
-/// A dimension of a GPU launch; rows in dimensions.def.
+/// The dimensions of a GPU launch; rows in dimensions.def.
 enum class LaunchDimension : std::uint8_t {
 #define FVM_DIMENSION(number, Name, text, meaning) Name = number,
 #include <forestvm/core/dimensions.def>
 };
 
-/// How private copies are added up; rows in reduction_forms.def.
+/// The forms in which private copies are added up; rows in reduction_forms.def.
 enum class ReductionForm : std::uint8_t {
 #define FVM_REDUCTION_FORM(number, Name, text, meaning) Name = number,
 #include <forestvm/core/reduction_forms.def>
 };
 
-/// What an accumulator holds; rows in accumulator_kinds.def.
+/// The kinds of accumulators; rows in accumulator_kinds.def.
 enum class AccumulatorKind : std::uint8_t {
 #define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) Name = number,
 #include <forestvm/core/accumulator_kinds.def>
@@ -63,17 +63,18 @@ enum class AccumulatorKind : std::uint8_t {
 inline constexpr unsigned kSmallOperands = 3;
 inline constexpr unsigned kWideOperands = 3;
 inline constexpr unsigned kMaxOperands = kSmallOperands + kWideOperands;
-inline constexpr unsigned kRangeRegisters = 16;        ///< r0 … r15
-inline constexpr unsigned kAccumulators = 8;           ///< a0 … a7
-inline constexpr unsigned kRowsRegister = 0;           ///< holds the rows of the call
-inline constexpr unsigned kTreesRegister = 1;          ///< holds all trees
-inline constexpr unsigned kResult = 0;                 ///< the accumulator of the result
-inline constexpr unsigned kNoSelect = kTreesRegister;  ///< as operand Select: no loop selects walkers
-inline constexpr unsigned kMaxBlockDepth = 16;         ///< nested blocks in a program
+inline constexpr unsigned kRangeRegisters = 16;  ///< Range registers: r0 … r15.
+inline constexpr unsigned kAccumulators = 8;     ///< Most accumulators: a0 … a7.
+inline constexpr unsigned kRowsRegister = 0;     ///< Range register that holds the rows of the call.
+inline constexpr unsigned kTreesRegister = 1;    ///< Range register that holds all trees.
+inline constexpr unsigned kResult = 0;           ///< Accumulator of the result.
+/// Value of operand Select if no loop selects walkers.
+inline constexpr unsigned kNoSelect = kTreesRegister;
+inline constexpr unsigned kMaxBlockDepth = 16;  ///< Most nested blocks in a program.
 inline constexpr unsigned kMaxInstructions = 1 << 16;
-inline constexpr unsigned kMaxWalkers = 1 << 16;  ///< rows of a program's walker table
-inline constexpr unsigned kMaxPlanBlocks = 64;    ///< blocks that run for some numbers of rows only
-inline constexpr unsigned kMaxSpecialized = 256;  ///< iterations that select walkers of their own
+inline constexpr unsigned kMaxWalkers = 1 << 16;  ///< Most rows of a program's walker table.
+inline constexpr unsigned kMaxPlanBlocks = 64;    ///< Most blocks that run only for some numbers of rows.
+inline constexpr unsigned kMaxSpecialized = 256;  ///< Most iterations of a loop that selects walkers.
 inline constexpr unsigned kMaxReductionWidth = 16;
 
 /// One instruction: 16 bytes, little-endian in files. Operands that an opcode does not list are zero.
@@ -167,13 +168,13 @@ constexpr Inst encode(Op op, const std::uint32_t* values) {
   return inst;
 }
 
-/// Where an opcode's operand lies in an instruction.
+/// The place of an operand in an instruction.
 struct OperandField {
   OperandSize size;
-  unsigned index;  ///< of the bytes, or of the words
+  unsigned index;  ///< Index among the bytes, or among the words.
 };
 
-/// The field of the operand at `position` of the opcode's row.
+/// Returns the field of the operand at `position` of the opcode's row.
 constexpr OperandField field(const OperandList& operands, unsigned position) {
   unsigned index = 0;
   const OperandSize size = info(operands.kinds[position]).size;
@@ -182,7 +183,8 @@ constexpr OperandField field(const OperandList& operands, unsigned position) {
   return {size, index};
 }
 
-/// The position of the operand of a kind in the opcode's row; kMaxOperands unless the row lists it once.
+/// Returns the position of the operand of a kind in the opcode's row; kMaxOperands unless the row lists it
+/// once.
 constexpr unsigned position(const OperandList& operands, OperandKind kind) {
   unsigned found = kMaxOperands, matches = 0;
   for (unsigned i = 0; i < operands.count; ++i) {
@@ -240,17 +242,18 @@ FVM_HOST_DEVICE constexpr auto all_operands([[maybe_unused]] const Inst& inst,
 
 }  // namespace bytecode_rows
 
-/// All operands of an instruction of this opcode.
+/// Returns all operands of an instruction of this opcode.
 template <Op op>
 FVM_HOST_DEVICE constexpr auto operands(const Inst& inst) {
   return bytecode_rows::all_operands<op>(inst, std::make_index_sequence<info(op).operands.count>());
 }
 
-/// What operands<op>() gives. Opcodes whose rows list the same operands have the same type.
+/// The type that operands<op>() returns. Opcodes whose rows list the same operands have the same type.
 template <Op op>
 using OperandsOf = decltype(operands<op>(Inst()));
 
-/// The value of one operand, by its kind; the opcode's row must list it once (checked at compile time).
+/// Returns the value of one operand, by its kind; the opcode's row must list it once (checked at compile
+/// time).
 template <Op op, OperandKind kind>
 FVM_HOST_DEVICE constexpr std::uint32_t operand(const Inst& inst) {
   constexpr unsigned at = position(info(op).operands, kind);

@@ -1,4 +1,4 @@
-// What walkers do with the leaf that a walk reaches, on the host and on GPUs.
+// The ways in which walkers deliver the leaf that a walk reaches, on the host and on GPUs.
 #pragma once
 
 #include <cstdint>

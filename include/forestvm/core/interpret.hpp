@@ -1,7 +1,7 @@
-// The one opcode switch. In: verified code and a machine. Out: whatever the machine makes of it. The machine
-// decides how a parallel loop runs, where accumulators live and what walks trees; this file only knows the
-// order of things. Serial loops iterate here, without recursion; a parallel loop runs its block through the
-// machine.
+// Interprets bytecode: the one switch over opcodes. In: verified code and a machine. Out: the machine's
+// results. The machine decides how a parallel loop runs, where accumulators live and what walks trees; this
+// file only knows the order of instructions. Serial loops iterate here, without recursion; a parallel loop
+// runs its block through the machine.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,26 @@
 
 namespace forestvm {
 
-/// Whether a machine is one of many that run the code in step, as the threads of a GPU's block do: each runs
-/// every instruction, with the iteration of a mapped loop that is its own, and all take every turn together.
-/// Instead of parallel() it has: bool first(const Inst& loop) and bool next(const Inst& loop), which set a
-/// for's chunk and say whether there is a turn to take; void enter(const Inst& loop) and void leave(const
-/// Inst& loop) around the block of a map. Its code is linked to a call: the instructions are of another type
-/// than Inst, with an operand<>() of their own, and when, unless and plan are resolved, so that wants() and
-/// plan_rows are not needed.
+/// True for a machine that is one of many that run the code in step, as the threads of a GPU's block do. Each
+/// runs every instruction, a mapped loop's block for an iteration of its own, and all take each iteration of
+/// a `for` together. Instead of parallel() such a machine has: bool first(const Inst& loop) and bool
+/// next(const Inst& loop), which set the chunk of a `for` and return whether there is an iteration to run;
+/// void enter(const Inst& loop) and void leave(const Inst& loop), which are called before and after the block
+/// of a map. Its code is linked for a call: the instructions are of another type than Inst, with an
+/// operand<>() of their own, and when, unless and plan are resolved, so that wants() and plan_rows are not
+/// needed.
 template <class Machine>
 inline constexpr bool kInStep = requires {
   requires Machine::kRunsInStep;
 };
 
 /// Runs code from `pc` to the halt, or to the end of the parallel block that `pc` lies in.
-/// Machine has: Range ranges[kRangeRegisters]; std::uint32_t plan_rows, for which a plan is chosen; bool
-/// wants(OutputKind); void parallel(const Inst& loop, std::uint32_t body) which must run interpret(code,
-/// body, m) for each chunk of a par or map on a machine m of its own whose RangeOut register holds the chunk;
-/// and one void NAME(const Inst&) for each plain opcode but slice, NAME being its text.
+/// Machine has: Range ranges[kRangeRegisters]; std::uint32_t plan_rows, the number of rows by which plans are
+/// chosen; bool wants(OutputKind); void parallel(const Inst& loop, std::uint32_t body) which must run
+/// interpret(code, body, m) for each chunk of a par or map on a machine m of its own whose RangeOut register
+/// holds the chunk; and one void NAME(const Inst&) for each plain opcode but slice, NAME being its text.
 template <class Code, class Machine>
-// NOLINTNEXTLINE(readability-function-size): a case an opcode
+// NOLINTNEXTLINE(readability-function-size): one case for each opcode
 FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& machine) {
   using enum OperandKind;
   for (;;) {

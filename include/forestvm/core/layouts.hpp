@@ -52,7 +52,7 @@ inline GroupData group_data(const GroupDesc& group, const std::byte* nodes, cons
           group.tile_size};
 }
 
-/// Whether a view's walks read rank codes, and not the rows themselves.
+/// True if a view's walks read rank codes, and not the rows' values.
 template <class View>
 inline constexpr bool kTakesCodes = requires {
   requires View::kCoded;
@@ -68,7 +68,8 @@ FVM_HOST_DEVICE constexpr bool takes_codes(Layout layout) {
   return false;
 }
 
-/// Whether walks in this layout may take more hops than a tree is deep: see the views.
+/// Returns whether walks in this layout may take more hops than a tree is deep, because a walk stays at a
+/// leaf.
 FVM_HOST_DEVICE constexpr bool leaves_hold_still(Layout layout) {
   switch (layout) {
 #define FVM_LAYOUT(number, Name, text, word, View, meaning) \

@@ -1,4 +1,4 @@
-// The words by which the shared headers compile as host code and as CUDA or HIP device code.
+// Defines the words with which the shared headers compile as host code and as CUDA or HIP device code.
 #pragma once
 
 #if defined(__CUDACC__) || defined(__HIPCC__)
@@ -7,13 +7,13 @@
 #define FVM_HOST_DEVICE
 #endif
 
-/// For what every walker calls at each hop. Always inlined, so that no copy compiled for one CPU target can
-/// be linked into another's code.
+/// Marks functions that walkers call at each hop. They are always inlined, so that no copy compiled for one
+/// CPU target can be linked into another's code.
 #define FVM_INLINE FVM_HOST_DEVICE inline __attribute__((always_inline))
 
 namespace forestvm {
 
-/// Bits that are set.
+/// Returns the number of bits that are set.
 FVM_INLINE unsigned popcount(unsigned value) {
 #if defined(__CUDA_ARCH__)
   return static_cast<unsigned>(__popc(value));

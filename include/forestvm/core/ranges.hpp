@@ -18,25 +18,25 @@ struct Range {
   FVM_HOST_DEVICE std::uint32_t size() const { return end - begin; }
 };
 
-/// How many chunks of `step` elements a range has; the last may be short.
+/// Returns the number of chunks of `step` elements in a range of `size` elements; the last may be short.
 FVM_HOST_DEVICE constexpr std::uint32_t iterations(std::uint32_t size, std::uint32_t step) {
   return size == 0 ? 0 : (size - 1) / step + 1;
 }
 
-/// Chunk number `iteration` of a range, cut at the range's end.
+/// Returns chunk number `iteration` of a range, cut at the range's end.
 FVM_HOST_DEVICE inline Range chunk(const Range& range, std::uint32_t step, std::uint32_t iteration) {
   const std::uint32_t begin = range.begin + iteration * step;
   return {begin, range.end - begin > step ? begin + step : range.end, iteration};
 }
 
-/// Elements [from, to) of a range, cut at its end.
+/// Returns the elements [from, to) of a range, cut at its end.
 FVM_HOST_DEVICE inline Range slice(const Range& range, std::uint32_t from, std::uint32_t to) {
   const std::uint32_t size = range.size();
   return {range.begin + (from < size ? from : size), range.begin + (to < size ? to : size), 0};
 }
 
 FVM_HOST_DEVICE constexpr bool is_loop(Op op) { return op == Op::For || op == Op::Par || op == Op::Map; }
-/// Whether a loop's iterations may run side by side.
+/// Returns whether a loop's iterations may run side by side.
 FVM_HOST_DEVICE constexpr bool is_parallel(Op op) { return op == Op::Par || op == Op::Map; }
 
 /// The operands that loops of every kind have.
@@ -63,7 +63,7 @@ FVM_HOST_DEVICE constexpr LoopOperands loop_operands(const Inst& inst) {
   return {loop.range_out, loop.range_in, loop.step, loop.partner};
 }
 
-/// The operands of an instruction that is a loop.
+/// Returns the operands of an instruction that is a loop.
 FVM_HOST_DEVICE constexpr LoopOperands loop_operands(const Inst& inst) {
   if (inst.op == Op::Par) return loop_operands<Op::Par>(inst);
   if (inst.op == Op::Map) return loop_operands<Op::Map>(inst);

@@ -1,8 +1,8 @@
 // The sums that accumulators hold, one type for each way of adding. An exact sum counts a unit 2^e, of which
 // every leaf and base score of the program is a multiple, in an integer that no order of additions overflows:
 // its bits do not depend on the order. It is rounded once, to the type of the scores. `Atomics` is the
-// machine's way to add to a number that other threads add to: fetch_add(number, more) gives what was there
-// before. Leaves are float32 or float64.
+// machine's way to add to a number that other threads add to: fetch_add(number, more) returns the number's
+// value before the addition. Leaves are float32 or float64.
 #pragma once
 
 #include <bit>
@@ -15,17 +15,17 @@
 
 namespace forestvm {
 
-/// What turns leaves into counts of the unit and sums back into scores.
+/// The factors that turn leaves into counts of the unit and sums back into scores.
 struct SumScale {
-  double per_value = 1;  ///< 2^-e
-  double unit = 1;       ///< 2^e
+  double per_value = 1;  ///< 2^-e.
+  double unit = 1;       ///< 2^e.
 
   SumScale() = default;
   FVM_HOST_DEVICE explicit SumScale(int exponent)
       : per_value(power_of_two(-exponent)), unit(power_of_two(exponent)) {}
 };
 
-/// Exponents that a program's unit may have: those for which power_of_two gives the reciprocal too.
+/// The exponents that a program's unit may have: power_of_two gives both the unit and its reciprocal.
 inline constexpr int kLowestUnit = -1022, kHighestUnit = 1022;
 
 struct F32Sum {
@@ -64,14 +64,14 @@ struct F64Sum {
   }
 };
 
-/// Two's complement in unsigned words: sums of a damaged program wrap.
+/// An exact sum in two's complement, as an unsigned word: sums of a damaged program wrap.
 struct Exact64Sum {
   std::uint64_t count;
 
   template <class Leaf>
   FVM_INLINE static Exact64Sum of(Leaf leaf, const SumScale& scale) {
     const double units = static_cast<double>(leaf) * scale.per_value;
-    const bool fits = units > -0x1p63 && units < 0x1p63;  // always, but for a damaged program
+    const bool fits = units > -0x1p63 && units < 0x1p63;  // False only in a damaged program.
     return {static_cast<std::uint64_t>(static_cast<std::int64_t>(fits ? units : 0.0))};
   }
   FVM_INLINE void add(Exact64Sum more) { count += more.count; }
@@ -79,7 +79,8 @@ struct Exact64Sum {
   FVM_INLINE void add_shared(Exact64Sum more) {
     Atomics::fetch_add(count, more.count);
   }
-  /// Multiplying by the unit rounds nothing: a sum is a multiple of the score type's lowest bit.
+  /// Returns the sum as a score, rounded once. Multiplying by the unit rounds nothing: a sum is a multiple of
+  /// the score type's lowest bit.
   template <class Score>
   FVM_INLINE Score rounded(const SumScale& scale) const {
     const auto nearest = static_cast<Score>(static_cast<std::int64_t>(count));
@@ -98,7 +99,7 @@ struct Exact128Sum {
     const std::uint64_t mantissa = (bits & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1} << 52;
     const int shift = static_cast<int>(bits >> 52 & 2047) - 1075;
     Exact128Sum sum{0, 0};
-    if (shift >= 75 || shift <= -53) return sum;  // zero; and what no leaf of a sound program has
+    if (shift >= 75 || shift <= -53) return sum;  // Zero, or a leaf that no sound program has.
     if (shift <= 0) {
       sum.low = mantissa >> -shift;
     } else if (shift < 64) {
@@ -114,7 +115,8 @@ struct Exact128Sum {
     low += more.low;
     high += more.high + (low < more.low ? 1u : 0u);
   }
-  /// Each addition carries on its own; the carries of all of them together are right.
+  /// Adds the two words one after the other. Each addition passes on its own carry, and the carries of all of
+  /// them together are right.
   template <class Atomics>
   FVM_INLINE void add_shared(Exact128Sum more) {
     const std::uint64_t before = Atomics::fetch_add(low, more.low);
@@ -125,7 +127,8 @@ struct Exact128Sum {
   FVM_INLINE Score rounded(const SumScale& scale) const {
     const bool negative = (high >> 63) != 0;
     const Exact128Sum size = negative ? negated() : *this;
-    // The highest 64 bits, the lowest of which is set if any bit below them is: rounding sees enough.
+    // The highest 64 bits, the lowest of which is set if any bit below them is: that is enough to round
+    // correctly.
     std::uint64_t top = size.low;
     double unit = scale.unit;
     if (size.high != 0) {
@@ -139,12 +142,12 @@ struct Exact128Sum {
   }
 };
 
-/// Whether an accumulator has a place for each tree, and not a sum for each output.
+/// Returns whether an accumulator has a place for each tree, and not a sum for each output.
 FVM_HOST_DEVICE constexpr bool is_per_tree(AccumulatorKind kind) {
   return kind == AccumulatorKind::PerTree || kind == AccumulatorKind::PerTree64;
 }
 
-/// Bytes of an accumulator's element.
+/// Returns the bytes of an accumulator's element.
 FVM_HOST_DEVICE constexpr std::size_t element_size(AccumulatorKind kind) {
   switch (kind) {
 #define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) \

@@ -13,27 +13,28 @@ namespace forestvm {
 /// The type in which a trainer compares and sums.
 enum class ScalarType : std::uint8_t { Float32 = 0, Float64 = 1 };
 
-/// LightGBM's kZeroThreshold, 1e-35f: numbers up to here are 0 to it (Missing::Zero, Model::tiny_is_zero).
+/// LightGBM's kZeroThreshold, 1e-35f: it takes numbers whose size is at most this for 0 (Missing::Zero,
+/// Model::tiny_is_zero).
 inline constexpr double kTiny = 1.0000000180025095e-35;
 
-/// From raw scores to the trainer's predict; rows in transforms.def.
+/// The transforms of raw scores into the results of the trainer's predict; rows in transforms.def.
 enum class Transform : std::uint8_t {
 #define FVM_TRANSFORM(number, Name, text, meaning) Name = number,
 #include <forestvm/core/transforms.def>
 };
 
-/// From values to labels; rows in class_rules.def.
+/// The rules that turn values into labels; rows in class_rules.def.
 enum class ClassRule : std::uint8_t {
 #define FVM_CLASS_RULE(number, Name, text, meaning) Name = number,
 #include <forestvm/core/class_rules.def>
 };
 
-/// Values per row after a transform of `outputs` raw scores.
+/// Returns the values per row after a transform of `outputs` raw scores.
 FVM_HOST_DEVICE constexpr std::uint32_t value_width(Transform transform, std::uint32_t outputs) {
   return transform == Transform::Argmax ? 1 : outputs;
 }
 
-/// Labels per row; 0 if the model has no classes.
+/// Returns the labels per row; 0 if the model has no classes.
 FVM_HOST_DEVICE constexpr std::uint32_t label_width(ClassRule rule, std::uint32_t outputs) {
   switch (rule) {
     case ClassRule::None:
@@ -50,15 +51,15 @@ FVM_HOST_DEVICE constexpr std::uint32_t label_width(ClassRule rule, std::uint32_
 
 /// Numbers that a transform takes beside the scores.
 struct TransformParameters {
-  double divisor = 1;  ///< raw scores are divided by it first
-  double slope = 1;    ///< of Sigmoid
+  double divisor = 1;  ///< Number by which raw scores are divided first.
+  double slope = 1;    ///< Slope of Sigmoid.
 };
 
 inline constexpr double kLog2E = 1.4426950408889634;
 inline constexpr double kLn2High = 6.93147180369123816490e-01;  // ln 2 = high + low
 inline constexpr double kLn2Low = 1.90821492927058770002e-10;
 
-/// exp of a float32, within 1 ulp of the correctly rounded result, the same bits on every device.
+/// Returns exp of a float32, within 1 ulp of the correctly rounded result, the same bits on every device.
 /// Cody-Waite reduction and a degree-13 polynomial in float64 (truncation error 4e-18), rounded once.
 FVM_HOST_DEVICE inline float exp_f32(float x) {
   if (x != x) return x;
@@ -88,7 +89,7 @@ FVM_HOST_DEVICE inline float exp_f32(float x) {
   return result > kMax ? std::numeric_limits<float>::infinity() : static_cast<float>(result);
 }
 
-/// exp of a float64, within 1 ulp of the correctly rounded result, the same bits on every device.
+/// Returns exp of a float64, within 1 ulp of the correctly rounded result, the same bits on every device.
 /// Cody-Waite reduction and a degree-14 polynomial.
 FVM_HOST_DEVICE inline double exp_f64(double x) {
   if (x != x) return x;
@@ -121,12 +122,12 @@ FVM_HOST_DEVICE inline double exp_f64(double x) {
   const double total = 1 + sum;
   const double lost = ((1 - total) + sum) + ((high - sum) + rest);
   const double result = total + lost;
-  // In two steps, as the power itself may be out of range.
+  // Multiplies in two steps, because the power itself may be out of range.
   return result * power_of_two(n / 2) * power_of_two(n - n / 2);
 }
 
-/// log(1 + y) for y >= 0, within 1 ulp of the correctly rounded result, the same bits on every device.
-/// log(m) = f - f * f / 2 + s * (f * f / 2 + series in s * s) with f = m - 1 and s = f / (2 + f).
+/// Returns log(1 + y) for y >= 0, within 1 ulp of the correctly rounded result, the same bits on every
+/// device. log(m) = f - f * f / 2 + s * (f * f / 2 + series in s * s) with f = m - 1 and s = f / (2 + f).
 FVM_HOST_DEVICE inline double log1p_f64(double y) {
   if (!(y <= std::numeric_limits<double>::max())) return y;
   const double u = 1 + y;
@@ -152,12 +153,13 @@ FVM_HOST_DEVICE inline double log1p_f64(double y) {
 FVM_HOST_DEVICE inline float exp_of(float x) { return exp_f32(x); }
 FVM_HOST_DEVICE inline double exp_of(double x) { return exp_f64(x); }
 
-/// 1 / (1 + exp(-x)) as XGBoost computes it: the exponent's argument is cut at 88.7 so that it stays finite.
+/// Returns 1 / (1 + exp(-x)) as XGBoost computes it: the exponent's argument is cut at 88.7 so that it stays
+/// finite.
 FVM_HOST_DEVICE inline float sigmoid_of(float x) {
   const float argument = -x > 88.7f ? 88.7f : -x;
   return 1.0f / (exp_f32(argument) + 1.0f);
 }
-/// The sigmoid as LightGBM computes it: in float64, without a limit on the argument.
+/// Returns the sigmoid as LightGBM computes it: in float64, without a limit on the argument.
 FVM_HOST_DEVICE inline double sigmoid_of(double x) { return 1.0 / (1.0 + exp_f64(-x)); }
 
 template <class Scalar>
@@ -171,7 +173,7 @@ FVM_HOST_DEVICE inline Scalar log1p_exp(Scalar x) {
   return static_cast<Scalar>(log1p_f64(exp_f64(static_cast<double>(x))));
 }
 
-/// Index of the first largest of `count` scores.
+/// Returns the index of the first largest of `count` scores.
 template <class Scalar>
 FVM_HOST_DEVICE inline std::uint32_t argmax(const Scalar* scores, std::uint32_t count) {
   std::uint32_t best = 0;
@@ -194,7 +196,8 @@ FVM_HOST_DEVICE inline void softmax(Scalar* scores, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) scores[i] /= total;
 }
 
-/// Turns one row's raw scores, float32 or float64, into values, in place; an Argmax's one value is the first.
+/// Turns one row's raw scores, float32 or float64, into values, in place; the one value of Argmax comes
+/// first.
 template <class Scalar>
 FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, std::uint32_t outputs,
                                           TransformParameters parameters = {}) {

@@ -20,7 +20,7 @@ struct Destination {
   /// Returns the destination that begins `element` elements further on.
   Destination from(std::size_t element) const;
 
-  // Each returns the memory if it is of this type, otherwise null.
+  // These return the memory if it is of their type, otherwise null.
   float* values() const { return as<float>(ResultType::Float32); }
   double* wide_values() const { return as<double>(ResultType::Float64); }
   std::int64_t* labels() const { return as<std::int64_t>(ResultType::Int64); }
@@ -85,7 +85,7 @@ class CodedPlans {
  public:
   explicit CodedPlans(const Program& program);
 
-  /// Refused if no plan reads only codes.
+  /// Checks that some plan reads only codes; Refused if none does.
   Result<void> check() const;
   /// Checks whether these rows can be taken. Errors: see Predictor::predict_as.
   Result<void> check(const CodedRows& rows) const;
@@ -101,7 +101,7 @@ class CodedPlans {
   /// Returns the entry of plans_ that contains `rows`, otherwise the next larger one, otherwise the last.
   const RowCounts& plans_for(std::size_t rows) const;
 
-  std::vector<RowCounts> plans_;  ///< ascending
+  std::vector<RowCounts> plans_;  ///< Row counts whose plans read only codes, ascending.
   std::size_t columns_;
   std::uint64_t encoder_;
 };

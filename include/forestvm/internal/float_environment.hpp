@@ -24,8 +24,10 @@ class FloatEnvironment {
   FloatEnvironment& operator=(const FloatEnvironment&) = delete;
 
  private:
-  static constexpr unsigned kDefault = 0x1f80;    ///< all exceptions masked, round to nearest, no FTZ, no DAZ
-  static constexpr unsigned kStickyFlags = 0x3f;  ///< exceptions that have happened: not ours to change
+  /// All exceptions masked, round to nearest, no FTZ, no DAZ.
+  static constexpr unsigned kDefault = 0x1f80;
+  /// Flags of exceptions that have happened; no result depends on them.
+  static constexpr unsigned kStickyFlags = 0x3f;
   bool differs() const { return (saved_ & ~kStickyFlags) != kDefault; }
 
   unsigned saved_;

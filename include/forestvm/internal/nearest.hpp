@@ -1,4 +1,4 @@
-// "Did you mean": the known word that a mistyped one may have been.
+// Suggests the known word that a mistyped one may have been ("did you mean").
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace forestvm {
 /// Returns the number of letters that have to be inserted, deleted, replaced or exchanged with the next one
 /// to turn one word into the other.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> edits;  // between the beginnings of a and of b
+  std::vector<std::vector<std::size_t>> edits;  // [i][j]: for the first i letters of a and j of b
   for (std::size_t i = 0; i <= a.size(); ++i) {
     edits.emplace_back(b.size() + 1, i);
     for (std::size_t j = 0; j <= b.size(); ++j) {

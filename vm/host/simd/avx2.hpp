@@ -23,7 +23,7 @@ struct Avx2Shuffle {
     return reinterpret_cast<Bytes>(
         _mm256_shuffle_epi8(reinterpret_cast<__m256i>(table), reinterpret_cast<__m256i>(index)));
   }
-  /// The highest bit of each byte of the mask decides: one instruction.
+  /// Selects by the highest bit of each byte of the mask, which is one instruction.
   FVM_INLINE static Bytes select(Bytes mask, Bytes no, Bytes yes) {
     return reinterpret_cast<Bytes>(_mm256_blendv_epi8(
         reinterpret_cast<__m256i>(no), reinterpret_cast<__m256i>(yes), reinterpret_cast<__m256i>(mask)));
@@ -41,7 +41,8 @@ struct Avx2Bytes : PortableBytes<Avx2Shuffle> {
   }
   FVM_INLINE static void add_leaves(double* sums, const double* leaves, std::uint32_t, const std::uint8_t* at,
                                     std::size_t rows) {
-    // The form with a mask: GCC 12 takes the undefined operand of the other's for a use of it.
+    // This is the gather with a mask: GCC 12 takes the undefined operand of the one without for an
+    // uninitialised value.
     const __m256d all = _mm256_castsi256_pd(_mm256_set1_epi64x(-1));
     for (std::size_t i = 0; i < rows; i += 4) {
       const __m128i index = _mm_cvtepu8_epi32(_mm_loadu_si32(at + i));

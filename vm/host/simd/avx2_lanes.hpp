@@ -12,7 +12,8 @@ namespace forestvm::host {
 
 struct Avx2Lanes {
   static constexpr unsigned kLanes = 8;
-  static constexpr std::size_t kMostStride = std::size_t{1} << 27;  ///< floats: offsets are of 32 bits
+  /// Most floats from row to row: offsets have 32 bits.
+  static constexpr std::size_t kMostStride = std::size_t{1} << 27;
   using Floats = __m256;
   using Ints = __m256i;
 
@@ -29,14 +30,15 @@ struct Avx2Lanes {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), values);
   }
 
-  /// The sum with each value added in turn: by intrinsics, or the compiler takes vectors apart for it.
+  /// Returns the sum with each value added in turn. It uses intrinsics, because otherwise the compiler takes
+  /// vectors apart for it.
   FVM_INLINE static float add_in_order(float sum, const float* values, unsigned count) {
     __m128 in_order = _mm_set_ss(sum);
     for (unsigned i = 0; i < count; ++i) in_order = _mm_add_ss(in_order, _mm_load_ss(values + i));
     return _mm_cvtss_f32(in_order);
   }
 
-  /// The first nodes of trees, by their numbers.
+  /// Returns the first nodes of trees, by the trees' numbers.
   FVM_INLINE static Ints roots(const TreeDesc* trees, Ints index) {
     static_assert(sizeof(TreeDesc) % 4 == 0);
     return _mm256_i32gather_epi32(reinterpret_cast<const int*>(&trees->first_node),
@@ -48,10 +50,11 @@ struct Avx2Lanes {
 
   struct Hop {
     Ints at;
-    bool walking;  ///< some lane was not at a leaf before
+    bool walking;  ///< True if some lane was not at a leaf before the hop.
   };
 
-  /// One hop of each lane; at a leaf it stays. value(vector, feature) gives what the lanes test.
+  /// Takes one hop in each lane; a lane at a leaf stays there. value(vector, feature) returns what the lanes
+  /// test.
   template <class Value>
   FVM_INLINE static Hop hop(const Sparse8View::Node* nodes, Ints at, unsigned vector, const Value& value) {
     const __m256 threshold = values(nodes, at);
@@ -60,14 +63,14 @@ struct Avx2Lanes {
     const __m256i feature =
         _mm256_srli_epi32(_mm256_and_si256(word, all(kFeatureMask)), Sparse8View::kDistanceBits);
     const __m256 x = value(vector, feature);
-    // The flag becomes the sign, which is what the and needs to be spread over the lane.
+    // The flag becomes the sign, which the shift spreads over the lane: the `and` takes it as a mask.
     const __m256 missing_left = _mm256_castsi256_ps(_mm256_srai_epi32(_mm256_slli_epi32(word, 1), 31));
     const __m256 left = _mm256_or_ps(_mm256_cmp_ps(x, threshold, _CMP_LT_OQ),
                                      _mm256_and_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q), missing_left));
     const __m256i leaf = _mm256_srai_epi32(word, 31);
     const __m256i next = add(at, _mm256_and_si256(word, all(Sparse8View::kDistanceMask)));
     const __m256i stays = _mm256_or_si256(_mm256_castps_si256(left), leaf);
-    // One more, and one less where the lane goes left or stays.
+    // Adds one, and -1 in lanes that go left or stay.
     return {add(add(next, all(1)), stays), _mm256_movemask_ps(_mm256_castsi256_ps(leaf)) != 0xff};
   }
 
@@ -78,7 +81,7 @@ struct Avx2Lanes {
     FVM_INLINE Floats operator[](Ints feature) const { return gather(row, feature); }
   };
 
-  /// The codes of a row where they lie. Of each lane the lowest byte counts.
+  /// The codes of a row, read from memory. Only the lowest byte of a lane counts.
   struct RowCodes {
     const std::uint8_t* row;
     std::uint32_t last;
@@ -97,7 +100,7 @@ struct Avx2Lanes {
     visit.template operator()<RowCodes>();
   }
 
-  /// The numbers of the leaves where walks have ended.
+  /// Returns the numbers of the leaves where walks have ended.
   FVM_INLINE static Ints leaves(const Sparse4View::Node* nodes, Ints at) {
     const Ints word = _mm256_i32gather_epi32(reinterpret_cast<const int*>(nodes), at, sizeof *nodes);
     const Ints leaf = _mm256_cmpeq_epi32(_mm256_and_si256(word, all(0xff)), all(kNeverRight));
@@ -112,7 +115,7 @@ struct Avx2Lanes {
     const Ints code = _mm256_and_si256(word, all(0xff));
     const Ints leaf = _mm256_cmpeq_epi32(code, all(kNeverRight));
     const Ints distance = _mm256_andnot_si256(leaf, _mm256_srli_epi32(word, Sparse4View::kDistanceShift));
-    // A right turn compares to -1.
+    // The comparison gives -1 in lanes that go right.
     const Ints next = _mm256_sub_epi32(add(at, distance), _mm256_cmpgt_epi32(x, code));
     return {next, _mm256_movemask_ps(_mm256_castsi256_ps(leaf)) != 0xff};
   }

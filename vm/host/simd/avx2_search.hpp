@@ -54,10 +54,10 @@ struct Avx2Search {
   }
 
  private:
-  /// Values are gathered by 32-bit offsets.
+  /// The largest stride with which values are gathered, because offsets have 32 bits.
   static constexpr std::size_t kMostStride = std::size_t{1} << 27;
 
-  /// load(r): the values of eight rows from r on.
+  /// Encodes `whole` rows, a multiple of kLanes. load(r) returns the values of eight rows from r on.
   template <class Load>
   FVM_INLINE static void encode_all(const FeatureSearch& search, unsigned whole, std::uint8_t* codes,
                                     const Load& load) {
@@ -73,7 +73,7 @@ struct Avx2Search {
     __m256i rank[Vectors];
     for (unsigned v = 0; v < Vectors; ++v) x[v] = load(v);
     search_splitters(search, x, rank);
-    // Until here ranks had a one before them.
+    // Until here ranks had a leading one, which is taken away.
     const unsigned by_permute = std::min(search.bits, 6u), by_gather = search.bits - by_permute;
     const __m256i one = _mm256_set1_epi32(1 << by_permute);
     for (__m256i& r : rank) r = _mm256_slli_epi32(_mm256_xor_si256(r, one), static_cast<int>(by_gather));
@@ -90,7 +90,8 @@ struct Avx2Search {
             codes + v * kLanes);
   }
 
-  /// Compares with the splitters of five steps; searches between the two that it finds.
+  /// Encodes one value: compares it with the splitters of five steps, then searches between the two that it
+  /// lies between.
   FVM_INLINE static void encode_one(const FeatureSearch& search, float value, std::uint8_t* codes) {
     const __m256 x = _mm256_set1_ps(value);
     std::uint32_t rank = 0;
@@ -134,7 +135,7 @@ struct Avx2Search {
                               _mm256_castsi256_ps(_mm256_slli_epi32(rank[v], 27))));
   }
 
-  /// One more step of the search.
+  /// Takes one more step of the search.
   FVM_INLINE static void narrow(__m256 x, __m256i& rank, __m256 splitter) {
     const __m256i right = _mm256_castps_si256(_mm256_cmp_ps(x, splitter, _CMP_GE_OQ));
     rank = _mm256_sub_epi32(_mm256_add_epi32(rank, rank), right);

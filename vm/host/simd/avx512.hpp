@@ -36,19 +36,19 @@ struct Avx512Bytes {
     return _mm512_mask_add_epi8(from, _mm512_cmpgt_epu8_mask(x, code), from, by);
   }
 
-  /// The lower half of the lanes from one place, the upper from another.
+  /// Loads the lower half of the lanes from one place, the upper half from another.
   FVM_INLINE static Bytes load_halves(const std::uint8_t* low, const std::uint8_t* high) {
     return _mm512_inserti64x4(
         _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(low))),
         _mm256_loadu_si256(reinterpret_cast<const __m256i*>(high)), 1);
   }
 
-  /// One value in the lower half of the lanes, another in the upper.
+  /// Returns one value in the lower half of the lanes, another in the upper half.
   FVM_INLINE static Bytes halves(std::uint8_t low, std::uint8_t high) {
     return select(0xffffffff00000000, all(low), all(high));
   }
 
-  /// The value in the upper half of the lanes, 0 in the lower.
+  /// Returns the value in the upper half of the lanes, 0 in the lower half.
   FVM_INLINE static Bytes upper(std::uint8_t value) {
     return _mm512_maskz_mov_epi8(0xffffffff00000000, all(value));
   }
@@ -59,7 +59,7 @@ struct Avx512Bytes {
   template <unsigned Size>
   struct TwoTables;
 
-  /// The codes of half as many rows as there are lanes, row by row: kColumns bytes for each.
+  /// The codes of half as many rows as there are lanes, stored row by row: Columns bytes for each row.
   template <unsigned Columns>
   class CodesByRow {
     static constexpr unsigned kRows = kLanes / 2;
@@ -67,7 +67,8 @@ struct Avx512Bytes {
    public:
     static constexpr unsigned kBytes = kRows * Columns;
 
-    /// codes: of rows beside each other, a column's kCodeRows after another's.
+    /// Writes codes to `to` row by row. In `codes` they are stored column by column, kCodeRows bytes from one
+    /// column to the next.
     FVM_INLINE static void transpose(const std::uint8_t* codes, std::size_t columns, std::uint8_t* to) {
       for (unsigned panel = 0; panel < Columns; panel += 16)
         for (unsigned r = 0; r < kRows; r += 16) {
@@ -108,7 +109,7 @@ struct Avx512Bytes {
     };
     static constexpr Base kBase = Base::make();
 
-    /// Returns the lanes whose row is in the odd one of each two runs of registers.
+    /// Returns the lanes whose row is in the second of each two runs of `registers` registers.
     static constexpr Mask odd(unsigned registers) {
       Mask mask = 0;
       for (unsigned i = 0; i < kLanes; ++i)
@@ -130,8 +131,9 @@ struct Avx512Bytes {
     }
   };
 
-  /// The columns below 32 by their numbers in two lists of byte offsets into a block of codes, one for each
-  /// half of the lanes. Up to `Longest` numbers are read, whatever lies after a list's end.
+  /// Looks up columns, which must be below 32, by their numbers in two lists, one for each half of the lanes.
+  /// The lists hold byte offsets into a block of codes. Up to `Longest` of their entries are read, whatever
+  /// lies after a list's end.
   template <unsigned Longest>
   class TwoLists {
     static_assert(Longest <= 32);
@@ -155,7 +157,8 @@ struct Avx512Bytes {
     __m512i bytes_;
   };
 
-  /// sums[i] += leaves[at[i]], of `count` leaves; for `rows`, a multiple of half a vector's lanes.
+  /// Adds leaves[at[i]], which is one of `count` leaves, to sums[i] for each of `rows` rows, a multiple of
+  /// half a vector's lanes.
   FVM_INLINE static void add_leaves(float* sums, const float* leaves, std::uint32_t count,
                                     const std::uint8_t* at, std::size_t rows) {
     if (count <= 16)
@@ -181,7 +184,7 @@ struct Avx512Bytes {
   }
 
  private:
-  /// Up to 16 leaves for each register.
+  /// Leaves in registers, up to 16 in each.
   template <unsigned Registers>
   struct FewLeaves {
     __m512 parts[Registers];
@@ -318,7 +321,7 @@ struct Avx512Bytes::TwoTables<64> {
   }
 };
 
-/// Two larger tables do not fit the registers that one permute takes.
+/// Two tables that do not fit the registers that one permute takes: each is looked up on its own.
 template <unsigned Size>
 struct Avx512Bytes::TwoTables {
   Table<Size> low, high;

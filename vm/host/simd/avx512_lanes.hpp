@@ -1,5 +1,5 @@
-// Sixteen walks in the lanes of AVX-512 vectors. Gathers start from zero: from an undefined register each
-// would wait for whatever was there before.
+// Sixteen walks in the lanes of AVX-512 vectors. Gathers start from zero: with an undefined register each
+// would wait for what wrote the register last.
 #pragma once
 
 #include <immintrin.h>
@@ -13,7 +13,8 @@ namespace forestvm::host {
 
 struct Avx512Lanes {
   static constexpr unsigned kLanes = 16;
-  static constexpr std::size_t kMostStride = std::size_t{1} << 26;  ///< floats: offsets are of 32 bits
+  /// Most floats from row to row: offsets have 32 bits.
+  static constexpr std::size_t kMostStride = std::size_t{1} << 26;
   using Floats = __m512;
   using Ints = __m512i;
 
@@ -30,14 +31,15 @@ struct Avx512Lanes {
   FVM_INLINE static void store(float* to, Floats values) { _mm512_storeu_ps(to, values); }
   FVM_INLINE static void store(std::uint32_t* to, Ints values) { _mm512_storeu_si512(to, values); }
 
-  /// The sum with each value added in turn: by intrinsics, or the compiler takes vectors apart for it.
+  /// Returns the sum with each value added in turn. It uses intrinsics, because otherwise the compiler takes
+  /// vectors apart for it.
   FVM_INLINE static float add_in_order(float sum, const float* values, unsigned count) {
     __m128 in_order = _mm_set_ss(sum);
     for (unsigned i = 0; i < count; ++i) in_order = _mm_add_ss(in_order, _mm_load_ss(values + i));
     return _mm_cvtss_f32(in_order);
   }
 
-  /// The first nodes of trees, by their numbers.
+  /// Returns the first nodes of trees, by the trees' numbers.
   FVM_INLINE static Ints roots(const TreeDesc* trees, Ints index) {
     static_assert(sizeof(TreeDesc) % 4 == 0);
     return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, times(index, sizeof(TreeDesc) / 4),
@@ -49,10 +51,11 @@ struct Avx512Lanes {
 
   struct Hop {
     Ints at;
-    bool walking;  ///< some lane was not at a leaf before
+    bool walking;  ///< True if some lane was not at a leaf before the hop.
   };
 
-  /// One hop of each lane; at a leaf it stays. value(vector, feature) gives what the lanes test.
+  /// Takes one hop in each lane; a lane at a leaf stays there. value(vector, feature) returns what the lanes
+  /// test.
   template <class Value>
   FVM_INLINE static Hop hop(const Sparse8View::Node* nodes, Ints at, unsigned vector, const Value& value) {
     const __m512i low = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), 0xff, _mm512_castsi512_si256(at),
@@ -81,7 +84,7 @@ struct Avx512Lanes {
     FVM_INLINE Floats operator[](Ints feature) const { return gather(row, feature); }
   };
 
-  /// The codes of a row in registers: up to Vectors x 64 columns. Of each lane the lowest byte counts.
+  /// The codes of a row in registers: up to Vectors x 64 columns. Only the lowest byte of a lane counts.
   template <unsigned Vectors>
   struct CodesInRegisters {
     __m512i bytes[Vectors];
@@ -104,7 +107,7 @@ struct Avx512Lanes {
     }
   };
 
-  /// The codes of a row where they lie.
+  /// The codes of a row, read from memory.
   struct CodesInMemory {
     const std::uint8_t* row;
     std::uint32_t last;
@@ -127,7 +130,7 @@ struct Avx512Lanes {
     visit.template operator()<CodesInMemory>();
   }
 
-  /// The numbers of the leaves where walks have ended.
+  /// Returns the numbers of the leaves where walks have ended.
   FVM_INLINE static Ints leaves(const Sparse4View::Node* nodes, Ints at) {
     const Ints word = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, at, nodes, sizeof *nodes);
     const __mmask16 leaf = _mm512_cmpeq_epi32_mask(_mm512_and_si512(word, all(0xff)), all(kNeverRight));

@@ -9,13 +9,13 @@
 namespace forestvm::host {
 
 struct Avx512Search {
-  /// So few values are faster one by one.
+  /// The number of rows up to which values are faster one by one.
   static constexpr unsigned kFewRows = 2;
 
   FVM_INLINE static void transpose(const float* rows, std::size_t stride, unsigned count, unsigned values,
                                    float* to) {
     for (unsigned r = 0; r < count; r += 16) {
-      // A value beyond the last row is any value.
+      // Lanes beyond the last row get any value.
       const float* from[16];
       for (unsigned i = 0; i < 16; ++i) from[i] = rows + std::min(r + i, count - 1) * stride;
       for (unsigned four = 0; four < values; four += 4) {
@@ -62,10 +62,10 @@ struct Avx512Search {
   }
 
  private:
-  /// Values are gathered by 32-bit offsets.
+  /// The largest stride with which values are gathered, because offsets have 32 bits.
   static constexpr std::size_t kMostStride = std::size_t{1} << 26;
 
-  /// load(v): values 16 v … 16 v + 15; any, for those beyond `count`.
+  /// Encodes `count` values. load(v) returns values 16 v … 16 v + 15; those beyond `count` may be any.
   template <class Load>
   FVM_INLINE static void encode_all(const FeatureSearch& search, unsigned count, std::uint8_t* to,
                                     const Load& load) {
@@ -99,7 +99,8 @@ struct Avx512Search {
       above[v] = rank[v % kVectors];
       if (column.first != 0) above[v] = _mm512_sub_epi32(_mm512_max_epu32(above[v], first), first);
     }
-    // Four from each vector, then the next four: as packing leaves them.
+    // Packing leaves four codes of each vector, then the next four of each. This order puts a vector's codes
+    // together.
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i most = _mm512_set1_epi16(static_cast<short>(column.count));
     const __m512i low = _mm512_min_epu16(_mm512_packus_epi32(above[0], above[1]), most);
@@ -123,7 +124,8 @@ struct Avx512Search {
         _mm_popcnt_u32(_mm512_cmp_ps_mask(x, _mm512_loadu_ps(thresholds), _CMP_GE_OQ)));
   }
 
-  /// Compares with the splitters of five steps, then with all thresholds after the last that is reached.
+  /// Encodes one value: compares it with the splitters of five steps, then with all thresholds after the last
+  /// that it reaches.
   FVM_INLINE static void encode_one(const FeatureSearch& search, float value, std::uint8_t* to) {
     const __m512 x = _mm512_set1_ps(value);
     std::uint32_t rank = reached(search.splitters, x);
@@ -144,7 +146,8 @@ struct Avx512Search {
   template <unsigned kVectors>
   FVM_INLINE static void find(const FeatureSearch& search, const __m512 (&x)[kVectors],
                               __m512i (&rank)[kVectors]) {
-    // Until the end ranks have a one before them: where in `splitters` the next step finds its own.
+    // During the search ranks have a leading one: they are the place in `splitters` where the next step finds
+    // its own.
     search_splitters(search, x, rank);
     const __m512i one =
         _mm512_set1_epi32(static_cast<int>(1u << std::min(search.bits, FeatureSearch::kSplitSteps)));
@@ -205,7 +208,7 @@ struct Avx512Search {
     }
   }
 
-  /// One more step of the search.
+  /// Takes one more step of the search.
   FVM_INLINE static void narrow(__m512 x, __m512i& rank, __m512 splitter) {
     const __m512i twice = _mm512_add_epi32(rank, rank);
     rank = _mm512_mask_add_epi32(twice, _mm512_cmp_ps_mask(x, splitter, _CMP_GE_OQ), twice,

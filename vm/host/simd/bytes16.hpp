@@ -1,4 +1,4 @@
-// Vectors of 16 bytes: SSSE3, NEON, or any machine whose compiler shuffles bytes somehow.
+// Vectors of 16 bytes, with the byte shuffles of SSSE3 or NEON, or a loop where there are neither.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // Vectors of bytes for the walkers of rank codes, in the compiler's own vector types: what SSE, AVX2 and NEON
-// have in common. Shuffle brings the one operation that the compilers have no notation for, and its width.
+// have in common. Shuffle has the operations that compilers have no notation for, and the width of the
+// vectors.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace forestvm::host {
 
-/// Shuffle: unsigned kLanes; Bytes, a vector of kLanes uint8; Bytes row(const uint8_t*): 16 bytes in each
+/// Shuffle has: unsigned kLanes; Bytes, a vector of kLanes uint8; Bytes row(const uint8_t*): 16 bytes in each
 /// 16-byte part; Bytes shuffle(Bytes table, Bytes index): in each 16-byte part, the table's byte at the low
 /// four bits of the index, whose highest bit is clear; Bytes select(Bytes mask, Bytes no, Bytes yes), each
 /// byte of the mask 0 or 255.
@@ -17,7 +18,7 @@ template <class Shuffle>
 struct PortableBytes {
   static constexpr unsigned kLanes = Shuffle::kLanes;
   using Bytes = typename Shuffle::Bytes;
-  using Mask = Bytes;  ///< 255 where true
+  using Mask = Bytes;  ///< 255 in the bytes that are true.
 
   FVM_INLINE static Bytes load(const std::uint8_t* from) {
     Bytes bytes;
@@ -36,11 +37,12 @@ struct PortableBytes {
   }
   FVM_INLINE static Bytes select(Mask mask, Bytes no, Bytes yes) { return Shuffle::select(mask, no, yes); }
   FVM_INLINE static Mask at_least(Bytes a, Bytes b) { return reinterpret_cast<Mask>(a >= b); }
-  /// One more where x is above `code`.
+  /// Returns `from`, and one more where x is above `code`.
   FVM_INLINE static Bytes step(Bytes from, Bytes x, Bytes code) {
     return from - reinterpret_cast<Bytes>(x > code);
   }
-  /// `by` more where x is above `code`. SSE and AVX2 have "at most", and take two instructions to negate it.
+  /// Returns `from`, and `by` more where x is above `code`. It compares by "at most", which SSE and AVX2
+  /// have; negating the result would take another instruction.
   FVM_INLINE static Bytes step(Bytes from, Bytes x, Bytes code, Bytes by) {
     return from + by - (reinterpret_cast<Bytes>(x <= code) & by);
   }
@@ -66,7 +68,7 @@ struct PortableBytes {
     }
   };
 
-  /// sums[i] += leaves[at[i]] for `rows`, a multiple of kLanes.
+  /// Adds leaves[at[i]] to sums[i] for each of `rows` rows, a multiple of kLanes.
   template <class Score>
   FVM_INLINE static void add_leaves(Score* sums, const Score* leaves, std::uint32_t, const std::uint8_t* at,
                                     std::size_t rows) {

@@ -10,7 +10,7 @@
 namespace forestvm::host {
 
 struct TileCompare {
-  /// Bit i: node i of the tile goes left.
+  /// Returns the tests' outcomes as bits: bit i is set if node i of the tile goes left.
   template <unsigned Width>
   FVM_INLINE static unsigned outcomes(const float* thresholds, const std::uint32_t* features,
                                       const float* row) {
@@ -22,7 +22,7 @@ struct TileCompare {
       const __m128 values = _mm_set_ps(x[f[3] & kFeatureMask], x[f[2] & kFeatureMask], x[f[1] & kFeatureMask],
                                        x[f[0] & kFeatureMask]);
       const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(f));
-      // The flag becomes the sign, which is what movemask takes.
+      // The flag becomes the sign, which movemask takes.
       const __m128 missing_left = _mm_castsi128_ps(_mm_slli_epi32(words, 1));
       const __m128 left = _mm_or_ps(_mm_cmplt_ps(values, _mm_loadu_ps(thresholds + i)),
                                     _mm_and_ps(_mm_cmpunord_ps(values, values), missing_left));

@@ -1,4 +1,4 @@
-// The baseline target: what every supported CPU runs.
+// The baseline target, which every supported CPU runs.
 #pragma once
 
 #include "vm/host/encode_rows.hpp"

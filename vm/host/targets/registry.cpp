@@ -33,7 +33,7 @@ Result<const Target*> best_target() {
   return Error{ErrorCode::Environment, "", "this CPU runs none of the targets that were built"};
 }
 
-/// `where`: who asks for it, in an error.
+/// Returns the target of this name. `where` says in errors what asks for it.
 Result<const Target*> named_target(std::string_view name, const std::string& where) {
   std::string known = "auto";
   for (const Target& target : kTargets) {

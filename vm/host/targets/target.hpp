@@ -1,4 +1,4 @@
-// What a CPU target offers, and the list of those built in.
+// The interface of a CPU target, and the list of the targets that are built.
 #pragma once
 
 #include <span>
@@ -16,20 +16,21 @@ namespace forestvm::host {
 struct Target {
   std::string_view name;
   bool (*runs_here)();
-  const WalkerTable* (*walkers)(Layout);  ///< its own walkers of a layout; null if it has none
+  const WalkerTable* (*walkers)(Layout);  ///< The target's own walkers of a layout; null if it has none.
   EncodeFunction encode;
   EncodeCategoriesFunction encode_categories;
 
-  /// Its own walker for a verified description, or else the first target's; null for a layout that is not
-  /// built.
+  /// Returns the target's own walker for a verified description, otherwise the first target's; null for a
+  /// layout that is not built.
   WalkFunction find_walker(Layout layout, const WalkerDesc& desc) const;
 };
 
-/// The CPU targets that are built, the best last.
+/// Returns the CPU targets that are built, the best last.
 std::span<const Target> targets();
 
-/// The target of this name; for "auto" that of the environment variable FORESTVM_TARGET, or else the best
-/// that runs on this CPU. Usage error for an unknown name, Environment if the CPU lacks it.
+/// Returns the target of this name. "auto" means the one that the environment variable FORESTVM_TARGET names,
+/// otherwise the best that runs on this CPU. Usage error for an unknown name, Environment if the CPU lacks
+/// it.
 Result<const Target*> find_target(std::string_view name);
 
 }  // namespace forestvm::host

@@ -10,8 +10,9 @@
 
 namespace forestvm::host {
 
-inline constexpr unsigned kMostVectors = 8;     ///< in flight
-inline constexpr unsigned kHopsBesideSums = 4;  ///< over which the additions of the trees before are spread
+inline constexpr unsigned kMostVectors = 8;  ///< Most vectors in flight.
+/// Hops over which the additions of the trees before are spread.
+inline constexpr unsigned kHopsBesideSums = 4;
 
 /// Calls visit<K>(i) for each K consecutive elements of a range, then <K/2>, … <1> for the rest.
 template <unsigned K, class Visit>
@@ -20,8 +21,8 @@ FVM_INLINE void for_chunks(std::uint32_t begin, std::uint32_t end, const Visit& 
   if constexpr (K > 1) for_chunks<K / 2>(begin, end, visit);
 }
 
-/// Lanes: what a CPU target offers. unsigned kLanes; vectors Floats and Ints of kLanes elements; and a hop of each
-/// view's nodes.
+/// Walks in the lanes of a CPU target. Target::Lanes has: unsigned kLanes; vectors Floats and Ints of kLanes
+/// elements; and a hop of each view's nodes.
 template <class Target, class View>
 class GatherWalk {
   using Lanes = typename Target::Lanes;
@@ -57,7 +58,7 @@ class GatherWalk {
   }
 
  private:
-  /// Row: finds what the lanes' nodes test of a row.
+  /// Walks each row through all trees. Row finds what the lanes' nodes test of a row.
   template <unsigned Vectors, class Row>
   static void trees(const WalkTask& task) {
     const Range& trees = task.tree_range;
@@ -73,8 +74,8 @@ class GatherWalk {
     pending.add_all();
   }
 
-  /// A wide row may come from memory, and trees read most of its lines: asked for at once they arrive beside
-  /// each other, not hop by hop.
+  /// Prefetches the lines of a wide row if there are so many trees that they read most of them. A wide row
+  /// may come from memory: asked for at once its lines arrive beside each other, not hop by hop.
   FVM_INLINE static void fetch_row(const WalkTask& task, std::uint32_t row) {
     constexpr std::size_t kLine = 64 / sizeof(float), kWide = 16 * kLine;
     if (task.row_stride < kWide || task.row_stride / kLine > 2 * task.tree_range.size()) return;
@@ -82,15 +83,15 @@ class GatherWalk {
     for (std::size_t i = 0; i < task.row_stride; i += kLine) __builtin_prefetch(x + i);
   }
 
-  /// Leaves of a row that are still to be added, in the order of their trees. That is one long chain of
-  /// additions: it is run link by link beside the hops of the next trees, which do not wait for it.
+  /// The leaves of a row that are still to be added, in the order of their trees. Their additions are one
+  /// long chain: it is run link by link beside the hops of the next trees, which do not wait for it.
   class Pending {
    public:
     struct Leaves {
       float values[kMostVectors * kLanes];
-      std::uint32_t places[kMostVectors * kLanes];  ///< of float64 leaves
+      std::uint32_t places[kMostVectors * kLanes];  ///< Places of float64 leaves.
     };
-    /// For the leaves of the trees that are walked while others are added.
+    /// Returns the room for the leaves of the trees that are walked while others are added.
     FVM_INLINE Leaves& free() { return leaves_[which_ ^ 1u]; }
 
     FVM_INLINE void add(unsigned most) {
@@ -130,11 +131,11 @@ class GatherWalk {
     unsigned which_ = 0, next_ = 0, count_ = 0;
     const TreeDesc* descs_ = nullptr;
     const double* wide_leaves_ = nullptr;
-    std::byte* sums_ = nullptr;  ///< of the row
+    std::byte* sums_ = nullptr;  ///< Sums of the row.
     bool one_sum_ = false;
   };
 
-  /// Plain float64 sums of float64 leaves.
+  /// Returns whether the task makes plain float64 sums of float64 leaves.
   FVM_INLINE static bool adds_wide(const WalkTask& task) {
     return task.delivery == Delivery::F64 && !task.atomic && task.wide_leaves != nullptr;
   }
@@ -150,7 +151,7 @@ class GatherWalk {
       visit.template operator()<1>(begin, end - begin);
   }
 
-  /// V vectors of rows in each of Trees trees: vector v is of tree v / V.
+  /// Walks V vectors of rows in each of Trees trees. Vector v is in tree v / V.
   template <unsigned Trees, unsigned V>
   static void rows_of_trees(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned count) {
     constexpr unsigned kVectors = Trees * V;
@@ -160,7 +161,7 @@ class GatherWalk {
     const float* const x = task.rows + row * task.row_stride;
     Ints at[kVectors];
     for (Ints& a : at) a = Lanes::all(0);
-    // Lanes beyond the last row walk it again.
+    // Lanes beyond the last row walk the last row again.
     const Ints lanes = Lanes::least(Lanes::from(0), Lanes::all(count - 1));
     const Ints offsets = Lanes::times(lanes, static_cast<std::uint32_t>(task.row_stride));
     descend<kVectors>(
@@ -195,8 +196,8 @@ class GatherWalk {
     }
   }
 
-  /// The rest of a row's trees, at most Vectors x kLanes, in one descent: two of fewer vectors would take as
-  /// long as two of more.
+  /// Walks the rest of a row's trees, at most Vectors x kLanes, in one descent: two descents of fewer vectors
+  /// would take as long as two of more.
   template <unsigned Vectors, class Row>
   static void last_trees_of_row(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned count,
                                 const Row& x, Pending& pending) {
@@ -212,7 +213,7 @@ class GatherWalk {
     const auto* const nodes = reinterpret_cast<const Node*>(task.group.nodes);
     const TreeDesc* const descs = task.group.trees + (t - task.first_tree);
     Ints at[Vectors];
-    // Lanes beyond the last tree walk it again.
+    // Lanes beyond the last tree walk the last tree again.
     for (unsigned v = 0; v < Vectors; ++v)
       at[v] = Lanes::roots(descs, Lanes::least(Lanes::from(v * kLanes), Lanes::all(count - 1)));
     descend<Vectors>(
@@ -238,7 +239,8 @@ class GatherWalk {
     Deliver<Target>::run(task, {t, row, count, 1, values, numbers_at});
   }
 
-  /// Where the walks' leaf numbers are, counted from the group's first: places counted from `first`.
+  /// Writes the places of the walks' leaf numbers, counted from the group's first. `at` counts them from
+  /// `first`.
   template <unsigned Vectors>
   FVM_INLINE static void number(const Ints* at, std::uint64_t first, std::uint64_t* numbers_at) {
     alignas(64) std::uint32_t places[kLanes];
@@ -248,8 +250,8 @@ class GatherWalk {
     }
   }
 
-  /// Takes every lane to its leaf; nodes(v) are those a vector walks through, value(v, place) what its lanes
-  /// test; beside() is called at each hop.
+  /// Takes every lane to its leaf. nodes(v) returns the nodes through which vector v walks, value(v, place)
+  /// what its lanes test; beside() is called at each hop.
   template <unsigned Vectors, class Nodes, class Value, class Beside>
   FVM_INLINE static void descend(const WalkTask& task, const Nodes& nodes, Ints (&at)[Vectors],
                                  const Value& value, const Beside& beside) {

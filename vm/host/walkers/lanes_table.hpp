@@ -1,5 +1,5 @@
-// The walkers of a compact sparse layout: on targets that have vectors of lanes, wide interleavings take
-// them.
+// The walkers of a compact sparse layout: on targets that have vectors of lanes, walkers of wide
+// interleavings use them.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace forestvm::host {
 namespace walker_rows {
 
-/// The walker whose lanes are this many walks, all rows of a tree or all trees of a row, if there is
-/// one. Rows' codes lie apart, so that only the trees of one row are gathered by codes. (That a function is
-/// not null is no constant expression to GCC's sanitizers.)
+/// Returns the walker whose lanes are this many walks, which are rows of a tree or trees of a row, if there
+/// is one. Rows' codes lie apart, so that walkers of codes take only the trees of one row. The result is
+/// optional because with GCC's sanitizers comparing a function with null is no constant expression.
 template <class Target, class View, unsigned LogTrees, unsigned LogRows>
 constexpr std::optional<WalkFunction> in_lanes() {
   using Walk = GatherWalk<Target, View>;
@@ -24,7 +24,7 @@ constexpr std::optional<WalkFunction> in_lanes() {
   return std::nullopt;
 }
 
-/// The table with the walkers of lanes in place of those that it has.
+/// Returns the table with the walkers of lanes in place of those that it has.
 template <class Target, class View, unsigned... Steps>
 constexpr WalkerTable with_lanes(WalkerTable table, std::integer_sequence<unsigned, Steps...>) {
   const auto replace = [&](unsigned trees, unsigned rows, std::optional<WalkFunction> function) {

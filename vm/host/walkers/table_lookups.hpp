@@ -1,5 +1,6 @@
-// What a vector of rows is looked up in at a level of the tables layout: one tree's tables; or, where there
-// are so few rows that a vector has room for them twice, the tables of two trees beside each other.
+// The tables in which a vector of rows is looked up at a level of the tables layout. They are those of one
+// tree or, if there are so few rows that a vector has room for them twice, those of two trees beside each
+// other.
 #pragma once
 
 #include <algorithm>
@@ -10,19 +11,19 @@
 
 namespace forestvm::host {
 
-/// Vectors this wide or narrower are filled by few rows as they are.
+/// The number of lanes up to which vectors walk one tree only: few rows fill them.
 inline constexpr unsigned kLeastLanes = 32;
 
-/// What code a level takes, as template parameters.
+/// The template parameters of the code that walks a level.
 struct LevelShape {
   static constexpr unsigned kSizes[] = {16, 32, 64, 128};
   static constexpr LevelKind kKinds[] = {LevelKind::Tests, LevelKind::Mixed, LevelKind::Later,
                                          LevelKind::Parting};
   static constexpr unsigned kCount = 4 * 4 * 4;
 
-  unsigned size;     ///< of its tables
-  unsigned columns;  ///< 0: one; 1: up to 4; 2: up to 8; 3: more
-  LevelKind kind;    ///< one that has tables
+  unsigned size;     ///< Size of its tables, in slots.
+  unsigned columns;  ///< Number of columns. 0: one; 1: up to 4; 2: up to 8; 3: more.
+  LevelKind kind;    ///< Kind of the level, which has tables.
 
   static constexpr LevelShape of(unsigned number) {
     return {kSizes[number / 16], number / 4 % 4, kKinds[number % 4]};
@@ -44,7 +45,7 @@ struct LevelShape {
   }
 };
 
-/// Levels at the top of a tree that are walked together if all are complete.
+/// The number of levels at the top of a tree that are walked together if all are complete.
 inline constexpr unsigned kTopLevels = 3;
 
 FVM_INLINE bool has_complete_top(const TablesView::Tree& tree) {
@@ -53,11 +54,11 @@ FVM_INLINE bool has_complete_top(const TablesView::Tree& tree) {
 
 /// A level of a tree.
 struct LevelOfTree {
-  const TableLine* lines;  ///< the tree's
+  const TableLine* lines;  ///< First line of the tree.
   const TableLevel* level;
 };
 
-/// Tables for levels that have none.
+/// Tables in place of those that levels leave out.
 struct ImpliedTables {
   alignas(64) std::uint8_t zeros[kMaxTableSlots], ones[kMaxTableSlots], doubled[kMaxTableSlots];
 
@@ -71,12 +72,12 @@ struct ImpliedTables {
   }
 };
 
-/// The tables of a level that is taken by the code for a shape. The level may be simpler than the shape: have
-/// fewer columns, or be of a kind before.
+/// The tables of a level for the code of a shape. The level may be simpler than the shape: it may have fewer
+/// columns, or be of an earlier kind.
 template <class Target, unsigned Columns>
 struct ShapedTables {
   const std::uint8_t *list, *column, *code, *child, *by;
-  std::uint32_t last_four;  ///< of the list, in bytes
+  std::uint32_t last_four;  ///< Place of the last four columns in the list, in bytes.
   std::uint8_t slots;
 
   FVM_INLINE explicit ShapedTables(const LevelOfTree& at) {
@@ -94,7 +95,7 @@ struct ShapedTables {
     child = level.all_tests() ? kImplied.doubled : code + table;
     by = level.parts() ? child + table : kImplied.ones;
   }
-  /// Four columns of the list, from the i-th.
+  /// Returns four columns of the list from the i-th on, or the last four if the list ends before it.
   FVM_INLINE const std::uint32_t* four(std::uint32_t i) const {
     const std::uint32_t byte = i * sizeof(std::uint32_t);
     return reinterpret_cast<const std::uint32_t*>(list + (Columns <= 1 ? 0 : std::min(byte, last_four)));
@@ -109,7 +110,7 @@ class OneTree {
   using Simd = typename Target::Codes;
 
  public:
-  static constexpr unsigned kTrees = 1;  ///< in a vector
+  static constexpr unsigned kTrees = 1;  ///< Trees in a vector.
   using Level = LevelOfTree;
   template <unsigned Size>
   using Table = typename Simd::template Table<Size>;
@@ -136,7 +137,7 @@ class OneTree {
       return Table<Size>(tables_.by);
     }
     FVM_INLINE auto slots() const { return Simd::all(tables_.slots); }
-    /// The rows' codes of four columns of the list, from the i-th.
+    /// Returns a function of j that loads the rows' codes in the list's (i + j)-th column, j < 4.
     FVM_INLINE auto tested(const std::uint8_t* codes, unsigned i) const {
       const std::uint32_t* const list = tables_.four(i);
       return [=](unsigned j) __attribute__((always_inline)) { return Simd::load(codes + list[j]); };
@@ -146,7 +147,7 @@ class OneTree {
     ShapedTables<Target, Columns> tables_;
   };
 
-  /// One test's step down an oblivious tree: `bit` more where it goes right.
+  /// One test's step down an oblivious tree: adds `bit` where a row goes right.
   class Step {
     using Bytes = typename Simd::Bytes;
 
@@ -175,14 +176,15 @@ class OneTree {
   FVM_INLINE static unsigned shape(const Level& at) {
     return LevelShape::number(slots(at), columns(at), at.level->kind);
   }
-  /// Whether the rows' codes of so many columns (as in LevelShape) are looked up in codes row by row.
+  /// Returns whether the rows' codes are looked up row by row in levels with this number of columns, as in
+  /// LevelShape.
   static constexpr bool is_by_row(unsigned) { return false; }
 
  private:
   TablesView::Tree tree_;
 };
 
-/// A level below a tree's last: all walks have arrived.
+/// A level in place of those below a tree's last: all walks have arrived.
 struct ArrivedLevel {
   TableLevel level;
   struct {
@@ -260,7 +262,7 @@ class TwoTrees {
   };
 
   TwoTrees() = default;
-  /// Trees `tree` and tree + 1; or `last` twice.
+  /// Takes the trees `tree` and tree + 1, but none after `last`: that one is taken twice.
   FVM_INLINE TwoTrees(const GroupData& group, std::uint32_t tree, std::uint32_t last) {
     for (unsigned i = 0; i < 2; ++i) trees_[i] = TablesView::tree(group, std::min(tree + i, last));
   }
@@ -293,8 +295,8 @@ class TwoTrees {
   TablesView::Tree trees_[2];
 };
 
-/// As TwoTrees, of forests of up to kMostColumns columns. Where a level's tests use more than a few, the
-/// rows' codes are looked up row by row: what that takes does not grow with the number of columns.
+/// Two trees of a forest of up to kMostColumns columns. If a level's tests use more than a few columns, the
+/// rows' codes are looked up row by row, which takes the same time for any number of columns.
 template <class Target, unsigned kMostColumns>
 class TwoTreesByRow : public TwoTrees<Target> {
   using Simd = typename Target::Codes;

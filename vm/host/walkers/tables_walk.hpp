@@ -1,6 +1,7 @@
 // The walker of the tables layout: a vector of rows takes a hop by looking its places up in tables that lie
-// in registers. Nothing depends on the data but the places themselves, so nothing is mispredicted. Trees
-// outer within blocks of rows; a block's sums are kept beside each other until its last tree.
+// in registers. Nothing depends on the data but the places themselves, so nothing is mispredicted. In a block
+// of rows it goes through one tree after the other; the block's sums are kept beside each other until the
+// last tree.
 #pragma once
 
 #include <algorithm>
@@ -15,27 +16,28 @@
 
 namespace forestvm::host {
 
-/// View: TablesView, or TreeTablesView.
+/// Walks tables. View is TablesView or TreeTablesView.
 template <class Target, class View>
 class TablesWalk {
   using Simd = typename Target::Codes;
   using Bytes = typename Simd::Bytes;
   using Tree = TablesView::Tree;
   static constexpr unsigned kLanes = Simd::kLanes;
-  static constexpr unsigned kMostBlocks = 8;  ///< walked together
+  static constexpr unsigned kMostBlocks = 8;  ///< Most blocks of rows that are walked together.
   static constexpr unsigned kMostRows = kMostBlocks * kCodeRows;
-  static constexpr unsigned kMostTrees = 16;  ///< walked together
+  static constexpr unsigned kMostTrees = 16;  ///< Most trees that are walked together.
   static constexpr bool kTreeTables = std::is_same_v<View, TreeTablesView>;
-  static constexpr unsigned kMostByRow = 32;  ///< columns whose codes are looked up row by row
-  static constexpr unsigned kHalfBlock = 32;  ///< rows that are read without the rest of their block
+  static constexpr unsigned kMostByRow = 32;  ///< Most columns whose codes are looked up row by row.
+  static constexpr unsigned kHalfBlock = 32;  ///< Rows of a half block, which is read without the other half.
   static_assert(kLanes <= kHalfBlock || kLanes == 2 * kHalfBlock);
-  static constexpr std::size_t kMostSumBytes = std::size_t{64} << 10;  ///< of what is kept beside each other
+  /// Most bytes of sums that are kept beside each other.
+  static constexpr std::size_t kMostSumBytes = std::size_t{64} << 10;
 
  public:
   static void walk(const WalkTask& task) {
     const Range& rows = task.row_range;
-    // Codes before and after the range may be being written by others: a part of a half block goes row by
-    // row, unless nothing but this range is in its block.
+    // Other threads may be writing the codes before and after the range. So a part of a half block goes row
+    // by row, unless nothing but this range is in its block.
     const std::uint32_t first = std::min((rows.begin + kHalfBlock - 1) / kHalfBlock * kHalfBlock, rows.end);
     const bool last_of_call = rows.end == task.row_count;
     const std::uint32_t end = last_of_call ? rows.end : std::max(first, rows.end / kHalfBlock * kHalfBlock);
@@ -52,7 +54,7 @@ class TablesWalk {
   }
 
  private:
-  /// Rows for which a tree's tables are loaded once.
+  /// Returns the number of rows for which a tree's tables are loaded once.
   static std::uint32_t rows_together(const WalkTask& task) {
     if (task.width == 1 || !sums_beside(task)) return kMostRows;
     const std::size_t blocks = kMostSumBytes / score_bytes(task) / kCodeRows / task.width;
@@ -66,7 +68,7 @@ class TablesWalk {
     return task.delivery == Delivery::F32 ? sizeof(float) : 0;
   }
 
-  /// Plain sums, few enough to keep a block's in one place.
+  /// Returns whether the task makes plain sums, few enough to keep a block's beside each other.
   static bool sums_beside(const WalkTask& task) {
     const std::size_t bytes = score_bytes(task);
     return bytes != 0 && task.width * kCodeRows * bytes <= kMostSumBytes;
@@ -86,7 +88,7 @@ class TablesWalk {
     return (rows + whole - 1) / whole * whole;
   }
 
-  /// So few rows that a vector holds them for two trees.
+  /// Returns whether there are so few rows that a vector holds them for two trees.
   static bool by_two(std::uint32_t rows) { return kLanes > kLeastLanes && 2 * rows <= kLanes; }
 
   void run() {
@@ -141,8 +143,9 @@ class TablesWalk {
     for_walks<Walk>(begin, end, 0, visit);
   }
 
-  /// With few rows many trees go down level by level beside each other, so that one's hops fill the time
-  /// another's take. Walk: what a vector of rows is looked up in.
+  /// Walks trees that are alike. With few rows many trees go down level by level beside each other, so that
+  /// the hops of one fill the time that another's take. Walk is what a vector of rows is looked up in:
+  /// OneTree, TwoTrees or TwoTreesByRow.
   template <class Walk, class Visit>
   FVM_INLINE void for_walks(std::uint32_t begin, std::uint32_t end, std::uint32_t levels,
                             const Visit& visit) {
@@ -166,7 +169,8 @@ class TablesWalk {
     }
   }
 
-  /// Sums of output k are at sums + k * slots_. leaves_of(tree's record, tree) are as the sums.
+  /// Adds leaves to plain sums, which are kept beside each other: those of output k are at sums + k * slots_.
+  /// leaves_of(tree's record, tree) returns the tree's leaves in the type of the sums.
   template <class Score, class LeavesOf>
   FVM_INLINE void sum_beside(const LeavesOf& leaves_of) {
     alignas(64) Score sums[kMostSumBytes / sizeof(Score)];
@@ -186,7 +190,7 @@ class TablesWalk {
       for (std::size_t r = 0; r < rows_; ++r) out[r * task_.width + k] = sums[k * stride + r];
   }
 
-  /// Anything else: row by row.
+  /// Delivers a tree's leaves in any other way: row by row.
   void deliver(std::uint32_t tree, const Tree& view, const std::uint8_t* at) {
     float values[kMostRows];
     std::uint64_t numbers_at[kMostRows];
@@ -198,7 +202,7 @@ class TablesWalk {
     Deliver<Target>::run(task_, {tree, row_, 1, rows_, values, numbers_at});
   }
 
-  /// Takes every row from the roots to its leaves: their slots in the levels below the last.
+  /// Takes every row from the roots to its leaves. Its slots are then the leaves' numbers.
   template <class Walk>
   void descend(const Walk* walks, std::uint32_t count) {
     const std::uint32_t walk_slots = slots_ * Walk::kTrees;
@@ -235,7 +239,8 @@ class TablesWalk {
     }
   }
 
-  /// The levels' tests are the bits of a leaf's number: nothing is looked up.
+  /// Takes the walks through an oblivious tree. The outcomes of its levels' tests are the bits of a leaf's
+  /// number, so nothing is looked up.
   template <class Walk>
   void descend_oblivious(const Walk& walk, std::uint32_t levels, std::uint8_t* slots) {
     using Whole = void (TablesWalk::*)(const Walk&, std::uint8_t* slots);
@@ -285,7 +290,7 @@ class TablesWalk {
                    __attribute__((always_inline)) { Simd::store(state, hop(Simd::load(state), codes)); });
   }
 
-  /// The first kTopLevels hops from the roots.
+  /// Takes the first kTopLevels hops from the roots.
   template <class Walk>
   void hop_top(const Walk& walk, std::uint8_t* slots) {
     static_assert(kTopLevels == 3);
@@ -341,7 +346,7 @@ class TablesWalk {
   /// The codes of a vector's rows.
   struct Codes {
     const std::uint8_t* by_column;
-    const std::uint8_t* by_row;  ///< null if there are none
+    const std::uint8_t* by_row;  ///< Codes row by row; null if there are none.
   };
 
   /// A hop with a level's tables in registers.
@@ -386,21 +391,22 @@ class TablesWalk {
       return Kind < LevelKind::Later ? next : Simd::select(Simd::at_least(at, slots_), next, at);
     }
 
-    /// A tree's leaf, by its number, of a walk that has arrived.
+    /// Returns the leaves' numbers for walks that have arrived in tree tables.
     FVM_INLINE Bytes leaf(Bytes at) const { return Simd::subtract(at, slots_); }
 
    private:
     typename Walk::template Lookups<Columns> lookups_;
     unsigned columns_;
-    Bytes slots_;  ///< how many: a walk whose place is no slot has arrived
+    Bytes slots_;  ///< Number of slots, in each lane: a walk whose place is no slot has arrived.
     Table<Size> code_;
     Table<kColumnSize> column_;
     Table<kChildSize> child_;
     Table<kBySize> by_;
   };
 
-  /// The code of each lane's column, of a list of columns: a tree of selects by the bits of its number.
-  /// four(i)(j) gives those of the list's (i + j)-th, j < 4.
+  /// Returns the code of each lane's column, which is given by its number in a list of columns. It is a tree
+  /// of selects by the bits of that number. four(i)(j) returns the codes of the list's (i + j)-th column, j <
+  /// 4.
   template <unsigned Columns, class Four>
   FVM_INLINE static Bytes pick(Bytes column, const Four& four, unsigned count) {
     const auto one = Simd::has_bit(column, 1), two = Simd::has_bit(column, 2);
@@ -441,12 +447,13 @@ class TablesWalk {
 
   const WalkTask& task_;
   std::uint32_t row_, rows_, blocks_;
-  const std::uint8_t* codes_;  ///< of the first block
-  std::uint32_t slots_;        ///< kept for each tree: a slot for each row, and for lanes that have none
+  const std::uint8_t* codes_;  ///< Codes of the first block.
+  /// Number of slots that are kept for each tree: one for each row, and for each lane without a row.
+  std::uint32_t slots_;
   bool has_by_row_ = false;
-  /// The codes row by row, where rows and columns are few.
+  /// The codes row by row, if rows and columns are few.
   alignas(64) std::uint8_t by_row_[kMostByRow * kHalfBlock];
-  alignas(64) std::uint8_t at_[kMostRows];  ///< each row's slot in each tree that is walked
+  alignas(64) std::uint8_t at_[kMostRows];  ///< Slot of each row in each tree that is walked.
 };
 
 }  // namespace forestvm::host

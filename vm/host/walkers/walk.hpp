@@ -2,8 +2,8 @@
 // they lie). Out: leaves added to the accumulator, each row's in the order of its trees; or stored, each
 // tree's by its number.
 //
-// Target is the type of the CPU target that instantiates it: it brings the compare of a tile's nodes, and
-// keeps code compiled for different CPUs apart, which must not share a symbol.
+// Target is the type of the CPU target that instantiates it: it has the compare of a tile's nodes, and keeps
+// code compiled for different CPUs apart, which must not share a symbol.
 #pragma once
 
 #include <cstddef>
@@ -28,27 +28,27 @@
 
 namespace forestvm::host {
 
-/// What a walker is given: all of it verified.
+/// The inputs of a walker, all of them verified.
 struct WalkTask {
   GroupData group;
-  std::uint32_t first_tree;      ///< the group's first, as the program counts trees
-  const std::uint32_t* numbers;  ///< of the group's leaves
-  const double* wide_leaves;     ///< their outputs in float64; null if the program has none
-  Range tree_range;
-  Range row_range;  ///< rows of the call
+  std::uint32_t first_tree;      ///< The group's first tree, as the program counts trees.
+  const std::uint32_t* numbers;  ///< Numbers of the group's leaves.
+  const double* wide_leaves;     ///< Float64 outputs of the group's leaves; null if the program has none.
+  Range tree_range;              ///< Trees to walk, as the program counts them.
+  Range row_range;               ///< Rows to walk.
   const float* rows;
-  std::size_t row_stride;     ///< floats
-  const std::uint8_t* codes;  ///< of row 0, see core/encoder.hpp
-  std::size_t columns;        ///< of codes
-  std::uint32_t row_count;    ///< rows of the call, all of which have codes
-  std::byte* out;             ///< of row 0: sums; per-tree values; int32 leaf numbers
-  std::size_t width;          ///< elements of one row of `out`
+  std::size_t row_stride;     ///< Floats from one row to the next.
+  const std::uint8_t* codes;  ///< Codes of row 0: see core/encoder.hpp.
+  std::size_t columns;        ///< Number of columns of codes.
+  std::uint32_t row_count;    ///< Rows of the pass, all of which have codes.
+  std::byte* out;             ///< Output of row 0: sums, per-tree values or int32 leaf numbers.
+  std::size_t width;          ///< Elements of one row of `out`.
   SumScale scale;
-  std::uint32_t hops;  ///< WalkerDesc::hops
+  std::uint32_t hops;  ///< Hops without a leaf check: see WalkerDesc::hops.
   WalkOrder order;
   Delivery delivery;
   bool atomic;
-  bool exact;  ///< the walks end after `hops` hops
+  bool exact;  ///< True if the walks end after `hops` hops.
 };
 
 using WalkFunction = void (*)(const WalkTask&);
@@ -61,16 +61,16 @@ inline constexpr unsigned kMaxScalarWalks = 1u << kScalarSteps;
 /// walks in lockstep do not gain.
 inline constexpr unsigned kMaxFixedHops = 8;
 
-/// Leaves of Trees x Rows pairs, on their way to anything but plain float32 sums.
+/// The leaves of trees x rows pairs that are not simply added to float32 sums.
 struct Leaves {
   std::uint32_t tree, row, trees, rows;
-  const float* values;  ///< by tree, then row
-  const std::uint64_t* numbers_at;
+  const float* values;              ///< Outputs of the leaves, by tree, then row.
+  const std::uint64_t* numbers_at;  ///< Places of the leaves' numbers among the group's, in the same order.
 };
 
 template <class Target>
 struct Deliver {
-  /// Adds get(i), i counting the leaves.
+  /// Adds the leaves to sums. get(i) returns leaf i.
   template <class Sum, class Get>
   static void add(const WalkTask& task, const Leaves& leaves, const Get& get) {
     const TreeDesc* trees = task.group.trees + (leaves.tree - task.first_tree);
@@ -100,7 +100,7 @@ struct Deliver {
     return [&](std::uint32_t i) { return task.wide_leaves[leaves.numbers_at[i]]; };
   }
 
-  /// Each tree has a place of its own.
+  /// Stores the leaves, each at the place of its tree. get(i) returns leaf i.
   template <class T, class Get>
   static void put(const WalkTask& task, const Leaves& leaves, Get get) {
     const TreeDesc* trees = task.group.trees + (leaves.tree - task.first_tree);
@@ -131,7 +131,7 @@ struct Deliver {
   }
 };
 
-/// What View::next reads of a row: its values, or its codes.
+/// Returns what View::next reads of a row: its values, or its codes.
 template <class View>
 FVM_INLINE auto row_of(const WalkTask& task, std::size_t row) {
   if constexpr (kTakesCodes<View>)
@@ -212,7 +212,7 @@ struct TileWalk {
       for (unsigned r = 0; r < Rows; ++r) at[t][r] = View::template next<Target>(trees[t], at[t][r], x[r]);
   }
 
-  /// One hop of every walk that has not arrived; false when all have.
+  /// Takes one hop of every walk that has not arrived; returns false when all have.
   template <unsigned Trees, unsigned Rows>
   FVM_INLINE static bool step_to_leaf(const Tree* trees, const Row* x, std::uint32_t (&at)[Trees][Rows]) {
     bool walking = false;
@@ -229,8 +229,9 @@ struct TileWalk {
   }
 };
 
-/// The logarithm of the most walks that scalar walkers of 2^i trees and 2^j rows take in lockstep. Larger
-/// ones gain nothing where each walk needs more registers, and little where both trees and rows are several.
+/// Returns the logarithm of the most walks that scalar walkers of 2^i trees and 2^j rows take in lockstep.
+/// Larger ones gain nothing where each walk needs more registers, and little where both trees and rows are
+/// several.
 template <class View>
 constexpr unsigned scalar_steps(unsigned i, unsigned j) {
   return View::kTileWidth > 4 || (View::kTileWidth > 1 && View::kLeavesAside) || (i != 0 && j != 0)
@@ -243,8 +244,9 @@ using TileFunction = void (*)(const WalkTask& task, std::uint32_t tree, std::uin
 
 /// The functions of a layout.
 struct TileFunctions {
-  TileFunction lockstep[kScalarSteps + 1][kScalarSteps + 1] = {};  ///< [i][j]
-  TileFunction one_walk[kMaxFixedHops + 1] = {};                   ///< [n]: of n hops, if there is one
+  /// Functions [i][j] for 2^i trees and 2^j rows in lockstep.
+  TileFunction lockstep[kScalarSteps + 1][kScalarSteps + 1] = {};
+  TileFunction one_walk[kMaxFixedHops + 1] = {};  ///< Function [n] for one walk of n hops, or null.
 
   template <class Target, class View>
   static constexpr TileFunctions all() {
@@ -261,7 +263,7 @@ struct TileFunctions {
     return table;
   }
 
-  /// The function for a walk on its own.
+  /// Returns the function for a walk on its own.
   TileFunction for_one_walk(const WalkTask& task) const {
     const bool fixed = task.exact && task.hops <= kMaxFixedHops && one_walk[task.hops] != nullptr;
     return fixed ? one_walk[task.hops] : lockstep[0][0];

@@ -17,7 +17,7 @@ inline constexpr unsigned kInterleaveSteps = std::bit_width(kMaxInterleave);
 struct WalkerTable {
   WalkFunction functions[kInterleaveSteps][kInterleaveSteps] = {};
 
-  /// One walker, whatever is asked for.
+  /// Returns a table with one walker for all descriptions.
   static constexpr WalkerTable of(WalkFunction function) {
     WalkerTable table;
     for (auto& trees : table.functions)
@@ -25,7 +25,7 @@ struct WalkerTable {
     return table;
   }
 
-  /// The walker for a verified description; null if the table has none.
+  /// Returns the walker for a verified description; null if the table has none.
   WalkFunction find(const WalkerDesc& desc) const {
     return functions[std::countr_zero(desc.interleaved_trees)][std::countr_zero(desc.interleaved_rows)];
   }
@@ -56,11 +56,11 @@ constexpr WalkerTable scalar() {
 
 }  // namespace walker_rows
 
-/// What the first of the CPU targets that are built has: a walker for every description.
+/// The walkers of the first of the CPU targets that are built: one for every description.
 template <class Target, class View>
 inline constexpr WalkerTable kWalkers = walker_rows::scalar<Target, View>();
 
-/// What a later target has: walkers that its instructions make faster than the first target's.
+/// The walkers of a later target: those that its instructions make faster than the first target's.
 template <class Target, class View>
 inline constexpr WalkerTable kOwnWalkers;
 

@@ -24,25 +24,25 @@ namespace {
 
 constexpr unsigned kNone = UINT32_MAX;
 
-/// What a range register holds, and for how long.
+/// The state of a range register: its range, and the block in which it was set.
 struct RegisterState {
   bool live = false;
-  bool slice = false;        ///< a slice instruction set it
-  std::size_t depth = 0;     ///< blocks that were open when it was set
-  std::uint32_t within = 0;  ///< loop registers that it is part of, itself included, as bits
-  std::uint32_t range = 0;   ///< number of the range in the map
+  bool slice = false;        ///< True if a slice instruction set it.
+  std::size_t depth = 0;     ///< Blocks that were open when it was set.
+  std::uint32_t within = 0;  ///< Loop registers of which its range is a part, itself included, as bits.
+  std::uint32_t range = 0;   ///< Number of its range in the map.
 };
 
 struct AccumulatorState {
   bool live = false;
-  std::uint32_t loop = kNone;  ///< pc of the parallel loop over trees in which it may be written
-  std::size_t depth = 0;       ///< blocks that were open there
+  std::uint32_t loop = kNone;  ///< Pc of the parallel loop over trees in which it may be written.
+  std::size_t depth = 0;       ///< Blocks that were open when it was privatized.
 };
 
 struct Block {
-  std::uint32_t open;
-  std::uint32_t outer_loop[2];  ///< innermost iterations of both axes outside it, as ranges of the map
-  RowCounts outer_calls;        ///< the calls in which it is reached
+  std::uint32_t open;           ///< Pc of the instruction that opened it.
+  std::uint32_t outer_loop[2];  ///< Innermost iterations of both axes outside it, as ranges of the map.
+  RowCounts outer_calls;        ///< Calls in which it is reached.
 };
 
 class CodeVerifier {
@@ -148,7 +148,7 @@ class CodeVerifier {
 
   std::uint32_t& loop_of(Axis axis) { return innermost_loop_[static_cast<unsigned>(axis)]; }
 
-  /// A register that is read: set, over the right axis, part of the innermost loop over it.
+  /// Checks that a register may be read: it is set, and is part of the innermost loop over its axis.
   Result<void> reads(std::uint32_t reg) {
     if (!registers_[reg].live) return wrong("r" + std::to_string(reg) + " is read before it is set");
     if (facts(reg).loop != loop_of(facts(reg).axis))
@@ -231,7 +231,8 @@ class CodeVerifier {
     return {};
   }
 
-  /// A thread has one index in each dimension of a launch.
+  /// Checks that no loop around is mapped to the same dimension: a thread has one index in each dimension of
+  /// a launch.
   Result<void> dimension_is_free(const Inst& inst) const {
     if (inst.op != Op::Map) return {};
     const LaunchDimension dimension = operands<Op::Map>(inst).dimension;
@@ -283,7 +284,7 @@ class CodeVerifier {
     return {};
   }
 
-  /// A loop whose block is open, over the right axis.
+  /// Checks that `loop` is a loop whose block is open, over this axis.
   Result<void> caches(std::uint32_t loop, Axis axis) const {
     const bool open =
         is_loop(code_[loop].op) &&
@@ -304,13 +305,13 @@ class CodeVerifier {
     return wrong("a" + std::to_string(accumulator) + " holds per-tree values, expected sums");
   }
 
-  /// An accumulator that starts from the base scores, or to which they are added.
+  /// Checks an accumulator that starts from the base scores, or to which they are added.
   Result<void> takes_base(const OperandsOf<Op::Init>& args) {
     FVM_TRY(holds_sums(args.acc_out));
     return writes(args.acc_out, args.rows);
   }
 
-  /// Leaves of a type are added to sums of the same.
+  /// Checks that per-tree values are added to sums of the same type.
   Result<void> sums_trees(std::uint32_t to, std::uint32_t from) const {
     if (!is_per_tree(kind_of(from)))
       return wrong("a" + std::to_string(from) + " does not hold per-tree values");
@@ -319,21 +320,21 @@ class CodeVerifier {
     return wrong("a" + std::to_string(to) + " is not " + (wide ? "float64" : "float32"));
   }
 
-  /// What transforms and outputs take.
+  /// Checks that an accumulator holds scores, which transforms and outputs take.
   Result<void> holds_scores(std::uint32_t accumulator) const {
     const AccumulatorKind kind = kind_of(accumulator);
     if (kind == AccumulatorKind::F32 || kind == AccumulatorKind::F64) return {};
     return wrong("a" + std::to_string(accumulator) + " is neither float32 nor float64");
   }
 
-  /// An accumulator that is made of another.
+  /// Checks an accumulator that is made of another.
   Result<void> converts(std::uint32_t to, std::uint32_t from, std::uint32_t rows) {
     FVM_TRY(holds_scores(to));
     FVM_TRY(touches(from, rows));
     return writes(to, rows);
   }
 
-  /// An accumulator that is written here, and its rows.
+  /// Checks that an accumulator may be written here, for these rows.
   Result<void> writes(std::uint32_t accumulator, std::uint32_t rows) {
     const std::uint32_t in = program_.section_Accumulators()[accumulator].stored_in;
     if (in != accumulator)
@@ -342,7 +343,7 @@ class CodeVerifier {
     return touches(accumulator, rows);
   }
 
-  /// An accumulator that nothing else writes meanwhile.
+  /// Checks that nothing else writes an accumulator meanwhile.
   Result<void> touches(std::uint32_t accumulator, std::uint32_t rows) {
     FVM_TRY(is_live(accumulator, rows));
     const std::uint32_t loop = accumulators_[accumulator].loop;
@@ -366,7 +367,7 @@ class CodeVerifier {
     return std::find(tree_loops_.begin(), tree_loops_.end(), tree_loop) != tree_loops_.end();
   }
 
-  /// An accumulator to which something is added, atomically or not.
+  /// Checks that an accumulator may be added to, atomically or not.
   Result<void> adds(std::uint32_t accumulator, std::uint32_t rows, bool atomic) {
     if (!atomic) return writes(accumulator, rows);
     FVM_TRY(is_live(accumulator, rows));
@@ -399,7 +400,8 @@ class CodeVerifier {
     if (accumulators_[out].live) return wrong("a" + std::to_string(out) + " is in use");
     if (tree_loops_.empty() || loop_register(tree_loops_.back()) != reg)
       return wrong("r" + std::to_string(reg) + " is not the innermost parallel loop over trees");
-    // In a block of its own it might not run, or run in the copies that a loop over rows makes of a machine.
+    // In a block inside the loop it might not run, or run in the copies that a loop over rows makes of a
+    // machine.
     if (blocks_.back().open != tree_loops_.back())
       return wrong("it does not stand directly in the loop at pc " + std::to_string(tree_loops_.back()));
     const AccumulatorDesc& desc = program_.section_Accumulators()[out];
@@ -447,7 +449,7 @@ class CodeVerifier {
     return adds(accumulator, rows, atomic);
   }
 
-  /// Iterations over trees would write each other's codes.
+  /// Checks that rows may be encoded here. Parallel iterations over trees would write each other's codes.
   Result<void> encodes(std::uint32_t rows) {
     if (program_.section_Columns().empty()) return wrong("the program has no encoder");
     if (innermost_tree_loop() != kNone) return wrong("rows are encoded inside a parallel loop over trees");
@@ -461,8 +463,8 @@ class CodeVerifier {
     return walks(trees, walker, select, atomic);
   }
 
-  /// Trees that lie in the group of the walker, or of each walker that an iteration selects. Sets `atomic` if
-  /// the walkers are.
+  /// Checks that trees lie in the group of the walker, or of each walker that an iteration selects. Sets
+  /// `atomic` to whether the walkers are.
   Result<void> walks(std::uint32_t trees, std::uint32_t walker, std::uint32_t select, bool& atomic) {
     FVM_TRY(reads(trees, Axis::Trees));
     atomic = program_.section_Walkers()[walker].atomic != 0;
@@ -498,7 +500,8 @@ class CodeVerifier {
     return {};
   }
 
-  /// The innermost open parallel loop over trees, or the one `outward` further out; kNone if there is none.
+  /// Returns the innermost open parallel loop over trees, or the one `outward` further out; kNone if there is
+  /// none.
   std::uint32_t innermost_tree_loop(std::size_t outward = 0) const {
     return tree_loops_.size() > outward ? tree_loops_[tree_loops_.size() - 1 - outward] : kNone;
   }
@@ -517,10 +520,10 @@ class CodeVerifier {
   std::array<RegisterState, kRangeRegisters> registers_{};
   std::array<AccumulatorState, kAccumulators> accumulators_{};
   boost::container::static_vector<Block, kMaxBlockDepth> blocks_;
-  boost::container::static_vector<std::uint32_t, kMaxBlockDepth>
-      tree_loops_;  ///< open parallel loops over trees, by pc
+  /// Pcs of the open parallel loops over trees.
+  boost::container::static_vector<std::uint32_t, kMaxBlockDepth> tree_loops_;
   std::uint32_t innermost_loop_[2] = {kCallRows, kAllTrees};
-  RowCounts calls_{0, UINT32_MAX};  ///< that run the instruction
+  RowCounts calls_{0, UINT32_MAX};  ///< Calls that run the instruction.
 };
 
 }  // namespace

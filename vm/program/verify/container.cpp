@@ -168,7 +168,8 @@ Result<void> verify_accumulators(const Program& program) {
   return {};
 }
 
-/// What is wrong with a shape, or null: each node and each way out is reached once, nodes from before.
+/// Returns what is wrong with a shape; null if nothing is. Each node but the first, and each way out, must be
+/// reached once, and a node from an earlier one.
 const char* shape_rule(const TileShape& shape) {
   if (shape.size > kMaxTileSize) return "more nodes than a tile can have";
   unsigned nodes = 1, exits = 0;

@@ -5,11 +5,12 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// Bounds the work of a pass over hostile code; the code of compiled schedules needs a few.
+/// The most parts of a set. This bounds the work of a pass over hostile code; the code of compiled schedules
+/// needs a few.
 constexpr std::size_t kMaxParts = 8;
 
-/// The parts of one axis of the rectangles that cover all of `wanted` on the other: between neighbouring
-/// edges either all elements are covered or none.
+/// Returns the elements of one axis for which the rectangles cover all of `wanted` on the other. Between
+/// neighbouring edges either all elements are covered or none.
 template <class Rectangle>
 Intervals covered(const std::vector<Rectangle>& parts, Interval Rectangle::*axis, Interval Rectangle::*other,
                   Interval wanted) {
@@ -34,7 +35,7 @@ Intervals covered(const std::vector<Rectangle>& parts, Interval Rectangle::*axis
 
 void Intervals::add(Interval added) {
   if (added.empty()) return;
-  // Whatever touches it becomes a part of it.
+  // All intervals that touch it are merged into it.
   const auto first =
       std::find_if(parts_.begin(), parts_.end(), [&](const Interval& part) { return part.to >= added.from; });
   const auto last =

@@ -1,5 +1,5 @@
-// Which elements of a range, or pairs of trees and rows, something was done for: what the verifier knows of
-// memory that was written.
+// Sets of elements of a range, and of pairs of trees and rows, for which something was done: the verifier's
+// knowledge of memory that was written.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,17 @@ class Intervals {
   auto end() const { return parts_.end(); }
 
  private:
-  std::vector<Interval> parts_;  ///< ascending, apart from each other
+  std::vector<Interval> parts_;  ///< Intervals that ascend and do not touch.
 };
 
-/// A set of pairs of trees and rows, with the same reservation.
+/// A set of pairs of trees and rows. Like Intervals it may leave out some that were added, but never has
+/// others.
 class Rectangles {
  public:
   void add(Interval trees, Interval rows);
-  /// The rows that were added with all of these trees.
+  /// Returns the rows that were added with all of these trees.
   Intervals rows_of(Interval trees) const;
-  /// The trees that were added with all of these rows.
+  /// Returns the trees that were added with all of these rows.
   Intervals trees_of(Interval rows) const;
 
  private:

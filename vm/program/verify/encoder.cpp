@@ -10,9 +10,9 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// What is wrong with a feature's thresholds, or null.
+/// Returns what is wrong with a feature's thresholds; null if nothing is.
 const char* ranks_rule(std::span<const float> ranks) {
-  // A bit for each threshold and no branch: forests have many, in vectors.
+  // The loop has no branch, so that the compiler makes vectors of it: forests have many thresholds.
   std::uint32_t broken = std::isnan(ranks.front()) ? 1 : 0;
   for (std::size_t i = 1; i < ranks.size(); ++i) broken |= ranks[i - 1] < ranks[i] ? 0u : 1u;
   if (broken == 0) return nullptr;
@@ -27,7 +27,8 @@ const char* column_rule(const ColumnDesc& column, std::uint32_t thresholds) {
                                                                   : "it leaves its feature's thresholds";
 }
 
-/// What is wrong with a column of memberships but for its words' place, or null.
+/// Returns what is wrong with a column of membership codes, apart from the place of its words; null if
+/// nothing is.
 const char* category_rule(const CategoryColumn& category, std::span<const std::uint32_t> words,
                           const ColumnDesc& column) {
   if (column.missing_highest > 1 || column.reserved != 0) return "a reserved bit is not zero";
@@ -48,7 +49,7 @@ const char* category_rule(const CategoryColumn& category, std::span<const std::u
              : unnamed;
 }
 
-/// `first`: the number of columns before those of categorical splits.
+/// Checks the columns of membership codes. `first` is the number of columns before them.
 Result<void> verify_categories(const Program& program, std::uint64_t first) {
   const auto categories = program.section_CategoryColumns();
   const auto words = program.section_CategoryWords();

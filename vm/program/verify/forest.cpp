@@ -16,7 +16,7 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// What the groups before take of the sections; then, what this one does too.
+/// The parts of the sections that groups take: those of all groups verified so far.
 struct Taken {
   std::uint64_t trees = 0, node_bytes = 0, numbers = 0;
 };
@@ -45,7 +45,7 @@ Result<void> verify_group_place(const Program& program, const GroupDesc& group, 
   return {};
 }
 
-/// The rules that some of the slots [begin, end) break, as bits.
+/// Returns the rules that some of the slots [begin, end) break, as bits.
 template <class View>
 std::uint32_t broken_rules(const typename View::Tree& view, std::uint32_t begin, std::uint32_t end,
                            const TreeDesc& tree, const NodeFacts& facts) {
@@ -113,7 +113,7 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
   return {};
 }
 
-/// Thresholds of each column, and none of the other columns that a node may name.
+/// Returns the number of thresholds of each column, and 0 for all other columns that a node may name.
 std::vector<std::uint8_t> column_codes(const Program& program) {
   const auto columns = program.section_Columns();
   std::vector<std::uint8_t> codes(std::max<std::size_t>(columns.size(), Sparse4View::kMostColumns));
@@ -121,7 +121,7 @@ std::vector<std::uint8_t> column_codes(const Program& program) {
   return codes;
 }
 
-/// The program's order of trees is a permutation of the model's, the same in every group.
+/// Checks that the program's order of trees is a permutation of the model's, the same in every group.
 Result<void> verify_tree_numbers(const Program& program) {
   const std::uint32_t count = program.meta().num_trees;
   std::vector<std::uint32_t> number_of(count, UINT32_MAX);

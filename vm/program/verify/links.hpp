@@ -1,6 +1,6 @@
 // The verifier's rules for trees whose nodes name their children: each node is the child of one other at
-// most, whatever walks leave lead somewhere, and the deepest leaf is as deep as the tree's record says.
-// Children lie inside their tree and after their parents: that was verified before.
+// most, some node leads to each split, and the deepest leaf is as deep as the tree's record says. Children
+// lie inside their tree and after their parents: that was verified before.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace forestvm::bytecode {
 
-/// Whether a layout's nodes name their children, and do not stand where a rule puts them.
+/// True if a layout's nodes name their children, and these do not stand where a rule puts them.
 template <class View>
 inline constexpr bool kNamesChildren = View::kLeavesHoldStill && !requires {
   &View::level_rule;
@@ -22,8 +22,8 @@ inline constexpr bool kNamesChildren = View::kLeavesHoldStill && !requires {
 /// Memory that the trees of a group use in turn: the level of each node, which is 1 at the root, and 0 as
 /// long as no node leads to it.
 struct LinkMemory {
-  std::vector<std::uint8_t> low;    ///< in trees of depth below 255
-  std::vector<std::uint32_t> high;  ///< in others
+  std::vector<std::uint8_t> low;    ///< Levels of nodes in trees of depth below 255.
+  std::vector<std::uint32_t> high;  ///< Levels of nodes in deeper trees.
 };
 
 /// Calls visit(child) for the children of a node that are nodes themselves.
@@ -40,9 +40,9 @@ void for_children(const typename View::Tree& view, std::uint32_t slot, const Nod
   }
 }
 
-/// A tree of single nodes, at memory speed: its splits are listed without branches, because nothing predicts
-/// which nodes are leaves. A node that a second split leads to takes its level, and one is missing in the
-/// end.
+/// Returns whether the links of a tree of single nodes obey the rules, at memory speed. Splits are listed
+/// without branches, because nothing predicts which nodes are leaves. A node with two parents has one level,
+/// so that fewer nodes have a level than the splits have children.
 template <class View, class Level>
 bool are_node_links_sound(const typename View::Tree view, const TreeDesc& tree, std::vector<Level>& memory) {
   constexpr std::uint32_t kListed = 128;
@@ -68,7 +68,7 @@ bool are_node_links_sound(const typename View::Tree view, const TreeDesc& tree, 
     }
     splits += listed_count;
   }
-  // A level that does not fit its type is zero: then nodes are missing, too.
+  // A level that does not fit its type becomes zero, so that nodes are missing then too.
   std::uint32_t reached = 0;
   Level deepest = 0;
   for (std::uint32_t slot = 0; slot < count; ++slot) reached += static_cast<std::uint32_t>(levels[slot] != 0);
@@ -76,8 +76,7 @@ bool are_node_links_sound(const typename View::Tree view, const TreeDesc& tree, 
   return !orphan && reached == 2 * splits + 1 && deepest == tree.depth + 1;
 }
 
-/// What is wrong with the links of a tree, of which something is; a tree of tiles has nothing wrong if the
-/// text is empty.
+/// Returns what is wrong with the links of a tree; an empty text if nothing is.
 template <class View>
 std::string broken_link(const typename View::Tree& view, const TreeDesc& tree, const NodeFacts& facts) {
   std::vector<std::uint32_t> levels(tree.node_count);

@@ -9,12 +9,12 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// How many rows there are of each table that operands name rows of.
+/// The sizes of the tables whose rows operands name.
 struct TableSizes {
   std::size_t accumulators, groups, walkers, code;
 };
 
-/// What is wrong with an operand, or null.
+/// Returns what is wrong with an operand; null if nothing is.
 const char* operand_rule(const TableSizes& sizes, OperandKind kind, std::uint32_t value) {
   using enum OperandKind;
   const auto rule = [](bool good, const char* otherwise) { return good ? nullptr : otherwise; };
@@ -59,7 +59,7 @@ const char* operand_rule(const TableSizes& sizes, OperandKind kind, std::uint32_
   return "unknown kind of operand";
 }
 
-/// What is wrong with an instruction of a known opcode, or null.
+/// Returns what is wrong with an instruction of a known opcode; null if nothing is.
 const char* instruction_rule(const TableSizes& sizes, const Inst& inst) {
   std::uint32_t values[kMaxOperands] = {};
   const char* problem = nullptr;

@@ -24,14 +24,14 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// Steps that a row may take in a program however small it is, and for each byte of a larger one. Compiled
-/// programs take fewer by orders of magnitude, but for trees of very different depths that walk in lockstep.
+/// The steps that a row may take in any program, and the further ones for each byte of the program. Compiled
+/// programs take fewer by orders of magnitude, unless trees of very different depths are walked in lockstep.
 constexpr std::uint64_t kFreeSteps = std::uint64_t{1} << 22, kStepsPerByte = 64;
 
-/// Instructions that are followed on all ways together.
+/// The most instructions that are followed on all ways together.
 constexpr std::uint64_t kMaxFollowed = std::uint64_t{1} << 21;
 
-/// What a cache instruction may take: cache lines that are asked for.
+/// The steps of a cache instruction: the most cache lines that it prefetches.
 constexpr std::uint64_t kCacheSteps = 512;
 
 std::uint64_t add_capped(std::uint64_t a, std::uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
@@ -41,8 +41,8 @@ std::uint64_t multiply_capped(std::uint64_t a, std::uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/// Steps of a walk of one row through a tree: node visits, and columns and slots of tables that are looked
-/// into.
+/// Returns the steps of a walk of one row through a tree: node visits, and columns and slots of tables that
+/// are looked into.
 template <class View>
 std::uint64_t walk_steps(const typename View::Tree& view, const TreeDesc& tree) {
   std::uint64_t steps = tree.depth + std::uint64_t{1};
@@ -55,11 +55,12 @@ std::uint64_t walk_steps(const typename View::Tree& view, const TreeDesc& tree) 
   return steps;
 }
 
-/// What walks through a group's trees cost, and whether they read codes.
+/// The costs of walks through a group's trees.
 struct GroupCosts {
-  std::vector<std::uint64_t> before;  ///< steps of all trees before each one
-  std::uint64_t most = 0;             ///< steps of the tree that takes the most
-  bool reads_codes = false;           ///< trees that are a leaf do not
+  std::vector<std::uint64_t> before;  ///< Steps of all trees before each one.
+  std::uint64_t most = 0;             ///< Steps of the tree that takes the most.
+  /// True if walks read codes, which those through a tree of one leaf do not.
+  bool reads_codes = false;
 };
 
 template <class View>
@@ -78,19 +79,20 @@ GroupCosts costs_of(const Program& program, const GroupDesc& group) {
   return costs;
 }
 
-/// What calls on a way have in common.
+/// The properties that all calls on a way have.
 struct Way {
   OutputKind output;
-  std::uint32_t rows;  ///< by which plans are chosen
+  std::uint32_t rows;  ///< Row count by which plans are chosen.
 };
 
-/// What has been written, for the elements of the innermost iterations.
+/// The memory that has been written, for the elements of the innermost iterations.
 struct Memory {
-  std::array<Intervals, kAccumulators> sums;     ///< rows of accumulators
-  std::array<Rectangles, kAccumulators> leaves;  ///< of accumulators of per-tree values
-  Intervals output;                              ///< rows of scores, values or classes
-  Rectangles leaf_output;
-  Intervals codes;  ///< rows whose codes were written
+  std::array<Intervals, kAccumulators> sums;  ///< Rows of accumulators of sums.
+  /// Pairs of trees and rows of accumulators of per-tree values.
+  std::array<Rectangles, kAccumulators> leaves;
+  Intervals output;        ///< Rows of scores, values or classes.
+  Rectangles leaf_output;  ///< Pairs of trees and rows whose leaf numbers were written.
+  Intervals codes;         ///< Rows whose codes were written.
 };
 
 class WayFollower {
@@ -107,7 +109,7 @@ class WayFollower {
     private_to_.fill(UINT32_MAX);
   }
 
-  /// The steps of a row.
+  /// Follows a way, and returns the steps of a row on it.
   Result<std::uint64_t> run(const Way& way) {
     way_ = way;
     for (pc_ = 0; pc_ < code_.size(); ++pc_) {
@@ -123,13 +125,13 @@ class WayFollower {
  private:
   struct Block {
     std::uint32_t open;
-    std::uint64_t times;            ///< before it
-    std::optional<Memory> outside;  ///< of a loop: what was written before it
+    std::uint64_t times;            ///< Value of times_ before the block.
+    std::optional<Memory> outside;  ///< Memory that was written before the block, if it is a loop's.
   };
 
   Error wrong(const std::string& what) const { return code_error(program_, pc_, what + " (" + text() + ")"); }
 
-  /// The way, for messages.
+  /// Returns the way, for messages.
   std::string text() const {
     return "output " + std::string(name_of(way_.output)) + ", calls of " + std::to_string(way_.rows) +
            (way_.rows == 1 ? " row" : " rows");
@@ -240,12 +242,12 @@ class WayFollower {
     return {};
   }
 
-  /// A block for calls that ask for this output, or for those that ask for another.
+  /// Enters a block for calls that ask for this output, or for those that ask for another.
   Result<void> when(const OperandsOf<Op::When>& args, bool asked) {
     return enter_block((args.output == way_.output) == asked, args.partner);
   }
 
-  /// A block that is the call's only if it is `taken`.
+  /// Enters a block if it is `taken`, otherwise skips it.
   Result<void> enter_block(bool taken, std::uint32_t end) {
     if (taken)
       blocks_.push_back({static_cast<std::uint32_t>(pc_), times_, std::nullopt});
@@ -268,7 +270,8 @@ class WayFollower {
     }
   }
 
-  /// What is written for all rows that a loop goes through is written for those of each iteration.
+  /// Enters a loop over rows. What is written for all rows that the loop goes through is written for those of
+  /// each iteration.
   void enter_rows(Interval over) {
     const auto enter = [&](Intervals& written) {
       const bool all = written.covers(over);
@@ -373,7 +376,7 @@ class WayFollower {
                  " is read for rows of which it does not hold every tree's leaf");
   }
 
-  /// The iteration of trees that the next instruction stands in.
+  /// Returns the innermost iteration over trees around the next instruction, as a range of the map.
   std::uint32_t innermost_trees() const {
     const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(), [this](const auto& block) {
       return block.outside && range(map_.insts[block.open].out).axis == Axis::Trees;
@@ -381,7 +384,7 @@ class WayFollower {
     return found == blocks_.rend() ? kAllTrees : map_.insts[found->open].out;
   }
 
-  /// A copy begins with zeros, unless it lies in another accumulator: then a reduction sets it.
+  /// Begins private copies, with zeros unless they lie in another accumulator: then a reduction sets them.
   Result<void> privatize(std::uint32_t accumulator) {
     private_to_[accumulator] = blocks_.back().open;
     memory_.sums[accumulator] = {};
@@ -430,8 +433,8 @@ class WayFollower {
     return {};
   }
 
-  /// Walks of all of `trees`, in as many turns as loops over them take: iterations part them among each
-  /// other.
+  /// Counts the walks of all of `trees` once: if there are loops over trees, their iterations divide the
+  /// trees among each other.
   Result<void> walks_group(std::uint32_t walker, const Range& trees) {
     if (trees.size() == 0) return {};
     const WalkerDesc& desc = program_.section_Walkers()[walker];
@@ -450,7 +453,7 @@ class WayFollower {
     return {};
   }
 
-  /// All elements of any iteration.
+  /// An interval of all elements of any iteration.
   static constexpr Interval kWhole{0, UINT32_MAX};
 
   const Program& program_;
@@ -464,12 +467,13 @@ class WayFollower {
   std::size_t pc_ = 0;
   Memory memory_;
   boost::container::static_vector<Block, kMaxBlockDepth> blocks_;
-  std::array<std::uint32_t, kAccumulators> private_to_;  ///< pc of the loop
-  std::uint64_t times_ = 1;                              ///< that an instruction runs for a row
+  /// Pc of the loop to whose iterations each is private.
+  std::array<std::uint32_t, kAccumulators> private_to_;
+  std::uint64_t times_ = 1;  ///< Times that the instruction runs for a row.
   std::uint64_t steps_ = 0;
 };
 
-/// A number of rows for each choice of plans.
+/// Returns a number of rows for each choice of plans.
 Result<std::vector<std::uint32_t>> row_counts(const Program& program) {
   std::vector<std::uint32_t> counts{1};
   std::size_t plans = 0;

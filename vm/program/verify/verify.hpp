@@ -15,34 +15,35 @@
 
 namespace forestvm::bytecode {
 
-/// Header and section table: after this, sections can be found. Constant time but for the checksum.
+/// Verifies the header and the section table, after which sections can be found. Takes constant time but for
+/// the checksum.
 Result<void> verify_container(std::span<const std::byte> image, bool with_checksum);
 
-/// Meta, base, thresholds, accumulators and texts: sizes that agree, enumerations that exist.
+/// Verifies meta, base, thresholds, accumulators and texts: sizes agree, and enumerators exist.
 Result<void> verify_tables(const Program& program);
 
-/// Encoded features, columns and ranks: codes stay within their columns.
+/// Verifies encoded features, columns and ranks: codes stay within their columns.
 Result<void> verify_encoder(const Program& program);
 
-/// Groups, trees and nodes: every walk stays inside its tree and the row, and ends.
+/// Verifies groups, trees and nodes: every walk stays inside its tree and the row, and ends.
 Result<void> verify_forest(const Program& program);
 
-/// Walkers: of groups that exist, with no more unchecked hops than their trees allow.
+/// Verifies walkers: their groups exist, and they take no more unchecked hops than the groups' trees allow.
 Result<void> verify_walkers(const Program& program);
 
-/// Single instructions: opcodes, operands and the rows of tables that they name exist.
+/// Verifies single instructions: opcodes, operands and the rows of tables that they name exist.
 Result<void> verify_operands(const Program& program);
 
-/// Code, of verified walkers and operands: blocks nest, registers are set before use, ranges stay inside
-/// groups, accumulators inside their copies, parallel iterations apart from each other.
+/// Verifies code of verified walkers and operands: blocks nest, registers are set before use, ranges stay
+/// inside groups, accumulators inside their copies, and parallel iterations apart from each other.
 Result<CodeMap> verify_code(const Program& program);
 
-/// The ways that calls take through verified code, one for each output and choice of plans: whatever is read
-/// was written in the same call, every row of the output is written, and the work is bounded. Returns the
-/// most steps that a call takes for each of its rows: see steps_per_row in program.hpp.
+/// Verifies the ways that calls take through verified code, one for each output and choice of plans: whatever
+/// is read was written in the same call, every row of the output is written, and the work is bounded. Returns
+/// the most steps that a call takes for each of its rows: see steps_per_row in program.hpp.
 Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map);
 
-/// A refusal of the instruction at `pc`.
+/// Returns a refusal of the instruction at `pc`.
 Error code_error(const Program& program, std::size_t pc, const std::string& what);
 
 }  // namespace forestvm::bytecode

@@ -12,7 +12,7 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// Hops that every tree of a group can take without leaving it.
+/// Returns the hops that every tree of a group can take without leaving it.
 std::uint32_t safe_hops(const Program& program, const GroupDesc& group) {
   const auto trees = trees_of(program, group);
   const auto by_depth = [](const TreeDesc& a, const TreeDesc& b) { return a.depth < b.depth; };
@@ -27,7 +27,7 @@ Result<void> verify_walkers(const Program& program) {
   if (walkers.size() > kMaxWalkers)
     return refused("walkers section",
                    std::to_string(walkers.size()) + " walkers, at most " + std::to_string(kMaxWalkers));
-  std::vector<std::uint32_t> most_hops;  // per group: a file may have many walkers of a large group
+  std::vector<std::uint32_t> most_hops;  // by group: a file may have many walkers of a large one
   for (const GroupDesc& group : program.section_Groups()) most_hops.push_back(safe_hops(program, group));
   for (std::size_t i = 0; i < walkers.size(); ++i) {
     const WalkerDesc& walker = walkers[i];

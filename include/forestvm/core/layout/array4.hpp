@@ -1,7 +1,7 @@
 // The array layout for rank-coded rows: complete trees in level order, 4 bytes a slot. A test is a column of
 // codes and a byte, and a slot of the last level the leaf's output: no slot says whether it is a leaf. A leaf
-// above the last level is repeated in every slot of that below it, and stands above as tests that no row goes
-// right at.
+// above the last level is repeated in every slot of the last level below it; its slots above are tests at
+// which no row goes right.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@ struct Array4View : TreesInSequence {
   static constexpr std::uint32_t kColumnMask = (std::uint32_t{1} << kCodeShift) - 1;
   static_assert(kMaxColumns <= kColumnMask);
 
-  /// In the last level, the bits of a float. In the levels above, the code (kNeverRight where a leaf is repeated
-  /// below) and the column: a row whose code is x goes right if x << kCodeShift is above the word.
+  /// A slot. In the last level it holds the bits of a float; in the levels above, the code (kNeverRight where
+  /// a leaf is repeated below) and the column. A row whose code is x goes right if x << kCodeShift is above
+  /// the word.
   struct Node {
     std::uint32_t word;
 
@@ -36,7 +37,7 @@ struct Array4View : TreesInSequence {
 
   struct Tree {
     const Node* nodes;
-    std::uint32_t inner;  ///< slots above the last level
+    std::uint32_t inner;  ///< Number of slots above the last level.
   };
 
   FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
@@ -58,7 +59,7 @@ struct Array4View : TreesInSequence {
     return 2 * at + 1 + way;
   }
 
-  /// One hop of a row that has these codes: see code_of.
+  /// Takes one hop of a row that has these codes: see code_of.
   template <class Compare, class Codes>
   FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const Codes& codes) {
     const Node node = tree.nodes[at];
@@ -75,7 +76,8 @@ struct Array4View : TreesInSequence {
                                     const NodeFacts& facts) {
     return rule_bit(0, all_bits(slot < tree.inner) & all_bits(column(tree, slot) >= facts.num_columns));
   }
-  /// What has to be looked up: apart, because vectors cannot.
+  /// Returns the broken rules that need a look-up, as bits. They are computed apart from the other rules,
+  /// because vectors cannot look up.
   static std::uint32_t broken_lookup_rules(const Tree& tree, std::uint32_t slot, const NodeFacts& facts) {
     const Node node = tree.nodes[slot];
     if (is_leaf(tree, slot) || node.column() >= facts.num_columns) return 0;

@@ -1,7 +1,7 @@
-// What array and reorg share: a tree's slots in level order, children found by counting. A leaf above the
+// The level order that the array and reorg layouts share: children are found by counting. A leaf above the
 // last level either ends the walk there (its flag is set) or is repeated below by the builder, for walks that
-// take a fixed number of hops. 8 bytes a slot. Placing says whether the trees of a group lie one after the
-// other or interleaved node by node.
+// take a fixed number of hops. A slot of a single node has 8 bytes. Placing says whether the trees of a group
+// lie one after the other or interleaved node by node.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace forestvm {
 
-/// Slots of a complete tree in which every inner slot has `arity` children; UINT64_MAX if they are more than
-/// any memory holds.
+/// Returns the number of slots of a complete tree in which every inner slot has `arity` children; UINT64_MAX
+/// if they are more than any memory holds.
 constexpr std::uint64_t level_order_slots(std::uint64_t arity, std::uint32_t depth) {
   std::uint64_t slots = 1;
   for (std::uint32_t level = 0; level < depth; ++level) {
@@ -25,13 +25,13 @@ constexpr std::uint64_t level_order_slots(std::uint64_t arity, std::uint32_t dep
   return slots;
 }
 
-/// What a level-order tree's record must say, as text, or null.
+/// Returns what is wrong with a level-order tree's record; null if nothing is.
 inline const char* level_order_rule(const TreeDesc& tree, std::uint64_t arity) {
   return tree.node_count == level_order_slots(arity, tree.depth) ? nullptr
                                                                  : "its slots do not fill its depth";
 }
 
-/// The nodes of a tree: `stride` apart.
+/// The nodes of a tree, `stride` apart if the trees of the group are interleaved.
 template <class Node, bool Interleaved>
 struct LevelOrderTree {
   const Node* nodes;
@@ -45,9 +45,9 @@ struct LevelOrderTree {
   }
 };
 
-struct alignas(8) LevelOrderNode {  // one load of a GPU
-  float value;                      ///< split: threshold; leaf: output
-  std::uint32_t feature;            ///< feature word, see forest_data.hpp
+struct alignas(8) LevelOrderNode {  // aligned, so that a GPU reads it with one load
+  float value;                      ///< Threshold of a split, or output of a leaf.
+  std::uint32_t feature;            ///< Feature word: see kFeatureMask.
 };
 static_assert(sizeof(LevelOrderNode) == 8);
 
@@ -68,7 +68,7 @@ struct LevelOrderView : Placing {
     return (tree[at].feature & kLeaf) != 0;
   }
   FVM_INLINE static float value(const Tree& tree, std::uint32_t at) { return tree[at].value; }
-  /// Where the leaf's number is, among the group's.
+  /// Returns the place of a leaf's number among the group's.
   FVM_INLINE static std::uint64_t number_at(const Tree& tree, const TreeDesc& desc, std::uint32_t at) {
     return desc.first_node + std::uint64_t{at} * (kInterleaved ? tree.stride : 1);
   }
@@ -80,17 +80,17 @@ struct LevelOrderView : Placing {
     return 2 * at + 1 + way;
   }
 
-  /// One hop.
+  /// Takes one hop.
   template <class Compare, class Row>
   FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, Row row) {
     const Node& node = tree[at];
     return child(tree, at, static_cast<unsigned>(!goes_left(node.value, node.feature, row)));
   }
 
-  /// What is wrong with a tree's record, or null.
+  /// Returns what is wrong with a tree's record; null if nothing is.
   static const char* tree_rule(const TreeDesc& tree, const GroupDesc&) { return level_order_rule(tree, 2); }
 
-  /// With these rules every walk stays inside the tree and the row, and ends.
+  /// The rules of nodes. With them every walk stays inside the tree and the row, and ends.
   static constexpr const char* kNodeRules[] = {"its feature lies outside the row",
                                                "a slot of the last level is no leaf"};
   static std::uint32_t broken_rules(const Tree& nodes, std::uint32_t slot, const TreeDesc& tree,
@@ -106,8 +106,8 @@ struct LevelOrderView : Placing {
 template <unsigned Width>
 struct LevelOrderTile {
   float thresholds[Width];
-  std::uint32_t features[Width];  ///< feature words without kLeaf
-  std::uint32_t shape;            ///< row of the tile shapes; kLeaf in leaves
+  std::uint32_t features[Width];  ///< Feature words without kLeaf.
+  std::uint32_t shape;            ///< Row of the tile shapes; kLeaf in leaves.
 };
 
 /// Level order in tiles: slot i's children are the slots from tile_size * i + i + 1 on, one for each way out.

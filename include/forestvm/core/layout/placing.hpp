@@ -1,4 +1,4 @@
-// Where the trees of a group may lie: the rules that layouts have in common.
+// The places of a group's trees: rules that several layouts have in common.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct TreesInterleaved {
   }
 };
 
-/// Whether node i of each tree lies beside node i of the others.
+/// True if node i of each tree lies beside node i of the others.
 template <class View>
 inline constexpr bool kInterleavesTrees = std::is_base_of_v<TreesInterleaved, View>;
 

@@ -1,6 +1,6 @@
-// The sparse layout between its sisters: siblings adjacent, so one child index is enough, and no limit on
-// features or sizes of trees. A leaf's child is itself, so a walk may take more hops than the tree is deep.
-// 12 bytes a node.
+// The sparse layout between sparse8 and sparse16. Siblings are adjacent, so that one child index is enough,
+// and there is no limit on features or sizes of trees. A leaf's child is itself, so a walk may take more hops
+// than the tree is deep. A node has 12 bytes.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace forestvm {
 
 struct Sparse12View : TreesInSequence {
   struct Node {
-    float value;            ///< split: threshold; leaf: output
-    std::uint32_t feature;  ///< feature word, see forest_data.hpp; a leaf's feature is 0
-    std::uint32_t left;     ///< the right child follows it
+    float value;            ///< Threshold of a split, or output of a leaf.
+    std::uint32_t feature;  ///< Feature word: see kFeatureMask. A leaf's feature is 0.
+    std::uint32_t left;     ///< Index of the left child; the right child follows it.
   };
   static_assert(sizeof(Node) == 12);
   using Tree = const Node*;
@@ -40,7 +40,7 @@ struct Sparse12View : TreesInSequence {
     return tree[at].left + way;
   }
 
-  /// One hop.
+  /// Takes one hop.
   template <class Compare, class Row>
   FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, Row row) {
     const Node& node = tree[at];

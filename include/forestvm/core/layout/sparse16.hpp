@@ -1,6 +1,6 @@
 // The wide sparse layout: only the nodes that the tree has, each with both child indices (counted from the
-// root's). A leaf's children are itself, so a walk may take more hops than the tree is deep. 16 bytes a node.
-// Treebeard's sparse representation (SilvanForge, section 6).
+// root's). A leaf's children are itself, so a walk may take more hops than the tree is deep. A node has 16
+// bytes. Treebeard's sparse representation (SilvanForge, section 6).
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace forestvm {
 
 struct Sparse16View : TreesInSequence {
   struct alignas(16) Node {
-    float value;            ///< split: threshold; leaf: output
-    std::uint32_t feature;  ///< feature word, see forest_data.hpp; a leaf's feature is 0
+    float value;            ///< Threshold of a split, or output of a leaf.
+    std::uint32_t feature;  ///< Feature word: see kFeatureMask. A leaf's feature is 0.
     std::uint32_t left;
     std::uint32_t right;
   };
@@ -42,14 +42,14 @@ struct Sparse16View : TreesInSequence {
     return way == 0 ? tree[at].left : tree[at].right;
   }
 
-  /// One hop.
+  /// Takes one hop.
   template <class Compare, class Row>
   FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, Row row) {
     const Node& node = tree[at];
     return goes_left(node.value, node.feature, row) ? node.left : node.right;
   }
 
-  /// With these rules every walk stays inside the tree and the row, and ends.
+  /// The rules of nodes. With them every walk stays inside the tree and the row, and ends.
   static constexpr const char* kNodeRules[] = {
       "a leaf tests a feature", "a leaf's children are not itself", "its feature lies outside the row",
       "a child does not come after its parent", "a child lies outside its tree"};

@@ -1,6 +1,6 @@
 // The sparse layout for rank-coded rows: a test is a column of codes and a byte, so that a node takes 4 bytes
-// and a hop one load beside the code itself. For calls of a few rows, whose lanes are trees. Siblings
-// adjacent, a node's left child found by its distance; leaves aside.
+// and a hop one load beside the code itself. It is for calls of a few rows, whose lanes are trees. Siblings
+// are adjacent, a node's left child is found by its distance, and leaves lie aside.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,11 @@ struct Sparse4View : TreesInSequence {
   static constexpr unsigned kColumnShift = 8, kColumnBits = 12, kDistanceShift = 20, kLeafShift = 8;
   static constexpr std::uint32_t kMostColumns = std::uint32_t{1} << kColumnBits;
   static constexpr std::uint32_t kMostDistance = (std::uint32_t{1} << (32 - kDistanceShift)) - 1;
-  static constexpr std::uint32_t kMostLeaves = std::uint32_t{1} << (32 - kLeafShift);  ///< of a group
+  /// Most leaves of a group.
+  static constexpr std::uint32_t kMostLeaves = std::uint32_t{1} << (32 - kLeafShift);
 
-  /// Lowest byte: the code, kNeverRight for a leaf. Above it a leaf has its number in the group, a split its
-  /// column and the distance to its left child.
+  /// A node. Its lowest byte is the code, which is kNeverRight for a leaf. Above it a leaf has its number in
+  /// the group, a split its column and the distance to its left child.
   struct Node {
     std::uint32_t word;
 
@@ -28,7 +29,8 @@ struct Sparse4View : TreesInSequence {
     FVM_INLINE std::uint32_t column() const { return word >> kColumnShift & (kMostColumns - 1); }
     FVM_INLINE std::uint32_t distance() const { return word >> kDistanceShift; }
     FVM_INLINE bool is_leaf() const { return code() == kNeverRight; }
-    /// At a split, where a walk of too few hops may end, that of some leaf.
+    /// Returns the number of the leaf. At a split, where a walk of too few hops may end, it is the number of
+    /// some leaf.
     FVM_INLINE std::uint32_t leaf() const { return is_leaf() ? word >> kLeafShift : 0; }
   };
   static_assert(sizeof(Node) == 4);
@@ -39,7 +41,7 @@ struct Sparse4View : TreesInSequence {
 
   struct Tree {
     const Node* nodes;
-    const float* leaves;  ///< the group's
+    const float* leaves;  ///< The group's leaves.
   };
 
   FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
@@ -60,7 +62,7 @@ struct Sparse4View : TreesInSequence {
     return at + tree.nodes[at].distance() + way;
   }
 
-  /// One hop of a row that has these codes: see code_of.
+  /// Takes one hop of a row that has these codes: see code_of.
   template <class Compare, class Codes>
   FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const Codes& codes) {
     const Node node = tree.nodes[at];
@@ -75,14 +77,15 @@ struct Sparse4View : TreesInSequence {
   static std::uint32_t broken_rules(const Tree& tree, std::uint32_t slot, const TreeDesc& desc,
                                     const NodeFacts& facts) {
     const Node node = tree.nodes[slot];
-    const std::uint32_t leaf = all_bits((~node.word & 0xff) == 0), split = ~leaf;  // as words, not bytes
+    const std::uint32_t leaf = all_bits((~node.word & 0xff) == 0), split = ~leaf;  // in words: see all_bits
     const std::uint32_t number = node.word >> kLeafShift;
     return rule_bit(0, leaf & all_bits(number - desc.first_leaf >= desc.leaf_count)) |
            rule_bit(1, split & all_bits(node.column() >= facts.num_columns)) |
            rule_bit(2, split & all_bits(node.distance() == 0)) |
            rule_bit(3, split & all_bits(node.distance() >= desc.node_count - 1 - slot));
   }
-  /// What has to be looked up: apart, because vectors cannot.
+  /// Returns the broken rules that need a look-up, as bits. They are computed apart from the other rules,
+  /// because vectors cannot look up.
   static std::uint32_t broken_lookup_rules(const Tree& tree, std::uint32_t slot, const NodeFacts& facts) {
     const Node node = tree.nodes[slot];
     const auto after = static_cast<std::uint8_t>(node.code() + 1);  // 0 for a leaf

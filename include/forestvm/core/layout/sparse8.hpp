@@ -1,6 +1,7 @@
-// The compact sparse layout: only the nodes that the tree has, siblings adjacent, a node's left child found
-// by its distance. Half the memory of sparse16, for trees whose numbers fit: deep forests live from it. A
-// leaf is at distance 0 from itself, so a walk may take more hops than the tree is deep. 8 bytes a node.
+// The compact sparse layout. It has only the nodes that the tree has; siblings are adjacent, and a node's
+// left child is found by its distance. It takes half the memory of sparse16, which matters for deep forests;
+// a tree's features and distances must fit its bits. A leaf is at distance 0 from itself, so a walk may take
+// more hops than the tree is deep. A node has 8 bytes.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ struct Sparse8View : TreesInSequence {
   static constexpr std::uint32_t kDistanceMask = (std::uint32_t{1} << kDistanceBits) - 1;
 
   struct alignas(8) Node {
-    float value;         ///< split: threshold; leaf: output
-    std::uint32_t word;  ///< kLeaf, kMissingLeft, the feature, the distance to the left child
+    float value;         ///< Threshold of a split, or output of a leaf.
+    std::uint32_t word;  ///< Flags kLeaf and kMissingLeft, the feature, the distance to the left child.
   };
   static_assert(sizeof(Node) == 8);
   using Tree = const Node*;
@@ -45,7 +46,7 @@ struct Sparse8View : TreesInSequence {
     return at + (tree[at].word & kDistanceMask) + way;
   }
 
-  /// One hop.
+  /// Takes one hop.
   template <class Compare, class Row>
   FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, Row row) {
     const Node& node = tree[at];

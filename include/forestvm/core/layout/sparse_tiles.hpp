@@ -1,6 +1,7 @@
-// The sparse layout in tiles: only the tiles that the tree has, children of a tile adjacent, and its leaves
-// aside, so that a leaf takes 4 bytes and not a tile. A place in a tree is a tile's number or, with kLeaf, a
-// leaf's; a walk that has come to a leaf stays there. Treebeard's sparse representation of tiled trees.
+// The sparse layout in tiles. It has only the tiles that the tree has; a tile's children are adjacent, and
+// leaves lie aside, so that a leaf takes 4 bytes and not a tile. A place in a tree is a tile's number or,
+// with kLeaf, a leaf's; a walk that has come to a leaf stays there. Treebeard's sparse representation of
+// tiled trees.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,11 @@ template <unsigned Width>
 struct SparseTilesView : TreesInSequence {
   struct Node {
     float thresholds[Width];
-    std::uint32_t features[Width];  ///< feature words without kLeaf
-    std::uint32_t first_tile;       ///< of the children that are tiles
-    std::uint32_t first_leaf;       ///< of the children that are leaves
-    std::uint16_t shape;            ///< row of the tile shapes
-    std::uint16_t leaf_ways;        ///< bit i: way out i comes to a leaf
+    std::uint32_t features[Width];  ///< Feature words without kLeaf.
+    std::uint32_t first_tile;       ///< Index of the first child that is a tile.
+    std::uint32_t first_leaf;       ///< Index of the first child that is a leaf.
+    std::uint16_t shape;            ///< Row of the tile shapes.
+    std::uint16_t leaf_ways;        ///< Bit i is set if way out i leads to a leaf.
   };
   static_assert(sizeof(Node) == 8 * Width + 12);
   static constexpr unsigned kTileWidth = Width;
@@ -39,7 +40,8 @@ struct SparseTilesView : TreesInSequence {
             group.exits};
   }
   FVM_INLINE static bool is_leaf(const Tree&, std::uint32_t at) { return (at & kLeaf) != 0; }
-  /// The leaf's number in its tree; at a tile, where a walk of too few hops may end, that of some leaf.
+  /// Returns the leaf's number in its tree. At a tile, where a walk of too few hops may end, it is the number
+  /// of some leaf.
   FVM_INLINE static std::uint32_t leaf_at(std::uint32_t at) { return (at & kLeaf) != 0 ? at & ~kLeaf : 0; }
   FVM_INLINE static float value(const Tree& tree, std::uint32_t at) { return tree.leaves[leaf_at(at)]; }
   FVM_INLINE static std::uint64_t number_at(const Tree&, const TreeDesc& desc, std::uint32_t at) {

@@ -8,9 +8,9 @@
 
 namespace forestvm {
 
-/// Whether a row goes left at a split: its value of the feature is below the threshold, or it is missing
-/// (NaN) and the split sends missing values left. Branch-free. Row: what gives a feature's value by [], often
-/// a pointer.
+/// Returns whether a row goes left at a split: its value of the feature is below the threshold, or it is
+/// missing (NaN) and the split sends missing values left. It has no branches. Row gives a feature's value by
+/// [], and is often a pointer.
 template <class Row>
 FVM_INLINE bool goes_left(float threshold, std::uint32_t feature_word, Row row) {
   const float x = row[feature_word & kFeatureMask];

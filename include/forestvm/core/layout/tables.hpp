@@ -1,22 +1,29 @@
-// The tables layout, for rank-coded rows and trees of up to 256 leaves: each level of a tree is tables of
-// bytes, indexed by a walk's place in the level, so that a vector of rows takes a hop by table lookups in
-// registers. Leaves lie aside. A leaf above the last level is repeated in the levels below it, until there
-// are too many: then a level parts with all leaves that it leads to. A walk that gets to one of those has
-// arrived, and stays at a place which no level below has: the leaf's number. Leaves are numbered from the
-// lowest level upwards, so that all others have smaller numbers.
+// The tables layout, for rank-coded rows and trees of up to 256 leaves. Each level of a tree is a set of
+// tables of bytes, indexed by a walk's place (its slot) in the level, so that a vector of rows takes a hop by
+// table lookups in registers. Leaves lie aside.
 //
-// A tree's lines: one TableLevel for each level, then, where each level says, in lines of 16 bytes: the
-// columns that its tests use (byte offsets into a block of codes; one for each test's column, then copies of
-// the first up to a multiple of 4); the slot's column, as its number in that list (unless there is only one);
-// the slot's code; unless all slots are tests, the slot's left child in the level below; and if the level
-// parts with leaves, how much higher the right child's place is.
+// A leaf above the last level is repeated in the levels below it, until there are too many. Then a level
+// parts with all leaves that it leads to: they have no slots in the levels below. A walk that reaches one of
+// them has arrived: its place is the leaf's number, which is no slot of any level below, and stays there.
+// Leaves are numbered from the lowest level upwards, so that the leaves with which a level parts have larger
+// numbers than all slots and leaves below.
 //
-// In tree tables a small tree is one level, with a slot for each of its tests, whose children are slots of
-// the same level, or, from the number of slots on, the leaves: a walk takes the same hop as often as the tree
-// is deep. Slots and leaves are numbered from the root downwards.
+// A tree is stored in lines of 16 bytes. First comes a TableLevel for each level. The tables of a level begin
+// at the line that its TableLevel names:
+//   - the columns that its tests use, as byte offsets into a block of codes, with copies of the first column up
+//     to a multiple of 4;
+//   - each slot's column, as its number in that list, unless there is only one column;
+//   - each slot's code;
+//   - each slot's left child in the level below, unless all slots are tests;
+//   - how much higher the place of each slot's right child is, if the level parts with leaves.
 //
-// A tree is oblivious, as CatBoost grows them, if all slots of a level make the same test: a leaf's number is
-// the bits of the tests. Its levels have no tables, their records say the column and the code.
+// In the tree tables layout a small tree is one level, with a slot for each of its tests. Its children are
+// slots of the same level or, from the number of slots on, the leaves; a walk takes the same hop as often as
+// the tree is deep. Slots and leaves are numbered from the root downwards.
+//
+// A tree is oblivious, as CatBoost grows them, if all slots of a level make the same test: the results of the
+// tests are the bits of a leaf's number. Its levels have no tables; their records hold the column and the
+// code.
 #pragma once
 
 #include <bit>
@@ -30,31 +37,33 @@
 
 namespace forestvm {
 
-inline constexpr unsigned kMaxTableLeaves = 256;  ///< of a tree
-inline constexpr unsigned kMaxTableSlots = 128;   ///< of a level
-inline constexpr unsigned kMaxTreeSlots = 64;     ///< of a level that is a tree
-/// Lines that a group has after its last tree's: a lookup may load this much from any table.
+inline constexpr unsigned kMaxTableLeaves = 256;  ///< Most leaves of a tree.
+inline constexpr unsigned kMaxTableSlots = 128;   ///< Most slots of a level.
+inline constexpr unsigned kMaxTreeSlots = 64;     ///< Most slots of a level that is a tree.
+/// The lines that a group has after its last tree's, because a lookup may load as many from any table.
 inline constexpr unsigned kTableSlack = kMaxTableSlots / 16;
 
 struct TableLine {
   std::uint8_t bytes[16];
 };
 
-/// What tells a walk how to go on. Each kind can be walked as the next can.
+/// The kinds of levels, which tell a walk how to go on. The code for one kind can also walk levels of the
+/// kinds before it that have tables.
 enum class LevelKind : std::uint8_t {
-  OneTest,  ///< as Tests, and all make one and the same test: the level of an oblivious tree
-  Tests,    ///< every slot is a test, whose children are 2i and 2i + 1; no walk has arrived
-  Mixed,    ///< leaves among its slots: a table says where the children are; no walk has arrived
-  Later,    ///< as Mixed, but below a level that parted with leaves
-  Parting,  ///< parts with all leaves that it leads to: the level below has tests only
-  Tree,     ///< as Parting, but the level below is this one: only in tree tables
+  OneTest,  ///< Every slot makes the same test, otherwise like Tests: a level of an oblivious tree.
+  Tests,    ///< Every slot i is a test, whose children are 2i and 2i + 1; no walk has arrived.
+  Mixed,    ///< Some slots are leaves, and a table holds the children; no walk has arrived.
+  Later,    ///< Like Mixed, but below a level that parts with leaves: walks may have arrived.
+  Parting,  ///< Parts with all leaves that it leads to, so that the level below has only tests.
+  Tree,     ///< Like Parting, but the level below is this one; only in tree tables.
 };
 
 struct TableLevel {
-  std::uint16_t slots;   ///< 1 … 128
-  std::uint8_t columns;  ///< different columns of its tests, 1 … 128; of OneTest the code
+  std::uint16_t slots;   ///< Number of slots: 1 … 128.
+  std::uint8_t columns;  ///< Number of different columns of its tests, 1 … 128; in OneTest the code.
   LevelKind kind;
-  std::uint32_t line;  ///< where its tables begin, counted from the tree's first line; of OneTest the offset
+  /// First line of its tables, counted from the tree's first; in OneTest the column's byte offset.
+  std::uint32_t line;
 
   FVM_INLINE bool has_tables() const { return kind != LevelKind::OneTest; }
   FVM_INLINE bool all_tests() const { return kind <= LevelKind::Tests; }
@@ -64,9 +73,9 @@ struct TableLevel {
   FVM_INLINE std::uint8_t code() const { return columns; }
   FVM_INLINE std::uint32_t offset() const { return line; }
 
-  /// Bytes of the list of columns.
+  /// Returns the bytes of the list of columns.
   FVM_INLINE std::uint32_t list_bytes() const { return (columns + 3u) / 4 * 16; }
-  /// Bytes of one table.
+  /// Returns the bytes of one table.
   FVM_INLINE std::uint32_t table_bytes() const { return (slots + 15u) / 16 * 16; }
   FVM_INLINE std::uint32_t tables() const {
     return 1u + (columns > 1 ? 1u : 0u) + (all_tests() ? 0u : 1u) + (parts() ? 1u : 0u);
@@ -77,13 +86,13 @@ static_assert(sizeof(TableLevel) == 8);
 /// Returns the cache lines that the records of `levels` levels take.
 FVM_INLINE std::uint32_t table_header_lines(std::uint32_t levels) { return (levels + 1) / 2; }
 
-/// A level's tables, if it has any, found.
+/// The addresses of a level's tables. They are meaningless where the level lacks a table.
 struct LevelTables {
-  const std::uint32_t* list;  ///< byte offsets of columns
-  const std::uint8_t* column;
-  const std::uint8_t* code;
-  const std::uint8_t* child;
-  const std::uint8_t* by;
+  const std::uint32_t* list;   ///< Byte offsets of columns into a block of codes.
+  const std::uint8_t* column;  ///< Number of each slot's column in the list.
+  const std::uint8_t* code;    ///< Code of each slot.
+  const std::uint8_t* child;   ///< Left child of each slot.
+  const std::uint8_t* by;      ///< Distance from the left child of each slot to the right one.
 
   FVM_INLINE LevelTables(const TableLine* lines, const TableLevel& level) {
     const std::uint8_t* at = lines[level.line].bytes;
@@ -115,7 +124,8 @@ struct TablesView : TreesInSequence {
     }
   };
 
-  // A place in a tree is a level and a slot in it; of a leaf, the level below the last and its number.
+  // A place in a tree is a level and a slot in it; for a leaf it is the level below the last and the leaf's
+  // number.
   static constexpr unsigned kSlotBits = 9;
   FVM_INLINE static std::uint32_t level_of(std::uint32_t at) { return at >> kSlotBits; }
   FVM_INLINE static std::uint32_t slot_of(std::uint32_t at) { return at & ((1u << kSlotBits) - 1); }
@@ -125,7 +135,7 @@ struct TablesView : TreesInSequence {
     return {reinterpret_cast<const TableLine*>(group.nodes) + desc.first_node, group.leaves + desc.first_leaf,
             desc.depth, is_oblivious(desc)};
   }
-  /// Levels of any other tree have tables.
+  /// Returns whether a tree is oblivious: it has levels, but no tables.
   FVM_INLINE static bool is_oblivious(const TreeDesc& desc) {
     return desc.depth != 0 && desc.node_count == table_header_lines(desc.depth);
   }
@@ -144,7 +154,7 @@ struct TablesView : TreesInSequence {
     const TableLevel& level = tree.level(level_of(at));
     return level.has_tables() ? LevelTables(tree.lines, level).code[slot_of(at)] : level.code();
   }
-  /// The test or leaf to which a way leads, past the repetitions of a leaf.
+  /// Returns the place of the test or leaf to which a way leads, past the repetitions of a leaf.
   FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned way) {
     std::uint32_t level = level_of(at), slot = slot_of(at);
     for (;;) {
@@ -165,7 +175,7 @@ struct TablesView : TreesInSequence {
     }
   }
 
-  /// One hop of a row that has these codes: see code_of.
+  /// Takes one hop of a row that has these codes: see code_of.
   template <class Compare, class Codes>
   FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const Codes& codes) {
     if (is_leaf(tree, at)) return at;
@@ -191,14 +201,14 @@ struct TablesView : TreesInSequence {
 
   static constexpr std::uint32_t levels(const TreeDesc& tree) { return tree.depth; }
 
-  /// What is known after the levels above one.
+  /// The facts that the levels above a level establish.
   struct LevelsAbove {
-    std::uint32_t open;                        ///< leaves with which none has parted; of the root all
-    std::uint8_t codes[kMaxTableLeaves] = {};  ///< how many each listed column has: room for any byte
+    std::uint32_t open;                        ///< Leaves with which no level above has parted.
+    std::uint8_t codes[kMaxTableLeaves] = {};  ///< Thresholds of each listed column; any byte is an index.
   };
 
-  /// What is wrong with a level, or null. With these rules every lookup stays inside its table, and each slot
-  /// and leaf is reached on one way, whatever the codes of a row are.
+  /// Returns what is wrong with a level; null if nothing is. With these rules every lookup stays inside its
+  /// table, and each slot and leaf is reached on one way, whatever the codes of a row are.
   static const char* level_rule(const Tree& tree, std::uint32_t i, const TreeDesc& desc,
                                 const NodeFacts& facts, LevelsAbove& above) {
     const TableLevel& level = tree.level(i);
@@ -240,8 +250,8 @@ struct TablesView : TreesInSequence {
                                                "a code is above its column's ranks",
                                                "a leaf in a level of tests", kNotNext};
 
-  /// The rules that a slot breaks, as bits. Counts its children, too. Kind: Tests, Mixed, or Parting and
-  /// Tree, whose children are looked at apart.
+  /// Returns the rules that a slot breaks, as bits, and adds its children to `children`. Kind is Tests,
+  /// Mixed, Parting or Tree; the children of Parting and Tree are checked elsewhere.
   template <bool kSeveralColumns, LevelKind Kind>
   FVM_INLINE static std::uint32_t broken_rules(const LevelTables& tables, std::uint32_t slot,
                                                std::uint32_t columns, const std::uint8_t* codes,
@@ -283,7 +293,8 @@ struct TablesView : TreesInSequence {
   }
 
  protected:
-  /// Counts the children, too.
+  /// Returns what is wrong with a level's tables; null if nothing is. Sets `children` to the number of its
+  /// slots' children.
   FVM_INLINE static const char* tables_rule(const Tree& tree, const TableLevel& level, const TreeDesc& desc,
                                             const NodeFacts& facts, LevelsAbove& above,
                                             std::uint32_t& children) {
@@ -308,8 +319,9 @@ struct TablesView : TreesInSequence {
   }
 
  private:
-  /// Returns the rule that a level which retires leaves breaks, or null: slots of tests and leaves are numbered
-  /// in the order in which they come, and the leaves end before the first one that a level above has retired.
+  /// Returns the rule that a level which parts with leaves breaks; null if it breaks none. Children are
+  /// numbered in the order in which they come, tests and leaves apart from each other, and the leaves end
+  /// before the first leaf with which a level above has parted.
   static const char* parting_rule(const LevelTables& tables, std::uint32_t slots, std::uint32_t below,
                                   std::uint32_t children, LevelsAbove& above) {
     if (children < below || children - below > above.open)

@@ -11,7 +11,7 @@
 
 namespace forestvm {
 
-/// The way out that a shape gives for these outcomes (bit i: node i goes left).
+/// Returns the way out that a shape gives for these outcomes (bit i: node i goes left).
 FVM_HOST_DEVICE constexpr unsigned tile_exit(const TileShape& shape, unsigned outcomes) {
   if (shape.size == 0) return 0;
   unsigned at = 0;
@@ -22,7 +22,7 @@ FVM_HOST_DEVICE constexpr unsigned tile_exit(const TileShape& shape, unsigned ou
   }
 }
 
-/// Tests the nodes of a tile one after the other. CPU targets bring their own.
+/// Tests the nodes of a tile one after the other. CPU targets have comparisons of their own.
 struct ScalarCompare {
   template <unsigned Width, class Row>
   FVM_INLINE static unsigned outcomes(const float* thresholds, const std::uint32_t* features, Row row) {
@@ -33,26 +33,28 @@ struct ScalarCompare {
   }
 };
 
-// A view lists the rules that its nodes obey, and says of a node which of them it breaks: as bits, and of
-// small nodes without branches, so that a verifier reads vectors of them at the speed of memory. It looks for
-// the first bad node, and the first rule which that one breaks, only if there is one.
+// A view lists the rules that its nodes obey and returns the rules that a node breaks, as bits. For small
+// nodes it does so without branches, so that a verifier checks vectors of them at the speed of memory. Only
+// if some rule is broken does the verifier look for the first bad node and the first rule that it breaks.
 
-/// All bits if something is so, or none: as wide as what nodes hold, so that vectors need no conversions.
+/// Returns all bits if `is` is true, otherwise none. The result is as wide as the words of nodes, so that
+/// vectors need no conversions.
 FVM_HOST_DEVICE constexpr std::uint32_t all_bits(bool is) { return is ? ~std::uint32_t{0} : 0; }
 
-/// The bit of a rule, if it is broken.
+/// Returns the bit of a rule if it is broken, otherwise 0.
 FVM_HOST_DEVICE constexpr std::uint32_t rule_bit(unsigned rule, std::uint32_t broken) {
   return broken & std::uint32_t{1} << rule;
 }
 
-/// What a verifier has to know beside a node and its tree.
+/// The facts that a verifier needs besides a node and its tree.
 struct NodeFacts {
   std::uint32_t num_features;
   std::uint32_t tile_size;
   const TileShape* shapes;
   std::uint32_t shape_count;
-  std::uint32_t num_columns;         ///< of the encoder
-  const std::uint8_t* column_codes;  ///< thresholds of each column; 0 of any other that a node may name
+  std::uint32_t num_columns;  ///< Number of columns of the encoder.
+  /// Thresholds of each column; 0 for any other column that a node may name.
+  const std::uint8_t* column_codes;
 };
 
 /// The rules that the tests of a tile obey.
@@ -60,7 +62,7 @@ struct NodeFacts {
   "a feature lies outside the row", "there is no such tile shape", "its shape has more nodes than its tiles"
 inline constexpr unsigned kTileRules = 3;
 
-/// Nodes of a tile of this shape; 0 if there is no such shape.
+/// Returns the number of nodes of a tile of this shape; 0 if there is no such shape.
 inline unsigned shape_size(std::uint32_t shape, const NodeFacts& facts) {
   return shape < facts.shape_count ? facts.shapes[shape].size : 0;
 }

@@ -1,6 +1,7 @@
-// The tree tables layout, for rank-coded rows and small trees: as tables, with all tests of a tree in one
-// level. A walk loads its tables once, and takes less memory on its way. For calls of few rows and forests of
-// many small trees; a level's own tables use fewer columns, which many rows gain more by.
+// The tree tables layout, for rank-coded rows and small trees: the tables layout with all tests of a tree in
+// one level. A walk loads its tables once, and reads less memory on its way. It is for calls of few rows and
+// forests of many small trees. With many rows the tables layout is better, because a level's own tables use
+// fewer columns.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace forestvm {
 struct TreeTablesView : TablesView {
   FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
     Tree found = TablesView::tree(group, index);
-    found.oblivious = false;  // whatever its lines are
+    found.oblivious = false;  // not even if its lines look so
     return found;
   }
 
@@ -24,8 +25,9 @@ struct TreeTablesView : TablesView {
 
   static constexpr std::uint32_t levels(const TreeDesc& tree) { return tree.depth == 0 ? 0 : 1; }
 
-  /// What is wrong with a tree's level, or null. With these rules every lookup stays inside its table, and
-  /// each slot and leaf is reached on one way, the deepest leaf by as many hops as the tree is deep.
+  /// Returns what is wrong with a tree's level; null if nothing is. With these rules every lookup stays
+  /// inside its table, and each slot and leaf is reached on one way, the deepest leaf by as many hops as the
+  /// tree is deep.
   static const char* level_rule(const Tree& tree, std::uint32_t, const TreeDesc& desc, const NodeFacts& facts,
                                 LevelsAbove& above) {
     const TableLevel& level = tree.level(0);
@@ -35,7 +37,7 @@ struct TreeTablesView : TablesView {
     std::uint32_t children = 0;
     if (const char* const rule = tables_rule(tree, level, desc, facts, above, children)) return rule;
     const LevelTables tables(tree.lines, level);
-    std::uint8_t hops[kMaxTreeSlots] = {};  // from the root: slots are in order of depth
+    std::uint8_t hops[kMaxTreeSlots] = {};  // hops from the root; slots are in order of depth
     std::uint32_t next_slot = 1, next_leaf = slots;
     for (std::uint32_t slot = 0; slot < slots; ++slot) {
       if (slot >= next_slot) return "no slot before leads to a slot";

@@ -5,8 +5,9 @@
 
 namespace forestvm::host {
 
-/// A walk on its own waits for the child's place, which takes bit operations that later targets do faster: up
-/// to 13% for sparse tiles. Walks in lockstep hide that.
+/// The walkers that later targets have of their own. A walk on its own waits for the child's place, which
+/// takes bit operations that later targets do faster: up to 13% for sparse tiles. Walks in lockstep hide
+/// that.
 template <class Target, class View>
 requires(View::kTileWidth > 1) inline constexpr WalkerTable kOwnWalkers<Target, View> = [] {
   WalkerTable table;

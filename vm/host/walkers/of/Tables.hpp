@@ -8,7 +8,8 @@
 
 namespace forestvm::host {
 
-/// Tables have one walker: it takes more rows in lockstep than any interleaving asks for, all hops unchecked.
+/// The one walker of tables. It takes more rows in lockstep than any interleaving asks for, and all hops
+/// without leaf checks.
 template <class Target, std::derived_from<TablesView> View>
 inline constexpr WalkerTable kOwnWalkers<Target, View> = WalkerTable::of(&TablesWalk<Target, View>::walk);
 
