@@ -12,7 +12,7 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::array<std::string_view, 5> kBackendNames = {"auto", "host", "emulator", "cuda", "hip"};
-constexpr std::uint64_t kMostDevices = 1024;
+constexpr std::uint64_t kMaxDevices = 1024;
 
 std::vector<std::string_view> target_names() {
   std::vector<std::string_view> names = host_targets();
@@ -64,7 +64,7 @@ Result<BackendChoice> choose_backend(const Arguments& arguments) {
   const bool is_gpu = choice.kind == BackendKind::Cuda || choice.kind == BackendKind::Hip;
   if (!is_gpu && arguments.has("device"))
     return usage_error("--device is for GPUs: --backend " + name + " has none");
-  FVM_ASSIGN(const std::uint64_t device, arguments.number("device", 0, kMostDevices, 0));
+  FVM_ASSIGN(const std::uint64_t device, arguments.number("device", 0, kMaxDevices, 0));
   choice.device = static_cast<int>(device);
   choice.host.target = arguments.get("target", "auto");
   return choice;

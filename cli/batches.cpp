@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kDefaultBatch = 65'536;
 /// Bytes of a batch's rows and answers, if those of kDefaultBatch rows take more.
 constexpr std::size_t kBatchBytes = std::size_t{32} << 20;
-constexpr std::uint64_t kMostRows = std::uint64_t{1} << 31;
+constexpr std::uint64_t kMaxRows = std::uint64_t{1} << 31;
 
 std::size_t most_rows(std::size_t row_bytes) {
   return std::clamp<std::size_t>(kBatchBytes / std::max<std::size_t>(row_bytes, 1), 1, kDefaultBatch);
@@ -28,7 +28,7 @@ Result<BatchOptions> batch_options(const Arguments& arguments) {
   BatchOptions options;
   FVM_ASSIGN(options.path, required(arguments, "ROWS"));
   if (arguments.has("batch")) {
-    FVM_ASSIGN(options.batch, arguments.number("batch", 1, kMostRows, kDefaultBatch));
+    FVM_ASSIGN(options.batch, arguments.number("batch", 1, kMaxRows, kDefaultBatch));
   }
   FVM_ASSIGN(options.form, row_options(arguments));
   return options;
@@ -100,7 +100,7 @@ Result<void> Batches::read() {
     return {};
   }
   FVM_TRY(in_file(options_.path, std::get<RowReader>(reader_).next(size_, dense_)));
-  rows_ = RowBlock{dense_.values.data(), dense_.count, dense_.width};
+  rows_ = dense_.block();
   return {};
 }
 

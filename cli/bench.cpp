@@ -36,13 +36,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-constexpr std::uint64_t kMostBatch = std::uint64_t{1} << 24;
-constexpr std::uint64_t kMostThreads = 4096;
-constexpr float kMostSeconds = 3600;
-constexpr std::uint64_t kMostValues = std::uint64_t{1} << 30;  // most values of all rows: 4 GiB
-constexpr std::uint64_t kDrawnRows = 16'384;                   // rows drawn if they have at most kDrawnValues
+constexpr std::uint64_t kMaxBatch = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMaxThreads = 4096;
+constexpr float kMaxSeconds = 3600;
+constexpr std::uint64_t kMaxValues = std::uint64_t{1} << 30;  // most values of all rows: 4 GiB
+constexpr std::uint64_t kDrawnRows = 16'384;                  // rows drawn if they have at most kDrawnValues
 constexpr std::uint64_t kDrawnValues = std::uint64_t{1} << 25;  // most values drawn: 128 MiB
-constexpr std::size_t kMostSingleCalls = 1'000'000;
+constexpr std::size_t kMaxSingleCalls = 1'000'000;
 constexpr Seconds kSample{1e-3};
 
 /// The options of the command line.
@@ -72,13 +72,13 @@ struct Measurement {
 /// Batches of encoded rows begin at a block of codes.
 struct RepeatedRows {
   std::size_t count = 0;
-  std::size_t width = 0;  ///< values or codes per row
-  std::vector<float> values{};
+  std::size_t width = 0;                ///< values or codes per row
+  Rows dense{};                         ///< the rows, repeated; none if they are encoded
   std::unique_ptr<CodeMemory> codes{};  ///< memory of encoded rows; null: the rows are not encoded
   std::uint64_t encoder = 0;
 
   AnyRows batch(std::size_t first, std::size_t rows) const {
-    if (codes == nullptr) return RowBlock{values.data() + first * width, rows, width};
+    if (codes == nullptr) return dense.block(first, rows);
     return CodedRows{codes->data() + code_offset(first, width), rows, width, coded_bytes(rows, width),
                      encoder};
   }
@@ -97,11 +97,11 @@ Result<BenchOptions> understand(const Arguments& arguments) {
   FVM_TRY(expect_one_standard_input(options.model, options.rows));
   FVM_ASSIGN(options.form, row_options(arguments));
   FVM_ASSIGN(options.backend, choose_backend(arguments));
-  FVM_ASSIGN(options.batches, arguments.numbers("batch", 1, kMostBatch, {1, 64, 4096}));
-  FVM_ASSIGN(options.threads, arguments.numbers("threads", 1, kMostThreads, {1}));
+  FVM_ASSIGN(options.batches, arguments.numbers("batch", 1, kMaxBatch, {1, 64, 4096}));
+  FVM_ASSIGN(options.threads, arguments.numbers("threads", 1, kMaxThreads, {1}));
   if (arguments.has("seconds")) {
     const auto seconds = parse_float(arguments.get("seconds"));
-    if (!seconds || !(*seconds > 0 && *seconds <= kMostSeconds))
+    if (!seconds || !(*seconds > 0 && *seconds <= kMaxSeconds))
       return usage_error("--seconds " + in_quotes(arguments.get("seconds")) +
                          ": expected a number above 0, at most 3600");
     options.seconds = Seconds(*seconds);
@@ -114,14 +114,17 @@ Error too_large(std::uint64_t batch, const std::string& rows) {
 }
 
 Result<RepeatedRows> repeated(Rows rows, std::uint64_t batch) {
-  if ((rows.count + batch) * std::max<std::size_t>(rows.width, 1) > kMostValues)
+  if ((rows.count + batch) * std::max<std::size_t>(rows.width, 1) > kMaxValues)
     return too_large(batch,
                      std::to_string(rows.count) + " rows of " + std::to_string(rows.width) + " features");
-  std::vector<float>& values = rows.values;
-  values.reserve((rows.count + batch) * rows.width);
-  while (values.size() < (rows.count + batch) * rows.width)
-    values.push_back(values[values.size() - rows.count * rows.width]);
-  return RepeatedRows{rows.count, rows.width, std::move(values)};
+  const auto repeat = [&](auto& values) {
+    values.reserve((rows.count + batch) * rows.width);
+    while (values.size() < (rows.count + batch) * rows.width)
+      values.push_back(values[values.size() - rows.count * rows.width]);
+  };
+  rows.type == RowType::Float64 ? repeat(rows.wide_values) : repeat(rows.values);
+  const std::size_t count = rows.count, width = rows.width;
+  return RepeatedRows{count, width, std::move(rows)};
 }
 
 /// Reads whole blocks of codes. The last, incomplete block of a file is used only if there is no other.
@@ -135,13 +138,13 @@ Result<RepeatedRows> repeated(CodedReader reader, std::uint64_t batch) {
     rows.encoder = more.encoder;
     const std::size_t whole = std::max<std::size_t>(more.count / kCodeRows, rows.count == 0 ? 1 : 0);
     const std::size_t had = code_bytes(rows.count, rows.width), bytes = whole * rows.width * kCodeRows;
-    if ((had + bytes) / sizeof(float) > kMostValues) return refused("", "has more than 4 GiB of codes");
+    if ((had + bytes) / sizeof(float) > kMaxValues) return refused("", "has more than 4 GiB of codes");
     std::copy_n(more.codes, bytes, rows.codes->resize(had + bytes) + had);
     rows.count += whole * kCodeRows;
   }
   const std::size_t once = code_bytes(rows.count, rows.width);
   const std::size_t all = once + coded_bytes(batch, rows.width);
-  if (all / sizeof(float) > kMostValues)
+  if (all / sizeof(float) > kMaxValues)
     return too_large(
         batch, std::to_string(rows.count) + " encoded rows of " + std::to_string(rows.width) + " columns");
   std::uint8_t* const codes = rows.codes->resize(all);
@@ -242,9 +245,9 @@ Result<void> time_samples(Caller& caller, Seconds budget, Measurement& result) {
 
 Result<void> time_single_calls(Caller& caller, Seconds budget, double clock_ns, Measurement& result) {
   std::vector<float> times;
-  times.reserve(kMostSingleCalls);
+  times.reserve(kMaxSingleCalls);
   const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(budget);
-  for (Clock::time_point now{}; now < end && times.size() < kMostSingleCalls;) {
+  for (Clock::time_point now{}; now < end && times.size() < kMaxSingleCalls;) {
     const Clock::time_point begin = Clock::now();
     FVM_TRY(caller.call());
     now = Clock::now();

@@ -49,7 +49,7 @@ Result<Side> of_program(const BackendChoice& backend, const std::string& name, c
                         const Rows& rows) {
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, make_predictor(backend, program, name));
   const auto context = predictor->make_context();
-  const RowBlock block{rows.values.data(), rows.count, rows.width};
+  const RowBlock block = rows.block();
   Side side{name, std::vector<float>(rows.count * program.meta().num_outputs),
             std::vector<std::int32_t>(rows.count * program.meta().num_trees)};
   FVM_TRY(predictor->predict(*context, block, OutputKind::Raw, side.raw.data()));
@@ -60,8 +60,9 @@ Result<Side> of_program(const BackendChoice& backend, const std::string& name, c
 Result<Side> of_reference(const Inputs& inputs) {
   if (!inputs.model)
     return usage_error("--against reference: MODEL is a program; the reference needs a trainer's model");
-  FVM_ASSIGN(const Reference expected,
-             reference_predict(*inputs.model, inputs.rows.values, inputs.rows.count));
+  FVM_ASSIGN(const Reference expected, inputs.rows.visit([&](const auto& values) {
+    return reference_predict(*inputs.model, values, inputs.rows.count);
+  }));
   return Side{"the reference", {expected.raw.begin(), expected.raw.end()}, expected.leaf};
 }
 
@@ -92,8 +93,9 @@ Result<Side> of_expected(const std::string& path, const Inputs& inputs) {
   FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
   FVM_ASSIGN(const std::unique_ptr<TableReader> table,
              in_file(path, npy_reader(source, NpyShape::VectorOrMatrix)));
-  std::vector<float> values;
-  FVM_TRY(in_file(path, table->read(std::numeric_limits<std::size_t>::max(), values)));
+  Rows scores;
+  FVM_TRY(in_file(path, table->read(std::numeric_limits<std::size_t>::max(), scores)));
+  std::vector<float>& values = scores.values;
   const std::size_t wanted = inputs.rows.count * inputs.program.meta().num_outputs;
   if (values.size() != wanted)
     return in_file(path, refused("", "has " + std::to_string(values.size()) + " raw scores, expected " +
@@ -185,8 +187,7 @@ std::string first_parting(const Inputs& inputs, const Side& a, const Side& b) {
   const Node& split = of.nodes[static_cast<std::size_t>(node)];
   char line[160];
   std::snprintf(line, sizeof line, "  at node %d: f%u < %.9g; the row's value is %.9g\n", node, split.feature,
-                split.threshold,
-                static_cast<double>(inputs.rows.values[row * inputs.rows.width + split.feature]));
+                split.threshold, inputs.rows.value(row * inputs.rows.width + split.feature));
   return text + line;
 }
 

@@ -18,23 +18,22 @@ double uniform(std::mt19937_64& random) { return static_cast<double>(random() >>
 
 /// Returns the numbers that separate each feature's values: thresholds, and the ends of its sets of
 /// categories.
-std::map<std::uint32_t, std::vector<float>> parting_numbers(const Program& program) {
-  std::map<std::uint32_t, std::vector<float>> numbers = thresholds(program);
+std::map<std::uint32_t, std::vector<double>> parting_numbers(const Program& program) {
+  std::map<std::uint32_t, std::vector<double>> numbers = thresholds(program);
   for (const CategoryColumn& column : program.section_CategoryColumns()) {
     const auto words = program.section_CategoryWords().subspan(column.first_word, column.word_count);
     const std::uint32_t least = column.listed != 0 ? words.front() : column.first_category;
     const std::uint32_t end = column.listed != 0 ? words.back() + 1 : least + 32 * column.word_count;
     for (const std::uint32_t category : {least, end})
-      numbers[column.feature].push_back(static_cast<float>(category));
+      numbers[column.feature].push_back(static_cast<double>(category));
   }
   for (auto& [feature, mine] : numbers) std::sort(mine.begin(), mine.end());
   return numbers;
 }
 
 /// Returns the bounds of a feature's intervals.
-std::vector<double> bounds_of(const std::vector<float>& thresholds) {
+std::vector<double> bounds_of(std::vector<double> bounds) {
   constexpr double kLargest = std::numeric_limits<float>::max();
-  std::vector<double> bounds(thresholds.begin(), thresholds.end());
   const double span =
       std::clamp(bounds.back(), -kLargest, kLargest) - std::clamp(bounds.front(), -kLargest, kLargest);
   const double width = span > 0 ? span / static_cast<double>(bounds.size()) : 1.0;
@@ -52,7 +51,7 @@ Rows draw_rows(const Program& program, std::size_t count) {
     features.emplace_back(feature, bounds_of(numbers));
   std::mt19937_64 random(1);
   const std::size_t width = program.meta().num_features;
-  Rows rows{count, width, std::vector<float>(count * width)};
+  Rows rows{count, width, RowType::Float32, std::vector<float>(count * width)};
   for (std::size_t i = 0; i < count; ++i)
     for (const auto& [feature, bounds] : features) {
       const double place = uniform(random) * static_cast<double>(bounds.size() - 1);

@@ -17,7 +17,7 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::uint64_t kMostThreads = 4096;
+constexpr std::uint64_t kMaxThreads = 4096;
 
 Result<void> encode_all(const Predictor& predictor, Batches& batches, CodedWriter& writer,
                         const std::string& model, const std::string& output) {
@@ -44,7 +44,7 @@ Result<void> run(const Arguments& arguments) {
   const std::string out = arguments.get("out");
   BackendOptions backend;
   backend.target = arguments.get("target", "auto");
-  FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMostThreads, 0));
+  FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMaxThreads, 0));
   backend.threads = static_cast<unsigned>(threads);
   FVM_TRY(expect_other_file(out, model));
   FVM_TRY(expect_other_file(out, rows.path));

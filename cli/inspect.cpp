@@ -235,7 +235,7 @@ Json document_of(const std::string& path, const Program& program) {
 }
 
 constexpr std::uint64_t kUsualCallRows = 65536;
-constexpr std::uint64_t kMostCallRows = 1u << 24;
+constexpr std::uint64_t kMaxCallRows = 1u << 24;
 
 constexpr std::size_t kListed = 32;  // most items of a list that the text shows; JSON has all
 
@@ -314,7 +314,7 @@ Result<GpuQuestion> gpu_question(const Arguments& arguments) {
         return usage_error("--" + std::string(gpus) + " is for GPUs: say --backend cuda or hip too");
     return GpuQuestion{};
   }
-  FVM_ASSIGN(const std::uint64_t rows, arguments.number("rows", 1, kMostCallRows, kUsualCallRows));
+  FVM_ASSIGN(const std::uint64_t rows, arguments.number("rows", 1, kMaxCallRows, kUsualCallRows));
   const std::string name = arguments.get("device-model", kUsualDevices[backend]);
   const kernels::Vendor vendor = backend == 1 ? kernels::Vendor::Cuda : kernels::Vendor::Hip;
   std::string known;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::milliseconds kRedraw{100};
 constexpr const char* kEraseRest = "\x1b[K";  ///< code that erases the rest of the terminal's line
 constexpr std::size_t kWidth = 40;            ///< columns of the bar if there is room for them
-constexpr std::size_t kLeastWidth = 10;       ///< fewest columns of a bar; with less room there is none
+constexpr std::size_t kMinWidth = 10;         ///< fewest columns of a bar; with less room there is none
 constexpr std::size_t kUsualColumns = 80;     ///< width of a terminal that does not tell it
 
 /// Returns the terminal's current width, which may have changed since the last call.
@@ -60,7 +60,7 @@ std::string Progress::line(std::size_t done) const {
       percent + "  " + std::to_string(done) + " of " + std::to_string(total_) + " " + unit_;
   const std::size_t room = columns_of(stream_) - 1, around = std::string_view("[] ").size();
   if (room < text.size()) return percent.substr(0, room);
-  if (room < text.size() + around + kLeastWidth) return text;
+  if (room < text.size() + around + kMinWidth) return text;
   const std::size_t width = std::min(kWidth, room - text.size() - around);
   const auto filled = static_cast<std::size_t>(share * static_cast<double>(width));
   return "[" + std::string(filled, '#') + std::string(width - filled, ' ') + "] " + text;

@@ -27,13 +27,14 @@ constinit const Option kHeaderOption = {
     "a number)",
     {listed<kHeaders>}};
 constinit const Option kMissingOption = {
-    "missing", '\0', "X", "values of rows that equal X (as float32) are missing, as NaN always is"};
+    "missing", '\0', "X",
+    "values of rows that equal X, read as the model compares (float32 or float64), are missing, as NaN always is"};
 
 Result<RowOptions> row_options(const Arguments& arguments) {
   FVM_ASSIGN(const std::size_t header, arguments.choice("header", kHeaders, 0));
   RowOptions options{static_cast<Header>(header)};
   if (!arguments.has("missing")) return options;
-  options.missing = parse_float(arguments.get("missing"));
+  options.missing = parse_missing(arguments.get("missing"));
   if (options.missing) return options;
   return usage_error("--missing " + in_quotes(arguments.get("missing")) + ": expected a number");
 }
@@ -48,7 +49,7 @@ RowForm row_form(const Program& program, const RowOptions& options) {
   RowForm form;
   form.width = meta.num_features;
   for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) form.names.push_back(program.feature_name(i));
-  form.exact = meta.score_type == ScalarType::Float64;
+  form.wide = meta.score_type == ScalarType::Float64;
   form.missing = options.missing;
   form.header = options.header;
   return form;

@@ -18,7 +18,7 @@ extern const Option kMissingOption;
 /// The options that say how to read rows; the program says the rest of the form.
 struct RowOptions {
   Header header = Header::Auto;
-  std::optional<float> missing{};
+  std::optional<MissingNumber> missing{};
 };
 Result<RowOptions> row_options(const Arguments& arguments);
 

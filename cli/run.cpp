@@ -22,7 +22,7 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::uint64_t kMostThreads = 4096;
+constexpr std::uint64_t kMaxThreads = 4096;
 
 /// The options of the command line.
 struct RunOptions {
@@ -41,7 +41,7 @@ Result<RunOptions> understand(const Arguments& arguments) {
   FVM_TRY(check_predictions_name(options.out));
   FVM_ASSIGN(options.output, arguments.choice("output", options.output));
   FVM_ASSIGN(options.backend, choose_backend(arguments));
-  FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMostThreads, 0));
+  FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMaxThreads, 0));
   options.backend.host.threads = static_cast<unsigned>(threads);
   FVM_TRY(expect_other_file(options.out, options.model));
   FVM_TRY(expect_other_file(options.out, options.rows.path));

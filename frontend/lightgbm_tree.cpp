@@ -92,9 +92,9 @@ Result<CategorySet> set_of(const LightgbmTree& entries, std::span<const std::int
       return wrong(std::to_string(words[w]) + " is no word of 32 bits");
     for (auto bits = static_cast<std::uint32_t>(words[w]); bits != 0; bits &= bits - 1) {
       const std::size_t code = 32 * w + static_cast<std::size_t>(std::countr_zero(bits));
-      if (code >= kMostCategories)
+      if (code >= kMaxCategories)
         return wrong("category " + std::to_string(code) + " is over the limit of " +
-                     std::to_string(kMostCategories - 1));
+                     std::to_string(kMaxCategories - 1));
       set.codes.push_back(static_cast<std::uint32_t>(code));
     }
   }

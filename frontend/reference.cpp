@@ -52,8 +52,8 @@ bool goes_left(const Tree& tree, const Node& node, Scalar x) {
   return node.kind == NodeKind::Less ? x < threshold : x <= threshold;
 }
 
-template <class Scalar>
-std::size_t leaf_of(const Model& model, const Tree& tree, std::span<const float> row) {
+template <class Scalar, class Value>
+std::size_t leaf_of(const Model& model, const Tree& tree, std::span<const Value> row) {
   std::size_t at = 0;
   while (tree.nodes[at].kind != NodeKind::Leaf) {
     const Node& node = tree.nodes[at];
@@ -138,8 +138,8 @@ std::vector<std::int64_t> labels_of(ClassRule rule, const std::vector<Scalar>& v
   return out;
 }
 
-template <class Scalar>
-Reference predict(const Model& model, std::span<const float> rows, std::size_t row_count,
+template <class Scalar, class Value>
+Reference predict(const Model& model, std::span<const Value> rows, std::size_t row_count,
                   const ReferenceOptions& options) {
   const std::size_t last = std::min(options.last_tree, model.trees.size());
   const std::size_t first = std::min(options.first_tree, last);
@@ -150,7 +150,7 @@ Reference predict(const Model& model, std::span<const float> rows, std::size_t r
   out.label_width = labels_of(model.class_rule, std::vector<Scalar>(out.value_width)).size();
   out.leaf_width = options.leaves ? last - first : 0;
   for (std::size_t r = 0; r < row_count; ++r) {
-    const std::span<const float> row = rows.subspan(r * model.num_features, model.num_features);
+    const std::span<const Value> row = rows.subspan(r * model.num_features, model.num_features);
     std::vector<Scalar> raw;
     for (const double margin : model.base)
       raw.push_back(model.base_last ? Scalar{0} : static_cast<Scalar>(margin));
@@ -173,10 +173,9 @@ Reference predict(const Model& model, std::span<const float> rows, std::size_t r
   return out;
 }
 
-}  // namespace
-
-Result<Reference> reference_predict(const Model& model, std::span<const float> rows, std::size_t row_count,
-                                    const ReferenceOptions& options) {
+template <class Value>
+Result<Reference> checked(const Model& model, std::span<const Value> rows, std::size_t row_count,
+                          const ReferenceOptions& options) {
   FVM_TRY(check_known(model));
   std::size_t cells = 0;
   if (__builtin_mul_overflow(row_count, std::size_t{model.num_features}, &cells) || cells != rows.size())
@@ -184,6 +183,18 @@ Result<Reference> reference_predict(const Model& model, std::span<const float> r
                                " rows of " + std::to_string(model.num_features) + " features");
   return model.score_type == ScalarType::Float32 ? predict<float>(model, rows, row_count, options)
                                                  : predict<double>(model, rows, row_count, options);
+}
+
+}  // namespace
+
+Result<Reference> reference_predict(const Model& model, std::span<const float> rows, std::size_t row_count,
+                                    const ReferenceOptions& options) {
+  return checked(model, rows, row_count, options);
+}
+
+Result<Reference> reference_predict(const Model& model, std::span<const double> rows, std::size_t row_count,
+                                    const ReferenceOptions& options) {
+  return checked(model, rows, row_count, options);
 }
 
 }  // namespace forestvm

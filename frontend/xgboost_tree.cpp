@@ -111,8 +111,8 @@ Result<CategorySet> set_of(const XgboostTree& columns, std::size_t number, std::
                           "category " + std::to_string(code) + what);
     };
     if (code < 0) return wrong(" is negative");
-    if (static_cast<std::uint32_t>(code) >= kMostCategories)
-      return wrong(" is over the limit of " + std::to_string(kMostCategories - 1));
+    if (static_cast<std::uint32_t>(code) >= kMaxCategories)
+      return wrong(" is over the limit of " + std::to_string(kMaxCategories - 1));
     if (!set.codes.empty() && static_cast<std::uint32_t>(code) <= set.codes.back())
       return wrong(" does not come after " + std::to_string(set.codes.back()));
     set.codes.push_back(static_cast<std::uint32_t>(code));

@@ -10,6 +10,7 @@
 #include <forestvm/compile.hpp>
 
 #include "scheduler/lowering.hpp"
+#include "scheduler/normal_form.hpp"
 #include "scheduler/rank_table.hpp"
 
 namespace forestvm::scheduler {
@@ -22,9 +23,8 @@ struct Compilation {
 
   std::vector<Lowering> plans{};  ///< states of the schedule's plans, for ascending numbers of rows
   std::uint64_t fingerprint = 0;  ///< hash of the model as it was before normalize
-  /// Features whose tiny numbers the program makes NaN, ascending.
-  std::vector<std::uint32_t> zero_missing{};
-  RankTable ranks{};  ///< tests of the coded trees of all plans: a program has one encoder
+  RowRules row_rules{};           ///< what the program does to values before its walks compare them
+  RankTable ranks{};              ///< tests of the coded trees of all plans: a program has one encoder
   std::optional<Program> program{};
 };
 

@@ -1,55 +1,48 @@
-// See normal_form.hpp. A split is described by its bound, the least float32 that goes right.
+// See normal_form.hpp. A split is described by its bound, the least float64 number that goes right.
 #include "scheduler/normal_form.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 
 namespace forestvm::scheduler {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr auto kTiniest = static_cast<float>(kTiny);  ///< the largest of the tiny numbers
-static_assert(static_cast<double>(kTiniest) == kTiny);
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-float next_above(float x) { return std::nextafter(x, kInfinity); }
+double next_above(double x) { return std::nextafter(x, kInfinity); }
 
-/// The least float32 that is not below `x`.
-float round_up(double x) {
-  // Casting a number beyond float32's range is undefined.
-  if (x > static_cast<double>(std::numeric_limits<float>::max())) return kInfinity;
-  if (x < static_cast<double>(std::numeric_limits<float>::lowest()))
-    return std::isinf(x) ? -kInfinity : std::numeric_limits<float>::lowest();
-  const auto nearest = static_cast<float>(x);
-  return static_cast<double>(nearest) < x ? next_above(nearest) : nearest;
-}
+/// Returns the least float32 that is not below `x`.
+float round_up(double x) { return neighbours(x).up; }
 
 /// The numbers that go right: all from `least` on; none if it is std::nullopt.
 struct Bound {
-  std::optional<float> least;
+  std::optional<double> least;
 };
 
-/// The bound of the comparison alone, which ignores missing and tiny numbers.
+/// Returns the bound of the comparison alone, which ignores missing and tiny numbers.
 Bound bound_of(const Node& node) {
-  const float up = round_up(node.threshold);
-  const bool equal_goes_left = node.kind == NodeKind::LessEqual && static_cast<double>(up) == node.threshold;
-  if (!equal_goes_left) return {up};
-  if (up == kInfinity) return {};
-  return {next_above(up)};
+  if (node.kind != NodeKind::LessEqual) return {node.threshold};
+  if (node.threshold == kInfinity) return {};
+  return {next_above(node.threshold)};
 }
 
 /// Moves the bound so that all tiny numbers go to one side; returns false where no bound does that.
 bool send_tiny(Bound& bound, bool left) {
   if (left) {
-    if (bound.least && *bound.least < -kTiniest) return false;
-    if (bound.least) bound.least = std::max(*bound.least, next_above(kTiniest));
+    if (bound.least && *bound.least < -kTiny) return false;
+    if (bound.least) bound.least = std::max(*bound.least, next_above(kTiny));
     return true;
   }
-  if (!bound.least || *bound.least > next_above(kTiniest)) return false;
-  bound.least = std::min(*bound.least, -kTiniest);
+  if (!bound.least || *bound.least > next_above(kTiny)) return false;
+  bound.least = std::min(*bound.least, -kTiny);
   return true;
 }
 
@@ -64,7 +57,7 @@ bool whole_bound(const Model& model, const Node& node, Bound& bound) {
   return !model.tiny_is_zero || send_tiny(bound, zero_goes_left(node));
 }
 
-/// Rewrites a split into the normal form.
+/// Rewrites a split into the normal form, but for its threshold, which becomes the bound.
 void normalize(Node& node, const Bound& bound) {
   if (node.missing == Missing::None) node.missing_left = zero_goes_left(node);
   if (!bound.least) {  // all go left: children change places, and no number is below -inf
@@ -73,7 +66,7 @@ void normalize(Node& node, const Bound& bound) {
   }
   node.kind = NodeKind::Less;
   node.missing = Missing::Nan;
-  node.threshold = static_cast<double>(bound.least.value_or(-kInfinity));
+  node.threshold = bound.least.value_or(-kInfinity);
 }
 
 /// Rewrites a split of categories into the normal form; Tree::category_sets is left to the caller.
@@ -106,6 +99,88 @@ std::vector<std::uint32_t> zero_missing_of(const Model& model) {
   return {features.begin(), features.end()};
 }
 
+/// The comparisons of a feature.
+struct Comparisons {
+  std::vector<double> bounds;
+  bool categories = false;
+};
+
+std::map<std::uint32_t, Comparisons> comparisons_of(const Model& model) {
+  std::map<std::uint32_t, Comparisons> features;
+  for (const Tree& tree : model.trees)
+    for (const Node& node : tree.nodes) {
+      if (node.kind == NodeKind::Category) features[node.feature].categories = true;
+      // All numbers are at or above -inf: that is no comparison.
+      if (is_split(node) && node.threshold != -kInfinity)
+        features[node.feature].bounds.push_back(node.threshold + 0.0);  // adding zero makes one zero of both
+    }
+  for (auto& [feature, comparisons] : features) {
+    std::vector<double>& bounds = comparisons.bounds;
+    std::sort(bounds.begin(), bounds.end());
+    bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
+  }
+  return features;
+}
+
+/// Returns whether some comparisons with different bounds would be one in float32.
+bool need_ranks(const std::vector<double>& bounds) {
+  return std::adjacent_find(bounds.begin(), bounds.end(),
+                            [](double a, double b) { return round_up(a) == round_up(b); }) != bounds.end();
+}
+
+/// Returns whether rounding for the comparisons could change the category of a number.
+bool move_categories(const std::vector<double>& bounds) {
+  return std::any_of(bounds.begin(), bounds.end(), [](double bound) {
+    const float up = round_up(bound);
+    if (bound > -1 && bound < 0) return up <= -0x1.fffffep-1f;
+    return bound > 0 && static_cast<double>(up) != bound && up <= static_cast<float>(kMaxCategories) &&
+           std::trunc(up) == up;
+  });
+}
+
+/// Adds the rules for a feature's float64 values, if it needs some.
+Result<void> add_rules(std::uint32_t feature, const Comparisons& comparisons, RowRules& rules) {
+  const std::vector<double>& bounds = comparisons.bounds;
+  WideFeature wide{};
+  wide.feature = feature;
+  wide.first_bound = static_cast<std::uint32_t>(rules.wide_bounds.size());
+  wide.ranked = need_ranks(bounds) ? 1 : 0;
+  wide.categories = comparisons.categories ? 1 : 0;
+  if (comparisons.categories && (wide.ranked != 0 || move_categories(bounds)))
+    return refused(
+        "feature " + std::to_string(feature),
+        "splits of categories and of numbers, with thresholds that only float64 tells apart or that "
+        "lie beside a category: not lowered yet");
+  if (wide.ranked != 0 && bounds.size() >= kMaxRankedBounds)
+    return refused("feature " + std::to_string(feature),
+                   "has " + std::to_string(bounds.size()) + " thresholds that only float64 tells apart");
+  std::copy_if(bounds.begin(), bounds.end(), std::back_inserter(rules.wide_bounds), [&](double bound) {
+    return wide.ranked != 0 || static_cast<double>(round_up(bound)) != bound;
+  });
+  wide.bound_count = static_cast<std::uint32_t>(rules.wide_bounds.size()) - wide.first_bound;
+  if (wide.bound_count != 0 || wide.categories != 0) rules.wide_features.push_back(wide);
+  return {};
+}
+
+/// Rounds thresholds, which are bounds, up to float32. Those of ranked features become the numbers of bounds at or
+/// below them.
+void round_thresholds(Model& model, const RowRules& rules) {
+  std::map<std::uint32_t, std::span<const double>> ranked;
+  for (const WideFeature& wide : rules.wide_features)
+    if (wide.ranked != 0)
+      ranked[wide.feature] = std::span(rules.wide_bounds).subspan(wide.first_bound, wide.bound_count);
+  for (Tree& tree : model.trees)
+    for (Node& node : tree.nodes) {
+      if (!is_split(node) || node.threshold == -kInfinity) continue;
+      const auto ranks = ranked.find(node.feature);
+      node.threshold = ranks == ranked.end()
+                           ? static_cast<double>(round_up(node.threshold))
+                           : static_cast<double>(std::upper_bound(ranks->second.begin(), ranks->second.end(),
+                                                                  node.threshold) -
+                                                 ranks->second.begin());
+    }
+}
+
 }  // namespace
 
 bool is_normal(const Model& model) {
@@ -121,8 +196,8 @@ bool is_normal(const Model& model) {
   });
 }
 
-Result<std::vector<std::uint32_t>> normalize(Model& model) {
-  std::vector<std::uint32_t> zero_missing = zero_missing_of(model);
+Result<RowRules> normalize(Model& model) {
+  RowRules rules{zero_missing_of(model), {}, {}};
   for (std::size_t t = 0; t < model.trees.size(); ++t) {
     std::vector<Node>& nodes = model.trees[t].nodes;
     std::vector<CategorySet>& sets = model.trees[t].category_sets;
@@ -136,7 +211,7 @@ Result<std::vector<std::uint32_t>> normalize(Model& model) {
       if (!is_split(nodes[n])) continue;
       Bound bound = bound_of(nodes[n]);
       const bool zeros_are_nan =
-          std::binary_search(zero_missing.begin(), zero_missing.end(), nodes[n].feature);
+          std::binary_search(rules.zero_missing.begin(), rules.zero_missing.end(), nodes[n].feature);
       if (!zeros_are_nan && !whole_bound(model, nodes[n], bound))
         return refused("tree " + std::to_string(t) + ", node " + std::to_string(n),
                        "zero is missing here, between numbers that go the other way, but a number in other "
@@ -147,7 +222,11 @@ Result<std::vector<std::uint32_t>> normalize(Model& model) {
     for (CategorySet& set : sets) set.members_left = false;
   }
   model.tiny_is_zero = false;
-  return zero_missing;
+  if (model.score_type == ScalarType::Float64)
+    for (const auto& [feature, comparisons] : comparisons_of(model))
+      FVM_TRY(add_rules(feature, comparisons, rules));
+  round_thresholds(model, rules);
+  return rules;
 }
 
 }  // namespace forestvm::scheduler

@@ -1,14 +1,14 @@
 // The normal form of a model, on which later passes rely. A numerical split is `x < t` in float32; a
 // categorical split sends members of its set right; NaN, and nothing else, is missing and goes where the
 // split says. Other splits of the trainers (<=, float64 thresholds, NaN that counts as 0, tiny numbers that
-// are 0 or missing) are rewritten so that every float32 row goes the same way as before. Where zero is
-// missing but lies between numbers that go the other way, the program turns the feature's tiny numbers into
-// NaN first. Nodes keep their numbers, so leaves do too.
+// are 0 or missing) are rewritten so that every row goes the same way as before, once its values are what
+// RowRules make of them. Nodes keep their numbers, so leaves do too.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include <forestvm/core/wide_values.hpp>
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
@@ -16,11 +16,21 @@ namespace forestvm::scheduler {
 
 bool is_normal(const Model& model);
 
-/// Rewrites the model into the normal form. Returns the features whose tiny numbers the program makes NaN,
-/// ascending. Refuses, with tree and node, a split whose left set is not an interval below its right set while
-/// another split of the feature treats 0 as a number (only Missing::Zero can cause this), and a set in which tiny
-/// numbers below zero are a category and other negative numbers are not. A refused model is left
-/// half rewritten.
-Result<std::vector<std::uint32_t>> normalize(Model& model);
+/// What a program does to values before its walks compare them.
+struct RowRules {
+  /// Features, ascending, whose tiny numbers become NaN: where zero is missing but lies between numbers that go the
+  /// other way.
+  std::vector<std::uint32_t> zero_missing;
+  /// The rules for float64 values in a model that compares in float64: see core/wide_values.hpp.
+  std::vector<WideFeature> wide_features;
+  std::vector<double> wide_bounds;
+};
+
+/// Rewrites the model into the normal form. Refused, with tree and node: a split whose left set is not an interval
+/// below its right set while another split of the feature treats 0 as a number (only Missing::Zero can cause this); a
+/// set in which tiny numbers below zero are a category and other negative numbers are not. Refused, with the feature:
+/// splits of categories and of numbers whose thresholds float32 cannot tell apart. A refused model is left half
+/// rewritten.
+Result<RowRules> normalize(Model& model);
 
 }  // namespace forestvm::scheduler

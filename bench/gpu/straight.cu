@@ -65,7 +65,7 @@ FVM_DEVICE float add_trees(float sum, const Launch& launch, std::uint32_t begin,
 
 template <class View, unsigned kHops, class Rows>
 FVM_DEVICE void score_row(const Launch& launch, const Rows& rows, std::uint32_t row) {
-  constexpr unsigned kTrees = Rows::kMostLockstep;
+  constexpr unsigned kTrees = Rows::kMaxLockstep;
   const auto values = rows.at(row);
   const std::uint32_t trees = launch.program.num_trees, whole = trees / kTrees * kTrees;
   const auto base = static_cast<float>(launch.program.base[0]);

@@ -72,7 +72,7 @@ Result<CodedWriter> CodedWriter::open(const std::string& path, std::size_t colum
 }
 
 Result<void> CodedWriter::write(const CodedRows& rows) {
-  const std::size_t blocks = kMostCodedBytes / kCodeRows / std::max<std::size_t>(rows.columns, 1);
+  const std::size_t blocks = kMaxCodedBytes / kCodeRows / std::max<std::size_t>(rows.columns, 1);
   for (CodedRows rest = rows; rest.count != 0;) {
     CodedRows batch = rest;
     batch.count = std::min(rest.count, blocks * kCodeRows);
@@ -148,7 +148,7 @@ Result<CodedRows> CodedReader::next() {
     return CodedRows{};
   }
   const std::size_t bytes = coded_bytes(batch.rows, columns_);
-  if (batch.rows > kMostCodedBytes || bytes > kMostCodedBytes + kCodeSlack)
+  if (batch.rows > kMaxCodedBytes || bytes > kMaxCodedBytes + kCodeSlack)
     return wrong(begin, "a batch of " + std::to_string(batch.rows) + " rows of " + std::to_string(columns_) +
                             " columns is larger than a batch may be: the file is damaged");
   FVM_TRY(read_codes(bytes - kCodeSlack));

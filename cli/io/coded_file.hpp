@@ -26,7 +26,7 @@ inline constexpr std::string_view kCodedMagic =
     "FVR\r\n\x1a\n";
 
 /// The largest size of a batch: a larger one means a damaged number. The widest possible block fits.
-inline constexpr std::size_t kMostCodedBytes = std::size_t{256} << 20;
+inline constexpr std::size_t kMaxCodedBytes = std::size_t{256} << 20;
 
 /// Memory for codes, aligned for the fastest reads.
 class CodeMemory {
@@ -48,7 +48,7 @@ class CodedWriter {
   /// Begins a file for rows of this encoder; `path` as for OutputFile.
   static Result<CodedWriter> open(const std::string& path, std::size_t columns, std::uint64_t encoder);
 
-  /// Writes a batch, or several if it has more than kMostCodedBytes.
+  /// Writes a batch, or several if it has more than kMaxCodedBytes.
   Result<void> write(const CodedRows& rows);
 
   /// Ends the file; called after the last row.

@@ -17,8 +17,9 @@ namespace forestvm::cli {
 namespace {
 
 /// The number of cells of a header that are read beyond the model's features.
-constexpr std::size_t kMostExtraColumns = std::size_t{1} << 16;
-constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+constexpr std::size_t kMaxExtraColumns = std::size_t{1} << 16;
+template <class Number>
+constexpr Number kMissing = std::numeric_limits<Number>::quiet_NaN();
 
 /// Returns whether a decimal number outside float32's range is too large, not too small.
 bool is_huge(std::string_view number) {
@@ -90,11 +91,8 @@ std::optional<Number> parse_number(std::string_view text) {
   return value;
 }
 
-/// Returns whether `read` is exactly the float64 number that the text stands for.
-bool is_exact(std::string_view text, float read) {
-  return std::isnan(read) || parse_number<double>(text) == static_cast<double>(read);
-}
-
+/// Reads values as Number: float, or double.
+template <class Number>
 class CsvReader final : public TableReader {
  public:
   CsvReader(Source& source, const RowForm& form) : cells_(source), form_(form) { columns_ = form.width; }
@@ -124,24 +122,22 @@ class CsvReader final : public TableReader {
     return {};
   }
 
-  Result<std::size_t> read(std::size_t most, std::vector<float>& values) override {
-    std::size_t rows = 0;
+  Result<void> read(std::size_t most, Rows& rows) override {
+    begin_block<Number>(rows);
+    auto& values = rows.numbers<Number>();
     if (most != 0 && !first_row_.empty()) {
-      if (values.empty())
-        values.swap(first_row_);  // no second copy of a wide row
-      else
-        values.insert(values.end(), first_row_.begin(), first_row_.end());
-      first_row_ = std::vector<float>();
-      rows = 1;
+      values.swap(first_row_);  // no second copy of a wide row
+      first_row_ = std::vector<Number>();
+      rows.count = 1;
     }
-    for (; rows < most && !ended_; ++rows) {
+    for (; rows.count < most && !ended_; ++rows.count) {
       FVM_ASSIGN(const bool more, cells_.next_line());
       FVM_ASSIGN(const bool row, more ? read_row(values) : Result<bool>(false));
       ended_ = !row;
       if (more && !row) FVM_TRY(expect_blank_rest());
       if (ended_) break;
     }
-    return rows;
+    return {};
   }
 
  private:
@@ -159,21 +155,21 @@ class CsvReader final : public TableReader {
     do {
       FVM_ASSIGN(const std::string_view text, cells_.next());
       if (cells_.is_blank_line()) return refused("line 1", "is blank; expected a header or a row");
-      const auto number = parse_float(text);
+      const auto number = parse_number<Number>(text);
       line.has_number |= number.has_value();
       line.has_name |= !number && !text.empty();
       if (++line.columns > form_.width && !goes_on(line)) return too_wide(line);
       names.add(text);
       const auto value = value_of(text);
       if (!value && !line.wrong_number) line.wrong_number = value.error();
-      if (line.columns <= form_.width) first_row_.push_back(value ? *value : kMissing);
+      if (line.columns <= form_.width) first_row_.push_back(value ? *value : kMissing<Number>);
     } while (!cells_.ends_line());
     return line;
   }
 
   /// Returns whether to read cells beyond the model's features: in a header, for the error that lists them.
   bool goes_on(const FirstLine& line) const {
-    return line.has_name && !form_.names.empty() && line.columns - form_.width < kMostExtraColumns;
+    return line.has_name && !form_.names.empty() && line.columns - form_.width < kMaxExtraColumns;
   }
 
   Error too_wide(const FirstLine& line) const {
@@ -191,19 +187,18 @@ class CsvReader final : public TableReader {
   }
 
   /// Returns the value of the current cell.
-  Result<float> value_of(std::string_view text) const {
-    if (text.empty()) return kMissing;
-    const auto number = parse_float(text);
+  Result<Number> value_of(std::string_view text) const {
+    if (text.empty()) return kMissing<Number>;
+    const auto number = parse_number<Number>(text);
     if (!number)
       return refused(cells_.cell_place(),
                      in_quotes(text) + " is not a number (a missing value is an empty cell or nan)");
-    if (form_.missing && *number == *form_.missing) return kMissing;
-    if (form_.exact && !is_exact(text, *number)) return not_exact(cells_.cell_place(), in_quotes(text));
+    if (form_.missing && *number == form_.missing->as<Number>()) return kMissing<Number>;
     return *number;
   }
 
   /// Reads a row, at most one cell beyond the model's features; false if the line is blank.
-  Result<bool> read_row(std::vector<float>& values) {
+  Result<bool> read_row(std::vector<Number>& values) {
     const std::size_t begin = values.size();
     values.resize(begin + form_.width);
     std::size_t column = 0;
@@ -238,10 +233,17 @@ class CsvReader final : public TableReader {
 
   CsvCells cells_;
   RowForm form_;
-  std::vector<float> first_row_;
+  std::vector<Number> first_row_;
   std::vector<std::uint32_t> order_;  // the feature of each column; empty: the model's order
   bool ended_ = false;
 };
+
+template <class Number>
+Result<std::unique_ptr<TableReader>> begun(Source& source, const RowForm& form) {
+  auto reader = std::make_unique<CsvReader<Number>>(source, form);
+  FVM_TRY(reader->begin());
+  return std::unique_ptr<TableReader>(std::move(reader));
+}
 
 template <class T>
 void append_shortest(std::string& to, T value) {
@@ -254,18 +256,24 @@ void append_shortest(std::string& to, T value) {
 
 std::optional<float> parse_float(std::string_view text) { return parse_number<float>(text); }
 
+std::optional<MissingNumber> parse_missing(std::string_view text) {
+  const auto narrow = parse_number<float>(text);
+  const auto wide = parse_number<double>(text);
+  if (!narrow || !wide) return std::nullopt;
+  return MissingNumber{*narrow, *wide};
+}
+
 Result<std::unique_ptr<TableReader>> csv_reader(Source& source, const RowForm& form) {
   FVM_TRY(skip_start(source));
-  auto reader = std::make_unique<CsvReader>(source, form);
-  FVM_TRY(reader->begin());
-  return std::unique_ptr<TableReader>(std::move(reader));
+  if (form.wide) return begun<double>(source, form);
+  return begun<float>(source, form);
 }
 
 void append_number(std::string& to, float value) {
-  append_shortest(to, std::isnan(value) ? kMissing : value);
+  append_shortest(to, std::isnan(value) ? kMissing<float> : value);
 }
 void append_number(std::string& to, double value) {
-  append_shortest(to, std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value);
+  append_shortest(to, std::isnan(value) ? kMissing<double> : value);
 }
 void append_number(std::string& to, std::int64_t value) { append_shortest(to, value); }
 

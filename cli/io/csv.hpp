@@ -18,7 +18,10 @@ namespace forestvm::cli {
 /// nan, inf and infinity in any case. Returns nothing for any other text, including an empty one.
 std::optional<float> parse_float(std::string_view text);
 
-/// Reads a table. The first line is a header if `form` says so, or if one of its cells is not a number, or if
+/// Returns the number that stands for a missing value; nothing for texts of which parse_float returns nothing.
+std::optional<MissingNumber> parse_missing(std::string_view text);
+
+/// Reads a table, as float64 if `form` says so. The first line is a header if `form` says so, or if one of its cells is not a number, or if
 /// its cells are exactly the model's feature names in some order. Named columns are put into the model's
 /// order, see ColumnNames; a header that does not match is refused or, if the model has no names of its own,
 /// skipped with a notice. An empty cell is missing (NaN). Blank lines at the end, CRLF, a UTF-8 byte order

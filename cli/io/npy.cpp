@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include <forestvm/internal/calls.hpp>
@@ -19,9 +20,10 @@ static_assert(std::endian::native == std::endian::little, "byte orders below are
 
 constexpr std::size_t kLongestHeader = std::size_t{1} << 20;
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
-constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+template <class Number>
+constexpr Number kMissing = std::numeric_limits<Number>::quiet_NaN();
 /// Most values of an array, so that their bytes can be counted in 64 bits.
-constexpr std::uint64_t kMostValues = std::numeric_limits<std::uint64_t>::max() / 16;
+constexpr std::uint64_t kMaxValues = std::numeric_limits<std::uint64_t>::max() / 16;
 
 struct Dtype {
   std::string_view name;  // NumPy's name without the byte order
@@ -82,7 +84,7 @@ Result<ArrayForm> array_form(const NpyHeader& header, NpyShape accepted) {
     return refused("NPY header", "shape " + shape_text(shape) + " has " + std::to_string(shape.size()) +
                                      " dimensions, expected 2: (rows, features)");
   if (shape[1] == 0) return refused("NPY header", "shape " + shape_text(shape) + " has no columns");
-  if (shape[0] > kMostValues / shape[1])
+  if (shape[0] > kMaxValues / shape[1])
     return refused("NPY header", "shape " + shape_text(shape) + " overflows the address space");
   form.rows = static_cast<std::size_t>(shape[0]);
   form.columns = static_cast<std::size_t>(shape[1]);
@@ -124,6 +126,8 @@ Error wrong_size(const ArrayForm& form, const std::string& found) {
                                  std::to_string(form.bytes()) + " bytes, the file has " + found);
 }
 
+/// Reads values as Number: float, or double.
+template <class Number>
 class NpyReader final : public TableReader {
  public:
   NpyReader(Source& source, const ArrayForm& array, RowForm form)
@@ -132,19 +136,21 @@ class NpyReader final : public TableReader {
     rows_ = array.rows;
   }
 
-  Result<std::size_t> read(std::size_t most, std::vector<float>& values) override {
-    const std::size_t rows = std::min(most, array_.rows - rows_done_);
+  Result<void> read(std::size_t most, Rows& rows) override {
+    begin_block<Number>(rows);
+    auto& values = rows.numbers<Number>();
+    rows.count = std::min(most, array_.rows - rows_done_);
     if (array_.fortran_order) {
       if (rows_done_ == 0) FVM_TRY(read_values(array_.values(), whole_));
-      values.reserve(values.size() + rows * array_.columns);
-      for (std::size_t row = rows_done_; row < rows_done_ + rows; ++row)
+      values.reserve(rows.count * array_.columns);
+      for (std::size_t row = rows_done_; row < rows_done_ + rows.count; ++row)
         for (std::size_t column = 0; column < array_.columns; ++column)
           values.push_back(whole_[column * array_.rows + row]);
     } else {
-      FVM_TRY(read_values(std::uint64_t{rows} * array_.columns, values));
+      FVM_TRY(read_values(std::uint64_t{rows.count} * array_.columns, values));
     }
-    rows_done_ += rows;
-    return rows;
+    rows_done_ += rows.count;
+    return {};
   }
 
   /// Checks what is known before the first value is read.
@@ -156,7 +162,7 @@ class NpyReader final : public TableReader {
 
  private:
   /// Appends `total` values in the file's order. After the array's last value the file must end.
-  Result<void> read_values(std::uint64_t total, std::vector<float>& values) {
+  Result<void> read_values(std::uint64_t total, std::vector<Number>& values) {
     // Memory grows only as bytes arrive, because a damaged count may be huge.
     if (source_.bytes_left()) values.reserve(values.size() + static_cast<std::size_t>(total));
     chunk_.resize(kChunkBytes);
@@ -168,11 +174,15 @@ class NpyReader final : public TableReader {
         return wrong_size(array_, std::to_string(values_done_ * array_.value_size + got));
       const std::size_t had = values.size();
       values.resize(had + count);
-      const std::span<float> read = std::span(values).subspan(had);
+      const std::span<Number> read = std::span(values).subspan(had);
       if (array_.swapped) swap_bytes(count);
-      to_float32(array_.type, chunk_.data(), count, read.data());
-      if (form_.exact) FVM_TRY(refuse_rounded(read));
-      if (form_.missing) std::replace(read.begin(), read.end(), *form_.missing, kMissing);
+      if constexpr (std::is_same_v<Number, float>)
+        to_float32(array_.type, chunk_.data(), count, read.data());
+      else
+        to_float64(array_.type, chunk_.data(), count, read.data());
+      if (form_.wide) FVM_TRY(refuse_rounded(read));
+      if (form_.missing)
+        std::replace(read.begin(), read.end(), form_.missing->as<Number>(), kMissing<Number>);
       done += count;
       values_done_ += count;
     }
@@ -189,17 +199,17 @@ class NpyReader final : public TableReader {
   }
 
   /// Refuses the first of the chunk's values that had to be rounded, unless it is missing.
-  Result<void> refuse_rounded(std::span<const float> read) const {
+  Result<void> refuse_rounded(std::span<const Number> read) const {
     const auto value = [&](std::size_t i) { return chunk_.data() + i * array_.value_size; };
     for (std::size_t i = 0;; ++i) {
       i += first_inexact(array_.type, value(i), read.size() - i);
       if (i == read.size()) return {};
-      if (read[i] == form_.missing) continue;
+      if (form_.missing && read[i] == form_.missing->as<Number>()) continue;
       const std::uint64_t at = values_done_ + i;
       const std::uint64_t row = array_.fortran_order ? at % array_.rows : at / array_.columns;
       const std::uint64_t column = array_.fortran_order ? at / array_.rows : at % array_.columns;
       return not_exact("value [" + std::to_string(row) + ", " + std::to_string(column) + "]",
-                       inexact_text(array_.type, value(i)));
+                       inexact_text(array_.type, value(i)), "give the rows as a float64 .npy array");
     }
   }
 
@@ -209,8 +219,15 @@ class NpyReader final : public TableReader {
   std::size_t rows_done_ = 0;
   std::uint64_t values_done_ = 0;
   std::string chunk_;
-  std::vector<float> whole_;  // an array in Fortran order, column by column
+  std::vector<Number> whole_;  // an array in Fortran order, column by column
 };
+
+template <class Number>
+Result<std::unique_ptr<TableReader>> checked(Source& source, const ArrayForm& array, const RowForm& form) {
+  auto reader = std::make_unique<NpyReader<Number>>(source, array, form);
+  FVM_TRY(reader->check_size());
+  return std::unique_ptr<TableReader>(std::move(reader));
+}
 
 }  // namespace
 
@@ -218,9 +235,8 @@ Result<std::unique_ptr<TableReader>> npy_reader(Source& source, NpyShape shape, 
   FVM_ASSIGN(const NpyHeader header, read_header(source));
   FVM_ASSIGN(const ArrayForm array, array_form(header, shape));
   if (shape == NpyShape::Matrix && array.columns != form.width) return wrong_width(array.columns, form.width);
-  auto reader = std::make_unique<NpyReader>(source, array, form);
-  FVM_TRY(reader->check_size());
-  return std::unique_ptr<TableReader>(std::move(reader));
+  if (form.wide && !is_float32(array.type)) return checked<double>(source, array, form);
+  return checked<float>(source, array, form);
 }
 
 std::string npy_header(std::string_view dtype, const std::vector<std::size_t>& shape) {

@@ -35,11 +35,6 @@ Result<RowReader> RowReader::open(const std::string& path, const RowForm& form) 
   return open(std::move(source), form);
 }
 
-Result<void> RowReader::next(std::size_t most, Rows& rows) {
-  rows.width = table_->columns();
-  rows.values.clear();
-  FVM_ASSIGN(rows.count, table_->read(most, rows.values));
-  return {};
-}
+Result<void> RowReader::next(std::size_t most, Rows& rows) { return table_->read(most, rows); }
 
 }  // namespace forestvm::cli

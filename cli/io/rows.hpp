@@ -1,4 +1,4 @@
-// Rows for a model: NPY or CSV file -> float32 rows in the model's column order, a block at a time.
+// Rows for a model: NPY or CSV file -> rows in the model's column order, a block at a time.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,6 @@
 #include "cli/io/table.hpp"
 
 namespace forestvm::cli {
-
-struct Rows {
-  std::size_t count = 0;
-  std::size_t width = 0;
-  std::vector<float> values;  ///< values of the rows, count x width, row-major; NaN is a missing value
-};
 
 /// Reads the rows of a file block after block. Memory holds one block, however many rows there are.
 class RowReader {

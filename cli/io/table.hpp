@@ -7,8 +7,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include <forestvm/backend.hpp>
 #include <forestvm/result.hpp>
 
 namespace forestvm::cli {
@@ -16,13 +18,64 @@ namespace forestvm::cli {
 /// Says if the first line of a CSV file is a header. Auto: it is if it looks like one, see csv_reader.
 enum class Header { Auto, Yes, No };
 
+/// Rows in memory: float32, or float64 if the model compares in float64 and the file's numbers need it.
+struct Rows {
+  std::size_t count = 0;
+  std::size_t width = 0;
+  RowType type = RowType::Float32;    ///< Float32 or Float64
+  std::vector<float> values{};        ///< count x width, row-major; NaN is a missing value
+  std::vector<double> wide_values{};  ///< instead of `values`, if the type is Float64
+
+  /// Returns the values of this type.
+  template <class Number>
+  std::vector<Number>& numbers() {
+    if constexpr (std::is_same_v<Number, float>)
+      return values;
+    else
+      return wide_values;
+  }
+
+  /// Calls visit(values) with the values of the rows' type.
+  template <class Visit>
+  decltype(auto) visit(const Visit& visit) const {
+    return type == RowType::Float64 ? visit(wide_values) : visit(values);
+  }
+
+  /// Returns value number `i`.
+  double value(std::size_t i) const {
+    return visit([i](const auto& numbers) { return static_cast<double>(numbers[i]); });
+  }
+
+  /// Returns `rows` rows from `first` on.
+  RowBlock block(std::size_t first, std::size_t rows) const {
+    return visit([&](const auto& numbers) {
+      return RowBlock{numbers.data() + first * width, rows, width, type};
+    });
+  }
+  RowBlock block() const { return block(0, count); }
+};
+
+/// A number that stands for a missing value, as float32 and as float64 readers see it.
+struct MissingNumber {
+  float narrow;
+  double wide;
+
+  template <class Number>
+  Number as() const {
+    if constexpr (std::is_same_v<Number, float>)
+      return narrow;
+    else
+      return wide;
+  }
+};
+
 /// The rows that a model expects, and how to read them.
 struct RowForm {
   std::size_t width = 0;
-  std::vector<std::string_view> names{};  ///< names of the features: `width` names, or none
-  bool exact = false;                     ///< true: numbers that are no float32 are refused
-  std::optional<float> missing{};         ///< number that stands for a missing value (-0 equals 0)
-  Header header = Header::Auto;           ///< kind of the first line of a CSV file
+  std::vector<std::string_view> names{};   ///< names of the features: `width` names, or none
+  bool wide = false;                       ///< true: numbers are compared in float64
+  std::optional<MissingNumber> missing{};  ///< number that stands for a missing value (-0 equals 0)
+  Header header = Header::Auto;            ///< kind of the first line of a CSV file
 };
 
 /// Reads a table from where the last call stopped; keeps no more than the caller asks for.
@@ -38,20 +91,24 @@ class TableReader {
   /// Returns a remark for the user on how the file is read; usually empty.
   const std::string& notice() const { return notice_; }
 
-  /// Appends the values of up to `most` rows, row-major, in the model's order, NaN for a missing one. Returns
-  /// the number of rows; fewer than `most` only at the end. An error in the file is reported when its place
-  /// is reached.
-  virtual Result<std::size_t> read(std::size_t most, std::vector<float>& values) = 0;
+  /// Replaces `rows` by up to `most` following rows, in the model's order, NaN for a missing value; fewer than
+  /// `most` only at the end. An error in the file is reported when its place is reached.
+  virtual Result<void> read(std::size_t most, Rows& rows) = 0;
 
  protected:
+  /// Empties `rows` for a block of this type.
+  template <class Number>
+  void begin_block(Rows& rows) const {
+    rows.count = 0;
+    rows.width = columns_;
+    rows.type = std::is_same_v<Number, float> ? RowType::Float32 : RowType::Float64;
+    rows.numbers<Number>().clear();
+  }
+
   std::size_t columns_ = 0;
   std::optional<std::size_t> rows_;
   std::string notice_;
 };
-
-/// Returns the error for a number that is no float32 where the model asks for exact ones. `number` is its
-/// text in the file.
-Error not_exact(std::string place, const std::string& number);
 
 /// Returns the error for a table whose number of columns is not the model's number of features.
 Error wrong_width(std::size_t columns, std::size_t width);

@@ -17,8 +17,9 @@
 namespace forestvm {
 
 /// The type of a row's values. A value is compared as the float32 nearest to it, as trainers of float32
-/// models do. Programs with float64 scores (LightGBM's) compare in float64 and refuse rows with a value that
-/// has no equal float32. Float16 is IEEE binary16. A Bool is one byte: 0 is 0, any other byte is 1.
+/// models do. Programs with float64 scores (LightGBM's) compare in float64, exactly, and refuse rows with a
+/// 64-bit integer that has no equal float64. Float16 is IEEE binary16. A Bool is one byte: 0 is 0, any other
+/// byte is 1.
 enum class RowType : std::uint8_t {
   Float32,
   Float64,
@@ -149,10 +150,10 @@ class Predictor {
   /// whose offsets descend or leave the values, or with a column that the model does not have (the error
   /// names the row); rows in another device's memory; a captured stream when the context lacks memory.
   ///
-  /// Refused: labels of a model without classes; a value that is no float32 where the program has float64
+  /// Refused: labels of a model without classes; an integer that is no float64 where the program has float64
   /// scores (the error names the row); codes of another encoder, and all codes if walks of every plan read
-  /// values; rows in a GPU's memory if the program takes zeros for missing values, and for such rows labels
-  /// as Int32 and leaf numbers as Int64.
+  /// values; rows in a GPU's memory if the program takes zeros for missing values or has thresholds that
+  /// float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as Int64.
   ///
   /// Environment: a device that fails, or has too little memory for a few rows.
   ///

@@ -145,8 +145,8 @@ enum {
  * FVM_ROWS_DEVICE: the rows are described as DLPack and __cuda_array_interface__ describe them.
  *
  * NaN is a missing value. A value is compared as the float32 nearest to it, as the trainers of float32 models
- * do. A model that compares in float64 (LightGBM's) could send a rounded value another way; it refuses rows
- * with a value that no float32 is equal to. */
+ * do. A model that compares in float64 (LightGBM's) compares float64 rows exactly; it refuses rows with a 64-bit
+ * integer that no float64 is equal to. */
 typedef struct fvm_rows {
   size_t size;          /**< sizeof(fvm_rows) when the caller was compiled. */
   fvm_rows_kind kind;   /**< Form of the rows: decides which of the other fields are used. */
@@ -347,11 +347,11 @@ FVM_API fvm_status fvm_context_destroy(fvm_context* context);
  * sense or do not fit the program; a type that would lose digits of the output; an output that is too small;
  * CSR offsets that descend or leave the values, or a column that the model does not have (the message names
  * the row); rows on another device, or on a device for a program of the host; a captured stream without such
- * an earlier call. FVM_REFUSED: the model has no classes; a value that no float32 is equal to, where the
+ * an earlier call. FVM_REFUSED: the model has no classes; an integer that no float64 is equal to, where the
  * model compares in float64 (the message names the row and the column); codes of another encoder, or a
  * program whose plans all read the rows' values; rows or results on a device that would have to be converted;
- * rows on a device for a model that takes zeros for missing values. FVM_ENVIRONMENT: memory ran out, or the
- * GPU failed.
+ * rows on a device for a model that takes zeros for missing values, or whose thresholds float32 cannot tell
+ * apart. FVM_ENVIRONMENT: memory ran out, or the GPU failed.
  */
 FVM_API fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_output output, fvm_type type,
                                void* out, size_t capacity);

@@ -53,7 +53,7 @@ struct Node {
 /// The category codes of one Category node and the side on which members go. A value is in the set if it is
 /// not missing and its integer part is a code of the set; values below 0 and infinities have no code.
 struct CategorySet {
-  std::vector<std::uint32_t> codes;  ///< Members, ascending, each below kMostCategories.
+  std::vector<std::uint32_t> codes;  ///< Members, ascending, each below kMaxCategories.
   bool members_left = false;
   bool fractions = false;  ///< True if numbers between -1 and 0 have code 0 (LightGBM's rule).
 };

@@ -18,6 +18,7 @@
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/transform.hpp>
+#include <forestvm/core/wide_values.hpp>
 #include <forestvm/result.hpp>
 
 namespace forestvm {
@@ -111,6 +112,8 @@ struct ProgramParts {
   std::vector<std::uint32_t> leaf_numbers;
   std::vector<double> wide_leaves;
   std::vector<std::uint32_t> zero_missing;
+  std::vector<WideFeature> wide_features;
+  std::vector<double> wide_bounds;
   std::vector<std::byte> nodes;
 };
 
@@ -181,9 +184,9 @@ Result<Program> encode_program(const ProgramParts& parts);
 /// L, column C" if the text is not assembly, otherwise with the pc and the verifier's rule.
 Result<Program> assemble(std::string_view text, const Program& data);
 
-/// Returns the distinct thresholds of each feature that has any, ascending, read from the forest's nodes.
-/// Categorical splits have none. Slow: meant for tools.
-std::map<std::uint32_t, std::vector<float>> thresholds(const Program& program);
+/// Returns the distinct thresholds of each feature that has any, ascending, read from the forest's nodes: the
+/// least numbers that go right. Categorical splits have none. Slow: meant for tools.
+std::map<std::uint32_t, std::vector<double>> thresholds(const Program& program);
 
 /// Returns the largest number of steps that a call takes for each of its rows, in a program loaded with full
 /// verification. Steps are node visits, elements of sums read or written, thresholds compared, and

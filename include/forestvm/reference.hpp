@@ -38,5 +38,8 @@ struct Reference {
 /// support (categories, vector and linear leaves).
 Result<Reference> reference_predict(const Model& model, std::span<const float> rows, std::size_t row_count,
                                     const ReferenceOptions& options = {});
+/// Rounds values to float32 if the model compares in float32.
+Result<Reference> reference_predict(const Model& model, std::span<const double> rows, std::size_t row_count,
+                                    const ReferenceOptions& options = {});
 
 }  // namespace forestvm

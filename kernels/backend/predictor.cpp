@@ -22,7 +22,7 @@ namespace forestvm::kernels {
 namespace {
 
 /// Fewest operations of a pass that becomes a graph: a single launch takes as long as the launch of a graph.
-constexpr std::size_t kLeastCaptured = 2;
+constexpr std::size_t kMinCaptured = 2;
 
 /// The properties that all passes of a call share.
 struct PassKind {
@@ -55,7 +55,8 @@ class DevicePredictor final : public CallPredictor {
         device_(std::move(device)),
         sizes_(std::move(sizes)),
         bounds_(bounds),
-        coded_plans_(program_) {}
+        coded_plans_(program_),
+        value_rules_(program_) {}
 
   std::unique_ptr<Context> make_context() const override { return std::make_unique<DeviceContext>(runtime_); }
 
@@ -85,10 +86,11 @@ class DevicePredictor final : public CallPredictor {
       return Error{ErrorCode::Usage, "",
                    "the rows are on device " + std::to_string(rows.device) + ", the program is on device " +
                        std::to_string(runtime_->ordinal())};
-    if (!program_.section_ZeroMissing().empty())
-      return refused("rows",
-                     "lie on the device, and the model takes zeros for missing values, which the host marks: "
-                     "pass rows of the host");
+    if (value_rules_.change_float32())
+      return refused(
+          "rows",
+          "lie on the device, and this model's zeros are missing values or its thresholds closer than "
+          "float32 numbers, which the host sees to: pass rows of the host");
     return check_rows(program_.meta(), rows);
   }
 
@@ -159,7 +161,7 @@ class DevicePredictor final : public CallPredictor {
     pass.row_stride = features;
     pass.uploaded_bytes = std::size_t{pass.row_count} * features * sizeof(float);
     FVM_TRY(check_row_values(program_.meta(), rows, begin, pass.row_count));
-    fill_float_rows(program_, rows, begin, pass.row_count, staged);
+    fill_float_rows(value_rules_, program_.meta().num_features, rows, begin, pass.row_count, staged);
     return {};
   }
 
@@ -296,7 +298,7 @@ class DevicePredictor final : public CallPredictor {
     const auto give = [&](Operations& to) { return give_pass(to, lane, kept.linked, pass); };
     const std::size_t operations =
         kept.linked.phases.size() + (pass.uploaded_bytes != 0) + (pass.downloaded_bytes != 0);
-    if (kept.first_call == context.calls || operations < kLeastCaptured || captured.cannot_be_captured ||
+    if (kept.first_call == context.calls || operations < kMinCaptured || captured.cannot_be_captured ||
         kind.stream_is_captured)
       return give(*lane.queue);
     const Result<void> prepared =
@@ -398,6 +400,7 @@ class DevicePredictor final : public CallPredictor {
   PassSizes sizes_;
   PassBounds bounds_;
   CodedPlans coded_plans_;
+  ValueRules value_rules_;
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ struct ThreadRows {
 
 /// Rows as the call has them.
 struct GlobalRows {
-  static constexpr unsigned kMostLockstep = 2;  ///< most walks in lockstep: each takes one more pointer
+  static constexpr unsigned kMaxLockstep = 2;  ///< most walks in lockstep: each takes one more pointer
 
   const float* rows;
   std::size_t row_stride;
@@ -43,7 +43,7 @@ struct GlobalRows {
 /// Rows in shared memory, value by value: neighbouring threads, which take neighbouring rows, read
 /// neighbouring words whatever features their nodes test.
 struct StagedRows {
-  static constexpr unsigned kMostLockstep = 4;
+  static constexpr unsigned kMaxLockstep = 4;
 
   struct Row {
     std::uint32_t address, stride;  ///< address of feature 0 in shared memory, and bytes to the next feature
@@ -64,7 +64,7 @@ struct StagedRows {
 /// Rank codes of rows in shared memory, column by column, each as the highest byte of a word: compares with
 /// words of nodes need no shift, and neighbouring threads read neighbouring words.
 struct StagedCodes {
-  static constexpr unsigned kMostLockstep = 4;
+  static constexpr unsigned kMaxLockstep = 4;
   static constexpr unsigned kShift = Array4View::kCodeShift;
 
   struct Row {
@@ -89,7 +89,7 @@ struct StagedCodes {
 
 /// Rank codes of rows in global memory.
 struct CodedTiles {
-  static constexpr unsigned kMostLockstep = 2;
+  static constexpr unsigned kMaxLockstep = 2;
 
   const std::uint8_t* codes;
   std::size_t columns;
@@ -323,16 +323,16 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
   };
   // Nodes of 12 bytes, which are three loads, and leaves aside take registers.
   constexpr bool kLean = sizeof(typename View::Node) != 12 && !View::kLeavesAside;
-  constexpr unsigned kMost = kLean ? Rows::kMostLockstep : 2;
+  constexpr unsigned kMax = kLean ? Rows::kMaxLockstep : 2;
   const unsigned lockstep = unsigned{walk.walker->trees} << 4 | walk.walker->rows;
-  if constexpr (kMost == 4) {
+  if constexpr (kMax == 4) {
     if (lockstep == 0x41) tiles.template operator()<4, 1>();
     if (lockstep == 0x22) tiles.template operator()<2, 2>();
     if (lockstep == 0x14) tiles.template operator()<1, 4>();
   }
-  if (lockstep == 0x21 || (kMost == 2 && (lockstep == 0x41 || lockstep == 0x22)))
+  if (lockstep == 0x21 || (kMax == 2 && (lockstep == 0x41 || lockstep == 0x22)))
     tiles.template operator()<2, 1>();
-  if (lockstep == 0x12 || (kMost == 2 && lockstep == 0x14)) tiles.template operator()<1, 2>();
+  if (lockstep == 0x12 || (kMax == 2 && lockstep == 0x14)) tiles.template operator()<1, 2>();
   if (tree == end && row == count) return;
   const AddingWalks<View, nodes, Rows, 1, 1> rest(walk, rows);
   FVM_NO_UNROLL

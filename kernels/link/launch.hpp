@@ -39,7 +39,7 @@ struct LaunchGroup {
 };
 
 /// Most walks that a thread makes in lockstep: each takes registers.
-inline constexpr unsigned kMostLockstep = 4;
+inline constexpr unsigned kMaxLockstep = 4;
 
 /// One way of walking a group.
 struct LaunchWalker {
@@ -49,7 +49,7 @@ struct LaunchWalker {
   const double* wide_leaves;     ///< float64 outputs, indexed as `numbers`; null if the program has none
   WalkEnd end;
   WalkOrder order;
-  std::uint8_t trees, rows;  ///< size of a tile: trees x rows walks go in lockstep, at most kMostLockstep
+  std::uint8_t trees, rows;  ///< size of a tile: trees x rows walks go in lockstep, at most kMaxLockstep
   bool atomic;
 };
 

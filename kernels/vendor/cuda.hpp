@@ -13,7 +13,7 @@
 #define FVM_UNROLL(times) _Pragma(FVM_TEXT(unroll times))
 #define FVM_NO_UNROLL _Pragma("unroll 1")
 #define FVM_TEXT(words) #words
-#define FVM_KERNEL extern "C" __global__ __launch_bounds__(Device::kMostThreads)
+#define FVM_KERNEL extern "C" __global__ __launch_bounds__(Device::kMaxThreads)
 #define FVM_KERNEL_ARGUMENT __grid_constant__
 
 namespace forestvm::kernels {
@@ -21,7 +21,7 @@ namespace forestvm::kernels {
 extern __shared__ float4 shared_memory[];
 
 struct Device {
-  static constexpr unsigned kMostThreads = 1024;
+  static constexpr unsigned kMaxThreads = 1024;
 
   template <class T>
   FVM_DEVICE static const T& argument(const T& argument) {

@@ -2,7 +2,7 @@
 // and nothing else in kernels/ knows which of them it uses. A `barrier` is the number of a point of the code where
 // threads wait for each other: all that wait together pass the same number.
 //
-//   unsigned kMostThreads                   most threads of a block for which there are enough registers
+//   unsigned kMaxThreads                   most threads of a block for which there are enough registers
 //   const T& argument(const T&)             a kernel's only parameter, read in place and not copied
 //   unsigned index(unsigned dimension)      the calling thread's place in a dimension of the launch
 //   unsigned extent(unsigned dimension)     the launch's size in a dimension of dimensions.def

@@ -61,7 +61,7 @@ struct Device {
   template <class T>
   static T shuffle_down(T value, unsigned by, std::uint32_t barrier) {
     static_assert(std::is_trivially_copyable_v<T> &&
-                  (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == emulator::kMostShuffled));
+                  (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == emulator::kMaxShuffled));
     emulator::shuffle_down(&value, sizeof value, by, barrier);
     return value;
   }

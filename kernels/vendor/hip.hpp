@@ -13,7 +13,7 @@
 #define FVM_NO_UNROLL _Pragma("unroll 1")
 #define FVM_TEXT(words) #words
 #define FVM_KERNEL \
-  extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, Device::kMostThreads))) FVM_REGISTERS
+  extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, Device::kMaxThreads))) FVM_REGISTERS
 #ifdef __gfx90a__  // compilers take accumulation registers besides: 128 in all leave room for another block
 #define FVM_REGISTERS __attribute__((amdgpu_num_vgpr(120)))
 #else
@@ -32,7 +32,7 @@ namespace forestvm::kernels {
 extern __shared__ __attribute__((aligned(16))) std::byte shared_memory[];
 
 struct Device {
-  static constexpr unsigned kMostThreads = 512;
+  static constexpr unsigned kMaxThreads = 512;
 
   /// Returns the argument where the launch put it: taking the parameter's address would copy it for each thread.
   template <class T>

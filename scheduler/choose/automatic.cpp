@@ -128,7 +128,7 @@ Schedule automatic_schedule(const Model& model) {
       coded && !oblivious && leaves <= kMaxTreeSlots + 1 &&
       static_cast<double>(forest.leaves) <= kMaxMeanLeavesOfSmall * static_cast<double>(model.trees.size());
   schedule.plan(oblivious || small ? kFewRowsOfFast : kFewRows).tile("tree", "t0", "t1", kLanes);
-  if (forest.category_splits != 0 && fits_tables && columns > Sparse4View::kMostColumns) {
+  if (forest.category_splits != 0 && fits_tables && columns > Sparse4View::kMaxColumns) {
     schedule.encode("u8");
   } else {
     lay_out_sparse(schedule, covers).interleave("t1");

@@ -92,20 +92,20 @@ std::optional<std::string> why_not_Sparse4(const TiledForest& forest, const Tree
     leaves += at.tiled.leaves;
     if (problem) return;
     const std::uint64_t size = at.tiled.size();
-    const std::uint64_t reach = size > Sparse4View::kMostDistance ? size : line_order(at, group).slots.size();
-    if (reach > Sparse4View::kMostDistance)
-      problem = "its nodes reach children at most " + std::to_string(Sparse4View::kMostDistance) +
+    const std::uint64_t reach = size > Sparse4View::kMaxDistance ? size : line_order(at, group).slots.size();
+    if (reach > Sparse4View::kMaxDistance)
+      problem = "its nodes reach children at most " + std::to_string(Sparse4View::kMaxDistance) +
                 " nodes away, tree " + std::to_string(at.position) + " takes " + std::to_string(reach);
   });
-  if (!problem && leaves > Sparse4View::kMostLeaves)
-    problem = "a group can have " + std::to_string(Sparse4View::kMostLeaves) + " leaves, this one has " +
+  if (!problem && leaves > Sparse4View::kMaxLeaves)
+    problem = "a group can have " + std::to_string(Sparse4View::kMaxLeaves) + " leaves, this one has " +
               std::to_string(leaves);
   return problem;
 }
 
 Result<BuiltGroup> build_Sparse4(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks) {
-  if (const std::size_t columns = ranks.columns().size(); columns > Sparse4View::kMostColumns)
-    return refused("", "its nodes have room for " + std::to_string(Sparse4View::kMostColumns) +
+  if (const std::size_t columns = ranks.columns().size(); columns > Sparse4View::kMaxColumns)
+    return refused("", "its nodes have room for " + std::to_string(Sparse4View::kMaxColumns) +
                            " columns of codes, the model's thresholds need " + std::to_string(columns));
   GroupBuilder<Node> built(forest);
   const auto leaf = [](std::size_t number) {

@@ -46,7 +46,9 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
 
   parts.base = model.base;
   parts.thresholds = thresholds_per_feature(model);
-  parts.zero_missing = std::move(compilation.zero_missing);
+  parts.zero_missing = std::move(compilation.row_rules.zero_missing);
+  parts.wide_features = std::move(compilation.row_rules.wide_features);
+  parts.wide_bounds = std::move(compilation.row_rules.wide_bounds);
   parts.strings = take_feature_names(compilation);
   parts.strings.insert(parts.strings.begin(), {model.format, model.trainer, model.version, model.objective,
                                                print(compilation.schedule)});

@@ -2,14 +2,13 @@
 //
 //   f3 <= 0.5 ? 1 : 2, missing counts as 0     ->     f3 < 0.50000006 ? 1 : 2, missing left
 #include "scheduler/compilation.hpp"
-#include "scheduler/normal_form.hpp"
 
 namespace forestvm::scheduler {
 
 Result<void> normalize(Compilation& compilation) {
   if (is_normal(compilation.model)) return {};
   FVM_CHECK(compilation.rewritable != nullptr);
-  FVM_ASSIGN(compilation.zero_missing, normalize(*compilation.rewritable));
+  FVM_ASSIGN(compilation.row_rules, normalize(*compilation.rewritable));
   return {};
 }
 

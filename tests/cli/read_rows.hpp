@@ -54,18 +54,30 @@ inline std::string notice(std::string text, const RowForm& form) {
   return reader ? reader->notice() : reader.error().text();
 }
 
-/// Compares floats: NaN equals NaN, -0 differs from 0.
-inline void expect_values(const Result<Rows>& rows, const std::vector<float>& expected) {
-  ASSERT_TRUE(rows.ok()) << rows.error().text();
-  ASSERT_EQ(rows->values.size(), expected.size());
+/// Compares numbers: NaN equals NaN, -0 differs from 0.
+template <class Number>
+void expect_numbers(const std::vector<Number>& found, const std::vector<Number>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (std::isnan(expected[i])) {
-      EXPECT_TRUE(std::isnan(rows->values[i])) << i;
+      EXPECT_TRUE(std::isnan(found[i])) << i;
     } else {
-      EXPECT_EQ(rows->values[i], expected[i]) << i;
-      EXPECT_EQ(std::signbit(rows->values[i]), std::signbit(expected[i])) << i;
+      EXPECT_EQ(found[i], expected[i]) << i;
+      EXPECT_EQ(std::signbit(found[i]), std::signbit(expected[i])) << i;
     }
   }
+}
+
+inline void expect_values(const Result<Rows>& rows, const std::vector<float>& expected) {
+  ASSERT_TRUE(rows.ok()) << rows.error().text();
+  EXPECT_EQ(rows->type, RowType::Float32);
+  expect_numbers(rows->values, expected);
+}
+
+inline void expect_wide_values(const Result<Rows>& rows, const std::vector<double>& expected) {
+  ASSERT_TRUE(rows.ok()) << rows.error().text();
+  EXPECT_EQ(rows->type, RowType::Float64);
+  expect_numbers(rows->wide_values, expected);
 }
 
 template <class T>
@@ -97,7 +109,7 @@ inline std::string npy2(std::string_view dtype, const std::string& data, std::st
 
 /// The end of the error about a number that a model comparing in float64 cannot take rounded.
 inline const std::string kNotExact =
-    " is no float32 number, and rounded it could go another way in this model, which compares in float64; if "
-    "rounding is meant, give the rows as a float32 .npy array";
+    " is no float64 number, and rounded it could go another way in this model, which compares in float64; if "
+    "rounding is meant, give the rows as a float64 .npy array";
 
 }  // namespace forestvm::cli

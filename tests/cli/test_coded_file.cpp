@@ -146,8 +146,8 @@ TEST(CodedFile, SaysWhatIsWrong) {
 /// A batch that is larger than allowed is written as several. Without columns, its size is its number of
 /// rows.
 TEST(CodedFile, SplitsLargeBatches) {
-  const std::string bytes = written({kMostCodedBytes + 5, 7}, 0);
-  EXPECT_EQ(batches_of(bytes, 0).value(), (std::vector<std::size_t>{kMostCodedBytes, 5, 7}));
+  const std::string bytes = written({kMaxCodedBytes + 5, 7}, 0);
+  EXPECT_EQ(batches_of(bytes, 0).value(), (std::vector<std::size_t>{kMaxCodedBytes, 5, 7}));
 }
 
 TEST(CodedFile, IsNoTableOfRows) {

@@ -78,7 +78,7 @@ TEST(DrawnRows, NameCategoriesThatAreListed) {
     Tree tree;
     tree.nodes.resize(3);
     tree.nodes[0] = {.left = 1, .right = 2, .feature = feature, .kind = NodeKind::Category};
-    tree.category_sets = {{{feature == 2 ? 8'000'000u : 0u, kMostCategories - 1}, false, false}};
+    tree.category_sets = {{{feature == 2 ? 8'000'000u : 0u, kMaxCategories - 1}, false, false}};
     model.trees.push_back(tree);
   }
   const auto compiled = compile(model, automatic_schedule(model));
@@ -87,7 +87,7 @@ TEST(DrawnRows, NameCategoriesThatAreListed) {
   const Rows rows = draw_rows(compiled->program, 1000);
   int between = 0;
   for (std::size_t i = 2; i < rows.values.size(); i += 3)
-    between += rows.values[i] >= 8'000'000 && rows.values[i] < static_cast<float>(kMostCategories) ? 1 : 0;
+    between += rows.values[i] >= 8'000'000 && rows.values[i] < static_cast<float>(kMaxCategories) ? 1 : 0;
   EXPECT_NEAR(between, 333, 80);  // a third each: below, between and above
 }
 

@@ -12,7 +12,7 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::size_t kMost = 16'777'216;  ///< the most features, and categories, that a model may have
+constexpr std::size_t kMax = 16'777'216;  ///< the most features, and categories, that a model may have
 
 /// Returns XGBoost's JSON of `count` stumps. `columns` gives further fields of each, by its number.
 template <class Columns>
@@ -76,13 +76,13 @@ class Memory : public ProgramTest {
 };
 
 TEST_F(Memory, FollowsTheSplitsAndNotTheNumberOfFeatures) {
-  expect_all_within(xgboost(kMost, 1, 8, nothing));
-  expect_all_within(xgboost(kMost, 65536, 8, nothing));
+  expect_all_within(xgboost(kMax, 1, 8, nothing));
+  expect_all_within(xgboost(kMax, 65536, 8, nothing));
 }
 
 TEST_F(Memory, FollowsTheCategoriesThatSetsNameAndNotHowFarApartTheyAre) {
   const auto far_apart = [](std::size_t i) {
-    return ",\"split_type\":[1,0,0],\"categories\":[0," + std::to_string(kMost - 1 - i) +
+    return ",\"split_type\":[1,0,0],\"categories\":[0," + std::to_string(kMax - 1 - i) +
            "],\"categories_nodes\":[0],\"categories_segments\":[0],\"categories_sizes\":[2]";
   };
   expect_all_within(xgboost(4, 1, 40, far_apart));
@@ -92,7 +92,7 @@ TEST_F(Memory, FollowsTheCategoriesThatSetsNameAndNotHowFarApartTheyAre) {
       const std::size_t code = (7 * i + feature) % 45;
       rows += (code == 0   ? "0"
                : code == 1 ? ""
-                           : std::to_string(kMost + 2 - code)) +
+                           : std::to_string(kMax + 2 - code)) +
               (feature == 3 ? "\n" : ",");
     }
   const std::string path = write("rows.csv", rows);
@@ -110,9 +110,9 @@ TEST_F(Memory, FollowsTheFileWhereItHasManyTrees) {
 
 /// A dense row has as many numbers as features.
 TEST_F(Memory, OfAWideRowIsThatOfTheRow) {
-  const std::string model = write("model.json", xgboost(kMost, 1, 8, nothing));
-  const std::string rows = write_repeated("rows.csv", "1", ",1", kMost - 1);
-  expect_within(2 * kMost, {"run", model, rows, "-o", file("out.csv")});
+  const std::string model = write("model.json", xgboost(kMax, 1, 8, nothing));
+  const std::string rows = write_repeated("rows.csv", "1", ",1", kMax - 1);
+  expect_within(2 * kMax, {"run", model, rows, "-o", file("out.csv")});
   EXPECT_EQ(content_of(file("out.csv")), "10.5\n");
 }
 

@@ -51,7 +51,9 @@ TEST(RowReader, SaysWhatIsWrongWhenItComesToIt) {
 }
 
 TEST(MissingValues, CompareAsFloat32) {
-  const auto marked = [](float missing) { return RowForm{.width = 2, .missing = missing}; };
+  const auto marked = [](float missing) {
+    return RowForm{.width = 2, .missing = MissingNumber{missing, static_cast<double>(missing)}};
+  };
   const std::string text = "0,-0\n-999,0.1\n";
   expect_values(rows_of(text, marked(0.0F)), {NAN, NAN, -999, 0.1F});
   expect_values(rows_of(text, marked(NAN)), {0, -0.0F, -999, 0.1F});

@@ -20,7 +20,7 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::size_t kBlock = 10'000, kBlocks = support::kMemoryIsMeasured ? 1000 : 20, kFeatures = 3;
-constexpr std::size_t kMostMib = 64;  ///< most memory in MiB, the program itself included
+constexpr std::size_t kMaxMib = 64;  ///< most memory in MiB, the program itself included
 
 /// A test with input that repeats one block of rows.
 class Streaming : public ProgramTest {
@@ -50,7 +50,7 @@ class Streaming : public ProgramTest {
     const Outcome outcome = forestvm(words);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     if (support::kMemoryIsMeasured) {
-      EXPECT_LE(outcome.peak_mib, kMostMib);
+      EXPECT_LE(outcome.peak_mib, kMaxMib);
     }
   }
 

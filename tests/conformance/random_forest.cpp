@@ -69,7 +69,7 @@ class ForestMaker {
       CategorySet set;
       set.members_left = dice_.percent(50);
       set.fractions = fractions != dice_.percent(5);
-      const std::uint32_t last = dice_.percent(5) ? kMostCategories - 1 : dice_.percent(20) ? 2000 : 40;
+      const std::uint32_t last = dice_.percent(5) ? kMaxCategories - 1 : dice_.percent(20) ? 2000 : 40;
       const std::size_t codes = dice_.percent(40) ? 1 : dice_.from_to(0, 30);
       for (std::size_t i = 0; i < codes; ++i)
         set.codes.push_back(last - static_cast<std::uint32_t>(dice_.below(std::min(last, 3000u) + 1)));

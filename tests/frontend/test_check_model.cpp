@@ -171,7 +171,7 @@ TEST(CheckModel, RefusesWhatIsNotAForest) {
        }},
       {"category code over the limit",
        [](Model& m) {
-         m.trees[0].category_sets = {{{1, kMostCategories}, false, false}};
+         m.trees[0].category_sets = {{{1, kMaxCategories}, false, false}};
        }},
       {"category whose missing values are zeros",
        [](Model& m) {

@@ -287,7 +287,7 @@ TEST(LightgbmLoad, RefusesDamagedCategories) {
   }
   SmallLightgbm large = categorical();
   std::string words;
-  for (std::uint32_t i = 0; i < kMostCategories / 32; ++i) words += "0 ";
+  for (std::uint32_t i = 0; i < kMaxCategories / 32; ++i) words += "0 ";
   large.trees[1].more = "cat_boundaries=0 1 524290\ncat_threshold=1 " + words + "16\n";
   EXPECT_EQ(load_text(large.text()).error().text(),
             "line 47: tree 1: cat_threshold: set 1: category 16777220 is over the limit of 16777215");

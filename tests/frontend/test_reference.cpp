@@ -166,10 +166,10 @@ TEST(Reference, NoRowsAndWrongRows) {
 TEST(Reference, RefusesWhatItDoesNotKnow) {
   Model model = two_stumps();
   model.trees[0].leaf_width = 2;
-  EXPECT_FALSE(reference_predict(model, {}, 0).ok());
+  EXPECT_FALSE(reference_predict(model, std::vector<float>(), 0).ok());
   model = two_stumps();
   model.trees[0].linear_leaves.resize(1);
-  EXPECT_FALSE(reference_predict(model, {}, 0).ok());
+  EXPECT_FALSE(reference_predict(model, std::vector<float>(), 0).ok());
 }
 
 }  // namespace

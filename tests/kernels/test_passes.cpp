@@ -364,9 +364,10 @@ TEST_F(Passes, RefusesRowsOfModelsThatTakeZeroForMissing) {
   std::vector<float> out(kRows);
   const auto context = (*gpu)->make_context();
   const DeviceRows rows{rows_.data(), kRows, 4, 0, nullptr};
-  EXPECT_EQ(text_of((*gpu)->predict(*context, rows, OutputKind::Raw, out.data())),
-            "rows: lie on the device, and the model takes zeros for missing values, which the host marks: "
-            "pass rows of the host");
+  EXPECT_EQ(
+      text_of((*gpu)->predict(*context, rows, OutputKind::Raw, out.data())),
+      "rows: lie on the device, and this model's zeros are missing values or its thresholds closer than "
+      "float32 numbers, which the host sees to: pass rows of the host");
   EXPECT_EQ(text_of((*gpu)->predict(*context, block(), OutputKind::Raw, out.data())), "done");
 }
 

@@ -318,7 +318,7 @@ TEST(Compile, SetsOfCategoriesFarApartTakeAsMuchMemoryAsTheirCodes) {
     if (node.kind != NodeKind::Less) continue;
     node.kind = NodeKind::Category;
     node.payload = static_cast<std::uint32_t>(tree.category_sets.size());
-    tree.category_sets.push_back({{node.payload, kMostCategories - 1}, false, false});
+    tree.category_sets.push_back({{node.payload, kMaxCategories - 1}, false, false});
   }
   const auto result = compile(model_of({tree}), {});
   ASSERT_TRUE(result.ok()) << error_of(result);

@@ -45,11 +45,11 @@ Model of_leaves(std::uint32_t leaves, std::uint32_t features = 4) {
 }
 
 TEST(LayoutLimits, FeaturesOfSparse8) {
-  constexpr std::uint32_t kMost = 1u << Sparse8View::kFeatureBits;
+  constexpr std::uint32_t kMax = 1u << Sparse8View::kFeatureBits;
   Model model = of_leaves(9);
-  model.num_features = kMost;
+  model.num_features = kMax;
   EXPECT_EQ(refusal(model, "sparse8"), "");
-  model.num_features = kMost + 1;
+  model.num_features = kMax + 1;
   EXPECT_EQ(refusal(model, "sparse8"),
             "trees 0 to 1: its nodes have room for 4096 features, the model has 4097");
 }
@@ -72,9 +72,9 @@ TEST(LayoutLimits, ColumnsOfSparse4) {
     model.num_features = features;
     return model;
   };
-  EXPECT_EQ(refusal(forest_of(Sparse4View::kMostColumns), "sparse4"), "");
+  EXPECT_EQ(refusal(forest_of(Sparse4View::kMaxColumns), "sparse4"), "");
   EXPECT_EQ(
-      refusal(forest_of(Sparse4View::kMostColumns + 1), "sparse4"),
+      refusal(forest_of(Sparse4View::kMaxColumns + 1), "sparse4"),
       "layout sparse4: its nodes have room for 4096 columns of codes, the model's thresholds need 4097");
 }
 

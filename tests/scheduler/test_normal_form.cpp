@@ -19,17 +19,17 @@ namespace {
 
 using support::leaf;
 
-/// A model in its normal form, and the features whose tiny numbers become NaN.
+/// A model in its normal form, and what its program does to values.
 struct NormalForm {
   Model model;
-  std::vector<std::uint32_t> zero_missing;
+  scheduler::RowRules rules;
 };
 
 /// Returns the normal form; none if the model already has it.
 Result<std::optional<NormalForm>> normal_form(const Model& model) {
   if (scheduler::is_normal(model)) return std::optional<NormalForm>{};
   NormalForm normal{model, {}};
-  FVM_ASSIGN(normal.zero_missing, scheduler::normalize(normal.model));
+  FVM_ASSIGN(normal.rules, scheduler::normalize(normal.model));
   return std::optional(std::move(normal));
 }
 
@@ -101,7 +101,7 @@ std::size_t compare(Missing missing, bool missing_left, bool tiny_is_zero) {
       const auto normal = normal_form(model);
       EXPECT_TRUE(normal.ok()) << normal.error().text();
       const Node& node = (*normal)->model.trees[0].nodes[0];
-      const bool nan = !(*normal)->zero_missing.empty();
+      const bool nan = !(*normal)->rules.zero_missing.empty();
       EXPECT_EQ(node.kind, NodeKind::Less);
       EXPECT_EQ(node.missing, Missing::Nan);
       const auto bound = static_cast<float>(node.threshold);

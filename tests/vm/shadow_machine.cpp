@@ -20,7 +20,7 @@ struct Harm : std::runtime_error {
 
 constexpr std::uint32_t kOutputBuffer = kAccumulators;
 constexpr std::uint32_t kCodes = kAccumulators + 1;
-constexpr std::uint64_t kMostSteps = 1'000'000;
+constexpr std::uint64_t kMaxSteps = 1'000'000;
 
 /// A piece of memory: accumulator, copy, row and, for per-tree values and leaf numbers, the tree; otherwise 0.
 using Cell = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
@@ -158,7 +158,7 @@ class ShadowMachine {
 
  private:
   void step() {
-    if (++run_->steps > kMostSteps) throw Harm("work without end");
+    if (++run_->steps > kMaxSteps) throw Harm("work without end");
   }
 
   std::span<const AccumulatorDesc> accumulators() const { return run_->program.section_Accumulators(); }

@@ -138,12 +138,22 @@ Program compiled(const Model& model, const std::string& schedule, Contract contr
   return result->program;
 }
 
+void make_wide(Model& model) {
+  model.score_type = ScalarType::Float64;
+  double last = 1;
+  for (Tree& tree : model.trees)
+    for (Node& node : tree.nodes) {
+      if (node.kind == NodeKind::Leaf) continue;
+      node.missing = Missing::Zero;
+      if (node.feature == 1) node.threshold += 1e-9;
+      if (node.feature == 2) node.threshold = last += 1e-9;
+    }
+}
+
 Model forest_of(const RichCase& rich) {
   Model model = small_forest({.depth = rich.depth});
   model.score_type = rich.score_type;
-  if (rich.score_type == ScalarType::Float64)
-    for (Tree& tree : model.trees)
-      for (Node& node : tree.nodes) node.missing = Missing::Zero;
+  if (rich.score_type == ScalarType::Float64) make_wide(model);
   if (rich.categories)
     for (Tree& tree : model.trees) make_categorical(tree);
   return model;
@@ -188,6 +198,8 @@ ProgramParts parts_of(const Program& program) {
   parts.ranks = copy_of(program.section_Ranks());
   parts.category_columns = copy_of(program.section_CategoryColumns());
   parts.category_words = copy_of(program.section_CategoryWords());
+  parts.wide_features = copy_of(program.section_WideFeatures());
+  parts.wide_bounds = copy_of(program.section_WideBounds());
   for (const StringRef& ref : program.section_Strings())
     parts.strings.emplace_back(program.section_Text().data() + ref.offset, ref.size);
   parts.nodes = copy_of(program.section_Nodes());

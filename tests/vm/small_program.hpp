@@ -45,6 +45,9 @@ struct RichCase {
 /// Makes every other split categorical, with three sets of either side and rule.
 void make_categorical(Tree& tree);
 
+/// Makes zeros missing, thresholds of feature 1 float64 numbers, and feature 2's numbers that float32 cannot tell apart.
+void make_wide(Model& model);
+
 /// Returns the forest that a case is for.
 Model forest_of(const RichCase& rich);
 const std::vector<RichCase>& rich_cases();

@@ -39,8 +39,8 @@ std::vector<Split> splits() {
                                                     {31, 32},
                                                     {0, 1, 2, 63, 64, 500},
                                                     {64, 95},
-                                                    {kMostCategories - 1},
-                                                    {kMostCategories - 32, kMostCategories - 2},
+                                                    {kMaxCategories - 1},
+                                                    {kMaxCategories - 32, kMaxCategories - 2},
                                                     {}})
       for (const bool left : {false, true}) all.push_back({1, {codes, false, fractions}, left});
   all.push_back({0, {{1, 2}, false, false}, true});

@@ -197,13 +197,16 @@ TEST(CodedRows, EncodersDifferWhereCodesMay) {
 /// The encoder is defined by these sections, every byte of them, and nothing else.
 TEST(CodedRows, EncodersAreSectionsOfThePrograms) {
   const std::set<Section> of_encoder{Section::EncodedFeatures, Section::Columns,       Section::Ranks,
-                                     Section::CategoryColumns, Section::CategoryWords, Section::ZeroMissing};
+                                     Section::CategoryColumns, Section::CategoryWords, Section::ZeroMissing,
+                                     Section::WideFeatures,    Section::WideBounds};
   Model model = small_forest({.trees = 9, .features = 40});
   model.score_type = ScalarType::Float64;
   for (std::size_t t = 0; t < model.trees.size(); ++t) {
     if (t % 2 == 0) make_categorical(model.trees[t]);
     for (Node& node : model.trees[t].nodes)
       if (node.feature == 1) node.missing = Missing::Zero;
+    for (Node& node : model.trees[t].nodes)
+      if (node.kind == NodeKind::Less && node.feature > 20) node.threshold += 1e-9;
   }
   const Program program = compiled(model, "encode(u8)");
   const std::vector<std::byte> good = image_of(program);

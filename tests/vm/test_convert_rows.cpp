@@ -23,7 +23,7 @@ namespace forestvm::test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kMost = std::numeric_limits<float>::max();
+constexpr float kMax = std::numeric_limits<float>::max();
 constexpr double kBeyond = 0x1p128;  ///< number that would follow the largest float32
 
 double as_double(float x) { return static_cast<double>(x); }
@@ -77,7 +77,7 @@ std::vector<double> hard_doubles() {
                              std::nextafter(0x1p128, 0),
                              0x1.ffffffp127,  // halfway from the largest float32 to the next: rounds up
                              std::nextafter(0x1.ffffffp127, 0),
-                             as_double(kMost),
+                             as_double(kMax),
                              std::numeric_limits<double>::max(),
                              std::numeric_limits<double>::min(),
                              std::numeric_limits<double>::denorm_min(),
@@ -110,7 +110,8 @@ std::vector<double> hard_doubles() {
 TEST(ConvertRows, DoublesToTheNearestFloat) {
   const std::vector<double> values = hard_doubles();
   std::vector<float> found(values.size());
-  host::convert_rows({values.data(), 1, values.size(), RowType::Float64}, 0, 1, values.size(), found.data());
+  host::convert_rows({}, {values.data(), 1, values.size(), RowType::Float64}, 0, 1, values.size(),
+                     found.data());
   for (std::size_t i = 0; i < values.size(); ++i)
     ASSERT_TRUE(same(found[i], nearest(values[i])))
         << std::hexfloat << values[i] << " becomes " << found[i] << ", expected " << nearest(values[i]);
@@ -120,7 +121,8 @@ TEST(ConvertRows, EveryHalf) {
   std::vector<std::uint16_t> values(65536);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint16_t>(i);
   std::vector<float> found(values.size());
-  host::convert_rows({values.data(), 1, values.size(), RowType::Float16}, 0, 1, values.size(), found.data());
+  host::convert_rows({}, {values.data(), 1, values.size(), RowType::Float16}, 0, 1, values.size(),
+                     found.data());
   for (std::size_t i = 0; i < values.size(); ++i)
     ASSERT_TRUE(same(found[i], value_of(values[i]))) << i << " becomes " << found[i];
 }
@@ -130,7 +132,7 @@ TEST(ConvertRows, ARangeOfRowsWithValuesBetweenThem) {
   for (std::size_t r = 0; r < 20; ++r)
     for (std::size_t i = 0; i < 5; ++i) rows[r * 7 + i] = static_cast<double>(10 * r + i);
   std::vector<float> found(6 * 5 + 1, -2);
-  host::convert_rows({rows.data(), 20, 7, RowType::Float64}, 13, 6, 5, found.data());
+  host::convert_rows({}, {rows.data(), 20, 7, RowType::Float64}, 13, 6, 5, found.data());
   for (std::size_t r = 0; r < 6; ++r)
     for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(found[r * 5 + i], static_cast<float>(10 * (13 + r) + i));
   EXPECT_EQ(found.back(), -2) << "more was written than asked for";
@@ -182,8 +184,7 @@ const char* const kSchedules[] = {"", "encode(u8)", kRichSchedule,
 /// Returns thresholds on and beside which numbers are rounded.
 Model forest_of_hard_thresholds() {
   Model model = small_forest({.trees = 12, .features = 3, .outputs = 3, .depth = 4});
-  const float thresholds[] = {0x1p-149f, -0x1p-149f, 0x1p-126f, kMost,   -kMost,
-                              0.1f,      -0.5f,      0x1p-24f,  65504.0f};
+  const float thresholds[] = {0x1p-149f, -0x1p-149f, 0x1p-126f, kMax, -kMax, 0.1f, -0.5f, 0x1p-24f, 65504.0f};
   std::size_t i = 0;
   for (Tree& tree : model.trees)
     for (Node& node : tree.nodes)
@@ -231,7 +232,7 @@ TEST(ConvertRows, SettingsOfTheCallerDoNotMakeValuesInexact) {
   Model model = forest_of_hard_thresholds();
   model.score_type = ScalarType::Float64;
   const auto predictor = host_backend(compiled(model, "encode(u8)"));
-  const std::vector<float> floats = {0x1p-149f, -0x1p-149f, 0x1.8p-140f, kMost, kInfinity, 0.1f};
+  const std::vector<float> floats = {0x1p-149f, -0x1p-149f, 0x1.8p-140f, kMax, kInfinity, 0.1f};
   const std::vector<double> doubles(floats.begin(), floats.end());
   const Answers expected = answers(**predictor, RowBlock{floats.data(), 2, 3});
   for (const Setting& setting : kSettings) {

@@ -68,6 +68,9 @@ void run_program(const Program& program, unsigned threads) {
     EXPECT_EQ((*predictor)->predict_class(*context, block, labels.data()).ok(), !labels.empty());
     std::vector<std::int32_t> leaves(count * output_width(meta, OutputKind::Leaf));
     EXPECT_TRUE((*predictor)->predict_leaf(*context, block, leaves.data()).ok());
+    const std::vector<double> wide(rows.begin(), rows.end());
+    const RowBlock wide_block{wide.data(), count, features, RowType::Float64};
+    EXPECT_TRUE((*predictor)->predict_leaf(*context, wide_block, leaves.data()).ok());
   }
 }
 

@@ -31,12 +31,12 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kLeast = std::numeric_limits<float>::denorm_min();
-constexpr float kMost = std::numeric_limits<float>::max();
+constexpr float kMax = std::numeric_limits<float>::max();
 
 /// Numbers at which comparisons are likely to go wrong.
 const std::vector<float> kSpecial = {
-    0.0f,  -0.0f,  kLeast,    -kLeast,    2 * kLeast, 0x1p-126f,       -0x1p-126f,     0x1p-126f - kLeast,
-    kMost, -kMost, kInfinity, -kInfinity, 1.0f,       1.0f + 0x1p-23f, 1.0f - 0x1p-24f};
+    0.0f, -0.0f, kLeast,    -kLeast,    2 * kLeast, 0x1p-126f,       -0x1p-126f,     0x1p-126f - kLeast,
+    kMax, -kMax, kInfinity, -kInfinity, 1.0f,       1.0f + 0x1p-23f, 1.0f - 0x1p-24f};
 
 float above(float x) { return std::nextafter(x, kInfinity); }
 float below(float x) { return std::nextafter(x, -kInfinity); }
@@ -362,8 +362,7 @@ TEST(Encoder, NothingReachesWhatPadsThresholds) {
     for (std::uint32_t i = 0; i < count; ++i) ranks.push_back(static_cast<float>(i));
   }
   const host::LoadedEncoder loaded = host::load_encoder(features, ranks, columns, {}, 9);
-  for (const float threshold : loaded.thresholds)
-    EXPECT_TRUE(kMost >= threshold || !(kInfinity >= threshold));
+  for (const float threshold : loaded.thresholds) EXPECT_TRUE(kMax >= threshold || !(kInfinity >= threshold));
   for (std::size_t f = 0; f < features.size(); ++f) {
     const host::FeatureSearch& search = loaded.searches[f];
     const std::size_t all = (std::size_t{1} << search.bits) - 1;

@@ -16,7 +16,7 @@ namespace forestvm::test {
 namespace {
 
 constexpr std::size_t kRows = support::kMemoryIsMeasured ? 10'000'000 : 100'000;
-constexpr std::size_t kMostMib = (kMaxScratchBytes >> 20) + 32;
+constexpr std::size_t kMaxMib = (kMaxScratchBytes >> 20) + 32;
 
 /// Memory of zeros that was never written.
 class Untouched {
@@ -67,7 +67,7 @@ TEST(Memory, DoesNotGrowWithTheRows) {
     grown.push_back(growth(**predictor, csr, out));
     EXPECT_EQ(std::count(out.begin(), out.end(), dense), static_cast<std::ptrdiff_t>(kRows));
     if (!support::kMemoryIsMeasured) continue;
-    for (const std::size_t mib : grown) EXPECT_LE(mib, kMostMib);
+    for (const std::size_t mib : grown) EXPECT_LE(mib, kMaxMib);
   }
 }
 

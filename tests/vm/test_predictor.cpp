@@ -313,18 +313,19 @@ TEST(Predictor, RefusesRowsThatWouldBeRounded) {
   model.score_type = ScalarType::Float64;
   const auto predictor = host_backend(compiled(model, ""));
   const auto context = (*predictor)->make_context();
-  std::vector<double> rows(6, 0.5);
+  std::vector<std::int64_t> rows(6, 5);
   float out[6];
-  const RowBlock block{rows.data(), 2, 3, RowType::Float64};
+  const RowBlock block{rows.data(), 2, 3, RowType::Int64};
   const auto predict = [&] { return (*predictor)->predict(*context, block, OutputKind::Raw, out); };
   EXPECT_TRUE(predict().ok());
-  rows[4] = 0.1;
+  rows[4] = INT64_MAX;
   const auto done = predict();
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().code, ErrorCode::Refused);
-  EXPECT_EQ(done.error().text(),
-            "row 1, column 1: 0.1 is no float32 number, and rounded it could go another way in this model, "
-            "which compares in float64; if rounding is meant, pass the rows as float32");
+  EXPECT_EQ(
+      done.error().text(),
+      "row 1, column 1: 9223372036854775807 is no float64 number, and rounded it could go another way in this "
+      "model, which compares in float64; if rounding is meant, pass the rows as float64");
 }
 
 TEST(Predictor, RefusesRowsThatOverlap) {

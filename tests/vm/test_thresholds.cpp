@@ -25,8 +25,8 @@ TEST(Thresholds, AreTheModelsInEveryLayout) {
     for (const Tree& tree : model.trees)
       for (const Node& node : tree.nodes) {
         if (node.kind != NodeKind::Less) continue;
-        const std::vector<float>& values = read.at(node.feature);
-        EXPECT_TRUE(std::binary_search(values.begin(), values.end(), static_cast<float>(node.threshold)));
+        const std::vector<double>& values = read.at(node.feature);
+        EXPECT_TRUE(std::binary_search(values.begin(), values.end(), node.threshold)) << node.threshold;
       }
   }
 }

@@ -154,13 +154,13 @@ TEST(VerifyEncoder, RefusesListsOfCategoriesThatAreNone) {
     return [categories](ProgramParts& p) { list(p, 1, categories); };
   };
   ProgramParts lists = good;
-  list(lists, 1, {0, 7, kMostCategories - 1});
+  list(lists, 1, {0, 7, kMaxCategories - 1});
   ASSERT_TRUE(encode_program(lists).ok());
   const char* const record = "category_columns section: record 1";
   expect_refusals(
       good, {{"descending", listed({1, 7, 6}), record, "do not ascend"},
              {"twice", listed({7, 7}), record, "do not ascend"},
-             {"above what floats name", listed({7, kMostCategories}), record, "float32 numbers do not name"},
+             {"above what floats name", listed({7, kMaxCategories}), record, "float32 numbers do not name"},
              {"none", listed({}), record, "words do not follow"},
              {"a first one too",
               [](ProgramParts& p) {

@@ -326,6 +326,13 @@ TEST(VerifyTables, RefusesMeta) {
          p.zero_missing = {1, 1};
        },
        "zero_missing section: record 1", "does not ascend"},
+      {"float64 rules of a float32 program",
+       [](ProgramParts& p) {
+         p.wide_features = {{1, 0, 0, 0, 0, {}}};
+       },
+       "wide_features section: record 0", "does not compare in float64"},
+      {"bounds of no feature", [](ProgramParts& p) { p.wide_bounds = {0.1}; }, "wide_bounds section",
+       "1 bounds, but the features have 0"},
       {"scores of no type", [](ProgramParts& p) { p.meta.score_type = static_cast<ScalarType>(2); },
        "meta section", "unknown type of the scores"},
       {"divisor 0", [](ProgramParts& p) { p.meta.divisor = 0; }, "meta section", "divisor"},
@@ -400,14 +407,14 @@ TEST(VerifyForest, RefusesSparse4Nodes) {
   const auto node = [](ProgramParts& p) { return nodes_of<View::Node>(p, 0); };
   const auto last = [](ProgramParts& p) { return p.trees[0].node_count - 1; };
   const Breach breaches[] = {
-      {"column", [&](ProgramParts& p) { node(p)[0].word |= (View::kMostColumns - 1) << View::kColumnShift; },
+      {"column", [&](ProgramParts& p) { node(p)[0].word |= (View::kMaxColumns - 1) << View::kColumnShift; },
        "groups section: group 0, tree 0", "node 0: its column does not exist"},
       {"code", [&](ProgramParts& p) { node(p)[0].word = (node(p)[0].word & ~0xffu) | 0xfe; },
        "groups section: group 0, tree 0", "node 0: its code is above its column's ranks"},
       {"itself its child", [&](ProgramParts& p) { node(p)[0].word &= (1u << View::kDistanceShift) - 1; },
        "groups section: group 0, tree 0", "a child does not come after its parent"},
       {"a child too far",
-       [&](ProgramParts& p) { node(p)[0].word |= View::kMostDistance << View::kDistanceShift; },
+       [&](ProgramParts& p) { node(p)[0].word |= View::kMaxDistance << View::kDistanceShift; },
        "groups section: group 0, tree 0", "a child lies outside its tree"},
       {"another tree's leaf",
        [&](ProgramParts& p) {

@@ -180,7 +180,7 @@ TEST(VerifyNodes, Sparse4) {
     node.word = (node.word & ~mask) | bits;
     return !node.is_leaf();
   };
-  const std::uint32_t distance = View::kMostDistance << View::kDistanceShift;
+  const std::uint32_t distance = View::kMaxDistance << View::kDistanceShift;
   expect_found_in_every_slot<View>(
       schedule, {{"a leaf lies outside its tree",
                   [&](Node& node, auto, const TreeDesc& tree) {
@@ -194,12 +194,12 @@ TEST(VerifyNodes, Sparse4) {
                   }},
                  {"its column does not exist",
                   [&](Node& node, auto, auto&) {
-                    return with(node, (View::kMostColumns - 1) << View::kColumnShift,
+                    return with(node, (View::kMaxColumns - 1) << View::kColumnShift,
                                 columns << View::kColumnShift);
                   }},
                  {"its column does not exist",
                   [&](Node& node, auto, auto&) {
-                    return with(node, 0, (View::kMostColumns - 1) << View::kColumnShift);
+                    return with(node, 0, (View::kMaxColumns - 1) << View::kColumnShift);
                   }},
                  {"a child does not come after its parent",
                   [&](Node& node, auto, auto&) { return with(node, distance, 0); }},

@@ -51,23 +51,23 @@ bool span(std::size_t count, std::size_t stride, std::size_t& numbers) {
   return __builtin_mul_overflow(count - 1, stride, &numbers) || __builtin_add_overflow(numbers, 1, &numbers);
 }
 
-/// Returns the text of a value that no float32 is equal to.
+/// Returns the text of a value that no float64 is equal to.
 template <class Value>
 std::string text_of(Value value) {
   if constexpr (std::is_arithmetic_v<Value>) {
     std::array<char, 32> text;
     return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
   } else {
-    return "";  // each value of such a type is a float32
+    return "";  // each value of such a type is a float64
   }
 }
 
-/// Checks that each value that `visit` goes through is a float32. visit(check) calls check(row, column,
+/// Checks that each value that `visit` goes through is a float64. visit(check) calls check(row, column,
 /// number of the value) until it returns an error.
 template <class Visit>
 Result<void> check_exact(RowType type, const void* values, const Visit& visit) {
   return host::with_type(type, [&](auto kind) -> Result<void> {
-    if constexpr (host::kAlwaysExact<decltype(kind)>) {
+    if constexpr (host::kIsFloat64<decltype(kind)>) {
       return {};
     } else {
       const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
@@ -75,7 +75,7 @@ Result<void> check_exact(RowType type, const void* values, const Visit& visit) {
         const auto value = host::value_at<decltype(kind)>(values, i);
         if (host::is_exact(value)) return {};
         return not_exact("row " + std::to_string(row) + ", column " + std::to_string(column), text_of(value),
-                         "pass the rows as float32");
+                         "pass the rows as float64");
       });
     }
   });
@@ -157,8 +157,19 @@ std::size_t bytes_of(RowType type) {
   return host::with_type(type, [](auto value) { return sizeof(value); });
 }
 
+bool is_float32(RowType type) {
+  return host::with_type(type, [](auto value) { return host::kIsFloat32<decltype(value)>; });
+}
+
 void to_float32(RowType type, const void* values, std::size_t count, float* out) {
-  host::convert_rows({values, 1, count, type}, 0, 1, count, out);
+  host::convert_rows({}, {values, 1, count, type}, 0, 1, count, out);
+}
+
+void to_float64(RowType type, const void* values, std::size_t count, double* out) {
+  host::with_type(type, [&](auto kind) {
+    for (std::size_t i = 0; i < count; ++i)
+      out[i] = host::to_double(host::value_at<decltype(kind)>(values, i));
+  });
 }
 
 std::size_t first_inexact(RowType type, const void* values, std::size_t count) {
@@ -176,7 +187,7 @@ std::string inexact_text(RowType type, const void* value) {
 Error not_exact(std::string place, const std::string& number, const std::string& instead) {
   return refused(std::move(place),
                  number +
-                     " is no float32 number, and rounded it could go another way in this model, which "
+                     " is no float64 number, and rounded it could go another way in this model, which "
                      "compares in float64; if rounding is meant, " +
                      instead);
 }
@@ -224,19 +235,17 @@ Result<void> check_row_values(const ProgramMeta& meta, const AnyRows& rows, std:
   return {};
 }
 
-bool are_float_rows(const Program& program, const RowBlock& rows) {
-  return rows.type == RowType::Float32 && rows.column_stride == 1 && program.section_ZeroMissing().empty();
+bool are_float_rows(const ValueRules& rules, const RowBlock& rows) {
+  return rows.type == RowType::Float32 && rows.column_stride == 1 && !rules.change_float32();
 }
 
-void fill_float_rows(const Program& program, const AnyRows& rows, std::size_t begin, std::size_t count,
-                     float* out) {
+void fill_float_rows(const ValueRules& rules, std::size_t width, const AnyRows& rows, std::size_t begin,
+                     std::size_t count, float* out) {
   const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
-  const std::size_t width = program.meta().num_features;
   if (const auto* csr = std::get_if<CsrRows>(&rows))
-    host::fill_csr_rows(*csr, begin, count, width, out);
+    host::fill_csr_rows(rules, *csr, begin, count, width, out);
   else
-    host::convert_rows(std::get<RowBlock>(rows), begin, count, width, out);
-  host::mark_zeros_missing(program.section_ZeroMissing(), count, width, out);
+    host::convert_rows(rules, std::get<RowBlock>(rows), begin, count, width, out);
 }
 
 std::size_t coded_bytes(std::size_t rows, std::size_t columns) {

@@ -2,50 +2,79 @@
 #include "vm/call/convert_rows.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <limits>
+#include <cstdint>
 
 #include "vm/call/row_value.hpp"
 
 namespace forestvm::host {
 namespace {
 
-/// The number of rows that are transposed together, so that what is written stays in the caches meanwhile.
-constexpr std::size_t kRowsAtOnce = 64;
-
+/// Converts rows of values that lie one after the other.
 template <class Value>
-void convert(const RowBlock& rows, std::size_t first, std::size_t count, std::size_t width, float* out) {
-  const auto* row = static_cast<const std::byte*>(rows.data) + first * rows.stride * sizeof(Value);
+void convert_row_major(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
+                       std::size_t width, float* out) {
   const std::size_t row_bytes = rows.stride * sizeof(Value);
-  if (rows.column_stride == 1) {
-    for (std::size_t r = 0; r < count; ++r, row += row_bytes)
-      for (std::size_t i = 0; i < width; ++i) *out++ = to_float(value_at<Value>(row, i));
-    return;
+  const auto* row = static_cast<const std::byte*>(rows.data) + first * row_bytes;
+  for (std::size_t r = 0; r < count; ++r, row += row_bytes, out += width) {
+    if (kIsFloat32<Value> || !rules.wide()) {
+      for (std::size_t i = 0; i < width; ++i) out[i] = to_float(value_at<Value>(row, i));
+      continue;
+    }
+    for (std::size_t i = 0; i < width; i += kRoundedAtOnce) {
+      const std::size_t values = std::min<std::size_t>(kRoundedAtOnce, width - i);
+      double run[kRoundedAtOnce];
+      for (std::size_t v = 0; v < values; ++v) run[v] = to_double(value_at<Value>(row, i + v));
+      rules.round(static_cast<std::uint32_t>(i), 1, run, static_cast<std::uint32_t>(values), out + i);
+    }
   }
-  for (std::size_t left = count; left != 0;) {
-    const std::size_t now = std::min(kRowsAtOnce, left);
-    for (std::size_t i = 0; i < width; ++i)
-      for (std::size_t r = 0; r < now; ++r)
-        out[r * width + i] = to_float(value_at<Value>(row, r * rows.stride + i * rows.column_stride));
-    out += now * width;
-    left -= now;
-    if (left != 0) row += now * row_bytes;
+}
+
+/// Converts rows whose values lie apart, kRoundedAtOnce rows at a time, so that what is written stays in the caches
+/// meanwhile.
+template <class Value>
+void convert_columns(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
+                     std::size_t width, float* out) {
+  for (std::size_t begin = 0; begin < count; begin += kRoundedAtOnce, out += kRoundedAtOnce * width) {
+    const std::size_t values = std::min<std::size_t>(kRoundedAtOnce, count - begin);
+    for (std::size_t i = 0; i < width; ++i) {
+      const auto value = [&](std::size_t r) {
+        return value_at<Value>(rows.data, (first + begin + r) * rows.stride + i * rows.column_stride);
+      };
+      if (kIsFloat32<Value> || !rules.wide()) {
+        for (std::size_t r = 0; r < values; ++r) out[r * width + i] = to_float(value(r));
+        continue;
+      }
+      double run[kRoundedAtOnce];
+      float rounded[kRoundedAtOnce];
+      for (std::size_t r = 0; r < values; ++r) run[r] = to_double(value(r));
+      rules.round(static_cast<std::uint32_t>(i), 0, run, static_cast<std::uint32_t>(values), rounded);
+      for (std::size_t r = 0; r < values; ++r) out[r * width + i] = rounded[r];
+    }
   }
+}
+
+/// Writes the values of special features, over what convert() wrote there.
+template <class Value>
+void convert_specials(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
+                      std::size_t width, float* out) {
+  for (const ValueRules::Special& special : rules.specials())
+    for (std::size_t r = 0; r < count; ++r) {
+      const std::size_t place = (first + r) * rows.stride + special.feature * rows.column_stride;
+      out[r * width + special.feature] = rules.round(special, to_double(value_at<Value>(rows.data, place)));
+    }
 }
 
 }  // namespace
 
-void convert_rows(const RowBlock& rows, std::size_t first, std::size_t count, std::size_t width, float* out) {
-  with_type(rows.type, [&](auto value) { convert<decltype(value)>(rows, first, count, width, out); });
-}
-
-void mark_zeros_missing(std::span<const std::uint32_t> features, std::size_t count, std::size_t width,
-                        float* rows) {
-  for (float* const end = rows + count * width; rows != end; rows += width)
-    for (const std::uint32_t feature : features)
-      if (std::abs(rows[feature]) <= static_cast<float>(kTiny))
-        rows[feature] = std::numeric_limits<float>::quiet_NaN();
+void convert_rows(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
+                  std::size_t width, float* out) {
+  with_type(rows.type, [&](auto kind) {
+    using Value = decltype(kind);
+    const auto convert = rows.column_stride == 1 ? convert_row_major<Value> : convert_columns<Value>;
+    convert(rules, rows, first, count, width, out);
+    convert_specials<Value>(rules, rows, first, count, width, out);
+  });
 }
 
 }  // namespace forestvm::host

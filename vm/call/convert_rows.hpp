@@ -1,19 +1,15 @@
-// Converts rows of other types, and rows in which zeros are missing, to float32 rows as walks read them.
+// Converts dense rows of any type to float32 rows as walks read them.
 #pragma once
 
 #include <cstddef>
 
-#include <span>
-
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/value_rules.hpp>
 
 namespace forestvm::host {
 
-/// Writes `width` values of each of `count` rows, one row after the other, rounded to the nearest float32.
-void convert_rows(const RowBlock& rows, std::size_t first, std::size_t count, std::size_t width, float* out);
-
-/// Makes the tiny numbers (see kTiny) of these features missing, in place.
-void mark_zeros_missing(std::span<const std::uint32_t> features, std::size_t count, std::size_t width,
-                        float* rows);
+/// Writes what walks compare for `width` values of each of `count` rows from `first` on, one row after the other.
+void convert_rows(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
+                  std::size_t width, float* out);
 
 }  // namespace forestvm::host

@@ -57,12 +57,19 @@ float absent_value(Absent absent) {
   return absent == Absent::Zero ? 0.0f : std::numeric_limits<float>::quiet_NaN();
 }
 
-void fill_csr_rows(const CsrRows& rows, std::size_t first, std::size_t count, std::size_t width, float* out) {
-  std::fill_n(out, count * width, absent_value(rows.absent));
-  with_type(rows.type, [&](auto value) {
+void fill_csr_rows(const ValueRules& rules, const CsrRows& rows, std::size_t first, std::size_t count,
+                   std::size_t width, float* out) {
+  const float absent = absent_value(rows.absent);
+  std::fill_n(out, count * width, absent);
+  for (const ValueRules::Special& special : rules.specials())
+    for (std::size_t r = 0; r < count; ++r)
+      out[r * width + special.feature] = rules.round(special, static_cast<double>(absent));
+  with_type(rows.type, [&](auto kind) {
+    using Value = decltype(kind);
     for (std::size_t row = first; row < first + count; ++row, out += width)
       for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i)
-        out[rows.columns[i]] = to_float(value_at<decltype(value)>(rows.values, static_cast<std::size_t>(i)));
+        out[rows.columns[i]] = compared(rules, static_cast<std::uint32_t>(rows.columns[i]),
+                                        value_at<Value>(rows.values, static_cast<std::size_t>(i)));
   });
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/value_rules.hpp>
 #include <forestvm/result.hpp>
 
 namespace forestvm::host {
@@ -14,8 +15,10 @@ namespace forestvm::host {
 Result<void> check_csr_rows(const CsrRows& rows, std::size_t first, std::size_t count,
                             std::uint32_t num_features);
 
-/// Writes `width` values of each of `count` checked rows, one row after the other.
-void fill_csr_rows(const CsrRows& rows, std::size_t first, std::size_t count, std::size_t width, float* out);
+/// Writes what walks compare for `width` values of each of `count` checked rows from `first` on, one row after the
+/// other.
+void fill_csr_rows(const ValueRules& rules, const CsrRows& rows, std::size_t first, std::size_t count,
+                   std::size_t width, float* out);
 
 /// Returns the number that an absent value stands for.
 float absent_value(Absent absent);

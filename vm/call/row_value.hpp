@@ -1,4 +1,4 @@
-// Converts a value of any row type to the float32 that is compared.
+// Values of any row type as float32 and float64 numbers.
 #pragma once
 
 #include <bit>
@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/value_rules.hpp>
 
 namespace forestvm::host {
 
@@ -42,24 +43,49 @@ inline float to_float(Half half) {
 
 inline float to_float(Bool value) { return value.byte != 0 ? 1.0f : 0.0f; }
 
+template <class Value>
+double to_double(Value value) {
+  return static_cast<double>(value);  // to nearest
+}
+
+inline double to_double(Half half) { return static_cast<double>(to_float(half)); }
+inline double to_double(Bool value) { return value.byte != 0 ? 1.0 : 0.0; }
+
 /// True if each value of the type is a float32.
 template <class Value>
-inline constexpr bool kAlwaysExact =
+inline constexpr bool kIsFloat32 =
     !std::is_same_v<Value, double> && !(std::is_integral_v<Value> && sizeof(Value) >= sizeof(float));
 
-/// Returns whether a float32 is equal to the value, or the value is missing.
+/// True if each value of the type is a float64.
+template <class Value>
+inline constexpr bool kIsFloat64 = !(std::is_integral_v<Value> && sizeof(Value) >= sizeof(double));
+
+/// Returns whether a float64 is equal to the value.
 template <class Value>
 bool is_exact(Value value) {
-  if constexpr (kAlwaysExact<Value>) {
+  if constexpr (kIsFloat64<Value>) {
     return true;
-  } else if constexpr (std::is_same_v<Value, double>) {
-    return std::isnan(value) || static_cast<double>(to_float(value)) == value;
   } else {
     // The largest integers are rounded to the power of two above all of them, which is none of them.
-    const float nearest = to_float(value);
-    return nearest < std::ldexp(1.0f, std::numeric_limits<Value>::digits) &&
+    const double nearest = to_double(value);
+    return nearest < std::ldexp(1.0, std::numeric_limits<Value>::digits) &&
            static_cast<Value>(nearest) == value;
   }
+}
+
+/// Returns what walks compare for a value of a feature, which is `special` if that is not null.
+template <class Value>
+float compared(const ValueRules& rules, std::uint32_t feature, const ValueRules::Special* special,
+               Value value) {
+  if (special != nullptr) return rules.round(*special, to_double(value));
+  if constexpr (!kIsFloat32<Value>)
+    if (rules.wide()) return rules.round(feature, to_double(value));
+  return to_float(value);
+}
+
+template <class Value>
+float compared(const ValueRules& rules, std::uint32_t feature, Value value) {
+  return compared(rules, feature, rules.special(feature), value);
 }
 
 /// Reads value number `i`; `values` needs no alignment.

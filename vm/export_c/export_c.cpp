@@ -14,7 +14,7 @@ using namespace bytecode::export_c;
 
 /// Bytes of accumulators on the stack, unless one row takes more.
 constexpr std::uint64_t kStackBytes = 64 << 10;
-constexpr std::uint32_t kMostRows = 64;
+constexpr std::uint32_t kMaxRows = 64;
 
 bool is_identifier(const std::string& name) {
   const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; };
@@ -127,7 +127,7 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   ExportedC result;
   const std::uint64_t row_bytes = bytes_per_row(program);
   result.rows_at_a_time =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kStackBytes / row_bytes, 1, kMostRows));
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kStackBytes / row_bytes, 1, kMaxRows));
   result.stack_bytes = result.rows_at_a_time * row_bytes;
   const std::string code = code_text(job, result.rows_at_a_time);
   const std::string forest = forest_text(job, code, result.table_bytes);

@@ -1,7 +1,6 @@
 // See encode_csr.hpp.
 #include "vm/host/encode_csr.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -12,24 +11,22 @@ namespace forestvm::host {
 namespace {
 
 constexpr std::uint32_t kNotRead = UINT32_MAX;
-constexpr float kNothingBelow = -1;
 
 }  // namespace
 
-CsrEncoder::CsrEncoder(const Program& program)
-    : thresholds_(program.section_Ranks()),
+CsrEncoder::CsrEncoder(const Program& program, const ValueRules& rules)
+    : rules_(&rules),
+      thresholds_(program.section_Ranks()),
       columns_(program.section_Columns()),
       categories_(program.section_CategoryColumns()),
       category_words_(program.section_CategoryWords()) {
   if (columns_.empty()) return;
-  const auto zero_missing = program.section_ZeroMissing();
   places_.assign(program.meta().num_features, kNotRead);
   const auto place = [&](std::uint32_t feature) -> Feature& {
     std::uint32_t& at = places_[feature];
     if (at == kNotRead) {
       at = static_cast<std::uint32_t>(features_.size());
-      const bool zero = std::binary_search(zero_missing.begin(), zero_missing.end(), feature);
-      features_.push_back({0, 0, 0, 0, 0, 0, zero ? static_cast<float>(kTiny) : kNothingBelow});
+      features_.push_back({0, 0, 0, 0, 0, 0, rules.special(feature)});
     }
     return features_[at];
   };
@@ -48,14 +45,21 @@ CsrEncoder::CsrEncoder(const Program& program)
   zero_codes_ = codes_of(absent_value(Absent::Zero));
 }
 
-/// Returns the code of every column for rows whose features all have this value.
+/// Returns the code of every column for rows whose features all have this value, zero or NaN.
 std::vector<std::uint8_t> CsrEncoder::codes_of(float value) const {
+  const auto value_of = [&](const Feature& feature) {
+    return feature.special == nullptr ? value : rules_->round(*feature.special, static_cast<double>(value));
+  };
   std::vector<std::uint8_t> codes;
-  for (const Feature& feature : features_)
+  for (const Feature& feature : features_) {
+    const float x = value_of(feature);
     for (const ColumnDesc& column : columns_.subspan(feature.first_column, feature.column_count))
-      codes.push_back(column_code(column, rank(feature, value), is_missing(feature, value)));
-  for (std::uint32_t c = 0; c < categories_.size(); ++c)
-    codes.push_back(category_code(c, value, is_missing(features_[places_[categories_[c].feature]], value)));
+      codes.push_back(column_code(column, rank(feature, x), std::isnan(x)));
+  }
+  for (std::uint32_t c = 0; c < categories_.size(); ++c) {
+    const float x = value_of(features_[places_[categories_[c].feature]]);
+    codes.push_back(category_code(c, x, std::isnan(x)));
+  }
   return codes;
 }
 
@@ -65,10 +69,6 @@ std::uint8_t CsrEncoder::category_code(std::uint32_t category, float x, bool mis
   const std::uint32_t member =
       is_member(column, category_words_.data() + column.first_word, category_of(x, least_category(column)));
   return column_code(desc, member, missing);
-}
-
-inline bool CsrEncoder::is_missing(const Feature& feature, float x) {
-  return std::isnan(x) || std::abs(x) <= feature.missing_below;
 }
 
 /// Returns how many thresholds are at or below x. Each step halves what is left, without branches on x.
@@ -86,11 +86,13 @@ inline std::uint32_t CsrEncoder::rank(const Feature& feature, float x) const {
 template <class Value>
 void CsrEncoder::encode_row(const CsrRows& rows, std::size_t row, std::uint8_t* codes) const {
   for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i) {
-    const std::uint32_t place = places_[static_cast<std::uint32_t>(rows.columns[i])];
+    const auto number = static_cast<std::uint32_t>(rows.columns[i]);
+    const std::uint32_t place = places_[number];
     if (place == kNotRead) continue;
     const Feature& feature = features_[place];
-    const float x = to_float(value_at<Value>(rows.values, static_cast<std::size_t>(i)));
-    const bool missing = is_missing(feature, x);
+    const float x =
+        compared(*rules_, number, feature.special, value_at<Value>(rows.values, static_cast<std::size_t>(i)));
+    const bool missing = std::isnan(x);
     const std::uint32_t found = rank(feature, x);
     for (std::uint32_t c = feature.first_column; c < feature.first_column + feature.column_count; ++c)
       codes[std::size_t{c} * kCodeRows] = column_code(columns_[c], found, missing);

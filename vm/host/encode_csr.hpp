@@ -11,6 +11,7 @@
 #include <forestvm/core/categories.hpp>
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/ranges.hpp>
+#include <forestvm/internal/value_rules.hpp>
 
 namespace forestvm::host {
 
@@ -18,8 +19,8 @@ class CsrEncoder {
  public:
   CsrEncoder() = default;
 
-  /// Reads the sections of `program`. A copy of `program` must live as long as the encoder.
-  explicit CsrEncoder(const Program& program);
+  /// Reads the sections of `program`. A copy of `program`, and `rules`, must live as long as the encoder.
+  CsrEncoder(const Program& program, const ValueRules& rules);
 
   /// Encodes the rows of `range`, which have been checked. `codes` is where row 0's codes begin: see
   /// core/encoder.hpp.
@@ -32,17 +33,16 @@ class CsrEncoder {
     std::uint32_t first_threshold, threshold_count;
     std::uint32_t first_column, column_count;
     std::uint32_t first_category, category_count;  ///< First and number of the columns of membership codes.
-    /// Values x with |x| <= missing_below are missing; none if it is negative.
-    float missing_below;
+    const ValueRules::Special* special;            ///< The feature's special rules; null if it has none.
   };
 
-  static bool is_missing(const Feature& feature, float x);
   std::uint32_t rank(const Feature& feature, float x) const;
   template <class Value>
   void encode_row(const CsrRows& rows, std::size_t row, std::uint8_t* codes) const;
   std::uint8_t category_code(std::uint32_t category, float x, bool missing) const;
   std::vector<std::uint8_t> codes_of(float value) const;
 
+  const ValueRules* rules_ = nullptr;
   /// By feature: index in features_, or kNotRead if no walk reads the feature.
   std::vector<std::uint32_t> places_;
   std::vector<Feature> features_;

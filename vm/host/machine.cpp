@@ -98,7 +98,7 @@ namespace {
 
 /// The most bytes that an instruction prefetches. More would push what is needed earlier out of the
 /// first-level cache.
-constexpr std::size_t kMostPrefetched = std::size_t{32} << 10;
+constexpr std::size_t kMaxPrefetched = std::size_t{32} << 10;
 constexpr std::size_t kCacheLine = 64;
 
 /// Prefetches the cache lines of a stretch of memory, at most `budget` bytes, which it takes off `budget`. No
@@ -116,7 +116,7 @@ void Machine::cache_rows(const Inst& inst) {
   const auto args = operands<Op::CacheRows>(inst);
   if (pass_->rows == nullptr) return;
   const Range rows = ahead(args.loop, args.ahead);
-  std::size_t budget = kMostPrefetched;
+  std::size_t budget = kMaxPrefetched;
   for (std::uint32_t row = rows.begin; row < rows.end && budget != 0; ++row)
     prefetch(pass_->rows + row * pass_->row_stride, loaded_->meta.num_features * sizeof(float), budget);
 }
@@ -128,7 +128,7 @@ void Machine::cache_trees(const Inst& inst) {
   const std::uint32_t begin = std::max(trees.begin, group.tree_begin),
                       end = std::min(trees.end, group.tree_end);
   if (begin >= end) return;
-  std::size_t budget = kMostPrefetched;
+  std::size_t budget = kMaxPrefetched;
   with_view(group.layout, [&]<class View>() {
     const GroupData& data = loaded_->group_data[args.group];
     for (std::uint32_t tree = begin; tree < end && budget != 0; ++tree) {

@@ -52,7 +52,8 @@ struct LoadedProgram {
   std::vector<double> base{};                 ///< Base scores, exact in the type of the scores.
   LoadedEncoder encoder{};
   const Target* target = nullptr;
-  CsrEncoder csr_encoder{};
+  std::unique_ptr<const ValueRules> value_rules{};
+  CsrEncoder csr_encoder{};  ///< refers to `value_rules`
   SumScale scale{};
   const Executor* executor = nullptr;  ///< Null if parallel loops run inline.
   /// Measurements of parallel loops whose chunks may be cut anywhere, by pc; null for other instructions.

@@ -23,9 +23,9 @@ namespace {
 constexpr std::size_t kMaxPassRows = std::size_t{1} << 30;
 
 /// The most bytes of codes, or of converted rows, in a pass, unless its rows would be too few to share among
-/// threads, fewer than kLeastPassRows.
+/// threads, fewer than kMinPassRows.
 constexpr std::size_t kMaxPassBytes = std::size_t{8} << 20;
-constexpr std::size_t kLeastPassRows = 4096;
+constexpr std::size_t kMinPassRows = 4096;
 
 /// The part of a sparse row's values that must be present for converting the rows to dense ones to be faster.
 /// Encoding a value takes longer in a sparse row than in a dense one, which has more values.
@@ -127,7 +127,8 @@ class HostPredictor final : public CallPredictor {
 
   /// Returns whether rows are converted to float32 rows in the scratch memory before anything reads them.
   bool converted(const AnyRows& rows) const {
-    if (const auto* dense = std::get_if<RowBlock>(&rows)) return !are_float_rows(program(), *dense);
+    if (const auto* dense = std::get_if<RowBlock>(&rows))
+      return !are_float_rows(*loaded_.value_rules, *dense);
     const auto* csr = std::get_if<CsrRows>(&rows);
     return csr != nullptr && static_cast<double>(csr->value_count) >
                                  kDenseFrom * (static_cast<double>(csr->count) * loaded_.meta.num_features);
@@ -195,7 +196,7 @@ class HostPredictor final : public CallPredictor {
     const auto* const dense = std::get_if<RowBlock>(&rows);
     const auto* const sparse = std::get_if<CsrRows>(&rows);
     if (values != nullptr) {
-      fill_float_rows(program(), rows, begin, pass.row_count, values);
+      fill_float_rows(*loaded_.value_rules, loaded_.meta.num_features, rows, begin, pass.row_count, values);
       pass.rows = values;
       pass.row_stride = loaded_.meta.num_features;
     } else if (dense != nullptr) {
@@ -285,7 +286,7 @@ class HostPredictor final : public CallPredictor {
     const auto rows_in = [&](std::size_t bytes) {
       return std::max<std::size_t>(kCodeRows, bytes / columns() / kCodeRows * kCodeRows);
     };
-    return std::min(rows_in(kMaxScratchBytes), std::max(kLeastPassRows, rows_in(kMaxPassBytes)));
+    return std::min(rows_in(kMaxScratchBytes), std::max(kMinPassRows, rows_in(kMaxPassBytes)));
   }
 
   /// Returns the most rows that are converted in a pass, so that they should fit the caches. Very wide rows
@@ -294,7 +295,7 @@ class HostPredictor final : public CallPredictor {
     const std::size_t row_bytes = loaded_.meta.num_features * sizeof(float);
     if (row_bytes == 0) return kMaxPassRows;
     return std::clamp<std::size_t>(kMaxScratchBytes / row_bytes, 1,
-                                   std::max(kLeastPassRows, kMaxPassBytes / row_bytes));
+                                   std::max(kMinPassRows, kMaxPassBytes / row_bytes));
   }
 
   void interpret_pass(Pass& pass, std::byte* scratch) const {

@@ -52,6 +52,8 @@ void place_sections(const ProgramParts& parts, Contents& contents) {
   place(Section::Nodes, bytes_of(parts.nodes));
   place(Section::CategoryColumns, bytes_of(parts.category_columns));
   place(Section::CategoryWords, bytes_of(parts.category_words));
+  place(Section::WideFeatures, bytes_of(parts.wide_features));
+  place(Section::WideBounds, bytes_of(parts.wide_bounds));
 }
 
 }  // namespace

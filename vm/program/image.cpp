@@ -148,7 +148,9 @@ std::uint64_t encoder_id(const Program& program) {
   id = checksum(std::as_bytes(program.section_Ranks()), id);
   id = checksum(std::as_bytes(program.section_CategoryColumns()), id);
   id = checksum(std::as_bytes(program.section_CategoryWords()), id);
-  return checksum(std::as_bytes(program.section_ZeroMissing()), id);
+  id = checksum(std::as_bytes(program.section_ZeroMissing()), id);
+  id = checksum(std::as_bytes(program.section_WideFeatures()), id);
+  return checksum(std::as_bytes(program.section_WideBounds()), id);
 }
 
 Result<Program> Program::load(const std::string& path, Verification verification) {

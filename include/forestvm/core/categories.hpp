@@ -25,7 +25,7 @@ struct CategoryColumn {
 static_assert(sizeof(CategoryColumn) == 20);
 
 /// Categories are whole numbers below this: float32 does not have all that are above.
-inline constexpr std::uint32_t kMostCategories = std::uint32_t{1} << 24;
+inline constexpr std::uint32_t kMaxCategories = std::uint32_t{1} << 24;
 inline constexpr std::uint32_t kNoCategory = UINT32_MAX;
 
 /// Returns the least number that names a category of the column.
@@ -36,7 +36,7 @@ FVM_INLINE float least_category(const CategoryColumn& column) {
 /// Returns the category that a value names, which is its whole part; kNoCategory for NaN and for values that
 /// name none.
 FVM_INLINE std::uint32_t category_of(float x, float least) {
-  const bool inside = x >= least && x < static_cast<float>(kMostCategories);
+  const bool inside = x >= least && x < static_cast<float>(kMaxCategories);
   return inside ? static_cast<std::uint32_t>(static_cast<std::int32_t>(x)) : kNoCategory;
 }
 

@@ -9,6 +9,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/internal/code_map.hpp>
+#include <forestvm/internal/value_rules.hpp>
 
 namespace forestvm {
 
@@ -55,17 +56,21 @@ class CallPredictor : public Predictor {
 
 std::size_t bytes_of(RowType type);
 
-/// Writes the float32 nearest to each of `count` values. The values need not be aligned.
-void to_float32(RowType type, const void* values, std::size_t count, float* out);
+/// Returns whether each value of the type is a float32 number.
+bool is_float32(RowType type);
 
-/// Returns the index of the first value that has no equal float32; `count` if there is none. NaN is a missing
-/// value in every type.
+/// Writes the float32 or float64 nearest to each of `count` values. The values need not be aligned.
+void to_float32(RowType type, const void* values, std::size_t count, float* out);
+void to_float64(RowType type, const void* values, std::size_t count, double* out);
+
+/// Returns the index of the first value that has no equal float64, which is an integer beyond 2^53; `count` if there
+/// is none.
 std::size_t first_inexact(RowType type, const void* values, std::size_t count);
 
 /// Returns the text of a value that first_inexact found.
 std::string inexact_text(RowType type, const void* value);
 
-/// Returns the error for a number that is no float32, in a model that compares in float64. `instead` says
+/// Returns the error for a number that is no float64, in a model that compares in float64. `instead` says
 /// what to do if rounding is intended.
 Error not_exact(std::string place, const std::string& number, const std::string& instead);
 
@@ -75,7 +80,7 @@ Result<void> check_rows(const CsrRows& rows);
 Result<void> check_rows(const ProgramMeta& meta, const DeviceRows& rows);
 
 /// Checks the values of `count` rows from `begin` on. Sparse rows must lie inside the values and name
-/// features of the model; where the program has float64 scores, each value must be a float32. The rows have
+/// features of the model; where the program compares in float64, each value must be a float64. The rows have
 /// passed check_rows. Errors name the row.
 Result<void> check_row_values(const ProgramMeta& meta, const AnyRows& rows, std::size_t begin,
                               std::size_t count);
@@ -112,13 +117,13 @@ std::string rows_text(const CodedRows& rows);
 /// Returns the error of a call without memory for its rows or output.
 Error no_buffer();
 
-/// Returns whether walks can read the rows where they are: row-major float32, with no value to be marked
-/// missing.
-bool are_float_rows(const Program& program, const RowBlock& rows);
+/// Returns whether walks can read the rows where they are: row-major float32, of which all values are compared as
+/// they are.
+bool are_float_rows(const ValueRules& rules, const RowBlock& rows);
 
-/// Writes `count` dense or sparse rows from `begin` on as walks read them: num_features float32 each, one row
-/// after the other. The rows have passed check_row_values.
-void fill_float_rows(const Program& program, const AnyRows& rows, std::size_t begin, std::size_t count,
-                     float* out);
+/// Writes `count` dense or sparse rows from `begin` on as walks read them: `width` float32 each, one row after the
+/// other. The rows have passed check_row_values.
+void fill_float_rows(const ValueRules& rules, std::size_t width, const AnyRows& rows, std::size_t begin,
+                     std::size_t count, float* out);
 
 }  // namespace forestvm

@@ -39,9 +39,9 @@ class BulkCopies {
     if (!is_barrier(at)) return kNoBarrier;
     Barrier& barrier = barriers_[at];
     if (barrier.expects) return "expects bulk copies where others are under way";
-    if (bytes > kMostExpected)
+    if (bytes > kMaxExpected)
       return "expects " + std::to_string(bytes) + " bytes of bulk copies: a phase counts at most " +
-             std::to_string(kMostExpected);
+             std::to_string(kMaxExpected);
     barrier.expects = true;
     barrier.expected = bytes;
     return {};
@@ -85,7 +85,7 @@ class BulkCopies {
   }
 
  private:
-  static constexpr std::uint32_t kBarrierBytes = 8, kAlignment = 16, kMostExpected = (1u << 20) - 1;
+  static constexpr std::uint32_t kBarrierBytes = 8, kAlignment = 16, kMaxExpected = (1u << 20) - 1;
   static constexpr const char* kNoBarrier = "uses a barrier of bulk copies where none is, or is no longer";
   /// The content of a barrier's memory, which shows whether a thread has written over it.
   static constexpr std::array<std::uint8_t, kBarrierBytes> kMark = {'b', 'a', 'r', 'r', 'i', 'e', 'r', 's'};

@@ -46,7 +46,7 @@ struct Fiber {
   Thread thread{};
   State state = State::Done;
   std::uint32_t barrier = 0;  ///< number of the barrier or shuffle at which it waits
-  std::array<std::byte, kMostShuffled> given{}, taken{};
+  std::array<std::byte, kMaxShuffled> given{}, taken{};
   unsigned by = 0;  ///< lanes from its own to the one whose value it takes
   std::vector<PendingCopy> copies;
   BulkCopies* bulk = nullptr;      ///< bulk copies of its block

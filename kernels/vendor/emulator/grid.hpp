@@ -28,7 +28,7 @@ namespace forestvm::kernels::emulator {
 inline constexpr int kPoison = 0xff;
 
 /// Bytes of the largest value that a shuffle takes.
-inline constexpr std::size_t kMostShuffled = 16;
+inline constexpr std::size_t kMaxShuffled = 16;
 
 /// The thread that runs the kernel, as the kernel sees it.
 struct Thread {

@@ -54,14 +54,14 @@ class SanitizerFibers {
     return used;
   }
   void give_back(Used used) {
-    if (++used.times == kMostTimes)
+    if (++used.times == kMaxTimes)
       __tsan_destroy_fiber(used.fiber);
     else
       spare_.push_back(used);
   }
 
  private:
-  static constexpr unsigned kMostTimes = 1000;
+  static constexpr unsigned kMaxTimes = 1000;
   std::vector<Used> spare_;
 };
 #endif

@@ -21,14 +21,14 @@ constexpr std::size_t kRows = 128;
 
 /// Number of repetitions, enough to see a leak: 1 KiB per repetition would be 3 MiB.
 constexpr int kRepetitions = support::kMemoryIsMeasured ? 3000 : 300;
-constexpr std::size_t kMostMib = 2;
+constexpr std::size_t kMaxMib = 2;
 
 void expect_flat(const std::function<void()>& work) {
   for (int i = 0; i < kRepetitions / 10; ++i) work();
   const std::size_t before = support::memory_mib("VmRSS"), threads = support::thread_count();
   for (int i = 0; i < kRepetitions; ++i) work();
   const std::size_t after = support::memory_mib("VmRSS");
-  EXPECT_TRUE(after <= before + kMostMib || !support::kMemoryIsMeasured) << before << " MiB, then " << after;
+  EXPECT_TRUE(after <= before + kMaxMib || !support::kMemoryIsMeasured) << before << " MiB, then " << after;
   EXPECT_TRUE(support::has_at_most_threads(threads)) << threads << ", then " << support::thread_count();
 }
 

@@ -13,7 +13,7 @@ namespace forestvm::host {
 struct Avx2Lanes {
   static constexpr unsigned kLanes = 8;
   /// Most floats from row to row: offsets have 32 bits.
-  static constexpr std::size_t kMostStride = std::size_t{1} << 27;
+  static constexpr std::size_t kMaxStride = std::size_t{1} << 27;
   using Floats = __m256;
   using Ints = __m256i;
 
@@ -89,7 +89,7 @@ struct Avx2Lanes {
         : row(from), last(columns == 0 ? 0 : static_cast<std::uint32_t>(columns - 1)) {}
     FVM_INLINE Ints operator[](Ints column) const {
       // A leaf's bits may name no column.
-      const Ints known = least(_mm256_and_si256(column, all(Sparse4View::kMostColumns - 1)), all(last));
+      const Ints known = least(_mm256_and_si256(column, all(Sparse4View::kMaxColumns - 1)), all(last));
       return _mm256_i32gather_epi32(reinterpret_cast<const int*>(row),
                                     _mm256_slli_epi32(known, std::bit_width(kCodeRows) - 1), 1);
     }

@@ -38,7 +38,7 @@ struct Avx2Search {
   FVM_INLINE static void encode(const FeatureSearch& search, const float* rows, std::size_t stride,
                                 unsigned count, std::uint8_t* codes) {
     const float* const values = rows + search.feature;
-    const unsigned whole = stride > kMostStride ? 0 : count / kLanes * kLanes;
+    const unsigned whole = stride > kMaxStride ? 0 : count / kLanes * kLanes;
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
                   offsets = _mm256_mullo_epi32(lanes, _mm256_set1_epi32(static_cast<int>(stride)));
     encode_all(search, whole, codes,
@@ -55,7 +55,7 @@ struct Avx2Search {
 
  private:
   /// The largest stride with which values are gathered, because offsets have 32 bits.
-  static constexpr std::size_t kMostStride = std::size_t{1} << 27;
+  static constexpr std::size_t kMaxStride = std::size_t{1} << 27;
 
   /// Encodes `whole` rows, a multiple of kLanes. load(r) returns the values of eight rows from r on.
   template <class Load>

@@ -14,7 +14,7 @@ namespace forestvm::host {
 struct Avx512Lanes {
   static constexpr unsigned kLanes = 16;
   /// Most floats from row to row: offsets have 32 bits.
-  static constexpr std::size_t kMostStride = std::size_t{1} << 26;
+  static constexpr std::size_t kMaxStride = std::size_t{1} << 26;
   using Floats = __m512;
   using Ints = __m512i;
 
@@ -115,7 +115,7 @@ struct Avx512Lanes {
         : row(from), last(columns == 0 ? 0 : static_cast<std::uint32_t>(columns - 1)) {}
     FVM_INLINE Ints operator[](Ints column) const {
       // A leaf's bits may name no column.
-      const Ints known = least(_mm512_and_si512(column, all(Sparse4View::kMostColumns - 1)), all(last));
+      const Ints known = least(_mm512_and_si512(column, all(Sparse4View::kMaxColumns - 1)), all(last));
       return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff,
                                          _mm512_slli_epi32(known, std::bit_width(kCodeRows) - 1), row, 1);
     }

@@ -43,7 +43,7 @@ struct Avx512Search {
                                 unsigned count, std::uint8_t* codes) {
     std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;
     const float* const values = rows + search.feature;
-    if (count <= kFewRows || stride > kMostStride) {
+    if (count <= kFewRows || stride > kMaxStride) {
       for (unsigned r = 0; r < count; ++r) encode_one(search, values[r * stride], to + r);
       return;
     }
@@ -63,7 +63,7 @@ struct Avx512Search {
 
  private:
   /// The largest stride with which values are gathered, because offsets have 32 bits.
-  static constexpr std::size_t kMostStride = std::size_t{1} << 26;
+  static constexpr std::size_t kMaxStride = std::size_t{1} << 26;
 
   /// Encodes `count` values. load(v) returns values 16 v … 16 v + 15; those beyond `count` may be any.
   template <class Load>

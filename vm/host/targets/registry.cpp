@@ -15,15 +15,20 @@ namespace forestvm::host {
     const WalkerTable* walkers(Layout layout);        \
     void encode(const EncodeTask& task);              \
     void encode_categories(const CategoryTask& task); \
+    void round(const RoundTask& task);                \
   }
 #include <built_targets.def>
 
 namespace {
 
 constexpr Target kTargets[] = {
-#define FVM_TARGET(Name, text, meaning)                                           \
-  {text, target_##Name::runs_here, target_##Name::walkers, target_##Name::encode, \
-   target_##Name::encode_categories},
+#define FVM_TARGET(Name, text, meaning) \
+  {text,                                \
+   target_##Name::runs_here,            \
+   target_##Name::walkers,              \
+   target_##Name::encode,               \
+   target_##Name::encode_categories,    \
+   target_##Name::round},
 #include <built_targets.def>
 };
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <forestvm/core/bytecode.hpp>
+#include <forestvm/core/round_values.hpp>
 #include <forestvm/result.hpp>
 
 #include "vm/host/encode_categories.hpp"
@@ -19,6 +20,7 @@ struct Target {
   const WalkerTable* (*walkers)(Layout);  ///< The target's own walkers of a layout; null if it has none.
   EncodeFunction encode;
   EncodeCategoriesFunction encode_categories;
+  RoundFunction round;
 
   /// Returns the target's own walker for a verified description, otherwise the first target's; null for a
   /// layout that is not built.

@@ -10,7 +10,7 @@
 
 namespace forestvm::host {
 
-inline constexpr unsigned kMostVectors = 8;  ///< Most vectors in flight.
+inline constexpr unsigned kMaxVectors = 8;  ///< Most vectors in flight.
 /// Hops over which the additions of the trees before are spread.
 inline constexpr unsigned kHopsBesideSums = 4;
 
@@ -35,7 +35,7 @@ class GatherWalk {
   /// Walks Vectors x kLanes rows of a tree together; where fewer rows are left, several trees together.
   template <unsigned Vectors>
   static void rows(const WalkTask& task) {
-    if (task.row_stride > Lanes::kMostStride) return trees<1>(task);
+    if (task.row_stride > Lanes::kMaxStride) return trees<1>(task);
     const Range& rows = task.row_range;
     const Range& trees = task.tree_range;
     const std::uint32_t whole = rows.end - rows.size() % (Vectors * kLanes);
@@ -88,8 +88,8 @@ class GatherWalk {
   class Pending {
    public:
     struct Leaves {
-      float values[kMostVectors * kLanes];
-      std::uint32_t places[kMostVectors * kLanes];  ///< Places of float64 leaves.
+      float values[kMaxVectors * kLanes];
+      std::uint32_t places[kMaxVectors * kLanes];  ///< Places of float64 leaves.
     };
     /// Returns the room for the leaves of the trees that are walked while others are added.
     FVM_INLINE Leaves& free() { return leaves_[which_ ^ 1u]; }

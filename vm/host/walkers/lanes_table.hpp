@@ -18,7 +18,7 @@ template <class Target, class View, unsigned LogTrees, unsigned LogRows>
 constexpr std::optional<WalkFunction> in_lanes() {
   using Walk = GatherWalk<Target, View>;
   constexpr unsigned lanes = Target::Lanes::kLanes, walks = 1u << (LogTrees + LogRows);
-  constexpr unsigned vectors = std::min(walks / lanes, kMostVectors);
+  constexpr unsigned vectors = std::min(walks / lanes, kMaxVectors);
   if constexpr (vectors >= 1 && LogRows == 0) return &Walk::template trees<vectors>;
   if constexpr (vectors >= 1 && LogTrees == 0 && !kTakesCodes<View>) return &Walk::template rows<vectors>;
   return std::nullopt;

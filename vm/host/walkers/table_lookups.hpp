@@ -12,7 +12,7 @@
 namespace forestvm::host {
 
 /// The number of lanes up to which vectors walk one tree only: few rows fill them.
-inline constexpr unsigned kLeastLanes = 32;
+inline constexpr unsigned kMinLanes = 32;
 
 /// The template parameters of the code that walks a level.
 struct LevelShape {
@@ -295,20 +295,20 @@ class TwoTrees {
   TablesView::Tree trees_[2];
 };
 
-/// Two trees of a forest of up to kMostColumns columns. If a level's tests use more than a few columns, the
+/// Two trees of a forest of up to kMaxColumns columns. If a level's tests use more than a few columns, the
 /// rows' codes are looked up row by row, which takes the same time for any number of columns.
-template <class Target, unsigned kMostColumns>
+template <class Target, unsigned kMaxColumns>
 class TwoTreesByRow : public TwoTrees<Target> {
   using Simd = typename Target::Codes;
   using Base = TwoTrees<Target>;
 
  public:
-  using ByRow = typename Simd::template CodesByRow<kMostColumns>;
+  using ByRow = typename Simd::template CodesByRow<kMaxColumns>;
   using Base::Base;
   using typename Base::Level;
 
   static constexpr bool is_by_row(unsigned columns) {
-    return columns > (kMostColumns <= 8 ? 0 : kMostColumns <= 16 ? 1 : 2);
+    return columns > (kMaxColumns <= 8 ? 0 : kMaxColumns <= 16 ? 1 : 2);
   }
 
   template <unsigned Columns>
@@ -323,7 +323,7 @@ class TwoTreesByRow : public TwoTrees<Target> {
     }
 
    private:
-    typename Simd::template TwoLists<kMostColumns> lists_;
+    typename Simd::template TwoLists<kMaxColumns> lists_;
   };
 };
 

@@ -23,15 +23,15 @@ class TablesWalk {
   using Bytes = typename Simd::Bytes;
   using Tree = TablesView::Tree;
   static constexpr unsigned kLanes = Simd::kLanes;
-  static constexpr unsigned kMostBlocks = 8;  ///< Most blocks of rows that are walked together.
-  static constexpr unsigned kMostRows = kMostBlocks * kCodeRows;
-  static constexpr unsigned kMostTrees = 16;  ///< Most trees that are walked together.
+  static constexpr unsigned kMaxBlocks = 8;  ///< Most blocks of rows that are walked together.
+  static constexpr unsigned kMaxRows = kMaxBlocks * kCodeRows;
+  static constexpr unsigned kMaxTrees = 16;  ///< Most trees that are walked together.
   static constexpr bool kTreeTables = std::is_same_v<View, TreeTablesView>;
-  static constexpr unsigned kMostByRow = 32;  ///< Most columns whose codes are looked up row by row.
+  static constexpr unsigned kMaxByRow = 32;   ///< Most columns whose codes are looked up row by row.
   static constexpr unsigned kHalfBlock = 32;  ///< Rows of a half block, which is read without the other half.
   static_assert(kLanes <= kHalfBlock || kLanes == 2 * kHalfBlock);
   /// Most bytes of sums that are kept beside each other.
-  static constexpr std::size_t kMostSumBytes = std::size_t{64} << 10;
+  static constexpr std::size_t kMaxSumBytes = std::size_t{64} << 10;
 
  public:
   static void walk(const WalkTask& task) {
@@ -56,9 +56,9 @@ class TablesWalk {
  private:
   /// Returns the number of rows for which a tree's tables are loaded once.
   static std::uint32_t rows_together(const WalkTask& task) {
-    if (task.width == 1 || !sums_beside(task)) return kMostRows;
-    const std::size_t blocks = kMostSumBytes / score_bytes(task) / kCodeRows / task.width;
-    return static_cast<std::uint32_t>(std::clamp<std::size_t>(blocks, 1, kMostBlocks)) * kCodeRows;
+    if (task.width == 1 || !sums_beside(task)) return kMaxRows;
+    const std::size_t blocks = kMaxSumBytes / score_bytes(task) / kCodeRows / task.width;
+    return static_cast<std::uint32_t>(std::clamp<std::size_t>(blocks, 1, kMaxBlocks)) * kCodeRows;
   }
 
   /// Returns the bytes of a score that is a plain sum of leaves as they lie in memory; 0 for any other delivery.
@@ -71,7 +71,7 @@ class TablesWalk {
   /// Returns whether the task makes plain sums, few enough to keep a block's beside each other.
   static bool sums_beside(const WalkTask& task) {
     const std::size_t bytes = score_bytes(task);
-    return bytes != 0 && task.width * kCodeRows * bytes <= kMostSumBytes;
+    return bytes != 0 && task.width * kCodeRows * bytes <= kMaxSumBytes;
   }
 
   TablesWalk(const WalkTask& task, std::uint32_t row, std::uint32_t rows)
@@ -89,7 +89,7 @@ class TablesWalk {
   }
 
   /// Returns whether there are so few rows that a vector holds them for two trees.
-  static bool by_two(std::uint32_t rows) { return kLanes > kLeastLanes && 2 * rows <= kLanes; }
+  static bool by_two(std::uint32_t rows) { return kLanes > kMinLanes && 2 * rows <= kLanes; }
 
   void run() {
     if (!sums_beside(task_))
@@ -120,18 +120,18 @@ class TablesWalk {
   /// Walks trees that are alike: all oblivious or none, and with the same number of levels.
   template <class Visit>
   void for_alike(std::uint32_t begin, std::uint32_t end, std::uint32_t levels, const Visit& visit) {
-    if constexpr (kLanes > kLeastLanes)
+    if constexpr (kLanes > kMinLanes)
       if (by_two(rows_)) return for_two(begin, end, levels, visit);
     for_walks<OneTree<Target>>(begin, end, levels, visit);
   }
 
   template <class Visit>
   FVM_INLINE void for_two(std::uint32_t begin, std::uint32_t end, std::uint32_t levels, const Visit& visit) {
-    if (levels != 0 || task_.columns > kMostByRow)
+    if (levels != 0 || task_.columns > kMaxByRow)
       return for_walks<TwoTrees<Target>>(begin, end, levels, visit);
     if (task_.columns <= 8) return for_two_by_row<8>(begin, end, visit);
     if (task_.columns <= 16) return for_two_by_row<16>(begin, end, visit);
-    for_two_by_row<kMostByRow>(begin, end, visit);
+    for_two_by_row<kMaxByRow>(begin, end, visit);
   }
 
   template <unsigned Columns, class Visit>
@@ -149,12 +149,12 @@ class TablesWalk {
   template <class Walk, class Visit>
   FVM_INLINE void for_walks(std::uint32_t begin, std::uint32_t end, std::uint32_t levels,
                             const Visit& visit) {
-    const std::uint32_t together = std::min(kMostRows / slots_, kMostTrees);
+    const std::uint32_t together = std::min(kMaxRows / slots_, kMaxTrees);
     for (std::uint32_t t = begin; t < end; t += together) {
       const std::uint32_t count = std::min(end - t, together);
       const std::uint32_t first = t - task_.first_tree;
       const std::uint32_t walks = (count + Walk::kTrees - 1) / Walk::kTrees;
-      Walk of[kMostTrees / Walk::kTrees];
+      Walk of[kMaxTrees / Walk::kTrees];
       for (std::uint32_t i = 0; i < walks; ++i)
         of[i] = Walk(task_.group, first + i * Walk::kTrees, first + count - 1);
       if constexpr (kTreeTables)
@@ -173,7 +173,7 @@ class TablesWalk {
   /// leaves_of(tree's record, tree) returns the tree's leaves in the type of the sums.
   template <class Score, class LeavesOf>
   FVM_INLINE void sum_beside(const LeavesOf& leaves_of) {
-    alignas(64) Score sums[kMostSumBytes / sizeof(Score)];
+    alignas(64) Score sums[kMaxSumBytes / sizeof(Score)];
     const std::size_t stride = slots_;
     Score* const out = reinterpret_cast<Score*>(task_.out) + row_ * task_.width;
     for (std::size_t k = 0; k < task_.width; ++k) {
@@ -192,8 +192,8 @@ class TablesWalk {
 
   /// Delivers a tree's leaves in any other way: row by row.
   void deliver(std::uint32_t tree, const Tree& view, const std::uint8_t* at) {
-    float values[kMostRows];
-    std::uint64_t numbers_at[kMostRows];
+    float values[kMaxRows];
+    std::uint64_t numbers_at[kMaxRows];
     const TreeDesc& desc = task_.group.trees[tree - task_.first_tree];
     for (std::uint32_t r = 0; r < rows_; ++r) {
       values[r] = view.leaves[at[r]];
@@ -452,8 +452,8 @@ class TablesWalk {
   std::uint32_t slots_;
   bool has_by_row_ = false;
   /// The codes row by row, if rows and columns are few.
-  alignas(64) std::uint8_t by_row_[kMostByRow * kHalfBlock];
-  alignas(64) std::uint8_t at_[kMostRows];  ///< Slot of each row in each tree that is walked.
+  alignas(64) std::uint8_t by_row_[kMaxByRow * kHalfBlock];
+  alignas(64) std::uint8_t at_[kMaxRows];  ///< Slot of each row in each tree that is walked.
 };
 
 }  // namespace forestvm::host

@@ -99,6 +99,47 @@ Result<void> verify_meta(const ProgramMeta& meta) {
   return {};
 }
 
+/// Returns what is wrong with bound number `i` of a feature; null if nothing is.
+const char* wrong_bound(const WideFeature& wide, std::span<const double> bounds, std::size_t i) {
+  if (!std::isfinite(bounds[i])) return "a bound is not finite";
+  if (i != 0 && !(bounds[i] > bounds[i - 1])) return "a bound does not ascend";
+  if (wide.ranked != 0) return nullptr;
+  const Neighbours near = neighbours(bounds[i]);
+  if (near.down == near.up) return "a bound is a float32 number";
+  if (i != 0 && near.up == neighbours(bounds[i - 1]).up) return "two bounds lie between two float32 numbers";
+  return nullptr;
+}
+
+Result<void> verify_wide_features(const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  const auto features = program.section_WideFeatures();
+  const auto bounds = program.section_WideBounds();
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    const WideFeature& wide = features[i];
+    const auto wrong = [i](const char* what) {
+      return refused("wide_features section: record " + std::to_string(i), what);
+    };
+    if (meta.score_type != ScalarType::Float64) return wrong("the program does not compare in float64");
+    if (wide.feature >= meta.num_features) return wrong("its feature lies outside the row");
+    if (i != 0 && wide.feature <= features[i - 1].feature) return wrong("its feature does not ascend");
+    if (wide.ranked > 1 || wide.categories > 1 || wide.reserved[0] != 0 || wide.reserved[1] != 0)
+      return wrong("a flag or reserved byte is not valid");
+    if (wide.ranked != 0 && wide.categories != 0) return wrong("categories have no ranks");
+    if (wide.first_bound != taken) return wrong("its bounds do not follow the feature before");
+    if (wide.bound_count > bounds.size() - taken) return wrong("its bounds leave the wide_bounds section");
+    if (wide.ranked != 0 && wide.bound_count >= kMaxRankedBounds) return wrong("it has too many bounds");
+    for (std::size_t bound = 0; bound < wide.bound_count; ++bound)
+      if (const char* what = wrong_bound(wide, bounds.subspan(taken, wide.bound_count), bound))
+        return wrong(what);
+    taken += wide.bound_count;
+  }
+  if (taken != bounds.size())
+    return refused("wide_bounds section",
+                   std::to_string(bounds.size()) + " bounds, but the features have " + std::to_string(taken));
+  return {};
+}
+
 Result<void> verify_strings(const Program& program) {
   const auto strings = program.section_Strings();
   const auto text = program.section_Text();
@@ -249,6 +290,7 @@ Result<void> verify_tables(const Program& program) {
     if (i != 0 && zero_missing[i] <= zero_missing[i - 1])
       return refused("zero_missing section: record " + std::to_string(i), "its feature does not ascend");
   }
+  FVM_TRY(verify_wide_features(program));
   FVM_TRY(verify_strings(program));
   FVM_TRY(verify_tile_shapes(program));
   return verify_accumulators(program);

@@ -41,10 +41,10 @@ const char* category_rule(const CategoryColumn& category, std::span<const std::u
     if (category.first_category != 0) return "its categories are listed, so its first is 0";
     if (std::adjacent_find(words.begin(), words.end(), std::greater_equal<>()) != words.end())
       return "its categories do not ascend";
-    return words.back() < kMostCategories ? nullptr : unnamed;
+    return words.back() < kMaxCategories ? nullptr : unnamed;
   }
   if (category.first_category % 32 != 0) return "its first category does not begin a word";
-  return std::uint64_t{category.first_category} + std::uint64_t{category.word_count} * 32 <= kMostCategories
+  return std::uint64_t{category.first_category} + std::uint64_t{category.word_count} * 32 <= kMaxCategories
              ? nullptr
              : unnamed;
 }

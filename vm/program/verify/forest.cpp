@@ -116,7 +116,7 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
 /// Returns the number of thresholds of each column, and 0 for all other columns that a node may name.
 std::vector<std::uint8_t> column_codes(const Program& program) {
   const auto columns = program.section_Columns();
-  std::vector<std::uint8_t> codes(std::max<std::size_t>(columns.size(), Sparse4View::kMostColumns));
+  std::vector<std::uint8_t> codes(std::max<std::size_t>(columns.size(), Sparse4View::kMaxColumns));
   for (std::size_t i = 0; i < columns.size(); ++i) codes[i] = static_cast<std::uint8_t>(columns[i].count);
   return codes;
 }

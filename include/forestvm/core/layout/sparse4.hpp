@@ -15,10 +15,10 @@ namespace forestvm {
 
 struct Sparse4View : TreesInSequence {
   static constexpr unsigned kColumnShift = 8, kColumnBits = 12, kDistanceShift = 20, kLeafShift = 8;
-  static constexpr std::uint32_t kMostColumns = std::uint32_t{1} << kColumnBits;
-  static constexpr std::uint32_t kMostDistance = (std::uint32_t{1} << (32 - kDistanceShift)) - 1;
+  static constexpr std::uint32_t kMaxColumns = std::uint32_t{1} << kColumnBits;
+  static constexpr std::uint32_t kMaxDistance = (std::uint32_t{1} << (32 - kDistanceShift)) - 1;
   /// Most leaves of a group.
-  static constexpr std::uint32_t kMostLeaves = std::uint32_t{1} << (32 - kLeafShift);
+  static constexpr std::uint32_t kMaxLeaves = std::uint32_t{1} << (32 - kLeafShift);
 
   /// A node. Its lowest byte is the code, which is kNeverRight for a leaf. Above it a leaf has its number in
   /// the group, a split its column and the distance to its left child.
@@ -26,7 +26,7 @@ struct Sparse4View : TreesInSequence {
     std::uint32_t word;
 
     FVM_INLINE std::uint8_t code() const { return static_cast<std::uint8_t>(word); }
-    FVM_INLINE std::uint32_t column() const { return word >> kColumnShift & (kMostColumns - 1); }
+    FVM_INLINE std::uint32_t column() const { return word >> kColumnShift & (kMaxColumns - 1); }
     FVM_INLINE std::uint32_t distance() const { return word >> kDistanceShift; }
     FVM_INLINE bool is_leaf() const { return code() == kNeverRight; }
     /// Returns the number of the leaf. At a split, where a walk of too few hops may end, it is the number of

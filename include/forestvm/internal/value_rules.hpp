@@ -1,0 +1,75 @@
+// The values of a call's rows -> the float32 that walks compare. Implemented by vm/call.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <forestvm/core/round_values.hpp>
+#include <forestvm/core/wide_values.hpp>
+#include <forestvm/program.hpp>
+
+namespace forestvm {
+
+/// A program's rules for values. Trainers that compare in float32 round values to the nearest one; for the others see
+/// core/wide_values.hpp. A value is given as float64, which holds every type but the largest integers.
+class ValueRules {
+ public:
+  /// Has the rules of a program that compares in float32.
+  ValueRules();
+  /// Reads the sections of `program`, a copy of which must be kept as long. Values are rounded by `function`, or by code
+  /// for any CPU.
+  explicit ValueRules(const Program& program, RoundFunction function = nullptr);
+
+  /// Returns whether the program compares in float64.
+  bool wide() const { return wide_; }
+
+  /// Returns whether some float32 values are not compared as they are.
+  bool change_float32() const { return changes_float32_; }
+
+  /// A feature whose values need more than round() does.
+  struct Special {
+    std::uint32_t feature;
+    bool zero_missing;               ///< numbers with |x| <= kTiny are missing
+    bool categories;                 ///< WideFeature::categories
+    bool ranked;                     ///< WideFeature::ranked
+    std::span<const double> bounds;  ///< if it is ranked
+  };
+  /// Returns the special features, ascending.
+  std::span<const Special> specials() const { return specials_; }
+  /// Returns the special feature of this number; null if it is none.
+  const Special* special(std::uint32_t feature) const;
+
+  /// Returns what walks compare for a value of any feature that is not special.
+  float round(std::uint32_t feature, double x) const {
+    if (!wide_) return static_cast<float>(x);  // to nearest; beyond the range ±inf
+    const Neighbours near = neighbours(x);
+    return near.down != near.up && is_above_bound(feature, near.up, x) ? near.up : near.down;
+  }
+  /// Rounds `count` values, at most kRoundedAtOnce, in a program that compares in float64. See RoundTask.
+  void round(std::uint32_t feature, std::uint32_t feature_step, const double* values, std::uint32_t count,
+             float* out) const;
+  /// Returns what walks compare for a value of a special feature; NaN if it is missing.
+  float round(const Special& special, double x) const;
+
+ private:
+  /// Returns whether the feature has a bound just below `up`, and x is not below it.
+  bool is_above_bound(std::uint32_t feature, float up, double x) const;
+
+  struct Slot {
+    std::uint32_t feature = UINT32_MAX;  ///< UINT32_MAX: the slot is free
+    std::uint32_t bound = 0;             ///< number in the wide_bounds section
+  };
+
+  bool wide_ = false;
+  bool changes_float32_ = false;
+  std::span<const double> bounds_;
+  std::vector<Special> specials_;
+  RoundFunction round_;
+  std::vector<std::uint32_t> filter_ = {0};  ///< RoundTask::filter
+  std::uint32_t filter_mask_ = 0;
+  std::vector<Slot> slots_;  ///< a hash table with linear probing
+};
+
+}  // namespace forestvm

@@ -1,0 +1,112 @@
+// See forestvm/internal/value_rules.hpp.
+#include <forestvm/internal/value_rules.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include <forestvm/core/transform.hpp>
+#include <forestvm/internal/float_environment.hpp>
+
+namespace forestvm {
+namespace {
+
+/// Bits of the filter for each bound: with them one value in 32 looks for a bound in vain.
+constexpr std::size_t kFilterBits = 32;
+constexpr std::size_t kMaxFilterBits = std::size_t{1} << 31;
+
+/// The tag of code for any CPU.
+struct AnyCpu;
+
+constexpr float kAboveMinusOne = -0x1.fffffep-1f;
+
+std::uint32_t hash_of(std::uint32_t feature, float up) {
+  return hash_of_bound(feature, std::bit_cast<std::uint32_t>(up));
+}
+
+}  // namespace
+
+ValueRules::ValueRules() : round_(round_down<AnyCpu>) {}
+
+ValueRules::ValueRules(const Program& program, RoundFunction function)
+    : wide_(program.meta().score_type == ScalarType::Float64),
+      bounds_(program.section_WideBounds()),
+      round_(function != nullptr ? function : round_down<AnyCpu>) {
+  const FloatEnvironment environment;  // the rounding is ours, not the caller's
+  std::size_t between = 0;             // bounds that are no float32
+  for (const WideFeature& wide : program.section_WideFeatures()) {
+    if (wide.ranked == 0) between += wide.bound_count;
+    if (wide.ranked == 0 && wide.categories == 0) continue;
+    const auto bounds =
+        wide.ranked != 0 ? bounds_.subspan(wide.first_bound, wide.bound_count) : std::span<const double>();
+    specials_.push_back({wide.feature, false, wide.categories != 0, wide.ranked != 0, bounds});
+    changes_float32_ |= wide.ranked != 0;
+  }
+  for (const std::uint32_t feature : program.section_ZeroMissing()) {
+    const auto at = std::lower_bound(specials_.begin(), specials_.end(), feature,
+                                     [](const Special& a, std::uint32_t b) { return a.feature < b; });
+    if (at != specials_.end() && at->feature == feature)
+      at->zero_missing = true;
+    else
+      specials_.insert(at, {feature, true, false, false, {}});
+    changes_float32_ = true;
+  }
+  if (between == 0) return;
+  const std::size_t filter_bits = std::bit_ceil(std::min(between * kFilterBits, kMaxFilterBits));
+  filter_.assign(filter_bits / 32 + 1, 0);
+  filter_mask_ = static_cast<std::uint32_t>(filter_bits - 1);
+  slots_.resize(std::bit_ceil(between + between / 2 + 1));
+  for (const WideFeature& wide : program.section_WideFeatures())
+    for (std::uint32_t i = 0; wide.ranked == 0 && i < wide.bound_count; ++i) {
+      const std::uint32_t number = wide.first_bound + i;
+      const std::uint32_t h = hash_of(wide.feature, neighbours(bounds_[number]).up);
+      filter_[(h & filter_mask_) / 32] |= std::uint32_t{1} << (h & filter_mask_) % 32;
+      std::size_t slot = h & (slots_.size() - 1);
+      while (slots_[slot].feature != UINT32_MAX) slot = (slot + 1) & (slots_.size() - 1);
+      slots_[slot] = {wide.feature, number};
+    }
+}
+
+void ValueRules::round(std::uint32_t feature, std::uint32_t feature_step, const double* values,
+                       std::uint32_t count, float* out) const {
+  std::uint32_t between[kRoundedAtOnce];
+  round_({values, count, feature, feature_step, filter_.data(), filter_mask_, out, between});
+  std::uint64_t left = 0;
+  for (std::uint32_t i = 0; i < count; ++i) left |= std::uint64_t{between[i]} << i;
+  for (; left != 0; left &= left - 1) {
+    const auto i = static_cast<std::uint32_t>(std::countr_zero(left));
+    out[i] = round(feature + i * feature_step, values[i]);
+  }
+}
+
+const ValueRules::Special* ValueRules::special(std::uint32_t feature) const {
+  const auto at = std::lower_bound(specials_.begin(), specials_.end(), feature,
+                                   [](const Special& a, std::uint32_t b) { return a.feature < b; });
+  return at != specials_.end() && at->feature == feature ? &*at : nullptr;
+}
+
+bool ValueRules::is_above_bound(std::uint32_t feature, float up, double x) const {
+  if (slots_.empty()) return false;
+  for (std::size_t slot = hash_of(feature, up);; ++slot) {
+    const Slot& here = slots_[slot & (slots_.size() - 1)];
+    if (here.feature == UINT32_MAX) return false;
+    if (here.feature != feature) continue;
+    const double bound = bounds_[here.bound];
+    // A feature has at most one bound between two neighbours: otherwise it is ranked.
+    if (neighbours(bound).up == up) return x >= bound;
+  }
+}
+
+float ValueRules::round(const Special& special, double x) const {
+  if (std::isnan(x) || (special.zero_missing && std::abs(x) <= kTiny))
+    return std::numeric_limits<float>::quiet_NaN();
+  if (special.ranked)
+    return static_cast<float>(std::upper_bound(special.bounds.begin(), special.bounds.end(), x) -
+                              special.bounds.begin());
+  // Rounded down it would be -1, which is no category where numbers above -1 are category 0.
+  if (special.categories && x > -1 && x < 0) return std::max(round(special.feature, x), kAboveMinusOne);
+  return round(special.feature, x);
+}
+
+}  // namespace forestvm
