@@ -7,7 +7,7 @@ run(${CMAKE_COMMAND} -S ${ROOT} -B ${folder}/build -G ${GENERATOR} -DCMAKE_BUILD
   -DFORESTVM_BENCH=OFF -DFORESTVM_CUDA=OFF -DFORESTVM_HIP=OFF -DFORESTVM_TARGETS=baseline
   "-DFORESTVM_LAYOUTS=sparse8\;sparse4\;tables" ${OPTIONS})
 run(${CMAKE_COMMAND} --build ${folder}/build --target forestvm_runtime forestvm)
-file(GLOB library ${folder}/build/lib/libforestvm_runtime.so.*.*)
+set(library ${folder}/build/lib/libforestvm_runtime.so)
 run(${CMAKE_CURRENT_LIST_DIR}/check_size.sh ${STRIP} ${library} 1000000)
 set(forestvm ${folder}/build/cli/forestvm)
 run(${forestvm} run ${MODEL} ${ROWS} --schedule "layout(tree, sparse8)" -o ${folder}/out.csv)
