@@ -55,11 +55,14 @@ Result<Batches> Batches::open(const BatchOptions& options, const Program& progra
   const std::optional<std::size_t> count = reader.count();
   Batches batches(options, std::move(reader));
   batches.total_ = count.value_or(batches.left());
-  const std::size_t row_bytes = program.meta().num_features * sizeof(float);
+  const bool wide = std::get<RowReader>(batches.reader_).type() == RowType::Float64;
+  const std::size_t features = program.meta().num_features;
+  const std::size_t row_bytes = features * (wide ? sizeof(double) : sizeof(float));
   batches.size_ = options.batch.value_or(most_rows(row_bytes + answer_bytes));
   if (count) batches.size_ = std::max<std::size_t>(std::min(batches.size_, *count), 1);
   // Room for a batch is taken at once: a vector that grows step by step takes twice as much.
-  if (!options.batch) batches.dense_.values.reserve(batches.size_ * program.meta().num_features);
+  if (!options.batch && wide) batches.dense_.wide_values.reserve(batches.size_ * features);
+  if (!options.batch && !wide) batches.dense_.values.reserve(batches.size_ * features);
   FVM_TRY(batches.read());
   return batches;
 }

@@ -95,7 +95,10 @@ std::optional<Number> parse_number(std::string_view text) {
 template <class Number>
 class CsvReader final : public TableReader {
  public:
-  CsvReader(Source& source, const RowForm& form) : cells_(source), form_(form) { columns_ = form.width; }
+  CsvReader(Source& source, const RowForm& form)
+      : TableReader(kRowType<Number>), cells_(source), form_(form) {
+    columns_ = form.width;
+  }
 
   /// Reads the first line unless all lines are rows: names, or a row that is kept for the first block.
   Result<void> begin() {

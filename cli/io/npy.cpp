@@ -131,7 +131,7 @@ template <class Number>
 class NpyReader final : public TableReader {
  public:
   NpyReader(Source& source, const ArrayForm& array, RowForm form)
-      : source_(source), array_(array), form_(std::move(form)) {
+      : TableReader(kRowType<Number>), source_(source), array_(array), form_(std::move(form)) {
     columns_ = array.columns;
     rows_ = array.rows;
   }

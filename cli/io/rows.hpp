@@ -31,6 +31,9 @@ class RowReader {
   /// Returns the number of rows if the file says it; a CSV file does not.
   std::optional<std::size_t> count() const { return table_->rows(); }
 
+  /// Returns the type of the rows: Float32, or Float64 if the model compares in float64 and the file's numbers need it.
+  RowType type() const { return table_->type(); }
+
   /// Returns a remark for the user on how the file is read; usually empty.
   const std::string& notice() const { return table_->notice(); }
 

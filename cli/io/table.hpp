@@ -55,6 +55,10 @@ struct Rows {
   RowBlock block() const { return block(0, count); }
 };
 
+/// The type of rows whose values are Numbers.
+template <class Number>
+inline constexpr RowType kRowType = std::is_same_v<Number, float> ? RowType::Float32 : RowType::Float64;
+
 /// A number that stands for a missing value, as float32 and as float64 readers see it.
 struct MissingNumber {
   float narrow;
@@ -85,6 +89,9 @@ class TableReader {
 
   std::size_t columns() const { return columns_; }
 
+  /// Returns the type of the rows that it reads: Float32 or Float64.
+  RowType type() const { return type_; }
+
   /// Returns the number of rows, if the file says it at its beginning.
   std::optional<std::size_t> rows() const { return rows_; }
 
@@ -96,15 +103,18 @@ class TableReader {
   virtual Result<void> read(std::size_t most, Rows& rows) = 0;
 
  protected:
-  /// Empties `rows` for a block of this type.
+  explicit TableReader(RowType type) : type_(type) {}
+
+  /// Empties `rows` for a block.
   template <class Number>
   void begin_block(Rows& rows) const {
     rows.count = 0;
     rows.width = columns_;
-    rows.type = std::is_same_v<Number, float> ? RowType::Float32 : RowType::Float64;
+    rows.type = type_;
     rows.numbers<Number>().clear();
   }
 
+  RowType type_;
   std::size_t columns_ = 0;
   std::optional<std::size_t> rows_;
   std::string notice_;

@@ -371,6 +371,33 @@ TEST_F(Passes, RefusesRowsOfModelsThatTakeZeroForMissing) {
   EXPECT_EQ(text_of((*gpu)->predict(*context, block(), OutputKind::Raw, out.data())), "done");
 }
 
+/// Float64 rows go the way that they go on the host, also where float32 cannot tell thresholds apart. Such a model's rows
+/// on the device are refused: the host converts rows.
+TEST_F(Passes, Float64RowsAreAsTheHosts) {
+  Model model = test::small_forest();
+  test::make_wide(model);
+  const auto host = host_backend(test::compiled(model, ""));
+  const auto gpu = make_predictor(test::compiled(model, kTreesInGrid), make_emulator_runtime({}), "it");
+  ASSERT_TRUE(gpu.ok()) << gpu.error().text();
+  std::vector<double> rows;
+  for (const float x : test::small_rows(300, 3)) rows.push_back(static_cast<double>(x) + 1e-9);
+  for (std::size_t i = 2; i < rows.size(); i += 3) rows[i] = 1 + static_cast<double>(i % 40) * 0.5e-9;
+  const RowBlock block{rows.data(), 300, 3, RowType::Float64};
+  const auto predicted = [&](const Predictor& predictor) {
+    std::vector<double> out(300 * 3);
+    EXPECT_EQ(text_of(predictor.predict_wide(*predictor.make_context(), block, OutputKind::Raw, out.data())),
+              "done");
+    return out;
+  };
+  EXPECT_EQ(predicted(**gpu), predicted(**host));
+  std::vector<float> out(900);
+  const DeviceRows on_device{rows_.data(), 300, 3, 0, nullptr};
+  const auto context = (*gpu)->make_context();
+  EXPECT_NE(text_of((*gpu)->predict(*context, on_device, OutputKind::Raw, out.data()))
+                .find("thresholds closer than float32 numbers"),
+            std::string::npos);
+}
+
 TEST_F(Passes, RefusesRowsElsewhere) {
   const auto gpu = emulated({});
   const auto context = gpu->make_context(), host_context = host_->make_context();
