@@ -47,11 +47,21 @@ void ColumnNames::add_default(std::string_view name, std::string_view prefix, st
   places.add(number, width);
 }
 
-void ColumnNames::add_own(std::string_view name) {
+std::vector<std::uint32_t>::const_iterator ColumnNames::find(std::string_view name) const {
   const auto found = std::lower_bound(
       by_name_.begin(), by_name_.end(), name,
       [this](std::uint32_t feature, std::string_view wanted) { return form_.names[feature] < wanted; });
-  if (found == by_name_.end() || form_.names[*found] != name) {
+  return found != by_name_.end() && form_.names[*found] == name ? found : by_name_.end();
+}
+
+void ColumnNames::add_own(std::string_view name) {
+  auto found = find(name);
+  if (found == by_name_.end() && form_.underlined) {
+    std::string underlined(name);
+    std::replace(underlined.begin(), underlined.end(), ' ', '_');
+    found = find(underlined);
+  }
+  if (found == by_name_.end()) {
     if (strange_count_++ < kShownNames) strange_.emplace_back(name.substr(0, kLongestShown));
     return own_.add_none();
   }

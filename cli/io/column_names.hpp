@@ -55,6 +55,8 @@ class ColumnNames {
 
   const Places* known() const;
   void add_own(std::string_view name);
+  /// Returns the place in by_name_ of the feature of this name; by_name_.end() if there is none.
+  std::vector<std::uint32_t>::const_iterator find(std::string_view name) const;
   static void add_default(std::string_view name, std::string_view prefix, std::size_t width, Places& places);
 
   const RowForm& form_;

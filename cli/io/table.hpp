@@ -76,8 +76,9 @@ struct MissingNumber {
 /// The rows that a model expects, and how to read them.
 struct RowForm {
   std::size_t width = 0;
-  std::vector<std::string_view> names{};   ///< names of the features: `width` names, or none
-  bool wide = false;                       ///< true: numbers are compared in float64
+  std::vector<std::string_view> names{};  ///< names of the features: `width` names, or none
+  bool underlined = false;  ///< true: the trainer wrote spaces in names as underlines (LightGBM)
+  bool wide = false;        ///< true: numbers are compared in float64
   std::optional<MissingNumber> missing{};  ///< number that stands for a missing value (-0 equals 0)
   Header header = Header::Auto;            ///< kind of the first line of a CSV file
 };

@@ -134,6 +134,15 @@ TEST(CsvRows, MatchesColumnsByName) {
   EXPECT_EQ(refusal("a,x,c,y\n1,2,3,4\n", 3, names),
             "header: lacks features of the model: 'b'; has columns that the model lacks: 'x', 'y'");
   EXPECT_EQ(refusal("a,b,c,d\n1,2,3,4\n", 3, names), "header: has columns that the model lacks: 'd'");
+  // LightGBM writes `income yearly` as `income_yearly`; other trainers keep names.
+  const RowForm underlined{.width = 2, .names = {"income_yearly", "a b"}, .underlined = true};
+  expect_values(rows_of("a b,income yearly\n1,2\n", underlined), {2, 1});
+  expect_values(rows_of("income_yearly,a b\n1,2\n", underlined), {1, 2});
+  EXPECT_EQ(refusal("income_yearly,income yearly\n1,2\n", underlined),
+            "header: the file has two columns named 'income yearly'");
+  EXPECT_EQ(refusal("income yearly\n1\n", 1, {"income_yearly"}),
+            "header: lacks features of the model: 'income_yearly'; has columns that the model lacks: 'income "
+            "yearly'");
   EXPECT_EQ(refusal("a,b\n1,2\n", 3, names), "header: lacks features of the model: 'c'");
   EXPECT_EQ(refusal("a,b,a\n1,2,3\n", 3, names), "header: the file has two columns named 'a'");
   EXPECT_EQ(refusal("a,b\n1,2\n", 2, {"a", "a"}), "header: the model has two features named 'a'");
