@@ -23,7 +23,7 @@ struct Compilation {
 
   std::vector<Lowering> plans{};  ///< states of the schedule's plans, for ascending numbers of rows
   std::uint64_t fingerprint = 0;  ///< hash of the model as it was before normalize
-  RowRules row_rules{};           ///< what the program does to values before its walks compare them
+  RowRules row_rules{};           ///< changes that the program makes to values before its walks compare them
   RankTable ranks{};              ///< tests of the coded trees of all plans: a program has one encoder
   std::optional<Program> program{};
 };

@@ -16,7 +16,7 @@ namespace forestvm::scheduler {
 
 bool is_normal(const Model& model);
 
-/// What a program does to values before its walks compare them.
+/// The changes that a program makes to values before its walks compare them.
 struct RowRules {
   /// Features, ascending, whose tiny numbers become NaN: where zero is missing but lies between numbers that go the
   /// other way.

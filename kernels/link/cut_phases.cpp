@@ -116,19 +116,18 @@ class PhaseCutter {
     return {};
   }
 
+  /// A block that some calls take, and the pc of its end.
   struct Block {
     bool is_taken;
     std::uint32_t close;
   };
 
+  /// Returns the block that a `when`, `unless` or `plan` opens.
   Block condition(const Inst& inst) const {
-    if (inst.op == Op::When) {
-      const auto when = operands<Op::When>(inst);
-      return {request_.output == static_cast<OutputKind>(when.output), when.partner};
-    }
-    if (inst.op == Op::Unless) {
-      const auto unless = operands<Op::Unless>(inst);
-      return {request_.output != static_cast<OutputKind>(unless.output), unless.partner};
+    if (inst.op != Op::Plan) {
+      const bool when = inst.op == Op::When;
+      const auto block = when ? operands<Op::When>(inst) : operands<Op::Unless>(inst);
+      return {(request_.output == static_cast<OutputKind>(block.output)) == when, block.partner};
     }
     const auto plan = operands<Op::Plan>(inst);
     return {request_.plan_rows >= plan.least && request_.plan_rows <= plan.most, plan.partner};

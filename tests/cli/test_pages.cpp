@@ -126,7 +126,7 @@ TEST_F(Pages, LinesOfManPagesAreNoRequestsByAccident) {
 }
 
 TEST_F(Pages, ManPagesHaveNoWarnings) {
-  if (!is_there("groff")) GTEST_SKIP() << "groff is not there";
+  if (!is_there("groff")) GTEST_SKIP() << "no groff: install groff";
   std::string files = write("forestvm.1", man_overview("1"));
   for (const Command* const command : commands())
     files += " " + write(std::string(command->name) + ".1", man_page(*command, "1"));
@@ -213,7 +213,7 @@ TEST_F(Pages, OtherShellsAcceptTheirCompletions) {
     EXPECT_EQ(printed.code, 0) << printed.text;
     EXPECT_EQ(printed.text, "");
   }
-  if (!tried) GTEST_SKIP() << "neither zsh nor fish is there";
+  if (!tried) GTEST_SKIP() << "no zsh and no fish: install one of them";
 }
 
 /// If an option takes one of several names, the table lists the names that the option's error message lists.

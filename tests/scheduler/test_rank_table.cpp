@@ -30,7 +30,8 @@ TEST(RankTable, HasOneZero) {
 }
 
 TEST(RankTable, HasNoMoreColumnsThanBlocksOfCodesHaveRoomFor) {
-  if (!support::nightly()) GTEST_SKIP() << "tables of four million columns take a gigabyte: ./dev nightly";
+  if (!support::nightly())
+    GTEST_SKIP() << "not by day, because tables of four million columns take a gigabyte: ./dev nightly";
   std::vector<CategorySet> sets(kMaxColumns / 2);  // a column for each set and each side of missing values
   for (std::uint32_t i = 0; i < sets.size(); ++i) sets[i].codes = {i};
   for (const bool one_more : {false, true}) {

@@ -45,7 +45,8 @@ struct RichCase {
 /// Makes every other split categorical, with three sets of either side and rule.
 void make_categorical(Tree& tree);
 
-/// Makes zeros missing, thresholds of feature 1 float64 numbers, and feature 2's numbers that float32 cannot tell apart.
+/// Makes zeros missing, the thresholds of feature 1 float64 numbers, and those of feature 2 numbers that float32 cannot
+/// tell apart.
 void make_wide(Model& model);
 
 /// Returns the forest that a case is for.

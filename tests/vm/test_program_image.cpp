@@ -188,7 +188,7 @@ TEST_F(ProgramFiles, SaveErrorsNameTheReason) {
 }
 
 TEST_F(ProgramFiles, OldFileStaysWhenTheDirectoryIsNotWritable) {
-  if (::geteuid() == 0) GTEST_SKIP() << "root writes everywhere";
+  if (::geteuid() == 0) GTEST_SKIP() << "no user without root's rights: root may write everywhere";
   const Program program = rich_program();
   ASSERT_TRUE(program.save(path("model.fvm")).ok());
   fs::permissions(folder_.path(), fs::perms::owner_read | fs::perms::owner_exec);

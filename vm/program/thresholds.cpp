@@ -7,8 +7,8 @@
 namespace forestvm {
 namespace {
 
-/// Returns the thresholds as the model has them: nodes have the numbers of a ranked feature's bounds, and float32 numbers
-/// in the place of other bounds.
+/// Replaces the numbers that nodes have by the bounds they stand for: in a ranked feature they are the ranks of
+/// bounds, otherwise the least float32 numbers that are not below them.
 void restore_bounds(const WideFeature& wide, std::span<const double> bounds,
                     std::vector<double>& thresholds) {
   for (double& threshold : thresholds) {

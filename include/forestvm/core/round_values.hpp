@@ -1,5 +1,4 @@
-// Float64 values -> the float32 numbers below them, for many values at once: see core/wide_values.hpp. It is compiled for
-// each CPU target.
+// Rounds many float64 values down to float32 at once: see core/wide_values.hpp. Each CPU target compiles it.
 #pragma once
 
 #include <bit>

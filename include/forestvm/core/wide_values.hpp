@@ -14,13 +14,13 @@ namespace forestvm {
 /// A feature that has a rule of its own for values. Other features only round values down.
 struct WideFeature {
   std::uint32_t feature;
-  std::uint32_t first_bound;  ///< its first number in the wide_bounds section
-  std::uint32_t bound_count;  ///< its numbers there ascend strictly
+  std::uint32_t first_bound;  ///< Index of its first bound in the wide_bounds section.
+  std::uint32_t bound_count;  ///< Number of its bounds, which ascend strictly.
   /// 1: a value, also a float32, becomes the number of bounds at or below it, because some bounds have no float32
   /// number between them. Otherwise the bounds are numbers that are no float32.
   std::uint8_t ranked;
-  std::uint8_t categories;   ///< 1: whole parts are categories, so that values between -1 and 0 round up
-  std::uint8_t reserved[2];  ///< zero
+  std::uint8_t categories;   ///< 1: whole parts are categories, so that values between -1 and 0 round up.
+  std::uint8_t reserved[2];  ///< Zero.
 
   bool operator==(const WideFeature&) const = default;
 };

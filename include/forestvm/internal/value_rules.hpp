@@ -1,4 +1,4 @@
-// The values of a call's rows -> the float32 that walks compare. Implemented by vm/call.
+// Turns the values of a call's rows into the float32 numbers that walks compare. Implemented by vm/call.
 #pragma once
 
 #include <bit>
@@ -18,8 +18,8 @@ class ValueRules {
  public:
   /// Has the rules of a program that compares in float32.
   ValueRules();
-  /// Reads the sections of `program`, a copy of which must be kept as long. Values are rounded by `function`, or by code
-  /// for any CPU.
+  /// Reads the sections of `program`, a copy of which must live as long. `function` rounds values; null stands for the
+  /// one that runs on any CPU.
   explicit ValueRules(const Program& program, RoundFunction function = nullptr);
 
   /// Returns whether the program compares in float64.
@@ -31,10 +31,10 @@ class ValueRules {
   /// A feature whose values need more than round() does.
   struct Special {
     std::uint32_t feature;
-    bool zero_missing;               ///< numbers with |x| <= kTiny are missing
+    bool zero_missing;               ///< True if numbers with |x| <= kTiny are missing.
     bool categories;                 ///< WideFeature::categories
     bool ranked;                     ///< WideFeature::ranked
-    std::span<const double> bounds;  ///< if it is ranked
+    std::span<const double> bounds;  ///< Bounds of the feature if it is ranked; otherwise none.
   };
   /// Returns the special features, ascending.
   std::span<const Special> specials() const { return specials_; }
@@ -59,7 +59,7 @@ class ValueRules {
 
   struct Slot {
     std::uint32_t feature = UINT32_MAX;  ///< UINT32_MAX: the slot is free
-    std::uint32_t bound = 0;             ///< number in the wide_bounds section
+    std::uint32_t bound = 0;             ///< Index in the wide_bounds section.
   };
 
   bool wide_ = false;
@@ -69,7 +69,7 @@ class ValueRules {
   RoundFunction round_;
   std::vector<std::uint32_t> filter_ = {0};  ///< RoundTask::filter
   std::uint32_t filter_mask_ = 0;
-  std::vector<Slot> slots_;  ///< a hash table with linear probing
+  std::vector<Slot> slots_;  ///< Hash table of the bounds that are no float32, with linear probing.
 };
 
 }  // namespace forestvm

@@ -179,7 +179,7 @@ TEST_P(OutOfMemory, SayingWhatIsWrong) {
 class OutOfThreads : public testing::Test {
  protected:
   void SetUp() override {
-    if (FVM_SANITIZED != 0) GTEST_SKIP() << "a sanitizer has its own pthread_create";
+    if (FVM_SANITIZED != 0) GTEST_SKIP() << "no pthread_create to replace: a sanitizer has its own";
   }
 
   OpenProgram opened(std::uint32_t threads) const {
