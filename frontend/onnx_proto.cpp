@@ -68,7 +68,8 @@ Result<void> read_type(const WireField& type, OnnxValue& value) {
   });
 }
 
-Result<OnnxValue> read_value(const WireField& info) {
+Result<void> add_value(const WireField& info, std::vector<OnnxValue>& values) {
+  FVM_TRY(check_count(values.size(), info, "inputs or outputs"));
   OnnxValue value;
   FVM_ASSIGN(const WireMessage message, message_of(info));
   FVM_TRY(visit_fields(message, [&](const WireField& field) -> Result<void> {
@@ -77,7 +78,8 @@ Result<OnnxValue> read_value(const WireField& info) {
     FVM_ASSIGN(value.name, text_of(field));
     return {};
   }));
-  return value;
+  values.push_back(std::move(value));
+  return {};
 }
 
 Result<void> add_initializer(const WireField& field, OnnxGraph& graph) {
@@ -98,13 +100,8 @@ Result<OnnxGraph> read_graph(WireMessage message) {
       case 5:
         return add_initializer(field, graph);
       case 11:
-      case 12: {
-        std::vector<OnnxValue>& values = field.number == 11 ? graph.inputs : graph.outputs;
-        FVM_TRY(check_count(values.size(), field, "inputs or outputs"));
-        FVM_ASSIGN(OnnxValue value, read_value(field));
-        values.push_back(std::move(value));
-        return {};
-      }
+      case 12:
+        return add_value(field, field.number == 11 ? graph.inputs : graph.outputs);
       case 15:
         return refused(byte_location(field.offset), "a sparse initializer, which trees do not need");
       default:
@@ -264,9 +261,8 @@ Result<OnnxTensor> read_onnx_tensor(WireMessage message) {
     switch (field.number) {
       case 1:
         return visit_integers(field, [&](std::int64_t dim) -> Result<void> {
-          FVM_TRY(check_count(tensor.dims.size(), field, "dimensions", kMaxDims));
           tensor.dims.push_back(dim);
-          return {};
+          return check_count(tensor.dims.size(), field, "dimensions", kMaxDims + 1);
         });
       case 2: {
         FVM_ASSIGN(const std::int64_t type, integer_of(field));
@@ -320,10 +316,9 @@ Result<OnnxOperation> read_onnx_operation(WireMessage message) {
       case 1:
       case 2: {
         std::vector<std::string_view>& names = field.number == 1 ? operation.inputs : operation.outputs;
-        FVM_TRY(check_count(names.size(), field, "inputs or outputs"));
         FVM_ASSIGN(const std::string_view name, text_of(field));
         names.push_back(name);
-        return {};
+        return check_count(names.size(), field, "inputs or outputs", kMaxOnnxParts + 1);
       }
       case 3: {
         FVM_ASSIGN(operation.name, text_of(field));
