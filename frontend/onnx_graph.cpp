@@ -59,6 +59,8 @@ class GraphReader {
   Result<void> add_factor(const OnnxOperation& operation);
   Result<void> add_zipmap(const OnnxOperation& operation);
   Result<void> add_argmax(const OnnxOperation& operation);
+  Result<void> add_sigmoid(const OnnxOperation& operation);
+  Result<void> add_softmax(const OnnxOperation& operation);
   Result<void> add_normalizer(const OnnxOperation& operation);
   Result<void> add_ensemble(const OnnxOperation& operation);
 
@@ -97,6 +99,7 @@ class GraphReader {
   Result<void> read_numbers(const OnnxOperation& operation, std::string_view name, const OnnxColumns& columns,
                             std::vector<float>& numbers) const;
   Result<std::vector<std::int64_t>> shape_of(const OnnxOperation& operation) const;
+  Result<void> add_transform(const OnnxOperation& operation, OnnxPost post);
   void add_step(OnnxColumns& columns, const OnnxStep& step) const;
   /// Number of values in a row of scores.
   std::uint32_t score_width() const {
@@ -125,6 +128,8 @@ const GraphReader::Row GraphReader::kRows[] = {
     {"", "Flatten", &GraphReader::add_shape},
     {"", "Mul", &GraphReader::add_factor},
     {"", "ArgMax", &GraphReader::add_argmax},
+    {"", "Sigmoid", &GraphReader::add_sigmoid},
+    {"", "Softmax", &GraphReader::add_softmax},
     {"ai.onnx.ml", "Scaler", &GraphReader::add_scaler},
     {"ai.onnx.ml", "Imputer", &GraphReader::add_imputer},
     {"ai.onnx.ml", "ZipMap", &GraphReader::add_zipmap},
@@ -376,6 +381,27 @@ Result<void> GraphReader::add_argmax(const OnnxOperation& operation) {
     return error(operation, "only the first largest score of a row is read: axis 1, select_last_index 0");
   pipeline_.argmax = true;
   return give(operation, Content::Labels);
+}
+
+/// Makes `post` the transform of the scores, which have none yet.
+Result<void> GraphReader::add_transform(const OnnxOperation& operation, OnnxPost post) {
+  OnnxForest& forest = pipeline_.forest;
+  if (content_of(operation) != Content::Scores || forest.classifier)
+    return error(operation, "its input is not the scores of targets");
+  if (forest.post != OnnxPost::None) return error(operation, "a second transform of the scores");
+  forest.post = post;
+  pipeline_.transformed = true;
+  return give(operation, Content::Scores);
+}
+
+Result<void> GraphReader::add_sigmoid(const OnnxOperation& operation) {
+  return add_transform(operation, OnnxPost::Logistic);
+}
+
+Result<void> GraphReader::add_softmax(const OnnxOperation& operation) {
+  FVM_ASSIGN(const std::int64_t axis, OnnxAttributes(operation).integer("axis", -1));
+  if (axis != 1 && axis != -1) return error(operation, "axis " + std::to_string(axis) + ", expected 1: columns");
+  return add_transform(operation, OnnxPost::Softmax);
 }
 
 Result<void> GraphReader::add_normalizer(const OnnxOperation& operation) {

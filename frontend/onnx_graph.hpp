@@ -21,6 +21,7 @@ struct OnnxPipeline {
   std::string type;                ///< Type of the ensemble's operation.
   std::uint32_t num_features = 0;  ///< Numbers in a row: the columns of all inputs, in the graph's order.
   std::vector<std::string> feature_names;  ///< Names of the inputs if each is one feature; otherwise none.
+  bool transformed = false;                ///< True if the transform is a node behind the ensemble.
   bool argmax = false;                     ///< True if an ArgMax turns the scores into classes.
 };
 

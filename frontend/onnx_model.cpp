@@ -69,6 +69,18 @@ Result<void> set_classes(const Transform transform, const OnnxShape& shape, Onnx
   return {};
 }
 
+/// Refuses the post transforms of targets for which ONNX Runtime does something else than the standard says: it ignores
+/// those of one target, and takes 1 of TreeEnsemble for LOGISTIC and 2 for SOFTMAX.
+Result<void> check_post(const OnnxPipeline& pipeline) {
+  const OnnxForest& forest = pipeline.forest;
+  const std::string advice = ": ONNX Runtime does not do what the standard says; use NONE and a node Sigmoid or Softmax";
+  if (forest.post != OnnxPost::None && forest.num_outputs == 1)
+    return wrong(forest, "a post_transform of one target" + advice);
+  if (pipeline.type == "TreeEnsemble" && (forest.post == OnnxPost::Softmax || forest.post == OnnxPost::Logistic))
+    return wrong(forest, "post_transform " + std::to_string(static_cast<int>(forest.post)) + advice);
+  return {};
+}
+
 /// Sets the outputs of a regressor. ONNX Runtime adds no base to a target to which a row's leaves add nothing.
 Result<void> set_targets(const Transform transform, const OnnxPipeline& pipeline, const OnnxShape& shape,
                          Model& model) {
@@ -79,8 +91,7 @@ Result<void> set_targets(const Transform transform, const OnnxPipeline& pipeline
   for (std::size_t i = 0; i < forest.base.size(); ++i)
     if (forest.base[i] != 0 && !shape.always[i])
       return wrong(forest, "base_values: target " + std::to_string(i) + " gets no weight on some rows");
-  if (forest.num_outputs == 1 && transform != Transform::Identity)
-    return wrong(forest, "post_transform of one target: ONNX Runtime ignores what the standard says, so use NONE");
+  if (!pipeline.transformed) FVM_TRY(check_post(pipeline));
   model.transform = transform;
   if (pipeline.argmax) model.class_rule = ClassRule::Argmax;
   return {};
