@@ -20,8 +20,12 @@ struct ModeName {
 };
 
 constexpr ModeName kModeNames[] = {
-    {"BRANCH_LEQ", OnnxMode::LessEqual}, {"BRANCH_LT", OnnxMode::Less},   {"BRANCH_GTE", OnnxMode::GreaterEqual},
-    {"BRANCH_GT", OnnxMode::Greater},    {"BRANCH_EQ", OnnxMode::Equal},  {"BRANCH_NEQ", OnnxMode::NotEqual},
+    {"BRANCH_LEQ", OnnxMode::LessEqual},
+    {"BRANCH_LT", OnnxMode::Less},
+    {"BRANCH_GTE", OnnxMode::GreaterEqual},
+    {"BRANCH_GT", OnnxMode::Greater},
+    {"BRANCH_EQ", OnnxMode::Equal},
+    {"BRANCH_NEQ", OnnxMode::NotEqual},
     {"LEAF", OnnxMode::Leaf},
 };
 
@@ -41,17 +45,18 @@ std::optional<std::uint32_t> sort_numbers(std::vector<Numbered>& list, std::size
   const auto first = list.begin() + static_cast<std::ptrdiff_t>(begin);
   const auto last = list.begin() + static_cast<std::ptrdiff_t>(end);
   if (!std::is_sorted(first, last)) std::sort(first, last);
-  const auto twice =
-      std::adjacent_find(first, last, [](const Numbered& a, const Numbered& b) { return a.number == b.number; });
+  const auto twice = std::adjacent_find(
+      first, last, [](const Numbered& a, const Numbered& b) { return a.number == b.number; });
   return twice == last ? std::nullopt : std::optional(twice->number);
 }
 
 /// Returns what the number in [begin, end) stands for.
-std::optional<std::uint32_t> find_number(const std::vector<Numbered>& list, std::size_t begin, std::size_t end,
-                                         std::uint32_t number) {
+std::optional<std::uint32_t> find_number(const std::vector<Numbered>& list, std::size_t begin,
+                                         std::size_t end, std::uint32_t number) {
   if (number < end - begin && list[begin + number].number == number) return list[begin + number].index;
   const auto last = list.begin() + static_cast<std::ptrdiff_t>(end);
-  const auto found = std::lower_bound(list.begin() + static_cast<std::ptrdiff_t>(begin), last, Numbered{number, 0});
+  const auto found =
+      std::lower_bound(list.begin() + static_cast<std::ptrdiff_t>(begin), last, Numbered{number, 0});
   return found == last || found->number != number ? std::nullopt : std::optional(found->index);
 }
 
@@ -76,7 +81,8 @@ class ListReader {
   /// Reads `count` whole numbers from 0 to `max`.
   template <class Receive>
   Result<void> integers(std::string_view name, std::size_t count, std::int64_t max, Receive receive) const {
-    FVM_ASSIGN(const std::size_t found, attributes_.integers(name, [&](std::size_t i, std::int64_t x) -> Result<void> {
+    FVM_ASSIGN(const std::size_t found,
+               attributes_.integers(name, [&](std::size_t i, std::int64_t x) -> Result<void> {
                  if (i >= count) return {};
                  if (x < 0 || x > max)
                    return error(name, "value " + std::to_string(i) + " is " + std::to_string(x) +
@@ -104,8 +110,8 @@ class ListReader {
       return tensor_reals(tensor_name, count, receive);
     }
     FVM_ASSIGN(const std::size_t found, attributes_.reals(name, [&](std::size_t i, double x) -> Result<void> {
-                 return i < count ? receive(i, x) : Result<void>();
-               }));
+      return i < count ? receive(i, x) : Result<void>();
+    }));
     FVM_TRY(check_count(name, found, count));
     return false;
   }
@@ -161,18 +167,48 @@ class NumberedForest : ListReader {
  private:
   Result<void> check_names() const {
     if (forest_.classifier)
-      return attributes_.check_known(
-          {"base_values", "base_values_as_tensor", "class_ids", "class_nodeids", "class_treeids", "class_weights",
-           "class_weights_as_tensor", "classlabels_int64s", "classlabels_strings", "nodes_falsenodeids",
-           "nodes_featureids", "nodes_hitrates", "nodes_hitrates_as_tensor", "nodes_missing_value_tracks_true",
-           "nodes_modes", "nodes_nodeids", "nodes_treeids", "nodes_truenodeids", "nodes_values",
-           "nodes_values_as_tensor", "post_transform"});
-    return attributes_.check_known(
-        {"aggregate_function", "base_values", "base_values_as_tensor", "n_targets", "nodes_falsenodeids",
-         "nodes_featureids", "nodes_hitrates", "nodes_hitrates_as_tensor", "nodes_missing_value_tracks_true",
-         "nodes_modes", "nodes_nodeids", "nodes_treeids", "nodes_truenodeids", "nodes_values",
-         "nodes_values_as_tensor", "post_transform", "target_ids", "target_nodeids", "target_treeids",
-         "target_weights", "target_weights_as_tensor"});
+      return attributes_.check_known({"base_values",
+                                      "base_values_as_tensor",
+                                      "class_ids",
+                                      "class_nodeids",
+                                      "class_treeids",
+                                      "class_weights",
+                                      "class_weights_as_tensor",
+                                      "classlabels_int64s",
+                                      "classlabels_strings",
+                                      "nodes_falsenodeids",
+                                      "nodes_featureids",
+                                      "nodes_hitrates",
+                                      "nodes_hitrates_as_tensor",
+                                      "nodes_missing_value_tracks_true",
+                                      "nodes_modes",
+                                      "nodes_nodeids",
+                                      "nodes_treeids",
+                                      "nodes_truenodeids",
+                                      "nodes_values",
+                                      "nodes_values_as_tensor",
+                                      "post_transform"});
+    return attributes_.check_known({"aggregate_function",
+                                    "base_values",
+                                    "base_values_as_tensor",
+                                    "n_targets",
+                                    "nodes_falsenodeids",
+                                    "nodes_featureids",
+                                    "nodes_hitrates",
+                                    "nodes_hitrates_as_tensor",
+                                    "nodes_missing_value_tracks_true",
+                                    "nodes_modes",
+                                    "nodes_nodeids",
+                                    "nodes_treeids",
+                                    "nodes_truenodeids",
+                                    "nodes_values",
+                                    "nodes_values_as_tensor",
+                                    "post_transform",
+                                    "target_ids",
+                                    "target_nodeids",
+                                    "target_treeids",
+                                    "target_weights",
+                                    "target_weights_as_tensor"});
   }
 
   template <class Enum, std::size_t size>
@@ -193,8 +229,8 @@ class NumberedForest : ListReader {
       FVM_TRY(read_name("aggregate_function", "SUM", kAggregateNames, forest_.aggregate));
       FVM_ASSIGN(const std::int64_t targets, attributes_.integer("n_targets", 1));
       if (targets < 1 || targets > std::int64_t{limits_.max_outputs})
-        return error("n_targets", std::to_string(targets) + " is not within 1 and " +
-                                      std::to_string(limits_.max_outputs));
+        return error("n_targets",
+                     std::to_string(targets) + " is not within 1 and " + std::to_string(limits_.max_outputs));
       forest_.num_outputs = static_cast<std::uint32_t>(targets);
     }
     return read_base();
@@ -223,7 +259,8 @@ class NumberedForest : ListReader {
   Result<void> read_base() {
     const auto add = [&](std::size_t, double x) -> Result<void> {
       if (!std::isfinite(x)) return error("base_values", "a number that is not finite");
-      if (forest_.base.size() == forest_.num_outputs) return error("base_values", "more numbers than outputs");
+      if (forest_.base.size() == forest_.num_outputs)
+        return error("base_values", "more numbers than outputs");
       forest_.base.push_back(x);
       return {};
     };
@@ -239,28 +276,32 @@ class NumberedForest : ListReader {
   Result<void> read_trees() {
     FVM_ASSIGN(splits_, count_integers("nodes_treeids", limits_.max_nodes));
     if (splits_ == 0) return error("nodes_treeids", "no nodes");
-    FVM_TRY(integers("nodes_treeids", splits_, kMaxIndex, [&](std::size_t i, std::uint32_t number) -> Result<void> {
-      if (!trees_.empty() && trees_.back().number == number) return {};
-      if (trees_.size() == limits_.max_trees)
-        return error("nodes_treeids", "more trees than the limit of " + std::to_string(limits_.max_trees));
-      trees_.push_back({number, static_cast<std::uint32_t>(trees_.size())});
-      forest_.roots.push_back(static_cast<std::uint32_t>(i));
-      return {};
-    }));
+    FVM_TRY(integers("nodes_treeids", splits_, kMaxIndex,
+                     [&](std::size_t i, std::uint32_t number) -> Result<void> {
+                       if (!trees_.empty() && trees_.back().number == number) return {};
+                       if (trees_.size() == limits_.max_trees)
+                         return error("nodes_treeids",
+                                      "more trees than the limit of " + std::to_string(limits_.max_trees));
+                       trees_.push_back({number, static_cast<std::uint32_t>(trees_.size())});
+                       forest_.roots.push_back(static_cast<std::uint32_t>(i));
+                       return {};
+                     }));
     begins_ = forest_.roots;
     begins_.push_back(static_cast<std::uint32_t>(splits_));
     if (const auto twice = sort_numbers(trees_, 0, trees_.size()))
-      return error("nodes_treeids", "the nodes of tree " + std::to_string(*twice) + " do not follow one another");
+      return error("nodes_treeids",
+                   "the nodes of tree " + std::to_string(*twice) + " do not follow one another");
     return {};
   }
 
   /// Reads nodes_nodeids, whose numbers count from tree to tree anew.
   Result<void> read_numbers() {
     numbers_.resize(splits_);
-    FVM_TRY(integers("nodes_nodeids", splits_, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
-      numbers_[i] = {x, static_cast<std::uint32_t>(i)};
-      return {};
-    }));
+    FVM_TRY(
+        integers("nodes_nodeids", splits_, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
+          numbers_[i] = {x, static_cast<std::uint32_t>(i)};
+          return {};
+        }));
     for (std::size_t t = 0; t + 1 < begins_.size(); ++t)
       if (const auto twice = sort_numbers(numbers_, begins_[t], begins_[t + 1]))
         return error("nodes_nodeids", "node " + std::to_string(*twice) + " is given twice in one tree");
@@ -275,15 +316,17 @@ class NumberedForest : ListReader {
                  const auto* row = std::find_if(std::begin(kModeNames), std::end(kModeNames),
                                                 [&](const ModeName& known) { return known.name == text; });
                  if (row == std::end(kModeNames))
-                   return error("nodes_modes", "value " + std::to_string(i) + ": " + quoted(text) + " is unknown");
+                   return error("nodes_modes",
+                                "value " + std::to_string(i) + ": " + quoted(text) + " is unknown");
                  forest_.nodes[i].mode = row->mode;
                  return {};
                }));
     FVM_TRY(check_count("nodes_modes", modes, splits_));
-    FVM_TRY(integers("nodes_featureids", splits_, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
-      forest_.nodes[i].column = x;
-      return {};
-    }));
+    FVM_TRY(
+        integers("nodes_featureids", splits_, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
+          forest_.nodes[i].column = x;
+          return {};
+        }));
     FVM_ASSIGN(forest_.doubles, reals("nodes_values", splits_, [&](std::size_t i, double x) -> Result<void> {
                  forest_.nodes[i].value = x;
                  return {};
@@ -299,20 +342,21 @@ class NumberedForest : ListReader {
   Result<void> read_child(std::string_view name, std::uint32_t OnnxNode::*side) {
     std::size_t tree = 0;
     // Leaves have numbers here too, of which nothing is asked.
-    FVM_ASSIGN(const std::size_t count, attributes_.integers(name, [&](std::size_t i, std::int64_t x) -> Result<void> {
-                 if (i >= splits_) return {};
-                 if (i >= begins_[tree + 1]) ++tree;
-                 OnnxNode& node = forest_.nodes[i];
-                 if (node.mode == OnnxMode::Leaf) return {};
-                 const auto child =
-                     x < 0 || x > kMaxIndex
-                         ? std::nullopt
-                         : find_number(numbers_, begins_[tree], begins_[tree + 1], static_cast<std::uint32_t>(x));
-                 if (!child)
-                   return error(name, "value " + std::to_string(i) + ": its tree has no node " + std::to_string(x));
-                 node.*side = *child;
-                 return {};
-               }));
+    FVM_ASSIGN(
+        const std::size_t count,
+        attributes_.integers(name, [&](std::size_t i, std::int64_t x) -> Result<void> {
+          if (i >= splits_) return {};
+          if (i >= begins_[tree + 1]) ++tree;
+          OnnxNode& node = forest_.nodes[i];
+          if (node.mode == OnnxMode::Leaf) return {};
+          const auto child = x < 0 || x > kMaxIndex ? std::nullopt
+                                                    : find_number(numbers_, begins_[tree], begins_[tree + 1],
+                                                                  static_cast<std::uint32_t>(x));
+          if (!child)
+            return error(name, "value " + std::to_string(i) + ": its tree has no node " + std::to_string(x));
+          node.*side = *child;
+          return {};
+        }));
     return check_count(name, count, splits_);
   }
 
@@ -320,18 +364,22 @@ class NumberedForest : ListReader {
     FVM_ASSIGN(const std::size_t count, count_integers(prefix_ + "treeids", kMaxIndex));
     // First the run of the tree's nodes, then the node.
     std::vector<std::uint32_t> leaves(count);
-    FVM_TRY(integers(prefix_ + "treeids", count, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
-      const auto tree = find_number(trees_, 0, trees_.size(), x);
-      if (!tree) return error(prefix_ + "treeids", "there is no tree " + std::to_string(x));
-      leaves[i] = *tree;
-      return {};
-    }));
-    FVM_TRY(integers(prefix_ + "nodeids", count, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
-      const auto node = find_number(numbers_, begins_[leaves[i]], begins_[leaves[i] + 1], x);
-      if (!node) return error(prefix_ + "nodeids", "value " + std::to_string(i) + ": its tree has no node " + std::to_string(x));
-      leaves[i] = *node;
-      return {};
-    }));
+    FVM_TRY(
+        integers(prefix_ + "treeids", count, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
+          const auto tree = find_number(trees_, 0, trees_.size(), x);
+          if (!tree) return error(prefix_ + "treeids", "there is no tree " + std::to_string(x));
+          leaves[i] = *tree;
+          return {};
+        }));
+    FVM_TRY(
+        integers(prefix_ + "nodeids", count, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
+          const auto node = find_number(numbers_, begins_[leaves[i]], begins_[leaves[i] + 1], x);
+          if (!node)
+            return error(prefix_ + "nodeids",
+                         "value " + std::to_string(i) + ": its tree has no node " + std::to_string(x));
+          leaves[i] = *node;
+          return {};
+        }));
     forest_.targets.resize(count);
     FVM_TRY(integers(prefix_ + "ids", count, std::int64_t{forest_.num_outputs} - 1,
                      [&](std::size_t i, std::uint32_t x) -> Result<void> {
@@ -386,11 +434,11 @@ class ListedForest : ListReader {
   using ListReader::ListReader;
 
   Result<OnnxForest> read() {
-    FVM_TRY(attributes_.check_known({"aggregate_function", "leaf_targetids", "leaf_weights", "membership_values",
-                                     "n_targets", "nodes_falseleafs", "nodes_falsenodeids", "nodes_featureids",
-                                     "nodes_hitrates", "nodes_missing_value_tracks_true", "nodes_modes",
-                                     "nodes_splits", "nodes_trueleafs", "nodes_truenodeids", "post_transform",
-                                     "tree_roots"}));
+    FVM_TRY(attributes_.check_known(
+        {"aggregate_function", "leaf_targetids", "leaf_weights", "membership_values", "n_targets",
+         "nodes_falseleafs", "nodes_falsenodeids", "nodes_featureids", "nodes_hitrates",
+         "nodes_missing_value_tracks_true", "nodes_modes", "nodes_splits", "nodes_trueleafs",
+         "nodes_truenodeids", "post_transform", "tree_roots"}));
     FVM_ASSIGN(const std::int64_t outputs, within("n_targets", 1, 1, limits_.max_outputs));
     forest_.num_outputs = static_cast<std::uint32_t>(outputs);
     FVM_ASSIGN(const std::int64_t aggregate, within("aggregate_function", 1, 0, 3));
@@ -425,20 +473,23 @@ class ListedForest : ListReader {
     FVM_ASSIGN(splits_, count_integers("nodes_featureids", limits_.max_nodes));
     FVM_ASSIGN(leaves_, count_integers("leaf_targetids", limits_.max_nodes - splits_));
     forest_.nodes.resize(splits_ + leaves_);
-    FVM_TRY(integers("nodes_featureids", splits_, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
-      forest_.nodes[i].column = x;
-      return {};
-    }));
+    FVM_TRY(
+        integers("nodes_featureids", splits_, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
+          forest_.nodes[i].column = x;
+          return {};
+        }));
     FVM_ASSIGN(const OnnxTensor modes, attributes_.tensor("nodes_modes"));
     FVM_TRY(check_count("nodes_modes", modes.size, splits_));
     std::size_t at = 0;
     FVM_TRY(visit_integers(modes, [&](std::int64_t mode) -> Result<void> {
       if (mode < 0 || mode > static_cast<std::int64_t>(OnnxMode::Member))
-        return error("nodes_modes", "value " + std::to_string(at) + ": mode " + std::to_string(mode) + " is unknown");
+        return error("nodes_modes",
+                     "value " + std::to_string(at) + ": mode " + std::to_string(mode) + " is unknown");
       forest_.nodes[at++].mode = static_cast<OnnxMode>(mode);
       return {};
     }));
-    FVM_ASSIGN(forest_.doubles, tensor_reals("nodes_splits", splits_, [&](std::size_t i, double x) -> Result<void> {
+    FVM_ASSIGN(forest_.doubles,
+               tensor_reals("nodes_splits", splits_, [&](std::size_t i, double x) -> Result<void> {
                  forest_.nodes[i].value = x;
                  return {};
                }));

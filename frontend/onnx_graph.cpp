@@ -68,7 +68,8 @@ class GraphReader {
     return refused(location_of(operation), std::move(message));
   }
   const OnnxColumns* columns_of(const OnnxOperation& operation, std::size_t input = 0) const {
-    const auto found = input < operation.inputs.size() ? columns_.find(operation.inputs[input]) : columns_.end();
+    const auto found =
+        input < operation.inputs.size() ? columns_.find(operation.inputs[input]) : columns_.end();
     return found == columns_.end() ? nullptr : &found->second;
   }
   std::optional<Content> content_of(const OnnxOperation& operation) const {
@@ -76,7 +77,8 @@ class GraphReader {
     return found == results_.end() ? std::nullopt : std::optional(found->second);
   }
   const OnnxTensor* constant_of(const OnnxOperation& operation, std::size_t input) const {
-    const auto found = input < operation.inputs.size() ? constants_.find(operation.inputs[input]) : constants_.end();
+    const auto found =
+        input < operation.inputs.size() ? constants_.find(operation.inputs[input]) : constants_.end();
     return found == constants_.end() ? nullptr : &found->second;
   }
   /// Names what the operation's only output holds.
@@ -112,7 +114,7 @@ class GraphReader {
   OnnxPipeline pipeline_;
   bool ensemble_ = false;
   std::size_t segments_ = 0;  ///< Segments and steps of all columns.
-  bool known_width_ = true;  ///< False if the only input does not say how many columns it has.
+  bool known_width_ = true;   ///< False if the only input does not say how many columns it has.
   std::unordered_map<std::string_view, OnnxTensor> constants_;
   std::unordered_map<std::string_view, OnnxColumns> columns_;
   std::unordered_map<std::string_view, Content> results_;
@@ -150,13 +152,17 @@ Result<void> GraphReader::add(const OnnxOperation& operation) {
 }
 
 Result<void> GraphReader::add_width(const OnnxValue& input, std::uint32_t& width) const {
-  const auto wrong = [&](const std::string& what) { return refused("graph, input " + quoted(input.name), what); };
-  if (input.dims.size() > 2) return wrong(std::to_string(input.dims.size()) + " dimensions, expected rows and columns");
+  const auto wrong = [&](const std::string& what) {
+    return refused("graph, input " + quoted(input.name), what);
+  };
+  if (input.dims.size() > 2)
+    return wrong(std::to_string(input.dims.size()) + " dimensions, expected rows and columns");
   if (input.dims.size() < 2 || input.dims[1] < 0) {
     if (graph_.inputs.size() == 1) return {};
     return wrong("the number of columns is not given");
   }
-  if (input.dims[1] == 0 || input.dims[1] > std::int64_t{limits_.max_features} - std::int64_t{pipeline_.num_features})
+  if (input.dims[1] == 0 ||
+      input.dims[1] > std::int64_t{limits_.max_features} - std::int64_t{pipeline_.num_features})
     return wrong(std::to_string(input.dims[1]) + " columns: none, or more than the limit of " +
                  std::to_string(limits_.max_features) + " features");
   width = static_cast<std::uint32_t>(input.dims[1]);
@@ -190,7 +196,8 @@ Result<void> GraphReader::add_inputs() {
     pipeline_.num_features += columns.width;
     columns_.insert_or_assign(input.name, std::move(columns));
   }
-  if (pipeline_.num_features != graph_.inputs.size() || !known_width_ || pipeline_.num_features == 1) return {};
+  if (pipeline_.num_features != graph_.inputs.size() || !known_width_ || pipeline_.num_features == 1)
+    return {};
   for (const OnnxValue& input : graph_.inputs) pipeline_.feature_names.emplace_back(input.name);
   return {};
 }
@@ -204,10 +211,13 @@ Result<void> GraphReader::add_alias(const OnnxOperation& operation) {
 Result<void> GraphReader::add_cast(const OnnxOperation& operation) {
   FVM_ASSIGN(const std::int64_t number, OnnxAttributes(operation).integer("to", 0));
   const auto to = static_cast<OnnxType>(static_cast<std::int32_t>(number));
-  const auto wrong = [&](const std::string& what) { return error(operation, what + " cast to " + name_of(to)); };
+  const auto wrong = [&](const std::string& what) {
+    return error(operation, what + " cast to " + name_of(to));
+  };
   if (const OnnxColumns* columns = columns_of(operation)) {
     OnnxColumns cast = *columns;
-    if (to != columns->type && to != OnnxType::Float && !(to == OnnxType::Double && columns->type == OnnxType::Float))
+    if (to != columns->type && to != OnnxType::Float &&
+        !(to == OnnxType::Double && columns->type == OnnxType::Float))
       return wrong("columns of " + name_of(columns->type));
     cast.type = to;
     if (to == OnnxType::Float) cast.row_type = ScalarType::Float32;
@@ -223,12 +233,14 @@ Result<void> GraphReader::add_cast(const OnnxOperation& operation) {
 
 Result<void> GraphReader::add_concat(const OnnxOperation& operation) {
   FVM_ASSIGN(const std::int64_t axis, OnnxAttributes(operation).integer("axis", 0));
-  if (axis != 1 && axis != -1) return error(operation, "axis " + std::to_string(axis) + ", expected 1: columns");
+  if (axis != 1 && axis != -1)
+    return error(operation, "axis " + std::to_string(axis) + ", expected 1: columns");
   OnnxColumns all;
   all.type = OnnxType::Undefined;
   for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
     const OnnxColumns* part = columns_of(operation, i);
-    if (part == nullptr) return error(operation, "input " + quoted(operation.inputs[i]) + " is not columns of the rows");
+    if (part == nullptr)
+      return error(operation, "input " + quoted(operation.inputs[i]) + " is not columns of the rows");
     if (!known_width_) return error(operation, "the number of the input's columns is not given");
     if (all.type == OnnxType::Undefined) {
       all.type = part->type;
@@ -236,7 +248,8 @@ Result<void> GraphReader::add_concat(const OnnxOperation& operation) {
     }
     if (all.type != part->type || all.row_type != part->row_type)
       return error(operation, "columns of different types");
-    if (part->width > limits_.max_features - all.width || all.segments.size() + part->segments.size() > kMaxOnnxParts)
+    if (part->width > limits_.max_features - all.width ||
+        all.segments.size() + part->segments.size() > kMaxOnnxParts)
       return error(operation, "more columns than the limit of " + std::to_string(limits_.max_features));
     for (OnnxSegment segment : part->segments) {
       segment.column += all.width;
@@ -253,12 +266,13 @@ Result<void> GraphReader::read_numbers(const OnnxOperation& operation, std::stri
                                        const OnnxColumns& columns, std::vector<float>& numbers) const {
   const OnnxAttributes attributes(operation);
   FVM_ASSIGN(const std::size_t count, attributes.reals(name, [&](std::size_t, double x) -> Result<void> {
-               if (!std::isfinite(x)) return attributes.error(name, "a number that is not finite");
-               numbers.push_back(static_cast<float>(x));
-               return {};
-             }));
+    if (!std::isfinite(x)) return attributes.error(name, "a number that is not finite");
+    numbers.push_back(static_cast<float>(x));
+    return {};
+  }));
   if (count != 1 && count != columns.width)
-    return attributes.error(name, std::to_string(count) + " numbers for " + std::to_string(columns.width) + " columns");
+    return attributes.error(
+        name, std::to_string(count) + " numbers for " + std::to_string(columns.width) + " columns");
   return {};
 }
 
@@ -278,7 +292,8 @@ Result<void> GraphReader::add_scaler(const OnnxOperation& operation) {
   const OnnxColumns* input = columns_of(operation);
   if (input == nullptr) return error(operation, "its input is not columns of the rows");
   if (input->type != OnnxType::Float)
-    return error(operation, "columns of " + name_of(input->type) + "; only float columns can be folded into thresholds");
+    return error(operation,
+                 "columns of " + name_of(input->type) + "; only float columns can be folded into thresholds");
   OnnxStep step;
   FVM_TRY(read_numbers(operation, "offset", *input, step.offsets));
   FVM_TRY(read_numbers(operation, "scale", *input, step.scales));
@@ -295,9 +310,11 @@ Result<void> GraphReader::add_imputer(const OnnxOperation& operation) {
   const OnnxAttributes attributes(operation);
   FVM_ASSIGN(const double replaced, attributes.real("replaced_value_float", 0));
   if (input->type != OnnxType::Float || attributes.has("imputed_value_int64s"))
-    return error(operation, "columns of whole numbers or doubles; only float columns can be folded into thresholds");
+    return error(operation,
+                 "columns of whole numbers or doubles; only float columns can be folded into thresholds");
   if (!std::isnan(replaced))
-    return error(operation, "it replaces " + std::to_string(replaced) + "; only NaN can be folded into thresholds");
+    return error(operation,
+                 "it replaces " + std::to_string(replaced) + "; only NaN can be folded into thresholds");
   OnnxStep step;
   FVM_TRY(read_numbers(operation, "imputed_value_floats", *input, step.replacements));
   OnnxColumns columns = *input;
@@ -333,7 +350,7 @@ Result<std::vector<std::int64_t>> GraphReader::shape_of(const OnnxOperation& ope
 /// Reads Reshape, Squeeze and Flatten where they leave the numbers of a row as they are.
 Result<void> GraphReader::add_shape(const OnnxOperation& operation) {
   const OnnxColumns* columns = columns_of(operation);
-  const std::int64_t width = columns != nullptr                          ? columns->width
+  const std::int64_t width = columns != nullptr                         ? columns->width
                              : content_of(operation) == Content::Scores ? score_width()
                                                                         : 1;
   const bool flat = columns == nullptr && width == 1;  // rows of one number may lose their second dimension
@@ -347,7 +364,8 @@ Result<void> GraphReader::add_shape(const OnnxOperation& operation) {
       keeps = flat && shape.size() == 1 && (shape[0] == 1 || shape[0] == -1);
     } else {
       const bool same_columns = shape.size() == 2 && (shape[1] == width || (shape[1] == -1 && shape[0] == 0));
-      keeps = (same_columns && (shape[0] == -1 || shape[0] == 0)) || (flat && shape.size() == 1 && shape[0] == -1);
+      keeps = (same_columns && (shape[0] == -1 || shape[0] == 0)) ||
+              (flat && shape.size() == 1 && shape[0] == -1);
     }
   }
   if (!keeps) return error(operation, "it does more than to leave a row's numbers as they are");
@@ -367,7 +385,8 @@ Result<void> GraphReader::add_factor(const OnnxOperation& operation) {
 }
 
 Result<void> GraphReader::add_zipmap(const OnnxOperation& operation) {
-  if (content_of(operation) != Content::Scores) return error(operation, "its input is not the scores of classes");
+  if (content_of(operation) != Content::Scores)
+    return error(operation, "its input is not the scores of classes");
   return give(operation, Content::Maps);
 }
 
@@ -400,7 +419,8 @@ Result<void> GraphReader::add_sigmoid(const OnnxOperation& operation) {
 
 Result<void> GraphReader::add_softmax(const OnnxOperation& operation) {
   FVM_ASSIGN(const std::int64_t axis, OnnxAttributes(operation).integer("axis", -1));
-  if (axis != 1 && axis != -1) return error(operation, "axis " + std::to_string(axis) + ", expected 1: columns");
+  if (axis != 1 && axis != -1)
+    return error(operation, "axis " + std::to_string(axis) + ", expected 1: columns");
   return add_transform(operation, OnnxPost::Softmax);
 }
 
@@ -427,7 +447,8 @@ Result<void> GraphReader::add_ensemble(const OnnxOperation& operation) {
   const std::size_t expected = pipeline_.forest.classifier ? 2 : 1;
   if (operation.outputs.empty() || operation.outputs.size() > expected)
     return error(operation, "expected " + std::to_string(expected) + " outputs");
-  results_.insert_or_assign(operation.outputs.back(), expected == operation.outputs.size() ? Content::Scores : Content::Labels);
+  results_.insert_or_assign(operation.outputs.back(),
+                            expected == operation.outputs.size() ? Content::Scores : Content::Labels);
   if (operation.outputs.size() == 2) results_.insert_or_assign(operation.outputs[0], Content::Labels);
   return {};
 }

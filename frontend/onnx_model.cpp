@@ -11,7 +11,9 @@
 namespace forestvm::frontend {
 namespace {
 
-Error wrong(const OnnxForest& forest, std::string message) { return refused(forest.where, std::move(message)); }
+Error wrong(const OnnxForest& forest, std::string message) {
+  return refused(forest.where, std::move(message));
+}
 
 Result<Transform> transform_of(const OnnxForest& forest) {
   switch (forest.post) {
@@ -35,7 +37,8 @@ bool all_weights(const OnnxForest& forest, bool (*holds)(double)) {
 
 /// Makes one output of two classes if all weights are for class 0: the score of class 1, in spite of its number.
 Result<void> set_pair(const Transform transform, OnnxForest& forest, Model& model) {
-  if (forest.base.size() > 1) return wrong(forest, "base_values: two numbers for the one score of two classes");
+  if (forest.base.size() > 1)
+    return wrong(forest, "base_values: two numbers for the one score of two classes");
   const bool probabilities = all_weights(forest, [](double w) { return w >= 0; });
   forest.num_outputs = 1;
   // ONNX Runtime ignores SOFTMAX here.
@@ -47,7 +50,8 @@ Result<void> set_pair(const Transform transform, OnnxForest& forest, Model& mode
 
 /// Sets the outputs of a classifier. ONNX Runtime takes the largest score among the classes that a row's leaves add to,
 /// which is the largest of all if every class gets a score.
-Result<void> set_classes(const Transform transform, const OnnxShape& shape, OnnxForest& forest, Model& model) {
+Result<void> set_classes(const Transform transform, const OnnxShape& shape, OnnxForest& forest,
+                         Model& model) {
   std::vector<std::uint32_t> ids = forest.targets;
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -57,12 +61,13 @@ Result<void> set_classes(const Transform transform, const OnnxShape& shape, Onnx
   }
   const std::size_t expected = forest.class_labels.size();
   if (!forest.base.empty() && (expected == 2 || forest.base.size() != expected))
-    return wrong(forest, "base_values: " + std::to_string(forest.base.size()) + " numbers for the scores of " +
-                             std::to_string(expected) + " classes");
+    return wrong(forest, "base_values: " + std::to_string(forest.base.size()) +
+                             " numbers for the scores of " + std::to_string(expected) + " classes");
   const bool positive = all_weights(forest, [](double w) { return w > 0; });
   const auto missing = std::find(shape.always.begin(), shape.always.end(), false);
   if (forest.base.empty() && !positive && missing != shape.always.end())
-    return wrong(forest, "class " + forest.class_labels[static_cast<std::size_t>(missing - shape.always.begin())] +
+    return wrong(forest, "class " +
+                             forest.class_labels[static_cast<std::size_t>(missing - shape.always.begin())] +
                              " gets no score on some rows, and others may be negative");
   model.transform = transform;
   model.class_rule = ClassRule::Argmax;
@@ -73,10 +78,12 @@ Result<void> set_classes(const Transform transform, const OnnxShape& shape, Onnx
 /// those of one target, and takes 1 of TreeEnsemble for LOGISTIC and 2 for SOFTMAX.
 Result<void> check_post(const OnnxPipeline& pipeline) {
   const OnnxForest& forest = pipeline.forest;
-  const std::string advice = ": ONNX Runtime does not do what the standard says; use NONE and a node Sigmoid or Softmax";
+  const std::string advice =
+      ": ONNX Runtime does not do what the standard says; use NONE and a node Sigmoid or Softmax";
   if (forest.post != OnnxPost::None && forest.num_outputs == 1)
     return wrong(forest, "a post_transform of one target" + advice);
-  if (pipeline.type == "TreeEnsemble" && (forest.post == OnnxPost::Softmax || forest.post == OnnxPost::Logistic))
+  if (pipeline.type == "TreeEnsemble" &&
+      (forest.post == OnnxPost::Softmax || forest.post == OnnxPost::Logistic))
     return wrong(forest, "post_transform " + std::to_string(static_cast<int>(forest.post)) + advice);
   return {};
 }
@@ -128,8 +135,10 @@ bool sniff_onnx(std::span<const std::byte> bytes) {
     const Result<WireField> field = reader.next();
     if (!field) return !first || (bytes.size() == 1 && bytes[0] == std::byte{8});
     const bool number = field->type == WireType::Varint;
-    if (first && (field->number != 1 || !number || field->bits == 0 || field->bits > kMaxIrVersion)) return false;
-    const auto known = number ? std::span<const std::uint32_t>(kNumbers) : std::span<const std::uint32_t>(kTexts);
+    if (first && (field->number != 1 || !number || field->bits == 0 || field->bits > kMaxIrVersion))
+      return false;
+    const auto known =
+        number ? std::span<const std::uint32_t>(kNumbers) : std::span<const std::uint32_t>(kTexts);
     if ((!number && field->type != WireType::Bytes) ||
         std::find(known.begin(), known.end(), field->number) == known.end())
       return false;
@@ -142,7 +151,8 @@ Result<ParsedModel> read_onnx(std::span<const std::byte> bytes, const LoadLimits
   FVM_ASSIGN(OnnxPipeline pipeline, read_onnx_graph(file.graph, limits));
   OnnxForest& forest = pipeline.forest;
   FVM_ASSIGN(const Transform transform, transform_of(forest));
-  FVM_ASSIGN(const OnnxShape shape, check_onnx_trees(forest, std::min(pipeline.columns.width, pipeline.num_features)));
+  FVM_ASSIGN(const OnnxShape shape,
+             check_onnx_trees(forest, std::min(pipeline.columns.width, pipeline.num_features)));
 
   ParsedModel parsed;
   Model& model = parsed.model;

@@ -32,11 +32,6 @@ Result<void> check_count(std::size_t count, const WireField& field, const char* 
                  "more " + std::string(what) + " than the limit of " + std::to_string(limit));
 }
 
-/// Returns the error with the place in front of its own.
-Error within(const std::string& place, const Error& error) {
-  return {error.code, error.where.empty() ? place : place + ", " + error.where, error.message};
-}
-
 Result<void> read_dims(const WireField& shape, std::vector<std::int64_t>& dims) {
   FVM_ASSIGN(const WireMessage message, message_of(shape));
   return visit_fields(message, [&](const WireField& field) -> Result<void> {
@@ -109,7 +104,8 @@ Result<OnnxGraph> read_graph(WireMessage message) {
     }
   }));
   // Files before IR version 4 name their initializers among the inputs.
-  std::erase_if(graph.inputs, [&](const OnnxValue& input) { return graph.initializers.contains(input.name); });
+  std::erase_if(graph.inputs,
+                [&](const OnnxValue& input) { return graph.initializers.contains(input.name); });
   return graph;
 }
 
@@ -197,7 +193,8 @@ Result<void> visit_raw(const OnnxTensor& tensor, const WireField& raw, const Fie
                                                 : WireType::Varint;
   for (std::size_t at = 0; at < bytes.size(); at += size) {
     part.bits = 0;
-    for (std::size_t i = 0; i < size; ++i) part.bits |= std::to_integer<std::uint64_t>(bytes[at + i]) << 8 * i;
+    for (std::size_t i = 0; i < size; ++i)
+      part.bits |= std::to_integer<std::uint64_t>(bytes[at + i]) << 8 * i;
     if (tensor.type == OnnxType::Int32)
       part.bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(part.bits)));
     FVM_TRY(receive(part));
@@ -287,7 +284,8 @@ Result<OnnxTensor> read_onnx_tensor(WireMessage message) {
     }
   }));
   if (external)
-    return tensor_error(tensor, "its data lie in another file, which is never opened: save the model as one file");
+    return tensor_error(tensor,
+                        "its data lie in another file, which is never opened: save the model as one file");
   if (segment) return tensor_error(tensor, "it is only a segment");
   FVM_TRY(check_size(tensor));
   return tensor;
@@ -303,7 +301,8 @@ Result<void> visit_reals(const OnnxTensor& tensor, const std::function<Result<vo
   return tensor_error(tensor, "float or double numbers are expected, found " + name_of(tensor.type));
 }
 
-Result<void> visit_integers(const OnnxTensor& tensor, const std::function<Result<void>(std::int64_t)>& receive) {
+Result<void> visit_integers(const OnnxTensor& tensor,
+                            const std::function<Result<void>(std::int64_t)>& receive) {
   if (tensor.type != OnnxType::Uint8 && tensor.type != OnnxType::Int32 && tensor.type != OnnxType::Int64)
     return tensor_error(tensor, "whole numbers are expected, found " + name_of(tensor.type));
   return visit_data(tensor, [&](const WireField& field) { return visit_integers(field, receive); });
@@ -360,10 +359,11 @@ Result<void> OnnxAttributes::visit(std::string_view name, std::int64_t type, std
     if (field.number == 20) {
       FVM_ASSIGN(given, integer_of(field));
     }
-    if (field.number == 21) return refused("", "it refers to a function's attribute");
+    if (field.number == 21) return error(name, "it refers to a function's attribute");
     return {};
   });
-  if (!done) return within(location_of(operation_) + ", " + printable(name), done.error());
+  if (!done && done.error().where.starts_with(location_of(operation_))) return done;
+  if (!done) return error(name, done.error().text());
   if (given != type)
     return error(name, "attribute type " + std::to_string(given) + ", expected " + std::to_string(type));
   return {};
@@ -417,8 +417,8 @@ Result<std::size_t> OnnxAttributes::integers(
   return count;
 }
 
-Result<std::size_t> OnnxAttributes::reals(std::string_view name,
-                                          const std::function<Result<void>(std::size_t, double)>& receive) const {
+Result<std::size_t> OnnxAttributes::reals(
+    std::string_view name, const std::function<Result<void>(std::size_t, double)>& receive) const {
   std::size_t count = 0;
   FVM_TRY(visit(name, kFloats, 7, [&](const WireField& field) {
     return visit_floats(field, [&](float x) { return receive(count++, static_cast<double>(x)); });

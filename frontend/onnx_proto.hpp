@@ -17,7 +17,15 @@
 namespace forestvm::frontend {
 
 /// The element types of tensors that matter here; the numbers are ONNX's.
-enum class OnnxType : std::int32_t { Undefined = 0, Float = 1, Uint8 = 2, Int32 = 6, Int64 = 7, String = 8, Double = 11 };
+enum class OnnxType : std::int32_t {
+  Undefined = 0,
+  Float = 1,
+  Uint8 = 2,
+  Int32 = 6,
+  Int64 = 7,
+  String = 8,
+  Double = 11
+};
 
 /// Returns "float" and the like, or "type 9".
 std::string name_of(OnnxType type);
@@ -39,7 +47,8 @@ Result<OnnxTensor> read_onnx_tensor(WireMessage message);
 
 /// Calls `receive` for each element. The type must be Float or Double, or Uint8, Int32 or Int64.
 Result<void> visit_reals(const OnnxTensor& tensor, const std::function<Result<void>(double)>& receive);
-Result<void> visit_integers(const OnnxTensor& tensor, const std::function<Result<void>(std::int64_t)>& receive);
+Result<void> visit_integers(const OnnxTensor& tensor,
+                            const std::function<Result<void>(std::int64_t)>& receive);
 
 /// A node of the graph: an operation on tensors.
 struct OnnxOperation {

@@ -35,7 +35,8 @@ void add_points(std::span<const double> values, std::uint32_t target, std::vecto
 
 std::span<const double> members_of(const OnnxForest& forest, std::uint32_t node) {
   const auto set = static_cast<std::size_t>(
-      std::lower_bound(forest.member_nodes.begin(), forest.member_nodes.end(), node) - forest.member_nodes.begin());
+      std::lower_bound(forest.member_nodes.begin(), forest.member_nodes.end(), node) -
+      forest.member_nodes.begin());
   const std::uint32_t begin = forest.member_begins[set];
   return std::span(forest.members).subspan(begin, forest.member_begins[set + 1] - begin);
 }
@@ -56,7 +57,8 @@ void split_by_points(const OnnxForest& forest, std::uint32_t at, OnnxSplit& spli
     split.nodes += 1 + values.size();
   }
   split.nan_target = nan_target.value_or(at);
-  std::stable_sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.value < b.value; });
+  std::stable_sort(points.begin(), points.end(),
+                   [](const Point& a, const Point& b) { return a.value < b.value; });
   split.targets = {at};
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (i != 0 && points[i].value == points[i - 1].value) continue;
@@ -127,7 +129,8 @@ void move_to_feature(const OnnxColumn& column, OnnxSplit& split) {
 }  // namespace
 
 void keep_between(OnnxSplit& split, const Cut& lower, const Cut& upper) {
-  const auto first = std::find_if(split.cuts.begin(), split.cuts.end(), [&](const Cut& c) { return lower < c; });
+  const auto first =
+      std::find_if(split.cuts.begin(), split.cuts.end(), [&](const Cut& c) { return lower < c; });
   auto last = first;
   while (last != split.cuts.end() && *last < upper) ++last;
   std::vector<Cut> cuts;

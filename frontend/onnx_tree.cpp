@@ -12,8 +12,8 @@
 namespace forestvm::frontend {
 namespace {
 
-/// Nodes that repeated subtrees may add to all trees together.
-constexpr std::size_t kMaxRepeatedNodes = std::size_t{1} << 20;
+/// Nodes that repeated subtrees may add to all trees together, beyond two for each node of the file.
+constexpr std::size_t kMaxRepeatedNodes = std::size_t{1} << 19;
 /// Numbers in leaf vectors beyond four for each weight of the file.
 constexpr std::size_t kMaxVectorNumbers = std::size_t{1} << 22;
 /// Nodes of the forest that are read over again to find out which of them a path decides.
@@ -24,7 +24,10 @@ constexpr int kMaxAncestors = 64;
 class TreeWalk {
  public:
   TreeWalk(const OnnxForest& forest, std::uint32_t columns)
-      : forest_(forest), columns_(columns), state_(forest.nodes.size(), 0), leaves_adding_(forest.num_outputs, 0) {
+      : forest_(forest),
+        columns_(columns),
+        state_(forest.nodes.size(), 0),
+        leaves_adding_(forest.num_outputs, 0) {
     shape_.always.resize(forest.num_outputs);
   }
 
@@ -71,7 +74,9 @@ class TreeWalk {
       state = closed(t);
       return {};
     }
-    const auto wrong = [&](const std::string& what) { return refused(forest_.location_of_node(visit.node), what); };
+    const auto wrong = [&](const std::string& what) {
+      return refused(forest_.location_of_node(visit.node), what);
+    };
     if (state == open(t)) return wrong("the node is its own descendant");
     if (state == closed(t)) return {};
     if (node.mode == OnnxMode::Leaf) {
@@ -81,7 +86,8 @@ class TreeWalk {
     }
     if (state != 0) return wrong("the node belongs to two trees");
     if (node.column >= columns_)
-      return wrong("feature " + std::to_string(node.column) + " does not exist: there are " + std::to_string(columns_));
+      return wrong("feature " + std::to_string(node.column) + " does not exist: there are " +
+                   std::to_string(columns_));
     state = open(t);
     waiting_.push_back({visit.node, true});
     waiting_.push_back({node.no, false});
@@ -118,7 +124,7 @@ class TreeBuilder {
               const LoadLimits& limits)
       : forest_(forest), columns_(columns), leaf_width_(leaf_width) {
     constexpr std::uint64_t kMaxIndex = std::numeric_limits<std::int32_t>::max();
-    nodes_left_ = std::min({limits.max_nodes, kMaxIndex, forest.nodes.size() + kMaxRepeatedNodes});
+    nodes_left_ = std::min({limits.max_nodes, kMaxIndex, 3 * forest.nodes.size() + kMaxRepeatedNodes});
     numbers_left_ = 4 * forest.weights.size() + kMaxVectorNumbers;
     reads_left_ = forest.nodes.size() + forest.members.size() + kMaxRepeatedReads;
   }
@@ -145,9 +151,10 @@ class TreeBuilder {
   /// A node of the forest for a place in the tree.
   struct Place {
     std::uint32_t node;
-    std::uint32_t root;      ///< Number of the root in `roots_` to whose tree the node belongs.
-    std::int32_t extremes;   ///< Index in `extremes_` of what the trees before say; -1 before the first tree's leaf.
-    std::int32_t parent;     ///< -1 for the tree's root.
+    std::uint32_t root;  ///< Number of the root in `roots_` to whose tree the node belongs.
+    std::int32_t
+        extremes;  ///< Index in `extremes_` of what the trees before say; -1 before the first tree's leaf.
+    std::int32_t parent;  ///< -1 for the tree's root.
     bool left;
   };
 
@@ -159,8 +166,9 @@ class TreeBuilder {
   };
 
   Error too_long(const std::string& what) const {
-    return refused(forest_.where, "the trees share so many parts that they are too long when written out: more than " +
-                                      what);
+    return refused(
+        forest_.where,
+        "the trees share so many parts that they are too long when written out: more than " + what);
   }
 
   bool combines_extremes() const {
@@ -241,7 +249,8 @@ class TreeBuilder {
     const auto found = std::find(split.targets.begin(), split.targets.end(), split.nan_target);
     std::size_t nan_part = static_cast<std::size_t>(found - split.targets.begin());
     if (found == split.targets.end()) {
-      FVM_ASSIGN(place.parent, add_node(node_at(split.feature, kHighestCut, false), place.parent, place.left));
+      FVM_ASSIGN(place.parent,
+                 add_node(node_at(split.feature, kHighestCut, false), place.parent, place.left));
       waiting_.push_back({split.nan_target, place.root, place.extremes, place.parent, false});
       place.left = true;
       nan_part = 0;
@@ -258,8 +267,8 @@ class TreeBuilder {
     }
     const std::size_t middle = first + (last - first) / 2;
     Place below = place;
-    FVM_ASSIGN(below.parent, add_node(node_at(split.feature, split.cuts[middle], nan_part <= middle), place.parent,
-                                      place.left));
+    FVM_ASSIGN(below.parent, add_node(node_at(split.feature, split.cuts[middle], nan_part <= middle),
+                                      place.parent, place.left));
     // The place that is added last is filled first: left before right.
     below.left = false;
     FVM_TRY(add_parts(below, split, middle + 1, last, nan_part));
@@ -280,7 +289,8 @@ class TreeBuilder {
 
   std::vector<double> sums_of(const OnnxNode& leaf) const {
     std::vector<double> sums(leaf_width_);
-    for (std::uint32_t i = leaf.yes; i < leaf.no; ++i) sums[slot_of(forest_.targets[i])] += forest_.weights[i];
+    for (std::uint32_t i = leaf.yes; i < leaf.no; ++i)
+      sums[slot_of(forest_.targets[i])] += forest_.weights[i];
     return sums;
   }
 
@@ -334,11 +344,12 @@ Result<OnnxShape> check_onnx_trees(const OnnxForest& forest, std::uint32_t colum
   return TreeWalk(forest, columns).walk();
 }
 
-Result<std::vector<Tree>> onnx_trees(const OnnxForest& forest, const OnnxShape& shape, const OnnxColumns& columns,
-                                     const LoadLimits& limits) {
+Result<std::vector<Tree>> onnx_trees(const OnnxForest& forest, const OnnxShape& shape,
+                                     const OnnxColumns& columns, const LoadLimits& limits) {
   const bool extremes = forest.aggregate == OnnxAggregate::Min || forest.aggregate == OnnxAggregate::Max;
-  const bool many = (extremes && forest.num_outputs > 1) ||
-                    std::find(shape.outputs.begin(), shape.outputs.end(), kManyOutputs) != shape.outputs.end();
+  const bool many =
+      (extremes && forest.num_outputs > 1) ||
+      std::find(shape.outputs.begin(), shape.outputs.end(), kManyOutputs) != shape.outputs.end();
   TreeBuilder builder(forest, columns, many ? forest.num_outputs : 1, limits);
   const std::span<const std::uint32_t> roots = forest.roots;
   std::vector<Tree> trees;

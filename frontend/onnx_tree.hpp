@@ -27,7 +27,7 @@ Result<OnnxShape> check_onnx_trees(const OnnxForest& forest, std::uint32_t colum
 
 /// Makes the trees of the sum, or the one tree whose leaves are the least or greatest of all trees' numbers. Trees have
 /// leaves of forest.num_outputs numbers if any tree adds to several outputs.
-Result<std::vector<Tree>> onnx_trees(const OnnxForest& forest, const OnnxShape& shape, const OnnxColumns& columns,
-                                     const LoadLimits& limits);
+Result<std::vector<Tree>> onnx_trees(const OnnxForest& forest, const OnnxShape& shape,
+                                     const OnnxColumns& columns, const LoadLimits& limits);
 
 }  // namespace forestvm::frontend

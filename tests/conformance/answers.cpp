@@ -22,8 +22,8 @@ support::Npy<float> read_rows(const std::filesystem::path& file) {
 support::Answers answers_of(const support::ModelFile& file, const Model& model) {
   if (model.format != "onnx") return support::read_float_answers(file.path, model.score_type);
   const auto rows = read_rows(file.path.parent_path() / "rows.npy");
-  const auto answers =
-      reference_predict(model, std::span<const float>(rows.data), rows.rows(), {0, model.trees.size(), false});
+  const auto answers = reference_predict(model, std::span<const float>(rows.data), rows.rows(),
+                                         {0, model.trees.size(), false});
   if (!answers.ok()) throw std::runtime_error(answers.error().text());
   return {rows.rows(),
           rows.columns(),

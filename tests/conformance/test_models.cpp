@@ -35,7 +35,8 @@ INSTANTIATE_TEST_SUITE_P(Lightgbm, RepositoryModel,
                          test_name);
 
 INSTANTIATE_TEST_SUITE_P(Onnx, RepositoryModel,
-                         testing::ValuesIn(support::onnx_files(fs::path(FORESTVM_TEST_DATA) / "onnx")), test_name);
+                         testing::ValuesIn(support::onnx_files(fs::path(FORESTVM_TEST_DATA) / "onnx")),
+                         test_name);
 
 /// Compares in the trainer's own type, which shows the order of additions better than float32.
 TEST(RepositoryModels, Float64ScoresAreLightgbms) {

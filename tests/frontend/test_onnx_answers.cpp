@@ -66,10 +66,12 @@ TEST(OnnxAnswers, Repository) {
     const auto labels = support::read_npy<std::int64_t>(folder / "expected_label.npy");
     ASSERT_EQ(predicted->label.size(), labels.data.size());
     // The answers hold the numbers of classes, or the classes' labels if these are numbers.
-    const bool numbers = !model->class_labels.empty() && std::isdigit(static_cast<unsigned char>(model->class_labels[0][0])) != 0;
+    const bool numbers = !model->class_labels.empty() &&
+                         std::isdigit(static_cast<unsigned char>(model->class_labels[0][0])) != 0;
     for (std::size_t i = 0; i < labels.data.size(); ++i) {
       const std::int64_t label = predicted->label[i];
-      EXPECT_EQ(numbers ? std::stoll(model->class_labels[static_cast<std::size_t>(label)]) : label, labels.data[i])
+      EXPECT_EQ(numbers ? std::stoll(model->class_labels[static_cast<std::size_t>(label)]) : label,
+                labels.data[i])
           << "row " << i;
     }
   }
@@ -102,7 +104,8 @@ TEST(Zoo, Onnx) {
     const Result<Reference> predicted = predict(*model, folder);
     ASSERT_TRUE(predicted.ok()) << predicted.error().text();
     const bool listed = file.path.filename() == "model_v5.onnx";
-    compare(*predicted, folder / (listed ? "expected_onnx_v5.npy" : "expected_onnx.npy"), tolerance_of(folder));
+    compare(*predicted, folder / (listed ? "expected_onnx_v5.npy" : "expected_onnx.npy"),
+            tolerance_of(folder));
     ++read;
   }
   EXPECT_EQ(read, 18u);
