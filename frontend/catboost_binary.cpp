@@ -84,8 +84,9 @@ class Cursor {
   Result<std::span<const std::byte>> take(std::uint64_t size) {
     const std::size_t left = bytes_.size() - at_;
     if (size > left)
-      return refused("byte " + std::to_string(at_), "a part of " + std::to_string(size) + " bytes, but only " +
-                                                        std::to_string(left) + " are left: the file is cut short");
+      return refused("byte " + std::to_string(at_), "a part of " + std::to_string(size) +
+                                                        " bytes, but only " + std::to_string(left) +
+                                                        " are left: the file is cut short");
     const auto out = bytes_.subspan(at_, static_cast<std::size_t>(size));
     at_ += out.size();
     return out;
@@ -109,7 +110,8 @@ Error in_trees(const char* field, std::string message) {
 }
 
 void add_features(const FlatTable& model, CatboostParts& parts) {
-  const FlatTables floats = model.tables(trees::kFloatFeatures), categories = model.tables(trees::kCatFeatures);
+  const FlatTables floats = model.tables(trees::kFloatFeatures),
+                   categories = model.tables(trees::kCatFeatures);
   for (std::size_t i = 0; i < floats.size(); ++i) {
     const FlatTable row = floats[i];
     CatboostFloatFeature& feature = parts.float_features.emplace_back();
@@ -226,7 +228,8 @@ Result<Tree> read_oblivious(const Forest& forest, std::size_t number, std::size_
   if (size > 31 || (values.size() / width) >> size == 0)
     return in_tree(number, "there are not enough leaf values for " + std::to_string(size) + " levels");
   std::vector<std::uint32_t> splits;
-  for (std::size_t i = begin; i < begin + size; ++i) splits.push_back(static_cast<std::uint32_t>(forest.splits[i]));
+  for (std::size_t i = begin; i < begin + size; ++i)
+    splits.push_back(static_cast<std::uint32_t>(forest.splits[i]));
   const std::size_t count = (std::size_t{1} << size) * width;
   Tree tree = oblivious_tree(splits, values.first(count), width);
   values = values.subspan(count);
@@ -269,7 +272,8 @@ Result<Tree> read_branching(const Forest& forest, std::size_t number, std::size_
       const std::size_t to = i + steps;
       return steps != 0 && branch_of[to] >= 0 ? branch_of[to] : -1 - leaf_of[to];
     };
-    out.push_back({static_cast<std::uint32_t>(forest.splits[begin + i]), child(step.left), child(step.right)});
+    out.push_back(
+        {static_cast<std::uint32_t>(forest.splits[begin + i]), child(step.left), child(step.right)});
   }
   Tree tree = branching_tree(out, values.first(leaves.size() * width), width);
   values = values.subspan(leaves.size() * width);
@@ -317,7 +321,8 @@ Result<void> add_forest(const FlatTable& model, const LoadLimits& limits, Catboo
   std::int64_t start = 0;
   for (std::size_t i = 0; i < starts.size(); ++i) {
     if (i >= forest.sizes.size() || starts[i] != start)
-      return in_trees("TreeStartOffsets", "tree " + std::to_string(i) + " does not follow the tree before it");
+      return in_trees("TreeStartOffsets",
+                      "tree " + std::to_string(i) + " does not follow the tree before it");
     start += forest.sizes[i];
   }
   return add_trees(forest, limits, parts);
@@ -336,11 +341,13 @@ Result<void> add_outputs(const FlatTable& model, const LoadLimits& limits, Catbo
 }
 
 Result<void> refuse_features(const FlatTable& model) {
-  const std::pair<unsigned, const char*> kinds[] = {
-      {trees::kTextFeatures, "text"}, {trees::kEmbeddingFeatures, "embedding"}, {trees::kEstimatedFeatures, "estimated"}};
+  const std::pair<unsigned, const char*> kinds[] = {{trees::kTextFeatures, "text"},
+                                                    {trees::kEmbeddingFeatures, "embedding"},
+                                                    {trees::kEstimatedFeatures, "estimated"}};
   for (const auto& [field, name] : kinds)
     if (model.tables(field).size() != 0)
-      return refused("ModelTrees", std::string("the model has ") + name + " features, which cannot be computed here");
+      return refused("ModelTrees",
+                     std::string("the model has ") + name + " features, which cannot be computed here");
   return {};
 }
 

@@ -33,9 +33,9 @@ Result<std::vector<const Feature*>> by_index(const std::vector<Feature>& feature
   for (const Feature& feature : features) {
     if (feature.index < 0 || static_cast<std::size_t>(feature.index) >= out.size() ||
         out[static_cast<std::size_t>(feature.index)] != nullptr)
-      return refused(std::string(kind) + " features",
-                     "index " + std::to_string(feature.index) + " is missing, given twice or not below " +
-                         std::to_string(out.size()));
+      return refused(std::string(kind) + " features", "index " + std::to_string(feature.index) +
+                                                          " is missing, given twice or not below " +
+                                                          std::to_string(out.size()));
     out[static_cast<std::size_t>(feature.index)] = &feature;
   }
   return out;
@@ -119,7 +119,8 @@ void add_float_splits(const CatboostParts& parts, std::vector<CatboostSplit>& sp
 Result<Lookup> one_hot_lookup(const CatboostOneHot& one_hot, const Features& features) {
   const CatboostCategorical* category = at(features.categories, one_hot.category);
   if (category == nullptr)
-    return refused("one-hot tests", "categorical feature " + std::to_string(one_hot.category) + " does not exist");
+    return refused("one-hot tests",
+                   "categorical feature " + std::to_string(one_hot.category) + " does not exist");
   if (one_hot.codes.size() >= kMaxCategories)
     return refused("one-hot tests", "more codes than the limit of " + std::to_string(kMaxCategories));
   Lookup lookup;
@@ -129,7 +130,8 @@ Result<Lookup> one_hot_lookup(const CatboostOneHot& one_hot, const Features& fea
     lookup.keys.push_back(extend_key(0, code));
   }
   if (has_twice(lookup.keys))
-    return refused("one-hot tests", "categorical feature " + std::to_string(one_hot.category) + " has a code twice");
+    return refused("one-hot tests",
+                   "categorical feature " + std::to_string(one_hot.category) + " has a code twice");
   lookup.values.push_back(-1);
   return lookup;
 }
@@ -156,7 +158,8 @@ struct Counter {
 /// Checks that a counter's numbers are finite: they are compared and sorted.
 Result<void> check_finite(const CatboostCtr& ctr, const std::string& where) {
   bool finite = true;
-  for (const float x : {ctr.prior, ctr.prior_denominator, ctr.shift, ctr.scale}) finite = finite && std::isfinite(x);
+  for (const float x : {ctr.prior, ctr.prior_denominator, ctr.shift, ctr.scale})
+    finite = finite && std::isfinite(x);
   for (const float border : ctr.borders) finite = finite && std::isfinite(border);
   for (const auto& test : ctr.combination.value_tests) finite = finite && std::isfinite(test.second);
   return finite ? Result<void>() : refused(where, "a number that is not finite");
@@ -169,20 +172,25 @@ Result<void> check_counter(const Counter& counter, const std::string& where) {
   if (table.keys.empty()) return {};
   const bool classes = !is_count(ctr.type) && !is_mean(ctr.type);
   if (classes ? table.width == 0 : table.width != (is_count(ctr.type) ? 1u : 2u))
-    return refused(where, "a table with " + std::to_string(table.width) + " numbers per row, for counters of another type");
+    return refused(where, "a table with " + std::to_string(table.width) +
+                              " numbers per row, for counters of another type");
   if (classes && (ctr.target_border < 0 || ctr.target_border >= std::int64_t{table.width}))
-    return refused(where, "class " + std::to_string(ctr.target_border) + " of " + std::to_string(table.width));
+    return refused(where,
+                   "class " + std::to_string(ctr.target_border) + " of " + std::to_string(table.width));
   return {};
 }
 
 /// Checks that each number of a table is a count, or a sum in float32 before a count.
 Result<void> check_table(const CatboostTable& table, bool means) {
-  constexpr double least = std::numeric_limits<std::int32_t>::min(), most = std::numeric_limits<std::int32_t>::max();
+  constexpr double least = std::numeric_limits<std::int32_t>::min(),
+                   most = std::numeric_limits<std::int32_t>::max();
   for (std::size_t i = 0; i < table.numbers.size(); ++i) {
     const double x = table.numbers[i];
     const bool sum = means && i % 2 == 0;
-    if (sum ? !(std::abs(x) <= std::numeric_limits<float>::max()) : !(x >= least && x <= most && x == std::trunc(x)))
-      return refused(table.where, "row " + std::to_string(i / table.width) + " holds no count, or a sum that is not finite");
+    if (sum ? !(std::abs(x) <= std::numeric_limits<float>::max())
+            : !(x >= least && x <= most && x == std::trunc(x)))
+      return refused(table.where, "row " + std::to_string(i / table.width) +
+                                      " holds no count, or a sum that is not finite");
   }
   if (table.denominator != static_cast<std::int32_t>(table.denominator))
     return refused(table.where, "a denominator that does not fit in 32 bits");
@@ -219,13 +227,15 @@ class CountedRow {
 
   float value(const Counter& counter) const {
     const CatboostCtr& ctr = *counter.ctr;
-    if (is_mean(ctr.type)) return value_of(ctr, static_cast<float>(numbers_[0]), static_cast<float>(numbers_[1]));
+    if (is_mean(ctr.type))
+      return value_of(ctr, static_cast<float>(numbers_[0]), static_cast<float>(numbers_[1]));
     if (is_count(ctr.type)) {
       const auto denominator = static_cast<std::int32_t>(counter.table->denominator);
       return value_of(ctr, static_cast<float>(numbers_[0]), static_cast<float>(denominator));
     }
     const auto border = static_cast<std::size_t>(ctr.target_border);
-    if (ctr.type == CtrType::Buckets) return value_of(ctr, static_cast<float>(numbers_[border]), as_float(all_));
+    if (ctr.type == CtrType::Buckets)
+      return value_of(ctr, static_cast<float>(numbers_[border]), as_float(all_));
     // CatBoost looks at the second of two classes whatever the border is.
     const bool two = counter.table->width == 2;
     return value_of(ctr, as_float(above_[two ? 0 : border]), as_float(all_));
@@ -283,14 +293,16 @@ Result<std::vector<std::uint64_t>> keys_of(const std::vector<Counter>& counters)
 /// Fills the lookup's values: first those of unknown keys everywhere, then each table's rows.
 void add_values(const std::vector<Counter>& counters, Lookup& lookup) {
   lookup.values.resize((lookup.keys.size() + 1) * lookup.width);
-  for (std::size_t i = 0; i < lookup.values.size(); ++i) lookup.values[i] = default_of(counters[i % lookup.width]);
+  for (std::size_t i = 0; i < lookup.values.size(); ++i)
+    lookup.values[i] = default_of(counters[i % lookup.width]);
   CountedRow counted;
   for (std::size_t begin = 0, end = 0; begin < counters.size(); begin = end) {
     const CatboostTable& table = *counters[begin].table;
     while (end < counters.size() && counters[end].table == &table) ++end;
     for (std::size_t k = 0; k < table.keys.size(); ++k) {
       const auto key = std::lower_bound(lookup.keys.begin(), lookup.keys.end(), table.keys[k]);
-      float* values = lookup.values.data() + static_cast<std::size_t>(key - lookup.keys.begin()) * lookup.width;
+      float* values =
+          lookup.values.data() + static_cast<std::size_t>(key - lookup.keys.begin()) * lookup.width;
       counted.read(table, table.rows[k], is_mean(counters[begin].ctr->type));
       for (std::size_t c = begin; c < end; ++c) values[c] = counted.value(counters[c]);
     }
@@ -303,20 +315,23 @@ std::string place_of(std::size_t ctr) { return "counter " + std::to_string(ctr);
 Result<std::vector<Counter>> counters_of(const CatboostParts& parts) {
   std::unordered_map<std::string_view, const CatboostTable*> tables;
   for (const CatboostTable& table : parts.tables)
-    if (!tables.emplace(table.name, &table).second) return refused(table.where, "a second table of the same counters");
+    if (!tables.emplace(table.name, &table).second)
+      return refused(table.where, "a second table of the same counters");
   std::unordered_map<const CatboostTable*, bool> means;
   std::vector<Counter> counters;
   for (std::size_t i = 0; i < parts.ctrs.size(); ++i) {
     const CatboostCtr& ctr = parts.ctrs[i];
     const auto table = tables.find(ctr.table);
     if (table == tables.end())
-      return refused(place_of(i), "its table is not in the file (final_ctr_computation_mode=\"Skip\"): save the model "
-                                  "with its tables");
+      return refused(place_of(i),
+                     "its table is not in the file (final_ctr_computation_mode=\"Skip\"): save the model "
+                     "with its tables");
     counters.push_back({&ctr, table->second});
     FVM_TRY(check_counter(counters.back(), place_of(i)));
     const auto [known, added] = means.emplace(table->second, is_mean(ctr.type));
     if (added) FVM_TRY(check_table(*table->second, is_mean(ctr.type)));
-    if (known->second != is_mean(ctr.type)) return refused(place_of(i), "a table that a counter of another type uses");
+    if (known->second != is_mean(ctr.type))
+      return refused(place_of(i), "a table that a counter of another type uses");
   }
   return counters;
 }
@@ -324,19 +339,21 @@ Result<std::vector<Counter>> counters_of(const CatboostParts& parts) {
 /// Refuses two counters that differ in nothing: CatBoost's JSON leaves out what tells some apart, and their tables.
 Result<void> check_different(const CatboostParts& parts) {
   const auto numbers = [](const CatboostCtr& c) {
-    return std::tuple(std::string_view(c.table), c.type, c.target_border, c.prior, c.prior_denominator, c.shift, c.scale);
+    return std::tuple(std::string_view(c.table), c.type, c.target_border, c.prior, c.prior_denominator,
+                      c.shift, c.scale);
   };
   std::map<decltype(numbers(parts.ctrs[0])), std::size_t> known;
   for (std::size_t i = 0; i < parts.ctrs.size(); ++i)
     if (const auto [other, added] = known.emplace(numbers(parts.ctrs[i]), i); !added)
-      return refused(place_of(i), "equals counter " + std::to_string(other->second) +
-                                      ": CatBoost's JSON has lost one of their tables; save the model as .cbm");
+      return refused(place_of(i),
+                     "equals counter " + std::to_string(other->second) +
+                         ": CatBoost's JSON has lost one of their tables; save the model as .cbm");
   return {};
 }
 
 /// Adds a lookup for each combination of features, and the splits of all counters.
-Result<void> add_counters(const CatboostParts& parts, const Features& features, std::size_t file_bytes, Model& model,
-                          std::vector<CatboostSplit>& splits) {
+Result<void> add_counters(const CatboostParts& parts, const Features& features, std::size_t file_bytes,
+                          Model& model, std::vector<CatboostSplit>& splits) {
   for (std::size_t i = 0; i < parts.ctrs.size(); ++i) FVM_TRY(check_finite(parts.ctrs[i], place_of(i)));
   FVM_TRY(check_different(parts));
   FVM_ASSIGN(const std::vector<Counter> counters, counters_of(parts));
@@ -348,8 +365,9 @@ Result<void> add_counters(const CatboostParts& parts, const Features& features, 
   std::size_t budget = 4 * file_bytes + (std::size_t{64} << 20);
   for (auto& [combination, members] : combinations) {
     const std::string where = place_of(members.front());
-    std::stable_sort(members.begin(), members.end(),
-                     [&](std::size_t a, std::size_t b) { return counters[a].table->name < counters[b].table->name; });
+    std::stable_sort(members.begin(), members.end(), [&](std::size_t a, std::size_t b) {
+      return counters[a].table->name < counters[b].table->name;
+    });
     std::vector<Counter> own;
     for (const std::size_t i : members) {
       columns[i] = next_column++;
@@ -360,7 +378,8 @@ Result<void> add_counters(const CatboostParts& parts, const Features& features, 
     FVM_ASSIGN(lookup.keys, keys_of(own));
     lookup.width = static_cast<std::uint32_t>(own.size());
     const std::size_t bytes = (lookup.keys.size() + 1) * own.size() * sizeof(float);
-    if (bytes > budget) return refused(where, "the values of all counters need more memory than this file is worth");
+    if (bytes > budget)
+      return refused(where, "the values of all counters need more memory than this file is worth");
     budget -= bytes;
     add_values(own, lookup);
     model.lookups.push_back(std::move(lookup));

@@ -118,8 +118,7 @@ bool add_code(const Scalar& s, std::vector<std::int32_t>& out) {
 /// Reads a hash, as a text, or a number of its row. All bits of the key of an empty slot are 1.
 bool add_hash(Reading& r, const Scalar& s) {
   CatboostTable& table = r.parts.tables.back();
-  if (s.kind != Scalar::Kind::Text)
-    return r.table_rows != 0 && add_real(s, table.numbers);
+  if (s.kind != Scalar::Kind::Text) return r.table_rows != 0 && add_real(s, table.numbers);
   if (r.table_rows == 1) table.width = static_cast<std::uint32_t>(table.numbers.size());
   if (table.numbers.size() != r.table_rows * table.width) return false;
   std::uint64_t key = 0;
@@ -134,8 +133,8 @@ bool add_hash(Reading& r, const Scalar& s) {
 }
 
 bool set_ctr_type(Reading& r, const Scalar& s) {
-  constexpr std::string_view names[] = {"Borders", "Buckets", "BinarizedTargetMeanValue", "FloatTargetMeanValue",
-                                        "Counter", "FeatureFreq"};
+  constexpr std::string_view names[] = {
+      "Borders", "Buckets", "BinarizedTargetMeanValue", "FloatTargetMeanValue", "Counter", "FeatureFreq"};
   const auto* found = std::find(std::begin(names), std::end(names), s.text);
   r.parts.ctrs.back().type = static_cast<CtrType>(found - std::begin(names));
   return s.kind == Scalar::Kind::Text && found != std::end(names);
@@ -174,7 +173,7 @@ struct Row {
   const char* expected = "";
 };
 
-#define FVM_STORE(call) [](Reading & r, const Scalar& s) { return call; }
+#define FVM_STORE(call) [](Reading& r, const Scalar& s) { return call; }
 constexpr Row rows[] = {
     {Place::Root, "ctr_data", Shape::Object, Place::CtrData},
     {Place::Root, "features_info", Shape::Object, Place::FeaturesInfo},
@@ -184,77 +183,180 @@ constexpr Row rows[] = {
     {Place::Root, "trees", Shape::Array, Place::Trees},
 
     {Place::CtrData, "*", Shape::Object, Place::Table},
-    {Place::Table, "counter_denominator", Shape::Scalar, {},
-     FVM_STORE(set_whole(s, r.parts.tables.back().denominator)), "a whole number"},
-    {Place::Table, "hash_stride", Shape::Scalar, {}, FVM_STORE(set_whole(s, r.table_stride)), "a whole number"},
+    {Place::Table,
+     "counter_denominator",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.parts.tables.back().denominator)),
+     "a whole number"},
+    {Place::Table,
+     "hash_stride",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.table_stride)),
+     "a whole number"},
     {Place::Table, "hash_map", Shape::Array, Place::HashMap},
-    {Place::HashMap, "[]", Shape::Scalar, {}, add_hash, "a hash as text, and equally many numbers after each"},
+    {Place::HashMap,
+     "[]",
+     Shape::Scalar,
+     {},
+     add_hash,
+     "a hash as text, and equally many numbers after each"},
 
     {Place::FeaturesInfo, "float_features", Shape::Array, Place::Floats},
     {Place::FeaturesInfo, "categorical_features", Shape::Array, Place::Categories},
     {Place::FeaturesInfo, "ctrs", Shape::Array, Place::Ctrs},
     {Place::FeaturesInfo, "cat_features_hash", Shape::Array, Place::Skipped},
     {Place::Floats, "[]", Shape::Object, Place::Float},
-    {Place::Float, "feature_index", Shape::Scalar, {},
-     FVM_STORE(set_whole(s, r.parts.float_features.back().index)), "a whole number"},
-    {Place::Float, "flat_feature_index", Shape::Scalar, {},
-     FVM_STORE(set_whole(s, r.parts.float_features.back().flat_index)), "a whole number"},
-    {Place::Float, "feature_id", Shape::Scalar, {}, FVM_STORE(set_text(s, r.parts.float_features.back().name)),
+    {Place::Float,
+     "feature_index",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.parts.float_features.back().index)),
+     "a whole number"},
+    {Place::Float,
+     "flat_feature_index",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.parts.float_features.back().flat_index)),
+     "a whole number"},
+    {Place::Float,
+     "feature_id",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_text(s, r.parts.float_features.back().name)),
      "a string"},
-    {Place::Float, "has_nans", Shape::Scalar, {}, FVM_STORE(set_flag(s, r.parts.float_features.back().has_nans)),
+    {Place::Float,
+     "has_nans",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_flag(s, r.parts.float_features.back().has_nans)),
      "true or false"},
-    {Place::Float, "nan_value_treatment", Shape::Scalar, {},
+    {Place::Float,
+     "nan_value_treatment",
+     Shape::Scalar,
+     {},
      [](Reading& r, const Scalar& s) {
        r.parts.float_features.back().nan_above = s.text == "AsTrue";
        return s.text == "AsTrue" || s.text == "AsFalse" || s.text == "AsIs";
      },
      "\"AsIs\", \"AsFalse\" or \"AsTrue\""},
     {Place::Float, "borders", Shape::Array, Place::FloatBorders},
-    {Place::Float, "borders", Shape::Scalar, {}, FVM_STORE((void(r), s.kind == Scalar::Kind::Null)), "an array"},
-    {Place::FloatBorders, "[]", Shape::Scalar, {},
-     FVM_STORE(add_float(s, r.parts.float_features.back().borders)), "a number"},
+    {Place::FloatBorders,
+     "[]",
+     Shape::Scalar,
+     {},
+     FVM_STORE(add_float(s, r.parts.float_features.back().borders)),
+     "a number"},
     {Place::Categories, "[]", Shape::Object, Place::Category},
-    {Place::Category, "feature_index", Shape::Scalar, {},
-     FVM_STORE(set_whole(s, r.parts.categorical_features.back().index)), "a whole number"},
-    {Place::Category, "flat_feature_index", Shape::Scalar, {},
-     FVM_STORE(set_whole(s, r.parts.categorical_features.back().flat_index)), "a whole number"},
-    {Place::Category, "feature_id", Shape::Scalar, {},
-     FVM_STORE(set_text(s, r.parts.categorical_features.back().name)), "a string"},
+    {Place::Category,
+     "feature_index",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.parts.categorical_features.back().index)),
+     "a whole number"},
+    {Place::Category,
+     "flat_feature_index",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.parts.categorical_features.back().flat_index)),
+     "a whole number"},
+    {Place::Category,
+     "feature_id",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_text(s, r.parts.categorical_features.back().name)),
+     "a string"},
     {Place::Category, "values", Shape::Array, Place::Codes},
-    {Place::Codes, "[]", Shape::Scalar, {}, FVM_STORE(add_code(s, r.parts.one_hots.back().codes)),
+    {Place::Codes,
+     "[]",
+     Shape::Scalar,
+     {},
+     FVM_STORE(add_code(s, r.parts.one_hots.back().codes)),
      "a whole number of 32 bits"},
     {Place::Ctrs, "[]", Shape::Object, Place::Ctr},
-    {Place::Ctr, "identifier", Shape::Scalar, {}, FVM_STORE(set_text(s, r.parts.ctrs.back().table)), "a string"},
+    {Place::Ctr,
+     "identifier",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_text(s, r.parts.ctrs.back().table)),
+     "a string"},
     {Place::Ctr, "ctr_type", Shape::Scalar, {}, set_ctr_type, "a type of counters"},
-    {Place::Ctr, "target_border_idx", Shape::Scalar, {},
-     FVM_STORE(set_whole(s, r.parts.ctrs.back().target_border)), "a whole number"},
-    {Place::Ctr, "prior_numerator", Shape::Scalar, {}, FVM_STORE(set_float(s, r.parts.ctrs.back().prior)),
+    {Place::Ctr,
+     "target_border_idx",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.parts.ctrs.back().target_border)),
+     "a whole number"},
+    {Place::Ctr,
+     "prior_numerator",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_float(s, r.parts.ctrs.back().prior)),
      "a number"},
-    {Place::Ctr, "prior_denomerator", Shape::Scalar, {},
-     FVM_STORE(set_float(s, r.parts.ctrs.back().prior_denominator)), "a number"},
+    {Place::Ctr,
+     "prior_denomerator",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_float(s, r.parts.ctrs.back().prior_denominator)),
+     "a number"},
     {Place::Ctr, "shift", Shape::Scalar, {}, FVM_STORE(set_float(s, r.parts.ctrs.back().shift)), "a number"},
     {Place::Ctr, "scale", Shape::Scalar, {}, FVM_STORE(set_float(s, r.parts.ctrs.back().scale)), "a number"},
     {Place::Ctr, "borders", Shape::Array, Place::CtrBorders},
-    {Place::CtrBorders, "[]", Shape::Scalar, {}, FVM_STORE(add_float(s, r.parts.ctrs.back().borders)), "a number"},
+    {Place::CtrBorders,
+     "[]",
+     Shape::Scalar,
+     {},
+     FVM_STORE(add_float(s, r.parts.ctrs.back().borders)),
+     "a number"},
     {Place::Ctr, "elements", Shape::Array, Place::Elements},
     {Place::Elements, "[]", Shape::Object, Place::Element},
-    {Place::Element, "combination_element", Shape::Scalar, {}, FVM_STORE(set_text(s, r.element.kind)), "a string"},
-    {Place::Element, "cat_feature_index", Shape::Scalar, {}, FVM_STORE(set_whole(s, r.element.category)),
+    {Place::Element,
+     "combination_element",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_text(s, r.element.kind)),
+     "a string"},
+    {Place::Element,
+     "cat_feature_index",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.element.category)),
      "a whole number"},
-    {Place::Element, "float_feature_index", Shape::Scalar, {}, FVM_STORE(set_whole(s, r.element.number)),
+    {Place::Element,
+     "float_feature_index",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.element.number)),
      "a whole number"},
     {Place::Element, "border", Shape::Scalar, {}, FVM_STORE(set_float(s, r.element.border)), "a number"},
     {Place::Element, "value", Shape::Scalar, {}, FVM_STORE(set_whole(s, r.element.code)), "a whole number"},
 
-    {Place::ModelInfo, "catboost_version_info", Shape::Scalar, {}, FVM_STORE(set_text(s, r.parts.version)),
+    {Place::ModelInfo,
+     "catboost_version_info",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_text(s, r.parts.version)),
      "a string"},
-    {Place::ModelInfo, "binclass_probability_threshold", Shape::Scalar, {},
-     FVM_STORE(set_text(s, r.parts.probability_threshold)), "a string"},
+    {Place::ModelInfo,
+     "binclass_probability_threshold",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_text(s, r.parts.probability_threshold)),
+     "a string"},
     {Place::ModelInfo, "class_params", Shape::Object, Place::ClassParams},
     {Place::ModelInfo, "params", Shape::Object, Place::Params},
-    {Place::ClassParams, "class_label_type", Shape::Scalar, {}, FVM_STORE(set_text(s, r.parts.label_type)),
+    {Place::ClassParams,
+     "class_label_type",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_text(s, r.parts.label_type)),
      "a string"},
-    {Place::ClassParams, "classes_count", Shape::Scalar, {}, FVM_STORE(set_whole(s, r.parts.classes_count)),
+    {Place::ClassParams,
+     "classes_count",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.parts.classes_count)),
      "a whole number"},
     {Place::ClassParams, "class_names", Shape::Array, Place::ClassNames},
     {Place::ClassNames, "[]", Shape::Scalar, {}, add_class_name, "a string, a number, true or false"},
@@ -266,8 +368,6 @@ constexpr Row rows[] = {
     {Place::ObliviousTrees, "[]", Shape::Object, Place::ObliviousTree},
     {Place::ObliviousTree, "leaf_values", Shape::Array, Place::LeafValues},
     {Place::ObliviousTree, "splits", Shape::Array, Place::Splits},
-    {Place::ObliviousTree, "splits", Shape::Scalar, {}, FVM_STORE((void(r), s.kind == Scalar::Kind::Null)),
-     "an array"},
     {Place::Splits, "[]", Shape::Object, Place::Split},
     {Place::Split, "split_index", Shape::Scalar, {}, FVM_STORE(set_whole(s, r.split)), "a whole number"},
     {Place::Trees, "[]", Shape::Object, Place::Branch},
@@ -276,7 +376,12 @@ constexpr Row rows[] = {
     {Place::Branch, "split", Shape::Object, Place::BranchSplit},
     {Place::Branch, "value", Shape::Array, Place::LeafValues},
     {Place::Branch, "value", Shape::Scalar, {}, add_leaf_value, "a number or an array of numbers"},
-    {Place::BranchSplit, "split_index", Shape::Scalar, {}, FVM_STORE(set_whole(s, r.split)), "a whole number"},
+    {Place::BranchSplit,
+     "split_index",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.split)),
+     "a whole number"},
     {Place::LeafValues, "[]", Shape::Scalar, {}, add_leaf_value, "a number"},
     {Place::ScaleAndBias, "[]", Shape::Scalar, {}, add_scale_or_bias, "a number"},
     {Place::ScaleAndBias, "[]", Shape::Array, Place::Bias},
@@ -288,7 +393,9 @@ class Sink final : public EventSink {
  public:
   /// `root` is the place of the whole document.
   Sink(Place root, const LoadLimits& limits, CatboostParts& parts)
-      : root_(root), reading_{.parts = parts, .limits = limits, .element = {}, .splits = {}, .branches = {}, .values = {}} {}
+      : root_(root),
+        reading_{
+            .parts = parts, .limits = limits, .element = {}, .splits = {}, .branches = {}, .values = {}} {}
 
   bool on_null() override { return scalar({}, "null"); }
   bool on_flag(bool value) override {
@@ -314,9 +421,9 @@ class Sink final : public EventSink {
   struct Frame {
     Place place = Place::Skipped;
     bool array = false;
-    std::string key;          // object: the latest key
-    std::size_t count = 0;    // array: values so far, the latest included
-    std::size_t branch = 0;   // Branch: its number
+    std::string key;                    // object: the latest key
+    std::size_t count = 0;              // array: values so far, the latest included
+    std::size_t branch = 0;             // Branch: its number
     std::bitset<std::size(rows)> seen;  // object: rows whose key was read
   };
 
@@ -349,6 +456,7 @@ const Row* Sink::row_of(Place parent, std::string_view key, Shape shape) {
   return nullptr;
 }
 
+/// Takes a value. CatBoost writes null for some empty arrays.
 bool Sink::scalar(const Scalar& value, std::string_view found) {
   if (frames_.empty()) return refuse("expected an object, found " + quoted(found, 40));
   Frame& frame = frames_.back();
@@ -359,9 +467,10 @@ bool Sink::scalar(const Scalar& value, std::string_view found) {
     if (row->store(reading_, value)) return true;
     return refuse(std::string("expected ") + row->expected + ", found " + quoted(found, 40));
   }
-  const bool known = row_of(frame.place, key, Shape::Array) != nullptr ||
-                     row_of(frame.place, key, Shape::Object) != nullptr;
-  return !known || refuse("expected an object or an array, found " + quoted(found, 40));
+  const bool known =
+      row_of(frame.place, key, Shape::Array) != nullptr || row_of(frame.place, key, Shape::Object) != nullptr;
+  return !known || value.kind == Scalar::Kind::Null ||
+         refuse("expected an object or an array, found " + quoted(found, 40));
 }
 
 bool Sink::on_key(const std::string& name) {
@@ -395,7 +504,8 @@ bool Sink::open(Shape shape) {
     if (row != nullptr) place = row->place;
     for (const Shape other : {Shape::Scalar, Shape::Array, Shape::Object})
       if (frame.place != Place::Skipped && row == nullptr && row_of(frame.place, key, other) != nullptr)
-        return refuse(shape == Shape::Array ? "an array is not expected here" : "an object is not expected here");
+        return refuse(shape == Shape::Array ? "an array is not expected here"
+                                            : "an object is not expected here");
   }
   if (!begin(place)) return false;
   frames_.emplace_back();
@@ -499,7 +609,8 @@ bool Sink::end_element() {
     combination.categories.push_back(element.category);
   else if (element.kind == "float_feature")
     combination.value_tests.emplace_back(element.number, element.border);
-  else if (element.kind == "cat_feature_exact_value" && element.code == static_cast<std::int32_t>(element.code))
+  else if (element.kind == "cat_feature_exact_value" &&
+           element.code == static_cast<std::int32_t>(element.code))
     combination.code_tests.emplace_back(element.category, static_cast<std::int32_t>(element.code));
   else
     return refuse("unknown or damaged element of a combination: " + quoted(element.kind, 40));
@@ -551,7 +662,8 @@ bool Sink::end_tree() {
     if (at.branch < 0) return refuse("a split without two children");
     const BranchRecord& record = branches[static_cast<std::size_t>(at.branch)];
     const bool leaf = record.split < 0 && record.left < 0 && record.right < 0;
-    if (!leaf && (record.split < 0 || record.split > std::numeric_limits<std::int32_t>::max() || record.values != 0))
+    if (!leaf &&
+        (record.split < 0 || record.split > std::numeric_limits<std::int32_t>::max() || record.values != 0))
       return refuse("a node that is neither a split nor a leaf");
     if (at.parent >= 0) {
       CatboostBranch& parent = splits[static_cast<std::size_t>(at.parent)];
@@ -559,7 +671,8 @@ bool Sink::end_tree() {
     }
     if (leaf) {
       if (leaves++ == 0) width = record.values;
-      if (width == 0 || record.values != width) return refuse("leaves with different numbers of values, or none");
+      if (width == 0 || record.values != width)
+        return refuse("leaves with different numbers of values, or none");
       const auto first = reading_.values.begin() + static_cast<std::ptrdiff_t>(record.first_value);
       values.insert(values.end(), first, first + static_cast<std::ptrdiff_t>(width));
       continue;
@@ -582,8 +695,9 @@ bool Sink::accepts(std::size_t width) {
   if (parts.trees.size() >= reading_.limits.max_trees)
     return refuse("more trees than the limit of " + std::to_string(reading_.limits.max_trees));
   if (parts.trees.empty()) parts.num_outputs = static_cast<std::uint32_t>(width);
-  return width == parts.num_outputs || refuse(std::to_string(width) + " values per leaf, but the trees before it have " +
-                                              std::to_string(parts.num_outputs));
+  return width == parts.num_outputs ||
+         refuse(std::to_string(width) + " values per leaf, but the trees before it have " +
+                std::to_string(parts.num_outputs));
 }
 
 std::string Sink::path() const {
@@ -605,7 +719,8 @@ Result<CatboostParts> read_catboost_document(std::span<const std::byte> bytes, c
   parts.format = "catboost-json";
   Sink sink(Place::Root, limits, parts);
   FVM_TRY(read_events(bytes, Syntax::Json, limits.max_depth, sink));
-  if (parts.trees.empty() && !parts.bias.empty()) parts.num_outputs = static_cast<std::uint32_t>(parts.bias.size());
+  if (parts.trees.empty() && !parts.bias.empty())
+    parts.num_outputs = static_cast<std::uint32_t>(parts.bias.size());
   return parts;
 }
 
@@ -615,8 +730,10 @@ Result<void> add_catboost_info(std::string_view key, std::string_view value, con
   if (key == "binclass_probability_threshold") parts.probability_threshold = value;
   if (key != "params" && key != "class_params") return {};
   Sink sink(key == "params" ? Place::Params : Place::ClassParams, limits, parts);
-  const Result<void> read = read_events(std::as_bytes(std::span(value)), Syntax::Json, limits.max_depth, sink);
-  if (!read.ok()) return refused("InfoMap." + std::string(key) + ": " + read.error().where, read.error().message);
+  const Result<void> read =
+      read_events(std::as_bytes(std::span(value)), Syntax::Json, limits.max_depth, sink);
+  if (!read.ok())
+    return refused("InfoMap." + std::string(key) + ": " + read.error().where, read.error().message);
   return {};
 }
 

@@ -58,13 +58,14 @@ Result<void> resolve_splits(const std::vector<CatboostSplit>& splits, std::size_
   return {};
 }
 
-Result<void> add_trees(CatboostParts& parts, const std::vector<CatboostSplit>& splits, const LoadLimits& limits,
-                       Model& model) {
+Result<void> add_trees(CatboostParts& parts, const std::vector<CatboostSplit>& splits,
+                       const LoadLimits& limits, Model& model) {
   std::uint64_t nodes = 0;
   for (std::size_t i = 0; i < parts.trees.size(); ++i) {
     nodes += parts.trees[i].nodes.size();
     if (nodes > limits.max_nodes)
-      return refused("tree " + std::to_string(i), "more nodes than the limit of " + std::to_string(limits.max_nodes));
+      return refused("tree " + std::to_string(i),
+                     "more nodes than the limit of " + std::to_string(limits.max_nodes));
     FVM_TRY(resolve_splits(splits, i, parts.trees[i]));
     model.round_begins.push_back(static_cast<std::uint32_t>(i));
   }
@@ -80,8 +81,8 @@ Result<void> add_bias(CatboostParts& parts, Model& model) {
   const bool none = std::all_of(parts.bias.begin(), parts.bias.end(), [](double bias) { return bias == 0; });
   if (none && parts.bias.size() <= 1) parts.bias.assign(model.num_outputs, 0.0);
   if (parts.bias.size() != model.num_outputs)
-    return refused("bias", std::to_string(parts.bias.size()) + " numbers for " + std::to_string(model.num_outputs) +
-                               " outputs");
+    return refused("bias", std::to_string(parts.bias.size()) + " numbers for " +
+                               std::to_string(model.num_outputs) + " outputs");
   model.base = std::move(parts.bias);
   return {};
 }
@@ -103,8 +104,8 @@ Result<void> add_labels(const CatboostParts& parts, std::uint32_t classes, Model
                                                          : parts.class_to_label.size();
   if (declared == 0) return {};
   if (declared != classes)
-    return bad_classes(std::to_string(declared) + " classes, of which the trees know " + std::to_string(classes) +
-                       ": classes that training did not see cannot be predicted");
+    return bad_classes(std::to_string(declared) + " classes, of which the trees know " +
+                       std::to_string(classes) + ": classes that training did not see cannot be predicted");
   for (std::size_t i = 0; i < declared; ++i) {
     const bool given = i < parts.class_to_label.size();
     const double label = given ? parts.class_to_label[i] : static_cast<double>(i);
@@ -128,7 +129,8 @@ Result<void> check_threshold(const CatboostParts& parts) {
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), threshold);
   if (code == std::errc() && end == text.data() + text.size() && threshold == 0.5) return {};
   return refused("binclass_probability_threshold",
-                 "only 0.5 is supported, found " + quoted(text, 40) + ": save the model after set_probability_threshold(0.5)");
+                 "only 0.5 is supported, found " + quoted(text, 40) +
+                     ": save the model after set_probability_threshold(0.5)");
 }
 
 /// Sets what is computed from raw scores.
@@ -138,7 +140,8 @@ Result<void> add_loss(const CatboostParts& parts, Model& model) {
                                   [&](const Loss& known) { return known.name == parts.loss; });
   if (loss == std::end(losses)) return {};
   if (loss->outputs != 0 && loss->outputs != model.num_outputs)
-    return refused("loss_function", quoted(parts.loss) + " with " + std::to_string(model.num_outputs) + " outputs");
+    return refused("loss_function",
+                   quoted(parts.loss) + " with " + std::to_string(model.num_outputs) + " outputs");
   model.transform = loss->transform;
   model.pair = loss->pair;
   model.class_rule = loss->class_rule;
@@ -181,7 +184,8 @@ bool sniff_catboost_json(std::span<const std::byte> bytes) {
   skip_blanks();
   constexpr std::string_view names[] = {"\"ctr_data\"",        "\"features_info\"",  "\"model_info\"",
                                         "\"oblivious_trees\"", "\"scale_and_bias\"", "\"trees\""};
-  return std::any_of(std::begin(names), std::end(names), [&](std::string_view name) { return text.starts_with(name); });
+  return std::any_of(std::begin(names), std::end(names),
+                     [&](std::string_view name) { return text.starts_with(name); });
 }
 
 Result<ParsedModel> read_catboost_cbm(std::span<const std::byte> bytes, const LoadLimits& limits) {

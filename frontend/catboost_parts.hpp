@@ -46,7 +46,14 @@ struct CatboostCombination {
 };
 
 /// How a counter's value is made of a row of its table; the numbers are those of the binary format.
-enum class CtrType : std::uint8_t { Borders, Buckets, BinarizedTargetMeanValue, FloatTargetMeanValue, Counter, FeatureFreq };
+enum class CtrType : std::uint8_t {
+  Borders,
+  Buckets,
+  BinarizedTargetMeanValue,
+  FloatTargetMeanValue,
+  Counter,
+  FeatureFreq
+};
 
 struct CatboostCtr {
   std::string table;  ///< name of its table
@@ -66,7 +73,7 @@ struct CatboostTable {
   std::string where;  ///< place in the file, for messages
   std::vector<std::uint64_t> keys;
   std::vector<std::uint32_t> rows;  ///< row of `numbers` for each key
-  std::uint32_t width = 1;          ///< numbers per row: one for each class, one counter, or a sum and a count
+  std::uint32_t width = 1;  ///< numbers per row: one for each class, one counter, or a sum and a count
   std::vector<double> numbers;
   std::int64_t denominator = 0;  ///< of Counter and FeatureFreq
 };
@@ -75,11 +82,11 @@ struct CatboostParts {
   const char* format = "";
   std::string version;
   std::string loss;
-  std::string label_type;               ///< class_params.class_label_type
+  std::string label_type;  ///< class_params.class_label_type
   std::vector<std::string> class_names;
   std::vector<double> class_to_label;
   std::int64_t classes_count = 0;
-  std::string probability_threshold;    ///< empty if it is CatBoost's 0.5
+  std::string probability_threshold;  ///< empty if it is CatBoost's 0.5
 
   std::vector<CatboostFloatFeature> float_features;
   std::vector<CatboostCategorical> categorical_features;

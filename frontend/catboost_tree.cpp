@@ -28,7 +28,8 @@ Node split_node(std::uint32_t split, std::size_t left, std::size_t right) {
 
 }  // namespace
 
-Tree oblivious_tree(std::span<const std::uint32_t> splits, std::span<const double> values, std::uint32_t width) {
+Tree oblivious_tree(std::span<const std::uint32_t> splits, std::span<const double> values,
+                    std::uint32_t width) {
   Tree tree;
   tree.nodes.reserve((std::size_t{2} << splits.size()) - 1);
   for (std::size_t level = 0; level < splits.size(); ++level) {
@@ -41,11 +42,13 @@ Tree oblivious_tree(std::span<const std::uint32_t> splits, std::span<const doubl
   return tree;
 }
 
-Tree branching_tree(std::span<const CatboostBranch> branches, std::span<const double> values, std::uint32_t width) {
+Tree branching_tree(std::span<const CatboostBranch> branches, std::span<const double> values,
+                    std::uint32_t width) {
   Tree tree;
   tree.nodes.reserve(2 * branches.size() + 1);
   const auto index = [&](std::int32_t child) {
-    return child >= 0 ? static_cast<std::size_t>(child) : branches.size() + static_cast<std::size_t>(-1 - child);
+    return child >= 0 ? static_cast<std::size_t>(child)
+                      : branches.size() + static_cast<std::size_t>(-1 - child);
   };
   for (const CatboostBranch& branch : branches)
     tree.nodes.push_back(split_node(branch.split, index(branch.left), index(branch.right)));

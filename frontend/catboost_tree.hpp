@@ -21,9 +21,11 @@ struct CatboostBranch {
 /// Makes an oblivious tree: all nodes of a level make the same split, and bit l of a leaf's number is 1 if the split of
 /// level l went right. `values` has `width` numbers for each leaf; the caller has checked how many there are. Splits
 /// keep their number in Node::payload.
-Tree oblivious_tree(std::span<const std::uint32_t> splits, std::span<const double> values, std::uint32_t width);
+Tree oblivious_tree(std::span<const std::uint32_t> splits, std::span<const double> values,
+                    std::uint32_t width);
 
 /// Makes a tree of splits, the first of which is the root, and branches.size() + 1 leaves.
-Tree branching_tree(std::span<const CatboostBranch> branches, std::span<const double> values, std::uint32_t width);
+Tree branching_tree(std::span<const CatboostBranch> branches, std::span<const double> values,
+                    std::uint32_t width);
 
 }  // namespace forestvm::frontend

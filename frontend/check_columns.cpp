@@ -18,11 +18,14 @@ bool is_number(const Model& model, std::uint32_t feature) {
 
 Result<void> check_lookup(const Model& model, std::size_t number) {
   const Lookup& lookup = model.lookups[number];
-  const auto wrong = [&](const std::string& what) { return refused("model", "lookup " + std::to_string(number) + ": " + what); };
+  const auto wrong = [&](const std::string& what) {
+    return refused("model", "lookup " + std::to_string(number) + ": " + what);
+  };
   for (const std::uint32_t feature : lookup.categories)
     if (!is_hashed(model, feature)) return wrong("feature " + std::to_string(feature) + " is not hashed");
   for (const CodeTest& test : lookup.code_tests)
-    if (!is_hashed(model, test.feature)) return wrong("feature " + std::to_string(test.feature) + " is not hashed");
+    if (!is_hashed(model, test.feature))
+      return wrong("feature " + std::to_string(test.feature) + " is not hashed");
   for (const ValueTest& test : lookup.value_tests)
     if (!is_number(model, test.feature) || std::isnan(test.border))
       return wrong("a test of feature " + std::to_string(test.feature) + " that is no comparison of numbers");
@@ -31,7 +34,8 @@ Result<void> check_lookup(const Model& model, std::size_t number) {
   if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) return wrong("two rows with one key");
   if (lookup.width == 0 || lookup.values.size() / lookup.width != keys.size() + 1 ||
       lookup.values.size() % lookup.width != 0)
-    return wrong(std::to_string(lookup.values.size()) + " values for " + std::to_string(keys.size()) + " keys");
+    return wrong(std::to_string(lookup.values.size()) + " values for " + std::to_string(keys.size()) +
+                 " keys");
   return {};
 }
 
@@ -59,7 +63,8 @@ Result<void> check_columns(const Model& model) {
       return refused("model", "hashed features that do not exist or do not ascend");
   for (std::size_t i = 0; i < model.lookups.size(); ++i) FVM_TRY(check_lookup(model, i));
   for (std::size_t i = 0; i < model.linear_columns.size(); ++i) FVM_TRY(check_sum(model, i));
-  if (num_columns(model) > std::numeric_limits<std::uint32_t>::max()) return refused("model", "too many columns");
+  if (num_columns(model) > std::numeric_limits<std::uint32_t>::max())
+    return refused("model", "too many columns");
   return {};
 }
 

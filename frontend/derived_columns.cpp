@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <unordered_map>
@@ -36,10 +35,12 @@ class DerivedColumns {
 Error not_a_category(std::uint32_t feature, double x, const char* expected) {
   std::ostringstream number;
   number << x;
-  return refused("feature " + std::to_string(feature), "expected " + std::string(expected) + ", found " + number.str());
+  return refused("feature " + std::to_string(feature),
+                 "expected " + std::string(expected) + ", found " + number.str());
 }
 
-DerivedColumns::DerivedColumns(const Model& model, bool hashed_rows) : model_(model), hashed_rows_(hashed_rows) {
+DerivedColumns::DerivedColumns(const Model& model, bool hashed_rows)
+    : model_(model), hashed_rows_(hashed_rows) {
   for (const Lookup& lookup : model.lookups) {
     Keys& keys = keys_.emplace_back();
     for (std::size_t i = 0; i < lookup.keys.size(); ++i) keys.emplace(lookup.keys[i], i);
@@ -49,11 +50,12 @@ DerivedColumns::DerivedColumns(const Model& model, bool hashed_rows) : model_(mo
 Result<std::int32_t> DerivedColumns::code_of(const Row& row, std::uint32_t feature) const {
   const double x = row[feature];
   if (!hashed_rows_) {
-    const std::optional<std::int32_t> code = category_code(x);
-    if (code) return *code;
+    if (std::abs(x) <= kMaxCategoryNumber && x == std::trunc(x))
+      return category_code(std::to_string(static_cast<std::int64_t>(x)));
     return not_a_category(feature, x, "a whole number, which stands for a category");
   }
-  constexpr double least = std::numeric_limits<std::int32_t>::min(), most = std::numeric_limits<std::int32_t>::max();
+  constexpr double least = std::numeric_limits<std::int32_t>::min(),
+                   most = std::numeric_limits<std::int32_t>::max();
   if (x >= least && x <= most && x == std::trunc(x)) return static_cast<std::int32_t>(x);
   return not_a_category(feature, x, "the code of a category");
 }
@@ -90,15 +92,16 @@ void append_sum(const LinearColumn& column, Row& row) {
 }
 
 Result<void> DerivedColumns::append_to(Row& row) const {
-  for (std::size_t i = 0; i < model_.lookups.size(); ++i) FVM_TRY(append_lookup(model_.lookups[i], keys_[i], row));
+  for (std::size_t i = 0; i < model_.lookups.size(); ++i)
+    FVM_TRY(append_lookup(model_.lookups[i], keys_[i], row));
   for (const LinearColumn& column : model_.linear_columns) append_sum(column, row);
   return {};
 }
 
 }  // namespace
 
-Result<std::vector<double>> with_derived_columns(const Model& model, std::span<const double> rows, std::size_t row_count,
-                                                 bool hashed_rows) {
+Result<std::vector<double>> with_derived_columns(const Model& model, std::span<const double> rows,
+                                                 std::size_t row_count, bool hashed_rows) {
   const DerivedColumns columns(model, hashed_rows);
   std::vector<double> out;
   Row row;

@@ -21,7 +21,7 @@ constexpr std::uint64_t extend_key(std::uint64_t key, std::int64_t part) {
 /// Returns the rows with the model's derived columns after the features of each: num_columns(model) numbers per row.
 /// `rows` has row_count x model.num_features numbers. `hashed_rows` is true if hashed features hold the codes of
 /// categories; otherwise they hold whole numbers, which stand for their decimal text. Refuses other numbers there.
-Result<std::vector<double>> with_derived_columns(const Model& model, std::span<const double> rows, std::size_t row_count,
-                                                 bool hashed_rows);
+Result<std::vector<double>> with_derived_columns(const Model& model, std::span<const double> rows,
+                                                 std::size_t row_count, bool hashed_rows);
 
 }  // namespace forestvm::frontend
