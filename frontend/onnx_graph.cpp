@@ -101,7 +101,6 @@ class GraphReader {
   Result<void> add_argmax(const OnnxOperation& operation);
   Result<void> add_sigmoid(const OnnxOperation& operation);
   Result<void> add_softmax(const OnnxOperation& operation);
-  Result<void> add_normalizer(const OnnxOperation& operation);
   Result<void> add_ensemble(const OnnxOperation& operation);
 
   const OnnxColumns* columns_of(const OnnxOperation& operation, std::size_t input = 0) const {
@@ -180,7 +179,6 @@ const GraphReader::Row GraphReader::kRows[] = {
     {"ai.onnx.ml", "Scaler", &GraphReader::add_scaler},
     {"ai.onnx.ml", "Imputer", &GraphReader::add_imputer},
     {"ai.onnx.ml", "ZipMap", &GraphReader::add_zipmap},
-    {"ai.onnx.ml", "Normalizer", &GraphReader::add_normalizer},
     {"ai.onnx.ml", "TreeEnsemble", &GraphReader::add_ensemble},
     {"ai.onnx.ml", "TreeEnsembleClassifier", &GraphReader::add_ensemble},
     {"ai.onnx.ml", "TreeEnsembleRegressor", &GraphReader::add_ensemble},
@@ -444,10 +442,6 @@ Result<void> GraphReader::add_softmax(const OnnxOperation& operation) {
   if (axis != 1 && axis != -1)
     return error(operation, "axis " + std::to_string(axis) + ", expected 1: columns");
   return add_transform(operation, OnnxPost::Softmax);
-}
-
-Result<void> GraphReader::add_normalizer(const OnnxOperation& operation) {
-  return error(operation, "norms of rows cannot be folded into trees");
 }
 
 Result<void> GraphReader::add_ensemble(const OnnxOperation& operation) {

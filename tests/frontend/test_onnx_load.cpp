@@ -189,7 +189,7 @@ TEST(OnnxLoad, NodesOfNoEffectAreReadAndOthersRefused) {
       {{"ZipMap", "ai.onnx.ml", {"X"}, {"Z"}, {}},
        where + "(ZipMap): its input is not the scores of classes"},
       {{"Normalizer", "ai.onnx.ml", {"Y"}, {"Z"}, {}},
-       where + "(Normalizer): norms of rows cannot be folded into trees"},
+       where + "(Normalizer): an operation that is not read: domain \"ai.onnx.ml\""},
       {{"Gather", "", {"Y"}, {"Z"}, {}}, where + "(Gather): an operation that is not read"},
       {{"Identity", "com.example", {"Y"}, {"Z"}, {}},
        where + "(Identity): an operation that is not read: domain \"com.example\""},
@@ -237,7 +237,7 @@ TEST(OnnxLoad, NodesInFront) {
   EXPECT_EQ(text_for(node("Imputer", {{"imputed_value_floats", ones}})),
             imputer + ": it replaces 0.000000; only NaN can be folded into thresholds");
   EXPECT_EQ(text_for(node("Normalizer", {})),
-            "node \"n_Z\" (Normalizer): norms of rows cannot be folded into trees");
+            "node \"n_Z\" (Normalizer): an operation that is not read: domain \"ai.onnx.ml\"");
   EXPECT_EQ(text_for({"Cast", "", {"X"}, {"Z"}, {{"to", onnx_integer(7)}}}),
             "node \"n_Z\" (Cast): columns of float cast to int64");
 }
