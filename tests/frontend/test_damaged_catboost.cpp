@@ -96,9 +96,9 @@ TEST(DamagedCatboost, Oblivious) {
       {"one flat index twice", [](auto& s) { s.flat_indices[1] = 0; },
        "features: two features with the flat index 0"},
       {"flat index negative", [](auto& s) { s.flat_indices[1] = -1; },
-       "features: a flat index of -1 is not within 0 and 16777215"},
+       "features: a flat index of -1, but there are 3 features"},
       {"features without end", [](auto& s) { s.flat_indices[1] = 0x7fff'ffff; },
-       "features: a flat index of 2147483647 is not within 0 and 16777215"},
+       "features: a flat index of 2147483647, but there are 3 features"},
       {"another threshold", [](auto& s) { s.loss = "Logloss", s.threshold = "0.3"; },
        "binclass_probability_threshold: only 0.5 is supported, found \"0.3\": save the model after "
        "set_probability_threshold(0.5)"},
