@@ -6,6 +6,7 @@
 #include <forestvm/load.hpp>
 #include <forestvm/statistics.hpp>
 
+#include "answers.hpp"
 #include "matrix.hpp"
 #include "model_conformance.hpp"
 #include "support/floats.hpp"
@@ -32,6 +33,11 @@ INSTANTIATE_TEST_SUITE_P(Versions, RepositoryModel,
 
 INSTANTIATE_TEST_SUITE_P(Lightgbm, RepositoryModel,
                          testing::ValuesIn(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "")),
+                         test_name);
+
+INSTANTIATE_TEST_SUITE_P(Catboost, RepositoryModel,
+                         testing::ValuesIn(catboost_number_files(fs::path(FORESTVM_TEST_DATA) / "catboost",
+                                                                 "")),
                          test_name);
 
 INSTANTIATE_TEST_SUITE_P(Onnx, RepositoryModel,
@@ -113,6 +119,7 @@ TEST(RepositoryModels, AreThere) {
   EXPECT_EQ(model_files(FORESTVM_TEST_DATA, "").size(), 3u);
   EXPECT_GE(model_files(fs::path(FORESTVM_TEST_DATA) / "xgboost_versions", "").size(), 30u);
   EXPECT_EQ(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "").size(), 12u);
+  EXPECT_EQ(catboost_number_files(fs::path(FORESTVM_TEST_DATA) / "catboost", "").size(), 7u);
 }
 
 }  // namespace

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <forestvm/reference.hpp>
+#include <forestvm/rounds.hpp>
 
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontend/derived_columns.hpp"
@@ -68,6 +70,19 @@ TEST(CatboostLoad, ATreeWithoutSplitsIsOneLeaf) {
   small.leaf_values = {3, 4};
   small.scale = 0.5;
   EXPECT_EQ(judged(loaded(small.cbm()), {1, 1, 0}).raw, std::vector<double>{3.75});
+}
+
+TEST(CatboostLoad, TheBiasBelongsToTheFirstRound) {
+  SmallCatboost small;
+  small.splits = {};
+  small.sizes = {0, 0};
+  small.starts = {};
+  small.leaf_values = {3, 4};
+  for (const auto& [rounds, raw] : {std::pair(Rounds{0, 1}, 3.25), std::pair(Rounds{1, 2}, 4.0)}) {
+    Model model = loaded(small.cbm());
+    ASSERT_TRUE(keep_rounds(model, rounds).ok());
+    EXPECT_EQ(judged(model, {1, 1, 0}).raw, std::vector<double>{raw});
+  }
 }
 
 /// The root stays on its left side: it is leaf 1 there. Its other leaves are nodes 2 and 3.
