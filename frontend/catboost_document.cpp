@@ -47,6 +47,7 @@ enum class Place : std::uint8_t {
   Branch,
   BranchSplit,
   LeafValues,
+  LeafWeights,
   ScaleAndBias,
   Bias
 };
@@ -66,6 +67,7 @@ struct BranchRecord {
   std::int32_t right = -1;
   std::size_t first_value = 0;
   std::size_t values = 0;
+  double weight = 0;
 };
 
 /// What is read, and the objects that are not complete yet.
@@ -83,6 +85,7 @@ struct Reading {
   std::vector<std::uint32_t> splits;
   std::vector<BranchRecord> branches;
   std::vector<double> values;
+  std::vector<double> weights;
   std::size_t scale_and_bias = 0;
 };
 
@@ -191,8 +194,13 @@ class Sink final : public EventSink {
   /// `root` is the place of the whole document.
   Sink(Place root, const LoadLimits& limits, CatboostParts& parts)
       : root_(root),
-        reading_{
-            .parts = parts, .limits = limits, .element = {}, .splits = {}, .branches = {}, .values = {}} {}
+        reading_{.parts = parts,
+                 .limits = limits,
+                 .element = {},
+                 .splits = {},
+                 .branches = {},
+                 .values = {},
+                 .weights = {}} {}
 
   bool on_null() override { return scalar({}, "null"); }
   bool on_flag(bool value) override {
@@ -280,7 +288,8 @@ bool Sink::on_key(const std::string& name) {
     if (rows[i].key != "*" && frame.seen[i]) return refuse("given twice");
     known = frame.seen[i] = true;
   }
-  if (frame.place == Place::Branch && name == "value" && frame.branch + 1 != reading_.branches.size())
+  if (frame.place == Place::Branch && (name == "value" || name == "weight") &&
+      frame.branch + 1 != reading_.branches.size())
     return refuse("a node that is neither a split nor a leaf");
   if (frame.place == Place::FeaturesInfo && !known)
     return refuse("features of this kind cannot be read: only numbers, categories and their counters");
@@ -352,6 +361,7 @@ bool Sink::begin(Place place) {
       r.branches.clear();
       r.splits.clear();
       r.values.clear();
+      r.weights.clear();
       return true;
     case Place::Branch:
       return begin_branch();
@@ -434,9 +444,12 @@ bool Sink::end_oblivious_tree() {
   const std::size_t width = levels > 31 ? 0 : values >> levels;
   if (width == 0 || width << levels != values)
     return refuse(std::to_string(values) + " leaf values for " + std::to_string(levels) + " splits");
+  if (!reading_.weights.empty() && reading_.weights.size() != std::size_t{1} << levels)
+    return refuse(std::to_string(reading_.weights.size()) + " leaf weights for " + std::to_string(levels) +
+                  " splits");
   if (!accepts(width)) return false;
-  reading_.parts.trees.push_back(
-      oblivious_tree(reading_.splits, reading_.values, static_cast<std::uint32_t>(width)));
+  reading_.parts.trees.push_back(oblivious_tree(
+      reading_.splits, {reading_.values, reading_.weights, static_cast<std::uint32_t>(width)}));
   return true;
 }
 
@@ -444,7 +457,7 @@ bool Sink::end_oblivious_tree() {
 bool Sink::end_tree() {
   const std::vector<BranchRecord>& branches = reading_.branches;
   std::vector<CatboostBranch> splits;
-  std::vector<double> values;
+  std::vector<double> values, weights;
   std::int32_t leaves = 0;
   std::size_t width = 0;
   struct Waiting {
@@ -472,6 +485,7 @@ bool Sink::end_tree() {
         return refuse("leaves with different numbers of values, or none");
       const auto first = reading_.values.begin() + static_cast<std::ptrdiff_t>(record.first_value);
       values.insert(values.end(), first, first + static_cast<std::ptrdiff_t>(width));
+      weights.push_back(record.weight);
       continue;
     }
     const auto number = static_cast<std::int32_t>(splits.size());
@@ -480,7 +494,8 @@ bool Sink::end_tree() {
     waiting.push_back({record.left, number, true});
   }
   if (!accepts(width)) return false;
-  reading_.parts.trees.push_back(branching_tree(splits, values, static_cast<std::uint32_t>(width)));
+  reading_.parts.trees.push_back(
+      branching_tree(splits, {values, weights, static_cast<std::uint32_t>(width)}));
   return true;
 }
 

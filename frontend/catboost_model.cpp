@@ -91,7 +91,7 @@ Result<void> add_bias(CatboostParts& parts, Model& model) {
 Error bad_classes(std::string message) { return refused("class_params", std::move(message)); }
 
 /// Returns a label as Python writes it.
-std::string label_text(std::string text, const std::string& type) {
+std::string label_text(const std::string& text, const std::string& type) {
   const bool whole = text.find_first_not_of("-0123456789") == std::string::npos;
   return type == "Float" && whole ? text + ".0" : text;
 }

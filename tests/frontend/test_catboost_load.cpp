@@ -116,6 +116,25 @@ TEST(CatboostLoad, LeavesOfSeveralOutputsAreVectors) {
   EXPECT_EQ(out.raw, (std::vector<double>{2.25, 20.5, 1.25, 10.5, 4.25, 40.5}));
 }
 
+std::vector<float> covers(const std::string& text) {
+  const Model model = loaded(text);
+  std::vector<float> out;
+  for (const Node& node : model.trees.at(0).nodes) out.push_back(node.cover);
+  return out;
+}
+
+TEST(CatboostLoad, CoversAreTheWeightsOfLeaves) {
+  SmallCatboost small;
+  EXPECT_EQ(covers(small.cbm()), std::vector<float>(7));
+  small.leaf_weights = {1, 2, 3, 4};
+  EXPECT_EQ(covers(small.cbm()), (std::vector<float>{10, 4, 6, 1, 2, 3, 4}));
+  EXPECT_EQ(covers(small_catboost_json()), (std::vector<float>{4, 2, 2, 1, 1, 1, 1}));
+  EXPECT_EQ(covers(branching_catboost_json()), (std::vector<float>{3, 0, 3, 0, 0}));
+  small = branching();
+  small.leaf_weights = {1, 2, 4};
+  EXPECT_EQ(covers(small.cbm()), (std::vector<float>{7, 5, 1, 2, 4}));
+}
+
 TEST(CatboostLoad, OneHotTestsAreColumns) {
   SmallCatboost small;
   small.codes = {7, -8};
