@@ -171,6 +171,8 @@ struct Model {
 
   std::vector<Tree> trees;                  ///< Trees in the trainer's order.
   std::vector<std::uint32_t> round_begins;  ///< First tree of each boosting round, then trees.size().
+  /// Round, counted from 0, that early stopping found best, if the file says it. Predictions use all rounds.
+  std::optional<std::uint32_t> best_round;
 };
 
 /// Returns the number of columns that nodes may test: the features and the columns computed from them.
