@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -101,6 +102,20 @@ class DumpSink final : public EventSink {
   }
   bool wrong(const std::string& found) { return refuse("found " + found + ", which does not belong here"); }
   LightgbmDumpNode& node() { return nodes_[frames_.back().node]; }
+  LightgbmDumpExtras& extras() {
+    if (!node().extras) node().extras = std::make_unique<LightgbmDumpExtras>();
+    return *node().extras;
+  }
+  bool set_kind(const std::string& text) {
+    if (text != "<=" && text != "==") return refuse("unknown: " + quoted(text));
+    node().kind = text == "<=" ? NodeKind::LessEqual : NodeKind::Category;
+    return true;
+  }
+  bool set_missing(const std::string& text) {
+    if (text != "None" && text != "Zero" && text != "NaN") return refuse("unknown: " + quoted(text));
+    node().missing = text == "None" ? Missing::None : text == "Zero" ? Missing::Zero : Missing::Nan;
+    return true;
+  }
   bool open(Kind kind) {
     // Nodes are nested in their parents, so they do not count.
     if (kind != Kind::Node && ++depth_ > limits_.max_depth)
@@ -167,12 +182,11 @@ bool DumpSink::member_integer(std::int64_t value) {
 /// Stores a number of a node; one that is only written as an integer is not lost.
 bool DumpSink::node_number(double value) {
   const std::pair<std::string_view, std::optional<double> LightgbmDumpNode::*> reals[] = {
-      {"threshold", &LightgbmDumpNode::threshold},
-      {"leaf_value", &LightgbmDumpNode::leaf_value},
-      {"leaf_const", &LightgbmDumpNode::leaf_const}};
+      {"threshold", &LightgbmDumpNode::threshold}, {"leaf_value", &LightgbmDumpNode::leaf_value}};
   for (const auto& [name, member] : reals)
     if (key() == name) node().*member = value;
-  if (key() == "internal_count" || key() == "leaf_count") node().count = value;
+  if (key() == "leaf_const") extras().leaf_const = value;
+  if (key() == "internal_count" || key() == "leaf_count") node().count = static_cast<float>(value);
   return true;
 }
 
@@ -188,7 +202,7 @@ bool DumpSink::on_integer(std::int64_t value) {
       if (key() == name) node().*member = value;
   }
   if (kind() == Kind::Features) {
-    node().leaf_features.push_back(value);
+    extras().leaf_features.push_back(value);
     return true;
   }
   return on_real(static_cast<double>(value), "");
@@ -200,7 +214,7 @@ bool DumpSink::on_real(double value, std::string_view text) {
     case Kind::Node:
       return node_number(value);
     case Kind::Coefficients:
-      node().leaf_coeff.push_back(value);
+      extras().leaf_coeff.push_back(value);
       return true;
     case Kind::Info:
       if (key() == "max_value") members_.infos[frames_[frames_.size() - 2].key].largest = value;
@@ -229,9 +243,9 @@ bool DumpSink::on_text(std::string& value) {
     if (key() == "objective") members_.objective = std::move(value);
   }
   if (kind() == Kind::Node) {
-    if (key() == "decision_type") node().decision_type = std::move(value);
-    if (key() == "missing_type") node().missing_type = std::move(value);
-    if (key() == "threshold") node().categories = std::move(value);
+    if (key() == "threshold") extras().categories = std::move(value);
+    if (key() == "decision_type") return set_kind(value);
+    if (key() == "missing_type") return set_missing(value);
   }
   return true;
 }
@@ -246,9 +260,9 @@ bool DumpSink::on_key(const std::string& name) {
 bool DumpSink::open_node() {
   const std::size_t number = nodes_.size();
   if (kind() == Kind::Node) {
-    std::optional<std::size_t>& child = key() == "left_child" ? node().left : node().right;
-    if (child) return refuse("a node with two of these");
-    child = number;
+    std::int32_t& child = key() == "left_child" ? node().left : node().right;
+    if (child >= 0) return refuse("a node with two of these");
+    child = static_cast<std::int32_t>(number);
   } else if (number != 0) {
     return refuse("a tree with two roots");
   }

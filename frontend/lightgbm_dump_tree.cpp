@@ -87,7 +87,7 @@ Result<CategorySet> TreeMaker::set_of(std::size_t number) const {
   CategorySet set;
   set.members_left = true;
   set.fractions = true;
-  std::string_view text = *nodes_[number].categories;
+  std::string_view text = *nodes_[number].extras->categories;
   while (!text.empty()) {
     std::uint32_t code = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), code);
@@ -95,7 +95,7 @@ Result<CategorySet> TreeMaker::set_of(std::size_t number) const {
     const bool last = length == text.size();
     if (problem != std::errc() || code >= kMaxCategories || !(last || text.substr(length).starts_with("||")))
       return error(number, "threshold: expected categories below " + std::to_string(kMaxCategories) +
-                               ", found " + quoted(*nodes_[number].categories));
+                               ", found " + quoted(*nodes_[number].extras->categories));
     set.codes.push_back(code);
     text.remove_prefix(last ? length : length + 2);
   }
@@ -106,37 +106,33 @@ Result<CategorySet> TreeMaker::set_of(std::size_t number) const {
 Result<Node> TreeMaker::split_of(std::size_t number) {
   const DumpNode& from = nodes_[number];
   Node node;
-  if (!from.left || !from.right) return error(number, "left_child or right_child is missing");
+  if (from.left < 0 || from.right < 0) return error(number, "left_child or right_child is missing");
   if (!from.split_feature) return error(number, "split_feature is missing");
   if (*from.split_feature < 0 || *from.split_feature > std::numeric_limits<std::int32_t>::max())
     return error(number, "feature " + std::to_string(*from.split_feature) + " does not exist");
   node.feature = static_cast<std::uint32_t>(*from.split_feature);
-  node.left = places_[*from.left];
-  node.right = places_[*from.right];
-  if (from.decision_type == "==") {  // NaN is in no set, whatever missing_type says
-    if (!from.categories) return error(number, "threshold is missing or no list of categories");
-    node.kind = NodeKind::Category;
+  node.left = places_[static_cast<std::size_t>(from.left)];
+  node.right = places_[static_cast<std::size_t>(from.right)];
+  node.kind = from.kind;
+  if (node.kind == NodeKind::Category) {  // NaN is in no set, whatever missing_type says
+    if (!from.extras || !from.extras->categories)
+      return error(number, "threshold is missing or no list of categories");
     node.payload = static_cast<std::uint32_t>(tree_.category_sets.size());
     FVM_ASSIGN(CategorySet set, set_of(number));
     tree_.category_sets.push_back(std::move(set));
     return node;
   }
-  if (from.decision_type != "<=") return error(number, "unknown decision_type " + quoted(from.decision_type));
-  node.kind = NodeKind::LessEqual;
+  if (node.kind != NodeKind::LessEqual) return error(number, "decision_type is missing");
   FVM_ASSIGN(node.threshold, threshold_of(number));
   if (!from.default_left) return error(number, "default_left is missing");
   node.missing_left = *from.default_left;
-  constexpr std::pair<std::string_view, Missing> kinds[] = {
-      {"None", Missing::None}, {"Zero", Missing::Zero}, {"NaN", Missing::Nan}};
-  const auto* const kind = std::find_if(std::begin(kinds), std::end(kinds),
-                                        [&](const auto& row) { return row.first == from.missing_type; });
-  if (kind == std::end(kinds)) return error(number, "unknown missing_type " + quoted(from.missing_type));
-  node.missing = kind->second;
+  if (!from.missing) return error(number, "missing_type is missing");
+  node.missing = *from.missing;
   return node;
 }
 
 Result<void> TreeMaker::add_linear(std::size_t number, Node& node) {
-  const DumpNode& from = nodes_[number];
+  const LightgbmDumpExtras& from = *nodes_[number].extras;
   LinearLeaf leaf;
   leaf.constant = *from.leaf_const;
   leaf.coefficients = from.leaf_coeff;
@@ -156,8 +152,8 @@ Result<Node> TreeMaker::leaf_of(std::size_t number) {
   node.value = *from.leaf_value;
   if (std::abs(node.value) >= kInfinityInDumps)
     return error(number, "leaf_value: LightGBM's dump writes 1e300 for larger numbers");
-  if (from.left || from.right) return error(number, "a leaf with children");
-  if (from.leaf_const) FVM_TRY(add_linear(number, node));
+  if (from.left >= 0 || from.right >= 0) return error(number, "a leaf with children");
+  if (from.extras && from.extras->leaf_const) FVM_TRY(add_linear(number, node));
   return node;
 }
 
@@ -167,7 +163,7 @@ Result<Tree> TreeMaker::make() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const bool split = nodes_[i].split_index.has_value();
     FVM_ASSIGN(Node node, split ? split_of(i) : leaf_of(i));
-    node.cover = static_cast<float>(nodes_[i].count);
+    node.cover = nodes_[i].count;
     tree_.nodes[static_cast<std::size_t>(places_[i])] = node;
   }
   if (!tree_.linear_leaves.empty() && tree_.linear_leaves.size() != nodes_.size() - tree_.first_leaf)

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,18 +13,24 @@
 
 namespace forestvm::frontend {
 
+/// What few nodes have.
+struct LightgbmDumpExtras {
+  std::optional<std::string> categories;  ///< a categorical split's threshold: "0||3||7"
+  std::optional<double> leaf_const;       ///< a linear leaf's function
+  std::vector<std::int64_t> leaf_features;
+  std::vector<double> leaf_coeff;
+};
+
 /// A node's members. A split has split_index; a leaf has leaf_index, unless it is the whole tree.
 struct LightgbmDumpNode {
   std::optional<std::int64_t> split_index, leaf_index, split_feature;
-  std::optional<double> threshold;
-  std::optional<std::string> categories;  ///< a categorical split's threshold: "0||3||7"
-  std::string decision_type, missing_type;
+  std::optional<double> threshold, leaf_value;
+  std::unique_ptr<LightgbmDumpExtras> extras;  ///< null: none of them
+  float count = 0;                             ///< training rows that reached the node
+  std::int32_t left = -1, right = -1;          ///< numbers of the children in the list of nodes; -1: none
+  NodeKind kind = NodeKind::Leaf;              ///< LessEqual or Category, by decision_type
   std::optional<bool> default_left;
-  std::optional<double> leaf_value, leaf_const;
-  double count = 0;  ///< training rows that reached the node
-  std::vector<std::int64_t> leaf_features;
-  std::vector<double> leaf_coeff;
-  std::optional<std::size_t> left, right;  ///< numbers of the children in the list of nodes
+  std::optional<Missing> missing;
 };
 
 /// Makes the tree; the first node is the root. `where` is the tree's place for errors.
