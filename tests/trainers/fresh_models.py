@@ -17,7 +17,6 @@ import numpy
 TRAINING_ROWS = 2_000
 TEST_ROWS = 3_000
 COLUMNS = 8
-SCHEDULES = ("auto", "default")
 
 
 @dataclass
@@ -124,11 +123,11 @@ def lightgbm_cases(folder, random):
 TRAINERS = (xgboost_cases, lightgbm_cases)
 
 
-def predicted(forestvm, folder, case, kind, schedule):
+def predicted(forestvm, folder, case, kind):
     """Returns what forestvm predicts."""
     rows, out = folder / "rows.npy", folder / "out.npy"
     numpy.save(rows, case.rows)
-    subprocess.run([forestvm, "run", case.file, rows, "-o", out, "--output", kind, "--schedule", schedule], check=True)
+    subprocess.run([forestvm, "run", case.file, rows, "-o", out, "--output", kind], check=True)
     return numpy.load(out)
 
 
@@ -137,15 +136,15 @@ def flat(array, like):
     return numpy.asarray(array, dtype=like.dtype).reshape(like.shape)
 
 
-def differences(forestvm, folder, case, schedule):
+def differences(forestvm, folder, case):
     """Returns how many raw scores, values and leaf numbers differ."""
-    raw = predicted(forestvm, folder, case, "raw", schedule)
-    value = predicted(forestvm, folder, case, "value", schedule)
+    raw = predicted(forestvm, folder, case, "raw")
+    value = predicted(forestvm, folder, case, "value")
     bits = numpy.uint32 if raw.dtype == numpy.float32 else numpy.uint64
     counts = [int((raw.view(bits) != flat(case.raw, raw).view(bits)).sum()),
               int((numpy.abs(value - flat(case.value, value)) > 2 * numpy.spacing(numpy.abs(value))).sum())]
     if case.leaves is not None:
-        leaves = predicted(forestvm, folder, case, "leaf", schedule)
+        leaves = predicted(forestvm, folder, case, "leaf")
         counts.append(int((leaves != flat(case.leaves, leaves)).sum()))
     return counts
 
@@ -161,11 +160,10 @@ def main():
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             for case in cases(folder, random):
-                for schedule in SCHEDULES:
-                    counts = differences(forestvm, folder, case, schedule)
-                    different += sum(counts)
-                    print(f"{case.name}, schedule {schedule}: of {len(case.rows)} rows {counts[0]} raw scores differ, "
-                          f"{counts[1]} values" + (f", {counts[2]} leaf numbers" if len(counts) > 2 else ""), flush=True)
+                counts = differences(forestvm, folder, case)
+                different += sum(counts)
+                print(f"{case.name}: of {len(case.rows)} rows {counts[0]} raw scores differ, {counts[1]} values"
+                      + (f", {counts[2]} leaf numbers" if len(counts) > 2 else ""), flush=True)
     sys.exit(1 if different else 0)
 
 
