@@ -22,6 +22,7 @@
 #include <forestvm/statistics.hpp>
 
 #include <forestvm/reference.hpp>
+#include "answers.hpp"
 #include "support/floats.hpp"
 #include "support/layout_names.hpp"
 #include "support/nightly.hpp"
@@ -298,7 +299,7 @@ void check_matrix(const support::ModelFile& file) {
     EXPECT_NE(compiled.error().message.find("not lowered yet"), std::string::npos) << compiled.error().text();
     GTEST_SKIP() << file.path << ": " << compiled.error().text();
   }
-  const support::Answers answers = support::read_float_answers(file.path, model->score_type);
+  const support::Answers answers = answers_of(file, *model);
   ASSERT_EQ(answers.features, model->num_features);
   Matrix(file, *model, answers).run();
 }
