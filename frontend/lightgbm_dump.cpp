@@ -22,6 +22,10 @@
 namespace forestvm::frontend {
 namespace {
 
+/// Bytes that a node takes at least, so that a small file of empty ones cannot take much memory:
+/// {"leaf_index":0,"leaf_value":1}.
+constexpr std::size_t kLeastNode = 31;
+
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 /// What feature_infos says of a feature.
@@ -42,7 +46,8 @@ struct Members {
 
 class DumpSink final : public EventSink {
  public:
-  DumpSink(const LoadLimits& limits, Model& model) : limits_(limits), model_(model) {}
+  DumpSink(std::size_t bytes, const LoadLimits& limits, Model& model)
+      : most_nodes_(bytes / kLeastNode + 1), limits_(limits), model_(model) {}
 
   bool on_null() override {
     if (in_pandas()) return told(pandas_.on_null());
@@ -135,6 +140,7 @@ class DumpSink final : public EventSink {
   bool node_number(double value);
   std::vector<double> largest_values() const;
 
+  std::uint64_t most_nodes_;
   const LoadLimits& limits_;
   Model& model_;
   std::vector<Frame> frames_;
@@ -266,6 +272,7 @@ bool DumpSink::open_node() {
   } else if (number != 0) {
     return refuse("a tree with two roots");
   }
+  if (all_nodes_ >= most_nodes_) return refuse("more nodes than the file has room for");
   if (++all_nodes_ > limits_.max_nodes)
     return refuse("more nodes than the limit of " + std::to_string(limits_.max_nodes));
   nodes_.emplace_back();
@@ -402,7 +409,7 @@ bool sniff_lightgbm_json(std::span<const std::byte> bytes) {
 Result<ParsedModel> read_lightgbm_json(std::span<const std::byte> bytes, const LoadLimits& limits) {
   ParsedModel parsed;
   parsed.model.format = "lightgbm-json";
-  DumpSink sink(limits, parsed.model);
+  DumpSink sink(bytes.size(), limits, parsed.model);
   // The sink limits the nesting, which is that of the trees too.
   FVM_TRY(read_events(bytes, Syntax::Json, std::numeric_limits<std::uint32_t>::max(), sink));
   FVM_TRY(sink.finish());

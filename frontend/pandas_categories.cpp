@@ -83,8 +83,7 @@ bool PandasCategories::add(std::string name) {
   if (depth_ != 2) return wrong("no array");
   if (lists_.back().size() == kMaxCategories)
     return wrong("more than " + std::to_string(kMaxCategories) + " categories");
-  lists_.back().push_back(std::move(name));
-  return true;
+  return append_name(lists_.back(), std::move(name)) || wrong("a name twice");
 }
 
 bool PandasCategories::wrong(const std::string& found) {

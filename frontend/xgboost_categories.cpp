@@ -26,15 +26,18 @@ Result<Names> texts_of(const XgboostCategories& column, const std::string& where
     bytes += static_cast<char>(byte);
   }
   Names names;
-  for (std::size_t i = 1; i < column.offsets.size(); ++i)
-    names.push_back(bytes.substr(static_cast<std::size_t>(column.offsets[i - 1]),
-                                 static_cast<std::size_t>(column.offsets[i] - column.offsets[i - 1])));
+  for (std::size_t i = 1; i < column.offsets.size(); ++i) {
+    const auto begin = static_cast<std::size_t>(column.offsets[i - 1]);
+    const auto end = static_cast<std::size_t>(column.offsets[i]);
+    if (!append_name(names, bytes.substr(begin, end - begin))) break;  // add_category_names refuses them
+  }
   return names;
 }
 
 Names integers_of(const XgboostCategories& column) {
   Names names;
-  for (const std::int64_t value : column.values) names.push_back(std::to_string(value));
+  for (const std::int64_t value : column.values)
+    if (!append_name(names, std::to_string(value))) break;  // add_category_names refuses them
   return names;
 }
 

@@ -182,6 +182,9 @@ TEST(LightgbmDump, OverTheLimits) {
   EXPECT_FALSE(load_text(good_dump(), limits).ok());
   limits.max_nodes = 8;
   EXPECT_TRUE(load_text(good_dump(), limits).ok());
+  std::string empty = R"({"name": "tree", "tree_info": [{"tree_structure": )";
+  for (int i = 0; i < 1000; ++i) empty += R"({"left_child": )";
+  EXPECT_EQ(load_text(empty).error().message, "more nodes than the file has room for");
   const Result<Model> deep = load_text(R"({"name": "tree", "more": )" + std::string(1000, '['));
   ASSERT_FALSE(deep.ok());
   EXPECT_NE(deep.error().message.find("nested deeper than 64 levels"), std::string::npos)

@@ -389,6 +389,14 @@ TEST(LightgbmLoad, RefusesDamagedCategoryNames) {
   };
   for (const auto& [lists, sentence] : cases)
     EXPECT_EQ(load_text(with_pandas(lists)).error().text(), place + sentence);
+  // Many equal names are refused before all of them are stored.
+  std::string equal = "[[1";
+  for (int i = 0; i < 5000; ++i) equal += ",1";
+  EXPECT_EQ(
+      load_text(with_pandas(equal + "]]")).error().text(),
+      place +
+          "pandas_categorical[0][1023]: expected null, or a list of lists of texts, numbers and booleans; "
+          "found a name twice");
   for (const char* const cut : {"", "[", "[[\"a\"", "[[1,]]", "[[1e999]]"}) {
     const Result<Model> model = load_text(with_pandas(cut));
     ASSERT_FALSE(model.ok()) << cut;

@@ -489,6 +489,9 @@ TEST(XgboostLoad, RefusesDamagedCategoryNames) {
     small.categories[0] = damaged;
     EXPECT_EQ(load_text(small.json()).error().text(), text);
   }
+  small.categories[0] = {{}, std::vector<int>(5000, 7)};
+  EXPECT_EQ(load_text(small.json()).error().text(),
+            list + "[0]: two categories of feature 0 have the name \"7\"");
   small.categories.resize(2);
   EXPECT_EQ(load_text(small.json()).error().text(), list + ": 2 columns for 3 features");
 }
