@@ -238,21 +238,18 @@ bool DumpSink::on_real(double value, std::string_view text) {
 
 bool DumpSink::on_text(std::string& value) {
   if (in_pandas()) return told(pandas_.on_text(value));
-  if (kind() == Kind::Names) {
-    members_.feature_names.push_back(std::move(value));
-    return true;
-  }
-  if (in_column()) return wrong("a text");
+  if (in_column() && kind() != Kind::Names) return wrong("a text");
+  if (kind() == Kind::Names) members_.feature_names.push_back(value);
   if (kind() == Kind::Document) {
-    if (key() == "name") members_.name = std::move(value);
-    if (key() == "version") members_.version = std::move(value);
-    if (key() == "objective") members_.objective = std::move(value);
+    const std::pair<std::string_view, std::string Members::*> texts[] = {
+        {"name", &Members::name}, {"version", &Members::version}, {"objective", &Members::objective}};
+    for (const auto& [name, member] : texts)
+      if (key() == name) members_.*member = value;
   }
-  if (kind() == Kind::Node) {
-    if (key() == "threshold") extras().categories = std::move(value);
-    if (key() == "decision_type") return set_kind(value);
-    if (key() == "missing_type") return set_missing(value);
-  }
+  if (kind() != Kind::Node) return true;
+  if (key() == "threshold") extras().categories = value;
+  if (key() == "decision_type") return set_kind(value);
+  if (key() == "missing_type") return set_missing(value);
   return true;
 }
 
