@@ -88,8 +88,6 @@ TEST(Foreign, IsNamed) {
       {"binf\x01", "old XGBoost"},
       {std::string("\x80\x04\x95", 3), "pickle"},
       {std::string("\x08\x08\x12\x04skl2", 8), "ONNX"},
-      {"CBM1....", "CatBoost"},
-      {"PK\x03\x04..", "zip"},
       {"not a model\n\x1b[31m", "starts with"},
       {"[[[[", "starts with"},
   };
