@@ -84,12 +84,9 @@ TEST_F(FileTest, LongerThanTheLimit) {
 
 TEST(Foreign, IsNamed) {
   const std::pair<std::string, const char*> cases[] = {
-      {"tree\r\nversion=v4\r\n", "LightGBM"},
-      {"binf\x01", "old XGBoost"},
-      {std::string("\x80\x04\x95", 3), "pickle"},
-      {std::string("\x08\x08\x12\x04skl2", 8), "ONNX"},
-      {"not a model\n\x1b[31m", "starts with"},
-      {"[[[[", "starts with"},
+      {"tree\r\nversion=v4\r\n", "LightGBM"},     {"binf\x01", "old XGBoost"},
+      {std::string("\x80\x04\x95", 3), "pickle"}, {std::string("\x08\x08\x12\x04skl2", 8), "ONNX"},
+      {"not a model\n\x1b[31m", "starts with"},   {"[[[[", "starts with"},
   };
   for (const auto& [text, word] : cases) {
     const Result<Model> model = load_text(text);
