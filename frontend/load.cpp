@@ -15,6 +15,7 @@
 #include "lightgbm_model.hpp"
 #include "onnx_model.hpp"
 #include "parsed_model.hpp"
+#include "skops_file.hpp"
 #include "xgboost_model.hpp"
 
 namespace forestvm {

@@ -28,6 +28,7 @@ bool is_missing(Missing kind, double x) {
 
 bool is_in(const CategorySet& set, double x) {
   if (set.fractions ? x <= -1 : x < 0) return false;
+  if (set.whole && x != std::trunc(x)) return false;
   return std::any_of(set.codes.begin(), set.codes.end(),
                      [whole = std::trunc(x)](std::uint32_t code) { return whole == code; });
 }

@@ -52,7 +52,7 @@ std::string node_text(const Model& model, const Tree& tree, const Node& node) {
   std::string text = "f" + std::to_string(node.feature);
   if (node.kind == NodeKind::Category) {
     const CategorySet& set = tree.category_sets[node.payload];
-    text += (set.members_left ? " in " : " not in ") + set_text(set);
+    text += (set.members_left ? " in " : " not in ") + set_text(set) + (set.whole ? ", whole" : "");
   } else {
     text += (node.kind == NodeKind::Less ? " < " : " <= ") + number(node.threshold, model.row_type);
   }

@@ -103,13 +103,21 @@ std::vector<std::uint32_t> zero_missing_of(const Model& model) {
 struct Comparisons {
   std::vector<double> bounds;
   bool categories = false;
+  bool whole = false;         ///< True if a set of the feature has whole numbers only.
+  bool fractions_go = false;  ///< True if a split sends fractions another way than missing values.
 };
 
 std::map<std::uint32_t, Comparisons> comparisons_of(const Model& model) {
   std::map<std::uint32_t, Comparisons> features;
   for (const Tree& tree : model.trees)
     for (const Node& node : tree.nodes) {
-      if (node.kind == NodeKind::Category) features[node.feature].categories = true;
+      if (node.kind == NodeKind::Category) {
+        Comparisons& comparisons = features[node.feature];
+        const bool whole = tree.category_sets[node.payload].whole;
+        comparisons.categories = true;
+        comparisons.whole |= whole;
+        comparisons.fractions_go |= !whole || !node.missing_left;
+      }
       // All numbers are at or above -inf: that is no comparison.
       if (is_split(node) && node.threshold != -kInfinity)
         features[node.feature].bounds.push_back(node.threshold + 0.0);  // adding zero makes one zero of both
@@ -145,7 +153,12 @@ Result<void> add_rules(std::uint32_t feature, const Comparisons& comparisons, Ro
   wide.feature = feature;
   wide.first_bound = static_cast<std::uint32_t>(rules.wide_bounds.size());
   wide.ranked = need_ranks(bounds) ? 1 : 0;
-  wide.categories = comparisons.categories ? 1 : 0;
+  wide.categories = comparisons.whole ? 2 : comparisons.categories ? 1 : 0;
+  if (comparisons.whole && (comparisons.fractions_go || !bounds.empty()))
+    return refused(
+        "feature " + std::to_string(feature),
+        "splits of whole categories beside others, or that send other numbers another way than missing values: "
+        "not lowered yet");
   if (comparisons.categories && (wide.ranked != 0 || move_categories(bounds)))
     return refused(
         "feature " + std::to_string(feature),
@@ -181,6 +194,15 @@ void round_thresholds(Model& model, const RowRules& rules) {
     }
 }
 
+/// Refuses sets of whole numbers in models that compare in float32, which have no rules for values.
+Result<void> check_whole(const Model& model) {
+  for (std::size_t t = 0; model.row_type == ScalarType::Float32 && t < model.trees.size(); ++t)
+    for (const CategorySet& set : model.trees[t].category_sets)
+      if (set.whole)
+        return refused("tree " + std::to_string(t), "whole categories of float32 rows: not lowered yet");
+  return {};
+}
+
 }  // namespace
 
 bool is_normal(const Model& model) {
@@ -193,7 +215,7 @@ bool is_normal(const Model& model) {
                                 (node.kind == NodeKind::Less && node.missing == Missing::Nan);
                        }) &&
            std::none_of(tree.category_sets.begin(), tree.category_sets.end(),
-                        [](const CategorySet& set) { return set.members_left; });
+                        [](const CategorySet& set) { return set.members_left || set.whole; });
   });
 }
 
@@ -223,6 +245,7 @@ Result<RowRules> normalize(Model& model) {
     for (CategorySet& set : sets) set.members_left = false;
   }
   model.tiny_is_zero = false;
+  FVM_TRY(check_whole(model));
   if (model.row_type == ScalarType::Float64)
     for (const auto& [feature, comparisons] : comparisons_of(model))
       FVM_TRY(add_rules(feature, comparisons, rules));

@@ -57,6 +57,9 @@ struct CategorySet {
   std::vector<std::uint32_t> codes;  ///< Members, ascending, each below kMaxCategories.
   bool members_left = false;
   bool fractions = false;  ///< True if numbers between -1 and 0 have code 0 (LightGBM's rule).
+  /// True if numbers that are not whole have no code, however small the fraction (scikit-learn's rule). Not with
+  /// `fractions`.
+  bool whole = false;
 };
 
 /// A leaf whose output is constant + sum(coefficient * x[feature]).

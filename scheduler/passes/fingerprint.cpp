@@ -34,7 +34,8 @@ std::uint64_t hash_of(const Model& model) {
     }
     for (const double value : tree.leaf_vectors) mix_double(value);
     for (const CategorySet& set : tree.category_sets) {
-      mix(std::uint64_t{set.codes.size()} << 2 | std::uint64_t{set.fractions} << 1 | set.members_left);
+      mix(std::uint64_t{set.whole} << 63 | std::uint64_t{set.codes.size()} << 2 |
+          std::uint64_t{set.fractions} << 1 | set.members_left);
       for (const std::uint32_t code : set.codes) mix(code);
     }
   }

@@ -161,6 +161,10 @@ TEST(CheckModel, RefusesWhatIsNotAForest) {
          m.trees[0].leaf_vectors = {1, 2};
        }},
       {"category without a set", [](Model& m) { m.trees[0].nodes[0].kind = NodeKind::Category; }},
+      {"whole categories with fractions",
+       [](Model& m) {
+         m.trees[0].category_sets = {{{1}, false, true, true}};
+       }},
       {"category codes",
        [](Model& m) {
          m.trees[0].category_sets = {{{2, 1}, false, false}};

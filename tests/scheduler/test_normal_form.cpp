@@ -181,6 +181,26 @@ TEST(NormalForm, RefusesTinyNumbersThatAreACategoryWhereOthersAreNot) {
   EXPECT_TRUE(normal_form(model).ok());
 }
 
+/// Rows are rounded once for all splits of a feature: fractions become NaN, so all must send them where NaN goes.
+TEST(NormalForm, RefusesWholeCategoriesWhoseFractionsAreNotMissing) {
+  Node root;
+  root.kind = NodeKind::Category;
+  root.missing_left = true;
+  Model model = model_of(root, false);
+  model.row_type = ScalarType::Float64;
+  model.trees[0].category_sets = {{{0, 3}, false, false, true}};
+  const auto normal = normal_form(model);
+  ASSERT_TRUE(normal.ok()) << normal.error().text();
+  Model other = model;
+  other.trees[0].nodes[0].missing_left = false;
+  ASSERT_FALSE(normal_form(other).ok());
+  EXPECT_EQ(normal_form(other).error().where, "feature 0");
+  other = model;
+  other.row_type = ScalarType::Float32;
+  ASSERT_FALSE(normal_form(other).ok());
+  EXPECT_EQ(normal_form(other).error().where, "tree 0");
+}
+
 TEST(NormalForm, SwappedChildrenKeepTheirNumbers) {
   Node root;
   root.threshold = kInfinity;

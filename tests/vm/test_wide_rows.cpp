@@ -254,6 +254,29 @@ TEST(WideRows, KeepTheirCategories) {
   }
 }
 
+/// Numbers that are not whole are missing, however near to a category they are.
+TEST(WideRows, WholeCategoriesHaveNoFractions) {
+  Tree tree = support::split(0, 0, support::leaf(1),
+                             support::split(1, 0.1, support::leaf(2), support::leaf(4)), true);
+  tree.category_sets = {{{0, 3, 16'777'215}, false, false, true}};
+  tree.nodes[0].kind = NodeKind::Category;
+  Model model = support::model_of({tree});
+  model.row_type = model.score_type = ScalarType::Float64;
+  std::vector<double> rows;
+  for (const double x : {0.0, -0.0, 3.0, below(3.0), above(3.0), 3.5, 1e-310, -1e-310, -0.5, -1.0, 1.0,
+                         16777215.0, 16777215.5, 16777216.0, 1e18, kNan, kInfinity})
+    rows.insert(rows.end(), {x, 0.2, 0, 0});
+  const Scores expected = judged(model, rows);
+  for (const char* const schedule : {"encode(u8)", "plan(9); encode(u8); plan(BATCH)"}) {
+    const auto predictor = host_backend(compiled(model, schedule));
+    EXPECT_EQ(scores_of(**predictor, RowBlock{rows.data(), rows.size() / 4, 4, RowType::Float64}), expected)
+        << schedule;
+  }
+  const std::vector<float> narrow = {3.0f, 0.2f, 0, 0, 3.5f, 0.2f, 0, 0};
+  const auto predictor = host_backend(compiled(model, "encode(u8)"));
+  EXPECT_EQ(scores_of(**predictor, RowBlock{narrow.data(), 2, 4}).raw, (std::vector<double>{4.5, 1.5}));
+}
+
 TEST(WideRows, RulesAreVerified) {
   Model model = support::model_of({support::split(0, 0.1, support::leaf(1), support::leaf(2)),
                                    support::split(0, 0.3, support::leaf(1), support::leaf(2)),

@@ -40,8 +40,9 @@ ValueRules::ValueRules(const Program& program, RoundFunction function)
     if (wide.ranked == 0 && wide.categories == 0) continue;
     const auto bounds =
         wide.ranked != 0 ? bounds_.subspan(wide.first_bound, wide.bound_count) : std::span<const double>();
-    specials_.push_back({wide.feature, false, wide.categories != 0, wide.ranked != 0, bounds});
-    changes_float32_ |= wide.ranked != 0;
+    specials_.push_back(
+        {wide.feature, false, wide.categories == 1, wide.categories == 2, wide.ranked != 0, bounds});
+    changes_float32_ |= wide.ranked != 0 || wide.categories == 2;
   }
   for (const std::uint32_t feature : program.section_ZeroMissing()) {
     const auto at = std::lower_bound(specials_.begin(), specials_.end(), feature,
@@ -49,7 +50,7 @@ ValueRules::ValueRules(const Program& program, RoundFunction function)
     if (at != specials_.end() && at->feature == feature)
       at->zero_missing = true;
     else
-      specials_.insert(at, {feature, true, false, false, {}});
+      specials_.insert(at, {feature, true, false, false, false, {}});
     changes_float32_ = true;
   }
   if (between == 0) return;
@@ -101,6 +102,7 @@ bool ValueRules::is_above_bound(std::uint32_t feature, float up, double x) const
 float ValueRules::round(const Special& special, double x) const {
   if (std::isnan(x) || (special.zero_missing && std::abs(x) <= kTiny))
     return std::numeric_limits<float>::quiet_NaN();
+  if (special.whole && x != std::trunc(x)) return std::numeric_limits<float>::quiet_NaN();
   if (special.ranked)
     return static_cast<float>(std::upper_bound(special.bounds.begin(), special.bounds.end(), x) -
                               special.bounds.begin());

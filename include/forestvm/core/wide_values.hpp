@@ -19,7 +19,7 @@ struct WideFeature {
   /// 1: a value, also a float32, becomes the number of bounds at or below it, because some bounds have no float32
   /// number between them. Otherwise the bounds are numbers that are no float32.
   std::uint8_t ranked;
-  std::uint8_t categories;   ///< 1: whole parts are categories, so that values between -1 and 0 round up.
+  std::uint8_t categories;   ///< 1: whole parts are categories, so -0.5 rounds up. 2: fractions are missing.
   std::uint8_t reserved[2];  ///< Zero.
 
   bool operator==(const WideFeature&) const = default;

@@ -32,7 +32,8 @@ class ValueRules {
   struct Special {
     std::uint32_t feature;
     bool zero_missing;               ///< True if numbers with |x| <= kTiny are missing.
-    bool categories;                 ///< WideFeature::categories
+    bool categories;                 ///< WideFeature::categories is 1.
+    bool whole;                      ///< WideFeature::categories is 2.
     bool ranked;                     ///< WideFeature::ranked
     std::span<const double> bounds;  ///< Bounds of the feature if it is ranked; otherwise none.
   };

@@ -1,0 +1,288 @@
+// See numpy_array.hpp. The header of an .npy file is a Python literal: a dictionary of the items' type, their order and the
+// shape (NumPy's numpy/lib/format.py).
+#include "numpy_array.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "file_text.hpp"
+
+namespace forestvm::frontend {
+namespace {
+
+/// Reads a Python literal from left to right. Every take_ function skips blanks first and leaves the text alone if it
+/// finds something else.
+class Literal {
+ public:
+  explicit Literal(std::string_view text) : text_(text) {}
+
+  bool take(std::string_view token) {
+    text_.remove_prefix(std::min(text_.find_first_not_of(" \n"), text_.size()));
+    if (!text_.starts_with(token)) return false;
+    text_.remove_prefix(token.size());
+    return true;
+  }
+  bool take_text(std::string_view& value) {
+    if (!take("'")) return false;
+    const std::size_t end = text_.find('\'');
+    if (end == std::string_view::npos) return false;
+    value = text_.substr(0, end);
+    text_.remove_prefix(end + 1);
+    return true;
+  }
+  bool take_number(std::uint64_t& value) {
+    take("");
+    const auto [end, code] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
+    if (code != std::errc()) return false;
+    text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
+    return true;
+  }
+  bool at_end() { return take("") && text_.empty(); }
+
+ private:
+  std::string_view text_;
+};
+
+constexpr std::size_t kMaxFields = 64;
+constexpr std::uint32_t kMaxItemSize = 1u << 20;
+
+class HeaderReader {
+ public:
+  HeaderReader(std::string_view text, NumpyArray& array) : literal_(text), array_(array) {}
+
+  /// Returns what is wrong with the header, or nothing.
+  std::string read() {
+    bool type = false, order = false, shape = false;
+    if (!literal_.take("{")) return "its header is not a dictionary";
+    while (!literal_.take("}")) {
+      std::string_view key;
+      if (!literal_.take_text(key) || !literal_.take(":")) return "its header is damaged";
+      if (key == "descr" && !type)
+        type = read_type();
+      else if (key == "fortran_order" && !order)
+        order = read_order();
+      else if (key == "shape" && !shape)
+        shape = read_shape();
+      else
+        return "its header has an unexpected " + quoted(key, 20);
+      if (!problem_.empty()) return problem_;
+      if (!literal_.take(",") && !literal_.take("}")) return "its header is damaged";
+    }
+    if (!type || !order || !shape || !literal_.at_end()) return "its header is damaged or incomplete";
+    const auto long_axes =
+        std::count_if(array_.shape.begin(), array_.shape.end(), [](auto n) { return n > 1; });
+    return fortran_ && long_axes > 1 ? "it is in Fortran order" : "";
+  }
+
+ private:
+  bool fail(std::string problem) {
+    problem_ = std::move(problem);
+    return false;
+  }
+
+  bool add_field(std::string_view name, std::string_view type) {
+    const auto bad = [&] {
+      return fail("its items have the type " + quoted(type, 20) + ", which cannot be read");
+    };
+    if (type.size() < 3 || type[0] == '>') return bad();
+    NumpyField field{std::string(name), type[1], 0, array_.item_size};
+    const auto [end, code] = std::from_chars(type.data() + 2, type.data() + type.size(), field.size);
+    if (code != std::errc() || end != type.data() + type.size()) return bad();
+    if (field.size == 0 || field.size > kMaxItemSize / 4) return bad();
+    const bool word = field.size == 1 || field.size == 2 || field.size == 4 || field.size == 8;
+    switch (field.kind) {
+      case 'f':
+        if (field.size != 4 && field.size != 8) return bad();
+        break;
+      case 'i':
+      case 'u':
+        if (!word) return bad();
+        break;
+      case 'b':
+        if (field.size != 1) return bad();
+        break;
+      case 'U':
+        field.size *= 4;
+        break;
+      case 'V':
+        break;
+      default:
+        return bad();
+    }
+    array_.item_size += field.size;
+    if (array_.item_size > kMaxItemSize || array_.fields.size() == kMaxFields) return bad();
+    array_.fields.push_back(std::move(field));
+    return true;
+  }
+
+  bool read_type() {
+    std::string_view name, type;
+    if (literal_.take_text(type)) return add_field("", type);
+    if (!literal_.take("[")) return false;
+    while (!literal_.take("]")) {
+      if (!literal_.take("(") || !literal_.take_text(name) || !literal_.take(",") ||
+          !literal_.take_text(type) || !literal_.take(")"))
+        return fail("its items have a type that cannot be read");
+      if (!add_field(name, type)) return false;
+      literal_.take(",");
+    }
+    return true;
+  }
+
+  bool read_order() {
+    fortran_ = literal_.take("True");
+    return fortran_ || literal_.take("False");
+  }
+
+  bool read_shape() {
+    if (!literal_.take("(")) return false;
+    array_.count = 1;
+    while (!literal_.take(")")) {
+      std::uint64_t extent = 0;
+      if (!literal_.take_number(extent)) return fail("its shape is damaged");
+      array_.shape.push_back(extent);
+      if (__builtin_mul_overflow(array_.count, extent, &array_.count) || array_.shape.size() > 8)
+        return fail("its shape is too large");
+      literal_.take(",");
+    }
+    return true;
+  }
+
+  Literal literal_;
+  NumpyArray& array_;
+  bool fortran_ = false;
+  std::string problem_;
+};
+
+void append_utf8(std::uint32_t code, std::string& out) {
+  const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
+  if (code < 0x80) return put(code);
+  if (code < 0x800) {
+    put(0xc0 | code >> 6);
+  } else if (code < 0x10000) {
+    put(0xe0 | code >> 12);
+    put(0x80 | (code >> 6 & 0x3f));
+  } else {
+    put(0xf0 | (code >> 18 & 7));
+    put(0x80 | (code >> 12 & 0x3f));
+    put(0x80 | (code >> 6 & 0x3f));
+  }
+  put(0x80 | (code & 0x3f));
+}
+
+}  // namespace
+
+template <class Number>
+Number NumpyColumn::load(std::size_t i) const {
+  Number value;
+  std::memcpy(&value, first_ + i * stride_, sizeof value);
+  return value;
+}
+
+std::int64_t NumpyColumn::integer(std::size_t i) const {
+  const bool plain = kind_ != 'i';
+  switch (size_) {
+    case 1:
+      return plain ? load<std::uint8_t>(i) : load<std::int8_t>(i);
+    case 2:
+      return plain ? load<std::uint16_t>(i) : load<std::int16_t>(i);
+    case 4:
+      return plain ? std::int64_t{load<std::uint32_t>(i)} : load<std::int32_t>(i);
+    default:
+      return plain ? static_cast<std::int64_t>(std::min<std::uint64_t>(
+                         load<std::uint64_t>(i), std::numeric_limits<std::int64_t>::max()))
+                   : load<std::int64_t>(i);
+  }
+}
+
+double NumpyColumn::real(std::size_t i) const {
+  if (kind_ != 'f') return static_cast<double>(integer(i));
+  return size_ == 4 ? static_cast<double>(load<float>(i)) : load<double>(i);
+}
+
+std::string NumpyColumn::text(std::size_t i) const {
+  switch (kind_) {
+    case 'f':
+      return python_text(real(i));
+    case 'b':
+      return integer(i) != 0 ? "True" : "False";
+    case 'U':
+      break;
+    default:
+      return std::to_string(integer(i));
+  }
+  std::string out;
+  for (std::uint32_t at = 0; at < size_; at += 4) {
+    std::uint32_t code = 0;
+    std::memcpy(&code, first_ + i * stride_ + at, sizeof code);
+    if (code == 0) break;
+    append_utf8(code, out);
+  }
+  return out;
+}
+
+bool NumpyArray::has(std::string_view field) const {
+  return std::any_of(fields.begin(), fields.end(),
+                     [&](const NumpyField& known) { return known.name == field; });
+}
+
+Result<NumpyColumn> NumpyArray::column(std::string_view field, Wanted wanted) const {
+  const auto found = std::find_if(fields.begin(), fields.end(), [&](const NumpyField& known) {
+    return known.name == field && known.kind != 'V';
+  });
+  if (found == fields.end())
+    return refused("", field.empty() ? "expected an array of numbers or texts"
+                                     : "the items have no field " + quoted(field));
+  const char kind = found->kind;
+  if ((wanted == Wanted::Integers && (kind == 'f' || kind == 'U')) ||
+      (wanted == Wanted::Numbers && kind == 'U'))
+    return refused("", std::string(wanted == Wanted::Integers ? "expected integers" : "expected numbers") +
+                           (field.empty() ? "" : " in the field " + quoted(field)) +
+                           ", found NumPy's kind '" + kind + "'");
+  return NumpyColumn(items.data() + found->offset, item_size, count, kind, found->size);
+}
+
+Result<NumpyArray> read_npy(std::vector<std::byte> file) {
+  constexpr std::string_view magic = "\x93NUMPY";
+  constexpr std::size_t preamble = 12;
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  if (!text.starts_with(magic) || text.size() < preamble) return refused("", "not a NumPy array");
+  const auto version = std::to_integer<unsigned>(file[6]);
+  if (version < 1 || version > 3)
+    return refused("", "the .npy format " + std::to_string(version) + " is not known");
+  const std::size_t begin = version == 1 ? 10 : 12;
+  std::uint32_t length = 0;
+  std::memcpy(&length, file.data() + 8, version == 1 ? 2 : 4);
+  if (text.size() - begin < length) return refused("", "the array's header is cut short");
+  NumpyArray array;
+  if (const std::string problem = HeaderReader(text.substr(begin, length), array).read(); !problem.empty())
+    return refused("", "a NumPy array that cannot be read: " + problem);
+  std::size_t size = 0;
+  const std::size_t there = text.size() - begin - length;
+  if (__builtin_mul_overflow(array.count, std::size_t{array.item_size}, &size) || size != there)
+    return refused("", "the array declares " + std::to_string(array.count) + " items of " +
+                           std::to_string(array.item_size) + " bytes, but " + std::to_string(there) +
+                           " bytes follow");
+  array.file = std::move(file);
+  array.items = std::span(array.file).subspan(begin + length);
+  return array;
+}
+
+std::string python_text(double x) {
+  if (std::isnan(x)) return "nan";
+  if (std::isinf(x)) return x < 0 ? "-inf" : "inf";
+  std::array<char, 32> buffer{};
+  const double size = std::abs(x);
+  const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
+  const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
+  const auto [end, code] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), x, format);
+  std::string text(buffer.data(), end);
+  if (plain && text.find('.') == std::string::npos) text += ".0";
+  return text;
+}
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,207 @@
+// See sklearn_estimator.hpp: what all estimators have in common, and Pipelines.
+#include "sklearn_estimator.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "file_text.hpp"
+
+namespace forestvm::frontend {
+namespace {
+
+struct Row {
+  std::string_view type;
+  Result<void> (*read)(SklearnReader&);
+};
+
+constexpr Row rows[] = {
+#define FVM_SKLEARN(name, reader) {name, reader},
+#include "sklearn_estimators.def"
+};
+
+struct RefusedRow {
+  std::string_view type;
+  const char* sentence;
+};
+
+constexpr RefusedRow refused_rows[] = {
+#define FVM_SKLEARN_REFUSED(name, sentence) {name, sentence},
+#include "sklearn_estimators.def"
+};
+
+constexpr std::string_view kPipeline = "sklearn.pipeline.Pipeline";
+constexpr SklearnVersion kFirst{1, 1, 0}, kFirstUnknown{1, 10, 0};
+/// Leaf values that an ensemble may have beyond those in the file.
+constexpr std::uint64_t kSpareLeafValues = 4'000'000;
+
+/// Returns what a Pipeline predicts with: its last step. Refuses steps before it that change the rows.
+Result<PythonRef> last_step(const PythonRef& pipeline) {
+  FVM_ASSIGN(const PythonRef list, pipeline.get("steps"));
+  FVM_ASSIGN(const std::vector<PythonRef> steps, list.items());
+  if (steps.empty()) return list.error("a Pipeline without steps");
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    FVM_ASSIGN(const std::vector<PythonRef> step, steps[i].items());
+    if (step.size() != 2) return steps[i].error("expected a step's name and estimator");
+    FVM_ASSIGN(const std::string name, step[0].text());
+    const Result<std::string> text = step[1].kind() == PythonKind::Scalar ? step[1].text() : Error{};
+    const bool passes = step[1].is_none() || (text.ok() && *text == "passthrough");
+    const bool last = i + 1 == steps.size();
+    if (last && passes) return step[1].error("the last step " + quoted(name) + " predicts nothing");
+    if (last) return step[1];
+    if (!passes)
+      return step[1].error(
+          "the step " + quoted(name) + " of the Pipeline, " + printable(step[1].type()) +
+          ", changes the rows, which is not supported: save the last step alone and transform the rows before");
+  }
+  return list.error("a Pipeline without steps");
+}
+
+Result<SklearnVersion> version_of(const PythonRef& estimator, std::string& text) {
+  FVM_ASSIGN(const PythonRef written, estimator.get("_sklearn_version"));
+  FVM_ASSIGN(text, written.text());
+  SklearnVersion version;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (int* part : {&version.major, &version.minor, &version.patch}) {
+    const auto [next, code] = std::from_chars(at, end, *part);
+    if (code != std::errc()) break;
+    at = next;
+    if (at == end || *at != '.') break;
+    ++at;
+  }
+  if (version < kFirst || version >= kFirstUnknown)
+    return written.error("written by scikit-learn " + quoted(text, 20) +
+                         ": releases 1.1 to 1.9 are known; load and save it with one of them");
+  return version;
+}
+
+}  // namespace
+
+Result<void> SklearnReader::read_features() {
+  FVM_ASSIGN(const PythonRef count, estimator.get("n_features_in_"));
+  FVM_ASSIGN(const std::int64_t features, count.integer(1, limits.max_features));
+  model.num_features = static_cast<std::uint32_t>(features);
+  if (const auto names = estimator.find("feature_names_in_")) {
+    FVM_ASSIGN(model.feature_names, names->texts(model.num_features));
+    if (model.feature_names.size() != model.num_features)
+      return names->error(std::to_string(model.feature_names.size()) + " names for " +
+                          std::to_string(features) + " features");
+  }
+  return {};
+}
+
+Result<std::vector<std::vector<std::string>>> SklearnReader::classes() const {
+  FVM_ASSIGN(const PythonRef all, estimator.get("classes_"));
+  std::vector<PythonRef> lists{all};
+  if (const auto outputs = estimator.find("n_outputs_")) {
+    FVM_ASSIGN(const std::int64_t count, outputs->integer(1, limits.max_outputs));
+    if (count > 1) {
+      FVM_ASSIGN(lists, all.items());
+      if (lists.size() != static_cast<std::size_t>(count))
+        return all.error("classes of " + std::to_string(lists.size()) + " outputs instead of " +
+                         std::to_string(count));
+    }
+  }
+  std::vector<std::vector<std::string>> out;
+  for (const PythonRef& list : lists) {
+    FVM_ASSIGN(std::vector<std::string> labels, list.texts(limits.max_outputs));
+    if (labels.empty()) return list.error("no classes");
+    out.push_back(std::move(labels));
+  }
+  return out;
+}
+
+Result<std::vector<PythonRef>> SklearnReader::trees() const {
+  FVM_ASSIGN(const PythonRef list, estimator.get("estimators_"));
+  FVM_ASSIGN(std::vector<PythonRef> trees, list.items());
+  if (trees.empty()) return list.error("an ensemble of no trees");
+  return trees;
+}
+
+Result<std::vector<PythonRef>> SklearnReader::feature_lists(std::size_t trees) const {
+  FVM_ASSIGN(const PythonRef all, estimator.get("estimators_features_"));
+  FVM_ASSIGN(std::vector<PythonRef> lists, all.items());
+  if (lists.size() != trees)
+    return all.error("features of " + std::to_string(lists.size()) + " trees instead of " +
+                     std::to_string(trees));
+  return lists;
+}
+
+Result<std::vector<std::int64_t>> SklearnReader::features_of(const PythonRef& list) const {
+  FVM_ASSIGN(std::vector<std::int64_t> features, list.integers(limits.max_features));
+  if (features.empty()) return list.error("no features");
+  for (const std::int64_t feature : features)
+    if (feature < 0 || feature >= std::int64_t{model.num_features})
+      return list.error("feature " + std::to_string(feature) + " does not exist: the model has " +
+                        std::to_string(model.num_features));
+  return features;
+}
+
+Result<void> SklearnReader::set_outputs(std::size_t outputs, std::vector<double> base) {
+  if (outputs > limits.max_outputs)
+    return estimator.error(std::to_string(outputs) + " outputs are over the limit of " +
+                           std::to_string(limits.max_outputs));
+  model.num_outputs = static_cast<std::uint32_t>(outputs);
+  model.base = std::move(base);
+  model.base.resize(outputs);
+  return {};
+}
+
+Result<void> SklearnReader::count_nodes(std::size_t nodes) {
+  nodes_ += nodes;
+  if (model.trees.size() >= limits.max_trees)
+    return estimator.error("more trees than the limit of " + std::to_string(limits.max_trees));
+  if (nodes_ > limits.max_nodes)
+    return estimator.error("more nodes than the limit of " + std::to_string(limits.max_nodes));
+  return {};
+}
+
+Result<void> SklearnReader::check_size(const SklearnTree& tree, std::uint32_t width) {
+  FVM_TRY(count_nodes(tree.size()));
+  leaf_values_ += std::uint64_t{width} * (tree.size() / 2 + 1);
+  file_values_ += tree.size() * tree.outputs() * tree.classes();
+  if (leaf_values_ > file_values_ + kSpareLeafValues)
+    return estimator.error(
+        "the trees know so few of the classes that their leaves would take much more memory than the file");
+  return {};
+}
+
+void SklearnReader::set_rounds(std::uint32_t trees, const char* name, bool nested) {
+  for (std::size_t begin = 0; begin < model.trees.size(); begin += trees)
+    model.round_begins.push_back(static_cast<std::uint32_t>(begin));
+  model.round_begins.push_back(static_cast<std::uint32_t>(model.trees.size()));
+  parsed.tree_location = [list = estimator.place() + ": " + name, trees, nested](std::size_t tree) {
+    if (!nested) return list + '[' + std::to_string(tree) + ']';
+    return list + '[' + std::to_string(tree / trees) + "][" + std::to_string(tree % trees) + ']';
+  };
+}
+
+Result<ParsedModel> read_sklearn_estimator(const PythonObjects& objects, PythonObjects::Id id,
+                                           const LoadLimits& limits) {
+  PythonRef estimator(objects, id);
+  while (estimator.type() == kPipeline) {
+    FVM_ASSIGN(estimator, last_step(estimator));
+  }
+  const std::string type = estimator.type();
+  for (const RefusedRow& row : refused_rows)
+    if (row.type == type) return estimator.error(printable(estimator.class_name()) + ": " + row.sentence);
+  const auto* row =
+      std::find_if(std::begin(rows), std::end(rows), [&](const Row& known) { return known.type == type; });
+  if (row == std::end(rows))
+    return estimator.error(printable(type) +
+                           " is no estimator of trees that is supported: see docs/formats.md");
+  ParsedModel parsed;
+  FVM_ASSIGN(const SklearnVersion version, version_of(estimator, parsed.model.version));
+  Model& model = parsed.model;
+  model.trainer = "scikit-learn";
+  model.objective = estimator.class_name();
+  model.row_type = ScalarType::Float32;
+  model.score_type = ScalarType::Float64;
+  SklearnReader reader(estimator, version, limits, parsed);
+  FVM_TRY(reader.read_features());
+  FVM_TRY(row->read(reader));
+  return parsed;
+}
+
+}  // namespace forestvm::frontend

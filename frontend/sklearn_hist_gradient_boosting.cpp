@@ -1,0 +1,320 @@
+// HistGradientBoosting: sums of the trees' values from a stored start, in float64 throughout. Models with categorical features
+// encode rows first: categorical columns come first, and categories become their numbers in a list; anything that is not in
+// the list is missing. Nodes know the encoded columns and numbers; the model's, the user's own.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "file_text.hpp"
+#include "sklearn_estimator.hpp"
+
+namespace forestvm::frontend {
+namespace {
+
+constexpr std::size_t kBitsetWords = 8;
+/// Size of the nodes without the fields that are not read.
+constexpr std::uint32_t kMinNodeSize = 40;
+
+/// A categorical feature: the user's code of each category, in the order of the encoder's list.
+struct Categories {
+  std::vector<std::uint32_t> codes;
+  bool named = false;  ///< True if the categories are texts, whose codes are their numbers in the list.
+};
+
+/// How rows are encoded.
+struct Encoding {
+  std::vector<std::uint32_t> features;  ///< The user's feature in each encoded column.
+  std::vector<Categories> categories;   ///< Those of the first encoded columns.
+};
+
+/// A number of a list of categories, or nothing for a missing value, which is not a category.
+Result<std::optional<std::uint32_t>> code_of(const PythonRef& list, double x) {
+  if (std::isnan(x)) return std::optional<std::uint32_t>();
+  if (!(x >= 0 && x < kMaxCategories) || x != std::floor(x))
+    return list.error("the category " + python_text(x) + ": only texts and whole numbers from 0 to " +
+                      std::to_string(kMaxCategories - 1) + " are supported as categories");
+  return std::optional(static_cast<std::uint32_t>(x));
+}
+
+/// Reads the categories of a list of Python objects: texts, or numbers; the last may be None or NaN.
+Result<void> read_objects(const PythonRef& list, Categories& out, std::vector<std::string>& names) {
+  FVM_ASSIGN(const std::vector<PythonRef> items, list.items());
+  for (const PythonRef& item : items) {
+    if (const Result<std::string> text = item.text(); text.ok()) {
+      out.codes.push_back(static_cast<std::uint32_t>(names.size()));
+      names.push_back(*text);
+      continue;
+    }
+    if (item.is_none()) continue;
+    FVM_ASSIGN(const double x, item.number());
+    FVM_ASSIGN(const std::optional<std::uint32_t> code, code_of(list, x));
+    if (code) out.codes.push_back(*code);
+  }
+  out.named = !names.empty();
+  if (out.named && names.size() != out.codes.size())
+    return list.error("texts and numbers as categories of one feature");
+  return {};
+}
+
+Result<Categories> read_categories(const PythonRef& list, std::vector<std::string>& names) {
+  Categories out;
+  if (list.kind() == PythonKind::Sequence) {
+    FVM_TRY(read_objects(list, out, names));
+  } else {
+    FVM_ASSIGN(const NumpyArray values, list.array());
+    const Result<NumpyColumn> column = values.column("", NumpyArray::Wanted::Any);
+    if (!column.ok() || column->size() > kMaxCategories) return list.error("expected an array of categories");
+    out.named = column->is_text();
+    for (std::size_t i = 0; i < column->size(); ++i) {
+      if (out.named) {
+        out.codes.push_back(static_cast<std::uint32_t>(i));
+        names.push_back(column->text(i));
+        continue;
+      }
+      FVM_ASSIGN(const std::optional<std::uint32_t> code, code_of(list, column->real(i)));
+      if (code) out.codes.push_back(*code);
+    }
+  }
+  if (std::adjacent_find(out.codes.begin(), out.codes.end(), std::greater_equal<>()) != out.codes.end())
+    return list.error("categories that do not ascend");
+  return out;
+}
+
+/// Returns the lists of categories that the encoder of categorical columns has learnt.
+Result<std::vector<PythonRef>> category_lists(const PythonRef& estimator) {
+  FVM_ASSIGN(const PythonRef preprocessor, estimator.get("_preprocessor"));
+  FVM_ASSIGN(const PythonRef fitted, preprocessor.get("transformers_"));
+  FVM_ASSIGN(const std::vector<PythonRef> transformers, fitted.items());
+  for (const PythonRef& transformer : transformers) {
+    FVM_ASSIGN(const std::vector<PythonRef> parts, transformer.items());
+    if (parts.size() < 2 || parts[1].type() != "sklearn.preprocessing._encoders.OrdinalEncoder") continue;
+    FVM_ASSIGN(const PythonRef lists, parts[1].get("categories_"));
+    return lists.items();
+  }
+  return fitted.error("no OrdinalEncoder of the categorical columns");
+}
+
+Result<Encoding> read_encoding(SklearnReader& reader) {
+  Model& model = reader.model;
+  Encoding encoding;
+  const auto mask_ref = reader.estimator.find("is_categorical_");
+  std::vector<std::int64_t> mask(model.num_features);
+  if (mask_ref) {
+    FVM_ASSIGN(mask, mask_ref->integers(model.num_features));
+    if (mask.size() != model.num_features)
+      return mask_ref->error(std::to_string(mask.size()) + " flags for " +
+                             std::to_string(model.num_features) + " features");
+  }
+  for (const bool categorical : {true, false})
+    for (std::uint32_t feature = 0; feature < model.num_features; ++feature)
+      if ((mask[feature] != 0) == categorical) encoding.features.push_back(feature);
+  const auto count =
+      static_cast<std::size_t>(std::count_if(mask.begin(), mask.end(), [](auto flag) { return flag != 0; }));
+  if (count == 0) return encoding;
+  if (reader.version < SklearnVersion{1, 4, 0})
+    return mask_ref->error(
+        "categorical features of releases before 1.4, which take categories modulo 256, are not supported: "
+        "fit with a later release");
+  FVM_ASSIGN(const std::vector<PythonRef> lists, category_lists(reader.estimator));
+  if (lists.size() != count)
+    return reader.estimator.error("categories of " + std::to_string(lists.size()) + " features instead of " +
+                                  std::to_string(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<std::string> names;
+    FVM_ASSIGN(Categories categories, read_categories(lists[i], names));
+    if (categories.named)
+      model.categories.push_back(
+          {encoding.features[i], std::move(names), std::numeric_limits<double>::quiet_NaN()});
+    encoding.categories.push_back(std::move(categories));
+  }
+  return encoding;
+}
+
+/// One tree: a TreePredictor's nodes and sets of categories.
+class HistTree {
+ public:
+  HistTree(const PythonRef& predictor, const Encoding& encoding) : place_(predictor), encoding_(encoding) {}
+
+  Result<void> read();
+  std::size_t size() const { return nodes_.count; }
+  Result<Tree> tree() const;
+
+ private:
+  Error error(std::size_t node, std::string message) const {
+    return refused(place_.place() + ", node " + std::to_string(node), std::move(message));
+  }
+  Result<void> take(const char* field, NumpyArray::Wanted wanted, NumpyColumn& column) const;
+  Result<void> read_split(std::size_t number, Node& node, Tree& tree) const;
+  Result<CategorySet> set_of(std::size_t number, std::size_t column, bool missing_left) const;
+
+  PythonRef place_;
+  const Encoding& encoding_;
+  NumpyArray nodes_, bitsets_;
+  NumpyColumn value_, count_, feature_, threshold_, missing_left_, left_, right_, is_leaf_, is_category_,
+      set_, words_;
+};
+
+Result<void> HistTree::take(const char* field, NumpyArray::Wanted wanted, NumpyColumn& column) const {
+  const Result<NumpyColumn> found = nodes_.column(field, wanted);
+  if (!found.ok()) return place_.error("nodes: " + found.error().message);
+  column = *found;
+  return {};
+}
+
+Result<void> HistTree::read() {
+  using Wanted = NumpyArray::Wanted;
+  FVM_ASSIGN(const PythonRef nodes, place_.get("nodes"));
+  FVM_ASSIGN(nodes_, nodes.array());
+  if (nodes_.count == 0 || nodes_.count > std::size_t{1} << 30 || nodes_.item_size < kMinNodeSize)
+    return nodes.error("expected a tree's nodes");
+  FVM_TRY(take("value", Wanted::Numbers, value_));
+  FVM_TRY(take("count", Wanted::Integers, count_));
+  FVM_TRY(take("feature_idx", Wanted::Integers, feature_));
+  FVM_TRY(take("num_threshold", Wanted::Numbers, threshold_));
+  FVM_TRY(take("missing_go_to_left", Wanted::Integers, missing_left_));
+  FVM_TRY(take("left", Wanted::Integers, left_));
+  FVM_TRY(take("right", Wanted::Integers, right_));
+  FVM_TRY(take("is_leaf", Wanted::Integers, is_leaf_));
+  FVM_TRY(take("is_categorical", Wanted::Integers, is_category_));
+  FVM_TRY(take("bitset_idx", Wanted::Integers, set_));
+  FVM_ASSIGN(const PythonRef bitsets, place_.get("raw_left_cat_bitsets"));
+  FVM_ASSIGN(bitsets_, bitsets.array());
+  const Result<NumpyColumn> words = bitsets_.column("", Wanted::Integers);
+  if (!words.ok() || bitsets_.shape.size() != 2 || bitsets_.shape[1] != kBitsetWords)
+    return bitsets.error("expected sets of 256 bits");
+  words_ = *words;
+  return {};
+}
+
+/// Returns the set of a split's categories that are on the side where missing values are not: any other number is missing.
+Result<CategorySet> HistTree::set_of(std::size_t number, std::size_t column, bool missing_left) const {
+  const std::int64_t set = set_.integer(number);
+  if (set < 0 || static_cast<std::uint64_t>(set) >= words_.size() / kBitsetWords)
+    return error(number, "its set of categories does not exist");
+  const Categories& categories = encoding_.categories[column];
+  CategorySet out;
+  out.members_left = !missing_left;
+  out.whole = !categories.named;
+  for (std::size_t k = 0; k < categories.codes.size(); ++k) {
+    const std::size_t word = k / 32;
+    const bool in_left =
+        word < kBitsetWords &&
+        (words_.integer(static_cast<std::size_t>(set) * kBitsetWords + word) >> k % 32 & 1) != 0;
+    if (in_left == out.members_left) out.codes.push_back(categories.codes[k]);
+  }
+  return out;
+}
+
+Result<void> HistTree::read_split(std::size_t number, Node& node, Tree& tree) const {
+  const auto count = static_cast<std::int64_t>(size());
+  for (const std::int64_t child : {left_.integer(number), right_.integer(number)})
+    if (child < 0 || child >= count)
+      return error(number, "child " + std::to_string(child) + " does not exist");
+  node.left = static_cast<std::int32_t>(left_.integer(number));
+  node.right = static_cast<std::int32_t>(right_.integer(number));
+  const std::int64_t column = feature_.integer(number);
+  if (column < 0 || static_cast<std::uint64_t>(column) >= encoding_.features.size())
+    return error(number, "feature " + std::to_string(column) + " does not exist");
+  const auto at = static_cast<std::size_t>(column);
+  node.feature = encoding_.features[at];
+  node.missing_left = missing_left_.integer(number) != 0;
+  if (is_category_.integer(number) == 0) {
+    if (at < encoding_.categories.size())
+      return error(number, "compares a categorical feature with a number");
+    node.kind = NodeKind::LessEqual;
+    node.threshold = threshold_.real(number);
+    return {};
+  }
+  if (at >= encoding_.categories.size())
+    return error(number, "a set of categories of a feature that has none");
+  node.kind = NodeKind::Category;
+  node.payload = static_cast<std::uint32_t>(tree.category_sets.size());
+  FVM_ASSIGN(CategorySet set, set_of(number, at, node.missing_left));
+  tree.category_sets.push_back(std::move(set));
+  return {};
+}
+
+Result<Tree> HistTree::tree() const {
+  Tree tree;
+  tree.nodes.resize(size());
+  for (std::size_t i = 0; i < size(); ++i) {
+    Node& node = tree.nodes[i];
+    node.cover = static_cast<float>(count_.real(i));
+    if (is_leaf_.integer(i) != 0)
+      node.value = value_.real(i);
+    else
+      FVM_TRY(read_split(i, node, tree));
+  }
+  return tree;
+}
+
+/// Sets the transform and the labels.
+Result<void> read_values(SklearnReader& reader, std::size_t outputs) {
+  Model& model = reader.model;
+  FVM_ASSIGN(const PythonRef given, reader.estimator.get("loss"));
+  FVM_ASSIGN(const std::string loss, given.text());
+  model.objective += "(loss='" + printable(loss, 40) + "')";
+  if (!reader.is_classifier()) {
+    if (loss == "poisson" || loss == "gamma") {
+      model.transform = Transform::Exp;
+      return {};
+    }
+    for (const char* known :
+         {"squared_error", "least_squares", "absolute_error", "least_absolute_deviation", "quantile"})
+      if (loss == known) return {};
+    return given.error("unknown loss " + quoted(loss, 40));
+  }
+  if (loss != "log_loss" && loss != "auto" && loss != "binary_crossentropy" &&
+      loss != "categorical_crossentropy")
+    return given.error("unknown loss " + quoted(loss, 40));
+  FVM_ASSIGN(const std::vector<std::vector<std::string>> classes, reader.classes());
+  model.class_labels = classes[0];
+  if (classes.size() != 1 || classes[0].size() != (outputs == 1 ? 2 : outputs))
+    return reader.estimator.error(std::to_string(classes[0].size()) + " classes for " +
+                                  std::to_string(outputs) + " outputs");
+  if (outputs > 1) {
+    model.transform = Transform::Softmax;
+    model.class_rule = ClassRule::Argmax;
+    return {};
+  }
+  model.transform = Transform::Sigmoid;
+  model.pair = Pair::Complement;
+  model.class_rule = reader.version < SklearnVersion{1, 5, 0} ? ClassRule::AboveHalf : ClassRule::RawPositive;
+  return {};
+}
+
+}  // namespace
+
+Result<void> read_sklearn_hist_gradient_boosting(SklearnReader& reader) {
+  Model& model = reader.model;
+  const PythonRef& estimator = reader.estimator;
+  model.row_type = ScalarType::Float64;
+  FVM_ASSIGN(const PythonRef start_ref, estimator.get("_baseline_prediction"));
+  FVM_ASSIGN(std::vector<double> start, start_ref.numbers(reader.limits.max_outputs));
+  const std::size_t outputs = start.size();
+  if (outputs == 0) return start_ref.error("no outputs");
+  FVM_TRY(reader.set_outputs(outputs, std::move(start)));
+  FVM_TRY(read_values(reader, outputs));
+  FVM_ASSIGN(const Encoding encoding, read_encoding(reader));
+  FVM_ASSIGN(const PythonRef list, estimator.get("_predictors"));
+  FVM_ASSIGN(const std::vector<PythonRef> stages, list.items());
+  for (const PythonRef& stage : stages) {
+    FVM_ASSIGN(const std::vector<PythonRef> trees, stage.items());
+    if (trees.size() != outputs)
+      return stage.error(std::to_string(trees.size()) + " trees for " + std::to_string(outputs) + " outputs");
+    for (std::size_t k = 0; k < outputs; ++k) {
+      HistTree tree(trees[k], encoding);
+      FVM_TRY(tree.read());
+      FVM_TRY(reader.count_nodes(tree.size()));
+      FVM_ASSIGN(Tree made, tree.tree());
+      made.output = static_cast<std::uint32_t>(k);
+      reader.add(std::move(made));
+    }
+  }
+  reader.set_rounds(static_cast<std::uint32_t>(outputs), "_predictors", true);
+  return {};
+}
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,18 @@
+// A .skops file: a zip archive of schema.json, which describes Python objects, and .npy files with their arrays. In: its
+// bytes. Out: the objects as data, and the model that a scikit-learn estimator among them is. Unlike a pickle, reading it
+// executes nothing.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <forestvm/load.hpp>
+
+#include "parsed_model.hpp"
+
+namespace forestvm::frontend {
+
+bool sniff_skops(std::span<const std::byte> bytes);
+Result<ParsedModel> read_skops(std::span<const std::byte> bytes, const LoadLimits& limits);
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,188 @@
+// See zip_file.hpp. Names and numbers are those of PKWARE's APPNOTE.TXT 6.3. Every offset is checked against the bytes
+// that are there before it is used.
+#include "zip_file.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "file_text.hpp"
+#include "inflate.hpp"
+
+namespace forestvm::frontend {
+namespace {
+
+constexpr std::string_view kLocalHeader = "PK\x03\x04", kDirectoryHeader = "PK\x01\x02",
+                           kEndRecord = "PK\x05\x06", kLongEndRecord = "PK\x06\x06",
+                           kLongEndLocator = "PK\x06\x07";
+constexpr std::size_t kLocalSize = 30, kDirectorySize = 46, kEndSize = 22, kLongEndSize = 56,
+                      kLocatorSize = 20;
+constexpr std::size_t kMaxComment = 65'535;
+constexpr std::uint16_t kEncrypted = 1;
+/// The step by which an unpacked entry grows, so that memory which a damaged size asks for is not touched.
+constexpr std::size_t kUnpackSize = std::size_t{1} << 18;
+/// Number of bytes that may be read again: objects of a file share small arrays.
+constexpr std::size_t kSpareReads = std::size_t{1} << 24;
+constexpr std::uint16_t kStored = 0, kDeflated = 8;
+
+Error damaged(std::size_t at, std::string message) {
+  return refused("byte " + std::to_string(at) + " of the zip archive", std::move(message));
+}
+
+Error bad_entry(std::string_view name, std::string message) {
+  return refused("entry " + quoted(name) + " of the zip archive", std::move(message));
+}
+
+std::size_t unpacked_limit(std::size_t size, const LoadLimits& limits) {
+  std::size_t product = 0;
+  if (__builtin_mul_overflow(size, limits.max_expansion, &product)) return limits.max_bytes;
+  return std::min(limits.max_bytes, product);
+}
+
+Result<std::vector<std::byte>> inflated(std::string_view name, std::span<const std::byte> packed,
+                                        std::size_t size) {
+  Inflater stream(packed, Envelope::None);
+  if (!stream.ready()) return Error{ErrorCode::Environment, "zip", "zlib cannot start: out of memory"};
+  std::vector<std::byte> out;
+  std::size_t filled = 0, made = 0;
+  int code = Z_OK;
+  do {
+    // One byte more than declared tells a longer stream from one that ends there.
+    if (filled == out.size()) out.resize(std::min(size + 1, filled + kUnpackSize));
+    code = stream.unpack(std::span(out).subspan(filled), made);
+    filled += made;
+  } while (code == Z_OK && filled <= size && (made != 0 || !stream.at_end()));
+  if (code == Z_MEM_ERROR) return Error{ErrorCode::Environment, "zip", "zlib ran out of memory"};
+  if (code != Z_STREAM_END || filled != size || !stream.at_end())
+    return bad_entry(name, code == Z_DATA_ERROR
+                               ? std::string("damaged: ") + stream.complaint()
+                               : "its size is not the " + std::to_string(size) + " bytes that it declares");
+  out.resize(size);
+  return out;
+}
+
+std::uint32_t checksum_of(std::span<const std::byte> bytes) {
+  uLong sum = crc32(0, nullptr, 0);
+  while (!bytes.empty()) {
+    const std::size_t part = std::min<std::size_t>(bytes.size(), std::numeric_limits<uInt>::max());
+    sum = crc32(sum, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(part));
+    bytes = bytes.subspan(part);
+  }
+  return static_cast<std::uint32_t>(sum);
+}
+
+}  // namespace
+
+std::uint64_t ZipFile::number(std::size_t at, unsigned size) const {
+  std::uint64_t value = 0;
+  for (unsigned i = size; i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(bytes_[at + i]);
+  return value;
+}
+
+bool ZipFile::starts(std::size_t at, std::string_view signature) const {
+  const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+  return at <= text.size() && text.substr(at).starts_with(signature);
+}
+
+/// Reads the record of archives with 65,535 entries or more, which stands before the usual end record.
+Result<ZipFile::Directory> ZipFile::find_long_directory(std::size_t end_record) const {
+  const std::size_t locator = end_record < kLocatorSize ? 0 : end_record - kLocatorSize;
+  if (!starts(locator, kLongEndLocator))
+    return damaged(end_record, "a number that is too large for an archive under 4 GiB");
+  const std::uint64_t at = number(locator + 8, 8);
+  if (at > locator || locator - at < kLongEndSize || !starts(at, kLongEndRecord))
+    return damaged(locator, "the long end record is not where it is said to be");
+  const std::uint64_t size = number(at + 40, 8), begin = number(at + 48, 8);
+  if (begin > at || size > at - begin) return damaged(at, "the table of contents is not inside the archive");
+  return Directory{number(at + 32, 8), begin, begin + size};
+}
+
+Result<ZipFile::Directory> ZipFile::find_directory() const {
+  const std::size_t least = bytes_.size() - std::min(bytes_.size(), kEndSize + kMaxComment);
+  for (std::size_t at = bytes_.size() - std::min(bytes_.size(), kEndSize) + 1; at-- > least;) {
+    if (!starts(at, kEndRecord) || bytes_.size() - at < kEndSize ||
+        at + kEndSize + number(at + 20, 2) != bytes_.size())
+      continue;
+    const std::uint64_t entries = number(at + 10, 2), size = number(at + 12, 4), begin = number(at + 16, 4);
+    if (entries == 0xffff || size == 0xffff'ffff || begin == 0xffff'ffff) return find_long_directory(at);
+    if (begin > at || size > at - begin)
+      return damaged(at, "the table of contents is not inside the archive");
+    return Directory{entries, begin, begin + size};
+  }
+  return damaged(bytes_.size(), "the archive ends too early: it has no end record");
+}
+
+Result<void> ZipFile::read_directory(const Directory& directory, const LoadLimits& limits) {
+  std::uint64_t total = 0;
+  std::size_t at = directory.begin;
+  for (std::uint64_t i = 0; i < directory.entries; ++i) {
+    if (directory.end - at < kDirectorySize || !starts(at, kDirectoryHeader))
+      return damaged(at, "the table of contents ends before its entry " + std::to_string(i));
+    Entry entry;
+    entry.flags = static_cast<std::uint16_t>(number(at + 8, 2));
+    entry.method = static_cast<std::uint16_t>(number(at + 10, 2));
+    entry.checksum = static_cast<std::uint32_t>(number(at + 16, 4));
+    entry.packed = static_cast<std::uint32_t>(number(at + 20, 4));
+    entry.size = static_cast<std::uint32_t>(number(at + 24, 4));
+    entry.offset = static_cast<std::uint32_t>(number(at + 42, 4));
+    const std::size_t name_size = number(at + 28, 2);
+    const std::size_t rest = name_size + number(at + 30, 2) + number(at + 32, 2);
+    if (directory.end - at - kDirectorySize < rest)
+      return damaged(at, "an entry goes beyond the table of contents");
+    const std::string_view name(reinterpret_cast<const char*>(bytes_.data()) + at + kDirectorySize,
+                                name_size);
+    if (!entries_.emplace(name, entry).second) return bad_entry(name, "is there twice");
+    total += entry.size;
+    at += kDirectorySize + rest;
+  }
+  if (const std::size_t limit = unpacked_limit(bytes_.size(), limits); total > limit)
+    return damaged(directory.begin, "unpacks to " + std::to_string(total) +
+                                        " bytes: the limit for a file of this size is " +
+                                        std::to_string(limit));
+  left_ = total + kSpareReads;
+  return {};
+}
+
+Result<ZipFile> ZipFile::open(std::span<const std::byte> bytes, const LoadLimits& limits) {
+  ZipFile zip(bytes);
+  FVM_ASSIGN(const Directory directory, zip.find_directory());
+  FVM_TRY(zip.read_directory(directory, limits));
+  return zip;
+}
+
+Result<std::span<const std::byte>> ZipFile::packed_bytes(std::string_view name, const Entry& entry) const {
+  const std::size_t at = entry.offset;
+  if (bytes_.size() < kLocalSize || at > bytes_.size() - kLocalSize || !starts(at, kLocalHeader))
+    return bad_entry(name, "is not where the table of contents says");
+  const std::size_t header = kLocalSize + number(at + 26, 2) + number(at + 28, 2);
+  if (!starts(at + kLocalSize, name) || number(at + 26, 2) != name.size())
+    return bad_entry(name, "has another name at its place than in the table of contents");
+  if (bytes_.size() - at < header || bytes_.size() - at - header < entry.packed)
+    return bad_entry(name, "goes beyond the end of the archive");
+  return bytes_.subspan(at + header, entry.packed);
+}
+
+Result<std::vector<std::byte>> ZipFile::read(std::string_view name) {
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) return bad_entry(name, "is missing");
+  const Entry& entry = found->second;
+  if ((entry.flags & kEncrypted) != 0) return bad_entry(name, "is encrypted");
+  if (entry.method != kStored && entry.method != kDeflated)
+    return bad_entry(name, "has the compression method " + std::to_string(entry.method) +
+                               ": save it stored or deflated (zipfile.ZIP_DEFLATED)");
+  if (entry.size > left_) return bad_entry(name, "is read too often: too many objects share it");
+  left_ -= entry.size;
+  FVM_ASSIGN(const std::span<const std::byte> packed, packed_bytes(name, entry));
+  if (entry.method == kStored && entry.packed != entry.size)
+    return bad_entry(name, "is stored with two different sizes");
+  std::vector<std::byte> content;
+  if (entry.method == kStored)
+    content.assign(packed.begin(), packed.end());
+  else {
+    FVM_ASSIGN(content, inflated(name, packed, entry.size));
+  }
+  if (checksum_of(content) != entry.checksum)
+    return bad_entry(name, "its checksum is wrong: the file is damaged");
+  return content;
+}
+
+}  // namespace forestvm::frontend
