@@ -14,6 +14,7 @@
 #include <forestvm/compile.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/named_schedules.hpp>
+#include <forestvm/reference.hpp>
 #include <forestvm/statistics.hpp>
 
 #include "support/floats.hpp"
@@ -227,6 +228,17 @@ class ModelCheck {
 
 }  // namespace
 
+Answers answers_of(const ModelFile& file, const Model& model) {
+  Answers answers = support::read_float_answers(file.path, model);
+  if (!answers.raw.empty()) return answers;
+  const Result<Reference> judge =
+      reference_predict(model, answers.rows, answers.count, {0, model.trees.size(), false});
+  EXPECT_TRUE(judge.ok());
+  answers.raw_width = judge->raw_width;
+  answers.raw.assign(judge->raw.begin(), judge->raw.end());
+  return answers;
+}
+
 void check_model_file(const ModelFile& file, const Budget& budget) {
   Table& table = Table::instance();
   const Result<Model> model = load_model(file.path.string());
@@ -235,7 +247,7 @@ void check_model_file(const ModelFile& file, const Budget& budget) {
     table.note(file.name, "every schedule", "model refused: " + model.error().text());
     GTEST_SKIP() << file.path << ": " << model.error().text();
   }
-  const Answers answers = support::read_float_answers(file.path, model->score_type);
+  const Answers answers = answers_of(file, *model);
   ASSERT_EQ(answers.features, model->num_features);
   ModelCheck check(*model, answers, budget);
   const std::vector<TestedSchedule> schedules = schedules_for(*model);
