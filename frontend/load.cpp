@@ -9,6 +9,7 @@
 #include <system_error>
 #include <vector>
 
+#include "catboost_model.hpp"
 #include "check_model.hpp"
 #include "file_bytes.hpp"
 #include "file_text.hpp"

@@ -50,10 +50,12 @@ void compare(const Model& model, const support::AnswersOf<Score>& answers) {
   EXPECT_LE(worst, 2) << "units in the last place";
 }
 
-/// Checks every model file of every folder whose name starts with `prefix`; returns their number.
-std::size_t check_folders(const fs::path& parent, const std::string& prefix) {
+/// Checks every model file of every folder whose name starts with `prefix`, but the one called `without`; returns their
+/// number.
+std::size_t check_folders(const fs::path& parent, const std::string& prefix, const std::string& without = "") {
   std::size_t read = 0;
   for (const support::ModelFile& file : support::model_files(parent, prefix)) {
+    if (file.name == without) continue;
     SCOPED_TRACE(file.path);
     const Result<Model> model = load_model(file.path.string());
     if (!model.ok()) {
@@ -90,6 +92,31 @@ TEST(TrainerAnswers, LightgbmsLeafNumbers) {
   }
 }
 
+/// Compares numbers of leaves in all folders that have them.
+void check_leaves(const fs::path& parent) {
+  for (const support::ModelFile& file : support::model_files(parent, "")) {
+    if (!fs::exists(file.path.parent_path() / "expected_leaf.npy")) continue;
+    SCOPED_TRACE(file.path);
+    const Result<Model> model = load_model(file.path.string());
+    ASSERT_TRUE(model.ok()) << model.error().text();
+    const support::Answers answers = support::read_float_answers(file.path, *model);
+    const auto leaves = support::read_npy<std::int32_t>(file.path.parent_path() / "expected_leaf.npy");
+    const auto predicted = reference_predict(*model, answers.rows, answers.count);
+    ASSERT_TRUE(predicted.ok()) << predicted.error().text();
+    EXPECT_EQ(predicted->leaf, leaves.data);
+  }
+}
+
+TEST(TrainerAnswers, Treelite) {
+  EXPECT_EQ(check_folders(fs::path(FORESTVM_TEST_DATA) / "treelite", ""), 19u);
+  check_leaves(fs::path(FORESTVM_TEST_DATA) / "treelite");
+}
+
+TEST(TrainerAnswers, Ydf) {
+  EXPECT_EQ(check_folders(fs::path(FORESTVM_TEST_DATA) / "ydf", "", "slow_only"), 17u);
+  check_leaves(fs::path(FORESTVM_TEST_DATA) / "ydf");
+}
+
 TEST(Zoo, XgboostFormats) {
   if (!fs::exists(zoo() / "formats")) GTEST_SKIP() << "no zoo at " << zoo() << ": set FORESTVM_ZOO";
   EXPECT_GE(check_folders(zoo() / "formats", "xgb_"), 50u);
@@ -97,7 +124,17 @@ TEST(Zoo, XgboostFormats) {
 
 TEST(Zoo, LightgbmFormats) {
   if (!fs::exists(zoo() / "formats")) GTEST_SKIP() << "no zoo at " << zoo() << ": set FORESTVM_ZOO";
-  EXPECT_EQ(check_folders(zoo() / "formats", "lgb_"), 21u);
+  EXPECT_EQ(check_folders(zoo() / "formats", "lgb_"), 25u);
+}
+
+TEST(Zoo, ScikitLearnThroughTreelite) {
+  if (!fs::exists(zoo() / "formats")) GTEST_SKIP() << "no zoo at " << zoo() << ": set FORESTVM_ZOO";
+  EXPECT_GE(check_folders(zoo() / "formats", "sk_"), 8u);
+}
+
+TEST(Zoo, YdfFormats) {
+  if (!fs::exists(zoo() / "formats")) GTEST_SKIP() << "no zoo at " << zoo() << ": set FORESTVM_ZOO";
+  EXPECT_EQ(check_folders(zoo() / "formats", "ydf_"), 15u);
 }
 
 TEST(Zoo, Bench) {

@@ -84,8 +84,9 @@ def isolation():
 
 CASES = {
     "binary": lambda: boosted(classes(2)),
-    "binary_large": lambda: boosted(classes(2), num_trees=2, max_depth=9, min_examples=1),  # over 64 leaves
-    "binary_missing": lambda: boosted(classes(2), allow_na_conditions=True),
+    "binary_large": lambda: boosted(np.random.RandomState(4).randint(2, size=len(Y)).astype(str), num_trees=2, max_depth=12,
+                                    min_examples=1),  # a tree of more than 64 leaves
+    "binary_missing": lambda: boosted(TRAIN["a"].isna().astype(int).astype(str), allow_na_conditions=True),
     "classes": lambda: boosted(classes(3)),
     "discretized": lambda: boosted(classes(2), discretize_numerical_columns=True, num_discretized_numerical_bins=16),
     "focal": lambda: boosted(classes(2), loss="BINARY_FOCAL_LOSS"),
