@@ -137,6 +137,8 @@ Result<YdfLeafRule> set_random(const YdfHeader& header, const YdfForestHeader& f
   if (header.task != YdfTask::Classification)
     return refused("task", "random forests of task " + std::to_string(static_cast<int>(header.task)) +
                                " are not supported");
+  if (!header.gives_probabilities)
+    return refused("classification_outputs_probabilities", "a random forest without probabilities is not supported");
   model.num_outputs = classes == 2 ? 1 : static_cast<std::uint32_t>(classes);
   model.base.assign(model.num_outputs, 0.0);
   model.transform = Transform::Clamp;

@@ -73,12 +73,8 @@ Result<YdfHeader> read_ydf_header(WireMessage message) {
           header.inputs.push_back(input);
           return {};
         });
-      case 8: {
-        FVM_ASSIGN(const bool probabilities, flag_of(field));
-        if (!probabilities)
-          return refused(byte_location(field.offset), "a classifier that gives no probabilities is not supported");
-        return {};
-      }
+      case 8:
+        return set(header.gives_probabilities, flag_of(field));
       default:
         return {};
     }

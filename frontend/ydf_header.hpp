@@ -20,6 +20,7 @@ struct YdfHeader {
   YdfTask task = YdfTask::Classification;
   std::int64_t label = 0;             ///< column
   std::vector<std::int64_t> inputs;   ///< columns
+  bool gives_probabilities = true;    ///< of a classifier
 };
 
 /// The fields of the header of each kind of forest.

@@ -72,7 +72,7 @@ TEST(YdfLoad, TreesRunOnThroughTheFiles) {
   const std::string nodes = copy.bytes(kYdfNodes);
   // Cuts after the second node of the first tree.
   std::size_t at = 8;
-  for (int i = 0; i < 2; ++i) at += 4 + static_cast<unsigned char>(nodes[at]);
+  for (int i = 0; i < 2; ++i) at += 4u + static_cast<unsigned char>(nodes[at]);
   copy.remove(kYdfNodes);
   copy.write("nodes-00000-of-00002", nodes.substr(0, at));
   copy.write("nodes-00001-of-00002", "BS\x01\0\x01\0\0\0"s + gzip(nodes.substr(at)));
@@ -146,7 +146,7 @@ TEST(YdfLoad, FilesOfNodes) {
             "nodes-00000-of-00001: byte 4: unknown compression 2");
   EXPECT_EQ(refusal_of(nodes + "\0\0\0\0"s),
             "nodes-00000-of-00001: byte " + std::to_string(nodes.size()) +
-                ": more nodes than those of the 4 trees of the header: tree 4");
+                ": tree 4: more nodes than those of the 4 trees of the header");
   EXPECT_EQ(refusal_of(nodes.substr(0, 8)), "nodes: the files end within tree 0 of 4");
   EXPECT_TRUE(refusal_of(nodes.substr(0, nodes.size() - 1)).starts_with("nodes-00000-of-00001: byte "));
 }

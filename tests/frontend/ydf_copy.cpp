@@ -15,7 +15,10 @@ YdfCopy::YdfCopy(const std::string& name) {
 
 std::string YdfCopy::bytes(const std::string& file) const { return support::content_of(folder_.path() / file); }
 
-void YdfCopy::write(const std::string& file, const std::string& bytes) const { folder_.write(file, bytes); }
+void YdfCopy::write(const std::string& file, const std::string& bytes) const {
+  remove(file);  // a file that is cut and written again is flushed to the disk at once by some file systems
+  folder_.write(file, bytes);
+}
 
 void YdfCopy::remove(const std::string& file) const { fs::remove(folder_.path() / file); }
 

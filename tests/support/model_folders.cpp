@@ -55,7 +55,9 @@ AnswersOf<Score> read_answers(const fs::path& model_file, const Model* model) {
   auto value = read_npy<Score>(folder / (treelite ? "expected_treelite.npy" : "expected.npy"));
   answers.value_width = value.columns();
   answers.value = std::move(value.data);
-  if (!treelite && fs::exists(folder / "expected_raw.npy")) {
+  // The zoo's raw scores of YDF are the trainer's for boosted trees only.
+  const bool trainers = !fs::is_directory(model_file) || fs::exists(model_file / "gradient_boosted_trees_header.pb");
+  if (!treelite && trainers && fs::exists(folder / "expected_raw.npy")) {
     auto raw = read_npy<Score>(folder / "expected_raw.npy");
     answers.raw_width = raw.columns();
     answers.raw = std::move(raw.data);
