@@ -112,8 +112,7 @@ Result<Model> load_model(std::span<const std::byte> bytes, const LoadLimits& lim
 
 Result<Model> load_model(const std::string& path, const LoadLimits& limits) {
   try {
-    if (is_directory(path))
-      return checked(frontend::read_ydf_directory(path, limits));
+    if (is_directory(path)) return checked(frontend::read_ydf_directory(path, limits));
     FVM_ASSIGN(const std::vector<std::byte> bytes,
                frontend::read_file_bytes(path, limits.max_bytes, check_model_opening));
     return load_bytes(bytes, limits);

@@ -23,7 +23,9 @@ class FieldReader {
   const std::byte* here() const { return bytes_.data() + at_; }
   void skip(std::size_t size) { at_ += size; }
 
-  Error error(const char* field, std::string message) const { return error_at(at_, field, std::move(message)); }
+  Error error(const char* field, std::string message) const {
+    return error_at(at_, field, std::move(message));
+  }
   static Error error_at(std::size_t offset, const char* field, std::string message) {
     return refused("byte " + std::to_string(offset) + ": " + field, std::move(message));
   }
@@ -114,10 +116,11 @@ Result<Version> read_version(FieldReader& file, TreeliteHeader& header) {
   header.version = std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' +
                    std::to_string(version.patch);
   if (version.major != 4 && !(version.major == 3 && version.minor == 9))
-    return FieldReader::error_at(0, "version",
-                                 "a checkpoint of Treelite " + header.version +
-                                     ": those of 3.9 and 4 can be read; load the model with such a release, and "
-                                     "save it there");
+    return FieldReader::error_at(
+        0, "version",
+        "a checkpoint of Treelite " + header.version +
+            ": those of 3.9 and 4 can be read; load the model with such a release, and "
+            "save it there");
   return version;
 }
 
@@ -125,7 +128,8 @@ Result<void> read_types(FieldReader& file, TreeliteHeader& header) {
   FVM_ASSIGN(const std::uint8_t threshold, file.number<std::uint8_t>("threshold type"));
   FVM_ASSIGN(const std::uint8_t leaf, file.number<std::uint8_t>("leaf type"));
   const std::size_t start = kOpening - 2;
-  if (leaf == kUInt32Type) return FieldReader::error_at(start + 1, "leaf type", "integer leaves are not supported");
+  if (leaf == kUInt32Type)
+    return FieldReader::error_at(start + 1, "leaf type", "integer leaves are not supported");
   if (threshold != leaf || (leaf != kFloat32Type && leaf != kFloat64Type))
     return FieldReader::error_at(start, "threshold type",
                                  "thresholds of type " + std::to_string(threshold) + " and leaves of type " +
@@ -161,7 +165,8 @@ Result<void> read_header_4(FieldReader& file, TreeliteHeader& header) {
   const std::size_t shape = file.offset();
   FVM_ASSIGN(const std::vector<std::int32_t> sizes, file.list<std::int32_t>("leaf_vector_shape"));
   if (sizes.size() != 2)
-    return FieldReader::error_at(shape, "leaf_vector_shape", "not two numbers but " + std::to_string(sizes.size()));
+    return FieldReader::error_at(shape, "leaf_vector_shape",
+                                 "not two numbers but " + std::to_string(sizes.size()));
   header.leaf_targets = sizes[0];
   header.leaf_classes = sizes[1];
   const std::size_t ids = file.offset();
@@ -189,10 +194,12 @@ constexpr std::uint8_t kClassPerTree = 1, kVectorLeaves = 2, kVotes = 3;  // tas
 Result<void> set_task_3(FieldReader& file, const LoadLimits& limits, std::size_t start, std::uint8_t task,
                         std::uint32_t classes, TreeliteHeader& header) {
   if (task == kVotes)
-    return FieldReader::error_at(start, "task_type", "trees that vote for classes are not supported (kMultiClfCategLeaf)");
+    return FieldReader::error_at(start, "task_type",
+                                 "trees that vote for classes are not supported (kMultiClfCategLeaf)");
   if (task > kVotes) return FieldReader::error_at(start, "task_type", "unknown task " + std::to_string(task));
   if (classes == 0 || classes > limits.max_outputs)
-    return file.error("num_class", std::to_string(classes) + " is not within 1 and " + std::to_string(limits.max_outputs));
+    return file.error("num_class",
+                      std::to_string(classes) + " is not within 1 and " + std::to_string(limits.max_outputs));
   header.num_classes.assign(1, static_cast<std::int32_t>(classes));
   header.target_ids.assign(header.num_trees, 0);
   header.class_ids.assign(header.num_trees, task == kVectorLeaves ? -1 : 0);
@@ -220,8 +227,9 @@ Result<void> read_header_3(FieldReader& file, const LoadLimits& limits, Treelite
   const std::size_t width = file.offset();
   FVM_ASSIGN(const std::uint32_t leaf_width, file.number<std::uint32_t>("leaf_vector_size"));
   if (leaf_width != static_cast<std::uint32_t>(header.leaf_classes))
-    return FieldReader::error_at(width, "leaf_vector_size",
-                                 std::to_string(leaf_width) + " instead of " + std::to_string(header.leaf_classes));
+    return FieldReader::error_at(
+        width, "leaf_vector_size",
+        std::to_string(leaf_width) + " instead of " + std::to_string(header.leaf_classes));
   if (file.left() < kTransformName) return file.error("pred_transform", "the file ends here");
   const std::string_view name(reinterpret_cast<const char*>(file.here()), kTransformName);
   header.postprocessor = name.substr(0, std::min(name.find('\0'), name.size()));
@@ -236,13 +244,15 @@ Result<void> read_header_3(FieldReader& file, const LoadLimits& limits, Treelite
 /// Reads the columns of one tree.
 class TreeReader {
  public:
-  TreeReader(FieldReader& file, ScalarType type, TreeliteTree& tree) : file_(file), type_(type), tree_(tree) {}
+  TreeReader(FieldReader& file, ScalarType type, TreeliteTree& tree)
+      : file_(file), type_(type), tree_(tree) {}
 
   Result<void> read(bool version_3) {
     FVM_ASSIGN(nodes_, file_.number<std::int32_t>("num_nodes"));
     if (nodes_ < 1)
-      return FieldReader::error_at(tree_.offset, "num_nodes",
-                                   "tree " + std::to_string(tree_.number) + " has " + std::to_string(nodes_) + " nodes");
+      return FieldReader::error_at(
+          tree_.offset, "num_nodes",
+          "tree " + std::to_string(tree_.number) + " has " + std::to_string(nodes_) + " nodes");
     FVM_TRY(file_.flag("has_categorical_split"));
     tree_.version_3 = version_3;
     FVM_TRY(version_3 ? read_nodes_3() : read_nodes_4());
@@ -371,8 +381,7 @@ Result<TreeliteHeader> read_treelite_checkpoint(std::span<const std::byte> bytes
     FVM_TRY(TreeReader(file, header.type, tree).read(version.major == 3));
     FVM_TRY(receive(header, tree));
   }
-  if (file.left() != 0)
-    return file.error("end", std::to_string(file.left()) + " bytes follow the last tree");
+  if (file.left() != 0) return file.error("end", std::to_string(file.left()) + " bytes follow the last tree");
   return header;
 }
 

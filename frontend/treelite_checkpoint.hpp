@@ -54,26 +54,26 @@ class RealColumn {
 };
 
 struct TreeliteHeader {
-  std::string version;                           ///< Treelite's, e.g. "4.8.1"
-  ScalarType type = ScalarType::Float32;         ///< type of rows, thresholds, leaves and sums
+  std::string version;                    ///< Treelite's, e.g. "4.8.1"
+  ScalarType type = ScalarType::Float32;  ///< type of rows, thresholds, leaves and sums
   std::size_t num_trees = 0;
   std::int32_t num_features = 0;
-  std::uint8_t task = 0;                         ///< number of the task in version 4
+  std::uint8_t task = 0;  ///< number of the task in version 4
   bool averaged = false;
-  std::vector<std::int32_t> num_classes;         ///< classes of each target
+  std::vector<std::int32_t> num_classes;            ///< classes of each target
   std::int32_t leaf_targets = 1, leaf_classes = 1;  ///< shape of a leaf
-  std::vector<std::int32_t> target_ids;          ///< target of each tree; -1 for all
-  std::vector<std::int32_t> class_ids;           ///< class of each tree; -1 for all
+  std::vector<std::int32_t> target_ids;             ///< target of each tree; -1 for all
+  std::vector<std::int32_t> class_ids;              ///< class of each tree; -1 for all
   std::string postprocessor;
   float sigmoid_alpha = 1, ratio_c = 1;
-  std::vector<double> base_scores;               ///< targets x most classes, row-major
+  std::vector<double> base_scores;  ///< targets x most classes, row-major
 };
 
 /// One tree: a column for each field, with an entry for each node unless noted.
 struct TreeliteTree {
   std::size_t number = 0;
-  std::size_t offset = 0;             ///< place in the file
-  FileColumn<std::int8_t> kind;       ///< 0 leaf (version 3.9: see is_leaf), 1 numerical, 2 categorical
+  std::size_t offset = 0;        ///< place in the file
+  FileColumn<std::int8_t> kind;  ///< 0 leaf (version 3.9: see is_leaf), 1 numerical, 2 categorical
   FileColumn<std::int32_t> left, right;
   FileColumn<std::uint32_t> feature;  ///< version 3.9: the highest bit is default_left
   FileColumn<std::uint8_t> default_left;

@@ -72,8 +72,9 @@ Result<void> set_postprocessor(const TreeliteHeader& header, Model& model) {
     return header_error("postprocessor", quoted(header.postprocessor) + std::move(message));
   };
   if (!is_utf8(header.postprocessor)) return wrong(" is not UTF-8");
-  const auto* row = std::find_if(std::begin(postprocessors), std::end(postprocessors),
-                                 [&](const Postprocessor& known) { return known.name == header.postprocessor; });
+  const auto* row =
+      std::find_if(std::begin(postprocessors), std::end(postprocessors),
+                   [&](const Postprocessor& known) { return known.name == header.postprocessor; });
   if (row == std::end(postprocessors)) return wrong(" is not one that Treelite has");
   const std::size_t targets = header.num_classes.size();
   if (row->takes == Takes::OneTarget && targets != 1)
@@ -108,7 +109,8 @@ Result<std::uint32_t> output_of(const TreeliteHeader& header, const Model& model
   };
   if (target < -1 || target >= targets || kind < -1 || kind >= classes) return wrong(" do not exist");
   const bool all_targets = target == -1, all_classes = kind == -1;
-  if (header.leaf_targets != (all_targets ? targets : 1) || header.leaf_classes != (all_classes ? classes : 1))
+  if (header.leaf_targets != (all_targets ? targets : 1) ||
+      header.leaf_classes != (all_classes ? classes : 1))
     return wrong(" do not fit leaf_vector_shape");
   if (!all_targets && !all_classes) return static_cast<std::uint32_t>(target * classes + kind);
   if (static_cast<std::uint64_t>(header.leaf_targets) * static_cast<std::uint64_t>(header.leaf_classes) !=

@@ -58,13 +58,14 @@ class TreeMaker {
 
   Result<void> set_leaf(std::size_t i, Node& node) {
     const std::uint64_t begin = columns_.vector_begin[i], end = columns_.vector_end[i];
-    FVM_ASSIGN(const std::size_t width, segment_size(i, "leaf values", begin, end, columns_.leaf_vectors.size(),
-                                                     values_taken_));
+    FVM_ASSIGN(const std::size_t width,
+               segment_size(i, "leaf values", begin, end, columns_.leaf_vectors.size(), values_taken_));
     if (width != tree_.leaf_width && !(width == 0 && tree_.leaf_width == 1))
-      return error(i, "a leaf with a vector of " + std::to_string(width) + " values, in a tree whose leaves have " +
-                          std::to_string(tree_.leaf_width));
+      return error(i, "a leaf with a vector of " + std::to_string(width) +
+                          " values, in a tree whose leaves have " + std::to_string(tree_.leaf_width));
     if (width <= 1) {
-      node.value = width == 0 ? columns_.leaf_value[i] : columns_.leaf_vectors[static_cast<std::size_t>(begin)];
+      node.value =
+          width == 0 ? columns_.leaf_value[i] : columns_.leaf_vectors[static_cast<std::size_t>(begin)];
       return {};
     }
     node.payload = static_cast<std::uint32_t>(tree_.leaf_vectors.size() / width);

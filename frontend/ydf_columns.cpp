@@ -120,7 +120,8 @@ Result<void> read_categorical(WireMessage message, YdfColumn& column) {
   }
   FVM_TRY(set_names(categories, column));
   if (!column.integerized && column.num_categories != static_cast<std::int64_t>(categories.size()))
-    return refused(byte_location(message.offset), std::to_string(column.num_categories) + " categories, but " +
+    return refused(byte_location(message.offset), std::to_string(column.num_categories) +
+                                                      " categories, but " +
                                                       std::to_string(categories.size()) + " have a name");
   return {};
 }

@@ -28,9 +28,10 @@ Error unreadable(const std::error_code& code) {
 Error no_model(const std::string& path) {
   std::error_code ignored;
   const bool saved_model = fs::exists(fs::path(path) / "saved_model.pb", ignored);
-  return refused("directory",
-                 std::string("holds no model that can be read: a YDF model has a file data_spec.pb") +
-                     (saved_model ? "; a TensorFlow SavedModel of TF-DF has it in its folder assets, give that" : ""));
+  return refused(
+      "directory",
+      std::string("holds no model that can be read: a YDF model has a file data_spec.pb") +
+          (saved_model ? "; a TensorFlow SavedModel of TF-DF has it in its folder assets, give that" : ""));
 }
 
 }  // namespace
@@ -44,7 +45,8 @@ Result<YdfDirectory> YdfDirectory::open(const std::string& path, const LoadLimit
     if (name.ends_with(kDataSpec)) prefixes.push_back(name.substr(0, name.size() - kDataSpec.size()));
     if (prefixes.size() > 1)
       return refused("directory", "holds several models, such as " + frontend::quoted(prefixes[0]) + " and " +
-                                      frontend::quoted(prefixes[1]) + " (prefixes of their files): copy one of them");
+                                      frontend::quoted(prefixes[1]) +
+                                      " (prefixes of their files): copy one of them");
   }
   if (code) return unreadable(code);
   if (prefixes.empty()) return no_model(path);
@@ -71,9 +73,11 @@ Result<YdfBlobs> YdfDirectory::read_blobs(const std::string& name) {
     return in_file(name, refused("byte " + std::to_string(at), std::move(message)));
   };
   const auto byte = [&](std::size_t at) { return std::to_integer<unsigned>(file[at]); };
-  if (file.size() < kBlobHeader || byte(0) != 'B' || byte(1) != 'S') return wrong(0, "not a sequence of blobs");
+  if (file.size() < kBlobHeader || byte(0) != 'B' || byte(1) != 'S')
+    return wrong(0, "not a sequence of blobs");
   if (const unsigned version = byte(kVersionByte) + 256 * byte(kVersionByte + 1); version > 1)
-    return wrong(kVersionByte, "version " + std::to_string(version) + " of blob sequences: only 0 and 1 are known");
+    return wrong(kVersionByte,
+                 "version " + std::to_string(version) + " of blob sequences: only 0 and 1 are known");
   const unsigned compression = byte(kCompressionByte);
   if (compression > 1) return wrong(kCompressionByte, "unknown compression " + std::to_string(compression));
   if (compression == 0) return YdfBlobs{std::move(file), kBlobHeader};

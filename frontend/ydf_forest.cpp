@@ -43,7 +43,8 @@ constexpr LossRow kLosses[] = {
     {Loss::MeanAbsoluteError, "MEAN_AVERAGE_ERROR", YdfTask::Regression, false, Transform::Identity,
      ClassRule::None},
     {Loss::Poisson, "POISSON", YdfTask::Regression, false, Transform::CutExp, ClassRule::None},
-    {Loss::LambdaMartNdcg5, "LAMBDA_MART_NDCG5", YdfTask::Ranking, false, Transform::Identity, ClassRule::None},
+    {Loss::LambdaMartNdcg5, "LAMBDA_MART_NDCG5", YdfTask::Ranking, false, Transform::Identity,
+     ClassRule::None},
     {Loss::LambdaMartNdcg, "LAMBDA_MART_NDCG", YdfTask::Ranking, false, Transform::Identity, ClassRule::None},
     {Loss::XeNdcg, "XE_NDCG_MART", YdfTask::Ranking, false, Transform::Identity, ClassRule::None},
 };
@@ -56,7 +57,8 @@ Error leaf_error(const YdfNode& leaf, std::string message) {
 }
 
 Result<void> expect_output(const YdfNode& leaf, YdfOutput output) {
-  return leaf.output == output ? Result<void>() : leaf_error(leaf, "a leaf without the output of its kind of forest");
+  return leaf.output == output ? Result<void>()
+                               : leaf_error(leaf, "a leaf without the output of its kind of forest");
 }
 
 Result<YdfLeafRule> set_boosted(const YdfHeader& header, const YdfForestHeader& forest, std::int64_t classes,
@@ -91,7 +93,8 @@ Result<YdfLeafRule> set_boosted(const YdfHeader& header, const YdfForestHeader& 
 /// Gives the share of one tree in each class, from the second on if there are two.
 class ClassShares {
  public:
-  ClassShares(std::size_t classes, bool votes, std::int64_t trees) : classes_(classes), votes_(votes), trees_(trees) {}
+  ClassShares(std::size_t classes, bool votes, std::int64_t trees)
+      : classes_(classes), votes_(votes), trees_(trees) {}
 
   Result<void> operator()(const YdfNode& leaf, std::size_t, Node& node, Tree& tree) const {
     FVM_TRY(expect_output(leaf, YdfOutput::Class));
@@ -99,8 +102,8 @@ class ClassShares {
       return leaf_error(leaf, "class " + std::to_string(leaf.top_class) + " does not exist: there are " +
                                   std::to_string(classes_));
     if (leaf.class_counts.size() != classes_ + 1)
-      return leaf_error(leaf, std::to_string(leaf.class_counts.size()) + " counts for " + std::to_string(classes_) +
-                                  " classes and unknown ones");
+      return leaf_error(leaf, std::to_string(leaf.class_counts.size()) + " counts for " +
+                                  std::to_string(classes_) + " classes and unknown ones");
     if (classes_ == 2) {
       node.value = share(leaf, 2);
       return {};
@@ -113,8 +116,12 @@ class ClassShares {
 
  private:
   double share(const YdfNode& leaf, std::size_t i) const {
-    if (!votes_) return static_cast<double>(static_cast<float>(leaf.class_counts[i] / (leaf.count_sum * static_cast<double>(trees_))));
-    return static_cast<std::size_t>(leaf.top_class) == i ? static_cast<double>(1.0f / static_cast<float>(trees_)) : 0.0;
+    if (!votes_)
+      return static_cast<double>(
+          static_cast<float>(leaf.class_counts[i] / (leaf.count_sum * static_cast<double>(trees_))));
+    return static_cast<std::size_t>(leaf.top_class) == i
+               ? static_cast<double>(1.0f / static_cast<float>(trees_))
+               : 0.0;
   }
 
   std::size_t classes_;
@@ -127,8 +134,8 @@ Result<YdfLeafRule> set_random(const YdfHeader& header, const YdfForestHeader& f
   model.objective = "RANDOM_FOREST";
   if (header.task == YdfTask::Regression) {
     model.base.assign(1, 0.0);
-    return YdfLeafRule([trees = static_cast<float>(forest.num_trees)](const YdfNode& leaf, std::size_t, Node& node,
-                                                                      Tree&) -> Result<void> {
+    return YdfLeafRule([trees = static_cast<float>(forest.num_trees)](const YdfNode& leaf, std::size_t,
+                                                                      Node& node, Tree&) -> Result<void> {
       FVM_TRY(expect_output(leaf, YdfOutput::Number));
       node.value = static_cast<double>(leaf.number / trees);
       return {};
@@ -138,12 +145,14 @@ Result<YdfLeafRule> set_random(const YdfHeader& header, const YdfForestHeader& f
     return refused("task", "random forests of task " + std::to_string(static_cast<int>(header.task)) +
                                " are not supported");
   if (!header.gives_probabilities)
-    return refused("classification_outputs_probabilities", "a random forest without probabilities is not supported");
+    return refused("classification_outputs_probabilities",
+                   "a random forest without probabilities is not supported");
   model.num_outputs = classes == 2 ? 1 : static_cast<std::uint32_t>(classes);
   model.base.assign(model.num_outputs, 0.0);
   model.transform = Transform::Clamp;
   model.class_rule = classes == 2 ? ClassRule::AboveHalf : ClassRule::Argmax;
-  return YdfLeafRule(ClassShares(static_cast<std::size_t>(classes), forest.winner_takes_all, forest.num_trees));
+  return YdfLeafRule(
+      ClassShares(static_cast<std::size_t>(classes), forest.winner_takes_all, forest.num_trees));
 }
 
 /// Returns the length of path that is expected in a tree of `examples` training rows, as YDF computes it.
@@ -154,7 +163,8 @@ float expected_path(std::int64_t examples) {
   return examples == 2 ? 1.0f : 0.0f;
 }
 
-Result<YdfLeafRule> set_isolation(const YdfHeader& header, const YdfForestHeader& forest, std::int64_t, Model& model) {
+Result<YdfLeafRule> set_isolation(const YdfHeader& header, const YdfForestHeader& forest, std::int64_t,
+                                  Model& model) {
   if (header.task != YdfTask::AnomalyDetection)
     return refused("task", "an isolation forest of task " + std::to_string(static_cast<int>(header.task)));
   if (forest.examples_per_tree < 2)
@@ -163,8 +173,8 @@ Result<YdfLeafRule> set_isolation(const YdfHeader& header, const YdfForestHeader
   model.base.assign(1, 0.0);
   model.transform = Transform::Anomaly;
   model.divisor = static_cast<double>(expected_path(forest.examples_per_tree));
-  return YdfLeafRule([trees = static_cast<float>(forest.num_trees)](const YdfNode& leaf, std::size_t depth, Node& node,
-                                                                    Tree&) -> Result<void> {
+  return YdfLeafRule([trees = static_cast<float>(forest.num_trees)](const YdfNode& leaf, std::size_t depth,
+                                                                    Node& node, Tree&) -> Result<void> {
     FVM_TRY(expect_output(leaf, YdfOutput::Count));
     node.value = static_cast<double>((static_cast<float>(depth) + expected_path(leaf.num_examples)) / trees);
     return {};
@@ -172,14 +182,16 @@ Result<YdfLeafRule> set_isolation(const YdfHeader& header, const YdfForestHeader
 }
 
 Error slow_engine_only(const std::string& place) {
-  return refused(place,
-                 "missing values go where YDF's global imputation would not send them. No fast engine of YDF runs such "
-                 "a model; its slow one computes other bits and is not supported");
+  return refused(
+      place,
+      "missing values go where YDF's global imputation would not send them. No fast engine of YDF runs such "
+      "a model; its slow one computes other bits and is not supported");
 }
 
 Result<void> set_generic_engine(const YdfSplits& splits, Model&) {
   if (!splits.other_missing.empty()) return slow_engine_only(splits.other_missing);
-  if (splits.oblique && !splits.other_missing_number.empty()) return slow_engine_only(splits.other_missing_number);
+  if (splits.oblique && !splits.other_missing_number.empty())
+    return slow_engine_only(splits.other_missing_number);
   return {};
 }
 
@@ -190,7 +202,9 @@ Result<void> set_isolation_engine(const YdfSplits& splits, Model&) {
 /// YDF takes its QuickScorer if that can run the model. It starts from the base; the generic engine adds it last.
 Result<void> set_boosted_engine(const YdfSplits& splits, Model& model) {
   FVM_TRY(set_generic_engine(splits, model));
-  const auto is_small = [](const Tree& tree) { return tree.nodes.size() - tree.first_leaf <= kMaxQuickLeaves; };
+  const auto is_small = [](const Tree& tree) {
+    return tree.nodes.size() - tree.first_leaf <= kMaxQuickLeaves;
+  };
   const bool quick = model.num_outputs == 1 && !splits.oblique && !splits.missing_tests &&
                      model.trees.size() <= kMaxQuickTrees &&
                      std::all_of(model.trees.begin(), model.trees.end(), is_small);
@@ -202,13 +216,15 @@ constexpr YdfKind kKinds[] = {
     {"GRADIENT_BOOSTED_TREES", "gradient_boosted_trees_header.pb", read_boosted_header, set_boosted,
      set_boosted_engine},
     {"RANDOM_FOREST", "random_forest_header.pb", read_random_header, set_random, set_generic_engine},
-    {"ISOLATION_FOREST", "isolation_forest_header.pb", read_isolation_header, set_isolation, set_isolation_engine},
+    {"ISOLATION_FOREST", "isolation_forest_header.pb", read_isolation_header, set_isolation,
+     set_isolation_engine},
 };
 
 }  // namespace
 
 const YdfKind* find_ydf_kind(std::string_view name) {
-  const auto* row = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const YdfKind& kind) { return kind.name == name; });
+  const auto* row = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                 [&](const YdfKind& kind) { return kind.name == name; });
   return row == std::end(kKinds) ? nullptr : row;
 }
 

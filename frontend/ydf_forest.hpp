@@ -13,13 +13,13 @@
 namespace forestvm::frontend {
 
 struct YdfKind {
-  std::string_view name;    ///< in header.pb
+  std::string_view name;  ///< in header.pb
   const char* header_file;
   Result<YdfForestHeader> (*read_header)(WireMessage message);
   /// Sets the model's outputs, base and transform, and returns what its leaves give. `classes` is the number of
   /// classes that the label has; 0 unless the task is classification.
-  Result<YdfLeafRule> (*set_outputs)(const YdfHeader& header, const YdfForestHeader& forest, std::int64_t classes,
-                                     Model& model);
+  Result<YdfLeafRule> (*set_outputs)(const YdfHeader& header, const YdfForestHeader& forest,
+                                     std::int64_t classes, Model& model);
   /// Refuses a model that YDF's fast engines cannot run, and sets the order in which they add the base.
   Result<void> (*set_engine)(const YdfSplits& splits, Model& model);
 };

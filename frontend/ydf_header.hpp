@@ -18,9 +18,9 @@ enum class YdfTask : std::uint8_t { Classification = 1, Regression = 2, Ranking 
 struct YdfHeader {
   std::string kind;  ///< e.g. "RANDOM_FOREST"
   YdfTask task = YdfTask::Classification;
-  std::int64_t label = 0;             ///< column
-  std::vector<std::int64_t> inputs;   ///< columns
-  bool gives_probabilities = true;    ///< of a classifier
+  std::int64_t label = 0;            ///< column
+  std::vector<std::int64_t> inputs;  ///< columns
+  bool gives_probabilities = true;   ///< of a classifier
 };
 
 /// The fields of the header of each kind of forest.

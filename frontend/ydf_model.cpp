@@ -59,8 +59,9 @@ class YdfReader {
     FVM_ASSIGN(header_, read_ydf_header(message));
     kind_ = find_ydf_kind(header_.kind);
     if (kind_ == nullptr)
-      return refused("name", quoted(header_.kind) + " models are not supported: gradient boosted trees, random forests "
-                                                    "and isolation forests are");
+      return refused("name", quoted(header_.kind) +
+                                 " models are not supported: gradient boosted trees, random forests "
+                                 "and isolation forests are");
     return {};
   }
 
@@ -74,7 +75,8 @@ class YdfReader {
     return header_.task == YdfTask::Classification ? read_label(columns) : Result<void>();
   }
 
-  static Result<YdfColumn> column_of(const std::vector<WireMessage>& columns, std::int64_t number, const char* what) {
+  static Result<YdfColumn> column_of(const std::vector<WireMessage>& columns, std::int64_t number,
+                                     const char* what) {
     if (number < 0 || static_cast<std::uint64_t>(number) >= columns.size())
       return refused("columns", std::string(what) + " column " + std::to_string(number) +
                                     " does not exist: there are " + std::to_string(columns.size()));
@@ -87,7 +89,8 @@ class YdfReader {
     const std::string called = "column " + quoted(column.name);
     if (feature >= 0) return refused("columns", called + " is an input twice");
     if (column.integerized)
-      return refused("columns", called + " has categories without a dictionary (integerized), which is not supported");
+      return refused("columns",
+                     called + " has categories without a dictionary (integerized), which is not supported");
     feature = static_cast<std::int32_t>(features_.columns.size());
     Model& model = parsed_.model;
     model.feature_names.push_back(column.name);
@@ -105,8 +108,8 @@ class YdfReader {
     if (label.type != YdfType::Categorical) return refused("columns", "the label is not categorical");
     num_classes_ = label.num_categories - 1;  // without the one of unknown texts
     if (num_classes_ < 2 || num_classes_ > std::int64_t{limits_.max_outputs})
-      return refused("columns", "the label has " + std::to_string(num_classes_) + " classes, not within 2 and " +
-                                    std::to_string(limits_.max_outputs));
+      return refused("columns", "the label has " + std::to_string(num_classes_) +
+                                    " classes, not within 2 and " + std::to_string(limits_.max_outputs));
     if (!label.integerized) parsed_.model.class_labels.assign(label.names.begin() + 1, label.names.end());
     return {};
   }
@@ -114,8 +117,9 @@ class YdfReader {
   Result<void> read_forest(WireMessage message) {
     FVM_ASSIGN(forest_, kind_->read_header(message));
     if (forest_.node_format != "BLOB_SEQUENCE" && forest_.node_format != "BLOB_SEQUENCE_GZIP")
-      return refused("node_format", "nodes in the format " + quoted(forest_.node_format) +
-                                        " are not supported: save the model again with the Python package ydf");
+      return refused("node_format",
+                     "nodes in the format " + quoted(forest_.node_format) +
+                         " are not supported: save the model again with the Python package ydf");
     if (forest_.num_shards < 1 || forest_.num_shards > kMostShards)
       return refused("num_node_shards", std::to_string(forest_.num_shards) + " files of nodes");
     if (forest_.num_trees < 0 || forest_.num_trees > std::int64_t{limits_.max_trees})
@@ -150,12 +154,14 @@ class YdfReader {
     const std::size_t left = bytes.size() - at;
     if (left < kBlobLength) return wrong("the length of a node is cut off");
     std::size_t length = 0;
-    for (std::size_t i = kBlobLength; i-- > 0;) length = length << 8 | std::to_integer<std::size_t>(bytes[at + i]);
+    for (std::size_t i = kBlobLength; i-- > 0;)
+      length = length << 8 | std::to_integer<std::size_t>(bytes[at + i]);
     if (length > left - kBlobLength)
       return wrong("a node of " + std::to_string(length) + " bytes, but the file ends after " +
                    std::to_string(left - kBlobLength));
     if (parsed_.model.trees.size() == static_cast<std::size_t>(forest_.num_trees))
-      return wrong("more nodes than those of the " + std::to_string(forest_.num_trees) + " trees of the header");
+      return wrong("more nodes than those of the " + std::to_string(forest_.num_trees) +
+                   " trees of the header");
     if (++num_nodes_ > limits_.max_nodes)
       return wrong("more nodes than the limit of " + std::to_string(limits_.max_nodes));
     FVM_ASSIGN(const YdfNode node,

@@ -10,8 +10,8 @@ namespace {
 
 Result<void> add_category(std::int64_t code, const WireField& field, YdfNode& node) {
   if (code < 0 || code >= std::int64_t{kMaxCategories})
-    return refused(byte_location(field.offset),
-                   "category " + std::to_string(code) + " is not within 0 and " + std::to_string(kMaxCategories - 1));
+    return refused(byte_location(field.offset), "category " + std::to_string(code) + " is not within 0 and " +
+                                                    std::to_string(kMaxCategories - 1));
   node.categories.push_back(static_cast<std::uint32_t>(code));
   return {};
 }
@@ -93,7 +93,9 @@ constexpr std::uint32_t kVectorSequence = 8;
 Result<void> read_kind(WireMessage message, YdfNode& node) {
   for (WireReader reader(message); !reader.at_end();) {
     FVM_ASSIGN(const WireField field, reader.next());
-    const auto wrong = [&](std::string what) { return refused(byte_location(field.offset), std::move(what)); };
+    const auto wrong = [&](std::string what) {
+      return refused(byte_location(field.offset), std::move(what));
+    };
     if (field.number == kVectorSequence) return wrong("conditions on sequences of vectors are not supported");
     if (field.number == 0 || field.number > std::size(kConditions))
       return wrong("unknown condition " + std::to_string(field.number));

@@ -47,8 +47,8 @@ YdfType tested_type(YdfCondition condition) {
 }
 
 Error wrong_type(const YdfNode& node, const YdfColumn& column) {
-  return node_error(node, std::string("a condition that does not fit the ") + name_of(column.type) + " column " +
-                              quoted(column.name));
+  return node_error(node, std::string("a condition that does not fit the ") + name_of(column.type) +
+                              " column " + quoted(column.name));
 }
 
 }  // namespace
@@ -82,13 +82,15 @@ Tree YdfTreeMaker::take() {
   FVM_CHECK(tree_is_whole());
   std::vector<Node>& nodes = tree_.nodes;
   const auto is_split = [](const Node& node) { return node.kind != NodeKind::Leaf; };
-  std::int32_t splits = 0, leaves = static_cast<std::int32_t>(std::count_if(nodes.begin(), nodes.end(), is_split));
+  std::int32_t splits = 0,
+               leaves = static_cast<std::int32_t>(std::count_if(nodes.begin(), nodes.end(), is_split));
   tree_.first_leaf = static_cast<std::uint32_t>(leaves);
   std::vector<std::int32_t> numbers(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) numbers[i] = is_split(nodes[i]) ? splits++ : leaves++;
   for (Node& node : nodes)
     if (is_split(node))
-      for (std::int32_t* child : {&node.left, &node.right}) *child = numbers[static_cast<std::size_t>(*child)];
+      for (std::int32_t* child : {&node.left, &node.right})
+        *child = numbers[static_cast<std::size_t>(*child)];
   std::stable_partition(nodes.begin(), nodes.end(), is_split);
   Tree whole = std::move(tree_);
   ++number_;
@@ -97,7 +99,8 @@ Tree YdfTreeMaker::take() {
 }
 
 /// Returns the column of an attribute, and sets the feature that the split tests.
-Result<const YdfColumn*> YdfTreeMaker::column_of(const YdfNode& node, std::int64_t attribute, Node& split) const {
+Result<const YdfColumn*> YdfTreeMaker::column_of(const YdfNode& node, std::int64_t attribute,
+                                                 Node& split) const {
   const std::vector<std::int32_t>& features = features_.of_attribute;
   if (attribute < 0 || static_cast<std::uint64_t>(attribute) >= features.size() ||
       features[static_cast<std::size_t>(attribute)] < 0)
@@ -130,7 +133,8 @@ Result<void> YdfTreeMaker::set_condition(const YdfNode& node, const YdfColumn& c
     case YdfCondition::Discretized:
       if (node.bin < 1 || static_cast<std::uint64_t>(node.bin) > column.boundaries.size())
         return node_error(node, "bin " + std::to_string(node.bin) + " of column " + quoted(column.name) +
-                                    " has no lower bound: there are " + std::to_string(column.boundaries.size()));
+                                    " has no lower bound: there are " +
+                                    std::to_string(column.boundaries.size()));
       split.threshold = static_cast<double>(column.boundaries[static_cast<std::size_t>(node.bin) - 1]);
       break;
     case YdfCondition::In:
@@ -165,7 +169,8 @@ void YdfTreeMaker::set_category(std::vector<std::uint32_t> codes, Node& split) {
 Result<void> YdfTreeMaker::set_oblique(const YdfNode& node, Node& split) {
   splits_.oblique = true;
   const std::size_t terms = node.attributes.size();
-  if (terms == 0 || node.weights.size() != terms || (!node.replacements.empty() && node.replacements.size() != terms))
+  if (terms == 0 || node.weights.size() != terms ||
+      (!node.replacements.empty() && node.replacements.size() != terms))
     return node_error(node, "an oblique condition with " + std::to_string(terms) + " attributes, " +
                                 std::to_string(node.weights.size()) + " weights and " +
                                 std::to_string(node.replacements.size()) + " replacements of missing values");

@@ -18,7 +18,7 @@ namespace forestvm::frontend {
 
 /// The features of a model: columns that trees may test.
 struct YdfFeatures {
-  std::vector<YdfColumn> columns;         ///< by feature
+  std::vector<YdfColumn> columns;          ///< by feature
   std::vector<std::int32_t> of_attribute;  ///< feature of each column of the data specification; -1 if none
 };
 
@@ -32,7 +32,8 @@ struct YdfSplits {
 };
 
 /// Sets the output of a leaf: its value, or its row of Tree::leaf_vectors. `depth` counts the splits above it.
-using YdfLeafRule = std::function<Result<void>(const YdfNode& leaf, std::size_t depth, Node& node, Tree& tree)>;
+using YdfLeafRule =
+    std::function<Result<void>(const YdfNode& leaf, std::size_t depth, Node& node, Tree& tree)>;
 
 /// Makes trees one after the other.
 class YdfTreeMaker {

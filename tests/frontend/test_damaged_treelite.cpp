@@ -15,8 +15,8 @@ namespace {
 std::vector<std::string> checkpoints() {
   std::vector<std::string> all;
   for (const char* name : {"3.9.1_logistic", "4.8.1_exponential", "4.8.1_forest"})
-    all.push_back(
-        support::content_of(std::filesystem::path(FORESTVM_TEST_DATA) / "treelite" / name / "model.treelite"));
+    all.push_back(support::content_of(std::filesystem::path(FORESTVM_TEST_DATA) / "treelite" / name /
+                                      "model.treelite"));
   return all;
 }
 
@@ -26,7 +26,9 @@ TEST(DamagedTreelite, EveryTruncation) {
       refusal_of("first " + std::to_string(length) + " bytes", good.substr(0, length));
 }
 
-TEST(DamagedTreelite, BytesReplaced) { survive_bytes_replaced(checkpoints(), {'\0', '\x01', '\x7f', '\xff'}); }
+TEST(DamagedTreelite, BytesReplaced) {
+  survive_bytes_replaced(checkpoints(), {'\0', '\x01', '\x7f', '\xff'});
+}
 
 TEST(DamagedTreelite, NumbersReplaced) {
   for (const std::string& good : checkpoints())

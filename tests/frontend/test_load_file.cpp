@@ -38,9 +38,10 @@ TEST_F(FileTest, ADirectoryWithoutAModel) {
   EXPECT_EQ(refusal().text(),
             "directory: holds no model that can be read: a YDF model has a file data_spec.pb");
   write("saved_model.pb", "");
-  EXPECT_EQ(refusal().text(),
-            "directory: holds no model that can be read: a YDF model has a file data_spec.pb; a TensorFlow SavedModel of "
-            "TF-DF has it in its folder assets, give that");
+  EXPECT_EQ(
+      refusal().text(),
+      "directory: holds no model that can be read: a YDF model has a file data_spec.pb; a TensorFlow SavedModel of "
+      "TF-DF has it in its folder assets, give that");
   write("a_data_spec.pb", "");
   EXPECT_EQ(refusal().text(), "a_header.pb: cannot read the file: No such file or directory");
   write("b_data_spec.pb", "");

@@ -66,7 +66,8 @@ void compare(const Model& model, const support::AnswersOf<Score>& answers) {
 
 /// Checks every model file of every folder whose name starts with `prefix`, but the one called `without`; returns their
 /// number.
-std::size_t check_folders(const fs::path& parent, const std::string& prefix, const std::string& without = "") {
+std::size_t check_folders(const fs::path& parent, const std::string& prefix,
+                          const std::string& without = "") {
   std::size_t read = 0;
   for (const support::ModelFile& file : support::model_files(parent, prefix)) {
     if (file.name == without) continue;

@@ -68,21 +68,26 @@ TEST(TreeliteLoad, Kinds) {
 
 TEST(TreeliteLoad, VersionsAreRefusedByName) {
   const std::string good = checkpoint("4.8.1_sigmoid");
-  EXPECT_EQ(refusal(with_number(good, 0, 5)),
-            "byte 0: version: a checkpoint of Treelite 5.8.1: those of 3.9 and 4 can be read; load the model with such "
-            "a release, and save it there");
-  EXPECT_TRUE(refusal(with_number(good, 0, 3)).starts_with("byte 0: version: a checkpoint of Treelite 3.8.1"));
+  EXPECT_EQ(
+      refusal(with_number(good, 0, 5)),
+      "byte 0: version: a checkpoint of Treelite 5.8.1: those of 3.9 and 4 can be read; load the model with such "
+      "a release, and save it there");
+  EXPECT_TRUE(
+      refusal(with_number(good, 0, 3)).starts_with("byte 0: version: a checkpoint of Treelite 3.8.1"));
 }
 
 TEST(TreeliteLoad, Header) {
   const std::string good = checkpoint("4.8.1_sigmoid");
-  EXPECT_EQ(refusal(with_number(good, kTypes, std::uint8_t{3})),
-            "byte 12: threshold type: thresholds of type 3 and leaves of type 2: Treelite has no such models");
+  EXPECT_EQ(
+      refusal(with_number(good, kTypes, std::uint8_t{3})),
+      "byte 12: threshold type: thresholds of type 3 and leaves of type 2: Treelite has no such models");
   EXPECT_EQ(refusal(with_number(good, kTypes + 1, std::uint8_t{1})),
             "byte 13: leaf type: integer leaves are not supported");
-  EXPECT_EQ(refusal(with_number(good, kNumTrees, std::uint64_t{1} << 40)),
-            "byte 14: num_tree: 1099511627776 trees are more than the limit of 10000000, or than the file has room for");
-  EXPECT_EQ(refusal(with_number(good, kNumFeatures, -1)), "header: num_feature: -1 is not within 0 and 16777216");
+  EXPECT_EQ(
+      refusal(with_number(good, kNumTrees, std::uint64_t{1} << 40)),
+      "byte 14: num_tree: 1099511627776 trees are more than the limit of 10000000, or than the file has room for");
+  EXPECT_EQ(refusal(with_number(good, kNumFeatures, -1)),
+            "header: num_feature: -1 is not within 0 and 16777216");
   EXPECT_EQ(refusal(with_number(good, kNumFeatures, 2)).substr(0, 5), "byte ");
   EXPECT_EQ(refusal(with_number(good, kAveraged, std::uint8_t{1})),
             "header: base_scores: base scores beside an average of trees are not supported");
@@ -90,8 +95,7 @@ TEST(TreeliteLoad, Header) {
             "byte 27: average_tree_output: 2 is neither 0 nor 1");
   EXPECT_EQ(refusal(with_number(good, kNumTargets, 2)),
             "byte 28: num_target: 2 targets, but num_class has 1 entries");
-  EXPECT_EQ(refusal(with_number(good, kNumClasses, 2)),
-            "header: base_scores: 1 base scores for 2 outputs");
+  EXPECT_EQ(refusal(with_number(good, kNumClasses, 2)), "header: base_scores: 1 base scores for 2 outputs");
   EXPECT_EQ(refusal(replaced(good, "sigmoid", "sigmoiD")),
             "header: postprocessor: \"sigmoiD\" is not one that Treelite has");
   EXPECT_EQ(refusal(good + "x"),
@@ -108,9 +112,10 @@ TEST(TreeliteLoad, TreesOfAnotherClass) {
   // Trees out of turn are one round, and an average over them is refused.
   const std::string shuffled = with_number(good, first_class, 1);
   EXPECT_EQ(loaded(shuffled).round_begins, (std::vector<std::uint32_t>{0, 6}));
-  EXPECT_EQ(refusal(with_number(shuffled, kAveraged, std::uint8_t{1})),
-            "header: average_tree_output: an average over trees that are not one for each output in turn is not "
-            "supported");
+  EXPECT_EQ(
+      refusal(with_number(shuffled, kAveraged, std::uint8_t{1})),
+      "header: average_tree_output: an average over trees that are not one for each output in turn is not "
+      "supported");
 }
 
 }  // namespace

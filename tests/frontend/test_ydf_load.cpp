@@ -22,7 +22,8 @@ Model loaded_ydf(const std::string& name) {
 }
 
 /// Returns the refusal of a model after a change to one of its files.
-std::string refusal_after(const std::string& name, const char* file, const std::string& from, const std::string& to) {
+std::string refusal_after(const std::string& name, const char* file, const std::string& from,
+                          const std::string& to) {
   const YdfCopy copy(name);
   copy.write(file, replaced(copy.bytes(file), from, to));
   return copy.refusal();
@@ -99,36 +100,51 @@ TEST(YdfLoad, AllFilesShareOneLimit) {
 TEST(YdfLoad, OnlyTheSlowEngineRunsIt) {
   const std::string text = YdfCopy("slow_only").refusal();
   EXPECT_TRUE(text.starts_with("tree ")) << text;
-  EXPECT_NE(text.find("missing values go where YDF's global imputation would not send them"), std::string::npos);
+  EXPECT_NE(text.find("missing values go where YDF's global imputation would not send them"),
+            std::string::npos);
 }
 
 TEST(YdfLoad, KindsAndTasksAreRefusedByName) {
-  EXPECT_EQ(refusal_after("binary", kYdfHeader, "\x16GRADIENT_BOOSTED_TREES", "\x0bMULTITASKER"),
-            "header.pb: name: \"MULTITASKER\" models are not supported: gradient boosted trees, random forests and "
-            "isolation forests are");
+  EXPECT_EQ(
+      refusal_after("binary", kYdfHeader, "\x16GRADIENT_BOOSTED_TREES", "\x0bMULTITASKER"),
+      "header.pb: name: \"MULTITASKER\" models are not supported: gradient boosted trees, random forests and "
+      "isolation forests are");
   EXPECT_EQ(refusal_after("binary", kYdfHeader, "TREES\x10\x01", "TREES\x10\x04"),
             "header.pb: byte 25: uplift models are not supported");
   EXPECT_EQ(refusal_after("binary", kYdfHeader, "TREES\x10\x01", "TREES\x10\x07"),
             "header.pb: byte 25: survival analysis models are not supported");
   EXPECT_EQ(refusal_after("binary", kYdfHeader, "TREES\x10\x01", "TREES\x10\x02"),
             "gradient_boosted_trees_header.pb: loss: loss 1 of task 2 is not supported");
-  EXPECT_EQ(refusal_after("binary", kYdfBoosted, "\x3a\x0d" "BLOB_SEQUENCE", "\x3a\x0cTFE_RECORDIO"),
-            "gradient_boosted_trees_header.pb: node_format: nodes in the format \"TFE_RECORDIO\" are not supported: save "
-            "the model again with the Python package ydf");
+  EXPECT_EQ(
+      refusal_after("binary", kYdfBoosted,
+                    "\x3a\x0d"
+                    "BLOB_SEQUENCE",
+                    "\x3a\x0cTFE_RECORDIO"),
+      "gradient_boosted_trees_header.pb: node_format: nodes in the format \"TFE_RECORDIO\" are not supported: save "
+      "the model again with the Python package ydf");
 }
 
 TEST(YdfLoad, ColumnsAreRefusedByName) {
   const std::pair<char, const char*> types[] = {
-      {'\x05', "sets or lists of categories"}, {'\x0a', "hashes"}, {'\x0b', "sequences of vectors"},
-      {'\x08', "texts"},                       {'\x02', "sets or lists of numbers"},
+      {'\x05', "sets or lists of categories"}, {'\x0a', "hashes"},
+      {'\x0b', "sequences of vectors"},        {'\x08', "texts"},
+      {'\x02', "sets or lists of numbers"},
   };
   for (const auto& [type, what] : types) {
-    const std::string text =
-        refusal_after("binary", kYdfColumns, "\x08\x01\x12\x01" "a", "\x08"s + type + "\x12\x01" "a");
+    const std::string text = refusal_after("binary", kYdfColumns,
+                                           "\x08\x01\x12\x01"
+                                           "a",
+                                           "\x08"s + type +
+                                               "\x12\x01"
+                                               "a");
     EXPECT_NE(text.find(std::string("columns of ") + what + " are not supported"), std::string::npos) << text;
   }
   // A condition that does not fit its column.
-  const std::string text = refusal_after("binary", kYdfColumns, "\x08\x01\x12\x01" "a", "\x08\x07\x12\x01" "a");
+  const std::string text = refusal_after("binary", kYdfColumns,
+                                         "\x08\x01\x12\x01"
+                                         "a",
+                                         "\x08\x07\x12\x01"
+                                         "a");
   EXPECT_NE(text.find("a condition that does not fit the boolean column \"a\""), std::string::npos) << text;
 }
 

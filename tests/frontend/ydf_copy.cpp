@@ -9,11 +9,14 @@ namespace forestvm::test {
 namespace fs = std::filesystem;
 
 YdfCopy::YdfCopy(const std::string& name) {
-  for (const fs::directory_entry& file : fs::directory_iterator(fs::path(FORESTVM_TEST_DATA) / "ydf" / name / "model"))
+  for (const fs::directory_entry& file :
+       fs::directory_iterator(fs::path(FORESTVM_TEST_DATA) / "ydf" / name / "model"))
     write(file.path().filename().string(), support::content_of(file.path()));
 }
 
-std::string YdfCopy::bytes(const std::string& file) const { return support::content_of(folder_.path() / file); }
+std::string YdfCopy::bytes(const std::string& file) const {
+  return support::content_of(folder_.path() / file);
+}
 
 void YdfCopy::write(const std::string& file, const std::string& bytes) const {
   remove(file);  // a file that is cut and written again is flushed to the disk at once by some file systems

@@ -17,7 +17,9 @@ class YdfCopy {
   std::string bytes(const std::string& file) const;
   void write(const std::string& file, const std::string& bytes) const;
   void remove(const std::string& file) const;
-  Result<Model> load(const LoadLimits& limits = {}) const { return load_model(folder_.path().string(), limits); }
+  Result<Model> load(const LoadLimits& limits = {}) const {
+    return load_model(folder_.path().string(), limits);
+  }
   /// Returns the text of the error; a model that loads fails the test.
   std::string refusal() const;
   std::string path() const { return folder_.path().string(); }

@@ -24,8 +24,7 @@ std::vector<ModelFile> model_files(const fs::path& parent, const std::string& pr
     for (const char* file : {"model.json", "model.ubj", "model.ubj.gz", "model.txt", "model.treelite"})
       if (fs::exists(folder.path() / file))
         files.push_back({name + "_" + std::string(file).substr(6), folder.path() / file});
-    if (fs::is_directory(folder.path() / "model"))
-      files.push_back({name, folder.path() / "model"});
+    if (fs::is_directory(folder.path() / "model")) files.push_back({name, folder.path() / "model"});
   }
   std::sort(files.begin(), files.end(),
             [](const ModelFile& a, const ModelFile& b) { return a.name < b.name; });
@@ -56,7 +55,8 @@ AnswersOf<Score> read_answers(const fs::path& model_file, const Model* model) {
   answers.value_width = value.columns();
   answers.value = std::move(value.data);
   // The zoo's raw scores of YDF are the trainer's for boosted trees only.
-  const bool trainers = !fs::is_directory(model_file) || fs::exists(model_file / "gradient_boosted_trees_header.pb");
+  const bool trainers =
+      !fs::is_directory(model_file) || fs::exists(model_file / "gradient_boosted_trees_header.pb");
   if (!treelite && trainers && fs::exists(folder / "expected_raw.npy")) {
     auto raw = read_npy<Score>(folder / "expected_raw.npy");
     answers.raw_width = raw.columns();

@@ -19,8 +19,8 @@ struct ModelFile {
   friend void PrintTo(const ModelFile& file, std::ostream* out) { *out << file.name; }
 };
 
-/// Returns the model files and directories, of all supported trainers, in the folders inside `parent` whose names start with
-/// `prefix`, in order; none if `parent` does not exist.
+/// Returns the model files and directories, of all supported trainers, in the folders inside `parent` whose names
+/// start with `prefix`, in order; none if `parent` does not exist.
 std::vector<ModelFile> model_files(const std::filesystem::path& parent, const std::string& prefix);
 
 /// Returns the zoo's folder: FORESTVM_ZOO of the environment, otherwise of the build. It may not exist.
