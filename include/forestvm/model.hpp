@@ -160,7 +160,8 @@ struct Model {
   /// True if the base is added after the trees, in float64, and the sum rounded once to score_type. Otherwise each sum
   /// starts from the base, which is rounded to score_type first.
   bool base_last = false;
-  double scale = 1;        ///< Factor of the trees' sum before the base is added; 1 unless base_last.
+  bool base_of_first_round = false;  ///< True if predictions of rounds without the first have no base.
+  double scale = 1;  ///< Factor of the trees' sum before the base is added; 1 unless base_last.
   Transform transform = Transform::Identity;
   double slope = 1;        ///< TransformParameters::slope.
   double offset = 0;       ///< TransformParameters::offset.
@@ -173,6 +174,8 @@ struct Model {
 
   std::vector<Tree> trees;                  ///< Trees in the trainer's order.
   std::vector<std::uint32_t> round_begins;  ///< First tree of each boosting round, then trees.size().
+  /// Round, counted from 0, that early stopping found best, if the file says it. Predictions use all rounds.
+  std::optional<std::uint32_t> best_round;
 };
 
 /// Returns the number of columns that nodes may test: the features and the columns computed from them.

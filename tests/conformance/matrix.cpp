@@ -22,7 +22,7 @@
 #include <forestvm/statistics.hpp>
 
 #include <forestvm/reference.hpp>
-#include "model_conformance.hpp"
+#include "answers.hpp"
 #include "support/floats.hpp"
 #include "support/layout_names.hpp"
 #include "support/nightly.hpp"

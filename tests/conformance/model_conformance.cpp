@@ -14,9 +14,9 @@
 #include <forestvm/compile.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/named_schedules.hpp>
-#include <forestvm/reference.hpp>
 #include <forestvm/statistics.hpp>
 
+#include "answers.hpp"
 #include "support/floats.hpp"
 #include "support/nightly.hpp"
 #include "support/targets_here.hpp"
@@ -227,17 +227,6 @@ class ModelCheck {
 };
 
 }  // namespace
-
-Answers answers_of(const ModelFile& file, const Model& model) {
-  Answers answers = support::read_float_answers(file.path, model);
-  if (!answers.raw.empty()) return answers;
-  const Result<Reference> judge =
-      reference_predict(model, answers.rows, answers.count, {0, model.trees.size(), false});
-  EXPECT_TRUE(judge.ok());
-  answers.raw_width = judge->raw_width;
-  answers.raw.assign(judge->raw.begin(), judge->raw.end());
-  return answers;
-}
 
 void check_model_file(const ModelFile& file, const Budget& budget) {
   Table& table = Table::instance();

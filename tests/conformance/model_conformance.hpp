@@ -24,9 +24,6 @@ struct Budget {
   std::size_t schedules = SIZE_MAX;
 };
 
-/// Returns the trainer's answers for a model; where it gives no raw scores, the reference's.
-Answers answers_of(const ModelFile& file, const Model& model);
-
 /// Fails the current test if an answer differs; skips it if the model is refused.
 void check_model_file(const ModelFile& file, const Budget& budget);
 

@@ -19,9 +19,18 @@ struct ModelFile {
   friend void PrintTo(const ModelFile& file, std::ostream* out) { *out << file.name; }
 };
 
-/// Returns the model files and directories, of all supported trainers, in the folders inside `parent` whose names
+/// Returns the model files, of all supported trainers, in the folders inside `parent` whose names
 /// start with `prefix`, in order; none if `parent` does not exist.
 std::vector<ModelFile> model_files(const std::filesystem::path& parent, const std::string& prefix);
+
+/// Returns the ONNX files in the folders inside `parent`, in order.
+std::vector<ModelFile> onnx_files(const std::filesystem::path& parent);
+
+/// Returns the Treelite checkpoints in the folders inside `parent`, in order.
+std::vector<ModelFile> treelite_files(const std::filesystem::path& parent);
+
+/// Returns the YDF model directories in the folders inside `parent`, in order.
+std::vector<ModelFile> ydf_folders(const std::filesystem::path& parent);
 
 /// Returns the zoo's folder: FORESTVM_ZOO of the environment, otherwise of the build. It may not exist.
 std::filesystem::path zoo();
