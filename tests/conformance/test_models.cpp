@@ -39,7 +39,8 @@ INSTANTIATE_TEST_SUITE_P(Onnx, RepositoryModel,
                          test_name);
 
 INSTANTIATE_TEST_SUITE_P(Treelite, RepositoryModel,
-                         testing::ValuesIn(support::treelite_files(fs::path(FORESTVM_TEST_DATA) / "treelite")),
+                         testing::ValuesIn(support::treelite_files(fs::path(FORESTVM_TEST_DATA) /
+                                                                   "treelite")),
                          test_name);
 
 /// Returns the folders of YDF's models but the one that is refused.

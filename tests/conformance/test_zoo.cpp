@@ -29,8 +29,10 @@ INSTANTIATE_TEST_SUITE_P(Formats, ZooModel, testing::ValuesIn(model_files(zoo() 
 INSTANTIATE_TEST_SUITE_P(Lightgbm, ZooModel, testing::ValuesIn(model_files(zoo() / "formats", "lgb_")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Onnx, ZooModel, testing::ValuesIn(onnx_files()), test_name);
-INSTANTIATE_TEST_SUITE_P(Treelite, ZooModel, testing::ValuesIn(support::treelite_files(zoo() / "formats")), test_name);
-INSTANTIATE_TEST_SUITE_P(Ydf, ZooModel, testing::ValuesIn(support::ydf_folders(zoo() / "formats")), test_name);
+INSTANTIATE_TEST_SUITE_P(Treelite, ZooModel, testing::ValuesIn(support::treelite_files(zoo() / "formats")),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Ydf, ZooModel, testing::ValuesIn(support::ydf_folders(zoo() / "formats")),
+                         test_name);
 
 TEST(Zoo, IsThere) {
   if (!std::filesystem::exists(zoo() / "bench"))

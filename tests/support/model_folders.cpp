@@ -28,7 +28,8 @@ std::vector<ModelFile> files_named(const fs::path& parent, const std::string& pr
     for (const char* file : names)
       if (fs::exists(folder.path() / file)) {
         const std::string ending = fs::path(file).extension().string();
-        files.push_back({ending.empty() ? name : name + "_" + std::string(file).substr(6), folder.path() / file});
+        files.push_back(
+            {ending.empty() ? name : name + "_" + std::string(file).substr(6), folder.path() / file});
       }
   }
   std::sort(files.begin(), files.end(),
