@@ -153,7 +153,7 @@ Result<void> read_num_trees(FieldReader& file, const LoadLimits& limits, Treelit
 /// Reads the header of version 4 behind the number of trees.
 Result<void> read_header_4(FieldReader& file, TreeliteHeader& header) {
   FVM_ASSIGN(header.num_features, file.number<std::int32_t>("num_feature"));
-  FVM_ASSIGN(header.task, file.number<std::uint8_t>("task_type"));
+  FVM_TRY(file.number<std::uint8_t>("task_type"));  // says nothing that the fields below do not
   FVM_ASSIGN(header.averaged, file.flag("average_tree_output"));
   const std::size_t targets = file.offset();
   FVM_ASSIGN(const std::int32_t num_targets, file.number<std::int32_t>("num_target"));

@@ -58,7 +58,6 @@ struct TreeliteHeader {
   ScalarType type = ScalarType::Float32;  ///< type of rows, thresholds, leaves and sums
   std::size_t num_trees = 0;
   std::int32_t num_features = 0;
-  std::uint8_t task = 0;  ///< number of the task in version 4
   bool averaged = false;
   std::vector<std::int32_t> num_classes;            ///< classes of each target
   std::int32_t leaf_targets = 1, leaf_classes = 1;  ///< shape of a leaf

@@ -28,9 +28,6 @@ constexpr Postprocessor postprocessors[] = {
 #include "treelite_postprocessors.def"
 };
 
-// Treelite's numbers of tasks.
-constexpr std::uint8_t kBinaryClassifier = 0, kMultiClassifier = 2;
-
 Error header_error(const char* field, std::string message) {
   return refused(std::string("header: ") + field, std::move(message));
 }

@@ -139,7 +139,7 @@ Result<void> read_boundaries(WireMessage message, YdfColumn& column) {
 }
 
 Result<void> read_boolean(WireMessage message, YdfColumn& column) {
-  std::int64_t counts[2] = {0, 0};  // of true, of false
+  std::int64_t counts[2] = {0, 0};  // rows with true, rows with false
   for (WireReader reader(message); !reader.at_end();) {
     FVM_ASSIGN(const WireField field, reader.next());
     if (field.number != 1 && field.number != 2) continue;

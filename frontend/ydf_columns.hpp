@@ -18,13 +18,14 @@ enum class YdfType : std::uint8_t { Numerical = 1, Categorical = 4, Boolean = 7,
 struct YdfColumn {
   YdfType type = YdfType::Numerical;
   std::string name;
-  double mean = 0;                  ///< of Numerical and Discretized
-  std::int64_t most_frequent = 0;   ///< category
-  std::int64_t num_categories = 0;  ///< with the one of unknown texts, 0
-  bool integerized = false;         ///< the values are categories themselves, without a dictionary
-  std::vector<std::string> names;   ///< of the categories, by number
-  std::vector<float> boundaries;    ///< of Discretized
-  bool mostly_true = false;         ///< of Boolean
+  double mean = 0;                  ///< Mean of a numerical or discretized column.
+  std::int64_t most_frequent = 0;   ///< Most frequent category.
+  std::int64_t num_categories = 0;  ///< Number of categories; category 0 is that of unknown texts.
+  bool integerized = false;         ///< True if the values are categories themselves, without a dictionary.
+  std::vector<std::string> names;   ///< Names of the categories, by number.
+  std::vector<float>
+      boundaries;            ///< Lower bounds of the bins of a discretized column, from the second bin on.
+  bool mostly_true = false;  ///< True if a boolean column has at least as many rows with true as with false.
 };
 
 /// Returns the messages of the columns.

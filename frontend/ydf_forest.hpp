@@ -13,7 +13,7 @@
 namespace forestvm::frontend {
 
 struct YdfKind {
-  std::string_view name;  ///< in header.pb
+  std::string_view name;  ///< Name of the kind in header.pb.
   const char* header_file;
   Result<YdfForestHeader> (*read_header)(WireMessage message);
   /// Sets the model's outputs, base and transform, and returns what its leaves give. `classes` is the number of

@@ -16,11 +16,11 @@ enum class YdfTask : std::uint8_t { Classification = 1, Regression = 2, Ranking 
 
 /// The fields of header.pb.
 struct YdfHeader {
-  std::string kind;  ///< e.g. "RANDOM_FOREST"
+  std::string kind;  ///< Name of the kind of model, e.g. "RANDOM_FOREST".
   YdfTask task = YdfTask::Classification;
   std::int64_t label = 0;            ///< column
   std::vector<std::int64_t> inputs;  ///< columns
-  bool gives_probabilities = true;   ///< of a classifier
+  bool gives_probabilities = true;   ///< False if a classifier gives labels only.
 };
 
 /// The fields of the header of each kind of forest.

@@ -33,14 +33,14 @@ struct YdfNode {
   std::int64_t bin = 0;
   std::vector<std::uint32_t> categories;  ///< ascending
   std::vector<std::int64_t> attributes;
-  std::vector<float> weights, replacements;  ///< of `attributes`; replacements may be absent
+  std::vector<float> weights, replacements;  ///< One for each attribute; there may be no replacements.
 
   YdfOutput output = YdfOutput::None;
   std::int64_t top_class = 0;
   std::vector<double> class_counts;
   double count_sum = 0;
   float number = 0;
-  std::int64_t num_examples = 0;  ///< of an isolation forest's leaf
+  std::int64_t num_examples = 0;  ///< Training rows in a leaf of an isolation forest.
   float cover = 0;                ///< training rows that reached the node; 0 if unknown
 };
 

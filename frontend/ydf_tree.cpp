@@ -181,7 +181,10 @@ Result<void> YdfTreeMaker::set_oblique(const YdfNode& node, Node& split) {
     FVM_ASSIGN(const YdfColumn* const column, column_of(node, attribute, split));
     if (column->type != YdfType::Numerical) return wrong_type(node, *column);
     sum.features.push_back(split.feature);
+    // YDF's fast engines put the mean in the place of a missing value, whatever the node says.
+    if (node.replacements.empty()) sum.replacements.push_back(static_cast<float>(column->mean));
   }
+  split.missing_left = true;  // the sum is NaN only of infinities, and then not >= the threshold
   split.kind = NodeKind::Less;
   split.threshold = static_cast<double>(node.threshold);
   split.feature = static_cast<std::uint32_t>(features_.columns.size() + linear_columns_.size());

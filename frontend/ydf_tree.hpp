@@ -18,8 +18,8 @@ namespace forestvm::frontend {
 
 /// The features of a model: columns that trees may test.
 struct YdfFeatures {
-  std::vector<YdfColumn> columns;          ///< by feature
-  std::vector<std::int32_t> of_attribute;  ///< feature of each column of the data specification; -1 if none
+  std::vector<YdfColumn> columns;          ///< Column of each feature.
+  std::vector<std::int32_t> of_attribute;  ///< Feature of each column of the data specification; -1 if none.
 };
 
 /// What the splits of all trees are, from which follows how YDF itself computes predictions.
@@ -72,7 +72,7 @@ class YdfTreeMaker {
   YdfLeafRule leaf_rule_;
   std::vector<LinearColumn>& linear_columns_;
   Tree tree_;
-  std::size_t number_ = 0;  ///< of the tree
+  std::size_t number_ = 0;  ///< Number of the tree.
   std::vector<Child> waiting_;
   YdfSplits splits_;
 };
