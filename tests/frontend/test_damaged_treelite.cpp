@@ -26,9 +26,7 @@ TEST(DamagedTreelite, EveryTruncation) {
       refusal_of("first " + std::to_string(length) + " bytes", good.substr(0, length));
 }
 
-TEST(DamagedTreelite, BytesReplaced) {
-  survive_bytes_replaced(checkpoints(), {'\x7f', '\xff'});
-}
+TEST(DamagedTreelite, BytesReplaced) { survive_bytes_replaced(checkpoints(), {'\x7f', '\xff'}); }
 
 TEST(DamagedTreelite, NumbersReplaced) {
   for (const std::string& good : checkpoints())
