@@ -71,7 +71,8 @@ std::string print(const Model& model) {
   if (model.row_type != model.score_type) text += ", float32 rows and float64 sums";
   text += "\n";
   text += model.base_last ? "base, added last:" : "base:";
-  for (const double base : model.base) text += " " + number(base, model.score_type);
+  for (const double base : model.base)
+    text += " " + number(base, model.base_last ? ScalarType::Float64 : model.score_type);
   if (model.scale != 1)
     text += ", after the sum was multiplied by " + number(model.scale, ScalarType::Float64);
   text += "\n";

@@ -74,8 +74,7 @@ Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime&
   FVM_ASSIGN(tables.tree_outputs, put(std::span(outputs)));
   tables.vectors = leaf_vectors(program);
   FVM_ASSIGN(tables.vectors.numbers, put(program.section_LeafVectors()));
-  const std::vector<double> base = base_scores(program);
-  FVM_ASSIGN(tables.base, put(std::span(base)));
+  FVM_ASSIGN(tables.base, put(program.section_Base()));
   FVM_ASSIGN(tables.features, put(program.section_EncodedFeatures()));
   FVM_ASSIGN(tables.ranks, put(program.section_Ranks()));
   FVM_ASSIGN(tables.columns, put(program.section_Columns()));

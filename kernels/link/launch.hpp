@@ -94,7 +94,7 @@ struct LaunchAccumulator {
 struct LaunchProgram {
   const LaunchGroup* groups;
   const LaunchWalker* walkers;
-  const double* base;                 ///< base scores, one for each output, exact in the type of the scores
+  const double* base;                 ///< base scores, one for each output
   const std::uint32_t* tree_outputs;  ///< outputs of the trees, indexed by the tree's number in the model
   LeafVectors vectors;                ///< see sum_trees
   const EncodedFeature* features;     ///< features that are encoded as ranks
