@@ -77,6 +77,41 @@ struct Tree {
   std::vector<LinearLeaf> linear_leaves;
 };
 
+/// A comparison whose outcome is part of a Lookup's key: 1 if the value is above the border, else 0.
+struct ValueTest {
+  std::uint32_t feature = 0;
+  float border = 0;
+  bool nan_above = false;  ///< Outcome for NaN.
+};
+
+/// A comparison whose outcome is part of a Lookup's key: 1 if the feature's code is `code`, else 0.
+struct CodeTest {
+  std::uint32_t feature = 0;
+  std::int32_t code = 0;
+};
+
+/// Columns that are looked up in a table by a key of hashed categories (see Model::hashed_features), as CatBoost's
+/// counters are. The key starts as 0; each part c, sign-extended to 64 bits, makes it M * (key + M * c) modulo 2^64,
+/// with M = 0x4906ba494954cb65. The parts are the codes of `categories`, then the outcomes of `value_tests` and of
+/// `code_tests`.
+struct Lookup {
+  std::vector<std::uint32_t> categories;  ///< Hashed features.
+  std::vector<ValueTest> value_tests;
+  std::vector<CodeTest> code_tests;
+  std::vector<std::uint64_t> keys;  ///< Keys of the table's rows, all different.
+  std::uint32_t width = 1;          ///< Number of columns.
+  std::vector<float> values;        ///< (keys + 1) x width, row-major. The last row is for all other keys.
+};
+
+/// A column that is a weighted sum of features, in float32: products and sums are rounded one after the other, in
+/// order.
+struct LinearColumn {
+  std::vector<std::uint32_t> features;
+  std::vector<float> weights;
+  /// Numbers that stand for missing values, one for each feature; none if the sum of a missing value is missing (NaN).
+  std::vector<float> replacements;
+};
+
 /// Returns the trainer's own number of the leaf at nodes[index]. XGBoost numbers all nodes of a tree together
 /// (first_leaf is 0). LightGBM numbers leaves separately: they follow the splits in `nodes`, in LightGBM's
 /// order.
@@ -93,6 +128,15 @@ struct Model {
   std::uint32_t num_features = 0;
   std::vector<std::string> feature_names;  ///< Names of the features: none, or num_features.
   std::vector<std::string> class_labels;   ///< Labels of the classes: none, or one per class.
+
+  /// Features, ascending, that are compared by the hash of their text: the low 32 bits of CityHash64 (version 1.0) of
+  /// its UTF-8 bytes. Whole numbers in rows stand for their decimal text. No node tests such a feature itself.
+  std::vector<std::uint32_t> hashed_features;
+  /// Columns that are computed from a row's features before trees see them. Nodes call them by the numbers after those
+  /// of the features: first all columns of `lookups`, then `linear_columns`.
+  std::vector<Lookup> lookups;
+  std::vector<LinearColumn> linear_columns;
+  ScalarType row_type = ScalarType::Float32;
 
   std::uint32_t num_outputs = 1;                ///< Raw scores per row.
   ScalarType score_type = ScalarType::Float32;  ///< Type in which the trainer compares and sums.
@@ -115,6 +159,13 @@ struct Model {
 inline TransformParameters parameters_of(const Model& model, std::size_t trees) {
   const std::size_t rounds = trees / model.num_outputs;
   return {model.averaged ? static_cast<double>(rounds) : 1.0, model.slope};
+}
+
+/// Returns the number of columns that nodes may test: the features and the columns computed from them.
+inline std::uint64_t num_columns(const Model& model) {
+  std::uint64_t columns = std::uint64_t{model.num_features} + model.linear_columns.size();
+  for (const Lookup& lookup : model.lookups) columns += lookup.width;
+  return columns;
 }
 
 }  // namespace forestvm

@@ -15,6 +15,7 @@
 #include <forestvm/contract.hpp>
 #include <forestvm/core/bytecode.hpp>
 #include <forestvm/core/categories.hpp>
+#include <forestvm/core/derived_columns.hpp>
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/transform.hpp>
@@ -49,13 +50,18 @@ struct ProgramMeta {
   std::uint32_t num_class_labels;
   std::int32_t sum_unit;          ///< Exponent of the unit 2^sum_unit that exact accumulators count.
   ScalarType score_type;          ///< Type in which the trainer compares and sums.
-  std::uint8_t reserved[3];       ///< Zero.
+  ScalarType row_type;          ///< Type in which the trainer compares a row's values: see Model.
+  std::uint8_t reserved[2];       ///< Zero.
   double divisor = 1;             ///< TransformParameters::divisor.
   double slope = 1;               ///< TransformParameters::slope.
   std::uint64_t category_splits;  ///< Categorical splits: see ForestStatistics.
-  std::uint8_t reserved2[32];     ///< Zero.
+  std::uint32_t derived_columns;  ///< Columns that are computed from a row's features: see core/derived_columns.hpp.
+  std::uint8_t reserved2[28];     ///< Zero.
 };
 static_assert(sizeof(ProgramMeta) == 128);
+
+/// Returns the number of values of a row that walks and the encoder read: the features, then the derived columns.
+inline std::uint32_t row_width(const ProgramMeta& meta) { return meta.num_features + meta.derived_columns; }
 
 /// The number of things (such as thresholds) that a feature has. Lists are ascending by feature and leave out
 /// features that have none, so that models with few splits and millions of features stay small.
@@ -114,6 +120,12 @@ struct ProgramParts {
   std::vector<std::uint32_t> zero_missing;
   std::vector<WideFeature> wide_features;
   std::vector<double> wide_bounds;
+  std::vector<std::uint32_t> hashed_features;
+  std::vector<LookupDesc> lookups;
+  std::vector<KeyPart> key_parts;
+  std::vector<std::uint32_t> lookup_words;
+  std::vector<LinearDesc> linear_columns;
+  std::vector<LinearTerm> linear_terms;
   std::vector<std::byte> nodes;
 };
 
@@ -196,6 +208,9 @@ std::uint64_t steps_per_row(const Program& program);
 /// Returns the id of a program's encoder. Programs have equal ids if they turn every row into the same codes
 /// and agree on what each code means. It is the XXH3-64 of the tables that define the encoder.
 std::uint64_t encoder_id(const Program& program);
+
+/// Describes each derived column, for people: "lookup 2 of f0, f3 in 90 slots, value 1".
+std::vector<std::string> derived_column_texts(const Program& program);
 
 /// Returns the XXH3-64 of `bytes`, the checksum of files. `seed` is the checksum of the bytes before them, or
 /// 0 if there are none.

@@ -25,6 +25,7 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
   meta.transform = model.transform;
   meta.class_rule = model.class_rule;
   meta.score_type = model.score_type;
+  meta.row_type = model.row_type;
   const TransformParameters parameters = parameters_of(model, model.trees.size());
   meta.divisor = parameters.divisor;
   meta.slope = parameters.slope;
@@ -46,6 +47,7 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
 
   parts.base = model.base;
   parts.thresholds = thresholds_per_feature(model);
+  emit_columns(model, parts);
   parts.zero_missing = std::move(compilation.row_rules.zero_missing);
   parts.wide_features = std::move(compilation.row_rules.wide_features);
   parts.wide_bounds = std::move(compilation.row_rules.wide_bounds);
