@@ -49,14 +49,17 @@ struct ProgramMeta {
   std::uint32_t num_feature_names;  ///< 0 or num_features.
   std::uint32_t num_class_labels;
   std::int32_t sum_unit;          ///< Exponent of the unit 2^sum_unit that exact accumulators count.
-  ScalarType score_type;          ///< Type in which the trainer compares and sums.
-  ScalarType row_type;          ///< Type in which the trainer compares a row's values: see Model.
-  std::uint8_t reserved[2];       ///< Zero.
+  ScalarType score_type;          ///< Type of leaves, sums and raw scores: see Model.
+  ScalarType row_type;            ///< Type in which the trainer compares a row's values: see Model.
+  Pair pair;                      ///< Model::pair
+  std::uint8_t reserved;          ///< Zero.
   double divisor = 1;             ///< TransformParameters::divisor.
   double slope = 1;               ///< TransformParameters::slope.
   std::uint64_t category_splits;  ///< Categorical splits: see ForestStatistics.
+  double offset;                  ///< TransformParameters::offset.
+  double scale = 1;               ///< Model::scale
   std::uint32_t derived_columns;  ///< Columns that are computed from a row's features: see core/derived_columns.hpp.
-  std::uint8_t reserved2[28];     ///< Zero.
+  std::uint8_t reserved2[12];     ///< Zero.
 };
 static_assert(sizeof(ProgramMeta) == 128);
 
@@ -117,6 +120,7 @@ struct ProgramParts {
   std::vector<std::string> strings;  ///< StringId::Count texts, then feature names, then class labels.
   std::vector<std::uint32_t> leaf_numbers;
   std::vector<double> wide_leaves;
+  std::vector<std::byte> leaf_vectors;
   std::vector<std::uint32_t> zero_missing;
   std::vector<WideFeature> wide_features;
   std::vector<double> wide_bounds;
@@ -208,6 +212,9 @@ std::uint64_t steps_per_row(const Program& program);
 /// Returns the id of a program's encoder. Programs have equal ids if they turn every row into the same codes
 /// and agree on what each code means. It is the XXH3-64 of the tables that define the encoder.
 std::uint64_t encoder_id(const Program& program);
+
+/// Returns the parameters of a program's transform.
+TransformParameters parameters_of(const ProgramMeta& meta);
 
 /// Describes each derived column, for people: "lookup 2 of f0, f3 in 90 slots, value 1".
 std::vector<std::string> derived_column_texts(const Program& program);

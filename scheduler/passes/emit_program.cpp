@@ -26,9 +26,12 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
   meta.class_rule = model.class_rule;
   meta.score_type = model.score_type;
   meta.row_type = model.row_type;
-  const TransformParameters parameters = parameters_of(model, model.trees.size());
+  meta.pair = model.pair;
+  meta.scale = model.scale;
+  const TransformParameters parameters = compilation.parameters;
   meta.divisor = parameters.divisor;
   meta.slope = parameters.slope;
+  meta.offset = parameters.offset;
   meta.contract = compilation.options.contract;
   meta.sums_in_model_order = 1;
   for (const Lowering& plan : compilation.plans) {
@@ -46,6 +49,7 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
   meta.num_class_labels = static_cast<std::uint32_t>(model.class_labels.size());
 
   parts.base = model.base;
+  parts.leaf_vectors = std::move(compilation.leaf_vectors);
   parts.thresholds = thresholds_per_feature(model);
   emit_columns(model, parts);
   parts.zero_missing = std::move(compilation.row_rules.zero_missing);

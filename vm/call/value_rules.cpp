@@ -31,7 +31,7 @@ ValueRules::ValueRules() : round_(round_down<AnyCpu>) {}
 
 ValueRules::ValueRules(const Program& program, RoundFunction function)
     : columns_(program),
-      wide_(program.meta().score_type == ScalarType::Float64),
+      wide_(program.meta().row_type == ScalarType::Float64),
       bounds_(program.section_WideBounds()),
       round_(function != nullptr ? function : round_down<AnyCpu>) {
   const FloatEnvironment environment;  // the rounding is ours, not the caller's
