@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "catboost_model.hpp"
 #include "check_model.hpp"
 #include "file_bytes.hpp"
 #include "file_text.hpp"

@@ -3,12 +3,9 @@
 #pragma once
 
 #include <bit>
-#include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -140,13 +137,5 @@ inline std::int32_t category_code(std::string_view text) {
 
 /// The largest magnitude of a whole number that stands for its decimal text: larger ones may have been rounded.
 inline constexpr double kMaxCategoryNumber = 9007199254740992;  // 2^53
-
-/// Returns the code of a whole number's decimal text; nothing if the number is not whole or is too large.
-inline std::optional<std::int32_t> category_code(double number) {
-  if (!(std::abs(number) <= kMaxCategoryNumber) || number != std::trunc(number)) return std::nullopt;
-  char text[24];
-  const auto end = std::to_chars(text, text + sizeof(text), static_cast<std::int64_t>(number)).ptr;
-  return category_code(std::string_view(text, static_cast<std::size_t>(end - text)));
-}
 
 }  // namespace forestvm
