@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 
 #include "vm/call/hashed_values.hpp"
 
@@ -79,8 +78,9 @@ template Result<void> ColumnRules::complete(const CsrRows&, std::size_t, std::si
 
 void ColumnRules::look_up(const LookupDesc& lookup, std::size_t column, std::size_t count,
                           float* rows) const {
-  std::uint64_t keys[kBlockRows] = {};
+  std::uint64_t keys[kBlockRows];
   const std::uint32_t* slots[kBlockRows];
+  std::fill_n(keys, count, 0);
   for (const KeyPart& part : parts_.subspan(lookup.first_part, lookup.part_count))
     add_part(part, rows, count, width_, keys);
   const std::uint32_t* const table = words_.data() + lookup.first_word;
@@ -93,7 +93,10 @@ void ColumnRules::look_up(const LookupDesc& lookup, std::size_t column, std::siz
     const std::uint32_t* slot = slots[r];
     for (std::uint64_t key = key_at(slot); key != keys[r] && key != lookup.unused_key; key = key_at(slot))
       slot += slot_size;
-    std::memcpy(rows + r * width_ + column, slot + kKeyWords, lookup.width * sizeof(float));
+    float* const to = rows + r * width_ + column;
+    to[0] =
+        std::bit_cast<float>(slot[kKeyWords]);  // most lookups have one column, for which a loop takes longer
+    for (std::uint32_t i = 1; i < lookup.width; ++i) to[i] = std::bit_cast<float>(slot[kKeyWords + i]);
   }
 }
 
