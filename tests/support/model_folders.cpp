@@ -20,7 +20,7 @@ std::vector<ModelFile> model_files(const fs::path& parent, const std::string& pr
   for (const fs::directory_entry& folder : fs::directory_iterator(parent)) {
     const std::string name = folder.path().filename().string();
     if (!name.starts_with(prefix)) continue;
-    for (const char* file : {"model.json", "model.ubj", "model.ubj.gz", "model.txt"})
+    for (const char* file : {"model.json", "model.ubj", "model.ubj.gz", "model.txt", "model.cbm"})
       if (fs::exists(folder.path() / file))
         files.push_back({name + "_" + std::string(file).substr(6), folder.path() / file});
   }
