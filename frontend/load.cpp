@@ -12,6 +12,7 @@
 #include "file_bytes.hpp"
 #include "file_text.hpp"
 #include "lightgbm_model.hpp"
+#include "onnx_model.hpp"
 #include "parsed_model.hpp"
 #include "xgboost_model.hpp"
 

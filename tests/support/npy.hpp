@@ -57,6 +57,15 @@ inline std::vector<std::size_t> shape_of(const std::string& header) {
 
 }  // namespace npy_detail
 
+/// Returns whether the file says that it holds numbers of this type.
+template <class Number>
+bool holds(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string header(128, ' ');
+  file.read(header.data(), 128);
+  return header.find(npy_detail::descr<Number>()) != std::string::npos;
+}
+
 template <class Number>
 Npy<Number> read_npy(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
