@@ -13,6 +13,9 @@ namespace forestvm {
 namespace {
 
 constexpr std::size_t kBlockRows = 64;
+/// The number of searches whose first slots are fetched together: of many lookups if there are few rows.
+constexpr std::size_t kSearches = 256;
+static_assert(kSearches >= kBlockRows);
 
 /// Returns the part of a row's key for a value, or a code, of its feature.
 template <KeyPartKind kKind>
@@ -76,27 +79,34 @@ Result<void> ColumnRules::complete(const Rows& rows, std::size_t begin, std::siz
 template Result<void> ColumnRules::complete(const RowBlock&, std::size_t, std::size_t, float*) const;
 template Result<void> ColumnRules::complete(const CsrRows&, std::size_t, std::size_t, float*) const;
 
-void ColumnRules::look_up(const LookupDesc& lookup, std::size_t column, std::size_t count,
-                          float* rows) const {
+void ColumnRules::seek(const LookupDesc& lookup, const float* rows, std::size_t count,
+                       Search* searches) const {
   std::uint64_t keys[kBlockRows];
-  const std::uint32_t* slots[kBlockRows];
   std::fill_n(keys, count, 0);
   for (const KeyPart& part : parts_.subspan(lookup.first_part, lookup.part_count))
     add_part(part, rows, count, width_, keys);
   const std::uint32_t* const table = words_.data() + lookup.first_word;
   const std::size_t slot_size = slot_words(lookup);
   for (std::size_t r = 0; r < count; ++r) {
-    slots[r] = table + home_slot(keys[r], lookup.home_count) * slot_size;
-    __builtin_prefetch(slots[r]);
+    searches[r] = {keys[r], table + home_slot(keys[r], lookup.home_count) * slot_size};
+    __builtin_prefetch(searches[r].slot);
   }
-  for (std::size_t r = 0; r < count; ++r) {
-    const std::uint32_t* slot = slots[r];
-    for (std::uint64_t key = key_at(slot); key != keys[r] && key != lookup.unused_key; key = key_at(slot))
-      slot += slot_size;
-    float* const to = rows + r * width_ + column;
-    to[0] =
-        std::bit_cast<float>(slot[kKeyWords]);  // most lookups have one column, for which a loop takes longer
-    for (std::uint32_t i = 1; i < lookup.width; ++i) to[i] = std::bit_cast<float>(slot[kKeyWords + i]);
+}
+
+void ColumnRules::look_up(const LookupDesc& lookup, const Search* searches, std::size_t count,
+                          float* columns) const {
+  const std::size_t slot_size = slot_words(lookup);
+  const std::uint64_t unused = lookup.unused_key;
+  const std::uint32_t width = lookup.width;
+  for (std::size_t r = 0; r < count; ++r, columns += width_) {
+    const std::uint32_t* slot = searches[r].slot;
+    const std::uint64_t wanted = searches[r].key;
+    const auto goes_on = [&](std::uint64_t key) { return (key != wanted) & (key != unused); };
+    // Most searches end at the first or second slot, which processors foresee badly: that step has no branch.
+    slot += slot_size * static_cast<std::size_t>(goes_on(key_at(slot)));
+    while (goes_on(key_at(slot))) slot += slot_size;
+    columns[0] = std::bit_cast<float>(slot[kKeyWords]);  // most lookups have one column: a loop takes longer
+    for (std::uint32_t i = 1; i < width; ++i) columns[i] = std::bit_cast<float>(slot[kKeyWords + i]);
   }
 }
 
@@ -104,9 +114,15 @@ void ColumnRules::derive(std::size_t count, float* rows) const {
   for (std::size_t begin = 0; begin < count; begin += kBlockRows, rows += kBlockRows * width_) {
     const std::size_t in_block = std::min(kBlockRows, count - begin);
     std::size_t column = num_features_;
-    for (const LookupDesc& lookup : lookups_) {
-      look_up(lookup, column, in_block, rows);
-      column += lookup.width;
+    Search searches[kSearches];
+    const std::size_t together = kSearches / in_block;
+    for (std::size_t first = 0; first < lookups_.size(); first += together) {
+      const auto some = lookups_.subspan(first, std::min(together, lookups_.size() - first));
+      for (std::size_t i = 0; i < some.size(); ++i) seek(some[i], rows, in_block, searches + i * in_block);
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        look_up(some[i], searches + i * in_block, in_block, rows + column);
+        column += some[i].width;
+      }
     }
     for (std::size_t r = 0; r < in_block; ++r)
       for (std::size_t i = 0; i < linear_.size(); ++i)

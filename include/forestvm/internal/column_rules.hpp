@@ -30,7 +30,13 @@ class ColumnRules {
 
  private:
   void derive(std::size_t count, float* rows) const;
-  void look_up(const LookupDesc& lookup, std::size_t column, std::size_t count, float* rows) const;
+  /// A search for a row's key, at its first slot.
+  struct Search {
+    std::uint64_t key;
+    const std::uint32_t* slot;
+  };
+  void seek(const LookupDesc& lookup, const float* rows, std::size_t count, Search* searches) const;
+  void look_up(const LookupDesc& lookup, const Search* searches, std::size_t count, float* columns) const;
 
   std::size_t num_features_ = 0, width_ = 0;
   std::span<const std::uint32_t> hashed_;
