@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -43,43 +44,44 @@ const std::array<std::int32_t, kSmallNumbers>& small_codes() {
   return codes;
 }
 
-/// The categories for which numbers stand: by their decimal text or, in rows of codes, as codes.
-class Categories {
- public:
-  explicit Categories(bool hashed) : small_(small_codes()), hashed_(hashed) {}
-
-  /// Returns whether a value stands for a category.
-  template <class Value>
-  bool has(Value value) const {
-    if constexpr (std::is_integral_v<Value>) {
-      return !hashed_ || std::in_range<std::int32_t>(value);
-    } else {
-      const double number = to_double(value);
-      if (hashed_) return number >= -0x1p31 && number < 0x1p31 && number == std::trunc(number);
-      return std::abs(number) <= kMaxCategoryNumber && number == std::trunc(number);
-    }
-  }
-
-  /// Returns the code of a value that stands for a category.
-  template <class Value>
-  std::int32_t code(Value value) const {
-    if constexpr (std::is_integral_v<Value>)
-      return code_of(value);
-    else
-      return code_of(static_cast<std::int64_t>(to_double(value)));
-  }
-
- private:
-  template <class Integer>
-  std::int32_t code_of(Integer number) const {
-    if (hashed_) return static_cast<std::int32_t>(number);
-    const auto place = static_cast<std::uint64_t>(number);  // negative numbers become large ones
-    return place < kSmallNumbers ? small_[place] : category_code(Decimal(number).text());
-  }
-
-  const std::array<std::int32_t, kSmallNumbers>& small_;
-  bool hashed_;
+/// A value of a row.
+struct Number {
+  double value;
+  bool is_whole;       ///< True if it is a whole number, of which all digits are known.
+  bool is_large;       ///< True if it is beyond int64; `whole` is the same number modulo 2^64 then.
+  std::int64_t whole;  ///< The whole number.
 };
+
+template <class Value>
+Number number_at(const void* values, std::size_t i) {
+  const auto value = value_at<Value>(values, i);
+  const double number = to_double(value);
+  if constexpr (std::is_integral_v<Value>) {
+    return {number, true, !std::in_range<std::int64_t>(value), static_cast<std::int64_t>(value)};
+  } else {
+    const bool whole = std::abs(number) <= kMaxCategoryNumber && number == std::trunc(number);
+    return {number, whole, false, whole ? static_cast<std::int64_t>(number) : 0};
+  }
+}
+
+/// Reads value number `i` of one type. A function for each type, and all else once, keeps the library small.
+using ReadNumber = Number (*)(const void* values, std::size_t i);
+
+ReadNumber reader_of(RowType type) {
+  return with_type(type, [](auto kind) -> ReadNumber { return number_at<decltype(kind)>; });
+}
+
+/// Returns the code of the category for which a number stands: by its decimal text or, in rows of codes, as the code.
+std::optional<std::int32_t> code_of(const Number& number, bool hashed) {
+  if (!number.is_whole) return std::nullopt;
+  if (hashed) {
+    if (number.is_large || !std::in_range<std::int32_t>(number.whole)) return std::nullopt;
+    return static_cast<std::int32_t>(number.whole);
+  }
+  const auto place = static_cast<std::uint64_t>(number.whole);  // negative numbers become large ones
+  if (place < kSmallNumbers) return small_codes()[place];
+  return category_code(number.is_large ? Decimal(place).text() : Decimal(number.whole).text());
+}
 
 Result<void> check_type(RowType type, bool hashed) {
   if (!hashed || type == RowType::Float64 || type == RowType::Int32 || type == RowType::Int64) return {};
@@ -87,22 +89,20 @@ Result<void> check_type(RowType type, bool hashed) {
                "codes of categories are float64, int32 or int64: other types lose digits"};
 }
 
-template <class Value>
-Error no_category(std::size_t row, std::uint32_t feature, Value value, bool hashed) {
+Error no_category(std::size_t row, std::uint32_t feature, double value, bool hashed) {
   const char* const what =
       hashed ? " is no code of a category: codes are whole numbers of 32 bits"
-             : " is no category: the model compares this feature as text, for which whole numbers "
-               "up to 2^53 stand by their decimal text";
+             : " is no category: the model compares this feature as text, for which whole numbers up to 2^53 "
+               "stand by their decimal text";
   return refused("row " + std::to_string(row) + ", column " + std::to_string(feature),
-                 std::string(Decimal(to_double(value)).text()) + what);
+                 std::string(Decimal(value).text()) + what);
 }
 
-template <class Value>
-Result<void> write_code(const Categories& categories, std::size_t row, std::uint32_t feature, Value value,
-                        bool hashed, float* to) {
-  if (!categories.has(value)) return no_category(row, feature, value, hashed);
-  const std::int32_t code = categories.code(value);
-  std::memcpy(to, &code, sizeof code);
+Result<void> write_code(std::size_t row, std::uint32_t feature, const Number& number, bool hashed,
+                        float* to) {
+  const std::optional<std::int32_t> code = code_of(number, hashed);
+  if (!code) return no_category(row, feature, number.value, hashed);
+  std::memcpy(to, &*code, sizeof *code);
   return {};
 }
 
@@ -112,49 +112,42 @@ Result<void> fill_codes(std::span<const std::uint32_t> features, const RowBlock&
                         std::size_t count, std::size_t width, float* out) {
   if (features.empty()) return {};
   FVM_TRY(check_type(rows.type, rows.hashed));
-  const Categories categories(rows.hashed);
-  return with_type(rows.type, [&](auto kind) -> Result<void> {
-    for (std::size_t r = 0; r < count; ++r)
-      for (const std::uint32_t feature : features) {
-        const std::size_t place = (begin + r) * rows.stride + feature * rows.column_stride;
-        FVM_TRY(write_code(categories, begin + r, feature, value_at<decltype(kind)>(rows.data, place),
-                           rows.hashed, out + r * width + feature));
-      }
-    return {};
-  });
+  const ReadNumber read = reader_of(rows.type);
+  for (std::size_t r = 0; r < count; ++r)
+    for (const std::uint32_t feature : features) {
+      const Number number = read(rows.data, (begin + r) * rows.stride + feature * rows.column_stride);
+      FVM_TRY(write_code(begin + r, feature, number, rows.hashed, out + r * width + feature));
+    }
+  return {};
 }
 
 Result<void> fill_codes(std::span<const std::uint32_t> features, const CsrRows& rows, std::size_t begin,
                         std::size_t count, std::size_t width, float* out) {
   if (features.empty()) return {};
   FVM_TRY(check_type(rows.type, rows.hashed));
-  const Categories categories(rows.hashed);
-  return with_type(rows.type, [&](auto kind) -> Result<void> {
-    for (std::size_t row = begin; row < begin + count; ++row, out += width) {
-      const std::int64_t first = rows.offsets[row], size = rows.offsets[row + 1] - first;
-      if (size >= UINT32_MAX) return refused("row " + std::to_string(row), "lists more than 2^32 values");
-      // The places of features hold the numbers of their last values, from 1 on, before they hold codes.
-      for (const std::uint32_t feature : features) std::memset(out + feature, 0, sizeof(float));
-      for (std::uint32_t i = 0; i < size; ++i) {
-        const auto feature = static_cast<std::uint32_t>(rows.columns[first + i]);
-        const std::uint32_t number = i + 1;
-        if (std::binary_search(features.begin(), features.end(), feature))
-          std::memcpy(out + feature, &number, sizeof number);
-      }
-      for (const std::uint32_t feature : features) {
-        std::uint32_t number = 0;
-        std::memcpy(&number, out + feature, sizeof number);
-        const auto place = static_cast<std::size_t>(first + number) - 1;
-        if (number == 0)
-          FVM_TRY(
-              write_code(categories, row, feature, absent_value(rows.absent), rows.hashed, out + feature));
-        else
-          FVM_TRY(write_code(categories, row, feature, value_at<decltype(kind)>(rows.values, place),
-                             rows.hashed, out + feature));
-      }
+  const ReadNumber read = reader_of(rows.type);
+  const float absent_float = absent_value(rows.absent);
+  const Number absent = number_at<float>(&absent_float, 0);
+  for (std::size_t row = begin; row < begin + count; ++row, out += width) {
+    const std::int64_t first = rows.offsets[row], size = rows.offsets[row + 1] - first;
+    if (size >= UINT32_MAX) return refused("row " + std::to_string(row), "lists more than 2^32 values");
+    // The places of features hold the numbers of their last values, from 1 on, before they hold codes.
+    for (const std::uint32_t feature : features) std::memset(out + feature, 0, sizeof(float));
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const auto feature = static_cast<std::uint32_t>(rows.columns[first + i]);
+      const std::uint32_t place = i + 1;
+      if (std::binary_search(features.begin(), features.end(), feature))
+        std::memcpy(out + feature, &place, sizeof place);
     }
-    return {};
-  });
+    for (const std::uint32_t feature : features) {
+      std::uint32_t place = 0;
+      std::memcpy(&place, out + feature, sizeof place);
+      const Number number =
+          place == 0 ? absent : read(rows.values, static_cast<std::size_t>(first + place) - 1);
+      FVM_TRY(write_code(row, feature, number, rows.hashed, out + feature));
+    }
+  }
+  return {};
 }
 
 }  // namespace forestvm::host
