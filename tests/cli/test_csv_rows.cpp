@@ -265,14 +265,15 @@ TEST(CsvRows, HashesTexts) {
   RowForm form{.width = 3, .wide = true, .hashed = hashed};
   const auto code = [](const char* text) { return static_cast<double>(category_code(text)); };
   const auto rows = rows_of(
-      "1.5,red,7\r\n0.1,\"\",\n16777217.0000001,\" a\", a\n, b ,\"a,\"\"b\"\"\"\nnan,nan,1.0\n2, \"a\" ,ß\r\n", form);
-  expect_wide_values(rows, {1.5,          code("red"), code("7"), static_cast<double>(0.1F), code(""),        code(""),
-                            16777218.0,   code(" a"),  code(" a"), NAN,                       code(" b "),    code("a,\"b\""),
-                            NAN,          code("nan"), code("1.0"), 2,                        code("a"),      code("ß")});
+      "1.5,red,7\r\n0.1,\"\",\n16777217.0000001,\" a\", a\n, b ,\"a,\"\"b\"\"\"\nnan,nan,1.0\n2, \"a\" ,ß\r\n",
+      form);
+  expect_wide_values(rows, {1.5, code("red"), code("7"), static_cast<double>(0.1F), code(""), code(""),
+                            16777218.0, code(" a"), code(" a"), NAN, code(" b "), code("a,\"b\""), NAN,
+                            code("nan"), code("1.0"), 2, code("a"), code("ß")});
   EXPECT_TRUE(rows->hashed);
   EXPECT_TRUE(rows->block().hashed);
   EXPECT_EQ(refusal("x1,red,7\n1,red,7\nred,1,2\n", form),
-            "line 3, column 1: \"red\" is not a number (a missing value is an empty cell or nan)");
+            "line 3, column 1: 'red' is not a number (a missing value is an empty cell or nan)");
 }
 
 TEST(CsvRows, FindsTheHeaderOfTexts) {
@@ -283,7 +284,8 @@ TEST(CsvRows, FindsTheHeaderOfTexts) {
   expect_wide_values(rows_of("size,shape,colour\n1,round,red\n", form), {code("red"), 1, code("round")});
   expect_wide_values(rows_of("red,1,round\n", form), {code("red"), 1, code("round")});
   const std::vector<std::uint32_t> all = {0, 1};
-  expect_wide_values(rows_of("a,b\n", RowForm{.width = 2, .wide = true, .hashed = all}), {code("a"), code("b")});
+  expect_wide_values(rows_of("a,b\n", RowForm{.width = 2, .wide = true, .hashed = all}),
+                     {code("a"), code("b")});
 }
 
 /// A number that stands for a missing value is compared as the float32 that it is.

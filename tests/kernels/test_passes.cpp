@@ -407,7 +407,8 @@ TEST_F(Passes, DerivedColumnsAreAsTheHosts) {
   const auto host = host_backend(test::compiled(model, ""));
   const auto predicted = [](const Predictor& predictor, const RowBlock& block) {
     std::vector<float> out(block.count);
-    EXPECT_EQ(text_of(predictor.predict(*predictor.make_context(), block, OutputKind::Raw, out.data())), "done");
+    EXPECT_EQ(text_of(predictor.predict(*predictor.make_context(), block, OutputKind::Raw, out.data())),
+              "done");
     return out;
   };
   for (const std::string& schedule : {kTreesInGrid, print(schedule_by_name(model, "gpu").value())}) {
@@ -416,16 +417,18 @@ TEST_F(Passes, DerivedColumnsAreAsTheHosts) {
     ASSERT_TRUE(gpu.ok()) << gpu.error().text();
     const RowBlock numbers{rows.data(), 300, 6, RowType::Float64};
     EXPECT_EQ(predicted(**gpu, numbers), predicted(**host, numbers));
-    EXPECT_EQ(predicted(**gpu, {codes.data(), 300, 6, RowType::Float64, 1, true}), predicted(**host, numbers));
+    EXPECT_EQ(predicted(**gpu, {codes.data(), 300, 6, RowType::Float64, 1, true}),
+              predicted(**host, numbers));
     std::vector<float> out(300);
     const auto context = (*gpu)->make_context();
-    EXPECT_NE(text_of((*gpu)->predict(*context, DeviceRows{out.data(), 10, 6, 0, nullptr}, OutputKind::Raw, out.data()))
+    EXPECT_NE(text_of((*gpu)->predict(*context, DeviceRows{out.data(), 10, 6, 0, nullptr}, OutputKind::Raw,
+                                      out.data()))
                   .find("derived columns"),
               std::string::npos);
     std::vector<double> wrong = rows;
     wrong[250 * 6 + 3] = 0.5;
-    EXPECT_NE(text_of((*gpu)->predict(*context, RowBlock{wrong.data(), 300, 6, RowType::Float64}, OutputKind::Raw,
-                                      out.data()))
+    EXPECT_NE(text_of((*gpu)->predict(*context, RowBlock{wrong.data(), 300, 6, RowType::Float64},
+                                      OutputKind::Raw, out.data()))
                   .find("row 250, column 3: 0.5 is no category"),
               std::string::npos);
   }

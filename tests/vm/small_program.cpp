@@ -169,7 +169,8 @@ void derive_columns(Model& model) {
   model.linear_columns = {{{0, 1}, {0.5f, -2}, {}}, {{2}, {2}, {0.5f}}};
   for (Tree& tree : model.trees)
     for (std::size_t i = 0; i < tree.nodes.size(); i += 2)
-      if (tree.nodes[i].kind == NodeKind::Less) tree.nodes[i].feature += 3 + static_cast<std::uint32_t>(i / 2 % 2);
+      if (tree.nodes[i].kind == NodeKind::Less)
+        tree.nodes[i].feature += 3 + static_cast<std::uint32_t>(i / 2 % 2);
 }
 
 void make_categorical(Tree& tree) {

@@ -110,8 +110,8 @@ std::vector<double> hard_doubles() {
 TEST(ConvertRows, DoublesToTheNearestFloat) {
   const std::vector<double> values = hard_doubles();
   std::vector<float> found(values.size());
-  host::convert_rows({}, {values.data(), 1, values.size(), RowType::Float64}, 0, 1, {values.size(), values.size()},
-                     found.data());
+  host::convert_rows({}, {values.data(), 1, values.size(), RowType::Float64}, 0, 1,
+                     {values.size(), values.size()}, found.data());
   for (std::size_t i = 0; i < values.size(); ++i)
     ASSERT_TRUE(same(found[i], nearest(values[i])))
         << std::hexfloat << values[i] << " becomes " << found[i] << ", expected " << nearest(values[i]);
@@ -121,8 +121,8 @@ TEST(ConvertRows, EveryHalf) {
   std::vector<std::uint16_t> values(65536);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint16_t>(i);
   std::vector<float> found(values.size());
-  host::convert_rows({}, {values.data(), 1, values.size(), RowType::Float16}, 0, 1, {values.size(), values.size()},
-                     found.data());
+  host::convert_rows({}, {values.data(), 1, values.size(), RowType::Float16}, 0, 1,
+                     {values.size(), values.size()}, found.data());
   for (std::size_t i = 0; i < values.size(); ++i)
     ASSERT_TRUE(same(found[i], value_of(values[i]))) << i << " becomes " << found[i];
 }

@@ -115,14 +115,17 @@ TEST(CApiTypes, CodesOfHashedFeatures) {
   const fvm_rows as_numbers = FVM_DENSE_ROWS(numbers.data(), FVM_TYPE_FLOAT64, 200, 6);
   fvm_rows as_codes = FVM_DENSE_ROWS(codes.data(), FVM_TYPE_FLOAT64, 200, 6);
   as_codes.hashed = 1;
-  EXPECT_EQ(c_answers(opened.open(), opened.context(), as_codes), c_answers(opened.open(), opened.context(), as_numbers));
+  EXPECT_EQ(c_answers(opened.open(), opened.context(), as_codes),
+            c_answers(opened.open(), opened.context(), as_numbers));
   std::vector<float> out(200);
   as_codes.hashed = 2;
-  expect_failure(predict(opened.context(), as_codes, FVM_OUTPUT_RAW, out), FVM_USAGE, "rows.hashed is 2, not 0 or 1");
+  expect_failure(predict(opened.context(), as_codes, FVM_OUTPUT_RAW, out), FVM_USAGE,
+                 "rows.hashed is 2, not 0 or 1");
   const std::vector<float> floats(6);
   fvm_rows narrow = FVM_DENSE_ROWS(floats.data(), FVM_TYPE_FLOAT32, 1, 6);
   narrow.hashed = 1;
-  expect_failure(predict(opened.context(), narrow, FVM_OUTPUT_RAW, out), FVM_USAGE, "codes of categories are float64");
+  expect_failure(predict(opened.context(), narrow, FVM_OUTPUT_RAW, out), FVM_USAGE,
+                 "codes of categories are float64");
   const std::vector<std::int64_t> offsets = {0, 1};
   const std::vector<std::int32_t> columns = {1};
   const std::vector<double> wrong = {0.5};
