@@ -87,9 +87,10 @@ class DevicePredictor final : public CallPredictor {
                    "the rows are on device " + std::to_string(rows.device) + ", the program is on device " +
                        std::to_string(runtime_->ordinal())};
     if (!value_rules_.columns().empty())
-      return refused("rows",
-                     "lie on the device, and this model's derived columns (lookups, weighted sums) are computed by the "
-                     "host: pass rows of the host");
+      return refused(
+          "rows",
+          "lie on the device, and this model's derived columns (lookups, weighted sums) are computed by the "
+          "host: pass rows of the host");
     if (value_rules_.change_float32())
       return refused(
           "rows",

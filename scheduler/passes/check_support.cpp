@@ -11,7 +11,9 @@ Result<void> check_columns(const Model& model) {
     return refused("", std::to_string(num_columns(model)) + " features and derived columns, at most " +
                            std::to_string(kMaxFeatures));
   if (num_columns(model) == model.num_features && model.hashed_features.empty()) return {};
-  const auto wrong = [](const std::string& what) { return refused("", "derived columns " + what + ": not lowered yet"); };
+  const auto wrong = [](const std::string& what) {
+    return refused("", "derived columns " + what + ": not lowered yet");
+  };
   if (model.row_type != ScalarType::Float32) return wrong("of float64 rows");
   if (model.tiny_is_zero) return wrong("of rows whose tiny numbers are zero");
   for (const Tree& tree : model.trees)

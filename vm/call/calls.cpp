@@ -239,8 +239,8 @@ bool are_float_rows(const ValueRules& rules, const RowBlock& rows) {
   return rows.type == RowType::Float32 && rows.column_stride == 1 && !rules.change_float32();
 }
 
-Result<void> fill_float_rows(const ValueRules& rules, const ProgramMeta& meta, const AnyRows& rows, std::size_t begin,
-                             std::size_t count, float* out) {
+Result<void> fill_float_rows(const ValueRules& rules, const ProgramMeta& meta, const AnyRows& rows,
+                             std::size_t begin, std::size_t count, float* out) {
   const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
   if (const auto* csr = std::get_if<CsrRows>(&rows)) {
     host::fill_csr_rows(rules, *csr, begin, count, row_width(meta), out);
