@@ -58,9 +58,8 @@ struct ProgramMeta {
   std::uint64_t category_splits;  ///< Categorical splits: see ForestStatistics.
   double offset;                  ///< TransformParameters::offset.
   double scale = 1;               ///< Model::scale
-  std::uint32_t
-      derived_columns;  ///< Columns that are computed from a row's features: see core/derived_columns.hpp.
-  std::uint8_t reserved2[12];  ///< Zero.
+  std::uint32_t derived_columns;  ///< Columns derived from a row's features: see core/derived_columns.hpp.
+  std::uint8_t reserved2[12];     ///< Zero.
 };
 static_assert(sizeof(ProgramMeta) == 128);
 
