@@ -87,7 +87,7 @@ Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime&
   tables.feature_count = static_cast<std::uint32_t>(program.section_EncodedFeatures().size());
   tables.column_count = static_cast<std::uint32_t>(program.section_Columns().size());
   tables.category_count = static_cast<std::uint32_t>(program.section_CategoryColumns().size());
-  tables.num_features = meta.num_features;
+  tables.row_width = row_width(meta);
   tables.num_outputs = meta.num_outputs;
   tables.num_trees = meta.num_trees;
   tables.parameters = parameters_of(meta);

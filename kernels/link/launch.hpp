@@ -103,7 +103,7 @@ struct LaunchProgram {
   const CategoryColumn* categories;  ///< categorical columns, which are the last of the columns
   const std::uint32_t* category_words;
   std::uint32_t feature_count, column_count, category_count;
-  std::uint32_t num_features, num_outputs, num_trees;
+  std::uint32_t row_width, num_outputs, num_trees;
   TransformParameters parameters;
   SumScale scale;
   double score_scale;  ///< Model::scale

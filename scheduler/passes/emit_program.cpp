@@ -53,6 +53,7 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
     for (double& base : parts.base) base = static_cast<double>(static_cast<float>(base));
   parts.leaf_vectors = std::move(compilation.leaf_vectors);
   parts.thresholds = thresholds_per_feature(model);
+  emit_columns(model, parts);
   parts.zero_missing = std::move(compilation.row_rules.zero_missing);
   parts.wide_features = std::move(compilation.row_rules.wide_features);
   parts.wide_bounds = std::move(compilation.row_rules.wide_bounds);

@@ -124,6 +124,8 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (program.mapped())
     return refused("",
                    "its loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
+  if (row_width(program.meta()) != program.meta().num_features || !program.section_HashedFeatures().empty())
+    return refused("", "derived columns (lookups, weighted sums) have no form in C yet");
   if (!program.section_ZeroMissing().empty())
     return refused("", "features whose zeros are missing have no form in C yet");
   if (!program.section_CategoryColumns().empty())

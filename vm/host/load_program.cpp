@@ -78,7 +78,7 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   loaded.parameters = parameters_of(program.meta());
   loaded.encoder =
       load_encoder(program.section_EncodedFeatures(), program.section_Ranks(), program.section_Columns(),
-                   program.section_CategoryColumns(), program.meta().num_features);
+                   program.section_CategoryColumns(), row_width(program.meta()));
   loaded.target = &target;
   loaded.scale = SumScale(program.meta().sum_unit);
   for (const GroupDesc& group : loaded.groups)

@@ -118,7 +118,7 @@ void Machine::cache_rows(const Inst& inst) {
   const Range rows = ahead(args.loop, args.ahead);
   std::size_t budget = kMaxPrefetched;
   for (std::uint32_t row = rows.begin; row < rows.end && budget != 0; ++row)
-    prefetch(pass_->rows + row * pass_->row_stride, loaded_->meta.num_features * sizeof(float), budget);
+    prefetch(pass_->rows + row * pass_->row_stride, row_width(loaded_->meta) * sizeof(float), budget);
 }
 
 void Machine::cache_trees(const Inst& inst) {
