@@ -33,12 +33,13 @@ struct Room {
   std::array<std::size_t, kAccumulators> accumulators{};
 };
 
-enum class RowSource : std::uint8_t { Host, HostCodes, Device };
+/// What is copied to the device of a pass's rows: float32 values, rank codes, or nothing if they are there.
+enum class Upload : std::uint8_t { Values, Codes, None };
 
 /// The shape of a pass: the operations of passes of one shape differ in nothing but pointers.
 struct PassShape {
   LinkRequest request;
-  RowSource source = RowSource::Host;
+  Upload upload = Upload::Values;
   ResultType results = ResultType::Float32;  ///< type of the results that kernels write
 
   bool operator==(const PassShape&) const = default;

@@ -86,8 +86,8 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
     loaded.walkers.push_back(walker);
   }
   const FloatEnvironment environment;  // for CsrEncoder, which compares zero with thresholds
-  loaded.value_rules = std::make_unique<ValueRules>(loaded.program, target.round);
-  loaded.csr_encoder = CsrEncoder(loaded.program, *loaded.value_rules);
+  loaded.row_reader = std::make_unique<RowReader>(loaded.program, target.round);
+  loaded.csr_encoder = CsrEncoder(loaded.program, loaded.row_reader->rules());
   loaded.base = base_scores(program);
   if (executor != nullptr) loaded.grains = grains(program);
   loaded.executor = executor;
