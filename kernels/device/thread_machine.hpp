@@ -60,11 +60,11 @@ class ThreadMachine {
   Registers ranges;
 
   FVM_DEVICE explicit ThreadMachine(const Launch& launch) : launch_(&launch), staged_trees_(launch) {
-    ranges[0] = {0, launch.pass.row_count, 0};
+    ranges[kRowsRegister] = {0, launch.pass.row_count, 0};
     if (launch.rows_per_block != 0)
-      ranges[0] = slice(ranges[0], launch.rows_per_block * Device::index(0),
-                        launch.rows_per_block * (Device::index(0) + 1));
-    ranges[1] = {0, launch.program.num_trees, 0};
+      ranges[kRowsRegister] = slice(ranges[kRowsRegister], launch.rows_per_block * Device::index(0),
+                                    launch.rows_per_block * (Device::index(0) + 1));
+    ranges[kTreesRegister] = {0, launch.program.num_trees, 0};
     share_work();
     if (StagedTrees::make_barriers(launch, block_thread())) Device::sync(kMaxPhaseCode);
   }

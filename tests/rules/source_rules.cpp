@@ -149,6 +149,11 @@ const std::vector<Confined> kConfined = {
      {"vm", "kernels", "bindings"},
      {"vm/call/row_reader.cpp", "vm/call/row_source.cpp"},
      "the rows of a call are resolved once, by RowReader: ask the RowSource"},
+    {std::regex("^\\s*default:"),
+     {"vm", "kernels", "scheduler", "cli", "bindings"},
+     {"cli/command.cpp"},  // the kinds of a library's errors
+     "a default takes new opcodes, outputs and layouts without a word: list the cases, the compiler then names each "
+     "switch that a new row must extend"},
 };
 
 const std::regex kInclude(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");

@@ -53,6 +53,7 @@ TEST(SourceRules, FindsEachPlantedBreach) {
        "std::ofstream file(\"/t"
        "mp/rows.csv\");"},
       {"vm/host/a.cpp", "if (const auto* csr = std::get_if<CsrRows>(&rows)) csr->count;"},
+      {"kernels/link/a.cpp", "    default:"},
       {"kernels/backend/a.cpp", "const bool coded = std::holds_alternative<CodedRows>(rows);"},
   };
   for (const Case& planted : cases) {

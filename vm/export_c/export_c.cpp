@@ -116,7 +116,7 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
     return refused("", "categorical splits have no form in C yet");
   if (program.meta().score_type == ScalarType::Float64)
     return refused("", "sums of float64 leaves have no form in C yet");
-  if (program.meta().transform > Transform::Step)  // the later rows are of float64 models
+  if (!has_c_form(program.meta().transform))
     return refused("",
                    "transform " + std::string(name_of(program.meta().transform)) + " has no form in C yet");
   Job job{program, options};

@@ -1,6 +1,7 @@
 // The C functions that exported code calls. Transforms repeat those of core/transform.hpp; tests hold both to
 // the same bits.
 #include <array>
+#include <optional>
 
 #include <forestvm/core/sums.hpp>
 
@@ -109,7 +110,8 @@ std::string for_outputs(const std::string& statement) {
   return "  uint32_t i;\n  for (i = 0u; i < @OUTPUTS; ++i) " + statement + "\n";
 }
 
-std::string transform_body(Transform transform) {
+/// Returns the body of the C function of a transform; std::nullopt if it has none.
+std::optional<std::string> transform_body(Transform transform) {
   switch (transform) {
     case Transform::Identity:
       return "  (void)scores;\n";
@@ -137,9 +139,9 @@ std::string transform_body(Transform transform) {
     case Transform::Average:
     case Transform::SignedSquare:
     case Transform::Log1pExp:
-      break;  // only in float64 models, which export_c refuses
+      return std::nullopt;  // only in float64 models
   }
-  return {};
+  __builtin_unreachable();  // verified
 }
 
 std::string label_body(ClassRule rule) {
@@ -179,11 +181,13 @@ static int @left(const float *x, uint32_t word, int32_t threshold) {
 
 }  // namespace
 
+bool has_c_form(Transform transform) { return transform_body(transform).has_value(); }
+
 std::string runtime_text(const Job& job, const std::string& body) {
   const ProgramMeta& meta = job.program.meta();
   std::string functions;
   if (body.find(job.name("transform(")) != std::string::npos)
-    functions += "static void @transform(float *scores) {\n" + transform_body(meta.transform) + "}\n";
+    functions += "static void @transform(float *scores) {\n" + *transform_body(meta.transform) + "}\n";
   if (body.find(job.name("label(")) != std::string::npos)
     functions +=
         "static void @label(const float *values, int64_t *labels) {\n" + label_body(meta.class_rule) + "}\n";
