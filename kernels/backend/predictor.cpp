@@ -63,11 +63,12 @@ Upload upload_of(RowForm form) {
 class DevicePredictor final : public CallPredictor {
  public:
   DevicePredictor(Program program, std::shared_ptr<const Runtime> runtime, DeviceProgram device,
-                  PassSizes sizes, const PassBounds& bounds)
+                  Linker linker, PassSizes sizes, const PassBounds& bounds)
       : CallPredictor(runtime.get()),
         program_(std::move(program)),
         runtime_(std::move(runtime)),
         device_(std::move(device)),
+        linker_(std::move(linker)),
         sizes_(std::move(sizes)),
         bounds_(bounds),
         row_reader_(program_, nullptr, runtime_->ordinal()) {}
@@ -231,7 +232,7 @@ class DevicePredictor final : public CallPredictor {
     for (bool last = false;;) {
       const LinkRequest request{rows, kind.rows.plan_rows(rows), kind.output};
       FVM_ASSIGN(const std::size_t kept, context.keep({request, kind.upload, kind.results}, [&] {
-        return link(program_, request, runtime_->limits());
+        return linker_.link(request, runtime_->limits());
       }));
       const Room room = room_of(kind, rows, context.kept[kept].linked);
       if (kind.stream_is_captured && !lane.has(room))
@@ -372,6 +373,7 @@ class DevicePredictor final : public CallPredictor {
   Program program_;
   std::shared_ptr<const Runtime> runtime_;
   DeviceProgram device_;
+  Linker linker_;
   PassSizes sizes_;
   PassBounds bounds_;
   RowReader row_reader_;
@@ -386,10 +388,11 @@ Result<std::unique_ptr<Predictor>> make_predictor(const Program& program, std::u
                    "none of its loops is mapped to a GPU's grid and blocks (gpuDimension): it runs on the "
                    "host, not on " +
                        backend + "; compile the model with a schedule for GPUs");
-  FVM_ASSIGN(PassSizes sizes, PassSizes::make(program, runtime->limits()));
+  Linker linker(program);
+  FVM_ASSIGN(PassSizes sizes, PassSizes::make(linker, runtime->limits()));
   FVM_ASSIGN(DeviceProgram device, DeviceProgram::make(program, *runtime));
   return std::unique_ptr<Predictor>(std::make_unique<DevicePredictor>(
-      program, std::move(runtime), std::move(device), std::move(sizes), bounds));
+      program, std::move(runtime), std::move(device), std::move(linker), std::move(sizes), bounds));
 }
 
 }  // namespace forestvm::kernels

@@ -74,7 +74,7 @@ class CutPhases : public testing::Test {
   }
 
   static std::string refusal(const Program& program) {
-    const auto call = link(program, {kRows, kRows, OutputKind::Raw}, {});
+    const auto call = Linker(program).link({kRows, kRows, OutputKind::Raw}, {});
     if (call.ok()) return "accepted";
     EXPECT_EQ(call.error().code, ErrorCode::Refused);
     return call.error().text();
@@ -121,7 +121,7 @@ TEST_F(CutPhases, LeaveCodesWhereTheNextFindsThem) {
   const std::regex encoded_first("encode r2\n( *[0-9]+ *)(cache_rows @[0-9]+, ahead 0)");
   const std::string text = std::regex_replace(mapped.disassemble(), encoded_first, "$2\n$1encode r2");
   const Program cached_first = assembled(text, mapped);
-  const auto call = link(cached_first, {kRows, kRows, OutputKind::Raw}, {});
+  const auto call = Linker(cached_first).link({kRows, kRows, OutputKind::Raw}, {});
   ASSERT_TRUE(call.ok()) << call.error().text();
   const std::vector<LinkedInst>& code = call->phases.at(0).code;
   const auto cache =
