@@ -223,7 +223,7 @@ class DevicePredictor final : public CallPredictor {
   /// A pass for which there is room in a lane.
   struct Made {
     std::uint32_t row_count;
-    std::size_t kept;  ///< place of its shape in DeviceContext::kept
+    std::size_t kept;  ///< index of its shape in DeviceContext::kept
   };
 
   /// Makes room for a pass of `rows` rows, or of fewer if the device has not enough memory.
@@ -267,10 +267,10 @@ class DevicePredictor final : public CallPredictor {
   }
 
   /// Gives the pass to the lane's queue.
-  Result<void> start(DeviceContext& context, Lane& lane, std::size_t place, const PassKind& kind,
+  Result<void> start(DeviceContext& context, Lane& lane, std::size_t index, const PassKind& kind,
                      const PlacedPass& pass) const {
-    const KeptPass& kept = context.kept[place];
-    CapturedPass& captured = lane.captured[place];
+    const KeptPass& kept = context.kept[index];
+    CapturedPass& captured = lane.captured[index];
     const auto give = [&](Operations& to) { return give_pass(to, lane, kept.linked, pass); };
     const std::size_t operations =
         kept.linked.phases.size() + (pass.uploaded_bytes != 0) + (pass.downloaded_bytes != 0);

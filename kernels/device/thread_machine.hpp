@@ -311,7 +311,7 @@ class ThreadMachine {
     unsettled_ = false;
   }
 
-  /// Returns the number of the barrier that stands at an instruction: its place in the code.
+  /// Returns the number of the barrier that stands at an instruction: its pc.
   FVM_DEVICE std::uint32_t barrier_at(const LinkedInst& inst) const {
     return static_cast<std::uint32_t>(&inst - launch_->code);
   }

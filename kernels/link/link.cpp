@@ -288,9 +288,9 @@ class PhaseMeasurer {
   std::optional<StagedAs> staged_as(std::uint32_t pc, bool codes_elsewhere) const {
     if (reads_values_) return StagedAs::Values;
     if (!reads_codes_) return std::nullopt;
-    const auto are_before = [pc](const PlacedEncode& encode) { return encode.pc < pc; };
+    const auto are_before = [pc](const CodesMade& encode) { return encode.pc < pc; };
     if (std::all_of(encodes_.begin(), encodes_.end(), are_before)) return StagedAs::Codes;
-    const auto are_of_these = [pc](const PlacedEncode& encode) { return encode.cached_at == pc; };
+    const auto are_of_these = [pc](const CodesMade& encode) { return encode.cached_at == pc; };
     if (!codes_elsewhere && std::all_of(encodes_.begin(), encodes_.end(), are_of_these))
       return StagedAs::EncodedCodes;
     return std::nullopt;
@@ -312,7 +312,7 @@ class PhaseMeasurer {
     set_linked<Op::CacheRows, Offset>(inst, offset);
     set_linked<Op::CacheRows, Stride>(inst, stride);
     if (as != StagedAs::EncodedCodes) return {};
-    for (const PlacedEncode& encode : encodes_) {
+    for (const CodesMade& encode : encodes_) {
       set_linked<Op::Encode, Offset>(phase_.code[encode.pc], offset);
       set_linked<Op::Encode, Stride>(phase_.code[encode.pc], stride);
     }
@@ -383,11 +383,11 @@ class PhaseMeasurer {
   std::vector<Layout> layouts_;      ///< layouts of the trees that the phase walks
   std::bitset<kAccumulators> used_, shared_;
   bool reads_values_ = false, reads_codes_ = false;
-  struct PlacedEncode {
+  struct CodesMade {
     std::uint32_t pc;
     std::optional<std::uint32_t> cached_at;  ///< RangeInPhase::cached_at of its rows
   };
-  std::vector<PlacedEncode> encodes_;
+  std::vector<CodesMade> encodes_;
 };
 
 /// Places accumulators of a phase in its blocks' shared memory. Only those that no other phase uses can lie there;

@@ -35,7 +35,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 /// Returns the text with one more instruction, in front of the one at `pc`.
 std::string inserted(const std::string& text, unsigned pc, const std::string& instruction) {
-  const std::regex place("@([0-9]+)"), number("^ *([0-9]+) ");
+  const std::regex named("@([0-9]+)"), number("^ *([0-9]+) ");
   const auto moved = [&](const std::smatch& match) {
     const unsigned old = static_cast<unsigned>(std::stoul(match[1]));
     return std::to_string(old >= pc ? old + 1 : old);
@@ -48,7 +48,7 @@ std::string inserted(const std::string& text, unsigned pc, const std::string& in
       result += "  " + std::to_string(pc) + "  " + instruction + '\n';
     if (numbered) {
       std::string changed = "  " + moved(found) + " ", rest = found.suffix();
-      for (; std::regex_search(rest, found, place); rest = found.suffix())
+      for (; std::regex_search(rest, found, named); rest = found.suffix())
         changed += found.prefix().str() + "@" + moved(found);
       line = changed + rest;
     }

@@ -144,8 +144,8 @@ std::string inexact_text(RowType type, const void* value) {
   return host::with_type(type, [&](auto kind) { return text_of(host::value_at<decltype(kind)>(value, 0)); });
 }
 
-Error not_exact(std::string place, const std::string& number, const std::string& instead) {
-  return refused(std::move(place),
+Error not_exact(std::string where, const std::string& number, const std::string& instead) {
+  return refused(std::move(where),
                  number +
                      " is no float64 number, and rounded it could go another way in this model, which "
                      "compares in float64; if rounding is meant, " +

@@ -20,7 +20,7 @@ Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& lo
   const GroupDesc& group = loaded.groups[desc.group];
   LoadedWalker walker{};
   WalkerDesc wanted = desc;
-  // Lanes hold places in the group as signed words.
+  // Lanes hold slots of the group as signed words.
   if (group.node_count > INT32_MAX) wanted.interleaved_trees = wanted.interleaved_rows = 1;
   walker.function = target.find_walker(group.layout, wanted);
   if (walker.function == nullptr)

@@ -81,6 +81,6 @@ std::string inexact_text(RowType type, const void* value);
 
 /// Returns the error for a number that is no float64, in a model that compares in float64. `instead` says
 /// what to do if rounding is intended.
-Error not_exact(std::string place, const std::string& number, const std::string& instead);
+Error not_exact(std::string where, const std::string& number, const std::string& instead);
 
 }  // namespace forestvm

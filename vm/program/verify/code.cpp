@@ -5,7 +5,7 @@
 // axis, so iterations of a parallel loop over rows touch different rows and the work of a program is bounded
 // by rows x trees x instructions. And inside parallel loops over trees only an accumulator that was
 // privatized for the innermost of them may be written, so iterations never share one; unless they add to it
-// atomically, or it has a place for each tree.
+// atomically, or it has an element for each tree.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -446,7 +446,7 @@ class CodeVerifier {
     const auto [accumulator, trees, rows, walker, select] = operands<Op::Walk>(inst);
     bool atomic = false;
     FVM_TRY(walks(trees, walker, select, atomic));
-    // Parallel iterations walk different trees, each of which has a place of its own.
+    // Parallel iterations walk different trees, each of which has an element of its own.
     if (is_per_tree(kind_of(accumulator)) && !atomic) return is_live(accumulator, rows);
     return adds(accumulator, rows, atomic);
   }
