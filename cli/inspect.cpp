@@ -37,6 +37,10 @@ std::uint32_t class_count(ClassRule rule, std::uint32_t outputs) {
       return 0;
     case ClassRule::AboveHalf:
     case ClassRule::Positive:
+    case ClassRule::RawPositive:
+    case ClassRule::RawNotNegative:
+    case ClassRule::RawAboveHalf:
+    case ClassRule::Negative:
       return 2;
     case ClassRule::Argmax:
     case ClassRule::Value:

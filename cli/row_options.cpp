@@ -50,7 +50,7 @@ RowForm row_form(const Program& program, const RowOptions& options) {
   form.width = meta.num_features;
   for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) form.names.push_back(program.feature_name(i));
   form.underlined = program.text(StringId::Trainer) == "lightgbm";
-  form.wide = meta.score_type == ScalarType::Float64;
+  form.wide = meta.row_type == ScalarType::Float64;
   form.missing = options.missing;
   form.header = options.header;
   return form;

@@ -164,7 +164,7 @@ std::uint32_t output_width(const ProgramMeta& meta, OutputKind output) {
     case OutputKind::Raw:
       return meta.num_outputs;
     case OutputKind::Value:
-      return value_width(meta.transform, meta.num_outputs);
+      return value_width(meta.transform, meta.pair, meta.num_outputs);
     case OutputKind::Class:
       return label_width(meta.class_rule, meta.num_outputs);
     case OutputKind::Leaf:

@@ -42,12 +42,12 @@ std::string forest_text(const Job& job, const std::string& code, std::uint64_t& 
 /// Returns the function that runs the program's code on up to `rows_at_a_time` rows.
 std::string code_text(const Job& job, std::uint32_t rows_at_a_time);
 
-/// Returns whether a transform can be exported.
-bool has_c_form(Transform transform);
-
 /// Returns the types and functions that the code uses (ranges, comparisons, sums, transforms), as far as
 /// `body` names them.
 std::string runtime_text(const Job& job, const std::string& body);
+
+/// Returns whether exported code can have a transform.
+bool has_transform(Transform transform);
 
 /// Returns the bytes that the code's accumulators take for a row.
 std::uint64_t bytes_per_row(const Program& program);

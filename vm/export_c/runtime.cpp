@@ -1,7 +1,6 @@
 // The C functions that exported code calls. Transforms repeat those of core/transform.hpp; tests hold both to
 // the same bits.
 #include <array>
-#include <optional>
 
 #include <forestvm/core/sums.hpp>
 
@@ -110,8 +109,7 @@ std::string for_outputs(const std::string& statement) {
   return "  uint32_t i;\n  for (i = 0u; i < @OUTPUTS; ++i) " + statement + "\n";
 }
 
-/// Returns the body of the C function of a transform; std::nullopt if it has none.
-std::optional<std::string> transform_body(Transform transform) {
+std::string transform_body(Transform transform) {
   switch (transform) {
     case Transform::Identity:
       return "  (void)scores;\n";
@@ -139,9 +137,22 @@ std::optional<std::string> transform_body(Transform transform) {
     case Transform::Average:
     case Transform::SignedSquare:
     case Transform::Log1pExp:
-      return std::nullopt;  // only in float64 models
+    case Transform::Uncertainty:
+    case Transform::Anomaly:
+    case Transform::AnomalyDecision:
+    case Transform::SoftmaxZero:
+      break;  // export_c refuses them
+    case Transform::Logistic:
+      return R"(  uint32_t i;
+  for (i = 0u; i < @OUTPUTS; ++i) {
+    const float v = 1.0f / (1.0f + @exp(scores[i] < 0.0f ? scores[i] : -scores[i]));
+    scores[i] = scores[i] < 0.0f ? 1.0f - v : v;
   }
-  __builtin_unreachable();  // verified
+)";
+    case Transform::Clamp:
+      return for_outputs("scores[i] = scores[i] < 0.0f ? 0.0f : scores[i] > 1.0f ? 1.0f : scores[i];");
+  }
+  return {};
 }
 
 std::string label_body(ClassRule rule) {
@@ -149,9 +160,15 @@ std::string label_body(ClassRule rule) {
     case ClassRule::None:
       return "  (void)values; (void)labels;\n";
     case ClassRule::AboveHalf:
+    case ClassRule::RawAboveHalf:
       return for_outputs("labels[i] = values[i] > 0.5f;");
     case ClassRule::Positive:
+    case ClassRule::RawPositive:
       return for_outputs("labels[i] = values[i] > 0.0f;");
+    case ClassRule::RawNotNegative:
+      return for_outputs("labels[i] = values[i] >= 0.0f;");
+    case ClassRule::Negative:
+      return for_outputs("labels[i] = values[i] < 0.0f;");
     case ClassRule::Argmax:
       return "  labels[0] = (int64_t)@argmax(values);\n";
     case ClassRule::Value:
@@ -181,13 +198,13 @@ static int @left(const float *x, uint32_t word, int32_t threshold) {
 
 }  // namespace
 
-bool has_c_form(Transform transform) { return transform_body(transform).has_value(); }
+bool has_transform(Transform transform) { return !transform_body(transform).empty(); }
 
 std::string runtime_text(const Job& job, const std::string& body) {
   const ProgramMeta& meta = job.program.meta();
   std::string functions;
   if (body.find(job.name("transform(")) != std::string::npos)
-    functions += "static void @transform(float *scores) {\n" + *transform_body(meta.transform) + "}\n";
+    functions += "static void @transform(float *scores) {\n" + transform_body(meta.transform) + "}\n";
   if (body.find(job.name("label(")) != std::string::npos)
     functions +=
         "static void @label(const float *values, int64_t *labels) {\n" + label_body(meta.class_rule) + "}\n";
