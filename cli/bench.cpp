@@ -388,6 +388,7 @@ const Command kBench = {
      {"seconds", '\0', "S", "seconds per line of the table, default 1; up to 3600"},
      {"json", '\0', "", "prints an array with an object for each line instead of the table"},
      kHeaderOption,
+     kRoundsOption,
      kContractOption,
      kStrictOption},
     "  forestvm bench model.json rows.npy --batch 1,64,4096 --threads 1,2\n"

@@ -197,7 +197,7 @@ Result<Inputs> read_inputs(const Arguments& arguments) {
   FVM_ASSIGN(const std::string rows_path, required(arguments, "ROWS"));
   FVM_TRY(expect_one_standard_input(path, rows_path));
   FVM_ASSIGN(const RowOptions form, row_options(arguments));
-  FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
+  FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
   std::optional<Model> model;
   if (auto* const read = std::get_if<Model>(&loaded)) model = std::move(*read);
   FVM_ASSIGN(Program program, model ? compile_as_asked(arguments, path, *model, backend.schedule())
@@ -255,6 +255,7 @@ const Command kDiff = {
      kBackendOption,
      kDeviceOption,
      kHeaderOption,
+     kRoundsOption,
      kContractOption,
      kStrictOption},
     "  forestvm diff model.json rows.npy --expected expected_raw.npy\n"

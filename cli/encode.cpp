@@ -84,6 +84,7 @@ const Command kEncode = {
      {"batch", '\0', "N", "rows per batch of the file, default 65536 or 32 MiB of rows and codes"},
      kHeaderOption,
      kMissingOption,
+     kRoundsOption,
      kContractOption,
      kStrictOption},
     "  forestvm encode model.fvm rows.csv -o rows.fvr\n"

@@ -172,6 +172,7 @@ const Command kRun = {
       "rows per call, default 65536 or 32 MiB of rows and predictions; predictions do not depend on it"},
      kHeaderOption,
      kMissingOption,
+     kRoundsOption,
      kContractOption,
      kStrictOption},
     "  forestvm run model.json rows.csv\n"

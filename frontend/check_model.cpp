@@ -1,10 +1,13 @@
 // See check_model.hpp. Nothing here is recursive: a tree may be a chain of millions of nodes.
 #include "check_model.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
+
+#include "check_columns.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -12,7 +15,8 @@ namespace {
 /// Checks trees one by one; the memory of `seen_` and `waiting_` is kept from tree to tree.
 class TreeCheck {
  public:
-  TreeCheck(const Model& model, const TreeLocation& location) : model_(model), location_(location) {}
+  TreeCheck(const Model& model, const TreeLocation& location)
+      : model_(model), location_(location), columns_(num_columns(model)) {}
 
   Result<void> check(std::size_t number) {
     number_ = number;
@@ -46,6 +50,7 @@ class TreeCheck {
 
   const Model& model_;
   const TreeLocation& location_;
+  std::uint64_t columns_;
   std::size_t number_ = 0;
   const Tree* tree_ = nullptr;
   std::vector<char> seen_;
@@ -101,9 +106,12 @@ Result<void> TreeCheck::check_node(std::size_t i) const {
         return error(i, "a categorical split that takes more than NaN as missing");
       break;
   }
-  if (node.feature >= model_.num_features)
+  if (node.feature >= columns_)
     return error(i, "feature " + std::to_string(node.feature) + " does not exist: the model has " +
-                        std::to_string(model_.num_features));
+                        std::to_string(columns_));
+  const std::vector<std::uint32_t>& hashed = model_.hashed_features;
+  if (std::binary_search(hashed.begin(), hashed.end(), node.feature))
+    return error(i, "a split of feature " + std::to_string(node.feature) + ", which only lookups may test");
   return {};
 }
 
@@ -207,6 +215,7 @@ Result<void> check_header(const Model& model) {
 
 Result<void> check_model(const Model& model, const TreeLocation& location) {
   FVM_TRY(check_header(model));
+  FVM_TRY(check_columns(model));
   TreeCheck trees(model, location);
   for (std::size_t i = 0; i < model.trees.size(); ++i) FVM_TRY(trees.check(i));
   return {};

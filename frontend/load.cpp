@@ -7,10 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "catboost_model.hpp"
 #include "check_model.hpp"
 #include "file_bytes.hpp"
 #include "file_text.hpp"
 #include "lightgbm_model.hpp"
+#include "onnx_model.hpp"
 #include "parsed_model.hpp"
 #include "xgboost_model.hpp"
 

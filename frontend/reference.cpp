@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
+
+#include "derived_columns.hpp"
 
 namespace forestvm {
 namespace {
@@ -223,8 +226,9 @@ Reference predict(const Model& model, std::span<const Value> rows, std::size_t r
   out.label_width =
       labels_of(model.class_rule, std::vector<Scalar>(out.raw_width), std::vector<Scalar>(values)).size();
   out.leaf_width = options.leaves ? last - first : 0;
+  const auto columns = static_cast<std::size_t>(num_columns(model));
   for (std::size_t r = 0; r < row_count; ++r) {
-    const std::span<const Value> row = rows.subspan(r * model.num_features, model.num_features);
+    const std::span<const Value> row = rows.subspan(r * columns, columns);
     std::vector<Scalar> raw;
     for (const double margin : model.base)
       raw.push_back(model.base_last ? Scalar{0} : static_cast<Scalar>(margin));
@@ -249,6 +253,13 @@ Reference predict(const Model& model, std::span<const Value> rows, std::size_t r
 }
 
 template <class Value>
+Reference predict_as(const Model& model, std::span<const Value> rows, std::size_t row_count,
+                     const ReferenceOptions& options) {
+  return model.score_type == ScalarType::Float32 ? predict<float>(model, rows, row_count, options)
+                                                 : predict<double>(model, rows, row_count, options);
+}
+
+template <class Value>
 Result<Reference> checked(const Model& model, std::span<const Value> rows, std::size_t row_count,
                           const ReferenceOptions& options) {
   FVM_TRY(check_known(model));
@@ -256,8 +267,11 @@ Result<Reference> checked(const Model& model, std::span<const Value> rows, std::
   if (__builtin_mul_overflow(row_count, std::size_t{model.num_features}, &cells) || cells != rows.size())
     return refused("rows", std::to_string(rows.size()) + " values for " + std::to_string(row_count) +
                                " rows of " + std::to_string(model.num_features) + " features");
-  return model.score_type == ScalarType::Float32 ? predict<float>(model, rows, row_count, options)
-                                                 : predict<double>(model, rows, row_count, options);
+  if (num_columns(model) == model.num_features) return predict_as(model, rows, row_count, options);
+  FVM_ASSIGN(const std::vector<double> wide,
+             frontend::with_derived_columns(model, std::vector<double>(rows.begin(), rows.end()), row_count,
+                                            options.hashed_rows));
+  return predict_as(model, std::span(wide), row_count, options);
 }
 
 }  // namespace

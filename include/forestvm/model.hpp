@@ -158,7 +158,8 @@ struct Model {
   /// Base scores: num_outputs margins, one for each output's sum.
   std::vector<double> base;
   bool base_last = false;  ///< True if the base is added after the trees; otherwise each sum starts from it.
-  double scale = 1;        ///< Factor of the trees' sum before the base is added; 1 unless base_last.
+  bool base_of_first_round = false;  ///< True if predictions of rounds without the first have no base.
+  double scale = 1;  ///< Factor of the trees' sum before the base is added; 1 unless base_last.
   Transform transform = Transform::Identity;
   double slope = 1;        ///< TransformParameters::slope.
   double offset = 0;       ///< TransformParameters::offset.
@@ -171,6 +172,8 @@ struct Model {
 
   std::vector<Tree> trees;                  ///< Trees in the trainer's order.
   std::vector<std::uint32_t> round_begins;  ///< First tree of each boosting round, then trees.size().
+  /// Round, counted from 0, that early stopping found best, if the file says it. Predictions use all rounds.
+  std::optional<std::uint32_t> best_round;
 };
 
 /// Returns the number of columns that nodes may test: the features and the columns computed from them.

@@ -18,6 +18,9 @@ struct ReferenceOptions {
   /// One past the last tree; cut at the model's number of trees.
   std::size_t last_tree = std::numeric_limits<std::size_t>::max();
   bool leaves = true;  ///< True if Reference::leaf is filled.
+  /// True if the rows' hashed features hold codes of categories; otherwise whole numbers, which stand for their
+  /// decimal text (see Model::hashed_features).
+  bool hashed_rows = false;
 };
 
 /// Predictions, all row-major. Numbers of a Float32 model are float32 values, held exactly.

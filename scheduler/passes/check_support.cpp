@@ -7,6 +7,8 @@ Result<void> check_support(Compilation& compilation) {
   const Model& model = compilation.model;
   if (model.trees.size() >= UINT32_MAX) return refused("", "too many trees");
   if (model.num_features == 0) return refused("", "the model has no features");
+  if (num_columns(model) != model.num_features)
+    return refused("model", "columns computed from features are not lowered yet");
   for (std::size_t t = 0; t < model.trees.size(); ++t) {
     const Tree& tree = model.trees[t];
     const auto wrong = [&](const std::string& what) {

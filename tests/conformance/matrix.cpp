@@ -22,6 +22,7 @@
 #include <forestvm/statistics.hpp>
 
 #include <forestvm/reference.hpp>
+#include "answers.hpp"
 #include "support/floats.hpp"
 #include "support/layout_names.hpp"
 #include "support/nightly.hpp"
@@ -294,7 +295,7 @@ void check_matrix(const support::ModelFile& file) {
     EXPECT_NE(model.error().message.find("not supported yet"), std::string::npos) << model.error().text();
     GTEST_SKIP() << file.path << ": " << model.error().text();
   }
-  const support::Answers answers = support::read_float_answers(file.path, model->score_type);
+  const support::Answers answers = answers_of(file, *model);
   ASSERT_EQ(answers.features, model->num_features);
   Matrix(file, *model, answers).run();
 }

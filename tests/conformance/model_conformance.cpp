@@ -16,6 +16,7 @@
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/statistics.hpp>
 
+#include "answers.hpp"
 #include "support/floats.hpp"
 #include "support/nightly.hpp"
 #include "support/targets_here.hpp"
@@ -235,7 +236,7 @@ void check_model_file(const ModelFile& file, const Budget& budget) {
     table.note(file.name, "every schedule", "model refused: " + model.error().text());
     GTEST_SKIP() << file.path << ": " << model.error().text();
   }
-  const Answers answers = support::read_float_answers(file.path, model->score_type);
+  const Answers answers = answers_of(file, *model);
   ASSERT_EQ(answers.features, model->num_features);
   ModelCheck check(*model, answers, budget);
   const std::vector<TestedSchedule> schedules = schedules_for(*model);

@@ -34,6 +34,10 @@ INSTANTIATE_TEST_SUITE_P(Lightgbm, RepositoryModel,
                          testing::ValuesIn(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "")),
                          test_name);
 
+INSTANTIATE_TEST_SUITE_P(Onnx, RepositoryModel,
+                         testing::ValuesIn(support::onnx_files(fs::path(FORESTVM_TEST_DATA) / "onnx")),
+                         test_name);
+
 /// Compares in the trainer's own type, which shows the order of additions better than float32.
 TEST(RepositoryModels, Float64ScoresAreLightgbms) {
   const char* const schedules[] = {

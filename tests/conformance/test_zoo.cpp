@@ -1,4 +1,4 @@
-// XGBoost's and LightGBM's models of the zoo, under every schedule; skipped if there is no zoo.
+// The zoo's models, under every schedule; skipped if there is no zoo.
 #include <gtest/gtest.h>
 
 #include "matrix.hpp"
@@ -7,6 +7,13 @@
 
 namespace forestvm::test {
 namespace {
+
+/// Returns the ONNX files that are read: tests/frontend/test_onnx_answers.cpp has the table of those that are not.
+std::vector<ModelFile> onnx_files() {
+  std::vector<ModelFile> files = support::onnx_files(zoo() / "formats");
+  std::erase_if(files, [](const ModelFile& file) { return file.name == "sk_iforest_onnx"; });
+  return files;
+}
 
 class ZooModel : public testing::TestWithParam<ModelFile> {};
 
@@ -21,6 +28,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, ZooModel, testing::ValuesIn(model_files(zoo() 
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Lightgbm, ZooModel, testing::ValuesIn(model_files(zoo() / "formats", "lgb_")),
                          test_name);
+INSTANTIATE_TEST_SUITE_P(Onnx, ZooModel, testing::ValuesIn(onnx_files()), test_name);
 
 TEST(Zoo, IsThere) {
   if (!std::filesystem::exists(zoo() / "bench"))
@@ -28,6 +36,7 @@ TEST(Zoo, IsThere) {
   EXPECT_GE(model_files(zoo() / "bench", "").size(), 14u);
   EXPECT_GE(model_files(zoo() / "formats", "xgb_").size(), 50u);
   EXPECT_GE(model_files(zoo() / "formats", "lgb_").size(), 20u);
+  EXPECT_GE(onnx_files().size(), 18u);
 }
 
 }  // namespace

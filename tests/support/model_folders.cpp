@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -14,19 +15,32 @@ namespace forestvm::support {
 
 namespace fs = std::filesystem;
 
-std::vector<ModelFile> model_files(const fs::path& parent, const std::string& prefix) {
+namespace {
+
+std::vector<ModelFile> files_named(const fs::path& parent, const std::string& prefix,
+                                   std::initializer_list<const char*> names) {
   std::vector<ModelFile> files;
   if (!fs::exists(parent)) return files;
   for (const fs::directory_entry& folder : fs::directory_iterator(parent)) {
     const std::string name = folder.path().filename().string();
     if (!name.starts_with(prefix)) continue;
-    for (const char* file : {"model.json", "model.ubj", "model.ubj.gz", "model.txt"})
+    for (const char* file : names)
       if (fs::exists(folder.path() / file))
         files.push_back({name + "_" + std::string(file).substr(6), folder.path() / file});
   }
   std::sort(files.begin(), files.end(),
             [](const ModelFile& a, const ModelFile& b) { return a.name < b.name; });
   return files;
+}
+
+}  // namespace
+
+std::vector<ModelFile> model_files(const fs::path& parent, const std::string& prefix) {
+  return files_named(parent, prefix, {"model.json", "model.ubj", "model.ubj.gz", "model.txt", "model.cbm"});
+}
+
+std::vector<ModelFile> onnx_files(const fs::path& parent) {
+  return files_named(parent, "", {"model.onnx", "model_v5.onnx"});
 }
 
 fs::path zoo() {

@@ -23,6 +23,9 @@ struct ModelFile {
 /// `prefix`, in order; none if `parent` does not exist.
 std::vector<ModelFile> model_files(const std::filesystem::path& parent, const std::string& prefix);
 
+/// Returns the ONNX files in the folders inside `parent`, in order.
+std::vector<ModelFile> onnx_files(const std::filesystem::path& parent);
+
 /// Returns the zoo's folder: FORESTVM_ZOO of the environment, otherwise of the build. It may not exist.
 std::filesystem::path zoo();
 

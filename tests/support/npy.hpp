@@ -1,5 +1,6 @@
-// A small reader of NumPy's .npy files, for tests: float32, float64 or int64, little-endian, C order.
-// In: a path. Out: the shape and the numbers; throws std::runtime_error on anything else.
+// A small reader of NumPy's .npy files, for tests: float32, float64, int32 or int64, little-endian, of up to two
+// dimensions if they are in Fortran's order. In: a path. Out: the shape and the numbers in C's order; throws
+// std::runtime_error on anything else.
 #pragma once
 
 #include <algorithm>
@@ -56,6 +57,15 @@ inline std::vector<std::size_t> shape_of(const std::string& header) {
 
 }  // namespace npy_detail
 
+/// Returns whether the file says that it holds numbers of this type.
+template <class Number>
+bool holds(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string header(128, ' ');
+  file.read(header.data(), 128);
+  return header.find(npy_detail::descr<Number>()) != std::string::npos;
+}
+
 template <class Number>
 Npy<Number> read_npy(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -68,9 +78,8 @@ Npy<Number> read_npy(const std::string& path) {
   const std::size_t begin = (old ? 10u : 12u) + std::size_t{length};
   if (begin > bytes.size()) throw std::runtime_error("npy: cut short: " + path);
   const std::string header = bytes.substr(0, begin);
-  if (header.find(npy_detail::descr<Number>()) == std::string::npos ||
-      header.find("'fortran_order': False") == std::string::npos)
-    throw std::runtime_error("npy: another type or order: " + path);
+  if (header.find(npy_detail::descr<Number>()) == std::string::npos)
+    throw std::runtime_error("npy: another type: " + path);
   Npy<Number> out;
   out.shape = npy_detail::shape_of(header);
   std::size_t count = 1;
@@ -78,6 +87,11 @@ Npy<Number> read_npy(const std::string& path) {
   if (bytes.size() - begin != count * sizeof(Number)) throw std::runtime_error("npy: cut short: " + path);
   out.data.resize(count);
   if (count > 0) std::memcpy(out.data.data(), bytes.data() + begin, count * sizeof(Number));
+  if (header.find("'fortran_order': False") != std::string::npos || out.shape.size() < 2) return out;
+  if (out.shape.size() > 2) throw std::runtime_error("npy: Fortran's order: " + path);
+  const std::vector<Number> columns = out.data;
+  for (std::size_t i = 0; i < count; ++i)
+    out.data[i % out.rows() * out.columns() + i / out.rows()] = columns[i];
   return out;
 }
 

@@ -1,0 +1,740 @@
+#include "catboost_document.hpp"
+
+#include <algorithm>
+#include <bitset>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "catboost_tree.hpp"
+#include "file_text.hpp"
+#include "json_events.hpp"
+
+namespace forestvm::frontend {
+namespace {
+
+/// The objects and arrays of the document that are read.
+enum class Place : std::uint8_t {
+  Skipped,
+  Root,
+  CtrData,
+  Table,
+  HashMap,
+  FeaturesInfo,
+  Floats,
+  Float,
+  FloatBorders,
+  Categories,
+  Category,
+  Codes,
+  Ctrs,
+  Ctr,
+  CtrBorders,
+  Elements,
+  Element,
+  ModelInfo,
+  ClassParams,
+  ClassNames,
+  ClassLabels,
+  Params,
+  Loss,
+  ObliviousTrees,
+  ObliviousTree,
+  Splits,
+  Split,
+  Trees,
+  Branch,
+  BranchSplit,
+  LeafValues,
+  ScaleAndBias,
+  Bias
+};
+
+/// A value that is neither an object nor an array.
+struct Scalar {
+  enum class Kind : std::uint8_t { Null, Flag, Whole, Real, Text } kind = Kind::Null;
+  std::int64_t whole = 0;
+  double real = 0;
+  std::string_view text;
+};
+
+/// A node of the tree that is being read, in the order of the document.
+struct BranchRecord {
+  std::int64_t split = -1;
+  std::int32_t left = -1;
+  std::int32_t right = -1;
+  std::size_t first_value = 0;
+  std::size_t values = 0;
+};
+
+/// What is read, and the objects that are not complete yet.
+struct Reading {
+  CatboostParts& parts;
+  const LoadLimits& limits;
+  std::size_t table_rows = 0;
+  std::int64_t table_stride = 0;
+  struct {
+    std::string kind;
+    std::int64_t category = -1, number = -1, code = 0;
+    float border = 0;
+  } element;
+  std::int64_t split = -1;
+  std::vector<std::uint32_t> splits;
+  std::vector<BranchRecord> branches;
+  std::vector<double> values;
+  std::size_t scale_and_bias = 0;
+};
+
+bool set_whole(const Scalar& s, std::int64_t& out) {
+  out = s.whole;
+  return s.kind == Scalar::Kind::Whole;
+}
+bool set_flag(const Scalar& s, bool& out) {
+  out = s.whole != 0;
+  return s.kind == Scalar::Kind::Flag;
+}
+bool set_text(const Scalar& s, std::string& out) {
+  out = s.text;
+  return s.kind == Scalar::Kind::Text;
+}
+bool set_real(const Scalar& s, double& out) {
+  out = s.kind == Scalar::Kind::Whole ? static_cast<double>(s.whole) : s.real;
+  return s.kind == Scalar::Kind::Whole || s.kind == Scalar::Kind::Real;
+}
+bool add_real(const Scalar& s, std::vector<double>& out) { return set_real(s, out.emplace_back()); }
+bool set_float(const Scalar& s, float& out) {
+  double real = 0;
+  if (!set_real(s, real) || std::abs(real) > std::numeric_limits<float>::max()) return false;
+  out = static_cast<float>(real);
+  return true;
+}
+bool add_float(const Scalar& s, std::vector<float>& out) { return set_float(s, out.emplace_back()); }
+bool add_code(const Scalar& s, std::vector<std::int32_t>& out) {
+  out.push_back(static_cast<std::int32_t>(s.whole));
+  return s.kind == Scalar::Kind::Whole && s.whole == out.back();
+}
+
+/// Reads a hash, as a text, or a number of its row. All bits of the key of an empty slot are 1.
+bool add_hash(Reading& r, const Scalar& s) {
+  CatboostTable& table = r.parts.tables.back();
+  if (s.kind != Scalar::Kind::Text) return r.table_rows != 0 && add_real(s, table.numbers);
+  if (r.table_rows == 1) table.width = static_cast<std::uint32_t>(table.numbers.size());
+  if (table.numbers.size() != r.table_rows * table.width) return false;
+  std::uint64_t key = 0;
+  const auto [end, code] = std::from_chars(s.text.data(), s.text.data() + s.text.size(), key);
+  if (code != std::errc() || end != s.text.data() + s.text.size()) return false;
+  if (key != std::numeric_limits<std::uint64_t>::max()) {
+    table.keys.push_back(key);
+    table.rows.push_back(static_cast<std::uint32_t>(r.table_rows));
+  }
+  ++r.table_rows;
+  return true;
+}
+
+bool set_ctr_type(Reading& r, const Scalar& s) {
+  constexpr std::string_view names[] = {
+      "Borders", "Buckets", "BinarizedTargetMeanValue", "FloatTargetMeanValue", "Counter", "FeatureFreq"};
+  const auto* found = std::find(std::begin(names), std::end(names), s.text);
+  r.parts.ctrs.back().type = static_cast<CtrType>(found - std::begin(names));
+  return s.kind == Scalar::Kind::Text && found != std::end(names);
+}
+
+/// Takes a class's name: text as it is, a number as Python writes it.
+bool add_class_name(Reading& r, const Scalar& s) {
+  std::string& name = r.parts.class_names.emplace_back(s.text);
+  if (s.kind == Scalar::Kind::Flag) name = s.whole != 0 ? "True" : "False";
+  if (s.kind == Scalar::Kind::Whole) name = std::to_string(s.whole);
+  if (s.kind == Scalar::Kind::Real) {
+    char text[32];
+    name.assign(text, std::to_chars(text, text + sizeof(text), s.real).ptr);
+  }
+  return s.kind != Scalar::Kind::Null;
+}
+
+bool add_scale_or_bias(Reading& r, const Scalar& s) {
+  return r.scale_and_bias++ == 0 ? set_real(s, r.parts.scale) : add_real(s, r.parts.bias);
+}
+
+bool add_leaf_value(Reading& r, const Scalar& s) {
+  if (!r.branches.empty()) ++r.branches.back().values;
+  return add_real(s, r.values);
+}
+
+enum class Shape : std::uint8_t { Object, Array, Scalar };
+
+/// A value that is read. "[]" are the elements of an array, "*" the members of an object under any key.
+struct Row {
+  Place parent;
+  std::string_view key;
+  Shape shape;
+  Place place = Place::Skipped;  ///< objects and arrays
+  bool (*store)(Reading&, const Scalar&) = nullptr;
+  const char* expected = "";
+};
+
+#define FVM_STORE(call) [](Reading& r, const Scalar& s) { return call; }
+constexpr Row rows[] = {
+    {Place::Root, "ctr_data", Shape::Object, Place::CtrData},
+    {Place::Root, "features_info", Shape::Object, Place::FeaturesInfo},
+    {Place::Root, "model_info", Shape::Object, Place::ModelInfo},
+    {Place::Root, "oblivious_trees", Shape::Array, Place::ObliviousTrees},
+    {Place::Root, "scale_and_bias", Shape::Array, Place::ScaleAndBias},
+    {Place::Root, "trees", Shape::Array, Place::Trees},
+
+    {Place::CtrData, "*", Shape::Object, Place::Table},
+    {Place::Table,
+     "counter_denominator",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.parts.tables.back().denominator)),
+     "a whole number"},
+    {Place::Table,
+     "hash_stride",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.table_stride)),
+     "a whole number"},
+    {Place::Table, "hash_map", Shape::Array, Place::HashMap},
+    {Place::HashMap,
+     "[]",
+     Shape::Scalar,
+     {},
+     add_hash,
+     "a hash as text, and equally many numbers after each"},
+
+    {Place::FeaturesInfo, "float_features", Shape::Array, Place::Floats},
+    {Place::FeaturesInfo, "categorical_features", Shape::Array, Place::Categories},
+    {Place::FeaturesInfo, "ctrs", Shape::Array, Place::Ctrs},
+    {Place::FeaturesInfo, "cat_features_hash", Shape::Array, Place::Skipped},
+    {Place::Floats, "[]", Shape::Object, Place::Float},
+    {Place::Float,
+     "feature_index",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.parts.float_features.back().index)),
+     "a whole number"},
+    {Place::Float,
+     "flat_feature_index",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.parts.float_features.back().flat_index)),
+     "a whole number"},
+    {Place::Float,
+     "feature_id",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_text(s, r.parts.float_features.back().name)),
+     "a string"},
+    {Place::Float,
+     "has_nans",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_flag(s, r.parts.float_features.back().has_nans)),
+     "true or false"},
+    {Place::Float,
+     "nan_value_treatment",
+     Shape::Scalar,
+     {},
+     [](Reading& r, const Scalar& s) {
+       r.parts.float_features.back().nan_above = s.text == "AsTrue";
+       return s.text == "AsTrue" || s.text == "AsFalse" || s.text == "AsIs";
+     },
+     "\"AsIs\", \"AsFalse\" or \"AsTrue\""},
+    {Place::Float, "borders", Shape::Array, Place::FloatBorders},
+    {Place::FloatBorders,
+     "[]",
+     Shape::Scalar,
+     {},
+     FVM_STORE(add_float(s, r.parts.float_features.back().borders)),
+     "a number"},
+    {Place::Categories, "[]", Shape::Object, Place::Category},
+    {Place::Category,
+     "feature_index",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.parts.categorical_features.back().index)),
+     "a whole number"},
+    {Place::Category,
+     "flat_feature_index",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.parts.categorical_features.back().flat_index)),
+     "a whole number"},
+    {Place::Category,
+     "feature_id",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_text(s, r.parts.categorical_features.back().name)),
+     "a string"},
+    {Place::Category, "values", Shape::Array, Place::Codes},
+    {Place::Codes,
+     "[]",
+     Shape::Scalar,
+     {},
+     FVM_STORE(add_code(s, r.parts.one_hots.back().codes)),
+     "a whole number of 32 bits"},
+    {Place::Ctrs, "[]", Shape::Object, Place::Ctr},
+    {Place::Ctr,
+     "identifier",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_text(s, r.parts.ctrs.back().table)),
+     "a string"},
+    {Place::Ctr, "ctr_type", Shape::Scalar, {}, set_ctr_type, "a type of counters"},
+    {Place::Ctr,
+     "target_border_idx",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.parts.ctrs.back().target_border)),
+     "a whole number"},
+    {Place::Ctr,
+     "prior_numerator",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_float(s, r.parts.ctrs.back().prior)),
+     "a number"},
+    {Place::Ctr,
+     "prior_denomerator",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_float(s, r.parts.ctrs.back().prior_denominator)),
+     "a number"},
+    {Place::Ctr, "shift", Shape::Scalar, {}, FVM_STORE(set_float(s, r.parts.ctrs.back().shift)), "a number"},
+    {Place::Ctr, "scale", Shape::Scalar, {}, FVM_STORE(set_float(s, r.parts.ctrs.back().scale)), "a number"},
+    {Place::Ctr, "borders", Shape::Array, Place::CtrBorders},
+    {Place::CtrBorders,
+     "[]",
+     Shape::Scalar,
+     {},
+     FVM_STORE(add_float(s, r.parts.ctrs.back().borders)),
+     "a number"},
+    {Place::Ctr, "elements", Shape::Array, Place::Elements},
+    {Place::Elements, "[]", Shape::Object, Place::Element},
+    {Place::Element,
+     "combination_element",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_text(s, r.element.kind)),
+     "a string"},
+    {Place::Element,
+     "cat_feature_index",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.element.category)),
+     "a whole number"},
+    {Place::Element,
+     "float_feature_index",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.element.number)),
+     "a whole number"},
+    {Place::Element, "border", Shape::Scalar, {}, FVM_STORE(set_float(s, r.element.border)), "a number"},
+    {Place::Element, "value", Shape::Scalar, {}, FVM_STORE(set_whole(s, r.element.code)), "a whole number"},
+
+    {Place::ModelInfo,
+     "catboost_version_info",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_text(s, r.parts.version)),
+     "a string"},
+    {Place::ModelInfo,
+     "binclass_probability_threshold",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_text(s, r.parts.probability_threshold)),
+     "a string"},
+    {Place::ModelInfo, "class_params", Shape::Object, Place::ClassParams},
+    {Place::ModelInfo, "params", Shape::Object, Place::Params},
+    {Place::ClassParams,
+     "class_label_type",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_text(s, r.parts.label_type)),
+     "a string"},
+    {Place::ClassParams,
+     "classes_count",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.parts.classes_count)),
+     "a whole number"},
+    {Place::ClassParams, "class_names", Shape::Array, Place::ClassNames},
+    {Place::ClassNames, "[]", Shape::Scalar, {}, add_class_name, "a string, a number, true or false"},
+    {Place::ClassParams, "class_to_label", Shape::Array, Place::ClassLabels},
+    {Place::ClassLabels, "[]", Shape::Scalar, {}, FVM_STORE(add_real(s, r.parts.class_to_label)), "a number"},
+    {Place::Params, "loss_function", Shape::Object, Place::Loss},
+    {Place::Loss, "type", Shape::Scalar, {}, FVM_STORE(set_text(s, r.parts.loss)), "a string"},
+
+    {Place::ObliviousTrees, "[]", Shape::Object, Place::ObliviousTree},
+    {Place::ObliviousTree, "leaf_values", Shape::Array, Place::LeafValues},
+    {Place::ObliviousTree, "splits", Shape::Array, Place::Splits},
+    {Place::Splits, "[]", Shape::Object, Place::Split},
+    {Place::Split, "split_index", Shape::Scalar, {}, FVM_STORE(set_whole(s, r.split)), "a whole number"},
+    {Place::Trees, "[]", Shape::Object, Place::Branch},
+    {Place::Branch, "left", Shape::Object, Place::Branch},
+    {Place::Branch, "right", Shape::Object, Place::Branch},
+    {Place::Branch, "split", Shape::Object, Place::BranchSplit},
+    {Place::Branch, "value", Shape::Array, Place::LeafValues},
+    {Place::Branch, "value", Shape::Scalar, {}, add_leaf_value, "a number or an array of numbers"},
+    {Place::BranchSplit,
+     "split_index",
+     Shape::Scalar,
+     {},
+     FVM_STORE(set_whole(s, r.split)),
+     "a whole number"},
+    {Place::LeafValues, "[]", Shape::Scalar, {}, add_leaf_value, "a number"},
+    {Place::ScaleAndBias, "[]", Shape::Scalar, {}, add_scale_or_bias, "a number"},
+    {Place::ScaleAndBias, "[]", Shape::Array, Place::Bias},
+    {Place::Bias, "[]", Shape::Scalar, {}, FVM_STORE(add_real(s, r.parts.bias)), "a number"},
+};
+#undef FVM_STORE
+
+class Sink final : public EventSink {
+ public:
+  /// `root` is the place of the whole document.
+  Sink(Place root, const LoadLimits& limits, CatboostParts& parts)
+      : root_(root),
+        reading_{
+            .parts = parts, .limits = limits, .element = {}, .splits = {}, .branches = {}, .values = {}} {}
+
+  bool on_null() override { return scalar({}, "null"); }
+  bool on_flag(bool value) override {
+    return scalar({Scalar::Kind::Flag, value ? 1 : 0, 0, {}}, value ? "true" : "false");
+  }
+  bool on_integer(std::int64_t value) override {
+    return scalar({Scalar::Kind::Whole, value, 0, {}}, std::to_string(value));
+  }
+  bool on_real(double value, std::string_view text) override {
+    return scalar({Scalar::Kind::Real, 0, value, {}}, text);
+  }
+  bool on_text(std::string& value) override { return scalar({Scalar::Kind::Text, 0, 0, value}, value); }
+  bool on_key(const std::string& name) override;
+  bool on_object_begin() override { return open(Shape::Object); }
+  bool on_object_end() override { return close(); }
+  bool on_array_begin() override { return open(Shape::Array); }
+  bool on_array_end() override { return close(); }
+  Error error() const override { return error_; }
+  std::string path() const override;
+
+ private:
+  /// An open object or array.
+  struct Frame {
+    Place place = Place::Skipped;
+    bool array = false;
+    std::string key;                    // object: the latest key
+    std::size_t count = 0;              // array: values so far, the latest included
+    std::size_t branch = 0;             // Branch: its number
+    std::bitset<std::size(rows)> seen;  // object: rows whose key was read
+  };
+
+  static const Row* row_of(Place parent, std::string_view key, Shape shape);
+  bool scalar(const Scalar& value, std::string_view found);
+  bool open(Shape shape);
+  bool close();
+  bool begin(Place place);
+  bool end(const Frame& frame);
+  bool end_table();
+  bool end_element();
+  bool begin_branch();
+  bool end_oblivious_tree();
+  bool end_tree();
+  bool accepts(std::size_t width);
+  bool refuse(std::string message) {
+    error_ = refused(path(), std::move(message));
+    return false;
+  }
+
+  Place root_;
+  Reading reading_;
+  std::vector<Frame> frames_;
+  Error error_;
+};
+
+const Row* Sink::row_of(Place parent, std::string_view key, Shape shape) {
+  for (const Row& row : rows)
+    if (row.parent == parent && row.shape == shape && (row.key == key || row.key == "*")) return &row;
+  return nullptr;
+}
+
+/// Takes a value. CatBoost writes null for some empty arrays.
+bool Sink::scalar(const Scalar& value, std::string_view found) {
+  if (frames_.empty()) return refuse("expected an object, found " + quoted(found, 40));
+  Frame& frame = frames_.back();
+  ++frame.count;
+  if (frame.place == Place::Skipped) return true;
+  const std::string_view key = frame.array ? std::string_view("[]") : frame.key;
+  if (const Row* row = row_of(frame.place, key, Shape::Scalar)) {
+    if (row->store(reading_, value)) return true;
+    return refuse(std::string("expected ") + row->expected + ", found " + quoted(found, 40));
+  }
+  const bool known =
+      row_of(frame.place, key, Shape::Array) != nullptr || row_of(frame.place, key, Shape::Object) != nullptr;
+  return !known || value.kind == Scalar::Kind::Null ||
+         refuse("expected an object or an array, found " + quoted(found, 40));
+}
+
+bool Sink::on_key(const std::string& name) {
+  Frame& frame = frames_.back();
+  frame.key = name;
+  if (frame.place == Place::Skipped) return true;
+  bool known = false;
+  for (std::size_t i = 0; i < std::size(rows); ++i) {
+    if (rows[i].parent != frame.place || (rows[i].key != name && rows[i].key != "*")) continue;
+    if (rows[i].key != "*" && frame.seen[i]) return refuse("given twice");
+    known = frame.seen[i] = true;
+  }
+  if (frame.place == Place::Branch && name == "value" && frame.branch + 1 != reading_.branches.size())
+    return refuse("a node that is neither a split nor a leaf");
+  if (frame.place == Place::FeaturesInfo && !known)
+    return refuse("features of this kind cannot be read: only numbers, categories and their counters");
+  if (frame.place == Place::Root && !known) return refuse("a part of the model that cannot be read");
+  return true;
+}
+
+bool Sink::open(Shape shape) {
+  Place place = Place::Skipped;
+  if (frames_.empty()) {
+    if (shape == Shape::Array) return refuse("expected an object, found an array");
+    place = root_;
+  } else {
+    Frame& frame = frames_.back();
+    ++frame.count;
+    const std::string_view key = frame.array ? std::string_view("[]") : frame.key;
+    const Row* row = row_of(frame.place, key, shape);
+    if (row != nullptr) place = row->place;
+    for (const Shape other : {Shape::Scalar, Shape::Array, Shape::Object})
+      if (frame.place != Place::Skipped && row == nullptr && row_of(frame.place, key, other) != nullptr)
+        return refuse(shape == Shape::Array ? "an array is not expected here"
+                                            : "an object is not expected here");
+  }
+  if (!begin(place)) return false;
+  frames_.emplace_back();
+  frames_.back().place = place;
+  frames_.back().array = shape == Shape::Array;
+  if (place == Place::Branch) frames_.back().branch = reading_.branches.size() - 1;
+  return true;
+}
+
+bool Sink::close() {
+  const Frame frame = std::move(frames_.back());
+  frames_.pop_back();
+  return end(frame);
+}
+
+/// Prepares the object or array at `place`, whose parent is the last frame.
+bool Sink::begin(Place place) {
+  Reading& r = reading_;
+  switch (place) {
+    case Place::Table:
+      r.parts.tables.emplace_back();
+      r.parts.tables.back().name = frames_.back().key;
+      r.parts.tables.back().where = "ctr_data: table " + std::to_string(r.parts.tables.size() - 1);
+      r.table_rows = 0;
+      r.table_stride = 0;
+      return true;
+    case Place::Float:
+      r.parts.float_features.emplace_back();
+      return true;
+    case Place::Category:
+      r.parts.categorical_features.emplace_back();
+      return true;
+    case Place::Codes:
+      r.parts.one_hots.emplace_back();
+      return true;
+    case Place::Ctr:
+      r.parts.ctrs.emplace_back();
+      return true;
+    case Place::Element:
+      r.element = {};
+      return true;
+    case Place::Split:
+    case Place::BranchSplit:
+      r.split = -1;
+      return true;
+    case Place::ObliviousTree:
+      r.branches.clear();
+      r.splits.clear();
+      r.values.clear();
+      return true;
+    case Place::Branch:
+      return begin_branch();
+    default:
+      return true;
+  }
+}
+
+/// Completes an object or array that has just been closed.
+bool Sink::end(const Frame& frame) {
+  switch (frame.place) {
+    case Place::Table:
+      return end_table();
+    case Place::Category:
+      if (!reading_.parts.one_hots.empty() && reading_.parts.one_hots.back().category < 0)
+        reading_.parts.one_hots.back().category = reading_.parts.categorical_features.back().index;
+      return true;
+    case Place::Element:
+      return end_element();
+    case Place::Split:
+      if (reading_.split < 0 || reading_.split > std::numeric_limits<std::int32_t>::max())
+        return refuse("split_index is missing or does not exist");
+      reading_.splits.push_back(static_cast<std::uint32_t>(reading_.split));
+      return true;
+    case Place::BranchSplit:
+      reading_.branches[frames_.back().branch].split = reading_.split;
+      return true;
+    case Place::ObliviousTree:
+      return end_oblivious_tree();
+    case Place::Branch:
+      return frame.branch != 0 || end_tree();
+    default:
+      return true;
+  }
+}
+
+bool Sink::end_table() {
+  CatboostTable& table = reading_.parts.tables.back();
+  if (reading_.table_rows <= 1) table.width = static_cast<std::uint32_t>(table.numbers.size());
+  if (table.numbers.size() != reading_.table_rows * table.width)
+    return refuse("hash_map: the last hash has fewer or more numbers than the others");
+  if (reading_.table_rows != 0 && reading_.table_stride != std::int64_t{table.width} + 1)
+    return refuse("hash_stride: says " + std::to_string(reading_.table_stride) + ", but the hash map has " +
+                  std::to_string(table.width) + " numbers after each hash");
+  return true;
+}
+
+bool Sink::end_element() {
+  const auto& element = reading_.element;
+  CatboostCombination& combination = reading_.parts.ctrs.back().combination;
+  if (element.kind == "cat_feature_value")
+    combination.categories.push_back(element.category);
+  else if (element.kind == "float_feature")
+    combination.value_tests.emplace_back(element.number, element.border);
+  else if (element.kind == "cat_feature_exact_value" &&
+           element.code == static_cast<std::int32_t>(element.code))
+    combination.code_tests.emplace_back(element.category, static_cast<std::int32_t>(element.code));
+  else
+    return refuse("unknown or damaged element of a combination: " + quoted(element.kind, 40));
+  return true;
+}
+
+bool Sink::begin_branch() {
+  std::vector<BranchRecord>& branches = reading_.branches;
+  const Frame& parent = frames_.back();
+  if (parent.place == Place::Trees) {
+    branches.clear();
+    reading_.values.clear();
+  } else {
+    const auto number = static_cast<std::int32_t>(branches.size());
+    (parent.key == "left" ? branches[parent.branch].left : branches[parent.branch].right) = number;
+  }
+  branches.emplace_back();
+  branches.back().first_value = reading_.values.size();
+  return true;
+}
+
+bool Sink::end_oblivious_tree() {
+  const std::size_t levels = reading_.splits.size(), values = reading_.values.size();
+  const std::size_t width = levels > 31 ? 0 : values >> levels;
+  if (width == 0 || width << levels != values)
+    return refuse(std::to_string(values) + " leaf values for " + std::to_string(levels) + " splits");
+  if (!accepts(width)) return false;
+  reading_.parts.trees.push_back(
+      oblivious_tree(reading_.splits, reading_.values, static_cast<std::uint32_t>(width)));
+  return true;
+}
+
+/// Numbers splits and leaves depth-first, left before right, as CatBoost does when it loads the document.
+bool Sink::end_tree() {
+  const std::vector<BranchRecord>& branches = reading_.branches;
+  std::vector<CatboostBranch> splits;
+  std::vector<double> values;
+  std::int32_t leaves = 0;
+  std::size_t width = 0;
+  struct Waiting {
+    std::int32_t branch;
+    std::int32_t parent;
+    bool left;
+  };
+  std::vector<Waiting> waiting = {{0, -1, false}};
+  while (!waiting.empty()) {
+    const Waiting at = waiting.back();
+    waiting.pop_back();
+    if (at.branch < 0) return refuse("a split without two children");
+    const BranchRecord& record = branches[static_cast<std::size_t>(at.branch)];
+    const bool leaf = record.split < 0 && record.left < 0 && record.right < 0;
+    if (!leaf &&
+        (record.split < 0 || record.split > std::numeric_limits<std::int32_t>::max() || record.values != 0))
+      return refuse("a node that is neither a split nor a leaf");
+    if (at.parent >= 0) {
+      CatboostBranch& parent = splits[static_cast<std::size_t>(at.parent)];
+      (at.left ? parent.left : parent.right) = leaf ? -1 - leaves : static_cast<std::int32_t>(splits.size());
+    }
+    if (leaf) {
+      if (leaves++ == 0) width = record.values;
+      if (width == 0 || record.values != width)
+        return refuse("leaves with different numbers of values, or none");
+      const auto first = reading_.values.begin() + static_cast<std::ptrdiff_t>(record.first_value);
+      values.insert(values.end(), first, first + static_cast<std::ptrdiff_t>(width));
+      continue;
+    }
+    const auto number = static_cast<std::int32_t>(splits.size());
+    splits.push_back({static_cast<std::uint32_t>(record.split), -1, -1});
+    waiting.push_back({record.right, number, false});
+    waiting.push_back({record.left, number, true});
+  }
+  if (!accepts(width)) return false;
+  reading_.parts.trees.push_back(branching_tree(splits, values, static_cast<std::uint32_t>(width)));
+  return true;
+}
+
+/// Returns whether one more tree, with `width` values per leaf, fits the model.
+bool Sink::accepts(std::size_t width) {
+  CatboostParts& parts = reading_.parts;
+  if (width > reading_.limits.max_outputs)
+    return refuse("more outputs than the limit of " + std::to_string(reading_.limits.max_outputs));
+  if (parts.trees.size() >= reading_.limits.max_trees)
+    return refuse("more trees than the limit of " + std::to_string(reading_.limits.max_trees));
+  if (parts.trees.empty()) parts.num_outputs = static_cast<std::uint32_t>(width);
+  return width == parts.num_outputs ||
+         refuse(std::to_string(width) + " values per leaf, but the trees before it have " +
+                std::to_string(parts.num_outputs));
+}
+
+std::string Sink::path() const {
+  std::string out;
+  for (const Frame& frame : frames_) {
+    if (frame.array) {
+      if (frame.count > 0) out.append("[").append(std::to_string(frame.count - 1)).append("]");
+    } else if (!frame.key.empty()) {
+      out.append(out.empty() ? "" : ".").append(printable(frame.key, 40));
+    }
+  }
+  return out.empty() ? "document" : out;
+}
+
+}  // namespace
+
+Result<CatboostParts> read_catboost_document(std::span<const std::byte> bytes, const LoadLimits& limits) {
+  CatboostParts parts;
+  parts.format = "catboost-json";
+  Sink sink(Place::Root, limits, parts);
+  FVM_TRY(read_events(bytes, Syntax::Json, limits.max_depth, sink));
+  if (parts.trees.empty() && !parts.bias.empty())
+    parts.num_outputs = static_cast<std::uint32_t>(parts.bias.size());
+  return parts;
+}
+
+Result<void> add_catboost_info(std::string_view key, std::string_view value, const LoadLimits& limits,
+                               CatboostParts& parts) {
+  if (key == "catboost_version_info") parts.version = value;
+  if (key == "binclass_probability_threshold") parts.probability_threshold = value;
+  if (key != "params" && key != "class_params") return {};
+  Sink sink(key == "params" ? Place::Params : Place::ClassParams, limits, parts);
+  const Result<void> read =
+      read_events(std::as_bytes(std::span(value)), Syntax::Json, limits.max_depth, sink);
+  if (!read.ok())
+    return refused("InfoMap." + std::string(key) + ": " + read.error().where, read.error().message);
+  return {};
+}
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,17 @@
+// CatBoost's JSON format -> CatboostParts, and the JSON texts with a model's parameters, which its binary format holds.
+#pragma once
+
+#include <string_view>
+
+#include <forestvm/load.hpp>
+#include <forestvm/result.hpp>
+
+#include "catboost_parts.hpp"
+
+namespace forestvm::frontend {
+
+/// Adds one entry of the binary format's InfoMap to the parts. Entries that do not matter to predictions are skipped.
+Result<void> add_catboost_info(std::string_view key, std::string_view value, const LoadLimits& limits,
+                               CatboostParts& parts);
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,201 @@
+// CatBoost's parts -> Model: splits, outputs, loss, classes.
+#include "catboost_model.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "catboost_columns.hpp"
+#include "catboost_parts.hpp"
+#include "file_text.hpp"
+
+namespace forestvm::frontend {
+namespace {
+
+struct Loss {
+  std::string_view name;
+  Transform transform;
+  Pair pair;
+  ClassRule class_rule;
+  std::uint32_t outputs;  ///< 0: any number
+};
+
+constexpr Loss losses[] = {
+#define FVM_CATBOOST_LOSS(name, transform, pair, class_rule, outputs) \
+  {name, Transform::transform, Pair::pair, ClassRule::class_rule, outputs},
+#include "catboost_losses.def"
+};
+
+/// Returns "1.2.10" of the text "... Branch: tags/v1.2.10 ...", or nothing.
+std::string version_of(std::string_view info) {
+  constexpr std::string_view before = "tags/v";
+  const std::size_t at = info.find(before);
+  if (at == std::string_view::npos) return {};
+  info.remove_prefix(at + before.size());
+  return std::string(info.substr(0, info.find_first_not_of("0123456789.")));
+}
+
+/// Makes the splits of a tree compare what CatBoost's splits of their numbers do.
+Result<void> resolve_splits(const std::vector<CatboostSplit>& splits, std::size_t number, Tree& tree) {
+  for (Node& node : tree.nodes) {
+    if (node.kind == NodeKind::Leaf) continue;
+    if (node.payload >= splits.size())
+      return refused("tree " + std::to_string(number), "split " + std::to_string(node.payload) +
+                                                           " does not exist: the features have " +
+                                                           std::to_string(splits.size()));
+    const CatboostSplit& split = splits[node.payload];
+    node.kind = split.kind;
+    node.feature = split.feature;
+    node.threshold = split.threshold;
+    node.missing_left = split.missing_left;
+    node.payload = 0;
+    if (split.kind != NodeKind::Category) continue;
+    node.payload = static_cast<std::uint32_t>(tree.category_sets.size());
+    tree.category_sets.push_back({.codes = {split.code}});
+  }
+  return {};
+}
+
+Result<void> add_trees(CatboostParts& parts, const std::vector<CatboostSplit>& splits,
+                       const LoadLimits& limits, Model& model) {
+  std::uint64_t nodes = 0;
+  for (std::size_t i = 0; i < parts.trees.size(); ++i) {
+    nodes += parts.trees[i].nodes.size();
+    if (nodes > limits.max_nodes)
+      return refused("tree " + std::to_string(i),
+                     "more nodes than the limit of " + std::to_string(limits.max_nodes));
+    FVM_TRY(resolve_splits(splits, i, parts.trees[i]));
+    model.round_begins.push_back(static_cast<std::uint32_t>(i));
+  }
+  model.trees = std::move(parts.trees);
+  model.round_begins.push_back(static_cast<std::uint32_t>(model.trees.size()));
+  return {};
+}
+
+Result<void> add_bias(CatboostParts& parts, Model& model) {
+  model.num_outputs = parts.num_outputs;
+  model.scale = parts.scale;
+  model.base_last = true;
+  const bool none = std::all_of(parts.bias.begin(), parts.bias.end(), [](double bias) { return bias == 0; });
+  if (none && parts.bias.size() <= 1) parts.bias.assign(model.num_outputs, 0.0);
+  if (parts.bias.size() != model.num_outputs)
+    return refused("bias", std::to_string(parts.bias.size()) + " numbers for " +
+                               std::to_string(model.num_outputs) + " outputs");
+  model.base = std::move(parts.bias);
+  return {};
+}
+
+Error bad_classes(std::string message) { return refused("class_params", std::move(message)); }
+
+/// Returns a label as Python writes it.
+std::string label_text(std::string text, const std::string& type) {
+  const bool whole = text.find_first_not_of("-0123456789") == std::string::npos;
+  return type == "Float" && whole ? text + ".0" : text;
+}
+
+/// Sets the labels of `classes` classes, unless they are the numbers of the classes.
+Result<void> add_labels(const CatboostParts& parts, std::uint32_t classes, Model& model) {
+  std::vector<std::string> labels;
+  const bool named = !parts.class_names.empty();
+  const std::size_t declared = named                     ? parts.class_names.size()
+                               : parts.classes_count > 0 ? static_cast<std::size_t>(parts.classes_count)
+                                                         : parts.class_to_label.size();
+  if (declared == 0) return {};
+  if (declared != classes)
+    return bad_classes(std::to_string(declared) + " classes, of which the trees know " +
+                       std::to_string(classes) + ": classes that training did not see cannot be predicted");
+  for (std::size_t i = 0; i < declared; ++i) {
+    const bool given = i < parts.class_to_label.size();
+    const double label = given ? parts.class_to_label[i] : static_cast<double>(i);
+    const auto number = static_cast<double>(i);
+    if ((named || parts.classes_count > 0) && label != number)
+      return bad_classes("class_to_label: class " + std::to_string(i) + " has another number");
+    char text[32];
+    const auto end = std::to_chars(text, text + sizeof(text), label).ptr;
+    labels.push_back(label_text(named ? parts.class_names[i] : std::string(text, end), parts.label_type));
+    if (!is_utf8(labels.back())) return bad_classes("a name that is not UTF-8: " + quoted(labels.back(), 40));
+  }
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (labels[i] != std::to_string(i)) model.class_labels = labels;
+  return {};
+}
+
+Result<void> check_threshold(const CatboostParts& parts) {
+  if (parts.probability_threshold.empty()) return {};
+  const std::string& text = parts.probability_threshold;
+  double threshold = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), threshold);
+  if (code == std::errc() && end == text.data() + text.size() && threshold == 0.5) return {};
+  return refused("binclass_probability_threshold",
+                 "only 0.5 is supported, found " + quoted(text, 40) +
+                     ": save the model after set_probability_threshold(0.5)");
+}
+
+/// Sets what is computed from raw scores.
+Result<void> add_loss(const CatboostParts& parts, Model& model) {
+  model.objective = parts.loss;
+  const auto* loss = std::find_if(std::begin(losses), std::end(losses),
+                                  [&](const Loss& known) { return known.name == parts.loss; });
+  if (loss == std::end(losses)) return {};
+  if (loss->outputs != 0 && loss->outputs != model.num_outputs)
+    return refused("loss_function",
+                   quoted(parts.loss) + " with " + std::to_string(model.num_outputs) + " outputs");
+  model.transform = loss->transform;
+  model.pair = loss->pair;
+  model.class_rule = loss->class_rule;
+  if (loss->pair == Pair::Complement) {
+    FVM_TRY(check_threshold(parts));
+    return add_labels(parts, 2, model);
+  }
+  return loss->class_rule == ClassRule::Argmax ? add_labels(parts, model.num_outputs, model) : Result<void>();
+}
+
+Result<ParsedModel> model_of(CatboostParts parts, std::size_t file_bytes, const LoadLimits& limits) {
+  ParsedModel parsed;
+  Model& model = parsed.model;
+  model.format = parts.format;
+  model.trainer = "catboost";
+  model.version = version_of(parts.version);
+  model.score_type = ScalarType::Float64;
+  FVM_TRY(add_bias(parts, model));
+  FVM_TRY(add_loss(parts, model));
+  FVM_ASSIGN(const std::vector<CatboostSplit> splits, add_columns(parts, file_bytes, limits, model));
+  FVM_TRY(add_trees(parts, splits, limits, model));
+  parsed.tree_location = [](std::size_t) { return std::string("trees"); };
+  return parsed;
+}
+
+}  // namespace
+
+bool sniff_catboost_cbm(std::span<const std::byte> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return text.starts_with("CBM1");
+}
+
+bool sniff_catboost_json(std::span<const std::byte> bytes) {
+  constexpr std::string_view blanks = " \t\r\n";
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const auto skip_blanks = [&] { text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size())); };
+  skip_blanks();
+  if (!text.starts_with('{')) return false;
+  text.remove_prefix(1);
+  skip_blanks();
+  constexpr std::string_view names[] = {"\"ctr_data\"",        "\"features_info\"",  "\"model_info\"",
+                                        "\"oblivious_trees\"", "\"scale_and_bias\"", "\"trees\""};
+  return std::any_of(std::begin(names), std::end(names),
+                     [&](std::string_view name) { return text.starts_with(name); });
+}
+
+Result<ParsedModel> read_catboost_cbm(std::span<const std::byte> bytes, const LoadLimits& limits) {
+  FVM_ASSIGN(CatboostParts parts, read_catboost_binary(bytes, limits));
+  return model_of(std::move(parts), bytes.size(), limits);
+}
+
+Result<ParsedModel> read_catboost_json(std::span<const std::byte> bytes, const LoadLimits& limits) {
+  FVM_ASSIGN(CatboostParts parts, read_catboost_document(bytes, limits));
+  return model_of(std::move(parts), bytes.size(), limits);
+}
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,25 @@
+// CatBoost's files, binary (.cbm) and JSON -> Model. CatBoost compares in float32, right if x > border, and adds the bias
+// after the scaled sum of the trees, in float64.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <forestvm/load.hpp>
+#include <forestvm/result.hpp>
+
+#include "parsed_model.hpp"
+
+namespace forestvm::frontend {
+
+/// Returns true if the file begins with "CBM1".
+bool sniff_catboost_cbm(std::span<const std::byte> bytes);
+
+/// Returns true if the first name of the JSON object is one with which CatBoost's documents begin.
+bool sniff_catboost_json(std::span<const std::byte> bytes);
+
+/// Read a model, which check_model has not checked yet. Errors name the part of the file.
+Result<ParsedModel> read_catboost_cbm(std::span<const std::byte> bytes, const LoadLimits& limits);
+Result<ParsedModel> read_catboost_json(std::span<const std::byte> bytes, const LoadLimits& limits);
+
+}  // namespace forestvm::frontend

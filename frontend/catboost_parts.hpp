@@ -1,0 +1,107 @@
+// The parts of a CatBoost model file as it gives them, from either of its two formats; catboost_model.cpp makes a Model
+// of them. Features are known by two numbers: an index among those of their kind, and a flat one among all.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <forestvm/load.hpp>
+#include <forestvm/model.hpp>
+#include <forestvm/result.hpp>
+
+namespace forestvm::frontend {
+
+struct CatboostFloatFeature {
+  std::int64_t index = -1;
+  std::int64_t flat_index = -1;
+  bool has_nans = false;
+  bool nan_above = false;  ///< nan_value_treatment AsTrue, which counts only if has_nans
+  std::string name;
+  std::vector<float> borders;
+};
+
+struct CatboostCategorical {
+  std::int64_t index = -1;
+  std::int64_t flat_index = -1;
+  std::string name;
+};
+
+/// The codes that splits compare a categorical feature with.
+struct CatboostOneHot {
+  std::int64_t category = -1;  ///< index among categorical features
+  std::vector<std::int32_t> codes;
+};
+
+/// What is hashed into a table's key: see Lookup. The first numbers are indices among features of their kind.
+struct CatboostCombination {
+  std::vector<std::int64_t> categories;
+  std::vector<std::pair<std::int64_t, float>> value_tests;
+  std::vector<std::pair<std::int64_t, std::int32_t>> code_tests;
+
+  auto operator<=>(const CatboostCombination&) const = default;
+};
+
+/// How a counter's value is made of a row of its table; the numbers are those of the binary format.
+enum class CtrType : std::uint8_t {
+  Borders,
+  Buckets,
+  BinarizedTargetMeanValue,
+  FloatTargetMeanValue,
+  Counter,
+  FeatureFreq
+};
+
+struct CatboostCtr {
+  std::string table;  ///< name of its table
+  CatboostCombination combination;
+  CtrType type = CtrType::Borders;
+  std::int64_t target_border = 0;
+  float prior = 0;
+  float prior_denominator = 1;
+  float shift = 0;
+  float scale = 1;
+  std::vector<float> borders;
+};
+
+/// What training counted for each key of a combination.
+struct CatboostTable {
+  std::string name;
+  std::string where;  ///< place in the file, for messages
+  std::vector<std::uint64_t> keys;
+  std::vector<std::uint32_t> rows;  ///< row of `numbers` for each key
+  std::uint32_t width = 1;  ///< numbers per row: one for each class, one counter, or a sum and a count
+  std::vector<double> numbers;
+  std::int64_t denominator = 0;  ///< of Counter and FeatureFreq
+};
+
+struct CatboostParts {
+  const char* format = "";
+  std::string version;
+  std::string loss;
+  std::string label_type;  ///< class_params.class_label_type
+  std::vector<std::string> class_names;
+  std::vector<double> class_to_label;
+  std::int64_t classes_count = 0;
+  std::string probability_threshold;  ///< empty if it is CatBoost's 0.5
+
+  std::vector<CatboostFloatFeature> float_features;
+  std::vector<CatboostCategorical> categorical_features;
+  std::vector<CatboostOneHot> one_hots;
+  std::vector<CatboostCtr> ctrs;
+  std::vector<CatboostTable> tables;
+
+  std::uint32_t num_outputs = 1;
+  double scale = 1;
+  std::vector<double> bias;
+  std::vector<Tree> trees;  ///< trees whose splits hold CatBoost's number of the split in Node::payload
+};
+
+/// Reads each format.
+Result<CatboostParts> read_catboost_binary(std::span<const std::byte> bytes, const LoadLimits& limits);
+Result<CatboostParts> read_catboost_document(std::span<const std::byte> bytes, const LoadLimits& limits);
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,31 @@
+// CatBoost's two shapes of trees -> Tree. Splits come first and leaves last, in the order of CatBoost's leaf numbers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <forestvm/model.hpp>
+#include <forestvm/result.hpp>
+
+namespace forestvm::frontend {
+
+/// A split of a tree that is not oblivious. A child is another split, or -1 - leaf.
+struct CatboostBranch {
+  std::uint32_t split = 0;
+  std::int32_t left = -1;
+  std::int32_t right = -1;
+};
+
+/// Makes an oblivious tree: all nodes of a level make the same split, and bit l of a leaf's number is 1 if the split of
+/// level l went right. `values` has `width` numbers for each leaf; the caller has checked how many there are. Splits
+/// keep their number in Node::payload.
+Tree oblivious_tree(std::span<const std::uint32_t> splits, std::span<const double> values,
+                    std::uint32_t width);
+
+/// Makes a tree of splits, the first of which is the root, and branches.size() + 1 leaves.
+Tree branching_tree(std::span<const CatboostBranch> branches, std::span<const double> values,
+                    std::uint32_t width);
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,71 @@
+#include "check_columns.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace forestvm::frontend {
+namespace {
+
+bool is_hashed(const Model& model, std::uint32_t feature) {
+  return std::binary_search(model.hashed_features.begin(), model.hashed_features.end(), feature);
+}
+
+bool is_number(const Model& model, std::uint32_t feature) {
+  return feature < model.num_features && !is_hashed(model, feature);
+}
+
+Result<void> check_lookup(const Model& model, std::size_t number) {
+  const Lookup& lookup = model.lookups[number];
+  const auto wrong = [&](const std::string& what) {
+    return refused("model", "lookup " + std::to_string(number) + ": " + what);
+  };
+  for (const std::uint32_t feature : lookup.categories)
+    if (!is_hashed(model, feature)) return wrong("feature " + std::to_string(feature) + " is not hashed");
+  for (const CodeTest& test : lookup.code_tests)
+    if (!is_hashed(model, test.feature))
+      return wrong("feature " + std::to_string(test.feature) + " is not hashed");
+  for (const ValueTest& test : lookup.value_tests)
+    if (!is_number(model, test.feature) || std::isnan(test.border))
+      return wrong("a test of feature " + std::to_string(test.feature) + " that is no comparison of numbers");
+  std::vector<std::uint64_t> keys = lookup.keys;
+  std::sort(keys.begin(), keys.end());
+  if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) return wrong("two rows with one key");
+  if (lookup.width == 0 || lookup.values.size() / lookup.width != keys.size() + 1 ||
+      lookup.values.size() % lookup.width != 0)
+    return wrong(std::to_string(lookup.values.size()) + " values for " + std::to_string(keys.size()) +
+                 " keys");
+  return {};
+}
+
+Result<void> check_sum(const Model& model, std::size_t number) {
+  const LinearColumn& column = model.linear_columns[number];
+  const auto wrong = [&](const std::string& what) {
+    return refused("model", "linear column " + std::to_string(number) + ": " + what);
+  };
+  for (const std::uint32_t feature : column.features)
+    if (!is_number(model, feature)) return wrong("feature " + std::to_string(feature) + " is no number");
+  const bool whole = column.replacements.empty() || column.replacements.size() == column.features.size();
+  if (column.weights.size() != column.features.size() || !whole)
+    return wrong("weights or replacements that are not one for each feature");
+  for (const float weight : column.weights)
+    if (!std::isfinite(weight)) return wrong("a weight that is not finite");
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_columns(const Model& model) {
+  for (std::size_t i = 0; i < model.hashed_features.size(); ++i)
+    if (model.hashed_features[i] >= model.num_features ||
+        (i != 0 && model.hashed_features[i] <= model.hashed_features[i - 1]))
+      return refused("model", "hashed features that do not exist or do not ascend");
+  for (std::size_t i = 0; i < model.lookups.size(); ++i) FVM_TRY(check_lookup(model, i));
+  for (std::size_t i = 0; i < model.linear_columns.size(); ++i) FVM_TRY(check_sum(model, i));
+  if (num_columns(model) > std::numeric_limits<std::uint32_t>::max())
+    return refused("model", "too many columns");
+  return {};
+}
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,118 @@
+#include "derived_columns.hpp"
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <unordered_map>
+
+#include <forestvm/internal/city_hash.hpp>
+
+namespace forestvm::frontend {
+namespace {
+
+using Row = std::vector<double>;
+
+/// Computes a model's columns.
+class DerivedColumns {
+ public:
+  DerivedColumns(const Model& model, bool hashed_rows);
+
+  /// Appends the columns to a row of features.
+  Result<void> append_to(Row& row) const;
+
+ private:
+  using Keys = std::unordered_map<std::uint64_t, std::size_t>;
+
+  Result<std::int32_t> code_of(const Row& row, std::uint32_t feature) const;
+  Result<void> append_lookup(const Lookup& lookup, const Keys& keys, Row& row) const;
+
+  const Model& model_;
+  bool hashed_rows_;
+  std::vector<Keys> keys_;  ///< row of the table for each key, for each lookup
+};
+
+Error not_a_category(std::uint32_t feature, double x, const char* expected) {
+  std::ostringstream number;
+  number << x;
+  return refused("feature " + std::to_string(feature),
+                 "expected " + std::string(expected) + ", found " + number.str());
+}
+
+DerivedColumns::DerivedColumns(const Model& model, bool hashed_rows)
+    : model_(model), hashed_rows_(hashed_rows) {
+  for (const Lookup& lookup : model.lookups) {
+    Keys& keys = keys_.emplace_back();
+    for (std::size_t i = 0; i < lookup.keys.size(); ++i) keys.emplace(lookup.keys[i], i);
+  }
+}
+
+Result<std::int32_t> DerivedColumns::code_of(const Row& row, std::uint32_t feature) const {
+  const double x = row[feature];
+  if (!hashed_rows_) {
+    if (std::abs(x) <= kMaxCategoryNumber && x == std::trunc(x))
+      return category_code(std::to_string(static_cast<std::int64_t>(x)));
+    return not_a_category(feature, x, "a whole number, which stands for a category");
+  }
+  constexpr double least = std::numeric_limits<std::int32_t>::min(),
+                   most = std::numeric_limits<std::int32_t>::max();
+  if (x >= least && x <= most && x == std::trunc(x)) return static_cast<std::int32_t>(x);
+  return not_a_category(feature, x, "the code of a category");
+}
+
+Result<void> DerivedColumns::append_lookup(const Lookup& lookup, const Keys& keys, Row& row) const {
+  std::uint64_t key = 0;
+  for (const std::uint32_t feature : lookup.categories) {
+    FVM_ASSIGN(const std::int32_t code, code_of(row, feature));
+    key = extend_key(key, code);
+  }
+  for (const ValueTest& test : lookup.value_tests) {
+    const auto x = static_cast<float>(row[test.feature]);
+    key = extend_key(key, std::isnan(x) ? test.nan_above : x > test.border);
+  }
+  for (const CodeTest& test : lookup.code_tests) {
+    FVM_ASSIGN(const std::int32_t code, code_of(row, test.feature));
+    key = extend_key(key, code == test.code);
+  }
+  const auto found = keys.find(key);
+  const std::size_t at = found == keys.end() ? lookup.keys.size() : found->second;
+  for (std::size_t i = 0; i < lookup.width; ++i) row.push_back(lookup.values[at * lookup.width + i]);
+  return {};
+}
+
+void append_sum(const LinearColumn& column, Row& row) {
+  float sum = 0;
+  for (std::size_t i = 0; i < column.features.size(); ++i) {
+    auto x = static_cast<float>(row[column.features[i]]);
+    if (std::isnan(x) && !column.replacements.empty()) x = column.replacements[i];
+    const float product = column.weights[i] * x;
+    sum += product;
+  }
+  row.push_back(sum);
+}
+
+Result<void> DerivedColumns::append_to(Row& row) const {
+  for (std::size_t i = 0; i < model_.lookups.size(); ++i)
+    FVM_TRY(append_lookup(model_.lookups[i], keys_[i], row));
+  for (const LinearColumn& column : model_.linear_columns) append_sum(column, row);
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<double>> with_derived_columns(const Model& model, std::span<const double> rows,
+                                                 std::size_t row_count, bool hashed_rows) {
+  const DerivedColumns columns(model, hashed_rows);
+  std::vector<double> out;
+  Row row;
+  for (std::size_t r = 0; r < row_count; ++r) {
+    const std::span<const double> features = rows.subspan(r * model.num_features, model.num_features);
+    row.assign(features.begin(), features.end());
+    if (const Result<void> appended = columns.append_to(row); !appended.ok())
+      return refused("row " + std::to_string(r) + ", " + appended.error().where, appended.error().message);
+    out.insert(out.end(), row.begin(), row.end());
+  }
+  return out;
+}
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,462 @@
+// See onnx_graph.hpp. Nodes are read in the file's order, which is that of their computation.
+#include "onnx_graph.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <unordered_map>
+
+#include "file_text.hpp"
+
+namespace forestvm::frontend {
+namespace {
+
+/// Limit on the segments and steps of all columns that nodes make: many nodes over many segments are refused.
+constexpr std::size_t kMaxSegments = std::size_t{1} << 18;
+
+/// What a tensor behind the ensemble holds.
+enum class Content { Labels, Scores, Maps };
+
+class GraphReader {
+ public:
+  GraphReader(const OnnxGraph& graph, const LoadLimits& limits)
+      : graph_(graph), limits_(limits), constants_(graph.initializers) {}
+
+  Result<OnnxPipeline> read() {
+    FVM_TRY(add_inputs());
+    FVM_TRY(visit_operations(graph_, [&](const OnnxOperation& operation) { return add(operation); }));
+    if (!ensemble_) return refused("graph", "there is no tree ensemble in it");
+    for (const OnnxValue& output : graph_.outputs)
+      if (!results_.contains(output.name))
+        return refused("graph", "output " + quoted(output.name) + " is not a result of the tree ensemble");
+    return std::move(pipeline_);
+  }
+
+ private:
+  using Handler = Result<void> (GraphReader::*)(const OnnxOperation&);
+
+  struct Row {
+    std::string_view domain;
+    std::string_view type;
+    Handler handler;
+  };
+
+  static const Row kRows[];
+
+  Result<void> add_inputs();
+  Result<void> add_width(const OnnxValue& input, std::uint32_t& width) const;
+  Result<void> add(const OnnxOperation& operation);
+
+  // The handlers of operations.
+  Result<void> add_alias(const OnnxOperation& operation);
+  Result<void> add_cast(const OnnxOperation& operation);
+  Result<void> add_concat(const OnnxOperation& operation);
+  Result<void> add_scaler(const OnnxOperation& operation);
+  Result<void> add_imputer(const OnnxOperation& operation);
+  Result<void> add_constant(const OnnxOperation& operation);
+  Result<void> add_shape(const OnnxOperation& operation);
+  Result<void> add_factor(const OnnxOperation& operation);
+  Result<void> add_zipmap(const OnnxOperation& operation);
+  Result<void> add_argmax(const OnnxOperation& operation);
+  Result<void> add_sigmoid(const OnnxOperation& operation);
+  Result<void> add_softmax(const OnnxOperation& operation);
+  Result<void> add_normalizer(const OnnxOperation& operation);
+  Result<void> add_ensemble(const OnnxOperation& operation);
+
+  Error error(const OnnxOperation& operation, std::string message) const {
+    return refused(location_of(operation), std::move(message));
+  }
+  const OnnxColumns* columns_of(const OnnxOperation& operation, std::size_t input = 0) const {
+    const auto found =
+        input < operation.inputs.size() ? columns_.find(operation.inputs[input]) : columns_.end();
+    return found == columns_.end() ? nullptr : &found->second;
+  }
+  std::optional<Content> content_of(const OnnxOperation& operation) const {
+    const auto found = operation.inputs.empty() ? results_.end() : results_.find(operation.inputs[0]);
+    return found == results_.end() ? std::nullopt : std::optional(found->second);
+  }
+  const OnnxTensor* constant_of(const OnnxOperation& operation, std::size_t input) const {
+    const auto found =
+        input < operation.inputs.size() ? constants_.find(operation.inputs[input]) : constants_.end();
+    return found == constants_.end() ? nullptr : &found->second;
+  }
+  /// Names what the operation's only output holds.
+  Result<void> give(const OnnxOperation& operation, OnnxColumns columns) {
+    if (operation.outputs.size() != 1) return error(operation, "expected one output");
+    for (const OnnxSegment& segment : columns.segments) {
+      segments_ += 1 + segment.steps.size();
+      for (const OnnxStep& step : segment.steps)
+        segments_ += (step.offsets.size() + step.scales.size() + step.replacements.size()) / 16;
+    }
+    if (segments_ > kMaxSegments) return error(operation, "too many nodes and columns in front of the trees");
+    columns_.insert_or_assign(operation.outputs[0], std::move(columns));
+    return {};
+  }
+  Result<void> give(const OnnxOperation& operation, Content content) {
+    if (operation.outputs.size() != 1) return error(operation, "expected one output");
+    results_.insert_or_assign(operation.outputs[0], content);
+    return {};
+  }
+  Result<void> read_numbers(const OnnxOperation& operation, std::string_view name, const OnnxColumns& columns,
+                            std::vector<float>& numbers) const;
+  Result<std::vector<std::int64_t>> shape_of(const OnnxOperation& operation) const;
+  Result<void> add_transform(const OnnxOperation& operation, OnnxPost post);
+  void add_step(OnnxColumns& columns, const OnnxStep& step) const;
+  /// Number of values in a row of scores.
+  std::uint32_t score_width() const {
+    return pipeline_.forest.classifier ? static_cast<std::uint32_t>(pipeline_.forest.class_labels.size())
+                                       : pipeline_.forest.num_outputs;
+  }
+
+  const OnnxGraph& graph_;
+  const LoadLimits& limits_;
+  OnnxPipeline pipeline_;
+  bool ensemble_ = false;
+  std::size_t segments_ = 0;  ///< Segments and steps of all columns.
+  bool known_width_ = true;   ///< False if the only input does not say how many columns it has.
+  std::unordered_map<std::string_view, OnnxTensor> constants_;
+  std::unordered_map<std::string_view, OnnxColumns> columns_;
+  std::unordered_map<std::string_view, Content> results_;
+};
+
+const GraphReader::Row GraphReader::kRows[] = {
+    {"", "Identity", &GraphReader::add_alias},
+    {"", "Cast", &GraphReader::add_cast},
+    {"", "Concat", &GraphReader::add_concat},
+    {"", "Constant", &GraphReader::add_constant},
+    {"", "Reshape", &GraphReader::add_shape},
+    {"", "Squeeze", &GraphReader::add_shape},
+    {"", "Flatten", &GraphReader::add_shape},
+    {"", "Mul", &GraphReader::add_factor},
+    {"", "ArgMax", &GraphReader::add_argmax},
+    {"", "Sigmoid", &GraphReader::add_sigmoid},
+    {"", "Softmax", &GraphReader::add_softmax},
+    {"ai.onnx.ml", "Scaler", &GraphReader::add_scaler},
+    {"ai.onnx.ml", "Imputer", &GraphReader::add_imputer},
+    {"ai.onnx.ml", "ZipMap", &GraphReader::add_zipmap},
+    {"ai.onnx.ml", "Normalizer", &GraphReader::add_normalizer},
+    {"ai.onnx.ml", "TreeEnsemble", &GraphReader::add_ensemble},
+    {"ai.onnx.ml", "TreeEnsembleClassifier", &GraphReader::add_ensemble},
+    {"ai.onnx.ml", "TreeEnsembleRegressor", &GraphReader::add_ensemble},
+};
+
+Result<void> GraphReader::add(const OnnxOperation& operation) {
+  const auto* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& known) {
+    return known.domain == operation.domain && known.type == operation.type;
+  });
+  if (row == std::end(kRows))
+    return error(operation, "an operation that is not read" +
+                                (operation.domain.empty() ? "" : ": domain " + quoted(operation.domain)));
+  return (this->*row->handler)(operation);
+}
+
+Result<void> GraphReader::add_width(const OnnxValue& input, std::uint32_t& width) const {
+  const auto wrong = [&](const std::string& what) {
+    return refused("graph, input " + quoted(input.name), what);
+  };
+  if (input.dims.size() > 2)
+    return wrong(std::to_string(input.dims.size()) + " dimensions, expected rows and columns");
+  if (input.dims.size() < 2 || input.dims[1] < 0) {
+    if (graph_.inputs.size() == 1) return {};
+    return wrong("the number of columns is not given");
+  }
+  if (input.dims[1] == 0 ||
+      input.dims[1] > std::int64_t{limits_.max_features} - std::int64_t{pipeline_.num_features})
+    return wrong(std::to_string(input.dims[1]) + " columns: none, or more than the limit of " +
+                 std::to_string(limits_.max_features) + " features");
+  width = static_cast<std::uint32_t>(input.dims[1]);
+  return {};
+}
+
+/// The columns of an input that does not say how many it has are as many as the limit allows; read_columns finds those
+/// that the trees use.
+Result<void> GraphReader::add_inputs() {
+  if (graph_.inputs.empty()) return refused("graph", "no inputs");
+  for (const OnnxValue& input : graph_.inputs) {
+    std::uint32_t width = 0;
+    FVM_TRY(add_width(input, width));
+    OnnxColumns columns;
+    columns.type = input.type;
+    switch (input.type) {
+      case OnnxType::Double:
+        columns.row_type = ScalarType::Float64;
+        break;
+      case OnnxType::Float:
+      case OnnxType::Int32:
+      case OnnxType::Int64:
+        break;
+      default:
+        return refused("graph, input " + quoted(input.name),
+                       "a tensor of " + name_of(input.type) + "; float, double, int32 and int64 are read");
+    }
+    known_width_ = width != 0;
+    columns.width = width != 0 ? width : limits_.max_features;
+    columns.segments.push_back({0, columns.width, pipeline_.num_features, {}});
+    pipeline_.num_features += columns.width;
+    columns_.insert_or_assign(input.name, std::move(columns));
+  }
+  if (pipeline_.num_features != graph_.inputs.size() || !known_width_ || pipeline_.num_features == 1)
+    return {};
+  for (const OnnxValue& input : graph_.inputs) pipeline_.feature_names.emplace_back(input.name);
+  return {};
+}
+
+Result<void> GraphReader::add_alias(const OnnxOperation& operation) {
+  if (const OnnxColumns* columns = columns_of(operation)) return give(operation, *columns);
+  if (const auto content = content_of(operation)) return give(operation, *content);
+  return error(operation, "its input is neither the rows nor a result of trees");
+}
+
+Result<void> GraphReader::add_cast(const OnnxOperation& operation) {
+  FVM_ASSIGN(const std::int64_t number, OnnxAttributes(operation).integer("to", 0));
+  const auto to = static_cast<OnnxType>(static_cast<std::int32_t>(number));
+  const auto wrong = [&](const std::string& what) {
+    return error(operation, what + " cast to " + name_of(to));
+  };
+  if (const OnnxColumns* columns = columns_of(operation)) {
+    OnnxColumns cast = *columns;
+    if (to != columns->type && to != OnnxType::Float &&
+        !(to == OnnxType::Double && columns->type == OnnxType::Float))
+      return wrong("columns of " + name_of(columns->type));
+    cast.type = to;
+    if (to == OnnxType::Float) cast.row_type = ScalarType::Float32;
+    return give(operation, std::move(cast));
+  }
+  const auto content = content_of(operation);
+  const bool whole = to == OnnxType::Int32 || to == OnnxType::Int64;
+  const bool real = to == OnnxType::Float || to == OnnxType::Double;
+  if (content == Content::Labels && !whole) return wrong("labels");
+  if (content == Content::Scores && !real) return wrong("scores");
+  return add_alias(operation);
+}
+
+Result<void> GraphReader::add_concat(const OnnxOperation& operation) {
+  FVM_ASSIGN(const std::int64_t axis, OnnxAttributes(operation).integer("axis", 0));
+  if (axis != 1 && axis != -1)
+    return error(operation, "axis " + std::to_string(axis) + ", expected 1: columns");
+  OnnxColumns all;
+  all.type = OnnxType::Undefined;
+  for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
+    const OnnxColumns* part = columns_of(operation, i);
+    if (part == nullptr)
+      return error(operation, "input " + quoted(operation.inputs[i]) + " is not columns of the rows");
+    if (!known_width_) return error(operation, "the number of the input's columns is not given");
+    if (all.type == OnnxType::Undefined) {
+      all.type = part->type;
+      all.row_type = part->row_type;
+    }
+    if (all.type != part->type || all.row_type != part->row_type)
+      return error(operation, "columns of different types");
+    if (part->width > limits_.max_features - all.width ||
+        all.segments.size() + part->segments.size() > kMaxOnnxParts)
+      return error(operation, "more columns than the limit of " + std::to_string(limits_.max_features));
+    for (OnnxSegment segment : part->segments) {
+      segment.column += all.width;
+      all.segments.push_back(std::move(segment));
+    }
+    all.width += part->width;
+  }
+  if (all.width == 0) return error(operation, "no inputs");
+  return give(operation, std::move(all));
+}
+
+/// Reads a list of one number, or one for each column.
+Result<void> GraphReader::read_numbers(const OnnxOperation& operation, std::string_view name,
+                                       const OnnxColumns& columns, std::vector<float>& numbers) const {
+  const OnnxAttributes attributes(operation);
+  FVM_ASSIGN(const std::size_t count, attributes.reals(name, [&](std::size_t, double x) -> Result<void> {
+    if (!std::isfinite(x)) return attributes.error(name, "a number that is not finite");
+    numbers.push_back(static_cast<float>(x));
+    return {};
+  }));
+  if (count != 1 && count != columns.width)
+    return attributes.error(
+        name, std::to_string(count) + " numbers for " + std::to_string(columns.width) + " columns");
+  return {};
+}
+
+/// Adds a step to every segment; each takes its own part of the numbers.
+void GraphReader::add_step(OnnxColumns& columns, const OnnxStep& step) const {
+  const auto part = [](const std::vector<float>& numbers, const OnnxSegment& segment) {
+    if (numbers.size() <= 1) return numbers;
+    const auto first = numbers.begin() + segment.column;
+    return std::vector<float>(first, first + segment.count);
+  };
+  for (OnnxSegment& segment : columns.segments)
+    segment.steps.push_back(
+        {part(step.offsets, segment), part(step.scales, segment), part(step.replacements, segment)});
+}
+
+Result<void> GraphReader::add_scaler(const OnnxOperation& operation) {
+  const OnnxColumns* input = columns_of(operation);
+  if (input == nullptr) return error(operation, "its input is not columns of the rows");
+  if (input->type != OnnxType::Float)
+    return error(operation,
+                 "columns of " + name_of(input->type) + "; only float columns can be folded into thresholds");
+  OnnxStep step;
+  FVM_TRY(read_numbers(operation, "offset", *input, step.offsets));
+  FVM_TRY(read_numbers(operation, "scale", *input, step.scales));
+  if (std::find(step.scales.begin(), step.scales.end(), 0.0f) != step.scales.end())
+    return error(operation, "a scale of 0 cannot be folded into thresholds: infinity times 0 is no number");
+  OnnxColumns columns = *input;
+  add_step(columns, step);
+  return give(operation, std::move(columns));
+}
+
+Result<void> GraphReader::add_imputer(const OnnxOperation& operation) {
+  const OnnxColumns* input = columns_of(operation);
+  if (input == nullptr) return error(operation, "its input is not columns of the rows");
+  const OnnxAttributes attributes(operation);
+  FVM_ASSIGN(const double replaced, attributes.real("replaced_value_float", 0));
+  if (input->type != OnnxType::Float || attributes.has("imputed_value_int64s"))
+    return error(operation,
+                 "columns of whole numbers or doubles; only float columns can be folded into thresholds");
+  if (!std::isnan(replaced))
+    return error(operation,
+                 "it replaces " + std::to_string(replaced) + "; only NaN can be folded into thresholds");
+  OnnxStep step;
+  FVM_TRY(read_numbers(operation, "imputed_value_floats", *input, step.replacements));
+  OnnxColumns columns = *input;
+  add_step(columns, step);
+  return give(operation, std::move(columns));
+}
+
+Result<void> GraphReader::add_constant(const OnnxOperation& operation) {
+  FVM_ASSIGN(OnnxTensor tensor, OnnxAttributes(operation).tensor("value"));
+  if (operation.outputs.size() != 1) return error(operation, "expected one output");
+  constants_.insert_or_assign(operation.outputs[0], std::move(tensor));
+  return {};
+}
+
+/// Returns the second input or the attribute "axes" of Reshape and Squeeze.
+Result<std::vector<std::int64_t>> GraphReader::shape_of(const OnnxOperation& operation) const {
+  std::vector<std::int64_t> numbers;
+  const auto add = [&](std::int64_t x) -> Result<void> {
+    if (numbers.size() == 4) return error(operation, "more dimensions than rows and columns have");
+    numbers.push_back(x);
+    return {};
+  };
+  if (operation.inputs.size() < 2) {
+    FVM_TRY(OnnxAttributes(operation).integers("axes", [&](std::size_t, std::int64_t x) { return add(x); }));
+    return numbers;
+  }
+  const OnnxTensor* constant = constant_of(operation, 1);
+  if (constant == nullptr) return error(operation, "its shape is not a constant");
+  FVM_TRY(visit_integers(*constant, add));
+  return numbers;
+}
+
+/// Reads Reshape, Squeeze and Flatten where they leave the numbers of a row as they are.
+Result<void> GraphReader::add_shape(const OnnxOperation& operation) {
+  const OnnxColumns* columns = columns_of(operation);
+  const std::int64_t width = columns != nullptr                         ? columns->width
+                             : content_of(operation) == Content::Scores ? score_width()
+                                                                        : 1;
+  const bool flat = columns == nullptr && width == 1;  // rows of one number may lose their second dimension
+  bool keeps = false;
+  if (operation.type == "Flatten") {
+    FVM_ASSIGN(const std::int64_t axis, OnnxAttributes(operation).integer("axis", 1));
+    keeps = axis == 1;
+  } else {
+    FVM_ASSIGN(const std::vector<std::int64_t> shape, shape_of(operation));
+    if (operation.type == "Squeeze") {
+      keeps = flat && shape.size() == 1 && (shape[0] == 1 || shape[0] == -1);
+    } else {
+      const bool same_columns = shape.size() == 2 && (shape[1] == width || (shape[1] == -1 && shape[0] == 0));
+      keeps = (same_columns && (shape[0] == -1 || shape[0] == 0)) ||
+              (flat && shape.size() == 1 && shape[0] == -1);
+    }
+  }
+  if (!keeps) return error(operation, "it does more than to leave a row's numbers as they are");
+  return add_alias(operation);
+}
+
+/// Reads a multiplication by 1.
+Result<void> GraphReader::add_factor(const OnnxOperation& operation) {
+  const OnnxTensor* factor = constant_of(operation, 1);
+  bool one = factor != nullptr && factor->size == 1 && content_of(operation) == Content::Scores;
+  if (one)
+    FVM_TRY(visit_reals(*factor, [&](double x) -> Result<void> {
+      one = x == 1;
+      return {};
+    }));
+  return one ? add_alias(operation) : error(operation, "only scores times a constant of 1 are read");
+}
+
+Result<void> GraphReader::add_zipmap(const OnnxOperation& operation) {
+  if (content_of(operation) != Content::Scores)
+    return error(operation, "its input is not the scores of classes");
+  return give(operation, Content::Maps);
+}
+
+Result<void> GraphReader::add_argmax(const OnnxOperation& operation) {
+  const OnnxAttributes attributes(operation);
+  FVM_ASSIGN(const std::int64_t axis, attributes.integer("axis", 0));
+  FVM_ASSIGN(const std::int64_t last, attributes.integer("select_last_index", 0));
+  if (content_of(operation) != Content::Scores || pipeline_.forest.classifier || score_width() < 2)
+    return error(operation, "its input is not the scores of several targets");
+  if ((axis != 1 && axis != -1) || last != 0)
+    return error(operation, "only the first largest score of a row is read: axis 1, select_last_index 0");
+  pipeline_.argmax = true;
+  return give(operation, Content::Labels);
+}
+
+/// Makes `post` the transform of the scores, which have none yet.
+Result<void> GraphReader::add_transform(const OnnxOperation& operation, OnnxPost post) {
+  OnnxForest& forest = pipeline_.forest;
+  if (content_of(operation) != Content::Scores || forest.classifier)
+    return error(operation, "its input is not the scores of targets");
+  if (forest.post != OnnxPost::None) return error(operation, "a second transform of the scores");
+  forest.post = post;
+  pipeline_.transformed = true;
+  return give(operation, Content::Scores);
+}
+
+Result<void> GraphReader::add_sigmoid(const OnnxOperation& operation) {
+  return add_transform(operation, OnnxPost::Logistic);
+}
+
+Result<void> GraphReader::add_softmax(const OnnxOperation& operation) {
+  FVM_ASSIGN(const std::int64_t axis, OnnxAttributes(operation).integer("axis", -1));
+  if (axis != 1 && axis != -1)
+    return error(operation, "axis " + std::to_string(axis) + ", expected 1: columns");
+  return add_transform(operation, OnnxPost::Softmax);
+}
+
+Result<void> GraphReader::add_normalizer(const OnnxOperation& operation) {
+  return error(operation, "norms of rows cannot be folded into trees");
+}
+
+Result<void> GraphReader::add_ensemble(const OnnxOperation& operation) {
+  if (ensemble_) return error(operation, "a second tree ensemble: models of one are read");
+  const OnnxColumns* columns = columns_of(operation);
+  if (columns == nullptr) return error(operation, "its input is not columns of the rows");
+  ensemble_ = true;
+  pipeline_.columns = *columns;
+  pipeline_.type = operation.type;
+  FVM_ASSIGN(pipeline_.forest, read_onnx_forest(operation, limits_));
+  if (pipeline_.forest.doubles && columns->type != OnnxType::Double)
+    return error(operation, "double thresholds or weights for columns of " + name_of(columns->type));
+  if (!known_width_) {
+    std::uint32_t last = 0;
+    for (const OnnxNode& node : pipeline_.forest.nodes)
+      if (node.mode != OnnxMode::Leaf) last = std::max(last, node.column);
+    pipeline_.num_features = last < limits_.max_features ? last + 1 : limits_.max_features;
+  }
+  const std::size_t expected = pipeline_.forest.classifier ? 2 : 1;
+  if (operation.outputs.empty() || operation.outputs.size() > expected)
+    return error(operation, "expected " + std::to_string(expected) + " outputs");
+  results_.insert_or_assign(operation.outputs.back(),
+                            expected == operation.outputs.size() ? Content::Scores : Content::Labels);
+  if (operation.outputs.size() == 2) results_.insert_or_assign(operation.outputs[0], Content::Labels);
+  return {};
+}
+
+}  // namespace
+
+Result<OnnxPipeline> read_onnx_graph(const OnnxGraph& graph, const LoadLimits& limits) {
+  return GraphReader(graph, limits).read();
+}
+
+}  // namespace forestvm::frontend

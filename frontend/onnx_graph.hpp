@@ -1,0 +1,30 @@
+// The graph of an ONNX model of decision trees: what leads from the inputs to the one tree ensemble, the ensemble, and
+// what makes the outputs of its results. In: the graph. Out: the ensemble and its columns. Every other node is refused
+// by name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <forestvm/load.hpp>
+
+#include "onnx_columns.hpp"
+#include "onnx_forest.hpp"
+#include "onnx_proto.hpp"
+
+namespace forestvm::frontend {
+
+struct OnnxPipeline {
+  OnnxForest forest;
+  OnnxColumns columns;             ///< Input of the ensemble.
+  std::string type;                ///< Type of the ensemble's operation.
+  std::uint32_t num_features = 0;  ///< Numbers in a row: the columns of all inputs, in the graph's order.
+  std::vector<std::string> feature_names;  ///< Names of the inputs if each is one feature; otherwise none.
+  bool transformed = false;                ///< True if the transform is a node behind the ensemble.
+  bool argmax = false;                     ///< True if an ArgMax turns the scores into classes.
+};
+
+Result<OnnxPipeline> read_onnx_graph(const OnnxGraph& graph, const LoadLimits& limits);
+
+}  // namespace forestvm::frontend

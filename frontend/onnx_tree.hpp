@@ -1,0 +1,33 @@
+// The nodes of an OnnxForest -> Trees. Nodes and subtrees that several parents share are repeated, which is exact but
+// may be long; what is too long is refused.
+#pragma once
+
+#include <vector>
+
+#include <forestvm/load.hpp>
+#include <forestvm/model.hpp>
+
+#include "onnx_columns.hpp"
+#include "onnx_forest.hpp"
+
+namespace forestvm::frontend {
+
+/// What is known of a forest after its trees have been walked.
+struct OnnxShape {
+  std::vector<std::uint32_t> outputs;  ///< The only output to which each tree adds, or kManyOutputs.
+  std::vector<bool> always;            ///< True for each output to which some tree adds whatever the row is.
+  std::size_t leaves = 0;
+};
+
+inline constexpr std::uint32_t kManyOutputs = UINT32_MAX;
+
+/// Walks all trees. Refuses columns that do not exist, cycles, nodes that belong to two trees, and nodes that belong
+/// to none.
+Result<OnnxShape> check_onnx_trees(const OnnxForest& forest, std::uint32_t columns);
+
+/// Makes the trees of the sum, or the one tree whose leaves are the least or greatest of all trees' numbers. Trees have
+/// leaves of forest.num_outputs numbers if any tree adds to several outputs.
+Result<std::vector<Tree>> onnx_trees(const OnnxForest& forest, const OnnxShape& shape,
+                                     const OnnxColumns& columns, const LoadLimits& limits);
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,37 @@
+#include "answers.hpp"
+
+#include <span>
+#include <stdexcept>
+
+#include <forestvm/reference.hpp>
+
+#include "support/npy.hpp"
+
+namespace forestvm::test {
+namespace {
+
+/// Reads rows of either type; programs get float32 rows here.
+support::Npy<float> read_rows(const std::filesystem::path& file) {
+  if (support::holds<float>(file)) return support::read_npy<float>(file);
+  const auto wide = support::read_npy<double>(file);
+  return {wide.shape, {wide.data.begin(), wide.data.end()}};
+}
+
+}  // namespace
+
+support::Answers answers_of(const support::ModelFile& file, const Model& model) {
+  if (model.format != "onnx") return support::read_float_answers(file.path, model.score_type);
+  const auto rows = read_rows(file.path.parent_path() / "rows.npy");
+  const auto answers = reference_predict(model, std::span<const float>(rows.data), rows.rows(),
+                                         {0, model.trees.size(), false});
+  if (!answers.ok()) throw std::runtime_error(answers.error().text());
+  return {rows.rows(),
+          rows.columns(),
+          rows.data,
+          answers->raw_width,
+          answers->value_width,
+          {answers->raw.begin(), answers->raw.end()},
+          {answers->value.begin(), answers->value.end()}};
+}
+
+}  // namespace forestvm::test

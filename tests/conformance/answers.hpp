@@ -1,0 +1,16 @@
+// What a model's compiled programs must answer: the trainer's own answers, or the reference predictor's where the trainer
+// promises no bits.
+#pragma once
+
+#include <forestvm/model.hpp>
+
+#include "support/model_folders.hpp"
+
+namespace forestvm::test {
+
+/// Reads the rows and answers beside a model file. ONNX Runtime's sums depend on its number of threads, and its answers
+/// are compared with the reference predictor's within a bound (tests/frontend/test_onnx_answers.cpp); here programs must
+/// give the reference predictor's own numbers, rounded to float32.
+support::Answers answers_of(const support::ModelFile& file, const Model& model);
+
+}  // namespace forestvm::test
