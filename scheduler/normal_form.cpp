@@ -60,7 +60,7 @@ bool whole_bound(const Model& model, const Node& node, Bound& bound) {
 /// Rewrites a split into the normal form, but for its threshold, which becomes the bound.
 void normalize(Node& node, const Bound& bound) {
   if (node.missing == Missing::None) node.missing_left = zero_goes_left(node);
-  if (!bound.least) {  // all go left: children change places, and no number is below -inf
+  if (!bound.least) {  // all go left: the children are swapped, and no number is below -inf
     std::swap(node.left, node.right);
     node.missing_left = !node.missing_left;
   }

@@ -109,9 +109,15 @@ std::string meaning_of(Parameter parameter) {
       return "an integer from 1, " + std::string(kTreeCountName) + " or " + std::string(kBatchSizeName);
     case Count:
       return "an integer from 1";
-    default:
+    case LayoutName:
+    case EncodeName:
+    case TilingName:
+    case OrderName:
+    case AccumulateName:
+    case GpuDim:
       return joined(words_of(parameter));
   }
+  __builtin_unreachable();  // these are all
 }
 
 /// Says what is wrong with an argument for a parameter; std::nullopt if nothing is.
@@ -141,7 +147,12 @@ std::optional<std::string> argument_problem(Parameter parameter, const Argument&
         return "expected an integer, found " + shown;
       }
       return std::nullopt;
-    default:
+    case LayoutName:
+    case EncodeName:
+    case TilingName:
+    case OrderName:
+    case AccumulateName:
+    case GpuDim:
       break;
   }
   const std::vector<std::string_view> known = words_of(parameter);

@@ -43,7 +43,7 @@ FVM_DEVICE float add_trees(float sum, const Launch& launch, std::uint32_t begin,
   FVM_NO_UNROLL
   for (std::uint32_t tree = begin; tree != end; tree += kTrees) {
     Walk trees[kTrees];
-    typename Walk::Place at[kTrees];
+    typename Walk::Position at[kTrees];
     for (unsigned t = 0; t < kTrees; ++t) trees[t].open(group, tree + t);
     for (unsigned t = 0; t < kTrees; ++t) at[t] = trees[t].root();
     FVM_UNROLL(8)

@@ -159,19 +159,25 @@ Result<fvm_gpu_options> known_options(const fvm_gpu_options* options) {
 
 // Rows, outputs and types as C callers name them.
 
-Result<OutputKind> known_output(fvm_output output) {
+constexpr fvm_output c_output(OutputKind output) {
   switch (output) {
-    case FVM_OUTPUT_RAW:
-      return OutputKind::Raw;
-    case FVM_OUTPUT_VALUE:
-      return OutputKind::Value;
-    case FVM_OUTPUT_CLASS:
-      return OutputKind::Class;
-    case FVM_OUTPUT_LEAF:
-      return OutputKind::Leaf;
-    default:
-      return usage("there is no output " + std::to_string(output));
+    case OutputKind::Raw:
+      return FVM_OUTPUT_RAW;
+    case OutputKind::Value:
+      return FVM_OUTPUT_VALUE;
+    case OutputKind::Class:
+      return FVM_OUTPUT_CLASS;
+    case OutputKind::Leaf:
+      return FVM_OUTPUT_LEAF;
   }
+  __builtin_unreachable();  // these are all
+}
+
+Result<OutputKind> known_output(fvm_output output) {
+#define FVM_OUTPUT(number, Name, text, meaning) \
+  if (output == c_output(OutputKind::Name)) return OutputKind::Name;
+#include <forestvm/core/outputs.def>
+  return usage("there is no output " + std::to_string(output));
 }
 
 /// Returns the type that an output is written in; Usage if it would lose digits there.

@@ -101,10 +101,7 @@ struct DeviceRows {
 using AnyRows = std::variant<RowBlock, CsrRows, CodedRows, DeviceRows>;
 
 inline std::size_t row_count(const AnyRows& rows) {
-  if (const auto* dense = std::get_if<RowBlock>(&rows)) return dense->count;
-  if (const auto* csr = std::get_if<CsrRows>(&rows)) return csr->count;
-  if (const auto* on_device = std::get_if<DeviceRows>(&rows)) return on_device->count;
-  return std::get_if<CodedRows>(&rows)->count;
+  return std::visit([](const auto& form) { return form.count; }, rows);
 }
 
 /// The types of predictions.

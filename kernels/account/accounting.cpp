@@ -44,7 +44,8 @@ const WalkCost* cost_of(Layout layout) {
 /// Returns how many different words `draws` draws from `of` words give on average.
 double different(double draws, double of) { return of * (1 - std::pow(1 - 1 / of, draws)); }
 
-/// The rows or trees that a range register holds in some of its iterations.
+/// The rows or trees that a range register holds in some of its iterations. The map of the code knows bounds that
+/// hold in all iterations; costs add up what each iteration takes, so that they are followed here.
 struct Chunk {
   bool rows = false;
   std::uint32_t begin = 0;  ///< number of the first tree; without meaning for rows, of which all are alike
@@ -65,9 +66,9 @@ class PhaseCounter {
                const LinkedPhase& phase)
       : program_(program), request_(request), device_(device), phase_(phase) {
     const double block_rows = phase.rows_per_block != 0 ? phase.rows_per_block : request.rows;
-    chunks_[0] = {true, 0, request.rows, 0, std::min<double>(block_rows, request.rows)};
-    if (phase.block_rows == 0) block_rows_ = chunks_[0].block_rows;
-    chunks_[1] = {false, 0, program.meta().num_trees, 0, 0};
+    chunks_[kRowsRegister] = {true, 0, request.rows, 0, std::min<double>(block_rows, request.rows)};
+    if (phase.block_rows == kRowsRegister) block_rows_ = chunks_[kRowsRegister].block_rows;
+    chunks_[kTreesRegister] = {false, 0, program.meta().num_trees, 0, 0};
     threads_are_mapped_ = std::any_of(phase.code.begin(), phase.code.end(), [](const LinkedInst& inst) {
       return inst.op == Op::Map && linked<Op::Map, Dimension>(inst) >= kGridDimensions;
     });
@@ -469,8 +470,9 @@ double fullest_bank(double words, double bins) {
 Result<CallAccount> account(const Program& program, const LinkRequest& call_request,
                             const DeviceModel& device) {
   LinkRequest request = call_request;
-  FVM_ASSIGN(request.rows, rows_of_grid(program, call_request, limits_of(device)));
-  FVM_ASSIGN(const LinkedCall linked, link(program, request, limits_of(device)));
+  const Linker linker(program);
+  FVM_ASSIGN(request.rows, rows_of_grid(linker, call_request, limits_of(device)));
+  FVM_ASSIGN(const LinkedCall linked, linker.link(request, limits_of(device)));
   CallAccount call;
   call.rates = {kNever, kNever, kNever, kNever};
   double results = 0;

@@ -60,7 +60,7 @@ struct CallAccount {
   RowRates rates{};
 };
 
-/// Returns the costs of a call. Refuses what link() refuses for such a device.
+/// Returns the costs of a call. Refuses what Linker::link refuses for such a device.
 Result<CallAccount> account(const Program& program, const LinkRequest& request, const DeviceModel& device);
 
 /// The turns that the fuller of `bins` banks takes, on average, when `words` different words lie in banks

@@ -87,22 +87,22 @@ std::optional<std::size_t> DeviceContext::find(const PassShape& shape) const {
   return static_cast<std::size_t>(found - kept.begin());
 }
 
-Result<std::size_t> DeviceContext::make_place() {
+Result<std::size_t> DeviceContext::free_index() {
   if (kept.size() < kKeptPasses) {
     kept.emplace_back();
     return kept.size() - 1;
   }
   const auto longest_ago = std::min_element(
       kept.begin(), kept.end(), [](const KeptPass& a, const KeptPass& b) { return a.last_use < b.last_use; });
-  const auto place = static_cast<std::size_t>(longest_ago - kept.begin());
+  const auto index = static_cast<std::size_t>(longest_ago - kept.begin());
   const auto drop = [&](Lane& lane) -> Result<void> {
-    if (lane.captured[place].graph != nullptr) FVM_TRY(lane.finish());
-    lane.captured[place] = {};
+    if (lane.captured[index].graph != nullptr) FVM_TRY(lane.finish());
+    lane.captured[index] = {};
     return {};
   };
   for (Lane& lane : lanes) FVM_TRY(drop(lane));
   FVM_TRY(drop(on_stream));
-  return place;
+  return index;
 }
 
 }  // namespace forestvm::kernels

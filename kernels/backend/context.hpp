@@ -33,12 +33,13 @@ struct Room {
   std::array<std::size_t, kAccumulators> accumulators{};
 };
 
-enum class RowSource : std::uint8_t { Host, HostCodes, Device };
+/// What is copied to the device of a pass's rows: float32 values, rank codes, or nothing if they are there.
+enum class Upload : std::uint8_t { Values, Codes, None };
 
 /// The shape of a pass: the operations of passes of one shape differ in nothing but pointers.
 struct PassShape {
   LinkRequest request;
-  RowSource source = RowSource::Host;
+  Upload upload = Upload::Values;
   ResultType results = ResultType::Float32;  ///< type of the results that kernels write
 
   bool operator==(const PassShape&) const = default;
@@ -102,17 +103,17 @@ class DeviceContext final : public Context {
 
   Result<void> release_memory();
 
-  /// Returns the place in `kept` of passes of the shape. Calls `link` to link them if they are not there.
+  /// Returns the index in `kept` of passes of the shape. Calls `link` to link them if they are not there.
   template <class Link>
   Result<std::size_t> keep(const PassShape& shape, Link link) {
-    std::optional<std::size_t> place = find(shape);
-    if (!place) {
+    std::optional<std::size_t> index = find(shape);
+    if (!index) {
       FVM_ASSIGN(LinkedCall linked, link());
-      FVM_ASSIGN(place, make_place());
-      kept[*place] = {shape, std::move(linked), calls, 0};
+      FVM_ASSIGN(index, free_index());
+      kept[*index] = {shape, std::move(linked), calls, 0};
     }
-    kept[*place].last_use = ++uses_;
-    return *place;
+    kept[*index].last_use = ++uses_;
+    return *index;
   }
 
   const std::shared_ptr<const Runtime> runtime;  ///< owner of the memory: a context may outlive its backend
@@ -125,8 +126,8 @@ class DeviceContext final : public Context {
 
  private:
   std::optional<std::size_t> find(const PassShape& shape) const;
-  /// Returns a place in `kept` for another shape. If all are taken, drops the shape whose last use is longest ago.
-  Result<std::size_t> make_place();
+  /// Returns an index in `kept` for another shape. If all are taken, drops the shape whose last use is longest ago.
+  Result<std::size_t> free_index();
 
   std::uint64_t uses_ = 0;
 };

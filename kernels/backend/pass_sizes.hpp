@@ -18,9 +18,9 @@ namespace forestvm::kernels {
 inline constexpr std::uint32_t kMaxPassRows = 1u << 24;
 
 /// Returns the most rows, up to those of the request, that the device's grid takes. It takes fewer if a loop
-/// over rows is mapped to a dimension that does not have enough blocks. Refuses what link() refuses for other
+/// over rows is mapped to a dimension that does not have enough blocks. Refuses what Linker::link refuses for other
 /// reasons, and a grid that is too small for a single row.
-Result<std::uint32_t> rows_of_grid(const Program& program, const LinkRequest& request,
+Result<std::uint32_t> rows_of_grid(const Linker& linker, const LinkRequest& request,
                                    const DeviceLimits& limits);
 
 struct PassSize {
@@ -31,7 +31,7 @@ struct PassSize {
 class PassSizes {
  public:
   /// Refuses a program if the device refuses one of its plans, for the most rows that take the plan.
-  static Result<PassSizes> make(const Program& program, const DeviceLimits& limits);
+  static Result<PassSizes> make(const Linker& linker, const DeviceLimits& limits);
 
   /// Returns the size for calls whose plan is chosen by this number of rows, which is not 0.
   const PassSize& of(std::uint32_t plan_rows, OutputKind output) const;

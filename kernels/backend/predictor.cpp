@@ -9,7 +9,6 @@
 #include <functional>
 #include <span>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <forestvm/internal/calls.hpp>
@@ -28,7 +27,8 @@ constexpr std::size_t kMinCaptured = 2;
 struct PassKind {
   OutputKind output;
   ResultType results;  ///< type of the results that kernels write
-  RowSource source;
+  const RowSource& rows;
+  Upload upload;
   std::size_t result_bytes;  ///< bytes of a row's results
   /// True if the rows are on the device and the caller captures what their stream is given.
   bool stream_is_captured = false;
@@ -46,17 +46,32 @@ struct PlacedPass {
   std::size_t uploaded_bytes = 0, downloaded_bytes = 0;
 };
 
+Upload upload_of(RowForm form) {
+  switch (form) {
+    case RowForm::Plain:
+    case RowForm::Dense:
+    case RowForm::Sparse:
+      return Upload::Values;
+    case RowForm::Encoded:
+      return Upload::Codes;
+    case RowForm::OnDevice:
+      return Upload::None;
+  }
+  __builtin_unreachable();  // these are all
+}
+
 class DevicePredictor final : public CallPredictor {
  public:
   DevicePredictor(Program program, std::shared_ptr<const Runtime> runtime, DeviceProgram device,
-                  PassSizes sizes, const PassBounds& bounds)
-      : program_(std::move(program)),
+                  Linker linker, PassSizes sizes, const PassBounds& bounds)
+      : CallPredictor(runtime.get()),
+        program_(std::move(program)),
         runtime_(std::move(runtime)),
         device_(std::move(device)),
+        linker_(std::move(linker)),
         sizes_(std::move(sizes)),
         bounds_(bounds),
-        coded_plans_(program_),
-        value_rules_(program_) {}
+        row_reader_(program_, nullptr, runtime_->ordinal()) {}
 
   std::unique_ptr<Context> make_context() const override { return std::make_unique<DeviceContext>(runtime_); }
 
@@ -72,57 +87,28 @@ class DevicePredictor final : public CallPredictor {
   std::string describe() const override { return runtime_->describe(); }
 
  private:
-  Result<void> check_call(const Context& context, const AnyRows& rows) const {
-    if (context.backend() != runtime_.get())
-      return Error{ErrorCode::Usage, "", "the context belongs to another backend"};
-    if (const auto* dense = std::get_if<RowBlock>(&rows)) return check_rows(program_.meta(), *dense);
-    if (const auto* csr = std::get_if<CsrRows>(&rows)) return check_rows(*csr);
-    if (const auto* on_device = std::get_if<DeviceRows>(&rows)) return check_on_device(*on_device);
-    return coded_plans_.check(*std::get_if<CodedRows>(&rows));
-  }
+  const RowReader& row_reader() const override { return row_reader_; }
 
-  Result<void> check_on_device(const DeviceRows& rows) const {
-    if (rows.device != runtime_->ordinal())
-      return Error{ErrorCode::Usage, "",
-                   "the rows are on device " + std::to_string(rows.device) + ", the program is on device " +
-                       std::to_string(runtime_->ordinal())};
-    if (!value_rules_.columns().empty())
-      return refused(
-          "rows",
-          "lie on the device, and this model's derived columns (lookups, weighted sums) are computed by the "
-          "host: pass rows of the host");
-    if (value_rules_.change_float32())
-      return refused(
-          "rows",
-          "lie on the device, and this model's zeros are missing values or its thresholds closer than "
-          "float32 numbers, which the host sees to: pass rows of the host");
-    return check_rows(program_.meta(), rows);
-  }
-
-  Result<void> run(Context& any, const AnyRows& rows, OutputKind output,
+  Result<void> run(Context& any, const RowSource& rows, OutputKind output,
                    const Destination& to) const override {
-    FVM_TRY(check_call(any, rows));
-    if (row_count(rows) == 0 || output_width(program_.meta(), output) == 0) return {};
-    if (to.out == nullptr) return no_buffer();
+    const std::size_t width = output_width(program_.meta(), output);
+    if (rows.count() == 0 || width == 0) return {};
     auto& context = static_cast<DeviceContext&>(any);
     ++context.calls;
-    const auto* const on_device = std::get_if<DeviceRows>(&rows);
-    if (on_device != nullptr && written_type(output, to.type) != to.type)
+    const ResultType written = written_type(output, to.type);
+    const PassKind kind{output, written, rows, upload_of(rows.form()), width * bytes_of(written)};
+    const bool on_device = kind.upload == Upload::None;
+    if (on_device && written != to.type)
       return refused("output", "lies on the device, where labels are int64 and leaf numbers are int32");
-    LanesInUse lanes(on_device != nullptr ? std::span(&context.on_stream, 1) : std::span(context.lanes));
-    FVM_TRY(on_device != nullptr ? run_on_device(context, *on_device, output, to)
-                                 : run_from_host(context, rows, output, to));
+    LanesInUse lanes(on_device ? std::span(&context.on_stream, 1) : std::span(context.lanes));
+    FVM_TRY(on_device ? run_on_device(context, kind, to) : run_from_host(context, kind, to));
     lanes.end();
     return {};
   }
 
-  Result<void> run_from_host(DeviceContext& context, const AnyRows& rows, OutputKind output,
-                             const Destination& to) const {
-    const std::size_t count = row_count(rows), width = output_width(program_.meta(), output);
-    const bool coded = std::holds_alternative<CodedRows>(rows);
-    const ResultType written = written_type(output, to.type);
-    const PassKind kind{output, written, coded ? RowSource::HostCodes : RowSource::Host,
-                        width * bytes_of(written)};
+  Result<void> run_from_host(DeviceContext& context, const PassKind& kind, const Destination& to) const {
+    const std::size_t count = kind.rows.count(), width = output_width(program_.meta(), kind.output);
+    const bool coded = kind.upload == Upload::Codes;
     const std::size_t copied_bytes =
         (coded ? columns() : row_width(program_.meta()) * sizeof(float)) + kind.result_bytes;
     FVM_ASSIGN(std::uint32_t most,
@@ -139,12 +125,12 @@ class DevicePredictor final : public CallPredictor {
       if (made.row_count < wanted) most = made.row_count;
       PlacedPass pass{.coded = coded,
                       .row_count = made.row_count,
-                      .output = output,
-                      .to = {written, lane.results.bytes()}};
+                      .output = kind.output,
+                      .to = {kind.results, lane.results.bytes()}};
       pass.downloaded_bytes = made.row_count * kind.result_bytes;
-      FVM_TRY(stage(lane, rows, begin, pass));
+      FVM_TRY(stage(lane, kind.rows, begin, pass));
       FVM_TRY(start(context, lane, made.kept, kind, pass));
-      FVM_TRY(lane.deliver_to(to.from(begin * width), output, made.row_count * width));
+      FVM_TRY(lane.deliver_to(to.from(begin * width), kind.output, made.row_count * width));
       begin += made.row_count;
     }
     for (Lane& lane : context.lanes) FVM_TRY(lane.finish());
@@ -152,44 +138,40 @@ class DevicePredictor final : public CallPredictor {
   }
 
   /// Puts the pass's rows, which begin at row `begin` of the call, where the lane uploads them from.
-  Result<void> stage(const Lane& lane, const AnyRows& rows, std::size_t begin, PlacedPass& pass) const {
-    if (const auto* const coded = std::get_if<CodedRows>(&rows)) {
+  Result<void> stage(const Lane& lane, const RowSource& rows, std::size_t begin, PlacedPass& pass) const {
+    FVM_ASSIGN(const RowView read, rows.read(begin, pass.row_count, lane.staged_rows.as<float>()));
+    if (!pass.coded) {
+      pass.rows = lane.rows.as<const float>();
+      pass.row_stride = row_width(program_.meta());
+      pass.uploaded_bytes = pass.row_count * pass.row_stride * sizeof(float);
+    } else if (columns() != 0) {
       pass.uploaded_bytes = code_bytes(pass.row_count, columns());
-      if (pass.uploaded_bytes != 0)
-        std::memcpy(lane.staged_rows.bytes(), coded->codes + code_offset(begin, columns()),
-                    pass.uploaded_bytes);
-      return {};
+      std::memcpy(lane.staged_rows.bytes(), read.codes, pass.uploaded_bytes);
     }
-    const std::uint32_t width = row_width(program_.meta());
-    auto* const staged = lane.staged_rows.as<float>();
-    pass.rows = lane.rows.as<const float>();
-    pass.row_stride = width;
-    pass.uploaded_bytes = std::size_t{pass.row_count} * width * sizeof(float);
-    FVM_TRY(check_row_values(program_.meta(), rows, begin, pass.row_count));
-    return fill_float_rows(value_rules_, program_.meta(), rows, begin, pass.row_count, staged);
+    return {};
   }
 
-  Result<void> run_on_device(DeviceContext& context, const DeviceRows& rows, OutputKind output,
-                             const Destination& to) const {
+  Result<void> run_on_device(DeviceContext& context, PassKind kind, const Destination& to) const {
     Lane& lane = context.on_stream;
-    FVM_ASSIGN(const std::uint64_t stream_id, runtime_->stream_id(rows.stream));
+    void* const stream = kind.rows.stream();
+    FVM_ASSIGN(const std::uint64_t stream_id, runtime_->stream_id(stream));
     if (lane.queue == nullptr || context.stream_id != stream_id) {
       FVM_TRY(lane.finish());
-      FVM_ASSIGN(lane.queue, runtime_->queue_on(rows.stream));
+      FVM_ASSIGN(lane.queue, runtime_->queue_on(stream));
       context.stream_id = stream_id;
     }
-    const std::size_t width = output_width(program_.meta(), output);
-    PassKind kind{output, to.type, RowSource::Device, width * bytes_of(to.type)};
+    const std::size_t count = kind.rows.count(), width = output_width(program_.meta(), kind.output);
     FVM_ASSIGN(kind.stream_is_captured, lane.queue->is_captured());
-    FVM_ASSIGN(std::uint32_t most, pass_rows(context, kind, rows.count));
-    for (std::size_t begin = 0; begin < rows.count;) {
-      const std::uint32_t wanted = next_rows(kind, most, rows.count - begin);
+    FVM_ASSIGN(std::uint32_t most, pass_rows(context, kind, count));
+    for (std::size_t begin = 0; begin < count;) {
+      const std::uint32_t wanted = next_rows(kind, most, count - begin);
       FVM_ASSIGN(const Made made, make_room(context, lane, kind, wanted));
       if (made.row_count < wanted) most = made.row_count;
-      const PlacedPass pass{.rows = rows.data + begin * rows.stride,
-                            .row_stride = rows.stride,
+      FVM_ASSIGN(const RowView read, kind.rows.read(begin, made.row_count, nullptr));
+      const PlacedPass pass{.rows = read.values,
+                            .row_stride = read.stride,
                             .row_count = made.row_count,
-                            .output = output,
+                            .output = kind.output,
                             .to = to.from(begin * width)};
       FVM_TRY(start(context, lane, made.kept, kind, pass));
       begin += made.row_count;
@@ -204,7 +186,7 @@ class DevicePredictor final : public CallPredictor {
     const std::uint32_t most = fitting(kind, wanted, bounds_.pass_bytes);
     if (most <= context.room_for || kind.stream_is_captured) return most;
     FVM_ASSIGN(const DeviceMemory memory, runtime_->memory());
-    const std::size_t lanes = kind.source == RowSource::Device ? 1 : kLanes;
+    const std::size_t lanes = kind.upload == Upload::None ? 1 : kLanes;
     const std::uint32_t affordable = fitting(kind, most, memory.free / 2 / lanes);
     return std::min(most, std::max({affordable, context.room_for, bounds_.fewest_rows}));
   }
@@ -214,7 +196,7 @@ class DevicePredictor final : public CallPredictor {
   std::uint32_t fitting(const PassKind& kind, std::size_t wanted, std::size_t bytes) const {
     auto rows = static_cast<std::uint32_t>(std::clamp<std::size_t>(wanted, 1, kMaxPassRows));
     for (;;) {
-      const PassSize& size = sizes_.of(plan_rows(kind, rows), kind.output);
+      const PassSize& size = sizes_.of(kind.rows.plan_rows(rows), kind.output);
       const std::size_t row_bytes = size.row_bytes + placed_row_bytes(kind);
       const std::size_t held = row_bytes == 0 ? SIZE_MAX : std::max<std::size_t>(bytes / row_bytes, 1);
       if (rows <= size.rows && rows <= held) return rows;
@@ -227,40 +209,30 @@ class DevicePredictor final : public CallPredictor {
   std::uint32_t next_rows(const PassKind& kind, std::uint32_t most, std::size_t left) const {
     const std::uint32_t rows = fitting(kind, std::min<std::size_t>(most, left), SIZE_MAX);
     if (rows == left) return rows;
-    const std::uint32_t slab = slab_rows(kind, rows);
-    return slab < left ? slab : static_cast<std::uint32_t>(left);
-  }
-
-  std::uint32_t plan_rows(const PassKind& kind, std::uint32_t rows) const {
-    return kind.source == RowSource::HostCodes ? coded_plans_.plan_rows(rows) : rows;
+    return static_cast<std::uint32_t>(std::min(kind.rows.cut(rows), left));
   }
 
   /// Returns the bytes that a pass places in the device's memory for a row: its values, codes and results.
   std::size_t placed_row_bytes(const PassKind& kind) const {
     std::size_t bytes = columns();
-    if (kind.source == RowSource::Host) bytes += row_width(program_.meta()) * sizeof(float);
-    if (kind.source != RowSource::Device) bytes += kind.result_bytes;
+    if (kind.upload == Upload::Values) bytes += row_width(program_.meta()) * sizeof(float);
+    if (kind.upload != Upload::None) bytes += kind.result_bytes;
     return bytes;
-  }
-
-  /// Returns the rows of a slab of at most `rows` rows: encoded rows are cut between blocks of codes.
-  static std::uint32_t slab_rows(const PassKind& kind, std::uint32_t rows) {
-    return kind.source == RowSource::HostCodes ? std::max(rows / kCodeRows, 1u) * kCodeRows : rows;
   }
 
   /// A pass for which there is room in a lane.
   struct Made {
     std::uint32_t row_count;
-    std::size_t kept;  ///< place of its shape in DeviceContext::kept
+    std::size_t kept;  ///< index of its shape in DeviceContext::kept
   };
 
   /// Makes room for a pass of `rows` rows, or of fewer if the device has not enough memory.
   Result<Made> make_room(DeviceContext& context, Lane& lane, const PassKind& kind, std::uint32_t rows) const {
-    const std::uint32_t fewest = slab_rows(kind, bounds_.fewest_rows);
+    const auto fewest = static_cast<std::uint32_t>(kind.rows.cut(bounds_.fewest_rows));
     for (bool last = false;;) {
-      const LinkRequest request{rows, plan_rows(kind, rows), kind.output};
-      FVM_ASSIGN(const std::size_t kept, context.keep({request, kind.source, kind.results}, [&] {
-        return link(program_, request, runtime_->limits());
+      const LinkRequest request{rows, kind.rows.plan_rows(rows), kind.output};
+      FVM_ASSIGN(const std::size_t kept, context.keep({request, kind.upload, kind.results}, [&] {
+        return linker_.link(request, runtime_->limits());
       }));
       const Room room = room_of(kind, rows, context.kept[kept].linked);
       if (kind.stream_is_captured && !lane.has(room))
@@ -285,9 +257,9 @@ class DevicePredictor final : public CallPredictor {
     Room room;
     room.codes = columns() == 0 ? 0 : code_bytes(rows, columns()) + kCodeSlack;
     room.accumulators = linked.global_bytes;
-    if (kind.source == RowSource::Device) return room;
+    if (kind.upload == Upload::None) return room;
     room.results = room.staged_results = rows * kind.result_bytes;
-    if (kind.source == RowSource::Host)
+    if (kind.upload == Upload::Values)
       room.rows = room.staged_rows = std::size_t{rows} * row_width(program_.meta()) * sizeof(float);
     else
       room.staged_rows = room.codes;
@@ -295,10 +267,10 @@ class DevicePredictor final : public CallPredictor {
   }
 
   /// Gives the pass to the lane's queue.
-  Result<void> start(DeviceContext& context, Lane& lane, std::size_t place, const PassKind& kind,
+  Result<void> start(DeviceContext& context, Lane& lane, std::size_t index, const PassKind& kind,
                      const PlacedPass& pass) const {
-    const KeptPass& kept = context.kept[place];
-    CapturedPass& captured = lane.captured[place];
+    const KeptPass& kept = context.kept[index];
+    CapturedPass& captured = lane.captured[index];
     const auto give = [&](Operations& to) { return give_pass(to, lane, kept.linked, pass); };
     const std::size_t operations =
         kept.linked.phases.size() + (pass.uploaded_bytes != 0) + (pass.downloaded_bytes != 0);
@@ -401,10 +373,10 @@ class DevicePredictor final : public CallPredictor {
   Program program_;
   std::shared_ptr<const Runtime> runtime_;
   DeviceProgram device_;
+  Linker linker_;
   PassSizes sizes_;
   PassBounds bounds_;
-  CodedPlans coded_plans_;
-  ValueRules value_rules_;
+  RowReader row_reader_;
 };
 
 }  // namespace
@@ -416,10 +388,11 @@ Result<std::unique_ptr<Predictor>> make_predictor(const Program& program, std::u
                    "none of its loops is mapped to a GPU's grid and blocks (gpuDimension): it runs on the "
                    "host, not on " +
                        backend + "; compile the model with a schedule for GPUs");
-  FVM_ASSIGN(PassSizes sizes, PassSizes::make(program, runtime->limits()));
+  Linker linker(program);
+  FVM_ASSIGN(PassSizes sizes, PassSizes::make(linker, runtime->limits()));
   FVM_ASSIGN(DeviceProgram device, DeviceProgram::make(program, *runtime));
   return std::unique_ptr<Predictor>(std::make_unique<DevicePredictor>(
-      program, std::move(runtime), std::move(device), std::move(sizes), bounds));
+      program, std::move(runtime), std::move(device), std::move(linker), std::move(sizes), bounds));
 }
 
 }  // namespace forestvm::kernels

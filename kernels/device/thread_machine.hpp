@@ -60,11 +60,11 @@ class ThreadMachine {
   Registers ranges;
 
   FVM_DEVICE explicit ThreadMachine(const Launch& launch) : launch_(&launch), staged_trees_(launch) {
-    ranges[0] = {0, launch.pass.row_count, 0};
+    ranges[kRowsRegister] = {0, launch.pass.row_count, 0};
     if (launch.rows_per_block != 0)
-      ranges[0] = slice(ranges[0], launch.rows_per_block * Device::index(0),
-                        launch.rows_per_block * (Device::index(0) + 1));
-    ranges[1] = {0, launch.program.num_trees, 0};
+      ranges[kRowsRegister] = slice(ranges[kRowsRegister], launch.rows_per_block * Device::index(0),
+                                    launch.rows_per_block * (Device::index(0) + 1));
+    ranges[kTreesRegister] = {0, launch.program.num_trees, 0};
     share_work();
     if (StagedTrees::make_barriers(launch, block_thread())) Device::sync(kMaxPhaseCode);
   }
@@ -326,7 +326,7 @@ class ThreadMachine {
     unsettled_ = false;
   }
 
-  /// Returns the number of the barrier that stands at an instruction: its place in the code.
+  /// Returns the number of the barrier that stands at an instruction: its pc.
   FVM_DEVICE std::uint32_t barrier_at(const LinkedInst& inst) const {
     return static_cast<std::uint32_t>(&inst - launch_->code);
   }

@@ -1,5 +1,5 @@
 // The hops of a walk, as kernels make them: through a view, or where that takes more instructions a hop, by
-// the layout's own arithmetic. A TreeWalk is made once for each tree; each walk through it has a Place.
+// the layout's own arithmetic. A TreeWalk is made once for each tree; each walk through it has a Position.
 #pragma once
 
 #include <cstddef>
@@ -18,30 +18,30 @@ enum class Space { Global, Shared };
 template <class View, Space space>
 class TreeWalk {
  public:
-  using Place = std::uint32_t;
+  using Position = std::uint32_t;
 
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) { tree_ = View::tree(group, tree); }
-  FVM_DEVICE Place root() const { return 0; }
+  FVM_DEVICE Position root() const { return 0; }
   template <class Row>
-  FVM_DEVICE void hop(Place& at, const Row& row) const {
+  FVM_DEVICE void hop(Position& at, const Row& row) const {
     at = View::template next<ScalarCompare>(tree_, at, row);
   }
-  FVM_DEVICE bool is_leaf(Place at) const { return View::is_leaf(tree_, at); }
-  FVM_DEVICE float value(Place at) const { return View::value(tree_, at); }
+  FVM_DEVICE bool is_leaf(Position at) const { return View::is_leaf(tree_, at); }
+  FVM_DEVICE float value(Position at) const { return View::value(tree_, at); }
 
  private:
   typename View::Tree tree_;
 };
 
-/// Walks level-order trees, where the children of node i are 2i + 1 and 2i + 2. A place counts slots from
-/// the root, and nodes of a tree are `stride` slots apart: the children are at 2 * place + stride and
-/// 2 * place + 2 * stride. Where trees are not interleaved, the stride is the size of tiles, which is 1:
+/// Walks level-order trees, where the children of node i are 2i + 1 and 2i + 2. A position counts slots from
+/// the root, and nodes of a tree are `stride` slots apart: the children are at 2 * position + stride and
+/// 2 * position + 2 * stride. Where trees are not interleaved, the stride is the size of tiles, which is 1:
 /// with a constant, compilers would make one more instruction.
 template <class Placing>
 class TreeWalk<LevelOrderView<Placing>, Space::Global> {
  public:
   using View = LevelOrderView<Placing>;
-  using Place = std::uint32_t;
+  using Position = std::uint32_t;
 
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     const auto nodes = View::tree(group, tree);
@@ -49,14 +49,14 @@ class TreeWalk<LevelOrderView<Placing>, Space::Global> {
     left_ = View::kInterleaved ? nodes.stride : group.tile_size;
     right_ = 2 * left_;
   }
-  FVM_DEVICE Place root() const { return 0; }
+  FVM_DEVICE Position root() const { return 0; }
   template <class Row>
-  FVM_DEVICE void hop(Place& at, const Row& row) const {
+  FVM_DEVICE void hop(Position& at, const Row& row) const {
     const Node node = Device::load_global(root_ + at);
     at = 2 * at + Device::way(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
   }
-  FVM_DEVICE bool is_leaf(Place at) const { return (root_[at].feature & kLeaf) != 0; }
-  FVM_DEVICE float value(Place at) const { return root_[at].value; }
+  FVM_DEVICE bool is_leaf(Position at) const { return (root_[at].feature & kLeaf) != 0; }
+  FVM_DEVICE float value(Position at) const { return root_[at].value; }
 
  private:
   using Node = typename View::Node;
@@ -65,7 +65,7 @@ class TreeWalk<LevelOrderView<Placing>, Space::Global> {
   std::uint32_t left_, right_;
 };
 
-/// Walks level-order trees in shared memory. A place is a node and its address: address = root + place, so
+/// Walks level-order trees in shared memory. A position is a node and its address: address = root + position, so
 /// that a child's is 2 * address + stride - root or 2 * address + 2 * stride - root.
 template <class Placing>
 class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
@@ -73,7 +73,7 @@ class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
   using View = LevelOrderView<Placing>;
   using Node = typename View::Node;
 
-  struct Place {
+  struct Position {
     Node node;
     std::uint32_t address;
   };
@@ -85,16 +85,16 @@ class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
     left_ = step - root_;
     right_ = 2 * step - root_;
   }
-  FVM_DEVICE Place root() const { return {Device::load_shared<Node>(root_), root_}; }
+  FVM_DEVICE Position root() const { return {Device::load_shared<Node>(root_), root_}; }
   template <class Row>
-  FVM_DEVICE void hop(Place& at, const Row& row) const {
+  FVM_DEVICE void hop(Position& at, const Row& row) const {
     const Node& node = at.node;
     at.address = 2 * at.address +
                  Device::way(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
     at.node = Device::load_shared<Node>(at.address);
   }
-  FVM_DEVICE bool is_leaf(const Place& at) const { return (at.node.feature & kLeaf) != 0; }
-  FVM_DEVICE float value(const Place& at) const { return at.node.value; }
+  FVM_DEVICE bool is_leaf(const Position& at) const { return (at.node.feature & kLeaf) != 0; }
+  FVM_DEVICE float value(const Position& at) const { return at.node.value; }
 
  private:
   std::uint32_t root_, left_, right_;
@@ -110,13 +110,13 @@ FVM_DEVICE std::uint32_t code_word(const Codes& codes, std::uint32_t column) {
 }
 
 /// Walks level-order trees for rank codes. One compare of words is the test, because the column lies in the
-/// bits below the code. A place is a node's number in the group, or its address in shared memory: the root's
-/// is subtracted when a place is doubled.
+/// bits below the code. A position is a node's number in the group, or its address in shared memory: the root's
+/// is subtracted when a position is doubled.
 template <>
 class TreeWalk<Array4View, Space::Global> {
  public:
   using Node = Array4View::Node;
-  using Place = std::uint32_t;
+  using Position = std::uint32_t;
 
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     nodes_ = Device::in_global(reinterpret_cast<const Node*>(group.nodes));
@@ -124,14 +124,14 @@ class TreeWalk<Array4View, Space::Global> {
     left_ = 1 - desc_->first_node;
     right_ = left_ + 1;
   }
-  FVM_DEVICE Place root() const { return 1 - left_; }
+  FVM_DEVICE Position root() const { return 1 - left_; }
   template <class Codes>
-  FVM_DEVICE void hop(Place& at, const Codes& codes) const {
+  FVM_DEVICE void hop(Position& at, const Codes& codes) const {
     const Node node = Device::load_global(nodes_ + at);
     at = 2 * at + (code_word(codes, node.column()) > node.word ? right_ : left_);
   }
-  FVM_DEVICE bool is_leaf(Place at) const { return at - root() >= desc_->node_count / 2; }
-  FVM_DEVICE float value(Place at) const { return __builtin_bit_cast(float, nodes_[at].word); }
+  FVM_DEVICE bool is_leaf(Position at) const { return at - root() >= desc_->node_count / 2; }
+  FVM_DEVICE float value(Position at) const { return __builtin_bit_cast(float, nodes_[at].word); }
 
  private:
   const Node* nodes_;
@@ -145,7 +145,7 @@ class TreeWalk<Array4View, Space::Shared> {
  public:
   using Node = Array4View::Node;
 
-  struct Place {
+  struct Position {
     Node node;
     std::uint32_t address;
   };
@@ -156,17 +156,17 @@ class TreeWalk<Array4View, Space::Shared> {
     right_ = left_ + kBytes;
     desc_ = group.trees + tree;
   }
-  FVM_DEVICE Place root() const { return {Device::load_shared<Node>(kBytes - left_), kBytes - left_}; }
+  FVM_DEVICE Position root() const { return {Device::load_shared<Node>(kBytes - left_), kBytes - left_}; }
   template <class Codes>
-  FVM_DEVICE void hop(Place& at, const Codes& codes) const {
+  FVM_DEVICE void hop(Position& at, const Codes& codes) const {
     const bool right = code_word(codes, at.node.column()) > at.node.word;
     at.address = 2 * at.address + (right ? right_ : left_);
     at.node = Device::load_shared<Node>(at.address);
   }
-  FVM_DEVICE bool is_leaf(const Place& at) const {
+  FVM_DEVICE bool is_leaf(const Position& at) const {
     return at.address - (kBytes - left_) >= desc_->node_count / 2 * kBytes;
   }
-  FVM_DEVICE float value(const Place& at) const { return __builtin_bit_cast(float, at.node.word); }
+  FVM_DEVICE float value(const Position& at) const { return __builtin_bit_cast(float, at.node.word); }
 
  private:
   static constexpr std::uint32_t kBytes = sizeof(Node);
@@ -179,21 +179,21 @@ class TreeWalk<Array4View, Space::Shared> {
 template <>
 class TreeWalk<Sparse8View, Space::Global> {
  public:
-  using Place = std::uint32_t;
+  using Position = std::uint32_t;
 
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     nodes_ = Device::in_global(reinterpret_cast<const Node*>(group.nodes));
     root_ = group.trees[tree].first_node;
   }
-  FVM_DEVICE Place root() const { return root_; }
+  FVM_DEVICE Position root() const { return root_; }
   template <class Row>
-  FVM_DEVICE void hop(Place& at, const Row& row) const {
+  FVM_DEVICE void hop(Position& at, const Row& row) const {
     const Node node = Device::load_global(nodes_ + at);
     const float x = row[Sparse8View::feature_word(node.word) & kFeatureMask];
     at = Device::child<Sparse8View::kDistanceMask, 1>(at, x, node.value, node.word);
   }
-  FVM_DEVICE bool is_leaf(Place at) const { return (Device::load_global(nodes_ + at).word & kLeaf) != 0; }
-  FVM_DEVICE float value(Place at) const { return Device::load_global(nodes_ + at).value; }
+  FVM_DEVICE bool is_leaf(Position at) const { return (Device::load_global(nodes_ + at).word & kLeaf) != 0; }
+  FVM_DEVICE float value(Position at) const { return Device::load_global(nodes_ + at).value; }
 
  private:
   using Node = Sparse8View::Node;
@@ -202,14 +202,14 @@ class TreeWalk<Sparse8View, Space::Global> {
   std::uint32_t root_;
 };
 
-/// Walks sparse8 trees in shared memory. A place is a node and its address, so that a test for leaves loads
+/// Walks sparse8 trees in shared memory. A position is a node and its address, so that a test for leaves loads
 /// nothing.
 template <>
 class TreeWalk<Sparse8View, Space::Shared> {
  public:
   using Node = Sparse8View::Node;
 
-  struct Place {
+  struct Position {
     Node node;
     std::uint32_t address;
   };
@@ -217,17 +217,17 @@ class TreeWalk<Sparse8View, Space::Shared> {
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     root_ = Device::shared_address(Sparse8View::tree(group, tree));
   }
-  FVM_DEVICE Place root() const { return {Device::load_shared<Node>(root_), root_}; }
+  FVM_DEVICE Position root() const { return {Device::load_shared<Node>(root_), root_}; }
   template <class Row>
-  FVM_DEVICE void hop(Place& at, const Row& row) const {
+  FVM_DEVICE void hop(Position& at, const Row& row) const {
     const Node& node = at.node;
     const float x = row[Sparse8View::feature_word(node.word) & kFeatureMask];
     at.address =
         Device::child<Sparse8View::kDistanceMask, sizeof(Node)>(at.address, x, node.value, node.word);
     at.node = Device::load_shared<Node>(at.address);
   }
-  FVM_DEVICE bool is_leaf(const Place& at) const { return (at.node.word & kLeaf) != 0; }
-  FVM_DEVICE float value(const Place& at) const { return at.node.value; }
+  FVM_DEVICE bool is_leaf(const Position& at) const { return (at.node.word & kLeaf) != 0; }
+  FVM_DEVICE float value(const Position& at) const { return at.node.value; }
 
  private:
   std::uint32_t root_;
@@ -248,44 +248,44 @@ concept Linked = std::is_same_v<View, Sparse16View> || std::is_same_v<View, Spar
 template <Linked View>
 class TreeWalk<View, Space::Global> {
  public:
-  using Place = std::uint32_t;
+  using Position = std::uint32_t;
 
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     root_ = Device::in_global(Device::kept(View::tree(group, tree)));
   }
-  FVM_DEVICE Place root() const { return 0; }
+  FVM_DEVICE Position root() const { return 0; }
   template <class Row>
-  FVM_DEVICE void hop(Place& at, const Row& row) const {
+  FVM_DEVICE void hop(Position& at, const Row& row) const {
     const auto node = Device::load_global(root_ + at);
     at = child_of(node, row[node.feature & kFeatureMask]);
   }
-  FVM_DEVICE bool is_leaf(Place at) const { return (root_[at].feature & kLeaf) != 0; }
-  /// Calls kept() because compilers would otherwise hold each place in 64 bits as well.
-  FVM_DEVICE float value(Place at) const { return root_[Device::kept(at)].value; }
+  FVM_DEVICE bool is_leaf(Position at) const { return (root_[at].feature & kLeaf) != 0; }
+  /// Calls kept() because compilers would otherwise hold each position in 64 bits as well.
+  FVM_DEVICE float value(Position at) const { return root_[Device::kept(at)].value; }
 
  private:
   const typename View::Node* root_;
 };
 
-/// Walks trees whose nodes hold the numbers of their children, in shared memory. A place is a node's address.
+/// Walks trees whose nodes hold the numbers of their children, in shared memory. A position is a node's address.
 template <Linked View>
 class TreeWalk<View, Space::Shared> {
  public:
-  using Place = std::uint32_t;
+  using Position = std::uint32_t;
 
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     root_ = Device::shared_address(View::tree(group, tree));
   }
-  FVM_DEVICE Place root() const { return root_; }
+  FVM_DEVICE Position root() const { return root_; }
   template <class Row>
-  FVM_DEVICE void hop(Place& at, const Row& row) const {
+  FVM_DEVICE void hop(Position& at, const Row& row) const {
     const Node node = Device::load_shared<Node>(at);
     at = root_ + child_of(node, row[node.feature & kFeatureMask]) * std::uint32_t{sizeof(Node)};
   }
-  FVM_DEVICE bool is_leaf(Place at) const {
+  FVM_DEVICE bool is_leaf(Position at) const {
     return (Device::load_shared<std::uint32_t>(at + offsetof(Node, feature)) & kLeaf) != 0;
   }
-  FVM_DEVICE float value(Place at) const { return Device::load_shared<float>(at + offsetof(Node, value)); }
+  FVM_DEVICE float value(Position at) const { return Device::load_shared<float>(at + offsetof(Node, value)); }
 
  private:
   using Node = typename View::Node;

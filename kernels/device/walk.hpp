@@ -254,7 +254,7 @@ class AddingWalks {
     GroupData group = group_;
     group.trees += tree;
     Walk trees[T];
-    typename Walk::Place at[T][R];
+    typename Walk::Position at[T][R];
     for (unsigned t = 0; t < T; ++t) trees[t].open(group, t);
     for (unsigned t = 0; t < T; ++t)
       for (unsigned r = 0; r < R; ++r) at[t][r] = trees[t].root();
@@ -277,7 +277,7 @@ class AddingWalks {
 
   /// Continues all walks to their leaves. If hops from leaves stay there, walks go on together and are tested
   /// only after several hops.
-  FVM_DEVICE static void walk_to_leaves(const Walk (&trees)[T], typename Walk::Place (&at)[T][R],
+  FVM_DEVICE static void walk_to_leaves(const Walk (&trees)[T], typename Walk::Position (&at)[T][R],
                                         const Row (&x)[R]) {
     FVM_NO_UNROLL
     for (;;) {
@@ -294,7 +294,7 @@ class AddingWalks {
     }
   }
 
-  FVM_DEVICE static void hop(const Walk (&trees)[T], typename Walk::Place (&at)[T][R], const Row (&x)[R]) {
+  FVM_DEVICE static void hop(const Walk (&trees)[T], typename Walk::Position (&at)[T][R], const Row (&x)[R]) {
     for (unsigned t = 0; t < T; ++t)
       for (unsigned r = 0; r < R; ++r) trees[t].hop(at[t][r], x[r]);
   }

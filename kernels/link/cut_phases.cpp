@@ -70,15 +70,21 @@ bool has_effects(const LinkedInst& inst) {
   return role == PhaseRole::Effect || role == PhaseRole::SettingWithEffect;
 }
 
+/// An instruction and its pc in the program.
+struct InstAt {
+  LinkedInst inst;
+  std::uint32_t pc;
+};
+
 class PhaseCutter {
  public:
   PhaseCutter(std::span<const Inst> code, const LinkRequest& request) : code_(code), request_(request) {}
 
-  Result<std::vector<std::vector<LinkedInst>>> run() {
+  Result<std::vector<PhaseCode>> run() {
     FVM_TRY(add(0, static_cast<std::uint32_t>(code_.size())));
     flush();
-    const auto is_mapped = [](const std::vector<LinkedInst>& phase) {
-      return std::any_of(phase.begin(), phase.end(),
+    const auto is_mapped = [](const PhaseCode& phase) {
+      return std::any_of(phase.code.begin(), phase.code.end(),
                          [](const LinkedInst& inst) { return inst.op == Op::Map; });
     };
     if (std::none_of(phases_.begin(), phases_.end(), is_mapped))
@@ -109,7 +115,7 @@ class PhaseCutter {
         case PhaseRole::Setting:
         case PhaseRole::Effect:
         case PhaseRole::SettingWithEffect:
-          add_plain(resolved(inst));
+          add_plain({resolved(inst), pc});
           break;
       }
     }
@@ -136,8 +142,8 @@ class PhaseCutter {
   Result<void> add_loop(std::uint32_t pc, std::uint32_t close) {
     if (code_[pc].op == Op::Par)
       return refused("pc " + number(pc), "a parallel loop of the host among loops mapped to a GPU");
-    const LinkedInst loop = keep_operands(code_[pc]);
-    if (on_grid(loop)) {
+    const InstAt loop{keep_operands(code_[pc]), pc};
+    if (on_grid(loop.inst)) {
       if (depth_ != 0)
         return refused("pc " + number(pc),
                        "a loop mapped to the grid inside one that is not: a launch has one grid");
@@ -153,35 +159,42 @@ class PhaseCutter {
     ++depth_;
     FVM_TRY(add(pc + 1, close));
     --depth_;
-    push(keep_operands(code_[close]));
+    push({keep_operands(code_[close]), close});
     return {};
   }
 
-  void add_plain(LinkedInst inst) {
-    push(inst);
+  void add_plain(InstAt added) {
+    push(added);
+    LinkedInst& inst = added.inst;
     const PhaseRole role = role_of(inst.op);
     if (depth_ != 0 || (role != PhaseRole::Setting && role != PhaseRole::SettingWithEffect)) return;
     if (inst.op == Op::Privatize) set_linked<Op::Privatize, LinkedField::Zeroed>(inst, 1);
-    path_.push_back(inst);
+    path_.push_back(added);
   }
 
-  void push(const LinkedInst& inst) {
+  void push(const InstAt& inst) {
     if (run_.empty()) before_run_ = path_;
     run_.push_back(inst);
   }
 
   /// Makes a phase of the instructions that have been collected, if it would do anything.
   void flush() {
-    std::vector<LinkedInst> run = std::move(run_);
-    run_.clear();
-    if (std::none_of(run.begin(), run.end(), has_effects)) return;
-    std::vector<LinkedInst> code = std::move(before_run_);
-    const auto maps = std::count_if(code.begin(), code.end(), on_grid);
-    code.insert(code.end(), run.begin(), run.end());
-    code.insert(code.end(), static_cast<std::size_t>(maps), LinkedInst{Op::End, {}, {}});
-    code.push_back({Op::Halt, {}, {}});
-    set_partners(code);
-    phases_.push_back(std::move(code));
+    const std::vector<InstAt> run = std::exchange(run_, {});
+    const auto holds = [](bool (*is)(const LinkedInst&)) {
+      return [is](const InstAt& added) { return is(added.inst); };
+    };
+    if (std::none_of(run.begin(), run.end(), holds(has_effects))) return;
+    std::vector<InstAt> all = std::exchange(before_run_, {});
+    const auto maps = std::count_if(all.begin(), all.end(), holds(on_grid));
+    all.insert(all.end(), run.begin(), run.end());
+    all.insert(all.end(), static_cast<std::size_t>(maps), InstAt{{Op::End, {}, {}}, kNoPc});
+    all.push_back({{Op::Halt, {}, {}}, kNoPc});
+    PhaseCode& phase = phases_.emplace_back();
+    for (const InstAt& added : all) {
+      phase.code.push_back(added.inst);
+      phase.pcs.push_back(added.pc);
+    }
+    set_partners(phase.code);
   }
 
   /// Returns the instruction with the registers and the step of the loop that it names by a pc.
@@ -251,18 +264,17 @@ class PhaseCutter {
 
   std::span<const Inst> code_;
   const LinkRequest& request_;
-  std::vector<std::vector<LinkedInst>> phases_;
+  std::vector<PhaseCode> phases_;
   /// The open loops that are mapped to the grid, and the instructions in them that later phases repeat.
-  std::vector<LinkedInst> path_;
-  std::vector<LinkedInst> before_run_;  ///< content of path_ when the first instruction of run_ was added
-  std::vector<LinkedInst> run_;         ///< instructions of the phase that is being collected
-  unsigned depth_ = 0;                  ///< number of open loops that are not mapped to the grid
+  std::vector<InstAt> path_;
+  std::vector<InstAt> before_run_;  ///< content of path_ when the first instruction of run_ was added
+  std::vector<InstAt> run_;         ///< instructions of the phase that is being collected
+  unsigned depth_ = 0;              ///< number of open loops that are not mapped to the grid
 };
 
 }  // namespace
 
-Result<std::vector<std::vector<LinkedInst>>> cut_phases(std::span<const Inst> code,
-                                                        const LinkRequest& request) {
+Result<std::vector<PhaseCode>> cut_phases(std::span<const Inst> code, const LinkRequest& request) {
   return PhaseCutter(code, request).run();
 }
 

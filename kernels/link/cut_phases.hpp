@@ -3,6 +3,7 @@
 // in the program gets that loop's registers and step instead.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -13,8 +14,16 @@
 
 namespace forestvm::kernels {
 
+/// The instructions of a phase.
+struct PhaseCode {
+  std::vector<LinkedInst> code;
+  /// Pc in the program of each instruction, by which the map of its code has facts about it; kNoPc for ends
+  /// that cutting adds.
+  std::vector<std::uint32_t> pcs;
+};
+inline constexpr std::uint32_t kNoPc = UINT32_MAX;
+
 /// Returns the code of each phase. Refuses a plan that has no mapped loop, or loops that no launch can run.
-Result<std::vector<std::vector<LinkedInst>>> cut_phases(std::span<const Inst> code,
-                                                        const LinkRequest& request);
+Result<std::vector<PhaseCode>> cut_phases(std::span<const Inst> code, const LinkRequest& request);
 
 }  // namespace forestvm::kernels

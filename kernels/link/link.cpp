@@ -37,32 +37,24 @@ std::uint64_t aligned(std::uint64_t shared_bytes) {
   return (shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
 }
 
-/// Facts about a range register in a phase.
-struct RegisterFacts {
-  std::uint32_t size = 0;        ///< most rows or trees that it holds
-  std::uint32_t iterations = 1;  ///< most iterations of the loop that set it
-  bool rows = false;             ///< true if it holds rows, false if it holds trees
-  bool varies = false;           ///< true if threads of a block may hold different ranges
-  /// Place in the phase's code of the instruction that caches these rows; none: they are not cached.
+/// What a phase adds to the facts that the map of the code has about a range.
+struct RangeInPhase {
+  bool varies = false;  ///< true if threads of a block may hold different ranges
+  /// Pc in the phase of the instruction that caches these rows; none: they are not cached.
   std::optional<std::uint32_t> cached_at = {};
-};
-
-/// The rows or trees of a cache instruction. They are kept here because other loops may set the register later.
-struct CachedRange {
-  RegisterFacts facts;
-  /// Operands of the innermost serial loop around the instruction, if it sets the register and has more than one
-  /// iteration.
-  std::optional<LoopOperands> turns;
 };
 
 class PhaseMeasurer {
  public:
-  PhaseMeasurer(const Program& program, const LinkRequest& request, const DeviceLimits& limits,
-                std::vector<LinkedInst> code)
-      : program_(program), limits_(limits), most_threads_(limits.threads) {
-    phase_.code = std::move(code);
-    registers_[0] = {request.rows, 1, true, false};
-    registers_[1] = {program.meta().num_trees, 1, false, false};
+  PhaseMeasurer(const Linker& linker, const LinkRequest& request, const DeviceLimits& limits, PhaseCode code)
+      : program_(linker.program()),
+        map_(linker.map()),
+        limits_(limits),
+        rows_(request.rows),
+        pcs_(std::move(code.pcs)),
+        ranges_(map_.ranges.size()),
+        most_threads_(limits.threads) {
+    phase_.code = std::move(code.code);
   }
 
   Result<void> run() {
@@ -80,11 +72,9 @@ class PhaseMeasurer {
   /// says that other phases read the codes of rows.
   Result<void> place_caches(bool codes_elsewhere) {
     std::uint32_t copies = 0;
-    auto cached = cached_.begin();
     for (std::uint32_t pc = 0; pc < phase_.code.size(); ++pc) {
-      LinkedInst& inst = phase_.code[pc];
-      if (inst.op == Op::CacheRows) FVM_TRY(place_rows(pc, (cached++)->facts, codes_elsewhere));
-      if (inst.op == Op::CacheTrees) FVM_TRY(place_trees(inst, *cached++, copies++));
+      if (phase_.code[pc].op == Op::CacheRows) FVM_TRY(place_rows(pc, codes_elsewhere));
+      if (phase_.code[pc].op == Op::CacheTrees) FVM_TRY(place_trees(pc, copies++));
     }
     return {};
   }
@@ -97,8 +87,7 @@ class PhaseMeasurer {
 
   /// Returns the bytes that an accumulator takes for the rows of a block.
   std::uint64_t block_bytes(std::uint32_t accumulator) const {
-    return aligned(std::uint64_t{memory_of(program_, accumulator).copy_bytes} *
-                   registers_[phase_.block_rows].size);
+    return aligned(std::uint64_t{memory_of(program_, accumulator).copy_bytes} * size(block_range_));
   }
 
   /// Places an accumulator in shared memory. Returns false, and does nothing, if more than `most` bytes of that
@@ -106,7 +95,7 @@ class PhaseMeasurer {
   bool take_accumulator(std::uint32_t accumulator, std::uint32_t most) {
     const std::uint64_t bytes = block_bytes(accumulator);
     if (phase_.shared_bytes + bytes > most) return false;
-    phase_.accumulators[accumulator] = {true, take(bytes), registers_[phase_.block_rows].size};
+    phase_.accumulators[accumulator] = {true, take(bytes), size(block_range_)};
     return true;
   }
 
@@ -117,6 +106,11 @@ class PhaseMeasurer {
   }
 
  private:
+  const InstFacts& facts(std::uint32_t pc) const { return map_.insts[pcs_[pc]]; }
+
+  /// Returns the most elements that a range has in this call.
+  std::uint32_t size(std::uint32_t range) const { return max_size(map_, range, rows_); }
+
   /// Gives threads to a block to which no loop is mapped: they share its rows. A phase without any mapped
   /// loop gets blocks, too, which share the rows of the pass.
   void share_unmapped() {
@@ -128,8 +122,8 @@ class PhaseMeasurer {
     phase_.extent[kGridDimensions] = kUnmappedThreads;
     if (!rows_are_whole) return;
     phase_.rows_per_block = kUnmappedThreads;
-    phase_.extent[0] = std::max<std::uint32_t>(1, iterations(registers_[0].size, kUnmappedThreads));
-    registers_[0].size = std::min(registers_[0].size, kUnmappedThreads);
+    phase_.extent[0] = std::max<std::uint32_t>(1, iterations(rows_, kUnmappedThreads));
+    rows_ = std::min(rows_, kUnmappedThreads);
   }
 
   void measure(std::uint32_t pc) {
@@ -139,27 +133,25 @@ class PhaseMeasurer {
     });
     switch (inst.op) {
       case Op::For:
-        return measure_for(inst);
+        return set_linked<Op::For, Turns>(inst, measure_loop(pc, loop_operands<Op::For>(inst)));
       case Op::Map:
-        return measure_map(inst);
+        return measure_map(pc);
       case Op::End:
         return open_.pop_back();
       case Op::Slice:
-        return measure_slice(inst);
-      case Op::Walk:
-        return note_walkers(linked<Op::Walk, Walker>(inst), linked<Op::Walk, Select>(inst));
-      case Op::Leaves:
-        return note_walkers(linked<Op::Leaves, Walker>(inst), linked<Op::Leaves, Select>(inst));
-      case Op::CacheRows: {
-        const std::uint32_t rows = linked<Op::CacheRows, Rows>(inst);
-        note_cached(rows);
-        registers_[rows].cached_at = pc;
+        ranges_[facts(pc).out] = ranges_[facts(pc).in];
         return;
-      }
+      case Op::Walk:
+      case Op::Leaves:
+        return note_walkers(facts(pc));
+      case Op::CacheRows:
+        ranges_[facts(pc).rows].cached_at = pc;
+        return;
       case Op::CacheTrees:
-        return note_cached(linked<Op::CacheTrees, Trees>(inst));
+        turns_.push_back(turns_of(facts(pc).trees));
+        return;
       case Op::Encode:
-        encodes_.push_back({pc, registers_[linked<Op::Encode, Rows>(inst)].cached_at});
+        encodes_.push_back({pc, ranges_[facts(pc).rows].cached_at});
         return;
       case Op::ReduceDim:
         return note_reduction(reduction_fields<Op::ReduceDim>(inst));
@@ -183,61 +175,45 @@ class PhaseMeasurer {
     }
   }
 
-  void measure_slice(const LinkedInst& inst) {
-    const RegisterFacts& in = registers_[linked<Op::Slice, RangeIn>(inst)];
-    const std::uint32_t from = std::min(linked<Op::Slice, From>(inst), in.size);
-    const std::uint32_t to = std::min(linked<Op::Slice, To>(inst), in.size);
-    registers_[linked<Op::Slice, RangeOut>(inst)] = {std::max(to, from) - from, 1, in.rows, in.varies,
-                                                     in.cached_at};
-  }
-
   void note_reduction(const ReductionFields& reduction) {
     if (reduction.form == ReductionForm::Shared) shared_.set(memory_of(program_, reduction.from).storage);
   }
 
-  /// Notes a range to be cached. Trees can be copied ahead if the innermost serial loop goes through them.
-  void note_cached(std::uint32_t range) {
-    CachedRange cached{registers_[range], std::nullopt};
+  /// Returns the innermost serial loop that is open, if these trees are its iterations and there is more than
+  /// one: then trees can be copied ahead.
+  std::optional<LoopOperands> turns_of(std::uint32_t trees) const {
     const auto around = std::find_if(open_.rbegin(), open_.rend(),
-                                     [](const LinkedInst* loop) { return loop->op == Op::For; });
-    if (around != open_.rend() && linked<Op::For, Turns>(**around) > 1 &&
-        linked<Op::For, RangeOut>(**around) == range)
-      cached.turns = loop_operands<Op::For>(**around);
-    cached_.push_back(cached);
+                                     [&](std::uint32_t pc) { return phase_.code[pc].op == Op::For; });
+    if (around == open_.rend() || facts(*around).out != trees) return std::nullopt;
+    const LinkedInst& loop = phase_.code[*around];
+    if (linked<Op::For, Turns>(loop) <= 1) return std::nullopt;
+    return loop_operands<Op::For>(loop);
   }
 
-  /// Sets the facts of the loop's register, and returns the number of its iterations.
-  std::uint32_t measure_loop(const LinkedInst& inst, const LoopOperands& loop) {
-    open_.push_back(&inst);
-    const RegisterFacts in = registers_[loop.in];
-    const std::uint32_t count = iterations(in.size, loop.step);
-    registers_[loop.out] = {std::min(in.size, loop.step), std::max(count, 1u), in.rows, in.varies,
-                            in.cached_at};
-    return count;
+  /// Opens a loop, and returns the number of its iterations.
+  std::uint32_t measure_loop(std::uint32_t pc, const LoopOperands& loop) {
+    open_.push_back(pc);
+    ranges_[facts(pc).out] = ranges_[facts(pc).in];
+    return iterations(size(facts(pc).in), loop.step);
   }
 
-  void measure_for(LinkedInst& inst) {
-    set_linked<Op::For, Turns>(inst, measure_loop(inst, loop_operands<Op::For>(inst)));
-  }
-
-  void measure_map(const LinkedInst& inst) {
+  void measure_map(std::uint32_t pc) {
+    const LinkedInst& inst = phase_.code[pc];
     const LoopOperands loop = loop_operands<Op::Map>(inst);
-    const bool over_rows = registers_[loop.in].rows;
-    const std::uint32_t count = measure_loop(inst, loop);
+    const std::uint32_t count = measure_loop(pc, loop), range = facts(pc).out;
     const std::uint32_t dimension = linked<Op::Map, Dimension>(inst);
     phase_.extent[dimension] = std::max({phase_.extent[dimension], count, 1u});
-    if (dimension >= kGridDimensions)
-      registers_[loop.out].varies = true;
-    else if (over_rows)
+    if (dimension >= kGridDimensions) {
+      ranges_[range].varies = true;
+    } else if (map_.ranges[range].axis == Axis::Rows) {
       phase_.block_rows = loop.out;
+      block_range_ = range;
+    }
   }
 
-  /// Notes the layouts of the walkers that an instruction may run: from `first`, one for each iteration of
-  /// `select`.
-  void note_walkers(std::uint32_t first, std::uint32_t select) {
-    for (const WalkerDesc& desc : program_.section_Walkers().subspan(
-             first,
-             std::min<std::size_t>(registers_[select].iterations, program_.section_Walkers().size() - first)))
+  /// Notes the layouts of the walkers that an instruction may run.
+  void note_walkers(const InstFacts& walk) {
+    for (const WalkerDesc& desc : program_.section_Walkers().subspan(walk.first_walker, walk.walker_count))
       note_layout(program_.section_Groups()[desc.group].layout);
   }
 
@@ -293,10 +269,10 @@ class PhaseMeasurer {
   }
 
   /// Returns the offset in shared memory of rows or trees to be cached.
-  Result<std::uint32_t> place_cache(const RegisterFacts& cached, const std::string& what,
-                                    const std::string& how, std::uint64_t needed) {
+  Result<std::uint32_t> place_cache(std::uint32_t range, const std::string& what, const std::string& how,
+                                    std::uint64_t needed) {
     const std::uint64_t bytes = aligned(needed);
-    if (cached.varies)
+    if (ranges_[range].varies)
       return refused("schedule",
                      "the " + what +
                          " to be cached differ among the threads of a block, which share its memory: "
@@ -313,40 +289,43 @@ class PhaseMeasurer {
   std::optional<StagedAs> staged_as(std::uint32_t pc, bool codes_elsewhere) const {
     if (reads_values_) return StagedAs::Values;
     if (!reads_codes_) return std::nullopt;
-    const auto are_before = [pc](const PlacedEncode& encode) { return encode.pc < pc; };
+    const auto are_before = [pc](const CodesMade& encode) { return encode.pc < pc; };
     if (codes_in_shared_) return std::nullopt;
     if (std::all_of(encodes_.begin(), encodes_.end(), are_before)) return StagedAs::Codes;
-    const auto are_of_these = [pc](const PlacedEncode& encode) { return encode.cached_at == pc; };
+    const auto are_of_these = [pc](const CodesMade& encode) { return encode.cached_at == pc; };
     if (!codes_elsewhere && std::all_of(encodes_.begin(), encodes_.end(), are_of_these))
       return StagedAs::EncodedCodes;
     return std::nullopt;
   }
 
-  Result<void> place_rows(std::uint32_t pc, const RegisterFacts& cached, bool codes_elsewhere) {
+  Result<void> place_rows(std::uint32_t pc, bool codes_elsewhere) {
     LinkedInst& inst = phase_.code[pc];
+    const std::uint32_t range = facts(pc).rows, rows = size(range);
     const std::optional<StagedAs> as = staged_as(pc, codes_elsewhere);
     if (!as) return {};
     // A row is in one bank, whatever the feature or column.
-    const std::uint32_t stride =
-        cached.size < kBanks ? cached.size : iterations(cached.size, kBanks) * kBanks;
+    const std::uint32_t stride = rows < kBanks ? rows : iterations(rows, kBanks) * kBanks;
     const std::size_t words =
         as == StagedAs::Values ? row_width(program_.meta()) : program_.section_Columns().size();
     static_assert(sizeof(float) == sizeof(std::uint32_t));
     FVM_ASSIGN(const std::uint32_t offset,
-               place_cache(cached, "rows", "", std::uint64_t{stride} * words * sizeof(float)));
+               place_cache(range, "rows", "", std::uint64_t{stride} * words * sizeof(float)));
     set_linked<Op::CacheRows, Staged>(inst, static_cast<std::uint32_t>(*as));
     set_linked<Op::CacheRows, Offset>(inst, offset);
     set_linked<Op::CacheRows, Stride>(inst, stride);
     if (as != StagedAs::EncodedCodes) return {};
     codes_in_shared_ = true;
-    for (const PlacedEncode& encode : encodes_) {
+    for (const CodesMade& encode : encodes_) {
       set_linked<Op::Encode, Offset>(phase_.code[encode.pc], offset);
       set_linked<Op::Encode, Stride>(phase_.code[encode.pc], stride);
     }
     return {};
   }
 
-  Result<void> place_trees(LinkedInst& inst, const CachedRange& cached, std::uint32_t which) {
+  Result<void> place_trees(std::uint32_t pc, std::uint32_t which) {
+    LinkedInst& inst = phase_.code[pc];
+    const std::uint32_t range = facts(pc).trees;
+    const std::optional<LoopOperands>& turns = turns_[which];
     if (which == kStagedTrees)
       return refused("schedule",
                      "trees of more than " + number(kStagedTrees) + " groups are to be cached at once");
@@ -360,18 +339,17 @@ class PhaseMeasurer {
                      "trees are to be cached " + number(distance) +
                          " iterations ahead: a block has buffers for the current one and the next");
     LaunchCopy& copy = phase_.copies.emplace_back();
-    copy.ahead = distance != 0 && cached.turns.has_value();
+    copy.ahead = distance != 0 && turns.has_value();
     if (copy.ahead) {
-      copy.in = cached.turns->in;
-      copy.step = cached.turns->step;
+      copy.in = turns->in;
+      copy.step = turns->step;
     }
     copy.bulk = !with_view(group.layout, []<class View>() { return kInterleavesTrees<View>; });
-    const std::uint64_t buffer =
-        aligned(most_tree_bytes(linked<Op::CacheTrees, Group>(inst), cached.facts.size));
+    const std::uint64_t buffer = aligned(most_tree_bytes(linked<Op::CacheTrees, Group>(inst), size(range)));
     const std::uint64_t buffers = buffer * (copy.ahead ? 2 : 1);
-    FVM_ASSIGN(copy.offset, place_cache(cached.facts, "trees",
-                                        copy.ahead ? ", those of an iteration and of the next," : "",
-                                        buffers + (copy.bulk ? 2 * kBulkBarrierBytes : 0)));
+    FVM_ASSIGN(copy.offset,
+               place_cache(range, "trees", copy.ahead ? ", those of an iteration and of the next," : "",
+                           buffers + (copy.bulk ? 2 * kBulkBarrierBytes : 0)));
     copy.buffer_bytes = static_cast<std::uint32_t>(buffer);
     copy.barriers = copy.offset + static_cast<std::uint32_t>(buffers);
     set_linked<Op::CacheTrees, Copy>(inst, which);
@@ -394,20 +372,25 @@ class PhaseMeasurer {
   }
 
   const Program& program_;
+  const CodeMap& map_;
   const DeviceLimits& limits_;
+  std::uint32_t rows_;  ///< rows of the call, or of a block if it shares them among threads of no loop
   LinkedPhase phase_;
-  RegisterFacts registers_[kRangeRegisters];
-  std::vector<CachedRange> cached_;      ///< ranges of the cache instructions, in the order of the code
-  std::vector<const LinkedInst*> open_;  ///< loops around the instruction that is measured
-  std::uint32_t most_threads_;           ///< most threads of a block
-  std::vector<Layout> layouts_;          ///< layouts of the trees that the phase walks
+  std::vector<std::uint32_t> pcs_;         ///< PhaseCode::pcs
+  std::vector<RangeInPhase> ranges_;       ///< indexed as CodeMap::ranges
+  std::uint32_t block_range_ = kCallRows;  ///< range that register LinkedPhase::block_rows holds
+  /// turns_of() of the trees of each CacheTrees, in the order of the code.
+  std::vector<std::optional<LoopOperands>> turns_;
+  std::vector<std::uint32_t> open_;  ///< pcs of the loops around the instruction that is measured
+  std::uint32_t most_threads_;       ///< most threads of a block
+  std::vector<Layout> layouts_;      ///< layouts of the trees that the phase walks
   std::bitset<kAccumulators> used_, shared_;
   bool reads_values_ = false, reads_codes_ = false;
-  struct PlacedEncode {
+  struct CodesMade {
     std::uint32_t pc;
-    std::optional<std::uint32_t> cached_at;  ///< RegisterFacts::cached_at of its rows
+    std::optional<std::uint32_t> cached_at;  ///< RangeInPhase::cached_at of its rows
   };
-  std::vector<PlacedEncode> encodes_;
+  std::vector<CodesMade> encodes_;
   bool codes_in_shared_ = false;  ///< true once a cache has the codes made in shared memory
 };
 
@@ -442,11 +425,11 @@ AccumulatorMemory memory_of(const Program& program, std::uint32_t accumulator) {
           accumulator_bytes(descs, storage.index, outputs, trees)};
 }
 
-Result<LinkedCall> link(const Program& program, const LinkRequest& request, const DeviceLimits& limits) {
-  FVM_ASSIGN(std::vector<std::vector<LinkedInst>> cut, cut_phases(program.code(), request));
+Result<LinkedCall> Linker::link(const LinkRequest& request, const DeviceLimits& limits) const {
+  FVM_ASSIGN(std::vector<PhaseCode> cut, cut_phases(program_.code(), request));
   std::vector<PhaseMeasurer> phases;
-  for (std::vector<LinkedInst>& code : cut) {
-    phases.emplace_back(program, request, limits, std::move(code));
+  for (PhaseCode& code : cut) {
+    phases.emplace_back(*this, request, limits, std::move(code));
     FVM_TRY(phases.back().run());
   }
   const auto readers = std::count_if(phases.begin(), phases.end(),
@@ -462,7 +445,7 @@ Result<LinkedCall> link(const Program& program, const LinkRequest& request, cons
     LinkedPhase& phase = phases[i].phase();
     for (std::uint32_t a = 0; a < kAccumulators; ++a)
       if (phases[i].used()[a] && !phase.accumulators[a].shared)
-        call.global_bytes[a] = memory_of(program, a).copy_bytes * request.rows;
+        call.global_bytes[a] = memory_of(program_, a).copy_bytes * request.rows;
     call.phases.push_back(std::move(phase));
   }
   return call;

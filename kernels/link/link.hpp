@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/internal/code_map.hpp>
 #include <forestvm/program.hpp>
 #include <forestvm/result.hpp>
 
@@ -80,6 +81,19 @@ struct AccumulatorMemory {
 };
 AccumulatorMemory memory_of(const Program& program, std::uint32_t accumulator);
 
-Result<LinkedCall> link(const Program& program, const LinkRequest& request, const DeviceLimits& limits);
+/// Links calls of one program.
+class Linker {
+ public:
+  explicit Linker(const Program& program) : program_(program), map_(code_map(program)) {}
+
+  Result<LinkedCall> link(const LinkRequest& request, const DeviceLimits& limits) const;
+
+  const Program& program() const { return program_; }
+  const CodeMap& map() const { return map_; }
+
+ private:
+  Program program_;
+  CodeMap map_;
+};
 
 }  // namespace forestvm::kernels

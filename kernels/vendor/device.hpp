@@ -4,7 +4,7 @@
 //
 //   unsigned kMaxThreads                   most threads of a block for which there are enough registers
 //   const T& argument(const T&)             a kernel's only parameter, read in place and not copied
-//   unsigned index(unsigned dimension)      the calling thread's place in a dimension of the launch
+//   unsigned index(unsigned dimension)      the calling thread's index in a dimension of the launch
 //   unsigned extent(unsigned dimension)     the launch's size in a dimension of dimensions.def
 //   std::byte* shared()                     the block's shared memory, aligned to 16 bytes
 //   std::uint32_t shared_address(const void*)

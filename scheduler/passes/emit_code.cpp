@@ -55,7 +55,7 @@ class CodeEmitter {
   }
 
   std::uint32_t register_of(LoopId loop, Axis axis) const {
-    return loop == kNoLoop ? (axis == Axis::Rows ? 0u : 1u) : registers_.at(loop);
+    return loop == kNoLoop ? (axis == Axis::Rows ? kRowsRegister : kTreesRegister) : registers_.at(loop);
   }
 
   std::uint32_t accumulator(std::uint32_t number) const { return numbers_.accumulators[number]; }
@@ -243,7 +243,7 @@ class CodeEmitter {
     FVM_ASSIGN(const std::uint32_t rows, range(site.rows_top, Axis::Rows));
     next_register_ = saved;
     const std::uint32_t first = walkers(site.walkers, s.atomic);
-    const std::uint32_t select = site.specialized == kNoLoop ? 1 : registers_.at(site.specialized);
+    const std::uint32_t select = site.specialized == kNoLoop ? kNoSelect : registers_.at(site.specialized);
     if (s.kind == Leaves)
       add(Op::Leaves, {trees, rows, first, select});
     else
@@ -271,7 +271,7 @@ class CodeEmitter {
   std::map<LoopId, const WalkSite*> site_at_top_;
   std::map<LoopId, std::uint32_t> registers_;  ///< register of each loop's current iteration
   std::map<LoopId, std::uint32_t> last_loop_;  ///< pc of each loop's latest instruction
-  std::uint32_t next_register_ = 2;
+  std::uint32_t next_register_ = std::max(kRowsRegister, kTreesRegister) + 1;
   std::uint32_t slices_end_ = 0;  ///< first register from which on none holds a slice of an open block
 };
 

@@ -34,7 +34,7 @@ class Legalizer {
     std::vector<Statement> leaves = nest;
     if (kind() != AccumulatorKind::F32) sums_ = scores_ = add_shared_accumulator(kind());
     const AccumulatorKind taken = lowering_.sums.scores;
-    if (kind() != taken) scores_ = taken == AccumulatorKind::F32 ? 0 : add_shared_accumulator(taken);
+    if (kind() != taken) scores_ = taken == AccumulatorKind::F32 ? kResult : add_shared_accumulator(taken);
     FVM_TRY(privatize(nest, kNoLoop, sums_, false));
     merge_copies();
     FVM_TRY(check_memory());
@@ -291,8 +291,8 @@ class Legalizer {
 
   Lowering& lowering_;
   std::vector<bool> absorbed_;
-  std::uint32_t sums_ = 0;    ///< number of the accumulator of sums; 0 if they are float32
-  std::uint32_t scores_ = 0;  ///< number of the accumulator of scores; 0 if they are float32
+  std::uint32_t sums_ = kResult;    ///< number of the accumulator of sums; kResult if they are float32
+  std::uint32_t scores_ = kResult;  ///< number of the accumulator of scores; kResult if they are float32
 };
 
 }  // namespace

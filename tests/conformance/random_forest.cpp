@@ -222,18 +222,19 @@ class ForestMaker {
 
   /// Returns the same tree with its nodes in another order and a few unused slots; the root stays first.
   Tree renumbered(const Tree& tree) {
-    std::vector<std::int32_t> place(tree.nodes.size() + dice_.below(3));
-    std::iota(place.begin(), place.end(), 0);
-    for (std::size_t i = place.size() - 1; i > 1; --i) std::swap(place[i], place[dice_.from_to(1, i)]);
+    std::vector<std::int32_t> moved_to(tree.nodes.size() + dice_.below(3));
+    std::iota(moved_to.begin(), moved_to.end(), 0);
+    for (std::size_t i = moved_to.size() - 1; i > 1; --i)
+      std::swap(moved_to[i], moved_to[dice_.from_to(1, i)]);
     Tree result;
     result.category_sets = sets_;
-    result.nodes.resize(place.size());
+    result.nodes.resize(moved_to.size());
     for (Node& node : result.nodes) node.kind = NodeKind::Unused;
     for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
       Node node = tree.nodes[i];
-      if (node.left >= 0) node.left = place[static_cast<std::size_t>(node.left)];
-      if (node.right >= 0) node.right = place[static_cast<std::size_t>(node.right)];
-      result.nodes[static_cast<std::size_t>(place[i])] = node;
+      if (node.left >= 0) node.left = moved_to[static_cast<std::size_t>(node.left)];
+      if (node.right >= 0) node.right = moved_to[static_cast<std::size_t>(node.right)];
+      result.nodes[static_cast<std::size_t>(moved_to[i])] = node;
     }
     return result;
   }

@@ -55,7 +55,7 @@ struct Staging {
                                  "gpuDimension(b1, block.x)";
     const auto compiled = compile(model, *parse_schedule(schedule));
     EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().text());
-    auto call = link(compiled->program, {rows, rows, OutputKind::Raw}, {});
+    auto call = Linker(compiled->program).link({rows, rows, OutputKind::Raw}, {});
     EXPECT_TRUE(call.ok()) << (call.ok() ? "" : call.error().text());
     phase = call->phases.at(0);
     for (const LinkedInst& inst : phase.code)

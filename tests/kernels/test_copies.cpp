@@ -95,7 +95,7 @@ TEST_F(Copies, GiveTheTrainersBits) {
       for (const std::string layout : {"array", "reorg", "sparse8", "sparse16"}) {
         SCOPED_TRACE(std::string(nest.name) + ", " + layout);
         const Program program = test::compiled(model, nest.schedule + "; layout(tree, " + layout + ")");
-        const auto linked = link(program, {kRows, kRows, OutputKind::Raw}, {});
+        const auto linked = Linker(program).link({kRows, kRows, OutputKind::Raw}, {});
         ASSERT_TRUE(linked.ok() && linked->phases.size() == 1);
         const auto& copies = linked->phases[0].copies;
         EXPECT_EQ(std::count_if(copies.begin(), copies.end(),

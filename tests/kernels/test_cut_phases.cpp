@@ -35,7 +35,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 /// Returns the text with one more instruction, in front of the one at `pc`.
 std::string inserted(const std::string& text, unsigned pc, const std::string& instruction) {
-  const std::regex place("@([0-9]+)"), number("^ *([0-9]+) ");
+  const std::regex named("@([0-9]+)"), number("^ *([0-9]+) ");
   const auto moved = [&](const std::smatch& match) {
     const unsigned old = static_cast<unsigned>(std::stoul(match[1]));
     return std::to_string(old >= pc ? old + 1 : old);
@@ -48,7 +48,7 @@ std::string inserted(const std::string& text, unsigned pc, const std::string& in
       result += "  " + std::to_string(pc) + "  " + instruction + '\n';
     if (numbered) {
       std::string changed = "  " + moved(found) + " ", rest = found.suffix();
-      for (; std::regex_search(rest, found, place); rest = found.suffix())
+      for (; std::regex_search(rest, found, named); rest = found.suffix())
         changed += found.prefix().str() + "@" + moved(found);
       line = changed + rest;
     }
@@ -74,7 +74,7 @@ class CutPhases : public testing::Test {
   }
 
   static std::string refusal(const Program& program) {
-    const auto call = link(program, {kRows, kRows, OutputKind::Raw}, {});
+    const auto call = Linker(program).link({kRows, kRows, OutputKind::Raw}, {});
     if (call.ok()) return "accepted";
     EXPECT_EQ(call.error().code, ErrorCode::Refused);
     return call.error().text();
@@ -121,7 +121,7 @@ TEST_F(CutPhases, LeaveCodesWhereTheNextFindsThem) {
   const std::regex encoded_first("encode r2\n( *[0-9]+ *)(cache_rows @[0-9]+, ahead 0)");
   const std::string text = std::regex_replace(mapped.disassemble(), encoded_first, "$2\n$1encode r2");
   const Program cached_first = assembled(text, mapped);
-  const auto call = link(cached_first, {kRows, kRows, OutputKind::Raw}, {});
+  const auto call = Linker(cached_first).link({kRows, kRows, OutputKind::Raw}, {});
   ASSERT_TRUE(call.ok()) << call.error().text();
   const std::vector<LinkedInst>& code = call->phases.at(0).code;
   const auto cache =

@@ -54,7 +54,7 @@ std::string outcome(const Program& program, const std::vector<float>& rows, Outp
 /// Returns the instructions whose barriers, when forgotten, change the outcome under one of ten orders.
 std::set<Op> noticed(const Program& program, const std::vector<float>& rows, OutputKind output,
                      bool bulk_copies = false) {
-  const auto linked = link(program, {kRows, kRows, output}, {});
+  const auto linked = Linker(program).link({kRows, kRows, output}, {});
   EXPECT_TRUE(linked.ok() && linked->phases.size() == 1);
   const std::string right = outcome(program, rows, output, {});
   std::set<Op> ops;

@@ -23,13 +23,13 @@ Program compiled(const std::string& schedule, unsigned trees = 10) {
 }
 
 LinkedCall linked(const std::string& schedule, std::uint32_t rows, OutputKind output = OutputKind::Raw) {
-  const auto call = link(compiled(schedule), {rows, rows, output}, {});
+  const auto call = Linker(compiled(schedule)).link({rows, rows, output}, {});
   EXPECT_TRUE(call.ok()) << (call.ok() ? "" : call.error().text());
   return call.ok() ? *call : LinkedCall{};
 }
 
 std::string refusal(const std::string& schedule, const DeviceLimits& limits, std::uint32_t rows = 1000) {
-  const auto call = link(compiled(schedule), {rows, rows, OutputKind::Raw}, limits);
+  const auto call = Linker(compiled(schedule)).link({rows, rows, OutputKind::Raw}, limits);
   if (call.ok()) return "accepted";
   EXPECT_EQ(call.error().code, ErrorCode::Refused);
   return call.error().text();
@@ -161,7 +161,7 @@ TEST(Link, RefusesTreesThatAreWantedEarlier) {
   for (std::size_t at = 0; (at = text.find("ahead 1", at)) != std::string::npos;) text[at + 6] = '2';
   const auto program = assemble(text, once);
   ASSERT_TRUE(program.ok()) << program.error().text();
-  const auto call = link(*program, {20, 20, OutputKind::Raw}, {});
+  const auto call = Linker(*program).link({20, 20, OutputKind::Raw}, {});
   ASSERT_FALSE(call.ok());
   EXPECT_EQ(
       call.error().text(),
@@ -209,7 +209,7 @@ TEST(Link, SumsTakeSomeOfTheSharedMemoryUnasked) {
         test::compiled(support::model_of(std::vector<Tree>(outputs, support::chain(3)), outputs),
                        "tile(batch, b0, b1, 128); reorder(b0, b1, tree); gpuDimension(b0, grid.x); "
                        "gpuDimension(b1, block.x)");
-    const auto call = link(program, {1000, 1000, OutputKind::Raw}, {});
+    const auto call = Linker(program).link({1000, 1000, OutputKind::Raw}, {});
     EXPECT_TRUE(call.ok());
     EXPECT_EQ(call->phases.at(0).accumulators[0].shared, call->global_bytes[0] == 0);
     return call->phases.at(0).accumulators[0].shared;
@@ -270,7 +270,7 @@ TEST(Link, NamesTheLayoutOfItsKernel) {
   DeviceLimits device;
   device.kernels = {{Layout::Reorg, 1024}, {Layout::Array, 512}};
   const auto layout = [&](const std::string& schedule) {
-    const auto call = link(compiled(schedule), {10, 10, OutputKind::Raw}, device);
+    const auto call = Linker(compiled(schedule)).link({10, 10, OutputKind::Raw}, device);
     EXPECT_TRUE(call.ok()) << (call.ok() ? "" : call.error().text());
     return call.ok() ? call->phases.at(call->phases.size() / 2).layout : std::nullopt;
   };

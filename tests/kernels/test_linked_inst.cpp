@@ -108,7 +108,7 @@ TEST(LinkedInst, HasTheRegistersOfTheLoopThatAProgramNames) {
   const auto loop_at = [&](std::uint32_t pc) { return loop_operands(code[pc]); };
 
   const Inst rows = find(code, Op::CacheRows), trees = find(code, Op::CacheTrees);
-  const auto& phase = phases->at(0);
+  const auto& phase = phases->at(0).code;
   EXPECT_EQ((linked<Op::CacheRows, LinkedField::Rows>(find(phase, Op::CacheRows))),
             loop_at(operand<Op::CacheRows, OperandKind::Loop>(rows)).out);
   EXPECT_EQ((linked<Op::CacheTrees, LinkedField::Trees>(find(phase, Op::CacheTrees))),

@@ -148,7 +148,7 @@ TEST(PassSizes, AreThoseOfEachPlanAndOutput) {
   const Model model = support::model_of(support::six_trees(), 2);
   const Program program =
       test::compiled(model, "plan(100); " + kTreesInGrid + "plan(BATCH); " + kRowsInSmallGrid);
-  const auto sizes = PassSizes::make(program, {});
+  const auto sizes = PassSizes::make(Linker(program), {});
   ASSERT_TRUE(sizes.ok()) << sizes.error().text();
   for (const std::uint32_t rows : {1u, 100u}) {
     EXPECT_EQ(sizes->of(rows, OutputKind::Value).rows, 100u);
@@ -164,7 +164,7 @@ TEST(PassSizes, AreThoseOfEachPlanAndOutput) {
 TEST(PassSizes, RefuseWhatFewerRowsDoNotHelp) {
   const Model model = support::model_of(support::six_trees(), 2);
   const auto said = [&](const std::string& schedule, const DeviceLimits& limits) {
-    const auto sizes = PassSizes::make(test::compiled(model, schedule), limits);
+    const auto sizes = PassSizes::make(Linker(test::compiled(model, schedule)), limits);
     return sizes.ok() ? "accepted" : sizes.error().text();
   };
   // Fewer rows would fit into shared memory, but calls are not cut for that.
@@ -180,7 +180,7 @@ TEST(PassSizes, CountThreadsOfAGridWhereADeviceDoes) {
   const Model model = support::model_of(support::six_trees(), 2);
   DeviceLimits limits;
   limits.grid_threads = 1000;
-  const auto sizes = PassSizes::make(test::compiled(model, kRowsInBlocks), limits);
+  const auto sizes = PassSizes::make(Linker(test::compiled(model, kRowsInBlocks)), limits);
   ASSERT_TRUE(sizes.ok()) << sizes.error().text();
   EXPECT_EQ(sizes->of(1, OutputKind::Raw).rows, 1000u);
 }

@@ -11,6 +11,8 @@
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/core/sums.hpp>
 
+#include "vm/program/verify/verify.hpp"
+
 namespace forestvm::test {
 namespace {
 
@@ -31,6 +33,7 @@ struct Run {
   const Program& program;
   std::uint32_t rows;
   OutputKind output;
+  Result<CodeMap> map = bytecode::verify_code(program);  ///< an error if the test has planted one
   std::uint64_t steps = 0;
   /// Cells that any instruction has written so far. Iterations run one after the other here.
   std::set<Cell> written = {};
@@ -107,6 +110,7 @@ class ShadowMachine {
 
   void encode(const Inst& inst) {
     const auto args = operands<Op::Encode>(inst);
+    check_sizes(inst);
     if (run_->program.section_Columns().empty()) throw Harm("no encoder");
     touch_rows(kCodes, 0, args.rows, Access::Written);
   }
@@ -120,6 +124,7 @@ class ShadowMachine {
 
   void walk(const Inst& inst) {
     const auto args = operands<Op::Walk>(inst);
+    check_sizes(inst);
     const std::uint32_t accumulator = args.acc_out, rows = args.rows;
     const WalkerDesc& walker = chosen(args.walker, args.select, args.trees);
     read_codes(walker, rows);
@@ -133,6 +138,7 @@ class ShadowMachine {
 
   void leaves(const Inst& inst) {
     const auto args = operands<Op::Leaves>(inst);
+    check_sizes(inst);
     const std::uint32_t trees = args.trees;
     const WalkerDesc& walker = chosen(args.walker, args.select, trees);
     read_codes(walker, args.rows);
@@ -205,6 +211,18 @@ class ShadowMachine {
     const auto [at, fresh] = touched_->emplace(cell, access);
     if (fresh || at->second == access) return;
     at->second = Access::Written;  // no other access may happen beside it
+  }
+
+  /// Checks that the ranges which an instruction takes are no larger than the map of the code says.
+  void check_sizes(const Inst& inst) const {
+    if (!run_->map.ok()) return;
+    const InstFacts& facts = run_->map->insts[static_cast<std::size_t>(&inst - run_->program.code().data())];
+    for_each_operand(inst, [&](unsigned, OperandKind kind, std::uint32_t number) {
+      if (kind != OperandKind::Rows && kind != OperandKind::Trees) return;
+      const std::uint32_t range = kind == OperandKind::Rows ? facts.rows : facts.trees;
+      if (ranges[number].size() > max_size(*run_->map, range, run_->rows))
+        throw Harm("a range is larger than the map of the code says");
+    });
   }
 
   void check_rows(const Range& rows) {

@@ -29,7 +29,7 @@ constexpr double kBeyond = 0x1p128;  ///< number that would follow the largest f
 double as_double(float x) { return static_cast<double>(x); }
 
 /// Returns a float32 as a double; for infinity, the first number that float32 lacks.
-double place_of(float x) { return std::isinf(x) ? std::copysign(kBeyond, as_double(x)) : as_double(x); }
+double on_the_line(float x) { return std::isinf(x) ? std::copysign(kBeyond, as_double(x)) : as_double(x); }
 
 /// Returns the float32 nearest to a double, ties to even. It bisects the floats of the same sign, whose order
 /// is that of their bits.
@@ -40,15 +40,15 @@ float nearest(double x) {
                              kInfinity);  // the largest float not above x is in this range
   while (low < high) {
     const std::uint32_t middle = low + (high - low + 1) / 2;
-    if (place_of(std::bit_cast<float>(middle)) <= size)
+    if (on_the_line(std::bit_cast<float>(middle)) <= size)
       low = middle;
     else
       high = middle - 1;
   }
   if (std::bit_cast<float>(low) != kInfinity) {
     // The differences of a double and its neighbouring floats are exact.
-    const double down = size - place_of(std::bit_cast<float>(low));
-    const double up = place_of(std::bit_cast<float>(low + 1)) - size;
+    const double down = size - on_the_line(std::bit_cast<float>(low));
+    const double up = on_the_line(std::bit_cast<float>(low + 1)) - size;
     if (up < down || (up == down && low % 2 == 1)) ++low;
   }
   return std::copysign(std::bit_cast<float>(low), static_cast<float>(std::signbit(x) ? -1 : 1));
@@ -97,7 +97,8 @@ std::vector<double> hard_doubles() {
   const auto draw = [&] { return static_cast<std::uint32_t>(random() % 0x7f800000); };
   for (int i = 0; i < 3000; ++i) {
     const auto bits = i % 3 == 0 ? draw() % 0x01000000 : draw();  // a third of them denormal or nearly so
-    const double low = place_of(std::bit_cast<float>(bits)), high = place_of(std::bit_cast<float>(bits + 1));
+    const double low = on_the_line(std::bit_cast<float>(bits)),
+                 high = on_the_line(std::bit_cast<float>(bits + 1));
     const double middle = low + (high - low) / 2;
     values.insert(values.end(), {low, middle, std::nextafter(middle, 0), std::nextafter(middle, 1e300),
                                  std::bit_cast<double>(random())});

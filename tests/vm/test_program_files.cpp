@@ -61,7 +61,7 @@ std::vector<float> rows_of(const std::string& text) {
 }
 
 Answers answers_of(const Program& program, const std::vector<float>& rows) {
-  const auto predictor = host_backend(program);
+  const auto predictor = program.mapped() ? emulator_backend(program) : host_backend(program);
   if (!predictor.ok()) throw std::runtime_error(predictor.error().text());
   return answers(**predictor, RowBlock{rows.data(), rows.size() / kFeatures, kFeatures});
 }
@@ -90,7 +90,18 @@ struct Sample {
   Program program;
 };
 
-/// A program in each layout, and programs that between them have every kind of accumulator and reduction.
+/// Schedules that map loops to a GPU: rows with their codes in shared memory, and trees with shared sums.
+const RichCase kMappedCases[] = {
+    {"tile(batch, b0, b1, 8); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); "
+     "cache(b0); cache(tree); encode(u8)",
+     Contract::Trainer},
+    {"tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+     "gpuDimension(t0, block.x); sharedReduce(t0); cache(b0)",
+     Contract::Reproducible},
+};
+
+/// A program in each layout, programs that between them have every kind of accumulator and reduction, and programs
+/// for GPUs.
 std::vector<Sample> samples() {
   std::vector<Sample> all;
   for (const LayoutRow& row : kLayouts)
@@ -99,6 +110,9 @@ std::vector<Sample> samples() {
   for (const RichCase& rich : rich_cases())
     all.push_back(
         {"schedule-" + std::to_string(number++), compiled(forest_of(rich), rich.schedule, rich.contract)});
+  for (number = 0; const RichCase& rich : kMappedCases)
+    all.push_back(
+        {"mapped-" + std::to_string(number++), compiled(forest_of(rich), rich.schedule, rich.contract)});
   return all;
 }
 

@@ -19,7 +19,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 /// Maps floats to integers in the same order: neighbours differ by 1, also across zero.
-std::int64_t place(float x) {
+std::int64_t ordinal(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   return (bits & 0x80000000u) != 0 ? -static_cast<std::int64_t>(bits & 0x7fffffffu)
                                    : static_cast<std::int64_t>(bits);
@@ -29,7 +29,7 @@ std::int64_t place(float x) {
 /// float64, so rounding it is correct except for ties, to which no float32 argument comes near.
 std::int64_t exp_error(float x) {
   const float right = static_cast<float>(std::exp(static_cast<double>(x)));
-  return std::abs(place(exp_f32(x)) - place(right));
+  return std::abs(ordinal(exp_f32(x)) - ordinal(right));
 }
 
 TEST(ExpF32, WithinOneUlpOverAllFloats) {

@@ -9,10 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <forestvm/internal/float_environment.hpp>
-
 #include "vm/call/convert_rows.hpp"
-#include "vm/call/csr_rows.hpp"
 #include "vm/call/row_value.hpp"
 
 namespace forestvm {
@@ -44,13 +41,6 @@ Result<void> check_result(const Program& program, OutputKind output, ResultType 
   return usage("there is no output " + std::to_string(static_cast<int>(output)));
 }
 
-/// Sets `numbers` to how many numbers lie from the first to the last of `count` that are `stride` apart, both
-/// included. Returns whether they are too many for a size.
-bool span(std::size_t count, std::size_t stride, std::size_t& numbers) {
-  if (count == 0) return false;
-  return __builtin_mul_overflow(count - 1, stride, &numbers) || __builtin_add_overflow(numbers, 1, &numbers);
-}
-
 /// Returns the text of a value that no float64 is equal to.
 template <class Value>
 std::string text_of(Value value) {
@@ -60,43 +50,6 @@ std::string text_of(Value value) {
   } else {
     return "";  // each value of such a type is a float64
   }
-}
-
-/// Checks that each value that `visit` goes through is a float64. visit(check) calls check(row, column,
-/// number of the value) until it returns an error.
-template <class Visit>
-Result<void> check_exact(RowType type, const void* values, const Visit& visit) {
-  return host::with_type(type, [&](auto kind) -> Result<void> {
-    if constexpr (host::kIsFloat64<decltype(kind)>) {
-      return {};
-    } else {
-      const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
-      return visit([&](std::size_t row, std::size_t column, std::size_t i) -> Result<void> {
-        const auto value = host::value_at<decltype(kind)>(values, i);
-        if (host::is_exact(value)) return {};
-        return not_exact("row " + std::to_string(row) + ", column " + std::to_string(column), text_of(value),
-                         "pass the rows as float64");
-      });
-    }
-  });
-}
-
-Result<void> check_exact(const RowBlock& rows, std::size_t begin, std::size_t count, std::size_t width) {
-  return check_exact(rows.type, rows.data, [&](const auto& check) -> Result<void> {
-    for (std::size_t row = begin; row < begin + count; ++row)
-      for (std::size_t column = 0; column < width; ++column)
-        FVM_TRY(check(row, column, row * rows.stride + column * rows.column_stride));
-    return {};
-  });
-}
-
-Result<void> check_exact(const CsrRows& rows, std::size_t begin, std::size_t count) {
-  return check_exact(rows.type, rows.values, [&](const auto& check) -> Result<void> {
-    for (std::size_t row = begin; row < begin + count; ++row)
-      for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i)
-        FVM_TRY(check(row, static_cast<std::size_t>(rows.columns[i]), static_cast<std::size_t>(i)));
-    return {};
-  });
 }
 
 }  // namespace
@@ -129,7 +82,16 @@ void deliver(OutputKind output, const void* written, std::size_t count, const De
 Result<void> CallPredictor::predict_as(Context& context, const AnyRows& rows, OutputKind output,
                                        ResultType type, void* out) const {
   FVM_TRY(check_result(program(), output, type));
-  return run(context, rows, output, {type, out});
+  FVM_TRY(check_context(context));
+  FVM_ASSIGN(const RowSource source, row_reader().resolve(rows));
+  if (out == nullptr && source.count() != 0 && output_width(program().meta(), output) != 0)
+    return no_buffer();
+  return run(context, source, output, {type, out});
+}
+
+Result<void> CallPredictor::check_context(const Context& context) const {
+  if (context.backend() == backend_) return {};
+  return usage("the context belongs to another backend");
 }
 
 Result<void> Predictor::predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const {
@@ -150,8 +112,6 @@ Result<void> Predictor::predict_class(Context& context, const AnyRows& rows, std
 Result<void> Predictor::predict_leaf(Context& context, const AnyRows& rows, std::int32_t* out) const {
   return predict_as(context, rows, OutputKind::Leaf, ResultType::Int32, out);
 }
-
-Error no_buffer() { return usage("no buffer for rows or output"); }
 
 std::size_t bytes_of(RowType type) {
   return host::with_type(type, [](auto value) { return sizeof(value); });
@@ -184,71 +144,12 @@ std::string inexact_text(RowType type, const void* value) {
   return host::with_type(type, [&](auto kind) { return text_of(host::value_at<decltype(kind)>(value, 0)); });
 }
 
-Error not_exact(std::string place, const std::string& number, const std::string& instead) {
-  return refused(std::move(place),
+Error not_exact(std::string where, const std::string& number, const std::string& instead) {
+  return refused(std::move(where),
                  number +
                      " is no float64 number, and rounded it could go another way in this model, which "
                      "compares in float64; if rounding is meant, " +
                      instead);
-}
-
-Result<void> check_rows(const ProgramMeta& meta, const RowBlock& rows) {
-  if (rows.count == 0) return {};
-  if (rows.column_stride == 1 && rows.stride < meta.num_features)
-    return usage("rows of " + std::to_string(rows.stride) + " values for a model of " +
-                 std::to_string(meta.num_features) + " features");
-  std::size_t row_span = 0, column_span = 0, values = 0;
-  const bool too_many = span(meta.num_features, rows.column_stride, row_span) ||
-                        span(rows.count, rows.stride, column_span) ||
-                        __builtin_add_overflow(row_span, column_span, &values) ||
-                        values > static_cast<std::size_t>(PTRDIFF_MAX) / bytes_of(rows.type);
-  if (too_many)
-    return usage(std::to_string(rows.count) + " rows, " + std::to_string(rows.stride) +
-                 " numbers apart, are more than memory holds");
-  const bool apart = rows.stride >= row_span || rows.column_stride >= column_span;
-  const bool repeated = rows.stride == 0 || rows.column_stride == 0;
-  if (meta.num_features != 0 && (repeated || !apart))
-    return usage("rows " + std::to_string(rows.stride) + " numbers apart overlap, if their columns are " +
-                 std::to_string(rows.column_stride) + " apart");
-  return rows.data == nullptr ? no_buffer() : Result<void>();
-}
-
-Result<void> check_rows(const CsrRows& rows) {
-  if (rows.count == 0) return {};
-  const bool no_values = rows.value_count != 0 && (rows.columns == nullptr || rows.values == nullptr);
-  return rows.offsets == nullptr || no_values ? no_buffer() : Result<void>();
-}
-
-Result<void> check_rows(const ProgramMeta& meta, const DeviceRows& rows) {
-  return check_rows(meta, RowBlock{rows.data, rows.count, rows.stride});
-}
-
-Result<void> check_row_values(const ProgramMeta& meta, const AnyRows& rows, std::size_t begin,
-                              std::size_t count) {
-  const bool exact = meta.row_type == ScalarType::Float64;
-  if (const auto* csr = std::get_if<CsrRows>(&rows)) {
-    FVM_TRY(host::check_csr_rows(*csr, begin, count, meta.num_features));
-    if (exact) return check_exact(*csr, begin, count);
-  } else if (const auto* dense = std::get_if<RowBlock>(&rows)) {
-    if (exact) return check_exact(*dense, begin, count, meta.num_features);
-  }
-  return {};
-}
-
-bool are_float_rows(const ValueRules& rules, const RowBlock& rows) {
-  return rows.type == RowType::Float32 && rows.column_stride == 1 && !rules.change_float32();
-}
-
-Result<void> fill_float_rows(const ValueRules& rules, const ProgramMeta& meta, const AnyRows& rows,
-                             std::size_t begin, std::size_t count, float* out) {
-  const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
-  if (const auto* csr = std::get_if<CsrRows>(&rows)) {
-    host::fill_csr_rows(rules, *csr, begin, count, row_width(meta), out);
-    return rules.columns().complete(*csr, begin, count, out);
-  }
-  const auto& dense = std::get<RowBlock>(rows);
-  host::convert_rows(rules, dense, begin, count, {meta.num_features, row_width(meta)}, out);
-  return rules.columns().complete(dense, begin, count, out);
 }
 
 std::size_t coded_bytes(std::size_t rows, std::size_t columns) {

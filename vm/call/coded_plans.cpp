@@ -1,4 +1,4 @@
-// Finds the encoded rows that a program takes: see forestvm/internal/calls.hpp.
+// Finds the encoded rows that a program takes: see forestvm/internal/row_source.hpp.
 #include <algorithm>
 #include <charconv>
 #include <string>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <forestvm/core/layouts.hpp>
-#include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/row_source.hpp>
 
 namespace forestvm {
 namespace {
@@ -48,11 +48,12 @@ std::string hexadecimal(std::uint64_t number) {
 
 Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
 
-}  // namespace
-
-std::string rows_text(const CodedRows& rows) {
-  return std::to_string(rows.count) + " rows of " + std::to_string(rows.columns) + " columns";
+/// Describes encoded rows for messages: "5 rows of 3 columns".
+std::string rows_text(std::size_t rows, std::size_t columns) {
+  return std::to_string(rows) + " rows of " + std::to_string(columns) + " columns";
 }
+
+}  // namespace
 
 CodedPlans::CodedPlans(const Program& program)
     : plans_(all_others(values_read(program))),
@@ -73,14 +74,21 @@ Result<void> CodedPlans::check(const CodedRows& rows) const {
   if (rows.encoder != encoder_)
     return refused("", "the rows are encoded for another program: its encoder is " +
                            hexadecimal(rows.encoder) + ", this one's " + hexadecimal(encoder_));
-  if (rows.columns != columns_)
-    return usage(rows_text(rows) + " for a program of " + std::to_string(columns_));
+  const auto given = [&] { return rows_text(rows.count, rows.columns); };
+  if (rows.columns != columns_) return usage(given() + " for a program of " + std::to_string(columns_));
   const std::size_t needed = coded_bytes(rows.count, rows.columns);
-  if (needed == SIZE_MAX) return usage(rows_text(rows) + " are more than memory holds");
+  if (needed == SIZE_MAX) return usage(given() + " are more than memory holds");
   if (rows.byte_count < needed)
-    return usage(rows_text(rows) + " take " + std::to_string(needed) + " bytes, given are " +
+    return usage(given() + " take " + std::to_string(needed) + " bytes, given are " +
                  std::to_string(rows.byte_count));
   return rows.codes == nullptr ? no_buffer() : Result<void>();
+}
+
+Result<void> CodedPlans::check_room(std::size_t rows, std::size_t room) const {
+  const std::size_t needed = coded_bytes(rows, columns_);
+  if (room >= needed) return {};
+  return usage("room for " + std::to_string(room) + " bytes of codes; " + rows_text(rows, columns_) +
+               " take " + std::to_string(needed));
 }
 
 const RowCounts& CodedPlans::plans_for(std::size_t rows) const {

@@ -60,9 +60,8 @@ void convert_specials(const ValueRules& rules, const RowBlock& rows, std::size_t
                       const ConvertedShape& shape, float* out) {
   for (const ValueRules::Special& special : rules.specials())
     for (std::size_t r = 0; r < count; ++r) {
-      const std::size_t place = (first + r) * rows.stride + special.feature * rows.column_stride;
-      out[r * shape.width + special.feature] =
-          rules.round(special, to_double(value_at<Value>(rows.data, place)));
+      const std::size_t i = (first + r) * rows.stride + special.feature * rows.column_stride;
+      out[r * shape.width + special.feature] = rules.round(special, to_double(value_at<Value>(rows.data, i)));
     }
 }
 

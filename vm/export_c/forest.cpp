@@ -128,10 +128,10 @@ class GroupWriter {
       std::vector<DecodedChild> at(data.trees[t].node_count, 0);
       at[0] = decoded_.trees[t].root;
       for (std::uint32_t slot = 0; slot < at.size(); ++slot) {
-        const std::uint64_t place = View::number_at(tree, data.trees[t], slot);
+        const std::uint64_t index = View::number_at(tree, data.trees[t], slot);
         const bool leaf = is_leaf(at[slot]);
-        thresholds[place] = threshold(job_, leaf ? 0.0f : View::threshold(tree, slot, 0));
-        words[place] = leaf ? child_word(at[slot]) : word(View::feature_word(tree, slot, 0));
+        thresholds[index] = threshold(job_, leaf ? 0.0f : View::threshold(tree, slot, 0));
+        words[index] = leaf ? child_word(at[slot]) : word(View::feature_word(tree, slot, 0));
         for (std::uint32_t way = 0; way < 2 && 2 * slot + 2 < at.size(); ++way)
           at[2 * slot + 1 + way] =
               leaf ? at[slot] : decoded_.trees[t].tiles[static_cast<std::size_t>(at[slot])].children[way];

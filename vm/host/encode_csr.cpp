@@ -21,9 +21,9 @@ CsrEncoder::CsrEncoder(const Program& program, const ValueRules& rules)
       categories_(program.section_CategoryColumns()),
       category_words_(program.section_CategoryWords()) {
   if (columns_.empty()) return;
-  places_.assign(row_width(program.meta()), kNotRead);
-  const auto place = [&](std::uint32_t feature) -> Feature& {
-    std::uint32_t& at = places_[feature];
+  indices_.assign(row_width(program.meta()), kNotRead);
+  const auto record = [&](std::uint32_t feature) -> Feature& {
+    std::uint32_t& at = indices_[feature];
     if (at == kNotRead) {
       at = static_cast<std::uint32_t>(features_.size());
       features_.push_back({0, 0, 0, 0, 0, 0, rules.special(feature)});
@@ -31,14 +31,14 @@ CsrEncoder::CsrEncoder(const Program& program, const ValueRules& rules)
     return features_[at];
   };
   for (const EncodedFeature& feature : program.section_EncodedFeatures()) {
-    Feature& mine = place(feature.feature);
+    Feature& mine = record(feature.feature);
     mine.first_threshold = feature.first_threshold;
     mine.threshold_count = feature.threshold_count;
     mine.first_column = feature.first_column;
     mine.column_count = feature.column_count;
   }
   for (std::uint32_t c = 0; c < categories_.size(); ++c) {
-    Feature& mine = place(categories_[c].feature);
+    Feature& mine = record(categories_[c].feature);
     if (mine.category_count++ == 0) mine.first_category = c;
   }
   missing_codes_ = codes_of(absent_value(Absent::Missing));
@@ -57,7 +57,7 @@ std::vector<std::uint8_t> CsrEncoder::codes_of(float value) const {
       codes.push_back(column_code(column, rank(feature, x), std::isnan(x)));
   }
   for (std::uint32_t c = 0; c < categories_.size(); ++c) {
-    const float x = value_of(features_[places_[categories_[c].feature]]);
+    const float x = value_of(features_[indices_[categories_[c].feature]]);
     codes.push_back(category_code(c, x, std::isnan(x)));
   }
   return codes;
@@ -87,9 +87,9 @@ template <class Value>
 void CsrEncoder::encode_row(const CsrRows& rows, std::size_t row, std::uint8_t* codes) const {
   for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i) {
     const auto number = static_cast<std::uint32_t>(rows.columns[i]);
-    const std::uint32_t place = places_[number];
-    if (place == kNotRead) continue;
-    const Feature& feature = features_[place];
+    const std::uint32_t index = indices_[number];
+    if (index == kNotRead) continue;
+    const Feature& feature = features_[index];
     const float x =
         compared(*rules_, number, feature.special, value_at<Value>(rows.values, static_cast<std::size_t>(i)));
     const bool missing = std::isnan(x);

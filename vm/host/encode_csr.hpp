@@ -44,7 +44,7 @@ class CsrEncoder {
 
   const ValueRules* rules_ = nullptr;
   /// By feature: index in features_, or kNotRead if no walk reads the feature.
-  std::vector<std::uint32_t> places_;
+  std::vector<std::uint32_t> indices_;
   std::vector<Feature> features_;
   std::span<const float> thresholds_;
   std::span<const ColumnDesc> columns_;

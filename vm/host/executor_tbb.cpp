@@ -71,7 +71,7 @@ class TbbExecutor final : public Executor {
 
   void run(std::uint32_t count, FunctionRef<void(std::uint32_t)> body) const override {
     const InProgress loop(loops_);
-    // Callers from outside the arena share its places and wait for one. If so many loops run that most
+    // Callers from outside the arena share its slots and wait for one. If so many loops run that most
     // callers would wait, a caller is faster alone. Loops inside of loops count too, but they are few beside
     // the callers.
     if (loop.number >= 2 * threads_) {

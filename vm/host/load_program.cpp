@@ -20,7 +20,7 @@ Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& lo
   const GroupDesc& group = loaded.groups[desc.group];
   LoadedWalker walker{};
   WalkerDesc wanted = desc;
-  // Lanes hold places in the group as signed words.
+  // Lanes hold slots of the group as signed words.
   if (group.node_count > INT32_MAX) wanted.interleaved_trees = wanted.interleaved_rows = 1;
   walker.function = target.find_walker(group.layout, wanted);
   if (walker.function == nullptr)
@@ -88,8 +88,8 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
     loaded.walkers.push_back(walker);
   }
   const FloatEnvironment environment;  // for CsrEncoder, which compares zero with thresholds
-  loaded.value_rules = std::make_unique<ValueRules>(loaded.program, target.round);
-  loaded.csr_encoder = CsrEncoder(loaded.program, *loaded.value_rules);
+  loaded.row_reader = std::make_unique<RowReader>(loaded.program, target.round);
+  loaded.csr_encoder = CsrEncoder(loaded.program, loaded.row_reader->rules());
   loaded.base.assign(program.section_Base().begin(), program.section_Base().end());
   if (executor != nullptr) loaded.grains = grains(program);
   loaded.executor = executor;

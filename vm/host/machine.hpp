@@ -11,6 +11,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/leaf_vectors.hpp>
+#include <forestvm/internal/row_source.hpp>
 #include <forestvm/program.hpp>
 
 #include "vm/host/encode_csr.hpp"
@@ -55,8 +56,8 @@ struct LoadedProgram {
   std::vector<double> base{};  ///< Base scores.
   LoadedEncoder encoder{};
   const Target* target = nullptr;
-  std::unique_ptr<const ValueRules> value_rules{};
-  CsrEncoder csr_encoder{};  ///< refers to `value_rules`
+  std::unique_ptr<const RowReader> row_reader{};
+  CsrEncoder csr_encoder{};  ///< refers to the rules of `row_reader`
   SumScale scale{};
   const Executor* executor = nullptr;  ///< Null if parallel loops run inline.
   /// Measurements of parallel loops whose chunks may be cut anywhere, by pc; null for other instructions.

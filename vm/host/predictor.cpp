@@ -5,7 +5,6 @@
 #include <new>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <forestvm/backend.hpp>
@@ -56,23 +55,20 @@ std::size_t whole_lines(std::size_t bytes) {
 class HostPredictor final : public CallPredictor {
  public:
   HostPredictor(LoadedProgram loaded, const Target& target)
-      : loaded_(std::move(loaded)), target_(&target), coded_plans_(loaded_.program) {
+      : CallPredictor(&HostContext::kBackend), loaded_(std::move(loaded)), target_(&target) {
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       private_bytes_ += loaded_.accumulators[i].copy_bytes;
   }
 
   std::unique_ptr<Context> make_context() const override { return std::make_unique<HostContext>(); }
 
-  Result<CodedRows> encode(Context& context, const AnyRows& rows,
+  Result<CodedRows> encode(Context& context, const AnyRows& given,
                            std::span<std::uint8_t> out) const override {
-    if (std::holds_alternative<CodedRows>(rows)) return usage("the rows are encoded already");
-    FVM_TRY(coded_plans_.check());
-    const std::size_t count = row_count(rows), needed = coded_bytes(count, columns());
-    const CodedRows coded{out.data(), count, columns(), needed, coded_plans_.encoder()};
-    if (out.size() < needed)
-      return usage("room for " + std::to_string(out.size()) + " bytes of codes; " + rows_text(coded) +
-                   " take " + std::to_string(needed));
-    FVM_TRY(check_call(context, rows));
+    FVM_TRY(check_context(context));
+    FVM_ASSIGN(const RowSource rows, row_reader().resolve_to_encode(given, out.size()));
+    const std::size_t count = rows.count();
+    const CodedRows coded{out.data(), count, columns(), coded_bytes(count, columns()),
+                          coded_plans().encoder()};
     std::vector<Line>& scratch = static_cast<HostContext&>(context).scratch;
     for (std::size_t begin = 0; begin < count;) {
       Pass pass{};
@@ -95,13 +91,12 @@ class HostPredictor final : public CallPredictor {
   }
 
  private:
-  static Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
+  const RowReader& row_reader() const override { return *loaded_.row_reader; }
+  const CodedPlans& coded_plans() const { return row_reader().coded_plans(); }
 
-  Result<void> run(Context& context, const AnyRows& rows, OutputKind output,
+  Result<void> run(Context& context, const RowSource& rows, OutputKind output,
                    const Destination& to) const override {
-    FVM_TRY(check_call(context, rows));
-    const std::size_t count = row_count(rows), width = output_width(loaded_.meta, output);
-    if (to.out == nullptr && width != 0 && count != 0) return no_buffer();
+    const std::size_t count = rows.count(), width = output_width(loaded_.meta, output);
     std::vector<Line>& scratch = static_cast<HostContext&>(context).scratch;
     for (std::size_t begin = 0; begin < count;) {
       Pass pass{};
@@ -116,50 +111,32 @@ class HostPredictor final : public CallPredictor {
     return {};
   }
 
-  /// Checks what can be known before the first pass.
-  Result<void> check_call(const Context& context, const AnyRows& rows) const {
-    if (context.backend() != &HostContext::kBackend) return usage("the context belongs to another backend");
-    if (const auto* dense = std::get_if<RowBlock>(&rows)) return check_rows(loaded_.meta, *dense);
-    if (const auto* csr = std::get_if<CsrRows>(&rows)) return check_rows(*csr);
-    if (const auto* coded = std::get_if<CodedRows>(&rows)) return coded_plans_.check(*coded);
-    return usage(
-        "the rows lie in a GPU's memory, which the host does not read: load the program into the GPU");
-  }
-
   /// Returns whether rows are converted to float32 rows in the scratch memory before anything reads them.
-  bool converted(const AnyRows& rows) const {
-    if (const auto* dense = std::get_if<RowBlock>(&rows))
-      return !are_float_rows(*loaded_.value_rules, *dense);
-    const auto* csr = std::get_if<CsrRows>(&rows);
-    if (csr == nullptr) return false;
-    return !loaded_.value_rules->columns().empty() ||
-           static_cast<double>(csr->value_count) >
-               kDenseFrom * (static_cast<double>(csr->count) * loaded_.meta.num_features);
+  bool converted(const RowSource& rows) const {
+    if (rows.form() != RowForm::Sparse) return rows.form() == RowForm::Dense;
+    return derives_columns() ||
+           static_cast<double>(rows.listed_values()) >
+               kDenseFrom * (static_cast<double>(rows.count()) * loaded_.meta.num_features);
   }
 
   /// Returns whether the rows of a pass of `row_count` rows are converted, also because its walks read values
   /// that sparse rows do not store.
-  bool converted(const AnyRows& rows, std::size_t row_count) const {
-    return converted(rows) || (std::holds_alternative<CsrRows>(rows) && coded_plans_.reads_values(row_count));
+  bool converted(const RowSource& rows, std::size_t row_count) const {
+    return converted(rows) || (rows.form() == RowForm::Sparse && coded_plans().reads_values(row_count));
   }
 
-  /// Returns how many of `left` rows a pass takes, at most `most`, so that the rest begins a block of codes.
-  static std::size_t whole_blocks(std::size_t most, std::size_t left) {
-    return std::min(left, std::max<std::size_t>(most / kCodeRows, 1) * kCodeRows);
-  }
-
-  /// Returns how many of `left` rows are encoded together.
-  std::size_t rows_to_encode(const AnyRows& rows, std::size_t left) const {
-    return whole_blocks(converted(rows) ? max_converted_rows() : kMaxPassRows, left);
+  /// Returns how many of `left` rows are encoded together: all, or whole blocks of codes.
+  std::size_t rows_to_encode(const RowSource& rows, std::size_t left) const {
+    return std::min(left, whole_blocks(converted(rows) ? max_converted_rows() : kMaxPassRows));
   }
 
   /// Returns how many of `left` rows go into one pass.
-  std::size_t pass_rows(const AnyRows& rows, std::size_t left, bool in_place,
+  std::size_t pass_rows(const RowSource& rows, std::size_t left, bool in_place,
                         std::size_t delivered_bytes) const {
     // Calls for leaf numbers have memory for sums too, because the code may write sums in them.
     const std::size_t result_bytes = in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
     const std::size_t most = std::min(left, max_pass_rows(private_bytes_ + result_bytes + delivered_bytes));
-    if (std::holds_alternative<CodedRows>(rows)) return whole_blocks(most, left);
+    if (rows.form() == RowForm::Encoded) return std::min(left, rows.cut(most));
     const std::size_t encoded = std::min(most, max_encoded_rows());
     return converted(rows, encoded) ? std::min(encoded, max_converted_rows()) : encoded;
   }
@@ -192,66 +169,55 @@ class HostPredictor final : public CallPredictor {
     return whole_lines(rows * row_width(loaded_.meta) * sizeof(float));
   }
 
-  /// Gives a pass its rows, which begin at row `begin` of the call: as they came, or converted to float32 at
-  /// `values` if it is not null. `csr` receives the description of sparse rows, and must live as long as the
-  /// pass.
-  Result<void> place_rows(Pass& pass, CsrRows& csr, const AnyRows& rows, std::size_t begin,
-                          float* values) const {
-    const auto* const dense = std::get_if<RowBlock>(&rows);
-    const auto* const sparse = std::get_if<CsrRows>(&rows);
-    if (values != nullptr) {
-      FVM_TRY(fill_rows(rows, begin, pass.row_count, values));
-      pass.rows = values;
-      pass.row_stride = row_width(loaded_.meta);
-    } else if (dense != nullptr) {
-      pass.rows = static_cast<const float*>(dense->data) + begin * dense->stride;
-      pass.row_stride = dense->stride;
-    } else if (sparse != nullptr) {
-      csr = *sparse;
-      csr.offsets += begin;
-      pass.csr = &csr;
-    } else {
-      pass.codes = std::get_if<CodedRows>(&rows)->codes + code_offset(begin, columns());
-    }
-    return {};
-  }
+  /// Returns whether rows have columns that are computed from others.
+  bool derives_columns() const { return !loaded_.row_reader->rules().columns().empty(); }
 
   /// The number of rows whose columns one iteration of a parallel loop derives.
   static constexpr std::uint32_t kRowsDerivedAtOnce = 256;
 
-  /// Converts rows for a pass. Derived columns take longer than walks, so threads share them.
-  Result<void> fill_rows(const AnyRows& rows, std::size_t begin, std::uint32_t row_count,
-                         float* values) const {
-    const auto fill = [&](const Range& part) {
-      return fill_float_rows(*loaded_.value_rules, loaded_.meta, rows, begin + part.begin, part.size(),
-                             values + std::size_t{part.begin} * row_width(loaded_.meta));
+  /// Reads the rows of a pass: see RowSource::read. Derived columns take longer than walks, so threads share them.
+  Result<RowView> read(const RowSource& rows, std::size_t begin, std::uint32_t count,
+                       float* converted) const {
+    const std::uint32_t parts = iterations(count, kRowsDerivedAtOnce);
+    if (converted == nullptr || loaded_.executor == nullptr || parts <= 1 || !derives_columns())
+      return rows.read(begin, count, converted);
+    const Range all{0, count};
+    const auto read_part = [&](std::uint32_t i) {
+      const Range part = chunk(all, kRowsDerivedAtOnce, i);
+      return rows.read(begin + part.begin, part.size(),
+                       converted + std::size_t{part.begin} * row_width(loaded_.meta));
     };
-    const Range all{0, row_count};
-    const std::uint32_t parts = iterations(row_count, kRowsDerivedAtOnce);
-    if (loaded_.executor == nullptr || parts <= 1 || loaded_.value_rules->columns().empty()) return fill(all);
     std::atomic<std::uint32_t> first_wrong = parts;
     auto some = [&](std::uint32_t i) {
-      if (fill(chunk(all, kRowsDerivedAtOnce, i)).ok()) return;
+      if (read_part(i).ok()) return;
       std::uint32_t known = first_wrong;
       while (i < known && !first_wrong.compare_exchange_weak(known, i)) continue;
     };
     loaded_.executor->run(parts, some);
-    if (first_wrong == parts) return {};
-    return fill(chunk(all, kRowsDerivedAtOnce, first_wrong));  // for the error
+    if (first_wrong != parts) return read_part(first_wrong);  // for the error
+    return RowView{.values = converted, .stride = row_width(loaded_.meta)};
   }
 
-  Result<void> run_pass(Pass& pass, const AnyRows& rows, std::size_t begin, const Destination& to,
+  /// Gives a pass its rows, which must live as long as the pass.
+  static void give_rows(Pass& pass, const RowView& rows) {
+    pass.rows = rows.values;
+    pass.row_stride = rows.stride;
+    pass.csr = rows.sparse ? &*rows.sparse : nullptr;
+    pass.codes = rows.codes;
+  }
+
+  Result<void> run_pass(Pass& pass, const RowSource& rows, std::size_t begin, const Destination& to,
                         std::vector<Line>& scratch) const {
-    FVM_TRY(check_row_values(loaded_.meta, rows, begin, pass.row_count));
-    const bool coded = std::holds_alternative<CodedRows>(rows);
     const std::size_t values = converted(rows, pass.row_count) ? converted_bytes(pass.row_count) : 0;
     const std::size_t delivered = whole_lines(delivered_bytes(pass.row_count, pass.output, to.type));
-    const std::size_t codes = coded ? 0 : code_bytes(pass.row_count, columns()) + kCodeSlack;
+    const std::size_t codes =
+        rows.form() == RowForm::Encoded ? 0 : code_bytes(pass.row_count, columns()) + kCodeSlack;
     FVM_TRY(reserve(scratch, values + delivered + scratch_bytes(pass.row_count, pass.in_place) + codes));
     std::byte* const memory = begin_of(scratch);
-    CsrRows csr;
-    FVM_TRY(place_rows(pass, csr, rows, begin, values == 0 ? nullptr : reinterpret_cast<float*>(memory)));
-    pass.plan_rows = coded ? coded_plans_.plan_rows(pass.row_count) : pass.row_count;
+    float* const floats = values == 0 ? nullptr : reinterpret_cast<float*>(memory);
+    FVM_ASSIGN(const RowView view, read(rows, begin, pass.row_count, floats));
+    give_rows(pass, view);
+    pass.plan_rows = rows.plan_rows(pass.row_count);
     const Destination written{written_type(pass.output, to.type), delivered == 0 ? to.out : memory + values};
     pass.values = written.values();
     pass.wide_values = written.wide_values();
@@ -267,14 +233,13 @@ class HostPredictor final : public CallPredictor {
   /// The number of rows that one iteration of a parallel loop encodes.
   static constexpr std::uint32_t kRowsEncodedAtOnce = 8 * kCodeRows;
 
-  Result<void> encode_pass(Pass& pass, const AnyRows& rows, std::size_t begin,
+  Result<void> encode_pass(Pass& pass, const RowSource& rows, std::size_t begin,
                            std::vector<Line>& scratch) const {
-    FVM_TRY(check_row_values(loaded_.meta, rows, begin, pass.row_count));
     const std::size_t values = converted(rows) ? converted_bytes(pass.row_count) : 0;
     FVM_TRY(reserve(scratch, values));
-    CsrRows csr;
-    FVM_TRY(place_rows(pass, csr, rows, begin,
-                       values == 0 ? nullptr : reinterpret_cast<float*>(begin_of(scratch))));
+    float* const floats = values == 0 ? nullptr : reinterpret_cast<float*>(begin_of(scratch));
+    FVM_ASSIGN(const RowView view, read(rows, begin, pass.row_count, floats));
+    give_rows(pass, view);
     const Range all{0, pass.row_count};
     auto some = [&](std::uint32_t i) {
       const FloatEnvironment environment;
@@ -351,7 +316,6 @@ class HostPredictor final : public CallPredictor {
 
   LoadedProgram loaded_;
   const Target* target_;
-  CodedPlans coded_plans_;
   std::size_t private_bytes_ = 0;  ///< Bytes of a row in all accumulators but the result.
 };
 

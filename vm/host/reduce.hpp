@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include <forestvm/core/bytecode.hpp>
 #include <forestvm/core/sums.hpp>
 
 namespace forestvm::host {
@@ -44,10 +45,13 @@ void add_vectors(Element* sums, const Element* more, std::size_t size) {
   add_elements(sums, more, i, size);
 }
 
-/// Adds more[i] to sums[i] for i below size, `width` at a time.
+/// Adds more[i] to sums[i] for i below size, `width` at a time: operand Width of a reduction.
 template <class Element>
 void add_copy(Element* sums, const Element* more, std::size_t size, std::uint32_t width) {
+  static_assert(kMaxReductionWidth == 16);
   switch (width) {
+    case 1:
+      return add_elements(sums, more, 0, size);
     case 2:
       return add_vectors<Element, 2>(sums, more, size);
     case 4:
@@ -56,9 +60,8 @@ void add_copy(Element* sums, const Element* more, std::size_t size, std::uint32_
       return add_vectors<Element, 8>(sums, more, size);
     case 16:
       return add_vectors<Element, 16>(sums, more, size);
-    default:
-      return add_elements(sums, more, 0, size);
   }
+  __builtin_unreachable();  // verified
 }
 
 /// Adds 128-bit sums one by one, because they carry from word to word: no vector adds them.

@@ -22,7 +22,7 @@ class GroupDecoder {
 
  private:
   DecodedChild child_at(const typename View::Tree& tree, std::uint32_t index, std::uint32_t at,
-                        std::vector<std::uint32_t>& places) {
+                        std::vector<std::uint32_t>& slots) {
     if constexpr (kTakesCodes<View>)  // goes down to a leaf that is repeated below
       while (!View::is_leaf(tree, at) && View::code(tree, at) == kNeverRight) at = View::child(tree, at, 0);
     if (View::is_leaf(tree, at)) {
@@ -31,8 +31,8 @@ class GroupDecoder {
           {View::value(tree, at), program_.section_LeafNumbers()[group_.first_number + number]});
       return ~static_cast<DecodedChild>(result_.leaves.size() - 1);
     }
-    places.push_back(at);
-    return static_cast<DecodedChild>(places.size() - 1);
+    slots.push_back(at);
+    return static_cast<DecodedChild>(slots.size() - 1);
   }
 
   DecodedTest test_at(const typename View::Tree& tree, std::uint32_t at, unsigned i) const {
@@ -63,10 +63,10 @@ class GroupDecoder {
   void add_tree(std::uint32_t index) {
     const typename View::Tree tree = View::tree(data_, index);
     DecodedTree decoded;
-    std::vector<std::uint32_t> places;  // places of the tiles in the view
-    decoded.root = child_at(tree, index, 0, places);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      const std::uint32_t at = places[i];
+    std::vector<std::uint32_t> slots;  // slots of the tiles in the view
+    decoded.root = child_at(tree, index, 0, slots);
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const std::uint32_t at = slots[i];
       DecodedTile tile{};
       unsigned size = 1;
       if constexpr (View::kTileWidth > 1) {
@@ -75,7 +75,7 @@ class GroupDecoder {
       }
       for (unsigned k = 0; k < size; ++k) tile.tests.push_back(test_at(tree, at, k));
       for (unsigned way = 0; way <= size; ++way)
-        tile.children.push_back(child_at(tree, index, View::child(tree, at, way), places));
+        tile.children.push_back(child_at(tree, index, View::child(tree, at, way), slots));
       decoded.tiles.push_back(std::move(tile));
     }
     result_.trees.push_back(std::move(decoded));

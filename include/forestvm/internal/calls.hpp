@@ -1,15 +1,13 @@
-// Checks that every backend makes of a call, and conversions of its rows to float32, so that all backends
-// refuse the same calls with the same messages. Implemented by vm/call.
+// Checks that every backend makes of a call before it runs, so that all backends refuse the same calls with the
+// same messages; results in the type that the caller wants; numbers of the types of rows. Implemented by vm/call.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include <forestvm/backend.hpp>
-#include <forestvm/internal/code_map.hpp>
-#include <forestvm/internal/value_rules.hpp>
+#include <forestvm/internal/row_source.hpp>
 
 namespace forestvm {
 
@@ -43,15 +41,26 @@ ResultType written_type(OutputKind output, ResultType type);
 /// Copies `count` numbers of an output from `written`, in the program's type, to `to`, in the caller's type.
 void deliver(OutputKind output, const void* written, std::size_t count, const Destination& to);
 
-/// A Predictor that checks the output and type of each call before it runs.
+/// A Predictor that checks each call, and resolves its rows, before it runs.
 class CallPredictor : public Predictor {
  public:
   Result<void> predict_as(Context& context, const AnyRows& rows, OutputKind output, ResultType type,
                           void* out) const final;
 
+ protected:
+  /// `backend` is the address that identifies the backend: see Context::backend.
+  explicit CallPredictor(const void* backend) : backend_(backend) {}
+
+  /// Returns Usage if another backend made the context.
+  Result<void> check_context(const Context& context) const;
+
  private:
-  virtual Result<void> run(Context& context, const AnyRows& rows, OutputKind output,
+  virtual const RowReader& row_reader() const = 0;
+  /// Predicts the rows. `to` has memory if there is anything to write.
+  virtual Result<void> run(Context& context, const RowSource& rows, OutputKind output,
                            const Destination& to) const = 0;
+
+  const void* backend_;
 };
 
 std::size_t bytes_of(RowType type);
@@ -72,58 +81,6 @@ std::string inexact_text(RowType type, const void* value);
 
 /// Returns the error for a number that is no float64, in a model that compares in float64. `instead` says
 /// what to do if rounding is intended.
-Error not_exact(std::string place, const std::string& number, const std::string& instead);
-
-/// Checks what can be known of a call's rows before any is read. Errors: see Predictor::predict_as.
-Result<void> check_rows(const ProgramMeta& meta, const RowBlock& rows);
-Result<void> check_rows(const CsrRows& rows);
-Result<void> check_rows(const ProgramMeta& meta, const DeviceRows& rows);
-
-/// Checks the values of `count` rows from `begin` on. Sparse rows must lie inside the values and name
-/// features of the model; where the program compares in float64, each value must be a float64. The rows have
-/// passed check_rows. Errors name the row.
-Result<void> check_row_values(const ProgramMeta& meta, const AnyRows& rows, std::size_t begin,
-                              std::size_t count);
-
-/// The encoded rows that a program takes: codes of its own encoder, in plans whose walks read only codes.
-class CodedPlans {
- public:
-  explicit CodedPlans(const Program& program);
-
-  /// Checks that some plan reads only codes; Refused if none does.
-  Result<void> check() const;
-  /// Checks whether these rows can be taken. Errors: see Predictor::predict_as.
-  Result<void> check(const CodedRows& rows) const;
-  /// Returns whether walks of the plan for `rows` rows read values.
-  bool reads_values(std::size_t rows) const;
-  /// Returns the row count by which to select a plan for `rows` encoded rows: `rows` itself, or the nearest
-  /// larger (otherwise smaller) count whose plan reads only codes. There must be such a plan.
-  std::uint32_t plan_rows(std::uint32_t rows) const;
-  /// Returns encoder_id of the program.
-  std::uint64_t encoder() const { return encoder_; }
-
- private:
-  /// Returns the entry of plans_ that contains `rows`, otherwise the next larger one, otherwise the last.
-  const RowCounts& plans_for(std::size_t rows) const;
-
-  std::vector<RowCounts> plans_;  ///< Row counts whose plans read only codes, ascending.
-  std::size_t columns_;
-  std::uint64_t encoder_;
-};
-
-/// Describes encoded rows for messages: "5 rows of 3 columns".
-std::string rows_text(const CodedRows& rows);
-
-/// Returns the error of a call without memory for its rows or output.
-Error no_buffer();
-
-/// Returns whether walks can read the rows where they are: row-major float32, of which all values are compared as
-/// they are.
-bool are_float_rows(const ValueRules& rules, const RowBlock& rows);
-
-/// Writes `count` dense or sparse rows from `begin` on as walks read them: row_width float32 each, one row after the
-/// other. The rows have passed check_row_values. Errors: see ColumnRules::complete.
-Result<void> fill_float_rows(const ValueRules& rules, const ProgramMeta& meta, const AnyRows& rows,
-                             std::size_t begin, std::size_t count, float* out);
+Error not_exact(std::string where, const std::string& number, const std::string& instead);
 
 }  // namespace forestvm

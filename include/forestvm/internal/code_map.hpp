@@ -42,7 +42,7 @@ struct RowCounts {
 /// The facts about an instruction.
 struct InstFacts {
   /// Numbers of the ranges that the instruction sets and takes, by its operands; kNoRange for operands that
-  /// it lacks.
+  /// it lacks. An instruction that caches takes the iterations of the loop that it names.
   std::uint32_t out = kNoRange;
   std::uint32_t in = kNoRange;
   std::uint32_t rows = kNoRange;
@@ -61,6 +61,9 @@ struct CodeMap {
   std::vector<RangeFacts> ranges;
   std::vector<InstFacts> insts;  ///< Facts of each instruction, by pc.
 };
+
+/// Returns the most elements of a range in a call of `call_rows` rows.
+std::uint32_t max_size(const CodeMap& map, std::uint32_t range, std::uint32_t call_rows);
 
 /// Returns the map of a program that was loaded with full verification or can be trusted.
 CodeMap code_map(const Program& program);

@@ -32,7 +32,7 @@ inline constexpr std::size_t kMaxShuffled = 16;
 
 /// The thread that runs the kernel, as the kernel sees it.
 struct Thread {
-  std::array<std::uint32_t, 6> index;   ///< place of the thread in each dimension of dimensions.def
+  std::array<std::uint32_t, 6> index;   ///< index of the thread in each dimension of dimensions.def
   std::array<std::uint32_t, 6> extent;  ///< size of the launch in each dimension
   std::byte* shared;                    ///< beginning of the block's shared memory
   unsigned warp;                        ///< number of threads of a warp

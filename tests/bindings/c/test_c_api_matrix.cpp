@@ -84,11 +84,11 @@ void expect_matrix(const Program& program, const std::vector<std::size_t>& count
   const Opened opened(program);
   const bool encodes = !program.section_Columns().empty();
   for (fvm_type type = FVM_TYPE_FLOAT32; type <= FVM_TYPE_BOOL; ++type)
-    for (const Place place : kPlaces)
+    for (const Storage storage : kStorages)
       for (const std::size_t count : counts) {
-        SCOPED_TRACE("type " + std::to_string(type) + ", place " + std::to_string(static_cast<int>(place)) +
-                     ", rows " + std::to_string(count));
-        const PlacedRows rows(type, place, count, program.meta().num_features);
+        SCOPED_TRACE("type " + std::to_string(type) + ", storage " +
+                     std::to_string(static_cast<int>(storage)) + ", rows " + std::to_string(count));
+        const StoredRows rows(type, storage, count, program.meta().num_features);
         const Everything expected = expected_of(**predictor, rows.as_floats());
         EXPECT_TRUE(everything(opened, rows.rows()) == expected);
         if (!encodes) continue;
@@ -118,8 +118,8 @@ TEST(CApiMatrix, OfCallsOfSeveralPasses) {
   const Program program = compiled(model, "encode(u8)");
   const auto predictor = host_backend(program);
   const Opened opened(program);
-  for (const Place place : {Place::RowMajor, Place::ColumnMajor, Place::Sparse}) {
-    const PlacedRows rows(FVM_TYPE_FLOAT64, place, 4096 + 9, 600);
+  for (const Storage storage : {Storage::RowMajor, Storage::ColumnMajor, Storage::Sparse}) {
+    const StoredRows rows(FVM_TYPE_FLOAT64, storage, 4096 + 9, 600);
     EXPECT_TRUE(everything(opened, rows.rows()) == expected_of(**predictor, rows.as_floats()));
   }
 }
@@ -130,8 +130,8 @@ TEST(CApiMatrix, OfRowsOfAnyAlignment) {
   const auto predictor = host_backend(program);
   const Opened opened(program);
   for (fvm_type type = FVM_TYPE_FLOAT64; type <= FVM_TYPE_BOOL; ++type)
-    for (const Place place : kPlaces) {
-      const PlacedRows rows(type, place, 20, 3, 1);
+    for (const Storage storage : kStorages) {
+      const StoredRows rows(type, storage, 20, 3, 1);
       EXPECT_TRUE(everything(opened, rows.rows()) == expected_of(**predictor, rows.as_floats()));
     }
 }
@@ -158,13 +158,14 @@ TEST(CApiMatrix, AllocatesNothingAfterTheFirstCall) {
       }
     };
     for (const fvm_type type : {FVM_TYPE_FLOAT32, FVM_TYPE_FLOAT64, FVM_TYPE_UINT64})
-      for (const Place place : kPlaces) {
-        const PlacedRows rows(type, place, 100, 3);
+      for (const Storage storage : kStorages) {
+        const StoredRows rows(type, storage, 100, 3);
         all_outputs(rows.rows(), 100);
         for (const std::size_t count : {100u, 1u, 0u}) {
-          if (place == Place::ColumnMajor && count != 100) continue;  // the matrix has another number of rows
+          if (storage == Storage::ColumnMajor && count != 100)
+            continue;  // the matrix has another number of rows
           EXPECT_EQ(allocations_of([&] { all_outputs(rows.rows(), count); }), 0u)
-              << "type " << type << ", place " << static_cast<int>(place) << ", " << count << " rows";
+              << "type " << type << ", storage " << static_cast<int>(storage) << ", " << count << " rows";
         }
       }
   }
@@ -177,8 +178,8 @@ TEST(CApiMatrix, AllocatesNothingForEncodedRowsAfterTheFirstCall) {
   std::vector<std::uint8_t> codes(bytes);
   std::vector<float> out(300);
   std::vector<std::int32_t> labels(100);
-  for (const Place place : kPlaces) {
-    const PlacedRows rows(FVM_TYPE_FLOAT64, place, 100, 3);
+  for (const Storage storage : kStorages) {
+    const StoredRows rows(FVM_TYPE_FLOAT64, storage, 100, 3);
     const auto call = [&] {
       fvm_rows coded = FVM_ROWS_INIT;
       EXPECT_EQ(fvm_encode(opened.context(), &rows.rows(), codes.data(), bytes, &coded), FVM_OK);

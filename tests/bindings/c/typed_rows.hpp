@@ -94,19 +94,19 @@ inline std::vector<TypedValue> values_of(fvm_type type) {
 }
 
 /// The arrangements of values in memory.
-enum class Place { RowMajor, PaddedRows, ColumnMajor, PaddedColumns, BothApart, Sparse };
-inline constexpr Place kPlaces[] = {Place::RowMajor,      Place::PaddedRows, Place::ColumnMajor,
-                                    Place::PaddedColumns, Place::BothApart,  Place::Sparse};
+enum class Storage { RowMajor, PaddedRows, ColumnMajor, PaddedColumns, BothApart, Sparse };
+inline constexpr Storage kStorages[] = {Storage::RowMajor,      Storage::PaddedRows, Storage::ColumnMajor,
+                                        Storage::PaddedColumns, Storage::BothApart,  Storage::Sparse};
 
-class PlacedRows {
+class StoredRows {
  public:
   /// Draws rows from the type's values. The memory begins `misalignment` bytes after an aligned address and
   /// ends with the last value.
-  PlacedRows(fvm_type type, Place place, std::size_t rows, std::size_t columns,
+  StoredRows(fvm_type type, Storage storage, std::size_t rows, std::size_t columns,
              std::size_t misalignment = 0) {
     const std::vector<TypedValue> values = values_of(type);
     std::mt19937 random(static_cast<std::uint32_t>(rows + columns));
-    const auto [row_stride, column_stride] = strides(place, rows, columns);
+    const auto [row_stride, column_stride] = strides(storage, rows, columns);
     const std::size_t value_bytes = values[0].bytes.size();
     const std::size_t count = rows == 0 ? 0 : (rows - 1) * row_stride + (columns - 1) * column_stride + 1;
     memory_.assign(misalignment + count * value_bytes, std::byte{0x77});
@@ -123,14 +123,14 @@ class PlacedRows {
     }
     floats_width_ = columns;
     const void* const data = memory_.data() + misalignment;
-    switch (place) {
-      case Place::RowMajor:
+    switch (storage) {
+      case Storage::RowMajor:
         rows_ = FVM_DENSE_ROWS(data, type, rows, columns);
         break;
-      case Place::ColumnMajor:
+      case Storage::ColumnMajor:
         rows_ = FVM_COLUMN_MAJOR_ROWS(data, type, rows, columns);
         break;
-      case Place::Sparse:
+      case Storage::Sparse:
         rows_ = FVM_CSR_ROWS(offsets_.data(), columns_.data(), data, type, rows, columns_.size());
         break;
       default:
@@ -139,8 +139,8 @@ class PlacedRows {
         rows_.column_stride = static_cast<std::ptrdiff_t>(column_stride);
     }
   }
-  PlacedRows(const PlacedRows&) = delete;
-  PlacedRows& operator=(const PlacedRows&) = delete;
+  StoredRows(const StoredRows&) = delete;
+  StoredRows& operator=(const StoredRows&) = delete;
 
   const fvm_rows& rows() const { return rows_; }
   RowBlock as_floats() const { return {floats_.data(), rows_.row_count, floats_width_}; }
@@ -149,15 +149,15 @@ class PlacedRows {
   struct Strides {
     std::size_t row, column;
   };
-  static Strides strides(Place place, std::size_t rows, std::size_t columns) {
-    switch (place) {
-      case Place::PaddedRows:
+  static Strides strides(Storage storage, std::size_t rows, std::size_t columns) {
+    switch (storage) {
+      case Storage::PaddedRows:
         return {columns + 3, 1};
-      case Place::ColumnMajor:
+      case Storage::ColumnMajor:
         return {1, rows};
-      case Place::PaddedColumns:
+      case Storage::PaddedColumns:
         return {1, rows + 5};
-      case Place::BothApart:
+      case Storage::BothApart:
         return {2 * columns + 1, 2};
       default:
         return {columns, 1};

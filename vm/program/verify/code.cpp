@@ -5,7 +5,7 @@
 // axis, so iterations of a parallel loop over rows touch different rows and the work of a program is bounded
 // by rows x trees x instructions. And inside parallel loops over trees only an accumulator that was
 // privatized for the innermost of them may be written, so iterations never share one; unless they add to it
-// atomically, or it has a place for each tree.
+// atomically, or it has an element for each tree.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -290,14 +290,16 @@ class CodeVerifier {
   }
 
   /// Checks that `loop` is a loop whose block is open, over this axis.
-  Result<void> caches(std::uint32_t loop, Axis axis) const {
+  Result<void> caches(std::uint32_t loop, Axis axis) {
     const bool open =
         is_loop(code_[loop].op) &&
         std::any_of(blocks_.begin(), blocks_.end(), [&](const Block& block) { return block.open == loop; });
     if (!open) return wrong("pc " + std::to_string(loop) + " is no loop around it");
-    if (facts(loop_operands(code_[loop]).out).axis != axis)
+    const std::uint32_t range = map_.insts[loop].out;
+    if (map_.ranges[range].axis != axis)
       return wrong(std::string("the loop at pc ") + std::to_string(loop) + " does not go over " +
                    (axis == Axis::Rows ? "rows" : "trees"));
+    (axis == Axis::Rows ? map_.insts[pc_].rows : map_.insts[pc_].trees) = range;
     return {};
   }
 
@@ -449,7 +451,7 @@ class CodeVerifier {
     const auto [accumulator, trees, rows, walker, select] = operands<Op::Walk>(inst);
     bool atomic = false;
     FVM_TRY(walks(trees, walker, select, atomic));
-    // Parallel iterations walk different trees, each of which has a place of its own.
+    // Parallel iterations walk different trees, each of which has an element of its own.
     if (is_per_tree(kind_of(accumulator)) && !atomic) return is_live(accumulator, rows);
     return adds(accumulator, rows, atomic);
   }
@@ -536,6 +538,15 @@ class CodeVerifier {
 Result<CodeMap> verify_code(const Program& program) { return CodeVerifier(program).run(); }
 
 }  // namespace forestvm::bytecode
+
+std::uint32_t forestvm::max_size(const CodeMap& map, std::uint32_t range, std::uint32_t call_rows) {
+  if (range == kCallRows) return call_rows;
+  const RangeFacts& facts = map.ranges[range];
+  if (facts.axis == Axis::Trees) return facts.max_size;
+  if (facts.step != 0) return std::min(max_size(map, facts.source, call_rows), facts.step);
+  const std::uint32_t whole = max_size(map, facts.loop, call_rows);
+  return std::min(facts.to, whole) - std::min(facts.from, whole);
+}
 
 forestvm::CodeMap forestvm::code_map(const Program& program) {
   auto map = bytecode::verify_code(program);

@@ -1,0 +1,139 @@
+// The rows of a call as backends read them. The RowReader of a predictor resolves the rows of each call once:
+// their form, whether they fit the program, and how their values become what walks compare. Only it takes the
+// variant apart that callers pass; all that follows in a call works with the RowSource. Implemented by vm/call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/core/encoder.hpp>
+#include <forestvm/internal/code_map.hpp>
+#include <forestvm/internal/value_rules.hpp>
+
+namespace forestvm {
+
+/// The encoded rows that a program takes: codes of its own encoder, in plans whose walks read only codes.
+class CodedPlans {
+ public:
+  explicit CodedPlans(const Program& program);
+
+  /// Checks that some plan reads only codes; Refused if none does.
+  Result<void> check() const;
+  /// Checks whether these rows can be taken. Errors: see Predictor::predict_as.
+  Result<void> check(const CodedRows& rows) const;
+  /// Returns Usage if `room` bytes are too few for the codes of `rows` rows.
+  Result<void> check_room(std::size_t rows, std::size_t room) const;
+  /// Returns whether walks of the plan for `rows` rows read values.
+  bool reads_values(std::size_t rows) const;
+  /// Returns the row count by which to select a plan for `rows` encoded rows: `rows` itself, or the nearest
+  /// larger (otherwise smaller) count whose plan reads only codes. There must be such a plan.
+  std::uint32_t plan_rows(std::uint32_t rows) const;
+  /// Returns encoder_id of the program.
+  std::uint64_t encoder() const { return encoder_; }
+
+ private:
+  /// Returns the entry of plans_ that contains `rows`, otherwise the next larger one, otherwise the last.
+  const RowCounts& plans_for(std::size_t rows) const;
+
+  std::vector<RowCounts> plans_;  ///< Row counts whose plans read only codes, ascending.
+  std::size_t columns_;
+  std::uint64_t encoder_;
+};
+
+/// Returns the error of a call without memory for its rows or output.
+Error no_buffer();
+
+/// Returns the most rows, up to `most` but at least a block, that are whole blocks of codes.
+constexpr std::size_t whole_blocks(std::size_t most) {
+  return most < kCodeRows ? kCodeRows : most / kCodeRows * kCodeRows;
+}
+
+/// The forms of rows, by what backends must do to read them.
+enum class RowForm : std::uint8_t {
+  Plain,     ///< Row-major float32 in the host's memory, all of which are compared as they are.
+  Dense,     ///< Other dense rows: they must be converted.
+  Sparse,    ///< Sparse rows: they are read as they are, or converted.
+  Encoded,   ///< Rank codes of the program's encoder.
+  OnDevice,  ///< Row-major float32 in the memory of the backend's GPU, all compared as they are.
+};
+
+/// Some of a call's rows, where a pass reads them: values, codes or sparse rows.
+struct RowView {
+  const float* values = nullptr;  ///< First value of the first row.
+  std::size_t stride = 0;         ///< Values from one row to the next.
+  const std::uint8_t* codes = nullptr;
+  std::optional<CsrRows> sparse{};
+};
+
+class RowReader;
+
+/// The rows of one call, which have been checked as far as possible without reading them.
+class RowSource {
+ public:
+  RowForm form() const { return form_; }
+  std::size_t count() const { return count_; }
+
+  /// Returns the number of values that sparse rows list.
+  std::size_t listed_values() const;
+  /// Returns the stream on which rows in a GPU's memory are ready.
+  void* stream() const;
+
+  /// Returns the most rows, up to `most`, after which a pass may end: encoded rows are cut between blocks of
+  /// codes only, and a pass takes one block at least.
+  std::size_t cut(std::size_t most) const { return form_ == RowForm::Encoded ? whole_blocks(most) : most; }
+
+  /// Returns the row count by which the plan for a pass of `rows` rows is chosen.
+  std::uint32_t plan_rows(std::uint32_t rows) const;
+
+  /// Checks the values of `count` rows from `begin` on, and returns where a pass reads the rows. If `converted`
+  /// is not null, dense and sparse rows are written there as walks read them: row_width float32 each, one row
+  /// after the other. Dense rows must be converted, unless they have no features; encoded rows and rows in
+  /// a GPU's memory never are. Sparse rows must lie inside the values and name features of the model; where the
+  /// program compares in float64, each value must be a float64. Errors name the row.
+  Result<RowView> read(std::size_t begin, std::size_t count, float* converted) const;
+
+ private:
+  friend class RowReader;
+  RowSource(const RowReader& reader, const AnyRows& rows, RowForm form)
+      : reader_(&reader), rows_(&rows), count_(row_count(rows)), form_(form) {}
+
+  const RowReader* reader_;
+  const AnyRows* rows_;
+  std::size_t count_;
+  RowForm form_;
+};
+
+/// Reads rows for one program.
+class RowReader {
+ public:
+  /// A copy of `program` must live as long. `round` rounds values; null stands for the function that runs on
+  /// any CPU. `device` is the ordinal of the GPU that the program runs on; none if it runs on the host.
+  explicit RowReader(const Program& program, RoundFunction round = nullptr,
+                     std::optional<int> device = std::nullopt);
+
+  /// Resolves the rows of a call. `rows` must live as long as the result. Errors: see Predictor::predict_as.
+  Result<RowSource> resolve(const AnyRows& rows) const;
+  /// Resolves rows that are to be encoded into `room` bytes. Errors: see Predictor::encode.
+  Result<RowSource> resolve_to_encode(const AnyRows& rows, std::size_t room) const;
+
+  const ProgramMeta& meta() const { return meta_; }
+  const ValueRules& rules() const { return rules_; }
+  const CodedPlans& coded_plans() const { return coded_plans_; }
+
+ private:
+  Result<RowForm> form_of(const RowBlock& rows) const;
+  Result<RowForm> form_of(const CsrRows& rows) const;
+  Result<RowForm> form_of(const CodedRows& rows) const;
+  Result<RowForm> form_of(const DeviceRows& rows) const;
+
+  const ProgramMeta& meta_;
+  ValueRules rules_;
+  CodedPlans coded_plans_;
+  std::optional<int> device_;
+};
+
+}  // namespace forestvm

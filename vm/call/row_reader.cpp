@@ -1,0 +1,100 @@
+// Resolves the rows of a call: see forestvm/internal/row_source.hpp.
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/row_source.hpp>
+
+namespace forestvm {
+namespace {
+
+Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
+
+/// Sets `numbers` to how many numbers lie from the first to the last of `count` that are `stride` apart, both
+/// included. Returns whether they are too many for a size.
+bool span(std::size_t count, std::size_t stride, std::size_t& numbers) {
+  if (count == 0) return false;
+  return __builtin_mul_overflow(count - 1, stride, &numbers) || __builtin_add_overflow(numbers, 1, &numbers);
+}
+
+/// Checks that rows are as long as the model needs, do not overlap, and end inside the address space.
+Result<void> check_extent(const RowBlock& rows, std::uint32_t num_features) {
+  if (rows.count == 0) return {};
+  if (rows.column_stride == 1 && rows.stride < num_features)
+    return usage("rows of " + std::to_string(rows.stride) + " values for a model of " +
+                 std::to_string(num_features) + " features");
+  std::size_t row_span = 0, column_span = 0, values = 0;
+  const bool too_many = span(num_features, rows.column_stride, row_span) ||
+                        span(rows.count, rows.stride, column_span) ||
+                        __builtin_add_overflow(row_span, column_span, &values) ||
+                        values > static_cast<std::size_t>(PTRDIFF_MAX) / bytes_of(rows.type);
+  if (too_many)
+    return usage(std::to_string(rows.count) + " rows, " + std::to_string(rows.stride) +
+                 " numbers apart, are more than memory holds");
+  const bool apart = rows.stride >= row_span || rows.column_stride >= column_span;
+  const bool repeated = rows.stride == 0 || rows.column_stride == 0;
+  if (num_features != 0 && (repeated || !apart))
+    return usage("rows " + std::to_string(rows.stride) + " numbers apart overlap, if their columns are " +
+                 std::to_string(rows.column_stride) + " apart");
+  return rows.data == nullptr ? no_buffer() : Result<void>();
+}
+
+}  // namespace
+
+Error no_buffer() { return usage("no buffer for rows or output"); }
+
+RowReader::RowReader(const Program& program, RoundFunction round, std::optional<int> device)
+    : meta_(program.meta()), rules_(program, round), coded_plans_(program), device_(device) {}
+
+Result<RowSource> RowReader::resolve(const AnyRows& rows) const {
+  FVM_ASSIGN(const RowForm form, std::visit([&](const auto& given) { return form_of(given); }, rows));
+  return RowSource(*this, rows, form);
+}
+
+Result<RowSource> RowReader::resolve_to_encode(const AnyRows& rows, std::size_t room) const {
+  if (std::holds_alternative<CodedRows>(rows)) return usage("the rows are encoded already");
+  FVM_TRY(coded_plans_.check());
+  FVM_TRY(coded_plans_.check_room(row_count(rows), room));
+  return resolve(rows);
+}
+
+Result<RowForm> RowReader::form_of(const RowBlock& rows) const {
+  FVM_TRY(check_extent(rows, meta_.num_features));
+  const bool plain = rows.type == RowType::Float32 && rows.column_stride == 1 && !rules_.change_float32();
+  return plain ? RowForm::Plain : RowForm::Dense;
+}
+
+Result<RowForm> RowReader::form_of(const CsrRows& rows) const {
+  const bool no_values = rows.value_count != 0 && (rows.columns == nullptr || rows.values == nullptr);
+  if (rows.count != 0 && (rows.offsets == nullptr || no_values)) return no_buffer();
+  return RowForm::Sparse;
+}
+
+Result<RowForm> RowReader::form_of(const CodedRows& rows) const {
+  FVM_TRY(coded_plans_.check(rows));
+  return RowForm::Encoded;
+}
+
+Result<RowForm> RowReader::form_of(const DeviceRows& rows) const {
+  if (!device_)
+    return usage(
+        "the rows lie in a GPU's memory, which the host does not read: load the program into the GPU");
+  if (rows.device != *device_)
+    return usage("the rows are on device " + std::to_string(rows.device) + ", the program is on device " +
+                 std::to_string(*device_));
+  if (!rules_.columns().empty())
+    return refused(
+        "rows",
+        "lie on the device, and this model's derived columns (lookups, weighted sums) are computed by the "
+        "host: pass rows of the host");
+  if (rules_.change_float32())
+    return refused(
+        "rows",
+        "lie on the device, and this model's zeros are missing values or its thresholds closer than "
+        "float32 numbers, which the host sees to: pass rows of the host");
+  FVM_TRY(check_extent({rows.data, rows.count, rows.stride}, meta_.num_features));
+  return RowForm::OnDevice;
+}
+
+}  // namespace forestvm

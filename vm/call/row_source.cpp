@@ -1,0 +1,115 @@
+// Reads the rows of a pass: see forestvm/internal/row_source.hpp.
+#include <forestvm/internal/row_source.hpp>
+
+#include <string>
+#include <variant>
+
+#include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/float_environment.hpp>
+
+#include "vm/call/convert_rows.hpp"
+#include "vm/call/csr_rows.hpp"
+#include "vm/call/row_value.hpp"
+
+namespace forestvm {
+namespace {
+
+/// Checks that each value that `visit` goes through is a float64. visit(check) calls check(row, column,
+/// number of the value) until it returns an error.
+template <class Visit>
+Result<void> check_exact(RowType type, const void* values, const Visit& visit) {
+  return host::with_type(type, [&](auto kind) -> Result<void> {
+    if constexpr (host::kIsFloat64<decltype(kind)>) {
+      return {};
+    } else {
+      const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
+      return visit([&](std::size_t row, std::size_t column, std::size_t i) -> Result<void> {
+        const auto value = host::value_at<decltype(kind)>(values, i);
+        if (host::is_exact(value)) return {};
+        return not_exact("row " + std::to_string(row) + ", column " + std::to_string(column),
+                         inexact_text(type, &value), "pass the rows as float64");
+      });
+    }
+  });
+}
+
+Result<void> check_exact(const RowBlock& rows, std::size_t begin, std::size_t count, std::size_t width) {
+  return check_exact(rows.type, rows.data, [&](const auto& check) -> Result<void> {
+    for (std::size_t row = begin; row < begin + count; ++row)
+      for (std::size_t column = 0; column < width; ++column)
+        FVM_TRY(check(row, column, row * rows.stride + column * rows.column_stride));
+    return {};
+  });
+}
+
+Result<void> check_exact(const CsrRows& rows, std::size_t begin, std::size_t count) {
+  return check_exact(rows.type, rows.values, [&](const auto& check) -> Result<void> {
+    for (std::size_t row = begin; row < begin + count; ++row)
+      for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i)
+        FVM_TRY(check(row, static_cast<std::size_t>(rows.columns[i]), static_cast<std::size_t>(i)));
+    return {};
+  });
+}
+
+/// Reads rows of RowSource::read.
+class RowsRead {
+ public:
+  RowsRead(const RowReader& reader, std::size_t begin, std::size_t count, float* converted)
+      : reader_(reader), begin_(begin), count_(count), converted_(converted) {}
+
+  Result<RowView> operator()(const RowBlock& rows) const {
+    if (reader_.rules().wide()) FVM_TRY(check_exact(rows, begin_, count_, reader_.meta().num_features));
+    if (converted_ == nullptr) return in_place(static_cast<const float*>(rows.data), rows.stride);
+    const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
+    host::convert_rows(reader_.rules(), rows, begin_, count_, {reader_.meta().num_features, width()},
+                       converted_);
+    FVM_TRY(reader_.rules().columns().complete(rows, begin_, count_, converted_));
+    return RowView{.values = converted_, .stride = width()};
+  }
+
+  Result<RowView> operator()(const CsrRows& rows) const {
+    FVM_TRY(host::check_csr_rows(rows, begin_, count_, reader_.meta().num_features));
+    if (reader_.rules().wide()) FVM_TRY(check_exact(rows, begin_, count_));
+    if (converted_ == nullptr) {
+      RowView view{.sparse = rows};
+      view.sparse->offsets += begin_;
+      return view;
+    }
+    const FloatEnvironment environment;
+    host::fill_csr_rows(reader_.rules(), rows, begin_, count_, width(), converted_);
+    FVM_TRY(reader_.rules().columns().complete(rows, begin_, count_, converted_));
+    return RowView{.values = converted_, .stride = width()};
+  }
+
+  Result<RowView> operator()(const CodedRows& rows) const {
+    return RowView{.codes = rows.codes + code_offset(begin_, rows.columns)};
+  }
+
+  Result<RowView> operator()(const DeviceRows& rows) const { return in_place(rows.data, rows.stride); }
+
+ private:
+  std::size_t width() const { return row_width(reader_.meta()); }
+  RowView in_place(const float* first, std::size_t stride) const {
+    return {.values = first + begin_ * stride, .stride = stride};
+  }
+
+  const RowReader& reader_;
+  std::size_t begin_, count_;
+  float* converted_;
+};
+
+}  // namespace
+
+std::size_t RowSource::listed_values() const { return std::get<CsrRows>(*rows_).value_count; }
+
+void* RowSource::stream() const { return std::get<DeviceRows>(*rows_).stream; }
+
+std::uint32_t RowSource::plan_rows(std::uint32_t rows) const {
+  return form_ == RowForm::Encoded ? reader_->coded_plans().plan_rows(rows) : rows;
+}
+
+Result<RowView> RowSource::read(std::size_t begin, std::size_t count, float* converted) const {
+  return std::visit(RowsRead(*reader_, begin, count, converted), *rows_);
+}
+
+}  // namespace forestvm
