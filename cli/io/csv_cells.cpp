@@ -8,9 +8,14 @@ namespace {
 
 constexpr std::size_t kLongestCell = std::size_t{1} << 20;
 
-bool is_space(char c) { return c == ' ' || c == '\t'; }
-
 }  // namespace
+
+bool CsvCells::is_space(char c) const { return c == ' ' || (c == '\t' && separator_ != '\t'); }
+
+bool CsvCells::ends_cell(char c) const { return separator_ == kBlanks ? is_space(c) : c == separator_; }
+
+/// Returns whether the window has a character at `at`, after fetching more if it must.
+Result<bool> CsvCells::has(std::size_t at) { return at < window_.size() ? Result<bool>(true) : fetch(); }
 
 /// Extends the window; false at the end of the text.
 Result<bool> CsvCells::fetch() {
@@ -34,11 +39,8 @@ Result<std::string_view> CsvCells::next() {
   ++column_;
   std::size_t begin = 0;
   for (;; ++begin) {
-    if (begin == window_.size()) {
-      FVM_ASSIGN(const bool more, fetch());
-      if (!more) break;
-    }
-    if (!is_space(window_[begin])) break;
+    FVM_ASSIGN(const bool more, has(begin));
+    if (!more || !is_space(window_[begin])) break;
   }
   quoted_ = begin < window_.size() && window_[begin] == '"';
   FVM_TRY(quoted_ ? take_quoted(begin + 1) : take_plain(begin));
@@ -48,12 +50,12 @@ Result<std::string_view> CsvCells::next() {
 Result<void> CsvCells::take_plain(std::size_t begin) {
   std::size_t end = begin;
   for (;;) {
-    while (end < window_.size() && window_[end] != ',' && window_[end] != '\n') ++end;
+    while (end < window_.size() && !ends_cell(window_[end]) && window_[end] != '\n') ++end;
     if (end < window_.size()) break;
     FVM_ASSIGN(const bool more, fetch());
     if (!more) break;
   }
-  finish(end);
+  FVM_TRY(finish(end));
   std::size_t last = end - (ends_line_ && end > begin && window_[end - 1] == '\r' ? 1 : 0);
   while (last > begin && is_space(window_[last - 1])) --last;
   cell_ = window_.substr(begin, last - begin);
@@ -63,37 +65,52 @@ Result<void> CsvCells::take_plain(std::size_t begin) {
 Result<void> CsvCells::take_quoted(std::size_t begin) {
   unquoted_.clear();
   std::size_t at = begin;
-  const auto there = [&]() -> Result<bool> { return at < window_.size() ? Result<bool>(true) : fetch(); };
   for (;; ++at) {
-    FVM_ASSIGN(const bool more, there());
+    FVM_ASSIGN(const bool more, has(at));
     if (!more) return refused(cell_place(), "a quoted cell never ends");
     if (window_[at] == '\n') ++breaks_;
     if (window_[at] == '"') {
       ++at;
-      FVM_ASSIGN(const bool after, there());
+      FVM_ASSIGN(const bool after, has(at));
       if (!after || window_[at] != '"') break;
     }
     unquoted_ += window_[at];
   }
   bool carriage_return = false;
   for (;; ++at) {
-    FVM_ASSIGN(const bool more, there());
-    if (!more || window_[at] == '\n' || (window_[at] == ',' && !carriage_return)) break;
+    FVM_ASSIGN(const bool more, has(at));
+    if (!more || window_[at] == '\n' || (ends_cell(window_[at]) && !carriage_return)) break;
     if (carriage_return || (window_[at] != '\r' && !is_space(window_[at])))
       return refused(cell_place(), "text after the closing quote of a cell");
     carriage_return = window_[at] == '\r';
   }
-  finish(at);
+  FVM_TRY(finish(at));
   cell_ = unquoted_;
   return {};
 }
 
-/// Ends the cell at `end`, where the window has a comma, the end of the line or the end of the text.
-void CsvCells::finish(std::size_t end) {
-  const bool at_end = end == window_.size();
+/// Ends the cell at `end`, where the window has a separator, the end of the line or the end of the text. Blanks that
+/// separate are taken whole; at the end of a line they separate nothing.
+Result<void> CsvCells::finish(std::size_t end) {
+  const bool in_line = end < window_.size() && window_[end] != '\n';
+  taken_ = end + 1;
+  if (in_line && separator_ == kBlanks) {
+    for (;; ++end) {
+      FVM_ASSIGN(const bool more, has(end));
+      if (!more || !is_space(window_[end])) break;
+    }
+    FVM_ASSIGN(const bool more, has(end));
+    if (more && window_[end] == '\r') {
+      FVM_ASSIGN(const bool after, has(end + 1));
+      if (!after || window_[end + 1] == '\n') ++end;
+    }
+    taken_ = end;
+  }
+  const bool at_end = end >= window_.size();
   ends_line_ = at_end || window_[end] == '\n';
   if (ends_line_) ++breaks_;
-  taken_ = end + (at_end ? 0 : 1);
+  if (ends_line_) taken_ = end + (at_end ? 0 : 1);
+  return {};
 }
 
 }  // namespace forestvm::cli

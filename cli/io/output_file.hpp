@@ -15,6 +15,7 @@ class OutputFile {
  public:
   /// Opens for writing; "-" is standard output. A regular file is written beside its place and renamed by
   /// finish(), so that a failure or a signal leaves the earlier file as it was, and no other. The new file
+  /// takes the place of the file that a link names, also where there is none yet, and
   /// keeps the permissions of the one that it replaces, without the set-user-ID, set-group-ID and sticky
   /// bits. A device or pipe is written directly.
   static Result<OutputFile> open(const std::string& path);
@@ -32,6 +33,9 @@ class OutputFile {
   /// Overwrites the beginning of the file, as many bytes as `bytes` has. That much must have been written.
   Result<void> replace_start(std::string_view bytes);
 
+  /// Writes what is buffered, so that the reader of a pipe sees it.
+  Result<void> flush();
+
   /// Writes what is buffered, waits until it is on disk, and gives the file its name.
   Result<void> finish();
 
@@ -39,7 +43,6 @@ class OutputFile {
   OutputFile() = default;
   Result<void> create_beside();
   Result<void> write_through(std::string_view bytes);
-  Result<void> flush();
 
   Error cannot_write() const;
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/io/cell_value.hpp"
 #include "cli/io/npy.hpp"
 #include "cli/io/rows.hpp"
 
