@@ -17,7 +17,7 @@
 namespace forestvm::cli {
 namespace {
 
-/// The bytes of comments before the first row that are looked at to tell the format.
+/// The bytes of blank lines and comments before the first row that are looked at to tell the format.
 constexpr std::size_t kMostComments = std::size_t{1} << 16;
 
 struct FormatRow {
@@ -75,7 +75,7 @@ const std::array kOptionRows = {
     OptionRow{"--missing", [](const RowForm& form) { return form.missing.has_value(); }, {}},
 };
 
-/// Returns whether the first line that is no comment is one of a libsvm file.
+/// Returns whether the first line that is neither blank nor a comment is one of a libsvm file.
 Result<bool> starts_as_libsvm(Source& source) {
   for (std::size_t begin = 0;;) {
     const std::size_t had = begin;
@@ -88,7 +88,8 @@ Result<bool> starts_as_libsvm(Source& source) {
       end = seen.find('\n', size);
     }
     const std::string_view line = seen.substr(std::min(begin, seen.size()), end - begin);
-    if (!line.starts_with('#')) return is_libsvm(line);
+    const bool is_blank = line.find_first_not_of(" \t\r") == std::string_view::npos;
+    if (!is_blank && !line.starts_with('#')) return is_libsvm(line);
     if (end >= kMostComments) return false;
     begin = end + 1;
   }
