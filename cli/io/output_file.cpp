@@ -42,6 +42,7 @@ Result<OutputFile> OutputFile::open(const std::string& path) {
   out.owned_ = true;
   struct stat status = {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (!exists && errno == ELOOP) return out.cannot_write();
   if (exists && !S_ISREG(status.st_mode)) {
     out.file_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (out.file_ < 0) return out.cannot_write();
