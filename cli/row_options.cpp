@@ -24,17 +24,18 @@ constexpr std::array<std::string_view, 2> kExtraColumns = {"error", "ignore"};
 constexpr std::array<std::string_view, 4> kSeparatorNames = {"comma", "semicolon", "tab", "blank"};
 constexpr std::string_view kSeparators = ",;\t ";
 
-Result<char> separator_of(const std::string& text) {
-  const auto found = std::find(kSeparatorNames.begin(), kSeparatorNames.end(), text);
-  if (found != kSeparatorNames.end())
-    return kSeparators[static_cast<std::size_t>(found - kSeparatorNames.begin())];
-  const bool usable = text.size() == 1 && std::ispunct(static_cast<unsigned char>(text[0])) != 0 &&
-                      std::string_view("\"+-.#").find(text[0]) == std::string_view::npos;
-  if (usable || text == " " || text == "\t") return text[0];
-  return usage_error(
-      "--separator " + in_quotes(text) +
-      ": expected comma, semicolon, tab, blank (runs of spaces) or one punctuation character, except "
-      "those of numbers");
+/// Returns the separator of --separator: one of the names, or a character that is part of no number and no quote.
+Result<char> separator_of(const Arguments& arguments) {
+  const std::string text = arguments.get("separator");
+  if (text.size() != 1) {
+    FVM_ASSIGN(const std::size_t name, arguments.choice("separator", kSeparatorNames, 0));
+    return kSeparators[name];
+  }
+  const bool marks = std::ispunct(static_cast<unsigned char>(text[0])) != 0;
+  if (text == " " || text == "\t" ||
+      (marks && std::string_view("\"+-.#").find(text[0]) == std::string_view::npos))
+    return text[0];
+  return usage_error("--separator " + in_quotes(text) + ": cells may have this character");
 }
 
 /// Splits the words of --na. Numbers are refused, because they are compared by value and not as text.
@@ -102,7 +103,7 @@ Result<RowForm> row_options(const Arguments& arguments) {
   form.format = static_cast<RowFormat>(format);
   form.ignores_extra = extra == 1;
   if (arguments.has("separator")) {
-    FVM_ASSIGN(form.separator, separator_of(arguments.get("separator")));
+    FVM_ASSIGN(form.separator, separator_of(arguments));
   }
   if (arguments.has("na")) {
     FVM_ASSIGN(form.missing_words, words_of(arguments.get("na")));

@@ -18,6 +18,26 @@
 namespace forestvm::cli {
 namespace {
 
+/// Puts quotes around NaN, Infinity and -Infinity, which Python's json writes although JSON does not have them;
+/// cell_value reads these texts.
+std::string with_quoted_constants(std::string_view line) {
+  std::string out;
+  bool in_string = false;
+  while (!line.empty()) {
+    std::size_t size = in_string && line.front() == '\\' ? std::min<std::size_t>(2, line.size()) : 1;
+    if (line.front() == '"') in_string = !in_string;
+    const char* quote = "";
+    for (const std::string_view constant : {"NaN", "Infinity", "-Infinity"})
+      if (!in_string && line.starts_with(constant)) {
+        size = constant.size();
+        quote = "\"";
+      }
+    out.append(quote).append(line.substr(0, size)).append(quote);
+    line.remove_prefix(size);
+  }
+  return out;
+}
+
 /// Takes the events of a line's JSON and puts the values into a row.
 template <class Number>
 class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
@@ -184,7 +204,12 @@ class JsonLinesReader final : public TableReader {
 
   Result<void> read_row(std::string_view text, Rows& rows) {
     events_.begin_row(rows.numbers<Number>(), rows.kept);
-    nlohmann::json::sax_parse(text, &events_);
+    const bool has_constants =
+        text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos;
+    if (has_constants)
+      nlohmann::json::sax_parse(with_quoted_constants(text), &events_);
+    else
+      nlohmann::json::sax_parse(text, &events_);
     std::optional<Error> error = events_.error();
     if (!error) return {};
     error->where = place() + (error->where.empty() ? "" : ", " + error->where);

@@ -290,6 +290,10 @@ TEST(JsonLines, ReadsObjectsAndArrays) {
   expect_values(
       rows_of("{\"f1\": 1, \"f0\": 0, \"f2\": 2}\n{\"Column_2\":5,\"Column_1\":4,\"Column_0\":3}\n", kForm),
       {0, 1, 2, 3, 4, 5});
+  // Python's json writes these.
+  expect_values(rows_of("[NaN, -Infinity, Infinity]\n{\"c\":NaN,\"b\":1,\"a\":-Infinity}\n", kNamed),
+                {NAN, -kInf, kInf, -kInf, 1, NAN});
+  expect_values(rows_of("{\"x\\\"NaN\": NaN}\n", 1, {"x\"NaN"}), {NAN});
   // Numbers are rounded once: by way of float64 this would be 16777216.
   expect_values(rows_of("[16777217.0000001]\n", 1), {16777218.0F});
 }

@@ -134,9 +134,10 @@ TEST_F(Streaming, TenMillionRowsFromOtherTexts) {
       const float value = rows_[row * kFeatures + i];
       sparse += ' ' + std::to_string(i) + ':';
       append_number(sparse, value);
-      std::string number;
-      append_number(number, value);
-      lines += std::isfinite(value) ? number : '"' + number + '"';
+      if (std::isfinite(value))
+        append_number(lines, value);
+      else
+        lines += std::isnan(value) ? "null" : value > 0 ? "Infinity" : "-Infinity";
       lines += i + 1 == kFeatures ? "]\n" : ",";
     }
     sparse += '\n';
