@@ -2,7 +2,7 @@
 #pragma once
 
 #include <optional>
-#include <span>
+#include <string>
 #include <string_view>
 
 #include <forestvm/result.hpp>
@@ -19,9 +19,6 @@ std::optional<Number> parse_number(std::string_view text);
 /// Returns the number that stands for a missing value; nothing for texts of which parse_number returns nothing.
 std::optional<MissingNumber> parse_missing(std::string_view text);
 
-/// Returns the words that stand for a missing value unless --na says otherwise: those of pandas' read_csv, and ?.
-std::span<const std::string_view> default_missing_words();
-
 /// What a cell is, before its value matters.
 enum class CellKind { Empty, Number, Word, Name };
 
@@ -29,23 +26,13 @@ enum class CellKind { Empty, Number, Word, Name };
 /// other text.
 CellKind kind_of(std::string_view text, const RowForm& form);
 
-/// Returns the value of a cell: NaN if it is empty, one of the form's words for missing values, or equal to the form's
-/// missing number; 1 or 0 for true or false in any case; otherwise the number. Refuses other texts at `place`, which
-/// is called only for the error.
-template <class Number, class Place>
-Result<Number> cell_value(std::string_view text, const RowForm& form, const Place& place);
-
-/// Returns the value of a cell, or nothing if its text cannot be one.
+/// Sets `value` to the value of a cell: NaN if it is empty, one of the form's words for missing values, or equal to the
+/// form's missing number; 1 or 0 for true or false in any case; otherwise the number. Returns false for other texts,
+/// whose error is no_value. Defined for float and double.
 template <class Number>
-std::optional<Number> cell_value(std::string_view text, const RowForm& form);
+bool read_cell(std::string_view text, const RowForm& form, Number& value);
 
 /// Returns the error for a text that is no value.
 Error no_value(std::string place, std::string_view text);
-
-template <class Number, class Place>
-Result<Number> cell_value(std::string_view text, const RowForm& form, const Place& place) {
-  if (const std::optional<Number> value = cell_value<Number>(text, form)) return *value;
-  return no_value(place(), text);
-}
 
 }  // namespace forestvm::cli

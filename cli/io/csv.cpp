@@ -111,9 +111,10 @@ class CsvReader final : public TableReader {
       line.has_name |= kind == CellKind::Name;
       if (++line.columns > form_.width && !goes_on(line)) return too_wide(line, names);
       names.add(text);
-      const auto value = cell_value<Number>(text, form_, [this] { return cells_.cell_place(); });
-      if (!value && !line.wrong_value) line.wrong_value = value.error();
-      if (line.columns <= form_.width) first_row_.push_back(value ? *value : kMissing<Number>);
+      Number value = 0;
+      const bool is_value = read_cell(text, form_, value);
+      if (!is_value && !line.wrong_value) line.wrong_value = no_value(cells_.cell_place(), text);
+      if (line.columns <= form_.width) first_row_.push_back(value);
     } while (!cells_.ends_line());
     return line;
   }
@@ -207,8 +208,7 @@ class CsvReader final : public TableReader {
       const std::size_t feature = order_.empty() ? column : order_[column];
       ++column;
       if (feature == kNoFeature) continue;
-      FVM_ASSIGN(values[begin + feature],
-                 cell_value<Number>(text, form_, [this] { return cells_.cell_place(); }));
+      if (!read_cell(text, form_, values[begin + feature])) return no_value(cells_.cell_place(), text);
     } while (!cells_.ends_line());
     if (column == cells_per_row_) return true;
     return refused(cells_.line_place(), "has " + std::to_string(column) + " cells, " +

@@ -10,10 +10,6 @@ constexpr std::size_t kLongestCell = std::size_t{1} << 20;
 
 }  // namespace
 
-bool CsvCells::is_space(char c) const { return c == ' ' || (c == '\t' && separator_ != '\t'); }
-
-bool CsvCells::ends_cell(char c) const { return separator_ == kBlanks ? is_space(c) : c == separator_; }
-
 /// Returns whether the window has a character at `at`, after fetching more if it must.
 Result<bool> CsvCells::has(std::size_t at) { return at < window_.size() ? Result<bool>(true) : fetch(); }
 
@@ -39,8 +35,11 @@ Result<std::string_view> CsvCells::next() {
   ++column_;
   std::size_t begin = 0;
   for (;; ++begin) {
-    FVM_ASSIGN(const bool more, has(begin));
-    if (!more || !is_space(window_[begin])) break;
+    if (begin == window_.size()) {
+      FVM_ASSIGN(const bool more, fetch());
+      if (!more) break;
+    }
+    if (!is_space(window_[begin])) break;
   }
   quoted_ = begin < window_.size() && window_[begin] == '"';
   FVM_TRY(quoted_ ? take_quoted(begin + 1) : take_plain(begin));
@@ -48,14 +47,18 @@ Result<std::string_view> CsvCells::next() {
 }
 
 Result<void> CsvCells::take_plain(std::size_t begin) {
+  const char separator = separator_, other = separator_ == kBlanks ? '\t' : separator_;
   std::size_t end = begin;
   for (;;) {
-    while (end < window_.size() && !ends_cell(window_[end]) && window_[end] != '\n') ++end;
+    while (end < window_.size() && window_[end] != separator && window_[end] != other && window_[end] != '\n')
+      ++end;
     if (end < window_.size()) break;
     FVM_ASSIGN(const bool more, fetch());
     if (!more) break;
   }
-  FVM_TRY(finish(end));
+  std::size_t next = end;
+  if (separator_ == kBlanks) FVM_TRY(skip_blanks(next));
+  finish(next);
   std::size_t last = end - (ends_line_ && end > begin && window_[end - 1] == '\r' ? 1 : 0);
   while (last > begin && is_space(window_[last - 1])) --last;
   cell_ = window_.substr(begin, last - begin);
@@ -84,33 +87,33 @@ Result<void> CsvCells::take_quoted(std::size_t begin) {
       return refused(cell_place(), "text after the closing quote of a cell");
     carriage_return = window_[at] == '\r';
   }
-  FVM_TRY(finish(at));
+  if (separator_ == kBlanks) FVM_TRY(skip_blanks(at));
+  finish(at);
   cell_ = unquoted_;
   return {};
 }
 
-/// Ends the cell at `end`, where the window has a separator, the end of the line or the end of the text. Blanks that
-/// separate are taken whole; at the end of a line they separate nothing.
-Result<void> CsvCells::finish(std::size_t end) {
-  const bool in_line = end < window_.size() && window_[end] != '\n';
-  taken_ = end + 1;
-  if (in_line && separator_ == kBlanks) {
-    for (;; ++end) {
-      FVM_ASSIGN(const bool more, has(end));
-      if (!more || !is_space(window_[end])) break;
-    }
-    FVM_ASSIGN(const bool more, has(end));
-    if (more && window_[end] == '\r') {
-      FVM_ASSIGN(const bool after, has(end + 1));
-      if (!after || window_[end + 1] == '\n') ++end;
-    }
-    taken_ = end;
+/// Goes on to the next cell or the end of the line. Blanks at the end of a line separate nothing.
+Result<void> CsvCells::skip_blanks(std::size_t& at) {
+  for (;; ++at) {
+    FVM_ASSIGN(const bool more, has(at));
+    if (!more) return {};
+    if (!is_space(window_[at])) break;
   }
-  const bool at_end = end >= window_.size();
+  if (window_[at] != '\r') return {};
+  FVM_ASSIGN(const bool after, has(at + 1));
+  if (!after || window_[at + 1] == '\n') ++at;
+  return {};
+}
+
+/// Ends the cell at `end`, where the window has a separator, the end of the line or the end of the text; the next cell
+/// if blanks separate.
+void CsvCells::finish(std::size_t end) {
+  const bool at_end = end == window_.size();
   ends_line_ = at_end || window_[end] == '\n';
   if (ends_line_) ++breaks_;
-  if (ends_line_) taken_ = end + (at_end ? 0 : 1);
-  return {};
+  const bool takes_next = !at_end && (ends_line_ || separator_ != kBlanks);
+  taken_ = end + (takes_next ? 1 : 0);
 }
 
 }  // namespace forestvm::cli

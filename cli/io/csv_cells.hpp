@@ -37,13 +37,14 @@ class CsvCells {
   std::string cell_place() const { return line_place() + ", column " + std::to_string(column_); }
 
  private:
-  bool is_space(char c) const;
-  bool ends_cell(char c) const;
+  bool is_space(char c) const { return c == ' ' || (c == '\t' && separator_ != '\t'); }
+  bool ends_cell(char c) const { return separator_ == kBlanks ? is_space(c) : c == separator_; }
   Result<bool> fetch();
   Result<bool> has(std::size_t at);
   Result<void> take_plain(std::size_t begin);
   Result<void> take_quoted(std::size_t begin);
-  Result<void> finish(std::size_t end);
+  Result<void> skip_blanks(std::size_t& at);
+  void finish(std::size_t end);
 
   Source& source_;
   char separator_;

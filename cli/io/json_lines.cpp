@@ -19,7 +19,7 @@ namespace forestvm::cli {
 namespace {
 
 /// Puts quotes around NaN, Infinity and -Infinity, which Python's json writes although JSON does not have them;
-/// cell_value reads these texts.
+/// read_cell reads these texts.
 std::string with_quoted_constants(std::string_view line) {
   std::string out;
   bool in_string = false;
@@ -125,12 +125,10 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
     if (feature >= form_.width)
       return fail("has more values than the model's " + std::to_string(form_.width) + " features");
     if (std::exchange(seen_[feature], row_) == row_) return fail("has " + in_quotes(name_) + " twice");
-    const std::optional<Number> value = cell_value<Number>(text, form_);
-    if (!value) {
+    if (!read_cell(text, form_, (*values_)[begin_ + feature])) {
       error_ = no_value(is_object_ ? in_quotes(name_) : "value " + std::to_string(count_ + 1), text);
       return false;
     }
-    (*values_)[begin_ + feature] = *value;
     ++count_;
     return true;
   }

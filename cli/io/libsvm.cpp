@@ -127,8 +127,8 @@ class LibsvmReader final : public TableReader {
     if (listed->index < base)
       return refused(cells_.cell_place(), "index 0, but features are counted from 1 (--index-base 1)");
     if (listed->index - base >= form_.width) return beyond(listed->index, base);
-    FVM_ASSIGN(const Number value,
-               cell_value<Number>(listed->value, form_, [this] { return cells_.cell_place(); }));
+    Number value = 0;
+    if (!read_cell(listed->value, form_, value)) return no_value(cells_.cell_place(), listed->value);
     if (sparse_.set(values, static_cast<std::size_t>(listed->index - base), value)) return {};
     return refused(cells_.cell_place(), "index " + std::to_string(listed->index) + " is listed twice");
   }

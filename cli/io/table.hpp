@@ -89,8 +89,7 @@ struct RowForm {
   RowFormat format = RowFormat::Auto;
   std::optional<char>
       separator{};  ///< separator of a CSV file (kBlanks: runs of blanks); none: the first line tells
-  std::optional<std::vector<std::string>>
-      missing_words{};         ///< texts of missing values; none: default_missing_words()
+  std::optional<std::vector<std::string>> missing_words{};  ///< texts of missing values; none: see read_cell
   bool ignores_extra = false;  ///< true: columns that are no features of the model are left out, not refused
   std::optional<std::string> keep{};   ///< name of a column whose cells are kept as text; may be no feature
   std::optional<std::string> array{};  ///< name of the array to read from an NPZ file
