@@ -395,6 +395,7 @@ const Command kBench = {
      kExtraColumnsOption,
      kArrayOption,
      kIndexBaseOption,
+     kRoundsOption,
      kContractOption,
      kStrictOption},
     "  forestvm bench model.json rows.npy --batch 1,64,4096 --threads 1,2\n"

@@ -16,7 +16,7 @@ Result<void> run(const Arguments& arguments) {
   if (!arguments.has("out")) return usage_error("-o OUT.fvm is missing");
   const std::string out = arguments.get("out");
   FVM_TRY(expect_other_file(out, path));
-  FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
+  FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
   auto* const model = std::get_if<Model>(&loaded);
   if (model == nullptr) return usage_error(in_quotes(path) + " is a program already");
   FVM_ASSIGN(const Program program, compile_as_asked(arguments, path, std::move(*model)));
@@ -29,10 +29,11 @@ Result<void> run(const Arguments& arguments) {
 const Command kCompile = {
     "compile",
     "compiles a model into a program file",
-    {"compile MODEL -o OUT.fvm [--schedule S] [--contract C] [--strict] [--timings]"},
+    {"compile MODEL -o OUT.fvm [--schedule S] [--contract C] [--rounds A:B] [options]"},
     {{"MODEL", "a trainer's model file; - is standard input"}},
     {{"out", 'o', "OUT", "the program file to write; - is standard output", kFiles},
      kScheduleOption,
+     kRoundsOption,
      kContractOption,
      kStrictOption,
      {"timings", '\0', "", "prints the time of each pass of the compiler on standard error"}},

@@ -198,7 +198,7 @@ Result<Inputs> read_inputs(const Arguments& arguments) {
   FVM_ASSIGN(const std::string rows_path, required(arguments, "ROWS"));
   FVM_TRY(expect_one_standard_input(path, rows_path));
   FVM_ASSIGN(const RowForm form, row_options(arguments));
-  FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
+  FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
   std::optional<Model> model;
   if (auto* const read = std::get_if<Model>(&loaded)) model = std::move(*read);
   FVM_ASSIGN(Program program, model ? compile_as_asked(arguments, path, *model, backend.schedule())
@@ -262,6 +262,7 @@ const Command kDiff = {
      kExtraColumnsOption,
      kArrayOption,
      kIndexBaseOption,
+     kRoundsOption,
      kContractOption,
      kStrictOption},
     "  forestvm diff model.json rows.npy --expected expected_raw.npy\n"

@@ -40,7 +40,7 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "FILE"));
   const auto program_stage = static_cast<std::size_t>(Stage::Program);
   FVM_ASSIGN(const std::size_t stage, arguments.choice("stage", kStageNames, program_stage));
-  FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
+  FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
   if (const auto* const program = std::get_if<Program>(&loaded)) {
     if (arguments.has("schedule"))
       return usage_error("--schedule: " + in_quotes(path) + " is a program, it has its schedule already");
@@ -58,10 +58,11 @@ Result<void> run(const Arguments& arguments) {
 const Command kDump = {
     "dump",
     "prints a stage of the compilation, or the instruction set",
-    {"dump FILE [--stage STAGE] [--schedule S]", "dump --isa"},
+    {"dump FILE [--stage STAGE] [--schedule S] [--rounds A:B]", "dump --isa"},
     {{"FILE", "a trainer's model file, or a .fvm program (stage program only); - is standard input"}},
     {{"stage", '\0', "STAGE", "model, tiled, loops, legalized or program (default)", {listed<kStageNames>}},
      kScheduleOption,
+     kRoundsOption,
      {"isa", '\0', "", "prints the instruction set as a Markdown page; takes no FILE"}},
     "  forestvm dump model.json --stage loops --schedule my.schedule\n"
     "  forestvm dump model.fvm\n",

@@ -90,6 +90,7 @@ const Command kEncode = {
      kArrayOption,
      kIndexBaseOption,
      kMissingOption,
+     kRoundsOption,
      kContractOption,
      kStrictOption},
     "  forestvm encode model.fvm rows.csv -o rows.fvr\n"

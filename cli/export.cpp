@@ -63,6 +63,7 @@ const Command kExport = {
      {"name", '\0', "PREFIX", "the prefix of the file's names, default forest"},
      {"report", '\0', "", "prints the sizes of tables, stack and source on standard error"},
      kScheduleOption,
+     kRoundsOption,
      kContractOption,
      kStrictOption},
     "  forestvm export model.json -o forest.c --name forest\n"

@@ -37,6 +37,10 @@ std::uint32_t class_count(ClassRule rule, std::uint32_t outputs) {
       return 0;
     case ClassRule::AboveHalf:
     case ClassRule::Positive:
+    case ClassRule::RawPositive:
+    case ClassRule::RawNotNegative:
+    case ClassRule::RawAboveHalf:
+    case ClassRule::Negative:
       return 2;
     case ClassRule::Argmax:
     case ClassRule::Value:
@@ -329,7 +333,7 @@ Result<GpuQuestion> gpu_question(const Arguments& arguments) {
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "FILE"));
   FVM_ASSIGN(const GpuQuestion gpu, gpu_question(arguments));
-  FVM_ASSIGN(const ModelOrProgram loaded, load_file(path));
+  FVM_ASSIGN(const ModelOrProgram loaded, load_as_asked(arguments, path));
   const bool asked = arguments.has("schedule") || arguments.has("contract");
   Json document;
   const auto add_account = [&](const Program& program) -> Result<void> {
@@ -369,6 +373,7 @@ const Command kInspect = {
      "inspect FILE --backend cuda [--device-model D] [--rows N] [--schedule S]"},
     {{"FILE", "a trainer's model file, or a .fvm program; - is standard input"}},
     {kScheduleOption,
+     kRoundsOption,
      kContractOption,
      {"backend",
       '\0',

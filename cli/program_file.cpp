@@ -2,8 +2,11 @@
 #include "cli/program_file.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -11,6 +14,7 @@
 #include <forestvm/compile.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/named_schedules.hpp>
+#include <forestvm/rounds.hpp>
 
 #include "cli/io/quote.hpp"
 #include "cli/io/source.hpp"
@@ -89,6 +93,55 @@ Result<ModelOrProgram> load_file(const std::string& path) {
                  program ? either(Program::from_bytes(bytes_of(text))) : either(load_model(bytes_of(text))));
 }
 
+namespace {
+
+/// Returns the number in a part of --rounds; `otherwise` for an empty one.
+std::optional<std::uint32_t> round_number(std::string_view text, std::uint32_t otherwise) {
+  if (text.empty()) return otherwise;
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+Result<Rounds> asked_rounds(const Model& model, const std::string& path, const std::string& text) {
+  if (text == "best") return in_file(path, best_rounds(model));
+  const std::size_t colon = text.find(':');
+  const auto begin = round_number(text.substr(0, colon), 0);
+  const auto end =
+      colon == std::string::npos ? std::nullopt : round_number(text.substr(colon + 1), round_count(model));
+  if (begin && end) return Rounds{*begin, *end};
+  return usage_error("--rounds " + in_quotes(text) + ": expected A:B, two numbers of rounds, or best");
+}
+
+/// Says on standard error which rounds of a model that stopped early are used.
+void report_rounds(const Model& model, const std::string& path) {
+  const std::uint32_t count = round_count(model);
+  if (!model.best_round || *model.best_round + 1 >= count) return;
+  std::fprintf(
+      stderr,
+      "forestvm: %s: training stopped early: round %u was the best, and all %u are used, as Booster.predict "
+      "does; --rounds best uses rounds 0:%u, as the scikit-learn interface does\n",
+      escaped(path).c_str(), *model.best_round, count, *model.best_round + 1);
+}
+
+}  // namespace
+
+Result<ModelOrProgram> load_as_asked(const Arguments& arguments, const std::string& path) {
+  FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
+  auto* const model = std::get_if<Model>(&loaded);
+  if (!arguments.has("rounds")) {
+    if (model != nullptr) report_rounds(*model, path);
+    return loaded;
+  }
+  if (model == nullptr)
+    return usage_error("--rounds: " + in_quotes(path) +
+                       " is a program, which has its rounds already: compile the model");
+  FVM_ASSIGN(const Rounds rounds, asked_rounds(*model, path, arguments.get("rounds")));
+  FVM_TRY(in_file(path, keep_rounds(*model, rounds)));
+  return loaded;
+}
+
 Result<Program> load_program(const std::string& path) {
   FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
   if (path != "-" && source.bytes_left()) return in_file(path, Program::load(path));
@@ -98,6 +151,10 @@ Result<Program> load_program(const std::string& path) {
   return in_file(path, Program::from_bytes(bytes_of(text)));
 }
 
+constinit const Option kRoundsOption = {
+    "rounds", '\0', "A:B",
+    "uses only the boosting rounds from A on and before B, counted from 0 (:B and A: are allowed), or those up to the "
+    "best one of early stopping: best; default: all, as the trainer's booster does"};
 constinit const Option kScheduleOption = {"schedule",
                                           '\0',
                                           "S",
@@ -159,7 +216,7 @@ Result<Program> compile_as_asked(const Arguments& arguments, const std::string& 
 
 Result<Program> program_as_asked(const Arguments& arguments, const std::string& path,
                                  const std::string& otherwise) {
-  FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
+  FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
   if (auto* const model = std::get_if<Model>(&loaded))
     return compile_as_asked(arguments, path, std::move(*model), otherwise);
   Program& program = std::get<Program>(loaded);

@@ -26,8 +26,15 @@ Result<T> in_file(const std::string& file, Result<T> result) {
 using ModelOrProgram = std::variant<Model, Program>;
 Result<ModelOrProgram> load_file(const std::string& path);
 
+/// Loads a model or a program. A model keeps the rounds that --rounds asks for; without it, standard error says which
+/// rounds of a model that stopped early are used. A program has its rounds already.
+Result<ModelOrProgram> load_as_asked(const Arguments& arguments, const std::string& path);
+
 /// Loads a program; "-" is standard input.
 Result<Program> load_program(const std::string& path);
+
+/// The option that load_as_asked reads.
+extern const Option kRoundsOption;
 
 /// The options that `run`, `compile` and `dump` share.
 extern const Option kScheduleOption;

@@ -75,8 +75,8 @@ constinit const Option kSeparatorOption = {
     {listed<kSeparatorNames>}};
 constinit const Option kNaOption = {
     "na", '\0', "LIST",
-    "words for missing values, separated by commas, in place of pandas' (NA, N/A, n/a, null, NULL, None, ...) and ?; an "
-    "empty cell and nan are always missing"};
+    "words for missing values, separated by commas, in place of pandas' (NA, N/A, n/a, null, NULL, None, ...) and ?; "
+    "an empty cell and nan are always missing"};
 constinit const Option kExtraColumnsOption = {
     "extra-columns",
     '\0',
@@ -139,10 +139,10 @@ RowForm row_form(const Program& program, const RowForm& options) {
   RowForm form = options;
   form.width = meta.num_features;
   for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) form.names.push_back(program.feature_name(i));
-  const bool lightgbm = program.text(StringId::Trainer) == "lightgbm";
-  form.underlined = lightgbm;
-  form.wide = meta.score_type == ScalarType::Float64;
-  form.absent = lightgbm ? Absent::Zero : Absent::Missing;
+  const std::string_view trainer = program.text(StringId::Trainer);
+  form.underlined = trainer == "lightgbm";
+  form.wide = meta.row_type == ScalarType::Float64;
+  form.absent = trainer == "xgboost" ? Absent::Missing : Absent::Zero;
   return form;
 }
 

@@ -166,7 +166,7 @@ std::string notes() {
          "NPY array in Fortran order is read whole. A program that writes rows into a pipe and waits for the\n"
          "answers to each gets them with --batch 1.\n"
          "A libsvm file begins each row with a label, which is not used. Features that a sparse row does not\n"
-         "list are missing for XGBoost models and 0 for LightGBM's, as in the trainers.\n";
+         "list are missing for XGBoost models and 0 for others, as in the trainers.\n";
 }
 
 }  // namespace
@@ -208,6 +208,7 @@ const Command kRun = {
      kArrayOption,
      kIndexBaseOption,
      kMissingOption,
+     kRoundsOption,
      kContractOption,
      kStrictOption},
     "  forestvm run model.json rows.csv\n"

@@ -32,9 +32,9 @@ class TreeCheck {
     return refused(std::move(where), std::move(message));
   }
 
-  bool is_exact(double x) const {
+  static bool is_exact(double x, ScalarType type) {
     return std::isfinite(x) &&
-           (model_.score_type == ScalarType::Float64 ||
+           (type == ScalarType::Float64 ||
             (std::abs(x) <= std::numeric_limits<float>::max() && static_cast<float>(x) == x));
   }
 
@@ -76,7 +76,7 @@ Result<void> TreeCheck::check_leaf(std::size_t i) const {
   } else if (!tree_->linear_leaves.empty()) {
     if (node.payload >= tree_->linear_leaves.size()) return error(i, "the leaf has no linear function");
   }
-  if (!is_exact(node.value))
+  if (!is_exact(node.value, model_.score_type))
     return error(i, "the leaf value is not finite, or not exact in the model's type");
   return {};
 }
@@ -91,7 +91,8 @@ Result<void> TreeCheck::check_node(std::size_t i) const {
       return check_leaf(i);
     case NodeKind::Less:
     case NodeKind::LessEqual:
-      if (!is_exact(node.threshold) && !(node.kind == NodeKind::LessEqual && std::isinf(node.threshold)))
+      if (!is_exact(node.threshold, model_.row_type) &&
+          !(node.kind == NodeKind::LessEqual && std::isinf(node.threshold)))
         return error(i, "the threshold is not finite, or not exact in the model's type");
       break;
     case NodeKind::Category:
@@ -125,7 +126,8 @@ Result<void> TreeCheck::check_sets() const {
         return error({}, "a linear leaf uses feature " + std::to_string(feature));
   }
   for (const double value : tree_->leaf_vectors)
-    if (!is_exact(value)) return error({}, "a leaf vector holds a number that is not finite, or not exact");
+    if (!is_exact(value, model_.score_type))
+      return error({}, "a leaf vector holds a number that is not finite, or not exact");
   return {};
 }
 
@@ -165,14 +167,34 @@ Result<void> check_header(const Model& model) {
   if (model.base.size() != model.num_outputs)
     return model_error(std::to_string(model.base.size()) + " base margins for " +
                        std::to_string(model.num_outputs) + " outputs");
+  if (model.row_type == ScalarType::Float64 && model.score_type == ScalarType::Float32)
+    return model_error("float64 rows and float32 scores");
   if (!std::isfinite(model.slope)) return model_error("the transform's slope is not finite");
-  if (model.averaged && model.trees.size() < model.num_outputs)
+  if (!std::isfinite(model.offset)) return model_error("the transform's offset is not finite");
+  if (!std::isfinite(model.divisor) || model.divisor == 0)
+    return model_error("the transform's divisor is zero or not finite");
+  if (!std::isfinite(model.scale) || model.scale == 0) return model_error("the scale is zero or not finite");
+  if (model.scale != 1 && !model.base_last) return model_error("a scale of sums that begin with the base");
+  if (model.averaged && model.trees.size() < trees_per_round(model))
     return model_error("an average over no rounds");
+  if (model.pair != Pair::None && model.num_outputs != 1)
+    return model_error("pairs of values for more than one output");
+  if (model.transform == Transform::Uncertainty && model.num_outputs != 2)
+    return model_error("means and variances for " + std::to_string(model.num_outputs) + " outputs");
   for (const double margin : model.base)
     if (!std::isfinite(margin)) return model_error("a base margin is not finite");
   if (!model.feature_names.empty() && model.feature_names.size() != model.num_features)
     return model_error(std::to_string(model.feature_names.size()) + " feature names for " +
                        std::to_string(model.num_features) + " features");
+  for (std::size_t i = 0; i < model.categories.size(); ++i) {
+    const FeatureCategories& named = model.categories[i];
+    if (named.feature >= model.num_features || (i != 0 && named.feature <= model.categories[i - 1].feature))
+      return model_error("features with named categories that do not exist or do not ascend");
+    if (named.names.size() > kMaxCategories)
+      return model_error("feature " + std::to_string(named.feature) + " has " +
+                         std::to_string(named.names.size()) + " categories, over the limit of " +
+                         std::to_string(kMaxCategories));
+  }
   const std::vector<std::uint32_t>& rounds = model.round_begins;
   if (rounds.empty() || rounds.front() != 0 || rounds.back() != model.trees.size())
     return model_error("the rounds do not cover the trees");

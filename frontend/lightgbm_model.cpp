@@ -164,7 +164,7 @@ Result<void> add_header(const LightgbmHeader& header, const LoadLimits& limits, 
   if (model.version != "v3" && model.version != "v4")
     return refused(location_of(header.version),
                    "version: the format is v3 (LightGBM 2.3) or v4, found " + quoted(header.version.text));
-  model.score_type = ScalarType::Float64;
+  model.row_type = model.score_type = ScalarType::Float64;
   model.tiny_is_zero = true;
   FVM_TRY(add_outputs(header, limits, model));
   FVM_ASSIGN(const std::int64_t last_feature,

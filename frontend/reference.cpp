@@ -10,12 +10,9 @@ namespace forestvm {
 namespace {
 
 Result<void> check_known(const Model& model) {
-  for (std::size_t t = 0; t < model.trees.size(); ++t) {
-    const Tree& tree = model.trees[t];
-    const std::string where = "tree " + std::to_string(t);
-    if (tree.leaf_width != 1) return refused(where, "the reference does not know vector leaves");
-    if (!tree.linear_leaves.empty()) return refused(where, "the reference does not know linear leaves");
-  }
+  for (std::size_t t = 0; t < model.trees.size(); ++t)
+    if (!model.trees[t].linear_leaves.empty())
+      return refused("tree " + std::to_string(t), "the reference does not know linear leaves");
   return {};
 }
 
@@ -39,7 +36,7 @@ bool is_in(const CategorySet& set, double x) {
                      [whole = std::trunc(x)](std::uint32_t code) { return whole == code; });
 }
 
-/// Scalar is the model's score_type.
+/// Scalar is the model's row_type.
 template <class Scalar>
 bool goes_left(const Tree& tree, const Node& node, Scalar x) {
   if (is_missing(node.missing, static_cast<double>(x))) return node.missing_left;
@@ -52,8 +49,9 @@ bool goes_left(const Tree& tree, const Node& node, Scalar x) {
   return node.kind == NodeKind::Less ? x < threshold : x <= threshold;
 }
 
+/// Returns the index of the leaf that a row reaches. Scalar is the model's row_type.
 template <class Scalar, class Value>
-std::size_t leaf_of(const Model& model, const Tree& tree, std::span<const Value> row) {
+std::size_t leaf_in(const Model& model, const Tree& tree, std::span<const Value> row) {
   std::size_t at = 0;
   while (tree.nodes[at].kind != NodeKind::Leaf) {
     const Node& node = tree.nodes[at];
@@ -64,6 +62,26 @@ std::size_t leaf_of(const Model& model, const Tree& tree, std::span<const Value>
   return at;
 }
 
+template <class Value>
+std::size_t leaf_of(const Model& model, const Tree& tree, std::span<const Value> row) {
+  return model.row_type == ScalarType::Float32 ? leaf_in<float>(model, tree, row)
+                                               : leaf_in<double>(model, tree, row);
+}
+
+/// Adds a leaf's outputs to the raw scores. Products and sums are rounded separately: this file is built with
+/// -ffp-contract=off.
+template <class Scalar>
+void add_leaf(const Tree& tree, std::size_t leaf, std::vector<Scalar>& raw) {
+  const Node& node = tree.nodes[leaf];
+  const auto add = [&](std::size_t output, double value) {
+    const Scalar added = static_cast<Scalar>(tree.weight) * static_cast<Scalar>(value);
+    raw[output] += added;
+  };
+  if (tree.leaf_width == 1) return add(tree.output, node.value);
+  for (std::size_t k = 0; k < tree.leaf_width; ++k)
+    add(k, tree.leaf_vectors[node.payload * tree.leaf_width + k]);
+}
+
 template <class Scalar>
 Scalar sigmoid(Scalar x) {
   // XGBoost's clamp: below -88.7 its answer stays a denormal instead of reaching 0.
@@ -72,15 +90,23 @@ Scalar sigmoid(Scalar x) {
 }
 
 template <class Scalar>
-std::vector<Scalar> softmax(const std::vector<Scalar>& raw) {
+Scalar logistic(Scalar x) {
+  const Scalar v = 1 / (1 + std::exp(-std::abs(x)));
+  return x < 0 ? 1 - v : v;
+}
+
+/// Returns the softmax of the scores; with `keep_zeros` scores of 0 stay 0.
+template <class Scalar>
+std::vector<Scalar> softmax(const std::vector<Scalar>& raw, bool keep_zeros = false) {
   const Scalar largest = *std::max_element(raw.begin(), raw.end());
   std::vector<Scalar> out;
   double sum = 0;
   for (const Scalar x : raw) {
-    out.push_back(std::exp(x - largest));
+    out.push_back(keep_zeros && x == 0 ? 0 : std::exp(x - largest));
     sum += static_cast<double>(out.back());
   }
-  for (Scalar& x : out) x /= static_cast<Scalar>(sum);
+  for (Scalar& x : out)
+    if (sum != 0) x /= static_cast<Scalar>(sum);
   return out;
 }
 
@@ -110,6 +136,23 @@ std::vector<Scalar> value_of(Transform transform, TransformParameters parameters
       break;
     case Transform::Softmax:
       return softmax(out);
+    case Transform::SoftmaxZero:
+      return softmax(out, true);
+    case Transform::Logistic:
+      for (Scalar& x : out) x = logistic(x);
+      break;
+    case Transform::Uncertainty:
+      out[1] = std::exp(2 * out[1]);
+      break;
+    case Transform::Anomaly:
+      for (Scalar& x : out) x = std::exp2(-x);
+      break;
+    case Transform::AnomalyDecision:
+      for (Scalar& x : out) x = -std::exp2(-x) - static_cast<Scalar>(parameters.offset);
+      break;
+    case Transform::Clamp:
+      for (Scalar& x : out) x = std::clamp(x, Scalar{0}, Scalar{1});
+      break;
     case Transform::Argmax:
       return {static_cast<Scalar>(std::max_element(out.begin(), out.end()) - out.begin())};
   }
@@ -117,16 +160,32 @@ std::vector<Scalar> value_of(Transform transform, TransformParameters parameters
 }
 
 template <class Scalar>
-std::vector<std::int64_t> labels_of(ClassRule rule, const std::vector<Scalar>& value) {
+std::vector<std::int64_t> labels_of(ClassRule rule, const std::vector<Scalar>& raw,
+                                    const std::vector<Scalar>& value) {
   std::vector<std::int64_t> out;
+  const auto each = [&](const std::vector<Scalar>& scores, auto is_one) {
+    for (const Scalar x : scores) out.push_back(is_one(x) ? 1 : 0);
+  };
   switch (rule) {
     case ClassRule::None:
       break;
     case ClassRule::AboveHalf:
-      for (const Scalar x : value) out.push_back(x > Scalar{0.5} ? 1 : 0);
+      each(value, [](Scalar x) { return x > Scalar{0.5}; });
       break;
     case ClassRule::Positive:
-      for (const Scalar x : value) out.push_back(x > Scalar{0} ? 1 : 0);
+      each(value, [](Scalar x) { return x > 0; });
+      break;
+    case ClassRule::Negative:
+      each(value, [](Scalar x) { return x < 0; });
+      break;
+    case ClassRule::RawPositive:
+      each(raw, [](Scalar x) { return x > 0; });
+      break;
+    case ClassRule::RawNotNegative:
+      each(raw, [](Scalar x) { return x >= 0; });
+      break;
+    case ClassRule::RawAboveHalf:
+      each(raw, [](Scalar x) { return x > Scalar{0.5}; });
       break;
     case ClassRule::Argmax:
       out.push_back(std::max_element(value.begin(), value.end()) - value.begin());
@@ -138,6 +197,19 @@ std::vector<std::int64_t> labels_of(ClassRule rule, const std::vector<Scalar>& v
   return out;
 }
 
+template <class Scalar>
+std::vector<Scalar> paired(Pair pair, const std::vector<Scalar>& value) {
+  switch (pair) {
+    case Pair::None:
+      break;
+    case Pair::Complement:
+      return {1 - value[0], value[0]};
+    case Pair::Negation:
+      return {-value[0], value[0]};
+  }
+  return value;
+}
+
 template <class Scalar, class Value>
 Reference predict(const Model& model, std::span<const Value> rows, std::size_t row_count,
                   const ReferenceOptions& options) {
@@ -146,8 +218,10 @@ Reference predict(const Model& model, std::span<const Value> rows, std::size_t r
   Reference out;
   out.rows = row_count;
   out.raw_width = model.num_outputs;
-  out.value_width = model.transform == Transform::Argmax ? 1 : model.num_outputs;
-  out.label_width = labels_of(model.class_rule, std::vector<Scalar>(out.value_width)).size();
+  const std::size_t values = model.transform == Transform::Argmax ? 1 : model.num_outputs;
+  out.value_width = model.pair == Pair::None ? values : 2;
+  out.label_width =
+      labels_of(model.class_rule, std::vector<Scalar>(out.raw_width), std::vector<Scalar>(values)).size();
   out.leaf_width = options.leaves ? last - first : 0;
   for (std::size_t r = 0; r < row_count; ++r) {
     const std::span<const Value> row = rows.subspan(r * model.num_features, model.num_features);
@@ -156,16 +230,17 @@ Reference predict(const Model& model, std::span<const Value> rows, std::size_t r
       raw.push_back(model.base_last ? Scalar{0} : static_cast<Scalar>(margin));
     for (std::size_t t = first; t < last; ++t) {
       const Tree& tree = model.trees[t];
-      const std::size_t leaf = leaf_of<Scalar>(model, tree, row);
+      const std::size_t leaf = leaf_of(model, tree, row);
       if (options.leaves) out.leaf.push_back(leaf_number(tree, leaf));
-      // Product and sum are rounded separately: this file is built with -ffp-contract=off.
-      const Scalar added = static_cast<Scalar>(tree.weight) * static_cast<Scalar>(tree.nodes[leaf].value);
-      raw[tree.output] += added;
+      add_leaf(tree, leaf, raw);
     }
-    for (std::size_t i = 0; model.base_last && i < raw.size(); ++i)
+    for (std::size_t i = 0; model.base_last && i < raw.size(); ++i) {
+      raw[i] *= static_cast<Scalar>(model.scale);
       raw[i] += static_cast<Scalar>(model.base[i]);
-    const std::vector<Scalar> value = value_of(model.transform, parameters_of(model, last - first), raw);
-    const std::vector<std::int64_t> labels = labels_of(model.class_rule, value);
+    }
+    const std::vector<Scalar> one = value_of(model.transform, parameters_of(model, last - first), raw);
+    const std::vector<std::int64_t> labels = labels_of(model.class_rule, raw, one);
+    const std::vector<Scalar> value = paired(model.pair, one);
     out.raw.insert(out.raw.end(), raw.begin(), raw.end());
     out.value.insert(out.value.end(), value.begin(), value.end());
     out.label.insert(out.label.end(), labels.begin(), labels.end());

@@ -21,10 +21,12 @@ struct Compilation {
   const Schedule& schedule;
   const CompileOptions& options;
 
-  std::vector<Lowering> plans{};  ///< states of the schedule's plans, for ascending numbers of rows
-  std::uint64_t fingerprint = 0;  ///< hash of the model as it was before normalize
-  RowRules row_rules{};           ///< changes that the program makes to values before its walks compare them
-  RankTable ranks{};              ///< tests of the coded trees of all plans: a program has one encoder
+  std::vector<Lowering> plans{};          ///< states of the schedule's plans, for ascending numbers of rows
+  std::uint64_t fingerprint = 0;          ///< hash of the model as it was before normalize
+  TransformParameters parameters{};       ///< parameters of the model's transform
+  std::vector<std::byte> leaf_vectors{};  ///< ProgramParts::leaf_vectors
+  RowRules row_rules{};  ///< changes that the program makes to values before its walks compare them
+  RankTable ranks{};     ///< tests of the coded trees of all plans: a program has one encoder
   std::optional<Program> program{};
 };
 
@@ -39,6 +41,8 @@ Result<void> fingerprint(Compilation& compilation);
 Result<void> check_support(Compilation& compilation);
 /// Model -> its normal form (see normal_form.hpp).
 Result<void> normalize(Compilation& compilation);
+/// Vector leaves -> numbers of vectors in one table.
+Result<void> number_vectors(Compilation& compilation);
 /// Tests of coded trees -> the encoder's columns.
 Result<void> rank_thresholds(Compilation& compilation);
 /// Loop nests and tiled forests of all plans -> program.

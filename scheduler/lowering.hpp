@@ -60,6 +60,7 @@ struct Lowering {
   TiledForest forest;
   LoopNest nest;
   Sums sums;
+  bool vectors = false;  ///< true if leaves are numbers of vectors: see number_vectors
   std::vector<std::string> warnings;
 
   Lowering(const Model& m, const Schedule& s, const CompileOptions& o, const Plan& p)

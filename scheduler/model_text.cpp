@@ -30,10 +30,18 @@ std::string set_text(const CategorySet& set) {
   return "{" + text + "}";
 }
 
-std::string node_text(const Tree& tree, const Node& node, ScalarType type) {
+std::string leaf_text(const Tree& tree, const Node& node, ScalarType type) {
+  if (tree.leaf_width == 1) return "leaf " + number(node.value, type);
+  std::string text = "leaf";
+  for (std::size_t k = 0; k < tree.leaf_width; ++k)
+    text += " " + number(tree.leaf_vectors[node.payload * tree.leaf_width + k], type);
+  return text;
+}
+
+std::string node_text(const Model& model, const Tree& tree, const Node& node) {
   switch (node.kind) {
     case NodeKind::Leaf:
-      return "leaf " + number(node.value, type);
+      return leaf_text(tree, node, model.score_type);
     case NodeKind::Unused:
       return "unused";
     case NodeKind::Less:
@@ -46,7 +54,7 @@ std::string node_text(const Tree& tree, const Node& node, ScalarType type) {
     const CategorySet& set = tree.category_sets[node.payload];
     text += (set.members_left ? " in " : " not in ") + set_text(set);
   } else {
-    text += (node.kind == NodeKind::Less ? " < " : " <= ") + number(node.threshold, type);
+    text += (node.kind == NodeKind::Less ? " < " : " <= ") + number(node.threshold, model.row_type);
   }
   return text + " ? " + std::to_string(node.left) + " : " + std::to_string(node.right) + ", missing " +
          (node.missing_left ? "left" : "right");
@@ -58,9 +66,14 @@ std::string print(const Model& model) {
   std::string text = "model " + model.format + " " + model.version + ", objective " + model.objective + "\n";
   text += std::to_string(model.num_features) + " features, " + std::to_string(model.num_outputs) +
           " outputs, " + std::to_string(model.trees.size()) + " trees, transform " +
-          std::string(name_of(model.transform)) + ", class " + std::string(name_of(model.class_rule)) + "\n";
+          std::string(name_of(model.transform)) + ", class " + std::string(name_of(model.class_rule));
+  if (model.pair != Pair::None) text += ", pair " + std::string(name_of(model.pair));
+  if (model.row_type != model.score_type) text += ", float32 rows and float64 sums";
+  text += "\n";
   text += model.base_last ? "base, added last:" : "base:";
   for (const double base : model.base) text += " " + number(base, model.score_type);
+  if (model.scale != 1)
+    text += ", after the sum was multiplied by " + number(model.scale, ScalarType::Float64);
   text += "\n";
   for (std::size_t t = 0; t < model.trees.size(); ++t) {
     const Tree& tree = model.trees[t];
@@ -68,7 +81,7 @@ std::string print(const Model& model) {
     if (tree.weight != 1) text += ", weight " + number(static_cast<double>(tree.weight), ScalarType::Float32);
     text += "\n";
     for (std::size_t n = 0; n < tree.nodes.size(); ++n)
-      text += "  " + std::to_string(n) + ": " + node_text(tree, tree.nodes[n], model.score_type) + "\n";
+      text += "  " + std::to_string(n) + ": " + node_text(model, tree, tree.nodes[n]) + "\n";
   }
   return text;
 }

@@ -184,9 +184,10 @@ void round_thresholds(Model& model, const RowRules& rules) {
 }  // namespace
 
 bool is_normal(const Model& model) {
-  if (model.score_type != ScalarType::Float32 || model.tiny_is_zero) return false;
+  if (model.row_type != ScalarType::Float32 || model.tiny_is_zero) return false;
   return std::all_of(model.trees.begin(), model.trees.end(), [](const Tree& tree) {
-    return std::all_of(tree.nodes.begin(), tree.nodes.end(),
+    return tree.leaf_width == 1 &&
+           std::all_of(tree.nodes.begin(), tree.nodes.end(),
                        [](const Node& node) {
                          return !is_split(node) ||
                                 (node.kind == NodeKind::Less && node.missing == Missing::Nan);
@@ -222,7 +223,7 @@ Result<RowRules> normalize(Model& model) {
     for (CategorySet& set : sets) set.members_left = false;
   }
   model.tiny_is_zero = false;
-  if (model.score_type == ScalarType::Float64)
+  if (model.row_type == ScalarType::Float64)
     for (const auto& [feature, comparisons] : comparisons_of(model))
       FVM_TRY(add_rules(feature, comparisons, rules));
   round_thresholds(model, rules);

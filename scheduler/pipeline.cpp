@@ -50,6 +50,7 @@ constexpr Pass kPasses[] = {
     {"fingerprint", fingerprint, Stage::Model},
     {"check-support", check_support, std::nullopt},
     {"normalize", normalize, std::nullopt},
+    {"number-vectors", number_vectors, std::nullopt},
     {"apply-schedule", each_plan<apply_schedule>, std::nullopt},
     {"order-trees", each_plan<order_trees>, std::nullopt},
     {"check-mapping", each_plan<check_mapping>, std::nullopt},

@@ -12,8 +12,8 @@
 namespace forestvm::cli {
 namespace {
 
-/// The words for missing values unless --na says otherwise: the texts that pandas' read_csv takes, without those that parse_number reads as NaN; and the mark of
-/// the UCI repository and of Weka.
+/// The words for missing values unless --na says otherwise: the texts that pandas' read_csv takes, without those that
+/// parse_number reads as NaN; and the mark of the UCI repository and of Weka.
 constexpr std::array<std::string_view, 15> kMissingWords = {
     "#N/A", "#N/A N/A", "#NA",  "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "<NA>",
     "N/A",  "NA",       "NULL", "None",    "n/a",      "null",   "?"};
@@ -92,13 +92,6 @@ std::optional<MissingNumber> parse_missing(std::string_view text) {
   const auto wide = parse_number<double>(text);
   if (!narrow || !wide) return std::nullopt;
   return MissingNumber{*narrow, *wide};
-}
-
-CellKind kind_of(std::string_view text, const RowForm& form) {
-  if (text.empty()) return CellKind::Empty;
-  if (parse_number<float>(text)) return CellKind::Number;
-  float value = 0;
-  return read_word(text, form, value) ? CellKind::Word : CellKind::Name;
 }
 
 template <class Number>

@@ -19,13 +19,6 @@ std::optional<Number> parse_number(std::string_view text);
 /// Returns the number that stands for a missing value; nothing for texts of which parse_number returns nothing.
 std::optional<MissingNumber> parse_missing(std::string_view text);
 
-/// What a cell is, before its value matters.
-enum class CellKind { Empty, Number, Word, Name };
-
-/// Returns Number for decimal numbers, Word for true, false and the form's words for missing values, Name for any
-/// other text.
-CellKind kind_of(std::string_view text, const RowForm& form);
-
 /// Sets `value` to the value of a cell: NaN if it is empty, one of the form's words for missing values, or equal to the
 /// form's missing number; 1 or 0 for true or false in any case; otherwise the number. Returns false for other texts,
 /// whose error is no_value. Defined for float and double.

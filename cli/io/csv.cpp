@@ -69,8 +69,7 @@ class CsvReader final : public TableReader {
     if (!is_header && names.are_numbers()) return refused("line 1", numbers_or_row());
     if (is_header) return take_header(first, names);
     if (first.columns != form_.width) return wrong_first_width(first.columns, names);
-    FVM_TRY(expect_no_kept_column());
-    return first.wrong_value ? *first.wrong_value : Result<void>();
+    return expect_no_kept_column();
   }
 
   Result<void> read(std::size_t most, Rows& rows) override {
@@ -95,8 +94,8 @@ class CsvReader final : public TableReader {
   /// The first line, read as a header and as a row at once, because only its end tells which it is.
   struct FirstLine {
     std::size_t columns = 0;
-    bool has_number = false, has_name = false;
-    std::optional<Error> wrong_value;  // error of the line if it is a row
+    bool has_number = false;
+    bool has_name = false;  // true: a cell is no value, so the line cannot be a row
   };
 
   Result<FirstLine> read_first_line(ColumnNames& names) {
@@ -106,14 +105,11 @@ class CsvReader final : public TableReader {
     do {
       FVM_ASSIGN(const std::string_view text, cells_.next());
       if (cells_.is_blank_line()) return refused("line 1", "is blank; expected a header or a row");
-      const CellKind kind = kind_of(text, form_);
-      line.has_number |= kind == CellKind::Number;
-      line.has_name |= kind == CellKind::Name;
+      Number value = 0;
+      line.has_name |= !read_cell(text, form_, value);
+      line.has_number |= parse_number<Number>(text).has_value();
       if (++line.columns > form_.width && !goes_on(line)) return too_wide(line, names);
       names.add(text);
-      Number value = 0;
-      const bool is_value = read_cell(text, form_, value);
-      if (!is_value && !line.wrong_value) line.wrong_value = no_value(cells_.cell_place(), text);
       if (line.columns <= form_.width) first_row_.push_back(value);
     } while (!cells_.ends_line());
     return line;
@@ -136,7 +132,7 @@ class CsvReader final : public TableReader {
   /// Returns the error for a first line with another number of cells than the model has features.
   Error wrong_first_width(std::size_t columns, const ColumnNames& names) const {
     Error error = wrong_width(columns, form_.width);
-    if (columns == 1)
+    if (columns == 1 && !form_.separator)
       error.message += "; line 1 has no comma, semicolon, tab or blank (--separator names another)";
     error.message += names.index_hint();
     return error;

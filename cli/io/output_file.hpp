@@ -14,10 +14,9 @@ namespace forestvm::cli {
 class OutputFile {
  public:
   /// Opens for writing; "-" is standard output. A regular file is written beside its place and renamed by
-  /// finish(), so that a failure or a signal leaves the earlier file as it was, and no other. The new file
-  /// takes the place of the file that a link names, also where there is none yet, and
-  /// keeps the permissions of the one that it replaces, without the set-user-ID, set-group-ID and sticky
-  /// bits. A device or pipe is written directly.
+  /// finish(), so that a failure or a signal leaves the earlier file as it was, and no other. A link stays a
+  /// link: the file that it names is replaced, or made. The new file keeps the permissions of the one that it
+  /// replaces, without the set-user-ID, set-group-ID and sticky bits. A device or pipe is written directly.
   static Result<OutputFile> open(const std::string& path);
 
   OutputFile(OutputFile&& other) noexcept;

@@ -44,9 +44,9 @@ using PredictionValues = std::variant<std::span<const float>, std::span<const do
 class PredictionWriter {
  public:
   /// Opens the output. A name that ends in .npy (or .NPY) gets an NPY array; any other name, and "-"
-  /// (standard output), CSV: one line per row, after a header if the form has names, each number the shortest text that reads back to
-  /// the same bits. An NPY header needs the number of rows; if the output is not a file, values are kept in a
-  /// temporary file until it is known.
+  /// (standard output), CSV: one line per row, after a header if the form has names, each number the shortest
+  /// text that reads back to the same bits. An NPY header needs the number of rows; if the output is not a
+  /// file, values are kept in a temporary file until it is known.
   static Result<PredictionWriter> open(const std::string& path, const PredictionForm& form);
 
   /// Writes a batch. In CSV each row begins with its cell of `kept`, unless that is empty.

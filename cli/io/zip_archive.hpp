@@ -1,4 +1,5 @@
-// The files in a ZIP archive (APPNOTE.TXT, with ZIP64): found in its directory, read forward one by one or side by side.
+// The files in a ZIP archive (APPNOTE.TXT, with ZIP64), found in its directory, each read forward, several side by
+// side.
 #pragma once
 
 #include <cstdint>

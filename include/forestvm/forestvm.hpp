@@ -25,5 +25,6 @@
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/program.hpp>
 #include <forestvm/result.hpp>
+#include <forestvm/rounds.hpp>
 #include <forestvm/schedule.hpp>
 #include <forestvm/statistics.hpp>

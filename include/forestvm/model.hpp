@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,13 +34,13 @@ enum class Missing : std::uint8_t {
 /// One node. Children are indices into the same tree's `nodes`; the root is node 0. For the trainer's own
 /// number of a leaf see leaf_number.
 struct Node {
-  /// Threshold of Less and LessEqual, exact in the model's score_type. With LessEqual it may be +-inf: LightGBM
+  /// Threshold of Less and LessEqual, exact in the model's row_type. With LessEqual it may be +-inf: LightGBM
   /// separates NaN from all numbers by x <= inf.
   double threshold = 0;
   double value = 0;        ///< Output of a leaf in a tree with leaf_width 1, before Tree::weight.
   std::int32_t left = -1;  ///< Index of the left child; -1 in leaves and unused slots.
   std::int32_t right = -1;
-  std::uint32_t feature = 0;  ///< Feature that a split tests, below Model::num_features.
+  std::uint32_t feature = 0;  ///< Feature or column that a split tests, below num_columns.
   /// Index in category_sets (Category), row of leaf_vectors (vector leaf) or index in linear_leaves (linear
   /// leaf).
   std::uint32_t payload = 0;
@@ -77,6 +78,50 @@ struct Tree {
   std::vector<LinearLeaf> linear_leaves;
 };
 
+/// The values of a feature with named categories that a row may hold as text. The code of a name is its index.
+struct FeatureCategories {
+  std::uint32_t feature = 0;
+  std::vector<std::string> names;
+  /// The number in a row that stands for a text which is none of the names; NaN if such a text is missing; nothing if
+  /// the trainer refuses it.
+  std::optional<double> unseen;
+};
+
+/// A comparison whose outcome is part of a Lookup's key: 1 if the value is above the border, else 0.
+struct ValueTest {
+  std::uint32_t feature = 0;
+  float border = 0;
+  bool nan_above = false;  ///< Outcome for NaN.
+};
+
+/// A comparison whose outcome is part of a Lookup's key: 1 if the feature's code is `code`, else 0.
+struct CodeTest {
+  std::uint32_t feature = 0;
+  std::int32_t code = 0;
+};
+
+/// Columns that are looked up in a table by a key of hashed categories (see Model::hashed_features), as CatBoost's
+/// counters are. The key starts as 0; each part c, sign-extended to 64 bits, makes it M * (key + M * c) modulo 2^64,
+/// with M = 0x4906ba494954cb65. The parts are the codes of `categories`, then the outcomes of `value_tests` and of
+/// `code_tests`.
+struct Lookup {
+  std::vector<std::uint32_t> categories;  ///< Hashed features.
+  std::vector<ValueTest> value_tests;
+  std::vector<CodeTest> code_tests;
+  std::vector<std::uint64_t> keys;  ///< Keys of the table's rows, all different.
+  std::uint32_t width = 1;          ///< Number of columns.
+  std::vector<float> values;        ///< (keys + 1) x width, row-major. The last row is for all other keys.
+};
+
+/// A column that is a weighted sum of features, in float32: products and sums are rounded one after the other, in
+/// order.
+struct LinearColumn {
+  std::vector<std::uint32_t> features;
+  std::vector<float> weights;
+  /// Numbers that stand for missing values, one for each feature; none if the sum of a missing value is missing (NaN).
+  std::vector<float> replacements;
+};
+
 /// Returns the trainer's own number of the leaf at nodes[index]. XGBoost numbers all nodes of a tree together
 /// (first_leaf is 0). LightGBM numbers leaves separately: they follow the splits in `nodes`, in LightGBM's
 /// order.
@@ -93,28 +138,61 @@ struct Model {
   std::uint32_t num_features = 0;
   std::vector<std::string> feature_names;  ///< Names of the features: none, or num_features.
   std::vector<std::string> class_labels;   ///< Labels of the classes: none, or one per class.
+  /// Features whose categories have names, ascending by feature. Other features hold numbers only.
+  std::vector<FeatureCategories> categories;
+  /// Features, ascending, that are compared by the hash of their text: the low 32 bits of CityHash64 (version 1.0) of
+  /// its UTF-8 bytes. Whole numbers in rows stand for their decimal text. No node tests such a feature itself.
+  std::vector<std::uint32_t> hashed_features;
+  /// Columns that are computed from a row's features before trees see them. Nodes call them by the numbers after those
+  /// of the features: first all columns of `lookups`, then `linear_columns`.
+  std::vector<Lookup> lookups;
+  std::vector<LinearColumn> linear_columns;
 
-  std::uint32_t num_outputs = 1;                ///< Raw scores per row.
-  ScalarType score_type = ScalarType::Float32;  ///< Type in which the trainer compares and sums.
+  std::uint32_t num_outputs = 1;  ///< Raw scores per row.
+  /// Type to which the trainer rounds a row's values before it compares them. Float32 with float64 sums is allowed;
+  /// Float64 needs float64 sums.
+  ScalarType row_type = ScalarType::Float32;
+  ScalarType score_type = ScalarType::Float32;  ///< Type of leaves, sums and raw scores.
   /// True if x with |x| <= kTiny is 0 before any split sees it.
   bool tiny_is_zero = false;
   /// Base scores: num_outputs margins, one for each output's sum.
   std::vector<double> base;
   bool base_last = false;  ///< True if the base is added after the trees; otherwise each sum starts from it.
+  bool base_of_first_round = false;  ///< True if predictions of rounds without the first have no base.
+  double scale = 1;  ///< Factor of the trees' sum before the base is added; 1 unless base_last.
   Transform transform = Transform::Identity;
-  double slope = 1;  ///< TransformParameters::slope.
-  /// True if values are computed from raw / rounds (see parameters_of); raw scores stay sums.
+  double slope = 1;        ///< TransformParameters::slope.
+  double offset = 0;       ///< TransformParameters::offset.
+  double divisor = 1;      ///< TransformParameters::divisor, unless `averaged`.
+  Pair pair = Pair::None;  ///< Makes two values of the one that a binary model's transform gives.
+  /// True if values are computed from raw / rounds (see parameters_of); raw scores stay sums. A round is a tree of
+  /// vector leaves, or a tree for each output.
   bool averaged = false;
   ClassRule class_rule = ClassRule::None;
 
   std::vector<Tree> trees;                  ///< Trees in the trainer's order.
   std::vector<std::uint32_t> round_begins;  ///< First tree of each boosting round, then trees.size().
+  /// Round, counted from 0, that early stopping found best, if the file says it. Predictions use all rounds.
+  std::optional<std::uint32_t> best_round;
 };
 
-/// Returns the transform's parameters for the sum of `trees` trees: whole rounds of one tree per output.
+/// Returns the number of columns that nodes may test: the features and the columns computed from them.
+inline std::uint64_t num_columns(const Model& model) {
+  std::uint64_t columns = std::uint64_t{model.num_features} + model.linear_columns.size();
+  for (const Lookup& lookup : model.lookups) columns += lookup.width;
+  return columns;
+}
+
+/// Returns the trees that make up one round of a model: one with vector leaves, or one for each output.
+inline std::size_t trees_per_round(const Model& model) {
+  const bool vectors = !model.trees.empty() && model.trees.front().leaf_width > 1;
+  return vectors ? 1 : model.num_outputs;
+}
+
+/// Returns the transform's parameters for the sum of `trees` trees: whole rounds.
 inline TransformParameters parameters_of(const Model& model, std::size_t trees) {
-  const std::size_t rounds = trees / model.num_outputs;
-  return {model.averaged ? static_cast<double>(rounds) : 1.0, model.slope};
+  const std::size_t rounds = trees / trees_per_round(model);
+  return {model.averaged ? static_cast<double>(rounds) : model.divisor, model.slope, model.offset};
 }
 
 }  // namespace forestvm

@@ -48,12 +48,16 @@ struct ProgramMeta {
   std::uint32_t num_feature_names;  ///< 0 or num_features.
   std::uint32_t num_class_labels;
   std::int32_t sum_unit;          ///< Exponent of the unit 2^sum_unit that exact accumulators count.
-  ScalarType score_type;          ///< Type in which the trainer compares and sums.
-  std::uint8_t reserved[3];       ///< Zero.
+  ScalarType score_type;          ///< Type of leaves, sums and raw scores: see Model.
+  ScalarType row_type;            ///< Type in which the trainer compares a row's values: see Model.
+  Pair pair;                      ///< Model::pair
+  std::uint8_t reserved;          ///< Zero.
   double divisor = 1;             ///< TransformParameters::divisor.
   double slope = 1;               ///< TransformParameters::slope.
   std::uint64_t category_splits;  ///< Categorical splits: see ForestStatistics.
-  std::uint8_t reserved2[32];     ///< Zero.
+  double offset;                  ///< TransformParameters::offset.
+  double scale = 1;               ///< Model::scale
+  std::uint8_t reserved2[16];     ///< Zero.
 };
 static_assert(sizeof(ProgramMeta) == 128);
 
@@ -111,6 +115,7 @@ struct ProgramParts {
   std::vector<std::string> strings;  ///< StringId::Count texts, then feature names, then class labels.
   std::vector<std::uint32_t> leaf_numbers;
   std::vector<double> wide_leaves;
+  std::vector<std::byte> leaf_vectors;
   std::vector<std::uint32_t> zero_missing;
   std::vector<WideFeature> wide_features;
   std::vector<double> wide_bounds;
@@ -196,6 +201,9 @@ std::uint64_t steps_per_row(const Program& program);
 /// Returns the id of a program's encoder. Programs have equal ids if they turn every row into the same codes
 /// and agree on what each code means. It is the XXH3-64 of the tables that define the encoder.
 std::uint64_t encoder_id(const Program& program);
+
+/// Returns the parameters of a program's transform.
+TransformParameters parameters_of(const ProgramMeta& meta);
 
 /// Returns the XXH3-64 of `bytes`, the checksum of files. `seed` is the checksum of the bytes before them, or
 /// 0 if there are none.

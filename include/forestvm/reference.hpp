@@ -24,7 +24,7 @@ struct ReferenceOptions {
 struct Reference {
   std::size_t rows = 0;
   std::size_t raw_width = 1;        ///< Raw scores per row: Model::num_outputs.
-  std::size_t value_width = 1;      ///< Values per row: num_outputs, or 1 for Transform::Argmax.
+  std::size_t value_width = 1;      ///< Values per row: see value_width() in core/transform.hpp.
   std::size_t label_width = 0;      ///< Labels per row; 0 if the model has no classes.
   std::size_t leaf_width = 0;       ///< Leaf numbers per row: the number of trees that were asked for.
   std::vector<double> raw;          ///< rows x raw_width sums in tree order, with the base first or last.
@@ -35,7 +35,7 @@ struct Reference {
 
 /// Predicts row-major `rows` of model.num_features columns. NaN is missing unless a node says otherwise. The
 /// model must have passed check_model. Refused: rows of another width, and what this predictor does not
-/// support (categories, vector and linear leaves).
+/// support (linear leaves).
 Result<Reference> reference_predict(const Model& model, std::span<const float> rows, std::size_t row_count,
                                     const ReferenceOptions& options = {});
 /// Rounds values to float32 if the model compares in float32.

@@ -397,7 +397,11 @@ class PhaseCounter {
     const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
     const double leaves = elements(from, linked<Op::SumTrees, Rows>(inst), times);
     add_sums(from, leaves);
-    add_sums(linked<Op::SumTrees, AccOut>(inst), 2 * leaves);
+    const ProgramMeta& meta = program_.meta();
+    const bool vectors = !program_.section_LeafVectors().empty();
+    const double added = vectors ? leaves * meta.num_outputs : leaves;
+    if (vectors) account_.bytes.nodes += added * size_of(meta.score_type);
+    add_sums(linked<Op::SumTrees, AccOut>(inst), 2 * added);
   }
 
   void set_rates(const ArchitectureInfo& sm) {

@@ -72,6 +72,8 @@ Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime&
   FVM_ASSIGN(const std::uint8_t* device_exits, put(std::span(exits)));
   const std::vector<std::uint32_t> outputs = tree_outputs(program);
   FVM_ASSIGN(tables.tree_outputs, put(std::span(outputs)));
+  tables.vectors = leaf_vectors(program);
+  FVM_ASSIGN(tables.vectors.numbers, put(program.section_LeafVectors()));
   const std::vector<double> base = base_scores(program);
   FVM_ASSIGN(tables.base, put(std::span(base)));
   FVM_ASSIGN(tables.features, put(program.section_EncodedFeatures()));
@@ -89,9 +91,11 @@ Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime&
   tables.num_features = meta.num_features;
   tables.num_outputs = meta.num_outputs;
   tables.num_trees = meta.num_trees;
-  tables.parameters = {meta.divisor, meta.slope};
+  tables.parameters = parameters_of(meta);
   tables.scale = SumScale(meta.sum_unit);
   tables.transform = meta.transform;
+  tables.pair = meta.pair;
+  tables.score_scale = meta.scale;
   tables.any_order = meta.contract == Contract::Fast;
   FVM_TRY(queue->mark());
   FVM_TRY(queue->wait());

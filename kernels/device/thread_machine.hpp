@@ -146,6 +146,15 @@ class ThreadMachine {
     const std::uint32_t accumulator = linked<Op::AddBase, AccOut>(inst);
     const Range& rows = ranges[linked<Op::AddBase, Rows>(inst)];
     const LaunchProgram& program = launch_->program;
+    if (program.score_scale != 1)  // verified: the accumulator holds scores
+      with_scores(accumulator, [&]<class Score>() {
+        for_rows(rows, [&](std::uint32_t row) {
+          Score* const sums = accumulator_row<Score>(accumulator, row);
+          FVM_NO_UNROLL
+          for (std::uint32_t k = 0; k < program.num_outputs; ++k)
+            sums[k] *= static_cast<Score>(program.score_scale);
+        });
+      });
     with_element(accumulator, [&]<class Element>() {
       for_rows(rows, [&](std::uint32_t row) {
         Element* const sums = accumulator_row<Element>(accumulator, row);
@@ -245,6 +254,12 @@ class ThreadMachine {
       for_rows(ranges[linked<Op::SumTrees, Rows>(inst)], [&](std::uint32_t row) {
         const Score* const leaves = accumulator_row<Score>(from, row);
         Score* const sums = accumulator_row<Score>(to, row);
+        if (program.vectors.count != 0) {
+          FVM_NO_UNROLL
+          for (std::uint32_t t = 0; t < program.num_trees; ++t)
+            add_vector(sums, leaf_vector(program.vectors, leaves[t]), program.vectors.width);
+          return;
+        }
         FVM_NO_UNROLL
         for (std::uint32_t t = 0; t < program.num_trees; ++t) sums[program.tree_outputs[t]] += leaves[t];
       });
@@ -508,14 +523,16 @@ class ThreadMachine {
   template <class Value>
   FVM_DEVICE void store_rows(std::uint32_t accumulator, const Range& range, Value* values) {
     const LaunchProgram& program = launch_->program;
+    const bool raw = wants(OutputKind::Raw);
+    const Pair pair = raw ? Pair::None : program.pair;
     const std::uint32_t width =
-        wants(OutputKind::Raw) ? program.num_outputs : value_width(program.transform, program.num_outputs);
+        raw ? program.num_outputs : value_width(program.transform, pair, program.num_outputs);
     with_scores(accumulator, [&]<class Score>() {
       for_rows(range, [&](std::uint32_t row) {
         const Score* const scores = accumulator_row<Score>(accumulator, row);
         FVM_NO_UNROLL
         for (std::uint32_t k = 0; k < width; ++k)
-          values[std::size_t{row} * width + k] = static_cast<Value>(scores[k]);
+          values[std::size_t{row} * width + k] = static_cast<Value>(value_of(pair, scores, k));
       });
     });
   }

@@ -10,6 +10,7 @@
 #include <forestvm/core/categories.hpp>
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/leaf_vectors.hpp>
 #include <forestvm/core/sums.hpp>
 #include <forestvm/core/transform.hpp>
 
@@ -95,6 +96,7 @@ struct LaunchProgram {
   const LaunchWalker* walkers;
   const double* base;                 ///< base scores, one for each output, exact in the type of the scores
   const std::uint32_t* tree_outputs;  ///< outputs of the trees, indexed by the tree's number in the model
+  LeafVectors vectors;                ///< see sum_trees
   const EncodedFeature* features;     ///< features that are encoded as ranks
   const float* ranks;
   const ColumnDesc* columns;
@@ -104,7 +106,9 @@ struct LaunchProgram {
   std::uint32_t num_features, num_outputs, num_trees;
   TransformParameters parameters;
   SumScale scale;
+  double score_scale;  ///< Model::scale
   Transform transform;
+  Pair pair;
   bool any_order;  ///< true if rounded sums may be added in any order, although their bits depend on it
 };
 

@@ -308,11 +308,13 @@ class PhaseMeasurer {
 
   /// Returns what is kept of rows cached at `pc`: the values, if a walk reads them; otherwise the codes, if a
   /// walk reads those. Codes are copied if they were made before. They are made in shared memory if only
-  /// this phase reads them and it makes codes of no other rows. In all other cases nothing is kept.
+  /// this phase reads them and it makes codes of no other rows; a cache inside such a one keeps nothing, because the
+  /// codes lie in shared memory already, and nowhere else. In all other cases nothing is kept.
   std::optional<StagedAs> staged_as(std::uint32_t pc, bool codes_elsewhere) const {
     if (reads_values_) return StagedAs::Values;
     if (!reads_codes_) return std::nullopt;
     const auto are_before = [pc](const PlacedEncode& encode) { return encode.pc < pc; };
+    if (codes_in_shared_) return std::nullopt;
     if (std::all_of(encodes_.begin(), encodes_.end(), are_before)) return StagedAs::Codes;
     const auto are_of_these = [pc](const PlacedEncode& encode) { return encode.cached_at == pc; };
     if (!codes_elsewhere && std::all_of(encodes_.begin(), encodes_.end(), are_of_these))
@@ -336,6 +338,7 @@ class PhaseMeasurer {
     set_linked<Op::CacheRows, Offset>(inst, offset);
     set_linked<Op::CacheRows, Stride>(inst, stride);
     if (as != StagedAs::EncodedCodes) return {};
+    codes_in_shared_ = true;
     for (const PlacedEncode& encode : encodes_) {
       set_linked<Op::Encode, Offset>(phase_.code[encode.pc], offset);
       set_linked<Op::Encode, Stride>(phase_.code[encode.pc], stride);
@@ -405,6 +408,7 @@ class PhaseMeasurer {
     std::optional<std::uint32_t> cached_at;  ///< RegisterFacts::cached_at of its rows
   };
   std::vector<PlacedEncode> encodes_;
+  bool codes_in_shared_ = false;  ///< true once a cache has the codes made in shared memory
 };
 
 /// Places accumulators of a phase in its blocks' shared memory. Only those that no other phase uses can lie there;

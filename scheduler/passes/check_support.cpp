@@ -12,7 +12,6 @@ Result<void> check_support(Compilation& compilation) {
     const auto wrong = [&](const std::string& what) {
       return refused("tree " + std::to_string(t) + ", node 0", what + " are not lowered yet");
     };
-    if (tree.leaf_width != 1) return wrong("vector leaves");
     if (!tree.linear_leaves.empty()) return wrong("linear leaves");
   }
   return {};

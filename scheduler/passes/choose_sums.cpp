@@ -6,6 +6,8 @@
 //   reproducible  Exact sums. Where a model's leaves have none, leaves are kept and added in the model's
 //                 order.
 //   fast          Any order, in the type that is requested.
+//
+// Leaves that are numbers of vectors are always kept, and the vectors added in the model's order.
 #include <algorithm>
 
 #include <forestvm/core/sums.hpp>
@@ -27,6 +29,7 @@ class SumsChoice {
     const auto& order = lowering_.forest.order;
     permuted_ = !std::is_sorted(order.begin(), order.end());
     FVM_TRY(check_conflict());
+    if (lowering_.vectors) return choose_for_vectors();
     switch (lowering_.options.contract) {
       case Contract::Trainer:
         return choose_for_trainer();
@@ -61,6 +64,14 @@ class SumsChoice {
     if (contract == Contract::Reproducible && wanted != "exact")
       return lowering_.refuse(requested()->directive, "contract reproducible needs exact sums: those in " +
                                                           wanted + " depend on the order of additions");
+    return {};
+  }
+
+  Result<void> choose_for_vectors() {
+    if (requested() && requested()->value != name_of(sum_kind(type())))
+      return lowering_.refuse(requested()->directive, "vectors of leaves are summed in the model's type, " +
+                                                          std::string(name_of(sum_kind(type()))));
+    lowering_.sums.kind = per_tree_kind(type());
     return {};
   }
 

@@ -25,9 +25,13 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
   meta.transform = model.transform;
   meta.class_rule = model.class_rule;
   meta.score_type = model.score_type;
-  const TransformParameters parameters = parameters_of(model, model.trees.size());
+  meta.row_type = model.row_type;
+  meta.pair = model.pair;
+  meta.scale = model.scale;
+  const TransformParameters parameters = compilation.parameters;
   meta.divisor = parameters.divisor;
   meta.slope = parameters.slope;
+  meta.offset = parameters.offset;
   meta.contract = compilation.options.contract;
   meta.sums_in_model_order = 1;
   for (const Lowering& plan : compilation.plans) {
@@ -45,6 +49,7 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
   meta.num_class_labels = static_cast<std::uint32_t>(model.class_labels.size());
 
   parts.base = model.base;
+  parts.leaf_vectors = std::move(compilation.leaf_vectors);
   parts.thresholds = thresholds_per_feature(model);
   parts.zero_missing = std::move(compilation.row_rules.zero_missing);
   parts.wide_features = std::move(compilation.row_rules.wide_features);

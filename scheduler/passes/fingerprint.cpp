@@ -14,10 +14,10 @@ std::uint64_t hash_of(const Model& model) {
   mix(model.num_features);
   mix(model.num_outputs);
   mix(static_cast<std::uint64_t>(model.class_rule) << 8 | static_cast<std::uint64_t>(model.transform));
-  mix(model.base_last);
-  mix(static_cast<std::uint64_t>(model.score_type) << 2 | std::uint64_t{model.tiny_is_zero} << 1 |
-      model.averaged);
-  mix_double(model.slope);
+  mix(static_cast<std::uint64_t>(model.pair) << 8 | std::uint64_t{model.base_last});
+  mix(static_cast<std::uint64_t>(model.row_type) << 3 | static_cast<std::uint64_t>(model.score_type) << 2 |
+      std::uint64_t{model.tiny_is_zero} << 1 | std::uint64_t{model.averaged});
+  for (const double number : {model.slope, model.offset, model.divisor, model.scale}) mix_double(number);
   for (const double base : model.base) mix_double(base);
   for (const Tree& tree : model.trees) {
     mix(tree.output);
@@ -30,8 +30,9 @@ std::uint64_t hash_of(const Model& model) {
       mix(static_cast<std::uint32_t>(node.right));
       mix_double(node.threshold);
       mix_double(node.value);
-      if (node.kind == NodeKind::Category) mix(node.payload);
+      if (node.kind == NodeKind::Category || tree.leaf_width > 1) mix(node.payload);
     }
+    for (const double value : tree.leaf_vectors) mix_double(value);
     for (const CategorySet& set : tree.category_sets) {
       mix(std::uint64_t{set.codes.size()} << 2 | std::uint64_t{set.fractions} << 1 | set.members_left);
       for (const std::uint32_t code : set.codes) mix(code);

@@ -250,7 +250,7 @@ class Legalizer {
     const bool converted = sums_ != scores_;
     // Exact sums may begin with the base, because no order changes their bits.
     const bool exact = converted && !is_per_tree(kind());
-    const bool base_last = model.base_last && !exact;
+    const bool base_last = model.base_last && (!exact || model.scale != 1);
     body.insert(body.begin(), make(base_last ? Zero : Init, rows, exact ? sums_ : scores_));
     if (converted) {
       body.push_back(make(exact ? Round : SumTrees, rows, scores_));
@@ -260,7 +260,7 @@ class Legalizer {
     body.push_back(output(OutputKind::Raw, rows, {make(Store, rows, scores_)}));
     std::vector<Statement> value;
     if (model.transform != forestvm::Transform::Identity) value.push_back(make(Transform, rows, scores_));
-    std::vector<Statement> label = value;
+    std::vector<Statement> label = takes_raw_scores(model.class_rule) ? std::vector<Statement>() : value;
     value.push_back(make(Store, rows, scores_));
     body.push_back(output(OutputKind::Value, rows, std::move(value)));
     if (model.class_rule == ClassRule::None) return;

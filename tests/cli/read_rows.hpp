@@ -108,6 +108,10 @@ inline std::string npy2(std::string_view dtype, const std::string& data, std::st
              data);
 }
 
+/// The end of the error about a text that is no value.
+inline const std::string kNoValue =
+    " is not a number, true or false (a missing value is an empty cell, nan, or a word of --na)";
+
 /// The end of the error about a number that a model comparing in float64 cannot take rounded.
 inline const std::string kNotExact =
     " is no float64 number, and rounded it could go another way in this model, which compares in float64; if "

@@ -64,10 +64,8 @@ TEST(CsvRows, SkipsAByteOrderMark) {
   const std::string mark = "\xef\xbb\xbf";
   expect_values(rows_of(mark + "b,a\n1,2\n", 2, {"a", "b"}), {2, 1});
   expect_values(rows_of(mark + "5,6\n", 2), {5, 6});
-  EXPECT_EQ(
-      refusal("1," + mark + "2\n", {.width = 2, .header = Header::No}),
-      "line 1, column 2: '" + mark +
-          "2' is not a number, true or false (a missing value is an empty cell, nan, or a word of --na)");
+  EXPECT_EQ(refusal("1," + mark + "2\n", {.width = 2, .header = Header::No}),
+            "line 1, column 2: '" + mark + "2'" + kNoValue);
 }
 
 TEST(CsvRows, DetectsTheHeader) {
@@ -103,9 +101,7 @@ TEST(CsvRows, TakesTheUsersWordForTheHeader) {
   expect_values(rows_of("5,6\n1,2\n", {.width = 2, .header = Header::Yes}), {1, 2});
   expect_values(rows_of("a,6\n1,2\n", {.width = 2, .header = Header::Yes}), {1, 2});
   expect_values(rows_of("5,6\n1,2\n", {.width = 2, .header = Header::No}), {5, 6, 1, 2});
-  EXPECT_EQ(
-      refusal("a,b\n1,2\n", {.width = 2, .header = Header::No}),
-      "line 1, column 1: 'a' is not a number, true or false (a missing value is an empty cell, nan, or a word of --na)");
+  EXPECT_EQ(refusal("a,b\n1,2\n", {.width = 2, .header = Header::No}), "line 1, column 1: 'a'" + kNoValue);
   EXPECT_EQ(refusal("5,6\n1,2\n", {.width = 2, .names = {"a", "b"}, .header = Header::Yes}),
             "header: lacks features of the model: 'a', 'b'; has columns that the model lacks: '5', '6'");
   EXPECT_EQ(refusal("1,2\n", {.width = 3, .header = Header::No}),
@@ -161,12 +157,8 @@ TEST(CsvRows, MatchesColumnsByName) {
 }
 
 TEST(CsvRows, NamesLineAndColumnOfABadCell) {
-  EXPECT_EQ(
-      refusal("a,b\n1,2\n3,x\n", 2),
-      "line 3, column 2: 'x' is not a number, true or false (a missing value is an empty cell, nan, or a word of --na)");
-  EXPECT_EQ(
-      refusal("\"a\nb\",c\n1,!\n", 2),
-      "line 3, column 2: '!' is not a number, true or false (a missing value is an empty cell, nan, or a word of --na)");
+  EXPECT_EQ(refusal("a,b\n1,2\n3,x\n", 2), "line 3, column 2: 'x'" + kNoValue);
+  EXPECT_EQ(refusal("\"a\nb\",c\n1,!\n", 2), "line 3, column 2: '!'" + kNoValue);
   EXPECT_EQ(refusal("1,2\n3\n", 2), "line 2: has 1 cells, the model has 2 features");
   EXPECT_EQ(refusal("1,2\n3,4,5\n", 2), "line 2: has more cells than the model's 2 features");
   EXPECT_EQ(refusal("1,2\n\n3,4\n", 2),
@@ -174,9 +166,7 @@ TEST(CsvRows, NamesLineAndColumnOfABadCell) {
   EXPECT_EQ(refusal("a,b\n1,\"2\n", 2), "line 2, column 2: a quoted cell never ends");
   EXPECT_EQ(refusal("a,b\n\"1\"2,3\n", 2), "line 2, column 1: text after the closing quote of a cell");
   EXPECT_NE(refusal("1,2\n3,4\r5,6\n", 2).find("line 2, column 2: '4\\r5' is not"), std::string::npos);
-  EXPECT_EQ(
-      refusal("1,2\n3,a\x1b[2J\n", 2),
-      "line 2, column 2: 'a\\x1b[2J' is not a number, true or false (a missing value is an empty cell, nan, or a word of --na)");
+  EXPECT_EQ(refusal("1,2\n3,a\x1b[2J\n", 2), "line 2, column 2: 'a\\x1b[2J'" + kNoValue);
 }
 
 TEST(CsvRows, NamesBothWidths) {
@@ -213,9 +203,7 @@ TEST(CsvRows, RefusesLongCells) {
 }
 
 TEST(CsvRows, TakesQuotesInsideACellAsTheyAre) {
-  EXPECT_EQ(
-      refusal("1,2\n3,4\"\n", 2),
-      "line 2, column 2: '4\"' is not a number, true or false (a missing value is an empty cell, nan, or a word of --na)");
+  EXPECT_EQ(refusal("1,2\n3,4\"\n", 2), "line 2, column 2: '4\"'" + kNoValue);
   expect_values(rows_of("a\"b,c\n1,2\n", 2, {"c", "a\"b"}), {2, 1});
   EXPECT_EQ(refusal("1,2\n\"3\"\r,4\n", 2), "line 2, column 1: text after the closing quote of a cell");
   expect_values(rows_of("1,2\r\n\"3\",\"4\" \r\n", 2), {1, 2, 3, 4});

@@ -97,6 +97,56 @@ TEST_F(Commands, CompileRefuses) {
   EXPECT_EQ(content_of(copy), content_of(model_));
 }
 
+TEST_F(Commands, RoundsArePartsOfTheModel) {
+  const std::string rows = test_data("diabetes/rows.csv");
+  const auto ran = [&](const std::string& rounds) {
+    const Outcome outcome = forestvm({"run", model_, rows, "--rounds", rounds, "--output", "leaf"});
+    EXPECT_EQ(outcome.err, "") << rounds;
+    return outcome.out;
+  };
+  const std::string all = ran(":");
+  const auto cut = [&](std::size_t begin, std::size_t end) {  // columns of leaves
+    std::string text;
+    for (std::size_t at = 0; at < all.size();) {
+      const std::size_t line_end = all.find('\n', at);
+      std::vector<std::string> cells{""};
+      for (const char c : all.substr(at, line_end - at)) {
+        if (c == ',')
+          cells.emplace_back();
+        else
+          cells.back().push_back(c);
+      }
+      for (std::size_t i = begin; i < std::min(end, cells.size()); ++i)
+        text += (i == begin ? "" : ",") + cells[i];
+      text += '\n';
+      at = line_end + 1;
+    }
+    return text;
+  };
+  EXPECT_EQ(ran("0:3"), cut(0, 3));
+  EXPECT_EQ(ran(":3"), cut(0, 3));
+  EXPECT_EQ(ran("2:5"), cut(2, 5));
+  EXPECT_EQ(ran("4:"), cut(4, SIZE_MAX));
+  EXPECT_EQ(forestvm({"compile", model_, "--rounds", "2:5", "-o", file("part.fvm")}).code, 0);
+  EXPECT_EQ(forestvm({"run", file("part.fvm"), rows, "--output", "leaf"}).out, cut(2, 5));
+}
+
+TEST_F(Commands, RoundsThatMakeNoSenseAreRefused) {
+  const std::string rows = test_data("diabetes/rows.csv");
+  const auto refused = [&](const std::string& model, const std::string& rounds) {
+    const Outcome outcome = forestvm({"run", model, rows, "--rounds", rounds});
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  };
+  for (const char* const text : {"", "3", "a:b", "-1:2", "1:2:3", "1:99999999999", "1.5:2", "Best"})
+    EXPECT_NE(refused(model_, text).find("expected A:B"), std::string::npos) << text;
+  for (const char* const text : {"3:3", "5:2", "0:100000"})
+    EXPECT_NE(refused(model_, text).find("the first must lie before the last"), std::string::npos) << text;
+  EXPECT_NE(refused(model_, "best").find("no best round"), std::string::npos);
+  EXPECT_NE(refused(compiled(), "0:1").find("has its rounds already"), std::string::npos);
+}
+
 TEST_F(Commands, VerifyRefusesDamage) {
   std::string bytes = content_of(compiled());
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "spawn.hpp"
+#include "vm/small_program.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -126,6 +127,30 @@ TEST_F(Tables, NameTheOutputsIfAsked) {
   EXPECT_NE(
       refusal(rows, {"--output-header", "-o", file("out.npy")}, 2).find("--output-header: an NPY array"),
       std::string::npos);
+}
+
+TEST_F(Tables, NameTheOutputsByTheClasses) {
+  const Program program = test::compiled(test::small_forest(), "encode(u8)");
+  ASSERT_TRUE(program.save(file("m.fvm")).ok());
+  const auto header = [&](const char* output) {
+    const Outcome outcome =
+        forestvm({"run", file("m.fvm"), "-", "--output-header", "--output", output}, {.in = "f0,f1,f2\n"});
+    return outcome.out + outcome.err;
+  };
+  EXPECT_EQ(header("value"), "class 0,class 1,class 2\n");
+  EXPECT_EQ(header("raw"), "class 0,class 1,class 2\n");
+  EXPECT_EQ(header("class"), "class\n");
+  EXPECT_EQ(header("leaf"), "tree_0,tree_1,tree_2,tree_3,tree_4,tree_5\n");
+}
+
+/// XGBoost takes what a sparse row does not list as missing.
+TEST_F(Tables, SparseRowsLackWhatTheTrainerSays) {
+  const std::string model = test_data("diabetes/model.json");
+  const auto answer = [&](const std::string& rows) {
+    return forestvm({"run", model, "-"}, {.in = rows}).out;
+  };
+  EXPECT_EQ(answer("7 0:59 2:32.1\n"), answer("59,,32.1,,,,,,,\n"));
+  EXPECT_NE(answer("7 0:59 2:32.1\n"), answer("59,0,32.1,0,0,0,0,0,0,0\n"));
 }
 
 /// Links stay links, also one to a file that does not exist yet.

@@ -31,12 +31,15 @@ class ForestMaker {
     wild_leaves_ = dice_.percent(20);
     if (wishes_.float64 != 0 && dice_.percent(wishes_.float64)) model.score_type = ScalarType::Float64;
     float64_ = model.score_type == ScalarType::Float64;
+    if (float64_ && dice_.percent(60)) model.row_type = ScalarType::Float64;
     const bool covered = dice_.percent(50);
     make_thresholds(dice_.from_to(1, many_thresholds ? 900 : 12));
     if (dice_.percent(wishes_.categories)) make_sets(dice_.from_to(1, dice_.percent(10) ? 150 : 12));
     for (double& base : model.base) base = leaf_value();
     model.base_last = dice_.percent(30);
     make_outputs(model);
+    const bool vectors = model.num_outputs > 1 && dice_.percent(30);
+    if (model.base_last && dice_.percent(30)) model.scale = dice_.real() * 4 - 2;
     const bool dart = dice_.percent(20);
     const std::size_t trees = dice_.percent(2) ? 0 : dice_.from_to(1, wishes_.max_trees);
     for (std::size_t t = 0; t < trees; ++t) {
@@ -44,6 +47,7 @@ class ForestMaker {
       if (covered) cover(tree, 0, static_cast<float>(dice_.from_to(1, 100'000)));
       model.trees.push_back(renumbered(tree));
       model.trees.back().output = static_cast<std::uint32_t>(dice_.below(model.num_outputs));
+      if (vectors) make_vectors(model.trees.back(), model.num_outputs);
       if (dart) model.trees.back().weight = weight();
       model.round_begins.push_back(static_cast<std::uint32_t>(t + 1));
     }
@@ -51,6 +55,18 @@ class ForestMaker {
   }
 
  private:
+  /// Makes the leaves vectors, some of which are alike.
+  void make_vectors(Tree& tree, std::uint32_t width) {
+    tree.output = 0;
+    tree.leaf_width = width;
+    for (Node& node : tree.nodes) {
+      if (node.kind != NodeKind::Leaf) continue;
+      node.payload = static_cast<std::uint32_t>(tree.leaf_vectors.size() / width);
+      for (std::uint32_t k = 0; k < width; ++k)
+        tree.leaf_vectors.push_back(dice_.percent(40) ? 0.25 : leaf_value());
+    }
+  }
+
   void make_thresholds(std::size_t count) {
     const std::vector<double> special{0.0,     -0.0,     0x1p-149, -0x1p-149,    0x1p-126,
                                       0x1p127, -0x1p127, 1.0,      1.0 + 0x1p-23};
@@ -92,12 +108,17 @@ class ForestMaker {
                                                            {Transform::Identity, ClassRule::Positive},
                                                            {Transform::Sigmoid, ClassRule::AboveHalf},
                                                            {Transform::Exp, ClassRule::None},
-                                                           {Transform::Step, ClassRule::Value}};
+                                                           {Transform::Step, ClassRule::Value},
+                                                           {Transform::Sigmoid, ClassRule::RawPositive},
+                                                           {Transform::Logistic, ClassRule::RawNotNegative},
+                                                           {Transform::Clamp, ClassRule::RawAboveHalf}};
     const std::vector<std::pair<Transform, ClassRule>> many{{Transform::Identity, ClassRule::None},
                                                             {Transform::Sigmoid, ClassRule::AboveHalf},
                                                             {Transform::Softmax, ClassRule::Argmax},
                                                             {Transform::Argmax, ClassRule::Value}};
     std::tie(model.transform, model.class_rule) = dice_.pick(model.num_outputs == 1 ? one : many);
+    if (model.num_outputs == 1 && dice_.percent(20))
+      model.pair = dice_.percent(70) ? Pair::Complement : Pair::Negation;
   }
 
   double leaf_value() {

@@ -85,6 +85,14 @@ TEST_F(CodedPasses, OfCategoricalSplits) {
   expect_as_the_host(*emulated(program(kMapped + "layout(tree, sparse)")), {1, 65, 200});
 }
 
+/// Rows that are cached inside cached rows lie in shared memory already, and so do the codes that are made there.
+TEST_F(CodedPasses, RowsCachedInsideCachedRows) {
+  const auto gpu = emulated(program(
+      "tile(batch, b0, b1, 4); tile(b1, b2, b3, 2); gpuDimension(b0, grid.x); cache(b0); cache(b2); encode(u8)"));
+  const auto context = gpu->make_context();
+  EXPECT_EQ(test::answers(*gpu, *context, block(kRows)), test::answers(*host_, block(kRows)));
+}
+
 TEST_F(CodedPasses, SlabsOfWholeBlocks) {
   const Program mapped = program(kMapped + "encode(u8)");
   const std::size_t row_bytes = coded_.columns + 3 * sizeof(float);

@@ -91,10 +91,16 @@ const std::set<std::string> kDeviceSafe = {"bit",     "utility", "cmath",  "cstd
                                            "cstdint", "cstring", "limits", "type_traits"};
 
 /// Headers that code running programs never includes: they are about models and schedules.
-const std::set<std::string> kNotAtRunTime = {
-    "forestvm/compile.hpp",    "forestvm/forestvm.hpp",          "forestvm/load.hpp",
-    "forestvm/model.hpp",      "forestvm/named_schedules.hpp",   "forestvm/schedule.hpp",
-    "forestvm/statistics.hpp", "forestvm/internal/schedule.def", "forestvm/internal/schedule_words.def"};
+const std::set<std::string> kNotAtRunTime = {"forestvm/compile.hpp",
+                                             "forestvm/forestvm.hpp",
+                                             "forestvm/load.hpp",
+                                             "forestvm/model.hpp",
+                                             "forestvm/named_schedules.hpp",
+                                             "forestvm/schedule.hpp",
+                                             "forestvm/rounds.hpp",
+                                             "forestvm/statistics.hpp",
+                                             "forestvm/internal/schedule.def",
+                                             "forestvm/internal/schedule_words.def"};
 const Strings kRunTime = {"vm", "kernels", "bindings/c", "include/forestvm/core"};
 
 /// The folders in which conditions on macros of the compiler's vendor or CPU may stand.

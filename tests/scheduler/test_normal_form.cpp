@@ -51,7 +51,7 @@ bool goes_left(const Model& model, const Node& node, float given) {
 
 Model model_of(const Node& root, bool tiny_is_zero) {
   Model model = support::model_of({support::split(0, 0, leaf(1), leaf(2))});
-  model.score_type = ScalarType::Float64;
+  model.row_type = model.score_type = ScalarType::Float64;
   model.tiny_is_zero = tiny_is_zero;
   Node& node = model.trees[0].nodes[0];
   node.threshold = root.threshold;

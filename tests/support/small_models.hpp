@@ -93,12 +93,25 @@ inline void cover(Tree& tree, std::size_t at, float rows) {
   cover(tree, static_cast<std::size_t>(tree.nodes[at].right), rows * 0.25f);
 }
 
+/// Makes a tree's leaves vectors: v, 0.25, -v for a leaf of value v.
+inline void make_vectors(Tree& tree, std::uint32_t width) {
+  tree.output = 0;
+  tree.leaf_width = width;
+  for (Node& node : tree.nodes) {
+    if (node.kind != NodeKind::Leaf) continue;
+    node.payload = static_cast<std::uint32_t>(tree.leaf_vectors.size() / width);
+    for (std::uint32_t k = 0; k < width; ++k)
+      tree.leaf_vectors.push_back(k == 0 ? node.value : k == 1 ? 0.25 : -node.value);
+  }
+}
+
 /// Returns one of: small; two_outputs (trees of small, every other one for output 1); base_last; covered
 /// (rows mostly go left); deep (one chain of 40 hops); leaves (two trees that are a leaf); none (no trees);
 /// wide (300 stumps, 65,536 outputs); fine (leaves whose exact sums take 128 bits); far (leaves without exact
 /// sums); float64 (float64 sums); zeros (float64 sums; zero is missing to one split of a feature and a number
 /// to another); categories (three categorical splits of two sets); lightgbm and lightgbm_classes (float64,
-/// splits with <=, tiny numbers are zeros, as LightGBM writes them; one output, or two).
+/// splits with <=, tiny numbers are zeros, as LightGBM writes them; one output, or two); vectors and
+/// vectors64 (vector leaves of three outputs; float32, or float64 sums of float32 rows).
 inline Model small_model(const std::string& name) {
   if (name == "small") return model_of(six_trees());
   if (name == "two_outputs") return model_of(six_trees(), 2);
@@ -115,18 +128,24 @@ inline Model small_model(const std::string& name) {
   }
   if (name == "float64" || name == "zeros") {
     Model model = model_of(six_trees());
-    model.score_type = ScalarType::Float64;
+    model.row_type = model.score_type = ScalarType::Float64;
     if (name == "zeros") model.trees[0].nodes[0].missing = Missing::Zero;
     if (name == "zeros") model.trees[0].nodes[0].missing_left = false;
     return model;
   }
   if (name == "lightgbm" || name == "lightgbm_classes") {
     Model model = model_of(six_trees(), name == "lightgbm" ? 1 : 2);
-    model.score_type = ScalarType::Float64;
+    model.row_type = model.score_type = ScalarType::Float64;
     model.tiny_is_zero = true;
     for (Tree& tree : model.trees)
       for (Node& node : tree.nodes)
         if (node.kind == NodeKind::Less) node.kind = NodeKind::LessEqual;
+    return model;
+  }
+  if (name == "vectors" || name == "vectors64") {
+    Model model = model_of(six_trees(), 3);
+    if (name == "vectors64") model.score_type = ScalarType::Float64;
+    for (Tree& tree : model.trees) make_vectors(tree, 3);
     return model;
   }
   if (name == "categories") {

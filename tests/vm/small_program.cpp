@@ -139,7 +139,7 @@ Program compiled(const Model& model, const std::string& schedule, Contract contr
 }
 
 void make_wide(Model& model) {
-  model.score_type = ScalarType::Float64;
+  model.row_type = model.score_type = ScalarType::Float64;
   double last = 1;
   for (Tree& tree : model.trees)
     for (Node& node : tree.nodes) {
@@ -152,7 +152,7 @@ void make_wide(Model& model) {
 
 Model forest_of(const RichCase& rich) {
   Model model = small_forest({.depth = rich.depth});
-  model.score_type = rich.score_type;
+  model.row_type = model.score_type = rich.score_type;
   if (rich.score_type == ScalarType::Float64) make_wide(model);
   if (rich.categories)
     for (Tree& tree : model.trees) make_categorical(tree);

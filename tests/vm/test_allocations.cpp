@@ -26,7 +26,7 @@ TEST(Allocations, NoneInPredictAfterTheFirst) {
   for (Model model : {small_forest(), argmax})
     for (const RichCase& rich : rich_cases()) {
       SCOPED_TRACE(rich.schedule);
-      model.score_type = rich.score_type;
+      model.row_type = model.score_type = rich.score_type;
       const auto predictor = host_backend(compiled(model, rich.schedule, rich.contract));
       const auto context = (*predictor)->make_context();
       std::vector<float> out(300);

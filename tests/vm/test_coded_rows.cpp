@@ -200,7 +200,7 @@ TEST(CodedRows, EncodersAreSectionsOfThePrograms) {
                                      Section::CategoryColumns, Section::CategoryWords, Section::ZeroMissing,
                                      Section::WideFeatures,    Section::WideBounds};
   Model model = small_forest({.trees = 9, .features = 40});
-  model.score_type = ScalarType::Float64;
+  model.row_type = model.score_type = ScalarType::Float64;
   for (std::size_t t = 0; t < model.trees.size(); ++t) {
     if (t % 2 == 0) make_categorical(model.trees[t]);
     for (Node& node : model.trees[t].nodes)

@@ -230,7 +230,7 @@ TEST(ConvertRows, SettingsOfTheCallerDoNotMatter) {
 /// The caller's floating-point settings do not affect whether a value is a float32: all of these are.
 TEST(ConvertRows, SettingsOfTheCallerDoNotMakeValuesInexact) {
   Model model = forest_of_hard_thresholds();
-  model.score_type = ScalarType::Float64;
+  model.row_type = model.score_type = ScalarType::Float64;
   const auto predictor = host_backend(compiled(model, "encode(u8)"));
   const std::vector<float> floats = {0x1p-149f, -0x1p-149f, 0x1.8p-140f, kMax, kInfinity, 0.1f};
   const std::vector<double> doubles(floats.begin(), floats.end());
@@ -278,7 +278,7 @@ TEST(ConvertRows, TinyNumbersAreMissingToTheLast) {
   constexpr std::uint32_t kFeatures = 100, kFeature = 7;
   Model model = support::model_of({support::split(kFeature, -1, support::leaf(1), support::leaf(2), true)});
   model.num_features = kFeatures;
-  model.score_type = ScalarType::Float64;
+  model.row_type = model.score_type = ScalarType::Float64;
   model.trees[0].nodes[0].missing = Missing::Zero;
   const float tiny = static_cast<float>(kTiny), more = std::nextafter(tiny, 1.0f);
   const std::vector<std::pair<float, bool>> values = {

@@ -173,7 +173,7 @@ TEST(CsrRows, ZerosAreMissingWhereTheModelSaysSo) {
 
 TEST(CsrRows, WriteDoublesToo) {
   Model model = small_forest();
-  model.score_type = ScalarType::Float64;
+  model.row_type = model.score_type = ScalarType::Float64;
   const SparseRows rows = sparse_rows(100, 3, 50);
   for (const char* schedule : {"encode(u8)", "layout(tree, array)"}) {
     const auto predictor = host_backend(compiled(model, schedule));

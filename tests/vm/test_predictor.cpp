@@ -310,7 +310,7 @@ TEST(Predictor, RefusesWhatMakesNoSense) {
 
 TEST(Predictor, RefusesRowsThatWouldBeRounded) {
   Model model = small_forest();
-  model.score_type = ScalarType::Float64;
+  model.row_type = model.score_type = ScalarType::Float64;
   const auto predictor = host_backend(compiled(model, ""));
   const auto context = (*predictor)->make_context();
   std::vector<std::int64_t> rows(6, 5);

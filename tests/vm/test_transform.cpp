@@ -252,12 +252,67 @@ TEST(LabelRow, Edges) {
   EXPECT_EQ(labels(ClassRule::Argmax, {0.2f, 0.7f, 0.7f}), Labels{1});
   EXPECT_EQ(labels(ClassRule::Argmax, {kNan, kNan}), Labels{0});
   EXPECT_EQ(labels(ClassRule::Value, {7.0f}), Labels{7});
+  EXPECT_EQ(labels(ClassRule::RawPositive, {0.0f, 1e-45f, kNan}), (Labels{0, 1, 0}));
+  EXPECT_EQ(labels(ClassRule::RawNotNegative, {-1e-45f, -0.0f, 1.0f, kNan}), (Labels{0, 1, 1, 0}));
+  EXPECT_EQ(labels(ClassRule::RawAboveHalf, {0.5f, std::nextafter(0.5f, 1.0f)}), (Labels{0, 1}));
+  EXPECT_EQ(labels(ClassRule::Negative, {-1e-45f, -0.0f, 1.0f, kNan}), (Labels{1, 0, 0, 0}));
+}
+
+TEST(Logistic, GivesOneMinusItsMirrorBelowZero) {
+  EXPECT_EQ(transformed(Transform::Logistic, {0.0f, -100.0f, 100.0f}),
+            (std::vector<float>{0.5f, 0.0f, 1.0f}));
+  const float above = transformed(Transform::Logistic, {3.5f})[0];
+  EXPECT_EQ(transformed(Transform::Logistic, {-3.5f})[0], 1 - above);
+}
+
+TEST(Uncertainty, SquaresTheSecondOutput) {
+  EXPECT_EQ(transformed(Transform::Uncertainty, {-7.0f, 0.0f}), (std::vector<float>{-7.0f, 1.0f}));
+  EXPECT_EQ(transformed(Transform::Uncertainty, {1.0f, 0.5f})[1], static_cast<float>(std::exp(1.0)));
+}
+
+TEST(Anomaly, IsAPowerOfTwo) {
+  EXPECT_EQ(transformed(Transform::Anomaly, {3.0f, -2.0f, 0.0f}), (std::vector<float>{0.125f, 4.0f, 1.0f}));
+  double score = 4;
+  transform_row(Transform::AnomalyDecision, &score, 1, {4, 1, -0.75});
+  EXPECT_EQ(score, 0.25);
+}
+
+TEST(Exp2, IsWithinAnUlp) {
+  for (double x = -1080; x < 1024; x += 0.37119) {
+    const double exact = std::exp2(x), mine = exp2_f64(x);
+    EXPECT_LE(std::abs(mine - exact), std::nextafter(exact, 2 * exact + 1) - exact) << x;
+  }
+  EXPECT_EQ(exp2_f64(1024), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(exp2_f64(-1074), 0x1p-1074);
+  EXPECT_EQ(exp2_f64(-2000), 0.0);
+  EXPECT_TRUE(std::isnan(exp2_f64(std::numeric_limits<double>::quiet_NaN())));
+}
+
+TEST(Clamp, CutsToProbabilities) {
+  EXPECT_EQ(transformed(Transform::Clamp, {-0.5f, 0.25f, 1.5f}), (std::vector<float>{0.0f, 0.25f, 1.0f}));
+}
+
+TEST(SoftmaxZero, KeepsZeros) {
+  const auto values = transformed(Transform::SoftmaxZero, {0.0f, 1.0f, 1.0f});
+  EXPECT_EQ(values, (std::vector<float>{0.0f, 0.5f, 0.5f}));
+  EXPECT_EQ(transformed(Transform::SoftmaxZero, {0.0f, 0.0f}), (std::vector<float>{0.0f, 0.0f}));
+}
+
+TEST(Pair, MakesTwoValuesOfOne) {
+  const float value = 0.25f;
+  const auto both = [&](Pair pair) {
+    return std::vector<float>{value_of(pair, &value, 0), value_of(pair, &value, 1)};
+  };
+  EXPECT_EQ(both(Pair::Complement), (std::vector<float>{0.75f, 0.25f}));
+  EXPECT_EQ(both(Pair::Negation), (std::vector<float>{-0.25f, 0.25f}));
+  EXPECT_EQ(value_width(Transform::Sigmoid, Pair::Complement, 1), 2u);
 }
 
 TEST(Widths, OfEveryTransformAndRule) {
   for (const std::uint32_t outputs : {1u, 2u, 65536u}) {
-#define FVM_TRANSFORM(number, Name, text, meaning) \
-  EXPECT_EQ(value_width(Transform::Name, outputs), Transform::Name == Transform::Argmax ? 1u : outputs);
+#define FVM_TRANSFORM(number, Name, text, meaning)             \
+  EXPECT_EQ(value_width(Transform::Name, Pair::None, outputs), \
+            Transform::Name == Transform::Argmax ? 1u : outputs);
 #include <forestvm/core/transforms.def>
     EXPECT_EQ(label_width(ClassRule::None, outputs), 0u);
     EXPECT_EQ(label_width(ClassRule::Value, outputs), 1u);

@@ -75,7 +75,7 @@ Model drawn_model(std::uint64_t seed, const std::vector<FeatureKind>& kinds, boo
   for (int i = 0; i < 30; ++i) trees.push_back(drawn_tree(dice, kinds, 6));
   Model model = support::model_of(std::move(trees));
   model.num_features = static_cast<std::uint32_t>(kinds.size());
-  model.score_type = ScalarType::Float64;
+  model.row_type = model.score_type = ScalarType::Float64;
   model.tiny_is_zero = tiny_is_zero;
   return model;
 }
@@ -225,7 +225,7 @@ TEST(WideRows, OfIntegersAreExact) {
   tree.nodes[0].kind = NodeKind::LessEqual;
   Model model = support::model_of({tree});
   model.num_features = 1;
-  model.score_type = ScalarType::Float64;
+  model.row_type = model.score_type = ScalarType::Float64;
   const auto predictor = host_backend(compiled(model, ""));
   const std::vector<std::int64_t> rows = {9007199254740990, 9007199254740991, 9007199254740992, -1,
                                           INT64_MIN};
@@ -236,7 +236,7 @@ TEST(WideRows, OfIntegersAreExact) {
 /// Whole parts of float64 numbers are categories: rounded to float32, 2.9999999999 would be category 3.
 TEST(WideRows, KeepTheirCategories) {
   Model model = support::small_model("categories");
-  model.score_type = ScalarType::Float64;
+  model.row_type = model.score_type = ScalarType::Float64;
   std::vector<double> rows;
   for (const double x :
        {0.0, -0.0, 1.0, below(1.0), above(1.0), 2.9999999999, 3.0000000001, -1e-9, -0.99999999999, -1.0,
@@ -259,7 +259,7 @@ TEST(WideRows, RulesAreVerified) {
                                    support::split(0, 0.3, support::leaf(1), support::leaf(2)),
                                    support::split(1, 1 + 0x1p-30, support::leaf(1), support::leaf(2)),
                                    support::split(1, 1 + 0x1p-31, support::leaf(1), support::leaf(2))});
-  model.score_type = ScalarType::Float64;
+  model.row_type = model.score_type = ScalarType::Float64;
   const ProgramParts parts = parts_of(compiled(model, ""));
   ASSERT_EQ(parts.wide_features, (std::vector<WideFeature>{{0, 0, 2, 0, 0, {}}, {1, 2, 2, 1, 0, {}}}));
   const char* const at_0 = "wide_features section: record 0";

@@ -31,7 +31,7 @@ class ForestMaker {
     model.objective = "none";
     model.num_features = wishes_.features;
     model.num_outputs = wishes_.outputs;
-    model.score_type = wishes_.type;
+    model.row_type = model.score_type = wishes_.type;
     model.base.assign(wishes_.outputs, 0);
     for (std::uint32_t t = 0; t < kTrees; ++t) {
       model.trees.push_back(tree(t));

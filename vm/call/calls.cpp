@@ -225,7 +225,7 @@ Result<void> check_rows(const ProgramMeta& meta, const DeviceRows& rows) {
 
 Result<void> check_row_values(const ProgramMeta& meta, const AnyRows& rows, std::size_t begin,
                               std::size_t count) {
-  const bool exact = meta.score_type == ScalarType::Float64;
+  const bool exact = meta.row_type == ScalarType::Float64;
   if (const auto* csr = std::get_if<CsrRows>(&rows)) {
     FVM_TRY(host::check_csr_rows(*csr, begin, count, meta.num_features));
     if (exact) return check_exact(*csr, begin, count);
@@ -260,7 +260,7 @@ std::uint32_t output_width(const ProgramMeta& meta, OutputKind output) {
     case OutputKind::Raw:
       return meta.num_outputs;
     case OutputKind::Value:
-      return value_width(meta.transform, meta.num_outputs);
+      return value_width(meta.transform, meta.pair, meta.num_outputs);
     case OutputKind::Class:
       return label_width(meta.class_rule, meta.num_outputs);
     case OutputKind::Leaf:

@@ -148,7 +148,19 @@ class CodeWriter {
     for_rows(args.rows, call("transform", at(args.acc_out, "row")) + ";");
   }
 
+  /// Returns the values of a row that holds one, `v`.
+  std::string pair_of(const std::string& v) const {
+    const std::string other = meta_.pair == Pair::Complement ? "1.0f - " + v : "-" + v;
+    return other + " : " + v;
+  }
+
   void write_store(const OperandsOf<Op::Store>& args) {
+    uses_k_ = uses_k_ || meta_.pair != Pair::None;
+    if (meta_.pair != Pair::None)
+      return for_rows(
+          args.rows,
+          "for (k = 0u; k < width; ++k) ((float *)out)[(size_t)row * width + k] = width == 2u && k == 0u ? " +
+              pair_of(at(args.acc_in, "row") + "[0]") + ";");
     for_rows(args.rows, "memcpy((float *)out + (size_t)row * width, " + at(args.acc_in, "row") +
                             ", width * sizeof(float));");
   }
@@ -194,6 +206,9 @@ class CodeWriter {
     const std::string base = job_.name(own ? "base" : "base_f32") + "[k]";
     const std::string sum = at(accumulator, "row") + "[k]";
     line("for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)");
+    if (adds && meta_.scale != 1)  // verified: the accumulator holds scores
+      return line("  for (k = 0u; k < " + number(meta_.num_outputs) + "; ++k) " + sum + " = " + sum + " * " +
+                  literal(static_cast<float>(meta_.scale)) + " + " + base + ";");
     line("  for (k = 0u; k < " + number(meta_.num_outputs) + "; ++k) " +
          (adds ? add(kind(accumulator), sum, base) : sum + " = " + base + ";"));
   }
@@ -282,6 +297,15 @@ class CodeWriter {
     uses_row_ = uses_tree_ = true;
     const auto [to, from, rows] = operands<Op::SumTrees>(inst);
     line("for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)");
+    if (!job_.program.section_LeafVectors().empty()) {
+      uses_k_ = true;
+      line("  for (tree = 0u; tree < " + number(meta_.num_trees) + "; ++tree) {");
+      line("    const float *const vector = " + job_.name("vectors") + " + (size_t)" + at(from, "row") +
+           "[tree] * " + number(meta_.num_outputs) + ";");
+      line("    for (k = 0u; k < " + number(meta_.num_outputs) + "; ++k) " + at(to, "row") +
+           "[k] += vector[k];");
+      return line("  }");
+    }
     line("  for (tree = 0u; tree < " + number(meta_.num_trees) + "; ++tree) " + at(to, "row") + "[" +
          job_.name("tree_output") + "[tree]] += " + at(from, "row") + "[tree];");
   }

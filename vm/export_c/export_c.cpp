@@ -1,6 +1,7 @@
 // Exports a program as C: puts the parts together and writes the functions that callers see.
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 
 #include <forestvm/backend.hpp>
 #include <forestvm/internal/names.hpp>
@@ -84,7 +85,7 @@ std::string entries(const Job& job, std::uint32_t rows) {
          number(meta.num_features) + ", out); }\n";
 }
 
-std::string base_tables(const Job& job, const std::string& code) {
+std::string base_tables(const Job& job, const std::string& code, std::uint64_t& table_bytes) {
   std::string text;
   std::uint64_t ignored = 0;
   std::vector<std::string> sums, floats, outputs(job.program.meta().num_trees);
@@ -97,6 +98,16 @@ std::string base_tables(const Job& job, const std::string& code) {
     text += table(sum_type(job, job.sums), 0, job.name("base"), sums, ignored);
   if (code.find(job.name("base_f32[")) != std::string::npos)
     text += table("float", 0, job.name("base_f32"), floats, ignored);
+  if (code.find(job.name("vectors ")) != std::string::npos) {
+    std::vector<std::string> numbers;
+    const auto bytes = job.program.section_LeafVectors();
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(float)) {
+      float number;
+      std::memcpy(&number, bytes.data() + at, sizeof number);
+      numbers.push_back(literal(number));
+    }
+    text += table("float", sizeof(float), job.name("vectors"), numbers, table_bytes);
+  }
   if (code.find(job.name("tree_output[")) != std::string::npos)
     text += table("uint32_t", 0, job.name("tree_output"), outputs, ignored);
   return text;
@@ -116,7 +127,7 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
     return refused("", "categorical splits have no form in C yet");
   if (program.meta().score_type == ScalarType::Float64)
     return refused("", "sums of float64 leaves have no form in C yet");
-  if (program.meta().transform > Transform::Step)  // the later rows are of float64 models
+  if (!has_transform(program.meta().transform))
     return refused("",
                    "transform " + std::string(name_of(program.meta().transform)) + " has no form in C yet");
   Job job{program, options};
@@ -131,7 +142,7 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   result.stack_bytes = result.rows_at_a_time * row_bytes;
   const std::string code = code_text(job, result.rows_at_a_time);
   const std::string forest = forest_text(job, code, result.table_bytes);
-  const std::string bases = base_tables(job, code);
+  const std::string bases = base_tables(job, code, result.table_bytes);
   result.text =
       comment(job, result) +
       "#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n#define LEAF 0x80000000u\n\n" +

@@ -46,6 +46,9 @@ std::string code_text(const Job& job, std::uint32_t rows_at_a_time);
 /// `body` names them.
 std::string runtime_text(const Job& job, const std::string& body);
 
+/// Returns whether exported code can have a transform.
+bool has_transform(Transform transform);
+
 /// Returns the bytes that the code's accumulators take for a row.
 std::uint64_t bytes_per_row(const Program& program);
 

@@ -137,7 +137,20 @@ std::string transform_body(Transform transform) {
     case Transform::Average:
     case Transform::SignedSquare:
     case Transform::Log1pExp:
-      break;  // only in float64 models, which export_c refuses
+    case Transform::Uncertainty:
+    case Transform::Anomaly:
+    case Transform::AnomalyDecision:
+    case Transform::SoftmaxZero:
+      break;  // export_c refuses them
+    case Transform::Logistic:
+      return R"(  uint32_t i;
+  for (i = 0u; i < @OUTPUTS; ++i) {
+    const float v = 1.0f / (1.0f + @exp(scores[i] < 0.0f ? scores[i] : -scores[i]));
+    scores[i] = scores[i] < 0.0f ? 1.0f - v : v;
+  }
+)";
+    case Transform::Clamp:
+      return for_outputs("scores[i] = scores[i] < 0.0f ? 0.0f : scores[i] > 1.0f ? 1.0f : scores[i];");
   }
   return {};
 }
@@ -147,9 +160,15 @@ std::string label_body(ClassRule rule) {
     case ClassRule::None:
       return "  (void)values; (void)labels;\n";
     case ClassRule::AboveHalf:
+    case ClassRule::RawAboveHalf:
       return for_outputs("labels[i] = values[i] > 0.5f;");
     case ClassRule::Positive:
+    case ClassRule::RawPositive:
       return for_outputs("labels[i] = values[i] > 0.0f;");
+    case ClassRule::RawNotNegative:
+      return for_outputs("labels[i] = values[i] >= 0.0f;");
+    case ClassRule::Negative:
+      return for_outputs("labels[i] = values[i] < 0.0f;");
     case ClassRule::Argmax:
       return "  labels[0] = (int64_t)@argmax(values);\n";
     case ClassRule::Value:
@@ -178,6 +197,8 @@ static int @left(const float *x, uint32_t word, int32_t threshold) {
 }
 
 }  // namespace
+
+bool has_transform(Transform transform) { return !transform_body(transform).empty(); }
 
 std::string runtime_text(const Job& job, const std::string& body) {
   const ProgramMeta& meta = job.program.meta();

@@ -74,6 +74,8 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   loaded.accumulators = load_accumulators(program);
   loaded.tile_exits = tile_exits(program);
   loaded.tree_outputs = tree_outputs(program);
+  loaded.vectors = leaf_vectors(program);
+  loaded.parameters = parameters_of(program.meta());
   loaded.encoder =
       load_encoder(program.section_EncodedFeatures(), program.section_Ranks(), program.section_Columns(),
                    program.section_CategoryColumns(), program.meta().num_features);

@@ -171,6 +171,12 @@ void Machine::zero(const Inst& inst) {
 void Machine::add_base(const Inst& inst) {
   const auto args = operands<Op::AddBase>(inst);
   const Range& rows = ranges[args.rows];
+  if (loaded_->meta.scale != 1)  // verified: the accumulator holds scores
+    with_scores(args.acc_out, [&]<class Score>() {
+      Score* const begin = accumulator_row<Score>(args.acc_out, rows.begin);
+      for (std::size_t i = 0; i < rows.size() * outputs_; ++i)
+        begin[i] *= static_cast<Score>(loaded_->meta.scale);
+    });
   with_element(args.acc_out, [&]<class Element>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
       Element* sums = accumulator_row<Element>(args.acc_out, row);
@@ -265,6 +271,21 @@ void Machine::round(const Inst& inst) {
   });
 }
 
+namespace {
+
+/// The trees whose vectors are fetched ahead of the one that is added: vectors lie all over memory.
+constexpr std::size_t kVectorsAhead = 8;
+
+template <class Score>
+void add_vectors(const LeafVectors& vectors, const Score* leaves, std::size_t trees, Score* sums) {
+  for (std::size_t t = 0; t < trees; ++t) {
+    if (t + kVectorsAhead < trees) __builtin_prefetch(leaf_vector(vectors, leaves[t + kVectorsAhead]));
+    add_vector(sums, leaf_vector(vectors, leaves[t]), vectors.width);
+  }
+}
+
+}  // namespace
+
 void Machine::sum_trees(const Inst& inst) {
   const auto args = operands<Op::SumTrees>(inst);
   const std::uint32_t to = args.acc_out, from = args.acc_in;
@@ -273,6 +294,10 @@ void Machine::sum_trees(const Inst& inst) {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
       const Score* leaves = accumulator_row<Score>(from, row);
       Score* sums = accumulator_row<Score>(to, row);
+      if (loaded_->vectors.count != 0) {
+        add_vectors(loaded_->vectors, leaves, loaded_->tree_outputs.size(), sums);
+        continue;
+      }
       for (std::size_t t = 0; t < loaded_->tree_outputs.size(); ++t)
         sums[loaded_->tree_outputs[t]] += leaves[t];
     }
@@ -282,24 +307,23 @@ void Machine::sum_trees(const Inst& inst) {
 void Machine::transform(const Inst& inst) {
   const auto args = operands<Op::Transform>(inst);
   const Range& rows = ranges[args.rows];
-  const TransformParameters parameters{loaded_->meta.divisor, loaded_->meta.slope};
   with_scores(args.acc_out, [&]<class Score>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row)
       transform_row(args.transform_kind, accumulator_row<Score>(args.acc_out, row),
-                    static_cast<std::uint32_t>(outputs_), parameters);
+                    static_cast<std::uint32_t>(outputs_), loaded_->parameters);
   });
 }
 
 template <class Value>
 void Machine::store_rows(std::uint32_t accumulator, const Range& rows, Value* values) const {
   const ProgramMeta& meta = loaded_->meta;
-  const std::size_t width =
-      pass_->output == OutputKind::Raw ? meta.num_outputs : value_width(meta.transform, meta.num_outputs);
+  const std::uint32_t width = output_width(meta, pass_->output);
+  const Pair pair = pass_->output == OutputKind::Raw ? Pair::None : meta.pair;
   with_scores(accumulator, [&]<class Score>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
       const Score* scores = accumulator_row<Score>(accumulator, row);
-      std::transform(scores, scores + width, values + row * width,
-                     [](Score score) { return static_cast<Value>(score); });
+      for (std::uint32_t k = 0; k < width; ++k)
+        values[std::size_t{row} * width + k] = static_cast<Value>(value_of(pair, scores, k));
     }
   });
 }

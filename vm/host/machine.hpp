@@ -10,6 +10,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/core/interpret.hpp>
+#include <forestvm/core/leaf_vectors.hpp>
 #include <forestvm/program.hpp>
 
 #include "vm/host/encode_csr.hpp"
@@ -49,7 +50,9 @@ struct LoadedProgram {
   std::vector<GroupData> group_data{};
   std::vector<std::uint8_t> tile_exits{};     ///< Ways out of tiles: see GroupData::exits.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
-  std::vector<double> base{};                 ///< Base scores, exact in the type of the scores.
+  LeafVectors vectors{};                      ///< see sum_trees
+  TransformParameters parameters{};
+  std::vector<double> base{};  ///< Base scores, exact in the type of the scores.
   LoadedEncoder encoder{};
   const Target* target = nullptr;
   std::unique_ptr<const ValueRules> value_rules{};

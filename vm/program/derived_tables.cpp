@@ -22,6 +22,15 @@ std::vector<std::uint32_t> tree_outputs(const Program& program) {
   return outputs;
 }
 
+LeafVectors leaf_vectors(const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  const auto bytes = program.section_LeafVectors();
+  const std::size_t size = meta.num_outputs * size_of(meta.score_type);
+  return {bytes.data(), static_cast<std::uint32_t>(bytes.size() / size), meta.num_outputs};
+}
+
+TransformParameters parameters_of(const ProgramMeta& meta) { return {meta.divisor, meta.slope, meta.offset}; }
+
 std::vector<double> base_scores(const Program& program) {
   const bool wide = program.meta().score_type == ScalarType::Float64;
   std::vector<double> scores;

@@ -54,6 +54,7 @@ void place_sections(const ProgramParts& parts, Contents& contents) {
   place(Section::CategoryWords, bytes_of(parts.category_words));
   place(Section::WideFeatures, bytes_of(parts.wide_features));
   place(Section::WideBounds, bytes_of(parts.wide_bounds));
+  place(Section::LeafVectors, parts.leaf_vectors);
 }
 
 }  // namespace

@@ -13,6 +13,11 @@ namespace forestvm {
 /// The type in which a trainer compares and sums.
 enum class ScalarType : std::uint8_t { Float32 = 0, Float64 = 1 };
 
+/// Returns the bytes of a number.
+FVM_HOST_DEVICE constexpr std::uint32_t size_of(ScalarType type) {
+  return type == ScalarType::Float64 ? sizeof(double) : sizeof(float);
+}
+
 /// LightGBM's kZeroThreshold, 1e-35f: it takes numbers whose size is at most this for 0 (Missing::Zero,
 /// Model::tiny_is_zero).
 inline constexpr double kTiny = 1.0000000180025095e-35;
@@ -29,9 +34,34 @@ enum class ClassRule : std::uint8_t {
 #include <forestvm/core/class_rules.def>
 };
 
-/// Returns the values per row after a transform of `outputs` raw scores.
-FVM_HOST_DEVICE constexpr std::uint32_t value_width(Transform transform, std::uint32_t outputs) {
+/// The rules that make two values of one; rows in pairs.def.
+enum class Pair : std::uint8_t {
+#define FVM_PAIR(number, Name, text, meaning) Name = number,
+#include <forestvm/core/pairs.def>
+};
+
+/// Returns the values per row after a transform of `outputs` raw scores. Only models of one output have pairs.
+FVM_HOST_DEVICE constexpr std::uint32_t value_width(Transform transform, Pair pair, std::uint32_t outputs) {
+  if (pair != Pair::None) return 2;
   return transform == Transform::Argmax ? 1 : outputs;
+}
+
+/// Returns whether labels come from raw scores, which no transform has touched.
+FVM_HOST_DEVICE constexpr bool takes_raw_scores(ClassRule rule) {
+  switch (rule) {
+    case ClassRule::RawPositive:
+    case ClassRule::RawNotNegative:
+    case ClassRule::RawAboveHalf:
+      return true;
+    case ClassRule::None:
+    case ClassRule::AboveHalf:
+    case ClassRule::Positive:
+    case ClassRule::Argmax:
+    case ClassRule::Value:
+    case ClassRule::Negative:
+      return false;
+  }
+  return false;
 }
 
 /// Returns the labels per row; 0 if the model has no classes.
@@ -41,6 +71,10 @@ FVM_HOST_DEVICE constexpr std::uint32_t label_width(ClassRule rule, std::uint32_
       return 0;
     case ClassRule::AboveHalf:
     case ClassRule::Positive:
+    case ClassRule::RawPositive:
+    case ClassRule::RawNotNegative:
+    case ClassRule::Negative:
+    case ClassRule::RawAboveHalf:
       return outputs;
     case ClassRule::Argmax:
     case ClassRule::Value:
@@ -53,6 +87,7 @@ FVM_HOST_DEVICE constexpr std::uint32_t label_width(ClassRule rule, std::uint32_
 struct TransformParameters {
   double divisor = 1;  ///< Number by which raw scores are divided first.
   double slope = 1;    ///< Slope of Sigmoid.
+  double offset = 0;   ///< Number that AnomalyDecision subtracts.
 };
 
 inline constexpr double kLog2E = 1.4426950408889634;
@@ -89,16 +124,8 @@ FVM_HOST_DEVICE inline float exp_f32(float x) {
   return result > kMax ? std::numeric_limits<float>::infinity() : static_cast<float>(result);
 }
 
-/// Returns exp of a float64, within 1 ulp of the correctly rounded result, the same bits on every device.
-/// Cody-Waite reduction and a degree-14 polynomial.
-FVM_HOST_DEVICE inline double exp_f64(double x) {
-  if (x != x) return x;
-  if (x > 709.79) return std::numeric_limits<double>::infinity();
-  if (x < -745.14) return 0.0;
-  const double scaled = x * kLog2E;
-  const std::int32_t n = static_cast<std::int32_t>(scaled + (scaled < 0 ? -0.5 : 0.5));
-  const double high = x - n * kLn2High;  // exact: the constant ends in 32 zero bits
-  const double low = n * kLn2Low;
+/// Returns 2^n * exp(high - low) by a degree-14 polynomial. `high` is at most 0.35 in size, `low` tiny.
+FVM_HOST_DEVICE inline double scaled_exp(double high, double low, std::int32_t n) {
   const double r = high - low;
   constexpr double kInverseFactorials[] = {1.0 / 87178291200.0,
                                            1.0 / 6227020800.0,
@@ -124,6 +151,18 @@ FVM_HOST_DEVICE inline double exp_f64(double x) {
   const double result = total + lost;
   // Multiplies in two steps, because the power itself may be out of range.
   return result * power_of_two(n / 2) * power_of_two(n - n / 2);
+}
+
+/// Returns exp of a float64, within 1 ulp of the correctly rounded result, the same bits on every device.
+/// Cody-Waite reduction and a polynomial.
+FVM_HOST_DEVICE inline double exp_f64(double x) {
+  if (x != x) return x;
+  if (x > 709.79) return std::numeric_limits<double>::infinity();
+  if (x < -745.14) return 0.0;
+  const double scaled = x * kLog2E;
+  const std::int32_t n = static_cast<std::int32_t>(scaled + (scaled < 0 ? -0.5 : 0.5));
+  const double high = x - n * kLn2High;  // exact: the constant ends in 32 zero bits
+  return scaled_exp(high, n * kLn2Low, n);
 }
 
 /// Returns log(1 + y) for y >= 0, within 1 ulp of the correctly rounded result, the same bits on every
@@ -161,6 +200,41 @@ FVM_HOST_DEVICE inline float sigmoid_of(float x) {
 }
 /// Returns the sigmoid as LightGBM computes it: in float64, without a limit on the argument.
 FVM_HOST_DEVICE inline double sigmoid_of(double x) { return 1.0 / (1.0 + exp_f64(-x)); }
+
+/// Returns the logistic function as ONNX Runtime computes it.
+template <class Scalar>
+FVM_HOST_DEVICE inline Scalar logistic_of(Scalar x) {
+  const Scalar v = 1 / (1 + exp_of(x < 0 ? x : -x));
+  return x < 0 ? 1 - v : v;
+}
+
+/// Returns 2 to the power of x, within 1 ulp of the correctly rounded result, the same bits on every device. The
+/// fraction, which is exact, is multiplied by ln 2 in two parts.
+FVM_HOST_DEVICE inline double exp2_f64(double x) {
+  if (x != x) return x;
+  if (x >= 1024) return std::numeric_limits<double>::infinity();
+  if (x < -1075) return 0.0;
+  const std::int32_t n = static_cast<std::int32_t>(x + (x < 0 ? -0.5 : 0.5));
+  const double fraction = x - n;  // in [-0.5, 0.5]
+  return scaled_exp(fraction * kLn2High, -(fraction * kLn2Low), n);
+}
+FVM_HOST_DEVICE inline double exp2_of(double x) { return exp2_f64(x); }
+FVM_HOST_DEVICE inline float exp2_of(float x) { return static_cast<float>(exp2_f64(static_cast<double>(x))); }
+
+/// Applies softmax to all scores but those that are exactly 0, which stay 0.
+template <class Scalar>
+FVM_HOST_DEVICE inline void softmax_zero(Scalar* scores, std::uint32_t count) {
+  Scalar largest = scores[0];
+  for (std::uint32_t i = 1; i < count; ++i)
+    if (scores[i] > largest) largest = scores[i];
+  double sum = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    scores[i] = scores[i] == 0 ? Scalar{0} : exp_of(scores[i] - largest);
+    sum += static_cast<double>(scores[i]);
+  }
+  const Scalar total = static_cast<Scalar>(sum);
+  for (std::uint32_t i = 0; i < count && total != 0; ++i) scores[i] /= total;
+}
 
 template <class Scalar>
 FVM_HOST_DEVICE inline Scalar signed_square(Scalar x) {
@@ -229,10 +303,45 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
     case Transform::Log1pExp:
       for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = log1p_exp(scores[i]);
       return;
+    case Transform::Logistic:
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = logistic_of(scores[i]);
+      return;
+    case Transform::Uncertainty:
+      scores[1] = exp_of(2 * scores[1]);
+      return;
+    case Transform::Anomaly:
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = exp2_of(-scores[i]);
+      return;
+    case Transform::AnomalyDecision:
+      for (std::uint32_t i = 0; i < outputs; ++i)
+        scores[i] = -exp2_of(-scores[i]) - static_cast<Scalar>(parameters.offset);
+      return;
+    case Transform::Clamp:
+      for (std::uint32_t i = 0; i < outputs; ++i)
+        scores[i] = scores[i] < 0 ? Scalar{0} : scores[i] > 1 ? Scalar{1} : scores[i];
+      return;
+    case Transform::SoftmaxZero:
+      softmax_zero(scores, outputs);
+      return;
   }
 }
 
-/// Turns one row's values into label_width() labels.
+/// Returns value `k` of a row, which its transformed scores give.
+template <class Scalar>
+FVM_HOST_DEVICE inline Scalar value_of(Pair pair, const Scalar* scores, std::uint32_t k) {
+  switch (pair) {
+    case Pair::None:
+      return scores[k];
+    case Pair::Complement:
+      return k == 0 ? 1 - scores[0] : scores[0];
+    case Pair::Negation:
+      return k == 0 ? -scores[0] : scores[0];
+  }
+  return scores[k];
+}
+
+/// Turns one row's values, or its raw scores if takes_raw_scores(rule), into label_width() labels. Values of a pair are
+/// one value here.
 template <class Scalar>
 FVM_HOST_DEVICE inline void label_row(ClassRule rule, const Scalar* values, std::uint32_t outputs,
                                       std::int64_t* labels) {
@@ -240,10 +349,18 @@ FVM_HOST_DEVICE inline void label_row(ClassRule rule, const Scalar* values, std:
     case ClassRule::None:
       return;
     case ClassRule::AboveHalf:
+    case ClassRule::RawAboveHalf:
       for (std::uint32_t i = 0; i < outputs; ++i) labels[i] = values[i] > Scalar{0.5};
       return;
     case ClassRule::Positive:
+    case ClassRule::RawPositive:
       for (std::uint32_t i = 0; i < outputs; ++i) labels[i] = values[i] > 0;
+      return;
+    case ClassRule::RawNotNegative:
+      for (std::uint32_t i = 0; i < outputs; ++i) labels[i] = values[i] >= 0;
+      return;
+    case ClassRule::Negative:
+      for (std::uint32_t i = 0; i < outputs; ++i) labels[i] = values[i] < 0;
       return;
     case ClassRule::Argmax:
       labels[0] = argmax(values, outputs);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <forestvm/core/leaf_vectors.hpp>
 #include <forestvm/program.hpp>
 
 namespace forestvm {
@@ -13,6 +14,9 @@ std::vector<std::uint8_t> tile_exits(const Program& program);
 
 /// Returns, for each tree of the model, the raw output that its leaves add to.
 std::vector<std::uint32_t> tree_outputs(const Program& program);
+
+/// Returns the vectors of the program's leaves, which lie in its image.
+LeafVectors leaf_vectors(const Program& program);
 
 /// Returns the base scores in the type of the scores, rounded in the rounding mode that is set.
 std::vector<double> base_scores(const Program& program);

@@ -59,6 +59,14 @@ struct Texts<ClassRule> {
 };
 
 template <>
+struct Texts<Pair> {
+  static constexpr auto kByNumber = texts_of({
+#define FVM_PAIR(number, Name, text, meaning) {number, text},
+#include <forestvm/core/pairs.def>
+  });
+};
+
+template <>
 struct Texts<Layout> {
   static constexpr auto kByNumber = texts_of({
 #define FVM_LAYOUT(number, Name, text, word, View, meaning) {number, text},

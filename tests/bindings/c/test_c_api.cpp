@@ -106,7 +106,7 @@ TEST(CApi, RoundsFloat64ScoresOnce) {
   const fvm_rows c = c_rows(RowBlock{rows.data(), 100, 3});
   for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64}) {
     Model model = small_forest();
-    model.score_type = type;
+    model.row_type = model.score_type = type;
     const Opened opened(compiled(model, ""));
     for (const fvm_output output : {FVM_OUTPUT_RAW, FVM_OUTPUT_VALUE}) {
       const auto wide = predicted<double>(opened.context(), c, output, 3);

@@ -17,7 +17,7 @@ namespace {
 
 Program program_of(ScalarType type, const std::string& schedule) {
   Model model = small_forest();
-  model.score_type = type;
+  model.row_type = model.score_type = type;
   return compiled(model, schedule);
 }
 
@@ -75,7 +75,7 @@ TEST(CApiTypes, IntegersThatNoFloat64IsEqualTo) {
 TEST(CApiTypes, SaysWhichRowOfALaterPassItIs) {
   constexpr std::size_t kRows = 4200, kFeatures = 600;
   Model model = small_forest({.features = kFeatures});
-  model.score_type = ScalarType::Float64;
+  model.row_type = model.score_type = ScalarType::Float64;
   const Opened opened(compiled(model, ""));
   std::vector<std::int64_t> values(kRows * kFeatures, 5);
   values[4150 * kFeatures + 599] = INT64_MAX;

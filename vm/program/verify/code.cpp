@@ -107,8 +107,11 @@ class CodeVerifier {
         const auto [to, rows] = operands<Op::Zero>(inst);
         return writes(to, rows);
       }
-      case Op::AddBase:
-        return takes_base(operands<Op::AddBase>(inst));
+      case Op::AddBase: {
+        const auto args = operands<Op::AddBase>(inst);
+        if (program_.meta().scale != 1) FVM_TRY(holds_scores(args.acc_out));
+        return takes_base(args);
+      }
       case Op::Privatize:
         return privatize(inst);
       case Op::Walk:
@@ -132,6 +135,8 @@ class CodeVerifier {
       case Op::Transform: {
         const auto [accumulator, rows, kind] = operands<Op::Transform>(inst);
         FVM_TRY(holds_scores(accumulator));
+        if (kind == Transform::Uncertainty && program_.meta().num_outputs != 2)
+          return wrong("the transform is for two outputs");
         return writes(accumulator, rows);
       }
       case Op::Store: {

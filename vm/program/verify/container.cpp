@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <forestvm/core/accumulators.hpp>
+#include <forestvm/core/leaf_vectors.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "vm/program/format.hpp"
@@ -88,13 +89,21 @@ Result<void> verify_meta(const ProgramMeta& meta) {
   if (meta.sum_unit < kLowestUnit || meta.sum_unit > kHighestUnit)
     return wrong("exact sums count 2^" + std::to_string(meta.sum_unit) + ", expected 2^" +
                  std::to_string(kLowestUnit) + " to 2^" + std::to_string(kHighestUnit));
-  for (const std::uint8_t byte : meta.reserved)
-    if (byte != 0) return wrong("a reserved byte is not zero");
+  if (meta.reserved != 0) return wrong("a reserved byte is not zero");
   for (const std::uint8_t byte : meta.reserved2)
     if (byte != 0) return wrong("a reserved byte is not zero");
   if (meta.score_type > ScalarType::Float64) return wrong("unknown type of the scores");
+  if (meta.row_type > ScalarType::Float64) return wrong("unknown type of the rows");
+  if (meta.row_type > meta.score_type) return wrong("float64 rows and float32 scores");
+  if (!is_declared(meta.pair)) return wrong("unknown pair");
+  if (meta.pair != Pair::None && meta.num_outputs != 1)
+    return wrong("pairs of values for more than one output");
+  if (meta.transform == Transform::Uncertainty && meta.num_outputs != 2)
+    return wrong("means and variances for " + std::to_string(meta.num_outputs) + " outputs");
   if (!std::isfinite(meta.divisor) || !std::isfinite(meta.slope) || meta.divisor == 0)
     return wrong("the transform's divisor or slope is no finite number, or the divisor is zero");
+  if (!std::isfinite(meta.offset)) return wrong("the transform's offset is no finite number");
+  if (!std::isfinite(meta.scale) || meta.scale == 0) return wrong("the scale is zero or no finite number");
   if (!std::isfinite(meta.mean_depth)) return wrong("the mean depth is not a number");
   return {};
 }
@@ -120,7 +129,7 @@ Result<void> verify_wide_features(const Program& program) {
     const auto wrong = [i](const char* what) {
       return refused("wide_features section: record " + std::to_string(i), what);
     };
-    if (meta.score_type != ScalarType::Float64) return wrong("the program does not compare in float64");
+    if (meta.row_type != ScalarType::Float64) return wrong("the program does not compare in float64");
     if (wide.feature >= meta.num_features) return wrong("its feature lies outside the row");
     if (i != 0 && wide.feature <= features[i - 1].feature) return wrong("its feature does not ascend");
     if (wide.ranked > 1 || wide.categories > 1 || wide.reserved[0] != 0 || wide.reserved[1] != 0)
@@ -283,6 +292,13 @@ Result<void> verify_tables(const Program& program) {
                    std::to_string(wide) +
                        " leaves: in a program of float64 scores one for each leaf number, " +
                        std::to_string(program.section_LeafNumbers().size()) + ", else none");
+  const std::size_t vector_bytes = meta.num_outputs * size_of(meta.score_type);
+  if (program.section_LeafVectors().size() % vector_bytes != 0 ||
+      program.section_LeafVectors().size() / vector_bytes > kMaxLeafVectors)
+    return refused("leaf_vectors section", std::to_string(program.section_LeafVectors().size()) +
+                                               " bytes, expected whole vectors of " +
+                                               std::to_string(vector_bytes) + ", at most " +
+                                               std::to_string(kMaxLeafVectors));
   const auto zero_missing = program.section_ZeroMissing();
   for (std::size_t i = 0; i < zero_missing.size(); ++i) {
     if (zero_missing[i] >= meta.num_features)

@@ -224,6 +224,8 @@ class WayFollower {
       case Op::SumTrees: {
         const auto args = operands<Op::SumTrees>(inst);
         FVM_TRY(reads_leaves(args.acc_in));
+        if (!program_.section_LeafVectors().empty())
+          take(multiply_capped(meta_.num_trees, 2 * std::uint64_t{meta_.num_outputs}));
         return reads_sums(args.acc_out);
       }
       case Op::Transform:

@@ -1,0 +1,37 @@
+// See forestvm/rounds.hpp.
+#include <forestvm/rounds.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace forestvm {
+
+Result<Rounds> best_rounds(const Model& model) {
+  if (!model.best_round) return refused("", "has no best round: its file says nothing of early stopping");
+  return Rounds{0, *model.best_round + 1};
+}
+
+Result<void> keep_rounds(Model& model, Rounds rounds) {
+  const std::uint32_t count = round_count(model);
+  const std::string text = std::to_string(rounds.begin) + ":" + std::to_string(rounds.end);
+  if (rounds.begin >= rounds.end || rounds.end > count)
+    return Error{ErrorCode::Usage, "",
+                 "rounds " + text + " of a model of " + std::to_string(count) +
+                     ": the first must lie before the last, which is not counted, and both within the model"};
+  if (rounds == Rounds{0, count}) return {};
+  if (model.divisor != 1 && !model.averaged)
+    return refused("", "its trees are no rounds of boosting: all of them are needed");
+  const std::uint32_t first = model.round_begins[rounds.begin], last = model.round_begins[rounds.end];
+  std::vector<Tree>& trees = model.trees;
+  trees.erase(trees.begin() + last, trees.end());
+  trees.erase(trees.begin(), trees.begin() + first);
+  std::vector<std::uint32_t> begins;
+  for (std::uint32_t round = rounds.begin; round <= rounds.end; ++round)
+    begins.push_back(model.round_begins[round] - first);
+  model.round_begins = std::move(begins);
+  if (model.base_of_first_round && rounds.begin != 0) std::fill(model.base.begin(), model.base.end(), 0.0);
+  model.best_round.reset();
+  return {};
+}
+
+}  // namespace forestvm

@@ -1,0 +1,33 @@
+// Chooses the boosting rounds of a model that predictions use. Implemented by frontend/.
+#pragma once
+
+#include <cstdint>
+
+#include <forestvm/model.hpp>
+#include <forestvm/result.hpp>
+
+namespace forestvm {
+
+/// Rounds [begin, end) of a model, counted from 0.
+struct Rounds {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+
+  bool operator==(const Rounds&) const = default;
+};
+
+/// Returns the number of a model's rounds.
+inline std::uint32_t round_count(const Model& model) {
+  return static_cast<std::uint32_t>(model.round_begins.size() - 1);
+}
+
+/// Returns the rounds up to and with the best one that early stopping found. Refused if the model's file names none.
+Result<Rounds> best_rounds(const Model& model);
+
+/// Removes the trees of other rounds from a model, which must have passed load_model. Predictions are then those of the
+/// trainer for these rounds: XGBoost's iteration_range, LightGBM's start_iteration and num_iteration, CatBoost's
+/// ntree_start and ntree_end. Usage if the rounds are empty, reversed or beyond the model's. Refused for models whose
+/// trees are no rounds of boosting, such as isolation forests.
+Result<void> keep_rounds(Model& model, Rounds rounds);
+
+}  // namespace forestvm
