@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cli/io/gzip_source.hpp"
 #include "cli/io/quote.hpp"
 #include "cli/io/source.hpp"
 #include "cli/program_file.hpp"
@@ -35,15 +36,13 @@ Result<BatchOptions> batch_options(const Arguments& arguments) {
 }
 
 Result<Batches> Batches::open(const BatchOptions& options, const Program& program, std::size_t answer_bytes) {
-  FVM_ASSIGN(Source source, in_file(options.path, Source::open(options.path)));
-  FVM_ASSIGN(const std::string_view start, in_file(options.path, source.peek(kCodedMagic.size())));
-  if (CodedReader::is_coded(start)) {
-    const char* const asked = options.batch                         ? "--batch: "
-                              : options.form.missing                ? "--missing: "
-                              : options.form.header != Header::Auto ? "--header: "
-                                                                    : nullptr;
-    if (asked != nullptr)
-      return usage_error(asked + in_quotes(options.path) + " holds encoded rows: give it to forestvm encode");
+  FVM_ASSIGN(Source source, in_file(options.path, open_unpacked(options.path)));
+  FVM_ASSIGN(const bool is_coded, in_file(options.path, source.starts_with(kCodedMagic)));
+  if (is_coded) {
+    if (options.batch)
+      return usage_error("--batch: " + in_quotes(options.path) +
+                         " holds encoded rows: give it to forestvm encode");
+    FVM_TRY(expect_no_row_options(options.path, options.form));
     FVM_ASSIGN(CodedReader reader, in_file(options.path, CodedReader::open(std::move(source))));
     Batches batches(options, std::move(reader));
     batches.total_ = batches.left();

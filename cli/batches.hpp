@@ -1,10 +1,11 @@
-// Rows of a file for a program, batch after batch: dense ones of an NPY or CSV file, or encoded ones.
+// Rows of a file for a program, batch after batch: dense ones of any format, or encoded ones.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -25,7 +26,7 @@ namespace forestvm::cli {
 struct BatchOptions {
   std::string path;                  ///< value of ROWS
   std::optional<std::size_t> batch;  ///< value of --batch
-  RowOptions form;
+  RowForm form;                      ///< what the other options say
 };
 Result<BatchOptions> batch_options(const Arguments& arguments);
 
@@ -39,6 +40,9 @@ class Batches {
 
   /// Returns the current batch, which is valid until the next. It has no rows after the last.
   const AnyRows& rows() const { return rows_; }
+
+  /// Returns the cells of the column to keep, one for each row of the batch; none if no column is kept.
+  std::span<const std::string> kept() const { return dense_.kept; }
 
   /// Goes on to the next batch. Errors name the file.
   Result<void> next();

@@ -21,11 +21,11 @@
 #include "cli/backend.hpp"
 #include "cli/commands.hpp"
 #include "cli/drawn_rows.hpp"
+#include "cli/io/cell_value.hpp"
 #include "cli/io/coded_file.hpp"
-#include "cli/io/csv.hpp"
+#include "cli/io/gzip_source.hpp"
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
-#include "cli/io/source.hpp"
 #include "cli/program_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/row_options.hpp"
@@ -48,7 +48,7 @@ constexpr Seconds kSample{1e-3};
 /// The options of the command line.
 struct BenchOptions {
   std::string model, rows;
-  RowOptions form;
+  RowForm form;
   BackendChoice backend;
   std::vector<std::uint64_t> batches, threads;
   Seconds seconds{1};  ///< time of a measurement
@@ -100,7 +100,7 @@ Result<BenchOptions> understand(const Arguments& arguments) {
   FVM_ASSIGN(options.batches, arguments.numbers("batch", 1, kMaxBatch, {1, 64, 4096}));
   FVM_ASSIGN(options.threads, arguments.numbers("threads", 1, kMaxThreads, {1}));
   if (arguments.has("seconds")) {
-    const auto seconds = parse_float(arguments.get("seconds"));
+    const auto seconds = parse_number<float>(arguments.get("seconds"));
     if (!seconds || !(*seconds > 0 && *seconds <= kMaxSeconds))
       return usage_error("--seconds " + in_quotes(arguments.get("seconds")) +
                          ": expected a number above 0, at most 3600");
@@ -159,9 +159,10 @@ Result<RepeatedRows> rows_as_asked(const BenchOptions& options, const Program& p
     const std::uint64_t most = kDrawnValues / std::max(meta.num_features, 1U);
     return repeated(draw_rows(program, std::clamp(most, std::uint64_t{1}, kDrawnRows)), largest);
   }
-  FVM_ASSIGN(Source source, in_file(options.rows, Source::open(options.rows)));
-  FVM_ASSIGN(const std::string_view start, in_file(options.rows, source.peek(kCodedMagic.size())));
-  if (CodedReader::is_coded(start)) {
+  FVM_ASSIGN(Source source, in_file(options.rows, open_unpacked(options.rows)));
+  FVM_ASSIGN(const bool is_coded, in_file(options.rows, source.starts_with(kCodedMagic)));
+  if (is_coded) {
+    FVM_TRY(expect_no_row_options(options.rows, options.form));
     FVM_ASSIGN(CodedReader reader, in_file(options.rows, CodedReader::open(std::move(source))));
     FVM_ASSIGN(RepeatedRows rows, in_file(options.rows, repeated(std::move(reader), largest)));
     if (rows.count == 0) return in_file(options.rows, refused("", "has no rows"));
@@ -387,7 +388,13 @@ const Command kBench = {
      kTargetOption,
      {"seconds", '\0', "S", "seconds per line of the table, default 1; up to 3600"},
      {"json", '\0', "", "prints an array with an object for each line instead of the table"},
+     kFormatOption,
      kHeaderOption,
+     kSeparatorOption,
+     kNaOption,
+     kExtraColumnsOption,
+     kArrayOption,
+     kIndexBaseOption,
      kRoundsOption,
      kContractOption,
      kStrictOption},

@@ -21,6 +21,7 @@
 
 #include "cli/backend.hpp"
 #include "cli/commands.hpp"
+#include "cli/io/gzip_source.hpp"
 #include "cli/io/npy.hpp"
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
@@ -90,7 +91,7 @@ Result<Side> of_file(const std::string& path, const Inputs& inputs) {
 }
 
 Result<Side> of_expected(const std::string& path, const Inputs& inputs) {
-  FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
+  FVM_ASSIGN(Source source, in_file(path, open_unpacked(path)));
   FVM_ASSIGN(const std::unique_ptr<TableReader> table,
              in_file(path, npy_reader(source, NpyShape::VectorOrMatrix)));
   Rows scores;
@@ -196,13 +197,13 @@ Result<Inputs> read_inputs(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "MODEL"));
   FVM_ASSIGN(const std::string rows_path, required(arguments, "ROWS"));
   FVM_TRY(expect_one_standard_input(path, rows_path));
-  FVM_ASSIGN(const RowOptions form, row_options(arguments));
+  FVM_ASSIGN(const RowForm form, row_options(arguments));
   FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
   std::optional<Model> model;
   if (auto* const read = std::get_if<Model>(&loaded)) model = std::move(*read);
   FVM_ASSIGN(Program program, model ? compile_as_asked(arguments, path, *model, backend.schedule())
                                     : program_as_asked(arguments, path));
-  FVM_ASSIGN(Source source, in_file(rows_path, Source::open(rows_path)));
+  FVM_ASSIGN(Source source, in_file(rows_path, open_unpacked(rows_path)));
   FVM_ASSIGN(Rows rows, read_rows(rows_path, std::move(source), row_form(program, form)));
   return Inputs{std::move(backend), std::move(program), std::move(model), std::move(rows)};
 }
@@ -254,7 +255,13 @@ const Command kDiff = {
      kScheduleOption,
      kBackendOption,
      kDeviceOption,
+     kFormatOption,
      kHeaderOption,
+     kSeparatorOption,
+     kNaOption,
+     kExtraColumnsOption,
+     kArrayOption,
+     kIndexBaseOption,
      kRoundsOption,
      kContractOption,
      kStrictOption},

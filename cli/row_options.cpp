@@ -1,14 +1,17 @@
 // See row_options.hpp.
 #include "cli/row_options.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <string_view>
 #include <utility>
 
-#include "cli/io/csv.hpp"
+#include "cli/io/cell_value.hpp"
 #include "cli/io/quote.hpp"
 #include "cli/program_file.hpp"
 
@@ -16,27 +19,114 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::array<std::string_view, 3> kHeaders = {"auto", "yes", "no"};
+constexpr std::array<std::string_view, 6> kFormats = {"auto", "csv", "npy", "npz", "libsvm", "jsonl"};
+constexpr std::array<std::string_view, 2> kExtraColumns = {"error", "ignore"};
+constexpr std::array<std::string_view, 4> kSeparatorNames = {"comma", "semicolon", "tab", "blank"};
+constexpr std::string_view kSeparators = ",;\t ";
+
+/// Returns the separator of --separator: one of the names, or a character that is part of no number and no quote.
+Result<char> separator_of(const Arguments& arguments) {
+  const std::string text = arguments.get("separator");
+  if (text.size() != 1) {
+    FVM_ASSIGN(const std::size_t name, arguments.choice("separator", kSeparatorNames, 0));
+    return kSeparators[name];
+  }
+  const bool marks = std::ispunct(static_cast<unsigned char>(text[0])) != 0;
+  if (text == " " || text == "\t" ||
+      (marks && std::string_view("\"+-.#").find(text[0]) == std::string_view::npos))
+    return text[0];
+  return usage_error("--separator " + in_quotes(text) + ": cells may have this character");
+}
+
+/// Splits the words of --na. Numbers are refused, because they are compared by value and not as text.
+Result<std::vector<std::string>> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+    end = list.find(',', begin);
+    std::string word = list.substr(begin, end - begin);
+    const auto number = parse_number<double>(word);
+    if (number && !std::isnan(*number))
+      return usage_error("--na " + in_quotes(list) + ": " + in_quotes(word) + " is a number: use --missing");
+    words.push_back(std::move(word));
+  }
+  return words;
+}
 
 }  // namespace
 
+constinit const Option kFormatOption = {
+    "format",
+    '\0',
+    "F",
+    "format of ROWS: csv, npy, npz, libsvm, jsonl (JSON lines), or auto (default: the content tells)",
+    {listed<kFormats>}};
 constinit const Option kHeaderOption = {
     "header",
     '\0',
     "H",
-    "whether a CSV file's first line is a header: yes, no, or auto (default: if one of its cells is not "
-    "a number)",
+    "whether a CSV file's first line is a header: yes, no, or auto (default: if one of its cells cannot be a value)",
     {listed<kHeaders>}};
+constinit const Option kSeparatorOption = {
+    "separator",
+    '\0',
+    "S",
+    "separator of a CSV file: comma, semicolon, tab, blank (runs of spaces), or a character (default: the first line "
+    "tells which of the four)",
+    {listed<kSeparatorNames>}};
+constinit const Option kNaOption = {
+    "na", '\0', "LIST",
+    "words for missing values, separated by commas, in place of pandas' (NA, N/A, n/a, null, NULL, None, ...) and ?; "
+    "an empty cell and nan are always missing"};
+constinit const Option kExtraColumnsOption = {
+    "extra-columns",
+    '\0',
+    "X",
+    "named columns that are no features of the model: error (default) or ignore",
+    {listed<kExtraColumns>}};
+constinit const Option kKeepOption = {
+    "keep", '\0', "COLUMN",
+    "writes the cells of this named column before the predictions, in CSV; it need not be a feature"};
+constinit const Option kArrayOption = {"array", '\0', "NAME", "array of an .npz file that holds several"};
+constinit const Option kIndexBaseOption = {
+    "index-base", '\0', "N",
+    "number of the first feature in a libsvm file: 0 (default, as XGBoost and LightGBM read them) or 1"};
 constinit const Option kMissingOption = {
     "missing", '\0', "X",
     "values of rows that equal X, read as the model compares (float32 or float64), are missing, as NaN always is"};
 
-Result<RowOptions> row_options(const Arguments& arguments) {
+Result<RowForm> row_options(const Arguments& arguments) {
+  RowForm form;
   FVM_ASSIGN(const std::size_t header, arguments.choice("header", kHeaders, 0));
-  RowOptions options{static_cast<Header>(header)};
-  if (!arguments.has("missing")) return options;
-  options.missing = parse_missing(arguments.get("missing"));
-  if (options.missing) return options;
-  return usage_error("--missing " + in_quotes(arguments.get("missing")) + ": expected a number");
+  FVM_ASSIGN(const std::size_t format, arguments.choice("format", kFormats, 0));
+  FVM_ASSIGN(const std::size_t extra, arguments.choice("extra-columns", kExtraColumns, 0));
+  form.header = static_cast<Header>(header);
+  form.format = static_cast<RowFormat>(format);
+  form.ignores_extra = extra == 1;
+  if (arguments.has("separator")) {
+    FVM_ASSIGN(form.separator, separator_of(arguments));
+  }
+  if (arguments.has("na")) {
+    FVM_ASSIGN(form.missing_words, words_of(arguments.get("na")));
+  }
+  if (arguments.has("keep")) form.keep = arguments.get("keep");
+  if (arguments.has("array")) form.array = arguments.get("array");
+  if (arguments.has("index-base")) {
+    FVM_ASSIGN(const std::uint64_t base, arguments.number("index-base", 0, 1, 0));
+    form.index_base = static_cast<std::uint32_t>(base);
+  }
+  if (arguments.has("missing")) {
+    form.missing = parse_missing(arguments.get("missing"));
+    if (!form.missing)
+      return usage_error("--missing " + in_quotes(arguments.get("missing")) + ": expected a number");
+  }
+  return form;
+}
+
+Result<void> expect_no_row_options(const std::string& path, const RowForm& options) {
+  const char* const asked = first_option(options);
+  if (asked == nullptr) return {};
+  return usage_error(std::string(asked) + ": " + in_quotes(path) +
+                     " holds encoded rows: give it to forestvm encode");
 }
 
 Result<void> expect_one_standard_input(const std::string& model, const std::string& rows) {
@@ -44,16 +134,16 @@ Result<void> expect_one_standard_input(const std::string& model, const std::stri
   return usage_error("MODEL and ROWS cannot both be standard input");
 }
 
-RowForm row_form(const Program& program, const RowOptions& options) {
+RowForm row_form(const Program& program, const RowForm& options) {
   const ProgramMeta& meta = program.meta();
-  RowForm form;
+  RowForm form = options;
   form.width = meta.num_features;
   for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) form.names.push_back(program.feature_name(i));
-  form.underlined = program.text(StringId::Trainer) == "lightgbm";
+  const std::string_view trainer = program.text(StringId::Trainer);
+  form.underlined = trainer == "lightgbm";
   form.hashed = program.section_HashedFeatures();
   form.wide = meta.row_type == ScalarType::Float64 || !form.hashed.empty();
-  form.missing = options.missing;
-  form.header = options.header;
+  form.absent = trainer == "xgboost" ? Absent::Missing : Absent::Zero;
   return form;
 }
 

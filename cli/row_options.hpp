@@ -1,4 +1,4 @@
-// ROWS, --header and --missing of a command line -> the rows of a file.
+// ROWS of a command line and the options that say how to read it -> the rows of a file.
 #pragma once
 
 #include <string>
@@ -11,23 +11,29 @@
 
 namespace forestvm::cli {
 
-/// Options for rows: --header for all commands, --missing for those that work batch by batch.
+/// Options for rows, of all commands but --missing (those that work batch by batch) and --keep (run).
+extern const Option kFormatOption;
 extern const Option kHeaderOption;
+extern const Option kSeparatorOption;
+extern const Option kNaOption;
+extern const Option kExtraColumnsOption;
+extern const Option kKeepOption;
+extern const Option kArrayOption;
+extern const Option kIndexBaseOption;
 extern const Option kMissingOption;
 
-/// The options that say how to read rows; the program says the rest of the form.
-struct RowOptions {
-  Header header = Header::Auto;
-  std::optional<MissingNumber> missing{};
-};
-Result<RowOptions> row_options(const Arguments& arguments);
+/// Returns what the options say of the form of rows; the program says the rest.
+Result<RowForm> row_options(const Arguments& arguments);
+
+/// Returns a Usage error if one of these options is given for a file of encoded rows, which has none of them.
+Result<void> expect_no_row_options(const std::string& path, const RowForm& options);
 
 /// Returns a Usage error if model and rows would both be read from standard input.
 Result<void> expect_one_standard_input(const std::string& model, const std::string& rows);
 
-/// Returns the form of rows that the program expects. Its names point into the program, which must outlive
-/// them.
-RowForm row_form(const Program& program, const RowOptions& options);
+/// Returns the form of rows that the program expects, read as the options say. Its names point into the program, which
+/// must outlive them.
+RowForm row_form(const Program& program, const RowForm& options);
 
 /// Opens rows and prints the reader's notice on standard error. Errors name the file.
 Result<RowReader> open_rows(const std::string& path, Source source, const RowForm& form);

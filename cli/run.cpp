@@ -30,6 +30,7 @@ struct RunOptions {
   OutputKind output = OutputKind::Value;
   BackendChoice backend;
   BatchOptions rows;
+  bool has_header = false;  ///< true: CSV output begins with names
 };
 
 Result<RunOptions> understand(const Arguments& arguments) {
@@ -43,6 +44,10 @@ Result<RunOptions> understand(const Arguments& arguments) {
   FVM_ASSIGN(options.backend, choose_backend(arguments));
   FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMaxThreads, 0));
   options.backend.host.threads = static_cast<unsigned>(threads);
+  options.has_header = arguments.has("output-header");
+  if (is_npy_name(options.out) && (options.has_header || options.rows.form.keep))
+    return usage_error(std::string(options.has_header ? "--output-header" : "--keep") +
+                       ": an NPY array has no room for texts; write CSV");
   FVM_TRY(expect_other_file(options.out, options.model));
   FVM_TRY(expect_other_file(options.out, options.rows.path));
   return options;
@@ -56,6 +61,22 @@ std::vector<std::string> class_labels(const Program& program, OutputKind output)
   return labels;
 }
 
+/// Returns the header of CSV output: the name of the column that is kept, and of each output.
+std::vector<std::string> column_names(const Program& program, const RunOptions& options) {
+  std::vector<std::string> names;
+  if (!options.has_header) return names;
+  if (options.rows.form.keep) names.push_back(*options.rows.form.keep);
+  const std::uint32_t width = output_width(program.meta(), options.output);
+  const bool leaves = options.output == OutputKind::Leaf;
+  const bool labelled = !leaves && width > 1 && width == program.meta().num_class_labels;
+  const std::string kind = leaves ? "tree" : std::string(name_of(options.output));
+  for (std::uint32_t i = 0; i < width; ++i)
+    names.push_back(labelled              ? std::string(program.class_label(i))
+                    : width > 1 || leaves ? kind + "_" + std::to_string(i)
+                                          : kind);
+  return names;
+}
+
 /// Predicts all rows, batch after batch, and writes each batch as soon as it is predicted.
 template <class T, class Predict>
 Result<void> predict_batches(Batches& batches, const RunOptions& options, std::size_t width,
@@ -65,16 +86,17 @@ Result<void> predict_batches(Batches& batches, const RunOptions& options, std::s
   while (const std::size_t count = row_count(batches.rows())) {
     answers.resize(count * width);
     FVM_TRY(in_file(options.model, predict(batches.rows(), answers.data())));
-    FVM_TRY(writer.write(std::span<const T>(answers)));
+    FVM_TRY(writer.write(std::span<const T>(answers), batches.kept()));
+    FVM_TRY(writer.flush());
     FVM_TRY(batches.next());
     progress.show(batches.done());
   }
   return {};
 }
 
-/// Returns the form of the predictions of a row. `labels` must outlive it.
+/// Returns the form of the predictions of a row. `labels` and `names` must outlive it.
 Result<PredictionForm> answers_of(const Program& program, const RunOptions& options,
-                                  std::span<const std::string> labels) {
+                                  std::span<const std::string> labels, std::span<const std::string> names) {
   const ProgramMeta& meta = program.meta();
   const std::uint32_t width = output_width(meta, options.output);
   if (width == 0)
@@ -88,7 +110,7 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
                     : leaves                            ? Type::Int32
                     : wide                              ? Type::Float64
                                                         : Type::Float32;
-  return PredictionForm{width, type, labels, leaves};
+  return PredictionForm{width, type, labels, leaves, names};
 }
 
 Result<void> predict_all(const Predictor& predictor, Batches& batches, const RunOptions& options,
@@ -123,7 +145,8 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const RunOptions options, understand(arguments));
   FVM_ASSIGN(const Program program, program_as_asked(arguments, options.model, options.backend.schedule()));
   const std::vector<std::string> labels = class_labels(program, options.output);
-  FVM_ASSIGN(const PredictionForm form, answers_of(program, options, labels));
+  const std::vector<std::string> names = column_names(program, options);
+  FVM_ASSIGN(const PredictionForm form, answers_of(program, options, labels, names));
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor,
              make_predictor(options.backend, program, options.model));
   // The input is opened first, so that rows which cannot be read leave no output behind.
@@ -138,9 +161,12 @@ std::string notes() {
          "output or (n, k) for k. class gives the label's index as int64 (in CSV the model's own label, if\n"
          "it has labels); leaf gives int32 of shape (n, trees). CSV numbers are the shortest text that\n"
          "reads back to the same bits.\n"
-         "The content of ROWS tells NPY, CSV and encoded rows apart; the name of OUT says what is written.\n"
+         "The content of ROWS tells its format, also inside gzip; the name of OUT says what is written.\n"
          "Rows are read, predicted and written batch by batch; only one batch is in memory, except that an\n"
-         "NPY array in Fortran order is read whole.\n";
+         "NPY array in Fortran order is read whole. A program that writes rows into a pipe and waits for the\n"
+         "answers to each gets them with --batch 1.\n"
+         "A libsvm file begins each row with a label, which is not used. Features that a sparse row does not\n"
+         "list are missing for XGBoost models and 0 for others, as in the trainers.\n";
 }
 
 }  // namespace
@@ -151,8 +177,9 @@ const Command kRun = {
     {"run MODEL ROWS [-o OUT] [options]"},
     {{"MODEL", "a trainer's model file, or a .fvm program; - is standard input"},
      {"ROWS",
-      "an .npy array (rows, features), a .csv file (an empty cell is missing; named columns are matched "
-      "to the model's features), or a .fvr file of forestvm encode; - is standard input"}},
+      "a CSV table (an empty cell is missing; named columns are matched to the model's features), an .npy or .npz "
+      "array (rows, features), a CSR matrix of scipy.sparse.save_npz, libsvm or JSON lines, plain or gzip, or a .fvr "
+      "file of forestvm encode; - is standard input"}},
     {{"out", 'o', "OUT",
       "where predictions go: a name that ends in .npy or .csv, or has no ending (CSV); - (default) is CSV "
       "on standard output",
@@ -163,6 +190,8 @@ const Command kRun = {
       "value (default: what the trainer's predict gives), raw (the score before the transform), class, or "
       "leaf (the number of each tree's leaf, as the trainer numbers a tree's nodes)",
       {names_of<OutputKind>}},
+     {"output-header", '\0', "",
+      "begins CSV output with a line of names: the class labels, or value, raw, class, value_0, ..., tree_0, ..."},
      kScheduleOption,
      kBackendOption,
      kDeviceOption,
@@ -170,7 +199,14 @@ const Command kRun = {
      {"threads", '\0', "N", "number of threads; default: all cores"},
      {"batch", '\0', "N",
       "rows per call, default 65536 or 32 MiB of rows and predictions; predictions do not depend on it"},
+     kFormatOption,
      kHeaderOption,
+     kSeparatorOption,
+     kNaOption,
+     kExtraColumnsOption,
+     kKeepOption,
+     kArrayOption,
+     kIndexBaseOption,
      kMissingOption,
      kRoundsOption,
      kContractOption,

@@ -3,10 +3,10 @@
 #include "zip_file.hpp"
 
 #include <algorithm>
-#include <limits>
+
+#include <forestvm/internal/inflate.hpp>
 
 #include "file_text.hpp"
-#include "inflate.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -40,34 +40,23 @@ std::size_t unpacked_limit(std::size_t size, const LoadLimits& limits) {
 
 Result<std::vector<std::byte>> inflated(std::string_view name, std::span<const std::byte> packed,
                                         std::size_t size) {
-  Inflater stream(packed, Envelope::None);
-  if (!stream.ready()) return Error{ErrorCode::Environment, "zip", "zlib cannot start: out of memory"};
+  Inflater inflater(Inflater::Form::Raw);
   std::vector<std::byte> out;
-  std::size_t filled = 0, made = 0;
-  int code = Z_OK;
-  do {
+  std::size_t filled = 0;
+  while (!packed.empty() || !inflater.is_complete()) {
     // One byte more than declared tells a longer stream from one that ends there.
     if (filled == out.size()) out.resize(std::min(size + 1, filled + kUnpackSize));
-    code = stream.unpack(std::span(out).subspan(filled), made);
-    filled += made;
-  } while (code == Z_OK && filled <= size && (made != 0 || !stream.at_end()));
-  if (code == Z_MEM_ERROR) return Error{ErrorCode::Environment, "zip", "zlib ran out of memory"};
-  if (code != Z_STREAM_END || filled != size || !stream.at_end())
-    return bad_entry(name, code == Z_DATA_ERROR
-                               ? std::string("damaged: ") + stream.complaint()
-                               : "its size is not the " + std::to_string(size) + " bytes that it declares");
+    const auto step = inflater.unpack(packed, std::span(out).subspan(filled));
+    if (!step && step.error().code == ErrorCode::Environment) return step.error();
+    if (!step) return bad_entry(name, step.error().message);
+    packed = packed.subspan(step->taken);
+    filled += step->made;
+    if (filled > size) break;
+  }
+  if (filled != size)
+    return bad_entry(name, "its size is not the " + std::to_string(size) + " bytes that it declares");
   out.resize(size);
   return out;
-}
-
-std::uint32_t checksum_of(std::span<const std::byte> bytes) {
-  uLong sum = crc32(0, nullptr, 0);
-  while (!bytes.empty()) {
-    const std::size_t part = std::min<std::size_t>(bytes.size(), std::numeric_limits<uInt>::max());
-    sum = crc32(sum, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(part));
-    bytes = bytes.subspan(part);
-  }
-  return static_cast<std::uint32_t>(sum);
 }
 
 }  // namespace
@@ -180,7 +169,7 @@ Result<std::vector<std::byte>> ZipFile::read(std::string_view name) {
   else {
     FVM_ASSIGN(content, inflated(name, packed, entry.size));
   }
-  if (checksum_of(content) != entry.checksum)
+  if (crc32_of(0, content) != entry.checksum)
     return bad_entry(name, "its checksum is wrong: the file is damaged");
   return content;
 }

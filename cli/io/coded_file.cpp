@@ -96,7 +96,8 @@ Result<CodedReader> CodedReader::open(Source source) {
   reader.source_ = std::make_unique<Source>(std::move(source));
   Header header;
   FVM_TRY(reader.read(&header, sizeof header, "its header"));
-  if (!is_coded({header.magic, sizeof header.magic})) return wrong(0, "is no file of encoded rows");
+  if (std::string_view(header.magic, sizeof header.magic) != kCodedMagic)
+    return wrong(0, "is no file of encoded rows");
   if (header.checksum != checksum_of(header))
     return wrong(offsetof(Header, checksum), "the header's checksum does not match: the file is damaged");
   if (header.format != kCodedFormat)

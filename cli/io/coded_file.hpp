@@ -63,9 +63,6 @@ class CodedWriter {
 
 class CodedReader {
  public:
-  /// Returns whether a file that begins with `start` has encoded rows, whole or damaged.
-  static bool is_coded(std::string_view start) { return start.starts_with(kCodedMagic); }
-
   /// Reads the header. Refuses, with the byte offset, a file that has another format, is damaged or is of a later
   /// version.
   static Result<CodedReader> open(Source source);

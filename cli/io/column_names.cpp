@@ -15,58 +15,74 @@ constexpr std::size_t kLongestShown = 100;
 
 }  // namespace
 
-void ColumnNames::Places::add(std::uint32_t place, std::size_t width) {
-  if (seen_.empty()) seen_.resize(width);
-  if (seen_[place]) return add_none();
-  seen_[place] = true;
-  if (complete_) order_.push_back(place);
-}
-
-ColumnNames::ColumnNames(const RowForm& form) : form_(form), by_name_(form.names.size()) {
+FeatureNames::FeatureNames(const RowForm& form) : form_(form), by_name_(form.names.size()) {
   std::iota(by_name_.begin(), by_name_.end(), 0U);
   std::sort(by_name_.begin(), by_name_.end(),
             [&form](std::uint32_t a, std::uint32_t b) { return form.names[a] < form.names[b]; });
 }
 
-void ColumnNames::add(std::string_view name) {
-  add_default(name, "", form_.width, numbers_);
-  if (!form_.names.empty()) return add_own(name);
-  add_default(name, "f", form_.width, xgboost_);
-  add_default(name, "Column_", form_.width, lightgbm_);
-}
-
-void ColumnNames::add_default(std::string_view name, std::string_view prefix, std::size_t width,
-                              Places& places) {
-  std::uint32_t number = 0;
-  if (!name.starts_with(prefix)) return places.add_none();
-  name.remove_prefix(prefix.size());
-  const bool plain = name == "0" || !name.starts_with('0');
-  const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (!plain || code != std::errc() || end != name.data() + name.size() || number >= width)
-    return places.add_none();
-  places.add(number, width);
-}
-
-std::vector<std::uint32_t>::const_iterator ColumnNames::find(std::string_view name) const {
+std::uint32_t FeatureNames::find_exact(std::string_view name) const {
   const auto found = std::lower_bound(
       by_name_.begin(), by_name_.end(), name,
       [this](std::uint32_t feature, std::string_view wanted) { return form_.names[feature] < wanted; });
-  return found != by_name_.end() && form_.names[*found] == name ? found : by_name_.end();
+  return found != by_name_.end() && form_.names[*found] == name ? *found : kNoFeature;
 }
 
-void ColumnNames::add_own(std::string_view name) {
-  auto found = find(name);
-  if (found == by_name_.end() && form_.underlined) {
-    std::string underlined(name);
-    std::replace(underlined.begin(), underlined.end(), ' ', '_');
-    found = find(underlined);
+std::uint32_t FeatureNames::find(std::string_view name) const {
+  if (form_.names.empty()) {
+    for (const char* const prefix : {"", "f", "Column_"})
+      if (const std::uint32_t feature = numbered(name, prefix, form_.width); feature != kNoFeature)
+        return feature;
+    return kNoFeature;
   }
-  if (found == by_name_.end()) {
-    if (strange_count_++ < kShownNames) strange_.emplace_back(name.substr(0, kLongestShown));
-    return own_.add_none();
+  const std::uint32_t found = find_exact(name);
+  if (found != kNoFeature || !form_.underlined) return found;
+  std::string underlined(name);
+  std::replace(underlined.begin(), underlined.end(), ' ', '_');
+  return find_exact(underlined);
+}
+
+std::optional<std::string_view> FeatureNames::ambiguous() const {
+  const auto same = [this](std::uint32_t a, std::uint32_t b) { return form_.names[a] == form_.names[b]; };
+  const auto at = std::adjacent_find(by_name_.begin(), by_name_.end(), same);
+  return at == by_name_.end() ? std::nullopt : std::optional(form_.names[*at]);
+}
+
+std::uint32_t FeatureNames::numbered(std::string_view name, std::string_view prefix, std::size_t width) {
+  std::uint32_t number = 0;
+  if (!name.starts_with(prefix)) return kNoFeature;
+  name.remove_prefix(prefix.size());
+  const bool plain = name == "0" || !name.starts_with('0');
+  const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return plain && code == std::errc() && end == name.data() + name.size() && number < width ? number
+                                                                                            : kNoFeature;
+}
+
+void ColumnNames::Places::add(std::uint32_t place, std::size_t width, bool extra) {
+  if (seen_.empty()) seen_.resize(width);
+  if (place == kNoFeature ? !extra : seen_[place]) complete_ = false;
+  if (place != kNoFeature && !seen_[place]) ++named_;
+  if (place != kNoFeature) seen_[place] = true;
+  if (complete_) order_.push_back(place);
+}
+
+void ColumnNames::add(std::string_view name) {
+  const std::size_t column = count_++;
+  const bool keep = form_.keep && name == *form_.keep, extra = keep || form_.ignores_extra;
+  if (keep && kept_) kept_twice_ = true;
+  if (keep) kept_ = column;
+  numbers_.add(FeatureNames::numbered(name, "", form_.width), form_.width, extra);
+  if (form_.names.empty()) {
+    xgboost_.add(FeatureNames::numbered(name, "f", form_.width), form_.width, extra);
+    lightgbm_.add(FeatureNames::numbered(name, "Column_", form_.width), form_.width, extra);
   }
-  if (own_.has(*found) && twice_.empty()) twice_ = name;
-  own_.add(*found, form_.width);
+  const std::uint32_t feature = features_.find(name);
+  if (column == 0) first_is_index_ = feature == kNoFeature && (name.empty() || name == "Unnamed: 0");
+  if (form_.names.empty()) return;
+  if (feature == kNoFeature && !extra && strange_count_++ < kShownNames)
+    strange_.emplace_back(name.substr(0, kLongestShown));
+  if (own_.has(feature) && twice_.empty()) twice_ = name;
+  own_.add(feature, form_.width, extra);
 }
 
 const ColumnNames::Places* ColumnNames::known() const {
@@ -77,13 +93,24 @@ const ColumnNames::Places* ColumnNames::known() const {
 
 std::vector<std::uint32_t> ColumnNames::order() const {
   const std::vector<std::uint32_t>& order = known()->order();
-  return std::is_sorted(order.begin(), order.end()) ? std::vector<std::uint32_t>() : order;
+  const bool plain = order.size() == form_.width && std::is_sorted(order.begin(), order.end());
+  return plain ? std::vector<std::uint32_t>() : order;
+}
+
+Result<void> ColumnNames::check_kept() const {
+  if (!kept_twice_) return {};
+  return refused("header", "the file has two columns named " + in_quotes(*form_.keep) + ", the one to keep");
+}
+
+std::string ColumnNames::index_hint() const {
+  if (!first_is_index_ || form_.ignores_extra) return "";
+  return "; the first column looks like pandas' index: write the file with to_csv(index=False), or leave it out with "
+         "--extra-columns ignore";
 }
 
 Error ColumnNames::mismatch() const {
-  const auto same = [this](std::uint32_t a, std::uint32_t b) { return form_.names[a] == form_.names[b]; };
-  if (const auto at = std::adjacent_find(by_name_.begin(), by_name_.end(), same); at != by_name_.end())
-    return refused("header", "the model has two features named " + in_quotes(form_.names[*at]));
+  if (const auto name = features_.ambiguous())
+    return refused("header", "the model has two features named " + in_quotes(*name));
   if (!twice_.empty()) return refused("header", "the file has two columns named " + in_quotes(twice_));
   std::vector<std::string> lacking;
   std::size_t lacking_count = 0;
@@ -94,7 +121,9 @@ Error ColumnNames::mismatch() const {
   if (strange_count_ != 0)
     message += (message.empty() ? "" : "; ") +
                ("has columns that the model lacks: " + quoted_list(strange_, strange_count_));
-  return refused("header", message);
+  std::string hint = index_hint();
+  if (hint.empty() && lacking_count == 0) hint = "; --extra-columns ignore leaves them out";
+  return refused("header", message + hint);
 }
 
 }  // namespace forestvm::cli

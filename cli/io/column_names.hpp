@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,58 +15,94 @@
 
 namespace forestvm::cli {
 
-/// Takes the names one by one and keeps a number for each, not the name. A model without names of its own has
-/// the names that its trainer, or pandas, gives to unnamed columns: f0, f1, … or Column_0, Column_1, … or 0,
-/// 1, ….
+/// The feature of a column that is none of the model's.
+inline constexpr std::uint32_t kNoFeature = std::numeric_limits<std::uint32_t>::max();
+
+/// The features of a model by their names.
+class FeatureNames {
+ public:
+  /// `form` must outlive it.
+  explicit FeatureNames(const RowForm& form);
+
+  /// Returns the feature of this name; kNoFeature if there is none. A model without names of its own has the names that
+  /// its trainer, or pandas, gives to unnamed columns: f0, f1, … or Column_0, Column_1, … or 0, 1, ….
+  std::uint32_t find(std::string_view name) const;
+
+  /// Returns a name that several features have; nothing if there is none.
+  std::optional<std::string_view> ambiguous() const;
+
+  /// Returns the feature that `name` numbers after `prefix`; kNoFeature if it does not.
+  static std::uint32_t numbered(std::string_view name, std::string_view prefix, std::size_t width);
+
+ private:
+  std::uint32_t find_exact(std::string_view name) const;
+
+  const RowForm& form_;
+  std::vector<std::uint32_t> by_name_;  // the model's features, sorted by name
+};
+
+/// Takes the names of a header one by one and keeps a number for each, not the name.
 class ColumnNames {
  public:
   /// `form` must outlive it.
-  explicit ColumnNames(const RowForm& form);
+  explicit ColumnNames(const RowForm& form) : form_(form), features_(form) {}
 
   /// Adds the next column's name.
   void add(std::string_view name);
 
-  /// Returns whether each feature of the model is named exactly once, and nothing else is.
+  /// Returns whether each feature of the model is named exactly once, and only columns that may be extra are not.
   bool are_known() const { return known() != nullptr; }
 
   /// Returns whether the names are the numbers from 0 on, in any order, as pandas writes unnamed columns.
   bool are_numbers() const { return numbers_.are_all(form_.width); }
 
-  /// Returns the feature of each column; empty if the order is the model's. The names must be known.
+  /// Returns the feature of each column, kNoFeature for extra ones; empty if the columns are the model's features in
+  /// their order. The names must be known.
   std::vector<std::uint32_t> order() const;
+
+  /// Returns the place of the column to keep as text, if the header names it.
+  std::optional<std::size_t> kept() const { return kept_; }
+
+  /// Refuses two columns with the name of the one to keep.
+  Result<void> check_kept() const;
 
   /// Returns the error for names that do not match a model's own: lists features and columns without a
   /// counterpart.
   Error mismatch() const;
 
+  /// Returns a hint, to be appended to an error, if the first column looks like pandas' index; otherwise nothing.
+  std::string index_hint() const;
+
  private:
-  /// The features that columns name. are_all is true if each is named exactly once.
+  /// The features that columns name.
   class Places {
    public:
-    void add(std::uint32_t place, std::size_t width);
-    void add_none() { complete_ = false; }
-    bool are_all(std::size_t width) const { return complete_ && order_.size() == width; }
+    /// Adds a column's feature. `extra` says whether the column may be none.
+    void add(std::uint32_t place, std::size_t width, bool extra);
+    /// Returns whether each feature is named exactly once, and no other column unless it may be extra.
+    bool are_all(std::size_t width) const { return complete_ && named_ == width; }
     bool has(std::uint32_t place) const { return place < seen_.size() && seen_[place]; }
     const std::vector<std::uint32_t>& order() const { return order_; }
 
    private:
     std::vector<std::uint32_t> order_;
     std::vector<bool> seen_;
+    std::size_t named_ = 0;
     bool complete_ = true;
   };
 
   const Places* known() const;
-  void add_own(std::string_view name);
-  /// Returns the place in by_name_ of the feature of this name; by_name_.end() if there is none.
-  std::vector<std::uint32_t>::const_iterator find(std::string_view name) const;
-  static void add_default(std::string_view name, std::string_view prefix, std::size_t width, Places& places);
 
   const RowForm& form_;
-  std::vector<std::uint32_t> by_name_;  // the model's features, sorted by name
+  FeatureNames features_;
   Places own_, numbers_, xgboost_, lightgbm_;
   std::vector<std::string> strange_;  // the first few names that the model does not have
   std::size_t strange_count_ = 0;
   std::string twice_;
+  std::size_t count_ = 0;
+  std::optional<std::size_t> kept_;
+  bool kept_twice_ = false;
+  bool first_is_index_ = false;  // true: the first column's name is one that pandas gives its index
 };
 
 }  // namespace forestvm::cli

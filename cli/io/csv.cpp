@@ -12,9 +12,11 @@
 
 #include <forestvm/internal/city_hash.hpp>
 
+#include "cli/io/cell_value.hpp"
 #include "cli/io/column_names.hpp"
 #include "cli/io/csv_cells.hpp"
 #include "cli/io/quote.hpp"
+#include "cli/io/separator.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -24,29 +26,7 @@ constexpr std::size_t kMaxExtraColumns = std::size_t{1} << 16;
 template <class Number>
 constexpr Number kMissing = std::numeric_limits<Number>::quiet_NaN();
 
-/// Returns whether a decimal number outside float32's range is too large, not too small.
-bool is_huge(std::string_view number) {
-  const std::size_t e = number.find_first_of("eE");
-  const std::string_view digits = number.substr(0, e);
-  const std::size_t point = std::min(digits.find('.'), digits.size());
-  const std::size_t first = digits.find_first_of("123456789");
-  if (first == std::string_view::npos) return false;
-  const auto place = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first);  // 1 for 1 to 9.99
-  if (e == std::string_view::npos) return place > 0;
-  std::string_view power = number.substr(e + 1);
-  if (power.starts_with('+')) power.remove_prefix(1);
-  std::int64_t exponent = 0;
-  const auto parsed = std::from_chars(power.data(), power.data() + power.size(), exponent);
-  if (parsed.ec == std::errc::result_out_of_range) return !power.starts_with('-');
-  // Numbers from 0.1 to 10 never come here, so it does not matter which side they count to.
-  return exponent > -place;
-}
-
-std::string_view trimmed(std::string_view cell) {
-  const std::size_t begin = cell.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return cell.substr(begin, cell.find_last_not_of(" \t") - begin + 1);
-}
+constexpr const char* kExpected = "rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines";
 
 struct Magic {
   std::string_view bytes;
@@ -56,76 +36,43 @@ struct Magic {
 /// Formats that people pass by mistake: a message that names the format is better than one about its first
 /// odd cell.
 constexpr std::array kOtherFormats = {
-    Magic{"PK\x03\x04", "a ZIP archive (.npz or .xlsx?)"},
-    Magic{"\x1f\x8b", "a gzip file"},
-    Magic{"PAR1", "a Parquet file"},
-    Magic{"ARROW1", "an Arrow file"},
-    Magic{"\x89HDF", "an HDF5 file"},
-    Magic{"\xff\xfe", "UTF-16 text"},
-    Magic{"\xfe\xff", "UTF-16 text"},
-    Magic{"{", "a JSON document"},
+    Magic{"PK\x03\x04", "a ZIP archive"}, Magic{"\x1f\x8b", "a gzip file"}, Magic{"PAR1", "a Parquet file"},
+    Magic{"ARROW1", "an Arrow file"},     Magic{"\x89HDF", "an HDF5 file"}, Magic{"\xff\xfe", "UTF-16 text"},
+    Magic{"\xfe\xff", "UTF-16 text"},     Magic{"{", "a JSON document"},
 };
 
-Result<void> skip_start(Source& source) {
-  FVM_ASSIGN(const std::string_view start, source.peek(8));
-  if (start.empty()) return refused("", "is empty; expected an NPY array or CSV rows");
-  for (const Magic& other : kOtherFormats)
-    if (start.starts_with(other.bytes))
-      return refused("", "is " + std::string(other.what) + "; expected an NPY array or CSV rows in UTF-8");
-  if (start.starts_with("\xef\xbb\xbf")) source.skip(3);
-  return {};
-}
-
-/// Returns the number that a text stands for, rounded to nearest; ±inf or ±0 beyond the range.
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
-  const bool plus = text.starts_with('+');
-  if (plus) text.remove_prefix(1);
-  if (text.empty() || (plus && text.front() == '-')) return std::nullopt;
-  if (text.back() == ')') return std::nullopt;  // from_chars accepts nan(…), no reader of CSV does
-  Number value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end != text.data() + text.size() || code == std::errc::invalid_argument) return std::nullopt;
-  if (code == std::errc::result_out_of_range) {
-    const bool negative = text.front() == '-';
-    value = is_huge(negative ? text.substr(1) : text) ? std::numeric_limits<Number>::infinity() : Number{0};
-    if (negative) value = -value;
+/// Refuses an empty input, and other formats.
+Result<void> check_start(Source& source) {
+  for (const Magic& other : kOtherFormats) {
+    FVM_ASSIGN(const bool is_other, source.starts_with(other.bytes));
+    if (is_other) return refused("", "is " + std::string(other.what) + "; expected " + kExpected);
   }
-  return value;
+  FVM_ASSIGN(const std::string_view start, source.peek(1));
+  return start.empty() ? refused("", std::string("is empty; expected ") + kExpected) : Result<void>();
 }
 
 /// Reads values as Number: float, or double.
 template <class Number>
 class CsvReader final : public TableReader {
  public:
-  CsvReader(Source& source, const RowForm& form)
-      : TableReader(kRowType<Number>), cells_(source), form_(form) {
+  CsvReader(Source& source, char separator, const RowForm& form)
+      : TableReader(kRowType<Number>), cells_(source, separator), form_(form), cells_per_row_(form.width) {
     columns_ = form.width;
   }
 
   /// Reads the first line unless all lines are rows: names, or a row that is kept for the first block.
   Result<void> begin() {
-    if (form_.header == Header::No) return {};
+    if (form_.header == Header::No) return expect_no_kept_column();
     ColumnNames names(form_);
     FVM_ASSIGN(const FirstLine first, read_first_line(names));
     const bool named = names.are_known();
-    const bool is_header = form_.header == Header::Yes || first.has_name || (named && !form_.names.empty());
+    // Numbers are a row, unless they are the model's names, or there are more of them than a row has cells.
+    const bool is_header = form_.header == Header::Yes || first.has_name ||
+                           (named && (!form_.names.empty() || first.columns != form_.width));
     if (!is_header && names.are_numbers()) return refused("line 1", numbers_or_row());
-    if (!named && is_header && !form_.names.empty()) return names.mismatch();
-    if (first.columns != form_.width) return wrong_width(first.columns, form_.width);
-    if (!is_header) return first.wrong_number ? *first.wrong_number : Result<void>();
-    first_row_.clear();
-    if (named) {
-      order_ = names.order();
-      return {};
-    }
-    if (first.has_number && form_.header == Header::Auto)
-      return refused("line 1",
-                     "mixes names and numbers, so it may be a header or a row: say which with --header yes "
-                     "or --header no");
-    notice_ =
-        "line 1 is skipped as a header: the model has no feature names, so its columns are taken in order";
-    return {};
+    if (is_header) return take_header(first, names);
+    if (first.columns != form_.width) return wrong_first_width(first.columns, names);
+    return expect_no_kept_column();
   }
 
   Result<void> read(std::size_t most, Rows& rows) override {
@@ -139,7 +86,7 @@ class CsvReader final : public TableReader {
     }
     for (; rows.count < most && !ended_; ++rows.count) {
       FVM_ASSIGN(const bool more, cells_.next_line());
-      FVM_ASSIGN(const bool row, more ? read_row(values) : Result<bool>(false));
+      FVM_ASSIGN(const bool row, more ? read_row(values, rows.kept) : Result<bool>(false));
       ended_ = !row;
       if (more && !row) FVM_TRY(expect_blank_rest());
       if (ended_) break;
@@ -151,8 +98,8 @@ class CsvReader final : public TableReader {
   /// The first line, read as a header and as a row at once, because only its end tells which it is.
   struct FirstLine {
     std::size_t columns = 0;
-    bool has_number = false, has_name = false;
-    std::optional<Error> wrong_number;  // error of the line if it is a row
+    bool has_number = false;
+    bool has_name = false;  // true: a cell is no value, so the line cannot be a row
   };
 
   Result<FirstLine> read_first_line(ColumnNames& names) {
@@ -162,28 +109,80 @@ class CsvReader final : public TableReader {
     do {
       FVM_ASSIGN(const std::string_view text, cells_.next());
       if (cells_.is_blank_line()) return refused("line 1", "is blank; expected a header or a row");
-      const bool is_text = is_hashed(line.columns);  // it tells nothing about the line
-      const auto number = parse_number<Number>(text);
-      line.has_number |= !is_text && number.has_value();
-      line.has_name |= !is_text && !number && !text.empty();
-      if (++line.columns > form_.width && !goes_on(line)) return too_wide(line);
+      Number value = 0;
+      const bool is_value = read_value(text, line.columns, value);
+      if (!is_hashed(line.columns)) {  // a text tells nothing about the line
+        line.has_name |= !is_value;
+        line.has_number |= parse_number<Number>(text).has_value();
+      }
+      if (++line.columns > form_.width && !goes_on(line)) return too_wide(line, names);
       names.add(text);
-      const auto value = value_of(text, line.columns - 1);
-      if (!value && !line.wrong_number) line.wrong_number = value.error();
-      if (line.columns <= form_.width) first_row_.push_back(value ? *value : kMissing<Number>);
+      if (line.columns <= form_.width) first_row_.push_back(value);
     } while (!cells_.ends_line());
     return line;
   }
 
-  /// Returns whether to read cells beyond the model's features: in a header, for the error that lists them.
+  /// Returns whether to read cells beyond the model's features: in a header that may have extra columns, or for the
+  /// error that lists them.
   bool goes_on(const FirstLine& line) const {
-    return line.has_name && !form_.names.empty() && line.columns - form_.width < kMaxExtraColumns;
+    const bool listed = line.has_name && !form_.names.empty();
+    return (listed || form_.ignores_extra || form_.keep) && line.columns - form_.width < kMaxExtraColumns;
   }
 
-  Error too_wide(const FirstLine& line) const {
+  Error too_wide(const FirstLine& line, const ColumnNames& names) const {
     const std::string least = cells_.ends_line() ? "" : "more than ";
     return refused("", "has " + least + std::to_string(line.columns - (least.empty() ? 0 : 1)) +
-                           " columns, the model has " + std::to_string(form_.width) + " features");
+                           " columns, the model has " + std::to_string(form_.width) + " features" +
+                           names.index_hint());
+  }
+
+  /// Returns the error for a first line with another number of cells than the model has features.
+  Error wrong_first_width(std::size_t columns, const ColumnNames& names) const {
+    Error error = wrong_width(columns, form_.width);
+    if (columns == 1 && !form_.separator)
+      error.message += "; line 1 has no comma, semicolon, tab or blank (--separator names another)";
+    error.message += names.index_hint();
+    return error;
+  }
+
+  Result<void> expect_no_kept_column() const {
+    if (!form_.keep) return {};
+    return refused("line 1", "is no header, so there is no column " + in_quotes(*form_.keep) + " to keep");
+  }
+
+  /// Takes the first line as a header: finds out which column is which feature, and which is kept.
+  Result<void> take_header(const FirstLine& first, const ColumnNames& names) {
+    first_row_.clear();
+    cells_per_row_ = first.columns;
+    kept_ = names.kept();
+    FVM_TRY(names.check_kept());
+    if (form_.keep && !kept_)
+      return refused("header", "has no column " + in_quotes(*form_.keep) + " to keep");
+    if (names.are_known()) {
+      order_ = names.order();
+      return {};
+    }
+    if (!form_.names.empty()) return names.mismatch();
+    return take_in_order(first, names);
+  }
+
+  /// Takes the columns of a header that names no features in their order, without the one to keep.
+  Result<void> take_in_order(const FirstLine& first, const ColumnNames& names) {
+    const std::size_t features = first.columns - (kept_ ? 1 : 0);
+    if (features != form_.width && form_.ignores_extra)
+      return refused("header",
+                     "does not tell which columns are extra: the model has no feature names, and the file's "
+                     "are not f0, f1, …, Column_0, Column_1, … or 0, 1, …");
+    if (features != form_.width) return wrong_first_width(features, names);
+    if (first.has_number && form_.header == Header::Auto)
+      return refused("line 1",
+                     "mixes names and numbers, so it may be a header or a row: say which with --header yes "
+                     "or --header no");
+    for (std::uint32_t column = 0, feature = 0; kept_ && column < first.columns; ++column)
+      order_.push_back(column == *kept_ ? kNoFeature : feature++);
+    notice_ =
+        "line 1 is skipped as a header: the model has no feature names, so its columns are taken in order";
+    return {};
   }
 
   std::string numbers_or_row() const {
@@ -198,28 +197,22 @@ class CsvReader final : public TableReader {
     return std::binary_search(form_.hashed.begin(), form_.hashed.end(), feature);
   }
 
-  /// Returns the value of the current cell, which is of this feature.
-  Result<Number> value_of(std::string_view text, std::size_t feature) const {
-    if (is_hashed(feature)) return static_cast<Number>(category_code(cells_.text()));
-    if (text.empty()) return kMissing<Number>;
+  /// Sets `value` to the value of the current cell, which is of this feature; false if it is none: see read_cell.
+  bool read_value(std::string_view text, std::size_t feature, Number& value) const {
+    if (is_hashed(feature)) {
+      value = static_cast<Number>(category_code(cells_.text()));
+      return true;
+    }
+    if (form_.hashed.empty() || std::is_same_v<Number, float>) return read_cell(text, form_, value);
     // Beside codes, which need float64, numbers are float32: rounded twice, some would be others.
-    if (!form_.hashed.empty() && !std::is_same_v<Number, float>) return number_of<float>(text);
-    return number_of<Number>(text);
+    float narrow = 0;
+    const bool is_value = read_cell(text, form_, narrow);
+    value = static_cast<Number>(narrow);
+    return is_value;
   }
 
-  /// Returns the number in the current cell, as Compared: in this type the model compares it.
-  template <class Compared>
-  Result<Number> number_of(std::string_view text) const {
-    const auto number = parse_number<Compared>(text);
-    if (!number)
-      return refused(cells_.cell_place(),
-                     in_quotes(text) + " is not a number (a missing value is an empty cell or nan)");
-    if (form_.missing && *number == form_.missing->as<Compared>()) return kMissing<Number>;
-    return static_cast<Number>(*number);
-  }
-
-  /// Reads a row, at most one cell beyond the model's features; false if the line is blank.
-  Result<bool> read_row(std::vector<Number>& values) {
+  /// Reads a row, at most one cell beyond those that it should have; false if the line is blank.
+  Result<bool> read_row(std::vector<Number>& values, std::vector<std::string>& kept) {
     const std::size_t begin = values.size();
     values.resize(begin + form_.width);
     std::size_t column = 0;
@@ -229,16 +222,24 @@ class CsvReader final : public TableReader {
         values.resize(begin);
         return false;
       }
-      if (column == form_.width)
+      if (column == cells_per_row_)
         return refused(cells_.line_place(),
-                       "has more cells than the model's " + std::to_string(form_.width) + " features");
+                       "has more cells than " + expected_cells("the model's ", "the header's "));
+      if (column == kept_) kept.emplace_back(text);
       const std::size_t feature = order_.empty() ? column : order_[column];
-      FVM_ASSIGN(values[begin + feature], value_of(text, feature));
       ++column;
+      if (feature == kNoFeature) continue;
+      if (!read_value(text, feature, values[begin + feature])) return no_value(cells_.cell_place(), text);
     } while (!cells_.ends_line());
-    if (column == form_.width) return true;
-    return refused(cells_.line_place(), "has " + std::to_string(column) + " cells, the model has " +
-                                            std::to_string(form_.width) + " features");
+    if (column == cells_per_row_) return true;
+    return refused(cells_.line_place(), "has " + std::to_string(column) + " cells, " +
+                                            expected_cells("the model has ", "the header has "));
+  }
+
+  /// Returns how many cells a row should have, and what says so.
+  std::string expected_cells(const char* of_model, const char* of_header) const {
+    if (cells_per_row_ == form_.width) return of_model + std::to_string(form_.width) + " features";
+    return of_header + std::to_string(cells_per_row_) + " columns";
   }
 
   /// Checks, after a blank line, that only blank lines follow.
@@ -256,13 +257,15 @@ class CsvReader final : public TableReader {
   CsvCells cells_;
   RowForm form_;
   std::vector<Number> first_row_;
+  std::size_t cells_per_row_;
   std::vector<std::uint32_t> order_;  // the feature of each column; empty: the model's order
+  std::optional<std::size_t> kept_;   // the column whose cells are kept as text
   bool ended_ = false;
 };
 
 template <class Number>
-Result<std::unique_ptr<TableReader>> begun(Source& source, const RowForm& form) {
-  auto reader = std::make_unique<CsvReader<Number>>(source, form);
+Result<std::unique_ptr<TableReader>> begun(Source& source, char separator, const RowForm& form) {
+  auto reader = std::make_unique<CsvReader<Number>>(source, separator, form);
   FVM_TRY(reader->begin());
   return std::unique_ptr<TableReader>(std::move(reader));
 }
@@ -276,19 +279,14 @@ void append_shortest(std::string& to, T value) {
 
 }  // namespace
 
-std::optional<float> parse_float(std::string_view text) { return parse_number<float>(text); }
-
-std::optional<MissingNumber> parse_missing(std::string_view text) {
-  const auto narrow = parse_number<float>(text);
-  const auto wide = parse_number<double>(text);
-  if (!narrow || !wide) return std::nullopt;
-  return MissingNumber{*narrow, *wide};
-}
-
 Result<std::unique_ptr<TableReader>> csv_reader(Source& source, const RowForm& form) {
-  FVM_TRY(skip_start(source));
-  if (form.wide) return begun<double>(source, form);
-  return begun<float>(source, form);
+  FVM_TRY(check_start(source));
+  char separator = form.separator.value_or('\0');
+  if (!form.separator) {
+    FVM_ASSIGN(separator, find_separator(source, form.width));
+  }
+  if (form.wide) return begun<double>(source, separator, form);
+  return begun<float>(source, separator, form);
 }
 
 void append_number(std::string& to, float value) {
@@ -300,8 +298,10 @@ void append_number(std::string& to, double value) {
 void append_number(std::string& to, std::int64_t value) { append_shortest(to, value); }
 
 void append_text(std::string& to, std::string_view cell) {
-  const bool plain = cell.find_first_of(",\"\r\n") == std::string_view::npos && trimmed(cell) == cell;
-  if (plain && !cell.empty()) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  const bool plain = !cell.empty() && cell.find_first_of(",\"\r\n") == std::string_view::npos &&
+                     !is_blank(cell.front()) && !is_blank(cell.back());
+  if (plain) {
     to += cell;
     return;
   }

@@ -8,9 +8,10 @@ namespace {
 
 constexpr std::size_t kLongestCell = std::size_t{1} << 20;
 
-bool is_space(char c) { return c == ' ' || c == '\t'; }
-
 }  // namespace
+
+/// Returns whether the window has a character at `at`, after fetching more if it must.
+Result<bool> CsvCells::has(std::size_t at) { return at < window_.size() ? Result<bool>(true) : fetch(); }
 
 /// Extends the window; false at the end of the text.
 Result<bool> CsvCells::fetch() {
@@ -46,14 +47,18 @@ Result<std::string_view> CsvCells::next() {
 }
 
 Result<void> CsvCells::take_plain(std::size_t begin) {
+  const char separator = separator_, other = separator_ == kBlanks ? '\t' : separator_;
   std::size_t end = begin;
   for (;;) {
-    while (end < window_.size() && window_[end] != ',' && window_[end] != '\n') ++end;
+    while (end < window_.size() && window_[end] != separator && window_[end] != other && window_[end] != '\n')
+      ++end;
     if (end < window_.size()) break;
     FVM_ASSIGN(const bool more, fetch());
     if (!more) break;
   }
-  finish(end);
+  std::size_t next = end;
+  if (separator_ == kBlanks) FVM_TRY(skip_blanks(next));
+  finish(next);
   std::size_t last = end - (ends_line_ && end > begin && window_[end - 1] == '\r' ? 1 : 0);
   text_ = window_.substr(0, last);
   while (last > begin && is_space(window_[last - 1])) --last;
@@ -64,37 +69,52 @@ Result<void> CsvCells::take_plain(std::size_t begin) {
 Result<void> CsvCells::take_quoted(std::size_t begin) {
   unquoted_.clear();
   std::size_t at = begin;
-  const auto there = [&]() -> Result<bool> { return at < window_.size() ? Result<bool>(true) : fetch(); };
   for (;; ++at) {
-    FVM_ASSIGN(const bool more, there());
+    FVM_ASSIGN(const bool more, has(at));
     if (!more) return refused(cell_place(), "a quoted cell never ends");
     if (window_[at] == '\n') ++breaks_;
     if (window_[at] == '"') {
       ++at;
-      FVM_ASSIGN(const bool after, there());
+      FVM_ASSIGN(const bool after, has(at));
       if (!after || window_[at] != '"') break;
     }
     unquoted_ += window_[at];
   }
   bool carriage_return = false;
   for (;; ++at) {
-    FVM_ASSIGN(const bool more, there());
-    if (!more || window_[at] == '\n' || (window_[at] == ',' && !carriage_return)) break;
+    FVM_ASSIGN(const bool more, has(at));
+    if (!more || window_[at] == '\n' || (ends_cell(window_[at]) && !carriage_return)) break;
     if (carriage_return || (window_[at] != '\r' && !is_space(window_[at])))
       return refused(cell_place(), "text after the closing quote of a cell");
     carriage_return = window_[at] == '\r';
   }
+  if (separator_ == kBlanks) FVM_TRY(skip_blanks(at));
   finish(at);
   cell_ = text_ = unquoted_;
   return {};
 }
 
-/// Ends the cell at `end`, where the window has a comma, the end of the line or the end of the text.
+/// Goes on to the next cell or the end of the line. Blanks at the end of a line separate nothing.
+Result<void> CsvCells::skip_blanks(std::size_t& at) {
+  for (;; ++at) {
+    FVM_ASSIGN(const bool more, has(at));
+    if (!more) return {};
+    if (!is_space(window_[at])) break;
+  }
+  if (window_[at] != '\r') return {};
+  FVM_ASSIGN(const bool after, has(at + 1));
+  if (!after || window_[at + 1] == '\n') ++at;
+  return {};
+}
+
+/// Ends the cell at `end`, where the window has a separator, the end of the line or the end of the text; the next cell
+/// if blanks separate.
 void CsvCells::finish(std::size_t end) {
   const bool at_end = end == window_.size();
   ends_line_ = at_end || window_[end] == '\n';
   if (ends_line_) ++breaks_;
-  taken_ = end + (at_end ? 0 : 1);
+  const bool takes_next = !at_end && (ends_line_ || separator_ != kBlanks);
+  taken_ = end + (takes_next ? 1 : 0);
 }
 
 }  // namespace forestvm::cli

@@ -1,4 +1,4 @@
-// The cells of a CSV text (RFC 4180, commas), one after the other. Memory holds no more than the longest
+// The cells of a CSV text (RFC 4180, with any separator), one after the other. Memory holds no more than the longest
 // cell.
 #pragma once
 
@@ -8,14 +8,15 @@
 
 #include <forestvm/result.hpp>
 
+#include "cli/io/separator.hpp"
 #include "cli/io/source.hpp"
 
 namespace forestvm::cli {
 
 class CsvCells {
  public:
-  /// `source` must outlive it.
-  explicit CsvCells(Source& source) : source_(source) {}
+  /// `source` must outlive it. Blanks around a cell are no part of it, unless they are the separator.
+  explicit CsvCells(Source& source, char separator = ',') : source_(source), separator_(separator) {}
 
   /// Goes to the next line; false at the end of the text. The line before must have been read to its end.
   Result<bool> next_line();
@@ -39,12 +40,17 @@ class CsvCells {
   std::string cell_place() const { return line_place() + ", column " + std::to_string(column_); }
 
  private:
+  bool is_space(char c) const { return c == ' ' || (c == '\t' && separator_ != '\t'); }
+  bool ends_cell(char c) const { return separator_ == kBlanks ? is_space(c) : c == separator_; }
   Result<bool> fetch();
+  Result<bool> has(std::size_t at);
   Result<void> take_plain(std::size_t begin);
   Result<void> take_quoted(std::size_t begin);
+  Result<void> skip_blanks(std::size_t& at);
   void finish(std::size_t end);
 
   Source& source_;
+  char separator_;
   std::string_view window_;  // the buffered text, from the start of the cell
   std::size_t taken_ = 0;    // bytes of the window used by the cell and its separator
   std::string_view cell_, text_;

@@ -92,34 +92,6 @@ Result<ArrayForm> array_form(const NpyHeader& header, NpyShape accepted) {
   return form;
 }
 
-/// Reads magic, version, length and text.
-Result<NpyHeader> read_header(Source& source) {
-  FVM_ASSIGN(std::string_view start, source.peek(12));
-  const auto truncated = [](std::size_t size) {
-    return refused("NPY header", "truncated: the file ends after " + std::to_string(size) + " bytes");
-  };
-  if (start.size() < 10) return truncated(start.size());
-  const auto byte = [&start](std::size_t i) { return std::size_t{static_cast<unsigned char>(start[i])}; };
-  const std::size_t major = byte(6);
-  if (major < 1 || major > 3 || byte(7) != 0)
-    return refused("NPY header", "version " + std::to_string(major) + "." + std::to_string(byte(7)) +
-                                     " is not supported; expected 1.0, 2.0 or 3.0");
-  const std::size_t prefix = major == 1 ? 10 : 12;
-  if (start.size() < prefix) return truncated(start.size());
-  std::size_t length = byte(8) | byte(9) << 8U;
-  if (major > 1) length |= byte(10) << 16U | byte(11) << 24U;
-  if (length > kLongestHeader)
-    return refused("NPY header", "is " + std::to_string(length) + " bytes long, more than " +
-                                     std::to_string(kLongestHeader));
-  FVM_ASSIGN(start, source.peek(prefix + length));
-  if (start.size() < prefix + length)
-    return refused("NPY header", "truncated: " + std::to_string(start.size() - prefix) + " of " +
-                                     std::to_string(length) + " bytes");
-  auto header = parse_npy_header(start.substr(prefix, length));
-  source.skip(prefix + length);
-  return header;
-}
-
 Error wrong_size(const ArrayForm& form, const std::string& found) {
   return refused("NPY data", "the header's " + std::to_string(form.rows) + " x " +
                                  std::to_string(form.columns) + " values need " +
@@ -231,8 +203,37 @@ Result<std::unique_ptr<TableReader>> checked(Source& source, const ArrayForm& ar
 
 }  // namespace
 
+Result<NpyHeader> read_npy_header(Source& source) {
+  FVM_ASSIGN(const bool is_npy, source.starts_with(kNpyMagic));
+  if (!is_npy) return refused("", "is no NPY array");
+  FVM_ASSIGN(std::string_view start, source.peek(12));
+  const auto truncated = [](std::size_t size) {
+    return refused("NPY header", "truncated: the file ends after " + std::to_string(size) + " bytes");
+  };
+  if (start.size() < 10) return truncated(start.size());
+  const auto byte = [&start](std::size_t i) { return std::size_t{static_cast<unsigned char>(start[i])}; };
+  const std::size_t major = byte(6);
+  if (major < 1 || major > 3 || byte(7) != 0)
+    return refused("NPY header", "version " + std::to_string(major) + "." + std::to_string(byte(7)) +
+                                     " is not supported; expected 1.0, 2.0 or 3.0");
+  const std::size_t prefix = major == 1 ? 10 : 12;
+  if (start.size() < prefix) return truncated(start.size());
+  std::size_t length = byte(8) | byte(9) << 8U;
+  if (major > 1) length |= byte(10) << 16U | byte(11) << 24U;
+  if (length > kLongestHeader)
+    return refused("NPY header", "is " + std::to_string(length) + " bytes long, more than " +
+                                     std::to_string(kLongestHeader));
+  FVM_ASSIGN(start, source.peek(prefix + length));
+  if (start.size() < prefix + length)
+    return refused("NPY header", "truncated: " + std::to_string(start.size() - prefix) + " of " +
+                                     std::to_string(length) + " bytes");
+  auto header = parse_npy_header(start.substr(prefix, length));
+  source.skip(prefix + length);
+  return header;
+}
+
 Result<std::unique_ptr<TableReader>> npy_reader(Source& source, NpyShape shape, const RowForm& form) {
-  FVM_ASSIGN(const NpyHeader header, read_header(source));
+  FVM_ASSIGN(const NpyHeader header, read_npy_header(source));
   FVM_ASSIGN(const ArrayForm array, array_form(header, shape));
   if (shape == NpyShape::Matrix && array.columns != form.width) return wrong_width(array.columns, form.width);
   if (form.wide && !is_float32(array.type)) return checked<double>(source, array, form);

@@ -11,6 +11,7 @@
 
 #include <forestvm/result.hpp>
 
+#include "cli/io/npy_header.hpp"
 #include "cli/io/source.hpp"
 #include "cli/io/table.hpp"
 
@@ -28,6 +29,9 @@ enum class NpyShape { Matrix, VectorOrMatrix };
 /// Memory grows only as bytes arrive, whatever the header's counts. An array in Fortran order is read whole
 /// before its first row is returned.
 Result<std::unique_ptr<TableReader>> npy_reader(Source& source, NpyShape shape, const RowForm& form = {});
+
+/// Reads the bytes before the values: magic, version, length and text.
+Result<NpyHeader> read_npy_header(Source& source);
 
 /// Returns the bytes that numpy.save writes before a C-order array of this dtype ("<f4") and shape. For one
 /// or two dimensions the length is always the same.

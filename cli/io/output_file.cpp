@@ -7,9 +7,9 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace forestvm::cli {
@@ -17,10 +17,17 @@ namespace {
 
 constexpr std::size_t kBufferSize = std::size_t{1} << 18;
 
-/// Returns the file at the end of a chain of links, so that finish() replaces the file and not the link.
+/// The links that are followed, as many as the kernel follows.
+constexpr int kMaxLinks = 40;
+
+/// Returns the file at the end of a chain of links, so that finish() replaces the file and not the link. The file need
+/// not exist.
 std::string resolved(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
-  return real ? std::string(real.get()) : path;
+  std::filesystem::path target = path;
+  std::error_code failed;
+  for (int i = 0; i < kMaxLinks && std::filesystem::is_symlink(target, failed); ++i)
+    target = target.parent_path() / std::filesystem::read_symlink(target, failed);
+  return target;
 }
 
 }  // namespace
@@ -35,12 +42,13 @@ Result<OutputFile> OutputFile::open(const std::string& path) {
   out.owned_ = true;
   struct stat status = {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (!exists && errno == ELOOP) return out.cannot_write();
   if (exists && !S_ISREG(status.st_mode)) {
     out.file_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (out.file_ < 0) return out.cannot_write();
     return out;
   }
-  out.target_ = exists ? resolved(path) : path;
+  out.target_ = resolved(path);
   if (exists && ::access(out.target_.c_str(), W_OK) != 0) return out.cannot_write();
   FVM_TRY(out.create_beside());
   if (exists) static_cast<void>(::fchmod(out.file_, status.st_mode & 0777U));  // ignored if not permitted

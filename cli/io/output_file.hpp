@@ -14,9 +14,9 @@ namespace forestvm::cli {
 class OutputFile {
  public:
   /// Opens for writing; "-" is standard output. A regular file is written beside its place and renamed by
-  /// finish(), so that a failure or a signal leaves the earlier file as it was, and no other. The new file
-  /// keeps the permissions of the one that it replaces, without the set-user-ID, set-group-ID and sticky
-  /// bits. A device or pipe is written directly.
+  /// finish(), so that a failure or a signal leaves the earlier file as it was, and no other. A link stays a
+  /// link: the file that it names is replaced, or made. The new file keeps the permissions of the one that it
+  /// replaces, without the set-user-ID, set-group-ID and sticky bits. A device or pipe is written directly.
   static Result<OutputFile> open(const std::string& path);
 
   OutputFile(OutputFile&& other) noexcept;
@@ -32,6 +32,9 @@ class OutputFile {
   /// Overwrites the beginning of the file, as many bytes as `bytes` has. That much must have been written.
   Result<void> replace_start(std::string_view bytes);
 
+  /// Writes what is buffered, so that the reader of a pipe sees it.
+  Result<void> flush();
+
   /// Writes what is buffered, waits until it is on disk, and gives the file its name.
   Result<void> finish();
 
@@ -39,7 +42,6 @@ class OutputFile {
   OutputFile() = default;
   Result<void> create_beside();
   Result<void> write_through(std::string_view bytes);
-  Result<void> flush();
 
   Error cannot_write() const;
 

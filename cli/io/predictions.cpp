@@ -64,10 +64,15 @@ Result<void> check_predictions_name(const std::string& path) {
                      ending);
 }
 
+bool is_npy_name(const std::string& path) { return ending_of(path) == "npy"; }
+
 Result<PredictionWriter> PredictionWriter::open(const std::string& path, const PredictionForm& form) {
   FVM_ASSIGN(OutputFile file, OutputFile::open(path));
-  PredictionWriter writer(std::move(file), form, ending_of(path) == "npy");
-  if (!writer.npy_) return writer;
+  PredictionWriter writer(std::move(file), form, is_npy_name(path));
+  if (!writer.npy_) {
+    FVM_TRY(writer.write_names());
+    return writer;
+  }
   if (writer.file_.can_go_back()) {
     FVM_TRY(
         writer.file_.write(writer.header()));  // finish() writes another header of the same length over it
@@ -85,13 +90,24 @@ std::string PredictionWriter::header() const {
   return npy_header(row_of(form_.type).dtype, shape);
 }
 
-Result<void> PredictionWriter::write(const PredictionValues& values) {
+Result<void> PredictionWriter::write_names() {
+  if (form_.names.empty()) return {};
+  std::string text;
+  for (const std::string& name : form_.names) {
+    if (!text.empty()) text += ',';
+    append_text(text, name);
+  }
+  return file_.write(text + '\n');
+}
+
+Result<void> PredictionWriter::write(const PredictionValues& values, std::span<const std::string> kept) {
   FVM_CHECK(values.index() == static_cast<std::size_t>(form_.type));
   return std::visit(
-      [this](const auto& span) -> Result<void> {
+      [this, kept](const auto& span) -> Result<void> {
         FVM_CHECK(span.size() % form_.columns == 0);
+        FVM_CHECK(kept.empty() || kept.size() == span.size() / form_.columns);
         written_ += span.size();
-        return npy_ ? write_bytes(std::as_bytes(span)) : write_text(span);
+        return npy_ ? write_bytes(std::as_bytes(span)) : write_text(span, kept);
       },
       values);
 }
@@ -103,9 +119,13 @@ Result<void> PredictionWriter::write_bytes(std::span<const std::byte> bytes) {
 }
 
 template <class T>
-Result<void> PredictionWriter::write_text(std::span<const T> values) {
+Result<void> PredictionWriter::write_text(std::span<const T> values, std::span<const std::string> kept) {
   std::string text;
   for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!kept.empty() && i % form_.columns == 0) {
+      append_text(text, kept[i / form_.columns]);
+      text += ',';
+    }
     append_cell(text, values[i], form_.labels);
     text += (i + 1) % form_.columns == 0 ? '\n' : ',';
     if (text.size() < kTextPiece) continue;
@@ -123,6 +143,10 @@ Result<void> PredictionWriter::write_kept() {
   while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), kept_.get()))
     FVM_TRY(file_.write(std::string_view(piece).substr(0, got)));
   return std::ferror(kept_.get()) != 0 ? not_kept() : Result<void>();
+}
+
+Result<void> PredictionWriter::flush() {
+  return npy_ || file_.can_go_back() ? Result<void>() : file_.flush();
 }
 
 Result<void> PredictionWriter::finish() {

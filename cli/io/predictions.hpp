@@ -25,10 +25,14 @@ struct PredictionForm {
   Type type = Type::Float32;
   std::span<const std::string> labels{};  ///< CSV writes labels[i] for the integer i; empty: the integer
   bool matrix = false;                    ///< true: the shape is (rows, columns) even if columns is 1
+  std::span<const std::string> names{};   ///< CSV begins with a line of these; empty: it has no header
 };
 
 /// Returns the size of a value in bytes.
 std::size_t size_of(PredictionForm::Type type);
+
+/// Returns whether predictions in a file of this name are an NPY array.
+bool is_npy_name(const std::string& path);
 
 /// Returns a Usage error for a file name with an ending that predictions cannot be written as.
 Result<void> check_predictions_name(const std::string& path);
@@ -40,12 +44,17 @@ using PredictionValues = std::variant<std::span<const float>, std::span<const do
 class PredictionWriter {
  public:
   /// Opens the output. A name that ends in .npy (or .NPY) gets an NPY array; any other name, and "-"
-  /// (standard output), CSV: one line per row, no header, each number the shortest text that reads back to
-  /// the same bits. An NPY header needs the number of rows; if the output is not a file, values are kept in a
-  /// temporary file until it is known.
+  /// (standard output), CSV: one line per row, after a header if the form has names, each number the shortest
+  /// text that reads back to the same bits. An NPY header needs the number of rows; if the output is not a
+  /// file, values are kept in a temporary file until it is known.
   static Result<PredictionWriter> open(const std::string& path, const PredictionForm& form);
 
-  Result<void> write(const PredictionValues& values);
+  /// Writes a batch. In CSV each row begins with its cell of `kept`, unless that is empty.
+  Result<void> write(const PredictionValues& values, std::span<const std::string> kept = {});
+
+  /// Hands on what was written, so that a reader at the other end of a pipe gets it before the next batch. Without
+  /// effect for output that appears only when it is complete.
+  Result<void> flush();
 
   /// Completes the output; called after the last row.
   Result<void> finish();
@@ -57,7 +66,8 @@ class PredictionWriter {
   std::string header() const;
   Result<void> write_bytes(std::span<const std::byte> bytes);
   template <class T>
-  Result<void> write_text(std::span<const T> values);
+  Result<void> write_text(std::span<const T> values, std::span<const std::string> kept);
+  Result<void> write_names();
   Result<void> write_kept();
 
   OutputFile file_;

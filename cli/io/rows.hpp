@@ -1,4 +1,4 @@
-// Rows for a model: NPY or CSV file -> rows in the model's column order, a block at a time.
+// Rows for a model: a file of any format -> rows in the model's column order, a block at a time.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,23 @@
 
 namespace forestvm::cli {
 
+/// Returns the option of the command line that says the first part of the form that is not as by default; null if
+/// none is given.
+const char* first_option(const RowForm& form);
+
 /// Reads the rows of a file block after block. Memory holds one block, however many rows there are.
 class RowReader {
  public:
-  /// Opens the rows in `path` ("-": standard input). The content tells NPY and CSV apart. Refuses what
-  /// npy_reader and csv_reader refuse. It is a Usage error to ask for a header if the file is not CSV, and an
-  /// Environment error if the file cannot be read.
-  static Result<RowReader> open(const std::string& path, const RowForm& form);
+  /// Opens rows. The form or the content tells the format, and gzip is unpacked. Refuses what the format's reader
+  /// refuses. It is a Usage error to give an option that the format does not have, and an Environment error if the
+  /// file cannot be read.
   static Result<RowReader> open(Source source, const RowForm& form);
 
   /// Replaces `rows` by up to `most` following rows; by none after the last. Refuses errors in these rows,
   /// or in the text that follows the last one.
   Result<void> next(std::size_t most, Rows& rows);
 
-  /// Returns the number of rows if the file says it; a CSV file does not.
+  /// Returns the number of rows if the file says it; a text does not.
   std::optional<std::size_t> count() const { return table_->rows(); }
 
   /// Returns the type of the rows: Float32, or Float64 if the model compares in float64 and the file's numbers need it.

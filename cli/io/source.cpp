@@ -19,25 +19,59 @@ Error system_error(const char* what) {
   return {ErrorCode::Environment, "", std::string(what) + ": " + std::strerror(errno)};
 }
 
+class FileFeed final : public Feed {
+ public:
+  FileFeed(int file, bool owned) : file_(file), owned_(owned) {}
+  FileFeed(const FileFeed&) = delete;
+  FileFeed& operator=(const FileFeed&) = delete;
+  ~FileFeed() override {
+    if (owned_) ::close(file_);
+  }
+
+  Result<void> begin() {
+    struct stat status = {};
+    if (::fstat(file_, &status) != 0) return system_error("cannot read");
+    if (S_ISDIR(status.st_mode)) return Error{ErrorCode::Environment, "", "is a directory"};
+    if (!S_ISREG(status.st_mode)) return {};
+    const off_t at = ::lseek(file_, 0, SEEK_CUR);
+    if (at < 0 || at > status.st_size) return {};
+    part_ = FilePart{file_, static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(status.st_size - at)};
+    return {};
+  }
+
+  Result<std::size_t> read(char* to, std::size_t count) override {
+    ssize_t got = -1;
+    do {
+      got = ::read(file_, to, count);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) return system_error("cannot read");
+    fetched_ += static_cast<std::uint64_t>(got);
+    return static_cast<std::size_t>(got);
+  }
+
+  std::optional<std::uint64_t> bytes_left() const override {
+    if (!part_) return std::nullopt;
+    return part_->size > fetched_ ? part_->size - fetched_ : 0;  // a file may grow meanwhile
+  }
+
+  std::optional<FilePart> file() const override { return part_; }
+
+ private:
+  int file_;
+  bool owned_;  // standard input is not closed
+  std::uint64_t fetched_ = 0;
+  std::optional<FilePart> part_;
+};
+
 }  // namespace
 
 Result<Source> Source::open(const std::string& path) {
-  Source source;
-  if (path == "-") {
-    source.file_ = STDIN_FILENO;
-  } else {
-    source.file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (source.file_ < 0) return system_error("cannot open");
-    source.owned_ = true;
-  }
-  struct stat status = {};
-  if (::fstat(source.file_, &status) != 0) return system_error("cannot read");
-  if (S_ISDIR(status.st_mode)) return Error{ErrorCode::Environment, "", "is a directory"};
-  if (S_ISREG(status.st_mode)) {
-    const off_t at = ::lseek(source.file_, 0, SEEK_CUR);
-    if (at >= 0 && at <= status.st_size) source.size_ = static_cast<std::uint64_t>(status.st_size - at);
-  }
-  return source;
+  const bool standard = path == "-";
+  const int file = standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return system_error("cannot open");
+  auto feed = std::make_unique<FileFeed>(file, !standard);
+  FVM_TRY(feed->begin());
+  return Source(std::move(feed));
 }
 
 Source Source::from_text(std::string text) {
@@ -47,28 +81,10 @@ Source Source::from_text(std::string text) {
   return source;
 }
 
-Source::Source(Source&& other) noexcept
-    : file_(std::exchange(other.file_, -1)),
-      owned_(std::exchange(other.owned_, false)),
-      ended_(other.ended_),
-      buffer_(std::move(other.buffer_)),
-      begin_(other.begin_),
-      fetched_(other.fetched_),
-      size_(other.size_) {}
-
-Source::~Source() {
-  if (owned_) ::close(file_);
-}
-
 Result<std::size_t> Source::read_some(char* to, std::size_t count) {
-  ssize_t got = -1;
-  do {
-    got = ::read(file_, to, count);
-  } while (got < 0 && errno == EINTR);
-  if (got < 0) return system_error("cannot read");
+  FVM_ASSIGN(const std::size_t got, feed_->read(to, count));
   if (got == 0) ended_ = true;
-  fetched_ += static_cast<std::uint64_t>(got);
-  return static_cast<std::size_t>(got);
+  return got;
 }
 
 /// Reads once more into the buffer, which grows only by what arrives: pages without data are never touched.
@@ -87,6 +103,16 @@ Result<std::string_view> Source::peek(std::size_t count) {
     while (buffer_.size() < count && !ended_) FVM_TRY(fetch());
   }
   return std::string_view(buffer_).substr(begin_);
+}
+
+Result<bool> Source::starts_with(std::string_view bytes) {
+  for (;;) {
+    const std::size_t had = buffered();
+    const std::string_view seen = std::string_view(buffer_).substr(begin_, bytes.size());
+    if (seen.size() == bytes.size() || bytes.substr(0, seen.size()) != seen) return seen == bytes;
+    FVM_TRY(peek(had + 1));
+    if (buffered() == had) return false;
+  }
 }
 
 Result<std::string> Source::read_rest(std::size_t limit) {
@@ -114,10 +140,9 @@ Result<std::size_t> Source::read(char* to, std::size_t count) {
 }
 
 std::optional<std::uint64_t> Source::bytes_left() const {
-  if (file_ < 0) return buffered();
-  if (!size_) return std::nullopt;
-  const std::uint64_t rest = *size_ > fetched_ ? *size_ - fetched_ : 0;  // a file may grow meanwhile
-  return rest + buffered();
+  if (!feed_) return buffered();
+  const std::optional<std::uint64_t> rest = feed_->bytes_left();
+  return rest ? std::optional(*rest + buffered()) : std::nullopt;
 }
 
 }  // namespace forestvm::cli

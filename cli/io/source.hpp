@@ -1,9 +1,10 @@
-// Input from a file, standard input or a string, read forward once. The readers of rows build on it, so that
-// a pipe works wherever a file does and only what has arrived takes memory.
+// Input from a file, standard input, a string or an unpacked stream, read forward once. The readers of rows build on
+// it, so that a pipe works wherever a file does and only what has arrived takes memory.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,19 +13,44 @@
 
 namespace forestvm::cli {
 
+/// Begins UTF-8 texts that Windows programs write.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+/// A regular file that can be read at any place.
+struct FilePart {
+  int file;             ///< descriptor
+  std::uint64_t begin;  ///< where the part begins
+  std::uint64_t size;
+};
+
+/// Where the bytes of a Source come from.
+class Feed {
+ public:
+  virtual ~Feed() = default;
+
+  /// Copies up to `count` bytes to `to` and returns their number; 0 only at the end.
+  virtual Result<std::size_t> read(char* to, std::size_t count) = 0;
+
+  /// Returns the number of bytes not yet read, if it is known.
+  virtual std::optional<std::uint64_t> bytes_left() const = 0;
+
+  /// Returns everything that this feed reads, from its first byte on, if that is a part of a regular file.
+  virtual std::optional<FilePart> file() const { return std::nullopt; }
+};
+
 class Source {
  public:
   /// Opens `path`; "-" is standard input. Returns an Environment error if that fails.
   static Result<Source> open(const std::string& path);
   static Source from_text(std::string text);
-
-  Source(Source&& other) noexcept;
-  Source& operator=(Source&&) = delete;
-  ~Source();
+  explicit Source(std::unique_ptr<Feed> feed) : feed_(std::move(feed)) {}
 
   /// Returns everything read but not taken: at least `count` bytes unless the input ends before. Valid until
   /// the next call of a member.
   Result<std::string_view> peek(std::size_t count);
+
+  /// Returns whether the next bytes are these. Waits for no more bytes than it needs to tell.
+  Result<bool> starts_with(std::string_view bytes);
 
   /// Takes `count` bytes, which the last peek returned.
   void skip(std::size_t count) { begin_ += count; }
@@ -38,19 +64,19 @@ class Source {
   /// Returns the number of bytes not yet taken, if the input's size is known (a regular file, a string).
   std::optional<std::uint64_t> bytes_left() const;
 
+  /// Returns the whole input, also what was taken, if it is a regular file.
+  std::optional<FilePart> file() const { return feed_ ? feed_->file() : std::nullopt; }
+
  private:
   Source() = default;
   std::size_t buffered() const { return buffer_.size() - begin_; }
   Result<std::size_t> read_some(char* to, std::size_t count);
   Result<void> fetch();
 
-  int file_ = -1;       // -1: the buffer holds the whole input
-  bool owned_ = false;  // standard input is not closed
+  std::unique_ptr<Feed> feed_;  // null: the buffer holds the whole input
   bool ended_ = false;
   std::string buffer_;
-  std::size_t begin_ = 0;              // the first byte of buffer_ that has not been taken
-  std::uint64_t fetched_ = 0;          // bytes read from file_
-  std::optional<std::uint64_t> size_;  // size of file_ from where it stood when opened
+  std::size_t begin_ = 0;  // the first byte of buffer_ that has not been taken
 };
 
 }  // namespace forestvm::cli

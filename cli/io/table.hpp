@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,9 @@ namespace forestvm::cli {
 /// Says if the first line of a CSV file is a header. Auto: it is if it looks like one, see csv_reader.
 enum class Header { Auto, Yes, No };
 
+/// The formats of rows. Auto: the content tells.
+enum class RowFormat { Auto, Csv, Npy, Npz, Libsvm, JsonLines };
+
 /// Rows in memory: float32, or float64 if the model compares in float64 or takes codes, and the file's numbers need it.
 struct Rows {
   std::size_t count = 0;
@@ -26,6 +30,7 @@ struct Rows {
   std::vector<float> values{};        ///< count x width, row-major; NaN is a missing value
   std::vector<double> wide_values{};  ///< instead of `values`, if the type is Float64
   bool hashed = false;                ///< RowBlock::hashed
+  std::vector<std::string> kept{};    ///< cell of the kept column for each row; empty if no column is kept
 
   /// Returns the values of this type.
   template <class Number>
@@ -84,6 +89,15 @@ struct RowForm {
   std::span<const std::uint32_t> hashed{};
   std::optional<MissingNumber> missing{};  ///< number that stands for a missing value (-0 equals 0)
   Header header = Header::Auto;            ///< kind of the first line of a CSV file
+  RowFormat format = RowFormat::Auto;
+  std::optional<char>
+      separator{};  ///< separator of a CSV file (kBlanks: runs of blanks); none: the first line tells
+  std::optional<std::vector<std::string>> missing_words{};  ///< texts of missing values; none: see read_cell
+  bool ignores_extra = false;  ///< true: columns that are no features of the model are left out, not refused
+  std::optional<std::string> keep{};   ///< name of a column whose cells are kept as text; may be no feature
+  std::optional<std::string> array{};  ///< name of the array to read from an NPZ file
+  std::optional<std::uint32_t> index_base{};  ///< number of the first feature in a libsvm file; none: 0
+  Absent absent = Absent::Missing;            ///< value of features that a sparse row does not list
 };
 
 /// Reads a table from where the last call stopped; keeps no more than the caller asks for.
@@ -116,6 +130,7 @@ class TableReader {
     rows.width = columns_;
     rows.type = type_;
     rows.numbers<Number>().clear();
+    rows.kept.clear();
   }
 
   RowType type_;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/io/cell_value.hpp"
 #include "cli/io/npy.hpp"
 #include "cli/io/rows.hpp"
 
@@ -106,6 +107,10 @@ inline std::string npy2(std::string_view dtype, const std::string& data, std::st
                  ", 'shape': " + std::string(shape) + ", }",
              data);
 }
+
+/// The end of the error about a text that is no value.
+inline const std::string kNoValue =
+    " is not a number, true or false (a missing value is an empty cell, nan, or a word of --na)";
 
 /// The end of the error about a number that a model comparing in float64 cannot take rounded.
 inline const std::string kNotExact =

@@ -82,4 +82,12 @@ Outcome ProgramTest::forestvm(const std::vector<std::string>& words, const Strea
 
 std::string test_data(const std::string& name) { return std::string(FORESTVM_TEST_DATA "/") + name; }
 
+std::string small_lightgbm(const std::string& names) {
+  return "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=2\nfeature_names=" +
+         names +
+         "\nfeature_infos=none none none\n\n"
+         "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=0\nthreshold=0.1\ndecision_type=2\nleft_child=-1\n"
+         "right_child=-2\nleaf_value=1 2\n\nend of trees\n";
+}
+
 }  // namespace forestvm::cli

@@ -41,4 +41,7 @@ class ProgramTest : public ::testing::Test, protected support::TemporaryFolder {
 using support::content_of;
 std::string test_data(const std::string& name);
 
+/// Returns a LightGBM model of one tree, which answers 1 if the first of three features is at most 0.1, otherwise 2.
+std::string small_lightgbm(const std::string& names);
+
 }  // namespace forestvm::cli

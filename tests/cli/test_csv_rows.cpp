@@ -17,33 +17,34 @@ namespace forestvm::cli {
 namespace {
 
 TEST(ParseFloat, ReadsTheNearestFloat) {
-  EXPECT_EQ(parse_float("0.1"), 0.1F);
-  EXPECT_EQ(parse_float("+1.5"), 1.5F);
-  EXPECT_EQ(parse_float("-.5e1"), -5.0F);
-  EXPECT_EQ(parse_float("16777217"), 16777216.0F);
-  EXPECT_EQ(parse_float("16777217.0000001"), 16777218.0F);  // rounding by way of double would give 16777216
-  EXPECT_EQ(parse_float("1e-45"), 0x1p-149F);
-  EXPECT_EQ(parse_float("inf"), kInf);
-  EXPECT_EQ(parse_float("-Infinity"), -kInf);
-  EXPECT_TRUE(std::isnan(parse_float("NaN").value()));
+  EXPECT_EQ(parse_number<float>("0.1"), 0.1F);
+  EXPECT_EQ(parse_number<float>("+1.5"), 1.5F);
+  EXPECT_EQ(parse_number<float>("-.5e1"), -5.0F);
+  EXPECT_EQ(parse_number<float>("16777217"), 16777216.0F);
+  EXPECT_EQ(parse_number<float>("16777217.0000001"),
+            16777218.0F);  // rounding by way of double would give 16777216
+  EXPECT_EQ(parse_number<float>("1e-45"), 0x1p-149F);
+  EXPECT_EQ(parse_number<float>("inf"), kInf);
+  EXPECT_EQ(parse_number<float>("-Infinity"), -kInf);
+  EXPECT_TRUE(std::isnan(parse_number<float>("NaN").value()));
 }
 
 TEST(ParseFloat, GoesToInfinityAndZeroBeyondTheRange) {
   for (const char* text : {"1e50", "3.5e38", "1e999999999999999999999", "0.001e50",
                            "1234567890123456789012345678901234567890.0", "1e+50", "+1e400"})
-    EXPECT_EQ(parse_float(text), kInf) << text;
-  EXPECT_EQ(parse_float("-1e50"), -kInf);
+    EXPECT_EQ(parse_number<float>(text), kInf) << text;
+  EXPECT_EQ(parse_number<float>("-1e50"), -kInf);
   const std::string tiny = "0." + std::string(400, '0') + "1";
   for (const char* text :
        {"1e-50", "1000e-60", "1e-999999999999999999999", "0e999999", "1e-400", tiny.c_str()})
-    EXPECT_EQ(parse_float(text), 0.0F) << text;
-  EXPECT_TRUE(std::signbit(parse_float("-1e-50").value()));
+    EXPECT_EQ(parse_number<float>(text), 0.0F) << text;
+  EXPECT_TRUE(std::signbit(parse_number<float>("-1e-50").value()));
 }
 
 TEST(ParseFloat, RefusesTheRest) {
   for (const char* text : {"", "+", "-", "+-1", "--1", "1.5x", "1_000", "1,5", "0x10", "nan(1)", "e5", ".",
                            "1e", "NA", "true", "1 2", " 1"})
-    EXPECT_FALSE(parse_float(text).has_value()) << text;
+    EXPECT_FALSE(parse_number<float>(text).has_value()) << text;
 }
 
 TEST(CsvRows, ReadsNumbersAndMissingCells) {
@@ -67,7 +68,7 @@ TEST(CsvRows, SkipsAByteOrderMark) {
   expect_values(rows_of(mark + "b,a\n1,2\n", 2, {"a", "b"}), {2, 1});
   expect_values(rows_of(mark + "5,6\n", 2), {5, 6});
   EXPECT_EQ(refusal("1," + mark + "2\n", {.width = 2, .header = Header::No}),
-            "line 1, column 2: '" + mark + "2' is not a number (a missing value is an empty cell or nan)");
+            "line 1, column 2: '" + mark + "2'" + kNoValue);
 }
 
 TEST(CsvRows, DetectsTheHeader) {
@@ -103,8 +104,7 @@ TEST(CsvRows, TakesTheUsersWordForTheHeader) {
   expect_values(rows_of("5,6\n1,2\n", {.width = 2, .header = Header::Yes}), {1, 2});
   expect_values(rows_of("a,6\n1,2\n", {.width = 2, .header = Header::Yes}), {1, 2});
   expect_values(rows_of("5,6\n1,2\n", {.width = 2, .header = Header::No}), {5, 6, 1, 2});
-  EXPECT_EQ(refusal("a,b\n1,2\n", {.width = 2, .header = Header::No}),
-            "line 1, column 1: 'a' is not a number (a missing value is an empty cell or nan)");
+  EXPECT_EQ(refusal("a,b\n1,2\n", {.width = 2, .header = Header::No}), "line 1, column 1: 'a'" + kNoValue);
   EXPECT_EQ(refusal("5,6\n1,2\n", {.width = 2, .names = {"a", "b"}, .header = Header::Yes}),
             "header: lacks features of the model: 'a', 'b'; has columns that the model lacks: '5', '6'");
   EXPECT_EQ(refusal("1,2\n", {.width = 3, .header = Header::No}),
@@ -136,7 +136,8 @@ TEST(CsvRows, MatchesColumnsByName) {
   expect_values(rows_of("1,2,3\n", 3, names), {1, 2, 3});
   EXPECT_EQ(refusal("a,x,c,y\n1,2,3,4\n", 3, names),
             "header: lacks features of the model: 'b'; has columns that the model lacks: 'x', 'y'");
-  EXPECT_EQ(refusal("a,b,c,d\n1,2,3,4\n", 3, names), "header: has columns that the model lacks: 'd'");
+  EXPECT_EQ(refusal("a,b,c,d\n1,2,3,4\n", 3, names),
+            "header: has columns that the model lacks: 'd'; --extra-columns ignore leaves them out");
   // LightGBM writes `income yearly` as `income_yearly`; other trainers keep names.
   const RowForm underlined{.width = 2, .names = {"income_yearly", "a b"}, .underlined = true};
   expect_values(rows_of("a b,income yearly\n1,2\n", underlined), {2, 1});
@@ -149,18 +150,18 @@ TEST(CsvRows, MatchesColumnsByName) {
   EXPECT_EQ(refusal("a,b\n1,2\n", 3, names), "header: lacks features of the model: 'c'");
   EXPECT_EQ(refusal("a,b,a\n1,2,3\n", 3, names), "header: the file has two columns named 'a'");
   EXPECT_EQ(refusal("a,b\n1,2\n", 2, {"a", "a"}), "header: the model has two features named 'a'");
-  EXPECT_EQ(refusal("p,q,r,s,t,u,v,a,b,c\n", 3, names),
-            "header: has columns that the model lacks: 'p', 'q', 'r', 's', 't' and 2 more");
+  EXPECT_EQ(
+      refusal("p,q,r,s,t,u,v,a,b,c\n", 3, names),
+      "header: has columns that the model lacks: 'p', 'q', 'r', 's', 't' and 2 more; --extra-columns ignore "
+      "leaves them out");
   EXPECT_EQ(refusal("x\n", 7, {"a", "b", "c", "d", "e", "f", "g"}),
             "header: lacks features of the model: 'a', 'b', 'c', 'd', 'e' and 2 more; has columns that the "
             "model lacks: 'x'");
 }
 
 TEST(CsvRows, NamesLineAndColumnOfABadCell) {
-  EXPECT_EQ(refusal("a,b\n1,2\n3,x\n", 2),
-            "line 3, column 2: 'x' is not a number (a missing value is an empty cell or nan)");
-  EXPECT_EQ(refusal("\"a\nb\",c\n1,?\n", 2),
-            "line 3, column 2: '?' is not a number (a missing value is an empty cell or nan)");
+  EXPECT_EQ(refusal("a,b\n1,2\n3,x\n", 2), "line 3, column 2: 'x'" + kNoValue);
+  EXPECT_EQ(refusal("\"a\nb\",c\n1,!\n", 2), "line 3, column 2: '!'" + kNoValue);
   EXPECT_EQ(refusal("1,2\n3\n", 2), "line 2: has 1 cells, the model has 2 features");
   EXPECT_EQ(refusal("1,2\n3,4,5\n", 2), "line 2: has more cells than the model's 2 features");
   EXPECT_EQ(refusal("1,2\n\n3,4\n", 2),
@@ -168,14 +169,16 @@ TEST(CsvRows, NamesLineAndColumnOfABadCell) {
   EXPECT_EQ(refusal("a,b\n1,\"2\n", 2), "line 2, column 2: a quoted cell never ends");
   EXPECT_EQ(refusal("a,b\n\"1\"2,3\n", 2), "line 2, column 1: text after the closing quote of a cell");
   EXPECT_NE(refusal("1,2\n3,4\r5,6\n", 2).find("line 2, column 2: '4\\r5' is not"), std::string::npos);
-  EXPECT_EQ(refusal("1,2\n3,a\x1b[2J\n", 2),
-            "line 2, column 2: 'a\\x1b[2J' is not a number (a missing value is an empty cell or nan)");
+  EXPECT_EQ(refusal("1,2\n3,a\x1b[2J\n", 2), "line 2, column 2: 'a\\x1b[2J'" + kNoValue);
 }
 
 TEST(CsvRows, NamesBothWidths) {
   EXPECT_EQ(refusal("1,2,3\n", 2), "has 3 columns, the model has 2 features");
   EXPECT_EQ(refusal("1,2,3,4\n", 2), "has more than 2 columns, the model has 2 features");
-  EXPECT_EQ(refusal("1\n", 2), "has 1 columns, the model has 2 features");
+  EXPECT_EQ(
+      refusal("1\n", 2),
+      "has 1 columns, the model has 2 features; line 1 has no comma, semicolon, tab or blank (--separator names "
+      "another)");
   EXPECT_EQ(refusal("a,b,c\n1,2,3\n", 2), "has 3 columns, the model has 2 features");
   EXPECT_EQ(refusal("1,2,3,4\n", 2, {"a", "b"}), "has more than 2 columns, the model has 2 features");
 }
@@ -203,8 +206,7 @@ TEST(CsvRows, RefusesLongCells) {
 }
 
 TEST(CsvRows, TakesQuotesInsideACellAsTheyAre) {
-  EXPECT_EQ(refusal("1,2\n3,4\"\n", 2),
-            "line 2, column 2: '4\"' is not a number (a missing value is an empty cell or nan)");
+  EXPECT_EQ(refusal("1,2\n3,4\"\n", 2), "line 2, column 2: '4\"'" + kNoValue);
   expect_values(rows_of("a\"b,c\n1,2\n", 2, {"c", "a\"b"}), {2, 1});
   EXPECT_EQ(refusal("1,2\n\"3\"\r,4\n", 2), "line 2, column 1: text after the closing quote of a cell");
   expect_values(rows_of("1,2\r\n\"3\",\"4\" \r\n", 2), {1, 2, 3, 4});
@@ -212,11 +214,12 @@ TEST(CsvRows, TakesQuotesInsideACellAsTheyAre) {
 }
 
 TEST(CsvRows, RefusesOtherFormatsByName) {
-  EXPECT_EQ(refusal("", 2), "is empty; expected an NPY array or CSV rows");
+  EXPECT_EQ(refusal("", 2), "is empty; expected rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines");
   EXPECT_EQ(refusal("\n\n", 2), "line 1: is blank; expected a header or a row");
-  EXPECT_EQ(refusal("{\"learner\": 1}", 2), "is a JSON document; expected an NPY array or CSV rows in UTF-8");
-  EXPECT_EQ(refusal("PK\x03\x04....", 2),
-            "is a ZIP archive (.npz or .xlsx?); expected an NPY array or CSV rows in UTF-8");
+  EXPECT_EQ(refusal("PAR1....", 2),
+            "is a Parquet file; expected rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines");
+  EXPECT_EQ(refusal("{\"learner\": 1}", {.width = 2, .format = RowFormat::Csv}),
+            "is a JSON document; expected rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines");
 }
 
 TEST(CsvRows, ReadsLongInputsAcrossBuffers) {

@@ -27,15 +27,6 @@ class Files : public ProgramTest {
     return file("m.fvm");
   }
 
-  /// Returns a model of one tree that tests the first of three features.
-  static std::string lightgbm(const std::string& names) {
-    return "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=2\nfeature_names=" +
-           names +
-           "\nfeature_infos=none none none\n\n"
-           "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=0\nthreshold=0.1\ndecision_type=2\nleft_child=-1\n"
-           "right_child=-2\nleaf_value=1 2\n\nend of trees\n";
-  }
-
   /// Returns the number of files in the test's folder, without the ones for standard streams.
   std::size_t files() const {
     std::size_t count = 0;
@@ -116,7 +107,7 @@ TEST_F(Files, WhatIsNoModelIsRefusedByItsFirstBytes) {
 }
 
 TEST_F(Files, HeadersThatCannotBeUsedAreSpokenOf) {
-  const std::string nameless = write("nameless.txt", lightgbm("Column_0 Column_1 Column_2"));
+  const std::string nameless = write("nameless.txt", small_lightgbm("Column_0 Column_1 Column_2"));
   const std::string names = "age,sex,bmi", defaults = "f2,f1,f0", numbers = "0,1,2", row = "0,1,2";
   const std::string plain = forestvm({"run", nameless, "-", "--header", "no"}, {.in = row + "\n"}).out;
   const Outcome named = forestvm({"run", nameless, "-"}, {.in = names + "\n" + row + "\n"});
@@ -156,7 +147,7 @@ TEST_F(Files, HeadersAreAskedForOfCsvAlone) {
 
 /// LightGBM takes `x <= 0.1` in float64. The next float64 number is 0.1 in float32, and 0.1 in float32 is above 0.1.
 TEST_F(Files, LightgbmComparesFloat64) {
-  const std::string model = write("m.txt", lightgbm("a b c"));
+  const std::string model = write("m.txt", small_lightgbm("a b c"));
   const std::string rows = "a,b,c\n0.1,0.3,2\n0.10000000000000002,1,2\n0.10000000149011612,1,2\n0.0625,1,2\n";
   EXPECT_EQ(forestvm({"run", model, "-"}, {.in = rows}).out, "1\n2\n2\n1\n");
   const std::string program = file("m.fvm");

@@ -57,7 +57,7 @@ TEST(MissingValues, CompareAsFloat32) {
   const std::string text = "0,-0\n-999,0.1\n";
   expect_values(rows_of(text, marked(0.0F)), {NAN, NAN, -999, 0.1F});
   expect_values(rows_of(text, marked(NAN)), {0, -0.0F, -999, 0.1F});
-  expect_values(rows_of(text, marked(parse_float("0.1").value())), {0, -0.0F, -999, NAN});
+  expect_values(rows_of(text, marked(parse_number<float>("0.1").value())), {0, -0.0F, -999, NAN});
   const std::string array = npy2("<f8", bytes_of<double>({0, -0.0, -999, 0.1}));
   expect_values(rows_of(array, marked(-0.0F)), {NAN, NAN, -999, 0.1F});
   expect_values(rows_of(array, marked(0.1F)), {0, -0.0F, -999, NAN});

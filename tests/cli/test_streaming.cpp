@@ -2,13 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
+
+#include <forestvm/internal/inflate.hpp>
 
 #include "cli/io/csv.hpp"
 #include "cli/io/npy.hpp"
@@ -103,6 +107,46 @@ TEST_F(Streaming, TenMillionRowsFromCsvToNpy) {
                   .ok());
   expect_constant_memory({"run", file("model.fvm"), rows, "--output", "raw", "-o", file("out.npy")});
   expect_repeated("out.npy", npy_header("<f4", {kBlock * kBlocks}), bytes_of(expected_));
+}
+
+/// Returns a gzip member that holds the text as it is, in blocks that are not packed.
+std::string gzip_member(const std::string& text) {
+  const auto number = [](std::size_t value, std::size_t size) {
+    return std::string(reinterpret_cast<const char*>(&value), size);
+  };
+  constexpr std::size_t kMost = 0xffff;
+  std::string out = std::string("\x1f\x8b\x08", 3) + std::string(7, '\0');
+  for (std::size_t at = 0; at < text.size(); at += kMost) {
+    const std::size_t size = std::min(kMost, text.size() - at);
+    out += number(at + size == text.size() ? 1 : 0, 1) + number(size, 2) + number(~size, 2) +
+           text.substr(at, size);
+  }
+  return out + number(crc32_of(0, std::as_bytes(std::span(text))), 4) + number(text.size(), 4);
+}
+
+/// The names are f0, f1, f2 in each format.
+TEST_F(Streaming, TenMillionRowsFromOtherTexts) {
+  std::string lines, sparse;
+  for (std::size_t row = 0; row < kBlock; ++row) {
+    lines += '[';
+    sparse += '1';
+    for (std::size_t i = 0; i < kFeatures; ++i) {
+      const float value = rows_[row * kFeatures + i];
+      sparse += ' ' + std::to_string(i) + ':';
+      append_number(sparse, value);
+      if (std::isfinite(value))
+        append_number(lines, value);
+      else
+        lines += std::isnan(value) ? "null" : value > 0 ? "Infinity" : "-Infinity";
+      lines += i + 1 == kFeatures ? "]\n" : ",";
+    }
+    sparse += '\n';
+  }
+  for (const std::string& block : {gzip_member(text_of(rows_, kFeatures)), lines, sparse}) {
+    const std::string rows = write_repeated("rows", "", block);
+    expect_constant_memory({"run", file("model.fvm"), rows, "--output", "raw", "-o", file("out.npy")});
+    expect_repeated("out.npy", npy_header("<f4", {kBlock * kBlocks}), bytes_of(expected_));
+  }
 }
 
 TEST_F(Streaming, TenMillionRowsEncodedAndPredicted) {

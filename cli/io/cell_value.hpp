@@ -1,0 +1,31 @@
+// The number that a cell of text stands for: a decimal number, true or false, or a missing value. Locale-free.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <forestvm/result.hpp>
+
+#include "cli/io/table.hpp"
+
+namespace forestvm::cli {
+
+/// Returns the number nearest to a decimal number; ±inf and ±0 beyond the range, as strtof does. Accepts nan, inf and
+/// infinity in any case. Returns nothing for any other text, including an empty one. Defined for float and double.
+template <class Number>
+std::optional<Number> parse_number(std::string_view text);
+
+/// Returns the number that stands for a missing value; nothing for texts of which parse_number returns nothing.
+std::optional<MissingNumber> parse_missing(std::string_view text);
+
+/// Sets `value` to the value of a cell: NaN if it is empty, one of the form's words for missing values, or equal to the
+/// form's missing number; 1 or 0 for true or false in any case; otherwise the number. Returns false for other texts,
+/// whose error is no_value. Defined for float and double.
+template <class Number>
+bool read_cell(std::string_view text, const RowForm& form, Number& value);
+
+/// Returns the error for a text that is no value.
+Error no_value(std::string place, std::string_view text);
+
+}  // namespace forestvm::cli

@@ -1,0 +1,237 @@
+// See json_lines.hpp.
+#include "cli/io/json_lines.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/io/cell_value.hpp"
+#include "cli/io/column_names.hpp"
+#include "cli/io/quote.hpp"
+#include "cli/io/separator.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+/// Puts quotes around NaN, Infinity and -Infinity, which Python's json writes although JSON does not have them;
+/// read_cell reads these texts.
+std::string with_quoted_constants(std::string_view line) {
+  std::string out;
+  bool in_string = false;
+  while (!line.empty()) {
+    std::size_t size = in_string && line.front() == '\\' ? std::min<std::size_t>(2, line.size()) : 1;
+    if (line.front() == '"') in_string = !in_string;
+    const char* quote = "";
+    for (const std::string_view constant : {"NaN", "Infinity", "-Infinity"})
+      if (!in_string && line.starts_with(constant)) {
+        size = constant.size();
+        quote = "\"";
+      }
+    out.append(quote).append(line.substr(0, size)).append(quote);
+    line.remove_prefix(size);
+  }
+  return out;
+}
+
+/// Takes the events of a line's JSON and puts the values into a row.
+template <class Number>
+class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  RowEvents(const RowForm& form, const FeatureNames& features)
+      : form_(form), features_(features), seen_(form.width) {}
+
+  /// Begins a row at the end of `values`. `kept` gets the cell of the column to keep.
+  void begin_row(std::vector<Number>& values, std::vector<std::string>& kept) {
+    values_ = &values;
+    kept_ = &kept;
+    begin_ = values.size();
+    values.resize(begin_ + form_.width);
+    ++row_;
+    count_ = depth_ = 0;
+    is_object_ = has_kept_ = false;
+    error_.reset();
+  }
+
+  /// Returns the error of the row that was read, less its line.
+  std::optional<Error> error() const {
+    if (error_) return error_;
+    if (!is_object_ && count_ != form_.width)
+      return refused("", "has " + std::to_string(count_) + " values, the model has " +
+                             std::to_string(form_.width) + " features");
+    if (is_object_ && count_ != form_.width) return lacking();
+    if (form_.keep && !has_kept_) return refused("", "has no " + in_quotes(*form_.keep) + " to keep");
+    return std::nullopt;
+  }
+
+  bool null() override { return take(std::string_view()); }
+  bool boolean(bool value) override { return take(value ? "true" : "false"); }
+  bool number_integer(number_integer_t value) override { return take(std::to_string(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return take(std::to_string(value)); }
+  // The text is rounded once, to Number; the parser's double may be rounded already.
+  bool number_float(number_float_t /*value*/, const string_t& text) override { return take(text); }
+  bool string(string_t& text) override { return take(text); }
+  bool binary(binary_t& /*bytes*/) override { return false; }
+  bool key(string_t& name) override {
+    name_ = name;
+    feature_ = features_.find(name);
+    keeps_ = form_.keep && name == *form_.keep;
+    if (feature_ == kNoFeature && !keeps_ && !form_.ignores_extra)
+      return fail("has " + in_quotes(name) +
+                  ", which is no feature of the model; --extra-columns ignore leaves it out");
+    return true;
+  }
+  bool start_object(std::size_t /*count*/) override {
+    is_object_ |= depth_ == 0;
+    return start();
+  }
+  bool start_array(std::size_t /*count*/) override {
+    if (depth_ == 0 && form_.keep)
+      return fail("is an array without names, so it has no " + in_quotes(*form_.keep));
+    return start();
+  }
+  bool end_object() override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    error_ = refused("column " + std::to_string(position),
+                     "is no JSON object or array on one line (a missing value is null)");
+    return false;
+  }
+
+ private:
+  bool fail(std::string message) {
+    error_ = refused("", std::move(message));
+    return false;
+  }
+
+  bool start() {
+    if (depth_++ == 0) return true;
+    return fail((is_object_ ? in_quotes(name_) : "value " + std::to_string(count_ + 1)) +
+                " is an object or array, expected a number");
+  }
+
+  bool take(std::string_view text) {
+    if (depth_ == 0) return fail("is a single value, expected an object or array");
+    if (is_object_ && keeps_ && std::exchange(has_kept_, true))
+      return fail("has " + in_quotes(name_) + " twice");
+    if (is_object_ && keeps_) kept_->emplace_back(text);
+    const std::size_t feature = is_object_ ? feature_ : count_;
+    if (feature == kNoFeature) return true;
+    if (feature >= form_.width)
+      return fail("has more values than the model's " + std::to_string(form_.width) + " features");
+    if (std::exchange(seen_[feature], row_) == row_) return fail("has " + in_quotes(name_) + " twice");
+    if (!read_cell(text, form_, (*values_)[begin_ + feature])) {
+      error_ = no_value(is_object_ ? in_quotes(name_) : "value " + std::to_string(count_ + 1), text);
+      return false;
+    }
+    ++count_;
+    return true;
+  }
+
+  Error lacking() const {
+    for (std::size_t feature = 0; feature < form_.width; ++feature)
+      if (seen_[feature] != row_)
+        return refused(
+            "", "lacks the feature " +
+                    (form_.names.empty() ? "f" + std::to_string(feature) : in_quotes(form_.names[feature])) +
+                    " (a missing value is null)");
+    return refused("", "lacks features of the model");
+  }
+
+  const RowForm& form_;
+  const FeatureNames& features_;
+  std::vector<std::uint64_t> seen_;  // the last row that had each feature, counted from 1
+  std::uint64_t row_ = 0;
+  std::vector<Number>* values_ = nullptr;
+  std::vector<std::string>* kept_ = nullptr;
+  std::size_t begin_ = 0, count_ = 0, depth_ = 0;
+  bool is_object_ = false, has_kept_ = false;
+  std::string name_;  // name, feature, and whether to keep the text, of the value that comes next
+  std::uint32_t feature_ = kNoFeature;
+  bool keeps_ = false;
+  std::optional<Error> error_;
+};
+
+template <class Number>
+class JsonLinesReader final : public TableReader {
+ public:
+  JsonLinesReader(Source& source, const RowForm& form)
+      : TableReader(kRowType<Number>),
+        source_(source),
+        form_(form),
+        features_(form_),
+        events_(form_, features_) {
+    columns_ = form.width;
+  }
+
+  Result<void> begin() const {
+    if (const auto name = features_.ambiguous())
+      return refused("", "the model has two features named " + in_quotes(*name));
+    return {};
+  }
+
+  Result<void> read(std::size_t most, Rows& rows) override {
+    begin_block<Number>(rows);
+    const std::size_t longest = kLongestLine + form_.width * kLongestValue;
+    while (rows.count < most) {
+      FVM_ASSIGN(const std::string_view line, first_line(source_, longest, false));
+      FVM_ASSIGN(const std::string_view rest, source_.peek(line.size() + 1));
+      ++line_;
+      if (rest.empty()) break;
+      const std::size_t size = std::min(line.size(), rest.size());
+      if (size >= longest) return refused(place(), "is longer than " + std::to_string(longest) + " bytes");
+      const std::string_view text = rest.substr(0, size);
+      if (text.find_first_not_of(" \t\r") != std::string_view::npos) {
+        FVM_TRY(read_row(text, rows));
+        ++rows.count;
+      }
+      source_.skip(std::min(size + 1, rest.size()));
+    }
+    return {};
+  }
+
+ private:
+  static constexpr std::size_t kLongestLine = std::size_t{1} << 20, kLongestValue = std::size_t{1} << 12;
+
+  std::string place() const { return "line " + std::to_string(line_); }
+
+  Result<void> read_row(std::string_view text, Rows& rows) {
+    events_.begin_row(rows.numbers<Number>(), rows.kept);
+    const bool has_constants =
+        text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos;
+    if (has_constants)
+      nlohmann::json::sax_parse(with_quoted_constants(text), &events_);
+    else
+      nlohmann::json::sax_parse(text, &events_);
+    std::optional<Error> error = events_.error();
+    if (!error) return {};
+    error->where = place() + (error->where.empty() ? "" : ", " + error->where);
+    return *error;
+  }
+
+  Source& source_;
+  RowForm form_;
+  FeatureNames features_;
+  RowEvents<Number> events_;
+  std::uint64_t line_ = 0;
+};
+
+template <class Number>
+Result<std::unique_ptr<TableReader>> begun(Source& source, const RowForm& form) {
+  auto reader = std::make_unique<JsonLinesReader<Number>>(source, form);
+  FVM_TRY(reader->begin());
+  return std::unique_ptr<TableReader>(std::move(reader));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TableReader>> json_lines_reader(Source& source, const RowForm& form) {
+  return form.wide ? begun<double>(source, form) : begun<float>(source, form);
+}
+
+}  // namespace forestvm::cli

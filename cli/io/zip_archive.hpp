@@ -1,0 +1,51 @@
+// The files in a ZIP archive (APPNOTE.TXT, with ZIP64), found in its directory, each read forward, several side by
+// side.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <forestvm/result.hpp>
+
+#include "cli/io/source.hpp"
+
+namespace forestvm::cli {
+
+class ZipArchive {
+ public:
+  /// A file of the archive, as the directory describes it.
+  struct Entry {
+    std::string name;
+    std::uint64_t at;      ///< place of its local header
+    std::uint64_t packed;  ///< bytes in the archive
+    std::uint64_t size;    ///< bytes unpacked
+    std::uint32_t checksum;
+    std::uint16_t method;
+    std::uint16_t flags;
+  };
+
+  /// Reads the directory. An input that is no regular file is copied to a temporary file first. Refuses a damaged
+  /// directory, and one of more than 64 MiB. `source` must outlive the archive and what it opens.
+  static Result<ZipArchive> open(Source& source);
+
+  const std::vector<Entry>& entries() const { return entries_; }
+
+  /// Opens a file of the archive, stored or deflated. Refuses other methods and encryption; reading refuses damaged
+  /// bytes, another size or checksum than the directory's. The archive must outlive the source.
+  Result<Source> open_entry(const Entry& entry) const;
+
+ private:
+  ZipArchive() = default;
+  Result<void> copy(Source& source);
+  Result<std::string> bytes_at(std::uint64_t at, std::size_t count) const;
+  Result<void> read_directory();
+
+  FilePart part_{};
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> copy_{nullptr, &std::fclose};
+  std::vector<Entry> entries_;
+};
+
+}  // namespace forestvm::cli
