@@ -175,6 +175,7 @@ Json document_of(const std::string& path, const Model& model, const Result<Progr
   document["base"] = model.base;
   document["arithmetic"] = model.score_type == ScalarType::Float32 ? "float32" : "float64";
   document["trees"] = model.trees.size();
+  if (model.best_round) document["best round"] = *model.best_round;
   document["rounds"] = model.round_begins.empty() ? 0 : model.round_begins.size() - 1;
   const ForestStatistics numbers = statistics(model);
   document["nodes"] = numbers.nodes;

@@ -214,6 +214,7 @@ struct Forest {
   std::vector<std::int32_t> splits;
   std::vector<std::int32_t> sizes;
   std::vector<double> values;
+  std::vector<double> weights;  ///< one for each leaf, or none
   std::vector<Step> steps;
   std::vector<std::uint32_t> leaves;
 };
@@ -222,24 +223,33 @@ Error in_tree(std::size_t tree, std::string message) {
   return refused("ModelTrees: tree " + std::to_string(tree), std::move(message));
 }
 
-/// Makes a tree of the `size` splits from `begin` on, and takes its leaves off `values`.
+/// Takes the first `count` leaves off those that are left.
+CatboostLeaves take_leaves(std::size_t count, CatboostLeaves& left) {
+  CatboostLeaves out = left;
+  out.values = left.values.first(count * left.width);
+  left.values = left.values.subspan(count * left.width);
+  if (left.weights.empty()) return out;
+  out.weights = left.weights.first(count);
+  left.weights = left.weights.subspan(count);
+  return out;
+}
+
+/// Makes a tree of the `size` splits from `begin` on, and takes its leaves off those that are left.
 Result<Tree> read_oblivious(const Forest& forest, std::size_t number, std::size_t begin, std::size_t size,
-                            std::uint32_t width, std::span<const double>& values) {
-  if (size > 31 || (values.size() / width) >> size == 0)
+                            CatboostLeaves& left) {
+  if (size > 31 || (left.values.size() / left.width) >> size == 0)
     return in_tree(number, "there are not enough leaf values for " + std::to_string(size) + " levels");
   std::vector<std::uint32_t> splits;
   for (std::size_t i = begin; i < begin + size; ++i)
     splits.push_back(static_cast<std::uint32_t>(forest.splits[i]));
-  const std::size_t count = (std::size_t{1} << size) * width;
-  Tree tree = oblivious_tree(splits, values.first(count), width);
-  values = values.subspan(count);
-  return tree;
+  return oblivious_tree(splits, take_leaves(std::size_t{1} << size, left));
 }
 
 /// Makes a tree of the `size` nodes from `begin` on. A node's children lie some steps after it; a step of 0 means that
 /// the node itself is the leaf on that side, with the first of its values at the index that the file gives.
 Result<Tree> read_branching(const Forest& forest, std::size_t number, std::size_t begin, std::size_t size,
-                            std::uint32_t width, std::span<const double>& values) {
+                            CatboostLeaves& left) {
+  const std::uint32_t width = left.width;
   std::vector<std::uint32_t> leaves;  // nodes that are leaves, or split and are the leaf on one side
   std::vector<std::int32_t> branch_of(size, -1);
   std::int32_t branches = 0;
@@ -248,12 +258,13 @@ Result<Tree> read_branching(const Forest& forest, std::size_t number, std::size_
     if (step.left == 0 || step.right == 0) leaves.push_back(static_cast<std::uint32_t>(i));
     if (step.left != 0 || step.right != 0) branch_of[i] = branches++;
   }
-  if (leaves.size() != static_cast<std::size_t>(branches) + 1 || leaves.size() > values.size() / width)
+  if (leaves.size() != static_cast<std::size_t>(branches) + 1 || leaves.size() > left.values.size() / width)
     return in_tree(number, std::to_string(leaves.size()) + " leaves for " + std::to_string(branches) +
-                               " splits and " + std::to_string(values.size() / width) + " more leaf values");
+                               " splits and " + std::to_string(left.values.size() / width) +
+                               " more leaf values");
   const auto value_of = [&](std::uint32_t node) { return std::uint64_t{forest.leaves[begin + node]}; };
   std::sort(leaves.begin(), leaves.end(), [&](auto a, auto b) { return value_of(a) < value_of(b); });
-  const std::size_t first = forest.values.size() - values.size();
+  const std::size_t first = forest.values.size() - left.values.size();
   std::vector<std::int32_t> leaf_of(size, -1);
   for (std::size_t l = 0; l < leaves.size(); ++l) {
     if (value_of(leaves[l]) != first + l * width)
@@ -275,16 +286,16 @@ Result<Tree> read_branching(const Forest& forest, std::size_t number, std::size_
     out.push_back(
         {static_cast<std::uint32_t>(forest.splits[begin + i]), child(step.left), child(step.right)});
   }
-  Tree tree = branching_tree(out, values.first(leaves.size() * width), width);
-  values = values.subspan(leaves.size() * width);
-  return tree;
+  return branching_tree(out, take_leaves(leaves.size(), left));
 }
 
 Result<void> add_trees(const Forest& forest, const LoadLimits& limits, CatboostParts& parts) {
   if (forest.sizes.size() > limits.max_trees)
     return in_trees("TreeSizes", "more trees than the limit of " + std::to_string(limits.max_trees));
-  const std::uint32_t width = parts.num_outputs;
-  std::span<const double> values = forest.values;
+  CatboostLeaves left{forest.values, forest.weights, parts.num_outputs};
+  if (!left.weights.empty() && left.weights.size() * left.width != left.values.size())
+    return in_trees("LeafWeights", std::to_string(left.weights.size()) + " weights for " +
+                                       std::to_string(left.values.size() / left.width) + " leaves");
   std::size_t begin = 0;
   for (std::size_t i = 0; i < forest.sizes.size(); ++i) {
     const std::int32_t size = forest.sizes[i];
@@ -292,15 +303,15 @@ Result<void> add_trees(const Forest& forest, const LoadLimits& limits, CatboostP
       return in_tree(i, "a size of " + std::to_string(size) + ", but " +
                             std::to_string(forest.splits.size() - begin) + " splits are left");
     const auto count = static_cast<std::size_t>(size);
-    FVM_ASSIGN(Tree tree, forest.steps.empty() ? read_oblivious(forest, i, begin, count, width, values)
-                                               : read_branching(forest, i, begin, count, width, values));
+    FVM_ASSIGN(Tree tree, forest.steps.empty() ? read_oblivious(forest, i, begin, count, left)
+                                               : read_branching(forest, i, begin, count, left));
     parts.trees.push_back(std::move(tree));
     begin += count;
   }
   if (begin != forest.splits.size())
     return in_trees("TreeSplits", std::to_string(forest.splits.size() - begin) + " splits belong to no tree");
-  if (!values.empty())
-    return in_trees("LeafValues", std::to_string(values.size()) + " leaf values belong to no tree");
+  if (!left.values.empty())
+    return in_trees("LeafValues", std::to_string(left.values.size()) + " leaf values belong to no tree");
   return {};
 }
 
@@ -309,6 +320,7 @@ Result<void> add_forest(const FlatTable& model, const LoadLimits& limits, Catboo
   forest.splits = model.numbers<std::int32_t>(trees::kTreeSplits);
   forest.sizes = model.numbers<std::int32_t>(trees::kTreeSizes);
   forest.values = model.numbers<double>(trees::kLeafValues);
+  forest.weights = model.numbers<double>(trees::kLeafWeights);
   forest.steps = model.numbers<Forest::Step>(trees::kStepNodes);
   forest.leaves = model.numbers<std::uint32_t>(trees::kNodeToLeaf);
   if (!forest.steps.empty() && forest.steps.size() != forest.splits.size())

@@ -55,51 +55,50 @@ bool has_twice(std::vector<std::uint64_t> keys) {
 
 std::uint32_t flat(std::int64_t index) { return static_cast<std::uint32_t>(index); }
 
-/// Sets the number of features, their names, and which are hashed.
+/// Names features by their flat index. The features of a file are numbered densely.
 class FeatureNames {
  public:
-  FeatureNames(const LoadLimits& limits, Model& model) : limits_(limits), model_(model) {}
+  explicit FeatureNames(std::size_t features) : names_(features), given_(features) {}
 
   Result<void> add(std::int64_t flat_index, const std::string& name) {
-    if (flat_index < 0 || flat_index >= limits_.max_features)
-      return refused("features", "a flat index of " + std::to_string(flat_index) + " is not within 0 and " +
-                                     std::to_string(limits_.max_features - 1));
+    if (flat_index < 0 || static_cast<std::size_t>(flat_index) >= names_.size())
+      return refused("features", "a flat index of " + std::to_string(flat_index) + ", but there are " +
+                                     std::to_string(names_.size()) + " features");
     if (!is_utf8(name)) return refused("features", "a name that is not UTF-8: " + quoted(name, 40));
-    if (!names_.emplace(flat(flat_index), name).second)
+    const auto at = static_cast<std::size_t>(flat_index);
+    if (given_[at])
       return refused("features", "two features with the flat index " + std::to_string(flat_index));
-    model_.num_features = std::max(model_.num_features, flat(flat_index) + 1);
+    given_[at] = true;
+    const std::string number = std::to_string(flat_index);
+    named_ = named_ || (!name.empty() && name != number);
+    names_[at] = name.empty() ? number : name;
     return {};
   }
 
-  /// Names that CatBoost made (the numbers of the features) do not count.
-  void finish() {
-    const bool own = std::any_of(names_.begin(), names_.end(), [](const auto& feature) {
-      return !feature.second.empty() && feature.second != std::to_string(feature.first);
-    });
-    if (!own) return;
-    model_.feature_names.resize(model_.num_features);
-    for (std::uint32_t i = 0; i < model_.num_features; ++i) {
-      const auto found = names_.find(i);
-      const bool named = found != names_.end() && !found->second.empty();
-      model_.feature_names[i] = named ? found->second : std::to_string(i);
-    }
-  }
+  /// Returns the names; none if CatBoost made them all, which are the numbers of the features.
+  std::vector<std::string> take() { return named_ ? std::move(names_) : std::vector<std::string>(); }
 
  private:
-  const LoadLimits& limits_;
-  Model& model_;
-  std::map<std::uint32_t, std::string> names_;
+  std::vector<std::string> names_;
+  std::vector<bool> given_;
+  bool named_ = false;
 };
 
+/// Sets the number of features, their names, and which are hashed.
 Result<Features> add_features(const CatboostParts& parts, const LoadLimits& limits, Model& model) {
-  FeatureNames names(limits, model);
+  const std::size_t count = parts.float_features.size() + parts.categorical_features.size();
+  if (count > limits.max_features)
+    return refused("features",
+                   std::to_string(count) + " are over the limit of " + std::to_string(limits.max_features));
+  model.num_features = static_cast<std::uint32_t>(count);
+  FeatureNames names(count);
   for (const CatboostFloatFeature& feature : parts.float_features)
     FVM_TRY(names.add(feature.flat_index, feature.name));
   for (const CatboostCategorical& feature : parts.categorical_features) {
     FVM_TRY(names.add(feature.flat_index, feature.name));
     model.hashed_features.push_back(flat(feature.flat_index));
   }
-  names.finish();
+  model.feature_names = names.take();
   std::sort(model.hashed_features.begin(), model.hashed_features.end());
   Features features;
   FVM_ASSIGN(features.floats, by_index(parts.float_features, "number"));

@@ -47,6 +47,7 @@ enum class Place : std::uint8_t {
   Branch,
   BranchSplit,
   LeafValues,
+  LeafWeights,
   ScaleAndBias,
   Bias
 };
@@ -66,6 +67,7 @@ struct BranchRecord {
   std::int32_t right = -1;
   std::size_t first_value = 0;
   std::size_t values = 0;
+  double weight = 0;
 };
 
 /// What is read, and the objects that are not complete yet.
@@ -83,6 +85,7 @@ struct Reading {
   std::vector<std::uint32_t> splits;
   std::vector<BranchRecord> branches;
   std::vector<double> values;
+  std::vector<double> weights;
   std::size_t scale_and_bias = 0;
 };
 
@@ -140,6 +143,11 @@ bool set_ctr_type(Reading& r, const Scalar& s) {
   return s.kind == Scalar::Kind::Text && found != std::end(names);
 }
 
+bool set_nan_treatment(Reading& r, const Scalar& s) {
+  r.parts.float_features.back().nan_above = s.text == "AsTrue";
+  return s.text == "AsTrue" || s.text == "AsFalse" || s.text == "AsIs";
+}
+
 /// Takes a class's name: text as it is, a number as Python writes it.
 bool add_class_name(Reading& r, const Scalar& s) {
   std::string& name = r.parts.class_names.emplace_back(s.text);
@@ -163,7 +171,7 @@ bool add_leaf_value(Reading& r, const Scalar& s) {
 
 enum class Shape : std::uint8_t { Object, Array, Scalar };
 
-/// A value that is read. "[]" are the elements of an array, "*" the members of an object under any key.
+/// A value that is read: see catboost_fields.def.
 struct Row {
   Place parent;
   std::string_view key;
@@ -173,229 +181,26 @@ struct Row {
   const char* expected = "";
 };
 
-#define FVM_STORE(call) [](Reading& r, const Scalar& s) { return call; }
 constexpr Row rows[] = {
-    {Place::Root, "ctr_data", Shape::Object, Place::CtrData},
-    {Place::Root, "features_info", Shape::Object, Place::FeaturesInfo},
-    {Place::Root, "model_info", Shape::Object, Place::ModelInfo},
-    {Place::Root, "oblivious_trees", Shape::Array, Place::ObliviousTrees},
-    {Place::Root, "scale_and_bias", Shape::Array, Place::ScaleAndBias},
-    {Place::Root, "trees", Shape::Array, Place::Trees},
-
-    {Place::CtrData, "*", Shape::Object, Place::Table},
-    {Place::Table,
-     "counter_denominator",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_whole(s, r.parts.tables.back().denominator)),
-     "a whole number"},
-    {Place::Table,
-     "hash_stride",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_whole(s, r.table_stride)),
-     "a whole number"},
-    {Place::Table, "hash_map", Shape::Array, Place::HashMap},
-    {Place::HashMap,
-     "[]",
-     Shape::Scalar,
-     {},
-     add_hash,
-     "a hash as text, and equally many numbers after each"},
-
-    {Place::FeaturesInfo, "float_features", Shape::Array, Place::Floats},
-    {Place::FeaturesInfo, "categorical_features", Shape::Array, Place::Categories},
-    {Place::FeaturesInfo, "ctrs", Shape::Array, Place::Ctrs},
-    {Place::FeaturesInfo, "cat_features_hash", Shape::Array, Place::Skipped},
-    {Place::Floats, "[]", Shape::Object, Place::Float},
-    {Place::Float,
-     "feature_index",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_whole(s, r.parts.float_features.back().index)),
-     "a whole number"},
-    {Place::Float,
-     "flat_feature_index",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_whole(s, r.parts.float_features.back().flat_index)),
-     "a whole number"},
-    {Place::Float,
-     "feature_id",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_text(s, r.parts.float_features.back().name)),
-     "a string"},
-    {Place::Float,
-     "has_nans",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_flag(s, r.parts.float_features.back().has_nans)),
-     "true or false"},
-    {Place::Float,
-     "nan_value_treatment",
-     Shape::Scalar,
-     {},
-     [](Reading& r, const Scalar& s) {
-       r.parts.float_features.back().nan_above = s.text == "AsTrue";
-       return s.text == "AsTrue" || s.text == "AsFalse" || s.text == "AsIs";
-     },
-     "\"AsIs\", \"AsFalse\" or \"AsTrue\""},
-    {Place::Float, "borders", Shape::Array, Place::FloatBorders},
-    {Place::FloatBorders,
-     "[]",
-     Shape::Scalar,
-     {},
-     FVM_STORE(add_float(s, r.parts.float_features.back().borders)),
-     "a number"},
-    {Place::Categories, "[]", Shape::Object, Place::Category},
-    {Place::Category,
-     "feature_index",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_whole(s, r.parts.categorical_features.back().index)),
-     "a whole number"},
-    {Place::Category,
-     "flat_feature_index",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_whole(s, r.parts.categorical_features.back().flat_index)),
-     "a whole number"},
-    {Place::Category,
-     "feature_id",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_text(s, r.parts.categorical_features.back().name)),
-     "a string"},
-    {Place::Category, "values", Shape::Array, Place::Codes},
-    {Place::Codes,
-     "[]",
-     Shape::Scalar,
-     {},
-     FVM_STORE(add_code(s, r.parts.one_hots.back().codes)),
-     "a whole number of 32 bits"},
-    {Place::Ctrs, "[]", Shape::Object, Place::Ctr},
-    {Place::Ctr,
-     "identifier",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_text(s, r.parts.ctrs.back().table)),
-     "a string"},
-    {Place::Ctr, "ctr_type", Shape::Scalar, {}, set_ctr_type, "a type of counters"},
-    {Place::Ctr,
-     "target_border_idx",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_whole(s, r.parts.ctrs.back().target_border)),
-     "a whole number"},
-    {Place::Ctr,
-     "prior_numerator",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_float(s, r.parts.ctrs.back().prior)),
-     "a number"},
-    {Place::Ctr,
-     "prior_denomerator",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_float(s, r.parts.ctrs.back().prior_denominator)),
-     "a number"},
-    {Place::Ctr, "shift", Shape::Scalar, {}, FVM_STORE(set_float(s, r.parts.ctrs.back().shift)), "a number"},
-    {Place::Ctr, "scale", Shape::Scalar, {}, FVM_STORE(set_float(s, r.parts.ctrs.back().scale)), "a number"},
-    {Place::Ctr, "borders", Shape::Array, Place::CtrBorders},
-    {Place::CtrBorders,
-     "[]",
-     Shape::Scalar,
-     {},
-     FVM_STORE(add_float(s, r.parts.ctrs.back().borders)),
-     "a number"},
-    {Place::Ctr, "elements", Shape::Array, Place::Elements},
-    {Place::Elements, "[]", Shape::Object, Place::Element},
-    {Place::Element,
-     "combination_element",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_text(s, r.element.kind)),
-     "a string"},
-    {Place::Element,
-     "cat_feature_index",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_whole(s, r.element.category)),
-     "a whole number"},
-    {Place::Element,
-     "float_feature_index",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_whole(s, r.element.number)),
-     "a whole number"},
-    {Place::Element, "border", Shape::Scalar, {}, FVM_STORE(set_float(s, r.element.border)), "a number"},
-    {Place::Element, "value", Shape::Scalar, {}, FVM_STORE(set_whole(s, r.element.code)), "a whole number"},
-
-    {Place::ModelInfo,
-     "catboost_version_info",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_text(s, r.parts.version)),
-     "a string"},
-    {Place::ModelInfo,
-     "binclass_probability_threshold",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_text(s, r.parts.probability_threshold)),
-     "a string"},
-    {Place::ModelInfo, "class_params", Shape::Object, Place::ClassParams},
-    {Place::ModelInfo, "params", Shape::Object, Place::Params},
-    {Place::ClassParams,
-     "class_label_type",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_text(s, r.parts.label_type)),
-     "a string"},
-    {Place::ClassParams,
-     "classes_count",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_whole(s, r.parts.classes_count)),
-     "a whole number"},
-    {Place::ClassParams, "class_names", Shape::Array, Place::ClassNames},
-    {Place::ClassNames, "[]", Shape::Scalar, {}, add_class_name, "a string, a number, true or false"},
-    {Place::ClassParams, "class_to_label", Shape::Array, Place::ClassLabels},
-    {Place::ClassLabels, "[]", Shape::Scalar, {}, FVM_STORE(add_real(s, r.parts.class_to_label)), "a number"},
-    {Place::Params, "loss_function", Shape::Object, Place::Loss},
-    {Place::Loss, "type", Shape::Scalar, {}, FVM_STORE(set_text(s, r.parts.loss)), "a string"},
-
-    {Place::ObliviousTrees, "[]", Shape::Object, Place::ObliviousTree},
-    {Place::ObliviousTree, "leaf_values", Shape::Array, Place::LeafValues},
-    {Place::ObliviousTree, "splits", Shape::Array, Place::Splits},
-    {Place::Splits, "[]", Shape::Object, Place::Split},
-    {Place::Split, "split_index", Shape::Scalar, {}, FVM_STORE(set_whole(s, r.split)), "a whole number"},
-    {Place::Trees, "[]", Shape::Object, Place::Branch},
-    {Place::Branch, "left", Shape::Object, Place::Branch},
-    {Place::Branch, "right", Shape::Object, Place::Branch},
-    {Place::Branch, "split", Shape::Object, Place::BranchSplit},
-    {Place::Branch, "value", Shape::Array, Place::LeafValues},
-    {Place::Branch, "value", Shape::Scalar, {}, add_leaf_value, "a number or an array of numbers"},
-    {Place::BranchSplit,
-     "split_index",
-     Shape::Scalar,
-     {},
-     FVM_STORE(set_whole(s, r.split)),
-     "a whole number"},
-    {Place::LeafValues, "[]", Shape::Scalar, {}, add_leaf_value, "a number"},
-    {Place::ScaleAndBias, "[]", Shape::Scalar, {}, add_scale_or_bias, "a number"},
-    {Place::ScaleAndBias, "[]", Shape::Array, Place::Bias},
-    {Place::Bias, "[]", Shape::Scalar, {}, FVM_STORE(add_real(s, r.parts.bias)), "a number"},
+#define FVM_OBJECT(parent, key, place) {Place::parent, key, Shape::Object, Place::place},
+#define FVM_ARRAY(parent, key, place) {Place::parent, key, Shape::Array, Place::place},
+#define FVM_SCALAR(parent, key, call, expected) \
+  {Place::parent, key, Shape::Scalar, {}, [](Reading& r, const Scalar& s) { return call; }, expected},
+#include "catboost_fields.def"
 };
-#undef FVM_STORE
 
 class Sink final : public EventSink {
  public:
   /// `root` is the place of the whole document.
   Sink(Place root, const LoadLimits& limits, CatboostParts& parts)
       : root_(root),
-        reading_{
-            .parts = parts, .limits = limits, .element = {}, .splits = {}, .branches = {}, .values = {}} {}
+        reading_{.parts = parts,
+                 .limits = limits,
+                 .element = {},
+                 .splits = {},
+                 .branches = {},
+                 .values = {},
+                 .weights = {}} {}
 
   bool on_null() override { return scalar({}, "null"); }
   bool on_flag(bool value) override {
@@ -483,7 +288,8 @@ bool Sink::on_key(const std::string& name) {
     if (rows[i].key != "*" && frame.seen[i]) return refuse("given twice");
     known = frame.seen[i] = true;
   }
-  if (frame.place == Place::Branch && name == "value" && frame.branch + 1 != reading_.branches.size())
+  if (frame.place == Place::Branch && (name == "value" || name == "weight") &&
+      frame.branch + 1 != reading_.branches.size())
     return refuse("a node that is neither a split nor a leaf");
   if (frame.place == Place::FeaturesInfo && !known)
     return refuse("features of this kind cannot be read: only numbers, categories and their counters");
@@ -555,6 +361,7 @@ bool Sink::begin(Place place) {
       r.branches.clear();
       r.splits.clear();
       r.values.clear();
+      r.weights.clear();
       return true;
     case Place::Branch:
       return begin_branch();
@@ -637,9 +444,12 @@ bool Sink::end_oblivious_tree() {
   const std::size_t width = levels > 31 ? 0 : values >> levels;
   if (width == 0 || width << levels != values)
     return refuse(std::to_string(values) + " leaf values for " + std::to_string(levels) + " splits");
+  if (!reading_.weights.empty() && reading_.weights.size() != std::size_t{1} << levels)
+    return refuse(std::to_string(reading_.weights.size()) + " leaf weights for " + std::to_string(levels) +
+                  " splits");
   if (!accepts(width)) return false;
-  reading_.parts.trees.push_back(
-      oblivious_tree(reading_.splits, reading_.values, static_cast<std::uint32_t>(width)));
+  reading_.parts.trees.push_back(oblivious_tree(
+      reading_.splits, {reading_.values, reading_.weights, static_cast<std::uint32_t>(width)}));
   return true;
 }
 
@@ -647,7 +457,7 @@ bool Sink::end_oblivious_tree() {
 bool Sink::end_tree() {
   const std::vector<BranchRecord>& branches = reading_.branches;
   std::vector<CatboostBranch> splits;
-  std::vector<double> values;
+  std::vector<double> values, weights;
   std::int32_t leaves = 0;
   std::size_t width = 0;
   struct Waiting {
@@ -675,6 +485,7 @@ bool Sink::end_tree() {
         return refuse("leaves with different numbers of values, or none");
       const auto first = reading_.values.begin() + static_cast<std::ptrdiff_t>(record.first_value);
       values.insert(values.end(), first, first + static_cast<std::ptrdiff_t>(width));
+      weights.push_back(record.weight);
       continue;
     }
     const auto number = static_cast<std::int32_t>(splits.size());
@@ -683,7 +494,8 @@ bool Sink::end_tree() {
     waiting.push_back({record.left, number, true});
   }
   if (!accepts(width)) return false;
-  reading_.parts.trees.push_back(branching_tree(splits, values, static_cast<std::uint32_t>(width)));
+  reading_.parts.trees.push_back(
+      branching_tree(splits, {values, weights, static_cast<std::uint32_t>(width)}));
   return true;
 }
 

@@ -78,6 +78,7 @@ Result<void> add_bias(CatboostParts& parts, Model& model) {
   model.num_outputs = parts.num_outputs;
   model.scale = parts.scale;
   model.base_last = true;
+  model.base_of_first_round = true;
   const bool none = std::all_of(parts.bias.begin(), parts.bias.end(), [](double bias) { return bias == 0; });
   if (none && parts.bias.size() <= 1) parts.bias.assign(model.num_outputs, 0.0);
   if (parts.bias.size() != model.num_outputs)
@@ -90,7 +91,7 @@ Result<void> add_bias(CatboostParts& parts, Model& model) {
 Error bad_classes(std::string message) { return refused("class_params", std::move(message)); }
 
 /// Returns a label as Python writes it.
-std::string label_text(std::string text, const std::string& type) {
+std::string label_text(const std::string& text, const std::string& type) {
   const bool whole = text.find_first_not_of("-0123456789") == std::string::npos;
   return type == "Float" && whole ? text + ".0" : text;
 }

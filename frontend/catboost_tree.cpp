@@ -3,18 +3,22 @@
 namespace forestvm::frontend {
 namespace {
 
-/// Appends the leaves after the tree's splits.
-void add_leaves(std::span<const double> values, std::uint32_t width, Tree& tree) {
+/// Appends the leaves after the tree's splits, and adds their weights up.
+void add_leaves(const CatboostLeaves& leaves, Tree& tree) {
   tree.first_leaf = static_cast<std::uint32_t>(tree.nodes.size());
-  tree.leaf_width = width;
-  const std::size_t leaves = values.size() / width;
-  tree.nodes.resize(tree.nodes.size() + leaves);
-  for (std::size_t i = 0; i < leaves; ++i) {
+  tree.leaf_width = leaves.width;
+  const std::size_t count = leaves.values.size() / leaves.width;
+  tree.nodes.resize(tree.nodes.size() + count);
+  for (std::size_t i = 0; i < count; ++i) {
     Node& leaf = tree.nodes[tree.first_leaf + i];
-    if (width == 1) leaf.value = values[i];
-    if (width > 1) leaf.payload = static_cast<std::uint32_t>(i);
+    if (leaves.width == 1) leaf.value = leaves.values[i];
+    if (leaves.width > 1) leaf.payload = static_cast<std::uint32_t>(i);
+    if (!leaves.weights.empty()) leaf.cover = static_cast<float>(leaves.weights[i]);
   }
-  if (width > 1) tree.leaf_vectors.assign(values.begin(), values.end());
+  if (leaves.width > 1) tree.leaf_vectors.assign(leaves.values.begin(), leaves.values.end());
+  const auto cover = [&](std::int32_t child) { return tree.nodes[static_cast<std::size_t>(child)].cover; };
+  for (std::size_t i = tree.first_leaf; i-- > 0;)
+    tree.nodes[i].cover = cover(tree.nodes[i].left) + cover(tree.nodes[i].right);
 }
 
 Node split_node(std::uint32_t split, std::size_t left, std::size_t right) {
@@ -28,8 +32,7 @@ Node split_node(std::uint32_t split, std::size_t left, std::size_t right) {
 
 }  // namespace
 
-Tree oblivious_tree(std::span<const std::uint32_t> splits, std::span<const double> values,
-                    std::uint32_t width) {
+Tree oblivious_tree(std::span<const std::uint32_t> splits, const CatboostLeaves& leaves) {
   Tree tree;
   tree.nodes.reserve((std::size_t{2} << splits.size()) - 1);
   for (std::size_t level = 0; level < splits.size(); ++level) {
@@ -38,12 +41,11 @@ Tree oblivious_tree(std::span<const std::uint32_t> splits, std::span<const doubl
     for (std::size_t bits = 0; bits < nodes; ++bits)
       tree.nodes.push_back(split_node(splits[level], next + bits, next + bits + nodes));
   }
-  add_leaves(values, width, tree);
+  add_leaves(leaves, tree);
   return tree;
 }
 
-Tree branching_tree(std::span<const CatboostBranch> branches, std::span<const double> values,
-                    std::uint32_t width) {
+Tree branching_tree(std::span<const CatboostBranch> branches, const CatboostLeaves& leaves) {
   Tree tree;
   tree.nodes.reserve(2 * branches.size() + 1);
   const auto index = [&](std::int32_t child) {
@@ -52,7 +54,7 @@ Tree branching_tree(std::span<const CatboostBranch> branches, std::span<const do
   };
   for (const CatboostBranch& branch : branches)
     tree.nodes.push_back(split_node(branch.split, index(branch.left), index(branch.right)));
-  add_leaves(values, width, tree);
+  add_leaves(leaves, tree);
   return tree;
 }
 

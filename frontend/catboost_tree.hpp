@@ -11,7 +11,14 @@
 
 namespace forestvm::frontend {
 
-/// A split of a tree that is not oblivious. A child is another split, or -1 - leaf.
+/// The leaves of a tree, whose number the caller has checked.
+struct CatboostLeaves {
+  std::span<const double> values;   ///< `width` numbers for each leaf
+  std::span<const double> weights;  ///< training weight that reached each leaf; may be empty
+  std::uint32_t width = 1;
+};
+
+/// A split of a tree that is not oblivious. A child is a later split, or -1 - leaf.
 struct CatboostBranch {
   std::uint32_t split = 0;
   std::int32_t left = -1;
@@ -19,13 +26,10 @@ struct CatboostBranch {
 };
 
 /// Makes an oblivious tree: all nodes of a level make the same split, and bit l of a leaf's number is 1 if the split of
-/// level l went right. `values` has `width` numbers for each leaf; the caller has checked how many there are. Splits
-/// keep their number in Node::payload.
-Tree oblivious_tree(std::span<const std::uint32_t> splits, std::span<const double> values,
-                    std::uint32_t width);
+/// level l went right. Splits keep their number in Node::payload.
+Tree oblivious_tree(std::span<const std::uint32_t> splits, const CatboostLeaves& leaves);
 
 /// Makes a tree of splits, the first of which is the root, and branches.size() + 1 leaves.
-Tree branching_tree(std::span<const CatboostBranch> branches, std::span<const double> values,
-                    std::uint32_t width);
+Tree branching_tree(std::span<const CatboostBranch> branches, const CatboostLeaves& leaves);
 
 }  // namespace forestvm::frontend

@@ -126,7 +126,8 @@ bool SaxAdapter::parse_error(std::size_t position, const std::string&, const jso
 
 Result<void> read_events(std::span<const std::byte> bytes, Syntax syntax, std::uint32_t max_depth,
                          EventSink& sink) {
-  SaxAdapter adapter(bytes, syntax, std::min(max_depth, deepest_nesting), sink);
+  const std::uint32_t deepest = syntax == Syntax::Ubjson ? std::min(max_depth, deepest_nesting) : max_depth;
+  SaxAdapter adapter(bytes, syntax, deepest, sink);
   const auto* first = reinterpret_cast<const char*>(bytes.data());
   const auto format = syntax == Syntax::Json ? json::input_format_t::json : json::input_format_t::ubjson;
   try {

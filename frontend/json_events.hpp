@@ -14,7 +14,7 @@
 
 namespace forestvm::frontend {
 
-/// The largest limit of nesting that a caller may set: the library's UBJSON reader recurses.
+/// The largest limit of nesting that a caller may set for UBJSON, whose reader in the library recurses.
 constexpr std::uint32_t deepest_nesting = 512;
 
 enum class Syntax { Json, Ubjson };

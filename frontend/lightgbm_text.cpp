@@ -44,6 +44,10 @@ constexpr Key<LightgbmTree> tree_keys[] = {
     {"leaf_count", &LightgbmTree::leaf_count, Need::Optional},
     {"internal_count", &LightgbmTree::internal_count, Need::Optional},
     {"is_linear", &LightgbmTree::is_linear, Need::Optional},
+    {"leaf_const", &LightgbmTree::leaf_const, Need::Optional},
+    {"num_features", &LightgbmTree::num_features, Need::Optional},
+    {"leaf_features", &LightgbmTree::leaf_features, Need::Optional},
+    {"leaf_coeff", &LightgbmTree::leaf_coeff, Need::Optional},
     {"cat_boundaries", &LightgbmTree::cat_boundaries, Need::Optional},
     {"cat_threshold", &LightgbmTree::cat_threshold, Need::Optional},
 };
@@ -51,6 +55,10 @@ constexpr Key<LightgbmTree> tree_keys[] = {
 constexpr std::string_view flag_key = "average_output";  // the one line without '='
 constexpr std::string_view tree_prefix = "Tree=";
 constexpr std::string_view end_line = "end of trees";
+constexpr std::string_view old_end_line =
+    "feature importances:";  // in files before 2.2, which lack the other one
+constexpr std::string_view categorical_prefix = "[categorical_feature: ";  // a training parameter
+constexpr std::string_view pandas_prefix = "pandas_categorical:";          // the last line
 
 std::string line_text(std::size_t line) { return "line " + std::to_string(line); }
 std::string line_text(std::size_t line, std::size_t tree) {
@@ -76,7 +84,8 @@ class Lines {
   std::size_t begin() const { return begin_; }
   std::size_t number() const { return number_; }
   bool at_tree() const { return line_.starts_with(tree_prefix); }
-  bool at_end() const { return line_ == end_line; }
+  bool at_old_end() const { return line_ == old_end_line; }
+  bool at_end() const { return line_ == end_line || at_old_end(); }
 
  private:
   std::string_view text_;
@@ -148,6 +157,23 @@ Result<LightgbmTree> read_tree(Lines& lines, std::size_t number) {
   return cut_short(lines);
 }
 
+/// Reads what follows the trees: training parameters, and in the last line names of categories. Both are in files that
+/// the Python package wrote from a data frame.
+void read_end(Lines& lines, LightgbmHeader& header) {
+  LightgbmEntry& pandas = header.pandas_categorical;
+  while (lines.next()) {
+    const std::string_view line = lines.line();
+    if (!line.empty()) pandas = {};
+    if (line.starts_with(pandas_prefix))
+      pandas = {"pandas_categorical", line.substr(pandas_prefix.size()), lines.number()};
+    if (line.starts_with(categorical_prefix) && line.ends_with(']'))
+      header.categorical_feature = {
+          "categorical_feature",
+          line.substr(categorical_prefix.size(), line.size() - categorical_prefix.size() - 1),
+          lines.number()};
+  }
+}
+
 template <class Number>
 Result<std::vector<Number>> numbers_of(const LightgbmEntry& entry, std::size_t count,
                                        const LightgbmTree* tree) {
@@ -189,12 +215,15 @@ Result<LightgbmHeader> read_lightgbm_text(std::string_view text, const LightgbmT
     const std::size_t begin = lines.begin();
     FVM_ASSIGN(const LightgbmTree tree, read_tree(lines, header.tree_bytes.size()));
     FVM_TRY(receive(tree));
-    header.tree_bytes.push_back(lines.begin() - begin);
+    // The old end line has an empty line before it, which is no part of the last tree.
+    header.tree_bytes.push_back(lines.begin() - begin - (lines.at_old_end() ? 1 : 0));
   }
+  read_end(lines, header);
   return header;
 }
 
 std::string location_of(const LightgbmEntry& entry, const LightgbmTree* tree) {
+  if (entry.line == LightgbmEntry::kNoLine) return std::string(entry.key);
   return tree == nullptr ? line_text(entry.line) : line_text(entry.line, tree->number);
 }
 

@@ -13,8 +13,10 @@
 
 namespace forestvm::frontend {
 
-/// One line `key=text`. The text lies in the file's bytes.
+/// One line `key=text`, or one member of a JSON dump. The text lies in the file's bytes, or in the reader's.
 struct LightgbmEntry {
+  static constexpr std::size_t kNoLine = SIZE_MAX;  ///< `line` of a member of a JSON dump
+
   std::string_view key;
   std::string_view text;
   std::size_t line = 0;  ///< number of the line, from 1 on; 0: the file does not have the entry
@@ -32,6 +34,9 @@ struct LightgbmHeader {
   LightgbmEntry feature_names;
   LightgbmEntry feature_infos;
   LightgbmEntry tree_sizes;
+  LightgbmEntry categorical_feature;  ///< training parameter: features with categories, if the file says so
+  LightgbmEntry pandas_categorical;   ///< JSON text: names of these features' categories
+  std::vector<std::vector<std::string>> pandas_lists;  ///< the same of a JSON dump
   std::vector<std::size_t> tree_bytes;  ///< bytes of each tree in the file, which tree_sizes should equal
 };
 
@@ -49,18 +54,23 @@ struct LightgbmTree {
   LightgbmEntry leaf_count;
   LightgbmEntry internal_count;
   LightgbmEntry is_linear;
+  LightgbmEntry leaf_const;
+  LightgbmEntry num_features;
+  LightgbmEntry leaf_features;
+  LightgbmEntry leaf_coeff;
   LightgbmEntry cat_boundaries;
   LightgbmEntry cat_threshold;
 };
 
 using LightgbmTreeReceiver = std::function<Result<void>(const LightgbmTree& tree)>;
 
-/// Reads up to "end of trees"; what follows does not matter to predictions. Keys that the structures above do
+/// Reads up to "end of trees", and of what follows the entries that the header has. Keys that the structures above do
 /// not name are skipped. Refuses, with its line, a line that is none of these, a key given twice or
 /// missing, trees out of order, and an end before "end of trees". Returns also the errors of `receive`.
 Result<LightgbmHeader> read_lightgbm_text(std::string_view text, const LightgbmTreeReceiver& receive);
 
-/// Returns the place of an entry for messages: "line 7", or "line 7: tree 2" for an entry in a tree.
+/// Returns the place of an entry for messages: "line 7", or "line 7: tree 2" for an entry in a tree; the key of a JSON
+/// dump's member.
 std::string location_of(const LightgbmEntry& entry, const LightgbmTree* tree = nullptr);
 
 /// Reads the entry's text as one whole number within [least, most].

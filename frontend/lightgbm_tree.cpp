@@ -165,16 +165,50 @@ Result<void> add_splits(const LightgbmTree& entries, std::size_t leaves, Tree& t
   return add_children(entries, entries.right_child, leaves, &Node::right, tree);
 }
 
+/// Reads the linear functions of the leaves: a constant, and num_features entries of leaf_features and leaf_coeff.
+Result<void> add_linear_leaves(const LightgbmTree& entries, std::size_t leaves, Tree& tree) {
+  for (const LightgbmEntry* const entry :
+       {&entries.leaf_const, &entries.num_features, &entries.leaf_features, &entries.leaf_coeff})
+    if (!entry->given())
+      return refused(location_of(entries.is_linear, &entries),
+                     "leaf_const, num_features, leaf_features or leaf_coeff is missing");
+  FVM_ASSIGN(const std::vector<double> constants, reals_of(entries.leaf_const, leaves, &entries));
+  FVM_ASSIGN(const std::vector<std::int64_t> counts, integers_of(entries.num_features, leaves, &entries));
+  std::size_t all = 0;
+  for (std::size_t i = 0; i < leaves; ++i) {
+    if (counts[i] < 0 || counts[i] > std::numeric_limits<std::int32_t>::max())
+      return node_error(entries, entries.num_features, leaves - 1 + i,
+                        "a linear function of " + std::to_string(counts[i]) + " features");
+    all += static_cast<std::size_t>(counts[i]);
+  }
+  FVM_ASSIGN(const std::vector<std::int64_t> features, integers_of(entries.leaf_features, all, &entries));
+  FVM_ASSIGN(const std::vector<double> coefficients, reals_of(entries.leaf_coeff, all, &entries));
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < leaves; ++i) {
+    LinearLeaf leaf;
+    leaf.constant = constants[i];
+    for (const std::size_t end = at + static_cast<std::size_t>(counts[i]); at < end; ++at) {
+      if (features[at] < 0 || features[at] > std::numeric_limits<std::int32_t>::max())
+        return node_error(entries, entries.leaf_features, leaves - 1 + i,
+                          "feature " + std::to_string(features[at]) + " does not exist");
+      leaf.features.push_back(static_cast<std::uint32_t>(features[at]));
+      leaf.coefficients.push_back(coefficients[at]);
+    }
+    tree.nodes[leaves - 1 + i].payload = static_cast<std::uint32_t>(i);
+    tree.linear_leaves.push_back(std::move(leaf));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Tree> tree_of(const LightgbmTree& entries) {
   FVM_ASSIGN(const std::int64_t num_leaves, number_of(entries.num_leaves, 1, max_leaves, &entries));
   const auto leaves = static_cast<std::size_t>(num_leaves);
   const std::size_t splits = leaves - 1;
+  std::int64_t linear = 0;
   if (entries.is_linear.given()) {
-    FVM_ASSIGN(const std::int64_t linear, number_of(entries.is_linear, 0, 1, &entries));
-    if (linear == 1)
-      return refused(location_of(entries.is_linear, &entries), "linear leaves are not supported yet");
+    FVM_ASSIGN(linear, number_of(entries.is_linear, 0, 1, &entries));
   }
   // Nodes take memory only if the file is long enough to hold that many leaves.
   FVM_ASSIGN(const std::vector<double> values, reals_of(entries.leaf_value, leaves, &entries));
@@ -187,6 +221,7 @@ Result<Tree> tree_of(const LightgbmTree& entries) {
     tree.nodes[splits + i].value = values[i];
   }
   FVM_TRY(add_splits(entries, leaves, tree));
+  if (linear == 1) FVM_TRY(add_linear_leaves(entries, leaves, tree));
   FVM_TRY(add_covers(entries, entries.internal_count, splits, 0, tree));
   FVM_TRY(add_covers(entries, entries.leaf_count, leaves, splits, tree));
   return tree;

@@ -9,8 +9,8 @@
 
 namespace forestvm::frontend {
 
-/// Makes the tree. Refuses columns of another length than num_leaves says, numbers out of range, and linear leaves,
-/// which are not supported yet. check_model checks how the nodes are connected.
+/// Makes the tree. Refuses columns of another length than num_leaves says and numbers out of range. check_model
+/// checks how the nodes are connected.
 Result<Tree> tree_of(const LightgbmTree& entries);
 
 }  // namespace forestvm::frontend

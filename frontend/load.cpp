@@ -11,6 +11,7 @@
 #include "check_model.hpp"
 #include "file_bytes.hpp"
 #include "file_text.hpp"
+#include "lightgbm_dump.hpp"
 #include "lightgbm_model.hpp"
 #include "onnx_model.hpp"
 #include "parsed_model.hpp"
@@ -34,12 +35,15 @@ constexpr Format formats[] = {
 };
 
 struct Foreign {
-  std::string_view first_bytes;
+  std::size_t offset;
+  std::string_view bytes;
   const char* sentence;
 };
 
 constexpr Foreign foreign_formats[] = {
-#define FVM_FOREIGN(first_bytes, sentence) {first_bytes, sentence},
+#define FVM_FOREIGN(first_bytes, sentence) FVM_FOREIGN_AT(0, first_bytes, sentence)
+#define FVM_FOREIGN_AT(offset, bytes, sentence) \
+  {offset, std::string_view(bytes, sizeof(bytes) - 1), sentence},
 #include "formats.def"
 };
 
@@ -47,7 +51,8 @@ Error unknown_format(Bytes bytes) {
   if (bytes.empty()) return refused("byte 0", "the file is empty");
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   for (const Foreign& foreign : foreign_formats)
-    if (text.starts_with(foreign.first_bytes)) return refused("byte 0", foreign.sentence);
+    if (text.substr(std::min(foreign.offset, text.size())).starts_with(foreign.bytes))
+      return refused("byte 0", foreign.sentence);
   std::string known;
   for (const Format& format : formats) known.append(known.empty() ? "" : ", ").append(format.name);
   return refused("byte 0", "not a model file that can be read (" + known + "): it starts with " +

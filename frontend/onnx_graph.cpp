@@ -16,7 +16,43 @@ namespace {
 constexpr std::size_t kMaxSegments = std::size_t{1} << 18;
 
 /// What a tensor behind the ensemble holds.
-enum class Content { Labels, Scores, Maps };
+enum class Content {
+  Labels,
+  Scores,
+  Maps,
+  Before,  ///< Scores or maps before the transform that a node makes.
+};
+
+Error error(const OnnxOperation& operation, std::string message) {
+  return refused(location_of(operation), std::move(message));
+}
+
+/// Reads a list of one number, or one for each column.
+Result<void> read_numbers(const OnnxOperation& operation, std::string_view name, const OnnxColumns& columns,
+                          std::vector<float>& numbers) {
+  const OnnxAttributes attributes(operation);
+  FVM_ASSIGN(const std::size_t count, attributes.reals(name, [&](std::size_t, double x) -> Result<void> {
+    if (!std::isfinite(x)) return attributes.error(name, "a number that is not finite");
+    numbers.push_back(static_cast<float>(x));
+    return {};
+  }));
+  if (count != 1 && count != columns.width)
+    return attributes.error(
+        name, std::to_string(count) + " numbers for " + std::to_string(columns.width) + " columns");
+  return {};
+}
+
+/// Adds a step to every segment; each takes its own part of the numbers.
+void add_step(OnnxColumns& columns, const OnnxStep& step) {
+  const auto part = [](const std::vector<float>& numbers, const OnnxSegment& segment) {
+    if (numbers.size() <= 1) return numbers;
+    const auto first = numbers.begin() + segment.column;
+    return std::vector<float>(first, first + segment.count);
+  };
+  for (OnnxSegment& segment : columns.segments)
+    segment.steps.push_back(
+        {part(step.offsets, segment), part(step.scales, segment), part(step.replacements, segment)});
+}
 
 class GraphReader {
  public:
@@ -27,9 +63,13 @@ class GraphReader {
     FVM_TRY(add_inputs());
     FVM_TRY(visit_operations(graph_, [&](const OnnxOperation& operation) { return add(operation); }));
     if (!ensemble_) return refused("graph", "there is no tree ensemble in it");
-    for (const OnnxValue& output : graph_.outputs)
-      if (!results_.contains(output.name))
+    for (const OnnxValue& output : graph_.outputs) {
+      const auto result = results_.find(output.name);
+      if (result == results_.end())
         return refused("graph", "output " + quoted(output.name) + " is not a result of the tree ensemble");
+      if (result->second == Content::Before)
+        return refused("graph", "output " + quoted(output.name) + " holds the scores before their transform");
+    }
     return std::move(pipeline_);
   }
 
@@ -61,12 +101,8 @@ class GraphReader {
   Result<void> add_argmax(const OnnxOperation& operation);
   Result<void> add_sigmoid(const OnnxOperation& operation);
   Result<void> add_softmax(const OnnxOperation& operation);
-  Result<void> add_normalizer(const OnnxOperation& operation);
   Result<void> add_ensemble(const OnnxOperation& operation);
 
-  Error error(const OnnxOperation& operation, std::string message) const {
-    return refused(location_of(operation), std::move(message));
-  }
   const OnnxColumns* columns_of(const OnnxOperation& operation, std::size_t input = 0) const {
     const auto found =
         input < operation.inputs.size() ? columns_.find(operation.inputs[input]) : columns_.end();
@@ -75,6 +111,11 @@ class GraphReader {
   std::optional<Content> content_of(const OnnxOperation& operation) const {
     const auto found = operation.inputs.empty() ? results_.end() : results_.find(operation.inputs[0]);
     return found == results_.end() ? std::nullopt : std::optional(found->second);
+  }
+  /// Returns whether the input holds scores, before or after a transform.
+  bool takes_scores(const OnnxOperation& operation) const {
+    const std::optional<Content> content = content_of(operation);
+    return content == Content::Scores || content == Content::Before;
   }
   const OnnxTensor* constant_of(const OnnxOperation& operation, std::size_t input) const {
     const auto found =
@@ -90,19 +131,22 @@ class GraphReader {
         segments_ += (step.offsets.size() + step.scales.size() + step.replacements.size()) / 16;
     }
     if (segments_ > kMaxSegments) return error(operation, "too many nodes and columns in front of the trees");
-    columns_.insert_or_assign(operation.outputs[0], std::move(columns));
+    FVM_TRY(check_new(operation, operation.outputs[0]));
+    columns_.emplace(operation.outputs[0], std::move(columns));
     return {};
   }
   Result<void> give(const OnnxOperation& operation, Content content) {
     if (operation.outputs.size() != 1) return error(operation, "expected one output");
-    results_.insert_or_assign(operation.outputs[0], content);
+    FVM_TRY(check_new(operation, operation.outputs[0]));
+    results_.emplace(operation.outputs[0], content);
     return {};
   }
-  Result<void> read_numbers(const OnnxOperation& operation, std::string_view name, const OnnxColumns& columns,
-                            std::vector<float>& numbers) const;
+  Result<void> check_new(const OnnxOperation& operation, std::string_view name) const {
+    if (!columns_.contains(name) && !results_.contains(name) && !constants_.contains(name)) return {};
+    return error(operation, "its output " + quoted(name) + " is there already");
+  }
   Result<std::vector<std::int64_t>> shape_of(const OnnxOperation& operation) const;
   Result<void> add_transform(const OnnxOperation& operation, OnnxPost post);
-  void add_step(OnnxColumns& columns, const OnnxStep& step) const;
   /// Number of values in a row of scores.
   std::uint32_t score_width() const {
     return pipeline_.forest.classifier ? static_cast<std::uint32_t>(pipeline_.forest.class_labels.size())
@@ -135,7 +179,6 @@ const GraphReader::Row GraphReader::kRows[] = {
     {"ai.onnx.ml", "Scaler", &GraphReader::add_scaler},
     {"ai.onnx.ml", "Imputer", &GraphReader::add_imputer},
     {"ai.onnx.ml", "ZipMap", &GraphReader::add_zipmap},
-    {"ai.onnx.ml", "Normalizer", &GraphReader::add_normalizer},
     {"ai.onnx.ml", "TreeEnsemble", &GraphReader::add_ensemble},
     {"ai.onnx.ml", "TreeEnsembleClassifier", &GraphReader::add_ensemble},
     {"ai.onnx.ml", "TreeEnsembleRegressor", &GraphReader::add_ensemble},
@@ -169,8 +212,8 @@ Result<void> GraphReader::add_width(const OnnxValue& input, std::uint32_t& width
   return {};
 }
 
-/// The columns of an input that does not say how many it has are as many as the limit allows; read_columns finds those
-/// that the trees use.
+/// The columns of an input that does not say how many it has are as many as the limit allows. Once the trees are read,
+/// num_features tells how many they test.
 Result<void> GraphReader::add_inputs() {
   if (graph_.inputs.empty()) return refused("graph", "no inputs");
   for (const OnnxValue& input : graph_.inputs) {
@@ -194,7 +237,8 @@ Result<void> GraphReader::add_inputs() {
     columns.width = width != 0 ? width : limits_.max_features;
     columns.segments.push_back({0, columns.width, pipeline_.num_features, {}});
     pipeline_.num_features += columns.width;
-    columns_.insert_or_assign(input.name, std::move(columns));
+    if (!columns_.emplace(input.name, std::move(columns)).second)
+      return refused("graph", "two inputs are named " + quoted(input.name));
   }
   if (pipeline_.num_features != graph_.inputs.size() || !known_width_ || pipeline_.num_features == 1)
     return {};
@@ -227,7 +271,7 @@ Result<void> GraphReader::add_cast(const OnnxOperation& operation) {
   const bool whole = to == OnnxType::Int32 || to == OnnxType::Int64;
   const bool real = to == OnnxType::Float || to == OnnxType::Double;
   if (content == Content::Labels && !whole) return wrong("labels");
-  if (content == Content::Scores && !real) return wrong("scores");
+  if (takes_scores(operation) && !real) return wrong("scores");
   return add_alias(operation);
 }
 
@@ -259,33 +303,6 @@ Result<void> GraphReader::add_concat(const OnnxOperation& operation) {
   }
   if (all.width == 0) return error(operation, "no inputs");
   return give(operation, std::move(all));
-}
-
-/// Reads a list of one number, or one for each column.
-Result<void> GraphReader::read_numbers(const OnnxOperation& operation, std::string_view name,
-                                       const OnnxColumns& columns, std::vector<float>& numbers) const {
-  const OnnxAttributes attributes(operation);
-  FVM_ASSIGN(const std::size_t count, attributes.reals(name, [&](std::size_t, double x) -> Result<void> {
-    if (!std::isfinite(x)) return attributes.error(name, "a number that is not finite");
-    numbers.push_back(static_cast<float>(x));
-    return {};
-  }));
-  if (count != 1 && count != columns.width)
-    return attributes.error(
-        name, std::to_string(count) + " numbers for " + std::to_string(columns.width) + " columns");
-  return {};
-}
-
-/// Adds a step to every segment; each takes its own part of the numbers.
-void GraphReader::add_step(OnnxColumns& columns, const OnnxStep& step) const {
-  const auto part = [](const std::vector<float>& numbers, const OnnxSegment& segment) {
-    if (numbers.size() <= 1) return numbers;
-    const auto first = numbers.begin() + segment.column;
-    return std::vector<float>(first, first + segment.count);
-  };
-  for (OnnxSegment& segment : columns.segments)
-    segment.steps.push_back(
-        {part(step.offsets, segment), part(step.scales, segment), part(step.replacements, segment)});
 }
 
 Result<void> GraphReader::add_scaler(const OnnxOperation& operation) {
@@ -325,7 +342,8 @@ Result<void> GraphReader::add_imputer(const OnnxOperation& operation) {
 Result<void> GraphReader::add_constant(const OnnxOperation& operation) {
   FVM_ASSIGN(OnnxTensor tensor, OnnxAttributes(operation).tensor("value"));
   if (operation.outputs.size() != 1) return error(operation, "expected one output");
-  constants_.insert_or_assign(operation.outputs[0], std::move(tensor));
+  FVM_TRY(check_new(operation, operation.outputs[0]));
+  constants_.emplace(operation.outputs[0], std::move(tensor));
   return {};
 }
 
@@ -350,9 +368,9 @@ Result<std::vector<std::int64_t>> GraphReader::shape_of(const OnnxOperation& ope
 /// Reads Reshape, Squeeze and Flatten where they leave the numbers of a row as they are.
 Result<void> GraphReader::add_shape(const OnnxOperation& operation) {
   const OnnxColumns* columns = columns_of(operation);
-  const std::int64_t width = columns != nullptr                         ? columns->width
-                             : content_of(operation) == Content::Scores ? score_width()
-                                                                        : 1;
+  const std::int64_t width = columns != nullptr        ? columns->width
+                             : takes_scores(operation) ? score_width()
+                                                       : 1;
   const bool flat = columns == nullptr && width == 1;  // rows of one number may lose their second dimension
   bool keeps = false;
   if (operation.type == "Flatten") {
@@ -394,7 +412,7 @@ Result<void> GraphReader::add_argmax(const OnnxOperation& operation) {
   const OnnxAttributes attributes(operation);
   FVM_ASSIGN(const std::int64_t axis, attributes.integer("axis", 0));
   FVM_ASSIGN(const std::int64_t last, attributes.integer("select_last_index", 0));
-  if (content_of(operation) != Content::Scores || pipeline_.forest.classifier || score_width() < 2)
+  if (!takes_scores(operation) || pipeline_.forest.classifier || score_width() < 2)
     return error(operation, "its input is not the scores of several targets");
   if ((axis != 1 && axis != -1) || last != 0)
     return error(operation, "only the first largest score of a row is read: axis 1, select_last_index 0");
@@ -408,6 +426,8 @@ Result<void> GraphReader::add_transform(const OnnxOperation& operation, OnnxPost
   if (content_of(operation) != Content::Scores || forest.classifier)
     return error(operation, "its input is not the scores of targets");
   if (forest.post != OnnxPost::None) return error(operation, "a second transform of the scores");
+  for (auto& [name, content] : results_)
+    if (content != Content::Labels) content = Content::Before;
   forest.post = post;
   pipeline_.transformed = true;
   return give(operation, Content::Scores);
@@ -422,10 +442,6 @@ Result<void> GraphReader::add_softmax(const OnnxOperation& operation) {
   if (axis != 1 && axis != -1)
     return error(operation, "axis " + std::to_string(axis) + ", expected 1: columns");
   return add_transform(operation, OnnxPost::Softmax);
-}
-
-Result<void> GraphReader::add_normalizer(const OnnxOperation& operation) {
-  return error(operation, "norms of rows cannot be folded into trees");
 }
 
 Result<void> GraphReader::add_ensemble(const OnnxOperation& operation) {
@@ -447,9 +463,10 @@ Result<void> GraphReader::add_ensemble(const OnnxOperation& operation) {
   const std::size_t expected = pipeline_.forest.classifier ? 2 : 1;
   if (operation.outputs.empty() || operation.outputs.size() > expected)
     return error(operation, "expected " + std::to_string(expected) + " outputs");
-  results_.insert_or_assign(operation.outputs.back(),
-                            expected == operation.outputs.size() ? Content::Scores : Content::Labels);
-  if (operation.outputs.size() == 2) results_.insert_or_assign(operation.outputs[0], Content::Labels);
+  for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
+    FVM_TRY(check_new(operation, operation.outputs[i]));
+    results_.emplace(operation.outputs[i], i + 1 == expected ? Content::Scores : Content::Labels);
+  }
   return {};
 }
 

@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kMaxRepeatedNodes = std::size_t{1} << 19;
 /// Numbers in leaf vectors beyond four for each weight of the file.
 constexpr std::size_t kMaxVectorNumbers = std::size_t{1} << 22;
-/// Nodes of the forest that are read over again to find out which of them a path decides.
-constexpr std::size_t kMaxRepeatedReads = std::size_t{1} << 24;
+/// Reads of nodes and members for repeated subtrees, beyond eight for each of the file.
+constexpr std::size_t kMaxRepeatedReads = std::size_t{1} << 22;
 /// Ancestors that are asked what they say of a feature.
 constexpr int kMaxAncestors = 64;
 
@@ -27,6 +27,7 @@ class TreeWalk {
       : forest_(forest),
         columns_(columns),
         state_(forest.nodes.size(), 0),
+        last_leaf_(forest.num_outputs, 0),
         leaves_adding_(forest.num_outputs, 0) {
     shape_.always.resize(forest.num_outputs);
   }
@@ -100,7 +101,8 @@ class TreeWalk {
     const auto first = forest_.targets.begin() + leaf.yes, last = forest_.targets.begin() + leaf.no;
     for (auto target = first; target != last; ++target) {
       output_ = output_ == kNoOutput || output_ == *target ? *target : kManyOutputs;
-      if (std::find(first, target, *target) != target) continue;
+      const std::size_t leaf_number = shape_.leaves + tree_leaves_;
+      if (std::exchange(last_leaf_[*target], leaf_number) == leaf_number) continue;
       if (leaves_adding_[*target]++ == 0) adding_.push_back(*target);
     }
   }
@@ -112,6 +114,7 @@ class TreeWalk {
   OnnxShape shape_;
   std::vector<std::uint64_t> state_;
   std::vector<Visit> waiting_;
+  std::vector<std::size_t> last_leaf_;  ///< Number, from 1 on, of the last leaf that added to each output.
   std::vector<std::size_t> leaves_adding_;  ///< Leaves of the tree that add to each output.
   std::vector<std::uint32_t> adding_;       ///< Outputs to which the tree adds.
   std::uint32_t output_ = kNoOutput;
@@ -126,7 +129,7 @@ class TreeBuilder {
     constexpr std::uint64_t kMaxIndex = std::numeric_limits<std::int32_t>::max();
     nodes_left_ = std::min({limits.max_nodes, kMaxIndex, 3 * forest.nodes.size() + kMaxRepeatedNodes});
     numbers_left_ = 4 * forest.weights.size() + kMaxVectorNumbers;
-    reads_left_ = forest.nodes.size() + forest.members.size() + kMaxRepeatedReads;
+    reads_left_ = 8 * (forest.nodes.size() + forest.members.size()) + kMaxRepeatedReads;
   }
 
   /// Makes the tree that combines those with the given roots: the one root's tree if there is one.

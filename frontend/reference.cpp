@@ -12,13 +12,6 @@
 namespace forestvm {
 namespace {
 
-Result<void> check_known(const Model& model) {
-  for (std::size_t t = 0; t < model.trees.size(); ++t)
-    if (!model.trees[t].linear_leaves.empty())
-      return refused("tree " + std::to_string(t), "the reference does not know linear leaves");
-  return {};
-}
-
 bool is_tiny(double x) { return std::abs(x) <= kTiny; }
 
 bool is_missing(Missing kind, double x) {
@@ -72,15 +65,34 @@ std::size_t leaf_of(const Model& model, const Tree& tree, std::span<const Value>
                                                : leaf_in<double>(model, tree, row);
 }
 
+/// Returns the output of a linear leaf. A NaN in a feature that it uses gives the leaf's value instead; infinities
+/// flow through.
+template <class Value>
+double linear_output(const Model& model, const Node& node, const LinearLeaf& leaf,
+                     std::span<const Value> row) {
+  double sum = leaf.constant;
+  for (std::size_t i = 0; i < leaf.features.size(); ++i) {
+    auto x = static_cast<double>(row[leaf.features[i]]);
+    if (std::isnan(x)) return node.value;
+    if (model.tiny_is_zero && is_tiny(x)) x = 0;
+    const double product = leaf.coefficients[i] * x;
+    sum += product;
+  }
+  return sum;
+}
+
 /// Adds a leaf's outputs to the raw scores. Products and sums are rounded separately: this file is built with
 /// -ffp-contract=off.
-template <class Scalar>
-void add_leaf(const Tree& tree, std::size_t leaf, std::vector<Scalar>& raw) {
+template <class Scalar, class Value>
+void add_leaf(const Model& model, const Tree& tree, std::size_t leaf, std::span<const Value> row,
+              std::vector<Scalar>& raw) {
   const Node& node = tree.nodes[leaf];
   const auto add = [&](std::size_t output, double value) {
     const Scalar added = static_cast<Scalar>(tree.weight) * static_cast<Scalar>(value);
     raw[output] += added;
   };
+  if (!tree.linear_leaves.empty())
+    return add(tree.output, linear_output(model, node, tree.linear_leaves[node.payload], row));
   if (tree.leaf_width == 1) return add(tree.output, node.value);
   for (std::size_t k = 0; k < tree.leaf_width; ++k)
     add(k, tree.leaf_vectors[node.payload * tree.leaf_width + k]);
@@ -237,7 +249,7 @@ Reference predict(const Model& model, std::span<const Value> rows, std::size_t r
       const Tree& tree = model.trees[t];
       const std::size_t leaf = leaf_of(model, tree, row);
       if (options.leaves) out.leaf.push_back(leaf_number(tree, leaf));
-      add_leaf(tree, leaf, raw);
+      add_leaf(model, tree, leaf, row, raw);
     }
     for (std::size_t i = 0; model.base_last && i < raw.size(); ++i) {
       raw[i] *= static_cast<Scalar>(model.scale);
@@ -263,7 +275,6 @@ Reference predict_as(const Model& model, std::span<const Value> rows, std::size_
 template <class Value>
 Result<Reference> checked(const Model& model, std::span<const Value> rows, std::size_t row_count,
                           const ReferenceOptions& options) {
-  FVM_TRY(check_known(model));
   std::size_t cells = 0;
   if (__builtin_mul_overflow(row_count, std::size_t{model.num_features}, &cells) || cells != rows.size())
     return refused("rows", std::to_string(rows.size()) + " values for " + std::to_string(row_count) +

@@ -17,6 +17,7 @@ namespace forestvm::frontend {
 namespace {
 
 constexpr std::string_view kSchema = "schema.json";
+constexpr std::string_view kMojo = "model.ini";  ///< a file that each MOJO archive of H2O has
 constexpr std::int64_t kLastProtocol = 2;
 
 /// Takes the one text of a JSON document.
@@ -163,11 +164,14 @@ std::string SkopsObjects::place(Id object) const {
 
 bool sniff_skops(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return text.starts_with("PK\x03\x04");
+  constexpr std::size_t kFirstName = 30;  // the name of the first file in the archive
+  const bool mojo = text.size() > kFirstName && text.substr(kFirstName).starts_with(kMojo);
+  return text.starts_with("PK\x03\x04") && !mojo;
 }
 
 Result<ParsedModel> read_skops(std::span<const std::byte> bytes, const LoadLimits& limits) {
   FVM_ASSIGN(ZipFile zip, ZipFile::open(bytes, limits));
+  if (zip.has(kMojo)) return refused("byte 0", "an H2O MOJO: not supported");
   if (!zip.has(kSchema))
     return refused("byte 0", "a zip archive without schema.json, so no .skops file: unpack it first");
   SkopsSchema schema;

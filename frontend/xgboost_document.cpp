@@ -23,11 +23,12 @@ using Field =
     std::variant<std::monostate, std::string Header::*, Count Header::*, std::vector<std::string> Header::*,
                  std::vector<std::int32_t> Header::*, std::vector<float> Header::*, Count Columns::*,
                  std::vector<std::int32_t> Columns::*, std::vector<std::int64_t> Columns::*,
-                 std::vector<float> Columns::*, std::vector<std::uint8_t> Columns::*>;
+                 std::vector<float> Columns::*, std::vector<std::uint8_t> Columns::*,
+                 std::vector<std::int64_t> XgboostCategories::*>;
 enum class Need { Required, Optional };
 
 struct Row {
-  std::string_view path;  // [] marks the array whose elements are the trees
+  std::string_view path;  // [] marks an array of objects: the trees, or the features' categories
   Field field;
   Need need;
 };
@@ -35,6 +36,7 @@ struct Row {
 /// THE FIELDS. DART files nest "model" in one more object, "gbtree", see choose_member.
 constexpr Row rows[] = {
     {"version", &Header::version, Need::Optional},
+    {"learner.attributes.best_iteration", &Header::best_iteration, Need::Optional},
     {"learner.feature_names", &Header::feature_names, Need::Optional},
     {"learner.objective.name", &Header::objective, Need::Required},
     {"learner.learner_model_param.base_score", &Header::base_score, Need::Required},
@@ -43,6 +45,8 @@ constexpr Row rows[] = {
     {"learner.learner_model_param.num_target", &Header::num_target, Need::Optional},
     {"learner.gradient_booster.name", &Header::booster, Need::Required},
     {"learner.gradient_booster.weight_drop", &Header::weight_drop, Need::Optional},
+    {"learner.gradient_booster.model.cats.enc[].offsets", &XgboostCategories::offsets, Need::Optional},
+    {"learner.gradient_booster.model.cats.enc[].values", &XgboostCategories::values, Need::Required},
     {"learner.gradient_booster.model.gbtree_model_param.num_trees", &Header::num_trees, Need::Required},
     {"learner.gradient_booster.model.gbtree_model_param.num_parallel_tree", &Header::num_parallel_tree,
      Need::Optional},
@@ -60,6 +64,7 @@ constexpr Row rows[] = {
     {"learner.gradient_booster.model.trees[].sum_hessian", &Columns::sum_hessian, Need::Optional},
     {"learner.gradient_booster.model.trees[].split_type", &Columns::split_type, Need::Optional},
     {"learner.gradient_booster.model.trees[].leaf_weights", &Columns::leaf_weights, Need::Optional},
+    {"learner.gradient_booster.model.trees[].base_weights", &Columns::base_weights, Need::Optional},
     {"learner.gradient_booster.model.trees[].categories", &Columns::categories, Need::Optional},
     {"learner.gradient_booster.model.trees[].categories_nodes", &Columns::categories_nodes, Need::Optional},
     {"learner.gradient_booster.model.trees[].categories_segments", &Columns::categories_segments,
@@ -67,13 +72,16 @@ constexpr Row rows[] = {
     {"learner.gradient_booster.model.trees[].categories_sizes", &Columns::categories_sizes, Need::Optional},
 };
 
+/// The record that a field belongs to.
+enum class Owner { File, Tree, Categories };
+
 /// An object, array or value of the document that holds a field or leads to one.
 struct FieldNode {
   std::string_view name;
   const FieldNode* parent = nullptr;
   Field field;
   bool required = false;
-  bool in_tree = false;
+  Owner owner = Owner::File;
   std::size_t number = 0;                           // index of the field in FieldTree::all
   std::vector<std::unique_ptr<FieldNode>> members;  // members of an object
   std::unique_ptr<FieldNode> element;               // element of an array of objects
@@ -107,7 +115,7 @@ class FieldTree {
     slot = std::make_unique<FieldNode>();
     slot->name = name;
     slot->parent = &parent;
-    slot->in_tree = parent.in_tree || name == "[]";
+    slot->owner = name != "[]" ? parent.owner : parent.name == "trees" ? Owner::Tree : Owner::Categories;
     slot->number = all_.size();
     all_.push_back(slot.get());
     return slot.get();
@@ -145,9 +153,7 @@ float float_of(double value, std::string_view text) {
 class Sink final : public EventSink {
  public:
   explicit Sink(const TreeReceiver& receive, std::uint32_t max_depth)
-      : receive_(receive),
-        frames_(std::min(max_depth, deepest_nesting) + 1),
-        seen_(field_tree().all().size()) {}
+      : receive_(receive), frames_(max_depth + 1), seen_(field_tree().all().size()) {}
 
   bool on_null() override;
   bool on_flag(bool value) override;
@@ -184,7 +190,7 @@ class Sink final : public EventSink {
   bool open(const FieldNode* node, bool array);
   bool choose_member(Frame& frame, const std::string& name);
   bool store_count(const FieldNode& node, std::int64_t value);
-  bool missing(bool in_tree, const std::string& tree_path);
+  bool missing(Owner owner, const std::string& element_path);
   std::string path_of(const FieldNode& node) const;
   template <class Value>
   Value* target(const Field& field);
@@ -205,6 +211,7 @@ class Sink final : public EventSink {
   Column column_;
   XgboostHeader header_;
   XgboostTree tree_;
+  XgboostCategories categories_;
   std::vector<char> seen_;  // 1 for each field that was read, by FieldNode::number
   bool nested_model_ = false;
   Error error_;
@@ -245,9 +252,12 @@ bool Sink::wrong(std::string_view found) {
 
 template <class Value>
 Value* Sink::target(const Field& field) {
-  if (auto member = std::get_if<Value Header::*>(&field)) return &(header_.**member);
+  if constexpr (!std::is_same_v<Value, std::vector<std::int64_t>>)
+    if (auto member = std::get_if<Value Header::*>(&field)) return &(header_.**member);
   if constexpr (!std::is_same_v<Value, std::string> && !std::is_same_v<Value, std::vector<std::string>>)
     if (auto member = std::get_if<Value Columns::*>(&field)) return &(tree_.**member);
+  if constexpr (std::is_same_v<Value, std::vector<std::int64_t>>)
+    if (auto member = std::get_if<Value XgboostCategories::*>(&field)) return &(categories_.**member);
   return nullptr;
 }
 
@@ -376,8 +386,9 @@ bool Sink::on_object_begin() {
   if (node != nullptr && node->members.empty()) return wrong("an object");
   if (node != nullptr && node->name == "[]") {
     tree_.clear();
+    categories_ = {};
     for (const FieldNode* known : field_tree().all())
-      if (known->in_tree) seen_[known->number] = 0;
+      if (known->owner == node->owner) seen_[known->number] = 0;
   }
   return open(node, false);
 }
@@ -385,9 +396,13 @@ bool Sink::on_object_begin() {
 bool Sink::on_object_end() {
   const FieldNode* node = frames_[--depth_].node;
   if (node == nullptr || node->name != "[]") return true;
-  const std::string tree_path = path();
-  if (missing(true, tree_path)) return false;
-  const Result<void> received = receive_(tree_, frames_[depth_ - 1].count - 1, tree_path);
+  const std::string element_path = path();
+  if (missing(node->owner, element_path)) return false;
+  if (node->owner == Owner::Categories) {
+    header_.categories.push_back(std::move(categories_));
+    return true;
+  }
+  const Result<void> received = receive_(tree_, frames_[depth_ - 1].count - 1, element_path);
   if (!received.ok()) error_ = received.error();
   return received.ok();
 }
@@ -398,8 +413,8 @@ bool Sink::on_array_begin() {
   if (node == nullptr || node->element) return open(node, true);
   if ((column_.integers = target<std::vector<std::int32_t>>(node->field)) != nullptr)
     column_.which = Column::Integers;
-  else if (auto integers = std::get_if<std::vector<std::int64_t> Columns::*>(&node->field))
-    column_.which = (column_.long_integers = &(tree_.**integers), Column::LongIntegers);
+  else if ((column_.long_integers = target<std::vector<std::int64_t>>(node->field)) != nullptr)
+    column_.which = Column::LongIntegers;
   else if ((column_.reals = target<std::vector<float>>(node->field)) != nullptr)
     column_.which = Column::Reals;
   else if (auto flags = std::get_if<std::vector<std::uint8_t> Columns::*>(&node->field))
@@ -438,12 +453,12 @@ std::string Sink::path_of(const FieldNode& node) const {
   return out.append(out.empty() ? "" : ".").append(nested ? "gbtree." : "").append(node.name);
 }
 
-/// Returns true, and sets the error, if a required field of the tree, or of the header, was not given.
-bool Sink::missing(bool in_tree, const std::string& tree_path) {
+/// Returns true, and sets the error, if a required field of the record was not given.
+bool Sink::missing(Owner owner, const std::string& element_path) {
   for (const FieldNode* node : field_tree().all()) {
-    if (!node->required || node->in_tree != in_tree || seen_[node->number] != 0) continue;
+    if (!node->required || node->owner != owner || seen_[node->number] != 0) continue;
     std::string where = path_of(*node);
-    if (in_tree) where = tree_path + where.substr(where.find("[]") + 2);
+    if (owner != Owner::File) where = element_path + where.substr(where.find("[]") + 2);
     error_ = refused(std::move(where), "this field is required and missing");
     return true;
   }
@@ -452,12 +467,17 @@ bool Sink::missing(bool in_tree, const std::string& tree_path) {
 
 Result<XgboostHeader> Sink::finish() {
   // A linear booster has no trees: it is refused by name before a missing field is.
+  if (header_.booster == "gblinear")
+    return refused(
+        "learner.gradient_booster.name",
+        "a linear model (gblinear), which has no trees: its prediction is base_score plus the sum of "
+        "gradient_booster.model.weights times the features");
   if (!header_.booster.empty() && header_.booster != "gbtree" && header_.booster != "dart")
     return refused("learner.gradient_booster.name", "the booster " + quoted(header_.booster) +
                                                         " is not a forest: only gbtree and dart can be read");
-  if (header_.objective.empty() && header_.booster.empty() && missing(false, ""))
+  if (header_.objective.empty() && header_.booster.empty() && missing(Owner::File, ""))
     return refused(error_.where, error_.message + ": not an XGBoost model");
-  if (missing(false, "")) return error_;
+  if (missing(Owner::File, "")) return error_;
   header_.model_path = std::string("learner.gradient_booster.") + (nested_model_ ? "gbtree." : "") + "model";
   return std::move(header_);
 }
@@ -473,6 +493,7 @@ void XgboostTree::clear() {
   sum_hessian.clear();
   default_left.clear();
   leaf_weights.clear();
+  base_weights.clear();
   categories.clear();
   categories_nodes.clear();
   categories_segments.clear();
@@ -483,8 +504,9 @@ void XgboostTree::clear() {
 
 Result<XgboostHeader> read_xgboost_document(std::span<const std::byte> bytes, Syntax syntax,
                                             std::uint32_t max_depth, const TreeReceiver& receive) {
-  Sink sink(receive, max_depth);
-  FVM_TRY(read_events(bytes, syntax, max_depth, sink));
+  const std::uint32_t depth = std::min(max_depth, deepest_nesting);
+  Sink sink(receive, depth);
+  FVM_TRY(read_events(bytes, syntax, depth, sink));
   return sink.finish();
 }
 

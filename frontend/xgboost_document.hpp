@@ -17,6 +17,13 @@
 
 namespace forestvm::frontend {
 
+/// The categories of one feature, in the order of their codes, as the training data named them.
+struct XgboostCategories {
+  std::vector<std::int64_t>
+      offsets;  ///< texts: first byte of each in `values`, then their end; integers: none
+  std::vector<std::int64_t> values;  ///< bytes of the texts, one after the other, or the integers
+};
+
 /// The fields outside the trees. Fields that an older file lacks keep their defaults.
 struct XgboostHeader {
   std::vector<std::int32_t> version;  ///< numbers of XGBoost's version, e.g. 3, 2, 0
@@ -33,7 +40,9 @@ struct XgboostHeader {
   std::vector<std::int32_t>
       iteration_indptr;            ///< number of the first tree of each round, then the number of trees
   std::vector<float> weight_drop;  ///< weight of each tree, for DART
-  std::string model_path;          ///< path of the object with the trees, which DART nests one deeper
+  std::vector<XgboostCategories> categories;  ///< of each feature, or none
+  std::string best_iteration;                 ///< text of the attribute that early stopping sets
+  std::string model_path;  ///< path of the object with the trees, which DART nests one deeper
 };
 
 /// One tree: a column for each field, with an entry for each node unless noted.
@@ -45,7 +54,10 @@ struct XgboostTree {
   std::vector<float> split_conditions;
   std::vector<float> sum_hessian;
   std::vector<std::uint8_t> default_left;
-  std::vector<float> leaf_weights;
+  std::vector<float>
+      leaf_weights;  // vector leaves, row-major; a leaf's row is its right child (3.2 and later)
+  std::vector<float>
+      base_weights;  // a row for each node of a tree with vector leaves (before 3.2), else a number
   // The next four columns have no entries for nodes: `categories` has the codes of all categorical splits, one
   // split after the other; the others have for each of these splits its node, the index of its first code, and
   // the number of its codes.

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "file_text.hpp"
+#include "xgboost_categories.hpp"
 #include "xgboost_document.hpp"
 #include "xgboost_tree.hpp"
 
@@ -176,11 +177,22 @@ Result<std::vector<std::uint32_t>> rounds_of(const XgboostHeader& header, const 
     return refused(header.model_path + ".gbtree_model_param.num_parallel_tree",
                    "out of range: " + std::to_string(parallel));
   const std::uint64_t per_round =
-      static_cast<std::uint64_t>(parallel == 0 ? 1 : parallel) * model.num_outputs;
+      static_cast<std::uint64_t>(parallel == 0 ? 1 : parallel) * trees_per_round(model);
   for (std::uint64_t begin = 0; begin < trees; begin += per_round)
     begins.push_back(static_cast<std::uint32_t>(begin));
   begins.push_back(trees);
   return begins;
+}
+
+/// Returns the round at which early stopping found its best score. Attributes are texts that users may set too: one
+/// that is no round of the model gives nothing.
+std::optional<std::uint32_t> best_round_of(const XgboostHeader& header, const Model& model) {
+  const std::string& text = header.best_iteration;
+  std::uint32_t round = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), round);
+  const bool whole = code == std::errc() && end == text.data() + text.size();
+  if (!whole || std::size_t{round} + 1 >= model.round_begins.size()) return {};
+  return round;
 }
 
 std::string version_text(const std::vector<std::int32_t>& version) {
@@ -242,6 +254,8 @@ Result<ParsedModel> read_xgboost(std::span<const std::byte> bytes, const LoadLim
   FVM_TRY(add_header(header, limits, model));
   FVM_TRY(assign_outputs(header, model));
   FVM_ASSIGN(model.round_begins, rounds_of(header, model));
+  model.best_round = best_round_of(header, model);
+  FVM_TRY(add_xgboost_categories(header.categories, header.model_path, model));
   parsed.tree_location = [path = header.model_path + ".trees["](std::size_t tree) {
     return path + std::to_string(tree) + ']';
   };
@@ -261,7 +275,10 @@ bool sniff_xgboost_json(std::span<const std::byte> bytes) {
   if (at == bytes.size() || bytes[at] != std::byte{'{'}) return false;
   do ++at;
   while (at < bytes.size() && one_of(bytes[at], blanks));
-  return at == bytes.size() || one_of(bytes[at], "\"}");
+  if (at == bytes.size()) return true;
+  // Apache Spark's metadata is JSON too.
+  const std::string_view member(reinterpret_cast<const char*>(bytes.data()) + at, bytes.size() - at);
+  return one_of(bytes[at], "\"}") && !member.starts_with("\"class\"");
 }
 
 bool sniff_xgboost_ubj(std::span<const std::byte> bytes) {

@@ -60,7 +60,8 @@ Result<void> check_lengths(const XgboostTree& columns, const TreeErrors& errors)
   return nodes == 0 ? errors.tree("", "the tree has no nodes") : Result<void>{};
 }
 
-Result<Node> node_of(const XgboostTree& columns, std::size_t i, const TreeErrors& errors) {
+Result<Node> node_of(const XgboostTree& columns, std::size_t i, std::uint32_t leaf_width,
+                     const TreeErrors& errors) {
   Node node;
   if (!columns.sum_hessian.empty()) node.cover = columns.sum_hessian[i];
   if (!std::isfinite(node.cover)) return errors.node("sum_hessian", i, "a number that is not finite");
@@ -70,6 +71,7 @@ Result<Node> node_of(const XgboostTree& columns, std::size_t i, const TreeErrors
   }
   const float condition = columns.split_conditions[i];
   const bool leaf = columns.left_children[i] == leaf_marker;
+  if (leaf && leaf_width > 1) return node;
   const std::int32_t type = leaf || columns.split_type.empty() ? 0 : columns.split_type[i];
   if (type != 0 && type != 1)
     return errors.node("split_type", i, "unknown split type " + std::to_string(type));
@@ -148,21 +150,60 @@ Result<void> add_categories(const XgboostTree& columns, const TreeErrors& errors
                      std::to_string(sets) + " entries for " + std::to_string(splits) + " categorical splits");
 }
 
+/// Returns the number of values in a leaf. Releases before 2.0 write 0 for scalar leaves.
+Result<std::uint32_t> leaf_width_of(const XgboostTree& columns, const TreeErrors& errors) {
+  const std::int64_t size = columns.size_leaf_vector.value_or(1);
+  if (size < 0) return errors.tree(".tree_param.size_leaf_vector", "a negative size");
+  if (size > std::numeric_limits<std::int32_t>::max())
+    return errors.tree(".tree_param.size_leaf_vector", std::to_string(size) + " values per leaf");
+  if (size <= 1 && !columns.leaf_weights.empty())
+    return errors.tree(".leaf_weights", "vectors in a tree with one value per leaf");
+  return static_cast<std::uint32_t>(size <= 1 ? 1 : size);
+}
+
+/// Sets the vectors of the leaves. XGBoost 3.2 and later give them a column; before, they were among the base
+/// weights of all nodes.
+Result<void> add_leaf_vectors(const XgboostTree& columns, const TreeErrors& errors, Tree& tree) {
+  const bool own_column = !columns.leaf_weights.empty();
+  const char* name = own_column ? "leaf_weights" : "base_weights";
+  const std::vector<float>& weights = own_column ? columns.leaf_weights : columns.base_weights;
+  const std::size_t rows = weights.size() / tree.leaf_width;
+  if (weights.size() % tree.leaf_width != 0 || (!own_column && rows != tree.nodes.size()))
+    return errors.tree(std::string(".") + name, std::to_string(weights.size()) + " entries for leaves of " +
+                                                    std::to_string(tree.leaf_width) + " values");
+  std::vector<char> taken(rows, 0);
+  for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+    Node& node = tree.nodes[i];
+    if (node.kind != NodeKind::Leaf) continue;
+    const std::size_t row = own_column ? static_cast<std::uint32_t>(columns.right_children[i]) : i;
+    if (row >= rows || taken[row] != 0)
+      return errors.node("right_children", i,
+                         "vector " + std::to_string(columns.right_children[i]) +
+                             (row >= rows ? " does not exist: the tree has " + std::to_string(rows)
+                                          : " belongs to two leaves"));
+    taken[row] = 1;
+    node.payload = static_cast<std::uint32_t>(tree.leaf_vectors.size() / tree.leaf_width);
+    for (std::size_t k = row * tree.leaf_width; k < (row + 1) * tree.leaf_width; ++k) {
+      if (!std::isfinite(weights[k])) return errors.entry(name, k, i, "the leaf value is not finite");
+      tree.leaf_vectors.push_back(weights[k]);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Tree> tree_of(const XgboostTree& columns, std::size_t number, const std::string& path) {
   const TreeErrors errors(number, path);
-  if (columns.size_leaf_vector.value_or(1) > 1 || !columns.leaf_weights.empty())
-    return errors.tree(".tree_param.size_leaf_vector", "vector leaves are not supported yet");
-  if (columns.size_leaf_vector.value_or(1) < 0)
-    return errors.tree(".tree_param.size_leaf_vector", "a negative size");
   FVM_TRY(check_lengths(columns, errors));
   Tree tree;
+  FVM_ASSIGN(tree.leaf_width, leaf_width_of(columns, errors));
   tree.nodes.reserve(columns.left_children.size());
   for (std::size_t i = 0; i < columns.left_children.size(); ++i) {
-    FVM_ASSIGN(const Node node, node_of(columns, i, errors));
+    FVM_ASSIGN(const Node node, node_of(columns, i, tree.leaf_width, errors));
     tree.nodes.push_back(node);
   }
+  if (tree.leaf_width > 1) FVM_TRY(add_leaf_vectors(columns, errors, tree));
   FVM_TRY(add_categories(columns, errors, tree));
   return tree;
 }

@@ -13,7 +13,7 @@
 namespace forestvm::frontend {
 
 /// Makes the tree. `path` is its location in the file, for errors. Refuses columns of different lengths, numbers
-/// that are not finite, categorical splits without codes, and vector leaves, which are not supported yet.
+/// that are not finite, categorical splits without codes, and leaves without vectors in a tree that has vectors.
 Result<Tree> tree_of(const XgboostTree& columns, std::size_t number, const std::string& path);
 
 }  // namespace forestvm::frontend

@@ -3,6 +3,8 @@
 #include <span>
 #include <stdexcept>
 
+#include <forestvm/load.hpp>
+
 #include <forestvm/reference.hpp>
 
 #include "support/npy.hpp"
@@ -32,6 +34,16 @@ support::Answers answers_of(const support::ModelFile& file, const Model& model) 
           answers->value_width,
           {answers->raw.begin(), answers->raw.end()},
           {answers->value.begin(), answers->value.end()}};
+}
+
+std::vector<support::ModelFile> catboost_number_files(const std::filesystem::path& parent,
+                                                      const std::string& prefix) {
+  std::vector<support::ModelFile> files = support::catboost_files(parent, prefix);
+  std::erase_if(files, [](const support::ModelFile& file) {
+    const auto model = load_model(file.path.string());
+    return model.ok() && !model->hashed_features.empty();
+  });
+  return files;
 }
 
 }  // namespace forestvm::test

@@ -2,6 +2,10 @@
 // promises no bits.
 #pragma once
 
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include <forestvm/model.hpp>
 
 #include "support/model_folders.hpp"
@@ -12,5 +16,10 @@ namespace forestvm::test {
 /// are compared with the reference predictor's within a bound (tests/frontend/test_onnx_answers.cpp); here programs must
 /// give the reference predictor's own numbers, rounded to float32.
 support::Answers answers_of(const support::ModelFile& file, const Model& model);
+
+/// Returns CatBoost's model files, in the folders inside `parent` whose names start with `prefix`, that have no
+/// categories: float32 rows say all about them.
+std::vector<support::ModelFile> catboost_number_files(const std::filesystem::path& parent,
+                                                      const std::string& prefix);
 
 }  // namespace forestvm::test

@@ -295,6 +295,10 @@ void check_matrix(const support::ModelFile& file) {
     EXPECT_NE(model.error().message.find("not supported yet"), std::string::npos) << model.error().text();
     GTEST_SKIP() << file.path << ": " << model.error().text();
   }
+  if (const Result<Compiled> compiled = compile(*model, *parse_schedule("")); !compiled.ok()) {
+    EXPECT_NE(compiled.error().message.find("not lowered yet"), std::string::npos) << compiled.error().text();
+    GTEST_SKIP() << file.path << ": " << compiled.error().text();
+  }
   const support::Answers answers = answers_of(file, *model);
   ASSERT_EQ(answers.features, model->num_features);
   Matrix(file, *model, answers).run();

@@ -6,6 +6,7 @@
 #include <forestvm/load.hpp>
 #include <forestvm/statistics.hpp>
 
+#include "answers.hpp"
 #include "matrix.hpp"
 #include "model_conformance.hpp"
 #include "support/floats.hpp"
@@ -34,12 +35,17 @@ INSTANTIATE_TEST_SUITE_P(Lightgbm, RepositoryModel,
                          testing::ValuesIn(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "")),
                          test_name);
 
+INSTANTIATE_TEST_SUITE_P(Catboost, RepositoryModel,
+                         testing::ValuesIn(catboost_number_files(fs::path(FORESTVM_TEST_DATA) / "catboost",
+                                                                 "")),
+                         test_name);
+
 INSTANTIATE_TEST_SUITE_P(Onnx, RepositoryModel,
                          testing::ValuesIn(support::onnx_files(fs::path(FORESTVM_TEST_DATA) / "onnx")),
                          test_name);
 
 /// Compares in the trainer's own type, which shows the order of additions better than float32.
-TEST(RepositoryModels, Float64ScoresAreLightgbms) {
+TEST(RepositoryModels, Float64ScoresAreTheTrainers) {
   const char* const schedules[] = {
       "",
       "reorder(tree, batch)",
@@ -49,7 +55,10 @@ TEST(RepositoryModels, Float64ScoresAreLightgbms) {
       "tile(batch, b0, b1, 128); reorder(b0, tree, b1); parallel(b0); encode(u8)",
       "tile(batch, b0, b1, 128); reorder(b0, tree, b1); layout(tree, sparse8); interleave(b1)",
       "tile(tree, t0, t1, 16); layout(tree, sparse8); interleave(t1)"};
-  for (const ModelFile& file : model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "")) {
+  std::vector<ModelFile> files = model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "");
+  for (ModelFile& file : catboost_number_files(fs::path(FORESTVM_TEST_DATA) / "catboost", ""))
+    if (file.path.extension() == ".cbm") files.push_back(std::move(file));
+  for (const ModelFile& file : files) {
     const auto model = load_model(file.path.string());
     ASSERT_TRUE(model.ok()) << model.error().text();
     const auto answers = support::read_answers<double>(file.path);
@@ -57,6 +66,10 @@ TEST(RepositoryModels, Float64ScoresAreLightgbms) {
     for (const char* text : schedules) {
       SCOPED_TRACE(file.name + ": " + text);
       const auto compiled = compile(*model, *parse_schedule(text));
+      if (!model->trees.front().linear_leaves.empty()) {
+        EXPECT_NE(compiled.error().message.find("linear leaves"), std::string::npos);
+        continue;
+      }
       if (statistics(*model).category_splits != 0 && !compiled.ok()) {  // the layout reads values
         EXPECT_NE(compiled.error().message.find("categorical splits"), std::string::npos);
         continue;
@@ -113,6 +126,7 @@ TEST(RepositoryModels, AreThere) {
   EXPECT_EQ(model_files(FORESTVM_TEST_DATA, "").size(), 3u);
   EXPECT_GE(model_files(fs::path(FORESTVM_TEST_DATA) / "xgboost_versions", "").size(), 30u);
   EXPECT_EQ(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "").size(), 12u);
+  EXPECT_EQ(catboost_number_files(fs::path(FORESTVM_TEST_DATA) / "catboost", "").size(), 7u);
 }
 
 }  // namespace

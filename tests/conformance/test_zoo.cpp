@@ -1,6 +1,7 @@
 // The zoo's models, under every schedule; skipped if there is no zoo.
 #include <gtest/gtest.h>
 
+#include "answers.hpp"
 #include "matrix.hpp"
 #include "model_conformance.hpp"
 #include "support/schedule_case.hpp"
@@ -28,6 +29,8 @@ INSTANTIATE_TEST_SUITE_P(Formats, ZooModel, testing::ValuesIn(model_files(zoo() 
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Lightgbm, ZooModel, testing::ValuesIn(model_files(zoo() / "formats", "lgb_")),
                          test_name);
+INSTANTIATE_TEST_SUITE_P(Catboost, ZooModel,
+                         testing::ValuesIn(catboost_number_files(zoo() / "formats", "cat_")), test_name);
 INSTANTIATE_TEST_SUITE_P(Onnx, ZooModel, testing::ValuesIn(onnx_files()), test_name);
 
 TEST(Zoo, IsThere) {
@@ -36,6 +39,7 @@ TEST(Zoo, IsThere) {
   EXPECT_GE(model_files(zoo() / "bench", "").size(), 14u);
   EXPECT_GE(model_files(zoo() / "formats", "xgb_").size(), 50u);
   EXPECT_GE(model_files(zoo() / "formats", "lgb_").size(), 20u);
+  EXPECT_GE(catboost_number_files(zoo() / "formats", "cat_").size(), 12u);
   EXPECT_GE(onnx_files().size(), 18u);
 }
 

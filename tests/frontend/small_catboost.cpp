@@ -111,6 +111,7 @@ FlatTableText counter_base(std::int8_t type) {
 std::string SmallCatboost::core() const {
   FlatTableText trees;
   trees.number(0, dimension).numbers(1, splits).numbers(2, sizes).numbers(3, starts).numbers(8, leaf_values);
+  if (!leaf_weights.empty()) trees.numbers(9, leaf_weights);
   std::vector<FlatTableText> floats(2);
   floats[0].number(0, std::uint8_t{has_nans}).number(1, 0).number(2, flat_indices[0]).numbers(3, borders);
   floats[0].text(4, "age").number(5, nan_treatment);

@@ -62,6 +62,7 @@ struct SmallCatboost {
   std::vector<std::int32_t> sizes = {2};
   std::vector<std::int32_t> starts = {0};
   std::vector<double> leaf_values = {1, 2, 4, 8};
+  std::vector<double> leaf_weights;
   std::vector<std::pair<std::uint16_t, std::uint16_t>> steps;
   std::vector<std::uint32_t> leaves;
   std::int32_t dimension = 1;
@@ -92,8 +93,8 @@ struct SmallCatboost {
   std::string cbm() const;
 };
 
-/// Returns `bytes` after their size.
-std::string sized(const std::string& bytes);
+/// Returns `text` after its size.
+std::string sized(const std::string& text);
 
 /// Returns a document of two numeric features and a categorical one with a counter.
 std::string small_catboost_json();

@@ -123,13 +123,15 @@ class UbjWriter {
 template <class Writer>
 void write_tree(Writer& to, const SmallXgboost& model, const SmallTree& tree, std::size_t number) {
   to.begin_object();
-  to.key("base_weights"), to.reals(std::vector<float>(tree.left.size(), 0.1f));
+  to.key("base_weights");
+  to.reals(tree.base_weights.empty() ? std::vector<float>(tree.left.size(), 0.1f) : tree.base_weights);
   to.key("categories"), to.integers(tree.categories);
   to.key("categories_nodes"), to.integers(tree.categories_nodes);
   to.key("categories_segments"), to.integers(tree.categories_segments);
   to.key("categories_sizes"), to.integers(tree.categories_sizes);
   to.key("default_left"), to.flags(tree.default_left, model.flags_as_words);
   to.key("id"), to.text(std::to_string(number));
+  if (!tree.leaf_weights.empty()) to.key("leaf_weights"), to.reals(tree.leaf_weights);
   to.key("left_children"), to.integers(tree.left);
   to.key("right_children"), to.integers(tree.right);
   to.key("split_conditions"), to.reals(tree.condition);
@@ -146,8 +148,24 @@ void write_tree(Writer& to, const SmallXgboost& model, const SmallTree& tree, st
 }
 
 template <class Writer>
+void write_categories(Writer& to, const SmallXgboost& model) {
+  to.begin_object();
+  to.key("enc");
+  to.begin_array(model.categories.size());
+  for (const SmallCategories& feature : model.categories) {
+    to.begin_object();
+    if (!feature.offsets.empty()) to.key("offsets"), to.integers(feature.offsets);
+    to.key("values"), to.integers(feature.values);
+    to.end_object();
+  }
+  to.end_array();
+  to.end_object();
+}
+
+template <class Writer>
 void write_forest(Writer& to, const SmallXgboost& model) {
   to.begin_object();
+  to.key("cats"), write_categories(to, model);
   to.key("gbtree_model_param");
   to.begin_object();
   to.key("num_parallel_tree"), to.text(model.num_parallel_tree);
@@ -186,7 +204,10 @@ std::string write(const SmallXgboost& model) {
   to.begin_object();
   to.key("learner");
   to.begin_object();
-  to.key("attributes"), to.begin_object(), to.end_object();
+  to.key("attributes");
+  to.begin_object();
+  if (!model.best_iteration.empty()) to.key("best_iteration"), to.text(model.best_iteration);
+  to.end_object();
   to.key("feature_names");
   to.begin_array(model.feature_names.size());
   for (const std::string& name : model.feature_names) to.text(name);

@@ -21,6 +21,13 @@ struct SmallTree {
   std::vector<int> categories_nodes = {};
   std::vector<int> categories_segments = {};
   std::vector<int> categories_sizes = {};
+  std::vector<float> base_weights = {};  ///< empty: a number for each node
+  std::vector<float> leaf_weights = {};  ///< empty: the column is absent
+};
+
+/// The categories of a feature: texts have offsets, and the values are bytes.
+struct SmallCategories {
+  std::vector<int> offsets, values;
 };
 
 struct SmallXgboost {
@@ -38,6 +45,8 @@ struct SmallXgboost {
   std::optional<std::vector<int>> iteration_indptr = std::vector<int>{0, 1, 2};
   std::vector<float> weight_drop;
   std::vector<std::string> feature_names;
+  std::vector<SmallCategories> categories;  ///< of all features, or none
+  std::string best_iteration;               ///< empty: the attribute is absent
   bool flags_as_words = false;  ///< true: default_left is true or false, as in JSON of XGBoost 1.x
   bool split_types = true;      ///< false: split_type is absent, as in old files
 

@@ -99,7 +99,7 @@ void compare(const support::ModelFile& file) {
 
 /// Compares every model in the folders whose names start with `prefix`; returns their number.
 std::size_t compare_folders(const fs::path& parent, const std::string& prefix) {
-  const std::vector<support::ModelFile> files = support::model_files(parent, prefix);
+  const std::vector<support::ModelFile> files = support::catboost_files(parent, prefix);
   for (const support::ModelFile& file : files) compare(file);
   return files.size();
 }

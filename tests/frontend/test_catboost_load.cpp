@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <forestvm/reference.hpp>
+#include <forestvm/rounds.hpp>
 
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontend/derived_columns.hpp"
@@ -70,6 +72,19 @@ TEST(CatboostLoad, ATreeWithoutSplitsIsOneLeaf) {
   EXPECT_EQ(judged(loaded(small.cbm()), {1, 1, 0}).raw, std::vector<double>{3.75});
 }
 
+TEST(CatboostLoad, TheBiasBelongsToTheFirstRound) {
+  SmallCatboost small;
+  small.splits = {};
+  small.sizes = {0, 0};
+  small.starts = {};
+  small.leaf_values = {3, 4};
+  for (const auto& [rounds, raw] : {std::pair(Rounds{0, 1}, 3.25), std::pair(Rounds{1, 2}, 4.0)}) {
+    Model model = loaded(small.cbm());
+    ASSERT_TRUE(keep_rounds(model, rounds).ok());
+    EXPECT_EQ(judged(model, {1, 1, 0}).raw, std::vector<double>{raw});
+  }
+}
+
 /// The root stays on its left side: it is leaf 1 there. Its other leaves are nodes 2 and 3.
 SmallCatboost branching() {
   SmallCatboost small;
@@ -99,6 +114,25 @@ TEST(CatboostLoad, LeavesOfSeveralOutputsAreVectors) {
   const Reference out = judged(model, {0, 0, 0, 1, 0, 0, 2, 0, 0});
   EXPECT_EQ(out.leaf, (std::vector<std::int32_t>{1, 0, 2}));
   EXPECT_EQ(out.raw, (std::vector<double>{2.25, 20.5, 1.25, 10.5, 4.25, 40.5}));
+}
+
+std::vector<float> covers(const std::string& text) {
+  const Model model = loaded(text);
+  std::vector<float> out;
+  for (const Node& node : model.trees.at(0).nodes) out.push_back(node.cover);
+  return out;
+}
+
+TEST(CatboostLoad, CoversAreTheWeightsOfLeaves) {
+  SmallCatboost small;
+  EXPECT_EQ(covers(small.cbm()), std::vector<float>(7));
+  small.leaf_weights = {1, 2, 3, 4};
+  EXPECT_EQ(covers(small.cbm()), (std::vector<float>{10, 4, 6, 1, 2, 3, 4}));
+  EXPECT_EQ(covers(small_catboost_json()), (std::vector<float>{4, 2, 2, 1, 1, 1, 1}));
+  EXPECT_EQ(covers(branching_catboost_json()), (std::vector<float>{3, 0, 3, 0, 0}));
+  small = branching();
+  small.leaf_weights = {1, 2, 4};
+  EXPECT_EQ(covers(small.cbm()), (std::vector<float>{7, 5, 1, 2, 4}));
 }
 
 TEST(CatboostLoad, OneHotTestsAreColumns) {

@@ -263,7 +263,16 @@ std::vector<std::string> small_files() {
   dart.booster = "dart";
   dart.weight_drop = {0.5f, 1.0f};
   dart.feature_names = {"a", "b", "c"};
-  return {SmallXgboost{}.json(), SmallXgboost{}.ubj(), dart.json(), dart.ubj()};
+  SmallXgboost vectors;
+  vectors.num_target = "2";
+  for (SmallTree& tree : vectors.trees) tree.size_leaf_vector = "2";
+  vectors.trees[0].right = {2, 1, 0};
+  vectors.trees[0].leaf_weights = {1, 2, 3, 4};
+  vectors.trees[1].base_weights = {1, 2, 3, 4, 5, 6};
+  vectors.categories = {{{0, 3, 5}, {'r', 'e', 'd', 'a', 'b'}}, {{0}, {}}, {{}, {30, -7}}};
+  vectors.best_iteration = "1";
+  return {SmallXgboost{}.json(), SmallXgboost{}.ubj(), dart.json(), dart.ubj(),
+          vectors.json(),        vectors.ubj()};
 }
 
 TEST(Sweep, EveryTruncationIsRefused) {

@@ -77,6 +77,11 @@ TEST(DamagedCatboost, Oblivious) {
        "ModelTrees: tree 0: there are not enough leaf values for 2 levels"},
       {"a leaf too many", [](auto& s) { s.leaf_values.push_back(0); },
        "ModelTrees.LeafValues: 1 leaf values belong to no tree"},
+      {"a weight too few",
+       [](auto& s) {
+         s.leaf_weights = {1, 1, 1};
+       },
+       "ModelTrees.LeafWeights: 3 weights for 4 leaves"},
       {"a split too few", [](auto& s) { s.sizes = {3}; },
        "ModelTrees: tree 0: a size of 3, but 2 splits are left"},
       {"a split too many", [](auto& s) { s.splits.push_back(0); },
@@ -96,9 +101,9 @@ TEST(DamagedCatboost, Oblivious) {
       {"one flat index twice", [](auto& s) { s.flat_indices[1] = 0; },
        "features: two features with the flat index 0"},
       {"flat index negative", [](auto& s) { s.flat_indices[1] = -1; },
-       "features: a flat index of -1 is not within 0 and 16777215"},
+       "features: a flat index of -1, but there are 3 features"},
       {"features without end", [](auto& s) { s.flat_indices[1] = 0x7fff'ffff; },
-       "features: a flat index of 2147483647 is not within 0 and 16777215"},
+       "features: a flat index of 2147483647, but there are 3 features"},
       {"another threshold", [](auto& s) { s.loss = "Logloss", s.threshold = "0.3"; },
        "binclass_probability_threshold: only 0.5 is supported, found \"0.3\": save the model after "
        "set_probability_threshold(0.5)"},
@@ -282,6 +287,7 @@ TEST(DamagedCatboost, Json) {
       {"a split out of range", R"("split_index":1,)", R"("split_index":5,)",
        "tree 0: split 5 does not exist: the features have 5"},
       {"a leaf too few", "[1,2,4,8]", "[1,2,4]", "oblivious_trees[0]: 3 leaf values for 2 splits"},
+      {"a weight too few", "[1,1,1,1]", "[1,1,1]", "oblivious_trees[0]: 3 leaf weights for 2 splits"},
       {"no leaves", "[16]", "[]", "oblivious_trees[1]: 0 leaf values for 0 splits"},
       {"vectors in one tree", "[16]", "[16,17]",
        "oblivious_trees[1]: 2 values per leaf, but the trees before it have 1"},

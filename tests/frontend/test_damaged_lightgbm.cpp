@@ -186,14 +186,19 @@ TEST(DamagedLightgbm, WindowsLineEnds) {
   EXPECT_NE(load_text(text).error().message.find("Windows line ends"), std::string::npos);
 }
 
-/// Two files up to their "end of trees". The rest is not read.
+/// Files up to their "end of trees". The rest is not read.
 std::vector<std::string> small_files() {
   SmallLightgbm classes;
   classes.num_class = classes.num_tree_per_iteration = "2";
   classes.objective = "objective=multiclassova num_class:2 sigmoid:0.7\n";
   classes.average_output = "average_output\n";
   classes.tree_sizes = false;
-  std::vector<std::string> files = {SmallLightgbm{}.text(), classes.text()};
+  SmallLightgbm linear;
+  linear.tree_sizes = false;
+  linear.trees.resize(1);
+  linear.trees[0].more =
+      "is_linear=1\nleaf_const=1 2 3\nnum_features=2 0 1\nleaf_features=2 0   1 \nleaf_coeff=0.5 -4   8 \n";
+  std::vector<std::string> files = {SmallLightgbm{}.text(), classes.text(), linear.text()};
   for (std::string& file : files) file.resize(file.find("end of trees") + std::string("end of trees").size());
   return files;
 }
@@ -210,6 +215,21 @@ TEST(SweepLightgbm, EveryBitFlipIsRefusedOrSafe) { survive_bit_flips(small_files
 
 TEST(SweepLightgbm, EveryByteReplacedIsRefusedOrSafe) {
   survive_bytes_replaced(small_files(), {'\0', '\xff', '\r', '\n', ' ', '=', '-', '9', 'e', '.'});
+}
+
+/// Names of categories follow the trees.
+TEST(SweepLightgbm, DamagedNamesAreRefusedOrSafe) {
+  SmallLightgbm small;
+  small.trees.resize(1);
+  small.feature_infos = "[-1:1] 0:2:1 -1:3";
+  const std::string text = small.text() + "[categorical_feature: 1,2]\npandas_categorical:";
+  const std::string names = R"([["red", "gr\u00fcn", ""], [-5, 0.1, true]])";
+  ASSERT_EQ(loaded(text + names + "\n").categories.size(), 2u);
+  for (std::size_t at = 0; at < names.size(); ++at) {
+    survive(text + names.substr(0, at));
+    for (const char odd : {'\0', '\xff', '\n', '[', '{', ']', ',', '9', '-', '"', '\\'})
+      survive(text + names.substr(0, at) + odd + names.substr(at + 1));
+  }
 }
 
 TEST(SweepLightgbm, EveryLineLeftOutIsRefusedOrSafe) {

@@ -121,6 +121,8 @@ TEST(LightgbmLoad, Objectives) {
       {"binary sigmoid:0.7", Transform::Sigmoid, ClassRule::AboveHalf, 0.7},
       {"cross_entropy", Transform::Sigmoid, ClassRule::None, 1},
       {"cross_entropy_lambda", Transform::Log1pExp, ClassRule::None, 1},
+      {"xentropy", Transform::Sigmoid, ClassRule::None, 1},
+      {"xentlambda", Transform::Log1pExp, ClassRule::None, 1},
       {"lambdarank", Transform::Identity, ClassRule::None, 1},
       {"rank_xendcg", Transform::Identity, ClassRule::None, 1},
       {"custom", Transform::Identity, ClassRule::None, 1},
@@ -293,14 +295,131 @@ TEST(LightgbmLoad, RefusesDamagedCategories) {
             "line 47: tree 1: cat_threshold: set 1: category 16777220 is over the limit of 16777215");
 }
 
+/// Returns a model whose second tree has linear leaves of 2, 0 and 1 features.
+SmallLightgbm linear() {
+  SmallLightgbm small;
+  small.trees[1].more =
+      "is_linear=1\nleaf_const=1 2 3\nnum_features=2 0 1\nleaf_features=2 0   1 \nleaf_coeff=0.5 -4   8 \n";
+  return small;
+}
+
+TEST(LightgbmLoad, LinearLeaves) {
+  const Model model = loaded(linear().text());
+  EXPECT_TRUE(model.trees.at(0).linear_leaves.empty());
+  const Tree& tree = model.trees.at(1);
+  ASSERT_EQ(tree.linear_leaves.size(), 3u);
+  EXPECT_EQ(tree.linear_leaves[0].constant, 1);
+  EXPECT_EQ(tree.linear_leaves[0].features, (std::vector<std::uint32_t>{2, 0}));
+  EXPECT_EQ(tree.linear_leaves[0].coefficients, (std::vector<double>{0.5, -4}));
+  EXPECT_TRUE(tree.linear_leaves[1].features.empty());
+  EXPECT_EQ(tree.linear_leaves[2].features, std::vector<std::uint32_t>{1});
+  for (std::size_t leaf = 0; leaf < 3; ++leaf) EXPECT_EQ(tree.nodes[2 + leaf].payload, leaf);
+  // Leaf 2 of both trees; the first tree's is 0.1.
+  EXPECT_EQ(judged(model, {1, 0.5f, 0}).raw, std::vector<double>{0.10000000000000001 + 7});
+  EXPECT_EQ(judged(model, {1, nan, 0}).raw, std::vector<double>{0.10000000000000001 + 0.10000000000000001});
+}
+
+TEST(LightgbmLoad, RefusesDamagedLinearLeaves) {
+  const std::string good = linear().text();
+  const struct {
+    const char *from, *to, *sentence;
+  } cases[] = {
+      {"leaf_const=1 2 3\n", "",
+       "line 46: tree 1: leaf_const, num_features, leaf_features or leaf_coeff is missing"},
+      {"leaf_const=1 2 3", "leaf_const=1 2", "line 47: tree 1: leaf_const: 2 numbers instead of 3"},
+      {"num_features=2 0 1", "num_features=2 0 2", "line 49: tree 1: leaf_features: 3 numbers instead of 4"},
+      {"num_features=2 0 1", "num_features=2 -1 1",
+       "line 48: tree 1, node 3: a linear function of -1 features"},
+      {"num_features=2 0 1", "num_features=2 0 99999999999",
+       "line 48: tree 1, node 4: a linear function of 99999999999 features"},
+      {"leaf_features=2 0", "leaf_features=2 -1", "line 49: tree 1, node 2: feature -1 does not exist"},
+      {"leaf_features=2 0", "leaf_features=2 3", "line 31: tree 1: a linear leaf uses feature 3"},
+      {"leaf_coeff=0.5", "leaf_coeff=inf", "line 31: tree 1: a linear leaf with a number that is not finite"},
+      {"leaf_coeff=0.5", "leaf_coeff=nan", "line 50: tree 1: leaf_coeff[0]: not a number: \"nan\""},
+  };
+  for (const auto& row : cases) {
+    std::string text = replaced(good, row.from, row.to);
+    const std::size_t sizes = text.find("tree_sizes="), end = text.find('\n', sizes);
+    text.replace(sizes, end - sizes, "label_index=0");
+    EXPECT_EQ(load_text(text).error().text(), row.sentence);
+  }
+}
+
+/// Returns a model with two categorical features, 1 and 2, of which the second has names with `lists`.
+std::string with_pandas(const std::string& lists, const std::string& parameter = "") {
+  SmallLightgbm small;
+  small.feature_infos = "[-1:1] 0:2:1 -1:3";
+  return small.text() + (parameter.empty() ? "" : "[categorical_feature: " + parameter + "]\n") +
+         "end of parameters\n\npandas_categorical:" + lists + "\n";
+}
+
+TEST(LightgbmLoad, CategoryNames) {
+  const std::string lists = R"([["red", "gr\u00fcn", ""], [-5, 0.1, 1e+22, true, false]])";
+  const std::vector<FeatureCategories> categories = loaded(with_pandas(lists)).categories;
+  ASSERT_EQ(categories.size(), 2u);
+  EXPECT_EQ(categories[0].feature, 1u);
+  EXPECT_EQ(categories[0].names, (std::vector<std::string>{"red", "gr\xc3\xbcn", ""}));
+  ASSERT_TRUE(categories[0].unseen.has_value());
+  EXPECT_TRUE(std::isnan(*categories[0].unseen));
+  EXPECT_EQ(categories[1].feature, 2u);
+  EXPECT_EQ(categories[1].names, (std::vector<std::string>{"-5", "0.1", "1e+22", "True", "False"}));
+  EXPECT_EQ(loaded(with_pandas(lists, "0,2")).categories.at(0).feature, 0u)
+      << "the training parameter decides";
+  EXPECT_TRUE(loaded(with_pandas("null")).categories.empty());
+  EXPECT_TRUE(loaded(with_pandas("[]")).categories.empty());
+  EXPECT_TRUE(loaded(with_pandas(R"([["a"]])")).categories.empty()) << "of which feature is not known";
+  EXPECT_TRUE(loaded(with_pandas(lists, "2,2")).categories.empty());
+  EXPECT_TRUE(loaded(with_pandas(lists, "name:a,b")).categories.empty());
+  EXPECT_TRUE(loaded(with_pandas(lists) + "more\n").categories.empty()) << "it is not the last line";
+}
+
+TEST(LightgbmLoad, RefusesDamagedCategoryNames) {
+  const std::string place = "line 59: ";
+  const std::pair<const char*, std::string> cases[] = {
+      {R"([["a", "a"], []])", "pandas_categorical[0]: two categories of feature 1 have the name \"a\""},
+      {R"([["1", 1], []])", "pandas_categorical[0]: two categories of feature 1 have the name \"1\""},
+      {R"({"a": 1})",
+       "pandas_categorical: expected null, or a list of lists of texts, numbers and booleans; found an object"},
+      {"[1]",
+       "pandas_categorical: expected null, or a list of lists of texts, numbers and booleans; found no array"},
+      {"[[[1]]]",
+       "pandas_categorical[0]: expected null, or a list of lists of texts, numbers and booleans; found an array"},
+      {"[[null]]",
+       "pandas_categorical[0]: expected null, or a list of lists of texts, numbers and booleans; found null"},
+  };
+  for (const auto& [lists, sentence] : cases)
+    EXPECT_EQ(load_text(with_pandas(lists)).error().text(), place + sentence);
+  // Many equal names are refused before all of them are stored.
+  std::string equal = "[[1";
+  for (int i = 0; i < 5000; ++i) equal += ",1";
+  EXPECT_EQ(
+      load_text(with_pandas(equal + "]]")).error().text(),
+      place +
+          "pandas_categorical[0][1023]: expected null, or a list of lists of texts, numbers and booleans; "
+          "found a name twice");
+  for (const char* const cut : {"", "[", "[[\"a\"", "[[1,]]", "[[1e999]]"}) {
+    const Result<Model> model = load_text(with_pandas(cut));
+    ASSERT_FALSE(model.ok()) << cut;
+    EXPECT_TRUE(model.error().where.starts_with(place)) << model.error().text();
+  }
+}
+
+/// Before 2.2, a file has no line "end of trees", and an empty line follows the last tree.
+TEST(LightgbmLoad, FirstFormat) {
+  SmallLightgbm small;
+  small.version = "v2";
+  const std::string text = replaced(small.text(), "end of trees\n", "\nfeature importances:\n");
+  const Model model = loaded(text);
+  EXPECT_EQ(model.version, "v2");
+  EXPECT_EQ(model.trees.size(), 2u);
+  EXPECT_FALSE(load_text(replaced(text, "feature importances", "something else")).ok());
+}
+
 TEST(LightgbmLoad, RefusesByName) {
   const auto refusal = [](const SmallLightgbm& small) { return load_text(small.text()).error().text(); };
   SmallLightgbm small;
-  small.trees[1].more = "is_linear=1\nleaf_const=1 2 3\nshrinkage=0.1\n";
-  EXPECT_EQ(refusal(small), "line 46: tree 1: linear leaves are not supported yet");
-  small = {};
-  small.version = "v2";
-  EXPECT_EQ(refusal(small), "line 2: version: the format is v3 (LightGBM 2.3) or v4, found \"v2\"");
+  small.version = "v5";
+  EXPECT_EQ(refusal(small), "line 2: version: the format is v2 (LightGBM 2.0), v3 or v4, found \"v5\"");
   small = {};
   small.objective = "objective=survival\n";
   EXPECT_EQ(refusal(small), "line 7: objective \"survival\": not one that LightGBM has");

@@ -1,8 +1,10 @@
 // ONNX files become Models: trees, types, classes, and the nodes around the ensemble; the rest is refused by name.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -187,7 +189,7 @@ TEST(OnnxLoad, NodesOfNoEffectAreReadAndOthersRefused) {
       {{"ZipMap", "ai.onnx.ml", {"X"}, {"Z"}, {}},
        where + "(ZipMap): its input is not the scores of classes"},
       {{"Normalizer", "ai.onnx.ml", {"Y"}, {"Z"}, {}},
-       where + "(Normalizer): norms of rows cannot be folded into trees"},
+       where + "(Normalizer): an operation that is not read: domain \"ai.onnx.ml\""},
       {{"Gather", "", {"Y"}, {"Z"}, {}}, where + "(Gather): an operation that is not read"},
       {{"Identity", "com.example", {"Y"}, {"Z"}, {}},
        where + "(Identity): an operation that is not read: domain \"com.example\""},
@@ -235,9 +237,56 @@ TEST(OnnxLoad, NodesInFront) {
   EXPECT_EQ(text_for(node("Imputer", {{"imputed_value_floats", ones}})),
             imputer + ": it replaces 0.000000; only NaN can be folded into thresholds");
   EXPECT_EQ(text_for(node("Normalizer", {})),
-            "node \"n_Z\" (Normalizer): norms of rows cannot be folded into trees");
+            "node \"n_Z\" (Normalizer): an operation that is not read: domain \"ai.onnx.ml\"");
   EXPECT_EQ(text_for({"Cast", "", {"X"}, {"Z"}, {{"to", onnx_integer(7)}}}),
             "node \"n_Z\" (Cast): columns of float cast to int64");
+}
+
+/// Compares with float32 arithmetic on numbers whose scaled value is the threshold or next to it.
+TEST(OnnxLoad, ScalersAreFoldedExactly) {
+  std::mt19937 random(1);
+  const auto number = [&](int least, int most) {
+    const float size =
+        std::ldexp(1 + static_cast<float>(random() >> 8) * 0x1p-24f,
+                   least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1)));
+    return random() % 2 == 0 ? size : -size;
+  };
+  const struct {
+    const char* mode;
+    std::function<bool(float, float)> test;
+  } cases[] = {{"BRANCH_LEQ", std::less_equal<float>()},    {"BRANCH_LT", std::less<float>()},
+               {"BRANCH_GTE", std::greater_equal<float>()}, {"BRANCH_GT", std::greater<float>()},
+               {"BRANCH_EQ", std::equal_to<float>()},       {"BRANCH_NEQ", std::not_equal_to<float>()}};
+  for (int i = 0; i < 300; ++i) {
+    const auto& c = cases[i % 6];
+    const int range = i % 3 == 0 ? 120 : 6;  // scales that over- and underflow, and others
+    const float offset = i % 5 == 0 ? 0 : number(-range, range), scale = number(-range, range),
+                middle = number(-6, 6);
+    const auto scaled = [&](float x) { return (x - offset) * scale; };
+    SmallOnnx small = with(onnx_regressor());
+    OnnxNodeText& node = small.nodes[0];
+    node.inputs = {"Z"};
+    node.attributes["nodes_modes"] = onnx_strings({c.mode, "LEAF", "BRANCH_LT", "LEAF", "LEAF", "LEAF"});
+    node.attributes["nodes_values"] = onnx_reals({scaled(middle), 0, -kInf, 0, 0, 0});
+    node.attributes.erase("nodes_missing_value_tracks_true");
+    small.nodes.insert(small.nodes.begin(),
+                       {"Scaler",
+                        "ai.onnx.ml",
+                        {"X"},
+                        {"Z"},
+                        {{"offset", onnx_reals({offset})}, {"scale", onnx_reals({scale})}}});
+    const Model model = loaded(small.text());
+    std::vector<float> numbers = {-kInf,   kInf,   kNan,  0,      1e-45f,
+                                  -1e-45f, offset, 3e38f, -3e38f, number(-6, 6)};
+    for (float below = middle, above = middle; numbers.size() < 60;) {
+      numbers.insert(numbers.end(), {below, above});
+      below = std::nextafter(below, -kInf);
+      above = std::nextafter(above, kInf);
+    }
+    for (const float x : numbers)
+      EXPECT_EQ(values(model, {x, 0, 0}).at(0), c.test(scaled(x), scaled(middle)) ? 9.5 : 12.5)
+          << c.mode << ", (" << x << " - " << offset << ") * " << scale << " and " << scaled(middle);
+  }
 }
 
 TEST(OnnxLoad, InputsAndOutputs) {
@@ -253,6 +302,13 @@ TEST(OnnxLoad, InputsAndOutputs) {
   small.inputs = {{"X", {-1, 1LL << 40}}};
   EXPECT_EQ(refusal(small),
             "graph, input \"X\": 1099511627776 columns: none, or more than the limit of 16777216 features");
+  small = {};
+  small.nodes.push_back({"Sigmoid", "", {"Y"}, {"Z"}, {}});
+  EXPECT_EQ(refusal(small), "graph: output \"Y\" holds the scores before their transform");
+  small.nodes[1] = {"Identity", "", {"Y"}, {"X"}, {}};
+  EXPECT_EQ(refusal(small), "node \"n_X\" (Identity): its output \"X\" is there already");
+  small.nodes[1] = {"Identity", "", {"Y"}, {"Y"}, {}};
+  EXPECT_EQ(refusal(small), "node \"n_Y\" (Identity): its output \"Y\" is there already");
   small = {};
   small.outputs = {"X"};
   EXPECT_EQ(refusal(small), "graph: output \"X\" is not a result of the tree ensemble");

@@ -163,10 +163,26 @@ TEST(Reference, NoRowsAndWrongRows) {
   EXPECT_FALSE(reference_predict(two_stumps(), std::vector<float>(3), 1).ok());
 }
 
-TEST(Reference, RefusesWhatItDoesNotKnow) {
+TEST(Reference, LinearLeaves) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
   Model model = two_stumps();
-  model.trees[0].linear_leaves.resize(1);
-  EXPECT_FALSE(reference_predict(model, std::vector<float>(), 0).ok());
+  model.row_type = model.score_type = ScalarType::Float64;
+  model.tiny_is_zero = true;
+  model.base = {0};
+  model.trees.resize(1);
+  model.round_begins = {0, 1};
+  Tree& tree = model.trees[0];
+  tree.linear_leaves = {{1, {1, 0}, {3, 2}}, {5, {}, {}}};
+  tree.nodes[1].payload = 1;
+  const auto raw = [&](float x, float y) { return judged(model, {x, y}).raw.at(0); };
+  EXPECT_EQ(raw(0.5f, 10), 32);
+  EXPECT_EQ(raw(1, nan), 5) << "a leaf that uses no features";
+  EXPECT_EQ(raw(0.5f, nan), 10) << "the leaf's value";
+  EXPECT_EQ(raw(0.5f, inf), static_cast<double>(inf)) << "infinities flow through";
+  EXPECT_TRUE(std::isnan(raw(-inf, inf)));
+  model.trees[0].linear_leaves[0].coefficients[0] = 1e40;
+  EXPECT_EQ(raw(0.5f, 1e-36f), 2) << "tiny values count as 0";
+  EXPECT_NE(raw(0.5f, 1e-34f), 2);
 }
 
 }  // namespace

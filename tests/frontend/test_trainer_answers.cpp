@@ -74,7 +74,7 @@ TEST(TrainerAnswers, Repository) {
   EXPECT_GE(check_folders(fs::path(FORESTVM_TEST_DATA) / "xgboost_versions", ""), 30u);
 }
 
-TEST(TrainerAnswers, Lightgbm) { EXPECT_EQ(check_folders(lightgbm(), ""), 12u); }
+TEST(TrainerAnswers, Lightgbm) { EXPECT_EQ(check_folders(lightgbm(), ""), 22u); }
 
 TEST(TrainerAnswers, LightgbmsLeafNumbers) {
   for (const support::ModelFile& file : support::model_files(lightgbm(), "")) {
@@ -96,7 +96,7 @@ TEST(Zoo, XgboostFormats) {
 
 TEST(Zoo, LightgbmFormats) {
   if (!fs::exists(zoo() / "formats")) GTEST_SKIP() << "no zoo at " << zoo() << ": set FORESTVM_ZOO";
-  EXPECT_EQ(check_folders(zoo() / "formats", "lgb_"), 21u);
+  EXPECT_EQ(check_folders(zoo() / "formats", "lgb_"), 22u);
 }
 
 TEST(Zoo, Bench) {

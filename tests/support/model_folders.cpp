@@ -36,11 +36,15 @@ std::vector<ModelFile> files_named(const fs::path& parent, const std::string& pr
 }  // namespace
 
 std::vector<ModelFile> model_files(const fs::path& parent, const std::string& prefix) {
-  return files_named(parent, prefix, {"model.json", "model.ubj", "model.ubj.gz", "model.txt", "model.cbm"});
+  return files_named(parent, prefix, {"model.json", "model.ubj", "model.ubj.gz", "model.txt"});
 }
 
 std::vector<ModelFile> onnx_files(const fs::path& parent) {
   return files_named(parent, "", {"model.onnx", "model_v5.onnx"});
+}
+
+std::vector<ModelFile> catboost_files(const fs::path& parent, const std::string& prefix) {
+  return files_named(parent, prefix, {"model.cbm", "model.json"});
 }
 
 fs::path zoo() {

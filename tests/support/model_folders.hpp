@@ -26,6 +26,9 @@ std::vector<ModelFile> model_files(const std::filesystem::path& parent, const st
 /// Returns the ONNX files in the folders inside `parent`, in order.
 std::vector<ModelFile> onnx_files(const std::filesystem::path& parent);
 
+/// Returns CatBoost's model files, binary and JSON, in the folders inside `parent` whose names start with `prefix`.
+std::vector<ModelFile> catboost_files(const std::filesystem::path& parent, const std::string& prefix);
+
 /// Returns the zoo's folder: FORESTVM_ZOO of the environment, otherwise of the build. It may not exist.
 std::filesystem::path zoo();
 

@@ -5,8 +5,10 @@ Run once per release, by an interpreter that has that release (2.x and 3.x need 
     python3 -m venv v2.3.1 && v2.3.1/bin/pip install lightgbm==2.3.1 "numpy<2" scipy scikit-learn
     v2.3.1/bin/python make.py
 It writes <release>_<what>/ beside itself for the rows of CASES with its own release number: the model, 48 rows, and that
-release's own raw scores, predictions and leaf numbers of the file it wrote. Deterministic: fixed seeds, one thread.
+release's own raw scores, predictions and leaf numbers of the file it wrote. DUMPED models get a JSON dump too.
+Deterministic: fixed seeds, one thread. The case "pandas" needs pandas.
 """
+import json
 import os
 import warnings
 
@@ -18,6 +20,8 @@ warnings.filterwarnings("ignore")
 FOREST = dict(boosting="rf", bagging_freq=1, bagging_fraction=0.7, feature_fraction=0.7)
 # release, what, training parameters
 CASES = [
+    ("2.0.12", "first", dict(objective="regression")),
+    ("2.2.3", "categories", dict(objective="regression", min_data_per_group=5, cat_smooth=1, cat_l2=0.1, num_leaves=12)),
     ("2.3.1", "binary", dict(objective="binary", zero_as_missing=True)),
     ("2.3.1", "forest", dict(objective="regression", **FOREST)),
     ("3.3.5", "ova", dict(objective="multiclassova", num_class=3, sigmoid=0.7)),
@@ -30,7 +34,10 @@ CASES = [
     ("4.7.0", "lambda", dict(objective="cross_entropy_lambda")),
     ("4.7.0", "one_leaf", dict(objective="regression", min_data_in_leaf=300)),
     ("4.7.0", "categories", dict(objective="regression", min_data_per_group=5, cat_smooth=1, cat_l2=0.1, num_leaves=12)),
+    ("4.7.0", "linear", dict(objective="regression", linear_tree=True, linear_lambda=0.01)),
+    ("4.7.0", "pandas", dict(objective="binary", min_data_per_group=5, cat_smooth=1, cat_l2=0.1)),
 ]
+DUMPED = ["2.2.3_categories", "4.7.0_categories", "4.7.0_classes", "4.7.0_linear", "4.7.0_pandas", "4.7.0_one_leaf"]
 NAMES = ["age", "pressure", "größe", "x/y", "a=b", "last"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -77,6 +84,27 @@ def with_categories(x, y, rows):
     return x, y, rows
 
 
+def data_frame(x, rows):
+    """Returns x and rows as data frames in which features 3 and 4 have named categories, and rows with their codes. The
+    order of a frame's own categories does not matter: LightGBM goes by the names that it stored."""
+    import pandas
+
+    rng = np.random.RandomState(10)
+    kinds = {3: ["rot", "grün", 'say "no"', "a, b"], 4: [10, -5, 7], 5: [True, False]}
+    coded = rows.copy()
+    frames = []
+    for values in (x, rows):
+        frame = pandas.DataFrame(values, columns=NAMES)
+        for feature, names in kinds.items():
+            codes = rng.randint(-1, len(names), len(values))
+            order = names if values is x else names[::-1]
+            frame[NAMES[feature]] = pandas.Categorical([names[c] if c >= 0 else None for c in codes], categories=order)
+            if values is rows:
+                coded[:, feature] = np.where(codes < 0, np.nan, codes)
+        frames.append(frame)
+    return frames[0], frames[1], coded
+
+
 numeric = training_data()
 numeric += (rows_of(numeric[0]),)
 for release, what, params in CASES:
@@ -88,13 +116,23 @@ for release, what, params in CASES:
     params = dict(dict(num_leaves=7, min_data_in_leaf=10, learning_rate=0.3, num_threads=1, seed=1, verbosity=-1), **params)
     categories = what == "categories"
     x, y, rows = with_categories(*numeric) if categories else numeric
-    data = lightgbm.Dataset(x, labels(y, params["objective"]), feature_name="auto" if what == "nan" else names,
+    query = rows
+    if what == "pandas":
+        x, query, rows = data_frame(x, rows)
+        y = y + (x[NAMES[3]] == "grün") + 2 * (x[NAMES[4]] == -5) + 0.5 * (x[NAMES[5]] == True)  # noqa: E712
+    data = lightgbm.Dataset(x, labels(np.asarray(y), params["objective"]), feature_name="auto" if what in ("nan", "first") else names,
                             categorical_feature=[3, 4] if categories else "auto")
     model = os.path.join(folder, "model.txt")
     lightgbm.train(params, data, 5).save_model(model)
     booster = lightgbm.Booster(model_file=model)
+    if os.path.basename(folder) in DUMPED:
+        with open(os.path.join(folder, "model.json"), "w", encoding="utf-8", newline="\n") as out:
+            json.dump(booster.dump_model(num_iteration=-1), out)
+    if what == "pandas":
+        query.astype({name: float for name in NAMES[:3]}).to_csv(os.path.join(folder, "rows.csv"), index=False,
+                                                               lineterminator="\n", float_format="%.17g")
     np.save(os.path.join(folder, "rows.npy"), rows)
-    np.save(os.path.join(folder, "expected_raw.npy"), booster.predict(rows, raw_score=True))
-    np.save(os.path.join(folder, "expected.npy"), booster.predict(rows))
-    np.save(os.path.join(folder, "expected_leaf.npy"), booster.predict(rows, pred_leaf=True).astype(np.int32))
+    np.save(os.path.join(folder, "expected_raw.npy"), booster.predict(query, raw_score=True))
+    np.save(os.path.join(folder, "expected.npy"), booster.predict(query))
+    np.save(os.path.join(folder, "expected_leaf.npy"), booster.predict(query, pred_leaf=True).astype(np.int32))
     print(folder, os.path.getsize(model), "bytes")

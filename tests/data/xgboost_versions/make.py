@@ -42,11 +42,15 @@ CASES = [
     ("2.0.3", "poisson", "json", dict(objective="count:poisson")),
     ("2.0.3", "forest", "ubj", dict(objective="reg:squaredlogerror", num_parallel_tree=2, subsample=0.7)),
     ("2.1.4", "softmax", "ubj", dict(objective="multi:softmax", num_class=3, base_score=0.7)),
+    ("2.1.4", "vectors", "ubj", dict(objective="reg:squarederror", tree_method="hist", multi_strategy="multi_output_tree")),
     ("2.1.4", "hinge", "json", dict(objective="binary:hinge")),
     ("3.0.5", "logistic", "json", dict(objective="binary:logistic")),
     ("3.0.5", "quantiles", "json", dict(objective="reg:quantileerror", quantile_alpha=[0.2, 0.8], tree_method="hist")),
+    ("3.0.5", "vectors", "json", dict(objective="multi:softprob", num_class=3, tree_method="hist", multi_strategy="multi_output_tree")),
     ("3.1.3", "softprob", "json", dict(objective="multi:softprob", num_class=3)),
     ("3.1.3", "targets", "ubj", dict(objective="reg:squarederror", tree_method="hist")),
+    ("3.2.0", "vectors", "json", dict(objective="binary:logistic", tree_method="hist", multi_strategy="multi_output_tree")),
+    ("3.2.0", "named", "json", dict(objective="reg:squarederror", tree_method="hist", max_depth=4, max_cat_to_onehot=3)),
     ("3.2.0", "pruned", "ubj", dict(objective="reg:pseudohubererror", gamma=9.0)),
     ("3.2.0", "labels", "json", dict(objective="binary:logistic", tree_method="hist")),
     ("3.2.0", "early", "json", dict(objective="binary:logistic", eval_metric="logloss")),
@@ -83,11 +87,28 @@ def odd_categories(rows):
     return rows
 
 
+def data_frame(x, score):
+    """Returns x as a data frame in which feature 0 has texts and feature 3 has integers as categories, and the score that
+    depends on them."""
+    import pandas
+
+    rng = np.random.RandomState(9)
+    frame = pandas.DataFrame(x, columns=NAMES)
+    for feature, names in ((0, ["red", "green, dark", "blue", "Red"]), (3, [30, -7, 2**40])):
+        codes = rng.randint(-1, len(names), len(x))
+        score = score + codes * 7 % 5
+        frame[NAMES[feature]] = pandas.Categorical([names[c] if c >= 0 else None for c in codes], categories=names)
+        x[:, feature] = np.where(codes < 0, np.nan, codes)
+    return frame, score
+
+
 def labels(what, objective, score, binary):
     positive = np.exp(score * 0.5).astype(np.float32)
     if what == "labels":
         return np.column_stack([binary, score > 0]).astype(np.float32)
-    if what == "targets":
+    if what == "vectors" and objective.startswith("binary"):
+        return np.column_stack([binary, score > 0]).astype(np.float32)
+    if what == "targets" or (what == "vectors" and not objective.startswith("multi")):
         return np.column_stack([score, score * score]).astype(np.float32)
     if objective.startswith("multi"):
         return np.digitize(score, [-0.7, 0.7]).astype(np.float32)
@@ -116,10 +137,16 @@ def make(what, extension, given):
     rounds = 2 if objective.startswith("multi") else 4
     if what == "pruned":
         params["max_depth"], rounds = 3, 3
+    frame = None
+    if what == "named":
+        frame, score = data_frame(x, score)
     names = NAMES if what == "names" else None
     y = labels(what, objective, score, binary)
     types = ["c" if i in (0, 3) else "q" for i in range(8)] if categories else None
-    data = xgb.DMatrix(x, y, feature_names=names, feature_types=types)
+    if frame is not None:
+        data = xgb.DMatrix(frame, y, enable_categorical=True)
+    else:
+        data = xgb.DMatrix(x, y, feature_names=names, feature_types=types)
     if objective.startswith("rank"):
         data.set_group([50] * 4)
     if objective == "survival:aft":
@@ -143,6 +170,11 @@ def make(what, extension, given):
     if categories:  # a DMatrix accepts no infinities
         rows = odd_categories(rows)
         raw, value = (judge.inplace_predict(rows, predict_type=kind) for kind in ("margin", "value"))
+    elif frame is not None:
+        frame = frame[:24]
+        frame.to_csv(os.path.join(folder, "rows.csv"), index=False, lineterminator="\n")
+        query = xgb.DMatrix(frame, enable_categorical=True)
+        raw, value = judge.predict(query, output_margin=True), judge.predict(query)
     else:
         query = xgb.DMatrix(rows, feature_names=names)
         raw, value = judge.predict(query, output_margin=True), judge.predict(query)

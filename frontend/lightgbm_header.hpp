@@ -1,0 +1,15 @@
+// The header of a LightGBM model, whose trees are read before -> Model: outputs, rounds, names, objective.
+#pragma once
+
+#include <forestvm/load.hpp>
+#include <forestvm/model.hpp>
+#include <forestvm/result.hpp>
+
+#include "lightgbm_text.hpp"
+
+namespace forestvm::frontend {
+
+/// Sets everything of the model but its format and its trees.
+Result<void> add_lightgbm_header(const LightgbmHeader& header, const LoadLimits& limits, Model& model);
+
+}  // namespace forestvm::frontend
