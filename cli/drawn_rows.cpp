@@ -12,6 +12,9 @@
 namespace forestvm::cli {
 namespace {
 
+/// The number of categories, 0 and following whole numbers, of a feature whose categories the program knows by hash only.
+constexpr std::uint64_t kDrawnCategories = 100;
+
 /// Returns a number from 0 up to 1. The standard's distributions differ between libraries, its engines do
 /// not.
 double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
@@ -48,7 +51,7 @@ std::vector<double> bounds_of(std::vector<double> bounds) {
 Rows draw_rows(const Program& program, std::size_t count) {
   std::vector<std::pair<std::uint32_t, std::vector<double>>> features;
   for (const auto& [feature, numbers] : parting_numbers(program))
-    features.emplace_back(feature, bounds_of(numbers));
+    if (feature < program.meta().num_features) features.emplace_back(feature, bounds_of(numbers));
   std::mt19937_64 random(1);
   const std::size_t width = program.meta().num_features;
   Rows rows{count, width, RowType::Float32, std::vector<float>(count * width)};
@@ -60,6 +63,9 @@ Rows draw_rows(const Program& program, std::size_t count) {
       rows.values[i * width + feature] =
           static_cast<float>(bounds[interval] * (1 - inside) + bounds[interval + 1] * inside);
     }
+  for (const std::uint32_t feature : program.section_HashedFeatures())
+    for (std::size_t i = 0; i < count; ++i)
+      rows.values[i * width + feature] = static_cast<float>(random() % kDrawnCategories);
   return rows;
 }
 

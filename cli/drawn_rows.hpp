@@ -12,8 +12,8 @@ namespace forestvm::cli {
 
 /// Draws `count` rows with a fixed seed: the same program gives the same rows everywhere. Each value lies in
 /// one of the intervals between its feature's thresholds, all equally likely, and uniformly inside it; the
-/// two outer intervals have the average width of the others. Features that no split uses are 0. No value is
-/// missing.
+/// two outer intervals have the average width of the others. Features that no split uses are 0, hashed
+/// features whole numbers. No value is missing.
 Rows draw_rows(const Program& program, std::size_t count);
 
 }  // namespace forestvm::cli

@@ -107,6 +107,14 @@ void add_program(Json& document, const Program& program) {
     groups.push_back(std::move(text));
   }
   document["layouts"] = std::move(groups);
+  if (const auto hashed = program.section_HashedFeatures(); !hashed.empty())
+    document["hashed features"] = std::vector<std::uint32_t>(hashed.begin(), hashed.end());
+  if (const std::vector<std::string> columns = derived_column_texts(program); !columns.empty()) {
+    Json derived;  // named as further features, which is what splits call them
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      derived["f" + std::to_string(program.meta().num_features + i)] = columns[i];
+    document["derived columns"] = std::move(derived);
+  }
   document["runs on"] = program.mapped() ? "GPU backends (its loops are mapped)" : "the host";
   document["instructions"] = program.code().size();
   document["steps per row, at most"] = steps_per_row(program);

@@ -81,6 +81,8 @@ Error in_file(const std::string& file, Error error) {
 }
 
 Result<ModelOrProgram> load_file(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) return in_file(path, either(load_model(path)));
   FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
   FVM_ASSIGN(const std::string_view start, in_file(path, source.peek(kModelOpening)));
   const bool program = is_program(bytes_of(start));

@@ -50,7 +50,8 @@ RowForm row_form(const Program& program, const RowOptions& options) {
   form.width = meta.num_features;
   for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) form.names.push_back(program.feature_name(i));
   form.underlined = program.text(StringId::Trainer) == "lightgbm";
-  form.wide = meta.row_type == ScalarType::Float64;
+  form.hashed = program.section_HashedFeatures();
+  form.wide = meta.row_type == ScalarType::Float64 || !form.hashed.empty();
   form.missing = options.missing;
   form.header = options.header;
   return form;

@@ -1,10 +1,12 @@
 // load_model: reads and unpacks the bytes, finds the format by content among the rows of formats.def, calls
-// its reader, and checks the model.
+// its reader, and checks the model. A directory is a model of YDF.
 #include <forestvm/load.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <new>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "catboost_model.hpp"
@@ -16,7 +18,9 @@
 #include "onnx_model.hpp"
 #include "parsed_model.hpp"
 #include "skops_file.hpp"
+#include "treelite_model.hpp"
 #include "xgboost_model.hpp"
+#include "ydf_model.hpp"
 
 namespace forestvm {
 namespace {
@@ -65,12 +69,16 @@ const Format* find_format(Bytes bytes) {
   return found == std::end(formats) ? nullptr : found;
 }
 
+Result<Model> checked(Result<frontend::ParsedModel> parsed) {
+  if (!parsed.ok()) return parsed.error();
+  FVM_TRY(frontend::check_model(parsed->model, parsed->tree_location));
+  return std::move(parsed->model);
+}
+
 Result<Model> read_and_check(Bytes bytes, const LoadLimits& limits) {
   const Format* format = find_format(bytes);
   if (format == nullptr) return unknown_format(bytes);
-  FVM_ASSIGN(frontend::ParsedModel parsed, format->read(bytes, limits));
-  FVM_TRY(frontend::check_model(parsed.model, parsed.tree_location));
-  return std::move(parsed.model);
+  return checked(format->read(bytes, limits));
 }
 
 Result<Model> load_bytes(Bytes bytes, const LoadLimits& limits) {
@@ -81,6 +89,11 @@ Result<Model> load_bytes(Bytes bytes, const LoadLimits& limits) {
   FVM_ASSIGN(const std::vector<std::byte> unpacked,
              frontend::unpack_gzip(bytes, limits.max_bytes, limits.max_expansion));
   return read_and_check(unpacked, limits);
+}
+
+bool is_directory(const std::string& path) {
+  std::error_code unknown;
+  return path.find('\0') == std::string::npos && std::filesystem::is_directory(path, unknown);
 }
 
 }  // namespace
@@ -106,6 +119,7 @@ Result<Model> load_model(std::span<const std::byte> bytes, const LoadLimits& lim
 
 Result<Model> load_model(const std::string& path, const LoadLimits& limits) {
   try {
+    if (is_directory(path)) return checked(frontend::read_ydf_directory(path, limits));
     FVM_ASSIGN(const std::vector<std::byte> bytes,
                frontend::read_file_bytes(path, limits.max_bytes, check_model_opening));
     return load_bytes(bytes, limits);

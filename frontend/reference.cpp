@@ -126,17 +126,45 @@ std::vector<Scalar> softmax(const std::vector<Scalar>& raw, bool keep_zeros = fa
   return out;
 }
 
+/// Returns Treelite's softmax, which keeps the largest score and the exponentials in float32.
+template <class Scalar>
+std::vector<Scalar> rounded_softmax(const std::vector<Scalar>& raw) {
+  auto largest = static_cast<float>(raw[0]);
+  for (const Scalar x : raw)
+    if (x > static_cast<Scalar>(largest)) largest = static_cast<float>(x);
+  std::vector<Scalar> out;
+  double sum = 0;
+  for (const Scalar x : raw) {
+    const auto power = static_cast<float>(std::exp(x - static_cast<Scalar>(largest)));
+    out.push_back(static_cast<Scalar>(power));
+    sum += static_cast<double>(power);
+  }
+  for (Scalar& x : out) x /= static_cast<Scalar>(static_cast<float>(sum));
+  return out;
+}
+
+/// Returns YDF's softmax, which subtracts nothing.
+template <class Scalar>
+std::vector<Scalar> plain_softmax(std::vector<Scalar> raw) {
+  Scalar sum = 0;
+  for (Scalar& x : raw) sum += x = std::exp(x);
+  const Scalar factor = 1 / sum;
+  for (Scalar& x : raw) x *= factor;
+  return raw;
+}
+
 template <class Scalar>
 std::vector<Scalar> value_of(Transform transform, TransformParameters parameters,
                              const std::vector<Scalar>& raw) {
   std::vector<Scalar> out = raw;
   for (Scalar& x : out) x /= static_cast<Scalar>(parameters.divisor);
+  const auto slope = static_cast<Scalar>(parameters.slope);
   switch (transform) {
     case Transform::Identity:
     case Transform::Average:
       break;
     case Transform::Sigmoid:
-      for (Scalar& x : out) x = sigmoid(static_cast<Scalar>(parameters.slope) * x);
+      for (Scalar& x : out) x = sigmoid(slope * x);
       break;
     case Transform::Exp:
       for (Scalar& x : out) x = std::exp(x);
@@ -161,10 +189,20 @@ std::vector<Scalar> value_of(Transform transform, TransformParameters parameters
       out[1] = std::exp(2 * out[1]);
       break;
     case Transform::Anomaly:
-      for (Scalar& x : out) x = std::exp2(-x);
+      for (Scalar& x : out) x = std::exp2(-(x / slope));
       break;
     case Transform::AnomalyDecision:
-      for (Scalar& x : out) x = -std::exp2(-x) - static_cast<Scalar>(parameters.offset);
+      for (Scalar& x : out) x = -std::exp2(-(x / slope)) - static_cast<Scalar>(parameters.offset);
+      break;
+    case Transform::PlainSigmoid:
+      for (Scalar& x : out) x = 1 / (1 + std::exp(-(slope * x)));
+      break;
+    case Transform::RoundedSoftmax:
+      return rounded_softmax(out);
+    case Transform::PlainSoftmax:
+      return plain_softmax(out);
+    case Transform::CutExp:
+      for (Scalar& x : out) x = std::exp(std::clamp(x, Scalar{-19}, Scalar{19}));
       break;
     case Transform::Clamp:
       for (Scalar& x : out) x = std::clamp(x, Scalar{0}, Scalar{1});
@@ -253,7 +291,7 @@ Reference predict(const Model& model, std::span<const Value> rows, std::size_t r
     }
     for (std::size_t i = 0; model.base_last && i < raw.size(); ++i) {
       raw[i] *= static_cast<Scalar>(model.scale);
-      raw[i] += static_cast<Scalar>(model.base[i]);
+      raw[i] = static_cast<Scalar>(static_cast<double>(raw[i]) + model.base[i]);
     }
     const std::vector<Scalar> one = value_of(model.transform, parameters_of(model, last - first), raw);
     const std::vector<std::int64_t> labels = labels_of(model.class_rule, raw, one);

@@ -60,6 +60,30 @@ std::string node_text(const Model& model, const Tree& tree, const Node& node) {
          (node.missing_left ? "left" : "right");
 }
 
+/// Describes what is derived from features, numbered as nodes do.
+std::string columns_text(const Model& model) {
+  std::string text;
+  if (!model.hashed_features.empty()) text += "hashed:";
+  for (const std::uint32_t feature : model.hashed_features) text += " f" + std::to_string(feature);
+  if (!model.hashed_features.empty()) text += "\n";
+  std::uint64_t column = model.num_features;
+  for (const Lookup& lookup : model.lookups) {
+    text += "f" + std::to_string(column) + ": " + std::to_string(lookup.width) + " columns by";
+    for (const std::uint32_t feature : lookup.categories) text += " f" + std::to_string(feature);
+    text += ", " + std::to_string(lookup.value_tests.size() + lookup.code_tests.size()) + " tests, " +
+            std::to_string(lookup.keys.size()) + " keys\n";
+    column += lookup.width;
+  }
+  for (const LinearColumn& linear : model.linear_columns) {
+    text += "f" + std::to_string(column++) + ": sum of";
+    for (std::size_t i = 0; i < linear.features.size(); ++i)
+      text += " " + number(static_cast<double>(linear.weights[i]), ScalarType::Float32) + " * f" +
+              std::to_string(linear.features[i]);
+    text += linear.replacements.empty() ? "\n" : ", missing values replaced\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string print(const Model& model) {
@@ -71,10 +95,11 @@ std::string print(const Model& model) {
   if (model.row_type != model.score_type) text += ", float32 rows and float64 sums";
   text += "\n";
   text += model.base_last ? "base, added last:" : "base:";
-  for (const double base : model.base) text += " " + number(base, model.score_type);
+  for (const double base : model.base)
+    text += " " + number(base, model.base_last ? ScalarType::Float64 : model.score_type);
   if (model.scale != 1)
     text += ", after the sum was multiplied by " + number(model.scale, ScalarType::Float64);
-  text += "\n";
+  text += "\n" + columns_text(model);
   for (std::size_t t = 0; t < model.trees.size(); ++t) {
     const Tree& tree = model.trees[t];
     text += "tree " + std::to_string(t) + ": output " + std::to_string(tree.output);

@@ -194,7 +194,7 @@ LaunchProgram program_on_device(const Program& program) {
   tables.feature_count = static_cast<std::uint32_t>(program.section_EncodedFeatures().size());
   tables.column_count = static_cast<std::uint32_t>(program.section_Columns().size());
   tables.category_count = static_cast<std::uint32_t>(program.section_CategoryColumns().size());
-  tables.num_features = meta.num_features;
+  tables.row_width = row_width(meta);
   tables.num_trees = meta.num_trees;
   return tables;
 }
@@ -221,7 +221,7 @@ class Work {
     if (kernel_ == nullptr) stop(1, "only array, sparse8 and reorg are walked, and array4 of cached rows");
     launch_.program = tables;
     launch_.pass.row_count = rows;
-    launch_.pass.row_stride = tables.num_features;
+    launch_.pass.row_stride = tables.row_width;
   }
 
   void launch(const float* rows, float* scores) {
@@ -283,7 +283,7 @@ int run(int argc, char** argv) {
   if (!program.ok()) stop(1, program.error().text());
   const LaunchProgram tables = program_on_device(*program);
   const std::vector<float> values = read_rows(argv[2]);
-  const auto most = static_cast<std::uint32_t>(values.size() / tables.num_features);
+  const auto most = static_cast<std::uint32_t>(values.size() / tables.row_width);
   const float* const rows = on_device(values.data(), values.size());
   float* const sums = on_device<float>(nullptr, most);
 

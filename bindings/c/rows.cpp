@@ -35,6 +35,7 @@ constexpr RowsField kRowsFields[] = {
     FVM_ROWS_FIELD(stream, kDevice),
     FVM_ROWS_FIELD(byte_count, kEncoded),
     FVM_ROWS_FIELD(encoder, kEncoded),
+    FVM_ROWS_FIELD(hashed, kDense | kCsr),
 };
 #undef FVM_ROWS_FIELD
 
@@ -69,6 +70,11 @@ Result<void> check_stride(const char* name, std::ptrdiff_t stride) {
                ": negative strides are not supported");
 }
 
+Result<bool> known_hashed(const fvm_rows& rows) {
+  if (rows.hashed == 0 || rows.hashed == 1) return rows.hashed == 1;
+  return usage("rows.hashed is " + std::to_string(rows.hashed) + ", not 0 or 1");
+}
+
 /// Returns the matrix that dense rows describe, with defaults filled in.
 Result<RowBlock> known_block(const fvm_rows& rows, std::size_t num_features) {
   FVM_ASSIGN(const RowType type, row_type(rows));
@@ -87,7 +93,8 @@ Result<RowBlock> known_block(const fvm_rows& rows, std::size_t num_features) {
 }
 
 Result<AnyRows> known_dense(const fvm_rows& rows, std::size_t num_features) {
-  FVM_ASSIGN(const RowBlock block, known_block(rows, num_features));
+  FVM_ASSIGN(RowBlock block, known_block(rows, num_features));
+  FVM_ASSIGN(block.hashed, known_hashed(rows));
   return AnyRows(block);
 }
 
@@ -96,8 +103,9 @@ Result<AnyRows> known_csr(const fvm_rows& rows) {
   if (rows.absent != FVM_ABSENT_MISSING && rows.absent != FVM_ABSENT_ZERO)
     return usage("rows.absent is " + std::to_string(rows.absent) +
                  ", not FVM_ABSENT_MISSING or FVM_ABSENT_ZERO");
+  FVM_ASSIGN(const bool hashed, known_hashed(rows));
   return AnyRows(CsrRows{rows.row_count, rows.offsets, rows.columns, rows.data, rows.value_count,
-                         rows.absent == FVM_ABSENT_ZERO ? Absent::Zero : Absent::Missing, type});
+                         rows.absent == FVM_ABSENT_ZERO ? Absent::Zero : Absent::Missing, type, hashed});
 }
 
 Result<AnyRows> known_device(const fvm_rows& rows, std::size_t num_features) {

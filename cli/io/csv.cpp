@@ -6,8 +6,11 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <forestvm/internal/city_hash.hpp>
 
 #include "cli/io/column_names.hpp"
 #include "cli/io/csv_cells.hpp"
@@ -127,6 +130,7 @@ class CsvReader final : public TableReader {
 
   Result<void> read(std::size_t most, Rows& rows) override {
     begin_block<Number>(rows);
+    rows.hashed = !form_.hashed.empty();
     auto& values = rows.numbers<Number>();
     if (most != 0 && !first_row_.empty()) {
       values.swap(first_row_);  // no second copy of a wide row
@@ -158,12 +162,13 @@ class CsvReader final : public TableReader {
     do {
       FVM_ASSIGN(const std::string_view text, cells_.next());
       if (cells_.is_blank_line()) return refused("line 1", "is blank; expected a header or a row");
+      const bool is_text = is_hashed(line.columns);  // it tells nothing about the line
       const auto number = parse_number<Number>(text);
-      line.has_number |= number.has_value();
-      line.has_name |= !number && !text.empty();
+      line.has_number |= !is_text && number.has_value();
+      line.has_name |= !is_text && !number && !text.empty();
       if (++line.columns > form_.width && !goes_on(line)) return too_wide(line);
       names.add(text);
-      const auto value = value_of(text);
+      const auto value = value_of(text, line.columns - 1);
       if (!value && !line.wrong_number) line.wrong_number = value.error();
       if (line.columns <= form_.width) first_row_.push_back(value ? *value : kMissing<Number>);
     } while (!cells_.ends_line());
@@ -189,15 +194,28 @@ class CsvReader final : public TableReader {
     return what + ", or a row: say which with --header yes or --header no";
   }
 
-  /// Returns the value of the current cell.
-  Result<Number> value_of(std::string_view text) const {
+  bool is_hashed(std::size_t feature) const {
+    return std::binary_search(form_.hashed.begin(), form_.hashed.end(), feature);
+  }
+
+  /// Returns the value of the current cell, which is of this feature.
+  Result<Number> value_of(std::string_view text, std::size_t feature) const {
+    if (is_hashed(feature)) return static_cast<Number>(category_code(cells_.text()));
     if (text.empty()) return kMissing<Number>;
-    const auto number = parse_number<Number>(text);
+    // Beside codes, which need float64, numbers are float32: rounded twice, some would be others.
+    if (!form_.hashed.empty() && !std::is_same_v<Number, float>) return number_of<float>(text);
+    return number_of<Number>(text);
+  }
+
+  /// Returns the number in the current cell, as Compared: in this type the model compares it.
+  template <class Compared>
+  Result<Number> number_of(std::string_view text) const {
+    const auto number = parse_number<Compared>(text);
     if (!number)
       return refused(cells_.cell_place(),
                      in_quotes(text) + " is not a number (a missing value is an empty cell or nan)");
-    if (form_.missing && *number == form_.missing->as<Number>()) return kMissing<Number>;
-    return *number;
+    if (form_.missing && *number == form_.missing->as<Compared>()) return kMissing<Number>;
+    return static_cast<Number>(*number);
   }
 
   /// Reads a row, at most one cell beyond the model's features; false if the line is blank.
@@ -214,7 +232,8 @@ class CsvReader final : public TableReader {
       if (column == form_.width)
         return refused(cells_.line_place(),
                        "has more cells than the model's " + std::to_string(form_.width) + " features");
-      FVM_ASSIGN(values[begin + (order_.empty() ? column : order_[column])], value_of(text));
+      const std::size_t feature = order_.empty() ? column : order_[column];
+      FVM_ASSIGN(values[begin + feature], value_of(text, feature));
       ++column;
     } while (!cells_.ends_line());
     if (column == form_.width) return true;

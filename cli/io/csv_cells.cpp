@@ -55,6 +55,7 @@ Result<void> CsvCells::take_plain(std::size_t begin) {
   }
   finish(end);
   std::size_t last = end - (ends_line_ && end > begin && window_[end - 1] == '\r' ? 1 : 0);
+  text_ = window_.substr(0, last);
   while (last > begin && is_space(window_[last - 1])) --last;
   cell_ = window_.substr(begin, last - begin);
   return {};
@@ -84,7 +85,7 @@ Result<void> CsvCells::take_quoted(std::size_t begin) {
     carriage_return = window_[at] == '\r';
   }
   finish(at);
-  cell_ = unquoted_;
+  cell_ = text_ = unquoted_;
   return {};
 }
 

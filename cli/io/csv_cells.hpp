@@ -24,6 +24,9 @@ class CsvCells {
   /// Refuses quotes that never close, text after a closing quote, and a cell of more than 1 MiB.
   Result<std::string_view> next();
 
+  /// Returns the current cell with the spaces around it, which are part of a text; valid until the next call of next().
+  std::string_view text() const { return text_; }
+
   /// Returns true if the cell is the line's last.
   bool ends_line() const { return ends_line_; }
 
@@ -44,7 +47,7 @@ class CsvCells {
   Source& source_;
   std::string_view window_;  // the buffered text, from the start of the cell
   std::size_t taken_ = 0;    // bytes of the window used by the cell and its separator
-  std::string_view cell_;
+  std::string_view cell_, text_;
   std::string unquoted_;
   bool quoted_ = false;
   bool ends_line_ = true;

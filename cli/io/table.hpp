@@ -18,13 +18,14 @@ namespace forestvm::cli {
 /// Says if the first line of a CSV file is a header. Auto: it is if it looks like one, see csv_reader.
 enum class Header { Auto, Yes, No };
 
-/// Rows in memory: float32, or float64 if the model compares in float64 and the file's numbers need it.
+/// Rows in memory: float32, or float64 if the model compares in float64 or takes codes, and the file's numbers need it.
 struct Rows {
   std::size_t count = 0;
   std::size_t width = 0;
   RowType type = RowType::Float32;    ///< Float32 or Float64
   std::vector<float> values{};        ///< count x width, row-major; NaN is a missing value
   std::vector<double> wide_values{};  ///< instead of `values`, if the type is Float64
+  bool hashed = false;                ///< RowBlock::hashed
 
   /// Returns the values of this type.
   template <class Number>
@@ -49,7 +50,7 @@ struct Rows {
   /// Returns `rows` rows from `first` on.
   RowBlock block(std::size_t first, std::size_t rows) const {
     return visit([&](const auto& numbers) {
-      return RowBlock{numbers.data() + first * width, rows, width, type};
+      return RowBlock{numbers.data() + first * width, rows, width, type, 1, hashed};
     });
   }
   RowBlock block() const { return block(0, count); }
@@ -79,6 +80,8 @@ struct RowForm {
   std::vector<std::string_view> names{};  ///< names of the features: `width` names, or none
   bool underlined = false;  ///< true: the trainer wrote spaces in names as underlines (LightGBM)
   bool wide = false;        ///< true: numbers are compared in float64
+  /// Features, ascending, whose cells are texts: rows hold the codes of these categories, see RowBlock::hashed.
+  std::span<const std::uint32_t> hashed{};
   std::optional<MissingNumber> missing{};  ///< number that stands for a missing value (-0 equals 0)
   Header header = Header::Auto;            ///< kind of the first line of a CSV file
 };

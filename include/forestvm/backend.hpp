@@ -44,6 +44,9 @@ struct RowBlock {
   std::size_t stride = 0;  ///< Values from one row to the next.
   RowType type = RowType::Float32;
   std::size_t column_stride = 1;  ///< Values from one feature of a row to the next.
+  /// True if hashed features (see Model) hold the codes of their categories, which are int32 numbers, instead of numbers
+  /// that stand for their decimal text. The type is Float64, Int32 or Int64 then.
+  bool hashed = false;
 };
 
 /// The value of features that a sparse row does not list.
@@ -63,6 +66,7 @@ struct CsrRows {
   std::size_t value_count = 0;
   Absent absent = Absent::Missing;
   RowType type = RowType::Float32;  ///< Type of the values.
+  bool hashed = false;              ///< See RowBlock.
 };
 
 /// Rows that are already encoded: rank codes, one byte for each column of a program's encoder, laid out as

@@ -166,6 +166,9 @@ typedef struct fvm_rows {
   void* stream;            /**< Device: a cudaStream_t or hipStream_t; NULL is the default stream. */
   size_t byte_count;       /**< Encoded: bytes that may be read at `data`, at least fvm_encoded_size's. */
   uint64_t encoder;        /**< Encoded: identifies the encoder that made the codes. */
+  int32_t hashed;          /**< Dense, CSR: 1 if features that the model compares as text hold the codes of
+                             their categories (int32 numbers, in rows of FVM_TYPE_FLOAT64, FVM_TYPE_INT32 or
+                             FVM_TYPE_INT64); 0 if they hold whole numbers that stand for their decimal text. */
 } fvm_rows;
 
 /* Converts a number of rows to a stride, in C and in C++ without a warning. */
@@ -179,35 +182,35 @@ typedef struct fvm_rows {
 #define FVM_ROWS_INIT                                                                                        \
   {                                                                                                          \
     sizeof(fvm_rows), FVM_ROWS_DENSE, FVM_TYPE_FLOAT32, 0, 0, NULL, 0, 0, NULL, NULL, 0, FVM_ABSENT_MISSING, \
-        0, NULL, 0, 0                                                                                        \
+        0, NULL, 0, 0, 0                                                                                     \
   }
 
 /** Contiguous row-major rows (C order), as an initializer. */
 #define FVM_DENSE_ROWS(data, type, row_count, column_count)                                             \
   {                                                                                                     \
     sizeof(fvm_rows), FVM_ROWS_DENSE, (type), (row_count), (column_count), (data), 0, 0, NULL, NULL, 0, \
-        FVM_ABSENT_MISSING, 0, NULL, 0, 0                                                               \
+        FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0                                                            \
   }
 
 /** Contiguous column-major rows (Fortran order), as an initializer. */
 #define FVM_COLUMN_MAJOR_ROWS(data, type, row_count, column_count)                                           \
   {                                                                                                          \
     sizeof(fvm_rows), FVM_ROWS_DENSE, (type), (row_count), (column_count), (data), 1, FVM_STRIDE(row_count), \
-        NULL, NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0                                                     \
+        NULL, NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0                                                  \
   }
 
 /** Sparse rows, as an initializer; what is absent is missing. */
 #define FVM_CSR_ROWS(offsets, columns, data, type, row_count, value_count)                      \
   {                                                                                             \
     sizeof(fvm_rows), FVM_ROWS_CSR, (type), (row_count), 0, (data), 0, 0, (offsets), (columns), \
-        (value_count), FVM_ABSENT_MISSING, 0, NULL, 0, 0                                        \
+        (value_count), FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0                                     \
   }
 
 /** Contiguous row-major rows of float32 on device 0, for its default stream, as an initializer. */
 #define FVM_DEVICE_ROWS(data, row_count, column_count)                                                    \
   {                                                                                                       \
     sizeof(fvm_rows), FVM_ROWS_DEVICE, FVM_TYPE_FLOAT32, (row_count), (column_count), (data), 0, 0, NULL, \
-        NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0                                                        \
+        NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0                                                     \
   }
 
 /** The vendors of GPUs. */

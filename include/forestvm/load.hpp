@@ -23,9 +23,9 @@ struct LoadLimits {
   std::uint64_t max_nodes = std::uint64_t{1} << 31;  ///< Nodes of all trees together.
 };
 
-/// Reads and checks the model in `path`. The format is found from the content, never from the name; gzip is
-/// unpacked. Errors: Environment when the file cannot be read; Refused with the place inside the file (a JSON
-/// path, the tree and node, or a byte offset) for everything else.
+/// Reads and checks the model in `path`, a file or a directory (YDF). The format is found from the content, never
+/// from the name; gzip is unpacked. Errors: Environment when a file cannot be read; Refused with the place inside
+/// the file (a JSON path, the tree and node, or a byte offset) for everything else.
 Result<Model> load_model(const std::string& path, const LoadLimits& limits = {});
 
 /// Reads and checks a model in memory, as load_model does with a file.

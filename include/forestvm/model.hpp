@@ -160,7 +160,9 @@ struct Model {
   bool tiny_is_zero = false;
   /// Base scores: num_outputs margins, one for each output's sum.
   std::vector<double> base;
-  bool base_last = false;  ///< True if the base is added after the trees; otherwise each sum starts from it.
+  /// True if the base is added after the trees, in float64, and the sum rounded once to score_type. Otherwise each sum
+  /// starts from the base, which is rounded to score_type first.
+  bool base_last = false;
   bool base_of_first_round = false;  ///< True if predictions of rounds without the first have no base.
   double scale = 1;  ///< Factor of the trees' sum before the base is added; 1 unless base_last.
   Transform transform = Transform::Identity;

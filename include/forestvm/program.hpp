@@ -15,6 +15,7 @@
 #include <forestvm/contract.hpp>
 #include <forestvm/core/bytecode.hpp>
 #include <forestvm/core/categories.hpp>
+#include <forestvm/core/derived_columns.hpp>
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/transform.hpp>
@@ -57,9 +58,13 @@ struct ProgramMeta {
   std::uint64_t category_splits;  ///< Categorical splits: see ForestStatistics.
   double offset;                  ///< TransformParameters::offset.
   double scale = 1;               ///< Model::scale
-  std::uint8_t reserved2[16];     ///< Zero.
+  std::uint32_t derived_columns;  ///< Columns derived from a row's features: see core/derived_columns.hpp.
+  std::uint8_t reserved2[12];     ///< Zero.
 };
 static_assert(sizeof(ProgramMeta) == 128);
+
+/// Returns the number of values of a row that walks and the encoder read: the features, then the derived columns.
+inline std::uint32_t row_width(const ProgramMeta& meta) { return meta.num_features + meta.derived_columns; }
 
 /// The number of things (such as thresholds) that a feature has. Lists are ascending by feature and leave out
 /// features that have none, so that models with few splits and millions of features stay small.
@@ -119,6 +124,12 @@ struct ProgramParts {
   std::vector<std::uint32_t> zero_missing;
   std::vector<WideFeature> wide_features;
   std::vector<double> wide_bounds;
+  std::vector<std::uint32_t> hashed_features;
+  std::vector<LookupDesc> lookups;
+  std::vector<KeyPart> key_parts;
+  std::vector<std::uint32_t> lookup_words;
+  std::vector<LinearDesc> linear_columns;
+  std::vector<LinearTerm> linear_terms;
   std::vector<std::byte> nodes;
 };
 
@@ -204,6 +215,9 @@ std::uint64_t encoder_id(const Program& program);
 
 /// Returns the parameters of a program's transform.
 TransformParameters parameters_of(const ProgramMeta& meta);
+
+/// Describes each derived column, for people: "lookup 2 of f0, f3 in 90 slots, value 1".
+std::vector<std::string> derived_column_texts(const Program& program);
 
 /// Returns the XXH3-64 of `bytes`, the checksum of files. `seed` is the checksum of the bytes before them, or
 /// 0 if there are none.

@@ -95,7 +95,7 @@ class PhaseCounter {
   }
 
  private:
-  double row_bytes() const { return program_.meta().num_features * double{sizeof(float)}; }
+  double row_bytes() const { return row_width(program_.meta()) * double{sizeof(float)}; }
   double code_row_bytes() const { return static_cast<double>(program_.section_Columns().size()); }
 
   void count(std::uint32_t pc, std::uint32_t end, const Times& times) {
@@ -329,7 +329,7 @@ class PhaseCounter {
   }
 
   double value_wavefronts() const {
-    const double rows = rows_across_lanes(), features = program_.meta().num_features;
+    const double rows = rows_across_lanes(), features = row_width(program_.meta());
     const double trees = std::min(kBanks, walking_threads()) / rows;
     const double values = different(trees, features);  // of each row
     if (staged_stride_ == 0) {
@@ -484,7 +484,7 @@ Result<CallAccount> account(const Program& program, const LinkRequest& call_requ
     results += account.bytes.results;
     call.phases.push_back(account);
   }
-  const double rows = program.meta().num_features * double{sizeof(float)};
+  const double rows = row_width(program.meta()) * double{sizeof(float)};
   if (std::max(rows, results) > 0) call.rates.bus = device.bus_gbs * 1e9 / std::max(rows, results);
   return call;
 }

@@ -74,8 +74,7 @@ Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime&
   FVM_ASSIGN(tables.tree_outputs, put(std::span(outputs)));
   tables.vectors = leaf_vectors(program);
   FVM_ASSIGN(tables.vectors.numbers, put(program.section_LeafVectors()));
-  const std::vector<double> base = base_scores(program);
-  FVM_ASSIGN(tables.base, put(std::span(base)));
+  FVM_ASSIGN(tables.base, put(program.section_Base()));
   FVM_ASSIGN(tables.features, put(program.section_EncodedFeatures()));
   FVM_ASSIGN(tables.ranks, put(program.section_Ranks()));
   FVM_ASSIGN(tables.columns, put(program.section_Columns()));
@@ -88,7 +87,7 @@ Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime&
   tables.feature_count = static_cast<std::uint32_t>(program.section_EncodedFeatures().size());
   tables.column_count = static_cast<std::uint32_t>(program.section_Columns().size());
   tables.category_count = static_cast<std::uint32_t>(program.section_CategoryColumns().size());
-  tables.num_features = meta.num_features;
+  tables.row_width = row_width(meta);
   tables.num_outputs = meta.num_outputs;
   tables.num_trees = meta.num_trees;
   tables.parameters = parameters_of(meta);

@@ -86,6 +86,11 @@ class DevicePredictor final : public CallPredictor {
       return Error{ErrorCode::Usage, "",
                    "the rows are on device " + std::to_string(rows.device) + ", the program is on device " +
                        std::to_string(runtime_->ordinal())};
+    if (!value_rules_.columns().empty())
+      return refused(
+          "rows",
+          "lie on the device, and this model's derived columns (lookups, weighted sums) are computed by the "
+          "host: pass rows of the host");
     if (value_rules_.change_float32())
       return refused(
           "rows",
@@ -119,7 +124,7 @@ class DevicePredictor final : public CallPredictor {
     const PassKind kind{output, written, coded ? RowSource::HostCodes : RowSource::Host,
                         width * bytes_of(written)};
     const std::size_t copied_bytes =
-        (coded ? columns() : program_.meta().num_features * sizeof(float)) + kind.result_bytes;
+        (coded ? columns() : row_width(program_.meta()) * sizeof(float)) + kind.result_bytes;
     FVM_ASSIGN(std::uint32_t most,
                pass_rows(context, kind, std::min(count, bounds_.slab_bytes / copied_bytes)));
     unsigned turn = 0;
@@ -155,14 +160,13 @@ class DevicePredictor final : public CallPredictor {
                     pass.uploaded_bytes);
       return {};
     }
-    const std::uint32_t features = program_.meta().num_features;
+    const std::uint32_t width = row_width(program_.meta());
     auto* const staged = lane.staged_rows.as<float>();
     pass.rows = lane.rows.as<const float>();
-    pass.row_stride = features;
-    pass.uploaded_bytes = std::size_t{pass.row_count} * features * sizeof(float);
+    pass.row_stride = width;
+    pass.uploaded_bytes = std::size_t{pass.row_count} * width * sizeof(float);
     FVM_TRY(check_row_values(program_.meta(), rows, begin, pass.row_count));
-    fill_float_rows(value_rules_, program_.meta().num_features, rows, begin, pass.row_count, staged);
-    return {};
+    return fill_float_rows(value_rules_, program_.meta(), rows, begin, pass.row_count, staged);
   }
 
   Result<void> run_on_device(DeviceContext& context, const DeviceRows& rows, OutputKind output,
@@ -234,7 +238,7 @@ class DevicePredictor final : public CallPredictor {
   /// Returns the bytes that a pass places in the device's memory for a row: its values, codes and results.
   std::size_t placed_row_bytes(const PassKind& kind) const {
     std::size_t bytes = columns();
-    if (kind.source == RowSource::Host) bytes += program_.meta().num_features * sizeof(float);
+    if (kind.source == RowSource::Host) bytes += row_width(program_.meta()) * sizeof(float);
     if (kind.source != RowSource::Device) bytes += kind.result_bytes;
     return bytes;
   }
@@ -284,7 +288,7 @@ class DevicePredictor final : public CallPredictor {
     if (kind.source == RowSource::Device) return room;
     room.results = room.staged_results = rows * kind.result_bytes;
     if (kind.source == RowSource::Host)
-      room.rows = room.staged_rows = std::size_t{rows} * program_.meta().num_features * sizeof(float);
+      room.rows = room.staged_rows = std::size_t{rows} * row_width(program_.meta()) * sizeof(float);
     else
       room.staged_rows = room.codes;
     return room;

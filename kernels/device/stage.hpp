@@ -52,7 +52,7 @@ template <class Part>
 FVM_DEVICE void stage_parts(const Launch& launch, const Range& rows, std::uint32_t stride, float* values,
                             BlockThread thread) {
   constexpr std::uint32_t kWidth = sizeof(Part) / sizeof(float);
-  for_parts(rows.size(), stride, launch.program.num_features / kWidth, thread,
+  for_parts(rows.size(), stride, launch.program.row_width / kWidth, thread,
             [&](std::uint32_t row, std::uint32_t part) {
               const float* const from =
                   launch.pass.rows + (rows.begin + row) * launch.pass.row_stride + part * kWidth;
@@ -66,7 +66,7 @@ FVM_DEVICE void stage_parts(const Launch& launch, const Range& rows, std::uint32
 /// fewer than rows.
 FVM_DEVICE void stage_rows(const Launch& launch, const Range& rows, std::uint32_t stride, float* values,
                            BlockThread thread) {
-  const bool by_fours = launch.program.num_features % 4 == 0 && launch.pass.row_stride % 4 == 0 &&
+  const bool by_fours = launch.program.row_width % 4 == 0 && launch.pass.row_stride % 4 == 0 &&
                         reinterpret_cast<std::uintptr_t>(launch.pass.rows) % sizeof(FourValues) == 0;
   if (by_fours)
     stage_parts<FourValues>(launch, rows, stride, values, thread);

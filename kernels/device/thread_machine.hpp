@@ -160,7 +160,7 @@ class ThreadMachine {
         Element* const sums = accumulator_row<Element>(accumulator, row);
         FVM_NO_UNROLL
         for (std::uint32_t k = 0; k < program.num_outputs; ++k)
-          sums[k].add(Element::of(program.base[k], program.scale));
+          forestvm::add_base(sums[k], program.base[k], program.scale);
       });
     });
   }

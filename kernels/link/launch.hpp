@@ -94,7 +94,7 @@ struct LaunchAccumulator {
 struct LaunchProgram {
   const LaunchGroup* groups;
   const LaunchWalker* walkers;
-  const double* base;                 ///< base scores, one for each output, exact in the type of the scores
+  const double* base;                 ///< base scores, one for each output
   const std::uint32_t* tree_outputs;  ///< outputs of the trees, indexed by the tree's number in the model
   LeafVectors vectors;                ///< see sum_trees
   const EncodedFeature* features;     ///< features that are encoded as ranks
@@ -103,7 +103,7 @@ struct LaunchProgram {
   const CategoryColumn* categories;  ///< categorical columns, which are the last of the columns
   const std::uint32_t* category_words;
   std::uint32_t feature_count, column_count, category_count;
-  std::uint32_t num_features, num_outputs, num_trees;
+  std::uint32_t row_width, num_outputs, num_trees;
   TransformParameters parameters;
   SumScale scale;
   double score_scale;  ///< Model::scale

@@ -330,7 +330,7 @@ class PhaseMeasurer {
     const std::uint32_t stride =
         cached.size < kBanks ? cached.size : iterations(cached.size, kBanks) * kBanks;
     const std::size_t words =
-        as == StagedAs::Values ? program_.meta().num_features : program_.section_Columns().size();
+        as == StagedAs::Values ? row_width(program_.meta()) : program_.section_Columns().size();
     static_assert(sizeof(float) == sizeof(std::uint32_t));
     FVM_ASSIGN(const std::uint32_t offset,
                place_cache(cached, "rows", "", std::uint64_t{stride} * words * sizeof(float)));

@@ -60,7 +60,7 @@ Schedule gpu(const Model& model) {
   const std::uint32_t staged_codes = staged_rows(most_columns(model, forest));
   const bool coded =
       forest.category_splits != 0 || (array && staged_codes != 0 && pays_for_codes(model, forest));
-  const std::uint32_t staged = coded ? staged_codes : staged_rows(model.num_features);
+  const std::uint32_t staged = coded ? staged_codes : staged_rows(num_columns(model));
   const auto blocks = [&](Schedule& schedule, std::uint32_t rows) {
     schedule.tile("batch", "b0", "b1", rows)
         .tile("tree", "t0", "t1", kLockstep)

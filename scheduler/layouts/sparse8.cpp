@@ -13,9 +13,9 @@ LayoutSize size_Sparse8(const TiledForest& forest, const TreeGroup& group) {
 
 std::optional<std::string> why_not_Sparse8(const TiledForest& forest, const TreeGroup& group) {
   constexpr std::uint32_t kMaxFeatures = std::uint32_t{1} << Sparse8View::kFeatureBits;
-  if (forest.model().num_features > kMaxFeatures)
+  if (num_columns(forest.model()) > kMaxFeatures)
     return "its nodes have room for " + std::to_string(kMaxFeatures) + " features, the model has " +
-           std::to_string(forest.model().num_features);
+           std::to_string(num_columns(forest.model()));
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
     if (const std::uint64_t size = forest.tree(group.tiling, t).size(); size > Sparse8View::kDistanceMask)
       return "its nodes reach children at most " + std::to_string(Sparse8View::kDistanceMask) +

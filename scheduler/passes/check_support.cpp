@@ -3,12 +3,32 @@
 
 namespace forestvm::scheduler {
 
+namespace {
+
+/// Refuses derived columns where values change before they are compared: columns are computed from float32 numbers.
+Result<void> check_columns(const Model& model) {
+  if (num_columns(model) > kMaxFeatures)
+    return refused("", std::to_string(num_columns(model)) + " features and derived columns, at most " +
+                           std::to_string(kMaxFeatures));
+  if (num_columns(model) == model.num_features && model.hashed_features.empty()) return {};
+  const auto wrong = [](const std::string& what) {
+    return refused("", "derived columns " + what + ": not lowered yet");
+  };
+  if (model.row_type != ScalarType::Float32) return wrong("of float64 rows");
+  if (model.tiny_is_zero) return wrong("of rows whose tiny numbers are zero");
+  for (const Tree& tree : model.trees)
+    for (const Node& node : tree.nodes)
+      if (node.missing == Missing::Zero) return wrong("beside splits that take zero for missing");
+  return {};
+}
+
+}  // namespace
+
 Result<void> check_support(Compilation& compilation) {
   const Model& model = compilation.model;
   if (model.trees.size() >= UINT32_MAX) return refused("", "too many trees");
   if (model.num_features == 0) return refused("", "the model has no features");
-  if (num_columns(model) != model.num_features)
-    return refused("model", "columns computed from features are not lowered yet");
+  FVM_TRY(check_columns(model));
   for (std::size_t t = 0; t < model.trees.size(); ++t) {
     const Tree& tree = model.trees[t];
     const auto wrong = [&](const std::string& what) {

@@ -20,6 +20,9 @@ struct PlanNumbers {
 Result<std::vector<PlanNumbers>> emit_forest(const std::vector<Lowering>& plans, const RankTable& ranks,
                                              ProgramParts& parts);
 
+/// Emits the columns that are derived from features.
+void emit_columns(const Model& model, ProgramParts& parts);
+
 /// Appends a plan's code and its walkers. Refuses a plan that needs too many registers or instructions.
 Result<void> emit_code(const Lowering& lowering, const PlanNumbers& numbers, ProgramParts& parts);
 

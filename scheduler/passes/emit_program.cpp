@@ -49,8 +49,11 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
   meta.num_class_labels = static_cast<std::uint32_t>(model.class_labels.size());
 
   parts.base = model.base;
+  if (!model.base_last && model.score_type == ScalarType::Float32)
+    for (double& base : parts.base) base = static_cast<double>(static_cast<float>(base));
   parts.leaf_vectors = std::move(compilation.leaf_vectors);
   parts.thresholds = thresholds_per_feature(model);
+  emit_columns(model, parts);
   parts.zero_missing = std::move(compilation.row_rules.zero_missing);
   parts.wide_features = std::move(compilation.row_rules.wide_features);
   parts.wide_bounds = std::move(compilation.row_rules.wide_bounds);

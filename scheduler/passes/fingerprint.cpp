@@ -7,9 +7,35 @@
 namespace forestvm::scheduler {
 namespace {
 
+/// Calls mix(number) with everything that decides derived columns.
+template <class Mix>
+void mix_columns(const Model& model, const Mix& mix) {
+  const auto mix_float = [&](float value) { mix(std::bit_cast<std::uint32_t>(value)); };
+  for (const std::uint32_t feature : model.hashed_features) mix(feature);
+  for (const Lookup& lookup : model.lookups) {
+    mix(std::uint64_t{lookup.categories.size()} << 32 | lookup.width);
+    for (const std::uint32_t feature : lookup.categories) mix(feature);
+    for (const ValueTest& test : lookup.value_tests) {
+      mix(std::uint64_t{test.feature} << 1 | std::uint64_t{test.nan_above});
+      mix_float(test.border);
+    }
+    for (const CodeTest& test : lookup.code_tests)
+      mix(std::uint64_t{test.feature} << 32 | std::bit_cast<std::uint32_t>(test.code));
+    for (const std::uint64_t key : lookup.keys) mix(key);
+    for (const float value : lookup.values) mix_float(value);
+  }
+  for (const LinearColumn& column : model.linear_columns) {
+    mix(std::uint64_t{column.features.size()} << 32 | column.replacements.size());
+    for (const std::uint32_t feature : column.features) mix(feature);
+    for (const float weight : column.weights) mix_float(weight);
+    for (const float replacement : column.replacements) mix_float(replacement);
+  }
+}
+
 std::uint64_t hash_of(const Model& model) {
   std::uint64_t hash = 14695981039346656037ull;
   const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211ull; };
+  mix_columns(model, mix);
   const auto mix_double = [&](double value) { mix(std::bit_cast<std::uint64_t>(value)); };
   mix(model.num_features);
   mix(model.num_outputs);

@@ -241,6 +241,12 @@ class Legalizer {
     if (lowering_.encodes()) body.insert(body.begin(), make(Encode, rows));
   }
 
+  static bool has_exact_base(const Model& model) {
+    return model.score_type == ScalarType::Float64 ||
+           std::all_of(model.base.begin(), model.base.end(),
+                       [](double base) { return static_cast<double>(static_cast<float>(base)) == base; });
+  }
+
   /// Inserts the initialisation and the output of results, inside the loops over rows that contain everything
   /// else.
   void insert_results(std::vector<Statement>& body, LoopId rows) {
@@ -248,9 +254,9 @@ class Legalizer {
     insert_encoder(body, rows);
     const Model& model = lowering_.model;
     const bool converted = sums_ != scores_;
-    // Exact sums may begin with the base, because no order changes their bits.
+    // Exact sums may begin with the base, because no order changes their bits, unless the scores' type cannot hold it.
     const bool exact = converted && !is_per_tree(kind());
-    const bool base_last = model.base_last && (!exact || model.scale != 1);
+    const bool base_last = model.base_last && (!exact || model.scale != 1 || !has_exact_base(model));
     body.insert(body.begin(), make(base_last ? Zero : Init, rows, exact ? sums_ : scores_));
     if (converted) {
       body.push_back(make(exact ? Round : SumTrees, rows, scores_));

@@ -3,8 +3,11 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include <forestvm/internal/city_hash.hpp>
 
 #include "cli/io/csv.hpp"
 #include "read_rows.hpp"
@@ -254,6 +257,42 @@ TEST(CsvRows, SurvivesEveryTruncationAndFlippedByte) {
       }
     }
   }
+}
+
+/// Cells of hashed features are texts, of which rows hold the codes; spaces belong to a text, quotes do not.
+TEST(CsvRows, HashesTexts) {
+  const std::vector<std::uint32_t> hashed = {1, 2};
+  RowForm form{.width = 3, .wide = true, .hashed = hashed};
+  const auto code = [](const char* text) { return static_cast<double>(category_code(text)); };
+  const auto rows = rows_of(
+      "1.5,red,7\r\n0.1,\"\",\n16777217.0000001,\" a\", a\n, b ,\"a,\"\"b\"\"\"\nnan,nan,1.0\n2, \"a\" ,ß\r\n",
+      form);
+  expect_wide_values(rows, {1.5, code("red"), code("7"), static_cast<double>(0.1F), code(""), code(""),
+                            16777218.0, code(" a"), code(" a"), NAN, code(" b "), code("a,\"b\""), NAN,
+                            code("nan"), code("1.0"), 2, code("a"), code("ß")});
+  EXPECT_TRUE(rows->hashed);
+  EXPECT_TRUE(rows->block().hashed);
+  EXPECT_EQ(refusal("x1,red,7\n1,red,7\nred,1,2\n", form),
+            "line 3, column 1: 'red' is not a number (a missing value is an empty cell or nan)");
+}
+
+TEST(CsvRows, FindsTheHeaderOfTexts) {
+  const std::vector<std::uint32_t> hashed = {0, 2};
+  const Names names = {"colour", "size", "shape"};
+  const RowForm form{.width = 3, .names = names, .wide = true, .hashed = hashed};
+  const auto code = [](const char* text) { return static_cast<double>(category_code(text)); };
+  expect_wide_values(rows_of("size,shape,colour\n1,round,red\n", form), {code("red"), 1, code("round")});
+  expect_wide_values(rows_of("red,1,round\n", form), {code("red"), 1, code("round")});
+  const std::vector<std::uint32_t> all = {0, 1};
+  expect_wide_values(rows_of("a,b\n", RowForm{.width = 2, .wide = true, .hashed = all}),
+                     {code("a"), code("b")});
+}
+
+/// A number that stands for a missing value is compared as the float32 that it is.
+TEST(CsvRows, MissingNumbersBesideTexts) {
+  const std::vector<std::uint32_t> hashed = {0};
+  const RowForm form{.width = 2, .wide = true, .hashed = hashed, .missing = parse_missing("0.1")};
+  expect_wide_values(rows_of("0.1,0.1\n", form), {static_cast<double>(category_code("0.1")), NAN});
 }
 
 }  // namespace

@@ -45,6 +45,20 @@ class Files : public ProgramTest {
   }
 };
 
+TEST_F(Files, ADirectoryIsAModelOfYdf) {
+  const std::string model = test_data("ydf/isolation/model"), rows = test_data("ydf/isolation/rows.csv");
+  const Outcome outcome = forestvm({"run", model, rows});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(forestvm({"compile", model + "/", "-o", file("m.fvm")}).err, "");
+  EXPECT_EQ(forestvm({"run", file("m.fvm"), rows}).out, outcome.out);
+  std::filesystem::create_directory(file("empty"));
+  const Outcome refused = forestvm({"run", file("empty"), rows});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(refused.err,
+            "forestvm: " + file("empty") +
+                ": directory: holds no model that can be read: a YDF model has a file data_spec.pb\n");
+}
+
 /// A file as standard input, as in `< model.json`, has a size but no name to open it by.
 TEST_F(Files, ModelsAndProgramsAreReadFromStandardInput) {
   const std::string expected = forestvm({"run", model_, rows_}).out;

@@ -75,6 +75,26 @@ TEST_F(Run, OnTheEmulatorOfAGpuAnswersAreTheSame) {
                  "it runs on the host, not on the emulator; compile the model with a schedule for GPUs");
 }
 
+/// Cells of CatBoost's categories are texts; its counters are columns that the program derives from them.
+TEST_F(Run, HashesTheTextsOfCatBoostsCategories) {
+  for (const std::string folder :
+       {"1.2.10_counters", "1.2.10_labels", "1.2.10_means", "1.2.10_one_hot", "1.2_counters"}) {
+    const std::string model = test_data("catboost/" + folder + "/model.cbm");
+    const std::string rows = test_data("catboost/" + folder + "/rows.csv");
+    const std::string expected = content_of(test_data("catboost/" + folder + "/expected_raw.npy"));
+    for (const char* schedule : {"auto", "default", "xgboost", "encode(u8)"})
+      EXPECT_EQ(npy({model, rows, "--output", "raw", "--schedule", schedule}), expected)
+          << folder << " " << schedule;
+    EXPECT_EQ(npy({model, rows, "--output", "raw", "--backend", "emulator"}), expected) << folder;
+    EXPECT_EQ(npy({model, rows, "--output", "leaf", "--threads", "2", "--batch", "7"}),
+              content_of(test_data("catboost/" + folder + "/expected_leaf.npy")))
+        << folder;
+    ASSERT_EQ(forestvm({"compile", model, "-o", file("m.fvm"), "--schedule", "encode(u8)"}).code, 0);
+    ASSERT_EQ(forestvm({"encode", file("m.fvm"), rows, "-o", file("rows.fvr")}).code, 0);
+    EXPECT_EQ(npy({file("m.fvm"), file("rows.fvr"), "--output", "raw"}), expected) << folder;
+  }
+}
+
 TEST_F(Run, WritesCsvToStandardOutput) {
   const Outcome one = forestvm({"run", model_, rows_, "--output", "raw"});
   EXPECT_EQ(one.code, 0) << one.err;

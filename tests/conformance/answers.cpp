@@ -2,6 +2,7 @@
 
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 #include <forestvm/load.hpp>
 
@@ -19,21 +20,32 @@ support::Npy<float> read_rows(const std::filesystem::path& file) {
   return {wide.shape, {wide.data.begin(), wide.data.end()}};
 }
 
+Reference reference_of(const Model& model, std::span<const float> rows, std::size_t count) {
+  auto reference = reference_predict(model, rows, count, {0, model.trees.size(), false});
+  if (!reference.ok()) throw std::runtime_error(reference.error().text());
+  return std::move(*reference);
+}
+
 }  // namespace
 
 support::Answers answers_of(const support::ModelFile& file, const Model& model) {
-  if (model.format != "onnx") return support::read_float_answers(file.path, model.score_type);
+  if (model.format != "onnx") {
+    support::Answers answers = support::read_float_answers(file.path, model);
+    if (!answers.raw.empty()) return answers;
+    const Reference reference = reference_of(model, answers.rows, answers.count);
+    answers.raw_width = reference.raw_width;
+    answers.raw.assign(reference.raw.begin(), reference.raw.end());
+    return answers;
+  }
   const auto rows = read_rows(file.path.parent_path() / "rows.npy");
-  const auto answers = reference_predict(model, std::span<const float>(rows.data), rows.rows(),
-                                         {0, model.trees.size(), false});
-  if (!answers.ok()) throw std::runtime_error(answers.error().text());
+  const Reference answers = reference_of(model, rows.data, rows.rows());
   return {rows.rows(),
           rows.columns(),
           rows.data,
-          answers->raw_width,
-          answers->value_width,
-          {answers->raw.begin(), answers->raw.end()},
-          {answers->value.begin(), answers->value.end()}};
+          answers.raw_width,
+          answers.value_width,
+          {answers.raw.begin(), answers.raw.end()},
+          {answers.value.begin(), answers.value.end()}};
 }
 
 std::vector<support::ModelFile> catboost_number_files(const std::filesystem::path& parent,

@@ -14,7 +14,7 @@ namespace forestvm::test {
 
 /// Reads the rows and answers beside a model file. ONNX Runtime's sums depend on its number of threads, and its answers
 /// are compared with the reference predictor's within a bound (tests/frontend/test_onnx_answers.cpp); here programs must
-/// give the reference predictor's own numbers, rounded to float32.
+/// give the reference predictor's own numbers, rounded to float32. So must raw scores that the trainer does not give.
 support::Answers answers_of(const support::ModelFile& file, const Model& model);
 
 /// Returns CatBoost's model files, in the folders inside `parent` whose names start with `prefix`, that have no

@@ -141,7 +141,7 @@ class MappedPairs : public testing::TestWithParam<ModelFile> {
 TEST_P(MappedPairs, HaveTheSameBits) {
   const auto model = load_model(GetParam().path.string());
   ASSERT_TRUE(model.ok()) << model.error().text();
-  const support::Answers answers = support::read_float_answers(GetParam().path, model->score_type);
+  const support::Answers answers = support::read_float_answers(GetParam().path, *model);
   const RowBlock rows{answers.rows.data(), std::min<std::size_t>(answers.count, 11), answers.features};
   for (const Pair& pair : kPairs)
     for (const Contract contract : {Contract::Trainer, Contract::Reproducible}) {

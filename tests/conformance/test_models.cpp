@@ -44,6 +44,20 @@ INSTANTIATE_TEST_SUITE_P(Onnx, RepositoryModel,
                          testing::ValuesIn(support::onnx_files(fs::path(FORESTVM_TEST_DATA) / "onnx")),
                          test_name);
 
+INSTANTIATE_TEST_SUITE_P(Treelite, RepositoryModel,
+                         testing::ValuesIn(support::treelite_files(fs::path(FORESTVM_TEST_DATA) /
+                                                                   "treelite")),
+                         test_name);
+
+/// Returns the folders of YDF's models but the one that is refused.
+std::vector<ModelFile> ydf_folders() {
+  std::vector<ModelFile> folders = support::ydf_folders(fs::path(FORESTVM_TEST_DATA) / "ydf");
+  std::erase_if(folders, [](const ModelFile& folder) { return folder.name == "slow_only"; });
+  return folders;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ydf, RepositoryModel, testing::ValuesIn(ydf_folders()), test_name);
+
 /// Compares in the trainer's own type, which shows the order of additions better than float32.
 TEST(RepositoryModels, Float64ScoresAreTheTrainers) {
   const char* const schedules[] = {

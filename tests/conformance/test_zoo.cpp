@@ -32,6 +32,10 @@ INSTANTIATE_TEST_SUITE_P(Lightgbm, ZooModel, testing::ValuesIn(model_files(zoo()
 INSTANTIATE_TEST_SUITE_P(Catboost, ZooModel,
                          testing::ValuesIn(catboost_number_files(zoo() / "formats", "cat_")), test_name);
 INSTANTIATE_TEST_SUITE_P(Onnx, ZooModel, testing::ValuesIn(onnx_files()), test_name);
+INSTANTIATE_TEST_SUITE_P(Treelite, ZooModel, testing::ValuesIn(support::treelite_files(zoo() / "formats")),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Ydf, ZooModel, testing::ValuesIn(support::ydf_folders(zoo() / "formats")),
+                         test_name);
 
 TEST(Zoo, IsThere) {
   if (!std::filesystem::exists(zoo() / "bench"))
@@ -41,6 +45,8 @@ TEST(Zoo, IsThere) {
   EXPECT_GE(model_files(zoo() / "formats", "lgb_").size(), 20u);
   EXPECT_GE(catboost_number_files(zoo() / "formats", "cat_").size(), 12u);
   EXPECT_GE(onnx_files().size(), 18u);
+  EXPECT_GE(support::treelite_files(zoo() / "formats").size(), 15u);
+  EXPECT_GE(support::ydf_folders(zoo() / "formats").size(), 15u);
 }
 
 }  // namespace

@@ -21,7 +21,6 @@ TEST_F(FileTest, TheNameDoesNotMatter) {
 TEST_F(FileTest, Unreadable) {
   const std::pair<std::string, const char*> cases[] = {
       {file("absent.json"), "No such file or directory"},
-      {path().string(), "Is a directory"},
       {"", "No such file or directory"},
       {write("good.json", SmallXgboost{}.json()) + std::string("\0.json", 6), "its name holds a zero byte"},
   };
@@ -31,6 +30,22 @@ TEST_F(FileTest, Unreadable) {
     EXPECT_EQ(model.error().code, ErrorCode::Environment);
     EXPECT_EQ(model.error().text(), std::string("cannot read the file: ") + reason);
   }
+}
+
+TEST_F(FileTest, ADirectoryWithoutAModel) {
+  const auto refusal = [&] { return load_model(path().string()).error(); };
+  EXPECT_EQ(refusal().code, ErrorCode::Refused);
+  EXPECT_EQ(refusal().text(),
+            "directory: holds no model that can be read: a YDF model has a file data_spec.pb");
+  write("saved_model.pb", "");
+  EXPECT_EQ(
+      refusal().text(),
+      "directory: holds no model that can be read: a YDF model has a file data_spec.pb; a TensorFlow SavedModel of "
+      "TF-DF has it in its folder assets, give that");
+  write("a_data_spec.pb", "");
+  EXPECT_EQ(refusal().text(), "a_header.pb: cannot read the file: No such file or directory");
+  write("b_data_spec.pb", "");
+  EXPECT_TRUE(refusal().text().starts_with("directory: holds several models, such as ")) << refusal().text();
 }
 
 /// Files of any length are refused after their first bytes.

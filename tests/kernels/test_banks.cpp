@@ -102,7 +102,7 @@ std::vector<std::uint32_t> places_written(const Staging& staging, std::uint32_t 
   std::vector<float> values(std::size_t{rows} * staging.features);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
   Launch launch{};
-  launch.program.num_features = staging.features;
+  launch.program.row_width = staging.features;
   launch.pass.rows = values.data();
   launch.pass.row_stride = staging.features;
   launch.pass.row_count = rows;

@@ -15,6 +15,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/named_schedules.hpp>
 
 #include "kernels/backend/predictor.hpp"
 #include "kernels/emulator/runtime.hpp"
@@ -22,6 +23,7 @@
 #include "kernels/mapped_nests.hpp"
 #include "kernels/vendor/emulator/grid.hpp"
 #include "support/small_models.hpp"
+#include "vm/derived_model.hpp"
 #include "vm/small_program.hpp"
 
 namespace forestvm::kernels {
@@ -396,6 +398,40 @@ TEST_F(Passes, Float64RowsAreAsTheHosts) {
   EXPECT_NE(text_of((*gpu)->predict(*context, on_device, OutputKind::Raw, out.data()))
                 .find("thresholds closer than float32 numbers"),
             std::string::npos);
+}
+
+/// The host derives columns for rows in its memory; rows in the device's memory would lack them.
+TEST_F(Passes, DerivedColumnsAreAsTheHosts) {
+  const Model model = test::derived_model(11);
+  const std::vector<double> rows = test::derived_rows(11, 300), codes = test::hashed_rows(model, rows);
+  const auto host = host_backend(test::compiled(model, ""));
+  const auto predicted = [](const Predictor& predictor, const RowBlock& block) {
+    std::vector<float> out(block.count);
+    EXPECT_EQ(text_of(predictor.predict(*predictor.make_context(), block, OutputKind::Raw, out.data())),
+              "done");
+    return out;
+  };
+  for (const std::string& schedule : {kTreesInGrid, print(schedule_by_name(model, "gpu").value())}) {
+    SCOPED_TRACE(schedule);
+    const auto gpu = make_predictor(test::compiled(model, schedule), make_emulator_runtime({}), "it");
+    ASSERT_TRUE(gpu.ok()) << gpu.error().text();
+    const RowBlock numbers{rows.data(), 300, 6, RowType::Float64};
+    EXPECT_EQ(predicted(**gpu, numbers), predicted(**host, numbers));
+    EXPECT_EQ(predicted(**gpu, {codes.data(), 300, 6, RowType::Float64, 1, true}),
+              predicted(**host, numbers));
+    std::vector<float> out(300);
+    const auto context = (*gpu)->make_context();
+    EXPECT_NE(text_of((*gpu)->predict(*context, DeviceRows{out.data(), 10, 6, 0, nullptr}, OutputKind::Raw,
+                                      out.data()))
+                  .find("derived columns"),
+              std::string::npos);
+    std::vector<double> wrong = rows;
+    wrong[250 * 6 + 3] = 0.5;
+    EXPECT_NE(text_of((*gpu)->predict(*context, RowBlock{wrong.data(), 300, 6, RowType::Float64},
+                                      OutputKind::Raw, out.data()))
+                  .find("row 250, column 3: 0.5 is no category"),
+              std::string::npos);
+  }
 }
 
 TEST_F(Passes, RefusesRowsElsewhere) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "support/npy.hpp"
+#include "support/text_rows.hpp"
 
 namespace forestvm::support {
 
@@ -25,8 +26,11 @@ std::vector<ModelFile> files_named(const fs::path& parent, const std::string& pr
     const std::string name = folder.path().filename().string();
     if (!name.starts_with(prefix)) continue;
     for (const char* file : names)
-      if (fs::exists(folder.path() / file))
-        files.push_back({name + "_" + std::string(file).substr(6), folder.path() / file});
+      if (fs::exists(folder.path() / file)) {
+        const std::string ending = fs::path(file).extension().string();
+        files.push_back(
+            {ending.empty() ? name : name + "_" + std::string(file).substr(6), folder.path() / file});
+      }
   }
   std::sort(files.begin(), files.end(),
             [](const ModelFile& a, const ModelFile& b) { return a.name < b.name; });
@@ -47,19 +51,43 @@ std::vector<ModelFile> catboost_files(const fs::path& parent, const std::string&
   return files_named(parent, prefix, {"model.cbm", "model.json"});
 }
 
+std::vector<ModelFile> treelite_files(const fs::path& parent) {
+  return files_named(parent, "", {"model.treelite"});
+}
+
+std::vector<ModelFile> ydf_folders(const fs::path& parent) { return files_named(parent, "", {"model"}); }
+
 fs::path zoo() {
   const char* given = std::getenv("FORESTVM_ZOO");
   return given == nullptr ? FORESTVM_ZOO : given;
 }
 
 template <class Score>
-AnswersOf<Score> read_answers(const fs::path& model_file) {
+AnswersOf<Score> read_answers(const fs::path& model_file, const Model* model) {
   const fs::path folder = model_file.parent_path();
-  const auto rows = read_npy<float>(folder / "rows.npy");
-  const auto raw = read_npy<Score>(folder / "expected_raw.npy");
-  const auto value = read_npy<Score>(folder / "expected.npy");
-  AnswersOf<Score> answers{rows.rows(),     rows.columns(), rows.data, raw.columns(),
-                           value.columns(), raw.data,       value.data};
+  const bool treelite = model_file.extension() == ".treelite";
+  AnswersOf<Score> answers;
+  if (fs::exists(folder / "rows.npy")) {
+    auto rows = read_npy<float>(folder / "rows.npy");
+    answers.count = rows.rows();
+    answers.features = rows.columns();
+    answers.rows = std::move(rows.data);
+  } else if (model != nullptr) {
+    answers.features = model->num_features;
+    answers.rows = read_text_rows(folder / "rows.csv", *model);
+    answers.count = answers.rows.size() / answers.features;
+  }
+  auto value = read_npy<Score>(folder / (treelite ? "expected_treelite.npy" : "expected.npy"));
+  answers.value_width = value.columns();
+  answers.value = std::move(value.data);
+  // The zoo's raw scores of YDF are the trainer's for boosted trees only.
+  const bool trainers =
+      !fs::is_directory(model_file) || fs::exists(model_file / "gradient_boosted_trees_header.pb");
+  if (!treelite && trainers && fs::exists(folder / "expected_raw.npy")) {
+    auto raw = read_npy<Score>(folder / "expected_raw.npy");
+    answers.raw_width = raw.columns();
+    answers.raw = std::move(raw.data);
+  }
   std::ifstream file(folder / "meta.json");
   const std::string meta(std::istreambuf_iterator<char>(file), {});
   const std::size_t at = meta.find("\"missing\": \"");
@@ -70,12 +98,12 @@ AnswersOf<Score> read_answers(const fs::path& model_file) {
   return answers;
 }
 
-template AnswersOf<float> read_answers(const fs::path& model_file);
-template AnswersOf<double> read_answers(const fs::path& model_file);
+template AnswersOf<float> read_answers(const fs::path& model_file, const Model* model);
+template AnswersOf<double> read_answers(const fs::path& model_file, const Model* model);
 
-Answers read_float_answers(const fs::path& model_file, ScalarType type) {
-  if (type == ScalarType::Float32) return read_answers<float>(model_file);
-  AnswersOf<double> wide = read_answers<double>(model_file);
+Answers read_float_answers(const fs::path& model_file, const Model& model) {
+  if (model.score_type == ScalarType::Float32) return read_answers<float>(model_file, &model);
+  AnswersOf<double> wide = read_answers<double>(model_file, &model);
   return {wide.count,
           wide.features,
           std::move(wide.rows),

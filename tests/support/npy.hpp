@@ -25,7 +25,11 @@ struct Npy {
   std::vector<Number> data;
 
   std::size_t rows() const { return shape.empty() ? 0 : shape[0]; }
-  std::size_t columns() const { return shape.size() < 2 ? 1 : shape[1]; }
+  std::size_t columns() const {
+    std::size_t product = 1;
+    for (std::size_t i = 1; i < shape.size(); ++i) product *= shape[i];
+    return product;
+  }
 };
 
 namespace npy_detail {

@@ -82,6 +82,8 @@ const std::vector<RichCase>& rich_cases() {
        ScalarType::Float64},
       {"plan(3); layout(tree, sparse); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1)",
        Contract::Trainer, 2, ScalarType::Float32, true},
+      {"plan(3); layout(tree, sparse); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1); encode(u8)",
+       Contract::Trainer, 2, ScalarType::Float32, false, true},
   };
   return cases;
 }
@@ -156,7 +158,19 @@ Model forest_of(const RichCase& rich) {
   if (rich.score_type == ScalarType::Float64) make_wide(model);
   if (rich.categories)
     for (Tree& tree : model.trees) make_categorical(tree);
+  if (rich.derived) derive_columns(model);
   return model;
+}
+
+void derive_columns(Model& model) {
+  Lookup lookup{{}, {{0, 0.5f, false}, {2, -1, true}}, {}, {}, 2, {1, -1, 0.25f, 2, -2, 0.5f}};
+  lookup.keys = {0, key_with(key_with(0, 1), 0)};
+  model.lookups = {lookup};
+  model.linear_columns = {{{0, 1}, {0.5f, -2}, {}}, {{2}, {2}, {0.5f}}};
+  for (Tree& tree : model.trees)
+    for (std::size_t i = 0; i < tree.nodes.size(); i += 2)
+      if (tree.nodes[i].kind == NodeKind::Less)
+        tree.nodes[i].feature += 3 + static_cast<std::uint32_t>(i / 2 % 2);
 }
 
 void make_categorical(Tree& tree) {
@@ -200,6 +214,12 @@ ProgramParts parts_of(const Program& program) {
   parts.category_words = copy_of(program.section_CategoryWords());
   parts.wide_features = copy_of(program.section_WideFeatures());
   parts.wide_bounds = copy_of(program.section_WideBounds());
+  parts.hashed_features = copy_of(program.section_HashedFeatures());
+  parts.lookups = copy_of(program.section_Lookups());
+  parts.key_parts = copy_of(program.section_KeyParts());
+  parts.lookup_words = copy_of(program.section_LookupWords());
+  parts.linear_columns = copy_of(program.section_LinearColumns());
+  parts.linear_terms = copy_of(program.section_LinearTerms());
   for (const StringRef& ref : program.section_Strings())
     parts.strings.emplace_back(program.section_Text().data() + ref.offset, ref.size);
   parts.nodes = copy_of(program.section_Nodes());

@@ -41,9 +41,14 @@ struct RichCase {
   std::uint32_t depth = 3;  ///< depth of the forest; small if tiles need much padding
   ScalarType score_type = ScalarType::Float32;
   bool categories = false;  ///< true: every other split is categorical
+  bool derived = false;     ///< true: every other split tests a derived column
 };
 /// Makes every other split categorical, with three sets of either side and rule.
 void make_categorical(Tree& tree);
+
+/// Derives two columns from two tests of values and two weighted sums, none from hashed features, and lets every other
+/// split test one of the four.
+void derive_columns(Model& model);
 
 /// Makes zeros missing, the thresholds of feature 1 float64 numbers, and those of feature 2 numbers that float32 cannot
 /// tell apart.

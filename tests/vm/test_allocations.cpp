@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "derived_model.hpp"
 #include "small_program.hpp"
 #include "support/allocations.hpp"
 #include "vm/host/executor.hpp"
@@ -46,6 +47,26 @@ TEST(Allocations, NoneInPredictAfterTheFirst) {
       EXPECT_EQ(allocations_of([&] { all_outputs(1); }), 0u);
       EXPECT_EQ(allocations_of([&] { all_outputs(0); }), 0u);
     }
+}
+
+TEST(Allocations, NoneForDerivedColumnsAfterTheFirst) {
+  const std::vector<double> rows = derived_rows(1, 700);
+  std::vector<std::int64_t> offsets = {0};
+  std::vector<std::int32_t> columns;
+  for (std::size_t i = 0; i < rows.size(); ++i) columns.push_back(static_cast<std::int32_t>(i % 6));
+  for (std::size_t i = 1; i <= 700; ++i) offsets.push_back(static_cast<std::int64_t>(6 * i));
+  const RowBlock block{rows.data(), 700, 6, RowType::Float64};
+  const CsrRows csr{700,         offsets.data(), columns.data(),  rows.data(),
+                    rows.size(), Absent::Zero,   RowType::Float64};
+  const auto predictor = host_backend(compiled(derived_model(1), "encode(u8)"));
+  const auto context = (*predictor)->make_context();
+  std::vector<float> out(700);
+  const auto predict = [&] {
+    for (const AnyRows& given : {AnyRows(block), AnyRows(csr)})
+      EXPECT_TRUE((*predictor)->predict(*context, given, OutputKind::Raw, out.data()).ok());
+  };
+  predict();
+  EXPECT_EQ(allocations_of(predict), 0u);
 }
 
 TEST(Allocations, CodesOfManyColumnsComeInPasses) {

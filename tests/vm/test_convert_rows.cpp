@@ -110,8 +110,8 @@ std::vector<double> hard_doubles() {
 TEST(ConvertRows, DoublesToTheNearestFloat) {
   const std::vector<double> values = hard_doubles();
   std::vector<float> found(values.size());
-  host::convert_rows({}, {values.data(), 1, values.size(), RowType::Float64}, 0, 1, values.size(),
-                     found.data());
+  host::convert_rows({}, {values.data(), 1, values.size(), RowType::Float64}, 0, 1,
+                     {values.size(), values.size()}, found.data());
   for (std::size_t i = 0; i < values.size(); ++i)
     ASSERT_TRUE(same(found[i], nearest(values[i])))
         << std::hexfloat << values[i] << " becomes " << found[i] << ", expected " << nearest(values[i]);
@@ -121,8 +121,8 @@ TEST(ConvertRows, EveryHalf) {
   std::vector<std::uint16_t> values(65536);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint16_t>(i);
   std::vector<float> found(values.size());
-  host::convert_rows({}, {values.data(), 1, values.size(), RowType::Float16}, 0, 1, values.size(),
-                     found.data());
+  host::convert_rows({}, {values.data(), 1, values.size(), RowType::Float16}, 0, 1,
+                     {values.size(), values.size()}, found.data());
   for (std::size_t i = 0; i < values.size(); ++i)
     ASSERT_TRUE(same(found[i], value_of(values[i]))) << i << " becomes " << found[i];
 }
@@ -132,7 +132,7 @@ TEST(ConvertRows, ARangeOfRowsWithValuesBetweenThem) {
   for (std::size_t r = 0; r < 20; ++r)
     for (std::size_t i = 0; i < 5; ++i) rows[r * 7 + i] = static_cast<double>(10 * r + i);
   std::vector<float> found(6 * 5 + 1, -2);
-  host::convert_rows({}, {rows.data(), 20, 7, RowType::Float64}, 13, 6, 5, found.data());
+  host::convert_rows({}, {rows.data(), 20, 7, RowType::Float64}, 13, 6, {5, 5}, found.data());
   for (std::size_t r = 0; r < 6; ++r)
     for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(found[r * 5 + i], static_cast<float>(10 * (13 + r) + i));
   EXPECT_EQ(found.back(), -2) << "more was written than asked for";

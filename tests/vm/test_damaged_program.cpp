@@ -23,11 +23,23 @@ constexpr std::uint8_t kByteValues[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
 
 constexpr std::size_t kChecksumAt = offsetof(bytecode::FileHeader, checksum);
 
+/// Returns a program with a hashed feature, for which rows hold whole numbers.
+Program hashed_program() {
+  Model model = small_forest({.depth = 2});
+  derive_columns(model);
+  model.hashed_features = {1};
+  model.linear_columns[0].features[1] = 0;
+  model.lookups[0].categories = {1};
+  model.lookups[0].code_tests = {{1, 5}};
+  return compiled(model, "encode(u8)");
+}
+
 /// Returns small images that together use every section.
 const std::vector<Bytes>& images() {
   static const std::vector<Bytes> all = [] {
     std::vector<Bytes> made;
     for (const Program& program : rich_programs()) made.push_back(image_of(program));
+    made.push_back(image_of(hashed_program()));
     return made;
   }();
   return all;
@@ -41,7 +53,7 @@ class DamagedProgram : public testing::TestWithParam<std::size_t> {
     return support::sampled(count, 5000, std::to_string(GetParam()));
   }
 };
-INSTANTIATE_TEST_SUITE_P(Rich, DamagedProgram, testing::Range(std::size_t{0}, rich_cases().size()));
+INSTANTIATE_TEST_SUITE_P(Rich, DamagedProgram, testing::Range(std::size_t{0}, rich_cases().size() + 1));
 
 struct Tally {
   std::uint64_t refused = 0, accepted = 0;
@@ -59,6 +71,8 @@ void run_program(const Program& program, unsigned threads) {
     static const std::vector<float> pool = small_rows(7, 3);
     std::vector<float> rows(count * features);
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = pool[i % pool.size()];
+    for (const std::uint32_t feature : program.section_HashedFeatures())
+      for (std::size_t row = 0; row < count; ++row) rows[row * features + feature] = static_cast<float>(row);
     const RowBlock block{rows.data(), count, features};
     for (const OutputKind kind : {OutputKind::Raw, OutputKind::Value}) {
       std::vector<float> out(count * output_width(meta, kind));

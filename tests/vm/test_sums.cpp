@@ -94,6 +94,17 @@ TEST(Sums, Of128BitsCarry) {
   }
 }
 
+/// A base score that is no float32 is not rounded before it is added.
+TEST(Sums, BasesAreAddedInFloat64) {
+  const double base = 0.5 + 0x1p-26;  // rounded to float32: 0.5
+  F32Sum narrow{0x1p-1f + 0x1p-24f};
+  add_base(narrow, base, {});
+  EXPECT_EQ(narrow.value, 1.0f + 0x1p-23f);
+  F64Sum wide{1};
+  add_base(wide, base, {});
+  EXPECT_EQ(wide.value, 1.5 + 0x1p-26);
+}
+
 TEST(Sums, CountMultiplesOfTheUnit) {
   for (const double leaf :
        {0.0, 1.0, -1.0, 0x1p-20, -0x1.fffffffffffffp+40, 0x1.8p+70, -0x1.0000000000001p+52}) {

@@ -229,6 +229,53 @@ TEST(Parameters, CountInFloat32Too) {
   EXPECT_EQ(score, static_cast<float>(std::log1p(std::exp(1.0))));
 }
 
+TEST(PlainSigmoid, HasNoLimit) {
+  EXPECT_EQ(transformed(Transform::PlainSigmoid, {0.0f, -100.0f, 100.0f, -kInf}),
+            (std::vector<float>{0.5f, 0.0f, 1.0f, 0.0f}));
+  EXPECT_EQ(transformed(Transform::PlainSigmoid, {-88.71f})[0], 1.0f / (1.0f + exp_f32(88.71f)));
+}
+
+/// Treelite's float32 log(1 + exp(x)) overflows where exp does.
+TEST(Log1pExp, OverflowsInFloat32) {
+  EXPECT_EQ(transformed(Transform::Log1pExp, {88.8f, 88.7f}),
+            (std::vector<float>{kInf, static_cast<float>(log1p_f64(static_cast<double>(exp_f32(88.7f))))}));
+}
+
+TEST(RoundedSoftmax, KeepsTheMaximumAndThePowersInFloat32) {
+  const double scores[] = {0.1, 1.3, -2.7};
+  double row[] = {0.1, 1.3, -2.7};
+  transform_row(Transform::RoundedSoftmax, row, 3);
+  double powers[3], sum = 0;
+  for (int i = 0; i < 3; ++i)
+    sum += powers[i] = static_cast<double>(
+        static_cast<float>(std::exp(scores[i] - static_cast<double>(static_cast<float>(1.3)))));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(row[i], powers[i] / static_cast<double>(static_cast<float>(sum)));
+  EXPECT_EQ(transformed(Transform::RoundedSoftmax, {0.5f, -1.5f, 2.25f}),
+            transformed(Transform::Softmax, {0.5f, -1.5f, 2.25f}));
+}
+
+TEST(PlainSoftmax, SubtractsNothing) {
+  const float sum = exp_f32(0.5f) + exp_f32(-1.5f), factor = 1 / sum;
+  EXPECT_EQ(transformed(Transform::PlainSoftmax, {0.5f, -1.5f}),
+            (std::vector<float>{exp_f32(0.5f) * factor, exp_f32(-1.5f) * factor}));
+  EXPECT_TRUE(std::isnan(transformed(Transform::PlainSoftmax, {100.0f, 0.0f})[0]));
+}
+
+TEST(CutExp, Edges) {
+  EXPECT_EQ(transformed(Transform::CutExp, {25.0f, -25.0f, 1.0f, kInf}),
+            (std::vector<float>{exp_f32(19.0f), exp_f32(-19.0f), exp_f32(1.0f), exp_f32(19.0f)}));
+  EXPECT_TRUE(std::isnan(transformed(Transform::CutExp, {kNan})[0]));
+}
+
+TEST(Anomaly, DividesByTheSlope) {
+  float score = 6;
+  transform_row(Transform::Anomaly, &score, 1, {2, 1.5});
+  EXPECT_EQ(score, 0.25f);
+  score = 6;
+  transform_row(Transform::AnomalyDecision, &score, 1, {2, 1.5, -0.5});
+  EXPECT_EQ(score, 0.25f);
+}
+
 TEST(Identity, KeepsEveryBit) {
   const auto same = transformed(Transform::Identity, {kNan, -0.0f, 1e-45f});
   EXPECT_TRUE(std::isnan(same[0]));

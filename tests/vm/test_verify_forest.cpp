@@ -341,7 +341,7 @@ TEST(VerifyTables, RefusesMeta) {
       {"slope inf", [](ProgramParts& p) { p.meta.slope = std::numeric_limits<double>::infinity(); },
        "meta section", "slope"},
       {"reserved", [](ProgramParts& p) { p.meta.reserved = 1; }, "meta section", "reserved byte"},
-      {"reserved at the end", [](ProgramParts& p) { p.meta.reserved2[15] = 1; }, "meta section",
+      {"reserved at the end", [](ProgramParts& p) { p.meta.reserved2[11] = 1; }, "meta section",
        "reserved byte"},
       {"float64 leaves of float32 scores", [](ProgramParts& p) { p.wide_leaves.push_back(1); },
        "wide_leaves section", "1 leaves"},

@@ -162,7 +162,7 @@ bool is_float32(RowType type) {
 }
 
 void to_float32(RowType type, const void* values, std::size_t count, float* out) {
-  host::convert_rows({}, {values, 1, count, type}, 0, 1, count, out);
+  host::convert_rows({}, {values, 1, count, type}, 0, 1, {count, count}, out);
 }
 
 void to_float64(RowType type, const void* values, std::size_t count, double* out) {
@@ -239,13 +239,16 @@ bool are_float_rows(const ValueRules& rules, const RowBlock& rows) {
   return rows.type == RowType::Float32 && rows.column_stride == 1 && !rules.change_float32();
 }
 
-void fill_float_rows(const ValueRules& rules, std::size_t width, const AnyRows& rows, std::size_t begin,
-                     std::size_t count, float* out) {
+Result<void> fill_float_rows(const ValueRules& rules, const ProgramMeta& meta, const AnyRows& rows,
+                             std::size_t begin, std::size_t count, float* out) {
   const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
-  if (const auto* csr = std::get_if<CsrRows>(&rows))
-    host::fill_csr_rows(rules, *csr, begin, count, width, out);
-  else
-    host::convert_rows(rules, std::get<RowBlock>(rows), begin, count, width, out);
+  if (const auto* csr = std::get_if<CsrRows>(&rows)) {
+    host::fill_csr_rows(rules, *csr, begin, count, row_width(meta), out);
+    return rules.columns().complete(*csr, begin, count, out);
+  }
+  const auto& dense = std::get<RowBlock>(rows);
+  host::convert_rows(rules, dense, begin, count, {meta.num_features, row_width(meta)}, out);
+  return rules.columns().complete(dense, begin, count, out);
 }
 
 std::size_t coded_bytes(std::size_t rows, std::size_t columns) {

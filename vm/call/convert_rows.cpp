@@ -13,16 +13,16 @@ namespace {
 /// Converts rows of values that lie one after the other.
 template <class Value>
 void convert_row_major(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
-                       std::size_t width, float* out) {
+                       const ConvertedShape& shape, float* out) {
   const std::size_t row_bytes = rows.stride * sizeof(Value);
   const auto* row = static_cast<const std::byte*>(rows.data) + first * row_bytes;
-  for (std::size_t r = 0; r < count; ++r, row += row_bytes, out += width) {
+  for (std::size_t r = 0; r < count; ++r, row += row_bytes, out += shape.width) {
     if (kIsFloat32<Value> || !rules.wide()) {
-      for (std::size_t i = 0; i < width; ++i) out[i] = to_float(value_at<Value>(row, i));
+      for (std::size_t i = 0; i < shape.features; ++i) out[i] = to_float(value_at<Value>(row, i));
       continue;
     }
-    for (std::size_t i = 0; i < width; i += kRoundedAtOnce) {
-      const std::size_t values = std::min<std::size_t>(kRoundedAtOnce, width - i);
+    for (std::size_t i = 0; i < shape.features; i += kRoundedAtOnce) {
+      const std::size_t values = std::min<std::size_t>(kRoundedAtOnce, shape.features - i);
       double run[kRoundedAtOnce];
       for (std::size_t v = 0; v < values; ++v) run[v] = to_double(value_at<Value>(row, i + v));
       rules.round(static_cast<std::uint32_t>(i), 1, run, static_cast<std::uint32_t>(values), out + i);
@@ -34,22 +34,22 @@ void convert_row_major(const ValueRules& rules, const RowBlock& rows, std::size_
 /// meanwhile.
 template <class Value>
 void convert_columns(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
-                     std::size_t width, float* out) {
-  for (std::size_t begin = 0; begin < count; begin += kRoundedAtOnce, out += kRoundedAtOnce * width) {
+                     const ConvertedShape& shape, float* out) {
+  for (std::size_t begin = 0; begin < count; begin += kRoundedAtOnce, out += kRoundedAtOnce * shape.width) {
     const std::size_t values = std::min<std::size_t>(kRoundedAtOnce, count - begin);
-    for (std::size_t i = 0; i < width; ++i) {
+    for (std::size_t i = 0; i < shape.features; ++i) {
       const auto value = [&](std::size_t r) {
         return value_at<Value>(rows.data, (first + begin + r) * rows.stride + i * rows.column_stride);
       };
       if (kIsFloat32<Value> || !rules.wide()) {
-        for (std::size_t r = 0; r < values; ++r) out[r * width + i] = to_float(value(r));
+        for (std::size_t r = 0; r < values; ++r) out[r * shape.width + i] = to_float(value(r));
         continue;
       }
       double run[kRoundedAtOnce];
       float rounded[kRoundedAtOnce];
       for (std::size_t r = 0; r < values; ++r) run[r] = to_double(value(r));
       rules.round(static_cast<std::uint32_t>(i), 0, run, static_cast<std::uint32_t>(values), rounded);
-      for (std::size_t r = 0; r < values; ++r) out[r * width + i] = rounded[r];
+      for (std::size_t r = 0; r < values; ++r) out[r * shape.width + i] = rounded[r];
     }
   }
 }
@@ -57,23 +57,24 @@ void convert_columns(const ValueRules& rules, const RowBlock& rows, std::size_t 
 /// Writes the values of special features, over what convert() wrote there.
 template <class Value>
 void convert_specials(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
-                      std::size_t width, float* out) {
+                      const ConvertedShape& shape, float* out) {
   for (const ValueRules::Special& special : rules.specials())
     for (std::size_t r = 0; r < count; ++r) {
       const std::size_t place = (first + r) * rows.stride + special.feature * rows.column_stride;
-      out[r * width + special.feature] = rules.round(special, to_double(value_at<Value>(rows.data, place)));
+      out[r * shape.width + special.feature] =
+          rules.round(special, to_double(value_at<Value>(rows.data, place)));
     }
 }
 
 }  // namespace
 
 void convert_rows(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
-                  std::size_t width, float* out) {
+                  const ConvertedShape& shape, float* out) {
   with_type(rows.type, [&](auto kind) {
     using Value = decltype(kind);
     const auto convert = rows.column_stride == 1 ? convert_row_major<Value> : convert_columns<Value>;
-    convert(rules, rows, first, count, width, out);
-    convert_specials<Value>(rules, rows, first, count, width, out);
+    convert(rules, rows, first, count, shape, out);
+    convert_specials<Value>(rules, rows, first, count, shape, out);
   });
 }
 

@@ -8,8 +8,14 @@
 
 namespace forestvm::host {
 
-/// Writes what walks compare for `width` values of each of `count` rows from `first` on, one row after the other.
+/// The shape of converted rows.
+struct ConvertedShape {
+  std::size_t features;  ///< Values of a row that are converted.
+  std::size_t width;     ///< Values from one row to the next.
+};
+
+/// Writes what walks compare for the features of each of `count` rows from `first` on, one row after the other.
 void convert_rows(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
-                  std::size_t width, float* out);
+                  const ConvertedShape& shape, float* out);
 
 }  // namespace forestvm::host

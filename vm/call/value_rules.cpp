@@ -30,7 +30,8 @@ std::uint32_t hash_of(std::uint32_t feature, float up) {
 ValueRules::ValueRules() : round_(round_down<AnyCpu>) {}
 
 ValueRules::ValueRules(const Program& program, RoundFunction function)
-    : wide_(program.meta().row_type == ScalarType::Float64),
+    : columns_(program),
+      wide_(program.meta().row_type == ScalarType::Float64),
       bounds_(program.section_WideBounds()),
       round_(function != nullptr ? function : round_down<AnyCpu>) {
   const FloatEnvironment environment;  // the rounding is ours, not the caller's

@@ -201,16 +201,15 @@ class CodeWriter {
   void write_init(const OperandsOf<Op::Init>& args, bool adds) {
     const auto [accumulator, rows] = args;
     uses_row_ = uses_k_ = true;
-    // The base is rounded to float32 first, whatever the sums are.
     const bool own = kind(accumulator) == job_.sums;
     const std::string base = job_.name(own ? "base" : "base_f32") + "[k]";
     const std::string sum = at(accumulator, "row") + "[k]";
     line("for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)");
-    if (adds && meta_.scale != 1)  // verified: the accumulator holds scores
-      return line("  for (k = 0u; k < " + number(meta_.num_outputs) + "; ++k) " + sum + " = " + sum + " * " +
-                  literal(static_cast<float>(meta_.scale)) + " + " + base + ";");
-    line("  for (k = 0u; k < " + number(meta_.num_outputs) + "; ++k) " +
-         (adds ? add(kind(accumulator), sum, base) : sum + " = " + base + ";"));
+    const std::string each = "  for (k = 0u; k < " + number(meta_.num_outputs) + "; ++k) ";
+    if (!adds) return line(each + sum + " = " + base + ";");
+    if (kind(accumulator) != AccumulatorKind::F32) return line(each + add(kind(accumulator), sum, base));
+    const std::string scale = meta_.scale == 1 ? "" : " * " + literal(static_cast<float>(meta_.scale));
+    line(each + sum + " = (float)((double)(" + sum + scale + ") + " + job_.name("base_f64") + "[k]);");
   }
 
   void write_privatize(const Inst& inst) {

@@ -88,16 +88,19 @@ std::string entries(const Job& job, std::uint32_t rows) {
 std::string base_tables(const Job& job, const std::string& code, std::uint64_t& table_bytes) {
   std::string text;
   std::uint64_t ignored = 0;
-  std::vector<std::string> sums, floats, outputs(job.program.meta().num_trees);
+  std::vector<std::string> sums, floats, doubles, outputs(job.program.meta().num_trees);
   for (const double base : job.program.section_Base()) {
     sums.push_back(sum_literal(job, static_cast<float>(base)));
     floats.push_back(literal(static_cast<float>(base)));
+    doubles.push_back(literal(base));
   }
   for (const TreeDesc& tree : job.program.section_Trees()) outputs[tree.number] = number(tree.output);
   if (code.find(job.name("base[")) != std::string::npos)
     text += table(sum_type(job, job.sums), 0, job.name("base"), sums, ignored);
   if (code.find(job.name("base_f32[")) != std::string::npos)
     text += table("float", 0, job.name("base_f32"), floats, ignored);
+  if (code.find(job.name("base_f64[")) != std::string::npos)
+    text += table("double", 0, job.name("base_f64"), doubles, ignored);
   if (code.find(job.name("vectors ")) != std::string::npos) {
     std::vector<std::string> numbers;
     const auto bytes = job.program.section_LeafVectors();
@@ -121,6 +124,8 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (program.mapped())
     return refused("",
                    "its loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
+  if (row_width(program.meta()) != program.meta().num_features || !program.section_HashedFeatures().empty())
+    return refused("", "derived columns (lookups, weighted sums) have no form in C yet");
   if (!program.section_ZeroMissing().empty())
     return refused("", "features whose zeros are missing have no form in C yet");
   if (!program.section_CategoryColumns().empty())

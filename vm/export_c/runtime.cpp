@@ -141,6 +141,10 @@ std::string transform_body(Transform transform) {
     case Transform::Anomaly:
     case Transform::AnomalyDecision:
     case Transform::SoftmaxZero:
+    case Transform::PlainSigmoid:
+    case Transform::RoundedSoftmax:
+    case Transform::PlainSoftmax:
+    case Transform::CutExp:
       break;  // export_c refuses them
     case Transform::Logistic:
       return R"(  uint32_t i;

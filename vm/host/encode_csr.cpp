@@ -21,7 +21,7 @@ CsrEncoder::CsrEncoder(const Program& program, const ValueRules& rules)
       categories_(program.section_CategoryColumns()),
       category_words_(program.section_CategoryWords()) {
   if (columns_.empty()) return;
-  places_.assign(program.meta().num_features, kNotRead);
+  places_.assign(row_width(program.meta()), kNotRead);
   const auto place = [&](std::uint32_t feature) -> Feature& {
     std::uint32_t& at = places_[feature];
     if (at == kNotRead) {

@@ -78,7 +78,7 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   loaded.parameters = parameters_of(program.meta());
   loaded.encoder =
       load_encoder(program.section_EncodedFeatures(), program.section_Ranks(), program.section_Columns(),
-                   program.section_CategoryColumns(), program.meta().num_features);
+                   program.section_CategoryColumns(), row_width(program.meta()));
   loaded.target = &target;
   loaded.scale = SumScale(program.meta().sum_unit);
   for (const GroupDesc& group : loaded.groups)
@@ -90,7 +90,7 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   const FloatEnvironment environment;  // for CsrEncoder, which compares zero with thresholds
   loaded.value_rules = std::make_unique<ValueRules>(loaded.program, target.round);
   loaded.csr_encoder = CsrEncoder(loaded.program, *loaded.value_rules);
-  loaded.base = base_scores(program);
+  loaded.base.assign(program.section_Base().begin(), program.section_Base().end());
   if (executor != nullptr) loaded.grains = grains(program);
   loaded.executor = executor;
   return loaded;

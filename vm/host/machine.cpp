@@ -118,7 +118,7 @@ void Machine::cache_rows(const Inst& inst) {
   const Range rows = ahead(args.loop, args.ahead);
   std::size_t budget = kMaxPrefetched;
   for (std::uint32_t row = rows.begin; row < rows.end && budget != 0; ++row)
-    prefetch(pass_->rows + row * pass_->row_stride, loaded_->meta.num_features * sizeof(float), budget);
+    prefetch(pass_->rows + row * pass_->row_stride, row_width(loaded_->meta) * sizeof(float), budget);
 }
 
 void Machine::cache_trees(const Inst& inst) {
@@ -180,7 +180,8 @@ void Machine::add_base(const Inst& inst) {
   with_element(args.acc_out, [&]<class Element>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
       Element* sums = accumulator_row<Element>(args.acc_out, row);
-      for (std::size_t k = 0; k < outputs_; ++k) sums[k].add(Element::of(loaded_->base[k], loaded_->scale));
+      for (std::size_t k = 0; k < outputs_; ++k)
+        forestvm::add_base(sums[k], loaded_->base[k], loaded_->scale);
     }
   });
 }

@@ -52,7 +52,7 @@ struct LoadedProgram {
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
   LeafVectors vectors{};                      ///< see sum_trees
   TransformParameters parameters{};
-  std::vector<double> base{};  ///< Base scores, exact in the type of the scores.
+  std::vector<double> base{};  ///< Base scores.
   LoadedEncoder encoder{};
   const Target* target = nullptr;
   std::unique_ptr<const ValueRules> value_rules{};

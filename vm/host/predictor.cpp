@@ -1,6 +1,7 @@
 // The host backend: loads a program (picks its walkers for a CPU target) and answers calls. A call is cut
 // into passes so that the context's scratch stays below kMaxScratchBytes, however many rows arrive.
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <string>
 #include <utility>
@@ -130,8 +131,10 @@ class HostPredictor final : public CallPredictor {
     if (const auto* dense = std::get_if<RowBlock>(&rows))
       return !are_float_rows(*loaded_.value_rules, *dense);
     const auto* csr = std::get_if<CsrRows>(&rows);
-    return csr != nullptr && static_cast<double>(csr->value_count) >
-                                 kDenseFrom * (static_cast<double>(csr->count) * loaded_.meta.num_features);
+    if (csr == nullptr) return false;
+    return !loaded_.value_rules->columns().empty() ||
+           static_cast<double>(csr->value_count) >
+               kDenseFrom * (static_cast<double>(csr->count) * loaded_.meta.num_features);
   }
 
   /// Returns whether the rows of a pass of `row_count` rows are converted, also because its walks read values
@@ -186,19 +189,20 @@ class HostPredictor final : public CallPredictor {
 
   /// Returns the bytes of the float32 rows that a pass gets in the scratch memory.
   std::size_t converted_bytes(std::size_t rows) const {
-    return whole_lines(rows * loaded_.meta.num_features * sizeof(float));
+    return whole_lines(rows * row_width(loaded_.meta) * sizeof(float));
   }
 
   /// Gives a pass its rows, which begin at row `begin` of the call: as they came, or converted to float32 at
   /// `values` if it is not null. `csr` receives the description of sparse rows, and must live as long as the
   /// pass.
-  void place_rows(Pass& pass, CsrRows& csr, const AnyRows& rows, std::size_t begin, float* values) const {
+  Result<void> place_rows(Pass& pass, CsrRows& csr, const AnyRows& rows, std::size_t begin,
+                          float* values) const {
     const auto* const dense = std::get_if<RowBlock>(&rows);
     const auto* const sparse = std::get_if<CsrRows>(&rows);
     if (values != nullptr) {
-      fill_float_rows(*loaded_.value_rules, loaded_.meta.num_features, rows, begin, pass.row_count, values);
+      FVM_TRY(fill_rows(rows, begin, pass.row_count, values));
       pass.rows = values;
-      pass.row_stride = loaded_.meta.num_features;
+      pass.row_stride = row_width(loaded_.meta);
     } else if (dense != nullptr) {
       pass.rows = static_cast<const float*>(dense->data) + begin * dense->stride;
       pass.row_stride = dense->stride;
@@ -209,6 +213,31 @@ class HostPredictor final : public CallPredictor {
     } else {
       pass.codes = std::get_if<CodedRows>(&rows)->codes + code_offset(begin, columns());
     }
+    return {};
+  }
+
+  /// The number of rows whose columns one iteration of a parallel loop derives.
+  static constexpr std::uint32_t kRowsDerivedAtOnce = 256;
+
+  /// Converts rows for a pass. Derived columns take longer than walks, so threads share them.
+  Result<void> fill_rows(const AnyRows& rows, std::size_t begin, std::uint32_t row_count,
+                         float* values) const {
+    const auto fill = [&](const Range& part) {
+      return fill_float_rows(*loaded_.value_rules, loaded_.meta, rows, begin + part.begin, part.size(),
+                             values + std::size_t{part.begin} * row_width(loaded_.meta));
+    };
+    const Range all{0, row_count};
+    const std::uint32_t parts = iterations(row_count, kRowsDerivedAtOnce);
+    if (loaded_.executor == nullptr || parts <= 1 || loaded_.value_rules->columns().empty()) return fill(all);
+    std::atomic<std::uint32_t> first_wrong = parts;
+    auto some = [&](std::uint32_t i) {
+      if (fill(chunk(all, kRowsDerivedAtOnce, i)).ok()) return;
+      std::uint32_t known = first_wrong;
+      while (i < known && !first_wrong.compare_exchange_weak(known, i)) continue;
+    };
+    loaded_.executor->run(parts, some);
+    if (first_wrong == parts) return {};
+    return fill(chunk(all, kRowsDerivedAtOnce, first_wrong));  // for the error
   }
 
   Result<void> run_pass(Pass& pass, const AnyRows& rows, std::size_t begin, const Destination& to,
@@ -221,7 +250,7 @@ class HostPredictor final : public CallPredictor {
     FVM_TRY(reserve(scratch, values + delivered + scratch_bytes(pass.row_count, pass.in_place) + codes));
     std::byte* const memory = begin_of(scratch);
     CsrRows csr;
-    place_rows(pass, csr, rows, begin, values == 0 ? nullptr : reinterpret_cast<float*>(memory));
+    FVM_TRY(place_rows(pass, csr, rows, begin, values == 0 ? nullptr : reinterpret_cast<float*>(memory)));
     pass.plan_rows = coded ? coded_plans_.plan_rows(pass.row_count) : pass.row_count;
     const Destination written{written_type(pass.output, to.type), delivered == 0 ? to.out : memory + values};
     pass.values = written.values();
@@ -244,7 +273,8 @@ class HostPredictor final : public CallPredictor {
     const std::size_t values = converted(rows) ? converted_bytes(pass.row_count) : 0;
     FVM_TRY(reserve(scratch, values));
     CsrRows csr;
-    place_rows(pass, csr, rows, begin, values == 0 ? nullptr : reinterpret_cast<float*>(begin_of(scratch)));
+    FVM_TRY(place_rows(pass, csr, rows, begin,
+                       values == 0 ? nullptr : reinterpret_cast<float*>(begin_of(scratch))));
     const Range all{0, pass.row_count};
     auto some = [&](std::uint32_t i) {
       const FloatEnvironment environment;
@@ -292,7 +322,7 @@ class HostPredictor final : public CallPredictor {
   /// Returns the most rows that are converted in a pass, so that they should fit the caches. Very wide rows
   /// take at most kMaxScratchBytes, unless a single row takes more.
   std::size_t max_converted_rows() const {
-    const std::size_t row_bytes = loaded_.meta.num_features * sizeof(float);
+    const std::size_t row_bytes = row_width(loaded_.meta) * sizeof(float);
     if (row_bytes == 0) return kMaxPassRows;
     return std::clamp<std::size_t>(kMaxScratchBytes / row_bytes, 1,
                                    std::max(kMinPassRows, kMaxPassBytes / row_bytes));

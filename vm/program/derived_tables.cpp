@@ -31,12 +31,4 @@ LeafVectors leaf_vectors(const Program& program) {
 
 TransformParameters parameters_of(const ProgramMeta& meta) { return {meta.divisor, meta.slope, meta.offset}; }
 
-std::vector<double> base_scores(const Program& program) {
-  const bool wide = program.meta().score_type == ScalarType::Float64;
-  std::vector<double> scores;
-  for (const double base : program.section_Base())
-    scores.push_back(wide ? base : static_cast<double>(static_cast<float>(base)));
-  return scores;
-}
-
 }  // namespace forestvm

@@ -81,6 +81,9 @@ std::string Program::disassemble() const {
   table("g", section_Groups(), group_text, 0);
   table("w", section_Walkers(), walker_text, 0);
   table("a", section_Accumulators(), accumulator_text, 1);
+  const std::vector<std::string> derived = derived_column_texts(*this);
+  for (std::size_t i = 0; i < derived.size(); ++i)
+    text += "; f" + std::to_string(meta().num_features + i) + ": " + derived[i] + "\n";
   const std::size_t ranks = section_Columns().size() - section_CategoryColumns().size();
   for (std::size_t i = 0; i < section_CategoryColumns().size(); ++i)
     text += "; column " + std::to_string(ranks + i) + ": " +

@@ -55,6 +55,12 @@ void place_sections(const ProgramParts& parts, Contents& contents) {
   place(Section::WideFeatures, bytes_of(parts.wide_features));
   place(Section::WideBounds, bytes_of(parts.wide_bounds));
   place(Section::LeafVectors, parts.leaf_vectors);
+  place(Section::HashedFeatures, bytes_of(parts.hashed_features));
+  place(Section::Lookups, bytes_of(parts.lookups));
+  place(Section::KeyParts, bytes_of(parts.key_parts));
+  place(Section::LookupWords, bytes_of(parts.lookup_words));
+  place(Section::LinearColumns, bytes_of(parts.linear_columns));
+  place(Section::LinearTerms, bytes_of(parts.linear_terms));
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ class ProgramImage {
     FVM_TRY(bytecode::verify_container(bytes, verification == Verification::Full));
     Program program{std::move(image)};
     FVM_TRY(bytecode::verify_tables(program));
+    FVM_TRY(bytecode::verify_derived_columns(program));
     FVM_TRY(bytecode::verify_encoder(program));
     if (verification == Verification::Full) {
       FVM_TRY(bytecode::verify_forest(program));
@@ -150,7 +151,13 @@ std::uint64_t encoder_id(const Program& program) {
   id = checksum(std::as_bytes(program.section_CategoryWords()), id);
   id = checksum(std::as_bytes(program.section_ZeroMissing()), id);
   id = checksum(std::as_bytes(program.section_WideFeatures()), id);
-  return checksum(std::as_bytes(program.section_WideBounds()), id);
+  id = checksum(std::as_bytes(program.section_WideBounds()), id);
+  id = checksum(std::as_bytes(program.section_HashedFeatures()), id);
+  id = checksum(std::as_bytes(program.section_Lookups()), id);
+  id = checksum(std::as_bytes(program.section_KeyParts()), id);
+  id = checksum(std::as_bytes(program.section_LookupWords()), id);
+  id = checksum(std::as_bytes(program.section_LinearColumns()), id);
+  return checksum(std::as_bytes(program.section_LinearTerms()), id);
 }
 
 Result<Program> Program::load(const std::string& path, Verification verification) {

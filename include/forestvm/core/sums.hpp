@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <forestvm/core/bytecode.hpp>
 #include <forestvm/core/math.hpp>
@@ -156,6 +157,16 @@ FVM_HOST_DEVICE constexpr std::size_t element_size(AccumulatorKind kind) {
 #include <forestvm/core/accumulator_kinds.def>
   }
   return 0;
+}
+
+/// Adds a base score to a sum. To a float32 sum it is added in float64, and the result rounded once, because base scores
+/// may be no float32.
+template <class Sum>
+FVM_INLINE void add_base(Sum& sum, double base, const SumScale& scale) {
+  if constexpr (std::is_same_v<Sum, F32Sum>)
+    sum.value = static_cast<float>(static_cast<double>(sum.value) + base);
+  else
+    sum.add(Sum::of(base, scale));
 }
 
 }  // namespace forestvm

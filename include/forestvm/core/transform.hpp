@@ -86,7 +86,7 @@ FVM_HOST_DEVICE constexpr std::uint32_t label_width(ClassRule rule, std::uint32_
 /// Numbers that a transform takes beside the scores.
 struct TransformParameters {
   double divisor = 1;  ///< Number by which raw scores are divided first.
-  double slope = 1;    ///< Slope of Sigmoid.
+  double slope = 1;    ///< Factor of the argument of sigmoids; divisor of that of anomaly scores.
   double offset = 0;   ///< Number that AnomalyDecision subtracts.
 };
 
@@ -201,6 +201,12 @@ FVM_HOST_DEVICE inline float sigmoid_of(float x) {
 /// Returns the sigmoid as LightGBM computes it: in float64, without a limit on the argument.
 FVM_HOST_DEVICE inline double sigmoid_of(double x) { return 1.0 / (1.0 + exp_f64(-x)); }
 
+/// Returns the sigmoid without a limit on the argument.
+template <class Scalar>
+FVM_HOST_DEVICE inline Scalar plain_sigmoid_of(Scalar x) {
+  return 1 / (1 + exp_of(-x));
+}
+
 /// Returns the logistic function as ONNX Runtime computes it.
 template <class Scalar>
 FVM_HOST_DEVICE inline Scalar logistic_of(Scalar x) {
@@ -236,6 +242,42 @@ FVM_HOST_DEVICE inline void softmax_zero(Scalar* scores, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count && total != 0; ++i) scores[i] /= total;
 }
 
+/// Applies softmax as Treelite computes it: with the largest score and the exponentials in float32, whatever the type of
+/// the scores.
+template <class Scalar>
+FVM_HOST_DEVICE inline void rounded_softmax(Scalar* scores, std::uint32_t count) {
+  float largest = static_cast<float>(scores[0]);
+  for (std::uint32_t i = 1; i < count; ++i)
+    if (scores[i] > static_cast<Scalar>(largest)) largest = static_cast<float>(scores[i]);
+  double sum = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const float power = static_cast<float>(exp_of(scores[i] - static_cast<Scalar>(largest)));
+    sum += static_cast<double>(power);
+    scores[i] = static_cast<Scalar>(power);
+  }
+  const Scalar total = static_cast<Scalar>(static_cast<float>(sum));
+  for (std::uint32_t i = 0; i < count; ++i) scores[i] /= total;
+}
+
+/// Applies softmax as YDF computes it: nothing is subtracted, so that large scores overflow.
+template <class Scalar>
+FVM_HOST_DEVICE inline void plain_softmax(Scalar* scores, std::uint32_t count) {
+  Scalar sum = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    scores[i] = exp_of(scores[i]);
+    sum += scores[i];
+  }
+  const Scalar factor = 1 / sum;
+  for (std::uint32_t i = 0; i < count; ++i) scores[i] *= factor;
+}
+
+/// Returns exp of x, which is cut to the limits that YDF sets for Poisson regression.
+template <class Scalar>
+FVM_HOST_DEVICE inline Scalar cut_exp(Scalar x) {
+  constexpr Scalar kLimit = 19;
+  return exp_of(x < -kLimit ? -kLimit : x > kLimit ? kLimit : x);
+}
+
 template <class Scalar>
 FVM_HOST_DEVICE inline Scalar signed_square(Scalar x) {
   const Scalar sign = static_cast<Scalar>((x > 0) - (x < 0));
@@ -244,7 +286,7 @@ FVM_HOST_DEVICE inline Scalar signed_square(Scalar x) {
 
 template <class Scalar>
 FVM_HOST_DEVICE inline Scalar log1p_exp(Scalar x) {
-  return static_cast<Scalar>(log1p_f64(exp_f64(static_cast<double>(x))));
+  return static_cast<Scalar>(log1p_f64(static_cast<double>(exp_of(x))));
 }
 
 /// Returns the index of the first largest of `count` scores.
@@ -310,11 +352,11 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
       scores[1] = exp_of(2 * scores[1]);
       return;
     case Transform::Anomaly:
-      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = exp2_of(-scores[i]);
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = exp2_of(-(scores[i] / slope));
       return;
     case Transform::AnomalyDecision:
       for (std::uint32_t i = 0; i < outputs; ++i)
-        scores[i] = -exp2_of(-scores[i]) - static_cast<Scalar>(parameters.offset);
+        scores[i] = -exp2_of(-(scores[i] / slope)) - static_cast<Scalar>(parameters.offset);
       return;
     case Transform::Clamp:
       for (std::uint32_t i = 0; i < outputs; ++i)
@@ -322,6 +364,18 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
       return;
     case Transform::SoftmaxZero:
       softmax_zero(scores, outputs);
+      return;
+    case Transform::PlainSigmoid:
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = plain_sigmoid_of(slope * scores[i]);
+      return;
+    case Transform::RoundedSoftmax:
+      rounded_softmax(scores, outputs);
+      return;
+    case Transform::PlainSoftmax:
+      plain_softmax(scores, outputs);
+      return;
+    case Transform::CutExp:
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = cut_exp(scores[i]);
       return;
   }
 }

@@ -121,9 +121,9 @@ Error no_buffer();
 /// they are.
 bool are_float_rows(const ValueRules& rules, const RowBlock& rows);
 
-/// Writes `count` dense or sparse rows from `begin` on as walks read them: `width` float32 each, one row after the
-/// other. The rows have passed check_row_values.
-void fill_float_rows(const ValueRules& rules, std::size_t width, const AnyRows& rows, std::size_t begin,
-                     std::size_t count, float* out);
+/// Writes `count` dense or sparse rows from `begin` on as walks read them: row_width float32 each, one row after the
+/// other. The rows have passed check_row_values. Errors: see ColumnRules::complete.
+Result<void> fill_float_rows(const ValueRules& rules, const ProgramMeta& meta, const AnyRows& rows,
+                             std::size_t begin, std::size_t count, float* out);
 
 }  // namespace forestvm

@@ -18,7 +18,4 @@ std::vector<std::uint32_t> tree_outputs(const Program& program);
 /// Returns the vectors of the program's leaves, which lie in its image.
 LeafVectors leaf_vectors(const Program& program);
 
-/// Returns the base scores in the type of the scores, rounded in the rounding mode that is set.
-std::vector<double> base_scores(const Program& program);
-
 }  // namespace forestvm

@@ -8,6 +8,7 @@
 
 #include <forestvm/core/round_values.hpp>
 #include <forestvm/core/wide_values.hpp>
+#include <forestvm/internal/column_rules.hpp>
 #include <forestvm/program.hpp>
 
 namespace forestvm {
@@ -25,8 +26,11 @@ class ValueRules {
   /// Returns whether the program compares in float64.
   bool wide() const { return wide_; }
 
-  /// Returns whether some float32 values are not compared as they are.
-  bool change_float32() const { return changes_float32_; }
+  /// Returns whether some float32 values are not compared as they are, or columns are derived from them.
+  bool change_float32() const { return changes_float32_ || !columns_.empty(); }
+
+  /// Returns the rules for the columns after the features.
+  const ColumnRules& columns() const { return columns_; }
 
   /// A feature whose values need more than round() does.
   struct Special {
@@ -63,6 +67,7 @@ class ValueRules {
     std::uint32_t bound = 0;             ///< Index in the wide_bounds section.
   };
 
+  ColumnRules columns_;
   bool wide_ = false;
   bool changes_float32_ = false;
   std::span<const double> bounds_;

@@ -324,6 +324,7 @@ TEST(CApi, RefusesFieldsOfOtherKinds) {
       {"stream", "device", [&](Rows& r) { r.stream = &out; }},
       {"byte_count", "encoded", [](Rows& r) { r.byte_count = 1; }},
       {"encoder", "encoded", [](Rows& r) { r.encoder = 1; }},
+      {"hashed", "dense CSR", [](Rows& r) { r.hashed = 1; }},
   };
   const std::pair<fvm_rows_kind, std::string> kinds[] = {{FVM_ROWS_DENSE, "dense"},
                                                          {FVM_ROWS_CSR, "CSR"},

@@ -10,6 +10,7 @@
 #include <forestvm/forestvm.h>
 
 #include "opened_program.hpp"
+#include "vm/derived_model.hpp"
 #include "vm/small_program.hpp"
 
 namespace forestvm::test {
@@ -104,6 +105,37 @@ TEST(CApiTypes, PaddingIsNotRead) {
   rows.row_stride = 3;
   expect_failure(predict(exact.context(), rows, FVM_OUTPUT_RAW, out), FVM_REFUSED,
                  "row 1, column 0: 9223372036854775807 is no float64 number");
+}
+
+/// Features that are compared as text hold whole numbers, or the codes of their texts.
+TEST(CApiTypes, CodesOfHashedFeatures) {
+  const Model model = derived_model(12);
+  const std::vector<double> numbers = derived_rows(12, 200), codes = hashed_rows(model, numbers);
+  const Opened opened(compiled(model, "encode(u8)"));
+  const fvm_rows as_numbers = FVM_DENSE_ROWS(numbers.data(), FVM_TYPE_FLOAT64, 200, 6);
+  fvm_rows as_codes = FVM_DENSE_ROWS(codes.data(), FVM_TYPE_FLOAT64, 200, 6);
+  as_codes.hashed = 1;
+  EXPECT_EQ(c_answers(opened.open(), opened.context(), as_codes),
+            c_answers(opened.open(), opened.context(), as_numbers));
+  std::vector<float> out(200);
+  as_codes.hashed = 2;
+  expect_failure(predict(opened.context(), as_codes, FVM_OUTPUT_RAW, out), FVM_USAGE,
+                 "rows.hashed is 2, not 0 or 1");
+  const std::vector<float> floats(6);
+  fvm_rows narrow = FVM_DENSE_ROWS(floats.data(), FVM_TYPE_FLOAT32, 1, 6);
+  narrow.hashed = 1;
+  expect_failure(predict(opened.context(), narrow, FVM_OUTPUT_RAW, out), FVM_USAGE,
+                 "codes of categories are float64");
+  const std::vector<std::int64_t> offsets = {0, 1};
+  const std::vector<std::int32_t> columns = {1};
+  const std::vector<double> wrong = {0.5};
+  fvm_rows sparse = FVM_CSR_ROWS(offsets.data(), columns.data(), wrong.data(), FVM_TYPE_FLOAT64, 1, 1);
+  sparse.absent = FVM_ABSENT_ZERO;
+  expect_failure(predict(opened.context(), sparse, FVM_OUTPUT_RAW, out), FVM_REFUSED,
+                 "row 0, column 1: 0.5 is no category");
+  sparse.hashed = 1;
+  expect_failure(predict(opened.context(), sparse, FVM_OUTPUT_RAW, out), FVM_REFUSED,
+                 "row 0, column 1: 0.5 is no code of a category");
 }
 
 }  // namespace

@@ -77,6 +77,9 @@ Result<void> verify_meta(const ProgramMeta& meta) {
   if (meta.num_features == 0 || meta.num_features > kMaxFeatures)
     return wrong(std::to_string(meta.num_features) + " features, expected 1 to " +
                  std::to_string(kMaxFeatures));
+  if (meta.derived_columns > kMaxFeatures - meta.num_features)
+    return wrong(std::to_string(meta.derived_columns) + " derived columns, expected at most " +
+                 std::to_string(kMaxFeatures) + " with the features");
   if (meta.num_outputs == 0 || meta.num_outputs > 65536)
     return wrong(std::to_string(meta.num_outputs) + " outputs, expected 1 to 65536");
   if (!is_declared(meta.transform)) return wrong("unknown transform");
@@ -281,7 +284,7 @@ Result<void> verify_tables(const Program& program) {
     const auto wrong = [i](const char* what) {
       return refused("thresholds section: record " + std::to_string(i), what);
     };
-    if (thresholds[i].feature >= meta.num_features) return wrong("its feature lies outside the row");
+    if (thresholds[i].feature >= row_width(meta)) return wrong("its feature lies outside the row");
     if (i != 0 && thresholds[i].feature <= thresholds[i - 1].feature)
       return wrong("its feature does not ascend");
     if (thresholds[i].count == 0) return wrong("its feature has none");

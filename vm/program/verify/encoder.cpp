@@ -59,7 +59,7 @@ Result<void> verify_categories(const Program& program, std::uint64_t first) {
     const auto wrong = [&](const std::string& what) {
       return refused("category_columns section: record " + std::to_string(i), what);
     };
-    if (category.feature >= program.meta().num_features) return wrong("its feature lies outside the row");
+    if (category.feature >= row_width(program.meta())) return wrong("its feature lies outside the row");
     if (i != 0 && category.feature < categories[i - 1].feature) return wrong("its feature descends");
     if (category.first_word != taken || category.word_count == 0)
       return wrong("its words do not follow the record before");
@@ -90,7 +90,7 @@ Result<void> verify_encoder(const Program& program) {
     const auto wrong = [&](const std::string& what) {
       return refused("encoded_features section: record " + std::to_string(i), what);
     };
-    if (feature.feature >= program.meta().num_features) return wrong("its feature lies outside the row");
+    if (feature.feature >= row_width(program.meta())) return wrong("its feature lies outside the row");
     if (i != 0 && feature.feature <= features[i - 1].feature) return wrong("its feature does not ascend");
     if (feature.first_threshold != thresholds || feature.threshold_count == 0)
       return wrong("its thresholds do not follow the feature before");

@@ -150,7 +150,7 @@ Result<void> verify_forest(const Program& program) {
   const auto groups = program.section_Groups();
   const auto shapes = program.section_TileShapes();
   const std::vector<std::uint8_t> codes = column_codes(program);
-  const NodeFacts facts{program.meta().num_features,
+  const NodeFacts facts{row_width(program.meta()),
                         0,
                         shapes.data(),
                         static_cast<std::uint32_t>(shapes.size()),

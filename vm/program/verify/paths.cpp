@@ -55,6 +55,14 @@ std::uint64_t walk_steps(const typename View::Tree& view, const TreeDesc& tree) 
   return steps;
 }
 
+/// Returns the most steps in which a row's derived columns are computed: parts of keys, slots and terms.
+std::uint64_t derive_steps(const Program& program) {
+  std::uint64_t steps = program.section_HashedFeatures().size() + program.section_KeyParts().size() +
+                        program.section_LinearTerms().size() + program.meta().derived_columns;
+  for (const LookupDesc& lookup : program.section_Lookups()) steps += lookup.slot_count;
+  return steps;
+}
+
 /// The costs of walks through a group's trees.
 struct GroupCosts {
   std::vector<std::uint64_t> before;  ///< Steps of all trees before each one.
@@ -505,6 +513,7 @@ Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
       FVM_ASSIGN(const std::uint64_t steps, WayFollower(program, map, costs, followed).run({output, rows}));
       most = std::max(most, steps);
     }
+  most = add_capped(most, derive_steps(program));
   const std::uint64_t allowed = kFreeSteps + kStepsPerByte * program.image().size();
   if (most > allowed)
     return refused("code section", "a row takes up to " + std::to_string(most) + " steps, more than the " +

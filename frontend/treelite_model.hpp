@@ -1,0 +1,18 @@
+// Treelite checkpoint -> Model. In: the bytes of a checkpoint of Treelite 3.9 or 4. Out: a Model whose predictions are
+// those of Treelite's own predictor (GTIL) of version 4.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <forestvm/load.hpp>
+#include <forestvm/result.hpp>
+
+#include "parsed_model.hpp"
+#include "treelite_checkpoint.hpp"
+
+namespace forestvm::frontend {
+
+Result<ParsedModel> read_treelite(std::span<const std::byte> bytes, const LoadLimits& limits);
+
+}  // namespace forestvm::frontend

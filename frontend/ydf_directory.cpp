@@ -1,0 +1,90 @@
+// See ydf_directory.hpp.
+#include "ydf_directory.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "file_bytes.hpp"
+#include "file_text.hpp"
+
+namespace forestvm::frontend {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kDataSpec = "data_spec.pb";
+
+/// The header of a file of nodes: "BS", a version of two bytes, the compression, and three bytes that are 0.
+constexpr std::size_t kBlobHeader = 8;
+constexpr std::size_t kVersionByte = 2, kCompressionByte = 4;
+
+Error unreadable(const std::error_code& code) {
+  return {ErrorCode::Environment, "", "cannot read the directory: " + code.message()};
+}
+
+Error no_model(const std::string& path) {
+  std::error_code ignored;
+  const bool saved_model = fs::exists(fs::path(path) / "saved_model.pb", ignored);
+  return refused(
+      "directory",
+      std::string("holds no model that can be read: a YDF model has a file data_spec.pb") +
+          (saved_model ? "; a TensorFlow SavedModel of TF-DF has it in its folder assets, give that" : ""));
+}
+
+}  // namespace
+
+Result<YdfDirectory> YdfDirectory::open(const std::string& path, const LoadLimits& limits) {
+  std::error_code code;
+  std::vector<std::string> prefixes;
+  fs::directory_iterator entry(path, code);
+  for (const fs::directory_iterator end; !code && entry != end; entry.increment(code)) {
+    const std::string name = entry->path().filename().string();
+    if (name.ends_with(kDataSpec)) prefixes.push_back(name.substr(0, name.size() - kDataSpec.size()));
+    if (prefixes.size() > 1)
+      return refused("directory", "holds several models, such as " + frontend::quoted(prefixes[0]) + " and " +
+                                      frontend::quoted(prefixes[1]) +
+                                      " (prefixes of their files): copy one of them");
+  }
+  if (code) return unreadable(code);
+  if (prefixes.empty()) return no_model(path);
+  return YdfDirectory(path, prefixes[0], limits);
+}
+
+Error YdfDirectory::in_file(const std::string& name, Error error) const {
+  const std::string file = printable(prefix_ + name);
+  error.where = error.where.empty() ? file : file + ": " + error.where;
+  return error;
+}
+
+Result<std::vector<std::byte>> YdfDirectory::read(const std::string& name) {
+  auto bytes = read_file_bytes((fs::path(path_) / (prefix_ + name)).string(), bytes_left_,
+                               [](std::span<const std::byte>) { return Result<void>(); });
+  if (!bytes) return in_file(name, bytes.error());
+  bytes_left_ -= bytes->size();
+  return bytes;
+}
+
+Result<YdfBlobs> YdfDirectory::read_blobs(const std::string& name) {
+  FVM_ASSIGN(std::vector<std::byte> file, read(name));
+  const auto wrong = [&](std::size_t at, std::string message) {
+    return in_file(name, refused("byte " + std::to_string(at), std::move(message)));
+  };
+  const auto byte = [&](std::size_t at) { return std::to_integer<unsigned>(file[at]); };
+  if (file.size() < kBlobHeader || byte(0) != 'B' || byte(1) != 'S')
+    return wrong(0, "not a sequence of blobs");
+  if (const unsigned version = byte(kVersionByte) + 256 * byte(kVersionByte + 1); version > 1)
+    return wrong(kVersionByte,
+                 "version " + std::to_string(version) + " of blob sequences: only 0 and 1 are known");
+  const unsigned compression = byte(kCompressionByte);
+  if (compression > 1) return wrong(kCompressionByte, "unknown compression " + std::to_string(compression));
+  if (compression == 0) return YdfBlobs{std::move(file), kBlobHeader};
+  auto unpacked = unpack_gzip(std::span(file).subspan(kBlobHeader), bytes_left_, limits_.max_expansion);
+  if (!unpacked) return in_file(name, unpacked.error());
+  bytes_left_ -= unpacked->size();
+  return YdfBlobs{std::move(*unpacked), 0};
+}
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,50 @@
+// Computes a program's derived columns in converted rows: see core/derived_columns.hpp. Implemented by vm/call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/core/derived_columns.hpp>
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+
+namespace forestvm {
+
+class ColumnRules {
+ public:
+  /// Has no derived columns.
+  ColumnRules() = default;
+  /// Reads the sections of `program`, a copy of which must live as long.
+  explicit ColumnRules(const Program& program);
+
+  /// Returns whether converted rows differ from the caller's in nothing that these rules do.
+  bool empty() const { return hashed_.empty() && lookups_.empty() && linear_.empty(); }
+
+  /// Completes `count` converted rows of row_width values, in which the features are there already: writes the codes of
+  /// hashed features, whose values are those of `rows` from row `begin` on, and the derived columns. Usage for rows of
+  /// codes in a type that does not hold them; Refused, with row and column, for a value that is no category.
+  template <class Rows>
+  Result<void> complete(const Rows& rows, std::size_t begin, std::size_t count, float* out) const;
+
+ private:
+  void derive(std::size_t count, float* rows) const;
+  /// A search for a row's key, at its first slot.
+  struct Search {
+    std::uint64_t key;
+    const std::uint32_t* slot;
+  };
+  void seek(const LookupDesc& lookup, const float* rows, std::size_t count, Search* searches) const;
+  void look_up(const LookupDesc& lookup, const Search* searches, std::size_t count, float* columns) const;
+
+  std::size_t num_features_ = 0, width_ = 0;
+  std::span<const std::uint32_t> hashed_;
+  std::span<const LookupDesc> lookups_;
+  std::span<const KeyPart> parts_;
+  std::span<const std::uint32_t> words_;
+  std::span<const LinearDesc> linear_;
+  std::span<const LinearTerm> terms_;
+};
+
+}  // namespace forestvm

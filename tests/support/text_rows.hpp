@@ -1,0 +1,15 @@
+// Rows of text for tests: a CSV file with a header, in which texts are quoted.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include <forestvm/model.hpp>
+
+namespace forestvm::support {
+
+/// Reads the rows. A text of a feature with named categories becomes its number, an empty one NaN. Throws
+/// std::runtime_error if the columns are not the model's features in order, or a cell is no number.
+std::vector<float> read_text_rows(const std::filesystem::path& file, const Model& model);
+
+}  // namespace forestvm::support

@@ -1,0 +1,134 @@
+// See forestvm/internal/column_rules.hpp. In: converted rows with the codes of their hashed features. Out: their derived
+// columns. Rows are taken a block at a time and lookups one after the other, so that a table stays in the caches for a
+// block, and the slots of its rows are fetched together.
+#include <forestvm/internal/column_rules.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "vm/call/hashed_values.hpp"
+
+namespace forestvm {
+namespace {
+
+constexpr std::size_t kBlockRows = 64;
+/// The number of searches whose first slots are fetched together: of many lookups if there are few rows.
+constexpr std::size_t kSearches = 256;
+static_assert(kSearches >= kBlockRows);
+
+/// Returns the part of a row's key for a value, or a code, of its feature.
+template <KeyPartKind kKind>
+std::int32_t part_of(const KeyPart& part, float value) {
+  if constexpr (kKind == KeyPartKind::Category) return std::bit_cast<std::int32_t>(value);
+  if constexpr (kKind == KeyPartKind::Above) return value > std::bit_cast<float>(part.operand);
+  if constexpr (kKind == KeyPartKind::AboveOrNan)
+    return value > std::bit_cast<float>(part.operand) || std::isnan(value);
+  return std::bit_cast<std::uint32_t>(value) == part.operand;
+}
+
+template <KeyPartKind kKind>
+void add_part(const KeyPart& part, const float* rows, std::size_t count, std::size_t width,
+              std::uint64_t* keys) {
+  for (std::size_t r = 0; r < count; ++r)
+    keys[r] = key_with(keys[r], part_of<kKind>(part, rows[r * width + part.feature]));
+}
+
+void add_part(const KeyPart& part, const float* rows, std::size_t count, std::size_t width,
+              std::uint64_t* keys) {
+  switch (part.kind) {
+    case KeyPartKind::Category:
+      return add_part<KeyPartKind::Category>(part, rows, count, width, keys);
+    case KeyPartKind::Above:
+      return add_part<KeyPartKind::Above>(part, rows, count, width, keys);
+    case KeyPartKind::AboveOrNan:
+      return add_part<KeyPartKind::AboveOrNan>(part, rows, count, width, keys);
+    case KeyPartKind::HasCode:
+      return add_part<KeyPartKind::HasCode>(part, rows, count, width, keys);
+  }
+}
+
+float sum_of(const LinearDesc& column, std::span<const LinearTerm> terms, const float* row) {
+  float sum = 0;
+  for (const LinearTerm& term : terms) {
+    const float value = row[term.feature];
+    sum += term.weight * (column.replaces != 0 && std::isnan(value) ? term.replacement : value);
+  }
+  return sum;
+}
+
+}  // namespace
+
+ColumnRules::ColumnRules(const Program& program)
+    : num_features_(program.meta().num_features),
+      width_(row_width(program.meta())),
+      hashed_(program.section_HashedFeatures()),
+      lookups_(program.section_Lookups()),
+      parts_(program.section_KeyParts()),
+      words_(program.section_LookupWords()),
+      linear_(program.section_LinearColumns()),
+      terms_(program.section_LinearTerms()) {}
+
+template <class Rows>
+Result<void> ColumnRules::complete(const Rows& rows, std::size_t begin, std::size_t count, float* out) const {
+  FVM_TRY(host::fill_codes(hashed_, rows, begin, count, width_, out));
+  derive(count, out);
+  return {};
+}
+
+template Result<void> ColumnRules::complete(const RowBlock&, std::size_t, std::size_t, float*) const;
+template Result<void> ColumnRules::complete(const CsrRows&, std::size_t, std::size_t, float*) const;
+
+void ColumnRules::seek(const LookupDesc& lookup, const float* rows, std::size_t count,
+                       Search* searches) const {
+  std::uint64_t keys[kBlockRows];
+  std::fill_n(keys, count, 0);
+  for (const KeyPart& part : parts_.subspan(lookup.first_part, lookup.part_count))
+    add_part(part, rows, count, width_, keys);
+  const std::uint32_t* const table = words_.data() + lookup.first_word;
+  const std::size_t slot_size = slot_words(lookup);
+  for (std::size_t r = 0; r < count; ++r) {
+    searches[r] = {keys[r], table + home_slot(keys[r], lookup.home_count) * slot_size};
+    __builtin_prefetch(searches[r].slot);
+  }
+}
+
+void ColumnRules::look_up(const LookupDesc& lookup, const Search* searches, std::size_t count,
+                          float* columns) const {
+  const std::size_t slot_size = slot_words(lookup);
+  const std::uint64_t unused = lookup.unused_key;
+  const std::uint32_t width = lookup.width;
+  for (std::size_t r = 0; r < count; ++r, columns += width_) {
+    const std::uint32_t* slot = searches[r].slot;
+    const std::uint64_t wanted = searches[r].key;
+    const auto goes_on = [&](std::uint64_t key) { return (key != wanted) & (key != unused); };
+    // Most searches end at the first or second slot, which processors foresee badly: that step has no branch.
+    slot += slot_size * static_cast<std::size_t>(goes_on(key_at(slot)));
+    while (goes_on(key_at(slot))) slot += slot_size;
+    columns[0] = std::bit_cast<float>(slot[kKeyWords]);  // most lookups have one column: a loop takes longer
+    for (std::uint32_t i = 1; i < width; ++i) columns[i] = std::bit_cast<float>(slot[kKeyWords + i]);
+  }
+}
+
+void ColumnRules::derive(std::size_t count, float* rows) const {
+  for (std::size_t begin = 0; begin < count; begin += kBlockRows, rows += kBlockRows * width_) {
+    const std::size_t in_block = std::min(kBlockRows, count - begin);
+    std::size_t column = num_features_;
+    Search searches[kSearches];
+    const std::size_t together = kSearches / in_block;
+    for (std::size_t first = 0; first < lookups_.size(); first += together) {
+      const auto some = lookups_.subspan(first, std::min(together, lookups_.size() - first));
+      for (std::size_t i = 0; i < some.size(); ++i) seek(some[i], rows, in_block, searches + i * in_block);
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        look_up(some[i], searches + i * in_block, in_block, rows + column);
+        column += some[i].width;
+      }
+    }
+    for (std::size_t r = 0; r < in_block; ++r)
+      for (std::size_t i = 0; i < linear_.size(); ++i)
+        rows[r * width_ + column + i] = sum_of(
+            linear_[i], terms_.subspan(linear_[i].first_term, linear_[i].term_count), rows + r * width_);
+  }
+}
+
+}  // namespace forestvm

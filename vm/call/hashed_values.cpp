@@ -1,0 +1,153 @@
+// See hashed_values.hpp.
+#include "vm/call/hashed_values.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <forestvm/internal/city_hash.hpp>
+
+#include "vm/call/csr_rows.hpp"
+#include "vm/call/row_value.hpp"
+
+namespace forestvm::host {
+namespace {
+
+constexpr std::size_t kSmallNumbers = 1024;
+
+/// The decimal text of a number.
+class Decimal {
+ public:
+  template <class Number>
+  explicit Decimal(Number number) : end_(std::to_chars(text_, text_ + sizeof text_, number).ptr) {}
+  std::string_view text() const { return {text_, static_cast<std::size_t>(end_ - text_)}; }
+
+ private:
+  char text_[32];
+  const char* end_;
+};
+
+/// Returns the codes of 0 to kSmallNumbers - 1, which are most of the numbers that stand for categories.
+const std::array<std::int32_t, kSmallNumbers>& small_codes() {
+  static const auto codes = [] {
+    std::array<std::int32_t, kSmallNumbers> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = category_code(Decimal(i).text());
+    return all;
+  }();
+  return codes;
+}
+
+/// A value of a row.
+struct Number {
+  double value;
+  bool is_whole;       ///< True if it is a whole number, of which all digits are known.
+  bool is_large;       ///< True if it is beyond int64; `whole` is the same number modulo 2^64 then.
+  std::int64_t whole;  ///< The whole number.
+};
+
+template <class Value>
+Number number_at(const void* values, std::size_t i) {
+  const auto value = value_at<Value>(values, i);
+  const double number = to_double(value);
+  if constexpr (std::is_integral_v<Value>) {
+    return {number, true, !std::in_range<std::int64_t>(value), static_cast<std::int64_t>(value)};
+  } else {
+    const bool whole = std::abs(number) <= kMaxCategoryNumber && number == std::trunc(number);
+    return {number, whole, false, whole ? static_cast<std::int64_t>(number) : 0};
+  }
+}
+
+/// Reads value number `i` of one type. A function for each type, and all else once, keeps the library small.
+using ReadNumber = Number (*)(const void* values, std::size_t i);
+
+ReadNumber reader_of(RowType type) {
+  return with_type(type, [](auto kind) -> ReadNumber { return number_at<decltype(kind)>; });
+}
+
+/// Returns the code of the category for which a number stands: by its decimal text or, in rows of codes, as the code.
+std::optional<std::int32_t> code_of(const Number& number, bool hashed) {
+  if (!number.is_whole) return std::nullopt;
+  if (hashed) {
+    if (number.is_large || !std::in_range<std::int32_t>(number.whole)) return std::nullopt;
+    return static_cast<std::int32_t>(number.whole);
+  }
+  const auto place = static_cast<std::uint64_t>(number.whole);  // negative numbers become large ones
+  if (place < kSmallNumbers) return small_codes()[place];
+  return category_code(number.is_large ? Decimal(place).text() : Decimal(number.whole).text());
+}
+
+Result<void> check_type(RowType type, bool hashed) {
+  if (!hashed || type == RowType::Float64 || type == RowType::Int32 || type == RowType::Int64) return {};
+  return Error{ErrorCode::Usage, "",
+               "codes of categories are float64, int32 or int64: other types lose digits"};
+}
+
+Error no_category(std::size_t row, std::uint32_t feature, double value, bool hashed) {
+  const char* const what =
+      hashed ? " is no code of a category: codes are whole numbers of 32 bits"
+             : " is no category: the model compares this feature as text, for which whole numbers up to 2^53 "
+               "stand by their decimal text";
+  return refused("row " + std::to_string(row) + ", column " + std::to_string(feature),
+                 std::string(Decimal(value).text()) + what);
+}
+
+Result<void> write_code(std::size_t row, std::uint32_t feature, const Number& number, bool hashed,
+                        float* to) {
+  const std::optional<std::int32_t> code = code_of(number, hashed);
+  if (!code) return no_category(row, feature, number.value, hashed);
+  std::memcpy(to, &*code, sizeof *code);
+  return {};
+}
+
+}  // namespace
+
+Result<void> fill_codes(std::span<const std::uint32_t> features, const RowBlock& rows, std::size_t begin,
+                        std::size_t count, std::size_t width, float* out) {
+  if (features.empty()) return {};
+  FVM_TRY(check_type(rows.type, rows.hashed));
+  const ReadNumber read = reader_of(rows.type);
+  for (std::size_t r = 0; r < count; ++r)
+    for (const std::uint32_t feature : features) {
+      const Number number = read(rows.data, (begin + r) * rows.stride + feature * rows.column_stride);
+      FVM_TRY(write_code(begin + r, feature, number, rows.hashed, out + r * width + feature));
+    }
+  return {};
+}
+
+Result<void> fill_codes(std::span<const std::uint32_t> features, const CsrRows& rows, std::size_t begin,
+                        std::size_t count, std::size_t width, float* out) {
+  if (features.empty()) return {};
+  FVM_TRY(check_type(rows.type, rows.hashed));
+  const ReadNumber read = reader_of(rows.type);
+  const float absent_float = absent_value(rows.absent);
+  const Number absent = number_at<float>(&absent_float, 0);
+  for (std::size_t row = begin; row < begin + count; ++row, out += width) {
+    const std::int64_t first = rows.offsets[row], size = rows.offsets[row + 1] - first;
+    if (size >= UINT32_MAX) return refused("row " + std::to_string(row), "lists more than 2^32 values");
+    // The places of features hold the numbers of their last values, from 1 on, before they hold codes.
+    for (const std::uint32_t feature : features) std::memset(out + feature, 0, sizeof(float));
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const auto feature = static_cast<std::uint32_t>(rows.columns[first + i]);
+      const std::uint32_t place = i + 1;
+      if (std::binary_search(features.begin(), features.end(), feature))
+        std::memcpy(out + feature, &place, sizeof place);
+    }
+    for (const std::uint32_t feature : features) {
+      std::uint32_t place = 0;
+      std::memcpy(&place, out + feature, sizeof place);
+      const Number number =
+          place == 0 ? absent : read(rows.values, static_cast<std::size_t>(first + place) - 1);
+      FVM_TRY(write_code(row, feature, number, rows.hashed, out + feature));
+    }
+  }
+  return {};
+}
+
+}  // namespace forestvm::host

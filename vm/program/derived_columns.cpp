@@ -1,0 +1,65 @@
+// Describes the columns that a program computes from a row's features.
+#include <bit>
+#include <charconv>
+#include <span>
+#include <string>
+
+#include <forestvm/core/derived_columns.hpp>
+#include <forestvm/program.hpp>
+
+namespace forestvm {
+namespace {
+
+std::string feature_text(std::uint32_t feature) { return "f" + std::to_string(feature); }
+
+std::string number_text(float number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+std::string part_text(const KeyPart& part) {
+  const auto border = [&] { return number_text(std::bit_cast<float>(part.operand)); };
+  switch (part.kind) {
+    case KeyPartKind::Category:
+      return feature_text(part.feature);
+    case KeyPartKind::Above:
+      return feature_text(part.feature) + " > " + border();
+    case KeyPartKind::AboveOrNan:
+      return feature_text(part.feature) + " > " + border() + " or NaN";
+    case KeyPartKind::HasCode:
+      return feature_text(part.feature) + " == " + std::to_string(std::bit_cast<std::int32_t>(part.operand));
+  }
+  return "";
+}
+
+std::string term_text(const LinearTerm& term) {
+  return number_text(term.weight) + " * " + feature_text(term.feature);
+}
+
+template <class Record, class Text>
+std::string list_text(std::span<const Record> records, const char* between, const Text& text_of) {
+  std::string text;
+  for (const Record& record : records) text += (text.empty() ? "" : between) + text_of(record);
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> derived_column_texts(const Program& program) {
+  std::vector<std::string> texts;
+  const auto lookups = program.section_Lookups();
+  for (std::size_t i = 0; i < lookups.size(); ++i) {
+    const auto parts = program.section_KeyParts().subspan(lookups[i].first_part, lookups[i].part_count);
+    const std::string lookup = "lookup " + std::to_string(i) + " of " + list_text(parts, ", ", part_text) +
+                               " in " + std::to_string(lookups[i].slot_count) + " slots, value ";
+    for (std::uint32_t value = 0; value < lookups[i].width; ++value)
+      texts.push_back(lookup + std::to_string(value));
+  }
+  for (const LinearDesc& linear : program.section_LinearColumns())
+    texts.push_back(list_text(program.section_LinearTerms().subspan(linear.first_term, linear.term_count),
+                              " + ", term_text) +
+                    (linear.replaces != 0 ? ", missing values replaced" : ""));
+  return texts;
+}
+
+}  // namespace forestvm

@@ -1,0 +1,127 @@
+// The verifier's rules for derived columns: features that they read lie inside the row, parts, tables and terms inside
+// their sections, and each table ends with an unused slot, where every search ends at the latest.
+#include <algorithm>
+#include <string>
+
+#include <forestvm/core/derived_columns.hpp>
+
+#include "vm/program/verify/verify.hpp"
+
+namespace forestvm::bytecode {
+namespace {
+
+Error wrong_record(const char* section, std::size_t record, const std::string& what) {
+  return refused(std::string(section) + " section: record " + std::to_string(record), what);
+}
+
+constexpr const char* kOutsideRow = "its feature lies outside the row";
+
+Result<void> verify_hashed_features(const Program& program) {
+  const auto features = program.section_HashedFeatures();
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    if (features[i] >= program.meta().num_features) return wrong_record("hashed_features", i, kOutsideRow);
+    if (i != 0 && features[i] <= features[i - 1])
+      return wrong_record("hashed_features", i, "its feature does not ascend");
+  }
+  return {};
+}
+
+/// Returns what is wrong with a part of a key; null if nothing is.
+const char* part_rule(const KeyPart& part, std::span<const std::uint32_t> hashed,
+                      std::uint32_t num_features) {
+  if (static_cast<std::uint8_t>(part.kind) >= kKeyPartKinds) return "its kind is unknown";
+  if (part.reserved[0] != 0 || part.reserved[1] != 0 || part.reserved[2] != 0)
+    return "a reserved byte is not zero";
+  if (part.feature >= num_features) return kOutsideRow;
+  const bool codes = part.kind == KeyPartKind::Category || part.kind == KeyPartKind::HasCode;
+  if (codes != std::binary_search(hashed.begin(), hashed.end(), part.feature))
+    return codes ? "its feature has no codes" : "its feature has codes instead of numbers";
+  return part.kind == KeyPartKind::Category && part.operand != 0 ? "a category has no operand" : nullptr;
+}
+
+/// Returns what is wrong with a lookup's table, which begins at `words`; null if nothing is.
+const char* table_rule(const LookupDesc& lookup, std::span<const std::uint32_t> words) {
+  if (lookup.reserved != 0) return "a reserved field is not zero";
+  if (lookup.width == 0) return "it has no columns";
+  if (lookup.home_count == 0 || lookup.home_count > lookup.slot_count)
+    return "searches begin outside its table";
+  if (lookup.slot_count > words.size() / slot_words(lookup))
+    return "its table leaves the lookup_words section";
+  const std::uint64_t last = (lookup.slot_count - std::uint64_t{1}) * slot_words(lookup);
+  return key_at(words.data() + last) == lookup.unused_key ? nullptr : "the last slot of its table is in use";
+}
+
+/// Checks the lookups, and adds their columns to `columns`.
+Result<void> verify_lookups(const Program& program, std::uint64_t& columns) {
+  const auto lookups = program.section_Lookups();
+  const auto words = program.section_LookupWords();
+  std::uint64_t parts = 0, taken = 0;
+  for (std::size_t i = 0; i < lookups.size(); ++i) {
+    const LookupDesc& lookup = lookups[i];
+    const auto wrong = [i](const char* what) { return wrong_record("lookups", i, what); };
+    if (lookup.first_part != parts) return wrong("its parts do not follow the record before");
+    parts += lookup.part_count;
+    if (parts > program.section_KeyParts().size()) return wrong("its parts leave the key_parts section");
+    if (lookup.first_word != taken) return wrong("its table does not follow the record before");
+    if (const char* rule = table_rule(lookup, words.subspan(taken))) return wrong(rule);
+    taken += lookup.slot_count * slot_words(lookup);
+    columns += lookup.width;
+  }
+  if (parts != program.section_KeyParts().size())
+    return refused("key_parts section", std::to_string(program.section_KeyParts().size()) +
+                                            " parts, but the lookups have " + std::to_string(parts));
+  if (taken != words.size())
+    return refused("lookup_words section",
+                   std::to_string(words.size()) + " words, but the tables have " + std::to_string(taken));
+  const auto key_parts = program.section_KeyParts();
+  for (std::size_t i = 0; i < key_parts.size(); ++i)
+    if (const char* rule =
+            part_rule(key_parts[i], program.section_HashedFeatures(), program.meta().num_features))
+      return wrong_record("key_parts", i, rule);
+  return {};
+}
+
+Result<void> verify_linear_columns(const Program& program) {
+  const auto columns = program.section_LinearColumns();
+  const auto terms = program.section_LinearTerms();
+  std::uint64_t taken = 0;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].replaces > 1) return wrong_record("linear_columns", i, "its flag is neither 0 nor 1");
+    if (columns[i].first_term != taken)
+      return wrong_record("linear_columns", i, "its terms do not follow the record before");
+    taken += columns[i].term_count;
+    if (taken > terms.size())
+      return wrong_record("linear_columns", i, "its terms leave the linear_terms section");
+  }
+  if (taken != terms.size())
+    return refused("linear_terms section",
+                   std::to_string(terms.size()) + " terms, but the columns have " + std::to_string(taken));
+  const auto hashed = program.section_HashedFeatures();
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i].feature >= program.meta().num_features) return wrong_record("linear_terms", i, kOutsideRow);
+    if (std::binary_search(hashed.begin(), hashed.end(), terms[i].feature))
+      return wrong_record("linear_terms", i, "its feature has codes instead of numbers");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> verify_derived_columns(const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  FVM_TRY(verify_hashed_features(program));
+  std::uint64_t columns = program.section_LinearColumns().size();
+  FVM_TRY(verify_lookups(program, columns));
+  FVM_TRY(verify_linear_columns(program));
+  if (columns != meta.derived_columns)
+    return refused("meta section", std::to_string(meta.derived_columns) +
+                                       " derived columns, but the lookups and linear columns have " +
+                                       std::to_string(columns));
+  const bool derives = columns != 0 || !program.section_HashedFeatures().empty();
+  if (derives && (meta.row_type != ScalarType::Float32 || !program.section_ZeroMissing().empty()))
+    return refused("meta section",
+                   "derived columns of rows that are compared in float64, or whose zeros are missing");
+  return {};
+}
+
+}  // namespace forestvm::bytecode
