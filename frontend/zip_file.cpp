@@ -97,7 +97,7 @@ Result<ZipFile::Directory> ZipFile::find_directory() const {
       return damaged(at, "the table of contents is not inside the archive");
     return Directory{entries, begin, begin + size};
   }
-  return damaged(bytes_.size(), "the archive ends too early: it has no end record");
+  return damaged(bytes_.size(), "the zip archive is cut short: it has no end record");
 }
 
 Result<void> ZipFile::read_directory(const Directory& directory, const LoadLimits& limits) {

@@ -9,7 +9,7 @@ namespace {
 
 std::string little(std::uint64_t number, int size) {
   std::string out;
-  for (int i = 0; i < size; ++i) out += static_cast<char>(number >> 8 * i & 0xff);
+  for (int i = 0; i < size; ++i) out += i < 8 ? static_cast<char>(number >> 8 * i & 0xff) : '\0';
   return out;
 }
 

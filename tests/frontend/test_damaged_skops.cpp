@@ -261,10 +261,7 @@ TEST(RefusedSkops, Estimators) {
 
 TEST(RefusedSkops, Pickles) {
   for (const std::string& opening : {std::string("\x80\x04\x95", 3), std::string("\x80\x05", 2),
-                                     std::string("x\x9c\xed"), std::string("x\x01"), std::string("BZh91AY"),
-                                     std::string("\xfd"
-                                                 "7zXZ\0",
-                                                 6)}) {
+                                     std::string("x\x9c\xed"), std::string("x\x01")}) {
     const auto error = refusal_of(opening, opening + std::string(20, '.'));
     ASSERT_TRUE(error);
     EXPECT_NE(error->message.find("skops.io.dump"), std::string::npos) << error->text();
