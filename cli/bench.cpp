@@ -395,6 +395,7 @@ const Command kBench = {
      kExtraColumnsOption,
      kArrayOption,
      kIndexBaseOption,
+     kCategoriesOption,
      kRoundsOption,
      kContractOption,
      kStrictOption},

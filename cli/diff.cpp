@@ -262,6 +262,7 @@ const Command kDiff = {
      kExtraColumnsOption,
      kArrayOption,
      kIndexBaseOption,
+     kCategoriesOption,
      kRoundsOption,
      kContractOption,
      kStrictOption},

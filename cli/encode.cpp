@@ -89,6 +89,7 @@ const Command kEncode = {
      kExtraColumnsOption,
      kArrayOption,
      kIndexBaseOption,
+     kCategoriesOption,
      kMissingOption,
      kRoundsOption,
      kContractOption,

@@ -178,6 +178,8 @@ Json document_of(const std::string& path, const Model& model, const Result<Progr
   document["outputs"] = model.num_outputs;
   document["classes"] = class_count(model.class_rule, model.num_outputs);
   if (!model.class_labels.empty()) document["class labels"] = model.class_labels;
+  for (const FeatureCategories& named : model.categories)
+    document["categories"][std::to_string(named.feature)] = named.names;
   document["transform"] = name_of(model.transform);
   document["class rule"] = name_of(model.class_rule);
   document["base"] = model.base;
@@ -227,6 +229,8 @@ Json document_of(const std::string& path, const Program& program) {
   if (meta.num_class_labels > 0)
     document["class labels"] =
         names(meta.num_class_labels, [&](std::uint32_t i) { return program.class_label(i); });
+  for (const CategoryNames& named : program.section_CategoryNames())
+    document["categories"][std::to_string(named.feature)] = program.category_names(named.feature);
   document["transform"] = name_of(meta.transform);
   document["class rule"] = name_of(meta.class_rule);
   const auto base = program.section_Base();

@@ -21,6 +21,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kHeaders = {"auto", "yes", "no"};
 constexpr std::array<std::string_view, 6> kFormats = {"auto", "csv", "npy", "npz", "libsvm", "jsonl"};
 constexpr std::array<std::string_view, 2> kExtraColumns = {"error", "ignore"};
+constexpr std::array<std::string_view, 2> kCategoryCells = {"names", "codes"};
 constexpr std::array<std::string_view, 4> kSeparatorNames = {"comma", "semicolon", "tab", "blank"};
 constexpr std::string_view kSeparators = ",;\t ";
 
@@ -90,9 +91,37 @@ constinit const Option kArrayOption = {"array", '\0', "NAME", "array of an .npz 
 constinit const Option kIndexBaseOption = {
     "index-base", '\0', "N",
     "number of the first feature in a libsvm file: 0 (default, as XGBoost and LightGBM read them) or 1"};
+constinit const Option kCategoriesOption = {
+    "categories",
+    '\0',
+    "C",
+    "what CSV files and JSON lines hold in columns whose categories have names in the model: names (default) or codes",
+    {listed<kCategoryCells>}};
 constinit const Option kMissingOption = {
     "missing", '\0', "X",
     "values of rows that equal X, read as the model compares (float32 or float64), are missing, as NaN always is"};
+
+namespace {
+
+/// Returns the program's categories by their names.
+std::vector<NamedCategories> categories_of(const Program& program) {
+  std::vector<NamedCategories> all;
+  for (const CategoryNames& record : program.section_CategoryNames()) {
+    NamedCategories named{record.feature};
+    if (record.refuses_unseen == 0) named.unseen = static_cast<float>(record.unseen);
+    const std::vector<std::string_view> names = program.category_names(record.feature);
+    for (std::size_t code = 0; code < names.size(); ++code) {
+      named.codes.emplace(names[code], static_cast<float>(code));
+      if (const auto number = parse_number<double>(names[code]))
+        named.numbers.emplace(*number, static_cast<float>(code));
+    }
+    if (named.numbers.size() != names.size()) named.numbers.clear();
+    all.push_back(std::move(named));
+  }
+  return all;
+}
+
+}  // namespace
 
 Result<RowForm> row_options(const Arguments& arguments) {
   RowForm form;
@@ -102,6 +131,8 @@ Result<RowForm> row_options(const Arguments& arguments) {
   form.header = static_cast<Header>(header);
   form.format = static_cast<RowFormat>(format);
   form.ignores_extra = extra == 1;
+  FVM_ASSIGN(const std::size_t cells, arguments.choice("categories", kCategoryCells, 0));
+  form.takes_codes = cells == 1;
   if (arguments.has("separator")) {
     FVM_ASSIGN(form.separator, separator_of(arguments));
   }
@@ -142,6 +173,7 @@ RowForm row_form(const Program& program, const RowForm& options) {
   const std::string_view trainer = program.text(StringId::Trainer);
   form.underlined = trainer == "lightgbm";
   form.hashed = program.section_HashedFeatures();
+  if (!form.takes_codes) form.categories = categories_of(program);
   form.wide = meta.row_type == ScalarType::Float64 || !form.hashed.empty();
   form.absent = trainer == "xgboost" ? Absent::Missing : Absent::Zero;
   return form;

@@ -20,6 +20,7 @@ extern const Option kExtraColumnsOption;
 extern const Option kKeepOption;
 extern const Option kArrayOption;
 extern const Option kIndexBaseOption;
+extern const Option kCategoriesOption;
 extern const Option kMissingOption;
 
 /// Returns what the options say of the form of rows; the program says the rest.

@@ -207,6 +207,7 @@ const Command kRun = {
      kKeepOption,
      kArrayOption,
      kIndexBaseOption,
+     kCategoriesOption,
      kMissingOption,
      kRoundsOption,
      kContractOption,

@@ -199,6 +199,9 @@ Result<void> check_header(const Model& model) {
     const FeatureCategories& named = model.categories[i];
     if (named.feature >= model.num_features || (i != 0 && named.feature <= model.categories[i - 1].feature))
       return model_error("features with named categories that do not exist or do not ascend");
+    if (named.unseen && !std::isnan(*named.unseen) && !(*named.unseen >= 0 && *named.unseen < kMaxCategories))
+      return model_error("feature " + std::to_string(named.feature) +
+                         " has no category for texts without a name");
     if (named.names.size() > kMaxCategories)
       return model_error("feature " + std::to_string(named.feature) + " has " +
                          std::to_string(named.names.size()) + " categories, over the limit of " +

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -107,11 +108,63 @@ bool read_cell(std::string_view text, const RowForm& form, Number& value) {
 template bool read_cell<float>(std::string_view text, const RowForm& form, float& value);
 template bool read_cell<double>(std::string_view text, const RowForm& form, double& value);
 
+const NamedCategories* named_categories(const RowForm& form, std::size_t feature) {
+  const auto found = std::lower_bound(
+      form.categories.begin(), form.categories.end(), feature,
+      [](const NamedCategories& named, std::size_t sought) { return named.feature < sought; });
+  return found != form.categories.end() && found->feature == feature ? &*found : nullptr;
+}
+
+namespace {
+
+/// Returns the code of a cell; NaN if it is missing, nothing if it is refused. A number that is no name is refused where
+/// names are texts: it may be meant as a code.
+std::optional<float> code_of(const NamedCategories& named, std::string_view text, std::string_view whole,
+                             const RowForm& form) {
+  constexpr float missing = std::numeric_limits<float>::quiet_NaN();
+  for (const std::string_view name : {whole, text})
+    if (const auto found = named.codes.find(std::string(name)); found != named.codes.end())
+      return found->second;
+  const auto number = parse_number<double>(text);
+  if (text.empty() || is_missing_word(text, form) || (number && std::isnan(*number))) return missing;
+  if (number && form.missing && *number == form.missing->wide) return missing;
+  if (!number) return named.unseen;
+  if (named.numbers.empty()) return std::nullopt;
+  const auto equal = named.numbers.find(*number);
+  return equal == named.numbers.end() ? named.unseen : std::optional(equal->second);
+}
+
+}  // namespace
+
+template <class Number>
+bool read_feature(std::string_view text, std::string_view whole, std::size_t feature, const RowForm& form,
+                  Number& value) {
+  const NamedCategories* const named = form.categories.empty() ? nullptr : named_categories(form, feature);
+  if (named == nullptr) return read_cell(text, form, value);
+  const std::optional<float> code = code_of(*named, text, whole, form);
+  value = static_cast<Number>(code.value_or(0));
+  return code.has_value();
+}
+
+template bool read_feature<float>(std::string_view text, std::string_view whole, std::size_t feature,
+                                  const RowForm& form, float& value);
+template bool read_feature<double>(std::string_view text, std::string_view whole, std::size_t feature,
+                                   const RowForm& form, double& value);
+
 Error no_value(std::string place, std::string_view text) {
   return refused(std::move(place),
                  in_quotes(text) +
                      " is not a number, true or false (a missing value is an empty cell, nan, or a word of "
                      "--na)");
+}
+
+Error no_value(std::string place, std::string_view text, std::size_t feature, const RowForm& form) {
+  const NamedCategories* const named = named_categories(form, feature);
+  if (named == nullptr) return no_value(std::move(place), text);
+  return refused(std::move(place), in_quotes(text) + " is none of the " +
+                                       std::to_string(named->codes.size()) +
+                                       " names of the column's categories, which forestvm inspect lists "
+                                       "(--categories codes reads codes)");
 }
 
 }  // namespace forestvm::cli

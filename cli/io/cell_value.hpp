@@ -28,4 +28,17 @@ bool read_cell(std::string_view text, const RowForm& form, Number& value);
 /// Returns the error for a text that is no value.
 Error no_value(std::string place, std::string_view text);
 
+/// Returns the named categories of a feature; null if it has none.
+const NamedCategories* named_categories(const RowForm& form, std::size_t feature);
+
+/// Sets `value` to the value of a cell of a feature, as read_cell does, or to the code of a named category: of the whole
+/// text of the cell, otherwise of its text without the spaces around it, otherwise of an equal number, if all names are
+/// numbers. A word for missing values that is no name is missing.
+template <class Number>
+bool read_feature(std::string_view text, std::string_view whole, std::size_t feature, const RowForm& form,
+                  Number& value);
+
+/// Returns the error for a cell of a feature that read_feature does not read.
+Error no_value(std::string place, std::string_view text, std::size_t feature, const RowForm& form);
+
 }  // namespace forestvm::cli

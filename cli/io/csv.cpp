@@ -111,7 +111,7 @@ class CsvReader final : public TableReader {
       if (cells_.is_blank_line()) return refused("line 1", "is blank; expected a header or a row");
       Number value = 0;
       const bool is_value = read_value(text, line.columns, value);
-      if (!is_hashed(line.columns)) {  // a text tells nothing about the line
+      if (!takes_texts(line.columns)) {  // a text tells nothing about the line
         line.has_name |= !is_value;
         line.has_number |= parse_number<Number>(text).has_value();
       }
@@ -193,6 +193,9 @@ class CsvReader final : public TableReader {
     return what + ", or a row: say which with --header yes or --header no";
   }
 
+  bool takes_texts(std::size_t feature) const {
+    return is_hashed(feature) || named_categories(form_, feature) != nullptr;
+  }
   bool is_hashed(std::size_t feature) const {
     return std::binary_search(form_.hashed.begin(), form_.hashed.end(), feature);
   }
@@ -203,10 +206,11 @@ class CsvReader final : public TableReader {
       value = static_cast<Number>(category_code(cells_.text()));
       return true;
     }
-    if (form_.hashed.empty() || std::is_same_v<Number, float>) return read_cell(text, form_, value);
+    if (form_.hashed.empty() || std::is_same_v<Number, float>)
+      return read_feature(text, cells_.text(), feature, form_, value);
     // Beside codes, which need float64, numbers are float32: rounded twice, some would be others.
     float narrow = 0;
-    const bool is_value = read_cell(text, form_, narrow);
+    const bool is_value = read_feature(text, cells_.text(), feature, form_, narrow);
     value = static_cast<Number>(narrow);
     return is_value;
   }
@@ -229,7 +233,8 @@ class CsvReader final : public TableReader {
       const std::size_t feature = order_.empty() ? column : order_[column];
       ++column;
       if (feature == kNoFeature) continue;
-      if (!read_value(text, feature, values[begin + feature])) return no_value(cells_.cell_place(), text);
+      if (!read_value(text, feature, values[begin + feature]))
+        return no_value(cells_.cell_place(), text, feature, form_);
     } while (!cells_.ends_line());
     if (column == cells_per_row_) return true;
     return refused(cells_.line_place(), "has " + std::to_string(column) + " cells, " +

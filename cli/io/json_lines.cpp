@@ -125,8 +125,9 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
     if (feature >= form_.width)
       return fail("has more values than the model's " + std::to_string(form_.width) + " features");
     if (std::exchange(seen_[feature], row_) == row_) return fail("has " + in_quotes(name_) + " twice");
-    if (!read_cell(text, form_, (*values_)[begin_ + feature])) {
-      error_ = no_value(is_object_ ? in_quotes(name_) : "value " + std::to_string(count_ + 1), text);
+    if (!read_feature(text, text, feature, form_, (*values_)[begin_ + feature])) {
+      error_ = no_value(is_object_ ? in_quotes(name_) : "value " + std::to_string(count_ + 1), text, feature,
+                        form_);
       return false;
     }
     ++count_;

@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <unordered_map>
 #include <vector>
 
 #include <forestvm/backend.hpp>
@@ -79,6 +81,14 @@ struct MissingNumber {
   }
 };
 
+/// The categories of a feature by their names.
+struct NamedCategories {
+  std::uint32_t feature = 0;
+  std::unordered_map<std::string, float> codes{};
+  std::map<double, float> numbers{};  ///< Codes by number, if all names are numbers; otherwise empty.
+  std::optional<float> unseen{};      ///< see FeatureCategories::unseen
+};
+
 /// The rows that a model expects, and how to read them.
 struct RowForm {
   std::size_t width = 0;
@@ -87,8 +97,10 @@ struct RowForm {
   bool wide = false;        ///< true: numbers are compared in float64
   /// Features, ascending, whose cells are texts: rows hold the codes of these categories, see RowBlock::hashed.
   std::span<const std::uint32_t> hashed{};
-  std::optional<MissingNumber> missing{};  ///< number that stands for a missing value (-0 equals 0)
-  Header header = Header::Auto;            ///< kind of the first line of a CSV file
+  bool takes_codes = false;                   ///< true: cells of named categories are codes
+  std::vector<NamedCategories> categories{};  ///< ascending by feature; the cells of these are names
+  std::optional<MissingNumber> missing{};     ///< number that stands for a missing value (-0 equals 0)
+  Header header = Header::Auto;               ///< kind of the first line of a CSV file
   RowFormat format = RowFormat::Auto;
   std::optional<char>
       separator{};  ///< separator of a CSV file (kBlanks: runs of blanks); none: the first line tells

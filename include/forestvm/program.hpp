@@ -82,6 +82,17 @@ struct StringRef {
   std::uint32_t size;
 };
 
+/// A feature whose categories have names: see FeatureCategories. Their strings follow the class labels, feature by
+/// feature and code by code.
+struct CategoryNames {
+  std::uint32_t feature;
+  std::uint32_t count;          ///< Number of names; the first is code 0.
+  double unseen;                ///< FeatureCategories::unseen; 0 if refuses_unseen.
+  std::uint8_t refuses_unseen;  ///< 1: a text that is no name is refused.
+  std::uint8_t reserved[7];     ///< Zero.
+};
+static_assert(sizeof(CategoryNames) == 24);
+
 /// The first strings of the strings section.
 enum class StringId : std::uint32_t {
   Format = 0,
@@ -117,7 +128,9 @@ struct ProgramParts {
   std::vector<float> ranks;
   std::vector<CategoryColumn> category_columns;
   std::vector<std::uint32_t> category_words;
-  std::vector<std::string> strings;  ///< StringId::Count texts, then feature names, then class labels.
+  /// StringId::Count texts, then feature names, then class labels, then names of categories.
+  std::vector<std::string> strings;
+  std::vector<CategoryNames> category_names;
   std::vector<std::uint32_t> leaf_numbers;
   std::vector<double> wide_leaves;
   std::vector<std::byte> leaf_vectors;
@@ -168,6 +181,9 @@ class Program {
   std::string_view feature_name(std::uint32_t feature) const;
   /// Returns an empty text if the model has no labels.
   std::string_view class_label(std::uint32_t label) const;
+
+  /// Returns the names of a feature's categories, by code; none if they have no names.
+  std::vector<std::string_view> category_names(std::uint32_t feature) const;
 
   /// Returns whether some loop is mapped to a GPU's grid or blocks: only a GPU runs such a program.
   bool mapped() const;

@@ -61,6 +61,14 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
   parts.strings.insert(parts.strings.begin(), {model.format, model.trainer, model.version, model.objective,
                                                print(compilation.schedule)});
   parts.strings.insert(parts.strings.end(), model.class_labels.begin(), model.class_labels.end());
+  for (const FeatureCategories& named : model.categories) {
+    parts.category_names.push_back({named.feature,
+                                    static_cast<std::uint32_t>(named.names.size()),
+                                    named.unseen.value_or(0),
+                                    static_cast<std::uint8_t>(named.unseen ? 0 : 1),
+                                    {}});
+    parts.strings.insert(parts.strings.end(), named.names.begin(), named.names.end());
+  }
 }
 
 }  // namespace

@@ -275,8 +275,10 @@ TEST(CsvRows, HashesTexts) {
                             code("nan"), code("1.0"), 2, code("a"), code("ß")});
   EXPECT_TRUE(rows->hashed);
   EXPECT_TRUE(rows->block().hashed);
-  EXPECT_EQ(refusal("x1,red,7\n1,red,7\nred,1,2\n", form),
-            "line 3, column 1: 'red' is not a number (a missing value is an empty cell or nan)");
+  EXPECT_EQ(
+      refusal("x1,red,7\n1,red,7\nred,1,2\n", form),
+      "line 3, column 1: 'red' is not a number, true or false (a missing value is an empty cell, nan, or a word of "
+      "--na)");
 }
 
 TEST(CsvRows, FindsTheHeaderOfTexts) {

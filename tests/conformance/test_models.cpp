@@ -139,7 +139,7 @@ TEST(RepositoryModels, LeafNumbersAreXgboosts) {
 TEST(RepositoryModels, AreThere) {
   EXPECT_EQ(model_files(FORESTVM_TEST_DATA, "").size(), 3u);
   EXPECT_GE(model_files(fs::path(FORESTVM_TEST_DATA) / "xgboost_versions", "").size(), 30u);
-  EXPECT_EQ(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "").size(), 12u);
+  EXPECT_EQ(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "").size(), 22u);
   EXPECT_EQ(catboost_number_files(fs::path(FORESTVM_TEST_DATA) / "catboost", "").size(), 7u);
 }
 

@@ -8,6 +8,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "support/small_models.hpp"
 #include "vm/program/format.hpp"
 
 namespace forestvm::test {
@@ -84,6 +85,8 @@ const std::vector<RichCase>& rich_cases() {
        Contract::Trainer, 2, ScalarType::Float32, true},
       {"plan(3); layout(tree, sparse); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1); encode(u8)",
        Contract::Trainer, 2, ScalarType::Float32, false, true},
+      {"tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0); layout(tree, sparse8)",
+       Contract::Trainer, 2, ScalarType::Float32, false, false, true},
   };
   return cases;
 }
@@ -159,6 +162,9 @@ Model forest_of(const RichCase& rich) {
   if (rich.categories)
     for (Tree& tree : model.trees) make_categorical(tree);
   if (rich.derived) derive_columns(model);
+  if (!rich.vectors) return model;
+  for (Tree& tree : model.trees) support::make_vectors(tree, model.num_outputs);
+  model.categories = {{1, {"red", "", "green"}, 2.0}, {2, {"1"}, std::nullopt}};
   return model;
 }
 
@@ -214,6 +220,8 @@ ProgramParts parts_of(const Program& program) {
   parts.category_words = copy_of(program.section_CategoryWords());
   parts.wide_features = copy_of(program.section_WideFeatures());
   parts.wide_bounds = copy_of(program.section_WideBounds());
+  parts.leaf_vectors = copy_of(program.section_LeafVectors());
+  parts.category_names = copy_of(program.section_CategoryNames());
   parts.hashed_features = copy_of(program.section_HashedFeatures());
   parts.lookups = copy_of(program.section_Lookups());
   parts.key_parts = copy_of(program.section_KeyParts());

@@ -94,6 +94,8 @@ void read_program(const Program& program) {
   std::size_t length = program.disassemble().size();
   for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) length += program.feature_name(i).size();
   for (std::uint32_t i = 0; i < meta.num_class_labels; ++i) length += program.class_label(i).size();
+  for (std::uint32_t i = 0; i < meta.num_features; ++i)
+    for (const std::string_view name : program.category_names(i)) length += name.size();
   for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(StringId::Count); ++i)
     length += program.text(static_cast<StringId>(i)).size();
   EXPECT_GT(length, 0u);

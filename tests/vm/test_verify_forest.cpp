@@ -364,6 +364,31 @@ TEST(VerifyTables, RefusesMeta) {
       {"scale 0", [](ProgramParts& p) { p.meta.scale = 0; }, "meta section", "scale"},
       {"offset NaN", [](ProgramParts& p) { p.meta.offset = std::numeric_limits<double>::quiet_NaN(); },
        "meta section", "offset"},
+      {"names of a feature that is none",
+       [](ProgramParts& p) {
+         p.category_names = {{3, 0, 0, 0, {}}};
+       },
+       "category_names section: record 0", "outside the row"},
+      {"names of a feature twice",
+       [](ProgramParts& p) {
+         p.category_names = {{1, 0, 0, 0, {}}, {1, 0, 0, 0, {}}};
+       },
+       "category_names section: record 1", "does not ascend"},
+      {"names that are not there",
+       [](ProgramParts& p) {
+         p.category_names = {{1, 2, 0, 0, {}}};
+       },
+       "strings section", "strings, expected"},
+      {"a category below zero",
+       [](ProgramParts& p) {
+         p.category_names = {{1, 0, -1, 0, {}}};
+       },
+       "category_names section: record 0", "no category"},
+      {"names with a flag of 2",
+       [](ProgramParts& p) {
+         p.category_names = {{1, 0, 0, 2, {}}};
+       },
+       "category_names section: record 0", "neither 0 nor 1"},
       {"a vector cut in two", [](ProgramParts& p) { p.leaf_vectors.resize(3); }, "leaf_vectors section",
        "3 bytes"},
       {"a float64 leaf too few",

@@ -55,6 +55,7 @@ void place_sections(const ProgramParts& parts, Contents& contents) {
   place(Section::WideFeatures, bytes_of(parts.wide_features));
   place(Section::WideBounds, bytes_of(parts.wide_bounds));
   place(Section::LeafVectors, parts.leaf_vectors);
+  place(Section::CategoryNames, bytes_of(parts.category_names));
   place(Section::HashedFeatures, bytes_of(parts.hashed_features));
   place(Section::Lookups, bytes_of(parts.lookups));
   place(Section::KeyParts, bytes_of(parts.key_parts));

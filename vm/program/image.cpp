@@ -242,6 +242,18 @@ std::string_view Program::class_label(std::uint32_t label) const {
   return string(static_cast<std::size_t>(StringId::Count) + meta().num_feature_names + label);
 }
 
+std::vector<std::string_view> Program::category_names(std::uint32_t feature) const {
+  std::size_t first =
+      static_cast<std::size_t>(StringId::Count) + meta().num_feature_names + meta().num_class_labels;
+  std::vector<std::string_view> names;
+  for (const CategoryNames& named : section_CategoryNames()) {
+    for (std::uint32_t code = 0; named.feature == feature && code < named.count; ++code)
+      names.push_back(string(first + code));
+    first += named.count;
+  }
+  return names;
+}
+
 bool is_program(std::span<const std::byte> bytes) {
   return bytes.size() >= sizeof bytecode::kMagic &&
          std::memcmp(bytes.data(), bytecode::kMagic, sizeof bytecode::kMagic) == 0;

@@ -152,11 +152,32 @@ Result<void> verify_wide_features(const Program& program) {
   return {};
 }
 
+Result<void> verify_category_names(const Program& program) {
+  const auto records = program.section_CategoryNames();
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const CategoryNames& named = records[i];
+    const auto wrong = [i](const char* what) {
+      return refused("category_names section: record " + std::to_string(i), what);
+    };
+    if (named.feature >= program.meta().num_features) return wrong("its feature lies outside the row");
+    if (i != 0 && named.feature <= records[i - 1].feature) return wrong("its feature does not ascend");
+    if (named.count > kMaxCategories) return wrong("it has too many categories");
+    if (named.refuses_unseen > 1) return wrong("refuses_unseen is neither 0 nor 1");
+    const bool code = named.unseen >= 0 && named.unseen < kMaxCategories;
+    if (!code && !(std::isnan(named.unseen) && named.refuses_unseen == 0))
+      return wrong("the number for texts without a name is no category");
+    for (const std::uint8_t byte : named.reserved)
+      if (byte != 0) return wrong("a reserved byte is not zero");
+  }
+  return {};
+}
+
 Result<void> verify_strings(const Program& program) {
   const auto strings = program.section_Strings();
   const auto text = program.section_Text();
-  const std::uint64_t expected = static_cast<std::uint64_t>(StringId::Count) +
-                                 program.meta().num_feature_names + program.meta().num_class_labels;
+  std::uint64_t expected = static_cast<std::uint64_t>(StringId::Count) + program.meta().num_feature_names +
+                           program.meta().num_class_labels;
+  for (const CategoryNames& named : program.section_CategoryNames()) expected += named.count;
   if (strings.size() != expected)
     return refused("strings section",
                    std::to_string(strings.size()) + " strings, expected " + std::to_string(expected));
@@ -310,6 +331,7 @@ Result<void> verify_tables(const Program& program) {
       return refused("zero_missing section: record " + std::to_string(i), "its feature does not ascend");
   }
   FVM_TRY(verify_wide_features(program));
+  FVM_TRY(verify_category_names(program));
   FVM_TRY(verify_strings(program));
   FVM_TRY(verify_tile_shapes(program));
   return verify_accumulators(program);
