@@ -18,8 +18,8 @@ class Categories : public ProgramTest {
 
   /// Returns the model's predictions for one row, of which the first cell is given.
   Outcome ran(const std::string& cell, const std::vector<std::string>& options = {}) const {
-    std::vector<std::string> words = {"run", model_, write("row.csv", cell + ",0.5,0.25,,,,,\n"),
-                                      "--header", "no"};
+    std::vector<std::string> words = {"run", model_, write("row.csv", cell + ",0.5,0.25,,,,,\n"), "--header",
+                                      "no"};
     words.insert(words.end(), options.begin(), options.end());
     return forestvm(words);
   }
