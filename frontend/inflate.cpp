@@ -10,7 +10,7 @@
 namespace forestvm {
 namespace {
 
-constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
+constexpr std::size_t kMaxPiece = std::numeric_limits<uInt>::max();
 
 }  // namespace
 
@@ -62,7 +62,7 @@ Result<Inflater::Step> Inflater::unpack(std::span<const std::byte> input, std::s
     if (inflateReset(&s.z) != Z_OK) return s.damaged();
     s.ended = false;
   }
-  const std::size_t given = std::min(kMost, input.size()), space = std::min(kMost, room.size());
+  const std::size_t given = std::min(kMaxPiece, input.size()), space = std::min(kMaxPiece, room.size());
   // zlib's next_in is not const in its C interface; inflate only reads it.
   s.z.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(input.data()));
   s.z.avail_in = static_cast<uInt>(given);

@@ -24,7 +24,7 @@ namespace {
 
 /// Bytes that a node takes at least, so that a small file of empty ones cannot take much memory:
 /// {"leaf_index":0,"leaf_value":1}.
-constexpr std::size_t kLeastNode = 31;
+constexpr std::size_t kMinNodeBytes = 31;
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
@@ -47,7 +47,7 @@ struct Members {
 class DumpSink final : public EventSink {
  public:
   DumpSink(std::size_t bytes, const LoadLimits& limits, Model& model)
-      : most_nodes_(bytes / kLeastNode + 1), limits_(limits), model_(model) {}
+      : most_nodes_(bytes / kMinNodeBytes + 1), limits_(limits), model_(model) {}
 
   bool on_null() override {
     if (in_pandas()) return told(pandas_.on_null());

@@ -356,9 +356,9 @@ class TreeReader {
 bool sniff_treelite(std::span<const std::byte> bytes) {
   if (bytes.size() < kOpening) return false;
   const FileColumn<std::int32_t> version(bytes.data(), 3);
-  constexpr std::int32_t kMostOfANumber = 255;
+  constexpr std::int32_t kMaxVersionPart = 255;
   for (std::size_t i = 0; i < version.size(); ++i)
-    if (version[i] < 0 || version[i] > kMostOfANumber) return false;
+    if (version[i] < 0 || version[i] > kMaxVersionPart) return false;
   const auto is_type = [&](std::size_t at) {
     const auto type = std::to_integer<std::uint8_t>(bytes[at]);
     return type >= kUInt32Type && type <= kFloat64Type;

@@ -12,7 +12,7 @@ namespace forestvm::frontend {
 namespace {
 
 constexpr std::size_t kBlobLength = 4;  ///< bytes of the number before each blob
-constexpr std::int64_t kMostShards = 99'999;
+constexpr std::int64_t kMaxShards = 99'999;
 
 std::string shard_name(std::int64_t shard, std::int64_t shards) {
   char name[64];
@@ -120,7 +120,7 @@ class YdfReader {
       return refused("node_format",
                      "nodes in the format " + quoted(forest_.node_format) +
                          " are not supported: save the model again with the Python package ydf");
-    if (forest_.num_shards < 1 || forest_.num_shards > kMostShards)
+    if (forest_.num_shards < 1 || forest_.num_shards > kMaxShards)
       return refused("num_node_shards", std::to_string(forest_.num_shards) + " files of nodes");
     if (forest_.num_trees < 0 || forest_.num_trees > std::int64_t{limits_.max_trees})
       return refused("num_trees", std::to_string(forest_.num_trees) + " is not within 0 and " +

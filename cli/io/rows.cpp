@@ -18,7 +18,7 @@ namespace forestvm::cli {
 namespace {
 
 /// The bytes of blank lines and comments before the first row that are looked at to tell the format.
-constexpr std::size_t kMostComments = std::size_t{1} << 16;
+constexpr std::size_t kMaxComments = std::size_t{1} << 16;
 
 struct FormatRow {
   RowFormat format;
@@ -81,7 +81,7 @@ Result<bool> starts_as_libsvm(Source& source) {
     const std::size_t had = begin;
     FVM_ASSIGN(std::string_view seen, source.peek(had + 1));
     std::size_t end = seen.find('\n', begin);
-    while (end == std::string_view::npos && seen.size() < kMostComments) {
+    while (end == std::string_view::npos && seen.size() < kMaxComments) {
       const std::size_t size = seen.size();
       FVM_ASSIGN(seen, source.peek(size + 1));
       if (seen.size() == size) break;
@@ -90,7 +90,7 @@ Result<bool> starts_as_libsvm(Source& source) {
     const std::string_view line = seen.substr(std::min(begin, seen.size()), end - begin);
     const bool is_blank = line.find_first_not_of(" \t\r") == std::string_view::npos;
     if (!is_blank && !line.starts_with('#')) return is_libsvm(line);
-    if (end >= kMostComments) return false;
+    if (end >= kMaxComments) return false;
     begin = end + 1;
   }
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kSeparators = ",;\t";
 constexpr std::size_t kTab = 2;
 /// The bytes of the first line that are looked at. A longer line counts as incomplete.
-constexpr std::size_t kMostSeen = std::size_t{1} << 16;
+constexpr std::size_t kMaxPeeked = std::size_t{1} << 16;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -91,10 +91,10 @@ Result<std::string_view> first_line(Source& source, std::size_t most, bool quote
 }
 
 Result<char> find_separator(Source& source, std::size_t width) {
-  FVM_ASSIGN(std::string_view line, first_line(source, kMostSeen, true));
-  const bool complete = line.size() < kMostSeen;
+  FVM_ASSIGN(std::string_view line, first_line(source, kMaxPeeked, true));
+  const bool complete = line.size() < kMaxPeeked;
   if (line.ends_with('\r')) line.remove_suffix(1);
-  const Counts counts = count_separators(line.substr(0, kMostSeen));
+  const Counts counts = count_separators(line.substr(0, kMaxPeeked));
   std::string all, fitting;
   for (std::size_t i = 0; i < kSeparators.size(); ++i) {
     if (counts.of[i] != 0) all += kSeparators[i];
