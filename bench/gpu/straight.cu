@@ -185,7 +185,7 @@ LaunchProgram program_on_device(const Program& program) {
   LaunchProgram tables{};
   tables.groups = on_device(&group, 1);
   tables.walkers = on_device(&walker, 1);
-  tables.base = on_device(base_scores(program).data(), 1);
+  tables.base = on_device(program.section_Base());
   tables.features = on_device(program.section_EncodedFeatures());
   tables.ranks = on_device(program.section_Ranks());
   tables.columns = on_device(program.section_Columns());
@@ -203,7 +203,7 @@ LaunchProgram program_on_device(const Program& program) {
 class Work {
  public:
   Work(const Program& program, const LaunchProgram& tables, std::uint32_t rows) {
-    const auto linked = link(program, {rows, rows, OutputKind::Raw}, {});
+    const auto linked = Linker(program).link({rows, rows, OutputKind::Raw}, {});
     if (!linked.ok()) stop(1, linked.error().text());
     phase_ = linked->phases.front();
     const auto& extent = phase_.extent;

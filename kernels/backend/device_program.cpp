@@ -10,7 +10,6 @@
 
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/derived_tables.hpp>
-#include <forestvm/internal/float_environment.hpp>
 
 namespace forestvm::kernels {
 namespace {
@@ -52,7 +51,6 @@ std::vector<LaunchWalker> launch_walkers(const Program& program, const std::uint
 
 Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime& runtime) {
   DeviceProgram device;
-  const FloatEnvironment floats;  // base scores are rounded as the trainer rounds
   FVM_ASSIGN(const std::unique_ptr<Queue> queue, runtime.make_queue());
   const auto put = [&](auto records) -> Result<const typename decltype(records)::value_type*> {
     const auto bytes = std::as_bytes(records);
