@@ -433,7 +433,7 @@ class WalkersOfValues : public Walkers {};
 /// it.
 TEST_P(WalkersOfValues, TakeRowsThatAreFarApart) {
 #if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "ThreadSanitizer has no room to watch so much memory";
+  GTEST_SKIP() << "no room to watch so much memory: ThreadSanitizer has too little";
 #endif
   constexpr std::uint32_t kRows = 18;
   const WalkerForest forest = walker_forest(GetParam(), {.row_count = kRows}, 98);

@@ -50,7 +50,8 @@ class Busy {
 class Fork : public testing::Test {
  protected:
   void SetUp() override {
-    if (!support::kChildrenHaveThreads) GTEST_SKIP() << "ThreadSanitizer has no threads after a fork";
+    if (!support::kChildrenHaveThreads)
+      GTEST_SKIP() << "no threads after a fork: ThreadSanitizer does not support them";
     options_.threads = 3;
     program_ = opened();
     context_ = context_of(program_);
@@ -160,7 +161,8 @@ INSTANTIATE_TEST_SUITE_P(All, ForkExecutor,
                          testing::Values(&host::make_executor, &host::make_thread_executor));
 
 TEST_P(ForkExecutor, RunsLoopsInAChild) {
-  if (!support::kChildrenHaveThreads) GTEST_SKIP() << "ThreadSanitizer has no threads after a fork";
+  if (!support::kChildrenHaveThreads)
+    GTEST_SKIP() << "no threads after a fork: ThreadSanitizer does not support them";
   auto executor = host::make_forkable_executor(3, *GetParam());
   const auto each_once = [&] {
     std::vector<std::atomic<int>> seen(100);
