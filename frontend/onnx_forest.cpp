@@ -60,7 +60,23 @@ std::optional<std::uint32_t> find_number(const std::vector<Numbered>& list, std:
   return found == last || found->number != number ? std::nullopt : std::optional(found->index);
 }
 
-/// What the readers of both forms need: lists of a known length, read with errors that name them.
+/// The attributes that classifiers and regressors of versions 1 to 4 share.
+constexpr std::string_view kFlatAttributes[] = {"base_values",
+                                                "base_values_as_tensor",
+                                                "nodes_falsenodeids",
+                                                "nodes_featureids",
+                                                "nodes_hitrates",
+                                                "nodes_hitrates_as_tensor",
+                                                "nodes_missing_value_tracks_true",
+                                                "nodes_modes",
+                                                "nodes_nodeids",
+                                                "nodes_treeids",
+                                                "nodes_truenodeids",
+                                                "nodes_values",
+                                                "nodes_values_as_tensor",
+                                                "post_transform"};
+
+/// Reads lists of a known length, with errors that name them, for both forms of ensembles.
 class ListReader {
  public:
   ListReader(const OnnxOperation& operation, const LoadLimits& limits)
@@ -167,48 +183,12 @@ class NumberedForest : ListReader {
  private:
   Result<void> check_names() const {
     if (forest_.classifier)
-      return attributes_.check_known({"base_values",
-                                      "base_values_as_tensor",
-                                      "class_ids",
-                                      "class_nodeids",
-                                      "class_treeids",
-                                      "class_weights",
-                                      "class_weights_as_tensor",
-                                      "classlabels_int64s",
-                                      "classlabels_strings",
-                                      "nodes_falsenodeids",
-                                      "nodes_featureids",
-                                      "nodes_hitrates",
-                                      "nodes_hitrates_as_tensor",
-                                      "nodes_missing_value_tracks_true",
-                                      "nodes_modes",
-                                      "nodes_nodeids",
-                                      "nodes_treeids",
-                                      "nodes_truenodeids",
-                                      "nodes_values",
-                                      "nodes_values_as_tensor",
-                                      "post_transform"});
-    return attributes_.check_known({"aggregate_function",
-                                    "base_values",
-                                    "base_values_as_tensor",
-                                    "n_targets",
-                                    "nodes_falsenodeids",
-                                    "nodes_featureids",
-                                    "nodes_hitrates",
-                                    "nodes_hitrates_as_tensor",
-                                    "nodes_missing_value_tracks_true",
-                                    "nodes_modes",
-                                    "nodes_nodeids",
-                                    "nodes_treeids",
-                                    "nodes_truenodeids",
-                                    "nodes_values",
-                                    "nodes_values_as_tensor",
-                                    "post_transform",
-                                    "target_ids",
-                                    "target_nodeids",
-                                    "target_treeids",
-                                    "target_weights",
-                                    "target_weights_as_tensor"});
+      return attributes_.check_known({"class_ids", "class_nodeids", "class_treeids", "class_weights",
+                                      "class_weights_as_tensor", "classlabels_int64s", "classlabels_strings"},
+                                     kFlatAttributes);
+    return attributes_.check_known({"aggregate_function", "n_targets", "target_ids", "target_nodeids",
+                                    "target_treeids", "target_weights", "target_weights_as_tensor"},
+                                   kFlatAttributes);
   }
 
   template <class Enum, std::size_t size>

@@ -436,9 +436,13 @@ Result<std::size_t> OnnxAttributes::texts(
   return count;
 }
 
-Result<void> OnnxAttributes::check_known(std::initializer_list<std::string_view> names) const {
+Result<void> OnnxAttributes::check_known(std::initializer_list<std::string_view> names,
+                                         std::span<const std::string_view> more) const {
+  const auto is_among = [](const auto& known, std::string_view name) {
+    return std::find(known.begin(), known.end(), name) != known.end();
+  };
   for (const auto& [name, message] : operation_.attributes)
-    if (std::find(names.begin(), names.end(), name) == names.end())
+    if (!is_among(names, name) && !is_among(more, name))
       return error(name, "the attribute is unknown: predictions may depend on it");
   return {};
 }

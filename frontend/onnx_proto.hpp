@@ -85,8 +85,9 @@ class OnnxAttributes {
   Result<std::size_t> texts(std::string_view name,
                             const std::function<Result<void>(std::size_t, std::string_view)>& receive) const;
 
-  /// Refuses attributes that are not among `names`.
-  Result<void> check_known(std::initializer_list<std::string_view> names) const;
+  /// Refuses attributes that are neither among `names` nor among `more`.
+  Result<void> check_known(std::initializer_list<std::string_view> names,
+                           std::span<const std::string_view> more = {}) const;
 
   Error error(std::string_view name, std::string message) const;
 

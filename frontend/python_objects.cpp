@@ -50,6 +50,13 @@ Result<std::vector<PythonRef>> PythonRef::items() const {
   return out;
 }
 
+Result<NumpyColumn> PythonRef::column(const NumpyArray& array, std::string_view field,
+                                      NumpyArray::Wanted wanted) const {
+  Result<NumpyColumn> found = array.column(field, wanted);
+  if (!found.ok()) return error(found.error().message);
+  return found;
+}
+
 Result<NumpyArray> PythonRef::array() const {
   if (kind() != PythonKind::Array) return error("expected a NumPy array, found " + printable(type()));
   return objects_->array(id_);

@@ -66,6 +66,9 @@ class PythonRef {
   Result<std::vector<PythonRef>> items() const;
 
   Result<NumpyArray> array() const;
+  /// Returns a column of `array`, which is the object's.
+  Result<NumpyColumn> column(const NumpyArray& array, std::string_view field,
+                             NumpyArray::Wanted wanted) const;
   Result<double> number() const;
   /// Refuses numbers outside [least, most].
   Result<std::int64_t> integer(std::int64_t least, std::int64_t most) const;

@@ -23,10 +23,10 @@ struct Categories {
   bool named = false;  ///< True if the categories are texts, whose codes are their numbers in the list.
 };
 
-/// How rows are encoded.
+/// The encoded columns, in which the trees number features: categories come first.
 struct Encoding {
   std::vector<std::uint32_t> features;  ///< The user's feature in each encoded column.
-  std::vector<Categories> categories;   ///< Those of the first encoded columns.
+  std::vector<Categories> categories;   ///< Categories of the first encoded columns.
 };
 
 /// A number of a list of categories, or nothing for a missing value, which is not a category.
@@ -145,7 +145,6 @@ class HistTree {
   Error error(std::size_t node, std::string message) const {
     return refused(place_.place() + ", node " + std::to_string(node), std::move(message));
   }
-  Result<void> take(const char* field, NumpyArray::Wanted wanted, NumpyColumn& column) const;
   Result<void> read_split(std::size_t number, Node& node, Tree& tree) const;
   Result<CategorySet> set_of(std::size_t number, std::size_t column, bool missing_left) const;
 
@@ -156,29 +155,22 @@ class HistTree {
       set_, words_;
 };
 
-Result<void> HistTree::take(const char* field, NumpyArray::Wanted wanted, NumpyColumn& column) const {
-  const Result<NumpyColumn> found = nodes_.column(field, wanted);
-  if (!found.ok()) return place_.error("nodes: " + found.error().message);
-  column = *found;
-  return {};
-}
-
 Result<void> HistTree::read() {
   using Wanted = NumpyArray::Wanted;
   FVM_ASSIGN(const PythonRef nodes, place_.get("nodes"));
   FVM_ASSIGN(nodes_, nodes.array());
   if (nodes_.count == 0 || nodes_.count > std::size_t{1} << 30 || nodes_.item_size < kMinNodeSize)
     return nodes.error("expected a tree's nodes");
-  FVM_TRY(take("value", Wanted::Numbers, value_));
-  FVM_TRY(take("count", Wanted::Integers, count_));
-  FVM_TRY(take("feature_idx", Wanted::Integers, feature_));
-  FVM_TRY(take("num_threshold", Wanted::Numbers, threshold_));
-  FVM_TRY(take("missing_go_to_left", Wanted::Integers, missing_left_));
-  FVM_TRY(take("left", Wanted::Integers, left_));
-  FVM_TRY(take("right", Wanted::Integers, right_));
-  FVM_TRY(take("is_leaf", Wanted::Integers, is_leaf_));
-  FVM_TRY(take("is_categorical", Wanted::Integers, is_category_));
-  FVM_TRY(take("bitset_idx", Wanted::Integers, set_));
+  FVM_ASSIGN(value_, nodes.column(nodes_, "value", Wanted::Numbers));
+  FVM_ASSIGN(count_, nodes.column(nodes_, "count", Wanted::Integers));
+  FVM_ASSIGN(feature_, nodes.column(nodes_, "feature_idx", Wanted::Integers));
+  FVM_ASSIGN(threshold_, nodes.column(nodes_, "num_threshold", Wanted::Numbers));
+  FVM_ASSIGN(missing_left_, nodes.column(nodes_, "missing_go_to_left", Wanted::Integers));
+  FVM_ASSIGN(left_, nodes.column(nodes_, "left", Wanted::Integers));
+  FVM_ASSIGN(right_, nodes.column(nodes_, "right", Wanted::Integers));
+  FVM_ASSIGN(is_leaf_, nodes.column(nodes_, "is_leaf", Wanted::Integers));
+  FVM_ASSIGN(is_category_, nodes.column(nodes_, "is_categorical", Wanted::Integers));
+  FVM_ASSIGN(set_, nodes.column(nodes_, "bitset_idx", Wanted::Integers));
   FVM_ASSIGN(const PythonRef bitsets, place_.get("raw_left_cat_bitsets"));
   FVM_ASSIGN(bitsets_, bitsets.array());
   const Result<NumpyColumn> words = bitsets_.column("", Wanted::Integers);

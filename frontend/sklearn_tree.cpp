@@ -40,19 +40,14 @@ Result<void> SklearnTree::read_nodes(const PythonRef& nodes) {
   if (nodes_.item_size < kMinNodeSize)
     return nodes.error("nodes of " + std::to_string(nodes_.item_size) + " bytes: scikit-learn's are larger");
   using Wanted = NumpyArray::Wanted;
-  const auto take = [&](const char* field, Wanted wanted, NumpyColumn& column) -> Result<void> {
-    Result<NumpyColumn> found = nodes_.column(field, wanted);
-    if (!found.ok()) return nodes.error(found.error().message);
-    column = *found;
-    return {};
-  };
-  FVM_TRY(take("left_child", Wanted::Integers, left_));
-  FVM_TRY(take("right_child", Wanted::Integers, right_));
-  FVM_TRY(take("feature", Wanted::Integers, feature_));
-  FVM_TRY(take("threshold", Wanted::Numbers, threshold_));
-  FVM_TRY(take("n_node_samples", Wanted::Integers, samples_));
-  FVM_TRY(take("weighted_n_node_samples", Wanted::Numbers, weight_));
-  if (nodes_.has("missing_go_to_left")) FVM_TRY(take("missing_go_to_left", Wanted::Integers, missing_left_));
+  FVM_ASSIGN(left_, nodes.column(nodes_, "left_child", Wanted::Integers));
+  FVM_ASSIGN(right_, nodes.column(nodes_, "right_child", Wanted::Integers));
+  FVM_ASSIGN(feature_, nodes.column(nodes_, "feature", Wanted::Integers));
+  FVM_ASSIGN(threshold_, nodes.column(nodes_, "threshold", Wanted::Numbers));
+  FVM_ASSIGN(samples_, nodes.column(nodes_, "n_node_samples", Wanted::Integers));
+  FVM_ASSIGN(weight_, nodes.column(nodes_, "weighted_n_node_samples", Wanted::Numbers));
+  if (!nodes_.has("missing_go_to_left")) return {};
+  FVM_ASSIGN(missing_left_, nodes.column(nodes_, "missing_go_to_left", Wanted::Integers));
   return {};
 }
 

@@ -83,70 +83,64 @@ Result<YdfHeader> read_ydf_header(WireMessage message) {
   return header;
 }
 
-Result<YdfForestHeader> read_boosted_header(WireMessage message) {
+namespace {
+
+/// The message of a model's own header. Fields 1 and 2 are the same in all of them.
+struct ForestMessage {
+  std::uint32_t node_format;  ///< Number of the field that names the format of nodes.
+  /// Takes one of the other fields.
+  Result<void> (*take)(YdfForestHeader& header, const WireField& field);
+};
+
+Result<YdfForestHeader> read_forest_header(WireMessage message, const ForestMessage& kind) {
   YdfForestHeader header;
   FVM_TRY(visit(message, [&](const WireField& field) -> Result<void> {
-    switch (field.number) {
-      case 1:
-        return set(header.num_shards, integer_of(field));
-      case 2:
-        return set(header.num_trees, integer_of(field));
-      case 3:
-        return set(header.loss, integer_of(field));
-      case 4:
-        return visit_floats(field, [&](float initial) -> Result<void> {
-          header.initial_predictions.push_back(initial);
-          return {};
-        });
-      case 5:
-        return set(header.trees_per_iteration, integer_of(field));
-      case 7:
-        return set(header.node_format, string_of(field));
-      case 9:
-        return set(header.output_logits, flag_of(field));
-      default:
-        return {};
-    }
+    if (field.number == 1) return set(header.num_shards, integer_of(field));
+    if (field.number == 2) return set(header.num_trees, integer_of(field));
+    if (field.number == kind.node_format) return set(header.node_format, string_of(field));
+    return kind.take(header, field);
   }));
   return header;
+}
+
+Result<void> take_boosted(YdfForestHeader& header, const WireField& field) {
+  switch (field.number) {
+    case 3:
+      return set(header.loss, integer_of(field));
+    case 4:
+      return visit_floats(field, [&](float initial) -> Result<void> {
+        header.initial_predictions.push_back(initial);
+        return {};
+      });
+    case 5:
+      return set(header.trees_per_iteration, integer_of(field));
+    case 9:
+      return set(header.output_logits, flag_of(field));
+    default:
+      return {};
+  }
+}
+
+Result<void> take_random(YdfForestHeader& header, const WireField& field) {
+  return field.number == 3 ? set(header.winner_takes_all, flag_of(field)) : Result<void>();
+}
+
+Result<void> take_isolation(YdfForestHeader& header, const WireField& field) {
+  return field.number == 4 ? set(header.examples_per_tree, integer_of(field)) : Result<void>();
+}
+
+}  // namespace
+
+Result<YdfForestHeader> read_boosted_header(WireMessage message) {
+  return read_forest_header(message, {7, take_boosted});
 }
 
 Result<YdfForestHeader> read_random_header(WireMessage message) {
-  YdfForestHeader header;
-  FVM_TRY(visit(message, [&](const WireField& field) -> Result<void> {
-    switch (field.number) {
-      case 1:
-        return set(header.num_shards, integer_of(field));
-      case 2:
-        return set(header.num_trees, integer_of(field));
-      case 3:
-        return set(header.winner_takes_all, flag_of(field));
-      case 7:
-        return set(header.node_format, string_of(field));
-      default:
-        return {};
-    }
-  }));
-  return header;
+  return read_forest_header(message, {7, take_random});
 }
 
 Result<YdfForestHeader> read_isolation_header(WireMessage message) {
-  YdfForestHeader header;
-  FVM_TRY(visit(message, [&](const WireField& field) -> Result<void> {
-    switch (field.number) {
-      case 1:
-        return set(header.num_shards, integer_of(field));
-      case 2:
-        return set(header.num_trees, integer_of(field));
-      case 3:
-        return set(header.node_format, string_of(field));
-      case 4:
-        return set(header.examples_per_tree, integer_of(field));
-      default:
-        return {};
-    }
-  }));
-  return header;
+  return read_forest_header(message, {3, take_isolation});
 }
 
 }  // namespace forestvm::frontend
