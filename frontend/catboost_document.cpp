@@ -70,7 +70,7 @@ struct BranchRecord {
   double weight = 0;
 };
 
-/// What is read, and the objects that are not complete yet.
+/// The parts that are read so far, and the objects that are not complete yet.
 struct Reading {
   CatboostParts& parts;
   const LoadLimits& limits;

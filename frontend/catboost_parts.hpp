@@ -36,7 +36,8 @@ struct CatboostOneHot {
   std::vector<std::int32_t> codes;
 };
 
-/// What is hashed into a table's key: see Lookup. The first numbers are indices among features of their kind.
+/// The features and tests that are hashed into a table's key: see Lookup. The first number of each is an index among the
+/// features of its kind.
 struct CatboostCombination {
   std::vector<std::int64_t> categories;
   std::vector<std::pair<std::int64_t, float>> value_tests;
@@ -45,7 +46,7 @@ struct CatboostCombination {
   auto operator<=>(const CatboostCombination&) const = default;
 };
 
-/// How a counter's value is made of a row of its table; the numbers are those of the binary format.
+/// The formulas that make a counter's value of a row of its table, with the numbers of the binary format.
 enum class CtrType : std::uint8_t {
   Borders,
   Buckets,
@@ -67,7 +68,7 @@ struct CatboostCtr {
   std::vector<float> borders;
 };
 
-/// What training counted for each key of a combination.
+/// The table of a combination: the counts that training made for each key.
 struct CatboostTable {
   std::string name;
   std::string where;  ///< place in the file, for messages

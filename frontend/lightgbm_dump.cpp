@@ -28,7 +28,7 @@ constexpr std::size_t kMinNodeBytes = 31;
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-/// What feature_infos says of a feature.
+/// An entry of feature_infos: the largest value of a feature in training, or that it is categorical.
 struct FeatureInfo {
   double largest = kNoLimit;
   bool categorical = false;

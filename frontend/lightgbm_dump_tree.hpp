@@ -13,7 +13,7 @@
 
 namespace forestvm::frontend {
 
-/// What few nodes have.
+/// The fields that few nodes of a dump have.
 struct LightgbmDumpExtras {
   std::optional<std::string> categories;  ///< a categorical split's threshold: "0||3||7"
   std::optional<double> leaf_const;       ///< a linear leaf's function

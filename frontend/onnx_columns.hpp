@@ -11,7 +11,8 @@
 
 namespace forestvm::frontend {
 
-/// What one node does to each number. Lists have one number for all columns, or one for each.
+/// A Scaler or Imputer node: the change that it makes to each number. A list has one number for all columns, or one for
+/// each.
 struct OnnxStep {
   std::vector<float> offsets, scales;  ///< Scaler: (x - offset) * scale, in float32.
   std::vector<float> replacements;     ///< Imputer: the number instead of NaN.

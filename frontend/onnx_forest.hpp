@@ -35,10 +35,10 @@ struct OnnxNode {
   bool nan_yes = false;
 };
 
-/// How the trees' numbers become one; the numbers are TreeEnsemble's.
+/// The functions that make one score of the trees' leaves, with the numbers that TreeEnsemble gives them.
 enum class OnnxAggregate : std::uint8_t { Average = 0, Sum = 1, Min = 2, Max = 3 };
 
-/// The transforms of scores; the numbers are TreeEnsemble's.
+/// The transforms of scores, with the numbers that TreeEnsemble gives them.
 enum class OnnxPost : std::uint8_t { None = 0, Softmax = 1, Logistic = 2, SoftmaxZero = 3, Probit = 4 };
 
 struct OnnxForest {
@@ -57,7 +57,7 @@ struct OnnxForest {
   std::vector<double> base;  ///< None, or as many as the file gives.
   OnnxAggregate aggregate = OnnxAggregate::Sum;
   OnnxPost post = OnnxPost::None;
-  std::vector<std::string> class_labels;  ///< Of classifiers only.
+  std::vector<std::string> class_labels;  ///< Labels of a classifier; otherwise none.
   bool classifier = false;
   bool doubles = false;  ///< True if the thresholds or weights are float64 numbers.
 

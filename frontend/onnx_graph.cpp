@@ -15,7 +15,7 @@ namespace {
 /// Limit on the segments and steps of all columns that nodes make: many nodes over many segments are refused.
 constexpr std::size_t kMaxSegments = std::size_t{1} << 18;
 
-/// What a tensor behind the ensemble holds.
+/// The contents that a tensor behind the ensemble may have.
 enum class Content {
   Labels,
   Scores,

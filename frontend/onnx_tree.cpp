@@ -161,7 +161,7 @@ class TreeBuilder {
     bool left;
   };
 
-  /// What the nodes above a place say of a feature.
+  /// The values that a feature may have at a node, by the tests of the nodes above it.
   struct Range {
     Cut lower = kLowestCut;
     Cut upper = kHighestCut;

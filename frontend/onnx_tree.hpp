@@ -12,7 +12,7 @@
 
 namespace forestvm::frontend {
 
-/// What is known of a forest after its trees have been walked.
+/// The outputs to which a forest's trees add, found by walking the trees.
 struct OnnxShape {
   std::vector<std::uint32_t> outputs;  ///< The only output to which each tree adds, or kManyOutputs.
   std::vector<bool> always;            ///< True for each output to which some tree adds whatever the row is.

@@ -22,7 +22,7 @@ struct YdfFeatures {
   std::vector<std::int32_t> of_attribute;  ///< Feature of each column of the data specification; -1 if none.
 };
 
-/// What the splits of all trees are, from which follows how YDF itself computes predictions.
+/// The kinds of splits in all trees. They decide by which of its engines YDF predicts.
 struct YdfSplits {
   bool oblique = false;
   bool missing_tests = false;

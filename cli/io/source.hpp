@@ -23,7 +23,7 @@ struct FilePart {
   std::uint64_t size;
 };
 
-/// Where the bytes of a Source come from.
+/// Gives a Source its bytes.
 class Feed {
  public:
   virtual ~Feed() = default;

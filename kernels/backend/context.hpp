@@ -33,7 +33,7 @@ struct Room {
   std::array<std::size_t, kAccumulators> accumulators{};
 };
 
-/// What is copied to the device of a pass's rows: float32 values, rank codes, or nothing if they are there.
+/// The form in which a pass's rows are copied to the device: float32 values, rank codes, or none if they are there.
 enum class Upload : std::uint8_t { Values, Codes, None };
 
 /// The shape of a pass: the operations of passes of one shape differ in nothing but pointers.

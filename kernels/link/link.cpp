@@ -37,7 +37,7 @@ std::uint64_t aligned(std::uint64_t shared_bytes) {
   return (shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
 }
 
-/// What a phase adds to the facts that the map of the code has about a range.
+/// Facts about a range in a phase, beside those that the map of the code has.
 struct RangeInPhase {
   bool varies = false;  ///< true if threads of a block may hold different ranges
   /// Pc in the phase of the instruction that caches these rows; none: they are not cached.

@@ -16,7 +16,7 @@ namespace forestvm::host {
 /// Refused, with row and column, for a value that is no category.
 Result<void> fill_codes(std::span<const std::uint32_t> features, const RowBlock& rows, std::size_t begin,
                         std::size_t count, std::size_t width, float* out);
-/// The same for checked sparse rows.
+/// Does for checked sparse rows what the function above does for dense ones.
 Result<void> fill_codes(std::span<const std::uint32_t> features, const CsrRows& rows, std::size_t begin,
                         std::size_t count, std::size_t width, float* out);
 

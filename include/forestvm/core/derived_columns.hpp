@@ -18,8 +18,8 @@ inline std::uint64_t key_with(std::uint64_t key, std::int32_t part) {
 
 enum class KeyPartKind : std::uint8_t {
   Category,    ///< The code of a hashed feature.
-  Above,       ///< 1 if the feature's value is above the border, else 0; 0 for NaN.
-  AboveOrNan,  ///< The same, but 1 for NaN.
+  Above,       ///< 1 if the feature's value is above `operand`, else 0; 0 for NaN.
+  AboveOrNan,  ///< 1 if the value is above `operand` or NaN, else 0.
   HasCode,     ///< 1 if the code of a hashed feature is `operand`, else 0.
 };
 inline constexpr std::uint8_t kKeyPartKinds = 4;
