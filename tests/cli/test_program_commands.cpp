@@ -303,6 +303,19 @@ TEST_F(Commands, DiffAgreesWithEveryJudge) {
   EXPECT_NE(program.out.find("equal bits"), std::string::npos) << program.out;
 }
 
+/// Rows of float32, of float64, with categories and with texts become what the exported code takes.
+TEST_F(Commands, DiffComparesWithNativeCode) {
+  if (std::system("cc --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no C compiler cc";
+  for (const std::string folder :
+       {"diabetes/model.json", "lightgbm/4.7.0_classes/model.txt", "lightgbm/4.7.0_categories/model.txt",
+        "catboost/1.2.10_counters/model.cbm"}) {
+    const std::string model = test_data(folder), rows = model.substr(0, model.rfind('/')) + "/rows.csv";
+    const Outcome native = forestvm({"diff", model, rows, "--against", "native"});
+    EXPECT_EQ(native.code, 0) << folder << ": " << native.err << native.out;
+    EXPECT_NE(native.out.find("every walk comes to the same leaf"), std::string::npos) << native.out;
+  }
+}
+
 TEST_F(Commands, DiffSaysWhatDiffers) {
   const std::string other = file("other.fvm");
   ASSERT_EQ(forestvm({"compile", test_data("breast_cancer/model.json"), "-o", other}).code, 0);

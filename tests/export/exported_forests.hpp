@@ -11,8 +11,8 @@
 
 namespace forestvm::test {
 
-/// Returns whether a compiler, such as cc, can be run.
-bool has_compiler(const std::string& compiler);
+/// Returns whether a compiler with its options, such as "cc -O1", makes programs.
+bool compiles(const std::string& command);
 
 class ExportedForests {
  public:
@@ -25,7 +25,7 @@ class ExportedForests {
   std::size_t source_bytes() const { return source_.size(); }
 
   /// Compiles and runs the code, and fails the current test where it differs from the VM.
-  void compare(const std::string& compiler = "cc", const std::string& options = "-O1") const;
+  void compare(const std::string& compiler = "cc -O1") const;
 
  private:
   struct Entry {

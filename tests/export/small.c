@@ -5,8 +5,7 @@
  *     parallel(b0)
  * 656 bytes of constant tables, 256 bytes of stack for 64 rows at a time.
  * C99; compile with -ffp-contract=off where the compiler would fuse multiplications and additions.
- * Rows are numbers of type float, `stride` of them from one to the next; NaN is a missing value.
- */
+ * Rows are of type float, `stride` numbers from one to the next; NaN is a missing value. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -51,7 +50,8 @@ static float forest_sigmoid_f32(float x) {
   return 1.0f / (forest_exp_f32(-x > 88.7f ? 88.7f : -x) + 1.0f);
 }
 static int forest_left(const float *x, uint32_t word, float threshold) {
-  const float value = x[(word & 0x3fffffffu)];
+  const uint32_t column = word & 0x3fffffffu;
+  const float value = x[column];
   return value < threshold || (value != value && (word & 0x40000000u) != 0u);
 }
 static void forest_transform_f32(float *scores) {
@@ -107,7 +107,7 @@ static const float forest_base_f32[1] = {
     0x1p-1f,
 };
 
-static void forest_run(const float *x, size_t stride, uint32_t count, uint32_t want, void *out) {
+static void forest_run(const float *x, size_t stride, uint32_t count, uint32_t all, uint32_t want, void *out) {
   float a0[64];
   const size_t width = want == 1u ? 1u : want == 2u ? 1u : 1u;
   forest_range r0, r1, r2;
@@ -118,7 +118,7 @@ static void forest_run(const float *x, size_t stride, uint32_t count, uint32_t w
   (void)r2;
   r0.begin = 0u; r0.end = count; r0.iteration = 0u;
   r1.begin = 0u; r1.end = 6u; r1.iteration = 0u;
-  (void)r0; (void)r1; (void)x; (void)stride; (void)width;
+  (void)r0; (void)r1; (void)x; (void)stride; (void)all; (void)width;
   if (!(want == 3u)) {
     /* Iterations may run in parallel. */
     for (i2 = 0u; i2 < forest_iterations(r0, 8u); ++i2) {
@@ -165,34 +165,38 @@ static void forest_run(const float *x, size_t stride, uint32_t count, uint32_t w
 
 /* Raw scores: count x 1u. */
 void forest_predict_raw(const float *rows, size_t count, size_t stride, float *out) {
+  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
   size_t begin;
   for (begin = 0u; begin < count; begin += 64u) {
     const size_t left = count - begin;
-    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), 0u, out + begin * 1u);
+    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), all, 0u, out + begin * 1u);
   }
 }
 /* What the trainer's predict gives: count x 1u. */
 void forest_predict(const float *rows, size_t count, size_t stride, float *out) {
+  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
   size_t begin;
   for (begin = 0u; begin < count; begin += 64u) {
     const size_t left = count - begin;
-    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), 1u, out + begin * 1u);
+    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), all, 1u, out + begin * 1u);
   }
 }
 /* Labels' indices: count x 1u. */
 void forest_predict_class(const float *rows, size_t count, size_t stride, int64_t *out) {
+  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
   size_t begin;
   for (begin = 0u; begin < count; begin += 64u) {
     const size_t left = count - begin;
-    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), 2u, out + begin * 1u);
+    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), all, 2u, out + begin * 1u);
   }
 }
 /* Leaf numbers: count x 6u. */
 void forest_predict_leaf(const float *rows, size_t count, size_t stride, int32_t *out) {
+  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
   size_t begin;
   for (begin = 0u; begin < count; begin += 64u) {
     const size_t left = count - begin;
-    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), 3u, out + begin * 6u);
+    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), all, 3u, out + begin * 6u);
   }
 }
 /* The same as predict for one row. */

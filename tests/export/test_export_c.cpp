@@ -54,7 +54,7 @@ const std::vector<std::string> kSchedules = {
 };
 
 TEST(ExportC, EverySchedule) {
-  if (!has_compiler("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
   ExportedForests forests;
   std::size_t seed = 1;
   for (const std::string& schedule : kSchedules)
@@ -82,7 +82,7 @@ TEST(ExportC, EverySchedule) {
 }
 
 TEST(ExportC, RandomForestsAndSchedules) {
-  if (!has_compiler("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
   ExportedForests forests;
   for (std::size_t seed = 1000; forests.size() < 60; ++seed) {
     Dice dice(seed);
@@ -116,7 +116,7 @@ Tree tree_of_scores(std::uint32_t output) {
 
 /// Every transform, rule for labels and pair of values, with parameters, in float32 and in float64.
 TEST(ExportC, EveryTransform) {
-  if (!has_compiler("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
   ExportedForests forests;
   Dice dice(3);
   for (std::uint8_t transform = 0; is_declared(static_cast<Transform>(transform)); ++transform)
@@ -141,7 +141,7 @@ TEST(ExportC, EveryTransform) {
 
 /// Lookups of hashed categories, weighted sums, and tests of both.
 TEST(ExportC, DerivedColumns) {
-  if (!has_compiler("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
   ExportedForests forests;
   for (std::uint64_t seed = 1; seed < 6; ++seed)
     for (const char* schedule : {"", "layout(tree, array)", "encode(u8)"}) {
@@ -153,6 +153,24 @@ TEST(ExportC, DerivedColumns) {
                   rows_for(dice, model, 90));
       forests.add(*program, {}, schedule, hashed_rows(model, derived_rows(seed, 90)));
     }
+  forests.compare();
+}
+
+/// A call's number of rows chooses the plan, also where a part of the rows is computed at a time.
+TEST(ExportC, ChoosesPlansByTheCallsRows) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  ExportedForests forests;
+  Dice dice(1);
+  ForestWishes wishes;
+  Model model = random_forest(dice, wishes);
+  while (model.trees.size() < 15 || model.num_outputs != 1 || model.trees[0].leaf_width != 1)
+    model = random_forest(dice, wishes);
+  const char* const schedule = "plan(100); tile(tree, t0, t1, 3); parallel(t0); plan(BATCH)";
+  const auto program = program_of(model, schedule, Contract::Trainer);
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  const std::vector<double> rows = rows_for(dice, model, 500);
+  forests.add(*program, {}, "500 rows", rows);
+  forests.add(*program, {}, "100 rows", {rows.begin(), rows.begin() + 100 * model.num_features});
   forests.compare();
 }
 
@@ -176,7 +194,7 @@ TEST(ExportC, WritesTreesOfManyTestsAsTables) {
     EXPECT_NE(exported->text.find(written), std::string::npos) << depth << ": " << schedule;
     forests.add(*program, options, "a chain of " + std::to_string(depth), rows_for(dice, model, 50));
   }
-  if (has_compiler("cc")) forests.compare();
+  if (compiles("cc")) forests.compare();
 }
 
 TEST(ExportC, ReadsAsReviewed) {

@@ -84,10 +84,9 @@ class CodeWriter {
   /// of those.
   static std::string has_rows(const OperandsOf<Op::Plan>& args) {
     const auto [least, most, end] = args;
-    const std::string rows = reg(kRowsRegister) + ".end - " + reg(kRowsRegister) + ".begin";
     std::string text;
-    if (least > 0) text = rows + " >= " + number(least);
-    if (most < UINT32_MAX) text += (text.empty() ? "" : " && ") + rows + " <= " + number(most);
+    if (least > 0) text = "all >= " + number(least);
+    if (most < UINT32_MAX) text += (text.empty() ? "" : " && ") + std::string("all <= ") + number(most);
     return text.empty() ? "1" : text;
   }
 
@@ -336,7 +335,8 @@ class CodeWriter {
   /// Returns the function's head, which declares only the variables that the body uses.
   std::string head() {
     std::string text = in_file(
-        job_, "static void @run(const @ROW *x, size_t stride, uint32_t count, uint32_t want, void *out) {\n");
+        job_,
+        "static void @run(const @ROW *x, size_t stride, uint32_t count, uint32_t all, uint32_t want, void *out) {\n");
     const bool copies_rows = looks_up(job_.program);
     uses_row_ = uses_row_ || copies_rows;
     if (copies_rows) text += "  float cells[" + number(std::uint64_t{rows_} * row_width(meta_)) + "];\n";
@@ -360,7 +360,7 @@ class CodeWriter {
     const std::string trees = number(meta_.num_trees);
     for (const std::uint32_t index : set_) text += "  (void)" + reg(index) + ";\n";
     text += "  r0.begin = 0u; r0.end = count; r0.iteration = 0u;\n  r1.begin = 0u; r1.end = " + trees +
-            "; r1.iteration = 0u;\n  (void)r0; (void)r1; (void)x; (void)stride; (void)width;\n";
+            "; r1.iteration = 0u;\n  (void)r0; (void)r1; (void)x; (void)stride; (void)all; (void)width;\n";
     if (!copies_rows) return text;
     const std::string cells = number(row_width(meta_));
     return text + "  for (row = 0u; row < count; ++row) " +

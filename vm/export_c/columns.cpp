@@ -176,7 +176,7 @@ std::uint32_t column_word(const Job& job, const DecodedTest& test) {
 }
 
 std::string column_value(const Job& job, const std::string& column) {
-  return has_records(job) ? job.name("column") + "(x, " + column + ")" : plain_value(job, "(" + column + ")");
+  return has_records(job) ? job.name("column") + "(x, " + column + ")" : plain_value(job, column);
 }
 
 std::string columns_text(const Job& job, std::uint64_t& table_bytes) {

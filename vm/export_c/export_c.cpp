@@ -40,12 +40,11 @@ std::string in_comment(std::string_view text) {
 
 /// Lists the features of a program that hold categories, and the function that writes them.
 std::string hashed_text(const Job& job) {
+  if (!looks_up(job.program)) return "";
   std::string features;
   for (const std::uint32_t feature : job.program.section_HashedFeatures())
     features += (features.empty() ? "" : ", ") + std::to_string(feature);
-  if (!looks_up(job.program)) return "";
-  return " * Cells of categories hold what " + job.name("category") +
-         " writes there; their features: " + features + ".\n";
+  return " * Features that hold what " + job.name("category") + " writes: " + features + ".\n";
 }
 
 /// Lists the ways in which the program adds leaves: those of the accumulators that are no copies.
@@ -76,23 +75,24 @@ std::string comment(const Job& job, const ExportedC& size) {
           " bytes of stack for " + count(size.rows_at_a_time) + " rows at a time.\n";
   return text +
          " * C99; compile with -ffp-contract=off where the compiler would fuse multiplications and "
-         "additions.\n"
-         " * Rows are numbers of type " +
-         c_type(meta.row_type) + ", `stride` of them from one to the next; NaN is a missing value.\n" +
-         hashed_text(job) + " */\n";
+         "additions.\n" +
+         hashed_text(job) + " * Rows are of type " + c_type(meta.row_type) +
+         ", `stride` numbers from one to the next; NaN is a missing value. */\n";
 }
 
-/// Returns the function `void PREFIX_NAME(const float *rows, size_t count, size_t stride, TYPE *out)`, which
-/// predicts `rows` rows at a time.
+/// Returns the function `void PREFIX_NAME(const ROW *rows, size_t count, size_t stride, TYPE *out)`, which predicts
+/// `rows` rows at a time. The number of all rows chooses among plans.
 std::string entry(const Job& job, const std::string& name, const std::string& type, OutputKind output,
                   std::uint32_t rows) {
-  const std::string width = number(output_width(job.program.meta(), output));
-  return "void " + job.name(name) + "(const " + c_type(job.program.meta().row_type) +
-         " *rows, size_t count, size_t stride, " + type +
-         " *out) {\n  size_t begin;\n  for (begin = 0u; begin < count; begin += " + number(rows) +
-         ") {\n    const size_t left = count - begin;\n    " + job.name("run") +
-         "(rows + begin * stride, stride, (uint32_t)(left < " + number(rows) + " ? left : " + number(rows) +
-         "), " + number(static_cast<std::uint64_t>(output)) + ", out + begin * " + width + ");\n  }\n}\n";
+  const std::string width = number(output_width(job.program.meta(), output)), most = number(rows);
+  return in_file(
+      job, "void @" + name + "(const @ROW *rows, size_t count, size_t stride, " + type +
+               " *out) {\n  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;\n"
+               "  size_t begin;\n  for (begin = 0u; begin < count; begin += " +
+               most + ") {\n    const size_t left = count - begin;\n" +
+               "    @run(rows + begin * stride, stride, (uint32_t)(left < " + most + " ? left : " + most +
+               "), all, " + number(static_cast<std::uint64_t>(output)) + ", out + begin * " + width +
+               ");\n  }\n}\n");
 }
 
 std::string entries(const Job& job, std::uint32_t rows) {

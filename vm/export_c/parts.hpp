@@ -83,7 +83,7 @@ std::string lookups_text(const Job& job, std::uint64_t& table_bytes);
 /// Returns whether the code copies rows first, to complete them by the columns of lookups.
 bool looks_up(const Program& program);
 
-/// Returns the C expression for the value of the column whose number is the expression `column` in row x.
+/// Returns the C expression for the value of a column in row x. `column` is a variable that holds its number.
 std::string column_value(const Job& job, const std::string& column);
 
 /// Returns the tables and functions of columns that are no features, as far as the program has any. Adds the

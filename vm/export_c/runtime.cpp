@@ -175,7 +175,9 @@ constexpr Piece kScorePieces[] = {
 /// Returns the C function that says whether a row goes left at a test, by the values of rows or by the order of their
 /// bits.
 std::string comparison(const Job& job) {
-  const std::string value = "  const @ROW value = " + column_value(job, "word & 0x3fffffffu") + ";\n";
+  const std::string value =
+      "  const uint32_t column = word & 0x3fffffffu;\n  const @ROW value = " + column_value(job, "column") +
+      ";\n";
   if (job.options.thresholds == ExportOptions::Thresholds::Float)
     return "static int @left(const @ROW *x, uint32_t word, @ROW threshold) {\n" + value +
            "  return value < threshold || (value != value && (word & 0x40000000u) != 0u);\n}\n";
