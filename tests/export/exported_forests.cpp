@@ -21,10 +21,9 @@ namespace {
 constexpr const char* kWarnings =
     " -std=c99 -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Werror ";
 
-constexpr const char* kMain = R"(
-#include <stdio.h>
-#include <stdlib.h>
+constexpr const char* kIncludes = "\n#include <stdio.h>\n#include <stdlib.h>\n";
 
+constexpr const char* kMain = R"(
 static void *memory(size_t bytes) {
   void *const found = malloc(bytes == 0u ? 1u : bytes);
   if (found == NULL) exit(2);
@@ -211,7 +210,7 @@ std::string ExportedForests::calls(const Entry& entry) {
 
 void ExportedForests::compare(const std::string& compiler) const {
   support::TemporaryFolder folder;
-  std::string rows, source = source_ + kMain, main = "int main(void) {\n";
+  std::string rows, source = source_ + kIncludes + kMain, main = "int main(void) {\n";
   for (const Entry& entry : entries_) {
     source += calls(entry);
     main += "  run_" + entry.prefix + "();\n";

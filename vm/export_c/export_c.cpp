@@ -47,16 +47,15 @@ std::string hashed_text(const Job& job) {
   return " * Features that hold what " + job.name("category") + " writes: " + features + ".\n";
 }
 
-/// Lists the ways in which the program adds leaves: those of the accumulators that are no copies.
+/// Lists the kinds of accumulators to which walks give leaves.
 std::string sums_text(const Program& program) {
   std::set<std::string> names;
-  const auto accumulators = program.section_Accumulators();
-  for (std::uint32_t i = 0; i < accumulators.size(); ++i)
-    if (accumulators[i].parent == i && (i != 0 || accumulators.size() == 1))
-      names.emplace(name_of(accumulators[i].kind));
+  for (const Inst& inst : program.code())
+    if (inst.op == Op::Walk)
+      names.emplace(name_of(program.section_Accumulators()[operands<Op::Walk>(inst).acc_out].kind));
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
+  return text.empty() ? "none" : text;
 }
 
 std::string comment(const Job& job, const ExportedC& size) {
