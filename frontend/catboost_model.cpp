@@ -123,15 +123,18 @@ Result<void> add_labels(const CatboostParts& parts, std::uint32_t classes, Model
   return {};
 }
 
-Result<void> check_threshold(const CatboostParts& parts) {
+/// Sets the rule for labels if the model has a probability from which on a row is of the second class, other than 0.5.
+Result<void> set_threshold(const CatboostParts& parts, Model& model) {
   if (parts.probability_threshold.empty()) return {};
   const std::string& text = parts.probability_threshold;
   double threshold = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), threshold);
-  if (code == std::errc() && end == text.data() + text.size() && threshold == 0.5) return {};
-  return refused("binclass_probability_threshold",
-                 "only 0.5 is supported, found " + quoted(text, 40) +
-                     ": save the model after set_probability_threshold(0.5)");
+  if (code != std::errc() || end != text.data() + text.size() || !(threshold > 0 && threshold < 1))
+    return refused("binclass_probability_threshold", "no number between 0 and 1: " + quoted(text, 40));
+  if (threshold == 0.5) return {};
+  model.class_rule = ClassRule::RawAboveOffset;
+  model.offset = -std::log(1 / threshold - 1);  // CatBoost's logit, in its order of operations
+  return {};
 }
 
 /// Sets what is computed from raw scores.
@@ -146,11 +149,10 @@ Result<void> add_loss(const CatboostParts& parts, Model& model) {
   model.transform = loss->transform;
   model.pair = loss->pair;
   model.class_rule = loss->class_rule;
-  if (loss->pair == Pair::Complement) {
-    FVM_TRY(check_threshold(parts));
-    return add_labels(parts, 2, model);
-  }
-  return loss->class_rule == ClassRule::Argmax ? add_labels(parts, model.num_outputs, model) : Result<void>();
+  if (loss->class_rule == ClassRule::RawPositive) FVM_TRY(set_threshold(parts, model));
+  if (loss->pair == Pair::Complement) return add_labels(parts, 2, model);
+  return loss->class_rule == ClassRule::RawArgmax ? add_labels(parts, model.num_outputs, model)
+                                                  : Result<void>();
 }
 
 Result<ParsedModel> model_of(CatboostParts parts, std::size_t file_bytes, const LoadLimits& limits) {

@@ -172,8 +172,7 @@ class ModelCheck {
       return fail("other widths than the trainer's");
     const bool values = batch != 1 && !is_largest(threads, batch);
     for (std::size_t begin = 0; begin < count; begin += batch) {
-      const RowBlock rows{answers_.rows.data() + begin * answers_.features, std::min(batch, count - begin),
-                          answers_.features};
+      const RowBlock rows = rows_of(answers_, begin, std::min(batch, count - begin));
       const auto done =
           (*predictor)->predict(*context, rows, OutputKind::Raw, raw.data() + begin * answers_.raw_width);
       if (!done.ok()) return fail(done.error().text());

@@ -203,7 +203,7 @@ TEST(ExportC, RealModels) {
   for (const support::ModelFile& file : support::model_files(FORESTVM_TEST_DATA, "")) {
     const auto model = load_model(file.path.string());
     ASSERT_TRUE(model.ok());
-    const support::Answers answers = support::read_answers(file.path);
+    const support::Answers answers = support::read_answers(file.path, *model);
     const std::size_t rows = std::min<std::size_t>(answers.count, 100);
     const std::vector<float> some(
         answers.rows.begin(), answers.rows.begin() + static_cast<std::ptrdiff_t>(rows * answers.features));

@@ -298,5 +298,13 @@ TEST(CatboostLoad, CombinationsHoldComparisonsOfNumbersAndCodes) {
   EXPECT_EQ(out.leaf[11], 0);
 }
 
+/// A counter's key is the hash of texts, which whole numbers in rows stand for.
+TEST(CatboostLoad, WholeNumbersAreCategories) {
+  const Result<Model> model = load_model(FORESTVM_TEST_DATA "/catboost/1.2.10_numbers/model.cbm");
+  ASSERT_TRUE(model.ok()) << model.error().text();
+  EXPECT_EQ(model->hashed_features, (std::vector<std::uint32_t>{2, 3, 4}));
+  EXPECT_FALSE(model->lookups.empty());
+}
+
 }  // namespace
 }  // namespace forestvm::test

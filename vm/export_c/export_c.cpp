@@ -135,6 +135,8 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (!has_transform(program.meta().transform))
     return refused("",
                    "transform " + std::string(name_of(program.meta().transform)) + " has no form in C yet");
+  if (program.meta().divisor != 1 || program.meta().slope != 1)
+    return refused("", "scores that are divided, or scaled by a slope, have no form in C yet");
   Job job{program, options};
   for (std::uint32_t i = 1; i < program.section_Accumulators().size(); ++i)
     if (program.section_Accumulators()[i].parent == i) job.sums = program.section_Accumulators()[i].kind;

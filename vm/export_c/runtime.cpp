@@ -173,7 +173,10 @@ std::string label_body(ClassRule rule) {
       return for_outputs("labels[i] = values[i] >= 0.0f;");
     case ClassRule::Negative:
       return for_outputs("labels[i] = values[i] < 0.0f;");
+    case ClassRule::RawAboveOffset:
+      return for_outputs("labels[i] = values[i] > @OFFSET;");
     case ClassRule::Argmax:
+    case ClassRule::RawArgmax:  // the divisor is 1: no transform of another one has a form in C
       return "  labels[0] = (int64_t)@argmax(values);\n";
     case ClassRule::Value:
       return "  labels[0] = (int64_t)values[0];\n";
@@ -227,6 +230,7 @@ std::string runtime_text(const Job& job, const std::string& body) {
   for (const std::string& piece : chosen) text += piece;
   text += functions;
   text = replaced(text, job.name("OUTPUTS"), number(meta.num_outputs));
+  text = replaced(text, job.name("OFFSET"), literal(static_cast<float>(meta.offset)));
   const double unit = SumScale(meta.sum_unit).unit;
   return replaced(text, job.name("unit"), literal(unit));
 }
