@@ -103,7 +103,8 @@ TEST(RepositoryModels, Float64ScoresAreTheTrainers) {
         for (std::size_t i = 0; i < raw.size(); ++i)
           raw_apart = std::max(raw_apart, support::ulps(raw[i], answers.raw[i]));
         for (std::size_t i = 0; i < value.size(); ++i)
-          value_apart = std::max(value_apart, support::ulps(value[i], answers.value[i]));
+          if (!(value[i] == 0 && answers.value[i] < 1e-307))  // CatBoost's exp(-inf) is not always 0
+            value_apart = std::max(value_apart, support::ulps(value[i], answers.value[i]));
         EXPECT_EQ(raw_apart, 0);
         EXPECT_LE(value_apart, 3);
       }
@@ -139,8 +140,8 @@ TEST(RepositoryModels, LeafNumbersAreXgboosts) {
 TEST(RepositoryModels, AreThere) {
   EXPECT_EQ(model_files(FORESTVM_TEST_DATA, "").size(), 3u);
   EXPECT_GE(model_files(fs::path(FORESTVM_TEST_DATA) / "xgboost_versions", "").size(), 30u);
-  EXPECT_EQ(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "").size(), 22u);
-  EXPECT_EQ(support::catboost_files(fs::path(FORESTVM_TEST_DATA) / "catboost", "").size(), 18u);
+  EXPECT_EQ(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "").size(), 23u);
+  EXPECT_EQ(support::catboost_files(fs::path(FORESTVM_TEST_DATA) / "catboost", "").size(), 22u);
 }
 
 }  // namespace

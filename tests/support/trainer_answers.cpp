@@ -141,6 +141,9 @@ std::string compare_values(const Model& model, const ModelFile& file, const std:
         narrow ? ulps(static_cast<float>(x), static_cast<float>(expected[i])) : ulps(x, expected[i]);
     const double room = bound.absolute * std::max(1.0, std::abs(expected[i]));
     const bool right = bound.absolute != 0 ? std::abs(x - expected[i]) <= room : apart <= bound.ulps;
+    // CatBoost's exponential of minus infinity, the score of classes that training did not see, is 0 or nearly 0.
+    const bool nearly_zero = model.trainer == "catboost" && x == 0 && expected[i] > 0 && expected[i] < 1e-307;
+    if (nearly_zero) continue;
     wrong += !right;
     worst = std::max(worst, apart);
   }

@@ -150,7 +150,30 @@ for case in CASES:
     if case[0] == catboost.__version__:
         make(*case)
         print(case[0], case[1])
+def make_unseen(what, loss, **classes):
+    """Makes a model with declared classes that training does not see."""
+    numbers = np.nan_to_num(numbers_of(COUNT))
+    names = np.array(classes.get("class_names", [0, 1, 2, 3]))
+    y = names[np.where(numbers[:, 0] > 0, 2, np.where(numbers[:, 1] > 0, 0, 3))]
+    model = catboost.CatBoostClassifier(iterations=3, depth=2, loss_function=loss, random_seed=1, thread_count=1, verbose=0,
+                                        allow_writing_files=False, **classes)
+    model.fit(numbers, y)
+    target = os.path.join(HERE, "1.2.10_" + what)
+    os.makedirs(target, exist_ok=True)
+    model.save_model(os.path.join(target, "model.cbm"))
+    model.save_model(os.path.join(target, "model.json"), format="json")
+    rows = np.nan_to_num(numbers_of(ROWS))
+    np.save(os.path.join(target, "rows.npy"), rows)
+    np.save(os.path.join(target, "expected_raw.npy"), model.predict(rows, prediction_type="RawFormulaVal"))
+    np.save(os.path.join(target, "expected.npy"), model.predict_proba(rows))
+    np.save(os.path.join(target, "expected_leaf.npy"), np.ascontiguousarray(model.calc_leaf_indexes(rows), dtype=np.int32))
+    labels = model.predict(rows).reshape(-1)
+    np.save(os.path.join(target, "expected_class.npy"), labels.astype(str if "class_names" in classes else np.int64))
+
+
 if catboost.__version__ == "1.2.10":
+    make_unseen("unseen", "MultiClass", class_names=["a", "b", "c", "d"])
+    make_unseen("unseen_one_vs_all", "MultiClassOneVsAll", classes_count=6)
     # Probabilities are equal where scores are not.
     make_labels("tied_one_vs_all", "MultiClassOneVsAll", [40.0, 80.0, 1.0, 1.0, 40.0, 80.0, 80.0, 40.0, 1.0, 40.0, 40.0, 80.0])
     make_labels("tied_classes", "MultiClass", [0.0, 2.0**-60, 0.0, 0.0, 0.0, 2.0**-60, 2.0**-60, 0.0, 0.0, 2.0**-60, 2.0**-59, 0.0])
