@@ -104,7 +104,7 @@ std::string runtime_text(const Job& job, const std::string& body);
 
 /// Returns the bodies of the functions that turn a row's scores into values, and values into labels.
 std::string transform_body(const ProgramMeta& meta, ScalarType score);
-std::string label_body(ClassRule rule);
+std::string label_body(const ProgramMeta& meta, ScalarType score);
 
 /// Returns the bytes that the code takes on the stack for a row.
 std::uint64_t bytes_per_row(const Program& program);

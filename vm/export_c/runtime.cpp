@@ -163,10 +163,10 @@ constexpr Piece kScorePieces[] = {
   return negative ? -size : size;
 }
 )"},
-    {"argmax_", R"(static uint32_t @argmax_@BITS(const @SCORE *scores) {
+    {"argmax_", R"(static uint32_t @argmax_@BITS(const @SCORE *scores, @SCORE divisor) {
   uint32_t i, best = 0u;
   for (i = 1u; i < @OUTPUTS; ++i)
-    if (scores[i] > scores[best]) best = i;
+    if (scores[i] / divisor > scores[best] / divisor) best = i;
   return best;
 }
 )"},
@@ -208,7 +208,7 @@ std::string runtime_text(const Job& job, const std::string& body) {
     add("transform_", "static void @transform_@BITS(@SCORE *scores) {\n" +
                           transform_body(job.program.meta(), score) + "}\n");
     add("label_", "static void @label_@BITS(const @SCORE *values, int64_t *labels) {\n" +
-                      label_body(job.program.meta().class_rule) + "}\n");
+                      label_body(job.program.meta(), score) + "}\n");
   }
   std::string text, users = body;
   for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {

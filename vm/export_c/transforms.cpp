@@ -74,18 +74,19 @@ constexpr const char* kLogistic = R"(  for (uint32_t i = 0u; i < @OUTPUTS; ++i) 
   }
 )";
 
-std::string body_of(Transform transform, const Parameters& parameters) {
+std::string body_of(const ProgramMeta& meta, const Parameters& parameters) {
   const std::string anomaly = "(@SCORE)@exp2_f64((double)-(" + parameters.flat_score + "))";
-  switch (transform) {
+  switch (meta.transform) {
     case Transform::Identity:
     case Transform::Average:
       return "";
     case Transform::Sigmoid:
       return for_outputs("scores[i] = @sigmoid_@BITS(" + parameters.steep_score + ");");
     case Transform::Softmax:
-      return std::string(kLargest) + kSoftmax;
+      return (meta.slope == 1 ? "" : for_outputs("scores[i] = " + parameters.flat_score + ";")) + kLargest +
+             kSoftmax;
     case Transform::Argmax:
-      return "  scores[0] = (@SCORE)@argmax_@BITS(scores);\n";
+      return "  scores[0] = (@SCORE)@argmax_@BITS(scores, 1);\n";
     case Transform::Exp:
       return for_outputs("scores[i] = @exp_@BITS(scores[i]);");
     case Transform::Step:
@@ -124,12 +125,12 @@ std::string transform_body(const ProgramMeta& meta, ScalarType score) {
   const Parameters parameters(meta, score);
   const std::string divided =
       meta.divisor == 1 ? "" : for_outputs("scores[i] /= " + parameters.divisor + ";");
-  const std::string body = divided + body_of(meta.transform, parameters);
+  const std::string body = divided + body_of(meta, parameters);
   return body.empty() ? "  (void)scores;\n" : body;
 }
 
-std::string label_body(ClassRule rule) {
-  switch (rule) {
+std::string label_body(const ProgramMeta& meta, ScalarType score) {
+  switch (meta.class_rule) {
     case ClassRule::None:
       return "  (void)values; (void)labels;\n";
     case ClassRule::AboveHalf:
@@ -142,8 +143,12 @@ std::string label_body(ClassRule rule) {
       return for_outputs("labels[i] = values[i] >= 0;");
     case ClassRule::Negative:
       return for_outputs("labels[i] = values[i] < 0;");
+    case ClassRule::RawAboveOffset:
+      return for_outputs("labels[i] = values[i] > " + literal(score, meta.offset) + ";");
     case ClassRule::Argmax:
-      return "  labels[0] = (int64_t)@argmax_@BITS(values);\n";
+      return "  labels[0] = (int64_t)@argmax_@BITS(values, 1);\n";
+    case ClassRule::RawArgmax:
+      return "  labels[0] = (int64_t)@argmax_@BITS(values, " + literal(score, meta.divisor) + ");\n";
     case ClassRule::Value:
       return "  labels[0] = (int64_t)values[0];\n";
   }
