@@ -41,6 +41,8 @@ std::uint32_t class_count(ClassRule rule, std::uint32_t outputs) {
     case ClassRule::RawNotNegative:
     case ClassRule::RawAboveHalf:
     case ClassRule::Negative:
+    case ClassRule::HalfOrMore:
+    case ClassRule::NotPositive:
       return 2;
     case ClassRule::Argmax:
     case ClassRule::Value:

@@ -145,6 +145,9 @@ std::string transform_body(Transform transform) {
     case Transform::RoundedSoftmax:
     case Transform::PlainSoftmax:
     case Transform::CutExp:
+    case Transform::PowerExp:
+    case Transform::PowerSigmoid:
+    case Transform::PowerSoftmax:
       break;  // export_c refuses them
     case Transform::Logistic:
       return R"(  uint32_t i;
@@ -173,6 +176,10 @@ std::string label_body(ClassRule rule) {
       return for_outputs("labels[i] = values[i] >= 0.0f;");
     case ClassRule::Negative:
       return for_outputs("labels[i] = values[i] < 0.0f;");
+    case ClassRule::HalfOrMore:
+      return for_outputs("labels[i] = values[i] >= 0.5f;");
+    case ClassRule::NotPositive:
+      return for_outputs("labels[i] = values[i] <= 0.0f;");
     case ClassRule::Argmax:
       return "  labels[0] = (int64_t)@argmax(values);\n";
     case ClassRule::Value:
