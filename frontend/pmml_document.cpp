@@ -470,8 +470,7 @@ Result<void> Reader::end_tree() {
   FVM_ASSIGN(const PmmlTree source, trees_.take(place));
   PmmlLeaves leaves(source, owner.scorer, owner.scorer.has_classes ? document_.classes.labels.size() : 0,
                     owner.weight, room_);
-  // One tree without an answer is enough, so the first one finds out which rows are not valid.
-  FVM_ASSIGN(Tree tree, compile_pmml_tree(source, document_.fields, std::ref(leaves), document_.trees.empty()));
+  FVM_ASSIGN(Tree tree, compile_pmml_tree(source, document_.fields, std::ref(leaves)));
   nodes_ += tree.nodes.size();
   if (nodes_ > limits_.max_nodes) return error("more nodes than the limit of " + std::to_string(limits_.max_nodes));
   model.scorer.may_lack_answers = leaves.lacks_answers();

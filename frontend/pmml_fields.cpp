@@ -283,7 +283,7 @@ Result<std::uint32_t> PmmlFields::find(std::string_view name, const std::string&
       if (cast.kind == PmmlKind::Category)
         return refused(where, "field " + quoted(name) + " casts categories to numbers, which is not supported");
       cast.kind = PmmlKind::Float;
-      cast.valid.reset();  // the field itself is checked
+      if (cast.valid) return refused(where, "field " + quoted(name) + " casts a field with an Interval");
       if (cast.replacement) cast.replacement = static_cast<double>(static_cast<float>(*cast.replacement));
       fields_.push_back(cast);
       return numbers_.emplace(name, count() - 1).first->second;

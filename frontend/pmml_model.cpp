@@ -42,6 +42,9 @@ class Assembly {
   void widen(const PmmlField& field, Node& node) const;
 
   bool is_float() const { return document_.scorers.front().is_float; }
+  bool is_logistic() const {
+    return document_.regression->normalization == "logit" || document_.regression->normalization == "softmax";
+  }
   PmmlRegression& regression() { return *document_.regression; }
 
   PmmlDocument& document_;
@@ -174,13 +177,16 @@ Result<void> Assembly::set_table(const PmmlTable& table, const PmmlScorer& score
     return refused(regression().where, "x-mathContext is not that of the scores");
   PmmlScorer whole = scorer;
   const bool plain = scorer.factor == 1 && scorer.constant == 0;
-  if (term.coefficient != 1 || table.intercept != 0) {
-    if (!plain || term.coefficient == 0)
-      return refused(regression().where, "a coefficient and an intercept of a score that a Target rescales, or a "
-                                         "coefficient of 0, are not supported");
+  if (plain) {
     whole.factor = term.coefficient;
     whole.constant = table.intercept;
+  } else if (term.coefficient != 1 || table.intercept != 0) {
+    if (!is_logistic() || is_float() || table.intercept != 0 || regression().tables.size() > 2)
+      return refused(regression().where,
+                     "a coefficient or an intercept of a score that a Target rescales is not supported");
+    model_.slope = term.coefficient;
   }
+  if (term.coefficient == 0) return refused(regression().where, "a coefficient of 0");
   FVM_TRY(set_target(whole, output));
   const double factor = is_float() ? static_cast<double>(static_cast<float>(whole.factor)) : whole.factor;
   if (model_.scale != factor)
@@ -209,8 +215,7 @@ Result<void> Assembly::set_softmax() {
 /// Sets the transform of a chain's one score.
 Result<void> Assembly::set_normalization() {
   const std::string& name = regression().normalization;
-  const bool logistic = name == "logit" || name == "softmax";
-  if (logistic)
+  if (is_logistic())
     model_.transform = is_float() ? Transform::PowerSigmoid : Transform::PlainSigmoid;
   else if (name == "exp" && !regression().has_classes)
     model_.transform = is_float() ? Transform::PowerExp : Transform::Exp;

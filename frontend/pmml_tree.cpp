@@ -39,7 +39,7 @@ class Compiler {
   Compiler(const PmmlTree& tree, const PmmlFields& fields, const PmmlLeafRule& leaf_rule)
       : source_(tree), evaluator_(tree, fields), leaf_rule_(leaf_rule) {}
 
-  Result<Tree> run(bool guarded);
+  Result<Tree> run();
 
  private:
   /// Work that waits: the values of a field are set, or rows are followed from a place on.
@@ -68,7 +68,8 @@ class Compiler {
   Result<Place> answer(std::int32_t node) const;
   Result<Place> after(const Place& place, std::uint32_t field, const PmmlValues& values);
 
-  Result<void> add_guards(Visit& rest);
+  std::optional<std::uint32_t> unguarded(const Place& place);
+  Result<void> guard(const Visit& visit, const Place& at, std::uint32_t field);
   Result<void> visit(const Visit& visit);
   Result<void> split(const Visit& visit, const Place& at, std::uint32_t field, PmmlParts& parts,
                      const Place (&places)[3]);
@@ -153,6 +154,7 @@ Result<std::optional<Place>> Compiler::take(Place& place, Outcome outcome) const
 /// Goes on from a place as far as what is known of the rows decides.
 Result<Place> Compiler::follow(Place place) {
   while (place.kind == Place::Kind::Test) {
+    if (unguarded(place)) break;
     const PmmlPredicate& predicate = predicate_at(place);
     const std::optional<Outcome> outcome = evaluator_.decide(predicate, known(predicate.field));
     if (!outcome) break;
@@ -172,7 +174,7 @@ Result<Place> Compiler::after(const Place& place, std::uint32_t field, const Pmm
 
 Result<std::int32_t> Compiler::add_node(const Visit& visit, const Node& node) {
   constexpr std::size_t few = 1024;
-  if (tree_.nodes.size() >= 5 * (source_.nodes.size() + evaluator_.fields().count()) + few ||
+  if (tree_.nodes.size() >= 5 * source_.nodes.size() + few ||
       members_ > 8 * (source_.members.size() + source_.nodes.size()) + few * few)
     return refused(source_.where, "the tree needs too many splits of two sides: " +
                                       std::to_string(source_.nodes.size()) + " nodes make more than " +
@@ -281,6 +283,7 @@ Result<void> Compiler::split(const Visit& visit, const Place& at, std::uint32_t 
 Result<void> Compiler::visit(const Visit& visit) {
   FVM_ASSIGN(Place at, follow(visit.place));
   while (at.kind == Place::Kind::Test) {
+    if (const auto field = unguarded(at)) return guard(visit, at, *field);
     const PmmlPredicate& predicate = predicate_at(at);
     PmmlParts parts = evaluator_.split(predicate, known(predicate.field));
     Place places[3];
@@ -298,33 +301,40 @@ Result<void> Compiler::visit(const Visit& visit) {
   return add_leaf(visit, at);
 }
 
-/// Sends numbers outside of their fields' intervals to leaves without an answer.
-Result<void> Compiler::add_guards(Visit& rest) {
-  for (std::uint32_t field = 0; field < evaluator_.fields().count(); ++field) {
-    const std::optional<PmmlInterval>& valid = evaluator_.fields().field(field).valid;
+/// Returns the field that is tested at a place and whose numbers outside of its interval have not been sent away yet;
+/// nothing if there is none. All parts of a compound predicate but `surrogate` are evaluated, whatever the first gives.
+std::optional<std::uint32_t> Compiler::unguarded(const Place& place) {
+  const PmmlPredicate& whole =
+      source_.predicates[source_.nodes[static_cast<std::size_t>(place.child)].predicate];
+  const bool all = is_compound(whole.op) && whole.op != PmmlOperator::Surrogate;
+  const PmmlPredicate* first = all ? &source_.predicates[whole.begin] : &predicate_at(place);
+  for (const PmmlPredicate* part = first; part != first + (all ? whole.count : 1); ++part) {
+    if (part->op == PmmlOperator::True || part->op == PmmlOperator::False) continue;
+    const std::optional<PmmlInterval>& valid = evaluator_.fields().field(part->field).valid;
     if (!valid) continue;
-    for (const bool upper : {false, true}) {
-      const Cut& cut = upper ? valid->high : valid->low;
-      if (!std::isfinite(cut.number)) continue;
-      Node node;
-      node.kind = cut.after ? NodeKind::LessEqual : NodeKind::Less;
-      node.feature = field;
-      node.threshold = cut.number;
-      node.missing_left = upper;
-      FVM_ASSIGN(rest.parent, add_node(rest, node));
-      FVM_TRY(add_leaf({{}, rest.parent, !upper}, Place{}));
-      rest.left = upper;
-    }
-    known(field).low = valid->low;
-    known(field).high = valid->high;
+    const PmmlValues& values = known(part->field);
+    if (values.low < values.high && (values.low < valid->low || values.high > valid->high)) return part->field;
   }
+  return std::nullopt;
+}
+
+/// Sends numbers outside of a field's interval to leaves without an answer.
+Result<void> Compiler::guard(const Visit& visit, const Place& at, std::uint32_t field) {
+  const PmmlInterval& valid = *evaluator_.fields().field(field).valid;
+  const PmmlValues& values = known(field);
+  const bool below = values.low < valid.low;
+  PmmlParts parts;
+  parts.cut = below ? valid.low : valid.high;
+  PmmlValues left = values, right = values;
+  left.high = right.low = parts.cut;
+  (below ? left : right).missing = false;
+  FVM_ASSIGN(const std::int32_t node, add_node(visit, separating(field, parts, left, right, true)));
+  wait(node, field, std::move(left), below ? Place{} : at, std::move(right), below ? at : Place{});
   return {};
 }
 
-Result<Tree> Compiler::run(bool guarded) {
-  Visit root{Place{Place::Kind::Test, -1, 0, 0, Outcome::Unknown}, -1, false};
-  if (guarded) FVM_TRY(add_guards(root));
-  waiting_.push_back(root);
+Result<Tree> Compiler::run() {
+  waiting_.push_back(Visit{Place{Place::Kind::Test, -1, 0, 0, Outcome::Unknown}, -1, false});
   while (!waiting_.empty()) {
     std::variant<SetValues, Visit> next = std::move(waiting_.back());
     waiting_.pop_back();
@@ -339,9 +349,8 @@ Result<Tree> Compiler::run(bool guarded) {
 
 }  // namespace
 
-Result<Tree> compile_pmml_tree(const PmmlTree& tree, const PmmlFields& fields, const PmmlLeafRule& leaf_rule,
-                               bool guarded) {
-  return Compiler(tree, fields, leaf_rule).run(guarded);
+Result<Tree> compile_pmml_tree(const PmmlTree& tree, const PmmlFields& fields, const PmmlLeafRule& leaf_rule) {
+  return Compiler(tree, fields, leaf_rule).run();
 }
 
 }  // namespace forestvm::frontend

@@ -69,9 +69,8 @@ struct PmmlTree {
 /// Writes the outputs of a leaf; `node` is null for the leaf of rows that have no answer.
 using PmmlLeafRule = std::function<Result<void>(const PmmlNode* node, Node& leaf, Tree& tree)>;
 
-/// Makes a tree of two-way splits. Its splits test fields by their numbers in `fields`. If it is `guarded`, rows that are
-/// not valid have no answer. Refuses a tree that needs many more splits than it has nodes.
-Result<Tree> compile_pmml_tree(const PmmlTree& tree, const PmmlFields& fields, const PmmlLeafRule& leaf_rule,
-                               bool guarded);
+/// Makes a tree of two-way splits. Its splits test fields by their numbers in `fields`. Refuses a tree that needs many
+/// more splits than it has nodes.
+Result<Tree> compile_pmml_tree(const PmmlTree& tree, const PmmlFields& fields, const PmmlLeafRule& leaf_rule);
 
 }  // namespace forestvm::frontend
