@@ -153,6 +153,21 @@ std::vector<Scalar> plain_softmax(std::vector<Scalar> raw) {
   return raw;
 }
 
+/// Returns the power of the base whose logarithm is `slope`, as JPMML computes it for float32.
+template <class Scalar>
+Scalar power_exp(Scalar x, double slope) {
+  return static_cast<Scalar>(std::exp(slope * static_cast<double>(x)));
+}
+
+template <class Scalar>
+std::vector<Scalar> power_softmax(std::vector<Scalar> raw, double slope) {
+  const Scalar largest = *std::max_element(raw.begin(), raw.end());
+  Scalar sum = 0;
+  for (Scalar& x : raw) sum += x = power_exp(x - largest, slope);
+  for (Scalar& x : raw) x /= sum;
+  return raw;
+}
+
 template <class Scalar>
 std::vector<Scalar> value_of(Transform transform, TransformParameters parameters,
                              const std::vector<Scalar>& raw) {
@@ -205,6 +220,14 @@ std::vector<Scalar> value_of(Transform transform, TransformParameters parameters
     case Transform::CutExp:
       for (Scalar& x : out) x = std::exp(std::clamp(x, Scalar{-19}, Scalar{19}));
       break;
+    case Transform::PowerExp:
+      for (Scalar& x : out) x = power_exp(x, parameters.slope);
+      break;
+    case Transform::PowerSigmoid:
+      for (Scalar& x : out) x = 1 / (1 + power_exp(-x, parameters.slope));
+      break;
+    case Transform::PowerSoftmax:
+      return power_softmax(out, parameters.slope);
     case Transform::Clamp:
       for (Scalar& x : out) x = std::clamp(x, Scalar{0}, Scalar{1});
       break;
@@ -234,6 +257,12 @@ std::vector<std::int64_t> labels_of(ClassRule rule, TransformParameters paramete
       break;
     case ClassRule::Negative:
       each(value, [](Scalar x) { return x < 0; });
+      break;
+    case ClassRule::HalfOrMore:
+      each(value, [](Scalar x) { return x >= Scalar{0.5}; });
+      break;
+    case ClassRule::NotPositive:
+      each(value, [](Scalar x) { return x <= 0; });
       break;
     case ClassRule::RawPositive:
       each(raw, [](Scalar x) { return x > 0; });

@@ -127,7 +127,7 @@ TEST(ExportC, EveryTransform) {
       model.round_begins = {0, model.num_outputs};
       model.score_type = model.row_type = type;
       model.transform = static_cast<Transform>(transform);
-      model.class_rule = static_cast<ClassRule>(dice.below(11));
+      model.class_rule = static_cast<ClassRule>(dice.below(13));
       if (single) model.pair = transform % 2 == 0 ? Pair::Complement : Pair::Negation;
       model.slope = transform % 2 == 0 ? 1.75 : 1;
       model.divisor = transform % 4 == 1 ? 3 : 1;

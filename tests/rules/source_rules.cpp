@@ -61,6 +61,7 @@ struct Home {
 const std::vector<Home> kHomes = {
     {"nlohmann/", {"frontend", "cli", "tests"}},  // cli: writes JSON
     {"zlib.h", {"frontend", "tests"}},
+    {"expat.h", {"frontend"}},
     {"google/protobuf/", {"frontend"}},
     {"tbb/", {"vm/host"}},
     {"oneapi/tbb/", {"vm/host"}},

@@ -14,12 +14,20 @@ struct Parameters {
   std::string steep_score;  ///< The score times the slope.
   std::string flat_score;   ///< The score divided by the slope.
   std::string divisor, offset;
+  std::string wide_slope;  ///< The slope as a float64.
 
   Parameters(const ProgramMeta& meta, ScalarType score)
-      : divisor(literal(score, meta.divisor)), offset(literal(score, meta.offset)) {
+      : divisor(literal(score, meta.divisor)),
+        offset(literal(score, meta.offset)),
+        wide_slope(literal(ScalarType::Float64, meta.slope)) {
     const std::string slope = literal(score, meta.slope);
     steep_score = meta.slope == 1 ? "scores[i]" : slope + " * scores[i]";
     flat_score = meta.slope == 1 ? "scores[i]" : "scores[i] / " + slope;
+  }
+
+  /// Returns the text of power_exp of an expression.
+  std::string power_of(const std::string& x) const {
+    return "(@SCORE)@exp_f64(" + wide_slope + " * (double)(" + x + "))";
   }
 };
 
@@ -115,6 +123,15 @@ std::string body_of(const ProgramMeta& meta, const Parameters& parameters) {
       return kPlainSoftmax;
     case Transform::CutExp:
       return for_outputs("scores[i] = @exp_@BITS(scores[i] < -19 ? -19 : scores[i] > 19 ? 19 : scores[i]);");
+    case Transform::PowerExp:
+      return for_outputs("scores[i] = " + parameters.power_of("scores[i]") + ";");
+    case Transform::PowerSigmoid:
+      return for_outputs("scores[i] = 1 / (1 + " + parameters.power_of("-scores[i]") + ");");
+    case Transform::PowerSoftmax:
+      return std::string(kLargest) +
+             "  @SCORE sum = 0;\n  for (uint32_t i = 0u; i < @OUTPUTS; ++i) {\n    scores[i] = " +
+             parameters.power_of("scores[i] - largest") + ";\n    sum += scores[i];\n  }\n" +
+             for_outputs("scores[i] /= sum;");
   }
   return {};
 }
@@ -145,6 +162,10 @@ std::string label_body(const ProgramMeta& meta, ScalarType score) {
       return for_outputs("labels[i] = values[i] < 0;");
     case ClassRule::RawAboveOffset:
       return for_outputs("labels[i] = values[i] > " + literal(score, meta.offset) + ";");
+    case ClassRule::HalfOrMore:
+      return for_outputs("labels[i] = values[i] >= (@SCORE)0.5;");
+    case ClassRule::NotPositive:
+      return for_outputs("labels[i] = values[i] <= 0;");
     case ClassRule::Argmax:
       return "  labels[0] = (int64_t)@argmax_@BITS(values, 1);\n";
     case ClassRule::RawArgmax:

@@ -61,6 +61,8 @@ FVM_HOST_DEVICE constexpr bool takes_raw_scores(ClassRule rule) {
     case ClassRule::Argmax:
     case ClassRule::Value:
     case ClassRule::Negative:
+    case ClassRule::HalfOrMore:
+    case ClassRule::NotPositive:
       return false;
   }
   return false;
@@ -78,6 +80,8 @@ FVM_HOST_DEVICE constexpr std::uint32_t label_width(ClassRule rule, std::uint32_
     case ClassRule::Negative:
     case ClassRule::RawAboveHalf:
     case ClassRule::RawAboveOffset:
+    case ClassRule::HalfOrMore:
+    case ClassRule::NotPositive:
       return outputs;
     case ClassRule::Argmax:
     case ClassRule::Value:
@@ -282,6 +286,27 @@ FVM_HOST_DEVICE inline Scalar cut_exp(Scalar x) {
   return exp_of(x < -kLimit ? -kLimit : x > kLimit ? kLimit : x);
 }
 
+/// Returns exp(slope * x) in float64, rounded once: with slope = log(b) it is b to the power of x, whatever base b an
+/// evaluator takes for e.
+template <class Scalar>
+FVM_HOST_DEVICE inline Scalar power_exp(Scalar x, double slope) {
+  return static_cast<Scalar>(exp_f64(slope * static_cast<double>(x)));
+}
+
+/// Applies softmax with power_exp; the sum of the powers is rounded after each of them.
+template <class Scalar>
+FVM_HOST_DEVICE inline void power_softmax(Scalar* scores, std::uint32_t count, double slope) {
+  Scalar largest = scores[0];
+  for (std::uint32_t i = 1; i < count; ++i)
+    if (scores[i] > largest) largest = scores[i];
+  Scalar sum = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    scores[i] = power_exp(scores[i] - largest, slope);
+    sum += scores[i];
+  }
+  for (std::uint32_t i = 0; i < count; ++i) scores[i] /= sum;
+}
+
 template <class Scalar>
 FVM_HOST_DEVICE inline Scalar signed_square(Scalar x) {
   const Scalar sign = static_cast<Scalar>((x > 0) - (x < 0));
@@ -383,6 +408,16 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
     case Transform::CutExp:
       for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = cut_exp(scores[i]);
       return;
+    case Transform::PowerExp:
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = power_exp(scores[i], parameters.slope);
+      return;
+    case Transform::PowerSigmoid:
+      for (std::uint32_t i = 0; i < outputs; ++i)
+        scores[i] = 1 / (1 + power_exp(-scores[i], parameters.slope));
+      return;
+    case Transform::PowerSoftmax:
+      power_softmax(scores, outputs, parameters.slope);
+      return;
   }
 }
 
@@ -421,6 +456,12 @@ FVM_HOST_DEVICE inline void label_row(ClassRule rule, const Scalar* values, std:
       return;
     case ClassRule::Negative:
       for (std::uint32_t i = 0; i < outputs; ++i) labels[i] = values[i] < 0;
+      return;
+    case ClassRule::HalfOrMore:
+      for (std::uint32_t i = 0; i < outputs; ++i) labels[i] = values[i] >= Scalar{0.5};
+      return;
+    case ClassRule::NotPositive:
+      for (std::uint32_t i = 0; i < outputs; ++i) labels[i] = values[i] <= 0;
       return;
     case ClassRule::Argmax:
       labels[0] = argmax(values, outputs);
