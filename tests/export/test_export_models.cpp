@@ -12,7 +12,6 @@
 
 #include <forestvm/compile.hpp>
 #include <forestvm/load.hpp>
-#include <forestvm/rounds.hpp>
 
 #include "exported_forests.hpp"
 #include "model_rows.hpp"
@@ -27,7 +26,7 @@ namespace fs = std::filesystem;
 /// The most bytes of C that a compiler gets at once: with more it takes much memory.
 constexpr std::size_t kSourceBytes = 8 << 20;
 /// Larger models lose their last rounds, so that the compiler takes little time for each.
-constexpr std::size_t kMostNodes = 1500, kFewNodes = 200;
+constexpr std::size_t kMostNodes = 500, kFewNodes = 200;
 
 std::size_t node_count(const Model& model) {
   std::size_t nodes = 0;
@@ -35,14 +34,13 @@ std::size_t node_count(const Model& model) {
   return nodes;
 }
 
-/// Removes rounds from the end of a model with more nodes. Returns false if it has more than kMostNodes even so, because
-/// its trees are no rounds.
-bool shorten(Model& model, std::size_t most_nodes) {
-  while (node_count(model) > most_nodes) {
-    const std::uint32_t rounds = round_count(model) / 2;
-    if (rounds == 0 || !keep_rounds(model, {0, rounds}).ok()) return node_count(model) <= kMostNodes;
+/// Removes rounds from the end of a model with more nodes. What is left need not be a model of its trainer's.
+void shorten(Model& model, std::size_t most_nodes) {
+  while (node_count(model) > most_nodes && model.round_begins.size() > 2) {
+    model.round_begins.resize((model.round_begins.size() - 1) / 2 + 1);
+    model.trees.resize(model.round_begins.back());
   }
-  return true;
+  model.best_round.reset();
 }
 
 /// Returns a program with a random schedule that the compiler accepts, and whose code is short enough for C.
@@ -65,7 +63,7 @@ class Exporter {
   void add(const std::string& name, const fs::path& path) {
     auto model = load_model(path.string());
     if (!model.ok()) return skip(name, model.error().text());
-    if (!shorten(*model, most_nodes_)) return skip(name, "many nodes, and its trees are no rounds");
+    shorten(*model, most_nodes_);
     Dice dice(std::hash<std::string>()(name));
     const auto compiled = compile(*model, Schedule());
     if (!compiled.ok()) return skip(name, compiled.error().text());
@@ -79,7 +77,7 @@ class Exporter {
     forests_ = {};
   }
 
-  void compare(const std::string& compiler = "cc -O1") const {
+  void compare(const std::string& compiler = "cc -O0") const {
     if (forests_.size() != 0) forests_.compare(compiler);
   }
 

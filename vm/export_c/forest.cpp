@@ -316,7 +316,9 @@ class GroupWriter {
 
 std::string forest_text(const Job& job, const std::string& code, std::uint64_t& table_bytes) {
   std::string text;
-  for (std::size_t i = 0; i < job.groups.size(); ++i) text += GroupWriter(job, code, i, table_bytes).run();
+  for (std::size_t i = 0; i < job.groups.size(); ++i)
+    if (code.find(job.name("walk_g" + std::to_string(i) + "(")) != std::string::npos)
+      text += GroupWriter(job, code, i, table_bytes).run();
   return text;
 }
 

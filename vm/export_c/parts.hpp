@@ -91,8 +91,8 @@ std::string column_value(const Job& job, const std::string& column);
 std::string columns_text(const Job& job, std::uint64_t& table_bytes);
 
 /// Returns the tables of the groups and the functions PREFIX_walk_gN(tree, row), which return the number of a
-/// leaf. Tables of the leaves' numbers, outputs and trees are left out if `code` does not name them. Adds the
-/// tables' bytes to `table_bytes`.
+/// leaf. What `code` does not name is left out: groups, and tables of leaves' values, numbers, outputs and trees. Adds
+/// the tables' bytes to `table_bytes`.
 std::string forest_text(const Job& job, const std::string& code, std::uint64_t& table_bytes);
 
 /// Returns the function that runs the program's code on up to `rows_at_a_time` rows.
