@@ -14,8 +14,12 @@
 namespace forestvm::python {
 namespace {
 
-ProbabilitySource probability_source(const ProgramMeta& meta) {
+ProbabilitySource probability_source(const Program& program) {
+  const ProgramMeta& meta = program.meta();
   if (meta.class_rule == ClassRule::None) return ProbabilitySource::None;
+  // A single tree of scikit-learn has probabilities as its leaves.
+  if (meta.transform == Transform::Identity && program.text(StringId::Trainer) == "scikit-learn")
+    return ProbabilitySource::Values;
   switch (meta.transform) {
     case Transform::Argmax:
       return ProbabilitySource::Softmax;
@@ -63,7 +67,7 @@ Forest::Forest(Program loaded, std::shared_ptr<const Predictor> backend)
       predictor(std::move(backend)),
       num_features(program.meta().num_features),
       row_cost(program.meta().num_trees + num_features / 8 + 1),
-      probabilities(probability_source(program.meta())) {
+      probabilities(probability_source(program)) {
   for (std::size_t i = 0; i < kOutputCount; ++i)
     forms[i] = form_of(program.meta(), static_cast<Output>(i), probabilities);
 }

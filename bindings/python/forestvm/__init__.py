@@ -24,7 +24,7 @@ from ._forest import Forest, load
 
 if TYPE_CHECKING:
     from ._accelerate import accelerate, log
-    from .trainers import from_lightgbm, from_sklearn, from_xgboost
+    from .trainers import from_catboost, from_lightgbm, from_sklearn, from_xgboost
 
 __all__ = [
     "ContractWarning",
@@ -39,6 +39,7 @@ __all__ = [
     "Usage",
     "__version__",
     "accelerate",
+    "from_catboost",
     "from_lightgbm",
     "from_sklearn",
     "from_xgboost",
@@ -51,6 +52,7 @@ __all__ = [
 _LATER = {
     "accelerate": "_accelerate",
     "log": "_accelerate",
+    "from_catboost": "trainers",
     "from_lightgbm": "trainers",
     "from_sklearn": "trainers",
     "from_xgboost": "trainers",

@@ -7,6 +7,7 @@ to the estimator itself. NotTaken carries the reason.
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -98,8 +99,8 @@ def is_sparse(rows: object, formats: Iterable[str]) -> bool:
     return scipy_sparse is not None and scipy_sparse.issparse(rows) and rows.format in formats  # type: ignore[attr-defined]
 
 
-def _column_names(rows: Any, package: str) -> list[Any]:
-    return list(rows.column_names if package == "pyarrow" else rows.columns)
+def _column_names(rows: Any, package: str) -> list[str]:
+    return [str(name) for name in (rows.column_names if package == "pyarrow" else rows.columns)]
 
 
 def check_array(rows: Array, features: int) -> None:
@@ -125,6 +126,8 @@ class XgboostAdapter(Adapter):
         booster, rounds = _xgboost_booster(estimator)
         super().__init__(_xgboost_forest(booster, rounds, options), estimator)
         self._names = booster.feature_names
+        # XGBModel predicts in place, where DART adds (leaf + base score - base score) * weight, rounded at each step.
+        self._is_dart = json.loads(booster.save_config())["learner"]["gradient_booster"]["name"] == "dart"
 
     def source_of(self, estimator: Any) -> object:
         return estimator.__dict__.get("_Booster")
@@ -151,6 +154,8 @@ class XgboostAdapter(Adapter):
         return {"missing": missing}
 
     def _scores(self, estimator: Any, rows: Any, output_margin: bool = False) -> Array:
+        if self._is_dart:
+            raise NotTaken("XGBModel rounds the sums of DART in another way than the Booster")
         arguments = self._rows(estimator, rows)
         return self.forest.predict_raw(rows, **arguments) if output_margin else self.forest.predict(rows, **arguments)
 
@@ -241,7 +246,7 @@ class LightgbmAdapter(Adapter):
         return rows if is_read else rows.astype(np.float32)
 
     def _frame(self, rows: Any, package: str) -> Any:
-        names = _column_names(rows, package)
+        names = ["_".join(name.split(" ")) for name in _column_names(rows, package)]
         if names != self._names:
             raise NotTaken("the columns' names are not the model's in their order: LightGBM matches by position")
         if rows.shape[0] == 0:

@@ -27,8 +27,11 @@ class SklearnAdapter(Adapter):
     def source_of(self, estimator: Any) -> object:
         return estimator.__dict__.get(self.source)
 
-    def rows(self, estimator: Any, rows: Any) -> Any:
-        """Returns rows as float32, which scikit-learn rounds them to. Rows that it refuses are not taken."""
+    def rows(self, estimator: Any, rows: Any, named_by: Any = None) -> Any:
+        """Returns rows as float32, which scikit-learn rounds them to. Rows that it refuses are not taken.
+
+        Names of columns are compared with those of `named_by`, which is the estimator unless it is given.
+        """
         sparse = is_sparse(rows, ("csr",))
         if frame_package(rows) == "pandas":
             if not all(isinstance(kind, np.dtype) and kind.kind in "fiub" for kind in rows.dtypes):
@@ -44,13 +47,14 @@ class SklearnAdapter(Adapter):
         with np.errstate(over="ignore"):
             read = rows.astype(np.float32) if sparse else np.asarray(rows, dtype=np.float32)
         self._check_finite(read.data if sparse else read, self._takes_nan and not sparse)
-        check_names(estimator, rows)
+        check_names(estimator if named_by is None else named_by, rows)
         return read
 
     @staticmethod
     def _check_finite(numbers: Array, takes_nan: bool) -> None:
-        if np.isfinite(np.sum(numbers, dtype=np.float64)):
-            return
+        with np.errstate(invalid="ignore"):
+            if np.isfinite(np.sum(numbers, dtype=np.float64)):
+                return
         if not takes_nan:
             raise NotTaken("the rows hold NaN, infinities, or numbers beyond float32")
         if np.isinf(numbers).any():
@@ -126,7 +130,9 @@ class GradientBoostingAdapter(SklearnAdapter):
         return self.forest.predict_raw(self.rows(estimator, rows))
 
     def _apply(self, estimator: Any, rows: Any) -> Array:
-        leaves = self.forest.apply(self.rows(estimator, rows)).astype(np.float64)
+        # scikit-learn compares with the names of the first tree, which has none, and warns of frames.
+        read = self.rows(estimator, rows, named_by=estimator.estimators_[0, 0])
+        leaves = self.forest.apply(read).astype(np.float64)
         shape = estimator.estimators_.shape
         return leaves.reshape((len(leaves), *shape) if hasattr(type(estimator), "predict_proba") else (-1, shape[0]))
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from ._errors import Usage
+from ._errors import Refused, Usage
 from ._forest import Forest, load
 from .trainers import from_model
 
@@ -108,8 +108,8 @@ class ForestClassifier(ClassifierMixin, _ForestEstimator):  # type: ignore[misc]
         self.missing = missing
         self.columns = columns
         self.extra = extra
+        width = _class_count(self.forest)
         count = len(self.classes_)
-        width = self.forest.predict_proba(np.empty((0, self.n_features_in_), np.float32)).shape[1]
         if count != width:
             raise Usage(f"{count} labels for {width} classes")
 
@@ -172,12 +172,18 @@ def _forest_of(model: object) -> Forest:
     return from_model(model)
 
 
+def _class_count(forest: Forest) -> int:
+    try:
+        return int(forest.predict_proba(np.empty((0, forest.num_features), np.float32)).shape[1])
+    except Refused as error:
+        raise Usage(f"the model is no classifier: {error}") from None
+
+
 def _labels_of(forest: Forest) -> Array:
     """Returns the labels that a model's file holds."""
     texts = list(forest.classes or ())
     if not texts:
-        width = forest.predict_proba(np.empty((0, forest.num_features), np.float32)).shape[1]
-        return np.arange(width)
+        return np.arange(_class_count(forest))
     if all(text.removeprefix("-").isdecimal() and str(int(text)) == text for text in texts):
         return np.array([int(text) for text in texts])
     return np.array(texts)

@@ -40,10 +40,12 @@ def awkward_rows(thresholds: Iterable[tuple[int, float]], missing: bool = True, 
     special += [np.nan] if missing else []
     special += [np.inf, -np.inf] if infinite else []
     cells = [(feature, number) for number in special for feature in range(FEATURES)]
-    for feature, t in list(thresholds)[:120]:
-        single = np.float32(t)
+    largest = float(np.finfo(np.float32).max)
+    for feature, t in [(f, t) for f, t in thresholds if infinite or abs(t) < largest][:120]:
+        single = np.float32(np.clip(t, -largest, largest))
         near = [np.nextafter(t, -np.inf), t, np.nextafter(t, np.inf)]
-        near += [float(np.nextafter(single, np.float32(s * np.inf))) for s in (-1, 1)] + [float(single)]
+        with np.errstate(over="ignore"):
+            near += [float(np.nextafter(single, np.float32(s * np.inf))) for s in (-1, 1)] + [float(single)]
         cells += [(feature, number) for number in near]
     rows = np.resize(base, (len(cells), FEATURES))
     for row, (feature, number) in zip(rows, cells):
@@ -58,10 +60,15 @@ def resized(rows: Any, count: int) -> Any:
     return rows.iloc[index].reset_index(drop=True) if hasattr(rows, "iloc") else rows[index]
 
 
+def to_float32(rows: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return rows.astype(np.float32)
+
+
 def forms(names: list[str] | None = None, sparse: bool = True) -> list[tuple[str, Callable[[np.ndarray], Any]]]:
     """Returns the ways in which rows are given, by name."""
     out: list[tuple[str, Callable[[np.ndarray], Any]]] = [
-        ("float32", lambda rows: rows.astype(np.float32)),
+        ("float32", to_float32),
         ("float64", lambda rows: rows),
         ("fortran", np.asfortranarray),
     ]

@@ -66,7 +66,9 @@ def test_numbers_are_the_boosters(name: str) -> None:
     booster = model.booster_
     forest = forestvm.from_lightgbm(model)
     rows = awkward_rows(thresholds(booster))
-    for _, form in forms():
+    for kind, form in forms():
+        if kind == "csr":  # in sparse rows LightGBM takes numbers of at most 1e-35 for zeros
+            rows = np.where(np.abs(rows) <= np.float32(1e-35), 0, rows)
         for count in COUNTS:
             given = form(resized(rows, count))
             assert_bits(forest.predict_raw(given), booster.predict(given, raw_score=True))

@@ -172,7 +172,7 @@ def test_several_outputs_of_classes_stand_side_by_side() -> None:
 @pytest.mark.parametrize("kind", [str, object, np.int8, bool, np.float64])
 def test_labels_of_all_types_are_written(kind: Any) -> None:
     rows = training_rows()
-    labels = np.where(binary(rows) > 0, "1", "0").astype(int).astype(kind)
+    labels = np.where(binary(rows) > 0, "1", "0").astype(kind if kind in (str, object) else int).astype(kind)
     model = ensemble.RandomForestClassifier(n_estimators=2, random_state=0).fit(rows, labels)
     forest = forestvm.from_sklearn(model)
     assert list(forest.classes) == [str(label) for label in model.classes_.tolist()]

@@ -7,6 +7,7 @@ estimator's. Trees and all other attributes are shared with the estimator that i
 from __future__ import annotations
 
 import copy
+import copyreg
 import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -114,9 +115,12 @@ def _accelerate_pipeline(pipeline: Any, verify: object, options: dict[str, Any])
 
 def _compile(estimator: Any, options: dict[str, Any]) -> Adapter:
     module = _MODULES.get(_trainer_of(estimator) or "")
-    if module is None:
+    if module is None or not hasattr(estimator, "get_params"):
         kind = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
-        raise UnsupportedInput(f"accelerate takes estimators of scikit-learn, XGBoost and LightGBM, not {kind}")
+        raise UnsupportedInput(
+            f"accelerate takes estimators of scikit-learn and those of XGBoost and LightGBM for it, not {kind}: from_xgboost "
+            "and its kin make forests of other models"
+        )
     return module(_plain(estimator), options)
 
 
@@ -191,7 +195,7 @@ def _class_of(kind: type, package: str, names: tuple[str, ...]) -> type:
         "__qualname__": kind.__qualname__,
         "__copy__": lambda self: _copy(self, type(self)),
         "__deepcopy__": _deep_copy,
-        "__reduce_ex__": lambda self, protocol: _plain(self).__reduce_ex__(protocol),
+        "__reduce_ex__": _reduce,
         _KEY + "_base": kind,
     }
     for name in names:
@@ -261,6 +265,15 @@ def _plain(estimator: Any) -> Any:
     result = _copy(estimator, kind)
     result.__dict__.pop(_KEY, None)
     return result
+
+
+def _reduce(self: Any, protocol: Any) -> Any:
+    """Returns what the estimator without its program is pickled as."""
+    reduced = _plain(self).__reduce_ex__(protocol)
+    if reduced[0] is not copyreg.__newobj__:  # type: ignore[attr-defined]
+        return reduced
+    # pickle wants the class behind __newobj__ to be the object's. What protocol 0 uses makes the same object.
+    return (copyreg._reconstructor, (*reduced[1], object, None), *reduced[2:])  # type: ignore[attr-defined]
 
 
 def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
