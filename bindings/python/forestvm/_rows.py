@@ -178,7 +178,7 @@ class ArrayRows:
         if self._missing is None and _core.is_direct(block, self._forest.num_features):
             return block
         if self._missing is None and block.dtype.kind in "biuf" and block.dtype.char != "g":
-            return numpy.ascontiguousarray(block, dtype=block.dtype.newbyteorder("="))
+            return numpy.array(block, dtype=block.dtype.newbyteorder("="), order="C")
         return numbers(block, self._forest._row_dtype, self._missing, "X")
 
 
