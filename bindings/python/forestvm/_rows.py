@@ -195,7 +195,7 @@ def numbers(values: NDArray[Any], dtype: str, missing: float | None, where: str)
     if dtype == "float64" and values.dtype.char in "lLqQg":
         equal = (converted.astype(values.dtype) == values) & (numpy.abs(converted) < 2.0**64) if kind in "iu" else (converted == values) | (values != values)
         if not equal.all():
-            raise Refused(f"{values[~equal].flat[0]} is no float64 number, and rounded it could go another way in this model", where)
+            raise Refused(f"{str(values[~equal].flat[0])} is no float64 number, and rounded it could go another way in this model", where)
     if missing is not None:
         converted[converted == numpy.asarray(missing, dtype=dtype)] = numpy.nan
     return converted
