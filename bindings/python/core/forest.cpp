@@ -34,6 +34,9 @@ ProbabilitySource probability_source(const Program& program) {
     case Transform::Clamp:
     case Transform::Step:
       break;
+    case Transform::Identity:  // of trees whose leaves are probabilities
+      if (meta.class_rule == ClassRule::Argmax) break;
+      return ProbabilitySource::None;
     default:
       return ProbabilitySource::None;
   }

@@ -178,7 +178,7 @@ class ArrayRows:
         if self._missing is None and _core.is_direct(block, self._forest.num_features):
             return block
         if self._missing is None and block.dtype.kind in "biuf" and block.dtype.char != "g":
-            return numpy.ascontiguousarray(block, dtype=block.dtype.newbyteorder("="))
+            return numpy.array(block, dtype=block.dtype.newbyteorder("="), order="C")
         return numbers(block, self._forest._row_dtype, self._missing, "X")
 
 
@@ -195,7 +195,7 @@ def numbers(values: NDArray[Any], dtype: str, missing: float | None, where: str)
     if dtype == "float64" and values.dtype.char in "lLqQg":
         equal = (converted.astype(values.dtype) == values) & (numpy.abs(converted) < 2.0**64) if kind in "iu" else (converted == values) | (values != values)
         if not equal.all():
-            raise Refused(f"{values[~equal].flat[0]} is no float64 number, and rounded it could go another way in this model", where)
+            raise Refused(f"{str(values[~equal].flat[0])} is no float64 number, and rounded it could go another way in this model", where)
     if missing is not None:
         converted[converted == numpy.asarray(missing, dtype=dtype)] = numpy.nan
     return converted
