@@ -69,8 +69,10 @@ def accelerate(estimator: Estimator, *, verify: object = None, **options: Any) -
         UnsupportedInput: The estimator is of a class that is not supported.
         Refused: The model has a part that is not supported, or ``verify`` found a difference.
     """
+    result: Estimator
     if _is_pipeline(estimator):
-        return _accelerate_pipeline(estimator, verify, options)
+        result = _accelerate_pipeline(estimator, verify, options)
+        return result
     adapter = _compile(estimator, options)
     result = _with_program(estimator, _Program(adapter, adapter.methods(estimator)))
     if verify is not None:
@@ -236,7 +238,7 @@ def _with_program(estimator: Any, program: _Program) -> Any:
     """Returns an accelerated copy of an estimator."""
     adapter = program.adapter
     assert adapter is not None
-    kind = getattr(type(estimator), _KEY + "_base", type(estimator))
+    kind: type = getattr(type(estimator), _KEY + "_base", type(estimator))
     result = _copy(estimator, _class_of(kind, adapter.package, tuple(sorted(program.methods))))
     adapter.bind(result)
     for name in program.methods:
@@ -248,7 +250,7 @@ def _with_program(estimator: Any, program: _Program) -> Any:
 
 def _copy(estimator: Any, kind: type) -> Any:
     """Returns a shallow copy. Lists are copied as well: a warm start appends to an estimator's list of trees."""
-    result = kind.__new__(kind)
+    result: Any = object.__new__(kind)
     for name, value in estimator.__dict__.items():
         result.__dict__[name] = value[:] if isinstance(value, list) else value
     program = estimator.__dict__.get(_KEY)

@@ -153,10 +153,13 @@ class XgboostAdapter(Adapter):
             return {}
         return {"missing": missing}
 
-    def _scores(self, estimator: Any, rows: Any, output_margin: bool = False) -> Array:
+    def _summed_rows(self, estimator: Any, rows: Any) -> dict[str, Any]:
         if self._is_dart:
             raise NotTaken("XGBModel rounds the sums of DART in another way than the Booster")
-        arguments = self._rows(estimator, rows)
+        return self._rows(estimator, rows)
+
+    def _scores(self, estimator: Any, rows: Any, output_margin: bool = False) -> Array:
+        arguments = self._summed_rows(estimator, rows)
         return self.forest.predict_raw(rows, **arguments) if output_margin else self.forest.predict(rows, **arguments)
 
     def _predict(self, estimator: Any, rows: Any, output_margin: bool = False) -> Array:
@@ -164,7 +167,7 @@ class XgboostAdapter(Adapter):
         if output_margin:
             return scores
         if scores.ndim > 1 and estimator.n_classes_ != 2:
-            return np.argmax(scores, axis=1)
+            return np.asarray(np.argmax(scores, axis=1))
         if scores.ndim > 1 and scores.shape[1] != 1:  # several labels, each of which holds or not
             return (scores > 0.5).astype(np.float64)
         if estimator.objective == "multi:softmax":
@@ -172,10 +175,8 @@ class XgboostAdapter(Adapter):
         return (scores.reshape(len(scores)) > 0.5).astype(np.int64)
 
     def _predict_proba(self, estimator: Any, rows: Any) -> Array:
-        if estimator.objective == "multi:softmax":
-            from scipy.special import softmax
-
-            return np.asarray(softmax(self._scores(estimator, rows, output_margin=True), axis=1))
+        if estimator.objective == "multi:softmax":  # whose values are labels
+            return self.forest.predict_proba(rows, **self._summed_rows(estimator, rows))
         scores = self._scores(estimator, rows)
         if scores.ndim == 2 and scores.shape[1] >= 2:
             return scores
@@ -288,6 +289,6 @@ class LightgbmAdapter(Adapter):
 
 def check_names(estimator: Any, rows: Any) -> None:
     """Checks names and number of columns as scikit-learn does, with its own warnings and errors."""
-    from sklearn.utils.validation import validate_data
+    from sklearn.utils.validation import validate_data  # type: ignore[import-untyped,unused-ignore]
 
     validate_data(estimator, rows, reset=False, skip_check_array=True)

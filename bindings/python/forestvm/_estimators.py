@@ -55,7 +55,7 @@ _OF_ALL = ("n_features_in_", "feature_names_in_")
 
 def skops_bytes(estimator: object) -> bytes:
     """Returns the .skops file of a fitted estimator of scikit-learn, as the installed release predicts with it."""
-    import sklearn
+    import sklearn  # type: ignore[import-untyped,unused-ignore]
 
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:

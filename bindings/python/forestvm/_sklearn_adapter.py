@@ -19,7 +19,7 @@ class SklearnAdapter(Adapter):
     source = "estimators_"
 
     def __init__(self, estimator: Any, options: dict[str, Any]) -> None:
-        from sklearn.utils import get_tags
+        from sklearn.utils import get_tags  # type: ignore[import-untyped,unused-ignore]
 
         super().__init__(from_sklearn(estimator, **options), estimator)
         self._takes_nan = get_tags(estimator).input_tags.allow_nan
@@ -45,7 +45,7 @@ class SklearnAdapter(Adapter):
         if rows.shape[0] == 0:
             raise NotTaken("there are no rows")
         with np.errstate(over="ignore"):
-            read = rows.astype(np.float32) if sparse else np.asarray(rows, dtype=np.float32)
+            read: Any = rows.astype(np.float32) if sparse else np.asarray(rows, dtype=np.float32)
         self._check_finite(read.data if sparse else read, self._takes_nan and not sparse)
         check_names(estimator if named_by is None else named_by, rows)
         return read
@@ -142,7 +142,7 @@ class HistAdapter(SklearnAdapter):
 
     source = "_predictors"
 
-    def rows(self, estimator: Any, rows: Any) -> Any:
+    def rows(self, estimator: Any, rows: Any, named_by: Any = None) -> Any:
         package = frame_package(rows)
         if package == "pandas":
             if len(rows) == 0:
@@ -151,7 +151,7 @@ class HistAdapter(SklearnAdapter):
             raise unknown_rows(rows)
         else:
             check_array(rows, estimator.n_features_in_)
-        check_names(estimator, rows)
+        check_names(estimator if named_by is None else named_by, rows)
         if package == "pandas" and not hasattr(estimator, "feature_names_in_"):
             raise NotTaken("a frame for an estimator that was fitted without names")
         return rows
@@ -178,7 +178,7 @@ class AdaBoostAdapter(SklearnAdapter):
         }
 
     def _decision_function(self, estimator: Any, rows: Any) -> Array:
-        votes = self.forest.predict_raw(self.rows(estimator, rows)) / estimator.estimator_weights_.sum()
+        votes: Array = self.forest.predict_raw(self.rows(estimator, rows)) / estimator.estimator_weights_.sum()
         if estimator.n_classes_ != 2:
             return votes
         votes[:, 0] *= -1

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import (  # type: ignore[import-untyped,unused-ignore]
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+)
 
 from ._errors import Refused, Usage
 from ._forest import Forest, load
@@ -29,6 +33,9 @@ class _ForestEstimator(BaseEstimator):  # type: ignore[misc]
     """What both kinds of estimators have in common: a forest, and its features."""
 
     model: object
+    missing: float | None
+    columns: str | None
+    extra: str | None
 
     @property
     def forest(self) -> Forest:
@@ -59,7 +66,7 @@ class _ForestEstimator(BaseEstimator):  # type: ignore[misc]
         return self.forest.apply(X, **self._arguments())
 
     def _arguments(self) -> dict[str, Any]:
-        arguments = {"missing": self.missing, "columns": self.columns, "extra": self.extra}  # type: ignore[attr-defined]
+        arguments = {"missing": self.missing, "columns": self.columns, "extra": self.extra}
         return {name: value for name, value in arguments.items() if value is not None}
 
     def __sklearn_is_fitted__(self) -> bool:

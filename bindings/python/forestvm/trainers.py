@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ._errors import UnsupportedInput, Usage
@@ -143,7 +144,7 @@ def _trainer_of(model: object) -> str | None:
     return None
 
 
-_FUNCTIONS = {
+_FUNCTIONS: Mapping[str, Callable[..., Forest]] = {
     "xgboost": from_xgboost,
     "lightgbm": from_lightgbm,
     "sklearn": from_sklearn,
