@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ._errors import UnsupportedInput, Usage
+from ._errors import Refused, UnsupportedInput, Usage
 from ._estimators import skops_bytes
 from ._forest import Forest, load
 
@@ -97,7 +97,11 @@ def from_sklearn(estimator: object, **options: Any) -> Forest:
     """
     if _trainer_of(estimator) != "sklearn":
         raise _not_of(estimator, "from_sklearn")
-    return load(skops_bytes(estimator), **options)
+    try:
+        return load(skops_bytes(estimator), **options)
+    except Refused as error:  # its places are those of a file
+        message, where = (text.removeprefix("schema.json").removeprefix(": ") for text in (str(error), error.where))
+        raise Refused(message, where) from None
 
 
 def from_catboost(model: object, **options: Any) -> Forest:

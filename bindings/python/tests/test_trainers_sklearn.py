@@ -229,6 +229,13 @@ def test_what_is_not_supported_is_refused_by_name() -> None:
             forestvm.from_sklearn(model)
     with pytest.raises(forestvm.UnsupportedInput, match="from_sklearn does not take"):
         forestvm.from_sklearn(3)
+    broken = ensemble.RandomForestRegressor(n_estimators=3).fit(rows, y)
+    broken.estimators_[1].n_outputs_ = 1
+    broken.estimators_[1].tree_ = tree.DecisionTreeRegressor().fit(rows, np.c_[y, y]).tree_
+    with pytest.raises(forestvm.Refused, match="a tree of 2 outputs") as caught:
+        forestvm.from_sklearn(broken)
+    assert caught.value.where == "estimators_[1]"
+    assert str(caught.value).startswith("estimators_[1]: ")
 
 
 def test_a_class_derived_from_an_estimator_is_refused() -> None:

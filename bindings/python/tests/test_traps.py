@@ -14,7 +14,7 @@ def test_xgboost_early_stopping_counts_for_estimators_and_not_for_boosters() -> 
     xgboost = pytest.importorskip("xgboost")
     rows = training_rows()
     noise = np.random.default_rng(0).normal(size=50)
-    model = xgboost.XGBRegressor(n_estimators=30, early_stopping_rounds=3)
+    model = xgboost.XGBRegressor(n_jobs=1, n_estimators=30, early_stopping_rounds=3)
     model.fit(rows, target(rows), eval_set=[(rows[:50], noise)], verbose=False)
     booster = model.get_booster()
     assert model.best_iteration + 1 < booster.num_boosted_rounds()
@@ -59,7 +59,7 @@ def test_lightgbm_early_stopping_counts_for_boosters_too() -> None:
 def test_numbers_that_xgboost_takes_for_missing_are_said_aloud() -> None:
     xgboost = pytest.importorskip("xgboost")
     rows = training_rows()
-    model = xgboost.XGBRegressor(n_estimators=5, missing=0).fit(rows, target(rows))
+    model = xgboost.XGBRegressor(n_jobs=1, n_estimators=5, missing=0).fit(rows, target(rows))
     with pytest.warns(UserWarning, match="give missing=0 to predict"):
         forest = forestvm.from_xgboost(model)
     assert_bits(forest.predict(rows, missing=0), model.predict(rows))
@@ -69,7 +69,7 @@ def test_numbers_that_xgboost_takes_for_missing_are_said_aloud() -> None:
 def test_softmax_has_numbers_of_classes_and_probabilities_by_scipy() -> None:
     xgboost = pytest.importorskip("xgboost")
     rows = training_rows()
-    model = xgboost.XGBClassifier(n_estimators=5, objective="multi:softmax").fit(rows, classes(rows))
+    model = xgboost.XGBClassifier(n_jobs=1, n_estimators=5, objective="multi:softmax").fit(rows, classes(rows))
     forest = forestvm.from_xgboost(model)
     assert_bits(forest.predict(rows), model.get_booster().predict(xgboost.DMatrix(rows)))
     assert_bits(forest.predict_proba(rows), model.predict_proba(rows))
@@ -83,7 +83,7 @@ def _squared_error(y_true: np.ndarray, y_pred: np.ndarray) -> tuple[np.ndarray, 
 def test_xgboost_objectives_of_ones_own_give_raw_scores_and_a_warning() -> None:
     xgboost = pytest.importorskip("xgboost")
     rows = training_rows()
-    model = xgboost.XGBRegressor(n_estimators=5, objective=_squared_error).fit(rows, target(rows))
+    model = xgboost.XGBRegressor(n_jobs=1, n_estimators=5, objective=_squared_error).fit(rows, target(rows))
     with pytest.warns(UserWarning, match="objective of your own"):
         forest = forestvm.from_xgboost(model)
     assert_bits(forest.predict(rows), model.predict(rows))
@@ -105,7 +105,7 @@ def test_ordinary_models_give_no_warning() -> None:
     rows = training_rows()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        forestvm.from_xgboost(xgboost.XGBClassifier(n_estimators=2).fit(rows, binary(rows)))
+        forestvm.from_xgboost(xgboost.XGBClassifier(n_jobs=1, n_estimators=2).fit(rows, binary(rows)))
         forestvm.from_lightgbm(lightgbm.LGBMClassifier(n_estimators=2, verbose=-1).fit(rows, binary(rows)))
 
 
@@ -118,7 +118,7 @@ def test_absent_values_of_sparse_rows_are_missing_for_xgboost_and_zero_for_the_o
     dense[:, 3] = np.where(np.arange(len(dense)) % 2, 0, dense[:, 3])
     sparse = csr_matrix(dense)
     y = target(dense)
-    model = xgboost.XGBRegressor(n_estimators=5).fit(dense, y)
+    model = xgboost.XGBRegressor(n_jobs=1, n_estimators=5).fit(dense, y)
     forest = forestvm.from_xgboost(model)
     assert_bits(forest.predict(sparse), model.predict(sparse))
     assert_bits(forest.predict(sparse), forest.predict(np.where(dense == 0, np.nan, dense)))
@@ -165,7 +165,7 @@ def test_dart_drops_no_trees_in_prediction() -> None:
     xgboost, lightgbm = pytest.importorskip("xgboost"), pytest.importorskip("lightgbm")
     rows = training_rows()
     parameters = {"booster": "dart", "rate_drop": 0.7, "skip_drop": 0.0, "one_drop": 1}
-    model = xgboost.XGBRegressor(n_estimators=12, **parameters).fit(rows, target(rows))
+    model = xgboost.XGBRegressor(n_jobs=1, n_estimators=12, **parameters).fit(rows, target(rows))
     # The classes of xgboost.sklearn predict in place, which rounds sums of DART in another way than a DMatrix.
     expected = model.get_booster().predict(xgboost.DMatrix(rows))
     assert_bits(forestvm.from_xgboost(model).predict(rows), expected)
