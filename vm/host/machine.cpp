@@ -6,14 +6,29 @@
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/float_environment.hpp>
 
+#include "vm/call/read_column.hpp"
 #include "vm/host/reduce.hpp"
 
 namespace forestvm::host {
+
+namespace {
+
+void read_numbers(const void* rules, const Column& column, std::uint32_t feature, std::size_t row,
+                  std::size_t count, float* out) {
+  read_column(*static_cast<const ValueRules*>(rules), column, feature, row, count, out);
+}
+
+}  // namespace
 
 void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& rows) {
   if (pass.encode_to == nullptr) return;
   if (pass.csr != nullptr) return loaded.csr_encoder.encode(*pass.csr, rows, pass.encode_to);
   const std::size_t columns = loaded.program.section_Columns().size();
+  if (pass.columns != nullptr)
+    return loaded.target->encode_columns(
+        {loaded.encoder.searches, loaded.encoder.categories, loaded.program.section_CategoryWords().data(),
+         loaded.special_features.get(), columns, rows, pass.columns->columns, pass.columns->first_row,
+         read_numbers, &loaded.row_reader->rules(), pass.encode_to});
   loaded.target->encode({loaded.encoder.tiles, columns, rows, pass.rows, pass.row_stride, pass.encode_to});
   if (!loaded.encoder.categories.empty())
     loaded.target->encode_categories({loaded.encoder.categories,

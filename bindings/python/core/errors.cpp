@@ -7,9 +7,24 @@
 namespace forestvm::python {
 namespace {
 
-/// The classes, in the order of ErrorCode. They live as long as the process.
-constexpr std::array<const char*, 4> kNames = {"Refused", "Usage", "Environment", "Internal"};
+/// The classes, in the order of ErrorCode, and one more. They live as long as the process.
+constexpr std::array<const char*, 5> kNames = {"Refused", "Usage", "Environment", "Internal",
+                                               "UnsupportedInput"};
+constexpr std::size_t kUnsupportedInput = 4;
 std::array<PyObject*, kNames.size()> classes{};
+
+PyObject* raise_as(PyObject* type, const Error& error) {
+  const std::string text = error.text();
+  const auto decoded = [](const std::string& bytes) {  // file names need not be UTF-8
+    return Ref::take(
+        PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "backslashreplace"));
+  };
+  const Ref message = decoded(text), where = decoded(error.where);
+  if (!message || !where) return nullptr;
+  const Ref exception = Ref::take(PyObject_CallFunctionObjArgs(type, message.get(), where.get(), nullptr));
+  if (exception) PyErr_SetObject(type, exception.get());
+  return nullptr;
+}
 
 }  // namespace
 
@@ -23,18 +38,8 @@ bool find_error_classes() {
   return true;
 }
 
-PyObject* raise(const Error& error) {
-  PyObject* const type = classes[static_cast<std::size_t>(error.code)];
-  const std::string text = error.text();
-  const auto decoded = [](const std::string& bytes) {  // file names need not be UTF-8
-    return Ref::take(
-        PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "backslashreplace"));
-  };
-  const Ref message = decoded(text), where = decoded(error.where);
-  if (!message || !where) return nullptr;
-  const Ref exception = Ref::take(PyObject_CallFunctionObjArgs(type, message.get(), where.get(), nullptr));
-  if (exception) PyErr_SetObject(type, exception.get());
-  return nullptr;
-}
+PyObject* raise(const Error& error) { return raise_as(classes[static_cast<std::size_t>(error.code)], error); }
+
+PyObject* raise_unsupported(const Error& error) { return raise_as(classes[kUnsupportedInput], error); }
 
 }  // namespace forestvm::python

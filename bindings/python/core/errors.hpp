@@ -18,6 +18,9 @@ bool find_error_classes();
 /// Sets the Python exception for an error. Returns null, for functions that return an object.
 PyObject* raise(const Error& error);
 
+/// Does the same, as UnsupportedInput.
+PyObject* raise_unsupported(const Error& error);
+
 inline Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
 
 /// Runs `work`, which returns a new reference or null with a Python exception set. C++ exceptions become Python's.

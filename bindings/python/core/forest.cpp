@@ -68,6 +68,7 @@ OutputForm form_of(const ProgramMeta& meta, Output output, ProbabilitySource pro
 Forest::Forest(Program loaded, std::shared_ptr<const Predictor> backend)
     : program(std::move(loaded)),
       predictor(std::move(backend)),
+      names(program),
       num_features(program.meta().num_features),
       row_cost(program.meta().num_trees + num_features / 8 + 1),
       probabilities(probability_source(program)) {
@@ -227,6 +228,9 @@ PyObject* make_forest_type(PyObject* module) {
       {"apply", fast(apply), kFast, nullptr},
       {"predict_one", fast(predict_one), kFast, nullptr},
       {"_predict_csr", predict_csr, METH_VARARGS, nullptr},
+      {"_predict_columns", predict_columns, METH_VARARGS, nullptr},
+      {"_predict_arrow", predict_arrow, METH_VARARGS, nullptr},
+      {"_category_numbers", category_numbers, METH_VARARGS, nullptr},
       {"_encode", fill_encoded_rows, METH_VARARGS, nullptr},
       {"_new_result", new_result, METH_VARARGS, nullptr},
       {"_save", save, METH_O, nullptr},

@@ -43,6 +43,7 @@ struct Forest {
 
   Program program;
   std::shared_ptr<const Predictor> predictor;
+  c_api::Names names;
   ContextPool contexts;
   std::size_t num_features;
   std::size_t row_cost;  ///< Roughly, the tree walks that take as long as a row.
@@ -64,10 +65,10 @@ PyObject* make_forest_type(PyObject* module);
 using FastMethod = PyObject*(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names);
 FastMethod predict, predict_raw, predict_class, predict_proba, apply, predict_one;
 PyObject* predict_csr(PyObject* self, PyObject* args);
+PyObject* predict_columns(PyObject* self, PyObject* args);
+PyObject* predict_arrow(PyObject* self, PyObject* args);
+PyObject* category_numbers(PyObject* self, PyObject* args);
 PyObject* new_result(PyObject* self, PyObject* args);
 PyObject* load(PyObject* type, PyObject* args);
-
-/// Predicts rows into memory for them. Returns false with a Python exception set if that fails.
-bool predict_into(Forest& forest, const AnyRows& rows, const OutputForm& form, ResultType type, void* out);
 
 }  // namespace forestvm::python

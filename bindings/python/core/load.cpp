@@ -184,7 +184,8 @@ PyObject* load(PyObject* type, PyObject* args) {
       return open([&] { return is_path != 0 ? load_file(path) : load_bytes(bytes); }, options);
     }();
     if (opened) return instance(reinterpret_cast<PyTypeObject*>(type), std::move(*opened));
-    const bool about_model = opened.error().code != ErrorCode::Usage && !opened.error().where.starts_with("schedule");
+    const bool about_model =
+        opened.error().code != ErrorCode::Usage && !opened.error().where.starts_with("schedule");
     if (is_path == 0 || !about_model) return raise(opened.error());
     return raise(in(path.c_str(), opened.error()));
   });

@@ -11,109 +11,15 @@
 #include <vector>
 
 #include "bindings/python/core/arguments.hpp"
+#include "bindings/python/core/arrow.hpp"
 #include "bindings/python/core/encoded_rows.hpp"
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/forest.hpp"
 #include "bindings/python/core/numpy.hpp"
+#include "bindings/python/core/result_array.hpp"
 
 namespace forestvm::python {
 namespace {
-
-/// The walks of a call from which on other Python threads may run meanwhile: about ten times what letting them costs.
-constexpr std::size_t kLongCall = 1024;
-
-/// The array that a call writes to.
-class ResultArray {
- public:
-  /// Makes a new array, or takes the caller's, `out`. Returns false with a Python exception set if that fails.
-  bool open(const OutputForm& form, std::size_t rows, PyObject* out, PyObject* dtype);
-
-  ResultType type() const { return type_; }
-  void* data() const { return buffer_->buf; }
-  PyObject* release() { return array_.release(); }
-
- private:
-  bool take(const OutputForm& form, std::size_t rows, PyObject* out, bool has_dtype);
-
-  Ref array_;
-  Buffer buffer_;
-  ResultType type_{};
-};
-
-std::string shape_text(const OutputForm& form, std::size_t rows) {
-  return "(" + std::to_string(rows) + (form.flat ? ",)" : ", " + std::to_string(form.width) + ")");
-}
-
-bool is_score(ResultType type) { return type == ResultType::Float32 || type == ResultType::Float64; }
-
-bool ResultArray::open(const OutputForm& form, std::size_t rows, PyObject* out, PyObject* dtype) {
-  type_ = form.type;
-  if (dtype != nullptr) {
-    const auto asked = result_type_of(dtype);
-    if (!asked) return false;
-    if (is_score(*asked) != is_score(form.type)) {
-      raise(usage(is_score(form.type) ? "dtype: these predictions are float32 or float64"
-                                      : "dtype: labels and leaf numbers are int32 or int64"));
-      return false;
-    }
-    type_ = *asked;
-  }
-  if (out != nullptr) return take(form, rows, out, dtype != nullptr);
-  array_ = new_array(rows, form.width, form.flat, type_);
-  return array_ && buffer_.open(array_.get(), PyBUF_WRITABLE);
-}
-
-bool ResultArray::take(const OutputForm& form, std::size_t rows, PyObject* out, bool has_dtype) {
-  if (!buffer_.open(out, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)) {
-    PyErr_Clear();
-    raise(usage("out: is no array that can be written and lies in one piece, row by row (C order)"));
-    return false;
-  }
-  const auto type = result_type_of(*buffer_.operator->());
-  if (!type || is_score(*type) != is_score(form.type) || (has_dtype && *type != type_)) {
-    raise(usage(has_dtype             ? "out: has another type than dtype asks for"
-                : is_score(form.type) ? "out: these predictions are float32 or float64"
-                                      : "out: labels and leaf numbers are int32 or int64"));
-    return false;
-  }
-  const bool fits = buffer_->ndim == (form.flat ? 1 : 2) &&
-                    buffer_->shape[0] == static_cast<Py_ssize_t>(rows) &&
-                    (form.flat || buffer_->shape[1] == static_cast<Py_ssize_t>(form.width));
-  if (!fits) {
-    raise(usage("out: has another shape than the predictions, " + shape_text(form, rows)));
-    return false;
-  }
-  type_ = *type;
-  array_ = Ref::share(out);
-  return true;
-}
-
-/// Makes 1 - p and p of each of `count` numbers p, which are the second half of `numbers`.
-template <class Number>
-void expand_pairs(void* numbers, std::size_t count) {
-  auto* const at = static_cast<Number*>(numbers);
-  for (std::size_t i = 0; i < count; ++i) {
-    const Number p = at[count + i];
-    at[2 * i] = Number{1} - p;
-    at[2 * i + 1] = p;
-  }
-}
-
-/// Predicts rows in a form that the core reads. Returns the array of the predictions.
-PyObject* answer(Forest& forest, const AnyRows& rows, Output output, PyObject* out, PyObject* dtype) {
-  const OutputForm& form = forest.form(output);
-  const std::size_t count = row_count(rows);
-  ResultArray result;
-  if (!result.open(form, count, out, dtype)) return nullptr;
-  if (form.computed == form.width)
-    return predict_into(forest, rows, form, result.type(), result.data()) ? result.release() : nullptr;
-  const bool wide = result.type() == ResultType::Float64;
-  auto* const second_half =
-      static_cast<std::byte*>(result.data()) + count * (wide ? sizeof(double) : sizeof(float));
-  if (!predict_into(forest, rows, form, result.type(), second_half)) return nullptr;
-  wide ? expand_pairs<double>(result.data(), count) : expand_pairs<float>(result.data(), count);
-  return result.release();
-}
 
 /// Returns a function of forestvm._rows, which is imported when it is first needed.
 PyObject* python_function(std::atomic<PyObject*>& cached, const char* name) {
@@ -166,6 +72,8 @@ PyObject* predict_given(PyObject* self, Output output, const Arguments& given) {
       }
     } else if (const auto rows = coded_rows(given.rows)) {
       return answer(forest, *rows, output, given.out, given.dtype);
+    } else if (is_known_arrow(given.rows)) {
+      return predict_arrow(self, output, given);
     }
   }
   return in_python(self, output, given);
@@ -183,17 +91,6 @@ PyObject* predict_called(const char* function, std::optional<Output> output, PyO
 }
 
 }  // namespace
-
-bool predict_into(Forest& forest, const AnyRows& rows, const OutputForm& form, ResultType type, void* out) {
-  const Result<void> done = [&] {
-    const std::size_t count = row_count(rows);
-    const WithoutGil free(count * forest.row_cost >= kLongCall);
-    const ContextPool::Lease context = forest.contexts.take(*forest.predictor);
-    return forest.predictor->predict_as(*context, rows, form.kind, type, out);
-  }();
-  if (!done) raise(done.error());
-  return done.ok();
-}
 
 PyObject* predict(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return predict_called("predict", std::nullopt, self, args, count, names);
@@ -277,21 +174,16 @@ PyObject* number_of(ResultType type, const void* number) {
 /// Returns the predictions of one row: a number, or an array of them.
 PyObject* answer_one(Forest& forest, const RowBlock& row, Output output) {
   const OutputForm& form = forest.form(output);
+  const ContextPool::Lease lease = forest.contexts.take(*forest.predictor);
   if (form.flat) {
     std::int64_t number = 0;  // has room for a number of each type
-    if (!predict_into(forest, row, form, form.type, &number)) return nullptr;
+    if (!write_predictions(forest, lease, row, form, form.type, &number)) return nullptr;
     return number_of(form.type, &number);
   }
   Ref array = new_array(form.width, 1, true, form.type);
   Buffer buffer;
   if (!array || !buffer.open(array.get(), PyBUF_WRITABLE)) return nullptr;
-  const bool wide = form.type == ResultType::Float64;
-  const bool pairs = form.computed != form.width;
-  void* const at =
-      static_cast<std::byte*>(buffer->buf) + (pairs ? (wide ? sizeof(double) : sizeof(float)) : 0);
-  if (!predict_into(forest, row, form, form.type, at)) return nullptr;
-  if (pairs) wide ? expand_pairs<double>(buffer->buf, 1) : expand_pairs<float>(buffer->buf, 1);
-  return array.release();
+  return write_predictions(forest, lease, row, form, form.type, buffer->buf) ? array.release() : nullptr;
 }
 
 /// Reads a Python number, or None for a missing value. Returns nothing for other objects and for integers that are no

@@ -1,13 +1,13 @@
-"""Rows in columns: frames of pandas and polars, Arrow tables, NumPy's structured arrays, dictionaries of columns."""
+"""Rows in columns: frames of pandas, NumPy's structured arrays, dictionaries of columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy
 
-from . import _names, _rows
+from . import _core, _names, _rows
 from ._errors import Refused, UnsupportedInput
 
 if TYPE_CHECKING:
@@ -15,141 +15,180 @@ if TYPE_CHECKING:
 
     from ._forest import Forest
 
-_BLOCK_BYTES = 64 << 20
+    # Numbers, or indices of categories, the numbers that they stand for, and whether some of these are refused.
+    Part = Union[NDArray[Any], tuple[NDArray[Any], NDArray[Any], bool]]
+
+# Frames with more values are read column by column, which takes long for each column, but copies nothing.
+_FEW_VALUES = 1 << 18
+_REFUSED = 0x7FF80000_00000FED  # the bits of a category that the trainer refuses
 
 
 def rows_of(forest: Forest, X: Any, missing: float | None, columns: str, extra: str) -> _rows.Rows:
-    if isinstance(X, numpy.ndarray):
-        names: Sequence[Any] = X.dtype.names or ()
-        return columns_of(forest, names, [X[name] for name in names], missing, columns, extra)
     if isinstance(X, dict):
         return columns_of(forest, list(X), list(X.values()), missing, columns, extra)
-    if hasattr(X, "iloc"):
-        return PandasRows(forest, X, missing, columns, extra)
-    return _arrow_rows(forest, X, missing, columns, extra)
+    if isinstance(X, numpy.ndarray):
+        names = X.dtype.names or ()
+        return columns_of(forest, names, [X[name] for name in names], missing, columns, extra)
+    return _pandas_rows(forest, X, missing, columns, extra)
 
 
 def columns_of(
     forest: Forest, names: Sequence[Any], values: Sequence[Any], missing: float | None, columns: str, extra: str
 ) -> ColumnRows:
     order = _names.order_of(forest, names, columns, extra)
-    used = values if order is None else [values[i] for i in order]
-    return ColumnRows(forest, used, missing)
+    return ColumnRows(forest, values if order is None else [values[i] for i in order], missing)
 
 
-class ColumnRows:
-    """Columns, one for each feature, each an array, a sequence, or a column of pandas or Arrow."""
+def _pandas_rows(forest: Forest, frame: Any, missing: float | None, columns: str, extra: str) -> _rows.Rows:
+    """Frames of one type of numbers are read where they lie, small ones of several types as one array."""
+    if frame.ndim != 2:
+        raise UnsupportedInput(f"a {type(frame).__name__} has one dimension, not 2: predict_one takes one row", "X")
+    order = _names.order_of(forest, frame.columns, columns, extra)
+    if not forest._category_tables and not forest._hashed_features:
+        dtypes = None if frame.size <= _FEW_VALUES else set(frame.dtypes)
+        if dtypes is None or len(dtypes) == 1:
+            array = frame.to_numpy()
+            if array.dtype.kind in "biuf" and not _rounds_integers(frame, array):
+                return _rows.ArrayRows(forest, array, missing, order)
+    used = range(frame.shape[1]) if order is None else order
+    return ColumnRows(forest, [frame.iloc[:, i] for i in used], missing)
+
+
+def _rounds_integers(frame: Any, array: NDArray[Any]) -> bool:
+    """Returns whether 64-bit integers of a mixed frame may have been rounded in its array."""
+    if array.dtype != "float64" or not array.size:
+        return False
+    largest = numpy.fmax(array.max(), -array.min())  # NaN if there is one: then the others are looked at
+    if largest != largest:
+        largest = numpy.fmax.reduce(numpy.abs(array), axis=None)
+    return bool(largest >= 2.0**53) and any(getattr(dtype, "kind", "O") in "iu" for dtype in frame.dtypes)
+
+
+class ColumnRows(_rows.Rows):
+    """Columns, one for each feature, each an array, a sequence, or a Series of pandas."""
 
     def __init__(self, forest: Forest, columns: Sequence[Any], missing: float | None) -> None:
-        self._forest, self._missing = forest, missing
-        codes = _rows.categories_of(forest)
-        names = forest.feature_names
-        self._columns = []
-        for feature, values in enumerate(columns):
-            where = f"column {names[feature]!r}" if names else f"column {feature}"
-            self._columns.append(_Column(values, codes.get(feature), where, feature in forest._hashed_features))
-        counts = {len(column) for column in self._columns}
+        super().__init__(forest)
+        self._missing = missing
+        self._columns = [_Column(forest, feature, values, missing) for feature, values in enumerate(columns)]
+        counts = {len(column.values) for column in self._columns}
         if len(counts) > 1:
             raise UnsupportedInput(f"the columns have different lengths: {sorted(counts)}", "X")
         self.count = counts.pop() if counts else 0
 
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        if all(column.is_direct for column in self._columns):
+            return iter([(0, self.count)])
+        return super().pieces()
+
+    def predict(self, begin: int, end: int, output: str, out: NDArray[Any]) -> None:
+        parts = [column.part(begin, end) for column in self._columns]
+        self._forest._predict_columns(parts, end - begin, output, out)
+
     def block(self, begin: int, end: int) -> NDArray[Any]:
-        dtype = self._forest._row_dtype
-        block = numpy.empty((end - begin, len(self._columns)), dtype=dtype, order="F")
+        block = numpy.empty((end - begin, len(self._columns)), dtype=self._forest._row_dtype, order="F")
         for feature, column in enumerate(self._columns):
-            block[:, feature] = column.numbers(begin, end, dtype, self._missing)
+            part = column.part(begin, end)
+            block[:, feature] = _codes(part, column.where) if isinstance(part, tuple) else _rows.numbers(part, str(block.dtype), None, column.where)
         return block
+
+
+def _codes(part: tuple[NDArray[Any], NDArray[Any], bool], where: str) -> NDArray[Any]:
+    """Returns the numbers of a column of indices."""
+    indices, numbers, refuses = part
+    values = numpy.append(numbers, numpy.nan)[indices]
+    if refuses and (values.view(numpy.uint64) == _REFUSED).any():
+        raise Refused("holds a category that the model does not have", where)
+    return values
 
 
 class _Column:
     """The values of one feature."""
 
-    def __init__(self, values: Any, codes: tuple[dict[str, int], float | None] | None, where: str, hashed: bool) -> None:
-        self._values, self._codes, self._where, self._hashed = values, codes, where, hashed
+    def __init__(self, forest: Forest, feature: int, values: Any, missing: float | None) -> None:
+        self._forest, self._feature, self._missing = forest, feature, missing
+        names = forest.feature_names
+        self.where = f"column {names[feature]!r}" if names else f"column {feature}"
+        self._table: tuple[NDArray[Any], bool] | None = None
+        if hasattr(values, "cat"):  # a Series of categories, which may be other ones in every frame
+            self._table = self._numbers_of(list(values.cat.categories))
+            values = values.cat.codes.to_numpy()
+        elif hasattr(values, "iloc") and isinstance(values.dtype, numpy.dtype):
+            values = values.to_numpy()
+        elif not hasattr(values, "iloc") and not isinstance(values, numpy.ndarray):
+            values = _array_of(values, self.where)
+        if isinstance(values, numpy.ndarray) and values.ndim != 1:
+            raise UnsupportedInput(f"has {values.ndim} dimensions, not one", self.where)
+        self.values = values
+        #: Whether the extension reads the column where it lies.
+        self.is_direct = isinstance(values, numpy.ndarray) and (
+            self._table is not None or (missing is None and _core.is_direct(values[:, numpy.newaxis], 1) and values.strides == (values.itemsize,))
+        )
 
-    def __len__(self) -> int:
-        return len(self._values)
+    def part(self, begin: int, end: int) -> Part:
+        """Returns a part of the column in a form that the extension reads."""
+        values = self.values[begin:end] if isinstance(self.values, numpy.ndarray) else _from_extension(self.values.iloc[begin:end])
+        if self._table is not None:
+            return numpy.ascontiguousarray(values), *self._table
+        if self.is_direct:
+            return values
+        if isinstance(values, numpy.ma.MaskedArray):
+            values = numpy.where(numpy.ma.getmaskarray(values), None, values.data.astype(object))
+        if values.dtype.kind in "UTOS":
+            objects = values.astype(object)
+            if any(isinstance(value, (str, bytes)) for value in objects):
+                return self._texts(objects)
+        if self._missing is None and values.dtype.kind in "biuf" and values.dtype.char != "g":
+            return numpy.array(values, dtype=values.dtype.newbyteorder("="))
+        return _rows.numbers(values, self._forest._row_dtype, self._missing, self.where)
 
-    def numbers(self, begin: int, end: int, dtype: str, missing: float | None) -> NDArray[Any]:
-        values = self._values[begin:end] if not hasattr(self._values, "iloc") else self._values.iloc[begin:end]
-        kind = getattr(values, "dtype", None)
-        if hasattr(values, "cat"):  # a Series of categories, which may be different in every frame
-            table = self._mapped([_text(value) for value in values.cat.categories])
-            numbers = numpy.append(table, numpy.nan)[numpy.asarray(values.cat.codes)]
-            return numbers.astype(dtype)
-        if not isinstance(values, numpy.ndarray) and not isinstance(kind, numpy.dtype) and hasattr(values, "to_numpy"):
-            values = _from_nullable(values)
-        array = values if isinstance(values, numpy.ndarray) else numpy.asarray(values)
-        if array.dtype.kind in "UTO" or array.dtype.kind == "S":
-            texts = array.astype(object)
-            if any(isinstance(value, (str, bytes)) for value in texts):
-                return self._texts(texts).astype(dtype)
-        return _rows.numbers(array, dtype, missing, self._where)
-
-    def _texts(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _texts(self, values: NDArray[Any]) -> Part:
         """Maps texts to the codes of their categories."""
         distinct: dict[Any, int] = {}
-        at = numpy.array([-1 if _is_missing(value) else distinct.setdefault(value, len(distinct)) for value in values], dtype=int)
-        return numpy.append(self._mapped([_text(value) for value in distinct]), numpy.nan)[at]
+        indices = numpy.fromiter(
+            (-1 if _is_missing(value) else distinct.setdefault(value, len(distinct)) for value in values), numpy.int32, len(values)
+        )
+        return indices, *self._numbers_of([value.decode() if isinstance(value, bytes) else value for value in distinct])
 
-    def _mapped(self, texts: Sequence[str]) -> NDArray[Any]:
-        """Returns the number of each category."""
-        if self._codes is None:
-            reason = "compares texts by their hash, which is not supported for frames yet" if self._hashed else "has no names of categories for it"
-            raise UnsupportedInput(f"holds categories or texts, and the model {reason}: pass its codes as numbers", self._where)
-        codes, unseen = self._codes
-        unknown = [text for text in texts if text not in codes]
-        if unknown and unseen is None:
-            raise Refused(f"{unknown[0]!r} is no category of the model", self._where)
-        other = numpy.nan if unseen is None else unseen
-        return numpy.array([codes.get(text, other) for text in texts], dtype="float64")
+    def _numbers_of(self, categories: list[Any]) -> tuple[NDArray[Any], bool]:
+        """Returns the number of each category, and whether the trainer refuses some."""
+        numbers = numpy.empty(len(categories))
+        reason = self._forest._category_numbers(self._feature, [_plain(category) for category in categories], numbers)
+        if reason is not None and not self._takes_texts():
+            raise UnsupportedInput(f"{categories[0]!r}: {reason}", self.where)
+        return numbers, reason is not None
+
+    def _takes_texts(self) -> bool:
+        tables = self._forest._category_tables
+        return self._feature in self._forest._hashed_features or any(feature == self._feature for feature, _, _ in tables)
+
+
+def _plain(category: Any) -> Any:
+    """Returns a category as a text or a number of Python's; truth values are texts, as in the names of categories."""
+    if isinstance(category, (bool, numpy.bool_)):
+        return str(bool(category))
+    return category.item() if isinstance(category, numpy.generic) else category
+
+
+def _array_of(values: Any, where: str) -> NDArray[Any]:
+    try:
+        array = numpy.asarray(values)
+    except ValueError as error:
+        raise UnsupportedInput(f"{type(values).__name__}: {error}", where) from error
+    if array.dtype.kind == "U" and not isinstance(values, numpy.ndarray):  # NumPy makes texts of numbers beside texts
+        array = numpy.array(list(values), dtype=object)
+    return array
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
-def _from_nullable(values: Any) -> NDArray[Any]:
+def _from_extension(values: Any) -> NDArray[Any]:
     """Converts a column of an extension type of pandas."""
-    kind = values.dtype.kind if hasattr(values.dtype, "kind") else "O"
-    if kind in "biuf":
-        if not values.isna().any():
-            return numpy.asarray(values.to_numpy(dtype=getattr(values.dtype, "numpy_dtype", None)))
-        if kind in "iu" and values.dtype.itemsize == 8:
-            return numpy.asarray(values.to_numpy(dtype=object, na_value=None))
+    kind = getattr(values.dtype, "kind", "O")
+    if kind in "biuf" and not values.isna().any():
+        return numpy.asarray(values.to_numpy(dtype=getattr(values.dtype, "numpy_dtype", None)))
+    if kind in "biuf" and not (kind in "iu" and values.dtype.itemsize == 8):
         return numpy.asarray(values.to_numpy(dtype="float64", na_value=numpy.nan))
     return numpy.asarray(values.to_numpy(dtype=object))
-
-
-class PandasRows:
-    """A frame of pandas. Frames of one type of numbers are read where they lie."""
-
-    def __init__(self, forest: Forest, frame: Any, missing: float | None, columns: str, extra: str) -> None:
-        order = _names.order_of(forest, frame.columns, columns, extra)
-        self.count = len(frame)
-        self._forest, self._frame, self._missing, self._order = forest, frame, missing, order
-        self._plain = not forest._category_tables and not forest._hashed_features
-
-    def block(self, begin: int, end: int) -> NDArray[Any]:
-        frame = self._frame if (begin, end) == (0, self.count) else self._frame.iloc[begin:end]
-        if self._plain:
-            array = frame.to_numpy()
-            if array.dtype.kind in "biuf" and (array.dtype != "float64" or not _hides_integers(frame, array)):
-                return _rows.ArrayRows(self._forest, array, self._missing, self._order).block(0, len(frame))
-        used = range(frame.shape[1]) if self._order is None else self._order
-        rows = ColumnRows(self._forest, [frame.iloc[:, i] for i in used], self._missing)
-        return rows.block(0, len(frame))
-
-
-def _hides_integers(frame: Any, array: NDArray[Any]) -> bool:
-    """Returns whether 64-bit integers of a mixed frame may have been rounded in its array."""
-    largest = numpy.abs(array).max(initial=0, where=~numpy.isnan(array))
-    return bool(largest > 2.0**53) and any(getattr(dtype, "kind", "O") in "iuO" for dtype in frame.dtypes)
-
-
-def _arrow_rows(forest: Forest, X: Any, missing: float | None, columns: str, extra: str) -> _rows.Rows:
-    raise UnsupportedInput(f"{type(X).__name__} is no form of rows that is known", "X")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from . import _core, _names
-from ._errors import Refused, UnsupportedInput, Usage
+from ._errors import Internal, Refused, UnsupportedInput, Usage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,12 +20,32 @@ _BLOCK_BYTES = 64 << 20
 _EXACT = 2**53  # integers up to here are float64 numbers
 
 
-class Rows(Protocol):
+class Rows:
     """Rows from which blocks are made that the extension reads where they lie."""
 
     count: int
 
-    def block(self, begin: int, end: int) -> NDArray[Any]: ...
+    def __init__(self, forest: Forest) -> None:
+        self._forest = forest
+
+    def block(self, begin: int, end: int) -> NDArray[Any]:
+        """Returns a part of the rows as a matrix."""
+        raise NotImplementedError
+
+    def predict(self, begin: int, end: int, output: str, out: NDArray[Any]) -> None:
+        self._forest.predict(self.direct(begin, end), output=output, out=out)
+
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        """Cuts rows into blocks of at most 64 MiB of float64, at multiples of 64 rows; there is at least one."""
+        step = max(64, _BLOCK_BYTES // (8 * max(1, self._forest.num_features)) // 64 * 64)
+        for begin in range(0, max(1, self.count), step):
+            yield begin, min(begin + step, self.count)
+
+    def direct(self, begin: int, end: int) -> NDArray[Any]:
+        block = self.block(begin, end)
+        if not _core.is_direct(block, self._forest.num_features):
+            raise Internal(f"rows of {block.dtype}, strides {block.strides} were not converted")
+        return block
 
 
 def predict(
@@ -45,10 +66,15 @@ def predict(
         raise Usage("missing: encoded rows have their missing values already", "missing")
     if is_sparse(X):
         return _predict_sparse(forest, X, output, out, dtype, missing)
+    if _is_arrow(X) and not hasattr(X, "iloc"):
+        _check_missing(missing)
+        if missing is not None and not math.isnan(missing):
+            raise UnsupportedInput("missing: columns of Arrow have nulls for missing values", "missing")
+        return forest._predict_arrow(X, output, out, dtype, columns, extra)
     rows = _rows_of(forest, X, missing, columns or "name", extra or "error")
     result = forest._new_result(rows.count, output, out, dtype)
-    for begin, end in _blocks(forest, rows.count):
-        forest.predict(_direct(forest, rows, begin, end), output=output, out=result[begin:end])
+    for begin, end in rows.pieces():
+        rows.predict(begin, end, output, result[begin:end])
     return result
 
 
@@ -64,7 +90,8 @@ def predict_one(forest: Forest, row: Any, output: str, missing: float | None, co
         from . import _frames
 
         table = _frames.columns_of(forest, names, [[value] for value in values], missing, columns or "name", extra or "error")
-        answers = forest.predict(table.block(0, 1), output=output)
+        answers = forest._new_result(1, output, None, None)
+        table.predict(0, 1, output, answers)
     else:
         array = numpy.asarray(values)
         if array.ndim != 1:
@@ -76,29 +103,9 @@ def predict_one(forest: Forest, row: Any, output: str, missing: float | None, co
 def encode(forest: Forest, X: Any, missing: float | None, columns: str, extra: str) -> _core.EncodedRows:
     rows = _rows_of(forest, X, missing, columns, extra)
     encoded = _core.EncodedRows(rows.count, *forest._encoder, None)
-    for begin, end in _blocks(forest, rows.count):
-        forest._encode(encoded, _direct(forest, rows, begin, end), begin)
+    for begin, end in Rows.pieces(rows):
+        forest._encode(encoded, rows.direct(begin, end), begin)
     return encoded
-
-
-def _blocks(forest: Forest, count: int) -> Iterator[tuple[int, int]]:
-    """Cuts rows into blocks of at most 64 MiB of float64, at multiples of 64 rows; there is at least one."""
-    step = max(64, _BLOCK_BYTES // (8 * max(1, forest.num_features)) // 64 * 64)
-    for begin in range(0, max(1, count), step):
-        yield begin, min(begin + step, count)
-
-
-def _direct(forest: Forest, rows: Rows, begin: int, end: int) -> NDArray[Any]:
-    block = rows.block(begin, end)
-    if not _core.is_direct(block, forest.num_features):
-        raise _core_bug(block)
-    return block
-
-
-def _core_bug(block: NDArray[Any]) -> Exception:
-    from ._errors import Internal
-
-    return Internal(f"rows of {block.dtype}, strides {block.strides} were not converted")
 
 
 def _softmax(raw: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
@@ -108,20 +115,24 @@ def _softmax(raw: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-# Sources of rows, by the modules of their types.
-_Source = Callable[["Forest", Any, "float | None", str, str], Rows]
+def _check_missing(missing: float | None) -> None:
+    if missing is not None and (isinstance(missing, bool) or not isinstance(missing, (int, float, numpy.number))):
+        raise Usage(f"missing is {missing!r}, not a number", "missing")
 
 
 def _rows_of(forest: Forest, X: Any, missing: float | None, columns: str, extra: str) -> Rows:
     _names.check_options(columns, extra)
-    if missing is not None and (isinstance(missing, bool) or not isinstance(missing, (int, float, numpy.number))):
-        raise Usage(f"missing is {missing!r}, not a number", "missing")
+    _check_missing(missing)
+    if missing is not None and math.isnan(missing):
+        missing = None
     if isinstance(X, numpy.ndarray) and X.dtype.names is None:
         return ArrayRows(forest, X, missing)
-    if isinstance(X, numpy.ndarray) or isinstance(X, dict) or hasattr(X, "columns") or _is_arrow(X):
+    if isinstance(X, (numpy.ndarray, dict)) or hasattr(X, "iloc"):
         from . import _frames
 
         return _frames.rows_of(forest, X, missing, columns, extra)
+    if _is_arrow(X):
+        raise UnsupportedInput(f"{type(X).__name__}: tables of Arrow are not encoded; predict takes them", "X")
     if hasattr(X, "__cuda_array_interface__"):
         raise UnsupportedInput("the rows lie in a GPU's memory: pass rows of the host", "X")
     if hasattr(X, "__dlpack__"):
@@ -153,7 +164,7 @@ def _from_sequence(X: Any) -> NDArray[Any]:
     return array
 
 
-class ArrayRows:
+class ArrayRows(Rows):
     """A NumPy array of any type, layout and class."""
 
     def __init__(self, forest: Forest, array: NDArray[Any], missing: float | None, order: list[int] | None = None) -> None:
@@ -162,8 +173,9 @@ class ArrayRows:
             raise UnsupportedInput(f"the rows have {array.ndim} dimension{'s' if array.ndim != 1 else ''}, not 2{hint}", "X")
         if order is None:
             _names.check_count(forest, array.shape[1])
+        super().__init__(forest)
         self.count = int(array.shape[0])
-        self._forest, self._array, self._missing, self._order = forest, array, missing, order
+        self._array, self._missing, self._order = array, missing, order
 
     def block(self, begin: int, end: int) -> NDArray[Any]:
         block = self._array[begin:end]
@@ -251,8 +263,3 @@ def _predict_sparse(forest: Forest, X: Any, output: str, out: NDArray[Any] | Non
             result[begin:end],
         )
     return result
-
-
-def categories_of(forest: Forest) -> dict[int, tuple[dict[str, int], float | None]]:
-    """Returns the code of each name of each feature with named categories, and the number of other texts."""
-    return {feature: ({name: i for i, name in enumerate(names)}, unseen) for feature, names, unseen in forest._category_tables}

@@ -15,6 +15,7 @@ namespace forestvm::host {
     const WalkerTable* walkers(Layout layout);        \
     void encode(const EncodeTask& task);              \
     void encode_categories(const CategoryTask& task); \
+    void encode_columns(const ColumnTask& task);      \
     void round(const RoundTask& task);                \
   }
 #include <built_targets.def>
@@ -28,6 +29,7 @@ constexpr Target kTargets[] = {
    target_##Name::walkers,              \
    target_##Name::encode,               \
    target_##Name::encode_categories,    \
+   target_##Name::encode_columns,       \
    target_##Name::round},
 #include <built_targets.def>
 };
