@@ -61,7 +61,7 @@ class Columns {
   const Py_buffer* open(PyObject* array) {
     Buffer& view = views_.emplace_back();
     if (!view.open(array, PyBUF_ND | PyBUF_FORMAT)) return nullptr;
-    if (view->ndim == 1) return view.operator->();
+    if (view->ndim == 1) return &*view;
     raise(bug("a column with several dimensions"));
     return nullptr;
   }
@@ -125,7 +125,7 @@ PyObject* category_numbers(PyObject* self, PyObject* args) {
     Buffer out;
     if (!out.open(array, PyBUF_WRITABLE | PyBUF_ND | PyBUF_FORMAT)) return nullptr;
     const Py_ssize_t count = PyList_Size(list);
-    if (row_type_of(*out.operator->()) != RowType::Float64 || out->ndim != 1 || out->shape[0] != count)
+    if (row_type_of(*out) != RowType::Float64 || out->ndim != 1 || out->shape[0] != count)
       return raise(bug("no room for the numbers of categories"));
     const CategoryTexts& texts = forest_of(self).names.categories();
     std::string first;

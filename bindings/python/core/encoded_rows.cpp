@@ -123,7 +123,7 @@ PyObject* fill_encoded_rows(PyObject* self, PyObject* args) {
     Codes& codes = codes_of(object);
     Buffer buffer;
     if (!buffer.open(array, PyBUF_STRIDES | PyBUF_FORMAT)) return nullptr;
-    const auto rows = rows_in_place(*buffer.operator->(), forest.num_features);
+    const auto rows = rows_in_place(*buffer, forest.num_features);
     if (!rows || begin < 0 || begin % static_cast<Py_ssize_t>(kCodeRows) != 0 ||
         static_cast<std::size_t>(begin) > codes.rows.count ||
         rows->count > codes.rows.count - static_cast<std::size_t>(begin))

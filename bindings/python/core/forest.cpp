@@ -216,17 +216,44 @@ void* string_id() {
   return const_cast<StringId*>(&kId);
 }
 
+/// The documentation of the methods of users, in the form from which Python makes signatures.
+#define FVM_ROWS_SIGNATURE(name, output) \
+  name "($self, X, *, " output "out=None, dtype=None, missing=None, columns='name', extra='error')\n--\n\n"
+constexpr const char* kPredict =
+    FVM_ROWS_SIGNATURE("predict", "output='value', ")
+    "Predicts rows: (n,) numbers, or (n, k) if the model has k for each row.\n\n"
+    "output:  'value' is what the trainer's predict gives; 'raw', 'class', 'leaf' and 'proba' what the other methods do.\n"
+    "out:     the array to write to; it is returned.\n"
+    "dtype:   float32 or float64 (labels and leaves: int32 or int64) instead of the trainer's type.\n"
+    "missing: a number that is missing, besides NaN.\n"
+    "columns: 'name' matches named columns to the model's features; 'position' takes them in order.\n"
+    "extra:   'ignore' drops named columns that the model does not have.";
+constexpr const char* kPredictRaw =
+    FVM_ROWS_SIGNATURE("predict_raw", "") "Predicts the trainer's raw scores; see predict.";
+constexpr const char* kPredictClass =
+    FVM_ROWS_SIGNATURE("predict_class", "") "Predicts the index of each row's class; see predict.";
+constexpr const char* kPredictProba = FVM_ROWS_SIGNATURE(
+    "predict_proba", "") "Predicts the probability of each class, (n, classes); see predict.";
+constexpr const char* kApply = FVM_ROWS_SIGNATURE(
+    "apply",
+    "") "Returns the number of each tree's leaf, as the trainer counts them, (n, trees); see predict.";
+constexpr const char* kPredictOne =
+    "predict_one($self, X, *, output='value', missing=None, columns='name', extra='error')\n--\n\n"
+    "Predicts one row: a vector, a sequence of numbers, or a mapping from names to values. Returns a number, or an array\n"
+    "if the output has several.";
+#undef FVM_ROWS_SIGNATURE
+
 }  // namespace
 
 PyObject* make_forest_type(PyObject* module) {
   constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
   static PyMethodDef methods[] = {
-      {"predict", fast(predict), kFast, nullptr},
-      {"predict_raw", fast(predict_raw), kFast, nullptr},
-      {"predict_class", fast(predict_class), kFast, nullptr},
-      {"predict_proba", fast(predict_proba), kFast, nullptr},
-      {"apply", fast(apply), kFast, nullptr},
-      {"predict_one", fast(predict_one), kFast, nullptr},
+      {"predict", fast(predict), kFast, kPredict},
+      {"predict_raw", fast(predict_raw), kFast, kPredictRaw},
+      {"predict_class", fast(predict_class), kFast, kPredictClass},
+      {"predict_proba", fast(predict_proba), kFast, kPredictProba},
+      {"apply", fast(apply), kFast, kApply},
+      {"predict_one", fast(predict_one), kFast, kPredictOne},
       {"_predict_csr", predict_csr, METH_VARARGS, nullptr},
       {"_predict_columns", predict_columns, METH_VARARGS, nullptr},
       {"_predict_arrow", predict_arrow, METH_VARARGS, nullptr},

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -57,8 +58,21 @@ Result<Loaded> load_file(const std::string& path) {
   return either(load_model(path));
 }
 
-Result<Loaded> load_bytes(std::span<const std::byte> bytes) {
-  return is_program(bytes) ? either(Program::from_bytes(bytes)) : either(load_model(bytes));
+/// Loads what is in memory. A program at an aligned address is not copied if there is an `owner`, which then keeps the
+/// memory alive.
+Result<Loaded> load_bytes(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
+  if (!is_program(bytes)) return either(load_model(bytes));
+  const bool aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % kSectionAlignment == 0;
+  return either(owner != nullptr && aligned ? Program::borrow(bytes, owner) : Program::from_bytes(bytes));
+}
+
+/// Returns an owner that keeps a view until the last program that refers to it is gone, on whatever thread that is.
+std::shared_ptr<const void> owner_of(Buffer view) {
+  return {new Buffer(std::move(view)), [](const Buffer* held) {
+            const PyGILState_STATE state = PyGILState_Ensure();
+            delete held;
+            PyGILState_Release(state);
+          }};
 }
 
 std::optional<Contract> contract_called(std::string_view name) {
@@ -169,19 +183,21 @@ PyObject* load(PyObject* type, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Options options;
     PyObject* source = nullptr;
-    int is_path = 0;
-    if (PyArg_ParseTuple(args, "OpzzpIszii", &source, &is_path, &options.schedule, &options.contract,
+    int is_path = 0, borrow = 0;
+    if (PyArg_ParseTuple(args, "OpzzpIsziip", &source, &is_path, &options.schedule, &options.contract,
                          &options.strict, &options.threads, &options.target, &options.device,
-                         &options.first_round, &options.end_round) == 0)
+                         &options.first_round, &options.end_round, &borrow) == 0)
       return nullptr;
     Buffer buffer;
     if (!buffer.open(source, PyBUF_SIMPLE)) return nullptr;
     const std::span bytes(static_cast<const std::byte*>(buffer->buf), static_cast<std::size_t>(buffer->len));
     const std::string path =
         is_path != 0 ? std::string(static_cast<const char*>(buffer->buf), bytes.size()) : "";
+    // The owner shares the memory, which is why it must not be writable: it was verified as it is now.
+    const auto owner = borrow != 0 && buffer->readonly != 0 ? owner_of(std::move(buffer)) : nullptr;
     auto opened = [&] {
       const WithoutGil free;
-      return open([&] { return is_path != 0 ? load_file(path) : load_bytes(bytes); }, options);
+      return open([&] { return is_path != 0 ? load_file(path) : load_bytes(bytes, owner); }, options);
     }();
     if (opened) return instance(reinterpret_cast<PyTypeObject*>(type), std::move(*opened));
     const bool about_model =

@@ -23,7 +23,7 @@ PyObject* is_direct(PyObject*, PyObject* args) {
     PyErr_Clear();
     Py_RETURN_FALSE;
   }
-  return PyBool_FromLong(rows_in_place(*buffer.operator->(), static_cast<std::size_t>(features)).has_value());
+  return PyBool_FromLong(rows_in_place(*buffer, static_cast<std::size_t>(features)).has_value());
 }
 
 PyMethodDef functions[] = {

@@ -65,7 +65,7 @@ PyObject* predict_given(PyObject* self, Output output, const Arguments& given) {
     if (is_array(given.rows)) {
       Buffer buffer;
       if (buffer.open(given.rows, PyBUF_STRIDES | PyBUF_FORMAT)) {
-        if (const auto rows = rows_in_place(*buffer.operator->(), forest.num_features))
+        if (const auto rows = rows_in_place(*buffer, forest.num_features))
           return answer(forest, *rows, output, given.out, given.dtype);
       } else {
         PyErr_Clear();  // dates, for example: forestvm._rows says what is wrong
@@ -121,9 +121,9 @@ PyObject* predict_csr(PyObject* self, PyObject* args) {
     if (!find_output(name, output) || !offsets_buffer.open(offsets, kFlags) ||
         !columns_buffer.open(columns, kFlags) || !values_buffer.open(values, kFlags))
       return nullptr;
-    const auto type = row_type_of(*values_buffer.operator->());
-    if (!type || row_type_of(*offsets_buffer.operator->()) != RowType::Int64 ||
-        row_type_of(*columns_buffer.operator->()) != RowType::Int32 || offsets_buffer->len == 0 ||
+    const auto type = row_type_of(*values_buffer);
+    if (!type || row_type_of(*offsets_buffer) != RowType::Int64 ||
+        row_type_of(*columns_buffer) != RowType::Int32 || offsets_buffer->len == 0 ||
         columns_buffer->shape[0] != values_buffer->shape[0])
       return raise(usage("sparse rows: wrong types or lengths"));
     CsrRows rows;
@@ -234,7 +234,7 @@ PyObject* predict_one(PyObject* self, PyObject* const* args, Py_ssize_t count, P
       Buffer buffer;
       if (!buffer.open(given.rows, PyBUF_STRIDES | PyBUF_FORMAT))
         PyErr_Clear();
-      else if (const auto row = row_in_place(*buffer.operator->(), forest.num_features))
+      else if (const auto row = row_in_place(*buffer, forest.num_features))
         return answer_one(forest, *row, output);
     } else if (plain) {
       thread_local std::vector<double> values;

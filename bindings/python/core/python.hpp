@@ -49,6 +49,7 @@ class Buffer {
   bool open(PyObject* object, int flags) { return PyObject_GetBuffer(object, &view_, flags) == 0; }
 
   const Py_buffer* operator->() const { return &view_; }
+  const Py_buffer& operator*() const { return view_; }
 
  private:
   Py_buffer view_{};

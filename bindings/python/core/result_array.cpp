@@ -32,7 +32,7 @@ bool open_out(Buffer& buffer, PyObject* out) {
 /// Returns the type of the numbers in `out`; nothing, with a Python exception set, if it does not suit.
 std::optional<ResultType> type_of_out(const Buffer& out, const OutputForm& form,
                                       std::optional<ResultType> asked) {
-  const auto type = result_type_of(*out.operator->());
+  const auto type = result_type_of(*out);
   if (type && is_score(*type) == is_score(form.type) && (!asked || *type == *asked)) return type;
   raise(usage(asked                 ? "out: has another type than dtype asks for"
               : is_score(form.type) ? "out: these predictions are float32 or float64"

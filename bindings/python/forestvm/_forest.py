@@ -11,8 +11,7 @@ from . import _core, _threads
 from ._errors import ContractWarning, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer
-    from typing_extensions import Self
+    from typing_extensions import Buffer, Self
 
 Source = Union[str, "os.PathLike[str]", "Buffer"]
 
@@ -60,11 +59,9 @@ class Forest(_core.Forest):
 
     @classmethod
     def from_buffer(cls, buffer: Buffer, *, threads: int | None = None, target: str = "auto", device: str | None = None) -> Forest:
-        """Opens a program (.fvm) in memory."""
-        view = memoryview(buffer)
-        if not view.c_contiguous:
-            raise Usage("the buffer does not lie in one piece")
-        return load(view, threads=threads, target=target, device=device)
+        """Opens a program (.fvm) in memory. Read-only memory at a multiple of 64 bytes is used where it lies, and kept
+        alive; any other is copied."""
+        return _open(buffer, {"threads": threads, "target": target, "device": device}, borrow=True)
 
     def __copy__(self) -> Self:
         return self
@@ -90,7 +87,8 @@ Forest.__module__ = "forestvm"
 
 
 def _restore(image: Buffer, options: dict[str, Any]) -> Forest:
-    return load(image, **options)
+    """Makes a forest of a pickle's content."""
+    return _open(image, options, borrow=True)
 
 
 def load(
@@ -118,29 +116,36 @@ def load(
     if isinstance(schedule, os.PathLike):
         with open(schedule, encoding="utf-8") as file:
             schedule = file.read()
-    begin, end = _rounds(rounds)
+    options = {"threads": threads, "target": target, "device": device}
+    return _open(source, options, schedule, contract, strict, _rounds(rounds))
+
+
+def _open(
+    source: Source,
+    options: dict[str, Any],
+    schedule: str | None = None,
+    contract: str | None = None,
+    strict: bool = False,
+    rounds: tuple[int, int] = (0, -1),
+    borrow: bool = False,
+) -> Forest:
+    """Loads a model or a program. `options` are those that a pickle keeps."""
     is_path = isinstance(source, (str, os.PathLike))
     if not is_path and not _has_buffer(source):
         raise Usage(f"expected a path or the bytes of a model, not {type(source).__name__}")
-    if target is None or not isinstance(target, str):
+    target = options["target"]
+    if not isinstance(target, str):
         raise Usage(f"target is {target!r}, not a text", "target")
+    path_or_bytes: Any = os.fsencode(source) if is_path else source  # type: ignore[arg-type]
+    threads = _threads.thread_count(options["threads"])
     forest: Forest
     forest, messages = Forest._load(
-        os.fsencode(source) if is_path else source,  # type: ignore[arg-type]
-        is_path,
-        schedule,
-        contract,
-        strict,
-        _threads.thread_count(threads),
-        target,
-        device,
-        begin,
-        end,
+        path_or_bytes, is_path, schedule, contract, strict, threads, target, options["device"], *rounds, borrow
     )
-    forest._options = {"threads": threads, "target": target, "device": device}
+    forest._options = options
     forest._names = forest._feature_names
     for message in messages:
-        warnings.warn(message, ContractWarning, stacklevel=2)
+        warnings.warn(message, ContractWarning, stacklevel=3)
     return forest
 
 

@@ -96,7 +96,7 @@ class ColumnRows(_rows.Rows):
 def _codes(part: tuple[NDArray[Any], NDArray[Any], bool], where: str) -> NDArray[Any]:
     """Returns the numbers of a column of indices."""
     indices, numbers, refuses = part
-    values = numpy.append(numbers, numpy.nan)[indices]
+    values: NDArray[Any] = numpy.append(numbers, numpy.nan)[indices]
     if refuses and (values.view(numpy.uint64) == _REFUSED).any():
         raise Refused("holds a category that the model does not have", where)
     return values
@@ -133,7 +133,8 @@ class _Column:
         if self.is_direct:
             return values
         if isinstance(values, numpy.ma.MaskedArray):
-            values = numpy.where(numpy.ma.getmaskarray(values), None, values.data.astype(object))
+            mask, values = numpy.ma.getmaskarray(values), values.data.astype(object)
+            values[mask] = None
         if values.dtype.kind in "UTOS":
             objects = values.astype(object)
             if any(isinstance(value, (str, bytes)) for value in objects):
