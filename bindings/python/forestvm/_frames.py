@@ -98,7 +98,7 @@ def _codes(part: tuple[NDArray[Any], NDArray[Any], bool], where: str) -> NDArray
     indices, numbers, refuses = part
     values: NDArray[Any] = numpy.append(numbers, numpy.nan)[indices]
     if refuses and (values.view(numpy.uint64) == _REFUSED).any():
-        raise Refused("holds a category that the model does not have", where)
+        raise Refused(f"{where}: holds a category that the model does not have", where)
     return values
 
 
@@ -118,7 +118,7 @@ class _Column:
         elif not hasattr(values, "iloc") and not isinstance(values, numpy.ndarray):
             values = _array_of(values, self.where)
         if isinstance(values, numpy.ndarray) and values.ndim != 1:
-            raise UnsupportedInput(f"has {values.ndim} dimensions, not one", self.where)
+            raise UnsupportedInput(f"{self.where}: has {values.ndim} dimensions, not one", self.where)
         self.values = values
         #: Whether the extension reads the column where it lies.
         self.is_direct = isinstance(values, numpy.ndarray) and (
@@ -156,7 +156,7 @@ class _Column:
         numbers = numpy.empty(len(categories))
         reason = self._forest._category_numbers(self._feature, [_plain(category) for category in categories], numbers)
         if reason is not None and not self._takes_texts():
-            raise UnsupportedInput(f"{categories[0]!r}: {reason}", self.where)
+            raise UnsupportedInput(f"{self.where}: {categories[0]!r}: {reason}", self.where)
         return numbers, reason is not None
 
     def _takes_texts(self) -> bool:
@@ -175,7 +175,7 @@ def _array_of(values: Any, where: str) -> NDArray[Any]:
     try:
         array = numpy.asarray(values)
     except ValueError as error:
-        raise UnsupportedInput(f"{type(values).__name__}: {error}", where) from error
+        raise UnsupportedInput(f"{where}: {type(values).__name__}: {error}", where) from error
     if array.dtype.kind == "U" and not isinstance(values, numpy.ndarray):  # NumPy makes texts of numbers beside texts
         array = numpy.array(list(values), dtype=object)
     return array

@@ -199,7 +199,7 @@ def numbers(values: NDArray[Any], dtype: str, missing: float | None, where: str)
     float64 refuses what it does not have. `missing` becomes NaN."""
     kind = values.dtype.kind
     if kind not in "biufO":
-        raise UnsupportedInput(f"values of type {values.dtype} are no numbers", where)
+        raise UnsupportedInput(f"{where}: values of type {values.dtype} are no numbers", where)
     if kind == "O":
         converted = _objects(values, where).astype(dtype)
     else:
@@ -207,7 +207,7 @@ def numbers(values: NDArray[Any], dtype: str, missing: float | None, where: str)
     if dtype == "float64" and values.dtype.char in "lLqQg":
         equal = (converted.astype(values.dtype) == values) & (numpy.abs(converted) < 2.0**64) if kind in "iu" else (converted == values) | (values != values)
         if not equal.all():
-            raise Refused(f"{str(values[~equal].flat[0])} is no float64 number, and rounded it could go another way in this model", where)
+            raise Refused(f"{where}: {str(values[~equal].flat[0])} is no float64 number, and rounded it could go another way in this model", where)
     if missing is not None:
         converted[converted == numpy.asarray(missing, dtype=dtype)] = numpy.nan
     return converted
@@ -222,9 +222,9 @@ def _objects(values: NDArray[Any], where: str) -> NDArray[Any]:
         elif isinstance(value, (int, float, numpy.number, numpy.bool_)):
             number = float(value)
             if isinstance(value, (int, numpy.integer)) and int(number) != int(value):
-                raise Refused(f"{value} is no float64 number", where)
+                raise Refused(f"{where}: {value} is no float64 number", where)
         else:
-            raise UnsupportedInput(f"{value!r} is no number", where)
+            raise UnsupportedInput(f"{where}: {value!r} is no number", where)
         out.flat[at] = number
     return out
 
