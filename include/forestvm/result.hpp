@@ -28,7 +28,7 @@ struct Error {
   std::string text() const { return where.empty() ? message : where + ": " + message; }
 };
 
-[[gnu::cold]] inline Error refused(std::string where, std::string message) {
+inline Error refused(std::string where, std::string message) {
   return {ErrorCode::Refused, std::move(where), std::move(message)};
 }
 

@@ -77,10 +77,10 @@ void to_float64(RowType type, const void* values, std::size_t count, double* out
 std::size_t first_inexact(RowType type, const void* values, std::size_t count);
 
 /// Returns the text of a value that first_inexact found.
-[[gnu::cold]] std::string inexact_text(RowType type, const void* value);
+std::string inexact_text(RowType type, const void* value);
 
 /// Returns the error for a number that is no float64, in a model that compares in float64. `instead` says
 /// what to do if rounding is intended.
-[[gnu::cold]] Error not_exact(std::string where, const std::string& number, const std::string& instead);
+Error not_exact(std::string where, const std::string& number, const std::string& instead);
 
 }  // namespace forestvm

@@ -74,7 +74,8 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
       return wrong("its leaves do not follow the tree before");
     leaves += tree.leaf_count;
     if (leaves > group.leaf_count) return wrong("its leaves leave its group");
-    if (const std::string defect = rules.defect(data, t, facts, memory); !defect.empty()) return wrong(defect);
+    if (const std::string defect = rules.defect(data, t, facts, memory); !defect.empty())
+      return wrong(defect);
   }
   return {};
 }

@@ -19,7 +19,8 @@ struct LayoutRules {
   bool leaves_aside;
   /// Returns what is wrong with the place of a group's tree, which `nodes_before` nodes of the group precede;
   /// null if nothing is.
-  const char* (*place_rule)(const TreeDesc&, std::uint32_t index, const GroupDesc&, std::uint64_t nodes_before);
+  const char* (*place_rule)(const TreeDesc&, std::uint32_t index, const GroupDesc&,
+                            std::uint64_t nodes_before);
   /// Returns what is wrong with a tree's record; null if nothing is. Null if the layout has no such rule.
   const char* (*tree_rule)(const TreeDesc&, const GroupDesc&);
   /// Returns what is wrong with the nodes of a tree, given by its index in the group; an empty text if nothing

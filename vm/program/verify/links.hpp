@@ -78,7 +78,8 @@ bool are_node_links_sound(const typename View::Tree view, const TreeDesc& tree, 
 
 /// Returns what is wrong with the links of a tree; an empty text if nothing is.
 template <class View>
-[[gnu::cold]] std::string broken_link(const typename View::Tree& view, const TreeDesc& tree, const NodeFacts& facts) {
+[[gnu::cold]] std::string broken_link(const typename View::Tree& view, const TreeDesc& tree,
+                                      const NodeFacts& facts) {
   std::vector<std::uint32_t> levels(tree.node_count);
   levels[0] = 1;
   std::uint32_t depth = 0;
