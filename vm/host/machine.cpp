@@ -217,7 +217,7 @@ void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {
   task.codes = pass_->codes;
   task.columns = loaded_->program.section_Columns().size();
   task.row_count = pass_->row_count;
-  walker.function(task);
+  walker.walk(task);
 }
 
 void Machine::encode(const Inst& inst) {
