@@ -26,6 +26,8 @@ ProbabilitySource probability_source(const Program& program) {
     case Transform::Sigmoid:
     case Transform::Logistic:
     case Transform::PlainSigmoid:
+    case Transform::PowerSigmoid:
+    case Transform::PowerSoftmax:
     case Transform::Softmax:
     case Transform::SoftmaxZero:
     case Transform::RoundedSoftmax:
@@ -37,7 +39,14 @@ ProbabilitySource probability_source(const Program& program) {
     case Transform::Identity:  // of trees whose leaves are probabilities
       if (meta.class_rule == ClassRule::Argmax) break;
       return ProbabilitySource::None;
-    default:
+    case Transform::Exp:
+    case Transform::SignedSquare:
+    case Transform::Log1pExp:
+    case Transform::Uncertainty:
+    case Transform::Anomaly:
+    case Transform::AnomalyDecision:
+    case Transform::CutExp:
+    case Transform::PowerExp:
       return ProbabilitySource::None;
   }
   if (meta.pair == Pair::Negation) return ProbabilitySource::None;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "bindings/python/core/errors.hpp"
 
@@ -24,20 +25,18 @@ char format_of(const Py_buffer& view) {
   return format[0] != 0 && format[1] == 0 ? format[0] : '\0';
 }
 
-std::optional<RowType> integer_type(bool is_signed, Py_ssize_t size) {
-  switch (size) {
-    case 1:
-      return is_signed ? RowType::Int8 : RowType::UInt8;
-    case 2:
-      return is_signed ? RowType::Int16 : RowType::UInt16;
-    case 4:
-      return is_signed ? RowType::Int32 : RowType::UInt32;
-    case 8:
-      return is_signed ? RowType::Int64 : RowType::UInt64;
-    default:
-      return std::nullopt;
-  }
-}
+/// A type of Python's buffers, by the characters of its formats and its size.
+struct Format {
+  std::string_view characters;
+  Py_ssize_t size;
+  RowType type;
+};
+constexpr Format kFormats[] = {
+    {"f", 4, RowType::Float32},    {"d", 8, RowType::Float64},    {"e", 2, RowType::Float16},
+    {"?", 1, RowType::Bool},       {"bhilq", 1, RowType::Int8},   {"bhilq", 2, RowType::Int16},
+    {"bhilq", 4, RowType::Int32},  {"bhilq", 8, RowType::Int64},  {"BHILQ", 1, RowType::UInt8},
+    {"BHILQ", 2, RowType::UInt16}, {"BHILQ", 4, RowType::UInt32}, {"BHILQ", 8, RowType::UInt64},
+};
 
 /// Returns a stride in numbers; nothing if it is negative or no whole number of them.
 std::optional<std::size_t> stride_of(const Py_buffer& view, int axis) {
@@ -93,30 +92,12 @@ std::optional<ResultType> result_type_of(PyObject* dtype) {
 }
 
 std::optional<RowType> row_type_of(const Py_buffer& view) {
-  switch (format_of(view)) {
-    case 'f':
-      return RowType::Float32;
-    case 'd':
-      return RowType::Float64;
-    case 'e':
-      return RowType::Float16;
-    case '?':
-      return RowType::Bool;
-    case 'b':
-    case 'h':
-    case 'i':
-    case 'l':
-    case 'q':
-      return integer_type(true, view.itemsize);
-    case 'B':
-    case 'H':
-    case 'I':
-    case 'L':
-    case 'Q':
-      return integer_type(false, view.itemsize);
-    default:
-      return std::nullopt;
-  }
+  const char format = format_of(view);
+  if (format == 0) return std::nullopt;
+  for (const Format& known : kFormats)
+    if (known.size == view.itemsize && known.characters.find(format) != known.characters.npos)
+      return known.type;
+  return std::nullopt;
 }
 
 std::optional<ResultType> result_type_of(const Py_buffer& view) {
