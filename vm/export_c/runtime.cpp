@@ -1,5 +1,7 @@
 // The C functions that exported code calls. Arithmetic repeats that of core/transform.hpp and core/sums.hpp; tests hold
 // both to the same bits.
+#include <ranges>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -211,10 +213,10 @@ std::string runtime_text(const Job& job, const std::string& body) {
                       label_body(job.program.meta().class_rule) + "}\n");
   }
   std::string text, users = body;
-  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
-    if (users.find(job.name(piece->first)) == std::string::npos) continue;
-    users += piece->second;
-    text.insert(0, piece->second);
+  for (const auto& [name, function] : std::views::reverse(pieces)) {
+    if (users.find(job.name(name)) == std::string::npos) continue;
+    users += function;
+    text.insert(0, function);
   }
   return text;
 }
