@@ -1,6 +1,6 @@
 // The C functions that exported code calls. Arithmetic repeats that of core/transform.hpp and core/sums.hpp; tests hold
 // both to the same bits.
-#include <ranges>
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -212,8 +212,9 @@ std::string runtime_text(const Job& job, const std::string& body) {
     add("label_", "static void @label_@BITS(const @SCORE *values, int64_t *labels) {\n" +
                       label_body(job.program.meta().class_rule) + "}\n");
   }
+  std::reverse(pieces.begin(), pieces.end());
   std::string text, users = body;
-  for (const auto& [name, function] : std::views::reverse(pieces)) {
+  for (const auto& [name, function] : pieces) {
     if (users.find(job.name(name)) == std::string::npos) continue;
     users += function;
     text.insert(0, function);
