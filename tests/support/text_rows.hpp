@@ -2,14 +2,19 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include <forestvm/model.hpp>
 
 namespace forestvm::support {
 
-/// Reads the rows. A text of a feature with named categories becomes its number, an empty one NaN. Throws
-/// std::runtime_error if the columns are not the model's features in order, or a cell is no number.
-std::vector<float> read_text_rows(const std::filesystem::path& file, const Model& model);
+/// Returns the cells of a line, without quotes.
+std::vector<std::string> cells_of(const std::string& line);
+
+/// Reads the rows as float or double. A text of a feature with named categories becomes its number, an empty cell NaN.
+/// Throws std::runtime_error if the columns are not the model's features in order, or a cell is no number.
+template <class Number = float>
+std::vector<Number> read_text_rows(const std::filesystem::path& file, const Model& model);
 
 }  // namespace forestvm::support
