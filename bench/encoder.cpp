@@ -1,12 +1,18 @@
-// Measures the time of a rank code: encodes rows in memory, all features of them, by CPU target, number of
-// features, thresholds per feature and rows per call. Compare rows of one run; `items_per_second` is values
+// Measures the time of a rank code: encodes rows in memory, and columns of some types ("columns/…"), all features of
+// them, by CPU target, number of features, thresholds per feature and rows per call. Compare lines of one run; `items_per_second` is values
 // per second.
 #include <benchmark/benchmark.h>
 
+#include <cstdint>
+#include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <forestvm/internal/value_rules.hpp>
+
+#include "vm/call/read_column.hpp"
 #include "vm/host/load_encoder.hpp"
 #include "vm/host/targets/target.hpp"
 
@@ -22,28 +28,97 @@ struct Shape {
   }
 };
 
-void encode(benchmark::State& state, const host::Target& target, const Shape& shape) {
-  std::vector<float> thresholds;  // thresholds of each feature: 0, 1, 2, …
-  for (std::uint32_t i = 0; i < shape.thresholds; ++i) thresholds.push_back(static_cast<float>(i));
-  std::vector<EncodedFeature> features;
-  std::vector<ColumnDesc> columns;
-  for (std::uint32_t f = 0; f < shape.features; ++f) {
-    const auto first_column = static_cast<std::uint32_t>(columns.size());
-    for (std::uint32_t first = 0; first < shape.thresholds; first += kColumnThresholds)
-      columns.push_back(
-          {first, static_cast<std::uint16_t>(std::min(kColumnThresholds, shape.thresholds - first)), 0, 0});
-    features.push_back(
-        {f, 0, shape.thresholds, first_column, static_cast<std::uint32_t>(columns.size()) - first_column});
+/// The encoder of a shape.
+struct Encoder {
+  explicit Encoder(const Shape& shape) {
+    std::vector<float> thresholds;  // thresholds of each feature: 0, 1, 2, …
+    for (std::uint32_t i = 0; i < shape.thresholds; ++i) thresholds.push_back(static_cast<float>(i));
+    std::vector<EncodedFeature> features;
+    for (std::uint32_t f = 0; f < shape.features; ++f) {
+      const auto first_column = static_cast<std::uint32_t>(columns.size());
+      for (std::uint32_t first = 0; first < shape.thresholds; first += kColumnThresholds)
+        columns.push_back(
+            {first, static_cast<std::uint16_t>(std::min(kColumnThresholds, shape.thresholds - first)), 0, 0});
+      features.push_back(
+          {f, 0, shape.thresholds, first_column, static_cast<std::uint32_t>(columns.size()) - first_column});
+    }
+    loaded = host::load_encoder(features, thresholds, columns, {}, shape.features);
   }
-  const host::LoadedEncoder encoder = host::load_encoder(features, thresholds, columns, {}, shape.features);
+
+  std::vector<ColumnDesc> columns;
+  host::LoadedEncoder loaded;
+};
+
+std::vector<float> drawn_values(const Shape& shape) {
   std::mt19937 random(1);
   std::vector<float> values(std::size_t{shape.rows} * shape.features);
   std::uniform_int_distribution<std::uint32_t> halves(0, 2 * shape.thresholds);
   for (float& value : values) value = static_cast<float>(halves(random)) / 2;
-  std::vector<std::uint8_t> codes(code_bytes(shape.rows, columns.size()));
+  return values;
+}
+
+void encode(benchmark::State& state, const host::Target& target, const Shape& shape) {
+  const Encoder encoder(shape);
+  const std::vector<float> values = drawn_values(shape);
+  std::vector<std::uint8_t> codes(code_bytes(shape.rows, encoder.columns.size()));
   for (auto _ : state) {
-    target.encode(
-        {encoder.tiles, columns.size(), {0, shape.rows, 0}, values.data(), shape.features, codes.data()});
+    target.encode({encoder.loaded.tiles,
+                   encoder.columns.size(),
+                   {0, shape.rows, 0},
+                   values.data(),
+                   shape.features,
+                   codes.data()});
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(values.size()));
+}
+
+/// The types and arrangements of columns.
+enum class ColumnKind { Float32, Unaligned, Float64, Nulls };
+
+void read_column(const void* rules, const Column& column, std::uint32_t feature, std::size_t row,
+                 std::size_t count, float* out) {
+  host::read_column(*static_cast<const ValueRules*>(rules), column, feature, row, count, out);
+}
+
+void encode_columns(benchmark::State& state, const host::Target& target, const Shape& shape,
+                    ColumnKind kind) {
+  const Encoder encoder(shape);
+  const std::vector<float> values = drawn_values(shape);
+  constexpr std::size_t apart = 16;  // values: columns begin at cache lines, or a value behind
+  const std::size_t shift = kind == ColumnKind::Unaligned ? 1 : 0;
+  const std::size_t stride = (shape.rows + apart + apart - 1) / apart * apart;
+  std::vector<double> memory(stride * shape.features + apart);
+  std::vector<std::uint8_t> validity(shape.rows / 8 + 1, 0xf7);
+  const ValueRules rules;
+  const auto special = std::make_unique<bool[]>(shape.features);
+  std::vector<Column> columns(shape.features);
+  auto* const doubles =
+      reinterpret_cast<double*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
+  for (std::uint32_t f = 0; f < shape.features; ++f) {
+    float* const floats = reinterpret_cast<float*>(doubles) + f * stride + shift;
+    for (std::uint32_t r = 0; r < shape.rows; ++r)
+      if (kind == ColumnKind::Float64)
+        doubles[f * stride + r] = static_cast<double>(values[r * shape.features + f]);
+      else
+        floats[r] = values[r * shape.features + f];
+    columns[f].values = kind == ColumnKind::Float64 ? static_cast<void*>(doubles + f * stride) : floats;
+    if (kind == ColumnKind::Float64) columns[f].type = RowType::Float64;
+    if (kind == ColumnKind::Nulls) columns[f].validity = validity.data();
+  }
+  std::vector<std::uint8_t> codes(code_bytes(shape.rows, encoder.columns.size()));
+  for (auto _ : state) {
+    target.encode_columns({encoder.loaded.searches,
+                           {},
+                           nullptr,
+                           special.get(),
+                           encoder.columns.size(),
+                           {0, shape.rows, 0},
+                           {.columns = columns.data()},
+                           0,
+                           read_column,
+                           &rules,
+                           codes.data()});
     benchmark::ClobberMemory();
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(values.size()));
@@ -59,12 +134,29 @@ std::vector<Shape> shapes() {
   return all;
 }
 
+/// Returns the shapes for which columns are compared with rows.
+std::vector<Shape> column_shapes() {
+  return {{28, 100, 1},    {28, 100, 64},  {28, 100, 4096},  {28, 250, 4096}, {8, 60, 4096},
+          {128, 60, 4096}, {1024, 60, 64}, {1024, 60, 4096}, {100, 30, 65536}};
+}
+
 const bool registered = [] {
-  for (const host::Target& target : host::targets())
+  for (const host::Target& target : host::targets()) {
+    if (!target.runs_here()) continue;
+    const auto name = [&](const std::string& kind, const Shape& shape) {
+      return kind + "/" + std::string(target.name) + shape.name();
+    };
     for (const Shape& shape : shapes())
-      if (target.runs_here())
-        benchmark::RegisterBenchmark(("encode/" + std::string(target.name) + shape.name()).c_str(), encode,
-                                     target, shape);
+      benchmark::RegisterBenchmark(name("encode", shape).c_str(), encode, target, shape);
+    for (const Shape& shape : column_shapes()) {
+      benchmark::RegisterBenchmark(name("columns/rows", shape).c_str(), encode, target, shape);
+      for (const auto& [kind, text] :
+           {std::pair(ColumnKind::Float32, "columns/f32"),
+            std::pair(ColumnKind::Unaligned, "columns/unaligned"),
+            std::pair(ColumnKind::Float64, "columns/f64"), std::pair(ColumnKind::Nulls, "columns/nulls")})
+        benchmark::RegisterBenchmark(name(text, shape).c_str(), encode_columns, target, shape, kind);
+    }
+  }
   return true;
 }();
 

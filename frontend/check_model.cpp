@@ -193,8 +193,10 @@ Result<void> check_header(const Model& model) {
     return model_error("pairs of values for more than one output");
   if (model.transform == Transform::Uncertainty && model.num_outputs != 2)
     return model_error("means and variances for " + std::to_string(model.num_outputs) + " outputs");
+  // An output that no tree adds to, and that is never the largest, has minus infinity.
   for (const double margin : model.base)
-    if (!std::isfinite(margin)) return model_error("a base margin is not finite");
+    if (!std::isfinite(margin) && !(model.base_last && margin == -std::numeric_limits<double>::infinity()))
+      return model_error("a base margin is not finite");
   if (!model.feature_names.empty() && model.feature_names.size() != model.num_features)
     return model_error(std::to_string(model.feature_names.size()) + " feature names for " +
                        std::to_string(model.num_features) + " features");

@@ -194,6 +194,7 @@ std::vector<Scalar> value_of(Transform transform, TransformParameters parameters
       for (Scalar& x : out) x = std::log1p(std::exp(x));
       break;
     case Transform::Softmax:
+      for (Scalar& x : out) x /= slope;
       return softmax(out);
     case Transform::SoftmaxZero:
       return softmax(out, true);
@@ -237,9 +238,11 @@ std::vector<Scalar> value_of(Transform transform, TransformParameters parameters
 }
 
 template <class Scalar>
-std::vector<std::int64_t> labels_of(ClassRule rule, const std::vector<Scalar>& raw,
-                                    const std::vector<Scalar>& value) {
+std::vector<std::int64_t> labels_of(ClassRule rule, TransformParameters parameters,
+                                    const std::vector<Scalar>& raw, const std::vector<Scalar>& value) {
   std::vector<std::int64_t> out;
+  std::vector<Scalar> quotients = raw;
+  for (Scalar& x : quotients) x /= static_cast<Scalar>(parameters.divisor);
   const auto each = [&](const std::vector<Scalar>& scores, auto is_one) {
     for (const Scalar x : scores) out.push_back(is_one(x) ? 1 : 0);
   };
@@ -270,8 +273,14 @@ std::vector<std::int64_t> labels_of(ClassRule rule, const std::vector<Scalar>& r
     case ClassRule::RawAboveHalf:
       each(raw, [](Scalar x) { return x > Scalar{0.5}; });
       break;
+    case ClassRule::RawAboveOffset:
+      each(raw, [&](Scalar x) { return x > static_cast<Scalar>(parameters.offset); });
+      break;
     case ClassRule::Argmax:
       out.push_back(std::max_element(value.begin(), value.end()) - value.begin());
+      break;
+    case ClassRule::RawArgmax:
+      out.push_back(std::max_element(quotients.begin(), quotients.end()) - quotients.begin());
       break;
     case ClassRule::Value:
       for (const Scalar x : value) out.push_back(static_cast<std::int64_t>(x));
@@ -303,8 +312,10 @@ Reference predict(const Model& model, std::span<const Value> rows, std::size_t r
   out.raw_width = model.num_outputs;
   const std::size_t values = model.transform == Transform::Argmax ? 1 : model.num_outputs;
   out.value_width = model.pair == Pair::None ? values : 2;
+  const TransformParameters parameters = parameters_of(model, last - first);
   out.label_width =
-      labels_of(model.class_rule, std::vector<Scalar>(out.raw_width), std::vector<Scalar>(values)).size();
+      labels_of(model.class_rule, parameters, std::vector<Scalar>(out.raw_width), std::vector<Scalar>(values))
+          .size();
   out.leaf_width = options.leaves ? last - first : 0;
   const auto columns = static_cast<std::size_t>(num_columns(model));
   for (std::size_t r = 0; r < row_count; ++r) {
@@ -322,8 +333,8 @@ Reference predict(const Model& model, std::span<const Value> rows, std::size_t r
       raw[i] *= static_cast<Scalar>(model.scale);
       raw[i] = static_cast<Scalar>(static_cast<double>(raw[i]) + model.base[i]);
     }
-    const std::vector<Scalar> one = value_of(model.transform, parameters_of(model, last - first), raw);
-    const std::vector<std::int64_t> labels = labels_of(model.class_rule, raw, one);
+    const std::vector<Scalar> one = value_of(model.transform, parameters, raw);
+    const std::vector<std::int64_t> labels = labels_of(model.class_rule, parameters, raw, one);
     const std::vector<Scalar> value = paired(model.pair, one);
     out.raw.insert(out.raw.end(), raw.begin(), raw.end());
     out.value.insert(out.value.end(), value.begin(), value.end());

@@ -48,7 +48,8 @@ ReproducibleSums exact_sums_of(const Model& model) {
     largest = std::max(largest, std::abs(value));
   };
   double largest_base = 0;
-  for (const double base : model.base) see(static_cast<Score>(base), largest_base);
+  for (const double base : model.base)
+    if (std::isfinite(base)) see(static_cast<Score>(base), largest_base);
   for (const Tree& tree : model.trees) {
     double largest = 0;
     for (std::size_t n = 0; n < tree.nodes.size(); ++n)

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cinttypes>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -12,7 +13,9 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -39,7 +42,9 @@ struct fvm_program {
 
   const Tag tag = kTag;
   std::shared_ptr<const Predictor> predictor;
+  std::shared_ptr<const Names> names;
   std::string description;
+  std::string fingerprint;
 };
 
 struct fvm_context {
@@ -49,7 +54,9 @@ struct fvm_context {
   const Tag tag = kTag;
   std::atomic<bool> in_use = false;
   std::shared_ptr<const Predictor> predictor;
+  std::shared_ptr<const Names> names;
   std::unique_ptr<Context> memory;
+  ColumnMemory columns;
 };
 
 namespace {
@@ -210,6 +217,12 @@ Result<std::unique_ptr<Predictor>> backend(const Program& program, const fvm_gpu
   return gpu_backend(program, {vendor, options.device});
 }
 
+std::string fingerprint_text(const Program& program) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016" PRIx64, program.meta().fingerprint);
+  return text;
+}
+
 /// Opens a program, for all functions that do: `load` makes the Program, given how much to verify.
 template <class Options, class Load>
 Result<void> open_program(const Options* given, fvm_program** program, const Load& load) {
@@ -221,6 +234,8 @@ Result<void> open_program(const Options* given, fvm_program** program, const Loa
   FVM_ASSIGN(std::shared_ptr<const Predictor> predictor, backend(loaded, options));
   auto opened = std::make_unique<fvm_program>();
   opened->description = predictor->describe();
+  opened->fingerprint = fingerprint_text(predictor->program());
+  opened->names = std::make_shared<const Names>(predictor->program());
   opened->predictor = std::move(predictor);
   *program = opened.release();
   return {};
@@ -237,16 +252,43 @@ fvm_status open_file(const char* function, const char* path, const Options* opti
   return guarded(function, [&] { return open_program(options, program, load); });
 }
 
+Result<std::span<const std::byte>> image_bytes(const void* image, std::size_t size) {
+  if (image == nullptr) return usage("the image is null");
+  if (size > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()))
+    return usage("an image of " + std::to_string(size) + " bytes is more than memory holds");
+  return std::span(static_cast<const std::byte*>(image), size);
+}
+
 template <class Options>
 fvm_status open_memory(const char* function, const void* image, std::size_t size, const Options* options,
                        fvm_program** program) {
   const auto load = [&](Verification verification) -> Result<Program> {
-    if (image == nullptr) return usage("the image is null");
-    if (size > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()))
-      return usage("an image of " + std::to_string(size) + " bytes is more than memory holds");
-    return Program::from_bytes({static_cast<const std::byte*>(image), size}, verification);
+    FVM_ASSIGN(const auto bytes, image_bytes(image, size));
+    return Program::from_bytes(bytes, verification);
   };
   return guarded(function, [&] { return open_program(options, program, load); });
+}
+
+/// Sets a caller's text, for all functions that return one: `find` finds it in the program.
+template <class Find>
+fvm_status give_text(const char* function, const fvm_program* program, const char** text, std::size_t* size,
+                     const Find& find) {
+  return guarded(function, [&]() -> Result<void> {
+    FVM_TRY(check_handle(program));
+    if (text == nullptr || size == nullptr)
+      return usage("there is nowhere to put the text: a pointer is null");
+    FVM_ASSIGN(const std::string_view found, find(program->names->program()));
+    *text = found.data();
+    *size = found.size();
+    return {};
+  });
+}
+
+/// Returns Usage if a number is not below the count of things that messages call `things`.
+Result<void> check_below(std::uint32_t number, std::uint32_t count, const std::string& things) {
+  if (number < count) return {};
+  return usage("number " + std::to_string(number) + ", and there are " + std::to_string(count) + " " +
+               things);
 }
 
 /// A context while a call uses it. No other call may use it meanwhile.
@@ -267,6 +309,9 @@ class ContextInUse {
 
   Context& memory() const { return *context_->memory; }
   const Predictor& predictor() const { return *context_->predictor; }
+  Result<AnyRows> known_rows(const fvm_rows* rows) const {
+    return c_api::known_rows(rows, *context_->names, context_->columns);
+  }
 
  private:
   explicit ContextInUse(fvm_context* context) : context_(context) {}
@@ -280,7 +325,7 @@ Result<void> check_room(std::size_t row_count, std::size_t width, std::size_t ca
                std::to_string(row_count) + " rows of " + std::to_string(width) + " do not fit");
 }
 
-/// Predicts the rows that `rows_for(num_features)` returns.
+/// Predicts the rows that `rows_for(used)` returns, given the context.
 template <class RowsFor>
 fvm_status predict(const char* function, fvm_context* context, const RowsFor& rows_for, fvm_output output,
                    fvm_type type, void* out, std::size_t capacity) {
@@ -289,7 +334,7 @@ fvm_status predict(const char* function, fvm_context* context, const RowsFor& ro
     FVM_ASSIGN(const ResultType result, known_result_type(kind, type));
     FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
     const ProgramMeta& meta = used.predictor().program().meta();
-    FVM_ASSIGN(const AnyRows rows, rows_for(meta.num_features));
+    FVM_ASSIGN(const AnyRows rows, rows_for(used));
     const std::size_t count = row_count(rows), width = output_width(meta, kind);
     FVM_TRY(check_room(count, width, capacity));
     if (out == nullptr && count != 0 && width != 0) return usage("the output is null");
@@ -329,6 +374,21 @@ fvm_status fvm_program_open(const char* path, const fvm_open_options* options, f
 fvm_status fvm_program_open_memory(const void* image, size_t size, const fvm_open_options* options,
                                    fvm_program** program) {
   return open_memory("fvm_program_open_memory", image, size, options, program);
+}
+
+fvm_status fvm_program_open_borrowed(const void* image, size_t size, void (*release)(void* user), void* user,
+                                     const fvm_open_options* options, fvm_program** program) {
+  return guarded("fvm_program_open_borrowed", [&]() -> Result<void> {
+    const auto give_back = [release, user](const void*) {
+      if (release != nullptr) release(user);
+    };
+    const std::shared_ptr<const void> owner(image, give_back);  // calls it also if it throws itself
+    const auto load = [&](Verification verification) -> Result<Program> {
+      FVM_ASSIGN(const auto bytes, image_bytes(image, size));
+      return Program::borrow(bytes, owner, verification);
+    };
+    return open_program(options, program, load);
+  });
 }
 
 fvm_status fvm_program_open_gpu(const char* path, const fvm_gpu_options* options, fvm_program** program) {
@@ -386,6 +446,88 @@ const char* fvm_program_description(const fvm_program* program) {
   return guarded("fvm_program_description", check) == FVM_OK ? program->description.c_str() : nullptr;
 }
 
+fvm_status fvm_program_text(const fvm_program* program, fvm_text which, const char** text, size_t* size) {
+  static constexpr StringId kStrings[] = {StringId::Format, StringId::Trainer, StringId::Version,
+                                          StringId::Objective, StringId::Schedule};
+  const auto find = [&](const Program& known) -> Result<std::string_view> {
+    if (which == FVM_TEXT_FINGERPRINT) return std::string_view(program->fingerprint);
+    if (which < 0 || which > FVM_TEXT_FINGERPRINT) return usage("there is no text " + std::to_string(which));
+    return known.text(kStrings[which]);
+  };
+  return give_text("fvm_program_text", program, text, size, find);
+}
+
+fvm_status fvm_program_name_counts(const fvm_program* program, uint32_t* feature_names,
+                                   uint32_t* class_labels) {
+  return guarded("fvm_program_name_counts", [&]() -> Result<void> {
+    FVM_TRY(check_handle(program));
+    const ProgramMeta& meta = program->names->program().meta();
+    if (feature_names != nullptr) *feature_names = meta.num_feature_names;
+    if (class_labels != nullptr) *class_labels = meta.num_class_labels;
+    return {};
+  });
+}
+
+fvm_status fvm_program_feature_name(const fvm_program* program, uint32_t feature, const char** name,
+                                    size_t* size) {
+  return give_text("fvm_program_feature_name", program, name, size,
+                   [&](const Program& known) -> Result<std::string_view> {
+                     FVM_TRY(check_below(feature, known.meta().num_feature_names, "names of features"));
+                     return known.feature_name(feature);
+                   });
+}
+
+fvm_status fvm_program_class_label(const fvm_program* program, uint32_t label, const char** text,
+                                   size_t* size) {
+  return give_text("fvm_program_class_label", program, text, size,
+                   [&](const Program& known) -> Result<std::string_view> {
+                     FVM_TRY(check_below(label, known.meta().num_class_labels, "class labels"));
+                     return known.class_label(label);
+                   });
+}
+
+fvm_status fvm_program_categories(const fvm_program* program, uint32_t feature, uint32_t* count,
+                                  double* unseen) {
+  return guarded("fvm_program_categories", [&]() -> Result<void> {
+    FVM_TRY(check_handle(program));
+    if (count == nullptr || unseen == nullptr)
+      return usage("there is nowhere to put the answer: a pointer is null");
+    const Program& known = program->names->program();
+    FVM_TRY(check_below(feature, known.meta().num_features, "features"));
+    const CategoryNames* const named = known.named_categories(feature);
+    *count = named == nullptr ? 0 : named->count;
+    *unseen = named == nullptr || named->refuses_unseen != 0 ? -1 : named->unseen;
+    return {};
+  });
+}
+
+fvm_status fvm_program_category_name(const fvm_program* program, uint32_t feature, uint32_t category,
+                                     const char** name, size_t* size) {
+  return give_text("fvm_program_category_name", program, name, size,
+                   [&](const Program& known) -> Result<std::string_view> {
+                     FVM_TRY(check_below(feature, known.meta().num_features, "features"));
+                     const CategoryNames* const named = known.named_categories(feature);
+                     FVM_TRY(check_below(category, named == nullptr ? 0 : named->count,
+                                         "names of categories of feature " + std::to_string(feature)));
+                     return known.category_name(feature, category);
+                   });
+}
+
+fvm_status fvm_program_category_code(const fvm_program* program, uint32_t feature, const char* name,
+                                     size_t size, double* code) {
+  return guarded("fvm_program_category_code", [&]() -> Result<void> {
+    FVM_TRY(check_handle(program));
+    if (code == nullptr || (name == nullptr && size != 0)) return usage("the name or the code is null");
+    FVM_TRY(check_below(feature, program->names->program().meta().num_features, "features"));
+    const CategoryTexts& texts = program->names->categories();
+    if (!texts.takes(feature))
+      return usage("feature " + std::to_string(feature) +
+                   " has no names of categories, and is not compared as text");
+    FVM_ASSIGN(*code, texts.number_of(feature, std::string_view(name, size)));
+    return {};
+  });
+}
+
 fvm_status fvm_context_create(const fvm_program* program, fvm_context** context) {
   return guarded("fvm_context_create", [&]() -> Result<void> {
     if (context == nullptr) return usage("there is nowhere to put the context: its pointer is null");
@@ -393,6 +535,7 @@ fvm_status fvm_context_create(const fvm_program* program, fvm_context** context)
     FVM_TRY(check_handle(program));
     auto created = std::make_unique<fvm_context>();
     created->predictor = program->predictor;
+    created->names = program->names;
     created->memory = program->predictor->make_context();
     *context = created.release();
     return {};
@@ -422,13 +565,13 @@ fvm_status fvm_encoded_size(const fvm_program* program, size_t row_count, size_t
 
 fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_output output, fvm_type type,
                        void* out, size_t capacity) {
-  const auto rows_for = [&](std::size_t num_features) { return known_rows(rows, num_features); };
+  const auto rows_for = [&](const ContextInUse& used) { return used.known_rows(rows); };
   return predict("fvm_predict", context, rows_for, output, type, out, capacity);
 }
 
 fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
                            fvm_output output, float* out, size_t capacity) {
-  const auto rows_for = [&](std::size_t) -> Result<AnyRows> {
+  const auto rows_for = [&](const ContextInUse&) -> Result<AnyRows> {
     return AnyRows(RowBlock{rows, row_count, row_stride});
   };
   return predict("fvm_predict_f32", context, rows_for, output, FVM_TYPE_FLOAT32, out, capacity);
@@ -438,7 +581,7 @@ fvm_status fvm_encode(fvm_context* context, const fvm_rows* rows, uint8_t* out, 
                       fvm_rows* encoded) {
   return guarded("fvm_encode", [&]() -> Result<void> {
     FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
-    FVM_ASSIGN(const AnyRows known, known_rows(rows, used.predictor().program().meta().num_features));
+    FVM_ASSIGN(const AnyRows known, used.known_rows(rows));
     if (out == nullptr && row_count(known) != 0) return usage("the output is null");
     if (encoded == nullptr) return usage("there is nowhere to put the encoded rows: their pointer is null");
     FVM_TRY(check_size(encoded, "encoded", "fvm_rows", "FVM_ROWS_INIT"));

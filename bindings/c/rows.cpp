@@ -20,7 +20,8 @@ struct RowsField {
   unsigned kinds;
 };
 constexpr unsigned kDense = 1u << FVM_ROWS_DENSE, kCsr = 1u << FVM_ROWS_CSR,
-                   kEncoded = 1u << FVM_ROWS_ENCODED, kDevice = 1u << FVM_ROWS_DEVICE;
+                   kEncoded = 1u << FVM_ROWS_ENCODED, kDevice = 1u << FVM_ROWS_DEVICE,
+                   kColumns = 1u << FVM_ROWS_COLUMNS, kArrow = 1u << FVM_ROWS_ARROW;
 #define FVM_ROWS_FIELD(name, kinds) \
   RowsField { #name, offsetof(fvm_rows, name), sizeof(fvm_rows::name), kinds }
 constexpr RowsField kRowsFields[] = {
@@ -35,14 +36,16 @@ constexpr RowsField kRowsFields[] = {
     FVM_ROWS_FIELD(stream, kDevice),
     FVM_ROWS_FIELD(byte_count, kEncoded),
     FVM_ROWS_FIELD(encoder, kEncoded),
-    FVM_ROWS_FIELD(hashed, kDense | kCsr),
+    FVM_ROWS_FIELD(hashed, kDense | kCsr | kColumns),
+    FVM_ROWS_FIELD(extra, kArrow),
+    FVM_ROWS_FIELD(schema, kArrow),
 };
 #undef FVM_ROWS_FIELD
 
 /// Returns Usage if a field is set that this kind of rows does not use: a mistake that must not pass
 /// unnoticed.
 Result<void> check_unused_fields(const fvm_rows& rows) {
-  static constexpr const char* kKinds[] = {"dense", "CSR", "encoded", "device"};
+  static constexpr const char* kKinds[] = {"dense", "CSR", "encoded", "device", "column", "Arrow"};
   static constexpr unsigned char kZeros[sizeof(std::uint64_t)] = {};
   for (const RowsField& field : kRowsFields) {
     const auto* const bytes = reinterpret_cast<const unsigned char*>(&rows) + field.offset;
@@ -108,6 +111,51 @@ Result<AnyRows> known_csr(const fvm_rows& rows) {
                          rows.absent == FVM_ABSENT_ZERO ? Absent::Zero : Absent::Missing, type, hashed});
 }
 
+Error wrong_column(std::size_t column, const std::string& what) {
+  return {ErrorCode::Usage, "column " + std::to_string(column), what};
+}
+
+Result<Column> known_column(const fvm_column& given, std::size_t number) {
+  Column column{.values = given.values, .validity = given.validity, .offset = given.offset};
+  if (given.type == FVM_TYPE_BIT) {
+    column.form = ColumnForm::Bits;
+  } else {
+    const auto type = check_type("type", given.type);
+    if (!type) return wrong_column(number, type.error().message);
+    column.type = kRowTypes[given.type];
+  }
+  if (given.categories == nullptr) {
+    if (given.category_count == 0) return column;
+    return wrong_column(number, "category_count is " + std::to_string(given.category_count) +
+                                    ", and there are no categories");
+  }
+  if (column.form == ColumnForm::Bits)
+    return wrong_column(number, "has a dictionary, whose indices must be integers");
+  column.form = ColumnForm::Indices;
+  column.negative_is_missing = true;
+  column.categories = given.categories;
+  column.category_count = given.category_count;
+  return column;
+}
+
+Result<AnyRows> known_columns(const fvm_rows& rows, std::size_t num_features, ColumnMemory& memory) {
+  if (rows.data == nullptr && rows.row_count != 0 && num_features != 0) return usage("the columns are null");
+  FVM_ASSIGN(const bool hashed, known_hashed(rows));
+  memory.columns.assign(num_features, Column());
+  const auto* at = static_cast<const unsigned char*>(rows.data);
+  for (std::size_t i = 0; at != nullptr && i < num_features; ++i) {
+    const auto* const given = reinterpret_cast<const fvm_column*>(at);
+    const auto known = known_fields(given, "column", "fvm_column", "FVM_COLUMN_INIT");
+    if (!known) return wrong_column(i, known.error().message);
+    FVM_ASSIGN(memory.columns[i], known_column(*known, i));
+    if (known->size != static_cast<const fvm_column*>(rows.data)->size)
+      return wrong_column(i,
+                          "its size is " + std::to_string(known->size) + ", the first column's is another");
+    at += known->size;
+  }
+  return AnyRows(ColumnRows{.count = rows.row_count, .columns = memory.columns, .hashed = hashed});
+}
+
 Result<AnyRows> known_device(const fvm_rows& rows, std::size_t num_features) {
   FVM_ASSIGN(const RowBlock block, known_block(rows, num_features));
   if (block.type != RowType::Float32 || block.column_stride != 1)
@@ -123,20 +171,38 @@ Result<void> check_type(const char* name, fvm_type type) {
   return usage(std::string(name) + " is " + std::to_string(type) + ", which is no fvm_type");
 }
 
-Result<AnyRows> known_rows(const fvm_rows* given, std::size_t num_features) {
+std::optional<std::uint32_t> Names::feature(std::string_view name) const {
+  std::call_once(features_made_, [&] {
+    for (std::uint32_t i = 0; i < program_.meta().num_feature_names; ++i)
+      features_.emplace(program_.feature_name(i), i);
+  });
+  const auto at = features_.find(name);
+  return at == features_.end() ? std::nullopt : std::optional(at->second);
+}
+
+const CategoryTexts& Names::categories() const {
+  std::call_once(categories_made_, [&] { categories_.emplace(program_); });
+  return *categories_;
+}
+
+Result<AnyRows> known_rows(const fvm_rows* given, const Names& names, ColumnMemory& memory) {
+  const std::size_t num_features = names.program().meta().num_features;
   if (given == nullptr) return usage("the rows are null");
   FVM_ASSIGN(const fvm_rows rows, known_fields(given, "rows", "fvm_rows", "FVM_ROWS_INIT"));
-  if (rows.kind < FVM_ROWS_DENSE || rows.kind > FVM_ROWS_DEVICE)
+  if (rows.kind < FVM_ROWS_DENSE || rows.kind > FVM_ROWS_ARROW)
     return usage("rows.kind is " + std::to_string(rows.kind) +
-                 ", not FVM_ROWS_DENSE, FVM_ROWS_CSR, FVM_ROWS_ENCODED or FVM_ROWS_DEVICE");
+                 ", not FVM_ROWS_DENSE, FVM_ROWS_CSR, FVM_ROWS_ENCODED, FVM_ROWS_DEVICE, FVM_ROWS_COLUMNS or "
+                 "FVM_ROWS_ARROW");
   FVM_TRY(check_unused_fields(rows));
   if (rows.kind == FVM_ROWS_ENCODED)
     return AnyRows(CodedRows{static_cast<const std::uint8_t*>(rows.data), rows.row_count, rows.column_count,
                              rows.byte_count, rows.encoder});
+  if (rows.kind == FVM_ROWS_ARROW) return known_arrow(rows, names, memory);
   if (rows.column_count != 0 && rows.column_count != num_features)
     return usage("rows of " + std::to_string(rows.column_count) + " values for a model of " +
                  std::to_string(num_features) + " features");
   if (rows.kind == FVM_ROWS_CSR) return known_csr(rows);
+  if (rows.kind == FVM_ROWS_COLUMNS) return known_columns(rows, num_features, memory);
   return rows.kind == FVM_ROWS_DENSE ? known_dense(rows, num_features) : known_device(rows, num_features);
 }
 

@@ -2,9 +2,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include <forestvm/forestvm.h>
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/category_texts.hpp>
+#include <forestvm/program.hpp>
 #include <forestvm/result.hpp>
 
 namespace forestvm::c_api {
@@ -12,8 +20,37 @@ namespace forestvm::c_api {
 /// Returns Usage if `type` is no fvm_type; messages call it `name`.
 Result<void> check_type(const char* name, fvm_type type);
 
-/// Returns the rows with their defaults filled in, for a program of `num_features` features. Returns
+/// The names in a program by which columns and their texts are found. The tables are made when they are first needed.
+/// Any number of threads may use them at once.
+class Names {
+ public:
+  explicit Names(const Program& program) : program_(program) {}
+
+  const Program& program() const { return program_; }
+  /// Returns the first feature of this name.
+  std::optional<std::uint32_t> feature(std::string_view name) const;
+  const CategoryTexts& categories() const;
+
+ private:
+  Program program_;
+  mutable std::once_flag features_made_, categories_made_;
+  mutable std::unordered_map<std::string_view, std::uint32_t> features_;
+  mutable std::optional<CategoryTexts> categories_;
+};
+
+/// Columns of a call, in memory that the next call of its context uses again.
+struct ColumnMemory {
+  std::vector<Column> columns;
+  std::vector<double> numbers;          ///< The numbers of all dictionaries.
+  std::vector<std::uint32_t> features;  ///< Arrow: the feature of each child, at first as in the call before.
+  std::vector<bool> taken;              ///< Arrow: the features that have a child.
+};
+
+/// Returns the rows with their defaults filled in, for the program of `names`. They may refer to `memory`. Returns
 /// fvm_predict's errors for fields that make no sense.
-Result<AnyRows> known_rows(const fvm_rows* given, std::size_t num_features);
+Result<AnyRows> known_rows(const fvm_rows* given, const Names& names, ColumnMemory& memory);
+
+/// Does that for rows of FVM_ROWS_ARROW whose fields are known.
+Result<AnyRows> known_arrow(const fvm_rows& rows, const Names& names, ColumnMemory& memory);
 
 }  // namespace forestvm::c_api

@@ -82,6 +82,50 @@ struct CodedRows {
   std::uint64_t encoder = 0;   ///< encoder_id of the program for which the rows were encoded.
 };
 
+/// Bits of the NaN that stands in Column::categories for a category that the trainer refuses in a row.
+inline constexpr std::uint64_t kRefusedCategory = 0x7ff8'0000'0000'0fed;
+
+/// What a column's memory holds.
+enum class ColumnForm : std::uint8_t {
+  Numbers,    ///< Values of the column's type.
+  Bits,       ///< A bit for each row, the lowest of a byte first: 0 or 1.
+  Indices,    ///< Integers of the column's type: indices in `categories`.
+  Missing,    ///< Nothing: each value is missing.
+  Text,       ///< Offsets (Int32 or Int64, one more than rows) of texts that follow one another in `text`.
+  TextViews,  ///< The 16-byte views of Arrow's utf8_view, which hold a text or its place in `buffers`.
+};
+
+/// The values of one feature, as Arrow lays columns out. Nothing needs alignment, but float32 numbers that have it are
+/// read fastest.
+struct Column {
+  const void* values = nullptr;
+  ColumnForm form = ColumnForm::Numbers;
+  RowType type = RowType::Float32;
+  bool negative_is_missing =
+      false;  ///< Indices: true if an index below 0 is missing; otherwise it is an error.
+  const std::uint8_t* validity =
+      nullptr;                         ///< A bit for each row, 0 if its value is missing; null if none is.
+  std::size_t offset = 0;              ///< Number of the first row's value in `values`, and of its bit.
+  const double* categories = nullptr;  ///< Indices: the numbers that they stand for; NaN is missing.
+  std::size_t category_count = 0;
+  bool refuses = false;        ///< Indices: true if some of `categories` may be kRefusedCategory.
+  const char* text = nullptr;  ///< Text: the first character.
+  const void* const* buffers =
+      nullptr;                   ///< TextViews: buffers of characters, then one of their sizes (int64).
+  std::size_t buffer_count = 0;  ///< TextViews: buffers of characters.
+};
+
+class CategoryTexts;
+
+/// Rows whose features are columns of their own types. A missing value is a NaN, or has a validity bit of 0. Columns of
+/// features that the program does not read may have no memory.
+struct ColumnRows {
+  std::size_t count = 0;            ///< Number of rows.
+  std::span<const Column> columns;  ///< A column for each feature.
+  bool hashed = false;              ///< See RowBlock; about columns of numbers only: indices stand for codes.
+  const CategoryTexts* texts = nullptr;  ///< The program's, which reads columns of texts.
+};
+
 /// Returns the size of coded rows in bytes, with the kCodeSlack readable bytes behind the last block;
 /// SIZE_MAX if it is more than memory holds.
 std::size_t coded_bytes(std::size_t rows, std::size_t columns);
@@ -98,7 +142,7 @@ struct DeviceRows {
 };
 
 /// Rows in one of the forms in which callers have them.
-using AnyRows = std::variant<RowBlock, CsrRows, CodedRows, DeviceRows>;
+using AnyRows = std::variant<RowBlock, CsrRows, CodedRows, DeviceRows, ColumnRows>;
 
 inline std::size_t row_count(const AnyRows& rows) {
   return std::visit([](const auto& form) { return form.count; }, rows);
@@ -136,8 +180,9 @@ class Predictor {
   /// nodes; trees come in the model's order.
   ///
   /// Sparse rows are read as they are by walks over rank codes (encode(u8)); for other walks a bounded number
-  /// of rows at a time is made dense. Rows that are not row-major float32 are converted, a bounded number at
-  /// a time. Encoded rows use the plan for their row count if it reads only codes, otherwise the nearest such
+  /// of rows at a time is made dense. So are columns, and column-major rows, which walks over rank codes encode where
+  /// they lie, unless they hold texts. Other rows that are not row-major float32 are converted, a bounded number at a
+  /// time. Encoded rows use the plan for their row count if it reads only codes, otherwise the nearest such
   /// plan, preferably a larger one; a small call may then cost as much as a full block.
   ///
   /// Rows in a GPU's memory need that GPU's backend, and `out` is memory of the same GPU. Calls with one
@@ -149,7 +194,8 @@ class Predictor {
   /// Usage: a type in which the output would lose digits; a context of another backend; a null pointer; rows
   /// that overlap or are too short; coded rows with another number of columns or too few bytes; sparse rows
   /// whose offsets descend or leave the values, or with a column that the model does not have (the error
-  /// names the row); rows in another device's memory; a captured stream when the context lacks memory.
+  /// names the row); a column without memory that the program reads, of texts for a feature without names of
+  /// categories, or with an index that its dictionary lacks; rows in another device's memory; a captured stream when the context lacks memory.
   ///
   /// Refused: labels of a model without classes; an integer that is no float64 where the program has float64
   /// scores (the error names the row); codes of another encoder, and all codes if walks of every plan read

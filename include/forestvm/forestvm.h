@@ -63,7 +63,7 @@ enum {
   FVM_OUTPUT_LEAF = 3   /**< Number of each tree's leaf for a row, as the trainer numbers nodes. */
 };
 
-/** The type of a number, in rows and in predictions. */
+/** The type of a number, in rows, columns and predictions. */
 typedef int32_t fvm_type;
 enum {
   FVM_TYPE_FLOAT32 = 0,
@@ -77,7 +77,8 @@ enum {
   FVM_TYPE_UINT16 = 8,
   FVM_TYPE_UINT32 = 9,
   FVM_TYPE_UINT64 = 10,
-  FVM_TYPE_BOOL = 11 /**< One byte: 0 is 0, any other value is 1. */
+  FVM_TYPE_BOOL = 11, /**< One byte: 0 is 0, any other value is 1. */
+  FVM_TYPE_BIT = 12   /**< In columns only: a bit for each row, the lowest of a byte first. */
 };
 
 /** The extent to which a program is verified before it is opened. */
@@ -117,14 +118,87 @@ enum {
   FVM_ABSENT_ZERO = 1     /**< 0, as LightGBM reads sparse rows. */
 };
 
+/** What happens to columns of an Arrow array that the model does not have. */
+typedef int32_t fvm_extra;
+enum {
+  FVM_EXTRA_ERROR = 0, /**< The rows are refused. */
+  FVM_EXTRA_IGNORE = 1 /**< They are not read, whatever their type is. */
+};
+
 /** Says how rows lie in memory. */
 typedef int32_t fvm_rows_kind;
 enum {
   FVM_ROWS_DENSE = 0,   /**< A matrix: row-major, column-major, or a part of one. */
   FVM_ROWS_CSR = 1,     /**< Sparse rows, as SciPy's csr_matrix has them. */
   FVM_ROWS_ENCODED = 2, /**< Rank codes that fvm_encode made of other rows. */
-  FVM_ROWS_DEVICE = 3   /**< A row-major matrix of float32 in the memory of a GPU. */
+  FVM_ROWS_DEVICE = 3,  /**< A row-major matrix of float32 in the memory of a GPU. */
+  FVM_ROWS_COLUMNS = 4, /**< Columns, each with a type of its own: see fvm_column. */
+  FVM_ROWS_ARROW = 5    /**< A struct array of Arrow's C data interface. */
 };
+
+/** The values of one feature. Begin with FVM_COLUMN_INIT, then set fields. All columns of a call have the same `size`.
+ *
+ * A value is missing if it is NaN, or if its bit in `validity` is 0. Bits are as Arrow has them: one for each row, the
+ * lowest of a byte first. `offset` counts both values and bits: the first row's is number `offset`. Nothing needs
+ * alignment; columns of float32 that begin at a multiple of 64 bytes are read fastest.
+ *
+ * A column of codes (a dictionary, as pandas' and Arrow's categorical columns are) has integers as `values`, which are
+ * indices in `categories`. An index below 0 is a missing value, as in pandas. `categories` holds the number that each
+ * index stands for: the code of the category of this name in the model (see fvm_program_category_name), NaN if it is
+ * missing; in features that the model compares as text the hash code. */
+typedef struct fvm_column {
+  size_t size;              /**< sizeof(fvm_column) when the caller was compiled. */
+  fvm_type type;            /**< Type of the values: any. Of indices: an integer. */
+  const void* values;       /**< The values. May be NULL for a feature that the model does not read. */
+  const uint8_t* validity;  /**< A bit for each value: 0 if it is missing. NULL if none is. */
+  size_t offset;            /**< Number of the first row's value in `values` and `validity`. */
+  const double* categories; /**< The numbers of a dictionary; NULL if the column has none. */
+  size_t category_count;    /**< Length of `categories`. */
+} fvm_column;
+
+/** No values, as an initializer: enough for a feature that the model does not read. */
+#define FVM_COLUMN_INIT \
+  { sizeof(fvm_column), FVM_TYPE_FLOAT32, NULL, NULL, 0, NULL, 0 }
+
+/** Values of a type, none of which is missing unless it is NaN, as an initializer. */
+#define FVM_COLUMN(values, type) \
+  { sizeof(fvm_column), (type), (values), NULL, 0, NULL, 0 }
+
+/* Arrow's C data interface, https://arrow.apache.org/docs/format/CDataInterface.html: whoever includes Arrow's header
+ * first, or this one, declares it. */
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+
+struct ArrowSchema {
+  const char* format;
+  const char* name;
+  const char* metadata;
+  int64_t flags;
+  int64_t n_children;
+  struct ArrowSchema** children;
+  struct ArrowSchema* dictionary;
+  void (*release)(struct ArrowSchema*);
+  void* private_data;
+};
+
+struct ArrowArray {
+  int64_t length;
+  int64_t null_count;
+  int64_t offset;
+  int64_t n_buffers;
+  int64_t n_children;
+  const void** buffers;
+  struct ArrowArray** children;
+  struct ArrowArray* dictionary;
+  void (*release)(struct ArrowArray*);
+  void* private_data;
+};
+
+#endif
 
 /** Describes rows to predict. Begin with one of the initializers below, then set further fields. A field that
  * is 0 or NULL has its default. Fields that a kind of rows does not use must be 0 or NULL. A later version
@@ -144,18 +218,31 @@ enum {
  *
  * FVM_ROWS_DEVICE: the rows are described as DLPack and __cuda_array_interface__ describe them.
  *
+ * FVM_ROWS_COLUMNS: `data` is an array of fvm_column, one for each feature of the model.
+ *
+ * FVM_ROWS_ARROW: `data` is a struct ArrowArray of a struct type, such as a record batch, `schema` its struct
+ * ArrowSchema. Neither is released or changed. The children are the features by name, in any order; if the model has no
+ * names, in the model's order. Children are numbers of any type, booleans, or all null. Children of categorical
+ * features, and of features that the model compares as text, may also be texts (utf8, large_utf8, utf8_view) or
+ * dictionaries of texts or numbers, which are found among the names of the model's categories; there, a text that is no
+ * category is what it is for the trainer: missing, a certain category, or refused. Numbers without a dictionary are
+ * codes of categories, as in other rows. Other types are refused.
+ *
  * NaN is a missing value. A value is compared as the float32 nearest to it, as the trainers of float32 models
  * do. A model that compares in float64 (LightGBM's) compares float64 rows exactly; it refuses rows with a 64-bit
  * integer that no float64 is equal to. */
 typedef struct fvm_rows {
-  size_t size;          /**< sizeof(fvm_rows) when the caller was compiled. */
-  fvm_rows_kind kind;   /**< Form of the rows: decides which of the other fields are used. */
-  fvm_type type;        /**< Type of the values; any for dense and CSR rows, FVM_TYPE_FLOAT32 on a device. */
-  size_t row_count;     /**< Number of rows; if it is 0, all pointers may be NULL. */
-  size_t column_count;  /**< Number of columns: the model's number of features, or 0 for that number. For
+  size_t size;        /**< sizeof(fvm_rows) when the caller was compiled. */
+  fvm_rows_kind kind; /**< Form of the rows: decides which of the other fields are used. */
+  fvm_type type;    /**< Type of the values; any but FVM_TYPE_BIT for dense and CSR rows, FVM_TYPE_FLOAT32 on
+                             a device. */
+  size_t row_count; /**< Number of rows; if it is 0, all pointers may be NULL. Arrow: 0 means the length of
+                             the array. */
+  size_t column_count; /**< Number of columns: the model's number of features, or 0 for that number. For
                              encoded rows, fvm_encode sets the number of columns of the encoder. */
-  const void* data;     /**< The first value; for encoded rows the first code. */
-  ptrdiff_t row_stride; /**< Dense, device: distance of two rows in values. 0 means that the rows are
+  const void* data; /**< The first value; encoded: the first code; columns: the first fvm_column; Arrow: the
+                             struct ArrowArray. */
+  ptrdiff_t row_stride;    /**< Dense, device: distance of two rows in values. 0 means that the rows are
                              contiguous; column_stride must then be 0 or 1. */
   ptrdiff_t column_stride; /**< Dense: distance of two columns in values; 0 means 1. Device: 0 or 1. */
   const int64_t* offsets;  /**< CSR: row_count + 1 ascending numbers from 0 to value_count. */
@@ -166,9 +253,11 @@ typedef struct fvm_rows {
   void* stream;            /**< Device: a cudaStream_t or hipStream_t; NULL is the default stream. */
   size_t byte_count;       /**< Encoded: bytes that may be read at `data`, at least fvm_encoded_size's. */
   uint64_t encoder;        /**< Encoded: identifies the encoder that made the codes. */
-  int32_t hashed;          /**< Dense, CSR: 1 if features that the model compares as text hold the codes of
+  int32_t hashed;  /**< Dense, CSR, columns: 1 if features that the model compares as text hold the codes of
                              their categories (int32 numbers, in rows of FVM_TYPE_FLOAT64, FVM_TYPE_INT32 or
                              FVM_TYPE_INT64); 0 if they hold whole numbers that stand for their decimal text. */
+  fvm_extra extra; /**< Arrow: FVM_EXTRA_ERROR or FVM_EXTRA_IGNORE. */
+  const struct ArrowSchema* schema; /**< Arrow: the schema of `data`. */
 } fvm_rows;
 
 /* Converts a number of rows to a stride, in C and in C++ without a warning. */
@@ -182,35 +271,49 @@ typedef struct fvm_rows {
 #define FVM_ROWS_INIT                                                                                        \
   {                                                                                                          \
     sizeof(fvm_rows), FVM_ROWS_DENSE, FVM_TYPE_FLOAT32, 0, 0, NULL, 0, 0, NULL, NULL, 0, FVM_ABSENT_MISSING, \
-        0, NULL, 0, 0, 0                                                                                     \
+        0, NULL, 0, 0, 0, FVM_EXTRA_ERROR, NULL                                                              \
   }
 
 /** Contiguous row-major rows (C order), as an initializer. */
 #define FVM_DENSE_ROWS(data, type, row_count, column_count)                                             \
   {                                                                                                     \
     sizeof(fvm_rows), FVM_ROWS_DENSE, (type), (row_count), (column_count), (data), 0, 0, NULL, NULL, 0, \
-        FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0                                                            \
+        FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0, FVM_EXTRA_ERROR, NULL                                     \
   }
 
 /** Contiguous column-major rows (Fortran order), as an initializer. */
 #define FVM_COLUMN_MAJOR_ROWS(data, type, row_count, column_count)                                           \
   {                                                                                                          \
     sizeof(fvm_rows), FVM_ROWS_DENSE, (type), (row_count), (column_count), (data), 1, FVM_STRIDE(row_count), \
-        NULL, NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0                                                  \
+        NULL, NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0, FVM_EXTRA_ERROR, NULL                           \
   }
 
 /** Sparse rows, as an initializer; what is absent is missing. */
 #define FVM_CSR_ROWS(offsets, columns, data, type, row_count, value_count)                      \
   {                                                                                             \
     sizeof(fvm_rows), FVM_ROWS_CSR, (type), (row_count), 0, (data), 0, 0, (offsets), (columns), \
-        (value_count), FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0                                     \
+        (value_count), FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0, FVM_EXTRA_ERROR, NULL              \
   }
 
 /** Contiguous row-major rows of float32 on device 0, for its default stream, as an initializer. */
 #define FVM_DEVICE_ROWS(data, row_count, column_count)                                                    \
   {                                                                                                       \
     sizeof(fvm_rows), FVM_ROWS_DEVICE, FVM_TYPE_FLOAT32, (row_count), (column_count), (data), 0, 0, NULL, \
-        NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0                                                     \
+        NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0, FVM_EXTRA_ERROR, NULL                              \
+  }
+
+/** Columns, an array of fvm_column, one for each feature, as an initializer. */
+#define FVM_COLUMN_ROWS(columns, row_count, column_count)                                               \
+  {                                                                                                     \
+    sizeof(fvm_rows), FVM_ROWS_COLUMNS, FVM_TYPE_FLOAT32, (row_count), (column_count), (columns), 0, 0, \
+        NULL, NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0, FVM_EXTRA_ERROR, NULL                      \
+  }
+
+/** A struct array of Arrow and its schema, as an initializer; columns that the model does not have are errors. */
+#define FVM_ARROW_ROWS(array, schema)                                                       \
+  {                                                                                         \
+    sizeof(fvm_rows), FVM_ROWS_ARROW, FVM_TYPE_FLOAT32, 0, 0, (array), 0, 0, NULL, NULL, 0, \
+        FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0, FVM_EXTRA_ERROR, (schema)                     \
   }
 
 /** The vendors of GPUs. */
@@ -264,6 +367,16 @@ FVM_API fvm_status fvm_program_open_memory(const void* image, size_t size, const
                                            fvm_program** program);
 
 /**
+ * Opens a program as fvm_program_open_memory does, but without a copy: the bytes must begin at a multiple of 64, and
+ * must neither change nor go away before release(user) is called. That happens exactly once: when the program and all
+ * its contexts are gone, in the thread that closes the last of them; if opening fails, before this function returns. A
+ * NULL `release` means that the bytes outlive all of that. FVM_USAGE: also bytes that begin elsewhere.
+ */
+FVM_API fvm_status fvm_program_open_borrowed(const void* image, size_t size, void (*release)(void* user),
+                                             void* user, const fvm_open_options* options,
+                                             fvm_program** program);
+
+/**
  * Opens a program on a GPU: its model was compiled with a schedule for GPUs. A NULL `options` means
  * FVM_GPU_OPTIONS_INIT. The vendor's library is loaded from the folder that the environment variable
  * FORESTVM_PLUGINS names, or else from beside this library or the calling program (or the folder of libraries
@@ -304,6 +417,62 @@ FVM_API fvm_status fvm_program_shape(const fvm_program* program, uint32_t* num_f
  * program without trees. FVM_USAGE: not a program, an unknown kind, a null `width`.
  */
 FVM_API fvm_status fvm_program_width(const fvm_program* program, fvm_output output, uint32_t* width);
+
+/** The texts of a program. */
+typedef int32_t fvm_text;
+enum {
+  FVM_TEXT_FORMAT = 0,     /**< The format of the model's file, e.g. "xgboost-json". */
+  FVM_TEXT_TRAINER = 1,    /**< The trainer, e.g. "xgboost". */
+  FVM_TEXT_VERSION = 2,    /**< The trainer's version; empty if the file does not say it. */
+  FVM_TEXT_OBJECTIVE = 3,  /**< The trainer's objective. */
+  FVM_TEXT_SCHEDULE = 4,   /**< The schedule with which the model was compiled. */
+  FVM_TEXT_FINGERPRINT = 5 /**< 16 hexadecimal digits that identify the model. */
+};
+
+/**
+ * Sets `*text` to a text of the program and `*size` to its length in bytes. It is UTF-8 as far as the model's file is,
+ * may contain null bytes, and does not end with one. It lives as long as `program` is open. FVM_USAGE: not a program,
+ * an unknown text, a null pointer.
+ */
+FVM_API fvm_status fvm_program_text(const fvm_program* program, fvm_text which, const char** text,
+                                    size_t* size);
+
+/**
+ * Sets the numbers of names: of features (all of them or 0) and of class labels (0 if the model file has none). Each of
+ * the two pointers may be NULL. FVM_USAGE: not a program.
+ */
+FVM_API fvm_status fvm_program_name_counts(const fvm_program* program, uint32_t* feature_names,
+                                           uint32_t* class_labels);
+
+/** Sets the name of a feature, as fvm_program_text does. FVM_USAGE: also a number that is not below the count. */
+FVM_API fvm_status fvm_program_feature_name(const fvm_program* program, uint32_t feature, const char** name,
+                                            size_t* size);
+
+/** Sets a class label, as fvm_program_text does. FVM_USAGE: also a number that is not below the count. */
+FVM_API fvm_status fvm_program_class_label(const fvm_program* program, uint32_t label, const char** text,
+                                           size_t* size);
+
+/**
+ * Sets `*count` to the number of categories of a feature that have names, 0 if none have; their codes are 0 to
+ * `*count` - 1. Sets `*unseen` to the number that stands for a text which is none of the names: NaN if it is missing;
+ * -1 if the trainer refuses it, and if there are no names. FVM_USAGE: not a program, no feature of the model, a null
+ * pointer.
+ */
+FVM_API fvm_status fvm_program_categories(const fvm_program* program, uint32_t feature, uint32_t* count,
+                                          double* unseen);
+
+/** Sets the name of a category, as fvm_program_text does. FVM_USAGE: also a number that is not below the count. */
+FVM_API fvm_status fvm_program_category_name(const fvm_program* program, uint32_t feature, uint32_t category,
+                                             const char** name, size_t* size);
+
+/**
+ * Sets `*code` to the number that stands for a category in columns of codes (fvm_column::categories), given its name of
+ * `size` bytes: its code; what the model makes of a text that is none of the names; the hash code of the text in a
+ * feature that the model compares as text. FVM_REFUSED: the trainer refuses such a text. FVM_USAGE: not a program, no
+ * feature of the model, a feature without names that is not compared as text, a null pointer.
+ */
+FVM_API fvm_status fvm_program_category_code(const fvm_program* program, uint32_t feature, const char* name,
+                                             size_t size, double* code);
 
 /**
  * Returns a description of what runs, for people: backend, CPU target, threads. The text lives as long as

@@ -164,6 +164,11 @@ class Program {
   static Result<Program> from_bytes(std::span<const std::byte> bytes,
                                     Verification verification = Verification::Full);
 
+  /// Takes the image where it lies, at a multiple of kSectionAlignment (Usage if it does not), until the last copy of
+  /// the program is gone; `owner` is kept as long.
+  static Result<Program> borrow(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                                Verification verification = Verification::Full);
+
   /// Writes the image to a file beside `path` and renames it, so that readers see either the old file or the
   /// new one.
   Result<void> save(const std::string& path) const;
@@ -185,6 +190,11 @@ class Program {
   /// Returns the names of a feature's categories, by code; none if they have no names.
   std::vector<std::string_view> category_names(std::uint32_t feature) const;
 
+  /// Returns the record of a feature's named categories; null if they have no names.
+  const CategoryNames* named_categories(std::uint32_t feature) const;
+  /// Returns one of the names of a feature that has names.
+  std::string_view category_name(std::uint32_t feature, std::uint32_t code) const;
+
   /// Returns whether some loop is mapped to a GPU's grid or blocks: only a GPU runs such a program.
   bool mapped() const;
 
@@ -198,6 +208,8 @@ class Program {
 
   std::span<const std::byte> section(Section section) const;
   std::string_view string(std::size_t index) const;
+  /// Returns the index of the string of a feature's category 0.
+  std::size_t first_category_string(std::uint32_t feature) const;
   template <class Record>
   std::span<const Record> records(Section which) const {
     const auto bytes = section(which);
@@ -219,6 +231,9 @@ Result<Program> assemble(std::string_view text, const Program& data);
 /// Returns the distinct thresholds of each feature that has any, ascending, read from the forest's nodes: the
 /// least numbers that go right. Categorical splits have none. Slow: meant for tools.
 std::map<std::uint32_t, std::vector<double>> thresholds(const Program& program);
+
+/// Returns, for each feature, whether walks, the encoder or derived columns read it. Slow: decodes the forest.
+std::vector<bool> features_read(const Program& program);
 
 /// Returns the largest number of steps that a call takes for each of its rows, in a program loaded with full
 /// verification. Steps are node visits, elements of sums read or written, thresholds compared, and

@@ -51,6 +51,7 @@ Upload upload_of(RowForm form) {
     case RowForm::Plain:
     case RowForm::Dense:
     case RowForm::Sparse:
+    case RowForm::Columns:
       return Upload::Values;
     case RowForm::Encoded:
       return Upload::Codes;

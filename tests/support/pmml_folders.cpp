@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 
@@ -56,16 +57,16 @@ std::vector<PmmlFolder> pmml_folders() {
 
 PmmlAnswers read_pmml_answers(const PmmlFolder& folder, const Model& model) {
   PmmlAnswers answers;
-  answers.rows = read_text_rows<double>(folder.path / "rows.csv", model);
+  answers.rows = read_text_rows(folder.path / "rows.csv", model);
   answers.count = answers.rows.size() / model.num_features;
   std::ifstream file(folder.path / "expected.csv");
-  std::string line;
-  if (!std::getline(file, line)) throw std::runtime_error("no answers in " + folder.path.string());
-  const std::vector<std::string> names = cells_of(line);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  std::size_t at = 0;
+  const std::vector<std::string> names = take_csv_line(text, at);
   const std::vector<std::size_t> columns = value_columns(names, model);
   const auto label = std::find(names.begin(), names.end(), "predict(outlier)");
-  while (std::getline(file, line)) {
-    const std::vector<std::string> cells = cells_of(line);
+  while (at < text.size()) {
+    const std::vector<std::string> cells = take_csv_line(text, at);
     for (const std::size_t column : columns)
       answers.value.push_back(cells.at(column).empty() ? std::numeric_limits<double>::quiet_NaN()
                                                        : std::stod(cells[column]));

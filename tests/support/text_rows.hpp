@@ -1,6 +1,7 @@
 // Rows of text for tests: a CSV file with a header, in which texts are quoted.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,12 +10,12 @@
 
 namespace forestvm::support {
 
-/// Returns the cells of a line, without quotes.
-std::vector<std::string> cells_of(const std::string& line);
+/// Takes the next line off a text, as cells without quotes. A quoted cell may hold commas, line ends and doubled quotes.
+std::vector<std::string> take_csv_line(const std::string& text, std::size_t& at);
 
-/// Reads the rows as float or double. A text of a feature with named categories becomes its number, an empty cell NaN.
-/// Throws std::runtime_error if the columns are not the model's features in order, or a cell is no number.
-template <class Number = float>
-std::vector<Number> read_text_rows(const std::filesystem::path& file, const Model& model);
+/// Reads the rows, numbers in the model's row type; an empty cell of a number is NaN. A text of a hashed feature becomes its code, one of a feature with
+/// named categories its number, or NaN if it is empty. Throws std::runtime_error if the columns are not the model's
+/// features in order, or a cell is no number.
+std::vector<double> read_text_rows(const std::filesystem::path& file, const Model& model);
 
 }  // namespace forestvm::support

@@ -214,6 +214,27 @@ TEST(Float64, WithinThreeUlpOfTheFormulas) {
   EXPECT_EQ(label, 0);
 }
 
+TEST(Labels, OfRawScores) {
+  const double scores[] = {1.75, std::nextafter(1.75, 2.0), 0};
+  std::int64_t label = 7;
+  label_row(ClassRule::RawArgmax, scores, 3, &label);
+  EXPECT_EQ(label, 1);
+  label_row(ClassRule::RawArgmax, scores, 3, &label, {.divisor = 3});  // rounds the two to one quotient
+  EXPECT_EQ(label, 0);
+  label_row(ClassRule::RawAboveOffset, scores, 1, &label, {.offset = 1.75});
+  EXPECT_EQ(label, 0);
+  label_row(ClassRule::RawAboveOffset, scores + 1, 1, &label, {.offset = 1.75});
+  EXPECT_EQ(label, 1);
+}
+
+TEST(Parameters, DivideTheArgumentsOfSoftmax) {
+  double divided[] = {0.7, 6.1, -3.3}, plain[3];
+  for (int i = 0; i < 3; ++i) plain[i] = divided[i] / 7 / 3;
+  transform_row(Transform::Softmax, divided, 3, {.divisor = 7, .slope = 3});
+  transform_row(Transform::Softmax, plain, 3);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(divided[i], plain[i]);
+}
+
 TEST(Parameters, CountInFloat32Too) {
   float score = 6;
   transform_row(Transform::Average, &score, 1, {4, 1});

@@ -78,6 +78,7 @@ Result<void> ColumnRules::complete(const Rows& rows, std::size_t begin, std::siz
 
 template Result<void> ColumnRules::complete(const RowBlock&, std::size_t, std::size_t, float*) const;
 template Result<void> ColumnRules::complete(const CsrRows&, std::size_t, std::size_t, float*) const;
+template Result<void> ColumnRules::complete(const ColumnRows&, std::size_t, std::size_t, float*) const;
 
 void ColumnRules::seek(const LookupDesc& lookup, const float* rows, std::size_t count,
                        Search* searches) const {

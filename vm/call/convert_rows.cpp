@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "vm/call/read_column.hpp"
 #include "vm/call/row_value.hpp"
 
 namespace forestvm::host {
@@ -38,23 +39,16 @@ void convert_columns(const ValueRules& rules, const RowBlock& rows, std::size_t 
   for (std::size_t begin = 0; begin < count; begin += kRoundedAtOnce, out += kRoundedAtOnce * shape.width) {
     const std::size_t values = std::min<std::size_t>(kRoundedAtOnce, count - begin);
     for (std::size_t i = 0; i < shape.features; ++i) {
-      const auto value = [&](std::size_t r) {
-        return value_at<Value>(rows.data, (first + begin + r) * rows.stride + i * rows.column_stride);
-      };
-      if (kIsFloat32<Value> || !rules.wide()) {
-        for (std::size_t r = 0; r < values; ++r) out[r * shape.width + i] = to_float(value(r));
-        continue;
-      }
-      double run[kRoundedAtOnce];
-      float rounded[kRoundedAtOnce];
-      for (std::size_t r = 0; r < values; ++r) run[r] = to_double(value(r));
-      rules.round(static_cast<std::uint32_t>(i), 0, run, static_cast<std::uint32_t>(values), rounded);
-      for (std::size_t r = 0; r < values; ++r) out[r * shape.width + i] = rounded[r];
+      const auto feature = static_cast<std::uint32_t>(i);
+      float run[kRoundedAtOnce];
+      convert_run<Value>(rules, feature, rules.special(feature), rows.data,
+                         (first + begin) * rows.stride + i * rows.column_stride, rows.stride, values, run);
+      for (std::size_t r = 0; r < values; ++r) out[r * shape.width + i] = run[r];
     }
   }
 }
 
-/// Writes the values of special features, over what convert() wrote there.
+/// Writes the values of special features, over what convert_row_major wrote there.
 template <class Value>
 void convert_specials(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
                       const ConvertedShape& shape, float* out) {
@@ -71,10 +65,28 @@ void convert_rows(const ValueRules& rules, const RowBlock& rows, std::size_t fir
                   const ConvertedShape& shape, float* out) {
   with_type(rows.type, [&](auto kind) {
     using Value = decltype(kind);
-    const auto convert = rows.column_stride == 1 ? convert_row_major<Value> : convert_columns<Value>;
-    convert(rules, rows, first, count, shape, out);
+    if (rows.column_stride != 1) return convert_columns<Value>(rules, rows, first, count, shape, out);
+    convert_row_major<Value>(rules, rows, first, count, shape, out);
     convert_specials<Value>(rules, rows, first, count, shape, out);
   });
+}
+
+Result<void> convert_rows(const ValueRules& rules, const ColumnSet& columns, const CategoryTexts* texts,
+                          std::size_t first, std::size_t count, const ConvertedShape& shape, float* out) {
+  for (std::size_t begin = 0; begin < count; begin += kColumnRows, out += kColumnRows * shape.width) {
+    const std::size_t rows = std::min(kColumnRows, count - begin);
+    for (std::size_t i = 0; i < shape.features; ++i) {
+      const auto feature = static_cast<std::uint32_t>(i);
+      const Column column = columns.of(feature);
+      float run[kColumnRows];
+      if (!is_text(column))
+        read_column(rules, column, feature, first + begin, rows, run);
+      else
+        FVM_TRY(read_texts(rules, *texts, column, feature, first + begin, rows, run));
+      for (std::size_t r = 0; r < rows; ++r) out[r * shape.width + i] = run[r];
+    }
+  }
+  return {};
 }
 
 }  // namespace forestvm::host

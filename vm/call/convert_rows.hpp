@@ -1,10 +1,13 @@
-// Converts dense rows of any type to float32 rows as walks read them.
+// Converts dense rows and columns of any type to float32 rows as walks read them.
 #pragma once
 
 #include <cstddef>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/category_texts.hpp>
+#include <forestvm/internal/column_set.hpp>
 #include <forestvm/internal/value_rules.hpp>
+#include <forestvm/result.hpp>
 
 namespace forestvm::host {
 
@@ -17,5 +20,8 @@ struct ConvertedShape {
 /// Writes what walks compare for the features of each of `count` rows from `first` on, one row after the other.
 void convert_rows(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
                   const ConvertedShape& shape, float* out);
+/// Does the same for columns. `texts` may be null if no column holds texts. Errors are those of read_texts.
+Result<void> convert_rows(const ValueRules& rules, const ColumnSet& columns, const CategoryTexts* texts,
+                          std::size_t first, std::size_t count, const ConvertedShape& shape, float* out);
 
 }  // namespace forestvm::host

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include <forestvm/internal/city_hash.hpp>
 
 #include "vm/call/csr_rows.hpp"
+#include "vm/call/read_column.hpp"
 #include "vm/call/row_value.hpp"
 
 namespace forestvm::host {
@@ -89,13 +91,16 @@ Result<void> check_type(RowType type, bool hashed) {
                "codes of categories are float64, int32 or int64: other types lose digits"};
 }
 
+std::string place(std::size_t row, std::uint32_t column) {
+  return "row " + std::to_string(row) + ", column " + std::to_string(column);
+}
+
 Error no_category(std::size_t row, std::uint32_t feature, double value, bool hashed) {
   const char* const what =
       hashed ? " is no code of a category: codes are whole numbers of 32 bits"
              : " is no category: the model compares this feature as text, for which whole numbers up to 2^53 "
                "stand by their decimal text";
-  return refused("row " + std::to_string(row) + ", column " + std::to_string(feature),
-                 std::string(Decimal(value).text()) + what);
+  return refused(place(row, feature), std::string(Decimal(value).text()) + what);
 }
 
 Result<void> write_code(std::size_t row, std::uint32_t feature, const Number& number, bool hashed,
@@ -147,6 +152,50 @@ Result<void> fill_codes(std::span<const std::uint32_t> features, const CsrRows& 
       FVM_TRY(write_code(row, feature, number, rows.hashed, out + feature));
     }
   }
+  return {};
+}
+
+namespace {
+
+/// Writes the codes of one feature of columns, row by row, `width` values apart.
+Result<void> fill_column(const Column& column, std::uint32_t feature, bool hashed, std::size_t begin,
+                         std::size_t count, std::size_t width, float* out) {
+  constexpr Number missing = {std::numeric_limits<double>::quiet_NaN(), false, false, 0};
+  const bool codes = column.form == ColumnForm::Indices || (hashed && column.form == ColumnForm::Numbers);
+  if (column.form == ColumnForm::Numbers) FVM_TRY(check_type(column.type, hashed));
+  const ReadNumber read = reader_of(column.type);
+  for (std::size_t r = 0; r < count; ++r, out += width) {
+    const std::size_t row = begin + r, i = column.offset + row;
+    Number number = missing;
+    if (present(column, row, 1) != 0) {
+      if (is_text(column)) {
+        const auto text = text_at(column, row);
+        if (!text) return Error{ErrorCode::Usage, place(row, feature), text.error().message};
+        const std::int32_t code = category_code(*text);
+        std::memcpy(out, &code, sizeof code);
+        continue;
+      }
+      if (column.form == ColumnForm::Bits) {
+        const std::uint8_t bit = bits_at(column.values, i, 1) != 0;
+        number = number_at<std::uint8_t>(&bit, 0);
+      } else if (column.form == ColumnForm::Numbers) {
+        number = read(column.values, i);
+      } else {
+        const auto index = static_cast<std::size_t>(read(column.values, i).whole);  // a negative one is large
+        if (index < column.category_count) number = number_at<double>(column.categories, index);
+      }
+    }
+    FVM_TRY(write_code(row, feature, number, codes, out));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> fill_codes(std::span<const std::uint32_t> features, const ColumnRows& rows, std::size_t begin,
+                        std::size_t count, std::size_t width, float* out) {
+  for (const std::uint32_t feature : features)
+    FVM_TRY(fill_column(rows.columns[feature], feature, rows.hashed, begin, count, width, out + feature));
   return {};
 }
 

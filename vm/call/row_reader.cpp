@@ -1,10 +1,13 @@
 // Resolves the rows of a call: see forestvm/internal/row_source.hpp.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <variant>
 
 #include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/row_source.hpp>
+
+#include "vm/call/read_column.hpp"
 
 namespace forestvm {
 namespace {
@@ -40,12 +43,37 @@ Result<void> check_extent(const RowBlock& rows, std::uint32_t num_features) {
   return rows.data == nullptr ? no_buffer() : Result<void>();
 }
 
+/// Returns the features, ascending, of the encoder of a program.
+std::vector<std::uint32_t> features_of_encoder(const Program& program) {
+  std::vector<std::uint32_t> features;
+  for (const EncodedFeature& feature : program.section_EncodedFeatures()) features.push_back(feature.feature);
+  for (const CategoryColumn& column : program.section_CategoryColumns()) features.push_back(column.feature);
+  std::sort(features.begin(), features.end());
+  features.erase(std::unique(features.begin(), features.end()), features.end());
+  std::erase_if(features, [&](std::uint32_t f) { return f >= program.meta().num_features; });
+  return features;
+}
+
+Error wrong_column(std::uint32_t column, const std::string& what) {
+  return {ErrorCode::Usage, "column " + std::to_string(column), what};
+}
+
+bool is_integer(RowType type) {
+  return type != RowType::Float16 && type != RowType::Float32 && type != RowType::Float64 &&
+         type != RowType::Bool;
+}
+
 }  // namespace
 
 Error no_buffer() { return usage("no buffer for rows or output"); }
 
 RowReader::RowReader(const Program& program, RoundFunction round, std::optional<int> device)
-    : meta_(program.meta()), rules_(program, round), coded_plans_(program), device_(device) {}
+    : program_(program),
+      meta_(program_.meta()),
+      rules_(program, round),
+      coded_plans_(program),
+      encoded_features_(features_of_encoder(program)),
+      device_(device) {}
 
 Result<RowSource> RowReader::resolve(const AnyRows& rows) const {
   FVM_ASSIGN(const RowForm form, std::visit([&](const auto& given) { return form_of(given); }, rows));
@@ -62,7 +90,52 @@ Result<RowSource> RowReader::resolve_to_encode(const AnyRows& rows, std::size_t 
 Result<RowForm> RowReader::form_of(const RowBlock& rows) const {
   FVM_TRY(check_extent(rows, meta_.num_features));
   const bool plain = rows.type == RowType::Float32 && rows.column_stride == 1 && !rules_.change_float32();
-  return plain ? RowForm::Plain : RowForm::Dense;
+  if (plain) return RowForm::Plain;
+  return rows.stride == 1 && rules_.columns().empty() ? RowForm::Columns : RowForm::Dense;
+}
+
+bool RowReader::reads(std::uint32_t feature) const {
+  std::call_once(features_read_once_, [&] { features_read_ = features_read(program_); });
+  return features_read_[feature];
+}
+
+Result<void> RowReader::check_column(const Column& column, std::uint32_t feature,
+                                     const ColumnRows& rows) const {
+  if (column.form == ColumnForm::Missing) {
+    if (column.values == nullptr) return {};
+    return wrong_column(feature, "has memory, and its values are missing");
+  }
+  const bool text = host::is_text(column);
+  if (text && (rows.texts == nullptr || !rows.texts->takes(feature)))
+    return wrong_column(feature, "holds texts, and the model has no names of categories for this feature");
+  if (column.form == ColumnForm::Text && column.type != RowType::Int32 && column.type != RowType::Int64)
+    return wrong_column(feature, "holds texts, whose offsets must be int32 or int64");
+  if (column.form == ColumnForm::Indices && !is_integer(column.type))
+    return wrong_column(feature, "has a dictionary, whose indices must be integers");
+  // A value of the largest type, a view, has 16 bytes.
+  constexpr std::size_t most = static_cast<std::size_t>(PTRDIFF_MAX) / 16;
+  if (column.offset > most || rows.count > most - column.offset)
+    return wrong_column(feature, "begins at value " + std::to_string(column.offset) + ": " +
+                                     std::to_string(rows.count) + " more are more than memory holds");
+  if (rows.count == 0) return {};
+  const bool dictionary = column.form == ColumnForm::Indices && column.category_count != 0;
+  if (column.values == nullptr && reads(feature))
+    return wrong_column(feature, "has no memory, and the model reads this feature");
+  if (dictionary && column.categories == nullptr)
+    return wrong_column(feature, "has no memory for its dictionary");
+  return {};
+}
+
+Result<RowForm> RowReader::form_of(const ColumnRows& rows) const {
+  if (rows.columns.size() != meta_.num_features)
+    return usage(std::to_string(rows.columns.size()) + " columns for a model of " +
+                 std::to_string(meta_.num_features) + " features");
+  bool texts = false;
+  for (std::uint32_t feature = 0; feature < meta_.num_features; ++feature) {
+    FVM_TRY(check_column(rows.columns[feature], feature, rows));
+    texts = texts || host::is_text(rows.columns[feature]);
+  }
+  return texts || !rules_.columns().empty() ? RowForm::Dense : RowForm::Columns;
 }
 
 Result<RowForm> RowReader::form_of(const CsrRows& rows) const {

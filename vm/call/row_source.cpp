@@ -9,6 +9,7 @@
 
 #include "vm/call/convert_rows.hpp"
 #include "vm/call/csr_rows.hpp"
+#include "vm/call/read_column.hpp"
 #include "vm/call/row_value.hpp"
 
 namespace forestvm {
@@ -51,14 +52,23 @@ Result<void> check_exact(const CsrRows& rows, std::size_t begin, std::size_t cou
   });
 }
 
+ColumnSet columns_of(const ColumnRows& rows) { return {.columns = rows.columns.data()}; }
+
+/// Returns the columns of a column-major matrix.
+ColumnSet columns_of(const RowBlock& rows) {
+  return {.first = {.values = rows.data, .type = rows.type},
+          .column_bytes = rows.column_stride * bytes_of(rows.type)};
+}
+
 /// Reads rows of RowSource::read.
 class RowsRead {
  public:
-  RowsRead(const RowReader& reader, std::size_t begin, std::size_t count, float* converted)
-      : reader_(reader), begin_(begin), count_(count), converted_(converted) {}
+  RowsRead(const RowReader& reader, RowForm form, std::size_t begin, std::size_t count, float* converted)
+      : reader_(reader), form_(form), begin_(begin), count_(count), converted_(converted) {}
 
   Result<RowView> operator()(const RowBlock& rows) const {
     if (reader_.rules().wide()) FVM_TRY(check_exact(rows, begin_, count_, reader_.meta().num_features));
+    if (converted_ == nullptr && form_ == RowForm::Columns) return in_place(columns_of(rows));
     if (converted_ == nullptr) return in_place(static_cast<const float*>(rows.data), rows.stride);
     const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
     host::convert_rows(reader_.rules(), rows, begin_, count_, {reader_.meta().num_features, width()},
@@ -81,6 +91,23 @@ class RowsRead {
     return RowView{.values = converted_, .stride = width()};
   }
 
+  Result<RowView> operator()(const ColumnRows& rows) const {
+    const ColumnSet columns = columns_of(rows);
+    const auto check = [&](std::uint32_t feature) {
+      return host::check_column(reader_.rules(), rows.columns[feature], feature, begin_, count_);
+    };
+    if (converted_ == nullptr) {
+      for (const std::uint32_t feature : reader_.encoded_features()) FVM_TRY(check(feature));
+      return in_place(columns);
+    }
+    for (std::uint32_t feature = 0; feature < reader_.meta().num_features; ++feature) FVM_TRY(check(feature));
+    const FloatEnvironment environment;
+    FVM_TRY(host::convert_rows(reader_.rules(), columns, rows.texts, begin_, count_,
+                               {reader_.meta().num_features, width()}, converted_));
+    FVM_TRY(reader_.rules().columns().complete(rows, begin_, count_, converted_));
+    return RowView{.values = converted_, .stride = width()};
+  }
+
   Result<RowView> operator()(const CodedRows& rows) const {
     return RowView{.codes = rows.codes + code_offset(begin_, rows.columns)};
   }
@@ -92,8 +119,10 @@ class RowsRead {
   RowView in_place(const float* first, std::size_t stride) const {
     return {.values = first + begin_ * stride, .stride = stride};
   }
+  RowView in_place(const ColumnSet& columns) const { return {.columns = ColumnView{columns, begin_}}; }
 
   const RowReader& reader_;
+  RowForm form_;
   std::size_t begin_, count_;
   float* converted_;
 };
@@ -109,7 +138,7 @@ std::uint32_t RowSource::plan_rows(std::uint32_t rows) const {
 }
 
 Result<RowView> RowSource::read(std::size_t begin, std::size_t count, float* converted) const {
-  return std::visit(RowsRead(*reader_, begin, count, converted), *rows_);
+  return std::visit(RowsRead(*reader_, form_, begin, count, converted), *rows_);
 }
 
 }  // namespace forestvm

@@ -96,6 +96,23 @@ Value value_at(const void* values, std::size_t i) {
   return value;
 }
 
+/// Writes what walks compare for up to kRoundedAtOnce values of a feature, `stride` values apart from value number
+/// `first` on. The feature is `special` if that is not null.
+template <class Value>
+void convert_run(const ValueRules& rules, std::uint32_t feature, const ValueRules::Special* special,
+                 const void* values, std::size_t first, std::size_t stride, std::size_t count, float* out) {
+  const auto value = [&](std::size_t i) { return value_at<Value>(values, first + i * stride); };
+  if (special != nullptr) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = rules.round(*special, to_double(value(i)));
+  } else if (kIsFloat32<Value> || !rules.wide()) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = to_float(value(i));
+  } else {
+    double run[kRoundedAtOnce];
+    for (std::size_t i = 0; i < count; ++i) run[i] = to_double(value(i));
+    rules.round(feature, 0, run, static_cast<std::uint32_t>(count), out);
+  }
+}
+
 /// Lists the types of values in the order of RowType.
 using ValueTypes = std::tuple<float, double, Half, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
                               std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, Bool>;

@@ -34,15 +34,15 @@ struct CategoryTask {
 
 using EncodeCategoriesFunction = void (*)(const CategoryTask&);
 
-/// Writes the codes of up to 64 rows of a block in the columns of a feature. `codes` points to the first
-/// row's code in column 0.
+/// Writes the codes of up to 64 rows of a block in the columns of a feature, whose values are `stride` apart. `codes`
+/// points to the first row's code in column 0.
 template <class Target>
-void encode_categories(const FeatureCategories& feature, const std::uint32_t* words, const float* rows,
+void encode_categories(const FeatureCategories& feature, const std::uint32_t* words, const float* values,
                        std::size_t stride, unsigned count, std::uint8_t* codes) {
   std::uint32_t categories[kCodeRows];
   std::uint8_t missing[kCodeRows];
   for (unsigned r = 0; r < count; ++r) {
-    const float x = rows[r * stride + feature.feature];
+    const float x = values[r * stride];
     categories[r] = category_of(x, feature.least);
     missing[r] = x != x;
   }
@@ -69,8 +69,8 @@ void encode_categories(const CategoryTask& task) {
     const std::uint32_t in_block = std::min(kCodeRows - row % kCodeRows, range.end - row);
     std::uint8_t* const codes = task.codes + code_offset(row, task.columns);
     for (const FeatureCategories& feature : task.features)
-      encode_categories<Target>(feature, task.words, task.rows + row * task.row_stride, task.row_stride,
-                                in_block, codes);
+      encode_categories<Target>(feature, task.words, task.rows + row * task.row_stride + feature.feature,
+                                task.row_stride, in_block, codes);
     row += in_block;
   }
 }

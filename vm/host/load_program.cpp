@@ -22,8 +22,8 @@ Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& lo
   WalkerDesc wanted = desc;
   // Lanes hold slots of the group as signed words.
   if (group.node_count > INT32_MAX) wanted.interleaved_trees = wanted.interleaved_rows = 1;
-  walker.function = target.find_walker(group.layout, wanted);
-  if (walker.function == nullptr)
+  walker.walk = target.find_walker(group.layout, wanted);
+  if (!walker.walk)
     return Error{ErrorCode::Environment, "",
                  "this library was built without the layout " + std::string(name_of(group.layout)) +
                      " (CMake's FORESTVM_LAYOUTS)"};
@@ -90,6 +90,9 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   const FloatEnvironment environment;  // for CsrEncoder, which compares zero with thresholds
   loaded.row_reader = std::make_unique<RowReader>(loaded.program, target.round);
   loaded.csr_encoder = CsrEncoder(loaded.program, loaded.row_reader->rules());
+  loaded.special_features = std::make_unique<bool[]>(program.meta().num_features);
+  for (const ValueRules::Special& special : loaded.row_reader->rules().specials())
+    loaded.special_features[special.feature] = true;
   loaded.base.assign(program.section_Base().begin(), program.section_Base().end());
   if (executor != nullptr) loaded.grains = grains(program);
   loaded.executor = executor;

@@ -25,7 +25,7 @@ namespace forestvm::host {
 
 /// A walker instruction's target, resolved when the program is loaded.
 struct LoadedWalker {
-  WalkFunction function;
+  Walker walk;
   WalkTask task;  ///< Task with what is known before the call: nodes, trees, hops, order.
 };
 
@@ -57,7 +57,8 @@ struct LoadedProgram {
   LoadedEncoder encoder{};
   const Target* target = nullptr;
   std::unique_ptr<const RowReader> row_reader{};
-  CsrEncoder csr_encoder{};  ///< refers to the rules of `row_reader`
+  CsrEncoder csr_encoder{};                    ///< refers to the rules of `row_reader`
+  std::unique_ptr<bool[]> special_features{};  ///< For each feature, whether it is special: see ValueRules.
   SumScale scale{};
   const Executor* executor = nullptr;  ///< Null if parallel loops run inline.
   /// Measurements of parallel loops whose chunks may be cut anywhere, by pc; null for other instructions.
@@ -67,9 +68,10 @@ struct LoadedProgram {
 
 /// One pass of a call.
 struct Pass {
-  const float* rows;  ///< Float32 rows; null if the rows came encoded or are read from `csr`.
+  const float* rows;  ///< Float32 rows; null if the rows came encoded or are read from `csr` or `columns`.
   std::size_t row_stride;
-  const CsrRows* csr;  ///< Sparse rows, checked; null if the pass reads none.
+  const CsrRows* csr;         ///< Sparse rows, checked; null if the pass reads none.
+  const ColumnView* columns;  ///< Columns, checked; null if the pass reads none.
   std::uint32_t row_count;
   /// Row count by which the plan is chosen: row_count, or the nearest whose plan takes the encoded rows.
   std::uint32_t plan_rows;

@@ -120,9 +120,10 @@ class HostPredictor final : public CallPredictor {
   }
 
   /// Returns whether the rows of a pass of `row_count` rows are converted, also because its walks read values
-  /// that sparse rows do not store.
+  /// that sparse rows do not store and that lie apart in columns.
   bool converted(const RowSource& rows, std::size_t row_count) const {
-    return converted(rows) || (rows.form() == RowForm::Sparse && coded_plans().reads_values(row_count));
+    const bool read_in_place = rows.form() == RowForm::Sparse || rows.form() == RowForm::Columns;
+    return converted(rows) || (read_in_place && coded_plans().reads_values(row_count));
   }
 
   /// Returns how many of `left` rows are encoded together: all, or whole blocks of codes.
@@ -203,6 +204,7 @@ class HostPredictor final : public CallPredictor {
     pass.rows = rows.values;
     pass.row_stride = rows.stride;
     pass.csr = rows.sparse ? &*rows.sparse : nullptr;
+    pass.columns = rows.columns ? &*rows.columns : nullptr;
     pass.codes = rows.codes;
   }
 

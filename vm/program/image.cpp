@@ -4,8 +4,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL  // otherwise a library must be linked, which allocates states
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,18 +18,18 @@
 namespace forestvm {
 
 struct Program::Image {
-  std::byte* data = nullptr;
+  const std::byte* data = nullptr;
   std::size_t size = 0;
-  bool mapped = false;
+  enum class Memory { Allocated, Mapped, Borrowed } memory = Memory::Allocated;
+  std::shared_ptr<const void> owner{};  ///< Borrowed: what keeps the memory.
 
   Image() = default;
   Image(const Image&) = delete;
   Image& operator=(const Image&) = delete;
   ~Image() {
-    if (mapped)
-      ::munmap(data, size);
-    else
-      std::free(data);
+    // Nothing of this process writes to the memory after it is filled, so `data` points to constants.
+    if (memory == Memory::Mapped) ::munmap(const_cast<std::byte*>(data), size);
+    if (memory == Memory::Allocated) std::free(const_cast<std::byte*>(data));
   }
 };
 
@@ -59,12 +57,13 @@ class ProgramImage {
   static Result<Program> written(std::size_t size, const Write& write, Verification verification) {
     auto image = std::make_shared<Program::Image>();
     const std::size_t room = bytecode::align_up(size + 1);
-    image->data = static_cast<std::byte*>(std::aligned_alloc(kSectionAlignment, room));
-    if (image->data == nullptr)
+    auto* const data = static_cast<std::byte*>(std::aligned_alloc(kSectionAlignment, room));
+    if (data == nullptr)
       return Error{ErrorCode::Environment, "",
                    "out of memory: the program needs " + std::to_string(room) + " bytes"};
+    image->data = data;
     image->size = size;
-    write(std::span(image->data, size));
+    write(std::span(data, size));
     return finish(std::move(image), verification);
   }
 
@@ -75,7 +74,17 @@ class ProgramImage {
       return Error{ErrorCode::Environment, "", std::string("cannot map the file: ") + std::strerror(errno)};
     image->data = static_cast<std::byte*>(data);
     image->size = size;
-    image->mapped = true;
+    image->memory = Program::Image::Memory::Mapped;
+    return finish(std::move(image), verification);
+  }
+
+  static Result<Program> borrow(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                                Verification verification) {
+    auto image = std::make_shared<Program::Image>();
+    image->data = bytes.data();
+    image->size = bytes.size();
+    image->memory = Program::Image::Memory::Borrowed;
+    image->owner = std::move(owner);
     return finish(std::move(image), verification);
   }
 };
@@ -128,21 +137,6 @@ Result<void> write_all(int file, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-std::uint64_t bytecode::checksum(std::span<const std::byte> image) {
-  FileHeader header;
-  std::memcpy(&header, image.data(), sizeof header);
-  header.checksum = 0;
-  XXH3_state_t state;
-  XXH3_64bits_reset(&state);
-  XXH3_64bits_update(&state, &header, sizeof header);
-  XXH3_64bits_update(&state, image.data() + sizeof header, image.size() - sizeof header);
-  return XXH3_64bits_digest(&state);
-}
-
-std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {
-  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
-}
-
 std::uint64_t encoder_id(const Program& program) {
   std::uint64_t id = checksum(std::as_bytes(program.section_EncodedFeatures()));
   id = checksum(std::as_bytes(program.section_Columns()), id);
@@ -182,6 +176,16 @@ Result<Program> Program::load(const std::string& path, Verification verification
 Result<Program> Program::from_bytes(std::span<const std::byte> bytes, Verification verification) {
   const auto copy = [bytes](std::span<std::byte> to) { std::copy(bytes.begin(), bytes.end(), to.begin()); };
   return ProgramImage::written(bytes.size(), copy, verification);
+}
+
+Result<Program> Program::borrow(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                                Verification verification) {
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(bytes.data()) % kSectionAlignment;
+  if (beyond != 0)
+    return Error{ErrorCode::Usage, "",
+                 "the image begins " + std::to_string(beyond) + " bytes after a multiple of " +
+                     std::to_string(kSectionAlignment) + ", where only a copy can be used"};
+  return ProgramImage::borrow(bytes, std::move(owner), verification);
 }
 
 Result<Program> bytecode::make_program(std::size_t size,
@@ -242,15 +246,32 @@ std::string_view Program::class_label(std::uint32_t label) const {
   return string(static_cast<std::size_t>(StringId::Count) + meta().num_feature_names + label);
 }
 
-std::vector<std::string_view> Program::category_names(std::uint32_t feature) const {
+std::size_t Program::first_category_string(std::uint32_t feature) const {
   std::size_t first =
       static_cast<std::size_t>(StringId::Count) + meta().num_feature_names + meta().num_class_labels;
+  for (const CategoryNames& named : section_CategoryNames())
+    if (named.feature < feature) first += named.count;
+  return first;
+}
+
+const CategoryNames* Program::named_categories(std::uint32_t feature) const {
+  const auto records = section_CategoryNames();
+  const auto at =
+      std::lower_bound(records.begin(), records.end(), feature,
+                       [](const CategoryNames& named, std::uint32_t f) { return named.feature < f; });
+  return at == records.end() || at->feature != feature ? nullptr : &*at;
+}
+
+std::string_view Program::category_name(std::uint32_t feature, std::uint32_t code) const {
+  return string(first_category_string(feature) + code);
+}
+
+std::vector<std::string_view> Program::category_names(std::uint32_t feature) const {
   std::vector<std::string_view> names;
-  for (const CategoryNames& named : section_CategoryNames()) {
-    for (std::uint32_t code = 0; named.feature == feature && code < named.count; ++code)
-      names.push_back(string(first + code));
-    first += named.count;
-  }
+  const CategoryNames* const named = named_categories(feature);
+  if (named == nullptr) return names;
+  const std::size_t first = first_category_string(feature);
+  for (std::uint32_t code = 0; code < named->count; ++code) names.push_back(string(first + code));
   return names;
 }
 

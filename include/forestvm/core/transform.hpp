@@ -52,6 +52,8 @@ FVM_HOST_DEVICE constexpr bool takes_raw_scores(ClassRule rule) {
     case ClassRule::RawPositive:
     case ClassRule::RawNotNegative:
     case ClassRule::RawAboveHalf:
+    case ClassRule::RawArgmax:
+    case ClassRule::RawAboveOffset:
       return true;
     case ClassRule::None:
     case ClassRule::AboveHalf:
@@ -77,11 +79,13 @@ FVM_HOST_DEVICE constexpr std::uint32_t label_width(ClassRule rule, std::uint32_
     case ClassRule::RawNotNegative:
     case ClassRule::Negative:
     case ClassRule::RawAboveHalf:
+    case ClassRule::RawAboveOffset:
     case ClassRule::HalfOrMore:
     case ClassRule::NotPositive:
       return outputs;
     case ClassRule::Argmax:
     case ClassRule::Value:
+    case ClassRule::RawArgmax:
       return 1;
   }
   return 0;
@@ -90,8 +94,8 @@ FVM_HOST_DEVICE constexpr std::uint32_t label_width(ClassRule rule, std::uint32_
 /// Numbers that a transform takes beside the scores.
 struct TransformParameters {
   double divisor = 1;  ///< Number by which raw scores are divided first.
-  double slope = 1;    ///< Factor of the argument of sigmoids; divisor of that of anomaly scores.
-  double offset = 0;   ///< Number that AnomalyDecision subtracts.
+  double slope = 1;    ///< Factor of the argument of sigmoids; divisor of the argument of others.
+  double offset = 0;   ///< Number that AnomalyDecision subtracts and RawAboveOffset compares with.
 };
 
 inline constexpr double kLog2E = 1.4426950408889634;
@@ -314,12 +318,12 @@ FVM_HOST_DEVICE inline Scalar log1p_exp(Scalar x) {
   return static_cast<Scalar>(log1p_f64(static_cast<double>(exp_of(x))));
 }
 
-/// Returns the index of the first largest of `count` scores.
+/// Returns the index of the first largest of `count` scores, each divided by `divisor`.
 template <class Scalar>
-FVM_HOST_DEVICE inline std::uint32_t argmax(const Scalar* scores, std::uint32_t count) {
+FVM_HOST_DEVICE inline std::uint32_t argmax(const Scalar* scores, std::uint32_t count, Scalar divisor = 1) {
   std::uint32_t best = 0;
   for (std::uint32_t i = 1; i < count; ++i)
-    if (scores[i] > scores[best]) best = i;
+    if (scores[i] / divisor > scores[best] / divisor) best = i;
   return best;
 }
 
@@ -353,6 +357,8 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
       for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = sigmoid_of(slope * scores[i]);
       return;
     case Transform::Softmax:
+      if (slope != 1)
+        for (std::uint32_t i = 0; i < outputs; ++i) scores[i] /= slope;
       softmax(scores, outputs);
       return;
     case Transform::Argmax:
@@ -433,7 +439,7 @@ FVM_HOST_DEVICE inline Scalar value_of(Pair pair, const Scalar* scores, std::uin
 /// one value here.
 template <class Scalar>
 FVM_HOST_DEVICE inline void label_row(ClassRule rule, const Scalar* values, std::uint32_t outputs,
-                                      std::int64_t* labels) {
+                                      std::int64_t* labels, TransformParameters parameters = {}) {
   switch (rule) {
     case ClassRule::None:
       return;
@@ -459,6 +465,13 @@ FVM_HOST_DEVICE inline void label_row(ClassRule rule, const Scalar* values, std:
       return;
     case ClassRule::Argmax:
       labels[0] = argmax(values, outputs);
+      return;
+    case ClassRule::RawArgmax:
+      labels[0] = argmax(values, outputs, static_cast<Scalar>(parameters.divisor));
+      return;
+    case ClassRule::RawAboveOffset:
+      for (std::uint32_t i = 0; i < outputs; ++i)
+        labels[i] = values[i] > static_cast<Scalar>(parameters.offset);
       return;
     case ClassRule::Value:
       labels[0] = static_cast<std::int64_t>(values[0]);

@@ -5,13 +5,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <forestvm/backend.hpp>
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/internal/code_map.hpp>
+#include <forestvm/internal/column_set.hpp>
 #include <forestvm/internal/value_rules.hpp>
 
 namespace forestvm {
@@ -54,19 +57,27 @@ constexpr std::size_t whole_blocks(std::size_t most) {
 
 /// The forms of rows, by what backends must do to read them.
 enum class RowForm : std::uint8_t {
-  Plain,     ///< Row-major float32 in the host's memory, all of which are compared as they are.
-  Dense,     ///< Other dense rows: they must be converted.
+  Plain,  ///< Row-major float32 in the host's memory, all of which are compared as they are.
+  Dense,  ///< Other dense rows, and columns that hold texts or from which others are derived: they must be converted.
+  Columns,   ///< Columns, and column-major rows: they are read as they are, or converted.
   Sparse,    ///< Sparse rows: they are read as they are, or converted.
   Encoded,   ///< Rank codes of the program's encoder.
   OnDevice,  ///< Row-major float32 in the memory of the backend's GPU, all compared as they are.
 };
 
-/// Some of a call's rows, where a pass reads them: values, codes or sparse rows.
+/// Columns of a call's rows, from row `first_row` on.
+struct ColumnView {
+  ColumnSet columns;
+  std::size_t first_row = 0;
+};
+
+/// Some of a call's rows, where a pass reads them: values, codes, sparse rows or columns.
 struct RowView {
   const float* values = nullptr;  ///< First value of the first row.
   std::size_t stride = 0;         ///< Values from one row to the next.
   const std::uint8_t* codes = nullptr;
   std::optional<CsrRows> sparse{};
+  std::optional<ColumnView> columns{};
 };
 
 class RowReader;
@@ -90,10 +101,11 @@ class RowSource {
   std::uint32_t plan_rows(std::uint32_t rows) const;
 
   /// Checks the values of `count` rows from `begin` on, and returns where a pass reads the rows. If `converted`
-  /// is not null, dense and sparse rows are written there as walks read them: row_width float32 each, one row
-  /// after the other. Dense rows must be converted, unless they have no features; encoded rows and rows in
-  /// a GPU's memory never are. Sparse rows must lie inside the values and name features of the model; where the
-  /// program compares in float64, each value must be a float64. Errors name the row.
+  /// is not null, dense rows, sparse rows and columns are written there as walks read them: row_width float32 each, one
+  /// row after the other. Rows of RowForm::Dense must be converted, unless they have no features; encoded rows and rows
+  /// in a GPU's memory never are. Sparse rows must lie inside the values and name features of the model; indices must
+  /// be those of their dictionary; where the program compares in float64, each value must be a float64. Errors name the
+  /// row.
   Result<RowView> read(std::size_t begin, std::size_t count, float* converted) const;
 
  private:
@@ -110,7 +122,7 @@ class RowSource {
 /// Reads rows for one program.
 class RowReader {
  public:
-  /// A copy of `program` must live as long. `round` rounds values; null stands for the function that runs on
+  /// `round` rounds values; null stands for the function that runs on
   /// any CPU. `device` is the ordinal of the GPU that the program runs on; none if it runs on the host.
   explicit RowReader(const Program& program, RoundFunction round = nullptr,
                      std::optional<int> device = std::nullopt);
@@ -123,17 +135,27 @@ class RowReader {
   const ProgramMeta& meta() const { return meta_; }
   const ValueRules& rules() const { return rules_; }
   const CodedPlans& coded_plans() const { return coded_plans_; }
+  /// Returns the features, ascending, that the encoder reads.
+  std::span<const std::uint32_t> encoded_features() const { return encoded_features_; }
 
  private:
+  /// Returns whether walks, the encoder or derived columns read a feature. Slow at first: decodes the forest.
+  bool reads(std::uint32_t feature) const;
+  Result<void> check_column(const Column& column, std::uint32_t feature, const ColumnRows& rows) const;
   Result<RowForm> form_of(const RowBlock& rows) const;
+  Result<RowForm> form_of(const ColumnRows& rows) const;
   Result<RowForm> form_of(const CsrRows& rows) const;
   Result<RowForm> form_of(const CodedRows& rows) const;
   Result<RowForm> form_of(const DeviceRows& rows) const;
 
+  Program program_;
   const ProgramMeta& meta_;
   ValueRules rules_;
   CodedPlans coded_plans_;
+  std::vector<std::uint32_t> encoded_features_;
   std::optional<int> device_;
+  mutable std::once_flag features_read_once_;
+  mutable std::vector<bool> features_read_;  ///< See reads().
 };
 
 }  // namespace forestvm

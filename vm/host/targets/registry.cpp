@@ -15,6 +15,7 @@ namespace forestvm::host {
     const WalkerTable* walkers(Layout layout);        \
     void encode(const EncodeTask& task);              \
     void encode_categories(const CategoryTask& task); \
+    void encode_columns(const ColumnTask& task);      \
     void round(const RoundTask& task);                \
   }
 #include <built_targets.def>
@@ -28,6 +29,7 @@ constexpr Target kTargets[] = {
    target_##Name::walkers,              \
    target_##Name::encode,               \
    target_##Name::encode_categories,    \
+   target_##Name::encode_columns,       \
    target_##Name::round},
 #include <built_targets.def>
 };
@@ -55,11 +57,11 @@ Result<const Target*> named_target(std::string_view name, const std::string& whe
 
 std::span<const Target> targets() { return kTargets; }
 
-WalkFunction Target::find_walker(Layout layout, const WalkerDesc& desc) const {
+Walker Target::find_walker(Layout layout, const WalkerDesc& desc) const {
   for (const Target* target : {this, &kTargets[0]})
     if (const WalkerTable* const table = target->walkers(layout))
-      if (const WalkFunction function = table->find(desc)) return function;
-  return nullptr;
+      if (const Walker walker = table->find(desc)) return walker;
+  return {};
 }
 
 Result<const Target*> find_target(std::string_view name) {

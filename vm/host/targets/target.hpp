@@ -9,6 +9,7 @@
 #include <forestvm/result.hpp>
 
 #include "vm/host/encode_categories.hpp"
+#include "vm/host/encode_columns.hpp"
 #include "vm/host/encode_rows.hpp"
 #include "vm/host/walkers/walker_table.hpp"
 
@@ -20,11 +21,12 @@ struct Target {
   const WalkerTable* (*walkers)(Layout);  ///< The target's own walkers of a layout; null if it has none.
   EncodeFunction encode;
   EncodeCategoriesFunction encode_categories;
+  EncodeColumnsFunction encode_columns;
   RoundFunction round;
 
-  /// Returns the target's own walker for a verified description, otherwise the first target's; null for a
-  /// layout that is not built.
-  WalkFunction find_walker(Layout layout, const WalkerDesc& desc) const;
+  /// Returns the target's own walker for a verified description, otherwise the first target's; one
+  /// without a function for a layout that is not built.
+  Walker find_walker(Layout layout, const WalkerDesc& desc) const;
 };
 
 /// Returns the CPU targets that are built, the best last.

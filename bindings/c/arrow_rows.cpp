@@ -1,0 +1,334 @@
+// Rows of Arrow's C data interface -> columns in the model's order. Checks what the two structs say of each other and
+// of the model; the memory behind them has to be what they say.
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "bindings/c/rows.hpp"
+#include "bindings/c/structs.hpp"
+
+namespace forestvm::c_api {
+namespace {
+
+constexpr std::uint32_t kNoFeature = UINT32_MAX;
+/// More values than memory holds: the largest, a view, has 16 bytes.
+constexpr std::int64_t kMaxValues = INT64_MAX / 64;
+
+/// A type of Arrow that columns can have.
+struct ArrowType {
+  std::string_view format;
+  ColumnForm form;
+  RowType type;
+};
+constexpr ArrowType kTypes[] = {
+    {"n", ColumnForm::Missing, RowType::Float32}, {"b", ColumnForm::Bits, RowType::Float32},
+    {"c", ColumnForm::Numbers, RowType::Int8},    {"C", ColumnForm::Numbers, RowType::UInt8},
+    {"s", ColumnForm::Numbers, RowType::Int16},   {"S", ColumnForm::Numbers, RowType::UInt16},
+    {"i", ColumnForm::Numbers, RowType::Int32},   {"I", ColumnForm::Numbers, RowType::UInt32},
+    {"l", ColumnForm::Numbers, RowType::Int64},   {"L", ColumnForm::Numbers, RowType::UInt64},
+    {"e", ColumnForm::Numbers, RowType::Float16}, {"f", ColumnForm::Numbers, RowType::Float32},
+    {"g", ColumnForm::Numbers, RowType::Float64}, {"u", ColumnForm::Text, RowType::Int32},
+    {"U", ColumnForm::Text, RowType::Int64},      {"vu", ColumnForm::TextViews, RowType::Float32},
+};
+
+/// The words for other types, by the beginnings of their formats.
+struct OtherType {
+  std::string_view format, words;
+};
+constexpr OtherType kOtherTypes[] = {
+    {"d:", "decimal"},     {"td", "date"},
+    {"tt", "time"},        {"ts", "timestamp"},
+    {"tD", "duration"},    {"ti", "interval"},
+    {"z", "binary"},       {"Z", "large binary"},
+    {"vz", "binary view"}, {"w:", "fixed binary"},
+    {"+s", "struct"},      {"+m", "map"},
+    {"+u", "union"},       {"+r", "run-end encoded"},
+    {"+", "list"},
+};
+
+std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+std::string_view name_of(const ArrowSchema& schema) { return schema.name == nullptr ? "" : schema.name; }
+
+std::string type_text(std::string_view format) {
+  for (const OtherType& type : kOtherTypes)
+    if (format.starts_with(type.format)) return std::string(type.words) + " (" + quoted(format) + ")";
+  return quoted(format);
+}
+
+/// A place in the array, which becomes a text only if something is wrong there.
+struct Place {
+  const char* kind;  ///< "rows" or "column".
+  std::string_view name{};
+  const char* part = "";
+
+  Error wrong(const std::string& what) const { return {ErrorCode::Usage, text(), what}; }
+  Error refuse(const std::string& what) const { return refused(text(), what); }
+  std::string text() const { return (name.data() == nullptr ? kind : kind + (' ' + quoted(name))) + part; }
+};
+
+Place place_of(const ArrowSchema& column) { return {"column", name_of(column)}; }
+
+/// Checks what holds for arrays of all types. `rows` is the number of values, from `first` on, that are used.
+Result<void> check_array(const Place& place, const ArrowArray& array, std::int64_t first, std::int64_t rows) {
+  if (array.release == nullptr) return place.wrong("its array has been released");
+  if (array.length < 0) return place.wrong("its length is " + std::to_string(array.length));
+  if (array.offset < 0) return place.wrong("its offset is " + std::to_string(array.offset));
+  if (array.null_count < -1) return place.wrong("its null_count is " + std::to_string(array.null_count));
+  if (first > array.length || rows > array.length - first)
+    return place.wrong("it has " + std::to_string(array.length) + " values; the rows end at " +
+                       std::to_string(first + rows));
+  if (array.offset > kMaxValues || array.length > kMaxValues)
+    return place.wrong("its offset and length are more than memory holds");
+  if (array.n_buffers < 0 || (array.n_buffers > 0 && array.buffers == nullptr))
+    return place.wrong("it has no buffers");
+  return {};
+}
+
+Result<void> check_buffer_count(const Place& place, const ArrowArray& array, std::int64_t expected) {
+  if (array.n_buffers == expected) return {};
+  return place.wrong("it has " + std::to_string(array.n_buffers) + " buffers, its type has " +
+                     std::to_string(expected));
+}
+
+/// Returns the validity bits of an array whose first buffer they are; null if no value is missing.
+Result<const std::uint8_t*> validity_of(const Place& place, const ArrowArray& array) {
+  const auto* const bits = static_cast<const std::uint8_t*>(array.buffers[0]);
+  if (array.null_count > 0 && bits == nullptr && array.length > 0)
+    return place.wrong(std::to_string(array.null_count) + " values are null, and there are no validity bits");
+  return array.null_count == 0 ? nullptr : bits;
+}
+
+Result<const ArrowType*> known_type(const Place& place, const ArrowSchema& schema) {
+  if (schema.release == nullptr) return place.wrong("its schema has been released");
+  if (schema.format == nullptr) return place.wrong("its schema has no format");
+  for (const ArrowType& type : kTypes)
+    if (type.format == schema.format) return &type;
+  return place.refuse("its type is " + type_text(schema.format) +
+                      "; columns are numbers, booleans, texts, dictionaries of those, or null");
+}
+
+/// Returns the column of `rows` values from value `first` on.
+Result<Column> column_of(const Place& place, const ArrowSchema& schema, const ArrowArray& array,
+                         std::int64_t first, std::int64_t rows) {
+  FVM_ASSIGN(const ArrowType* const type, known_type(place, schema));
+  FVM_TRY(check_array(place, array, first, rows));
+  Column column{.form = type->form, .type = type->type};
+  column.offset = static_cast<std::size_t>(array.offset + first);
+  if (type->form == ColumnForm::Missing) return column;
+  const bool views = type->form == ColumnForm::TextViews;
+  if (views && array.n_buffers < 3) return place.wrong("it has fewer than 3 buffers");
+  if (!views) FVM_TRY(check_buffer_count(place, array, type->form == ColumnForm::Text ? 3 : 2));
+  FVM_ASSIGN(column.validity, validity_of(place, array));
+  column.values = array.buffers[1];
+  if (rows == 0) return column;
+  if (column.values == nullptr) return place.wrong("its values have no buffer");
+  if (type->form == ColumnForm::Text) column.text = static_cast<const char*>(array.buffers[2]);
+  if (views) {
+    column.buffers = array.buffers + 2;
+    column.buffer_count = static_cast<std::size_t>(array.n_buffers - 3);
+    if (column.buffer_count != 0 && column.buffers[column.buffer_count] == nullptr)
+      return place.wrong("the sizes of its texts have no buffer");
+  }
+  return column;
+}
+
+/// Adds the dictionary of a column of indices: `numbers` has room for it.
+Result<void> add_dictionary(const Place& place, const ArrowSchema& schema, const ArrowArray& array,
+                            std::uint32_t feature, const CategoryTexts& texts, double* numbers,
+                            Column& column) {
+  const bool integers = column.form == ColumnForm::Numbers &&
+                        std::string_view("cCsSiIlL").find(*schema.format) != std::string_view::npos;
+  if (!integers) return place.wrong("the indices of its dictionary have the type " + quoted(schema.format));
+  const Place values{place.kind, place.name, ", dictionary"};
+  if (schema.dictionary->dictionary != nullptr) return values.refuse("has a dictionary itself");
+  const std::int64_t count = array.dictionary->length;
+  FVM_ASSIGN(const Column dictionary, column_of(values, *schema.dictionary, *array.dictionary, 0, count));
+  const bool is_text = dictionary.form == ColumnForm::Text || dictionary.form == ColumnForm::TextViews;
+  if (is_text && !texts.takes(feature))
+    return place.refuse("it holds texts, and the model has no names of categories for this feature");
+  column.form = ColumnForm::Indices;
+  column.categories = numbers;
+  column.category_count = static_cast<std::size_t>(count);
+  const auto refuses = texts.numbers_of(feature, dictionary, column.category_count, numbers);
+  if (!refuses) return values.wrong(refuses.error().text());
+  column.refuses = *refuses;
+  return {};
+}
+
+/// The struct array of a call.
+class ArrowRows {
+ public:
+  ArrowRows(const fvm_rows& rows, const Names& names, ColumnMemory& memory)
+      : array_(*static_cast<const ArrowArray*>(rows.data)),
+        schema_(*rows.schema),
+        names_(names),
+        memory_(memory),
+        ignores_extra_(rows.extra == FVM_EXTRA_IGNORE) {}
+
+  Result<AnyRows> columns() {
+    FVM_TRY(check_struct());
+    FVM_TRY(match());
+    FVM_TRY(make_room());
+    double* numbers = memory_.numbers.data();
+    for (std::size_t i = 0; i < memory_.features.size(); ++i) {
+      const std::uint32_t feature = memory_.features[i];
+      if (feature == kNoFeature) continue;
+      const ArrowSchema& schema = *schema_.children[i];
+      const ArrowArray& array = *array_.children[i];
+      const Place place = place_of(schema);
+      Column& column = memory_.columns[feature];
+      FVM_ASSIGN(column, column_of(place, schema, array, array_.offset, array_.length));
+      if (schema.dictionary != nullptr) {
+        FVM_TRY(add_dictionary(place, schema, array, feature, names_.categories(), numbers, column));
+        numbers += column.category_count;
+      } else if (is_text(column) && !names_.categories().takes(feature)) {
+        return place.refuse("it holds texts, and the model has no names of categories for this feature");
+      }
+      has_texts_ = has_texts_ || is_text(column);
+    }
+    return AnyRows(ColumnRows{.count = static_cast<std::size_t>(array_.length),
+                              .columns = memory_.columns,
+                              .texts = has_texts_ ? &names_.categories() : nullptr});
+  }
+
+ private:
+  static bool is_text(const Column& column) {
+    return column.form == ColumnForm::Text || column.form == ColumnForm::TextViews;
+  }
+
+  Result<void> check_struct() const {
+    const Place place{"rows"};
+    if (schema_.release == nullptr) return place.wrong("the schema has been released");
+    if (schema_.format == nullptr || std::string_view(schema_.format) != "+s")
+      return place.refuse("the array's type is " +
+                          type_text(schema_.format == nullptr ? "" : schema_.format) + ", not a struct");
+    FVM_TRY(check_array(place, array_, 0, array_.length));
+    FVM_TRY(check_buffer_count(place, array_, 1));
+    if (array_.n_children < 0 || array_.n_children != schema_.n_children)
+      return place.wrong("the array has " + std::to_string(array_.n_children) + " children, its schema " +
+                         std::to_string(schema_.n_children));
+    for (std::int64_t i = 0; i < array_.n_children; ++i) {
+      const bool there = array_.children != nullptr && schema_.children != nullptr &&
+                         array_.children[i] != nullptr && schema_.children[i] != nullptr;
+      if (!there) return place.wrong("child " + std::to_string(i) + " is null");
+      if ((array_.children[i]->dictionary == nullptr) != (schema_.children[i]->dictionary == nullptr))
+        return place.wrong("child " + std::to_string(i) +
+                           " has a dictionary in the array or in the schema alone");
+    }
+    return check_rows_valid(place);
+  }
+
+  Result<void> check_rows_valid(const Place& place) const {
+    FVM_ASSIGN(const std::uint8_t* const bits, validity_of(place, array_));
+    for (std::int64_t i = 0; bits != nullptr && i < array_.length; ++i) {
+      const std::int64_t bit = array_.offset + i;
+      if ((bits[bit / 8] >> bit % 8 & 1) == 0)
+        return place.refuse("row " + std::to_string(i) + " is null as a whole");
+    }
+    return {};
+  }
+
+  /// Finds the feature of each child.
+  Result<void> match() {
+    const auto children = static_cast<std::size_t>(array_.n_children);
+    const ProgramMeta& meta = names_.program().meta();
+    memory_.features.resize(children, kNoFeature);
+    memory_.columns.assign(meta.num_features, Column());
+    if (meta.num_feature_names == 0) {
+      if (children != meta.num_features)
+        return usage("the model's features have no names: there must be " +
+                     std::to_string(meta.num_features) + " columns in its order, not " +
+                     std::to_string(children));
+      for (std::uint32_t i = 0; i < children; ++i) memory_.features[i] = i;
+      return {};
+    }
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < children; ++i) {
+      const std::string_view name = name_of(*schema_.children[i]);
+      std::uint32_t& feature = memory_.features[i];
+      // Calls with the same schema, or with the model's order, compare each name once.
+      if (feature == kNoFeature || names_.program().feature_name(feature) != name)
+        feature = names_.feature(name).value_or(kNoFeature);
+      found += feature != kNoFeature ? 1 : 0;
+    }
+    return check_match(found);
+  }
+
+  /// Checks that each feature has one child, and that there are no others unless they are ignored.
+  Result<void> check_match(std::size_t found) {
+    const std::size_t num_features = names_.program().meta().num_features;
+    std::vector<bool>& taken = memory_.taken;
+    taken.assign(num_features, false);
+    std::string missing, extra;
+    for (std::size_t i = 0; i < memory_.features.size(); ++i) {
+      const std::uint32_t feature = memory_.features[i];
+      const std::string_view name = name_of(*schema_.children[i]);
+      if (feature == kNoFeature) {
+        add_name(extra, name);
+        continue;
+      }
+      if (taken[feature]) return place_of(*schema_.children[i]).wrong("is there twice");
+      taken[feature] = true;
+    }
+    for (std::uint32_t f = 0; found < num_features && f < num_features; ++f)
+      if (!taken[f]) add_name(missing, names_.program().feature_name(f));
+    if (ignores_extra_) extra.clear();
+    if (missing.empty() && extra.empty()) return {};
+    if (missing.empty()) return usage("columns that the model does not have: " + extra);
+    return usage("columns that the model needs are missing: " + missing +
+                 (extra.empty() ? "" : "; columns that it does not have: " + extra));
+  }
+
+  static void add_name(std::string& names, std::string_view name) {
+    constexpr std::size_t most = 2000;  // bytes of a message that are of use
+    if (names.size() > most) {
+      if (!names.ends_with("…")) names += ", …";
+      return;
+    }
+    names += (names.empty() ? "" : ", ") + quoted(name);
+  }
+
+  /// Makes room for the numbers of all dictionaries.
+  Result<void> make_room() {
+    std::size_t room = 0;
+    for (std::size_t i = 0; i < memory_.features.size(); ++i) {
+      const ArrowArray* const dictionary = array_.children[i]->dictionary;
+      if (memory_.features[i] == kNoFeature || dictionary == nullptr) continue;
+      const Place place = place_of(*schema_.children[i]);
+      if (dictionary->length < 0 || dictionary->length > (std::int64_t{1} << 40))
+        return place.wrong("its dictionary's length is " + std::to_string(dictionary->length));
+      room += static_cast<std::size_t>(dictionary->length);
+    }
+    if (memory_.numbers.size() < room) memory_.numbers.resize(room);
+    return {};
+  }
+
+  const ArrowArray& array_;
+  const ArrowSchema& schema_;
+  const Names& names_;
+  ColumnMemory& memory_;
+  bool ignores_extra_;
+  bool has_texts_ = false;
+};
+
+}  // namespace
+
+Result<AnyRows> known_arrow(const fvm_rows& rows, const Names& names, ColumnMemory& memory) {
+  if (rows.data == nullptr) return usage("the Arrow array is null");
+  if (rows.schema == nullptr) return usage("rows.schema is null: Arrow rows need their schema");
+  if (rows.extra != FVM_EXTRA_ERROR && rows.extra != FVM_EXTRA_IGNORE)
+    return usage("rows.extra is " + std::to_string(rows.extra) + ", not FVM_EXTRA_ERROR or FVM_EXTRA_IGNORE");
+  if (rows.column_count != 0) return usage("rows.column_count is set, which Arrow rows do not have");
+  const auto& array = *static_cast<const ArrowArray*>(rows.data);
+  if (rows.row_count != 0 && (array.length < 0 || rows.row_count != static_cast<std::size_t>(array.length)))
+    return usage("rows.row_count is " + std::to_string(rows.row_count) + ", the Arrow array's length is " +
+                 std::to_string(array.length));
+  return ArrowRows(rows, names, memory).columns();
+}
+
+}  // namespace forestvm::c_api

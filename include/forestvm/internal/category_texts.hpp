@@ -1,0 +1,54 @@
+// The numbers that texts stand for in the features of a program: codes of categories by their names, and hash codes.
+// Implemented by vm/call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+
+namespace forestvm {
+
+class CategoryTexts {
+ public:
+  /// Reads the sections of `program`, a copy of which must live as long.
+  explicit CategoryTexts(const Program& program);
+
+  /// Returns whether a feature's values may be texts.
+  bool takes(std::uint32_t feature) const { return hashes(feature) || named(feature) != nullptr; }
+  /// Returns whether a feature's texts are compared by hash codes.
+  bool hashes(std::uint32_t feature) const;
+
+  /// Returns the number for a text of a feature that takes texts; NaN if the text is missing. Refused if the trainer
+  /// refuses texts that are no category.
+  Result<double> number_of(std::uint32_t feature, std::string_view text) const;
+  /// Does the same for a category that is a number: finds the name that is equal, or hashes the decimal text of a whole
+  /// number. In a feature that takes no texts the number stands for itself.
+  Result<double> number_of(std::uint32_t feature, double number) const;
+
+  /// Writes the numbers for the `count` values of a dictionary, a column of texts or numbers: NaN for a missing value, and
+  /// kRefusedCategory for one that is refused. Returns whether there is such a one.
+  Result<bool> numbers_of(std::uint32_t feature, const Column& dictionary, std::size_t count,
+                          double* out) const;
+
+ private:
+  struct Named {
+    std::uint32_t feature;
+    std::optional<double> unseen;  ///< See FeatureCategories::unseen.
+    std::unordered_map<std::string_view, std::uint32_t> codes;
+    std::unordered_map<double, std::uint32_t> numbers;  ///< Codes by those names that are numbers.
+  };
+  const Named* named(std::uint32_t feature) const;
+
+  std::vector<Named> named_;  ///< Ascending by feature.
+  std::span<const std::uint32_t> hashed_;
+};
+
+}  // namespace forestvm

@@ -1,0 +1,106 @@
+// See forestvm/internal/category_texts.hpp.
+#include <forestvm/internal/category_texts.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include <forestvm/internal/city_hash.hpp>
+
+#include "vm/call/read_column.hpp"
+
+namespace forestvm {
+namespace {
+
+/// Returns the number that all of a text is.
+std::optional<double> number_in(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::string text_of(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+/// Returns the start of a text for a message, which stays short whatever the row holds.
+std::string quoted(std::string_view text) {
+  constexpr std::size_t most = 60;
+  return '"' + std::string(text.substr(0, most)) + (text.size() > most ? "…\"" : "\"");
+}
+
+}  // namespace
+
+CategoryTexts::CategoryTexts(const Program& program) : hashed_(program.section_HashedFeatures()) {
+  for (const CategoryNames& record : program.section_CategoryNames()) {
+    Named& named = named_.emplace_back();
+    named.feature = record.feature;
+    if (record.refuses_unseen == 0) named.unseen = record.unseen;
+    const std::vector<std::string_view> names = program.category_names(record.feature);
+    named.codes.reserve(names.size());
+    for (std::uint32_t code = 0; code < names.size(); ++code) {
+      named.codes.emplace(names[code], code);
+      if (const auto number = number_in(names[code])) named.numbers.emplace(*number, code);
+    }
+  }
+}
+
+bool CategoryTexts::hashes(std::uint32_t feature) const {
+  return std::binary_search(hashed_.begin(), hashed_.end(), feature);
+}
+
+const CategoryTexts::Named* CategoryTexts::named(std::uint32_t feature) const {
+  const auto at = std::lower_bound(named_.begin(), named_.end(), feature,
+                                   [](const Named& a, std::uint32_t b) { return a.feature < b; });
+  return at != named_.end() && at->feature == feature ? &*at : nullptr;
+}
+
+Result<double> CategoryTexts::number_of(std::uint32_t feature, std::string_view text) const {
+  const Named* const mine = named(feature);
+  if (mine == nullptr) return static_cast<double>(category_code(text));
+  if (const auto at = mine->codes.find(text); at != mine->codes.end()) return static_cast<double>(at->second);
+  if (mine->unseen) return *mine->unseen;
+  return refused("", quoted(text) + " is none of the model's " + std::to_string(mine->codes.size()) +
+                         " categories, and its trainer refuses others");
+}
+
+Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) const {
+  if (hashes(feature)) {
+    if (std::abs(number) <= kMaxCategoryNumber && number == std::trunc(number))
+      return static_cast<double>(category_code(std::to_string(static_cast<std::int64_t>(number))));
+    return refused("",
+                   text_of(number) + " is no category: whole numbers up to 2^53 stand by their decimal text");
+  }
+  const Named* const mine = named(feature);
+  if (mine == nullptr || std::isnan(number)) return number;
+  if (const auto at = mine->numbers.find(number); at != mine->numbers.end())
+    return static_cast<double>(at->second);
+  if (mine->unseen) return *mine->unseen;
+  return refused("", text_of(number) + " is none of the model's " + std::to_string(mine->codes.size()) +
+                         " categories, and its trainer refuses others");
+}
+
+Result<bool> CategoryTexts::numbers_of(std::uint32_t feature, const Column& dictionary, std::size_t count,
+                                       double* out) const {
+  bool refuses = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    out[i] = std::numeric_limits<double>::quiet_NaN();
+    if (host::present(dictionary, i, 1) == 0) continue;
+    const auto number = [&]() -> Result<double> {
+      if (!host::is_text(dictionary)) return number_of(feature, host::number_at(dictionary, i));
+      FVM_ASSIGN(const std::string_view text, host::text_at(dictionary, i));
+      return number_of(feature, text);
+    }();
+    if (!number && number.error().code != ErrorCode::Refused) return number.error();
+    refuses = refuses || !number;
+    out[i] = number ? *number : std::bit_cast<double>(kRefusedCategory);
+  }
+  return refuses;
+}
+
+}  // namespace forestvm
