@@ -26,6 +26,9 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
+/// Predicates that a small tree may evaluate: about a quarter of a second.
+constexpr std::size_t kMostSteps = 10'000'000;
+
 /// Combines the outcomes of a compound predicate's parts.
 Outcome combined(PmmlOperator op, Outcome left, Outcome right) {
   const Outcome decides = op == PmmlOperator::And ? Outcome::False : Outcome::True;
@@ -90,6 +93,7 @@ class Compiler {
   std::vector<std::variant<SetValues, Visit>> waiting_;
   Tree tree_;
   std::size_t members_ = 0;  ///< Number of members in all category sets.
+  std::size_t steps_ = 0;    ///< Number of predicates that were evaluated, and of words of categories.
 };
 
 const PmmlPredicate& Compiler::predicate_at(const Place& place) const {
@@ -156,6 +160,12 @@ Result<Place> Compiler::follow(Place place) {
   while (place.kind == Place::Kind::Test) {
     if (unguarded(place)) break;
     const PmmlPredicate& predicate = predicate_at(place);
+    // A test of one of many categories looks at all of them.
+    steps_ += 1 + known(predicate.field).categories.size();
+    if (steps_ > 100 * source_.predicates.size() + kMostSteps)
+      return refused(source_.where,
+                     "the tree is too large: each of many children of a node is tested for many "
+                     "sets of rows. Make it deeper");
     const std::optional<Outcome> outcome = evaluator_.decide(predicate, known(predicate.field));
     if (!outcome) break;
     FVM_ASSIGN(const std::optional<Place> end, take(place, *outcome));

@@ -103,6 +103,16 @@ TEST(DamagedPmml, Bombs) {
          return small.file();
        }(),
        "much more memory than the document"},
+      {"comparisons without end",
+       [] {
+         // Each test leaves the numbers below it, which all others are then tried for.
+         SmallPmml small;
+         small.nodes = "<Node score=\"3\"><True/>";
+         for (int i = 0; i < 20'000; ++i) small.nodes += leaf("1", simple("a", "equal", std::to_string(i)));
+         small.nodes += "</Node>";
+         return small.file();
+       }(),
+       "each of many children of a node is tested for many sets of rows"},
       {"splits without end",
        [] {
          // Numbers below and above 1 go on through all of the rest.
