@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <set>
 #include <string>
 #include <vector>
@@ -141,6 +142,11 @@ TEST(Contracts, TheFormOfExactSumsIsTheModels) {
   EXPECT_EQ(of_leaves(0x1p63), AccumulatorKind::Exact128);
   EXPECT_EQ(of_leaves(0x1p126), AccumulatorKind::Exact128);
   EXPECT_EQ(of_leaves(0x1p127), AccumulatorKind::PerTree);
+  // No integer stands for the sum of a row without an answer.
+  Model lacking = model_of({leaf(std::nan("")), leaf(1)});
+  lacking.base = {0};
+  lacking.may_lack_answers = true;
+  EXPECT_EQ(reproducible_sums(lacking).kind, AccumulatorKind::PerTree);
 }
 
 TEST(Contracts, TheFastOneSaysNothing) {
