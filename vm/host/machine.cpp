@@ -25,10 +25,11 @@ void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& ro
   if (pass.csr != nullptr) return loaded.csr_encoder.encode(*pass.csr, rows, pass.encode_to);
   const std::size_t columns = loaded.program.section_Columns().size();
   if (pass.columns != nullptr)
-    return loaded.target->encode_columns(
-        {loaded.encoder.searches, loaded.encoder.categories, loaded.program.section_CategoryWords().data(),
-         loaded.special_features.get(), columns, rows, pass.columns->columns, pass.columns->first_row,
-         read_numbers, &loaded.row_reader->rules(), pass.encode_to});
+    return loaded.target->encode_columns({loaded.encoder.searches, loaded.encoder.categories,
+                                          loaded.program.section_CategoryWords().data(),
+                                          loaded.special_features.get(), loaded.row_reader->rules().wide(),
+                                          columns, rows, pass.columns->columns, pass.columns->first_row,
+                                          read_numbers, &loaded.row_reader->rules(), pass.encode_to});
   loaded.target->encode({loaded.encoder.tiles, columns, rows, pass.rows, pass.row_stride, pass.encode_to});
   if (!loaded.encoder.categories.empty())
     loaded.target->encode_categories({loaded.encoder.categories,
