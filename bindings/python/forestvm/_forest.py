@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _core, _threads
-from ._errors import ContractWarning, Usage
+from ._errors import ContractWarning, UnsupportedInput, Usage
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
@@ -26,6 +26,7 @@ class Forest(_core.Forest):
 
     _options: dict[str, Any]
     _names: tuple[str, ...]
+    _schema: Any  # The columns of the last frame of pandas whose names were the model's: often the next frame's too.
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -48,6 +49,14 @@ class Forest(_core.Forest):
         from . import _rows
 
         return _rows.encode(self, X, missing, columns, extra)
+
+    def predict_stream(
+        self, X: Any, *, output: str = "value", name: str = "prediction", columns: str = "name", extra: str = "error"
+    ) -> PredictionStream:
+        """Predicts a stream or table of Arrow batch by batch, as its consumer asks for them."""
+        if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
+            raise UnsupportedInput(f"{type(X).__name__} gives no Arrow stream", "X")
+        return PredictionStream(self, X, output, name, columns, extra)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the program to a file (.fvm), which `load` and the C library open."""
@@ -84,6 +93,21 @@ class Forest(_core.Forest):
 
 
 Forest.__module__ = "forestvm"
+
+
+class PredictionStream:
+    """Predictions with Arrow's stream method: a column `name`, or `name_0`, `name_1`, ... if there are several numbers.
+
+    `pyarrow.RecordBatchReader.from_stream`, `pyarrow.table`, `polars.DataFrame` and DuckDB read it. Each reading begins
+    the rows anew, if they can be read again.
+    """
+
+    def __init__(self, forest: Forest, X: Any, output: str, name: str, columns: str, extra: str) -> None:
+        self._forest, self._rows = forest, X
+        self._options = (output, name, columns, extra)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._forest._stream(self._rows, *self._options)
 
 
 def _restore(image: Buffer, options: dict[str, Any]) -> Forest:
@@ -144,6 +168,7 @@ def _open(
     )
     forest._options = options
     forest._names = forest._feature_names
+    forest._schema = None
     for message in messages:
         warnings.warn(message, ContractWarning, stacklevel=3)
     return forest

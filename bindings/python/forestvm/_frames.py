@@ -44,24 +44,27 @@ def _pandas_rows(forest: Forest, frame: Any, missing: float | None, columns: str
     if frame.ndim != 2:
         raise UnsupportedInput(f"a {type(frame).__name__} has one dimension, not 2: predict_one takes one row", "X")
     order = _names.order_of(forest, frame.columns, columns, extra)
-    if not forest._category_tables and not forest._hashed_features:
-        dtypes = None if frame.size <= _FEW_VALUES else set(frame.dtypes)
-        if dtypes is None or len(dtypes) == 1:
-            array = frame.to_numpy()
-            if array.dtype.kind in "biuf" and not _rounds_integers(frame, array):
-                return _rows.ArrayRows(forest, array, missing, order)
+    array = None if forest._category_tables or forest._hashed_features else pandas_array(frame, frame.shape[1])
+    if array is not None:
+        if missing is None and order is None and columns == "name" and len(forest.feature_names) == frame.shape[1]:
+            forest._schema = frame.columns
+        return _rows.ArrayRows(forest, array, missing, order)
     used = range(frame.shape[1]) if order is None else order
     return ColumnRows(forest, [frame.iloc[:, i] for i in used], missing)
 
 
-def _rounds_integers(frame: Any, array: NDArray[Any]) -> bool:
-    """Returns whether 64-bit integers of a mixed frame may have been rounded in its array."""
-    if array.dtype != "float64" or not array.size:
-        return False
-    largest = numpy.fmax(array.max(), -array.min())  # NaN if there is one: then the others are looked at
-    if largest != largest:
-        largest = numpy.fmax.reduce(numpy.abs(array), axis=None)
-    return bool(largest >= 2.0**53) and any(getattr(dtype, "kind", "O") in "iu" for dtype in frame.dtypes)
+def pandas_array(frame: Any, width: int) -> NDArray[Any] | None:
+    """Returns a frame of `width` columns as an array, if they are numbers and that copies little and rounds nothing."""
+    few = len(frame) * width <= _FEW_VALUES
+    if not few and len(set(frame.dtypes)) > 1:
+        return None
+    array: NDArray[Any] = frame.to_numpy()
+    dtype = array.dtype
+    if dtype.kind not in "biuf":
+        return None
+    if few and dtype.char == "d" and _core.has_large(array):
+        return None if any(getattr(dtype, "kind", "O") in "iu" for dtype in frame.dtypes) else array
+    return array
 
 
 class ColumnRows(_rows.Rows):
