@@ -441,3 +441,62 @@ def test_lightgbm_columns_in_another_order_are_left_to_lightgbm(rows: np.ndarray
     assert_bits(fast.predict(frame), model.predict(frame))
     assert_bits(fast.predict(moved), model.predict(moved))
     assert "matches by position" in forestvm.log(fast)[0].reason
+
+
+@pytest.fixture(scope="module")
+def frame(rows: np.ndarray) -> Any:
+    """A frame with numbers, and columns of categories that are texts and whole numbers."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rows, columns=list("abcdef"))
+    frame["word"] = pandas.Categorical(WORDS[classes(rows)])
+    frame["number"] = pandas.Categorical(np.arange(len(rows)) % 3 * 5)
+    return frame
+
+
+CATEGORICAL = {
+    "XGBRegressor": xgboost.XGBRegressor(**XGB, enable_categorical=True),
+    "LGBMRegressor": lightgbm.LGBMRegressor(**LGBM),
+    "HistGradientBoostingRegressor": ensemble.HistGradientBoostingRegressor(max_iter=5, categorical_features="from_dtype"),
+}
+
+
+@pytest.mark.parametrize("name", CATEGORICAL)
+def test_categories_are_the_estimators(name: str, frame: Any, rows: np.ndarray) -> None:
+    texts = frame.drop(columns="number")
+    model = clone(CATEGORICAL[name]).fit(texts, target(rows))
+    fast = forestvm.accelerate(model)
+    recoded = texts.assign(word=texts.word.cat.set_categories(WORDS[::-1]))
+    few = texts.assign(word=texts.word.cat.remove_unused_categories())[:3]
+    missing = texts.assign(word=texts.word.where(np.arange(len(rows)) % 3 != 0))
+    for given in (texts, texts[:1], recoded, few, missing):
+        assert_bits(fast.predict(given), model.predict(given))
+    assert forestvm.log(fast) == []
+
+
+@pytest.mark.parametrize("name", CATEGORICAL)
+def test_categories_that_are_no_texts_give_what_the_estimators_give(name: str, frame: Any, rows: np.ndarray) -> None:
+    model = clone(CATEGORICAL[name]).fit(frame, target(rows))
+    fast = forestvm.accelerate(model)
+    assert_bits(fast.predict(frame), model.predict(frame))
+    unseen = frame.assign(word=frame.word.cat.rename_categories({"no": "never"}))
+    outcomes = []
+    for estimator in (model, fast):
+        try:
+            outcomes.append(estimator.predict(unseen))
+        except ValueError as error:  # as XGBoost does
+            outcomes.append(type(error))
+    np.testing.assert_array_equal(outcomes[1], outcomes[0])
+
+
+@pytest.mark.parametrize("name", ["XGBClassifier", "LGBMClassifier"])
+def test_frames_of_polars_and_arrow_are_taken(name: str, rows: np.ndarray) -> None:
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    model = fitted(name, pytest.importorskip("pandas").DataFrame(rows, columns=list("abcdef")))
+    fast = forestvm.accelerate(model)
+    frame = polars.DataFrame(rows, schema=list("abcdef"))
+    for given in (frame, frame[:1], pyarrow.table({key: rows[:, i] for i, key in enumerate("abcdef")})):
+        same(fast.predict_proba(given), model.predict_proba(given), "predict_proba")
+    assert forestvm.log(fast) == []
+    moved = frame.select(list("fedcba"))
+    assert_bits(fast.predict_proba(moved), model.predict_proba(moved))
+    assert len(forestvm.log(fast)) == 1
