@@ -422,7 +422,7 @@ def test_predictions_of_dart_are_left_to_xgboost(rows: np.ndarray) -> None:
 
 def test_early_stopping_is_the_estimators(rows: np.ndarray) -> None:
     noise = np.random.default_rng(0).normal(size=50)
-    model = xgboost.XGBRegressor(n_estimators=30, early_stopping_rounds=3)
+    model = xgboost.XGBRegressor(n_estimators=30, early_stopping_rounds=3, n_jobs=1)
     model.fit(rows, target(rows), eval_set=[(rows[:50], noise)], verbose=False)
     assert_bits(forestvm.accelerate(model).predict(rows), model.predict(rows))
     model = lightgbm.LGBMRegressor(n_estimators=30, verbose=-1)
