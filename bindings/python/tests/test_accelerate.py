@@ -10,13 +10,13 @@ import sys
 import warnings
 from typing import Any
 
-import joblib
 import numpy as np
 import pytest
 from small_models import FEATURES, assert_bits, binary, classes, target, training_rows
 
 import forestvm
 
+cloudpickle, joblib = pytest.importorskip("cloudpickle"), pytest.importorskip("joblib")
 lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
 pytest.importorskip("sklearn")
 from sklearn import ensemble, model_selection, pipeline, preprocessing, tree  # noqa: E402
@@ -234,6 +234,25 @@ def test_numbers_beyond_float32_are_left_to_scikit_learn(rows: np.ndarray) -> No
     with pytest.raises(ValueError, match="too large"):
         fast.predict(large)
     assert "beyond float32" in forestvm.log(fast)[0].reason
+    # The last block of numbers is looked at as well.
+    many = np.resize(rows, (200_001, FEATURES))
+    many[-1, -1] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        fast.predict(many)
+
+
+def test_frames_of_several_types_are_read_as_scikit_learn_reads_them(rows: np.ndarray) -> None:
+    pandas = pytest.importorskip("pandas")
+    large = 2**53 + np.arange(len(rows)) * (2**29 + 1)  # whose float32 differs if they are rounded to float64 first
+    frame = pandas.DataFrame({"x": rows[:, 0], "count": large, "single": rows[:, 1].astype(np.float32), "flag": rows[:, 2] > 0})
+    model = ensemble.ExtraTreesRegressor(n_estimators=10, random_state=0).fit(frame, np.arange(len(rows)) % 7)
+    fast = forestvm.accelerate(model)
+    for given in (frame, frame[["x"]].assign(count=1, single=2.0, flag=False), frame.astype(float), frame.astype(np.float32)):
+        assert_bits(fast.predict(given), model.predict(given))
+    assert forestvm.log(fast) == []
+    with_none = frame.assign(x=frame.x.astype("Float64"))
+    assert_bits(fast.predict(with_none), model.predict(with_none))
+    assert "no plain numbers" in forestvm.log(fast)[0].reason
 
 
 def test_missing_values_go_where_the_estimator_takes_them(rows: np.ndarray) -> None:
@@ -309,7 +328,7 @@ def test_pickles_hold_the_estimator_alone(name: str, rows: np.ndarray) -> None:
     file = io.BytesIO()
     joblib.dump(fast, file)
     file.seek(0)
-    for other in (pickle.loads(pickle.dumps(fast)), joblib.load(file)):
+    for other in (pickle.loads(pickle.dumps(fast)), pickle.loads(cloudpickle.dumps(fast)), joblib.load(file)):
         assert type(other) is type(model)
         assert "_forestvm" not in vars(other)
         assert_bits(other.predict_proba(rows), model.predict_proba(rows))
