@@ -305,6 +305,25 @@ def test_other_trees_are_noticed(rows: np.ndarray) -> None:
     assert_bits(fast.predict(rows), other.predict(rows))
 
 
+def test_training_that_goes_on_is_noticed(rows: np.ndarray) -> None:
+    model = fitted("XGBRegressor", rows)
+    fast = forestvm.accelerate(model)
+    model.get_booster().update(xgboost.DMatrix(rows, target(rows)), 5)
+    assert_bits(fast.predict(rows), model.predict(rows))
+    assert "other trees" in forestvm.log(fast)[0].reason
+    assert_bits(copy.copy(fast).predict(rows), model.predict(rows))
+
+
+def test_the_log_does_not_grow_for_ever(rows: np.ndarray) -> None:
+    fast = forestvm.accelerate(fitted("XGBRegressor", rows))
+    for columns in range(300):
+        with pytest.raises(ValueError, match="shape"):
+            fast.predict(np.zeros((1, 7 + columns), np.float32))
+    entries = forestvm.log(fast)
+    assert len(entries) == 101
+    assert entries[-1] == ("predict", "other reasons", 200)
+
+
 @pytest.mark.parametrize("name", ["XGBClassifier", "LGBMClassifier of words", "RandomForestClassifier"])
 def test_clones_and_copies(name: str, rows: np.ndarray) -> None:
     model = fitted(name, rows)
@@ -444,9 +463,9 @@ def test_early_stopping_is_the_estimators(rows: np.ndarray) -> None:
     model = xgboost.XGBRegressor(n_estimators=30, early_stopping_rounds=3, n_jobs=1)
     model.fit(rows, target(rows), eval_set=[(rows[:50], noise)], verbose=False)
     assert_bits(forestvm.accelerate(model).predict(rows), model.predict(rows))
-    model = lightgbm.LGBMRegressor(n_estimators=30, verbose=-1)
+    model = lightgbm.LGBMRegressor(n_estimators=30, verbose=-1, n_jobs=1)
     stop = lightgbm.early_stopping(3, verbose=False)
-    model.fit(rows, target(rows), eval_set=[(rows[:50], noise)], callbacks=[stop])
+    model.fit(rows, target(rows), eval_X=(rows[:50],), eval_y=(noise,), callbacks=[stop])
     assert_bits(forestvm.accelerate(model).predict(rows), model.predict(rows))
 
 
