@@ -40,9 +40,13 @@ std::uint32_t class_count(ClassRule rule, std::uint32_t outputs) {
     case ClassRule::RawPositive:
     case ClassRule::RawNotNegative:
     case ClassRule::RawAboveHalf:
+    case ClassRule::RawAboveOffset:
     case ClassRule::Negative:
+    case ClassRule::HalfOrMore:
+    case ClassRule::NotPositive:
       return 2;
     case ClassRule::Argmax:
+    case ClassRule::RawArgmax:
     case ClassRule::Value:
       return outputs;
   }

@@ -174,6 +174,9 @@ struct Model {
   /// vector leaves, or a tree for each output.
   bool averaged = false;
   ClassRule class_rule = ClassRule::None;
+  /// True if leaves may hold NaN, all values of a vector together: a row that reaches one has no answer. Its raw scores
+  /// and values are NaN, and its label means nothing.
+  bool may_lack_answers = false;
 
   std::vector<Tree> trees;                  ///< Trees in the trainer's order.
   std::vector<std::uint32_t> round_begins;  ///< First tree of each boosting round, then trees.size().

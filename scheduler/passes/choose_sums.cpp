@@ -133,7 +133,9 @@ class SumsChoice {
 
   Error no_exact_sums() const {
     return lowering_.refuse(requested()->directive,
-                            "the model's leaves are too far apart in size for sums in 128 bits");
+                            lowering_.model.may_lack_answers
+                                ? "rows may have no answer, for which sums of integers have no number"
+                                : "the model's leaves are too far apart in size for sums in 128 bits");
   }
 
   Lowering& lowering_;

@@ -47,7 +47,10 @@ class ForestMaker {
       if (covered) cover(tree, 0, static_cast<float>(dice_.from_to(1, 100'000)));
       model.trees.push_back(renumbered(tree));
       model.trees.back().output = static_cast<std::uint32_t>(dice_.below(model.num_outputs));
-      if (vectors) make_vectors(model.trees.back(), model.num_outputs);
+      if (vectors)  // some numbers are alike
+        support::make_vectors(model.trees.back(), model.num_outputs, [this](const Node&, std::uint32_t) {
+          return dice_.percent(40) ? 0.25 : leaf_value();
+        });
       if (dart) model.trees.back().weight = weight();
       model.round_begins.push_back(static_cast<std::uint32_t>(t + 1));
     }
@@ -55,18 +58,6 @@ class ForestMaker {
   }
 
  private:
-  /// Makes the leaves vectors, some of which are alike.
-  void make_vectors(Tree& tree, std::uint32_t width) {
-    tree.output = 0;
-    tree.leaf_width = width;
-    for (Node& node : tree.nodes) {
-      if (node.kind != NodeKind::Leaf) continue;
-      node.payload = static_cast<std::uint32_t>(tree.leaf_vectors.size() / width);
-      for (std::uint32_t k = 0; k < width; ++k)
-        tree.leaf_vectors.push_back(dice_.percent(40) ? 0.25 : leaf_value());
-    }
-  }
-
   void make_thresholds(std::size_t count) {
     const std::vector<double> special{0.0,     -0.0,     0x1p-149, -0x1p-149,    0x1p-126,
                                       0x1p127, -0x1p127, 1.0,      1.0 + 0x1p-23};
@@ -111,12 +102,16 @@ class ForestMaker {
                                                            {Transform::Step, ClassRule::Value},
                                                            {Transform::Sigmoid, ClassRule::RawPositive},
                                                            {Transform::Logistic, ClassRule::RawNotNegative},
-                                                           {Transform::Clamp, ClassRule::RawAboveHalf}};
+                                                           {Transform::Clamp, ClassRule::RawAboveHalf},
+                                                           {Transform::Sigmoid, ClassRule::RawAboveOffset}};
     const std::vector<std::pair<Transform, ClassRule>> many{{Transform::Identity, ClassRule::None},
                                                             {Transform::Sigmoid, ClassRule::AboveHalf},
                                                             {Transform::Softmax, ClassRule::Argmax},
+                                                            {Transform::Softmax, ClassRule::RawArgmax},
                                                             {Transform::Argmax, ClassRule::Value}};
     std::tie(model.transform, model.class_rule) = dice_.pick(model.num_outputs == 1 ? one : many);
+    if (model.class_rule == ClassRule::RawAboveOffset) model.offset = dice_.real() - 0.5;
+    if (float64_ && model.class_rule == ClassRule::RawArgmax) model.divisor = 3, model.slope = 7;
     if (model.num_outputs == 1 && dice_.percent(20))
       model.pair = dice_.percent(70) ? Pair::Complement : Pair::Negation;
   }

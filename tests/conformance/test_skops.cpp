@@ -1,5 +1,5 @@
 // scikit-learn's models from .skops files, compiled: the reference predictor's answers for float64 rows, which
-// test_skops_load.cpp compares with scikit-learn's, under schedules that are drawn differently for each model.
+// tests/frontend/test_trainer_answers.cpp compares with scikit-learn's, under schedules that are drawn differently for each model.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,15 +14,16 @@
 
 #include "random_schedule.hpp"
 #include "support/floats.hpp"
+#include "support/model_folders.hpp"
 #include "support/schedule_case.hpp"
-#include "support/sklearn_folders.hpp"
 
 namespace forestvm::test {
 namespace {
 
-using support::SklearnFolder;
+namespace fs = std::filesystem;
+using support::ModelFile;
 
-class SkopsModel : public testing::TestWithParam<SklearnFolder> {};
+class SkopsModel : public testing::TestWithParam<ModelFile> {};
 
 std::vector<Schedule> schedules_for(const Model& model, const std::string& name) {
   std::vector<Schedule> schedules{{}, automatic_schedule(model)};
@@ -36,12 +37,12 @@ std::vector<Schedule> schedules_for(const Model& model, const std::string& name)
   return schedules;
 }
 
-void compare(const Program& program, const Model& model, const SklearnFolder& folder,
+void compare(const Program& program, const Model& model, const support::Rows& given,
              const Reference& expected) {
   const auto predictor = host_backend(program, {2, "auto"});
   ASSERT_TRUE(predictor.ok()) << predictor.error().text();
   const auto context = (*predictor)->make_context();
-  const RowBlock rows{folder.rows.data(), folder.count, folder.features, RowType::Float64};
+  const RowBlock rows{given.values.data(), given.count, model.num_features, RowType::Float64};
   std::vector<double> raw(expected.raw.size()), value(expected.value.size());
   std::vector<std::int32_t> leaves(expected.leaf.size());
   ASSERT_TRUE((*predictor)->predict_wide(*context, rows, OutputKind::Raw, raw.data()).ok());
@@ -64,13 +65,14 @@ void compare(const Program& program, const Model& model, const SklearnFolder& fo
 }
 
 TEST_P(SkopsModel, CompiledAnswersAreTheReferences) {
-  const SklearnFolder& folder = GetParam();
-  const Result<Model> model = load_model(folder.model.string());
+  const ModelFile& file = GetParam();
+  const Result<Model> model = load_model(file.path.string());
   ASSERT_TRUE(model.ok()) << model.error().text();
-  const auto expected = reference_predict(*model, folder.rows, folder.count);
+  const support::Rows rows = support::read_rows(file.path, *model);
+  const auto expected = reference_predict(*model, rows.values, rows.count);
   ASSERT_TRUE(expected.ok()) << expected.error().text();
   std::size_t compiled_schedules = 0;
-  for (const Schedule& schedule : schedules_for(*model, folder.name)) {
+  for (const Schedule& schedule : schedules_for(*model, file.name)) {
     SCOPED_TRACE(print(schedule));
     const auto compiled = compile(*model, schedule);
     if (!compiled.ok()) {
@@ -78,14 +80,19 @@ TEST_P(SkopsModel, CompiledAnswersAreTheReferences) {
       continue;
     }
     ++compiled_schedules;
-    compare(compiled->program, *model, folder, *expected);
+    compare(compiled->program, *model, rows, *expected);
   }
   EXPECT_GE(compiled_schedules, 4u);
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SkopsModel);
-INSTANTIATE_TEST_SUITE_P(Folders, SkopsModel, testing::ValuesIn(support::sklearn_folders()),
-                         [](const auto& test) { return support::test_name(test.param.name); });
+
+constexpr auto test_name = [](const auto& test) { return support::test_name(test.param.name); };
+INSTANTIATE_TEST_SUITE_P(Repository, SkopsModel,
+                         testing::ValuesIn(support::skops_files(fs::path(FORESTVM_TEST_DATA) / "skops")),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Zoo, SkopsModel, testing::ValuesIn(support::skops_files(support::zoo() / "formats")),
+                         test_name);
 
 }  // namespace
 }  // namespace forestvm::test

@@ -94,15 +94,22 @@ inline void cover(Tree& tree, std::size_t at, float rows) {
 }
 
 /// Makes a tree's leaves vectors: v, 0.25, -v for a leaf of value v.
-inline void make_vectors(Tree& tree, std::uint32_t width) {
+template <class NumberOf>
+void make_vectors(Tree& tree, std::uint32_t width, NumberOf number_of) {
   tree.output = 0;
   tree.leaf_width = width;
   for (Node& node : tree.nodes) {
     if (node.kind != NodeKind::Leaf) continue;
     node.payload = static_cast<std::uint32_t>(tree.leaf_vectors.size() / width);
-    for (std::uint32_t k = 0; k < width; ++k)
-      tree.leaf_vectors.push_back(k == 0 ? node.value : k == 1 ? 0.25 : -node.value);
+    for (std::uint32_t k = 0; k < width; ++k) tree.leaf_vectors.push_back(number_of(node, k));
   }
+}
+
+/// Gives each leaf a vector that begins with its value.
+inline void make_vectors(Tree& tree, std::uint32_t width) {
+  make_vectors(tree, width, [](const Node& node, std::uint32_t k) {
+    return k == 0 ? node.value : k == 1 ? 0.25 : -node.value;
+  });
 }
 
 /// Returns one of: small; two_outputs (trees of small, every other one for output 1); base_last; covered

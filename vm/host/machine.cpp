@@ -217,7 +217,7 @@ void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {
   task.codes = pass_->codes;
   task.columns = loaded_->program.section_Columns().size();
   task.row_count = pass_->row_count;
-  walker.function(task);
+  walker.walk(task);
 }
 
 void Machine::encode(const Inst& inst) {
@@ -336,11 +336,16 @@ void Machine::store_rows(std::uint32_t accumulator, const Range& rows, Value* va
   const std::uint32_t width = output_width(meta, pass_->output);
   const Pair pair = pass_->output == OutputKind::Raw ? Pair::None : meta.pair;
   with_scores(accumulator, [&]<class Score>() {
-    for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-      const Score* scores = accumulator_row<Score>(accumulator, row);
-      for (std::uint32_t k = 0; k < width; ++k)
-        values[std::size_t{row} * width + k] = static_cast<Value>(value_of(pair, scores, k));
-    }
+    const auto store_each = [&](auto value) {
+      for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+        const Score* scores = accumulator_row<Score>(accumulator, row);
+        for (std::uint32_t k = 0; k < width; ++k)
+          values[std::size_t{row} * width + k] = static_cast<Value>(value(scores, k));
+      }
+    };
+    // Most models have no pairs: their loop has no branch.
+    if (pair == Pair::None) return store_each([](const Score* scores, std::uint32_t k) { return scores[k]; });
+    store_each([pair](const Score* scores, std::uint32_t k) { return value_of(pair, scores, k); });
   });
 }
 
@@ -360,7 +365,8 @@ void Machine::label(const Inst& inst) {
   const std::size_t width = label_width(args.rule, outputs);
   with_scores(args.acc_in, [&]<class Score>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-      label_row(args.rule, accumulator_row<Score>(args.acc_in, row), outputs, pass_->labels + row * width);
+      label_row(args.rule, accumulator_row<Score>(args.acc_in, row), outputs, pass_->labels + row * width,
+                loaded_->parameters);
   });
 }
 

@@ -25,7 +25,7 @@ namespace forestvm::host {
 
 /// A walker instruction's target, resolved when the program is loaded.
 struct LoadedWalker {
-  WalkFunction function;
+  Walker walk;
   WalkTask task;  ///< Task with what is known before the call: nodes, trees, hops, order.
 };
 

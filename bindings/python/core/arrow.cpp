@@ -300,7 +300,7 @@ class ArrowCall {
   Chunks chunks_;
 };
 
-/// The type of the rows that were read last. The reference is kept: types are few.
+/// The type of the rows that were read last. It may be gone: another type may have its address.
 std::atomic<PyTypeObject*> last_type{nullptr};
 
 }  // namespace
@@ -324,11 +324,7 @@ PyObject* predict_arrow(PyObject* self, PyObject* args) {
     for (PyObject** const object : {&given.out, &given.dtype, &given.columns, &given.extra})
       if (*object == Py_None) *object = nullptr;
     PyObject* const result = predict_arrow(self, output, given);
-    PyTypeObject* const type = Py_TYPE(given.rows);
-    if (result != nullptr && last_type.load(std::memory_order_relaxed) != type) {
-      Py_INCREF(reinterpret_cast<PyObject*>(type));
-      last_type.store(type, std::memory_order_relaxed);
-    }
+    if (result != nullptr) last_type.store(Py_TYPE(given.rows), std::memory_order_relaxed);
     return result;
   });
 }

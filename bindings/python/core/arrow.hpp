@@ -8,7 +8,8 @@
 
 namespace forestvm::python {
 
-/// Returns whether the object's type is the one whose rows predict_arrow read last, so that it need not be asked again.
+/// Returns whether the object's type seems to be the one whose rows predict_arrow read last, so that it need not be asked
+/// again. If it is not, predict_arrow raises AttributeError.
 bool is_known_arrow(PyObject* object);
 
 /// Predicts rows that give Arrow's arrays, chunk by chunk. Returns the array of the predictions, or null with a Python

@@ -1,6 +1,8 @@
 // The module forestvm._core.
 #include "bindings/python/core/python.hpp"
 
+#include <cstring>
+
 #include "bindings/python/core/arguments.hpp"
 #include "bindings/python/core/encoded_rows.hpp"
 #include "bindings/python/core/errors.hpp"
@@ -26,7 +28,27 @@ PyObject* is_direct(PyObject*, PyObject* args) {
   return PyBool_FromLong(rows_in_place(*buffer, static_cast<std::size_t>(features)).has_value());
 }
 
+/// has_large(array): whether a number of a float64 matrix is 2^53 or more, or -2^53 or less, where integers are rounded.
+PyObject* has_large(PyObject*, PyObject* array) {
+  Buffer buffer;
+  if (!buffer.open(array, PyBUF_STRIDES | PyBUF_FORMAT)) return nullptr;
+  if (buffer->ndim != 2 || row_type_of(*buffer) != RowType::Float64)
+    return raise(usage("expected a matrix of float64"));
+  constexpr double kExact = 9007199254740992.0;
+  const auto* row = static_cast<const char*>(buffer->buf);
+  for (Py_ssize_t i = 0; i < buffer->shape[0]; ++i, row += buffer->strides[0]) {
+    const char* at = row;
+    for (Py_ssize_t j = 0; j < buffer->shape[1]; ++j, at += buffer->strides[1]) {
+      double number = 0;
+      std::memcpy(&number, at, sizeof number);
+      if (number >= kExact || number <= -kExact) Py_RETURN_TRUE;
+    }
+  }
+  Py_RETURN_FALSE;
+}
+
 PyMethodDef functions[] = {
+    {"has_large", has_large, METH_O, nullptr},
     {"is_direct", is_direct, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -73,7 +73,9 @@ PyObject* predict_given(PyObject* self, Output output, const Arguments& given) {
     } else if (const auto rows = coded_rows(given.rows)) {
       return answer(forest, *rows, output, given.out, given.dtype);
     } else if (is_known_arrow(given.rows)) {
-      return predict_arrow(self, output, given);
+      PyObject* const result = predict_arrow(self, output, given);
+      if (result != nullptr || PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return result;
+      PyErr_Clear();
     }
   }
   return in_python(self, output, given);

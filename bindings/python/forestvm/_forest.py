@@ -26,6 +26,7 @@ class Forest(_core.Forest):
 
     _options: dict[str, Any]
     _names: tuple[str, ...]
+    _schema: Any  # The columns of the last frame of pandas whose names were the model's: often the next frame's too.
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -144,6 +145,7 @@ def _open(
     )
     forest._options = options
     forest._names = forest._feature_names
+    forest._schema = None
     for message in messages:
         warnings.warn(message, ContractWarning, stacklevel=3)
     return forest

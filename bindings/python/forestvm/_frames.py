@@ -44,24 +44,27 @@ def _pandas_rows(forest: Forest, frame: Any, missing: float | None, columns: str
     if frame.ndim != 2:
         raise UnsupportedInput(f"a {type(frame).__name__} has one dimension, not 2: predict_one takes one row", "X")
     order = _names.order_of(forest, frame.columns, columns, extra)
-    if not forest._category_tables and not forest._hashed_features:
-        dtypes = None if frame.size <= _FEW_VALUES else set(frame.dtypes)
-        if dtypes is None or len(dtypes) == 1:
-            array = frame.to_numpy()
-            if array.dtype.kind in "biuf" and not _rounds_integers(frame, array):
-                return _rows.ArrayRows(forest, array, missing, order)
+    array = None if forest._category_tables or forest._hashed_features else pandas_array(frame, frame.shape[1])
+    if array is not None:
+        if missing is None and order is None and columns == "name" and len(forest.feature_names) == frame.shape[1]:
+            forest._schema = frame.columns
+        return _rows.ArrayRows(forest, array, missing, order)
     used = range(frame.shape[1]) if order is None else order
     return ColumnRows(forest, [frame.iloc[:, i] for i in used], missing)
 
 
-def _rounds_integers(frame: Any, array: NDArray[Any]) -> bool:
-    """Returns whether 64-bit integers of a mixed frame may have been rounded in its array."""
-    if array.dtype != "float64" or not array.size:
-        return False
-    largest = numpy.fmax(array.max(), -array.min())  # NaN if there is one: then the others are looked at
-    if largest != largest:
-        largest = numpy.fmax.reduce(numpy.abs(array), axis=None)
-    return bool(largest >= 2.0**53) and any(getattr(dtype, "kind", "O") in "iu" for dtype in frame.dtypes)
+def pandas_array(frame: Any, width: int) -> NDArray[Any] | None:
+    """Returns a frame of `width` columns as an array, if they are numbers and that copies little and rounds nothing."""
+    few = len(frame) * width <= _FEW_VALUES
+    if not few and len(set(frame.dtypes)) > 1:
+        return None
+    array: NDArray[Any] = frame.to_numpy()
+    dtype = array.dtype
+    if dtype.kind not in "biuf":
+        return None
+    if few and dtype.char == "d" and _core.has_large(array):
+        return None if any(getattr(dtype, "kind", "O") in "iu" for dtype in frame.dtypes) else array
+    return array
 
 
 class ColumnRows(_rows.Rows):
@@ -98,7 +101,7 @@ def _codes(part: tuple[NDArray[Any], NDArray[Any], bool], where: str) -> NDArray
     indices, numbers, refuses = part
     values: NDArray[Any] = numpy.append(numbers, numpy.nan)[indices]
     if refuses and (values.view(numpy.uint64) == _REFUSED).any():
-        raise Refused("holds a category that the model does not have", where)
+        raise Refused(f"{where}: holds a category that the model does not have", where)
     return values
 
 
@@ -118,7 +121,7 @@ class _Column:
         elif not hasattr(values, "iloc") and not isinstance(values, numpy.ndarray):
             values = _array_of(values, self.where)
         if isinstance(values, numpy.ndarray) and values.ndim != 1:
-            raise UnsupportedInput(f"has {values.ndim} dimensions, not one", self.where)
+            raise UnsupportedInput(f"{self.where}: has {values.ndim} dimensions, not one", self.where)
         self.values = values
         #: Whether the extension reads the column where it lies.
         self.is_direct = isinstance(values, numpy.ndarray) and (
@@ -156,7 +159,7 @@ class _Column:
         numbers = numpy.empty(len(categories))
         reason = self._forest._category_numbers(self._feature, [_plain(category) for category in categories], numbers)
         if reason is not None and not self._takes_texts():
-            raise UnsupportedInput(f"{categories[0]!r}: {reason}", self.where)
+            raise UnsupportedInput(f"{self.where}: {categories[0]!r}: {reason}", self.where)
         return numbers, reason is not None
 
     def _takes_texts(self) -> bool:
@@ -175,7 +178,7 @@ def _array_of(values: Any, where: str) -> NDArray[Any]:
     try:
         array = numpy.asarray(values)
     except ValueError as error:
-        raise UnsupportedInput(f"{type(values).__name__}: {error}", where) from error
+        raise UnsupportedInput(f"{where}: {type(values).__name__}: {error}", where) from error
     if array.dtype.kind == "U" and not isinstance(values, numpy.ndarray):  # NumPy makes texts of numbers beside texts
         array = numpy.array(list(values), dtype=object)
     return array

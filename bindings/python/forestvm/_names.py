@@ -52,7 +52,7 @@ def order_of(forest: Forest, given: Sequence[object], columns: str, extra: str) 
         check_count(forest, len(given))
         return None
     texts = [str(name) for name in given]
-    if len(texts) == len(names) and all(map(str.__eq__, texts, names)):
+    if texts == list(names):
         return None
     at = {text: i for i, text in enumerate(texts)}
     if len(at) != len(texts):

@@ -59,6 +59,10 @@ def predict(
     extra: str | None,
 ) -> NDArray[Any]:
     """Predicts rows of any form, for Forest.predict and its kin."""
+    if missing is None and columns is None and extra is None and getattr(X, "columns", X) is forest._schema:
+        array = _frames.pandas_array(X, forest.num_features)  # another frame with the columns of the one before
+        if array is not None and _core.is_direct(array, forest.num_features):
+            return forest.predict(array, output=output, out=out, dtype=dtype)
     if output == "proba" and forest._probabilities == "softmax":
         raw = forest.predict_raw(X, missing=missing, columns=columns or "name", extra=extra or "error")
         return _softmax(raw, forest._new_result(len(raw), output, out, dtype))
@@ -87,8 +91,6 @@ def predict_one(forest: Forest, row: Any, output: str, missing: float | None, co
     else:
         names, values = [], row
     if names:
-        from . import _frames
-
         table = _frames.columns_of(forest, names, [[value] for value in values], missing, columns or "name", extra or "error")
         answers = forest._new_result(1, output, None, None)
         table.predict(0, 1, output, answers)
@@ -128,8 +130,6 @@ def _rows_of(forest: Forest, X: Any, missing: float | None, columns: str, extra:
     if isinstance(X, numpy.ndarray) and X.dtype.names is None:
         return ArrayRows(forest, X, missing)
     if isinstance(X, (numpy.ndarray, dict)) or hasattr(X, "iloc"):
-        from . import _frames
-
         return _frames.rows_of(forest, X, missing, columns, extra)
     if _is_arrow(X):
         raise UnsupportedInput(f"{type(X).__name__}: tables of Arrow are not encoded; predict takes them", "X")
@@ -199,7 +199,7 @@ def numbers(values: NDArray[Any], dtype: str, missing: float | None, where: str)
     float64 refuses what it does not have. `missing` becomes NaN."""
     kind = values.dtype.kind
     if kind not in "biufO":
-        raise UnsupportedInput(f"values of type {values.dtype} are no numbers", where)
+        raise UnsupportedInput(f"{where}: values of type {values.dtype} are no numbers", where)
     if kind == "O":
         converted = _objects(values, where).astype(dtype)
     else:
@@ -207,7 +207,7 @@ def numbers(values: NDArray[Any], dtype: str, missing: float | None, where: str)
     if dtype == "float64" and values.dtype.char in "lLqQg":
         equal = (converted.astype(values.dtype) == values) & (numpy.abs(converted) < 2.0**64) if kind in "iu" else (converted == values) | (values != values)
         if not equal.all():
-            raise Refused(f"{str(values[~equal].flat[0])} is no float64 number, and rounded it could go another way in this model", where)
+            raise Refused(f"{where}: {str(values[~equal].flat[0])} is no float64 number, and rounded it could go another way in this model", where)
     if missing is not None:
         converted[converted == numpy.asarray(missing, dtype=dtype)] = numpy.nan
     return converted
@@ -222,9 +222,9 @@ def _objects(values: NDArray[Any], where: str) -> NDArray[Any]:
         elif isinstance(value, (int, float, numpy.number, numpy.bool_)):
             number = float(value)
             if isinstance(value, (int, numpy.integer)) and int(number) != int(value):
-                raise Refused(f"{value} is no float64 number", where)
+                raise Refused(f"{where}: {value} is no float64 number", where)
         else:
-            raise UnsupportedInput(f"{value!r} is no number", where)
+            raise UnsupportedInput(f"{where}: {value!r} is no number", where)
         out.flat[at] = number
     return out
 
@@ -263,3 +263,6 @@ def _predict_sparse(forest: Forest, X: Any, output: str, out: NDArray[Any] | Non
             result[begin:end],
         )
     return result
+
+
+from . import _frames  # noqa: E402  (its classes derive from Rows)

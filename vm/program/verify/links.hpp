@@ -78,20 +78,21 @@ bool are_node_links_sound(const typename View::Tree view, const TreeDesc& tree, 
 
 /// Returns what is wrong with the links of a tree; an empty text if nothing is.
 template <class View>
-std::string broken_link(const typename View::Tree& view, const TreeDesc& tree, const NodeFacts& facts) {
+[[gnu::cold]] std::string broken_link(const typename View::Tree& view, const TreeDesc& tree,
+                                      const NodeFacts& facts) {
   std::vector<std::uint32_t> levels(tree.node_count);
   levels[0] = 1;
   std::uint32_t depth = 0;
   for (std::uint32_t slot = 0; slot < tree.node_count; ++slot) {
-    const std::string node = "node " + std::to_string(slot) + ": ";
+    const auto node = [slot](const char* what) { return "node " + std::to_string(slot) + ": " + what; };
     bool taken = false, inner = View::kTileWidth > 1;
     for_children<View>(view, slot, facts, [&](std::uint32_t child) {
       inner = true;
       taken = taken || levels[child] != 0;
       levels[child] = levels[slot] + 1;
     });
-    if (taken) return node + "a child has another parent too";
-    if (inner && levels[slot] == 0) return node + "no other node leads to it";
+    if (taken) return node("a child has another parent too");
+    if (inner && levels[slot] == 0) return node("no other node leads to it");
     // A node's leaves are one hop further on.
     if (inner) depth = std::max(depth, levels[slot]);
   }

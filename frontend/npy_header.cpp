@@ -1,13 +1,15 @@
-// See npy_header.hpp. A recursive descent over the little of Python's literal syntax that NumPy writes.
-#include "cli/io/npy_header.hpp"
-
+// A recursive descent over the little of Python's literal syntax that NumPy writes.
 #include <charconv>
 #include <utility>
 
-#include "cli/io/quote.hpp"
+#include <forestvm/internal/npy_header.hpp>
 
-namespace forestvm::cli {
+#include "file_text.hpp"
+
+namespace forestvm {
 namespace {
+
+using frontend::quoted;
 
 constexpr std::string_view kSpace = " \t\n";
 
@@ -49,7 +51,7 @@ class HeaderParser {
     if (accept(c)) return {};
     return wrong(std::string("expected '") + c + "', found " + rest());
   }
-  std::string rest() const { return at_ == text_.size() ? "the end" : in_quotes(text_.substr(at_), 20); }
+  std::string rest() const { return at_ == text_.size() ? "the end" : quoted(text_.substr(at_), 20); }
 
   Result<void> item() {
     FVM_ASSIGN(const std::string key, string());
@@ -58,8 +60,8 @@ class HeaderParser {
                        : key == "fortran_order" ? &seen_order_
                        : key == "shape"         ? &seen_shape_
                                                 : nullptr;
-    if (seen == nullptr) return wrong("unknown key " + in_quotes(key));
-    if (std::exchange(*seen, true)) return wrong("key " + in_quotes(key) + " twice");
+    if (seen == nullptr) return wrong("unknown key " + quoted(key));
+    if (std::exchange(*seen, true)) return wrong("key " + quoted(key) + " twice");
     if (seen == &seen_descr_) return dtype();
     return seen == &seen_order_ ? order() : shape();
   }
@@ -77,10 +79,23 @@ class HeaderParser {
   }
 
   Result<void> dtype() {
-    skip_space();
-    if (at_ < text_.size() && text_[at_] == '[')
-      return wrong("a structured dtype " + rest() + " has no single column type; save one plain array");
-    FVM_ASSIGN(header_.dtype, string());
+    if (!accept('[')) {
+      FVM_ASSIGN(std::string type, string());
+      header_.fields.push_back({"", std::move(type)});
+      return {};
+    }
+    while (!accept(']')) {
+      FVM_TRY(expect('('));
+      FVM_ASSIGN(std::string name, string());
+      FVM_TRY(expect(','));
+      FVM_ASSIGN(std::string type, string());
+      FVM_TRY(expect(')'));
+      header_.fields.push_back({std::move(name), std::move(type)});
+      if (header_.fields.size() > 64) return wrong("more than 64 fields");
+      if (accept(',')) continue;
+      FVM_TRY(expect(']'));
+      break;
+    }
     return {};
   }
 
@@ -127,4 +142,4 @@ class HeaderParser {
 
 Result<NpyHeader> parse_npy_header(std::string_view text) { return HeaderParser(text).parse(); }
 
-}  // namespace forestvm::cli
+}  // namespace forestvm
