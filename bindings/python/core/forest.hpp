@@ -67,8 +67,12 @@ FastMethod predict, predict_raw, predict_class, predict_proba, apply, predict_on
 PyObject* predict_csr(PyObject* self, PyObject* args);
 PyObject* predict_columns(PyObject* self, PyObject* args);
 PyObject* predict_arrow(PyObject* self, PyObject* args);
+PyObject* stream(PyObject* self, PyObject* args);
 PyObject* category_numbers(PyObject* self, PyObject* args);
 PyObject* new_result(PyObject* self, PyObject* args);
 PyObject* load(PyObject* type, PyObject* args);
+
+/// Returns whether the model has the output; otherwise a Python exception is set.
+bool has_output(const Forest& forest, Output output);
 
 }  // namespace forestvm::python

@@ -45,18 +45,6 @@ PyObject* in_python(PyObject* self, Output output, const Arguments& given) {
                                       or_none(given.extra), nullptr);
 }
 
-/// Returns whether the model has the output; otherwise a Python exception is set.
-bool has_output(const Forest& forest, Output output) {
-  if (forest.form(output).width != 0 || output == Output::Leaf) return true;
-  raise(refused(std::string("output ") + kOutputNames[static_cast<std::size_t>(output)],
-                forest.probabilities == ProbabilitySource::None && output == Output::Proba
-                    ? "the model's values are no probabilities of classes: its objective is " +
-                          std::string(forest.program.text(StringId::Objective))
-                    : "the model has no classes: its objective is " +
-                          std::string(forest.program.text(StringId::Objective))));
-  return false;
-}
-
 PyObject* predict_given(PyObject* self, Output output, const Arguments& given) {
   Forest& forest = forest_of(self);
   if (!has_output(forest, output)) return nullptr;
@@ -93,6 +81,17 @@ PyObject* predict_called(const char* function, std::optional<Output> output, PyO
 }
 
 }  // namespace
+
+bool has_output(const Forest& forest, Output output) {
+  if (forest.form(output).width != 0 || output == Output::Leaf) return true;
+  raise(refused(std::string("output ") + kOutputNames[static_cast<std::size_t>(output)],
+                forest.probabilities == ProbabilitySource::None && output == Output::Proba
+                    ? "the model's values are no probabilities of classes: its objective is " +
+                          std::string(forest.program.text(StringId::Objective))
+                    : "the model has no classes: its objective is " +
+                          std::string(forest.program.text(StringId::Objective))));
+  return false;
+}
 
 PyObject* predict(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return predict_called("predict", std::nullopt, self, args, count, names);

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _core, _threads
-from ._errors import ContractWarning, Usage
+from ._errors import ContractWarning, UnsupportedInput, Usage
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
@@ -50,6 +50,14 @@ class Forest(_core.Forest):
 
         return _rows.encode(self, X, missing, columns, extra)
 
+    def predict_stream(
+        self, X: Any, *, output: str = "value", name: str = "prediction", columns: str = "name", extra: str = "error"
+    ) -> PredictionStream:
+        """Predicts a stream or table of Arrow batch by batch, as its consumer asks for them."""
+        if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
+            raise UnsupportedInput(f"{type(X).__name__} gives no Arrow stream", "X")
+        return PredictionStream(self, X, output, name, columns, extra)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the program to a file (.fvm), which `load` and the C library open."""
         self._save(os.fsencode(path))
@@ -85,6 +93,21 @@ class Forest(_core.Forest):
 
 
 Forest.__module__ = "forestvm"
+
+
+class PredictionStream:
+    """Predictions with Arrow's stream method: a column `name`, or `name_0`, `name_1`, ... if there are several numbers.
+
+    `pyarrow.RecordBatchReader.from_stream`, `pyarrow.table`, `polars.DataFrame` and DuckDB read it. Each reading begins
+    the rows anew, if they can be read again.
+    """
+
+    def __init__(self, forest: Forest, X: Any, output: str, name: str, columns: str, extra: str) -> None:
+        self._forest, self._rows = forest, X
+        self._options = (output, name, columns, extra)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._forest._stream(self._rows, *self._options)
 
 
 def _restore(image: Buffer, options: dict[str, Any]) -> Forest:

@@ -382,3 +382,51 @@ def test_large_frames_of_one_type_are_not_copied(forest: forestvm.Forest, rows: 
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < many.nbytes / 4
+
+
+@pytest.mark.parametrize("output", ["value", "raw", "class", "leaf", "proba"])
+def test_predictions_as_a_stream(forest: forestvm.Forest, rows: Array, output: str) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    polars = pytest.importorskip("polars")
+    table = arrow_chunks(rows, list(forest.feature_names))
+    wanted = forest.predict(rows, output=output)
+    stream = forest.predict_stream(table, output=output, name="answer")
+    for _ in range(2):  # a table can be read again
+        result = arrow.RecordBatchReader.from_stream(stream).read_all()
+        assert result.column_names == (["answer"] if wanted.ndim == 1 else [f"answer_{i}" for i in range(wanted.shape[1])])
+        columns = [column.to_numpy() for column in result.columns]
+        assert all(column.dtype == wanted.dtype for column in columns)
+        assert np.array_equal(np.stack(columns, axis=1).reshape(wanted.shape), wanted)
+    assert np.array_equal(polars.DataFrame(stream).to_numpy().reshape(wanted.shape), wanted)
+
+
+def test_a_stream_predicts_as_its_consumer_asks(forest: forestvm.Forest, rows: Array) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    names = list(forest.feature_names)
+    made = []
+
+    def batches() -> Iterator[Any]:
+        for i in range(5):
+            made.append(i)
+            yield arrow_table(rows[i : i + 3, ::-1], names[::-1]).to_batches()[0]
+        raise RuntimeError("the disk is gone")
+
+    reader = arrow.RecordBatchReader.from_batches(arrow_table(rows[:, ::-1], names[::-1]).schema, batches())
+    stream = arrow.RecordBatchReader.from_stream(forest.predict_stream(reader))
+    assert made == []
+    for i in range(5):
+        batch = stream.read_next_batch()
+        assert made == list(range(i + 1))
+        assert np.array_equal(batch.column(0).to_numpy(), forest.predict(rows[i : i + 3]))
+    with pytest.raises(Exception, match="the disk is gone"):
+        stream.read_next_batch()
+    del stream
+    wrong = arrow_table(rows[:, 1:], names[1:])
+    with pytest.raises(forestvm.FeatureMismatch):
+        arrow.RecordBatchReader.from_stream(forest.predict_stream(wrong))
+    with pytest.raises(forestvm.UnsupportedInput):
+        forest.predict_stream(rows)
+    regression = forestvm.load(DATA / "diabetes" / "model.json")
+    table = arrow_table(np.zeros((2, regression.num_features), np.float32), list(regression.feature_names))
+    with pytest.raises(forestvm.Refused):
+        arrow.RecordBatchReader.from_stream(regression.predict_stream(table, output="class"))
