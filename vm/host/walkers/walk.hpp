@@ -281,7 +281,9 @@ struct TileWalk {
 /// The logarithm of the most walks of one tree, or of one row, that scalar walkers take in lockstep. More gain
 /// nothing where each walk needs more registers.
 template <class View>
-inline constexpr unsigned kViewSteps = View::kTileWidth > 1 ? kScalarSteps - 1 : kScalarSteps;
+inline constexpr unsigned kViewSteps = View::kTileWidth > 4 || (View::kTileWidth > 1 && View::kLeavesAside)
+                                           ? kScalarSteps - 1
+                                           : kScalarSteps;
 /// The logarithm of the most trees, and of the most rows, if both are several.
 inline constexpr unsigned kSquareSteps = 1;
 
