@@ -89,7 +89,7 @@ Result<void> check_type(RowType type, bool hashed) {
                "codes of categories are float64, int32 or int64: other types lose digits"};
 }
 
-Error no_category(std::size_t row, std::uint32_t feature, double value, bool hashed) {
+[[gnu::cold]] Error no_category(std::size_t row, std::uint32_t feature, double value, bool hashed) {
   const char* const what =
       hashed ? " is no code of a category: codes are whole numbers of 32 bits"
              : " is no category: the model compares this feature as text, for which whole numbers up to 2^53 "
