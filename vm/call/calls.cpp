@@ -15,7 +15,7 @@
 namespace forestvm {
 namespace {
 
-Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
+[[gnu::cold]] Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
 
 Result<void> check_score_output(OutputKind output) {
   if (output == OutputKind::Raw || output == OutputKind::Value) return {};
