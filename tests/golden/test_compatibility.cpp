@@ -65,7 +65,7 @@ std::vector<std::string> features_of(const Model& model) {
   add(model.num_outputs > 1, "several outputs");
   add(any_tree([](const Tree& tree) { return tree.weight != 1; }), "weights of trees (DART)");
   add(any_tree([](const Tree& tree) { return tree.leaf_width > 1; }), "vector leaves");
-  add(any_tree([](const Tree& tree) { return !tree.linear_leaves.empty(); }), "linear leaves (read only)");
+  add(has_linear_leaves(model), "linear leaves");
   add(any_tree([](const Tree& tree) { return !tree.category_sets.empty(); }), "categorical splits");
   add(any_node([](const Node& node) { return node.kind == NodeKind::Unused; }), "pruned nodes");
   add(any_node([](const Node& node) { return node.missing == Missing::Zero; }), "zero as missing");

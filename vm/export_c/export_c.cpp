@@ -130,6 +130,8 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
     return refused("", "features whose zeros are missing have no form in C yet");
   if (!program.section_CategoryColumns().empty())
     return refused("", "categorical splits have no form in C yet");
+  if (!program.section_LeafFunctions().empty())
+    return refused("", "leaves that are linear functions of the row have no form in C yet");
   if (program.meta().score_type == ScalarType::Float64)
     return refused("", "sums of float64 leaves have no form in C yet");
   if (!has_transform(program.meta().transform))

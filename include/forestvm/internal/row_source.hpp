@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ class CodedPlans {
   const RowCounts& plans_for(std::size_t rows) const;
 
   std::vector<RowCounts> plans_;  ///< Row counts whose plans read only codes, ascending.
+  bool linear_leaves_;            ///< True if leaves read values whatever the plan.
   std::size_t columns_;
   std::uint64_t encoder_;
 };
@@ -95,6 +97,11 @@ class RowSource {
   /// a GPU's memory never are. Sparse rows must lie inside the values and name features of the model; where the
   /// program compares in float64, each value must be a float64. Errors name the row.
   Result<RowView> read(std::size_t begin, std::size_t count, float* converted) const;
+
+  /// Writes the values of some features, which ascend, in `count` rows from `begin` on, as linear leaves read them:
+  /// float64, and 0 where |x| <= kTiny. The rows have been read, and are dense or sparse rows of the host.
+  void copy_features(std::size_t begin, std::size_t count, std::span<const std::uint32_t> features,
+                     double* out) const;
 
  private:
   friend class RowReader;
