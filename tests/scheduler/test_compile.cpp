@@ -72,11 +72,11 @@ TEST(Compile, TimesEveryPass) {
     names.push_back(pass.pass);
     EXPECT_GE(pass.seconds, 0.0) << pass.pass;
   }
-  EXPECT_EQ(names,
-            (std::vector<std::string_view>{"cut-plans", "fingerprint", "check-support", "normalize",
-                                           "number-vectors", "apply-schedule", "order-trees", "check-mapping",
-                                           "make-walks", "tile-forest", "rank-thresholds", "make-loops",
-                                           "choose-sums", "legalize-reductions", "emit-program"}));
+  EXPECT_EQ(names, (std::vector<std::string_view>{"cut-plans", "fingerprint", "check-support", "normalize",
+                                                  "number-vectors", "number-functions", "apply-schedule",
+                                                  "order-trees", "check-mapping", "make-walks", "tile-forest",
+                                                  "rank-thresholds", "make-loops", "choose-sums",
+                                                  "legalize-reductions", "emit-program"}));
 }
 
 TEST(Compile, TheSameTwice) {
@@ -246,7 +246,20 @@ TEST(Refusals, WhatNoWalkerRunsYetIsRefusedByTreeAndNode) {
     return error_of(compile(model, {}));
   };
   EXPECT_EQ(refusal([](Model& m) { m.trees[5].linear_leaves.resize(1); }),
-            "tree 5, node 0: linear leaves are not lowered yet");
+            "linear leaves of values that are not compared as LightGBM compares them: not lowered yet");
+  const auto linear = [&](auto change) {
+    return refusal([&](Model& m) {
+      support::make_linear(m);
+      change(m);
+    });
+  };
+  EXPECT_EQ(linear([](Model&) {}), "it compiles");
+  EXPECT_EQ(linear([](Model& m) { m.tiny_is_zero = false; }),
+            "linear leaves of values that are not compared as LightGBM compares them: not lowered yet");
+  EXPECT_EQ(linear([](Model& m) { m.trees[5].weight = 0.5f; }),
+            "tree 5, node 0: weights of trees beside linear leaves are not lowered yet");
+  EXPECT_EQ(linear([](Model& m) { m.trees[5].leaf_width = 2; }),
+            "tree 5, node 0: vector leaves beside linear leaves are not lowered yet");
   const auto zero_is_missing = [](double threshold, bool left) {
     return [=](Model& m) {
       Node& node = m.trees[3].nodes[2];
