@@ -88,7 +88,7 @@ struct Pass {
   const RowSource* source;    ///< Rows of the call, for leaves that are functions of a row.
   std::size_t first_row;      ///< Number of the pass's first row in the call.
   double* leaf_values;        ///< Room for the values of each row that such leaves read.
-  const CallOptions* options;
+  CallOptions options;
   /// Row 0 of the first copy of each accumulator that has memory of its own.
   std::byte* accumulators[kAccumulators];
 };

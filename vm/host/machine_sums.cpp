@@ -27,7 +27,7 @@ void Machine::fill(std::uint32_t accumulator, const Range& rows, const double* v
 
 /// Returns a margin of the call, in the type of the program's scores.
 double Machine::margin(std::uint32_t row, std::size_t output) const {
-  const double margin = margin_at(pass_->options->base_margin, (pass_->first_row + row) * outputs_ + output);
+  const double margin = margin_at(pass_->options.base_margin, (pass_->first_row + row) * outputs_ + output);
   const bool wide = loaded_->meta.score_type == ScalarType::Float64;
   return wide ? margin : static_cast<double>(static_cast<float>(margin));
 }
@@ -45,7 +45,7 @@ void Machine::init(const Inst& inst) {
   const auto args = operands<Op::Init>(inst);
   const Range& rows = ranges[args.rows];
   with_element(args.acc_out, [&]<class Element>() {
-    if (pass_->options->base_margin.data != nullptr)
+    if (pass_->options.base_margin.data != nullptr)
       fill_margins<Element>(args.acc_out, rows);
     else
       fill<Element>(args.acc_out, rows, loaded_->base.data());
@@ -67,7 +67,7 @@ void Machine::add_base(const Inst& inst) {
       for (std::size_t i = 0; i < rows.size() * outputs_; ++i)
         begin[i] *= static_cast<Score>(loaded_->meta.scale);
     });
-  const bool margins = pass_->options->base_margin.data != nullptr;
+  const bool margins = pass_->options.base_margin.data != nullptr;
   with_element(args.acc_out, [&]<class Element>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
       Element* sums = accumulator_row<Element>(args.acc_out, row);
@@ -157,7 +157,7 @@ void Machine::add_leaves(const Score* leaves, std::uint32_t row, const Range& tr
 template <class Score>
 void Machine::add_until_decided(const Score* leaves, std::uint32_t row, Score* sums) const {
   const auto outputs = static_cast<std::uint32_t>(outputs_);
-  const EarlyStop& stop = *pass_->options->early_stop;
+  const EarlyStop& stop = *pass_->options.early_stop;
   const Range all{0, loaded_->meta.num_trees, 0};
   const auto step = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(std::uint64_t{stop.every} * outputs, std::max(all.end, 1u)));
@@ -181,7 +181,7 @@ void Machine::sum_trees(const Inst& inst) {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
       const Score* const leaves = accumulator_row<Score>(from, row);
       Score* const sums = accumulator_row<Score>(to, row);
-      if (pass_->options->early_stop)
+      if (pass_->options.early_stop)
         add_until_decided(leaves, row, sums);
       else
         add_leaves(leaves, row, all, sums);

@@ -101,7 +101,7 @@ class HostPredictor final : public CallPredictor {
     for (std::size_t begin = 0; begin < count;) {
       Pass pass{};
       pass.output = output;
-      pass.options = &options;
+      pass.options = options;
       pass.source = &rows;
       pass.first_row = begin;
       pass.in_place = to.values() != nullptr && width == loaded_.meta.num_outputs;
