@@ -14,12 +14,8 @@
 namespace forestvm::python {
 namespace {
 
-ProbabilitySource probability_source(const Program& program) {
-  const ProgramMeta& meta = program.meta();
+ProbabilitySource probability_source(const ProgramMeta& meta) {
   if (meta.class_rule == ClassRule::None) return ProbabilitySource::None;
-  // A single tree of scikit-learn has probabilities as its leaves.
-  if (meta.transform == Transform::Identity && program.text(StringId::Trainer) == "scikit-learn")
-    return ProbabilitySource::Values;
   switch (meta.transform) {
     case Transform::Argmax:
       return ProbabilitySource::Softmax;
@@ -30,6 +26,8 @@ ProbabilitySource probability_source(const Program& program) {
     case Transform::SoftmaxZero:
     case Transform::RoundedSoftmax:
     case Transform::PlainSoftmax:
+    case Transform::PowerSigmoid:
+    case Transform::PowerSoftmax:
     case Transform::Average:
     case Transform::Clamp:
     case Transform::Step:
@@ -37,7 +35,14 @@ ProbabilitySource probability_source(const Program& program) {
     case Transform::Identity:  // of trees whose leaves are probabilities
       if (meta.class_rule == ClassRule::Argmax) break;
       return ProbabilitySource::None;
-    default:
+    case Transform::Exp:
+    case Transform::SignedSquare:
+    case Transform::Log1pExp:
+    case Transform::Uncertainty:
+    case Transform::Anomaly:
+    case Transform::AnomalyDecision:
+    case Transform::CutExp:
+    case Transform::PowerExp:
       return ProbabilitySource::None;
   }
   if (meta.pair == Pair::Negation) return ProbabilitySource::None;
@@ -71,7 +76,7 @@ Forest::Forest(Program loaded, std::shared_ptr<const Predictor> backend)
       names(program),
       num_features(program.meta().num_features),
       row_cost(program.meta().num_trees + num_features / 8 + 1),
-      probabilities(probability_source(program)) {
+      probabilities(probability_source(program.meta())) {
   for (std::size_t i = 0; i < kOutputCount; ++i)
     forms[i] = form_of(program.meta(), static_cast<Output>(i), probabilities);
 }

@@ -34,9 +34,8 @@ std::optional<RowType> integer_type(bool is_signed, Py_ssize_t size) {
       return is_signed ? RowType::Int32 : RowType::UInt32;
     case 8:
       return is_signed ? RowType::Int64 : RowType::UInt64;
-    default:
-      return std::nullopt;
   }
+  return std::nullopt;
 }
 
 /// Returns a stride in numbers; nothing if it is negative or no whole number of them.
@@ -114,9 +113,8 @@ std::optional<RowType> row_type_of(const Py_buffer& view) {
     case 'L':
     case 'Q':
       return integer_type(false, view.itemsize);
-    default:
-      return std::nullopt;
   }
+  return std::nullopt;
 }
 
 std::optional<ResultType> result_type_of(const Py_buffer& view) {

@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -312,6 +313,20 @@ def test_training_that_goes_on_is_noticed(rows: np.ndarray) -> None:
     assert_bits(fast.predict(rows), model.predict(rows))
     assert "other trees" in forestvm.log(fast)[0].reason
     assert_bits(copy.copy(fast).predict(rows), model.predict(rows))
+
+
+def test_threads_may_share_an_estimator(rows: np.ndarray) -> None:
+    for name in ("XGBClassifier", "LGBMClassifier of words", "RandomForestClassifier"):
+        fast = forestvm.accelerate(fitted(name, rows))
+        expected = fast.predict_proba(rows)
+
+        def work(first: int, fast: Any = fast, expected: Any = expected) -> bool:
+            at = [(first + i) % len(rows) for i in range(100)]
+            return all((fast.predict_proba(rows[i : i + 1])[0] == expected[i]).all() for i in at)
+
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(work, range(8)))
+        assert forestvm.log(fast) == []
 
 
 def test_the_log_does_not_grow_for_ever(rows: np.ndarray) -> None:
