@@ -1,6 +1,7 @@
 // See arrow_source.hpp.
 #include "bindings/python/core/arrow_source.hpp"
 
+#include <cstdint>
 #include <cstring>
 
 #include "bindings/python/core/errors.hpp"
@@ -108,6 +109,11 @@ bool find_order(PyObject* self, const ArrowSchema& schema, const std::string& co
     order.at[i] = PyLong_AsSize_t(at);
     if (PyErr_Occurred() != nullptr) return false;
   }
+  order.is_models = order.names.size() == order.at.size();
+  const Program& program = forest_of(self).program;
+  const bool named = program.meta().num_feature_names != 0;
+  for (std::uint32_t i = 0; order.is_models && i < order.at.size(); ++i)
+    order.is_models = order.at[i] == i && (!named || program.feature_name(i) == order.names[i]);
   order.columns = columns;
   order.extra = extra;
   order.known = true;
@@ -133,17 +139,17 @@ bool ArrowSource::open(PyObject* forest, PyObject* object, PyObject* columns, Py
   const ArrowSchema& schema = chunks_.schema();
   const std::string by = text_of(columns, "name"), others = text_of(extra, "error");
   if (!is_same(order, schema, by, others) && !find_order(forest, schema, by, others, order)) return false;
-  matched_.emplace(forest_of(forest).program, order, schema);
+  if (!order.is_models) matched_.emplace(forest_of(forest).program, order, schema);
   return true;
 }
 
 bool ArrowSource::predict(Forest& forest, const ContextPool::Lease& lease, const ArrowArray& chunk,
                           const OutputForm& form, ResultType type, void* out) {
-  const ArrowArray array = matched_->view(chunk);
+  const ArrowArray view = matched_ ? matched_->view(chunk) : ArrowArray{};
   fvm_rows rows = FVM_ROWS_INIT;
   rows.kind = FVM_ROWS_ARROW;
-  rows.data = &array;
-  rows.schema = matched_->schema();
+  rows.data = matched_ ? &view : &chunk;
+  rows.schema = matched_ ? matched_->schema() : &chunks_.schema();
   const auto known = c_api::known_arrow(rows, forest.names, lease.workspace().columns);
   if (known) return write_predictions(forest, lease, *known, form, type, out);
   known.error().code == ErrorCode::Refused ? raise_unsupported(known.error()) : raise(known.error());

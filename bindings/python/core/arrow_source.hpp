@@ -127,7 +127,7 @@ class ArrowSource {
 
  private:
   Chunks chunks_;
-  std::optional<Matched> matched_;
+  std::optional<Matched> matched_;  ///< Nothing if the columns are the model's features as they are.
 };
 
 }  // namespace forestvm::python

@@ -213,7 +213,8 @@ PyObject* stream(PyObject* self, PyObject* args) {
         !find_output(output, made->output))
       return nullptr;
     if (made->output == Output::Proba && forest_of(self).probabilities == ProbabilitySource::Softmax)
-      return raise(refused("output proba", "is no stream for a model whose values are labels: stream \"raw\""));
+      return raise(
+          refused("output proba", "is no stream for a model whose values are labels: stream \"raw\""));
     made->self = Ref::share(self);
     made->name = name;
     if (!has_output(made->forest(), made->output) ||

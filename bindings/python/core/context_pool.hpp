@@ -21,6 +21,7 @@ struct ArrowOrder {
   std::vector<std::size_t> at;     ///< The column of each feature.
   std::string columns, extra;      ///< The options with which they were matched.
   bool known = false;
+  bool is_models = false;  ///< The columns are the model's features, in its order and by its names.
 };
 
 /// The memory that a call writes to besides its result.

@@ -29,23 +29,25 @@ bool open_out(Buffer& buffer, PyObject* out) {
   return false;
 }
 
-/// Returns the type of the numbers in `out`; nothing, with a Python exception set, if it does not suit.
-std::optional<ResultType> type_of_out(const Buffer& out, const OutputForm& form,
-                                      std::optional<ResultType> asked) {
-  const auto type = result_type_of(*out);
-  if (type && is_score(*type) == is_score(form.type) && (!asked || *type == *asked)) return type;
-  raise(usage(asked                 ? "out: has another type than dtype asks for"
-              : is_score(form.type) ? "out: these predictions are float32 or float64"
-                                    : "out: labels and leaf numbers are int32 or int64"));
-  return std::nullopt;
-}
-
 /// Returns the type that `dtype` asks for; nothing, with a Python exception set, if it does not suit.
 std::optional<ResultType> asked_type(const OutputForm& form, PyObject* dtype) {
   const auto asked = result_type_of(dtype);
   if (!asked || is_score(*asked) == is_score(form.type)) return asked;
   raise(usage(is_score(form.type) ? "dtype: these predictions are float32 or float64"
                                   : "dtype: labels and leaf numbers are int32 or int64"));
+  return std::nullopt;
+}
+
+/// Returns the type of the numbers in `out`; nothing, with a Python exception set, if it does not suit the output, or is
+/// not the one that `dtype` asks for, which may be null.
+std::optional<ResultType> type_of_out(const Buffer& out, const OutputForm& form, PyObject* dtype) {
+  const auto asked = dtype == nullptr ? std::nullopt : asked_type(form, dtype);
+  if (dtype != nullptr && !asked) return std::nullopt;
+  const auto type = result_type_of(*out);
+  if (type && is_score(*type) == is_score(form.type) && (!asked || *type == *asked)) return type;
+  raise(usage(asked                 ? "out: has another type than dtype asks for"
+              : is_score(form.type) ? "out: these predictions are float32 or float64"
+                                    : "out: labels and leaf numbers are int32 or int64"));
   return std::nullopt;
 }
 
@@ -63,26 +65,25 @@ void expand_pairs(void* numbers, std::size_t count) {
 }  // namespace
 
 std::optional<ResultType> type_to_write(const OutputForm& form, PyObject* out, PyObject* dtype) {
-  std::optional<ResultType> asked;
-  if (dtype != nullptr) {
-    asked = asked_type(form, dtype);
-    if (!asked) return std::nullopt;
-  }
-  if (out == nullptr) return asked ? asked : form.type;
+  if (out == nullptr) return dtype == nullptr ? form.type : asked_type(form, dtype);
   Buffer buffer;
   if (!open_out(buffer, out)) return std::nullopt;
-  return type_of_out(buffer, form, asked);
+  return type_of_out(buffer, form, dtype);
 }
 
 bool ResultArray::open(const OutputForm& form, std::size_t rows, PyObject* out, PyObject* dtype) {
-  const auto type = type_to_write(form, out, dtype);
+  if (out != nullptr) return take(form, rows, out, dtype);
+  const auto type = type_to_write(form, nullptr, dtype);
   if (!type) return false;
   type_ = *type;
-  if (out == nullptr) {
-    array_ = new_array(rows, form.width, form.flat, type_);
-    return array_ && buffer_.open(array_.get(), PyBUF_WRITABLE);
-  }
+  array_ = new_array(rows, form.width, form.flat, type_);
+  return array_ && buffer_.open(array_.get(), PyBUF_WRITABLE);
+}
+
+bool ResultArray::take(const OutputForm& form, std::size_t rows, PyObject* out, PyObject* dtype) {
   if (!open_out(buffer_, out)) return false;
+  const auto type = type_of_out(buffer_, form, dtype);
+  if (!type) return false;
   const bool fits = buffer_->ndim == (form.flat ? 1 : 2) &&
                     buffer_->shape[0] == static_cast<Py_ssize_t>(rows) &&
                     (form.flat || buffer_->shape[1] == static_cast<Py_ssize_t>(form.width));
@@ -90,6 +91,7 @@ bool ResultArray::open(const OutputForm& form, std::size_t rows, PyObject* out, 
     raise(usage("out: has another shape than the predictions, " + shape_text(form, rows)));
     return false;
   }
+  type_ = *type;
   array_ = Ref::share(out);
   return true;
 }

@@ -25,6 +25,8 @@ class ResultArray {
   PyObject* release() { return array_.release(); }
 
  private:
+  bool take(const OutputForm& form, std::size_t rows, PyObject* out, PyObject* dtype);
+
   Ref array_;
   Buffer buffer_;
   ResultType type_{};
