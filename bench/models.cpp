@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <random>
+#include <sstream>
 #include <utility>
 
 namespace forestvm::bench {
@@ -19,6 +20,10 @@ std::vector<BenchModel> models() {
     found.push_back({"abalone", zoo + "/bench/abalone/model.ubj"});
   }
   std::erase_if(found, [](const BenchModel& model) { return !std::filesystem::exists(model.path); });
+  const char* const more = std::getenv("FORESTVM_BENCH_MODELS");
+  std::istringstream paths(more == nullptr ? "" : more);
+  for (std::string path; std::getline(paths, path, ':');)
+    found.push_back({std::filesystem::path(path).filename().string(), path});
   return found;
 }
 

@@ -1,5 +1,5 @@
 // The models that benchmarks run on: the ones in tests/data, two larger ones if the folder FORESTVM_ZOO has
-// them, and random ones.
+// them, the files that the environment variable FORESTVM_BENCH_MODELS lists (separated by colons), and random ones.
 #pragma once
 
 #include <cstdint>

@@ -69,8 +69,7 @@ Result<Side> of_reference(const Inputs& inputs) {
 
 Result<Side> of_native(const Inputs& inputs) {
   FVM_ASSIGN(const NativeForest forest, NativeForest::build(inputs.program));
-  return Side{"native code", forest.raw(inputs.rows.values, inputs.rows.count),
-              forest.leaves(inputs.rows.values, inputs.rows.count)};
+  return Side{"native code", forest.raw(inputs.rows), forest.leaves(inputs.rows)};
 }
 
 Result<Side> of_file(const std::string& path, const Inputs& inputs) {

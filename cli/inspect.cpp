@@ -40,9 +40,13 @@ std::uint32_t class_count(ClassRule rule, std::uint32_t outputs) {
     case ClassRule::RawPositive:
     case ClassRule::RawNotNegative:
     case ClassRule::RawAboveHalf:
+    case ClassRule::RawAboveOffset:
     case ClassRule::Negative:
+    case ClassRule::HalfOrMore:
+    case ClassRule::NotPositive:
       return 2;
     case ClassRule::Argmax:
+    case ClassRule::RawArgmax:
     case ClassRule::Value:
       return outputs;
   }
@@ -114,6 +118,13 @@ void add_program(Json& document, const Program& program) {
     for (std::size_t i = 0; i < columns.size(); ++i)
       derived["f" + std::to_string(program.meta().num_features + i)] = columns[i];
     document["derived columns"] = std::move(derived);
+  }
+  if (const auto functions = program.section_LeafFunctions(); !functions.empty()) {
+    std::set<std::uint32_t> features;
+    for (const LeafTerm& term : program.section_LeafTerms()) features.insert(term.feature);
+    document["linear leaves"] = {{"functions", functions.size()},
+                                 {"terms", program.section_LeafTerms().size()},
+                                 {"features", features.size()}};
   }
   document["runs on"] = program.mapped() ? "GPU backends (its loops are mapped)" : "the host";
   document["instructions"] = program.code().size();

@@ -5,15 +5,18 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include <forestvm/export.hpp>
+#include <forestvm/internal/city_hash.hpp>
 
 extern char** environ;
 
@@ -55,16 +58,49 @@ Result<void> compile_c(const std::string& source, const std::string& library) {
   return {};
 }
 
-template <class T>
-using Entry = void (*)(const float*, std::size_t, std::size_t, T*);
-
-template <class T>
-Entry<T> entry(void* handle, const char* name) {
-  void* const symbol = ::dlsym(handle, name);
-  FVM_CHECK(symbol != nullptr);
-  Entry<T> function = nullptr;
-  std::memcpy(&function, &symbol, sizeof function);
+template <class Function>
+Function* symbol(void* handle, const char* name) {
+  void* const found = ::dlsym(handle, name);
+  FVM_CHECK(found != nullptr);
+  Function* function = nullptr;
+  std::memcpy(&function, &found, sizeof function);
   return function;
+}
+
+/// Returns the code of a hashed feature's category.
+std::int32_t code_of(double value, bool hashed) {
+  if (hashed) return static_cast<std::int32_t>(value);
+  return category_code(std::to_string(static_cast<long long>(value)));
+}
+
+/// Returns rows in the type that the program's code takes, with codes in the cells of hashed features.
+template <class Cell>
+std::vector<Cell> cells_of(const Program& program, const Rows& rows) {
+  std::vector<Cell> cells(rows.count * rows.width);
+  for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = static_cast<Cell>(rows.value(i));
+  for (const std::uint32_t feature : program.section_HashedFeatures())
+    for (std::size_t i = feature; i < cells.size(); i += rows.width) {
+      const std::int32_t code = code_of(rows.value(i), rows.hashed);
+      std::memcpy(&cells[i], &code, sizeof code);
+    }
+  return cells;
+}
+
+/// Calls a function of the code with rows in the type that the program compares.
+template <class Out>
+std::vector<Out> called(void* handle, const char* name, const Program& program, const Rows& rows,
+                        std::size_t width) {
+  std::vector<Out> out(rows.count * width);
+  const auto call = [&](const auto& cells) {
+    using Cell = typename std::decay_t<decltype(cells)>::value_type;
+    symbol<void(const Cell*, std::size_t, std::size_t, Out*)>(handle, name)(cells.data(), rows.count,
+                                                                            rows.width, out.data());
+  };
+  if (program.meta().row_type == ScalarType::Float64)
+    call(cells_of<double>(program, rows));
+  else
+    call(cells_of<float>(program, rows));
+  return out;
 }
 
 }  // namespace
@@ -95,18 +131,21 @@ Result<NativeForest> NativeForest::build(const Program& program) {
   return NativeForest(program, std::move(library));
 }
 
-std::vector<float> NativeForest::raw(std::span<const float> rows, std::size_t count) const {
-  std::vector<float> out(count * program_.meta().num_outputs);
-  entry<float>(library_->handle, "forest_predict_raw")(rows.data(), count, program_.meta().num_features,
-                                                       out.data());
-  return out;
+std::vector<float> NativeForest::raw(const Rows& rows) const {
+  const std::uint32_t width = program_.meta().num_outputs;
+  const char* const name = "forest_predict_raw";
+  if (program_.meta().score_type == ScalarType::Float32)
+    return called<float>(library_->handle, name, program_, rows, width);
+  const auto wide = called<double>(library_->handle, name, program_, rows, width);
+  std::vector<float> raw(wide.size());
+  std::transform(wide.begin(), wide.end(), raw.begin(),
+                 [](double score) { return static_cast<float>(score); });
+  return raw;
 }
 
-std::vector<std::int32_t> NativeForest::leaves(std::span<const float> rows, std::size_t count) const {
-  std::vector<std::int32_t> out(count * program_.meta().num_trees);
-  entry<std::int32_t>(library_->handle, "forest_predict_leaf")(rows.data(), count,
-                                                               program_.meta().num_features, out.data());
-  return out;
+std::vector<std::int32_t> NativeForest::leaves(const Rows& rows) const {
+  return called<std::int32_t>(library_->handle, "forest_predict_leaf", program_, rows,
+                              program_.meta().num_trees);
 }
 
 }  // namespace forestvm::cli

@@ -4,11 +4,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include <forestvm/program.hpp>
 #include <forestvm/result.hpp>
+
+#include "cli/io/rows.hpp"
 
 namespace forestvm::cli {
 
@@ -18,10 +19,10 @@ class NativeForest {
   /// if it fails.
   static Result<NativeForest> build(const Program& program);
 
-  /// Returns rows x num_outputs raw scores for rows x num_features values.
-  std::vector<float> raw(std::span<const float> rows, std::size_t count) const;
-  /// Returns rows x num_trees leaf numbers for rows x num_features values.
-  std::vector<std::int32_t> leaves(std::span<const float> rows, std::size_t count) const;
+  /// Returns rows x num_outputs raw scores, rounded to float32 if the program's are float64.
+  std::vector<float> raw(const Rows& rows) const;
+  /// Returns rows x num_trees leaf numbers.
+  std::vector<std::int32_t> leaves(const Rows& rows) const;
 
  private:
   struct Library;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -88,6 +89,9 @@ Result<void> add_bias(CatboostParts& parts, Model& model) {
   return {};
 }
 
+/// The most numbers of leaves that classes which training did not see may lead to: their zeros are not in the file.
+constexpr std::uint64_t kMaxSpreadNumbers = std::uint64_t{1} << 22;
+
 Error bad_classes(std::string message) { return refused("class_params", std::move(message)); }
 
 /// Returns a label as Python writes it.
@@ -96,19 +100,63 @@ std::string label_text(const std::string& text, const std::string& type) {
   return type == "Float" && whole ? text + ".0" : text;
 }
 
+/// Returns the declared classes that the trees' outputs stand for, ascending.
+Result<std::vector<std::size_t>> seen_classes(const CatboostParts& parts, std::size_t declared) {
+  std::vector<std::size_t> seen;
+  for (const double number : parts.class_to_label) {
+    const std::size_t after = seen.empty() ? 0 : seen.back() + 1;
+    if (!(number >= static_cast<double>(after) && number < static_cast<double>(declared)) ||
+        number != std::floor(number))
+      return bad_classes("class_to_label: " + std::to_string(number) + " is none of the " +
+                         std::to_string(declared) + " classes, or does not ascend");
+    seen.push_back(static_cast<std::size_t>(number));
+  }
+  if (seen.size() != parts.num_outputs)
+    return bad_classes(std::to_string(declared) + " classes, of which the trees know " +
+                       std::to_string(parts.num_outputs) + ": class_to_label has to name these");
+  return seen;
+}
+
+/// Gives classes that were declared, but that training did not see, their places among the outputs. Their scores are minus
+/// infinity, as CatBoost's are.
+Result<void> add_unseen_classes(CatboostParts& parts, std::size_t declared, const LoadLimits& limits,
+                                Model& model) {
+  FVM_ASSIGN(const std::vector<std::size_t> seen, seen_classes(parts, declared));
+  const std::uint32_t width = parts.num_outputs;
+  std::uint64_t numbers = 0;
+  for (const Tree& tree : parts.trees) numbers += tree.leaf_vectors.size() / width * declared;
+  if (declared > limits.max_outputs || numbers > kMaxSpreadNumbers)
+    return bad_classes(std::to_string(declared) + " classes, which is too many for a model of " +
+                       std::to_string(width));
+  std::vector<double> base(declared, -std::numeric_limits<double>::infinity());
+  for (std::size_t k = 0; k < width; ++k) base[seen[k]] = model.base[k];
+  model.base = std::move(base);
+  model.num_outputs = static_cast<std::uint32_t>(declared);
+  for (Tree& tree : parts.trees) {
+    std::vector<double> spread(tree.leaf_vectors.size() / width * declared);
+    for (std::size_t i = 0; i < tree.leaf_vectors.size(); ++i)
+      spread[i / width * declared + seen[i % width]] = tree.leaf_vectors[i];
+    tree.leaf_vectors = std::move(spread);
+    tree.leaf_width = model.num_outputs;
+  }
+  return {};
+}
+
 /// Sets the labels of `classes` classes, unless they are the numbers of the classes.
-Result<void> add_labels(const CatboostParts& parts, std::uint32_t classes, Model& model) {
+Result<void> add_labels(CatboostParts& parts, std::uint32_t classes, const LoadLimits& limits, Model& model) {
   std::vector<std::string> labels;
   const bool named = !parts.class_names.empty();
   const std::size_t declared = named                     ? parts.class_names.size()
                                : parts.classes_count > 0 ? static_cast<std::size_t>(parts.classes_count)
                                                          : parts.class_to_label.size();
   if (declared == 0) return {};
-  if (declared != classes)
+  if (declared < classes || (declared > classes && (model.pair != Pair::None || classes == 1)))
     return bad_classes(std::to_string(declared) + " classes, of which the trees know " +
                        std::to_string(classes) + ": classes that training did not see cannot be predicted");
+  const bool all_seen = declared == classes;
+  if (!all_seen) FVM_TRY(add_unseen_classes(parts, declared, limits, model));
   for (std::size_t i = 0; i < declared; ++i) {
-    const bool given = i < parts.class_to_label.size();
+    const bool given = all_seen && i < parts.class_to_label.size();
     const double label = given ? parts.class_to_label[i] : static_cast<double>(i);
     const auto number = static_cast<double>(i);
     if ((named || parts.classes_count > 0) && label != number)
@@ -123,19 +171,22 @@ Result<void> add_labels(const CatboostParts& parts, std::uint32_t classes, Model
   return {};
 }
 
-Result<void> check_threshold(const CatboostParts& parts) {
+/// Sets the rule for labels if the model has a probability from which on a row is of the second class, other than 0.5.
+Result<void> set_threshold(const CatboostParts& parts, Model& model) {
   if (parts.probability_threshold.empty()) return {};
   const std::string& text = parts.probability_threshold;
   double threshold = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), threshold);
-  if (code == std::errc() && end == text.data() + text.size() && threshold == 0.5) return {};
-  return refused("binclass_probability_threshold",
-                 "only 0.5 is supported, found " + quoted(text, 40) +
-                     ": save the model after set_probability_threshold(0.5)");
+  if (code != std::errc() || end != text.data() + text.size() || !(threshold > 0 && threshold < 1))
+    return refused("binclass_probability_threshold", "no number between 0 and 1: " + quoted(text, 40));
+  if (threshold == 0.5) return {};
+  model.class_rule = ClassRule::RawAboveOffset;
+  model.offset = -std::log(1 / threshold - 1);  // CatBoost's logit, in its order of operations
+  return {};
 }
 
 /// Sets what is computed from raw scores.
-Result<void> add_loss(const CatboostParts& parts, Model& model) {
+Result<void> add_loss(CatboostParts& parts, const LoadLimits& limits, Model& model) {
   model.objective = parts.loss;
   const auto* loss = std::find_if(std::begin(losses), std::end(losses),
                                   [&](const Loss& known) { return known.name == parts.loss; });
@@ -146,11 +197,10 @@ Result<void> add_loss(const CatboostParts& parts, Model& model) {
   model.transform = loss->transform;
   model.pair = loss->pair;
   model.class_rule = loss->class_rule;
-  if (loss->pair == Pair::Complement) {
-    FVM_TRY(check_threshold(parts));
-    return add_labels(parts, 2, model);
-  }
-  return loss->class_rule == ClassRule::Argmax ? add_labels(parts, model.num_outputs, model) : Result<void>();
+  if (loss->class_rule == ClassRule::RawPositive) FVM_TRY(set_threshold(parts, model));
+  if (loss->pair == Pair::Complement) return add_labels(parts, 2, limits, model);
+  return loss->class_rule == ClassRule::RawArgmax ? add_labels(parts, model.num_outputs, limits, model)
+                                                  : Result<void>();
 }
 
 Result<ParsedModel> model_of(CatboostParts parts, std::size_t file_bytes, const LoadLimits& limits) {
@@ -161,7 +211,7 @@ Result<ParsedModel> model_of(CatboostParts parts, std::size_t file_bytes, const 
   model.version = version_of(parts.version);
   model.score_type = ScalarType::Float64;
   FVM_TRY(add_bias(parts, model));
-  FVM_TRY(add_loss(parts, model));
+  FVM_TRY(add_loss(parts, limits, model));
   FVM_ASSIGN(const std::vector<CatboostSplit> splits, add_columns(parts, file_bytes, limits, model));
   FVM_TRY(add_trees(parts, splits, limits, model));
   parsed.tree_location = [](std::size_t) { return std::string("trees"); };

@@ -42,6 +42,10 @@ class TreeCheck {
             (std::abs(x) <= std::numeric_limits<float>::max() && static_cast<float>(x) == x));
   }
 
+  bool is_output(double value) const {
+    return is_exact(value, model_.score_type) || (model_.may_lack_answers && std::isnan(value));
+  }
+
   Result<void> check_shape() const;
   Result<void> check_node(std::size_t i) const;
   Result<void> check_leaf(std::size_t i) const;
@@ -81,7 +85,7 @@ Result<void> TreeCheck::check_leaf(std::size_t i) const {
   } else if (!tree_->linear_leaves.empty()) {
     if (node.payload >= tree_->linear_leaves.size()) return error(i, "the leaf has no linear function");
   }
-  if (!is_exact(node.value, model_.score_type))
+  if (!is_output(node.value))
     return error(i, "the leaf value is not finite, or not exact in the model's type");
   return {};
 }
@@ -135,8 +139,7 @@ Result<void> TreeCheck::check_sets() const {
         return error({}, "a linear leaf uses feature " + std::to_string(feature));
   }
   for (const double value : tree_->leaf_vectors)
-    if (!is_exact(value, model_.score_type))
-      return error({}, "a leaf vector holds a number that is not finite, or not exact");
+    if (!is_output(value)) return error({}, "a leaf vector holds a number that is not finite, or not exact");
   return {};
 }
 
@@ -190,8 +193,10 @@ Result<void> check_header(const Model& model) {
     return model_error("pairs of values for more than one output");
   if (model.transform == Transform::Uncertainty && model.num_outputs != 2)
     return model_error("means and variances for " + std::to_string(model.num_outputs) + " outputs");
+  // An output that no tree adds to, and that is never the largest, has minus infinity.
   for (const double margin : model.base)
-    if (!std::isfinite(margin)) return model_error("a base margin is not finite");
+    if (!std::isfinite(margin) && !(model.base_last && margin == -std::numeric_limits<double>::infinity()))
+      return model_error("a base margin is not finite");
   if (!model.feature_names.empty() && model.feature_names.size() != model.num_features)
     return model_error(std::to_string(model.feature_names.size()) + " feature names for " +
                        std::to_string(model.num_features) + " features");

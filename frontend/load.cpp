@@ -17,6 +17,7 @@
 #include "lightgbm_model.hpp"
 #include "onnx_model.hpp"
 #include "parsed_model.hpp"
+#include "pmml_model.hpp"
 #include "skops_file.hpp"
 #include "treelite_model.hpp"
 #include "xgboost_model.hpp"

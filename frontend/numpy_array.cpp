@@ -1,5 +1,4 @@
-// See numpy_array.hpp. The header of an .npy file is a Python literal: a dictionary of the items' type, their order and the
-// shape (NumPy's numpy/lib/format.py).
+// See numpy_array.hpp.
 #include "numpy_array.hpp"
 
 #include <algorithm>
@@ -9,154 +8,65 @@
 #include <cstring>
 #include <limits>
 
+#include <forestvm/internal/npy_header.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {
 
-/// Reads a Python literal from left to right. Every take_ function skips blanks first and leaves the text alone if it
-/// finds something else.
-class Literal {
- public:
-  explicit Literal(std::string_view text) : text_(text) {}
-
-  bool take(std::string_view token) {
-    text_.remove_prefix(std::min(text_.find_first_not_of(" \n"), text_.size()));
-    if (!text_.starts_with(token)) return false;
-    text_.remove_prefix(token.size());
-    return true;
-  }
-  bool take_text(std::string_view& value) {
-    if (!take("'")) return false;
-    const std::size_t end = text_.find('\'');
-    if (end == std::string_view::npos) return false;
-    value = text_.substr(0, end);
-    text_.remove_prefix(end + 1);
-    return true;
-  }
-  bool take_number(std::uint64_t& value) {
-    take("");
-    const auto [end, code] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
-    if (code != std::errc()) return false;
-    text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
-    return true;
-  }
-  bool at_end() { return take("") && text_.empty(); }
-
- private:
-  std::string_view text_;
-};
-
-constexpr std::size_t kMaxFields = 64;
 constexpr std::uint32_t kMaxItemSize = 1u << 20;
 
-class HeaderReader {
- public:
-  HeaderReader(std::string_view text, NumpyArray& array) : literal_(text), array_(array) {}
-
-  /// Returns what is wrong with the header, or nothing.
-  std::string read() {
-    bool type = false, order = false, shape = false;
-    if (!literal_.take("{")) return "its header is not a dictionary";
-    while (!literal_.take("}")) {
-      std::string_view key;
-      if (!literal_.take_text(key) || !literal_.take(":")) return "its header is damaged";
-      if (key == "descr" && !type)
-        type = read_type();
-      else if (key == "fortran_order" && !order)
-        order = read_order();
-      else if (key == "shape" && !shape)
-        shape = read_shape();
-      else
-        return "its header has an unexpected " + quoted(key, 20);
-      if (!problem_.empty()) return problem_;
-      if (!literal_.take(",") && !literal_.take("}")) return "its header is damaged";
-    }
-    if (!type || !order || !shape || !literal_.at_end()) return "its header is damaged or incomplete";
-    const auto long_axes =
-        std::count_if(array_.shape.begin(), array_.shape.end(), [](auto n) { return n > 1; });
-    return fortran_ && long_axes > 1 ? "it is in Fortran order" : "";
+/// Appends a field to the array's items.
+Result<void> add_field(const NpyHeader::Field& given, NumpyArray& array) {
+  const std::string& type = given.type;
+  const Error bad = refused("", "its items have the type " + quoted(type, 20) + ", which cannot be read");
+  if (type.size() < 3 || type[0] == '>') return bad;
+  NumpyField field{given.name, type[1], 0, array.item_size};
+  const auto [end, code] = std::from_chars(type.data() + 2, type.data() + type.size(), field.size);
+  if (code != std::errc() || end != type.data() + type.size()) return bad;
+  if (field.size == 0 || field.size > kMaxItemSize / 4) return bad;
+  const bool word = field.size == 1 || field.size == 2 || field.size == 4 || field.size == 8;
+  switch (field.kind) {
+    case 'f':
+      if (field.size != 4 && field.size != 8) return bad;
+      break;
+    case 'i':
+    case 'u':
+      if (!word) return bad;
+      break;
+    case 'b':
+      if (field.size != 1) return bad;
+      break;
+    case 'U':
+      field.size *= 4;
+      break;
+    case 'V':
+      break;
+    default:
+      return bad;
   }
+  array.item_size += field.size;
+  if (array.item_size > kMaxItemSize) return bad;
+  array.fields.push_back(std::move(field));
+  return {};
+}
 
- private:
-  bool fail(std::string problem) {
-    problem_ = std::move(problem);
-    return false;
-  }
-
-  bool add_field(std::string_view name, std::string_view type) {
-    const auto bad = [&] {
-      return fail("its items have the type " + quoted(type, 20) + ", which cannot be read");
-    };
-    if (type.size() < 3 || type[0] == '>') return bad();
-    NumpyField field{std::string(name), type[1], 0, array_.item_size};
-    const auto [end, code] = std::from_chars(type.data() + 2, type.data() + type.size(), field.size);
-    if (code != std::errc() || end != type.data() + type.size()) return bad();
-    if (field.size == 0 || field.size > kMaxItemSize / 4) return bad();
-    const bool word = field.size == 1 || field.size == 2 || field.size == 4 || field.size == 8;
-    switch (field.kind) {
-      case 'f':
-        if (field.size != 4 && field.size != 8) return bad();
-        break;
-      case 'i':
-      case 'u':
-        if (!word) return bad();
-        break;
-      case 'b':
-        if (field.size != 1) return bad();
-        break;
-      case 'U':
-        field.size *= 4;
-        break;
-      case 'V':
-        break;
-      default:
-        return bad();
-    }
-    array_.item_size += field.size;
-    if (array_.item_size > kMaxItemSize || array_.fields.size() == kMaxFields) return bad();
-    array_.fields.push_back(std::move(field));
-    return true;
-  }
-
-  bool read_type() {
-    std::string_view name, type;
-    if (literal_.take_text(type)) return add_field("", type);
-    if (!literal_.take("[")) return false;
-    while (!literal_.take("]")) {
-      if (!literal_.take("(") || !literal_.take_text(name) || !literal_.take(",") ||
-          !literal_.take_text(type) || !literal_.take(")"))
-        return fail("its items have a type that cannot be read");
-      if (!add_field(name, type)) return false;
-      literal_.take(",");
-    }
-    return true;
-  }
-
-  bool read_order() {
-    fortran_ = literal_.take("True");
-    return fortran_ || literal_.take("False");
-  }
-
-  bool read_shape() {
-    if (!literal_.take("(")) return false;
-    array_.count = 1;
-    while (!literal_.take(")")) {
-      std::uint64_t extent = 0;
-      if (!literal_.take_number(extent)) return fail("its shape is damaged");
-      array_.shape.push_back(extent);
-      if (__builtin_mul_overflow(array_.count, extent, &array_.count) || array_.shape.size() > 8)
-        return fail("its shape is too large");
-      literal_.take(",");
-    }
-    return true;
-  }
-
-  Literal literal_;
-  NumpyArray& array_;
-  bool fortran_ = false;
-  std::string problem_;
-};
+/// Sets what the header says. Its errors have no place.
+Result<void> take_header(std::string_view text, NumpyArray& array) {
+  auto header = parse_npy_header(text);
+  if (!header.ok()) return refused("", header.error().text());
+  for (const NpyHeader::Field& field : header->fields) FVM_TRY(add_field(field, array));
+  array.shape = std::move(header->shape);
+  array.count = 1;
+  for (const std::uint64_t extent : array.shape)
+    if (__builtin_mul_overflow(array.count, extent, &array.count) || array.shape.size() > 8)
+      return refused("", "its shape is too large");
+  const auto long_axes =
+      std::count_if(array.shape.begin(), array.shape.end(), [](std::uint64_t n) { return n > 1; });
+  if (header->fortran_order && long_axes > 1) return refused("", "it is in Fortran order");
+  return {};
+}
 
 void append_utf8(std::uint32_t code, std::string& out) {
   const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
@@ -259,8 +169,8 @@ Result<NumpyArray> read_npy(std::vector<std::byte> file) {
   std::memcpy(&length, file.data() + 8, version == 1 ? 2 : 4);
   if (text.size() - begin < length) return refused("", "the array's header is cut short");
   NumpyArray array;
-  if (const std::string problem = HeaderReader(text.substr(begin, length), array).read(); !problem.empty())
-    return refused("", "a NumPy array that cannot be read: " + problem);
+  if (const auto taken = take_header(text.substr(begin, length), array); !taken.ok())
+    return refused("", "a NumPy array that cannot be read: " + taken.error().message);
   std::size_t size = 0;
   const std::size_t there = text.size() - begin - length;
   if (__builtin_mul_overflow(array.count, std::size_t{array.item_size}, &size) || size != there)

@@ -70,7 +70,7 @@ Result<void> set_classes(const Transform transform, const OnnxShape& shape, Onnx
                              forest.class_labels[static_cast<std::size_t>(missing - shape.always.begin())] +
                              " gets no score on some rows, and others may be negative");
   model.transform = transform;
-  model.class_rule = ClassRule::Argmax;
+  model.class_rule = ClassRule::RawArgmax;
   return {};
 }
 

@@ -153,6 +153,21 @@ std::vector<Scalar> plain_softmax(std::vector<Scalar> raw) {
   return raw;
 }
 
+/// Returns the power of the base whose logarithm is `slope`, as JPMML computes it for float32.
+template <class Scalar>
+Scalar power_exp(Scalar x, double slope) {
+  return static_cast<Scalar>(std::exp(slope * static_cast<double>(x)));
+}
+
+template <class Scalar>
+std::vector<Scalar> power_softmax(std::vector<Scalar> raw, double slope) {
+  const Scalar largest = *std::max_element(raw.begin(), raw.end());
+  Scalar sum = 0;
+  for (Scalar& x : raw) sum += x = power_exp(x - largest, slope);
+  for (Scalar& x : raw) x /= sum;
+  return raw;
+}
+
 template <class Scalar>
 std::vector<Scalar> value_of(Transform transform, TransformParameters parameters,
                              const std::vector<Scalar>& raw) {
@@ -179,6 +194,7 @@ std::vector<Scalar> value_of(Transform transform, TransformParameters parameters
       for (Scalar& x : out) x = std::log1p(std::exp(x));
       break;
     case Transform::Softmax:
+      for (Scalar& x : out) x /= slope;
       return softmax(out);
     case Transform::SoftmaxZero:
       return softmax(out, true);
@@ -204,6 +220,14 @@ std::vector<Scalar> value_of(Transform transform, TransformParameters parameters
     case Transform::CutExp:
       for (Scalar& x : out) x = std::exp(std::clamp(x, Scalar{-19}, Scalar{19}));
       break;
+    case Transform::PowerExp:
+      for (Scalar& x : out) x = power_exp(x, parameters.slope);
+      break;
+    case Transform::PowerSigmoid:
+      for (Scalar& x : out) x = 1 / (1 + power_exp(-x, parameters.slope));
+      break;
+    case Transform::PowerSoftmax:
+      return power_softmax(out, parameters.slope);
     case Transform::Clamp:
       for (Scalar& x : out) x = std::clamp(x, Scalar{0}, Scalar{1});
       break;
@@ -214,9 +238,11 @@ std::vector<Scalar> value_of(Transform transform, TransformParameters parameters
 }
 
 template <class Scalar>
-std::vector<std::int64_t> labels_of(ClassRule rule, const std::vector<Scalar>& raw,
-                                    const std::vector<Scalar>& value) {
+std::vector<std::int64_t> labels_of(ClassRule rule, TransformParameters parameters,
+                                    const std::vector<Scalar>& raw, const std::vector<Scalar>& value) {
   std::vector<std::int64_t> out;
+  std::vector<Scalar> quotients = raw;
+  for (Scalar& x : quotients) x /= static_cast<Scalar>(parameters.divisor);
   const auto each = [&](const std::vector<Scalar>& scores, auto is_one) {
     for (const Scalar x : scores) out.push_back(is_one(x) ? 1 : 0);
   };
@@ -232,6 +258,12 @@ std::vector<std::int64_t> labels_of(ClassRule rule, const std::vector<Scalar>& r
     case ClassRule::Negative:
       each(value, [](Scalar x) { return x < 0; });
       break;
+    case ClassRule::HalfOrMore:
+      each(value, [](Scalar x) { return x >= Scalar{0.5}; });
+      break;
+    case ClassRule::NotPositive:
+      each(value, [](Scalar x) { return x <= 0; });
+      break;
     case ClassRule::RawPositive:
       each(raw, [](Scalar x) { return x > 0; });
       break;
@@ -241,8 +273,14 @@ std::vector<std::int64_t> labels_of(ClassRule rule, const std::vector<Scalar>& r
     case ClassRule::RawAboveHalf:
       each(raw, [](Scalar x) { return x > Scalar{0.5}; });
       break;
+    case ClassRule::RawAboveOffset:
+      each(raw, [&](Scalar x) { return x > static_cast<Scalar>(parameters.offset); });
+      break;
     case ClassRule::Argmax:
       out.push_back(std::max_element(value.begin(), value.end()) - value.begin());
+      break;
+    case ClassRule::RawArgmax:
+      out.push_back(std::max_element(quotients.begin(), quotients.end()) - quotients.begin());
       break;
     case ClassRule::Value:
       for (const Scalar x : value) out.push_back(static_cast<std::int64_t>(x));
@@ -274,8 +312,10 @@ Reference predict(const Model& model, std::span<const Value> rows, std::size_t r
   out.raw_width = model.num_outputs;
   const std::size_t values = model.transform == Transform::Argmax ? 1 : model.num_outputs;
   out.value_width = model.pair == Pair::None ? values : 2;
+  const TransformParameters parameters = parameters_of(model, last - first);
   out.label_width =
-      labels_of(model.class_rule, std::vector<Scalar>(out.raw_width), std::vector<Scalar>(values)).size();
+      labels_of(model.class_rule, parameters, std::vector<Scalar>(out.raw_width), std::vector<Scalar>(values))
+          .size();
   out.leaf_width = options.leaves ? last - first : 0;
   const auto columns = static_cast<std::size_t>(num_columns(model));
   for (std::size_t r = 0; r < row_count; ++r) {
@@ -293,8 +333,8 @@ Reference predict(const Model& model, std::span<const Value> rows, std::size_t r
       raw[i] *= static_cast<Scalar>(model.scale);
       raw[i] = static_cast<Scalar>(static_cast<double>(raw[i]) + model.base[i]);
     }
-    const std::vector<Scalar> one = value_of(model.transform, parameters_of(model, last - first), raw);
-    const std::vector<std::int64_t> labels = labels_of(model.class_rule, raw, one);
+    const std::vector<Scalar> one = value_of(model.transform, parameters, raw);
+    const std::vector<std::int64_t> labels = labels_of(model.class_rule, parameters, raw, one);
     const std::vector<Scalar> value = paired(model.pair, one);
     out.raw.insert(out.raw.end(), raw.begin(), raw.end());
     out.value.insert(out.value.end(), value.begin(), value.end());

@@ -116,9 +116,10 @@ Result<void> read_sklearn_ada_boost(SklearnReader& reader) {
   VoteReader votes(reader, std::move(classes[0]));
   for (std::size_t i = 0; i < trees.size(); ++i)
     FVM_TRY(votes.add_tree(trees[i], weights[i], algorithm == "SAMME.R"));
-  model.divisor = numpy_sum(weights) * (static_cast<double>(model.num_outputs) - 1.0);
+  model.divisor = numpy_sum(weights);
+  model.slope = static_cast<double>(model.num_outputs) - 1.0;
   model.transform = Transform::Softmax;
-  model.class_rule = ClassRule::Argmax;
+  model.class_rule = ClassRule::RawArgmax;
   reader.set_rounds(1, "estimators_", false);
   return {};
 }

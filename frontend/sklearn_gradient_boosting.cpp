@@ -87,7 +87,7 @@ void set_values(SklearnReader& reader, Loss loss, std::vector<std::string> label
   model.class_labels = std::move(labels);
   if (model.num_outputs > 1) {
     model.transform = Transform::Softmax;
-    model.class_rule = ClassRule::Argmax;
+    model.class_rule = reader.version < kNewLosses ? ClassRule::Argmax : ClassRule::RawArgmax;
     return;
   }
   model.transform = Transform::Sigmoid;

@@ -266,14 +266,15 @@ Result<void> read_values(SklearnReader& reader, std::size_t outputs) {
   if (classes.size() != 1 || classes[0].size() != (outputs == 1 ? 2 : outputs))
     return reader.estimator.error(std::to_string(classes[0].size()) + " classes for " +
                                   std::to_string(outputs) + " outputs");
+  const bool from_values = reader.version < SklearnVersion{1, 5, 0};
   if (outputs > 1) {
     model.transform = Transform::Softmax;
-    model.class_rule = ClassRule::Argmax;
+    model.class_rule = from_values ? ClassRule::Argmax : ClassRule::RawArgmax;
     return {};
   }
   model.transform = Transform::Sigmoid;
   model.pair = Pair::Complement;
-  model.class_rule = reader.version < SklearnVersion{1, 5, 0} ? ClassRule::AboveHalf : ClassRule::RawPositive;
+  model.class_rule = from_values ? ClassRule::AboveHalf : ClassRule::RawPositive;
   return {};
 }
 

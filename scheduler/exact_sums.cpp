@@ -1,5 +1,5 @@
 // The unit is the lowest bit set in any leaf (DART weights included) or base score; the bound is the sum of
-// each tree's largest leaf and of the largest base score.
+// each tree's largest leaf and of the largest base score. Models with leaves of NaN have no exact sums.
 #include "scheduler/exact_sums.hpp"
 
 #include <algorithm>
@@ -41,14 +41,15 @@ ReproducibleSums exact_sums_of(const Model& model) {
   bool any = false;
   double bound = 0;
   const auto see = [&](Score score, double& largest) {
-    if (score == 0) return;
+    if (score == 0 || std::isnan(score)) return;
     const auto value = static_cast<double>(score);
     any = true;
     unit = std::min(unit, lowest_bit(value));
     largest = std::max(largest, std::abs(value));
   };
   double largest_base = 0;
-  for (const double base : model.base) see(static_cast<Score>(base), largest_base);
+  for (const double base : model.base)
+    if (std::isfinite(base)) see(static_cast<Score>(base), largest_base);
   for (const Tree& tree : model.trees) {
     double largest = 0;
     for (std::size_t n = 0; n < tree.nodes.size(); ++n)
@@ -58,7 +59,8 @@ ReproducibleSums exact_sums_of(const Model& model) {
   }
   if (!any) unit = 0;
   bound += largest_base;
-  const bool has_unit = unit >= kLowestUnit;
+  // No integer stands for NaN, the sum of a row without an answer.
+  const bool has_unit = unit >= kLowestUnit && !model.may_lack_answers;
   if (has_unit && fits(bound, unit, 64)) return {AccumulatorKind::Exact64, unit};
   if (has_unit && fits(bound, unit, 128)) return {AccumulatorKind::Exact128, unit};
   return {per_tree_kind(model.score_type), 0};
@@ -67,6 +69,7 @@ ReproducibleSums exact_sums_of(const Model& model) {
 }  // namespace
 
 ReproducibleSums exact_sums(const Model& model) {
+  if (has_linear_leaves(model)) return {per_tree_kind(model.score_type), 0};
   return model.score_type == ScalarType::Float64 ? exact_sums_of<double>(model) : exact_sums_of<float>(model);
 }
 

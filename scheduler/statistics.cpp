@@ -2,9 +2,11 @@
 #include <forestvm/statistics.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
-#include <tuple>
 #include <utility>
+#include <vector>
 
 #include <forestvm/compile.hpp>
 
@@ -13,13 +15,16 @@
 namespace forestvm {
 namespace {
 
-/// Counts the pairs of each feature. The pairs are sorted by feature.
-template <class Pair>
-std::vector<FeatureCount> count_by_feature(const std::vector<Pair>& pairs) {
+/// Counts the values of each feature, alike ones once.
+template <class Value, class Less>
+std::vector<FeatureCount> count_distinct(std::map<std::uint32_t, std::vector<Value>> by_feature,
+                                         const Less& less) {
   std::vector<FeatureCount> counts;
-  for (const Pair& pair : pairs) {
-    if (counts.empty() || counts.back().feature != pair.first) counts.push_back({pair.first, 0});
-    ++counts.back().count;
+  for (auto& [feature, values] : by_feature) {
+    std::sort(values.begin(), values.end(), less);
+    const auto last = std::unique(values.begin(), values.end(),
+                                  [&](const Value& a, const Value& b) { return !less(a, b); });
+    counts.push_back({feature, static_cast<std::uint32_t>(last - values.begin())});
   }
   return counts;
 }
@@ -58,30 +63,21 @@ ForestStatistics statistics(const Model& model) {
 
 std::vector<FeatureCount> category_sets_per_feature(const Model& model) {
   using Codes = std::vector<std::uint32_t>;
-  std::vector<std::pair<std::uint32_t, const Codes*>> sets;
+  std::map<std::uint32_t, std::vector<const Codes*>> sets;
   for (const Tree& tree : model.trees)
     for (const Node& node : tree.nodes)
       if (node.kind == NodeKind::Category)
-        sets.emplace_back(node.feature, &tree.category_sets[node.payload].codes);
-  std::sort(sets.begin(), sets.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.first, *a.second) < std::tie(b.first, *b.second);
-  });
-  sets.erase(
-      std::unique(sets.begin(), sets.end(),
-                  [](const auto& a, const auto& b) { return a.first == b.first && *a.second == *b.second; }),
-      sets.end());
-  return count_by_feature(sets);
+        sets[node.feature].push_back(&tree.category_sets[node.payload].codes);
+  return count_distinct(std::move(sets), [](const Codes* a, const Codes* b) { return *a < *b; });
 }
 
 std::vector<FeatureCount> thresholds_per_feature(const Model& model) {
-  std::vector<std::pair<std::uint32_t, double>> pairs;
+  std::map<std::uint32_t, std::vector<double>> by_feature;
   for (const Tree& tree : model.trees)
     for (const Node& node : tree.nodes)
       if (node.kind == NodeKind::Less || node.kind == NodeKind::LessEqual)
-        pairs.emplace_back(node.feature, node.threshold);
-  std::sort(pairs.begin(), pairs.end());
-  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-  return count_by_feature(pairs);
+        by_feature[node.feature].push_back(node.threshold);
+  return count_distinct(std::move(by_feature), std::less<>());
 }
 
 }  // namespace forestvm

@@ -18,6 +18,7 @@ ENVIRONMENTS = dict(
     treelite="v-main",
     ydf="v-ydf",
     catboost="v-main",
+    sklearn="v-main",
 )
 REST, LONGEST_REST = 0.005, 0.5  # seconds, see Worker.rest
 

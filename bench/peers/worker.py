@@ -95,7 +95,8 @@ class forestvm(Engine):
             raise RuntimeError(self.library.fvm_last_error().decode())
 
     def arguments(self, rows):
-        return self.context.value, address(rows), len(rows), self.features, 0, address(self.out), len(self.out)
+        output = int(self.info.get("output") == "value")
+        return self.context.value, address(rows), len(rows), self.features, output, address(self.out), len(self.out)
 
     def close(self):
         self.library.fvm_context_destroy(self.context)
@@ -200,7 +201,7 @@ class treelite(Engine):
         self.version = module.__version__
         self.model = module.Model.deserialize(self.file("model.tl"))
         self.config = GTILConfig(nthread=self.threads, predict_type="raw")
-        self.type = b"float64" if self.info["trainer"] == "lightgbm" else b"float32"
+        self.type = b"float32" if self.info["trainer"] == "xgboost" else b"float64"
         if self.type == b"float64":
             self.out = np.zeros(MOST_ROWS * self.K)
         self.entry = function(_LIB.TreeliteGTILPredict)
@@ -259,7 +260,8 @@ class onnxruntime(Engine):
         options = module.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
         session = module.InferenceSession(self.file("model.onnx"), options, providers=["CPUExecutionProvider"])
-        self.call = lambda rows: session.run(None, {"X": rows})[0]
+        # A classifier's scores come after its labels.
+        self.call = lambda rows: session.run(None, {"X": rows})[-1]
 
 
 class onedal(Engine):
@@ -302,10 +304,10 @@ class ydf(Engine):
         import convert
 
         self.version = module.__version__
-        if self.K > 1 or self.info["leaves"] > 60000 or self.features > 200:
-            raise Skip("one output, at most 60,000 leaves and 200 features")
         path = f"{self.folder}/ydf"
         if not os.path.exists(path):
+            if self.K > 1 or self.info["leaves"] > 60000 or self.features > 200:
+                raise Skip("one output, at most 60,000 leaves and 200 features")
             trees = json.load(open(self.file("model.json")))["learner"]["gradient_booster"]["model"]["trees"]
             convert.to_ydf(trees, self.info["bs"], self.features).save(path)
         model = module.load_model(path)
@@ -314,12 +316,15 @@ class ydf(Engine):
 
 
 class catboost(Engine):
-    """a model of its own, see oblivious.py; where the others have CatBoost's trees, the same"""
+    """a model of its own, see oblivious.py; where the others have CatBoost's trees, the same. Left out of the models of
+    other trainers in own.py"""
 
     def load(self):
-        import catboost as module, oblivious
+        import catboost as module, oblivious, own
 
         self.version = module.__version__
+        if self.info["trainer"] in ("sklearn", "ydf"):
+            raise Skip("another trainer's model")
         if not self.info.get("catboost_trees"):
             self.scores = None
         try:
@@ -327,7 +332,21 @@ class catboost(Engine):
         except ValueError as reason:
             raise Skip(str(reason))
         model = module.CatBoost().load_model(path)
+        if columns := self.info.get("categories"):
+            # The table is made, and its categories are hashed, before the clock starts.
+            self.argument = lambda rows: module.Pool(own.table(rows, columns), cat_features=columns)
         self.call = lambda rows: model.predict(rows, prediction_type="RawFormulaVal", thread_count=self.threads)
+
+
+class sklearn(Engine):
+    def load(self):
+        import joblib, sklearn as module
+
+        self.version = module.__version__
+        model = joblib.load(self.file("model.joblib"))
+        if hasattr(model, "n_jobs"):
+            model.n_jobs = self.threads
+        self.call = model.predict_proba if hasattr(model, "classes_") else model.predict
 
 
 class Clock:

@@ -10,7 +10,6 @@
 
 #include <forestvm/internal/calls.hpp>
 
-#include "cli/io/npy_header.hpp"
 #include "cli/io/quote.hpp"
 
 namespace forestvm::cli {
@@ -77,7 +76,9 @@ Result<void> set_type(const std::string& name, ArrayForm& form) {
 
 Result<ArrayForm> array_form(const NpyHeader& header, NpyShape accepted) {
   ArrayForm form;
-  FVM_TRY(set_type(header.dtype, form));
+  if (header.is_structured())
+    return refused("NPY header", "a structured dtype has no single column type; save one plain array");
+  FVM_TRY(set_type(header.fields[0].type, form));
   std::vector<std::uint64_t> shape = header.shape;
   if (accepted == NpyShape::VectorOrMatrix && shape.size() == 1) shape.push_back(1);
   if (shape.size() != 2)

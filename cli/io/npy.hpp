@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include <forestvm/internal/npy_header.hpp>
 #include <forestvm/result.hpp>
 
-#include "cli/io/npy_header.hpp"
 #include "cli/io/source.hpp"
 #include "cli/io/table.hpp"
 

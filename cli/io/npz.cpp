@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cli/io/npy.hpp"
-#include "cli/io/npy_header.hpp"
 #include "cli/io/quote.hpp"
 #include "cli/io/sparse_row.hpp"
 #include "cli/io/zip_archive.hpp"

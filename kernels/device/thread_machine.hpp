@@ -293,7 +293,7 @@ class ThreadMachine {
     with_scores(accumulator, [&]<class Score>() {
       for_rows(ranges[linked<Op::Label, Rows>(inst)], [&](std::uint32_t row) {
         label_row(rule, accumulator_row<Score>(accumulator, row), outputs,
-                  launch_->pass.labels + std::size_t{row} * width);
+                  launch_->pass.labels + std::size_t{row} * width, launch_->program.parameters);
       });
     });
   }

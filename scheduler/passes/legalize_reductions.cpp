@@ -11,6 +11,7 @@
 //         reduce(result[batch, …], p)            for t1 in t0: …  reduce(private1[batch, …], p)
 //                                              result[batch] += reduce_dimension(private1, t0)
 #include <algorithm>
+#include <cmath>
 
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/names.hpp>
@@ -241,10 +242,12 @@ class Legalizer {
     if (lowering_.encodes()) body.insert(body.begin(), make(Encode, rows));
   }
 
+  /// Returns whether exact sums can begin with the base.
   static bool has_exact_base(const Model& model) {
-    return model.score_type == ScalarType::Float64 ||
-           std::all_of(model.base.begin(), model.base.end(),
-                       [](double base) { return static_cast<double>(static_cast<float>(base)) == base; });
+    return std::all_of(model.base.begin(), model.base.end(), [&](double base) {
+      return std::isfinite(base) && (model.score_type == ScalarType::Float64 ||
+                                     static_cast<double>(static_cast<float>(base)) == base);
+    });
   }
 
   /// Inserts the initialisation and the output of results, inside the loops over rows that contain everything

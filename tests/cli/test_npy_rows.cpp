@@ -11,7 +11,6 @@
 
 #include "cli/io/csv.hpp"
 #include "cli/io/npy.hpp"
-#include "cli/io/npy_header.hpp"
 #include "read_rows.hpp"
 
 namespace forestvm::cli {

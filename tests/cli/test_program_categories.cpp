@@ -103,7 +103,7 @@ TEST_F(Categories, OfLightgbmThatAreUnseenAreMissing) {
 
 /// YDF takes a text that its dictionary lacks as category 0.
 TEST_F(Categories, OfYdfAreTextsOfItsDictionary) {
-  const std::string folder = test_data("ydf/binary/");
+  const std::string folder = test_data("ydf/0.16.1_binary/");
   const Outcome outcome = forestvm({"run", folder + "model", folder + "rows.csv", "-o", file("out.npy")});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const auto answers = support::read_npy<float>(file("out.npy"));

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "spawn.hpp"
@@ -301,6 +303,20 @@ TEST_F(Commands, DiffAgreesWithEveryJudge) {
   EXPECT_EQ(program.code, 0) << program.err;
   EXPECT_NE(program.out.find("every walk comes to the same leaf"), std::string::npos) << program.out;
   EXPECT_NE(program.out.find("equal bits"), std::string::npos) << program.out;
+}
+
+/// Rows of float32, of float64, with categories and with texts become what the exported code takes.
+TEST_F(Commands, DiffComparesWithNativeCode) {
+  if (std::system("cc --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no C compiler cc";
+  for (const auto& [model, rows] :
+       {std::pair{"diabetes/model.json", "diabetes/rows.npy"},
+        std::pair{"lightgbm/4.7.0_classes/model.txt", "lightgbm/4.7.0_classes/rows.npy"},
+        std::pair{"lightgbm/4.7.0_categories/model.txt", "lightgbm/4.7.0_categories/rows.npy"},
+        std::pair{"catboost/1.2.10_counters/model.cbm", "catboost/1.2.10_counters/rows.csv"}}) {
+    const Outcome native = forestvm({"diff", test_data(model), test_data(rows), "--against", "native"});
+    EXPECT_EQ(native.code, 0) << model << ": " << native.err << native.out;
+    EXPECT_NE(native.out.find("every walk comes to the same leaf"), std::string::npos) << native.out;
+  }
 }
 
 TEST_F(Commands, DiffSaysWhatDiffers) {

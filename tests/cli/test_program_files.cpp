@@ -37,7 +37,8 @@ class Files : public ProgramTest {
 };
 
 TEST_F(Files, ADirectoryIsAModelOfYdf) {
-  const std::string model = test_data("ydf/isolation/model"), rows = test_data("ydf/isolation/rows.csv");
+  const std::string model = test_data("ydf/0.16.1_isolation/model"),
+                    rows = test_data("ydf/0.16.1_isolation/rows.csv");
   const Outcome outcome = forestvm({"run", model, rows});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(forestvm({"compile", model + "/", "-o", file("m.fvm")}).err, "");

@@ -2,24 +2,31 @@
 // trainer promises no bits.
 #pragma once
 
-#include <filesystem>
-#include <string>
-#include <vector>
+#include <cstddef>
 
+#include <forestvm/backend.hpp>
 #include <forestvm/model.hpp>
+#include <forestvm/reference.hpp>
 
 #include "support/model_folders.hpp"
 
 namespace forestvm::test {
 
 /// Reads the rows and answers beside a model file. ONNX Runtime's sums depend on its number of threads, and its answers
-/// are compared with the reference predictor's within a bound (tests/frontend/test_onnx_answers.cpp); here programs must
+/// are compared with the reference predictor's within a bound (tests/support/trainer_answers.hpp); here programs must
 /// give the reference predictor's own numbers, rounded to float32. So must raw scores that the trainer does not give.
 support::Answers answers_of(const support::ModelFile& file, const Model& model);
 
-/// Returns CatBoost's model files, in the folders inside `parent` whose names start with `prefix`, that have no
-/// categories: float32 rows say all about them.
-std::vector<support::ModelFile> catboost_number_files(const std::filesystem::path& parent,
-                                                      const std::string& prefix);
+/// Returns `count` of the rows, from number `begin` on.
+template <class Score>
+RowBlock rows_of(const support::AnswersOf<Score>& answers, std::size_t begin, std::size_t count) {
+  if (answers.codes.empty()) return {answers.rows.data() + begin * answers.features, count, answers.features};
+  RowBlock rows{answers.codes.data() + begin * answers.features, count, answers.features, RowType::Float64};
+  rows.hashed = true;
+  return rows;
+}
+
+/// Predicts all rows with the reference predictor, with numbers of leaves.
+Reference reference_of(const Model& model, const support::Answers& answers, std::size_t count);
 
 }  // namespace forestvm::test

@@ -129,7 +129,7 @@ class Matrix {
   }
 
   void run() {
-    judge_ = *reference_predict(model_, std::span(answers_.rows).first(count_ * answers_.features), count_);
+    judge_ = reference_of(model_, answers_, count_);
     reproducible_ = reproducible_scores();
     std::vector<std::string> layouts = support::layout_names();
     layouts.insert(layouts.begin(), "auto");
@@ -210,10 +210,8 @@ class Matrix {
     const auto predictor = host_backend(compiled->program, {});
     const auto context = (*predictor)->make_context();
     std::vector<float> raw(count_ * answers_.raw_width);
-    EXPECT_TRUE((*predictor)
-                    ->predict(*context, RowBlock{answers_.rows.data(), count_, answers_.features},
-                              OutputKind::Raw, raw.data())
-                    .ok());
+    EXPECT_TRUE(
+        (*predictor)->predict(*context, rows_of(answers_, 0, count_), OutputKind::Raw, raw.data()).ok());
     return raw;
   }
 
@@ -229,8 +227,7 @@ class Matrix {
     std::vector<float> raw(count * answers_.raw_width);
     std::vector<std::int32_t> leaves(count * model_.trees.size());
     for (std::size_t begin = 0; begin < count; begin += batch) {
-      const RowBlock rows{answers_.rows.data() + begin * answers_.features, std::min(batch, count - begin),
-                          answers_.features};
+      const RowBlock rows = rows_of(answers_, begin, std::min(batch, count - begin));
       const auto done =
           (*predictor)->predict(*context, rows, OutputKind::Raw, raw.data() + begin * answers_.raw_width);
       if (!done.ok()) return "wrong: " + done.error().text();

@@ -12,7 +12,6 @@ namespace forestvm::test {
 using support::Answers;
 using support::model_files;
 using support::ModelFile;
-using support::read_answers;
 using support::zoo;
 
 struct Budget {

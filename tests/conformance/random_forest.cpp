@@ -31,23 +31,29 @@ class ForestMaker {
     wild_leaves_ = dice_.percent(20);
     if (wishes_.float64 != 0 && dice_.percent(wishes_.float64)) model.score_type = ScalarType::Float64;
     float64_ = model.score_type == ScalarType::Float64;
-    if (float64_ && dice_.percent(60)) model.row_type = ScalarType::Float64;
+    const bool linear = float64_ && wishes_.linear != 0 && dice_.percent(wishes_.linear);
+    if (linear || (float64_ && dice_.percent(60))) model.row_type = ScalarType::Float64;
+    model.tiny_is_zero = linear;
     const bool covered = dice_.percent(50);
     make_thresholds(dice_.from_to(1, many_thresholds ? 900 : 12));
     if (dice_.percent(wishes_.categories)) make_sets(dice_.from_to(1, dice_.percent(10) ? 150 : 12));
     for (double& base : model.base) base = leaf_value();
     model.base_last = dice_.percent(30);
     make_outputs(model);
-    const bool vectors = model.num_outputs > 1 && dice_.percent(30);
+    const bool vectors = !linear && model.num_outputs > 1 && dice_.percent(30);
     if (model.base_last && dice_.percent(30)) model.scale = dice_.real() * 4 - 2;
-    const bool dart = dice_.percent(20);
-    const std::size_t trees = dice_.percent(2) ? 0 : dice_.from_to(1, wishes_.max_trees);
+    const bool dart = !linear && dice_.percent(20);
+    const std::size_t trees = !linear && dice_.percent(2) ? 0 : dice_.from_to(1, wishes_.max_trees);
     for (std::size_t t = 0; t < trees; ++t) {
       Tree tree = make_tree();
       if (covered) cover(tree, 0, static_cast<float>(dice_.from_to(1, 100'000)));
       model.trees.push_back(renumbered(tree));
       model.trees.back().output = static_cast<std::uint32_t>(dice_.below(model.num_outputs));
-      if (vectors) make_vectors(model.trees.back(), model.num_outputs);
+      if (vectors)  // some numbers are alike
+        support::make_vectors(model.trees.back(), model.num_outputs, [this](const Node&, std::uint32_t) {
+          return dice_.percent(40) ? 0.25 : leaf_value();
+        });
+      if (linear && (t == 0 || !dice_.percent(20))) make_linear(model.trees.back());
       if (dart) model.trees.back().weight = weight();
       model.round_begins.push_back(static_cast<std::uint32_t>(t + 1));
     }
@@ -55,15 +61,17 @@ class ForestMaker {
   }
 
  private:
-  /// Makes the leaves vectors, some of which are alike.
-  void make_vectors(Tree& tree, std::uint32_t width) {
-    tree.output = 0;
-    tree.leaf_width = width;
+  /// Makes the leaves linear functions, some of them of the same feature twice, some constant.
+  void make_linear(Tree& tree) {
     for (Node& node : tree.nodes) {
       if (node.kind != NodeKind::Leaf) continue;
-      node.payload = static_cast<std::uint32_t>(tree.leaf_vectors.size() / width);
-      for (std::uint32_t k = 0; k < width; ++k)
-        tree.leaf_vectors.push_back(dice_.percent(40) ? 0.25 : leaf_value());
+      node.payload = static_cast<std::uint32_t>(tree.linear_leaves.size());
+      LinearLeaf leaf{leaf_value(), {}, {}};
+      for (std::size_t terms = dice_.below(4); terms > 0; --terms) {
+        leaf.features.push_back(static_cast<std::uint32_t>(dice_.below(features_)));
+        leaf.coefficients.push_back(leaf_value());
+      }
+      tree.linear_leaves.push_back(std::move(leaf));
     }
   }
 
@@ -111,12 +119,16 @@ class ForestMaker {
                                                            {Transform::Step, ClassRule::Value},
                                                            {Transform::Sigmoid, ClassRule::RawPositive},
                                                            {Transform::Logistic, ClassRule::RawNotNegative},
-                                                           {Transform::Clamp, ClassRule::RawAboveHalf}};
+                                                           {Transform::Clamp, ClassRule::RawAboveHalf},
+                                                           {Transform::Sigmoid, ClassRule::RawAboveOffset}};
     const std::vector<std::pair<Transform, ClassRule>> many{{Transform::Identity, ClassRule::None},
                                                             {Transform::Sigmoid, ClassRule::AboveHalf},
                                                             {Transform::Softmax, ClassRule::Argmax},
+                                                            {Transform::Softmax, ClassRule::RawArgmax},
                                                             {Transform::Argmax, ClassRule::Value}};
     std::tie(model.transform, model.class_rule) = dice_.pick(model.num_outputs == 1 ? one : many);
+    if (model.class_rule == ClassRule::RawAboveOffset) model.offset = dice_.real() - 0.5;
+    if (float64_ && model.class_rule == ClassRule::RawArgmax) model.divisor = 3, model.slope = 7;
     if (model.num_outputs == 1 && dice_.percent(20))
       model.pair = dice_.percent(70) ? Pair::Complement : Pair::Negation;
   }

@@ -20,6 +20,7 @@ says what is done with it:
     schedule   compiled with the model; its output is the loops that `forestvm dump` prints
     fvm        assembled over the program of the page (model.fvm) by `forestvm assemble`
     text       neither; for output, grammars and pictures
+    python     neither, nor is its output compared: the tests in bindings/python/tests do both
 
 A comment on the line before a block changes that:
 
@@ -40,7 +41,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-KNOWN = {"sh", "cpp", "c", "schedule", "fvm", "text", "cmake"}
+KNOWN = {"sh", "cpp", "c", "schedule", "fvm", "text", "cmake", "python"}
+ELSEWHERE = object()  # what a block printed that is not run here
 NOTE = re.compile(r"^<!-- (not run|file|exits|refused|output|with)(?:: ?(.*?))? -->$")
 FENCE = re.compile(r"^( *)(```+|~~~+) *(.*?) *$")
 TIMEOUT = 240  # seconds, for one block
@@ -229,6 +231,8 @@ class Runner:
             elif language == "text":
                 if "output" not in notes:
                     continue
+                if printed is ELSEWHERE:
+                    continue
                 self.count("outputs compared")
                 if printed is None:
                     self.found(block, "no block before this one printed anything")
@@ -237,6 +241,8 @@ class Runner:
                     printed = self.dump(notes["output"], there).stdout
                 if not matches(block.text, printed):
                     self.found(block, "this is not what was printed, which is:", printed)
+            elif language == "python":
+                printed = ELSEWHERE
             elif language == "sh":
                 printed = self.sh(block, there)
             elif language == "schedule":

@@ -5,7 +5,7 @@
  *     parallel(b0)
  * 656 bytes of constant tables, 256 bytes of stack for 64 rows at a time.
  * C99; compile with -ffp-contract=off where the compiler would fuse multiplications and additions.
- * Rows are float32, `stride` numbers from one to the next; NaN is a missing value. */
+ * Rows are of type float, `stride` numbers from one to the next; NaN is a missing value. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -23,13 +23,18 @@ static forest_range forest_chunk(forest_range r, uint32_t step, uint32_t i) {
   part.iteration = i;
   return part;
 }
-static float forest_exp(float x) {
+static double forest_power_of_two(int32_t exponent) {
+  const uint64_t bits = (uint64_t)(1023 + exponent) << 52;
+  double power;
+  memcpy(&power, &bits, sizeof power);
+  return power;
+}
+static float forest_exp_f32(float x) {
   static const double factors[14] = {1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0,
                                      1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0,
                                      1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0};
-  double scaled, r, sum = 0.0, power, result;
+  double scaled, r, sum = 0.0, result;
   int32_t n;
-  uint64_t bits;
   int i;
   if (x != x) return x;
   if (x > 88.8f) return 1.0f / 0.0f;
@@ -38,22 +43,22 @@ static float forest_exp(float x) {
   n = (int32_t)(scaled + (scaled < 0.0 ? -0.5 : 0.5));
   r = ((double)x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
   for (i = 0; i < 14; ++i) sum = sum * r + factors[i];
-  bits = (uint64_t)(1023 + n) << 52;
-  memcpy(&power, &bits, sizeof power);
-  result = sum * power;
+  result = sum * forest_power_of_two(n);
   return result > 3.4028234663852886e+38 ? 1.0f / 0.0f : (float)result;
 }
+static float forest_sigmoid_f32(float x) {
+  return 1.0f / (forest_exp_f32(-x > 88.7f ? 88.7f : -x) + 1.0f);
+}
 static int forest_left(const float *x, uint32_t word, float threshold) {
-  const float value = x[word & 0x3fffffffu];
+  const uint32_t column = word & 0x3fffffffu;
+  const float value = x[column];
   return value < threshold || (value != value && (word & 0x40000000u) != 0u);
 }
-static void forest_transform(float *scores) {
-  uint32_t i;
-  for (i = 0u; i < 1u; ++i) scores[i] = 1.0f / (forest_exp(-scores[i] > 88.7f ? 88.7f : -scores[i]) + 1.0f);
+static void forest_transform_f32(float *scores) {
+  for (uint32_t i = 0u; i < 1u; ++i) scores[i] = forest_sigmoid_f32(scores[i]);
 }
-static void forest_label(const float *values, int64_t *labels) {
-  uint32_t i;
-  for (i = 0u; i < 1u; ++i) labels[i] = values[i] > 0.5f;
+static void forest_label_f32(const float *values, int64_t *labels) {
+  for (uint32_t i = 0u; i < 1u; ++i) labels[i] = values[i] > (float)0.5;
 }
 
 /* Group g0: trees 0 to 6, layout array, children at 2 i + 1 and 2 i + 2. */
@@ -83,7 +88,7 @@ static uint32_t forest_walk_g0(uint32_t tree, const float *x) {
     at = 2u * at + 2u - (uint32_t)forest_left(x, word, forest_g0_threshold[place]);
   }
 }
-static const float forest_g0_leaf[23] = {
+static const float forest_g0_leaf_f32[23] = {
     0x1p-3f, -0x1p-3f, 0x1p-2f, -0x1p-2f, 0x1p+0f, -0x1p+0f, 0x1p+1f, -0x1p+1f, -0x1.8p-1f, 0x1p+2f, -0x1p+2f,
     0x1p+3f, -0x1p+3f, 0x1p+4f, -0x1p+4f, 0x1p+5f, -0x1p+5f, 0x1p+6f, -0x1p+6f, 0x1p-1f, 0x1p-2f, 0x1p-1f,
     0x0p+0f,
@@ -98,11 +103,11 @@ static const uint32_t forest_g0_tree[6] = {
     0u, 1u, 2u, 3u, 4u, 5u,
 };
 
-static const float forest_base[1] = {
+static const float forest_base_f32[1] = {
     0x1p-1f,
 };
 
-static void forest_run(const float *x, size_t stride, uint32_t count, uint32_t want, void *out) {
+static void forest_run(const float *x, size_t stride, uint32_t count, uint32_t all, uint32_t want, void *out) {
   float a0[64];
   const size_t width = want == 1u ? 1u : want == 2u ? 1u : 1u;
   forest_range r0, r1, r2;
@@ -113,18 +118,18 @@ static void forest_run(const float *x, size_t stride, uint32_t count, uint32_t w
   (void)r2;
   r0.begin = 0u; r0.end = count; r0.iteration = 0u;
   r1.begin = 0u; r1.end = 6u; r1.iteration = 0u;
-  (void)r0; (void)r1; (void)x; (void)stride; (void)width;
+  (void)r0; (void)r1; (void)x; (void)stride; (void)all; (void)width;
   if (!(want == 3u)) {
     /* Iterations may run in parallel. */
     for (i2 = 0u; i2 < forest_iterations(r0, 8u); ++i2) {
       r2 = forest_chunk(r0, 8u, i2);
       for (row = r2.begin; row < r2.end; ++row)
-        for (k = 0u; k < 1u; ++k) (a0 + ((size_t)(0u) * 64u + row) * 1u)[k] = forest_base[k];
+        for (k = 0u; k < 1u; ++k) (a0 + ((size_t)(0u) * 64u + row) * 1u)[k] = forest_base_f32[k];
       for (row = r2.begin; row < r2.end; ++row)
         for (tree = r1.begin; tree < r1.end; ++tree) {
         const uint32_t t = tree - 0u;
         const uint32_t leaf = forest_walk_g0(t, x + (size_t)row * stride);
-        (a0 + ((size_t)(0u) * 64u + row) * 1u)[forest_g0_output[t]] += forest_g0_leaf[leaf];
+        (a0 + ((size_t)(0u) * 64u + row) * 1u)[forest_g0_output[t]] += forest_g0_leaf_f32[leaf];
       }
       if (want == 0u) {
         for (row = r2.begin; row < r2.end; ++row)
@@ -132,15 +137,15 @@ static void forest_run(const float *x, size_t stride, uint32_t count, uint32_t w
       }
       if (want == 1u) {
         for (row = r2.begin; row < r2.end; ++row)
-          forest_transform((a0 + ((size_t)(0u) * 64u + row) * 1u));
+          forest_transform_f32((a0 + ((size_t)(0u) * 64u + row) * 1u));
         for (row = r2.begin; row < r2.end; ++row)
           memcpy((float *)out + (size_t)row * width, (a0 + ((size_t)(0u) * 64u + row) * 1u), width * sizeof(float));
       }
       if (want == 2u) {
         for (row = r2.begin; row < r2.end; ++row)
-          forest_transform((a0 + ((size_t)(0u) * 64u + row) * 1u));
+          forest_transform_f32((a0 + ((size_t)(0u) * 64u + row) * 1u));
         for (row = r2.begin; row < r2.end; ++row)
-          forest_label((a0 + ((size_t)(0u) * 64u + row) * 1u), (int64_t *)out + (size_t)row * width);
+          forest_label_f32((a0 + ((size_t)(0u) * 64u + row) * 1u), (int64_t *)out + (size_t)row * width);
       }
     }
   }
@@ -160,34 +165,38 @@ static void forest_run(const float *x, size_t stride, uint32_t count, uint32_t w
 
 /* Raw scores: count x 1u. */
 void forest_predict_raw(const float *rows, size_t count, size_t stride, float *out) {
+  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
   size_t begin;
   for (begin = 0u; begin < count; begin += 64u) {
     const size_t left = count - begin;
-    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), 0u, out + begin * 1u);
+    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), all, 0u, out + begin * 1u);
   }
 }
 /* What the trainer's predict gives: count x 1u. */
 void forest_predict(const float *rows, size_t count, size_t stride, float *out) {
+  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
   size_t begin;
   for (begin = 0u; begin < count; begin += 64u) {
     const size_t left = count - begin;
-    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), 1u, out + begin * 1u);
+    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), all, 1u, out + begin * 1u);
   }
 }
 /* Labels' indices: count x 1u. */
 void forest_predict_class(const float *rows, size_t count, size_t stride, int64_t *out) {
+  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
   size_t begin;
   for (begin = 0u; begin < count; begin += 64u) {
     const size_t left = count - begin;
-    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), 2u, out + begin * 1u);
+    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), all, 2u, out + begin * 1u);
   }
 }
 /* Leaf numbers: count x 6u. */
 void forest_predict_leaf(const float *rows, size_t count, size_t stride, int32_t *out) {
+  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
   size_t begin;
   for (begin = 0u; begin < count; begin += 64u) {
     const size_t left = count - begin;
-    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), 3u, out + begin * 6u);
+    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), all, 3u, out + begin * 6u);
   }
 }
 /* The same as predict for one row. */

@@ -281,6 +281,30 @@ TEST(CatboostLoad, JsonTreesAreNumberedDepthFirst) {
   EXPECT_EQ(out.raw, (std::vector<double>{2.5, 20.25, 4.5, 40.25, 6.5, 60.25}));
 }
 
+/// Returns the JSON of a model of two outputs for some of the declared classes.
+std::string with_classes(const std::string& class_params) {
+  return replaced(branching_catboost_json(), "{\"features_info\"",
+                  R"({"model_info":{"class_params":)" + class_params +
+                      R"(,"params":{"loss_function":{"params":{},"type":"MultiClass"}}},"features_info")");
+}
+
+TEST(CatboostLoad, ClassesThatTrainingDidNotSeeAreNeverChosen) {
+  const double never = -std::numeric_limits<double>::infinity();
+  const Model model = loaded(with_classes(R"({"class_names":["a","b","c","d"],"class_to_label":[1,3]})"));
+  EXPECT_EQ(model.class_labels, (std::vector<std::string>{"a", "b", "c", "d"}));
+  EXPECT_EQ(model.base, (std::vector<double>{never, 0.5, never, 0.25}));
+  const Reference out = judged(model, {0, 2});
+  EXPECT_EQ(out.raw, (std::vector<double>{never, 2.5, never, 20.25, never, 6.5, never, 60.25}));
+  EXPECT_EQ(out.label, (std::vector<std::int64_t>{3, 3}));
+  EXPECT_EQ(out.value[0], 0);
+  EXPECT_EQ(out.value[3], 1 / (1 + std::exp(2.5 - 20.25)));
+  for (const char* wrong : {"[1]", "[3,1]", "[1,4]", "[-1,1]", "[0.5,1]", "[]"})
+    EXPECT_FALSE(
+        load_text(with_classes(R"({"classes_count":4,"class_to_label":)" + std::string(wrong) + "}")).ok())
+        << wrong;
+  EXPECT_FALSE(load_text(with_classes(R"({"classes_count":65537,"class_to_label":[0,1]})")).ok());
+}
+
 TEST(CatboostLoad, CombinationsHoldComparisonsOfNumbersAndCodes) {
   std::string text = replaced(
       small_catboost_json(), R"([{"cat_feature_index":0,"combination_element":"cat_feature_value"}])",
@@ -296,6 +320,14 @@ TEST(CatboostLoad, CombinationsHoldComparisonsOfNumbersAndCodes) {
   EXPECT_EQ(out.leaf[5], 0);
   EXPECT_EQ(out.leaf[8], 1);
   EXPECT_EQ(out.leaf[11], 0);
+}
+
+/// A counter's key is the hash of texts, which whole numbers in rows stand for.
+TEST(CatboostLoad, WholeNumbersAreCategories) {
+  const Result<Model> model = load_model(FORESTVM_TEST_DATA "/catboost/1.2.10_numbers/model.cbm");
+  ASSERT_TRUE(model.ok()) << model.error().text();
+  EXPECT_EQ(model->hashed_features, (std::vector<std::uint32_t>{2, 3, 4}));
+  EXPECT_FALSE(model->lookups.empty());
 }
 
 }  // namespace

@@ -104,9 +104,10 @@ TEST(DamagedCatboost, Oblivious) {
        "features: a flat index of -1, but there are 3 features"},
       {"features without end", [](auto& s) { s.flat_indices[1] = 0x7fff'ffff; },
        "features: a flat index of 2147483647, but there are 3 features"},
-      {"another threshold", [](auto& s) { s.loss = "Logloss", s.threshold = "0.3"; },
-       "binclass_probability_threshold: only 0.5 is supported, found \"0.3\": save the model after "
-       "set_probability_threshold(0.5)"},
+      {"a threshold that is no number", [](auto& s) { s.loss = "Logloss", s.threshold = "0.3x"; },
+       "binclass_probability_threshold: no number between 0 and 1: \"0.3x\""},
+      {"a threshold of 1", [](auto& s) { s.loss = "Logloss", s.threshold = "1"; },
+       "binclass_probability_threshold: no number between 0 and 1: \"1\""},
       {"a loss of two outputs", [](auto& s) { s.loss = "RMSEWithUncertainty"; },
        "loss_function: \"RMSEWithUncertainty\" with 1 outputs"},
       {"classes that were not seen",

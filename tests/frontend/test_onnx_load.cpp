@@ -64,7 +64,7 @@ TEST(OnnxLoad, Classifier) {
   EXPECT_EQ(model.num_outputs, 2u);
   EXPECT_EQ(model.trees.at(0).leaf_width, 2u);
   EXPECT_EQ(model.class_labels, (std::vector<std::string>{"no", "yes"}));
-  EXPECT_EQ(model.class_rule, ClassRule::Argmax);
+  EXPECT_EQ(model.class_rule, ClassRule::RawArgmax);
   EXPECT_EQ(values(model, {1, 0, 0, 2, 0, 0}), (std::vector<double>{0.25, 0.5, 0.75, 0.125}));
 
   node.attributes["class_ids"] = onnx_integers({0, 0, 0, 0});

@@ -119,6 +119,23 @@ TEST(Reference, TransformsAndLabels) {
   EXPECT_EQ(result(Transform::Softmax, ClassRule::Argmax, {1, 3, 3}).label, std::vector<std::int64_t>{1});
   EXPECT_EQ(result(Transform::Argmax, ClassRule::Value, {1, 3, 3}).value, std::vector<double>{1});
   EXPECT_EQ(result(Transform::Argmax, ClassRule::Value, {1, 3, 3}).label, std::vector<std::int64_t>{1});
+  // Probabilities are equal, scores are not.
+  EXPECT_EQ(result(Transform::Softmax, ClassRule::Argmax, {0, 0x1p-60, 0}).label,
+            std::vector<std::int64_t>{0});
+  EXPECT_EQ(result(Transform::Softmax, ClassRule::RawArgmax, {0, 0x1p-60, 0}).label,
+            std::vector<std::int64_t>{1});
+  model.divisor = 3;  // and rounds these two scores to one
+  EXPECT_EQ(result(Transform::Softmax, ClassRule::RawArgmax, {1.75 + 0x1p-22, 1.75 + 0x1.8p-22}).label,
+            std::vector<std::int64_t>{0});
+  model.divisor = 1;
+  const std::vector<double> half = result(Transform::Softmax, ClassRule::None, {1.5, 0.5}).value;
+  model.slope = 2;
+  EXPECT_EQ(result(Transform::Softmax, ClassRule::None, {3, 1}).value, half);
+  model.offset = -0.25;
+  EXPECT_EQ(result(Transform::Sigmoid, ClassRule::RawAboveOffset, {-0.25}).label,
+            std::vector<std::int64_t>{0});
+  EXPECT_EQ(result(Transform::Sigmoid, ClassRule::RawAboveOffset, {-0.125}).label,
+            std::vector<std::int64_t>{1});
 }
 
 /// Numbers that were given to XGBoost and LightGBM, and their answers.

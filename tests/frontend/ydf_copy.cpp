@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 YdfCopy::YdfCopy(const std::string& name) {
   for (const fs::directory_entry& file :
-       fs::directory_iterator(fs::path(FORESTVM_TEST_DATA) / "ydf" / name / "model"))
+       fs::directory_iterator(fs::path(FORESTVM_TEST_DATA) / "ydf" / ("0.16.1_" + name) / "model"))
     write(file.path().filename().string(), support::content_of(file.path()));
 }
 

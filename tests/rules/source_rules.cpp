@@ -22,6 +22,13 @@ using Strings = std::vector<std::string>;
 const Strings kFolders = {"include", "frontend", "scheduler", "vm",   "kernels", "bindings",
                           "cli",     "tests",    "bench",     "docs", "examples"};
 
+/// The other entries at the top of the repository. A new one is a decision, not an accident.
+const std::set<std::string> kTopEntries = {
+    ".ci",           ".clang-format",  ".clang-tidy",       ".gitignore",
+    "CHANGELOG.md",  "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md",
+    "LICENSE",       "README.md",      "SECURITY.md",       "dev",
+    "pyproject.toml"};
+
 /// These folders stand on top of the others and may include all of them.
 const Strings kOnTop = {"cli", "bindings/python", "tests", "bench", "examples"};
 
@@ -54,6 +61,7 @@ struct Home {
 const std::vector<Home> kHomes = {
     {"nlohmann/", {"frontend", "cli", "tests"}},  // cli: writes JSON
     {"zlib.h", {"frontend", "tests"}},
+    {"expat.h", {"frontend"}},
     {"google/protobuf/", {"frontend"}},
     {"tbb/", {"vm/host"}},
     {"oneapi/tbb/", {"vm/host"}},
@@ -311,6 +319,16 @@ std::vector<std::string> breaches(const Files& files) {
     if (is_source(path) && under_any(path, kRunTime)) check_run_time(files, path, found);
   }
   return found;
+}
+
+Strings unknown_entries(const std::string& paths) {
+  std::set<std::string> unknown;
+  for_each_line(paths, [&](std::size_t, const std::string& path) {
+    const std::string entry = top_folder(path);
+    if (!kTopEntries.contains(entry) && std::find(kFolders.begin(), kFolders.end(), entry) == kFolders.end())
+      unknown.insert(entry);
+  });
+  return {unknown.begin(), unknown.end()};
 }
 
 Files read_tree(const std::string& root) {

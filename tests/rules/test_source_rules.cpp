@@ -2,10 +2,13 @@
 // is clean.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "source_rules.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace forestvm::rules {
 namespace {
@@ -109,6 +112,19 @@ TEST(SourceRules, LetsAllowedLinesPass) {
     const auto found = breaches({{allowed.path, allowed.line + "\n"}});
     EXPECT_TRUE(found.empty()) << found[0];
   }
+}
+
+TEST(SourceRules, TheTopLevelHasOnlyItsKnownEntries) {
+  EXPECT_EQ(
+      unknown_entries("README.md\nvm/host/machine.cpp\ncatboost_info/a.tsv\ncatboost_info/b.tsv\nlog.txt\n"),
+      (std::vector<std::string>{"catboost_info", "log.txt"}));
+  if (!std::filesystem::exists(FORESTVM_SOURCE_DIR "/.git")) GTEST_SKIP() << "no git checkout";
+  const support::TemporaryFolder folder;
+  const std::string list = folder.file("list");
+  ASSERT_EQ(std::system(("git -C '" FORESTVM_SOURCE_DIR "' ls-files > '" + list + "'").c_str()), 0);
+  const std::string paths = support::content_of(list);
+  EXPECT_NE(paths.find("tests/rules/source_rules.cpp\n"), std::string::npos);
+  EXPECT_EQ(unknown_entries(paths), std::vector<std::string>());
 }
 
 TEST(SourceRules, TheTreeIsClean) {

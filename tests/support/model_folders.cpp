@@ -39,6 +39,21 @@ std::vector<ModelFile> files_named(const fs::path& parent, const std::string& pr
 
 }  // namespace
 
+std::vector<ModelFile> every_model(const fs::path& parent) {
+  return files_named(parent, "",
+                     {"model.json", "model.ubj", "model.ubj.gz", "model.txt", "model.cbm", "model.skops",
+                      "model.onnx", "model_v5.onnx", "model.treelite", "model"});
+}
+
+std::vector<ModelFile> repository_models() {
+  std::vector<ModelFile> files;
+  for (const char* folder :
+       {"", "xgboost_versions", "lightgbm", "catboost", "skops", "onnx", "treelite", "ydf"})
+    for (ModelFile& file : every_model(fs::path(FORESTVM_TEST_DATA) / folder))
+      files.push_back(std::move(file));
+  return files;
+}
+
 std::vector<ModelFile> model_files(const fs::path& parent, const std::string& prefix) {
   return files_named(parent, prefix, {"model.json", "model.ubj", "model.ubj.gz", "model.txt"});
 }
@@ -55,6 +70,10 @@ std::vector<ModelFile> treelite_files(const fs::path& parent) {
   return files_named(parent, "", {"model.treelite"});
 }
 
+std::vector<ModelFile> skops_files(const fs::path& parent) {
+  return files_named(parent, "", {"model.skops"});
+}
+
 std::vector<ModelFile> ydf_folders(const fs::path& parent) { return files_named(parent, "", {"model"}); }
 
 fs::path zoo() {
@@ -62,21 +81,38 @@ fs::path zoo() {
   return given == nullptr ? FORESTVM_ZOO : given;
 }
 
+Rows read_rows(const fs::path& model_file, const Model& model) {
+  const fs::path folder = model_file.parent_path();
+  Rows rows;
+  if (fs::exists(folder / "rows.npy")) {
+    rows.values = read_numbers(folder / "rows.npy");
+  } else {
+    rows.values = read_text_rows(folder / "rows.csv", model);
+    rows.hashed = !model.hashed_features.empty();
+  }
+  rows.count = rows.values.size() / model.num_features;
+  std::ifstream file(folder / "meta.json");
+  const std::string meta(std::istreambuf_iterator<char>(file), {});
+  const std::size_t at = meta.find("\"missing\": \"");
+  if (at == std::string::npos) return rows;
+  const auto missing = static_cast<double>(std::strtof(meta.c_str() + at + 12, nullptr));
+  for (double& x : rows.values)
+    if (x == missing) x = std::numeric_limits<double>::quiet_NaN();
+  return rows;
+}
+
 template <class Score>
-AnswersOf<Score> read_answers(const fs::path& model_file, const Model* model) {
+AnswersOf<Score> read_answers(const fs::path& model_file, const Model& model) {
   const fs::path folder = model_file.parent_path();
   const bool treelite = model_file.extension() == ".treelite";
   AnswersOf<Score> answers;
-  if (fs::exists(folder / "rows.npy")) {
-    auto rows = read_npy<float>(folder / "rows.npy");
-    answers.count = rows.rows();
-    answers.features = rows.columns();
-    answers.rows = std::move(rows.data);
-  } else if (model != nullptr) {
-    answers.features = model->num_features;
-    answers.rows = read_text_rows(folder / "rows.csv", *model);
-    answers.count = answers.rows.size() / answers.features;
-  }
+  Rows rows = read_rows(model_file, model);
+  answers.count = rows.count;
+  answers.features = model.num_features;
+  if (rows.hashed)
+    answers.codes = std::move(rows.values);
+  else
+    answers.rows.assign(rows.values.begin(), rows.values.end());
   auto value = read_npy<Score>(folder / (treelite ? "expected_treelite.npy" : "expected.npy"));
   answers.value_width = value.columns();
   answers.value = std::move(value.data);
@@ -88,25 +124,19 @@ AnswersOf<Score> read_answers(const fs::path& model_file, const Model* model) {
     answers.raw_width = raw.columns();
     answers.raw = std::move(raw.data);
   }
-  std::ifstream file(folder / "meta.json");
-  const std::string meta(std::istreambuf_iterator<char>(file), {});
-  const std::size_t at = meta.find("\"missing\": \"");
-  if (at == std::string::npos) return answers;
-  const float missing = std::strtof(meta.c_str() + at + 12, nullptr);
-  for (float& x : answers.rows)
-    if (x == missing) x = std::numeric_limits<float>::quiet_NaN();
   return answers;
 }
 
-template AnswersOf<float> read_answers(const fs::path& model_file, const Model* model);
-template AnswersOf<double> read_answers(const fs::path& model_file, const Model* model);
+template AnswersOf<float> read_answers(const fs::path& model_file, const Model& model);
+template AnswersOf<double> read_answers(const fs::path& model_file, const Model& model);
 
 Answers read_float_answers(const fs::path& model_file, const Model& model) {
-  if (model.score_type == ScalarType::Float32) return read_answers<float>(model_file, &model);
-  AnswersOf<double> wide = read_answers<double>(model_file, &model);
+  if (model.score_type == ScalarType::Float32) return read_answers<float>(model_file, model);
+  AnswersOf<double> wide = read_answers<double>(model_file, model);
   return {wide.count,
           wide.features,
           std::move(wide.rows),
+          std::move(wide.codes),
           wide.raw_width,
           wide.value_width,
           {wide.raw.begin(), wide.raw.end()},

@@ -99,4 +99,38 @@ Npy<Number> read_npy(const std::string& path) {
   return out;
 }
 
+/// Reads numbers of any type that `descr` knows, as float64.
+inline std::vector<double> read_numbers(const std::string& path) {
+  std::vector<double> out;
+  const auto take = [&]<class Number>(Number) {
+    if (!holds<Number>(path)) return false;
+    const Npy<Number> array = read_npy<Number>(path);
+    out.assign(array.data.begin(), array.data.end());
+    return true;
+  };
+  if (!take(0.0f) && !take(0.0) && !take(std::int32_t{}) && !take(std::int64_t{}))
+    throw std::runtime_error("npy: no numbers: " + path);
+  return out;
+}
+
+/// Reads texts (of ASCII), or whole numbers as their decimal texts.
+inline std::vector<std::string> read_texts(const std::string& path) {
+  std::vector<std::string> out;
+  if (holds<std::int64_t>(path)) {
+    for (const std::int64_t number : read_npy<std::int64_t>(path).data) out.push_back(std::to_string(number));
+    return out;
+  }
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  const std::size_t descr = bytes.find("'<U"), end = bytes.find('\n');
+  if (descr == std::string::npos || end == std::string::npos)
+    throw std::runtime_error("npy: neither texts nor int64: " + path);
+  const std::size_t width = 4 * std::stoul(bytes.substr(descr + 3));
+  for (std::size_t at = end + 1; at + width <= bytes.size(); at += width) {
+    out.emplace_back();
+    for (std::size_t i = 0; i < width && bytes[at + i] != '\0'; i += 4) out.back() += bytes[at + i];
+  }
+  return out;
+}
+
 }  // namespace forestvm::support

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
-#include <forestvm/export.hpp>
 #include <forestvm/internal/city_hash.hpp>
 #include <forestvm/reference.hpp>
 
@@ -353,12 +352,6 @@ TEST(DerivedColumns, AreListed) {
   const auto again = assemble(program.disassemble(), program);
   ASSERT_TRUE(again.ok()) << again.error().text();
   EXPECT_EQ(image_of(*again), image_of(program));
-}
-
-TEST(DerivedColumns, HaveNoFormInC) {
-  const auto exported = export_c(compiled(derived_model(1), "layout(tree, array)"), {});
-  ASSERT_FALSE(exported.ok());
-  EXPECT_NE(exported.error().message.find("derived columns"), std::string::npos);
 }
 
 TEST(DerivedColumns, AreRefusedWhereValuesChange) {

@@ -214,6 +214,27 @@ TEST(Float64, WithinThreeUlpOfTheFormulas) {
   EXPECT_EQ(label, 0);
 }
 
+TEST(Labels, OfRawScores) {
+  const double scores[] = {1.75, std::nextafter(1.75, 2.0), 0};
+  std::int64_t label = 7;
+  label_row(ClassRule::RawArgmax, scores, 3, &label);
+  EXPECT_EQ(label, 1);
+  label_row(ClassRule::RawArgmax, scores, 3, &label, {.divisor = 3});  // rounds the two to one quotient
+  EXPECT_EQ(label, 0);
+  label_row(ClassRule::RawAboveOffset, scores, 1, &label, {.offset = 1.75});
+  EXPECT_EQ(label, 0);
+  label_row(ClassRule::RawAboveOffset, scores + 1, 1, &label, {.offset = 1.75});
+  EXPECT_EQ(label, 1);
+}
+
+TEST(Parameters, DivideTheArgumentsOfSoftmax) {
+  double divided[] = {0.7, 6.1, -3.3}, plain[3];
+  for (int i = 0; i < 3; ++i) plain[i] = divided[i] / 7 / 3;
+  transform_row(Transform::Softmax, divided, 3, {.divisor = 7, .slope = 3});
+  transform_row(Transform::Softmax, plain, 3);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(divided[i], plain[i]);
+}
+
 TEST(Parameters, CountInFloat32Too) {
   float score = 6;
   transform_row(Transform::Average, &score, 1, {4, 1});
@@ -267,6 +288,32 @@ TEST(CutExp, Edges) {
   EXPECT_TRUE(std::isnan(transformed(Transform::CutExp, {kNan})[0]));
 }
 
+TEST(PowerExp, RaisesTheBaseWhoseLogarithmIsTheSlope) {
+  std::vector<float> scores = {10.0f, -3.5f, kInf, -kInf, kNan};
+  transform_row(Transform::PowerExp, scores.data(), 5, {1, std::log(2.7182817)});
+  EXPECT_EQ(scores[0], static_cast<float>(std::pow(2.7182817, 10.0)));
+  EXPECT_NE(scores[0], exp_f32(10.0f));
+  EXPECT_EQ(scores[1], static_cast<float>(std::pow(2.7182817, -3.5)));
+  EXPECT_EQ(scores[2], kInf);
+  EXPECT_EQ(scores[3], 0.0f);
+  EXPECT_TRUE(std::isnan(scores[4]));
+}
+
+TEST(PowerSigmoid, UsesPowerExp) {
+  std::vector<float> scores = {10.0f, -kInf, kNan};
+  transform_row(Transform::PowerSigmoid, scores.data(), 3, {1, std::log(2.0)});
+  EXPECT_EQ(scores[0], 1.0f / (1.0f + 0x1p-10f));
+  EXPECT_EQ(scores[1], 0.0f);
+  EXPECT_TRUE(std::isnan(scores[2]));
+}
+
+TEST(PowerSoftmax, RoundsTheSumAfterEveryOutput) {
+  std::vector<float> scores = {24.0f, 0.0f, 0.0f, 0.0f};
+  transform_row(Transform::PowerSoftmax, scores.data(), 4, {1, std::log(2.0)});
+  // Each 2^-24 is lost beside 1; together they are not.
+  EXPECT_EQ(scores, (std::vector<float>{1.0f, 0x1p-24f, 0x1p-24f, 0x1p-24f}));
+}
+
 TEST(Anomaly, DividesByTheSlope) {
   float score = 6;
   transform_row(Transform::Anomaly, &score, 1, {2, 1.5});
@@ -301,6 +348,9 @@ TEST(LabelRow, Edges) {
   EXPECT_EQ(labels(ClassRule::Value, {7.0f}), Labels{7});
   EXPECT_EQ(labels(ClassRule::RawPositive, {0.0f, 1e-45f, kNan}), (Labels{0, 1, 0}));
   EXPECT_EQ(labels(ClassRule::RawNotNegative, {-1e-45f, -0.0f, 1.0f, kNan}), (Labels{0, 1, 1, 0}));
+  EXPECT_EQ(labels(ClassRule::HalfOrMore, {0.5f, std::nextafter(0.5f, 0.0f), kNan}), (Labels{1, 0, 0}));
+  EXPECT_EQ(labels(ClassRule::NotPositive, {0.0f, std::numeric_limits<float>::denorm_min(), kNan}),
+            (Labels{1, 0, 0}));
   EXPECT_EQ(labels(ClassRule::RawAboveHalf, {0.5f, std::nextafter(0.5f, 1.0f)}), (Labels{0, 1}));
   EXPECT_EQ(labels(ClassRule::Negative, {-1e-45f, -0.0f, 1.0f, kNan}), (Labels{1, 0, 0, 0}));
 }

@@ -317,8 +317,7 @@ std::string words(const WalkerForest& forest, const host::Target& target, const 
          std::to_string(call.row_stride) + "), trees " + range(call.trees);
 }
 
-host::WalkFunction walker_of(const WalkerForest& forest, const host::Target& target,
-                             const Lockstep& lockstep) {
+host::Walker walker_of(const WalkerForest& forest, const host::Target& target, const Lockstep& lockstep) {
   WalkerDesc desc = forest.walker();
   desc.interleaved_trees = lockstep.trees;
   desc.interleaved_rows = lockstep.rows;
@@ -342,8 +341,8 @@ class Walkers : public testing::TestWithParam<LayoutRow> {
              const Call& call, Dice& dice) {
     const std::string what = words(forest, target, lockstep, call);
     FaultReport::name(what);
-    const host::WalkFunction walk = walker_of(forest, target, lockstep);
-    ASSERT_NE(walk, nullptr) << what;
+    const host::Walker walk = walker_of(forest, target, lockstep);
+    ASSERT_TRUE(walk) << what;
     const std::size_t width = placed_.width(call);
     std::vector<std::byte> sums = some_sums(call, width, dice);
     const WalkTask task = placed_.task(call, sums, dice.percent(80) ? Against::Back : Against::Front);
@@ -408,7 +407,7 @@ TEST_P(Walkers, AddAtomicallyFromSeveralThreads) {
                           forest.model.num_features, WalkOrder::RowsOuter, ending};
           std::vector<std::byte> sums(row_count * element_bytes(ending.delivery));
           const WalkTask task = placed_.task(call, sums, Against::Back);
-          const host::WalkFunction walk = walker_of(forest, *target, lockstep);
+          const host::Walker walk = walker_of(forest, *target, lockstep);
           FaultReport::name(words(forest, *target, lockstep, call));
           const unsigned times = kLeaves / (row_count * trees) + 1;
           std::barrier<> together(kThreads);

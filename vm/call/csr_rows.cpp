@@ -10,7 +10,7 @@
 namespace forestvm {
 namespace {
 
-Error wrong(std::size_t row, const std::string& what) {
+[[gnu::cold]] Error wrong(std::size_t row, const std::string& what) {
   return {ErrorCode::Usage, "row " + std::to_string(row), what};
 }
 
@@ -29,7 +29,7 @@ Result<void> check_offsets(const CsrRows& rows, std::size_t first, std::size_t c
 }
 
 /// Returns the error for the first column that the model does not have. There must be one.
-Error strange_column(const CsrRows& rows, std::size_t first, std::uint32_t num_features) {
+[[gnu::cold]] Error strange_column(const CsrRows& rows, std::size_t first, std::uint32_t num_features) {
   for (std::size_t row = first;; ++row)
     for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i)
       if (static_cast<std::uint32_t>(rows.columns[i]) >= num_features)

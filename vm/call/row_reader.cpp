@@ -12,7 +12,7 @@
 namespace forestvm {
 namespace {
 
-Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
+[[gnu::cold]] Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
 
 /// Sets `numbers` to how many numbers lie from the first to the last of `count` that are `stride` apart, both
 /// included. Returns whether they are too many for a size.

@@ -1,6 +1,8 @@
 // C text of numbers and tables.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include <forestvm/core/sums.hpp>
 
@@ -24,9 +26,15 @@ std::string literal(float value) {
   return literal(static_cast<double>(value)) + "f";
 }
 
-std::string sum_literal(const Job& job, float value) {
+std::string literal(ScalarType type, double value) {
+  return type == ScalarType::Float64 ? literal(value) : literal(static_cast<float>(value));
+}
+
+std::string c_type(ScalarType type) { return type == ScalarType::Float64 ? "double" : "float"; }
+
+std::string sum_literal(const Job& job, AccumulatorKind kind, double value) {
   const SumScale scale(job.program.meta().sum_unit);
-  switch (job.sums) {
+  switch (kind) {
     case AccumulatorKind::Exact64:
       return number(Exact64Sum::of(value, scale).count);
     case AccumulatorKind::Exact128: {
@@ -34,18 +42,35 @@ std::string sum_literal(const Job& job, float value) {
       return "{" + number(sum.low) + ", " + number(sum.high) + "}";
     }
     case AccumulatorKind::F64:
-      return literal(static_cast<double>(value));
+    case AccumulatorKind::PerTree64:
+      return literal(value);
     case AccumulatorKind::F32:
     case AccumulatorKind::PerTree:
-    case AccumulatorKind::PerTree64:  // only in float64 models, which export_c refuses
       break;
   }
-  return literal(value);
+  return literal(static_cast<float>(value));
+}
+
+std::string sum_name(AccumulatorKind kind) {
+  switch (kind) {
+    case AccumulatorKind::F32:
+    case AccumulatorKind::PerTree:
+      return "f32";
+    case AccumulatorKind::F64:
+    case AccumulatorKind::PerTree64:
+      return "f64";
+    case AccumulatorKind::Exact64:
+      return "exact64";
+    case AccumulatorKind::Exact128:
+      break;
+  }
+  return "exact128";
 }
 
 std::string sum_type(const Job& job, AccumulatorKind kind) {
   switch (kind) {
     case AccumulatorKind::F64:
+    case AccumulatorKind::PerTree64:
       return "double";
     case AccumulatorKind::Exact64:
       return "uint64_t";
@@ -53,7 +78,6 @@ std::string sum_type(const Job& job, AccumulatorKind kind) {
       return job.name("u128");
     case AccumulatorKind::F32:
     case AccumulatorKind::PerTree:
-    case AccumulatorKind::PerTree64:
       break;
   }
   return "float";
@@ -63,8 +87,9 @@ std::string table(const std::string& type, std::size_t element, const std::strin
                   const std::vector<std::string>& values, std::uint64_t& bytes) {
   constexpr std::size_t kWidth = 110;
   bytes += element * values.size();
-  std::string text = "static const " + type + " " + name + "[" + std::to_string(values.size()) + "] = {\n";
-  std::string line = "   ";
+  const std::string size = std::to_string(std::max<std::size_t>(values.size(), 1));
+  std::string text = "static const " + type + " " + name + "[" + size + "] = {\n";
+  std::string line = values.empty() ? "    0," : "   ";
   for (const std::string& value : values) {
     if (line.size() + value.size() + 2 > kWidth) {
       text += line + "\n";
@@ -73,6 +98,45 @@ std::string table(const std::string& type, std::size_t element, const std::strin
     line += " " + value + ",";
   }
   return text + line + "\n};\n";
+}
+
+std::string record_table(const Job& job, const std::string& name,
+                         const std::vector<std::vector<std::uint64_t>>& records, std::uint64_t& bytes) {
+  const std::size_t width = records.empty() ? 1 : records.front().size();
+  std::vector<std::string> rows;
+  for (const std::vector<std::uint64_t>& record : records) {
+    std::string row;
+    for (const std::uint64_t value : record) row += (row.empty() ? "{" : ", ") + number(value);
+    rows.push_back(row + "}");
+  }
+  std::string text = table("uint32_t", width * sizeof(std::uint32_t), job.name(name), rows, bytes);
+  return text.insert(text.find(']') + 1, "[" + std::to_string(width) + "]");
+}
+
+std::string words_table(const Job& job, const std::string& name, std::span<const std::uint32_t> words,
+                        std::uint64_t& bytes) {
+  std::vector<std::string> values;
+  for (const std::uint32_t word : words) values.push_back(number(word));
+  return table("uint32_t", sizeof(std::uint32_t), job.name(name), values, bytes);
+}
+
+std::string replaced(std::string text, const std::string& word, const std::string& with) {
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += with.size())
+    text.replace(at, word.size(), with);
+  return text;
+}
+
+std::string in_file(const Job& job, std::string text, ScalarType score) {
+  const ProgramMeta& meta = job.program.meta();
+  const bool wide = score == ScalarType::Float64;
+  const std::pair<const char*, std::string> words[] = {{"@OUTPUTS", number(meta.num_outputs)},
+                                                       {"@UNIT", literal(SumScale(meta.sum_unit).unit)},
+                                                       {"@BITS", wide ? "f64" : "f32"},
+                                                       {"@ROW", c_type(meta.row_type)},
+                                                       {"@SCORE", c_type(score)},
+                                                       {"@", job.options.prefix + "_"}};
+  for (const auto& [word, with] : words) text = replaced(std::move(text), word, with);
+  return text;
 }
 
 }  // namespace forestvm::bytecode::export_c

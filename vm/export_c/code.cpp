@@ -14,6 +14,17 @@
 namespace forestvm::bytecode::export_c {
 namespace {
 
+/// Returns the accumulators in whose memory the code works.
+std::set<std::uint32_t> used_storage(const Program& program) {
+  std::set<std::uint32_t> used;
+  for (const Inst& inst : program.code())
+    for_each_operand(inst, [&](unsigned, OperandKind kind, std::uint32_t value) {
+      if (kind == OperandKind::AccOut || kind == OperandKind::AccIn)
+        used.insert(accumulator_storage(program.section_Accumulators().data(), value).index);
+    });
+  return used;
+}
+
 class CodeWriter {
  public:
   CodeWriter(const Job& job, std::uint32_t rows)
@@ -73,10 +84,9 @@ class CodeWriter {
   /// of those.
   static std::string has_rows(const OperandsOf<Op::Plan>& args) {
     const auto [least, most, end] = args;
-    const std::string rows = reg(kRowsRegister) + ".end - " + reg(kRowsRegister) + ".begin";
     std::string text;
-    if (least > 0) text = rows + " >= " + number(least);
-    if (most < UINT32_MAX) text += (text.empty() ? "" : " && ") + rows + " <= " + number(most);
+    if (least > 0) text = "all >= " + number(least);
+    if (most < UINT32_MAX) text += (text.empty() ? "" : " && ") + std::string("all <= ") + number(most);
     return text.empty() ? "1" : text;
   }
 
@@ -145,29 +155,33 @@ class CodeWriter {
   }
 
   void write_transform(const OperandsOf<Op::Transform>& args) {
-    for_rows(args.rows, call("transform", at(args.acc_out, "row")) + ";");
+    for_rows(args.rows, call("transform_" + sum_name(kind(args.acc_out)), at(args.acc_out, "row")) + ";");
   }
 
   /// Returns the values of a row that holds one, `v`.
   std::string pair_of(const std::string& v) const {
-    const std::string other = meta_.pair == Pair::Complement ? "1.0f - " + v : "-" + v;
+    const std::string other = meta_.pair == Pair::Complement ? "1 - " + v : "-" + v;
     return other + " : " + v;
   }
 
+  std::string score() const { return c_type(meta_.score_type); }
+
   void write_store(const OperandsOf<Op::Store>& args) {
-    uses_k_ = uses_k_ || meta_.pair != Pair::None;
-    if (meta_.pair != Pair::None)
-      return for_rows(
-          args.rows,
-          "for (k = 0u; k < width; ++k) ((float *)out)[(size_t)row * width + k] = width == 2u && k == 0u ? " +
-              pair_of(at(args.acc_in, "row") + "[0]") + ";");
-    for_rows(args.rows, "memcpy((float *)out + (size_t)row * width, " + at(args.acc_in, "row") +
-                            ", width * sizeof(float));");
+    const std::string value = at(args.acc_in, "row");
+    if (meta_.pair == Pair::None && sum_type(job_, kind(args.acc_in)) == score())
+      return for_rows(args.rows, "memcpy((" + score() + " *)out + (size_t)row * width, " + value +
+                                     ", width * sizeof(" + score() + "));");
+    uses_k_ = true;
+    const std::string put =
+        "for (k = 0u; k < width; ++k) ((" + score() + " *)out)[(size_t)row * width + k] = (" + score() + ")";
+    if (meta_.pair == Pair::None) return for_rows(args.rows, put + value + "[k];");
+    for_rows(args.rows, put + "(width == 2u && k == 0u ? " + pair_of(value + "[0]") + ");");
   }
 
   void write_label(const OperandsOf<Op::Label>& args) {
-    for_rows(args.rows,
-             call("label", at(args.acc_in, "row") + ", (int64_t *)out + (size_t)row * width") + ";");
+    for_rows(args.rows, call("label_" + sum_name(kind(args.acc_in)),
+                             at(args.acc_in, "row") + ", (int64_t *)out + (size_t)row * width") +
+                            ";");
   }
 
   void for_rows(std::uint32_t rows, const std::string& statement) {
@@ -201,15 +215,23 @@ class CodeWriter {
   void write_init(const OperandsOf<Op::Init>& args, bool adds) {
     const auto [accumulator, rows] = args;
     uses_row_ = uses_k_ = true;
-    const bool own = kind(accumulator) == job_.sums;
-    const std::string base = job_.name(own ? "base" : "base_f32") + "[k]";
+    const AccumulatorKind of = kind(accumulator);
     const std::string sum = at(accumulator, "row") + "[k]";
     line("for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)");
     const std::string each = "  for (k = 0u; k < " + number(meta_.num_outputs) + "; ++k) ";
-    if (!adds) return line(each + sum + " = " + base + ";");
-    if (kind(accumulator) != AccumulatorKind::F32) return line(each + add(kind(accumulator), sum, base));
-    const std::string scale = meta_.scale == 1 ? "" : " * " + literal(static_cast<float>(meta_.scale));
-    line(each + sum + " = (float)((double)(" + sum + scale + ") + " + job_.name("base_f64") + "[k]);");
+    const auto base = [&](AccumulatorKind type) { return job_.name("base_" + sum_name(type) + "[k]"); };
+    if (!adds) return line(each + sum + " = " + base(of) + ";");
+    const std::string scale = meta_.scale == 1 ? "" : " * " + scale_literal(of);
+    if (of == AccumulatorKind::F32)
+      line(each + sum + " = (float)((double)(" + sum + scale + ") + " + base(AccumulatorKind::F64) + ");");
+    else if (scale.empty())
+      line(each + add(of, sum, base(of)));
+    else
+      line(each + sum + " = " + sum + scale + " + " + base(of) + ";");
+  }
+
+  std::string scale_literal(AccumulatorKind of) const {
+    return of == AccumulatorKind::F32 ? literal(static_cast<float>(meta_.scale)) : literal(meta_.scale);
   }
 
   void write_privatize(const Inst& inst) {
@@ -251,13 +273,14 @@ class CodeWriter {
     line("const uint32_t t = tree - " + number(group.tree_begin) + ";");
     line("const uint32_t leaf = " +
          call("walk_g" + std::to_string(desc.group), "t, x + (size_t)row * stride") + ";");
-    const std::string value = job_.name(g + "leaf") + "[leaf]", tree = job_.name(g + "tree") + "[t]";
+    const std::string tree = job_.name(g + "tree") + "[t]";
     if (!accumulator) {
       line("((int32_t *)out)[(size_t)row * " + number(meta_.num_trees) + " + " + tree +
            "] = " + job_.name(g + "number") + "[leaf];");
     } else {
       const std::uint32_t a = *accumulator;
-      if (kind(a) == AccumulatorKind::PerTree)
+      const std::string value = job_.name(g + "leaf_" + sum_name(kind(a))) + "[leaf]";
+      if (is_per_tree(kind(a)))
         line(at(a, "row") + "[" + tree + "] = " + value + ";");
       else
         line(add(kind(a), at(a, "row") + "[" + job_.name(g + "output") + "[t]]", value));
@@ -285,9 +308,9 @@ class CodeWriter {
     uses_k_ = true;
     const auto [to, from, rows] = operands<Op::Round>(inst);
     const std::string sum = at(from, reg(rows) + ".begin") + "[k]";
-    std::string rounded = "(float)" + sum;
-    if (kind(from) == AccumulatorKind::Exact64) rounded = call("round64", sum);
-    if (kind(from) == AccumulatorKind::Exact128) rounded = call("round128", sum);
+    std::string rounded = "(" + sum_type(job_, kind(to)) + ")" + sum;
+    if (kind(from) == AccumulatorKind::Exact64) rounded = call("round64_" + sum_name(kind(to)), sum);
+    if (kind(from) == AccumulatorKind::Exact128) rounded = call("round128_" + sum_name(kind(to)), sum);
     line("for (k = 0u; k < " + size_of(to, rows) + "; ++k) " + at(to, reg(rows) + ".begin") +
          "[k] = " + rounded + ";");
   }
@@ -299,8 +322,8 @@ class CodeWriter {
     if (!job_.program.section_LeafVectors().empty()) {
       uses_k_ = true;
       line("  for (tree = 0u; tree < " + number(meta_.num_trees) + "; ++tree) {");
-      line("    const float *const vector = " + job_.name("vectors") + " + (size_t)" + at(from, "row") +
-           "[tree] * " + number(meta_.num_outputs) + ";");
+      line("    const " + score() + " *const vector = " + job_.name("vectors") + " + (size_t)" +
+           at(from, "row") + "[tree] * " + number(meta_.num_outputs) + ";");
       line("    for (k = 0u; k < " + number(meta_.num_outputs) + "; ++k) " + at(to, "row") +
            "[k] += vector[k];");
       return line("  }");
@@ -310,13 +333,17 @@ class CodeWriter {
   }
 
   /// Returns the function's head, which declares only the variables that the body uses.
-  std::string head() const {
-    std::string text = "static void " + job_.name("run") +
-                       "(const float *x, size_t stride, uint32_t count, uint32_t want, void *out) {\n";
-    for (std::uint32_t i = 0; i < job_.program.section_Accumulators().size(); ++i)
-      if (desc(i).stored_in == i)
-        text += "  " + sum_type(job_, kind(i)) + " a" + std::to_string(i) + "[" +
-                std::to_string(std::uint64_t{desc(i).copies} * rows_ * width(i)) + "];\n";
+  std::string head() {
+    std::string text = in_file(
+        job_,
+        "static void @run(const @ROW *x, size_t stride, uint32_t count, uint32_t all, uint32_t want, void *out) {\n");
+    const bool copies_rows = looks_up(job_.program);
+    uses_row_ = uses_row_ || copies_rows;
+    if (copies_rows) text += "  float cells[" + number(std::uint64_t{rows_} * row_width(meta_)) + "];\n";
+    const std::set<std::uint32_t> used = used_storage(job_.program);
+    for (const std::uint32_t i : used)
+      text += "  " + sum_type(job_, kind(i)) + " a" + std::to_string(i) + "[" +
+              std::to_string(std::uint64_t{desc(i).copies} * rows_ * width(i)) + "];\n";
     text += "  const size_t width = want == 1u ? " + number(output_width(meta_, OutputKind::Value)) +
             " : want == 2u ? " + number(output_width(meta_, OutputKind::Class)) + " : " +
             number(meta_.num_outputs) + ";\n";
@@ -332,8 +359,13 @@ class CodeWriter {
     if (uses_k_) text += "  size_t k;\n";
     const std::string trees = number(meta_.num_trees);
     for (const std::uint32_t index : set_) text += "  (void)" + reg(index) + ";\n";
-    return text + "  r0.begin = 0u; r0.end = count; r0.iteration = 0u;\n  r1.begin = 0u; r1.end = " + trees +
-           "; r1.iteration = 0u;\n  (void)r0; (void)r1; (void)x; (void)stride; (void)width;\n";
+    text += "  r0.begin = 0u; r0.end = count; r0.iteration = 0u;\n  r1.begin = 0u; r1.end = " + trees +
+            "; r1.iteration = 0u;\n  (void)r0; (void)r1; (void)x; (void)stride; (void)all; (void)width;\n";
+    if (!copies_rows) return text;
+    const std::string cells = number(row_width(meta_));
+    return text + "  for (row = 0u; row < count; ++row) " +
+           call("look_up", "x + (size_t)row * stride, cells + (size_t)row * " + cells) +
+           ";\n  x = cells;\n  stride = " + cells + ";\n";
   }
 
   const Job& job_;
@@ -353,10 +385,10 @@ std::string code_text(const Job& job, std::uint32_t rows_at_a_time) {
 }
 
 std::uint64_t bytes_per_row(const Program& program) {
-  std::uint64_t bytes = 0;
-  const auto accumulators = program.section_Accumulators();
-  for (std::uint32_t i = 0; i < accumulators.size(); ++i)
-    bytes += accumulator_bytes(accumulators.data(), i, program.meta().num_outputs, program.meta().num_trees);
+  std::uint64_t bytes = looks_up(program) ? row_width(program.meta()) * sizeof(float) : 0;
+  for (const std::uint32_t i : used_storage(program))
+    bytes += accumulator_bytes(program.section_Accumulators().data(), i, program.meta().num_outputs,
+                               program.meta().num_trees);
   return bytes;
 }
 

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <set>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/derived_tables.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "vm/export_c/parts.hpp"
@@ -36,6 +38,26 @@ std::string in_comment(std::string_view text) {
   return out;
 }
 
+/// Lists the features of a program that hold categories, and the function that writes them.
+std::string hashed_text(const Job& job) {
+  if (!looks_up(job.program)) return "";
+  std::string features;
+  for (const std::uint32_t feature : job.program.section_HashedFeatures())
+    features += (features.empty() ? "" : ", ") + std::to_string(feature);
+  return " * Features that hold what " + job.name("category") + " writes: " + features + ".\n";
+}
+
+/// Lists the kinds of accumulators to which walks give leaves.
+std::string sums_text(const Program& program) {
+  std::set<std::string> names;
+  for (const Inst& inst : program.code())
+    if (inst.op == Op::Walk)
+      names.emplace(name_of(program.section_Accumulators()[operands<Op::Walk>(inst).acc_out].kind));
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "none" : text;
+}
+
 std::string comment(const Job& job, const ExportedC& size) {
   const Program& program = job.program;
   const ProgramMeta& meta = program.meta();
@@ -45,74 +67,83 @@ std::string comment(const Job& job, const ExportedC& size) {
   text += " * Trained by " + in_comment(program.text(StringId::Trainer)) + " " +
           in_comment(program.text(StringId::Version)) + ", objective " +
           in_comment(program.text(StringId::Objective)) + "; contract " +
-          std::string(name_of(meta.contract)) + ", sums " + std::string(name_of(job.sums)) + ".\n";
+          std::string(name_of(meta.contract)) + ", sums " + sums_text(program) + ".\n";
   if (!program.text(StringId::Schedule).empty())
     text += " * Schedule:\n *     " + in_comment(program.text(StringId::Schedule)) + "\n";
   text += " * " + count(size.table_bytes) + " bytes of constant tables, " + count(size.stack_bytes) +
           " bytes of stack for " + count(size.rows_at_a_time) + " rows at a time.\n";
   return text +
          " * C99; compile with -ffp-contract=off where the compiler would fuse multiplications and "
-         "additions.\n"
-         " * Rows are float32, `stride` numbers from one to the next; NaN is a missing value. */\n";
+         "additions.\n" +
+         hashed_text(job) + " * Rows are of type " + c_type(meta.row_type) +
+         ", `stride` numbers from one to the next; NaN is a missing value. */\n";
 }
 
-/// Returns the function `void PREFIX_NAME(const float *rows, size_t count, size_t stride, TYPE *out)`, which
-/// predicts `rows` rows at a time.
+/// Returns the function `void PREFIX_NAME(const ROW *rows, size_t count, size_t stride, TYPE *out)`, which predicts
+/// `rows` rows at a time. The number of all rows chooses among plans.
 std::string entry(const Job& job, const std::string& name, const std::string& type, OutputKind output,
                   std::uint32_t rows) {
-  const std::string width = number(output_width(job.program.meta(), output));
-  return "void " + job.name(name) + "(const float *rows, size_t count, size_t stride, " + type +
-         " *out) {\n  size_t begin;\n  for (begin = 0u; begin < count; begin += " + number(rows) +
-         ") {\n    const size_t left = count - begin;\n    " + job.name("run") +
-         "(rows + begin * stride, stride, (uint32_t)(left < " + number(rows) + " ? left : " + number(rows) +
-         "), " + number(static_cast<std::uint64_t>(output)) + ", out + begin * " + width + ");\n  }\n}\n";
+  const std::string width = number(output_width(job.program.meta(), output)), most = number(rows);
+  return in_file(
+      job, "void @" + name + "(const @ROW *rows, size_t count, size_t stride, " + type +
+               " *out) {\n  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;\n"
+               "  size_t begin;\n  for (begin = 0u; begin < count; begin += " +
+               most + ") {\n    const size_t left = count - begin;\n" +
+               "    @run(rows + begin * stride, stride, (uint32_t)(left < " + most + " ? left : " + most +
+               "), all, " + number(static_cast<std::uint64_t>(output)) + ", out + begin * " + width +
+               ");\n  }\n}\n");
 }
 
 std::string entries(const Job& job, std::uint32_t rows) {
   const ProgramMeta& meta = job.program.meta();
+  const std::string score = c_type(meta.score_type);
   std::string text = "/* Raw scores: count x " + number(meta.num_outputs) + ". */\n" +
-                     entry(job, "predict_raw", "float", OutputKind::Raw, rows) +
+                     entry(job, "predict_raw", score, OutputKind::Raw, rows) +
                      "/* What the trainer's predict gives: count x " +
                      number(output_width(meta, OutputKind::Value)) + ". */\n" +
-                     entry(job, "predict", "float", OutputKind::Value, rows);
+                     entry(job, "predict", score, OutputKind::Value, rows);
   if (meta.class_rule != ClassRule::None)
     text += "/* Labels' indices: count x " + number(output_width(meta, OutputKind::Class)) + ". */\n" +
             entry(job, "predict_class", "int64_t", OutputKind::Class, rows);
   text += "/* Leaf numbers: count x " + number(meta.num_trees) + ". */\n" +
           entry(job, "predict_leaf", "int32_t", OutputKind::Leaf, rows);
-  return text + "/* The same as predict for one row. */\nvoid " + job.name("predict_one") +
-         "(const float *row, float *out) { " + job.name("predict") + "(row, 1u, " +
+  return text + "/* The same as predict for one row. */\nvoid " + job.name("predict_one") + "(const " +
+         c_type(meta.row_type) + " *row, " + score + " *out) { " + job.name("predict") + "(row, 1u, " +
          number(meta.num_features) + ", out); }\n";
 }
 
-std::string base_tables(const Job& job, const std::string& code, std::uint64_t& table_bytes) {
+double scalar_at(ScalarType type, const std::byte* at) {
+  float narrow;
+  double wide;
+  std::memcpy(&narrow, at, sizeof narrow);
+  if (type == ScalarType::Float32) return static_cast<double>(narrow);
+  std::memcpy(&wide, at, sizeof wide);
+  return wide;
+}
+
+/// Returns the tables of base scores, leaf vectors and trees' outputs that the code names.
+std::string model_tables(const Job& job, const std::string& code, std::uint64_t& table_bytes) {
+  const ProgramMeta& meta = job.program.meta();
+  const auto used = [&](const std::string& name) { return code.find(job.name(name)) != std::string::npos; };
   std::string text;
   std::uint64_t ignored = 0;
-  std::vector<std::string> sums, floats, doubles, outputs(job.program.meta().num_trees);
-  for (const double base : job.program.section_Base()) {
-    sums.push_back(sum_literal(job, static_cast<float>(base)));
-    floats.push_back(literal(static_cast<float>(base)));
-    doubles.push_back(literal(base));
+  for (const AccumulatorKind kind : kSumKinds) {
+    const std::string name = "base_" + sum_name(kind);
+    std::vector<std::string> base;
+    for (const double value : job.program.section_Base()) base.push_back(sum_literal(job, kind, value));
+    if (used(name + "[")) text += table(sum_type(job, kind), 0, job.name(name), base, ignored);
   }
-  for (const TreeDesc& tree : job.program.section_Trees()) outputs[tree.number] = number(tree.output);
-  if (code.find(job.name("base[")) != std::string::npos)
-    text += table(sum_type(job, job.sums), 0, job.name("base"), sums, ignored);
-  if (code.find(job.name("base_f32[")) != std::string::npos)
-    text += table("float", 0, job.name("base_f32"), floats, ignored);
-  if (code.find(job.name("base_f64[")) != std::string::npos)
-    text += table("double", 0, job.name("base_f64"), doubles, ignored);
-  if (code.find(job.name("vectors ")) != std::string::npos) {
-    std::vector<std::string> numbers;
+  if (used("vectors ")) {
+    const std::uint32_t size = size_of(meta.score_type);
     const auto bytes = job.program.section_LeafVectors();
-    for (std::size_t at = 0; at < bytes.size(); at += sizeof(float)) {
-      float number;
-      std::memcpy(&number, bytes.data() + at, sizeof number);
-      numbers.push_back(literal(number));
-    }
-    text += table("float", sizeof(float), job.name("vectors"), numbers, table_bytes);
+    std::vector<std::string> numbers;
+    for (std::size_t at = 0; at < bytes.size(); at += size)
+      numbers.push_back(literal(meta.score_type, scalar_at(meta.score_type, bytes.data() + at)));
+    text += table(c_type(meta.score_type), size, job.name("vectors"), numbers, table_bytes);
   }
-  if (code.find(job.name("tree_output[")) != std::string::npos)
-    text += table("uint32_t", 0, job.name("tree_output"), outputs, ignored);
+  std::vector<std::string> outputs;
+  for (const std::uint32_t output : tree_outputs(job.program)) outputs.push_back(number(output));
+  if (used("tree_output[")) text += table("uint32_t", 0, job.name("tree_output"), outputs, ignored);
   return text;
 }
 
@@ -124,20 +155,12 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (program.mapped())
     return refused("",
                    "its loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
-  if (row_width(program.meta()) != program.meta().num_features || !program.section_HashedFeatures().empty())
-    return refused("", "derived columns (lookups, weighted sums) have no form in C yet");
-  if (!program.section_ZeroMissing().empty())
-    return refused("", "features whose zeros are missing have no form in C yet");
-  if (!program.section_CategoryColumns().empty())
-    return refused("", "categorical splits have no form in C yet");
-  if (program.meta().score_type == ScalarType::Float64)
-    return refused("", "sums of float64 leaves have no form in C yet");
-  if (!has_transform(program.meta().transform))
+  if (!program.section_LeafFunctions().empty())
+    return refused("", "leaves that are linear functions of the row have no form in C yet");
+  Job job{program, options, {}, changed_features(program)};
+  if (column_count(job) > kMaxFeatures)
     return refused("",
-                   "transform " + std::string(name_of(program.meta().transform)) + " has no form in C yet");
-  Job job{program, options};
-  for (std::uint32_t i = 1; i < program.section_Accumulators().size(); ++i)
-    if (program.section_Accumulators()[i].parent == i) job.sums = program.section_Accumulators()[i].kind;
+                   std::to_string(column_count(job)) + " columns, at most " + std::to_string(kMaxFeatures));
   for (const GroupDesc& group : program.section_Groups())
     job.groups.push_back(bytecode::decode_group(program, group));
   ExportedC result;
@@ -147,11 +170,12 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   result.stack_bytes = result.rows_at_a_time * row_bytes;
   const std::string code = code_text(job, result.rows_at_a_time);
   const std::string forest = forest_text(job, code, result.table_bytes);
-  const std::string bases = base_tables(job, code, result.table_bytes);
+  const std::string tables = model_tables(job, code, result.table_bytes);
+  const std::string columns = columns_text(job, result.table_bytes);
   result.text =
       comment(job, result) +
       "#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n#define LEAF 0x80000000u\n\n" +
-      runtime_text(job, forest + bases + code) + "\n" + forest + bases + "\n" + code + "\n" +
+      columns + runtime_text(job, forest + tables + code) + "\n" + forest + tables + "\n" + code + "\n" +
       entries(job, result.rows_at_a_time);
   return result;
 }

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <limits>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/core/sums.hpp>
 #include <forestvm/internal/groups.hpp>
 
 #include "vm/export_c/parts.hpp"
@@ -25,15 +27,29 @@ std::string word(std::uint32_t value) {
   return text;
 }
 
+template <class Bits>
+std::string ordered_bits(Bits bits) {
+  return std::to_string(bits >= 0 ? bits : std::numeric_limits<Bits>::min() - bits);
+}
+
+bool wide_rows(const Job& job) { return job.program.meta().row_type == ScalarType::Float64; }
+
 /// Returns a threshold as C text in the form in which it is compared.
-std::string threshold(const Job& job, float value) {
-  if (job.options.thresholds == ExportOptions::Thresholds::Float) return literal(value);
-  const auto bits = std::bit_cast<std::int32_t>(value);
-  return std::to_string(bits >= 0 ? bits : INT32_MIN - bits);
+std::string threshold(const Job& job, double value) {
+  if (job.options.thresholds == ExportOptions::Thresholds::Float)
+    return literal(job.program.meta().row_type, value);
+  if (wide_rows(job)) return ordered_bits(std::bit_cast<std::int64_t>(value)) + "ll";
+  return ordered_bits(std::bit_cast<std::int32_t>(static_cast<float>(value)));
+}
+
+/// Returns the threshold of a test. In the column of a set, members are 1 and others 0.
+std::string threshold(const Job& job, const DecodedTest& test) {
+  return threshold(job, test.category_set != nullptr ? 1.0 : test.threshold);
 }
 
 std::string threshold_type(const Job& job) {
-  return job.options.thresholds == ExportOptions::Thresholds::Float ? "float" : "int32_t";
+  if (job.options.thresholds == ExportOptions::Thresholds::Float) return c_type(job.program.meta().row_type);
+  return wide_rows(job) ? "int64_t" : "int32_t";
 }
 
 std::string child_word(DecodedChild child) {
@@ -90,31 +106,41 @@ class GroupWriter {
     return table(type, element, name(own), list, bytes_);
   }
 
-  std::string walk_head() const {
-    return "static uint32_t " + job_.name("walk_g" + std::to_string(index_)) +
-           "(uint32_t tree, const float *x) {\n";
+  std::string test_word(const DecodedTest& test) const { return word(column_word(job_, test)); }
+
+  std::string threshold_values(const std::vector<std::string>& list) {
+    return values(threshold_type(job_), size_of(job_.program.meta().row_type), "threshold", list);
   }
 
-  /// Returns the tables of the leaves and, if the code uses them, of their numbers, outputs and trees.
+  std::string walk_head() const {
+    return in_file(job_,
+                   "static uint32_t @walk_g" + std::to_string(index_) + "(uint32_t tree, const @ROW *x) {\n");
+  }
+
+  bool used(const std::string& own) const { return code_.find(name(own) + "[") != std::string::npos; }
+
+  /// Returns the tables of the leaves, by the types of sums, and of their numbers, outputs and trees that the code uses.
   std::string leaf_tables() {
-    std::vector<std::string> leaves, numbers, outputs, trees;
-    for (const DecodedLeaf& leaf : decoded_.leaves) {
-      leaves.push_back(sum_literal(job_, leaf.value));
-      numbers.push_back(std::to_string(leaf.number));
-    }
+    std::vector<std::string> numbers, outputs, trees;
+    for (const DecodedLeaf& leaf : decoded_.leaves) numbers.push_back(std::to_string(leaf.number));
     const auto records = job_.program.section_Trees().subspan(group_.first_tree, decoded_.trees.size());
     for (const TreeDesc& tree : records) {
       outputs.push_back(word(tree.output));
       trees.push_back(word(tree.number));
     }
-    const auto if_used = [&](const std::string& type, const std::string& own,
-                             const std::vector<std::string>& list) {
-      return code_.find(name(own) + "[") == std::string::npos ? "" : values(type, 4, own, list);
-    };
-    constexpr std::size_t kSizes[] = {4, 8, 8, 16, 4};
-    return values(sum_type(job_, job_.sums), kSizes[static_cast<std::size_t>(job_.sums)], "leaf", leaves) +
-           if_used("int32_t", "number", numbers) + if_used("uint32_t", "output", outputs) +
-           if_used("uint32_t", "tree", trees);
+    std::string text;
+    for (const AccumulatorKind kind : kSumKinds) {
+      if (!used("leaf_" + sum_name(kind))) continue;
+      std::vector<std::string> leaves;
+      const bool narrow = kind == AccumulatorKind::F32;
+      for (const DecodedLeaf& leaf : decoded_.leaves)
+        leaves.push_back(sum_literal(job_, kind, narrow ? static_cast<double>(leaf.value) : leaf.wide_value));
+      text += values(sum_type(job_, kind), element_size(kind), "leaf_" + sum_name(kind), leaves);
+    }
+    if (used("number")) text += values("int32_t", 4, "number", numbers);
+    if (used("output")) text += values("uint32_t", 4, "output", outputs);
+    if (used("tree")) text += values("uint32_t", 4, "tree", trees);
+    return text;
   }
 
   template <class View>
@@ -129,12 +155,12 @@ class GroupWriter {
       at[0] = decoded_.trees[t].root;
       for (std::uint32_t slot = 0; slot < at.size(); ++slot) {
         const std::uint64_t index = View::number_at(tree, data.trees[t], slot);
-        const bool leaf = is_leaf(at[slot]);
-        thresholds[index] = threshold(job_, leaf ? 0.0f : View::threshold(tree, slot, 0));
-        words[index] = leaf ? child_word(at[slot]) : word(View::feature_word(tree, slot, 0));
+        const DecodedTile* const split =
+            is_leaf(at[slot]) ? nullptr : &decoded_.trees[t].tiles[static_cast<std::size_t>(at[slot])];
+        thresholds[index] = split == nullptr ? threshold(job_, 0.0) : threshold(job_, split->tests[0]);
+        words[index] = split == nullptr ? child_word(at[slot]) : test_word(split->tests[0]);
         for (std::uint32_t way = 0; way < 2 && 2 * slot + 2 < at.size(); ++way)
-          at[2 * slot + 1 + way] =
-              leaf ? at[slot] : decoded_.trees[t].tiles[static_cast<std::size_t>(at[slot])].children[way];
+          at[2 * slot + 1 + way] = split == nullptr ? at[slot] : split->children[way];
       }
     }
   }
@@ -153,7 +179,7 @@ class GroupWriter {
       roots.push_back(word(tree.first_node));
     const std::string place = interleaved ? name("root") + "[tree] + at * " + number(decoded_.trees.size())
                                           : name("root") + "[tree] + at";
-    return values(threshold_type(job_), 4, "threshold", thresholds) + values("uint32_t", 4, "word", words) +
+    return threshold_values(thresholds) + values("uint32_t", 4, "word", words) +
            values("uint32_t", 4, "root", roots) + walk_head() +
            "  uint32_t at = 0u;\n"
            "  for (;;) {\n"
@@ -182,23 +208,17 @@ class GroupWriter {
     return roots;
   }
 
-  static std::vector<std::string> or_zero(std::vector<std::string> list) {
-    if (list.empty()) list.emplace_back("0");  // C has no empty arrays
-    return list;
-  }
-
   std::string node_tables() {
     std::vector<std::string> thresholds, words, left, right;
     const auto roots = for_each_tile([&](const DecodedTile& tile, const auto& shifted) {
-      thresholds.push_back(threshold(job_, tile.tests[0].threshold));
-      words.push_back(word(tile.tests[0].feature));
+      thresholds.push_back(threshold(job_, tile.tests[0]));
+      words.push_back(test_word(tile.tests[0]));
       left.push_back(child_word(shifted(tile.children[0])));
       right.push_back(child_word(shifted(tile.children[1])));
     });
-    return values(threshold_type(job_), 4, "threshold", or_zero(thresholds)) +
-           values("uint32_t", 4, "word", or_zero(words)) + values("uint32_t", 4, "left", or_zero(left)) +
-           values("uint32_t", 4, "right", or_zero(right)) + values("uint32_t", 4, "root", roots) +
-           walk_head() + "  uint32_t at = " + name("root") +
+    return threshold_values(thresholds) + values("uint32_t", 4, "word", words) +
+           values("uint32_t", 4, "left", left) + values("uint32_t", 4, "right", right) +
+           values("uint32_t", 4, "root", roots) + walk_head() + "  uint32_t at = " + name("root") +
            "[tree];\n"
            "  while ((at & LEAF) == 0u)\n    at = " +
            job_.name("left") + "(x, " + name("word") + "[at], " + name("threshold") + "[at]) ? " +
@@ -212,8 +232,8 @@ class GroupWriter {
       shapes.push_back(word(tile.shape));
       for (std::uint32_t i = 0; i < size; ++i) {
         const bool used = i < tile.tests.size();
-        thresholds.push_back(threshold(job_, used ? tile.tests[i].threshold : 0.0f));
-        words.push_back(word(used ? tile.tests[i].feature : 0));
+        thresholds.push_back(used ? threshold(job_, tile.tests[i]) : threshold(job_, 0.0));
+        words.push_back(used ? test_word(tile.tests[i]) : "0u");
       }
       for (std::uint32_t i = 0; i < ways; ++i)
         children.push_back(i < tile.children.size() ? child_word(shifted(tile.children[i])) : "0");
@@ -221,7 +241,7 @@ class GroupWriter {
     for (const TileShape& shape : job_.program.section_TileShapes())
       for (std::uint32_t bits = 0; bits < outcomes; ++bits)
         exits.push_back(std::to_string(shape.size <= size ? tile_exit(shape, bits) : 0));
-    return values(threshold_type(job_), 4, "threshold", thresholds) + values("uint32_t", 4, "word", words) +
+    return threshold_values(thresholds) + values("uint32_t", 4, "word", words) +
            values("uint32_t", 4, "shape", shapes) + values("uint32_t", 4, "child", children) +
            values("unsigned char", 1, "exit", exits) + values("uint32_t", 4, "root", roots) + walk_head() +
            "  uint32_t at = " + name("root") +
@@ -245,7 +265,7 @@ class GroupWriter {
     for (std::size_t t = 0; t < decoded_.trees.size(); ++t) {
       const std::string function = name("tree" + std::to_string(t));
       const DecodedTree& tree = decoded_.trees[t];
-      text += "static uint32_t " + function + "(const float *x) {\n";
+      text += "static uint32_t " + function + "(const " + c_type(job_.program.meta().row_type) + " *x) {\n";
       if (is_leaf(tree.root)) text += "  (void)x;\n";
       branch(tree, tree.root, 1, text);
       text += "}\n";
@@ -276,8 +296,8 @@ class GroupWriter {
       else
         branch_in_tile(tree, tile, shape, entry, depth + 1, text);
     };
-    text += indent + "if (" + job_.name("left") + "(x, " + word(tile.tests[test].feature) + ", " +
-            threshold(job_, tile.tests[test].threshold) + ")) {\n";
+    text += indent + "if (" + job_.name("left") + "(x, " + test_word(tile.tests[test]) + ", " +
+            threshold(job_, tile.tests[test]) + ")) {\n";
     go(shape.left[test]);
     text += indent + "} else {\n";
     go(shape.right[test]);
@@ -296,7 +316,9 @@ class GroupWriter {
 
 std::string forest_text(const Job& job, const std::string& code, std::uint64_t& table_bytes) {
   std::string text;
-  for (std::size_t i = 0; i < job.groups.size(); ++i) text += GroupWriter(job, code, i, table_bytes).run();
+  for (std::size_t i = 0; i < job.groups.size(); ++i)
+    if (code.find(job.name("walk_g" + std::to_string(i) + "(")) != std::string::npos)
+      text += GroupWriter(job, code, i, table_bytes).run();
   return text;
 }
 

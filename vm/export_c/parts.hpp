@@ -1,6 +1,8 @@
 // The parts of an exported file, each made by a file of this folder.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,33 +12,87 @@
 
 namespace forestvm::bytecode::export_c {
 
+/// A feature whose values are not always compared as they are.
+struct ChangedFeature {
+  std::uint32_t feature;
+  std::uint32_t rules;  ///< Bits of kTinyMissing and kFractionsMissing.
+};
+
 /// The inputs of every part.
 struct Job {
   const Program& program;
   const ExportOptions& options;
-  AccumulatorKind sums = AccumulatorKind::F32;  ///< Kind of the sums to which leaves are added.
-  std::vector<DecodedGroup> groups{};
+  std::vector<DecodedGroup> groups;
+  std::vector<ChangedFeature> changed;  ///< Features that have rules, ascending.
 
   /// Returns a name in the exported file: PREFIX_name.
   std::string name(const std::string& own) const { return options.prefix + "_" + own; }
 };
 
 /// Return numbers as C text that is exact and of which no compiler warns.
-std::string number(std::uint64_t value);               ///< For example 12u, or 5000000000ull.
-std::string literal(float value);                      ///< For example 0x1.8p+1f.
-std::string literal(double value);                     ///< For example 0x1.8p+1.
-std::string sum_literal(const Job& job, float value);  ///< Leaf or base score as the initializer of a sum.
+std::string number(std::uint64_t value);             ///< For example 12u, or 5000000000ull.
+std::string literal(float value);                    ///< For example 0x1.8p+1f.
+std::string literal(double value);                   ///< For example 0x1.8p+1.
+std::string literal(ScalarType type, double value);  ///< One of both.
+/// Returns a leaf or base score as the initializer of a sum.
+std::string sum_literal(const Job& job, AccumulatorKind kind, double value);
+
+std::string c_type(ScalarType type);
+
+/// The kinds of sums, one for each C type and way of adding.
+inline constexpr AccumulatorKind kSumKinds[] = {AccumulatorKind::F32, AccumulatorKind::F64,
+                                                AccumulatorKind::Exact64, AccumulatorKind::Exact128};
+
+/// Returns the name of the kind of sums that has the elements of an accumulator of this kind.
+std::string sum_name(AccumulatorKind kind);
 
 /// Returns the C type of a sum of this kind.
 std::string sum_type(const Job& job, AccumulatorKind kind);
 
-/// Returns a table, `static const TYPE NAME[N] = {…};`, and adds its bytes to `bytes`.
+/// Returns a table, `static const TYPE NAME[N] = {…};`, and adds its bytes to `bytes`. A table without values
+/// has one zero: C has no empty arrays.
 std::string table(const std::string& type, std::size_t element, const std::string& name,
                   const std::vector<std::string>& values, std::uint64_t& bytes);
 
-/// Returns the tables of the groups and the functions PREFIX_walk_gN(tree, row), which return the number of a
-/// leaf. Tables of the leaves' numbers, outputs and trees are left out if `code` does not name them. Adds the
+/// Return tables of uint32_t: of records, which have equally many numbers each, and of numbers.
+std::string record_table(const Job& job, const std::string& name,
+                         const std::vector<std::vector<std::uint64_t>>& records, std::uint64_t& bytes);
+std::string words_table(const Job& job, const std::string& name, std::span<const std::uint32_t> words,
+                        std::uint64_t& bytes);
+
+/// Returns the text with each `word` replaced.
+std::string replaced(std::string text, const std::string& word, const std::string& with);
+
+/// Returns C text in which the words that depend on the program are replaced, such as @ROW, and the prefix of names, @.
+/// @SCORE becomes the type `score`, and @BITS the ending of functions for that type.
+std::string in_file(const Job& job, std::string text, ScalarType score = ScalarType::Float32);
+
+/// Returns the features of a program that have rules.
+std::vector<ChangedFeature> changed_features(const Program& program);
+
+/// Returns the number of columns.
+std::uint64_t column_count(const Job& job);
+
+/// Returns the feature word of a test: the number of the column that it compares, and whether missing values go
+/// left. Columns are numbered as in the program; after them come the changed features, then the sets of categories.
+std::uint32_t column_word(const Job& job, const DecodedTest& test);
+
+/// Returns the tables and functions of lookups and hashed features. Adds the tables' bytes to `table_bytes`.
+std::string lookups_text(const Job& job, std::uint64_t& table_bytes);
+
+/// Returns whether the code copies rows first, to complete them by the columns of lookups.
+bool looks_up(const Program& program);
+
+/// Returns the C expression for the value of a column in row x. `column` is a variable that holds its number.
+std::string column_value(const Job& job, const std::string& column);
+
+/// Returns the tables and functions of columns that are no features, as far as the program has any. Adds the
 /// tables' bytes to `table_bytes`.
+std::string columns_text(const Job& job, std::uint64_t& table_bytes);
+
+/// Returns the tables of the groups and the functions PREFIX_walk_gN(tree, row), which return the number of a
+/// leaf. What `code` does not name is left out: groups, and tables of leaves' values, numbers, outputs and trees. Adds
+/// the tables' bytes to `table_bytes`.
 std::string forest_text(const Job& job, const std::string& code, std::uint64_t& table_bytes);
 
 /// Returns the function that runs the program's code on up to `rows_at_a_time` rows.
@@ -46,10 +102,11 @@ std::string code_text(const Job& job, std::uint32_t rows_at_a_time);
 /// `body` names them.
 std::string runtime_text(const Job& job, const std::string& body);
 
-/// Returns whether exported code can have a transform.
-bool has_transform(Transform transform);
+/// Returns the bodies of the functions that turn a row's scores into values, and values into labels.
+std::string transform_body(const ProgramMeta& meta, ScalarType score);
+std::string label_body(const ProgramMeta& meta, ScalarType score);
 
-/// Returns the bytes that the code's accumulators take for a row.
+/// Returns the bytes that the code takes on the stack for a row.
 std::uint64_t bytes_per_row(const Program& program);
 
 }  // namespace forestvm::bytecode::export_c

@@ -1,15 +1,16 @@
-// The C functions that exported code calls. Transforms repeat those of core/transform.hpp; tests hold both to
-// the same bits.
-#include <array>
-
-#include <forestvm/core/sums.hpp>
+// The C functions that exported code calls. Arithmetic repeats that of core/transform.hpp and core/sums.hpp; tests hold
+// both to the same bits.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "vm/export_c/parts.hpp"
 
 namespace forestvm::bytecode::export_c {
 namespace {
 
-/// A function of the runtime; `@` stands for the prefix and an underscore.
+/// A function of the runtime, written for in_file.
 struct Piece {
   const char* name;
   const char* text;
@@ -18,11 +19,11 @@ struct Piece {
 constexpr Piece kPieces[] = {
     {"u128", "typedef struct { uint64_t low, high; } @u128;\n"},
     {"range", "typedef struct { uint32_t begin, end, iteration; } @range;\n"},
-    {"iterations", R"(static uint32_t @iterations(@range r, uint32_t step) {
+    {"iterations(", R"(static uint32_t @iterations(@range r, uint32_t step) {
   return r.end == r.begin ? 0u : (r.end - r.begin - 1u) / step + 1u;
 }
 )"},
-    {"chunk", R"(static @range @chunk(@range r, uint32_t step, uint32_t i) {
+    {"chunk(", R"(static @range @chunk(@range r, uint32_t step, uint32_t i) {
   @range part;
   part.begin = r.begin + i * step;
   part.end = r.end - part.begin > step ? part.begin + step : r.end;
@@ -30,7 +31,7 @@ constexpr Piece kPieces[] = {
   return part;
 }
 )"},
-    {"slice", R"(static @range @slice(@range r, uint32_t from, uint32_t to) {
+    {"slice(", R"(static @range @slice(@range r, uint32_t from, uint32_t to) {
   const uint32_t size = r.end - r.begin;
   @range part;
   part.begin = r.begin + (from < size ? from : size);
@@ -39,22 +40,117 @@ constexpr Piece kPieces[] = {
   return part;
 }
 )"},
-    {"add128", R"(static void @add128(@u128 *sum, @u128 more) {
+    {"add128(", R"(static void @add128(@u128 *sum, @u128 more) {
   sum->low += more.low;
   sum->high += more.high + (sum->low < more.low ? 1u : 0u);
 }
 )"},
-    {"round64", R"(static float @round64(uint64_t sum) {
+    {"power_of_two(", R"(static double @power_of_two(int32_t exponent) {
+  const uint64_t bits = (uint64_t)(1023 + exponent) << 52;
+  double power;
+  memcpy(&power, &bits, sizeof power);
+  return power;
+}
+)"},
+    {"exp_f32(", R"(static float @exp_f32(float x) {
+  static const double factors[14] = {1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0,
+                                     1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0,
+                                     1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0};
+  double scaled, r, sum = 0.0, result;
+  int32_t n;
+  int i;
+  if (x != x) return x;
+  if (x > 88.8f) return 1.0f / 0.0f;
+  if (x < -104.0f) return 0.0f;
+  scaled = (double)x * 1.4426950408889634;
+  n = (int32_t)(scaled + (scaled < 0.0 ? -0.5 : 0.5));
+  r = ((double)x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+  for (i = 0; i < 14; ++i) sum = sum * r + factors[i];
+  result = sum * @power_of_two(n);
+  return result > 3.4028234663852886e+38 ? 1.0f / 0.0f : (float)result;
+}
+)"},
+    {"scaled_exp(", R"(static double @scaled_exp(double high, double low, int32_t n) {
+  static const double factors[13] = {1.0 / 87178291200.0, 1.0 / 6227020800.0, 1.0 / 479001600.0,
+                                     1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
+                                     1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5};
+  const double r = high - low;
+  double tail = 0.0, rest, sum, total, lost;
+  int i;
+  for (i = 0; i < 13; ++i) tail = tail * r + factors[i];
+  rest = tail * (r * r) - low;
+  sum = high + rest;
+  total = 1.0 + sum;
+  lost = ((1.0 - total) + sum) + ((high - sum) + rest);
+  return (total + lost) * @power_of_two(n / 2) * @power_of_two(n - n / 2);
+}
+)"},
+    {"exp_f64(", R"(static double @exp_f64(double x) {
+  double scaled;
+  int32_t n;
+  if (x != x) return x;
+  if (x > 709.79) return 1.0 / 0.0;
+  if (x < -745.14) return 0.0;
+  scaled = x * 1.4426950408889634;
+  n = (int32_t)(scaled + (scaled < 0.0 ? -0.5 : 0.5));
+  return @scaled_exp(x - n * 6.93147180369123816490e-01, n * 1.90821492927058770002e-10, n);
+}
+)"},
+    {"exp2_f64(", R"(static double @exp2_f64(double x) {
+  double fraction;
+  int32_t n;
+  if (x != x) return x;
+  if (x >= 1024.0) return 1.0 / 0.0;
+  if (x < -1075.0) return 0.0;
+  n = (int32_t)(x + (x < 0.0 ? -0.5 : 0.5));
+  fraction = x - n;
+  return @scaled_exp(fraction * 6.93147180369123816490e-01, -(fraction * 1.90821492927058770002e-10), n);
+}
+)"},
+    {"log1p_f64(", R"(static double @log1p_f64(double y) {
+  uint64_t bits;
+  int32_t n, k;
+  double u, lost, m, f, s, series = 0.0, half;
+  if (!(y <= 1.7976931348623157e+308)) return y;
+  u = 1.0 + y;
+  lost = y < 1.0 ? y - (u - 1.0) : 1.0 - (u - y);
+  memcpy(&bits, &u, sizeof bits);
+  n = (int32_t)(bits >> 52) - 1023;
+  bits = (bits & 0xfffffffffffffull) | 0x3ff0000000000000ull;
+  memcpy(&m, &bits, sizeof m);
+  if (m > 1.4142135623730951) {
+    m *= 0.5;
+    ++n;
+  }
+  f = m - 1.0;
+  s = f / (2.0 + f);
+  for (k = 11; k > 0; --k) series = (series + 2.0 / (2 * k + 1)) * (s * s);
+  half = 0.5 * f * f;
+  return n * 6.93147180369123816490e-01 -
+         ((half - (s * (half + series) + (n * 1.90821492927058770002e-10 + lost / u))) - f);
+}
+)"},
+    {"sigmoid_f32(", R"(static float @sigmoid_f32(float x) {
+  return 1.0f / (@exp_f32(-x > 88.7f ? 88.7f : -x) + 1.0f);
+}
+)"},
+    {"sigmoid_f64(", R"(static double @sigmoid_f64(double x) { return 1.0 / (1.0 + @exp_f64(-x)); }
+)"},
+};
+
+/// Functions for sums and scores that have the type @SCORE; their names end with @BITS.
+constexpr Piece kScorePieces[] = {
+    {"round64_", R"(static @SCORE @round64_@BITS(uint64_t sum) {
   const int negative = (sum >> 63) != 0u;
-  const float nearest = (float)(negative ? ~sum + 1u : sum);
-  const float size = (float)((double)nearest * @UNIT);
+  const @SCORE nearest = (@SCORE)(negative ? ~sum + 1u : sum);
+  const @SCORE size = (@SCORE)((double)nearest * @UNIT);
   return negative ? -size : size;
 }
 )"},
-    {"round128", R"(static float @round128(@u128 sum) {
+    {"round128_", R"(static @SCORE @round128_@BITS(@u128 sum) {
   const int negative = (sum.high >> 63) != 0u;
   double unit = @UNIT;
-  float size;
+  @SCORE size;
   if (negative) {
     sum.high = ~sum.high + (sum.low == 0u ? 1u : 0u);
     sum.low = ~sum.low + 1u;
@@ -65,170 +161,65 @@ constexpr Piece kPieces[] = {
     sum.high >>= 1;
     unit *= 2.0;
   }
-  size = (float)((double)(float)sum.low * unit);
+  size = (@SCORE)((double)(@SCORE)sum.low * unit);
   return negative ? -size : size;
 }
 )"},
-    {"exp", R"(static float @exp(float x) {
-  static const double factors[14] = {1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0,
-                                     1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0,
-                                     1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0};
-  double scaled, r, sum = 0.0, power, result;
-  int32_t n;
-  uint64_t bits;
-  int i;
-  if (x != x) return x;
-  if (x > 88.8f) return 1.0f / 0.0f;
-  if (x < -104.0f) return 0.0f;
-  scaled = (double)x * 1.4426950408889634;
-  n = (int32_t)(scaled + (scaled < 0.0 ? -0.5 : 0.5));
-  r = ((double)x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-  for (i = 0; i < 14; ++i) sum = sum * r + factors[i];
-  bits = (uint64_t)(1023 + n) << 52;
-  memcpy(&power, &bits, sizeof power);
-  result = sum * power;
-  return result > 3.4028234663852886e+38 ? 1.0f / 0.0f : (float)result;
-}
-)"},
-    {"argmax", R"(static uint32_t @argmax(const float *scores) {
+    {"argmax_", R"(static uint32_t @argmax_@BITS(const @SCORE *scores, @SCORE divisor) {
   uint32_t i, best = 0u;
   for (i = 1u; i < @OUTPUTS; ++i)
-    if (scores[i] > scores[best]) best = i;
+    if (scores[i] / divisor > scores[best] / divisor) best = i;
   return best;
 }
 )"},
 };
 
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
-    text.replace(at, what.size(), with);
-  return text;
-}
-
-std::string for_outputs(const std::string& statement) {
-  return "  uint32_t i;\n  for (i = 0u; i < @OUTPUTS; ++i) " + statement + "\n";
-}
-
-std::string transform_body(Transform transform) {
-  switch (transform) {
-    case Transform::Identity:
-      return "  (void)scores;\n";
-    case Transform::Sigmoid:
-      return for_outputs("scores[i] = 1.0f / (@exp(-scores[i] > 88.7f ? 88.7f : -scores[i]) + 1.0f);");
-    case Transform::Softmax:
-      return R"(  uint32_t i;
-  float largest = scores[0], total;
-  double sum = 0.0;
-  for (i = 1u; i < @OUTPUTS; ++i)
-    if (scores[i] > largest) largest = scores[i];
-  for (i = 0u; i < @OUTPUTS; ++i) {
-    scores[i] = @exp(scores[i] - largest);
-    sum += (double)scores[i];
-  }
-  total = (float)sum;
-  for (i = 0u; i < @OUTPUTS; ++i) scores[i] /= total;
-)";
-    case Transform::Argmax:
-      return "  scores[0] = (float)@argmax(scores);\n";
-    case Transform::Exp:
-      return for_outputs("scores[i] = @exp(scores[i]);");
-    case Transform::Step:
-      return for_outputs("scores[i] = scores[i] > 0.0f ? 1.0f : 0.0f;");
-    case Transform::Average:
-    case Transform::SignedSquare:
-    case Transform::Log1pExp:
-    case Transform::Uncertainty:
-    case Transform::Anomaly:
-    case Transform::AnomalyDecision:
-    case Transform::SoftmaxZero:
-    case Transform::PlainSigmoid:
-    case Transform::RoundedSoftmax:
-    case Transform::PlainSoftmax:
-    case Transform::CutExp:
-      break;  // export_c refuses them
-    case Transform::Logistic:
-      return R"(  uint32_t i;
-  for (i = 0u; i < @OUTPUTS; ++i) {
-    const float v = 1.0f / (1.0f + @exp(scores[i] < 0.0f ? scores[i] : -scores[i]));
-    scores[i] = scores[i] < 0.0f ? 1.0f - v : v;
-  }
-)";
-    case Transform::Clamp:
-      return for_outputs("scores[i] = scores[i] < 0.0f ? 0.0f : scores[i] > 1.0f ? 1.0f : scores[i];");
-  }
-  return {};
-}
-
-std::string label_body(ClassRule rule) {
-  switch (rule) {
-    case ClassRule::None:
-      return "  (void)values; (void)labels;\n";
-    case ClassRule::AboveHalf:
-    case ClassRule::RawAboveHalf:
-      return for_outputs("labels[i] = values[i] > 0.5f;");
-    case ClassRule::Positive:
-    case ClassRule::RawPositive:
-      return for_outputs("labels[i] = values[i] > 0.0f;");
-    case ClassRule::RawNotNegative:
-      return for_outputs("labels[i] = values[i] >= 0.0f;");
-    case ClassRule::Negative:
-      return for_outputs("labels[i] = values[i] < 0.0f;");
-    case ClassRule::Argmax:
-      return "  labels[0] = (int64_t)@argmax(values);\n";
-    case ClassRule::Value:
-      return "  labels[0] = (int64_t)values[0];\n";
-  }
-  return {};
-}
-
-/// Returns the C function that says whether a row goes left at a test, by float32 or by the order of the
+/// Returns the C function that says whether a row goes left at a test, by the values of rows or by the order of their
 /// bits.
 std::string comparison(const Job& job) {
+  const std::string value =
+      "  const uint32_t column = word & 0x3fffffffu;\n  const @ROW value = " + column_value(job, "column") +
+      ";\n";
   if (job.options.thresholds == ExportOptions::Thresholds::Float)
-    return R"(static int @left(const float *x, uint32_t word, float threshold) {
-  const float value = x[word & 0x3fffffffu];
-  return value < threshold || (value != value && (word & 0x40000000u) != 0u);
-}
-)";
-  return R"(/* Bits of float32 as integers of the same order; both zeros are 0. */
-static int @left(const float *x, uint32_t word, int32_t threshold) {
-  int32_t bits;
-  memcpy(&bits, x + (word & 0x3fffffffu), sizeof bits);
-  if ((bits & 0x7fffffff) > 0x7f800000) return (word & 0x40000000u) != 0u; /* missing */
-  return (bits >= 0 ? bits : INT32_MIN - bits) < threshold;
-}
-)";
+    return "static int @left(const @ROW *x, uint32_t word, @ROW threshold) {\n" + value +
+           "  return value < threshold || (value != value && (word & 0x40000000u) != 0u);\n}\n";
+  const bool wide = job.program.meta().row_type == ScalarType::Float64;
+  const std::string integer = wide ? "int64_t" : "int32_t", least = wide ? "INT64_MIN" : "INT32_MIN";
+  const std::string sizes = wide ? "0x7fffffffffffffffll" : "0x7fffffff";
+  const std::string infinity = wide ? "0x7ff0000000000000ll" : "0x7f800000";
+  return "/* Bits of a number as an integer of the same order; both zeros are 0. */\nstatic int @left(const @ROW *x, "
+         "uint32_t word, " +
+         integer + " threshold) {\n" + value + "  " + integer +
+         " bits;\n  memcpy(&bits, &value, sizeof bits);\n  if ((bits & " + sizes + ") > " + infinity +
+         ") return (word & 0x40000000u) != 0u; /* missing */\n  return (bits >= 0 ? bits : " + least +
+         " - bits) < threshold;\n}\n";
 }
 
 }  // namespace
 
-bool has_transform(Transform transform) { return !transform_body(transform).empty(); }
-
 std::string runtime_text(const Job& job, const std::string& body) {
-  const ProgramMeta& meta = job.program.meta();
-  std::string functions;
-  if (body.find(job.name("transform(")) != std::string::npos)
-    functions += "static void @transform(float *scores) {\n" + transform_body(meta.transform) + "}\n";
-  if (body.find(job.name("label(")) != std::string::npos)
-    functions +=
-        "static void @label(const float *values, int64_t *labels) {\n" + label_body(meta.class_rule) + "}\n";
-  if (body.find(job.name("left(")) != std::string::npos) functions = comparison(job) + functions;
-  functions = replaced(functions, "@", job.options.prefix + "_");
-  // Later pieces name earlier ones.
-  std::array<std::string, std::size(kPieces)> chosen;
-  std::string users = functions + body;
-  for (std::size_t i = std::size(kPieces); i-- > 0;) {
-    if (users.find(job.name(kPieces[i].name)) == std::string::npos) continue;
-    chosen[i] = replaced(kPieces[i].text, "@UNIT", "@unit");
-    chosen[i] = replaced(chosen[i], "@", job.options.prefix + "_");
-    users += chosen[i];
+  // Names and texts of all functions. Later ones call earlier ones.
+  std::vector<std::pair<std::string, std::string>> pieces;
+  for (const Piece& piece : kPieces) pieces.emplace_back(piece.name, in_file(job, piece.text));
+  pieces.emplace_back("left(", in_file(job, comparison(job)));
+  for (const ScalarType score : {ScalarType::Float32, ScalarType::Float64}) {
+    const auto add = [&](const std::string& name, const std::string& text) {
+      pieces.emplace_back(in_file(job, name + "@BITS(", score), in_file(job, text, score));
+    };
+    for (const Piece& piece : kScorePieces) add(piece.name, piece.text);
+    add("transform_", "static void @transform_@BITS(@SCORE *scores) {\n" +
+                          transform_body(job.program.meta(), score) + "}\n");
+    add("label_", "static void @label_@BITS(const @SCORE *values, int64_t *labels) {\n" +
+                      label_body(job.program.meta(), score) + "}\n");
   }
-  std::string text;
-  for (const std::string& piece : chosen) text += piece;
-  text += functions;
-  text = replaced(text, job.name("OUTPUTS"), number(meta.num_outputs));
-  const double unit = SumScale(meta.sum_unit).unit;
-  return replaced(text, job.name("unit"), literal(unit));
+  std::reverse(pieces.begin(), pieces.end());
+  std::string text, users = body;
+  for (const auto& [name, function] : pieces) {
+    if (users.find(job.name(name)) == std::string::npos) continue;
+    users += function;
+    text.insert(0, function);
+  }
+  return text;
 }
 
 }  // namespace forestvm::bytecode::export_c

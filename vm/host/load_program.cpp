@@ -22,8 +22,8 @@ Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& lo
   WalkerDesc wanted = desc;
   // Lanes hold slots of the group as signed words.
   if (group.node_count > INT32_MAX) wanted.interleaved_trees = wanted.interleaved_rows = 1;
-  walker.function = target.find_walker(group.layout, wanted);
-  if (walker.function == nullptr)
+  walker.walk = target.find_walker(group.layout, wanted);
+  if (!walker.walk)
     return Error{ErrorCode::Environment, "",
                  "this library was built without the layout " + std::string(name_of(group.layout)) +
                      " (CMake's FORESTVM_LAYOUTS)"};
@@ -75,6 +75,7 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   loaded.tile_exits = tile_exits(program);
   loaded.tree_outputs = tree_outputs(program);
   loaded.vectors = leaf_vectors(program);
+  loaded.functions = LeafFunctions(program);
   loaded.parameters = parameters_of(program.meta());
   loaded.encoder =
       load_encoder(program.section_EncodedFeatures(), program.section_Ranks(), program.section_Columns(),

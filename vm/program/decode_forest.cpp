@@ -9,6 +9,29 @@
 namespace forestvm::bytecode {
 namespace {
 
+/// Returns the bound for which the number in a node stands: in a ranked feature the number is the rank of a bound,
+/// otherwise the least float32 that is not below the bound.
+double bound_of(const WideFeature& wide, std::span<const double> bounds, double number) {
+  if (wide.ranked != 0) {
+    const bool is_rank = number >= 1 && number <= static_cast<double>(bounds.size());
+    return is_rank ? bounds[static_cast<std::size_t>(number) - 1] : number;
+  }
+  const auto at = std::lower_bound(bounds.begin(), bounds.end(), number);
+  const bool stands = at != bounds.begin() && static_cast<double>(neighbours(*(at - 1)).up) == number;
+  return stands ? *(at - 1) : number;
+}
+
+/// Returns the trainer's threshold for the number in a node.
+double restored(const Program& program, std::uint32_t feature, float number) {
+  const auto features = program.section_WideFeatures();
+  const auto at =
+      std::lower_bound(features.begin(), features.end(), feature,
+                       [](const WideFeature& wide, std::uint32_t wanted) { return wide.feature < wanted; });
+  if (at == features.end() || at->feature != feature) return static_cast<double>(number);
+  return bound_of(*at, program.section_WideBounds().subspan(at->first_bound, at->bound_count),
+                  static_cast<double>(number));
+}
+
 template <class View>
 class GroupDecoder {
  public:
@@ -27,8 +50,11 @@ class GroupDecoder {
       while (!View::is_leaf(tree, at) && View::code(tree, at) == kNeverRight) at = View::child(tree, at, 0);
     if (View::is_leaf(tree, at)) {
       const std::uint64_t number = View::number_at(tree, data_.trees[index], at);
-      result_.leaves.push_back(
-          {View::value(tree, at), program_.section_LeafNumbers()[group_.first_number + number]});
+      const std::uint64_t place = group_.first_number + number;
+      const auto wide = program_.section_WideLeaves();
+      const float value = View::value(tree, at);
+      result_.leaves.push_back({value, wide.empty() ? static_cast<double>(value) : wide[place],
+                                program_.section_LeafNumbers()[place]});
       return ~static_cast<DecodedChild>(result_.leaves.size() - 1);
     }
     slots.push_back(at);
@@ -39,10 +65,15 @@ class GroupDecoder {
     if constexpr (kTakesCodes<View>)
       return decoded_test(View::column(tree, at), View::code(tree, at));
     else
-      return {View::threshold(tree, at, i), View::feature_word(tree, at, i) & (kFeatureMask | kMissingLeft)};
+      return number_test(View::feature_word(tree, at, i), View::threshold(tree, at, i));
   }
 
-  /// Returns the test of values that
+  DecodedTest number_test(std::uint32_t feature_word, float number) const {
+    return {restored(program_, feature_word & kFeatureMask, number),
+            feature_word & (kFeatureMask | kMissingLeft)};
+  }
+
+  /// Returns the test of a value that has the outcome of this test of its code.
   DecodedTest decoded_test(std::uint32_t column, std::uint8_t code) const {
     const ColumnDesc& desc = program_.section_Columns()[column];
     const std::uint32_t missing = desc.missing_highest != 0 ? 0 : kMissingLeft;
@@ -57,7 +88,8 @@ class GroupDecoder {
         features.begin(), features.end(), column,
         [](std::uint32_t number, const EncodedFeature& feature) { return number < feature.first_column; });
     const EncodedFeature& feature = *(after - 1);
-    return {program_.section_Ranks()[feature.first_threshold + desc.first + code], feature.feature | missing};
+    return number_test(feature.feature | missing,
+                       program_.section_Ranks()[feature.first_threshold + desc.first + code]);
   }
 
   void add_tree(std::uint32_t index) {

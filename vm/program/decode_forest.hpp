@@ -11,7 +11,7 @@ namespace forestvm::bytecode {
 
 /// A test. A row goes left if x < threshold or, in a categorical split, if x is not in the set.
 struct DecodedTest {
-  float threshold;
+  double threshold;                              ///< The trainer's own: the least number that goes right.
   std::uint32_t feature;                         ///< Feature word without kLeaf.
   const CategoryColumn* category_set = nullptr;  ///< Set of a categorical split, otherwise null.
 };
@@ -35,6 +35,7 @@ struct DecodedTree {
 
 struct DecodedLeaf {
   float value;
+  double wide_value;     ///< The value in the type of the program's scores.
   std::uint32_t number;  ///< The trainer's number of the leaf.
 };
 

@@ -4,8 +4,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL  // otherwise a library must be linked, which allocates states
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -138,21 +136,6 @@ Result<void> write_all(int file, std::span<const std::byte> bytes) {
 }
 
 }  // namespace
-
-std::uint64_t bytecode::checksum(std::span<const std::byte> image) {
-  FileHeader header;
-  std::memcpy(&header, image.data(), sizeof header);
-  header.checksum = 0;
-  XXH3_state_t state;
-  XXH3_64bits_reset(&state);
-  XXH3_64bits_update(&state, &header, sizeof header);
-  XXH3_64bits_update(&state, image.data() + sizeof header, image.size() - sizeof header);
-  return XXH3_64bits_digest(&state);
-}
-
-std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {
-  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
-}
 
 std::uint64_t encoder_id(const Program& program) {
   std::uint64_t id = checksum(std::as_bytes(program.section_EncodedFeatures()));

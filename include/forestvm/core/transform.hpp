@@ -52,6 +52,8 @@ FVM_HOST_DEVICE constexpr bool takes_raw_scores(ClassRule rule) {
     case ClassRule::RawPositive:
     case ClassRule::RawNotNegative:
     case ClassRule::RawAboveHalf:
+    case ClassRule::RawArgmax:
+    case ClassRule::RawAboveOffset:
       return true;
     case ClassRule::None:
     case ClassRule::AboveHalf:
@@ -59,6 +61,8 @@ FVM_HOST_DEVICE constexpr bool takes_raw_scores(ClassRule rule) {
     case ClassRule::Argmax:
     case ClassRule::Value:
     case ClassRule::Negative:
+    case ClassRule::HalfOrMore:
+    case ClassRule::NotPositive:
       return false;
   }
   return false;
@@ -75,9 +79,13 @@ FVM_HOST_DEVICE constexpr std::uint32_t label_width(ClassRule rule, std::uint32_
     case ClassRule::RawNotNegative:
     case ClassRule::Negative:
     case ClassRule::RawAboveHalf:
+    case ClassRule::RawAboveOffset:
+    case ClassRule::HalfOrMore:
+    case ClassRule::NotPositive:
       return outputs;
     case ClassRule::Argmax:
     case ClassRule::Value:
+    case ClassRule::RawArgmax:
       return 1;
   }
   return 0;
@@ -86,8 +94,8 @@ FVM_HOST_DEVICE constexpr std::uint32_t label_width(ClassRule rule, std::uint32_
 /// Numbers that a transform takes beside the scores.
 struct TransformParameters {
   double divisor = 1;  ///< Number by which raw scores are divided first.
-  double slope = 1;    ///< Factor of the argument of sigmoids; divisor of that of anomaly scores.
-  double offset = 0;   ///< Number that AnomalyDecision subtracts.
+  double slope = 1;    ///< Factor of the argument of sigmoids; divisor of the argument of others.
+  double offset = 0;   ///< Number that AnomalyDecision subtracts and RawAboveOffset compares with.
 };
 
 inline constexpr double kLog2E = 1.4426950408889634;
@@ -278,6 +286,27 @@ FVM_HOST_DEVICE inline Scalar cut_exp(Scalar x) {
   return exp_of(x < -kLimit ? -kLimit : x > kLimit ? kLimit : x);
 }
 
+/// Returns exp(slope * x) in float64, rounded once: with slope = log(b) it is b to the power of x, whatever base b an
+/// evaluator takes for e.
+template <class Scalar>
+FVM_HOST_DEVICE inline Scalar power_exp(Scalar x, double slope) {
+  return static_cast<Scalar>(exp_f64(slope * static_cast<double>(x)));
+}
+
+/// Applies softmax with power_exp; the sum of the powers is rounded after each of them.
+template <class Scalar>
+FVM_HOST_DEVICE inline void power_softmax(Scalar* scores, std::uint32_t count, double slope) {
+  Scalar largest = scores[0];
+  for (std::uint32_t i = 1; i < count; ++i)
+    if (scores[i] > largest) largest = scores[i];
+  Scalar sum = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    scores[i] = power_exp(scores[i] - largest, slope);
+    sum += scores[i];
+  }
+  for (std::uint32_t i = 0; i < count; ++i) scores[i] /= sum;
+}
+
 template <class Scalar>
 FVM_HOST_DEVICE inline Scalar signed_square(Scalar x) {
   const Scalar sign = static_cast<Scalar>((x > 0) - (x < 0));
@@ -289,12 +318,12 @@ FVM_HOST_DEVICE inline Scalar log1p_exp(Scalar x) {
   return static_cast<Scalar>(log1p_f64(static_cast<double>(exp_of(x))));
 }
 
-/// Returns the index of the first largest of `count` scores.
+/// Returns the index of the first largest of `count` scores, each divided by `divisor`.
 template <class Scalar>
-FVM_HOST_DEVICE inline std::uint32_t argmax(const Scalar* scores, std::uint32_t count) {
+FVM_HOST_DEVICE inline std::uint32_t argmax(const Scalar* scores, std::uint32_t count, Scalar divisor = 1) {
   std::uint32_t best = 0;
   for (std::uint32_t i = 1; i < count; ++i)
-    if (scores[i] > scores[best]) best = i;
+    if (scores[i] / divisor > scores[best] / divisor) best = i;
   return best;
 }
 
@@ -328,6 +357,8 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
       for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = sigmoid_of(slope * scores[i]);
       return;
     case Transform::Softmax:
+      if (slope != 1)
+        for (std::uint32_t i = 0; i < outputs; ++i) scores[i] /= slope;
       softmax(scores, outputs);
       return;
     case Transform::Argmax:
@@ -377,6 +408,16 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
     case Transform::CutExp:
       for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = cut_exp(scores[i]);
       return;
+    case Transform::PowerExp:
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = power_exp(scores[i], parameters.slope);
+      return;
+    case Transform::PowerSigmoid:
+      for (std::uint32_t i = 0; i < outputs; ++i)
+        scores[i] = 1 / (1 + power_exp(-scores[i], parameters.slope));
+      return;
+    case Transform::PowerSoftmax:
+      power_softmax(scores, outputs, parameters.slope);
+      return;
   }
 }
 
@@ -398,7 +439,7 @@ FVM_HOST_DEVICE inline Scalar value_of(Pair pair, const Scalar* scores, std::uin
 /// one value here.
 template <class Scalar>
 FVM_HOST_DEVICE inline void label_row(ClassRule rule, const Scalar* values, std::uint32_t outputs,
-                                      std::int64_t* labels) {
+                                      std::int64_t* labels, TransformParameters parameters = {}) {
   switch (rule) {
     case ClassRule::None:
       return;
@@ -416,8 +457,21 @@ FVM_HOST_DEVICE inline void label_row(ClassRule rule, const Scalar* values, std:
     case ClassRule::Negative:
       for (std::uint32_t i = 0; i < outputs; ++i) labels[i] = values[i] < 0;
       return;
+    case ClassRule::HalfOrMore:
+      for (std::uint32_t i = 0; i < outputs; ++i) labels[i] = values[i] >= Scalar{0.5};
+      return;
+    case ClassRule::NotPositive:
+      for (std::uint32_t i = 0; i < outputs; ++i) labels[i] = values[i] <= 0;
+      return;
     case ClassRule::Argmax:
       labels[0] = argmax(values, outputs);
+      return;
+    case ClassRule::RawArgmax:
+      labels[0] = argmax(values, outputs, static_cast<Scalar>(parameters.divisor));
+      return;
+    case ClassRule::RawAboveOffset:
+      for (std::uint32_t i = 0; i < outputs; ++i)
+        labels[i] = values[i] > static_cast<Scalar>(parameters.offset);
       return;
     case ClassRule::Value:
       labels[0] = static_cast<std::int64_t>(values[0]);

@@ -43,6 +43,7 @@ class CodedPlans {
   const RowCounts& plans_for(std::size_t rows) const;
 
   std::vector<RowCounts> plans_;  ///< Row counts whose plans read only codes, ascending.
+  bool linear_leaves_;            ///< True if leaves read values whatever the plan.
   std::size_t columns_;
   std::uint64_t encoder_;
 };
@@ -107,6 +108,11 @@ class RowSource {
   /// be those of their dictionary; where the program compares in float64, each value must be a float64. Errors name the
   /// row.
   Result<RowView> read(std::size_t begin, std::size_t count, float* converted) const;
+
+  /// Writes the values of some features, which ascend, in `count` rows from `begin` on, as linear leaves read them:
+  /// float64, and 0 where |x| <= kTiny. The rows have been read, and are dense or sparse rows of the host.
+  void copy_features(std::size_t begin, std::size_t count, std::span<const std::uint32_t> features,
+                     double* out) const;
 
  private:
   friend class RowReader;

@@ -8,6 +8,7 @@ It writes <release>_<what>/ beside itself for the rows of CASES with its own rel
 where that holds all of it; 40 rows; and that release's own raw scores, predictions and leaf numbers for the .cbm.
 Deterministic: fixed seeds, one thread.
 """
+import json
 import os
 
 import catboost
@@ -115,7 +116,67 @@ def make(release, what, categories, as_json, parameters):
     np.save(os.path.join(target, "expected_leaf.npy"), np.ascontiguousarray(model.calc_leaf_indexes(pool), dtype=np.int32))
 
 
+def make_labels(what, loss, leaves, threshold=None):
+    """Makes a model with given leaf values, whose labels are hard to get right, and stores these labels."""
+    numbers = np.nan_to_num(numbers_of(COUNT))
+    kind = catboost.CatBoostClassifier
+    model = kind(iterations=1, depth=2, loss_function=loss, random_seed=1, thread_count=1, verbose=0, allow_writing_files=False)
+    model.fit(numbers, np.arange(COUNT) % (2 if loss == "Logloss" else 3))
+    target = os.path.join(HERE, "1.2.10_" + what)
+    os.makedirs(target, exist_ok=True)
+    path = os.path.join(target, "model.json")
+    model.save_model(path, format="json")
+    with open(path) as file:
+        document = json.load(file)
+    document["oblivious_trees"][0]["leaf_values"] = leaves
+    document["scale_and_bias"] = [1, [0.0] * (len(leaves) // 4)]
+    if threshold is not None:
+        document["model_info"]["binclass_probability_threshold"] = repr(threshold)
+    with open(path, "w") as file:
+        json.dump(document, file)
+    model = kind()
+    model.load_model(path, format="json")
+    os.remove(path)
+    model.save_model(os.path.join(target, "model.cbm"))
+    rows = np.nan_to_num(numbers_of(ROWS))
+    np.save(os.path.join(target, "rows.npy"), rows)
+    np.save(os.path.join(target, "expected_raw.npy"), model.predict(rows, prediction_type="RawFormulaVal"))
+    np.save(os.path.join(target, "expected.npy"), model.predict_proba(rows))
+    np.save(os.path.join(target, "expected_leaf.npy"), np.ascontiguousarray(model.calc_leaf_indexes(rows), dtype=np.int32))
+    np.save(os.path.join(target, "expected_class.npy"), model.predict(rows).reshape(-1).astype(np.int64))
+
+
 for case in CASES:
     if case[0] == catboost.__version__:
         make(*case)
         print(case[0], case[1])
+def make_unseen(what, loss, **classes):
+    """Makes a model with declared classes that training does not see."""
+    numbers = np.nan_to_num(numbers_of(COUNT))
+    names = np.array(classes.get("class_names", [0, 1, 2, 3]))
+    y = names[np.where(numbers[:, 0] > 0, 2, np.where(numbers[:, 1] > 0, 0, 3))]
+    model = catboost.CatBoostClassifier(iterations=3, depth=2, loss_function=loss, random_seed=1, thread_count=1, verbose=0,
+                                        allow_writing_files=False, **classes)
+    model.fit(numbers, y)
+    target = os.path.join(HERE, "1.2.10_" + what)
+    os.makedirs(target, exist_ok=True)
+    model.save_model(os.path.join(target, "model.cbm"))
+    model.save_model(os.path.join(target, "model.json"), format="json")
+    rows = np.nan_to_num(numbers_of(ROWS))
+    np.save(os.path.join(target, "rows.npy"), rows)
+    np.save(os.path.join(target, "expected_raw.npy"), model.predict(rows, prediction_type="RawFormulaVal"))
+    np.save(os.path.join(target, "expected.npy"), model.predict_proba(rows))
+    np.save(os.path.join(target, "expected_leaf.npy"), np.ascontiguousarray(model.calc_leaf_indexes(rows), dtype=np.int32))
+    labels = model.predict(rows).reshape(-1)
+    np.save(os.path.join(target, "expected_class.npy"), labels.astype(str if "class_names" in classes else np.int64))
+
+
+if catboost.__version__ == "1.2.10":
+    make_unseen("unseen", "MultiClass", class_names=["a", "b", "c", "d"])
+    make_unseen("unseen_one_vs_all", "MultiClassOneVsAll", classes_count=6)
+    # Probabilities are equal where scores are not.
+    make_labels("tied_one_vs_all", "MultiClassOneVsAll", [40.0, 80.0, 1.0, 1.0, 40.0, 80.0, 80.0, 40.0, 1.0, 40.0, 40.0, 80.0])
+    make_labels("tied_classes", "MultiClass", [0.0, 2.0**-60, 0.0, 0.0, 0.0, 2.0**-60, 2.0**-60, 0.0, 0.0, 2.0**-60, 2.0**-59, 0.0])
+    # Scores at the logit of the threshold and beside it.
+    logit = -np.log(1 / 0.3 - 1)
+    make_labels("threshold", "Logloss", [logit, np.nextafter(logit, 1), np.nextafter(logit, -1), 0.0], 0.3)

@@ -136,3 +136,31 @@ for release, what, params in CASES:
     np.save(os.path.join(folder, "expected.npy"), booster.predict(query))
     np.save(os.path.join(folder, "expected_leaf.npy"), booster.predict(query, pred_leaf=True).astype(np.int32))
     print(folder, os.path.getsize(model), "bytes")
+
+
+def make_tied():
+    """Makes scores of different sizes whose probabilities are equal, and the label that LGBMClassifier gives."""
+    x, y, rows = numeric
+    judge = lightgbm.LGBMClassifier(n_estimators=1, num_leaves=3, min_child_samples=10, n_jobs=1, verbosity=-1)
+    judge.fit(x, np.arange(len(x)) % 3)
+    folder = os.path.join(HERE, "4.7.0_tied")
+    os.makedirs(folder, exist_ok=True)
+    model, tree, lines = os.path.join(folder, "model.txt"), -1, []
+    for line in judge.booster_.model_to_string().split("\n"):
+        tree += line.startswith("Tree=")
+        if line.startswith("leaf_value="):
+            line = "leaf_value=" + " ".join([["0", "1e-20", "2e-20"][tree]] * len(line.split()))
+        if not line.startswith("tree_sizes="):
+            lines.append(line)
+    with open(model, "w", encoding="utf-8", newline="\n") as out:
+        out.write("\n".join(lines))
+    booster = judge._Booster = lightgbm.Booster(model_file=model)
+    np.save(os.path.join(folder, "rows.npy"), rows)
+    np.save(os.path.join(folder, "expected_raw.npy"), booster.predict(rows, raw_score=True))
+    np.save(os.path.join(folder, "expected.npy"), booster.predict(rows))
+    np.save(os.path.join(folder, "expected_leaf.npy"), booster.predict(rows, pred_leaf=True).astype(np.int32))
+    np.save(os.path.join(folder, "expected_class.npy"), judge.predict(rows).astype(np.int64))
+
+
+if lightgbm.__version__ == "4.7.0":
+    make_tied()

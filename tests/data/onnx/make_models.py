@@ -306,6 +306,11 @@ def make_all():
     save("cast_to_float", [node("Cast", ["X"], ["F"], to=f), regressor(forest(25), "F")], "Y", elem=d, x=DOUBLES)
     save("cast_to_double", [node("Cast", ["X"], ["D"], to=d), regressor(forest(26, thresholds=[0.1, 0.3, 1.0, 3.3]), "D",
                                                                        double=True)], "Y", x=FLOATS)
+    # Scores that the transform makes equal, or puts in another order: labels are those of the scores.
+    far = [[(0, "BRANCH_LEQ", 1.0, 1, 2, 0), [(0, 40.0), (1, 80.0), (2, 1.0)], [(0, 1.0), (1, 40.0), (2, 80.0)]]]
+    save("tied_logistic", [classifier(far, [0, 1, 2], post_transform="LOGISTIC")], "P", "L", x=FLOATS)
+    near = [[(0, "BRANCH_LEQ", 1.0, 1, 2, 0), [(0, 0.0), (1, -1.0), (2, -2.0)], [(0, -1.0), (1, -2.0), (2, 0.0)]]]
+    save("tied_softmax_zero", [classifier(near, [0, 1, 2], post_transform="SOFTMAX_ZERO")], "P", "L", x=FLOATS)
 
 
 if __name__ == "__main__":

@@ -71,6 +71,17 @@ def save(name, model, rows, sklearn_rows=None):
     print(os.path.basename(folder), os.path.getsize(path), "bytes")
 
 
+def tie(model):
+    """Makes scores of different sizes whose probabilities are equal: the second class has the largest score."""
+    if hasattr(model, "estimators_"):
+        for k, stage in enumerate(model.estimators_[0]):
+            stage.tree_.value[:] = [0, 2.0**-58, 2.0**-60, 0][k] / model.learning_rate
+        return
+    model._baseline_prediction[:] = 0
+    for k, stage in enumerate(model._predictors[0]):
+        stage.nodes["value"] = [0, 2.0**-58, 2.0**-60, 0][k]
+
+
 def repack(path):
     """Compresses the archive with dates that do not change."""
     with zipfile.ZipFile(path) as old:
@@ -114,6 +125,10 @@ if NEW:
     save("forest_values", RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, Y), QUERY)
     save("forest_two_outputs", RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, np.column_stack([SIGN, FOUR])), QUERY)
     save("embedding", RandomTreesEmbedding(3, max_depth=3, random_state=0).fit(X), QUERY)
+    for kind, model in {"boosting": GradientBoostingClassifier(n_estimators=1, max_depth=2, init="zero"),
+                        "hist": HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=4)}.items():
+        tie(model.fit(X, FOUR))
+        save("tied_" + kind, model, QUERY)
     rare = np.where(np.arange(160) < 2, 9, FOUR)
     save("bagging_rare", BaggingClassifier(DecisionTreeClassifier(max_depth=3), 4, max_samples=30, random_state=1).fit(X, rare), QUERY)
     save("bagging_values", BaggingRegressor(DecisionTreeRegressor(max_depth=3), 3, bootstrap_features=True, random_state=0).fit(X, Y), QUERY)

@@ -7,6 +7,7 @@ Run once per release, by an interpreter that has that release (1.x and 2.x need 
 It writes <release>_<what>/ beside itself for the rows of CASES with its own release number: the model, 24 rows with
 missing values, and that release's own raw scores and predictions of the file it wrote. Deterministic: fixed seeds, one thread.
 """
+import json
 import os
 import warnings
 
@@ -187,3 +188,34 @@ def make(what, extension, given):
 for release, what, extension, given in CASES:
     if release == xgb.__version__:
         make(what, extension, given)
+
+
+def make_tied():
+    """Makes scores of different sizes whose probabilities are equal, and the label that XGBClassifier gives."""
+    rng = np.random.RandomState(3)
+    x = rng.normal(size=(60, 3)).astype(np.float32)
+    trained = xgb.XGBClassifier(n_estimators=1, max_depth=1, n_jobs=1).fit(x, np.arange(60) % 3)
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), xgb.__version__ + "_tied")
+    os.makedirs(folder, exist_ok=True)
+    model = os.path.join(folder, "model.json")
+    trained.save_model(model)
+    with open(model) as file:
+        document = json.load(file)
+    document["learner"]["learner_model_param"]["base_score"] = "[0E0,0E0,0E0]"
+    for k, tree in enumerate(document["learner"]["gradient_booster"]["model"]["trees"]):
+        for node, left in enumerate(tree["left_children"]):
+            if left == -1:
+                tree["split_conditions"][node] = [0.0, 2.0**-31, 2.0**-30][k]
+    with open(model, "w") as file:
+        json.dump(document, file)
+    judge = xgb.XGBClassifier()
+    judge.load_model(model)
+    rows = np.ascontiguousarray(x[:24])
+    np.save(os.path.join(folder, "rows.npy"), rows)
+    np.save(os.path.join(folder, "expected_raw.npy"), judge.predict(rows, output_margin=True))
+    np.save(os.path.join(folder, "expected.npy"), judge.predict_proba(rows))
+    np.save(os.path.join(folder, "expected_class.npy"), judge.predict(rows).astype(np.int64))
+
+
+if xgb.__version__ == "3.2.0":
+    make_tied()

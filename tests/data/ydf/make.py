@@ -3,7 +3,7 @@
 
     python3 -m venv v && v/bin/pip install ydf==0.16.1 pandas && v/bin/python make.py
 
-Each folder has the model as YDF saved it (model/), rows.csv, YDF's predict() for these rows (expected.npy) and its numbers of
+A folder's name begins with the release. Each has the model as YDF saved it (model/), rows.csv, YDF's predict() for these rows (expected.npy) and its numbers of
 leaves (expected_leaf.npy). Deterministic: fixed seeds, one thread.
 """
 import os
@@ -118,7 +118,7 @@ def write_rows(path, names):
 
 
 for name, train in CASES.items():
-    folder = os.path.join(HERE, name)
+    folder = os.path.join(HERE, ydf.__version__ + "_" + name)
     shutil.rmtree(folder, ignore_errors=True)
     model = train()
     prefix = dict(advanced_options=ydf.ModelIOOptions(file_prefix="tree_1_")) if name == "regression" else {}

@@ -57,11 +57,11 @@ Result<const Target*> named_target(std::string_view name, const std::string& whe
 
 std::span<const Target> targets() { return kTargets; }
 
-WalkFunction Target::find_walker(Layout layout, const WalkerDesc& desc) const {
+Walker Target::find_walker(Layout layout, const WalkerDesc& desc) const {
   for (const Target* target : {this, &kTargets[0]})
     if (const WalkerTable* const table = target->walkers(layout))
-      if (const WalkFunction function = table->find(desc)) return function;
-  return nullptr;
+      if (const Walker walker = table->find(desc)) return walker;
+  return {};
 }
 
 Result<const Target*> find_target(std::string_view name) {

@@ -24,9 +24,9 @@ struct Target {
   EncodeColumnsFunction encode_columns;
   RoundFunction round;
 
-  /// Returns the target's own walker for a verified description, otherwise the first target's; null for a
-  /// layout that is not built.
-  WalkFunction find_walker(Layout layout, const WalkerDesc& desc) const;
+  /// Returns the target's own walker for a verified description, otherwise the first target's; one
+  /// without a function for a layout that is not built.
+  Walker find_walker(Layout layout, const WalkerDesc& desc) const;
 };
 
 /// Returns the CPU targets that are built, the best last.

@@ -34,8 +34,8 @@ class GatherWalk {
  public:
   /// Walks Vectors x kLanes rows of a tree together; where fewer rows are left, several trees together.
   template <unsigned Vectors>
-  static void rows(const WalkTask& task) {
-    if (task.row_stride > Lanes::kMaxStride) return trees<1>(task);
+  static void rows(const WalkTask& task, const Interleaving& interleaving) {
+    if (task.row_stride > Lanes::kMaxStride) return trees<1>(task, interleaving);
     const Range& rows = task.row_range;
     const Range& trees = task.tree_range;
     const std::uint32_t whole = rows.end - rows.size() % (Vectors * kLanes);
@@ -50,7 +50,7 @@ class GatherWalk {
 
   /// Walks a row through Vectors x kLanes trees together.
   template <unsigned Vectors>
-  static void trees(const WalkTask& task) {
+  static void trees(const WalkTask& task, const Interleaving&) {
     if constexpr (kTakesCodes<View>)
       Lanes::with_row_codes(task.columns, [&]<class RowCodes>() { trees<Vectors, RowCodes>(task); });
     else

@@ -24,14 +24,14 @@ constexpr std::optional<WalkFunction> in_lanes() {
   return std::nullopt;
 }
 
-/// Returns the table with the walkers of lanes in place of those that it has.
+/// Returns the table with the walkers of lanes added.
 template <class Target, class View, unsigned... Steps>
 constexpr WalkerTable with_lanes(WalkerTable table, std::integer_sequence<unsigned, Steps...>) {
-  const auto replace = [&](unsigned trees, unsigned rows, std::optional<WalkFunction> function) {
-    if (function) table.functions[trees][rows] = *function;
+  const auto set = [](WalkFunction& walker, std::optional<WalkFunction> function) {
+    if (function) walker = *function;
   };
-  (replace(0, Steps, in_lanes<Target, View, 0, Steps>()), ...);
-  (replace(Steps, 0, in_lanes<Target, View, Steps, 0>()), ...);
+  (set(table.rows[Steps], in_lanes<Target, View, 0, Steps>()), ...);
+  (set(table.trees[Steps], in_lanes<Target, View, Steps, 0>()), ...);
   return table;
 }
 

@@ -34,7 +34,7 @@ class TablesWalk {
   static constexpr std::size_t kMaxSumBytes = std::size_t{64} << 10;
 
  public:
-  static void walk(const WalkTask& task) {
+  static void walk(const WalkTask& task, const Interleaving&) {
     const Range& rows = task.row_range;
     // Other threads may be writing the codes before and after the range. So a part of a half block goes row
     // by row, unless nothing but this range is in its block.

@@ -6,6 +6,7 @@
 // code compiled for different CPUs apart, which must not share a symbol.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -51,14 +52,31 @@ struct WalkTask {
   bool exact;  ///< True if the walks end after `hops` hops.
 };
 
-using WalkFunction = void (*)(const WalkTask&);
+struct TileFunctions;
+
+/// The walks that a scalar walker takes in lockstep: 2^log_trees trees by 2^log_rows rows.
+struct Interleaving {
+  const TileFunctions* tiles = nullptr;  ///< Functions of the layout.
+  unsigned log_trees = 0, log_rows = 0;
+};
+
+using WalkFunction = void (*)(const WalkTask&, const Interleaving&);
+
+/// A function, and the walks that it takes in lockstep if it is walk_in_tiles.
+struct Walker {
+  WalkFunction function = nullptr;
+  Interleaving interleaving{};
+
+  explicit operator bool() const { return function != nullptr; }
+  void operator()(const WalkTask& task) const { function(task, interleaving); }
+};
 
 /// Scalar walkers take at most 2^kScalarSteps walks in lockstep, whatever is asked for: more would not fit
 /// the registers.
 inline constexpr unsigned kScalarSteps = 4;
 inline constexpr unsigned kMaxScalarWalks = 1u << kScalarSteps;
-/// A walk on its own is compiled for each number of hops up to this: it takes up to 30% less time then, which
-/// walks in lockstep do not gain.
+/// A walk on its own has no loop for up to this number of hops: it takes up to 30% less time then, which walks
+/// in lockstep do not gain.
 inline constexpr unsigned kMaxFixedHops = 8;
 
 /// The leaves of trees x rows pairs that are not simply added to float32 sums.
@@ -143,8 +161,8 @@ FVM_INLINE auto row_of(const WalkTask& task, std::size_t row) {
 /// Delivers the leaves of trees x rows walks, at most kMaxScalarWalks; `at` says where each ended, by tree,
 /// then row.
 template <class Target, class View>
-__attribute__((noinline)) void deliver(const WalkTask& task, std::uint32_t tree, std::uint32_t row,
-                                       std::uint32_t trees, std::uint32_t rows, const std::uint32_t* at) {
+FVM_ONE_COPY void deliver(const WalkTask& task, std::uint32_t tree, std::uint32_t row, std::uint32_t trees,
+                          std::uint32_t rows, const std::uint32_t* at) {
   float values[kMaxScalarWalks];
   std::uint64_t numbers_at[kMaxScalarWalks];
   for (std::uint32_t t = 0; t < trees; ++t) {
@@ -163,8 +181,8 @@ struct TileWalk {
   using Tree = typename View::Tree;
   using Row = decltype(row_of<View>(std::declval<WalkTask>(), 0));
 
-  /// Walks Trees x Rows pairs in lockstep; Hops hops if that is not 0.
-  template <unsigned Trees, unsigned Rows, unsigned Hops = 0>
+  /// Walks Trees x Rows pairs in lockstep. kFixed: exactly task.hops hops, at most kMaxFixedHops.
+  template <unsigned Trees, unsigned Rows, bool kFixed = false>
   static void tile(const WalkTask& task, std::uint32_t tree, std::uint32_t row) {
     Tree trees[Trees];
     Row x[Rows];
@@ -174,9 +192,8 @@ struct TileWalk {
 #pragma GCC unroll 16
     for (unsigned r = 0; r < Rows; ++r) x[r] = row_of<View>(task, row + static_cast<std::size_t>(r));
 
-    if constexpr (Hops != 0) {
-#pragma GCC unroll 8
-      for (unsigned hop = 0; hop < Hops; ++hop) step<Trees, Rows>(trees, x, at);
+    if constexpr (kFixed) {
+      fixed_steps<Trees, Rows>(task.hops, trees, x, at);
     } else {
       for (std::uint32_t hop = 0; hop < task.hops; ++hop) step<Trees, Rows>(trees, x, at);
       if (!task.exact)
@@ -212,6 +229,38 @@ struct TileWalk {
       for (unsigned r = 0; r < Rows; ++r) at[t][r] = View::template next<Target>(trees[t], at[t][r], x[r]);
   }
 
+  /// Takes a number of hops by one jump into a chain of them.
+  template <unsigned Trees, unsigned Rows>
+  FVM_INLINE static void fixed_steps(std::uint32_t hops, const Tree* trees, const Row* x,
+                                     std::uint32_t (&at)[Trees][Rows]) {
+    static_assert(kMaxFixedHops == 8);
+    switch (hops) {
+      case 8:
+        step<Trees, Rows>(trees, x, at);
+        [[fallthrough]];
+      case 7:
+        step<Trees, Rows>(trees, x, at);
+        [[fallthrough]];
+      case 6:
+        step<Trees, Rows>(trees, x, at);
+        [[fallthrough]];
+      case 5:
+        step<Trees, Rows>(trees, x, at);
+        [[fallthrough]];
+      case 4:
+        step<Trees, Rows>(trees, x, at);
+        [[fallthrough]];
+      case 3:
+        step<Trees, Rows>(trees, x, at);
+        [[fallthrough]];
+      case 2:
+        step<Trees, Rows>(trees, x, at);
+        [[fallthrough]];
+      case 1:
+        step<Trees, Rows>(trees, x, at);
+    }
+  }
+
   /// Takes one hop of every walk that has not arrived; returns false when all have.
   template <unsigned Trees, unsigned Rows>
   FVM_INLINE static bool step_to_leaf(const Tree* trees, const Row* x, std::uint32_t (&at)[Trees][Rows]) {
@@ -229,50 +278,57 @@ struct TileWalk {
   }
 };
 
-/// Returns the logarithm of the most walks that scalar walkers of 2^i trees and 2^j rows take in lockstep.
-/// Larger ones gain nothing where each walk needs more registers, and little where both trees and rows are
-/// several.
+/// The logarithm of the most walks of one tree, or of one row, that scalar walkers take in lockstep. More gain
+/// nothing where each walk needs more registers.
 template <class View>
-constexpr unsigned scalar_steps(unsigned i, unsigned j) {
-  return View::kTileWidth > 4 || (View::kTileWidth > 1 && View::kLeavesAside) || (i != 0 && j != 0)
-             ? kScalarSteps - 1
-             : kScalarSteps;
-}
+inline constexpr unsigned kViewSteps = View::kTileWidth > 4 || (View::kTileWidth > 1 && View::kLeavesAside)
+                                           ? kScalarSteps - 1
+                                           : kScalarSteps;
+/// The logarithm of the most trees, and of the most rows, if both are several.
+inline constexpr unsigned kSquareSteps = 1;
 
 /// Walks 2^i trees and 2^j rows in lockstep, from a tree and a row on.
 using TileFunction = void (*)(const WalkTask& task, std::uint32_t tree, std::uint32_t row);
 
 /// The functions of a layout.
 struct TileFunctions {
+  unsigned max_log;  ///< Logarithm of the most walks of one tree or of one row in lockstep.
   /// Functions [i][j] for 2^i trees and 2^j rows in lockstep.
   TileFunction lockstep[kScalarSteps + 1][kScalarSteps + 1] = {};
-  TileFunction one_walk[kMaxFixedHops + 1] = {};  ///< Function [n] for one walk of n hops, or null.
+  TileFunction fixed_walk = nullptr;  ///< For one walk of up to kMaxFixedHops hops, or null.
 
   template <class Target, class View>
   static constexpr TileFunctions all() {
-    TileFunctions table;
+    TileFunctions table{kViewSteps<View>};
     constexpr unsigned steps = kScalarSteps + 1;
     [&]<unsigned... Pairs>(std::integer_sequence<unsigned, Pairs...>) {
       (table.fill<Target, View, Pairs / steps, Pairs % steps>(), ...);
     }
     (std::make_integer_sequence<unsigned, steps * steps>{});
-    if constexpr (View::kTileWidth == 1) [&]<unsigned... Hops>(std::integer_sequence<unsigned, Hops...>) {
-        ((table.one_walk[1 + Hops] = &TileWalk<Target, View>::template tile<1, 1, 1 + Hops>), ...);
-      }
-    (std::make_integer_sequence<unsigned, kMaxFixedHops>{});
+    if constexpr (View::kTileWidth == 1)
+      table.fixed_walk = &TileWalk<Target, View>::template tile<1, 1, true>;
     return table;
   }
 
   /// Returns the function for a walk on its own.
   TileFunction for_one_walk(const WalkTask& task) const {
-    const bool fixed = task.exact && task.hops <= kMaxFixedHops && one_walk[task.hops] != nullptr;
-    return fixed ? one_walk[task.hops] : lockstep[0][0];
+    const bool fixed = task.exact && task.hops <= kMaxFixedHops && fixed_walk != nullptr;
+    return fixed ? fixed_walk : lockstep[0][0];
+  }
+
+  /// Returns the interleaving that walks at most as many trees and rows together as are asked for. Several
+  /// trees and several rows are walked together only if neither alone are enough.
+  Interleaving interleaving(unsigned log_trees, unsigned log_rows) const {
+    constexpr unsigned kEnough = 2 * kSquareSteps + 1;
+    if (log_trees == 0 || log_rows >= kEnough) return {this, 0, std::min(log_rows, max_log)};
+    if (log_rows == 0 || log_trees >= kEnough) return {this, std::min(log_trees, max_log), 0};
+    return {this, kSquareSteps, kSquareSteps};
   }
 
  private:
   template <class Target, class View, unsigned I, unsigned J>
   constexpr void fill() {
-    if constexpr (I + J <= scalar_steps<View>(I, J))
+    if constexpr (I == 0 || J == 0 ? I + J <= kViewSteps<View> : I <= kSquareSteps && J <= kSquareSteps)
       lockstep[I][J] = &TileWalk<Target, View>::template tile<1u << I, 1u << J>;
   }
 };
@@ -307,24 +363,20 @@ FVM_INLINE void for_tiles(const WalkTask& task, unsigned log_trees, unsigned log
     });
 }
 
+/// The walker of all interleavings.
 template <class Target>
-FVM_ONE_COPY void walk_in_tiles(const WalkTask& task, const TileFunctions& tiles, unsigned log_trees,
-                                unsigned log_rows) {
+FVM_ONE_COPY void walk_in_tiles(const WalkTask& task, const Interleaving& interleaving) {
+  const TileFunctions& tiles = *interleaving.tiles;
   const TileFunction one_walk = tiles.for_one_walk(task);
-  for_tiles(task, log_trees, log_rows, [&](unsigned t, unsigned r, std::uint32_t tree, std::uint32_t row) {
-    (t + r == 0 ? one_walk : tiles.lockstep[t][r])(task, tree, row);
-  });
-}
-
-/// A walker that walks 2^LogTrees x 2^LogRows pairs at a time.
-template <class Target, class View, unsigned LogTrees, unsigned LogRows>
-void walk(const WalkTask& task) {
-  walk_in_tiles<Target>(task, kTiles<Target, View>, LogTrees, LogRows);
+  for_tiles(task, interleaving.log_trees, interleaving.log_rows,
+            [&](unsigned t, unsigned r, std::uint32_t tree, std::uint32_t row) {
+              (t + r == 0 ? one_walk : tiles.lockstep[t][r])(task, tree, row);
+            });
 }
 
 /// A walker of one pair at a time that needs no other tile.
 template <class Target, class View>
-void walk_one_by_one(const WalkTask& task) {
+void walk_one_by_one(const WalkTask& task, const Interleaving&) {
   for_tiles(task, 0, 0, [&](unsigned, unsigned, std::uint32_t tree, std::uint32_t row) {
     TileWalk<Target, View>::template tile<1, 1>(task, tree, row);
   });

@@ -3,9 +3,7 @@
 // which only its own files read.
 #pragma once
 
-#include <algorithm>
 #include <bit>
-#include <utility>
 
 #include "vm/host/walkers/walk.hpp"
 
@@ -14,51 +12,34 @@ namespace forestvm::host {
 /// Interleavings are counted by their logarithms: 1 … 128 trees by 1 … 128 rows, at most 128 walks.
 inline constexpr unsigned kInterleaveSteps = std::bit_width(kMaxInterleave);
 
+/// Walkers of which each takes precedence over those below it.
 struct WalkerTable {
-  WalkFunction functions[kInterleaveSteps][kInterleaveSteps] = {};
+  WalkFunction every = nullptr;               ///< For every description, or null.
+  WalkFunction rows[kInterleaveSteps] = {};   ///< [i]: for 2^i rows of one tree, or null.
+  WalkFunction trees[kInterleaveSteps] = {};  ///< [i]: for 2^i trees of one row, or null.
+  WalkFunction in_tiles = nullptr;            ///< walk_in_tiles, or null.
+  const TileFunctions* tiles = nullptr;       ///< What walk_in_tiles takes.
 
-  /// Returns a table with one walker for all descriptions.
-  static constexpr WalkerTable of(WalkFunction function) {
-    WalkerTable table;
-    for (auto& trees : table.functions)
-      for (WalkFunction& rows : trees) rows = function;
-    return table;
+  template <class Target, class View>
+  static constexpr WalkerTable scalar() {
+    return {.in_tiles = &walk_in_tiles<Target>, .tiles = &kTiles<Target, View>};
   }
 
-  /// Returns the walker for a verified description; null if the table has none.
-  WalkFunction find(const WalkerDesc& desc) const {
-    return functions[std::countr_zero(desc.interleaved_trees)][std::countr_zero(desc.interleaved_rows)];
+  /// Returns the walker for a verified description; one without a function if the table has none.
+  Walker find(const WalkerDesc& desc) const {
+    const auto log_trees = static_cast<unsigned>(std::countr_zero(desc.interleaved_trees));
+    const auto log_rows = static_cast<unsigned>(std::countr_zero(desc.interleaved_rows));
+    if (every != nullptr) return {every};
+    if (log_trees == 0 && rows[log_rows] != nullptr) return {rows[log_rows]};
+    if (log_rows == 0 && trees[log_trees] != nullptr) return {trees[log_trees]};
+    if (tiles == nullptr) return {};
+    return {in_tiles, tiles->interleaving(log_trees, log_rows)};
   }
 };
 
-namespace walker_rows {
-
-template <class Target, class View, unsigned LogTrees, unsigned LogRows>
-constexpr WalkFunction scalar() {
-  constexpr unsigned most = scalar_steps<View>(LogTrees, LogRows);
-  constexpr unsigned trees = std::min(LogTrees, most), rows = std::min(LogRows, most - trees);
-  return &walk<Target, View, trees, rows>;
-}
-
-template <class Target, class View, unsigned... Pairs>
-constexpr WalkerTable scalar(std::integer_sequence<unsigned, Pairs...>) {
-  WalkerTable table;
-  ((table.functions[Pairs / kInterleaveSteps][Pairs % kInterleaveSteps] =
-        scalar<Target, View, Pairs / kInterleaveSteps, Pairs % kInterleaveSteps>()),
-   ...);
-  return table;
-}
-
-template <class Target, class View>
-constexpr WalkerTable scalar() {
-  return scalar<Target, View>(std::make_integer_sequence<unsigned, kInterleaveSteps * kInterleaveSteps>{});
-}
-
-}  // namespace walker_rows
-
 /// The walkers of the first of the CPU targets that are built: one for every description.
 template <class Target, class View>
-inline constexpr WalkerTable kWalkers = walker_rows::scalar<Target, View>();
+inline constexpr WalkerTable kWalkers = WalkerTable::scalar<Target, View>();
 
 /// The walkers of a later target: those that its instructions make faster than the first target's.
 template <class Target, class View>

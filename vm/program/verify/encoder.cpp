@@ -2,23 +2,12 @@
 // thresholds, so that every code a column can have is at most its count; sets of categories lie in their
 // words.
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
 #include "vm/program/verify/verify.hpp"
 
 namespace forestvm::bytecode {
 namespace {
-
-/// Returns what is wrong with a feature's thresholds; null if nothing is.
-const char* ranks_rule(std::span<const float> ranks) {
-  // The loop has no branch, so that the compiler makes vectors of it: forests have many thresholds.
-  std::uint32_t broken = std::isnan(ranks.front()) ? 1 : 0;
-  for (std::size_t i = 1; i < ranks.size(); ++i) broken |= ranks[i - 1] < ranks[i] ? 0u : 1u;
-  if (broken == 0) return nullptr;
-  const bool numbers = std::none_of(ranks.begin(), ranks.end(), [](float rank) { return std::isnan(rank); });
-  return numbers ? "its thresholds do not ascend" : "a threshold is not a number";
-}
 
 const char* column_rule(const ColumnDesc& column, std::uint32_t thresholds) {
   if (column.missing_highest > 1 || column.reserved != 0) return "a reserved bit is not zero";

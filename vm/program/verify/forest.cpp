@@ -1,16 +1,15 @@
 // The verifier's forest rules. Every slot's feature lies inside the row, every child inside its tree and
 // further on than its parent, so that every walk stays in bounds and ends. Where nodes name their children,
-// each node is the child of at most one other, so that a tree is no larger than its nodes. One or two passes
-// over the nodes, at memory speed.
+// each node is the child of at most one other, so that a tree is no larger than its nodes. layout_rules.cpp
+// has the passes over nodes.
 #include <algorithm>
-#include <bit>
 #include <vector>
 
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 
-#include "vm/program/verify/links.hpp"
+#include "vm/program/verify/layout_rules.hpp"
 #include "vm/program/verify/verify.hpp"
 
 namespace forestvm::bytecode {
@@ -21,22 +20,20 @@ struct Taken {
   std::uint64_t trees = 0, node_bytes = 0, numbers = 0;
 };
 
-template <class View>
-Result<void> verify_group_place(const Program& program, const GroupDesc& group, const std::string& where,
-                                Taken& taken) {
-  using Node = typename View::Node;
+Result<void> verify_group_place(const Program& program, const GroupDesc& group, const LayoutRules& rules,
+                                const std::string& where, Taken& taken) {
   const std::uint64_t bytes = program.section_Nodes().size();
   if (group.node_offset % kSectionAlignment != 0 || group.node_offset > bytes ||
-      group.node_count > (bytes - group.node_offset) / sizeof(Node))
+      group.node_count > (bytes - group.node_offset) / rules.node_bytes)
     return refused(where, std::to_string(group.node_count) + " nodes at byte " +
                               std::to_string(group.node_offset) + " do not lie in the nodes section");
   if (group.node_offset < taken.node_bytes) return refused(where, "its nodes overlap the group before");
-  const std::uint64_t leaves_begin = group.node_offset + group.node_count * sizeof(Node);
-  if (!View::kLeavesAside && group.leaf_count != 0) return refused(where, "it has leaves aside");
+  const std::uint64_t leaves_begin = group.node_offset + group.node_count * rules.node_bytes;
+  if (!rules.leaves_aside && group.leaf_count != 0) return refused(where, "it has leaves aside");
   if (group.leaf_count > (bytes - leaves_begin) / sizeof(float))
     return refused(where, std::to_string(group.leaf_count) + " leaves do not lie in the nodes section");
   taken.node_bytes = leaves_begin + group.leaf_count * sizeof(float);
-  const std::uint64_t numbers = View::kLeavesAside ? group.leaf_count : group.node_count;
+  const std::uint64_t numbers = rules.leaves_aside ? group.leaf_count : group.node_count;
   if (group.first_number != taken.numbers)
     return refused(where, "its leaf numbers do not follow the group before");
   taken.numbers += numbers;
@@ -45,35 +42,15 @@ Result<void> verify_group_place(const Program& program, const GroupDesc& group, 
   return {};
 }
 
-/// Returns the rules that some of the slots [begin, end) break, as bits.
-template <class View>
-std::uint32_t broken_rules(const typename View::Tree& view, std::uint32_t begin, std::uint32_t end,
-                           const TreeDesc& tree, const NodeFacts& facts) {
-  std::uint32_t broken = 0;
-  for (std::uint32_t slot = begin; slot < end; ++slot) broken |= View::broken_rules(view, slot, tree, facts);
-  if constexpr (requires { &View::broken_lookup_rules; })
-    for (std::uint32_t slot = begin; slot < end; ++slot)
-      broken |= View::broken_lookup_rules(view, slot, facts);
-  return broken;
-}
-
-/// Names the first broken rule of a tree that breaks one.
-template <class View>
-std::string first_broken_rule(const typename View::Tree& view, const TreeDesc& tree, const NodeFacts& facts) {
-  for (std::uint32_t slot = 0;; ++slot)
-    if (const std::uint32_t broken = broken_rules<View>(view, slot, slot + 1, tree, facts); broken != 0)
-      return "node " + std::to_string(slot) + ": " + View::kNodeRules[std::countr_zero(broken)];
-}
-
-template <class View>
 Result<void> verify_group(const Program& program, std::size_t index, NodeFacts facts, Taken& taken) {
   const GroupDesc& group = program.section_Groups()[index];
+  const LayoutRules& rules = layout_rules(group.layout);
   const std::string where = "groups section: group " + std::to_string(index);
-  const std::uint32_t least = View::kTileWidth == 1 ? 1 : 2;
-  if (group.tile_size < least || group.tile_size > View::kTileWidth)
+  const std::uint32_t least = rules.tile_width == 1 ? 1 : 2;
+  if (group.tile_size < least || group.tile_size > rules.tile_width)
     return refused(where, "tiles of " + std::to_string(group.tile_size) + " nodes in layout " +
                               std::string(name_of(group.layout)));
-  FVM_TRY(verify_group_place<View>(program, group, where, taken));
+  FVM_TRY(verify_group_place(program, group, rules, where, taken));
   const auto trees = trees_of(program, group);
   const GroupData data = group_data(program, group);
   facts.tile_size = group.tile_size;
@@ -86,29 +63,19 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
       return refused(where + ", tree " + std::to_string(group.tree_begin + t), what);
     };
     if (tree.node_count == 0) return wrong("it has no nodes");
-    if (const char* rule = View::place_rule(tree, t, group, nodes)) return wrong(rule);
+    if (const char* rule = rules.place_rule(tree, t, group, nodes)) return wrong(rule);
     nodes += tree.node_count;
     if (tree.output >= num_outputs) return wrong("output " + std::to_string(tree.output) + " does not exist");
-    if constexpr (requires { &View::tree_rule; })
-      if (const char* rule = View::tree_rule(tree, group)) return wrong(rule);
-    if (!View::kLeavesAside && (tree.leaf_count != 0 || tree.first_leaf != 0))
+    if (rules.tree_rule != nullptr)
+      if (const char* rule = rules.tree_rule(tree, group)) return wrong(rule);
+    if (!rules.leaves_aside && (tree.leaf_count != 0 || tree.first_leaf != 0))
       return wrong("it has leaves aside");
-    if (View::kLeavesAside && tree.first_leaf != leaves)
+    if (rules.leaves_aside && tree.first_leaf != leaves)
       return wrong("its leaves do not follow the tree before");
     leaves += tree.leaf_count;
     if (leaves > group.leaf_count) return wrong("its leaves leave its group");
-    const auto view = View::tree(data, t);
-    if constexpr (requires { &View::level_rule; }) {
-      typename View::LevelsAbove above{tree.leaf_count};
-      for (std::uint32_t level = 0; level < View::levels(tree); ++level)
-        if (const char* rule = View::level_rule(view, level, tree, facts, above))
-          return wrong("level " + std::to_string(level) + ": " + rule);
-    } else if (broken_rules<View>(view, 0, tree.node_count, tree, facts) != 0) {
-      return wrong(first_broken_rule<View>(view, tree, facts));
-    }
-    if constexpr (kNamesChildren<View>)
-      if (!are_links_sound<View>(view, tree, facts, memory))
-        return wrong(broken_link<View>(view, tree, facts));
+    if (const std::string defect = rules.defect(data, t, facts, memory); !defect.empty())
+      return wrong(defect);
   }
   return {};
 }
@@ -173,8 +140,7 @@ Result<void> verify_forest(const Program& program) {
     if (taken.trees > program.section_Trees().size()) return wrong("its trees leave the trees section");
     if (!is_declared(group.layout))
       return wrong("unknown layout " + std::to_string(static_cast<unsigned>(group.layout)));
-    FVM_TRY(
-        with_view(group.layout, [&]<class View>() { return verify_group<View>(program, i, facts, taken); }));
+    FVM_TRY(verify_group(program, i, facts, taken));
   }
   if (taken.trees != program.section_Trees().size())
     return refused("trees section", std::to_string(program.section_Trees().size()) +

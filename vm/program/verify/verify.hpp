@@ -29,6 +29,9 @@ Result<void> verify_derived_columns(const Program& program);
 /// Verifies encoded features, columns and ranks: codes stay within their columns.
 Result<void> verify_encoder(const Program& program);
 
+/// Returns what is wrong with a feature's thresholds; null if nothing is.
+const char* ranks_rule(std::span<const float> ranks);
+
 /// Verifies groups, trees and nodes: every walk stays inside its tree and the row, and ends.
 Result<void> verify_forest(const Program& program);
 

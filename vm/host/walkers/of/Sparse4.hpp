@@ -11,6 +11,6 @@ inline constexpr WalkerTable kOwnWalkers<Target, Sparse4View> =
 
 template <class Target>
 inline constexpr WalkerTable kWalkers<Target, Sparse4View> =
-    walker_rows::with_lanes<Target, Sparse4View>(walker_rows::scalar<Target, Sparse4View>());
+    walker_rows::with_lanes<Target, Sparse4View>(WalkerTable::scalar<Target, Sparse4View>());
 
 }  // namespace forestvm::host

@@ -11,6 +11,6 @@ inline constexpr WalkerTable kOwnWalkers<Target, Sparse8View> =
 
 template <class Target>
 inline constexpr WalkerTable kWalkers<Target, Sparse8View> =
-    walker_rows::with_lanes<Target, Sparse8View>(walker_rows::scalar<Target, Sparse8View>());
+    walker_rows::with_lanes<Target, Sparse8View>(WalkerTable::scalar<Target, Sparse8View>());
 
 }  // namespace forestvm::host

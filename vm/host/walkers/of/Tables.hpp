@@ -11,7 +11,7 @@ namespace forestvm::host {
 /// The one walker of tables. It takes more rows in lockstep than any interleaving asks for, and all hops
 /// without leaf checks.
 template <class Target, std::derived_from<TablesView> View>
-inline constexpr WalkerTable kOwnWalkers<Target, View> = WalkerTable::of(&TablesWalk<Target, View>::walk);
+inline constexpr WalkerTable kOwnWalkers<Target, View> = {.every = &TablesWalk<Target, View>::walk};
 
 template <class Target, std::derived_from<TablesView> View>
 inline constexpr WalkerTable kWalkers<Target, View> = kOwnWalkers<Target, View>;

@@ -1,0 +1,34 @@
+// The arguments of calls that predict.
+#pragma once
+
+#include "bindings/python/core/python.hpp"
+
+#include "bindings/python/core/forest.hpp"
+
+namespace forestvm::python {
+
+/// The arguments of predict and its kin, as the caller gave them; null where it gave none.
+struct Arguments {
+  PyObject* rows = nullptr;
+  PyObject* output = nullptr;
+  PyObject* out = nullptr;
+  PyObject* dtype = nullptr;
+  PyObject* missing = nullptr;
+  PyObject* columns = nullptr;
+  PyObject* extra = nullptr;
+};
+
+/// Makes the texts with which names of arguments are compared. Returns whether it could; if not, a Python exception is
+/// set.
+bool make_argument_names();
+
+/// Reads the arguments of a vectorcall: the rows, then keywords. Only predict and predict_one have `output`. Returns
+/// false with a Python exception set if they make no sense.
+bool read_arguments(const char* function, bool has_output, PyObject* const* args, Py_ssize_t count,
+                    PyObject* names, Arguments& read);
+
+/// Finds the output that is called `name`, or the value if it is null. Returns false with a Python exception set if
+/// there is none.
+bool find_output(PyObject* name, Output& output);
+
+}  // namespace forestvm::python

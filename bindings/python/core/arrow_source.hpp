@@ -1,0 +1,133 @@
+// Rows of Arrow's C stream and C data interfaces as the core reads them.
+#pragma once
+
+#include "bindings/python/core/python.hpp"
+
+#include <forestvm/forestvm.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/python/core/forest.hpp"
+
+// Arrow's C stream interface, https://arrow.apache.org/docs/format/CStreamInterface.html.
+struct ArrowArrayStream {
+  int (*get_schema)(ArrowArrayStream*, ArrowSchema* out);
+  int (*get_next)(ArrowArrayStream*, ArrowArray* out);
+  const char* (*get_last_error)(ArrowArrayStream*);
+  void (*release)(ArrowArrayStream*);
+  void* private_data;
+};
+
+namespace forestvm::python {
+
+/// Owns an array or a schema.
+template <class Struct>
+class Owned {
+ public:
+  Owned() = default;
+  Owned(Owned&& other) noexcept : held_(std::exchange(other.held_, Struct{})) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(held_, other.held_);
+    return *this;
+  }
+  ~Owned() {
+    if (held_.release != nullptr) held_.release(&held_);
+  }
+
+  Struct* get() { return &held_; }
+  Struct* operator->() { return &held_; }
+  explicit operator bool() const { return held_.release != nullptr; }
+
+ private:
+  Struct held_{};
+};
+
+/// The arrays of an object, one after the other.
+class Chunks {
+ public:
+  /// Asks the object for its arrays. Returns false with a Python exception set if it has none.
+  bool open(PyObject* object);
+
+  ArrowSchema& schema() { return *schema_; }
+
+  /// Moves the next array to `chunk`, which is empty after the last one. Returns false with a Python exception set if
+  /// there was an error.
+  bool next(Owned<ArrowArray>& chunk);
+
+ private:
+  bool open_stream();
+  bool open_array();
+  bool fail(int code);
+
+  Ref capsule_;
+  ArrowArrayStream* stream_ = nullptr;
+  ArrowArray* only_ = nullptr;
+  ArrowSchema* schema_ = nullptr;
+  Owned<ArrowSchema> own_schema_;
+};
+
+/// A schema and arrays whose children are the features, in the model's order and by its names.
+class Matched {
+ public:
+  Matched(const Program& program, const ArrowOrder& order, const ArrowSchema& schema)
+      : order_(order), schema_(schema) {
+    const bool named = program.meta().num_feature_names != 0;
+    children_.reserve(order.at.size());
+    names_.reserve(order.at.size());
+    for (std::size_t i = 0; i < order.at.size(); ++i) {
+      children_.push_back(*schema.children[order.at[i]]);
+      if (named) {
+        names_.emplace_back(program.feature_name(static_cast<std::uint32_t>(i)));
+        children_.back().name = names_.back().c_str();
+      }
+    }
+    for (ArrowSchema& child : children_) pointers_.push_back(&child);
+    schema_.n_children = static_cast<std::int64_t>(pointers_.size());
+    schema_.children = pointers_.data();
+    arrays_.resize(order.at.size());
+  }
+
+  const ArrowSchema* schema() const { return &schema_; }
+
+  /// Returns a view of `chunk`, which must live as long.
+  ArrowArray view(const ArrowArray& chunk) {
+    ArrowArray array = chunk;
+    if (static_cast<std::size_t>(chunk.n_children) != order_.names.size() || chunk.children == nullptr)
+      return array;  // is refused
+    for (std::size_t i = 0; i < arrays_.size(); ++i) arrays_[i] = chunk.children[order_.at[i]];
+    array.n_children = static_cast<std::int64_t>(arrays_.size());
+    array.children = arrays_.data();
+    return array;
+  }
+
+ private:
+  const ArrowOrder& order_;
+  ArrowSchema schema_;
+  std::vector<std::string> names_;
+  std::vector<ArrowSchema> children_;
+  std::vector<ArrowSchema*> pointers_;
+  std::vector<ArrowArray*> arrays_;
+};
+
+/// Rows in tables and streams of Arrow, and the features that their columns are.
+class ArrowSource {
+ public:
+  /// Opens an object's rows and matches their columns. `columns` and `extra` are the options, or null. `order` is what
+  /// was found last; it must live as long. Returns false with a Python exception set if that fails.
+  bool open(PyObject* forest, PyObject* object, PyObject* columns, PyObject* extra, ArrowOrder& order);
+
+  bool next(Owned<ArrowArray>& chunk) { return chunks_.next(chunk); }
+
+  /// Predicts a chunk. Returns false with a Python exception set if that fails.
+  bool predict(Forest& forest, const ContextPool::Lease& lease, const ArrowArray& chunk,
+               const OutputForm& form, ResultType type, void* out);
+
+ private:
+  Chunks chunks_;
+  std::optional<Matched> matched_;
+};
+
+}  // namespace forestvm::python

@@ -1,0 +1,142 @@
+// Rows in columns of NumPy: the method Forest._predict_columns, and the numbers of categories for it.
+#include "bindings/python/core/python.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bindings/python/core/arguments.hpp"
+#include "bindings/python/core/errors.hpp"
+#include "bindings/python/core/forest.hpp"
+#include "bindings/python/core/numpy.hpp"
+#include "bindings/python/core/result_array.hpp"
+
+namespace forestvm::python {
+namespace {
+
+Error bug(const char* what) { return {ErrorCode::Internal, "", std::string("forestvm._frames: ") + what}; }
+
+/// The columns of a call, and the views that keep their memory alive.
+class Columns {
+ public:
+  explicit Columns(std::size_t count) : count_(count) { views_.reserve(64); }
+
+  /// Adds an array, or a tuple (indices, numbers of the categories, whether some are refused). Returns false with a
+  /// Python exception set if that fails.
+  bool add(PyObject* object) {
+    PyObject *values = object, *categories = nullptr;
+    int refuses = 0;
+    if (PyTuple_Check(object) && PyArg_ParseTuple(object, "OOp", &values, &categories, &refuses) == 0)
+      return false;
+    Column column;
+    const Py_buffer* const view = open(values);
+    if (view == nullptr) return false;
+    const auto type = row_type_of(*view);
+    if (!type || static_cast<std::size_t>(view->shape[0]) != count_)
+      return raise(bug("a column of another type or length")) != nullptr;
+    column.values = view->buf;
+    column.type = *type;
+    if (categories != nullptr) {
+      const Py_buffer* const table = open(categories);
+      if (table == nullptr) return false;
+      if (row_type_of(*table) != RowType::Float64) return raise(bug("categories of another type")) != nullptr;
+      column.form = ColumnForm::Indices;
+      column.negative_is_missing = true;
+      column.categories = static_cast<const double*>(table->buf);
+      column.category_count = static_cast<std::size_t>(table->shape[0]);
+      column.refuses = refuses != 0;
+    }
+    columns_.push_back(column);
+    return true;
+  }
+
+  ColumnRows rows() const { return {.count = count_, .columns = columns_}; }
+
+ private:
+  const Py_buffer* open(PyObject* array) {
+    Buffer& view = views_.emplace_back();
+    if (!view.open(array, PyBUF_ND | PyBUF_FORMAT)) return nullptr;
+    if (view->ndim == 1) return &*view;
+    raise(bug("a column with several dimensions"));
+    return nullptr;
+  }
+
+  std::size_t count_;
+  std::vector<Buffer> views_;
+  std::vector<Column> columns_;
+};
+
+/// Returns the number that a category stands for; NaN if it is missing. Errors: those of CategoryTexts::number_of.
+Result<double> number_of(const CategoryTexts& texts, std::uint32_t feature, PyObject* category) {
+  if (category == Py_None) return std::numeric_limits<double>::quiet_NaN();
+  if (PyUnicode_Check(category)) {
+    Py_ssize_t size = 0;
+    const char* const text = PyUnicode_AsUTF8AndSize(category, &size);
+    if (text == nullptr) {
+      PyErr_Clear();
+      return refused("", "a text that is not Unicode");
+    }
+    if (!texts.takes(feature))
+      return refused("", "the model has no names of categories for it: pass its codes as numbers");
+    return texts.number_of(feature, std::string_view(text, static_cast<std::size_t>(size)));
+  }
+  const double number = PyFloat_AsDouble(category);
+  if (number == -1 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return refused("", "a category that is neither a text nor a number");
+  }
+  if (std::isnan(number)) return number;
+  return texts.number_of(feature, number);
+}
+
+}  // namespace
+
+/// Forest._predict_columns(columns, rows, output, out)
+PyObject* predict_columns(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *list = nullptr, *name = nullptr, *out = nullptr;
+    Py_ssize_t rows = 0;
+    Output output{};
+    if (PyArg_ParseTuple(args, "O!nOO", &PyList_Type, &list, &rows, &name, &out) == 0 ||
+        !find_output(name, output))
+      return nullptr;
+    Forest& forest = forest_of(self);
+    if (static_cast<std::size_t>(PyList_Size(list)) != forest.num_features)
+      return raise(bug("a wrong number of columns"));
+    Columns columns(static_cast<std::size_t>(rows));
+    for (std::size_t i = 0; i < forest.num_features; ++i)
+      if (!columns.add(PyList_GetItem(list, static_cast<Py_ssize_t>(i)))) return nullptr;
+    return answer(forest, columns.rows(), output, out, nullptr);
+  });
+}
+
+/// Forest._category_numbers(feature, categories, out): writes the numbers of texts and numbers to `out`, an array of
+/// float64. Returns the first category that the trainer refuses in a row, with the reason, or None.
+PyObject* category_numbers(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    unsigned feature = 0;
+    PyObject *list = nullptr, *array = nullptr;
+    if (PyArg_ParseTuple(args, "IO!O", &feature, &PyList_Type, &list, &array) == 0) return nullptr;
+    Buffer out;
+    if (!out.open(array, PyBUF_WRITABLE | PyBUF_ND | PyBUF_FORMAT)) return nullptr;
+    const Py_ssize_t count = PyList_Size(list);
+    if (row_type_of(*out) != RowType::Float64 || out->ndim != 1 || out->shape[0] != count)
+      return raise(bug("no room for the numbers of categories"));
+    const CategoryTexts& texts = forest_of(self).names.categories();
+    std::string first;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      const auto number = number_of(texts, feature, PyList_GetItem(list, i));
+      static_cast<double*>(out->buf)[i] = number ? *number : std::bit_cast<double>(kRefusedCategory);
+      if (!number && first.empty()) first = number.error().message;
+    }
+    if (first.empty()) Py_RETURN_NONE;
+    return PyUnicode_FromString(first.c_str());
+  });
+}
+
+}  // namespace forestvm::python

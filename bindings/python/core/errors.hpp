@@ -1,0 +1,40 @@
+// Errors of forestvm as Python exceptions.
+#pragma once
+
+#include "bindings/python/core/python.hpp"
+
+#include <exception>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include <forestvm/result.hpp>
+
+namespace forestvm::python {
+
+/// Finds the classes of forestvm._errors. Returns whether they are there; if not, a Python exception is set.
+bool find_error_classes();
+
+/// Sets the Python exception for an error. Returns null, for functions that return an object.
+PyObject* raise(const Error& error);
+
+/// Does the same, as UnsupportedInput.
+PyObject* raise_unsupported(const Error& error);
+
+inline Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
+
+/// Runs `work`, which returns a new reference or null with a Python exception set. C++ exceptions become Python's.
+template <class Work>
+PyObject* guarded(const Work& work) noexcept {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return PyErr_NoMemory();
+  } catch (const std::system_error& error) {  // a thread cannot be started
+    return raise({ErrorCode::Environment, "", error.what()});
+  } catch (const std::exception& bug) {
+    return raise({ErrorCode::Internal, "", bug.what()});
+  }
+}
+
+}  // namespace forestvm::python

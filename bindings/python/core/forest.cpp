@@ -1,0 +1,302 @@
+// See forest.hpp.
+#include "bindings/python/core/forest.hpp"
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <forestvm/internal/names.hpp>
+
+#include "bindings/python/core/encoded_rows.hpp"
+#include "bindings/python/core/errors.hpp"
+
+namespace forestvm::python {
+namespace {
+
+ProbabilitySource probability_source(const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  if (meta.class_rule == ClassRule::None) return ProbabilitySource::None;
+  // A single tree of scikit-learn has probabilities as its leaves.
+  if (meta.transform == Transform::Identity && program.text(StringId::Trainer) == "scikit-learn")
+    return ProbabilitySource::Values;
+  switch (meta.transform) {
+    case Transform::Argmax:
+      return ProbabilitySource::Softmax;
+    case Transform::Sigmoid:
+    case Transform::Logistic:
+    case Transform::PlainSigmoid:
+    case Transform::Softmax:
+    case Transform::SoftmaxZero:
+    case Transform::RoundedSoftmax:
+    case Transform::PlainSoftmax:
+    case Transform::Average:
+    case Transform::Clamp:
+    case Transform::Step:
+      break;
+    case Transform::Identity:  // of trees whose leaves are probabilities
+      if (meta.class_rule == ClassRule::Argmax) break;
+      return ProbabilitySource::None;
+    default:
+      return ProbabilitySource::None;
+  }
+  if (meta.pair == Pair::Negation) return ProbabilitySource::None;
+  const bool one = output_width(meta, OutputKind::Value) == 1;
+  return one ? ProbabilitySource::Pair : ProbabilitySource::Values;
+}
+
+OutputForm form_of(const ProgramMeta& meta, Output output, ProbabilitySource probabilities) {
+  const ResultType score = meta.score_type == ScalarType::Float64 ? ResultType::Float64 : ResultType::Float32;
+  if (output == Output::Proba) {
+    const OutputKind kind = probabilities == ProbabilitySource::Softmax ? OutputKind::Raw : OutputKind::Value;
+    const std::size_t computed = output_width(meta, kind);
+    const std::size_t width = probabilities == ProbabilitySource::None   ? 0
+                              : probabilities == ProbabilitySource::Pair ? 2
+                                                                         : computed;
+    return {kind, width, computed, false, score};
+  }
+  const auto kind = static_cast<OutputKind>(output);
+  const std::size_t width = output_width(meta, kind);
+  const ResultType type = output == Output::Class  ? ResultType::Int64
+                          : output == Output::Leaf ? ResultType::Int32
+                                                   : score;
+  return {kind, width, width, width == 1 && output != Output::Leaf, type};
+}
+
+}  // namespace
+
+Forest::Forest(Program loaded, std::shared_ptr<const Predictor> backend)
+    : program(std::move(loaded)),
+      predictor(std::move(backend)),
+      names(program),
+      num_features(program.meta().num_features),
+      row_cost(program.meta().num_trees + num_features / 8 + 1),
+      probabilities(probability_source(program)) {
+  for (std::size_t i = 0; i < kOutputCount; ++i)
+    forms[i] = form_of(program.meta(), static_cast<Output>(i), probabilities);
+}
+
+namespace {
+
+PyObject* text(std::string_view bytes) {
+  return PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "backslashreplace");
+}
+
+/// Returns a tuple of the texts that `get` gives for 0, 1, ..., or null with a Python exception set.
+template <class Get>
+PyObject* texts(std::size_t count, const Get& get) {
+  Ref tuple = Ref::take(PyTuple_New(static_cast<Py_ssize_t>(count)));
+  for (std::size_t i = 0; tuple && i < count; ++i) {
+    PyObject* const item = text(get(i));
+    if (item == nullptr || PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), item) != 0)
+      return nullptr;
+  }
+  return tuple.release();
+}
+
+const ProgramMeta& meta_of(PyObject* self) { return forest_of(self).program.meta(); }
+
+PyObject* num_features(PyObject* self, void*) { return PyLong_FromUnsignedLong(meta_of(self).num_features); }
+PyObject* num_trees(PyObject* self, void*) { return PyLong_FromUnsignedLong(meta_of(self).num_trees); }
+PyObject* num_outputs(PyObject* self, void*) { return PyLong_FromUnsignedLong(meta_of(self).num_outputs); }
+
+PyObject* feature_names(PyObject* self, void*) {
+  const Program& program = forest_of(self).program;
+  return texts(program.meta().num_feature_names,
+               [&](std::size_t i) { return program.feature_name(static_cast<std::uint32_t>(i)); });
+}
+
+PyObject* classes(PyObject* self, void*) {
+  const Program& program = forest_of(self).program;
+  return texts(program.meta().num_class_labels,
+               [&](std::size_t i) { return program.class_label(static_cast<std::uint32_t>(i)); });
+}
+
+/// Returns a list of (feature, names, number of an unseen text or None).
+PyObject* category_tables(PyObject* self, void*) {
+  const Program& program = forest_of(self).program;
+  Ref list = Ref::take(PyList_New(0));
+  for (const CategoryNames& feature : program.section_CategoryNames()) {
+    const auto names = program.category_names(feature.feature);
+    const Ref tuple = Ref::take(texts(names.size(), [&](std::size_t i) { return names[i]; }));
+    const Ref unseen =
+        feature.refuses_unseen != 0 ? Ref::share(Py_None) : Ref::take(PyFloat_FromDouble(feature.unseen));
+    if (!list || !tuple || !unseen) return nullptr;
+    const Ref entry = Ref::take(Py_BuildValue("(IOO)", feature.feature, tuple.get(), unseen.get()));
+    if (!entry || PyList_Append(list.get(), entry.get()) != 0) return nullptr;
+  }
+  return list.release();
+}
+
+PyObject* hashed_features(PyObject* self, void*) {
+  const auto features = forest_of(self).program.section_HashedFeatures();
+  Ref list = Ref::take(PyList_New(0));
+  for (const std::uint32_t feature : features) {
+    const Ref item = Ref::take(PyLong_FromUnsignedLong(feature));
+    if (!list || !item || PyList_Append(list.get(), item.get()) != 0) return nullptr;
+  }
+  return list.release();
+}
+
+PyObject* program_text(PyObject* self, void* id) {
+  return text(forest_of(self).program.text(*static_cast<const StringId*>(id)));
+}
+
+PyObject* fingerprint(PyObject* self, void*) {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(meta_of(self).fingerprint));
+  return PyUnicode_FromString(digits);
+}
+
+PyObject* contract(PyObject* self, void*) { return text(name_of(meta_of(self).contract)); }
+
+PyObject* description(PyObject* self, void*) {
+  return guarded([&] { return text(forest_of(self).predictor->describe()); });
+}
+
+/// Returns (columns, id) of the program's encoder.
+PyObject* encoder(PyObject* self, void*) {
+  const Program& program = forest_of(self).program;
+  return Py_BuildValue("(nK)", static_cast<Py_ssize_t>(program.section_Columns().size()),
+                       static_cast<unsigned long long>(encoder_id(program)));
+}
+
+PyObject* row_dtype(PyObject* self, void*) {
+  return PyUnicode_FromString(meta_of(self).row_type == ScalarType::Float64 ? "float64" : "float32");
+}
+
+PyObject* probabilities(PyObject* self, void*) {
+  static constexpr const char* kNames[] = {"none", "values", "pair", "softmax"};
+  return PyUnicode_FromString(kNames[static_cast<std::size_t>(forest_of(self).probabilities)]);
+}
+
+PyObject* save(PyObject* self, PyObject* path) {
+  return guarded([&]() -> PyObject* {
+    char* bytes = nullptr;
+    if (PyBytes_AsStringAndSize(path, &bytes, nullptr) != 0) return nullptr;
+    const Program& program = forest_of(self).program;
+    const std::string to = bytes;
+    const Result<void> done = [&] {
+      const WithoutGil free;
+      return program.save(to);
+    }();
+    if (!done) return raise({done.error().code, to, done.error().text()});
+    Py_RETURN_NONE;
+  });
+}
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  const auto image = forest_of(self).program.image();
+  return PyBuffer_FillInfo(view, self, const_cast<std::byte*>(image.data()),
+                           static_cast<Py_ssize_t>(image.size()), 1, flags);
+}
+
+PyObject* refuse_new(PyTypeObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_TypeError, "a Forest is made by forestvm.load and its kin");
+  return nullptr;
+}
+
+void deallocate(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  {
+    const WithoutGil free;
+    delete reinterpret_cast<ForestObject*>(self)->forest;
+  }
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+}
+
+PyCFunction fast(FastMethod* method) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method));
+}
+
+template <StringId id>
+void* string_id() {
+  static constexpr StringId kId = id;
+  return const_cast<StringId*>(&kId);
+}
+
+/// The documentation of the methods of users, in the form from which Python makes signatures.
+#define FVM_ROWS_SIGNATURE(name, output) \
+  name "($self, X, *, " output "out=None, dtype=None, missing=None, columns='name', extra='error')\n--\n\n"
+constexpr const char* kPredict =
+    FVM_ROWS_SIGNATURE("predict", "output='value', ")
+    "Predicts rows: (n,) numbers, or (n, k) if the model has k for each row.\n\n"
+    "output:  'value' is what the trainer's predict gives; 'raw', 'class', 'leaf' and 'proba' what the other methods do.\n"
+    "out:     the array to write to; it is returned.\n"
+    "dtype:   float32 or float64 (labels and leaves: int32 or int64) instead of the trainer's type.\n"
+    "missing: a number that is missing, besides NaN.\n"
+    "columns: 'name' matches named columns to the model's features; 'position' takes them in order.\n"
+    "extra:   'ignore' drops named columns that the model does not have.";
+constexpr const char* kPredictRaw =
+    FVM_ROWS_SIGNATURE("predict_raw", "") "Predicts the trainer's raw scores; see predict.";
+constexpr const char* kPredictClass =
+    FVM_ROWS_SIGNATURE("predict_class", "") "Predicts the index of each row's class; see predict.";
+constexpr const char* kPredictProba = FVM_ROWS_SIGNATURE(
+    "predict_proba", "") "Predicts the probability of each class, (n, classes); see predict.";
+constexpr const char* kApply = FVM_ROWS_SIGNATURE(
+    "apply",
+    "") "Returns the number of each tree's leaf, as the trainer counts them, (n, trees); see predict.";
+constexpr const char* kPredictOne =
+    "predict_one($self, X, *, output='value', missing=None, columns='name', extra='error')\n--\n\n"
+    "Predicts one row: a vector, a sequence of numbers, or a mapping from names to values. Returns a number, or an array\n"
+    "if the output has several.";
+#undef FVM_ROWS_SIGNATURE
+
+}  // namespace
+
+PyObject* make_forest_type(PyObject* module) {
+  constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
+  static PyMethodDef methods[] = {
+      {"predict", fast(predict), kFast, kPredict},
+      {"predict_raw", fast(predict_raw), kFast, kPredictRaw},
+      {"predict_class", fast(predict_class), kFast, kPredictClass},
+      {"predict_proba", fast(predict_proba), kFast, kPredictProba},
+      {"apply", fast(apply), kFast, kApply},
+      {"predict_one", fast(predict_one), kFast, kPredictOne},
+      {"_predict_csr", predict_csr, METH_VARARGS, nullptr},
+      {"_predict_columns", predict_columns, METH_VARARGS, nullptr},
+      {"_predict_arrow", predict_arrow, METH_VARARGS, nullptr},
+      {"_stream", stream, METH_VARARGS, nullptr},
+      {"_category_numbers", category_numbers, METH_VARARGS, nullptr},
+      {"_encode", fill_encoded_rows, METH_VARARGS, nullptr},
+      {"_new_result", new_result, METH_VARARGS, nullptr},
+      {"_save", save, METH_O, nullptr},
+      {"_load", load, METH_VARARGS | METH_CLASS, nullptr},
+      {nullptr, nullptr, 0, nullptr},
+  };
+  static PyGetSetDef properties[] = {
+      {"num_features", num_features, nullptr, nullptr, nullptr},
+      {"num_trees", num_trees, nullptr, nullptr, nullptr},
+      {"num_outputs", num_outputs, nullptr, nullptr, nullptr},
+      {"fingerprint", fingerprint, nullptr, nullptr, nullptr},
+      {"contract", contract, nullptr, nullptr, nullptr},
+      {"description", description, nullptr, nullptr, nullptr},
+      {"format", program_text, nullptr, nullptr, string_id<StringId::Format>()},
+      {"trainer", program_text, nullptr, nullptr, string_id<StringId::Trainer>()},
+      {"trainer_version", program_text, nullptr, nullptr, string_id<StringId::Version>()},
+      {"objective", program_text, nullptr, nullptr, string_id<StringId::Objective>()},
+      {"schedule", program_text, nullptr, nullptr, string_id<StringId::Schedule>()},
+      {"_feature_names", feature_names, nullptr, nullptr, nullptr},
+      {"_classes", classes, nullptr, nullptr, nullptr},
+      {"_category_tables", category_tables, nullptr, nullptr, nullptr},
+      {"_hashed_features", hashed_features, nullptr, nullptr, nullptr},
+      {"_encoder", encoder, nullptr, nullptr, nullptr},
+      {"_row_dtype", row_dtype, nullptr, nullptr, nullptr},
+      {"_probabilities", probabilities, nullptr, nullptr, nullptr},
+      {nullptr, nullptr, nullptr, nullptr, nullptr},
+  };
+  static PyType_Slot slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(refuse_new)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
+      {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+      {Py_tp_methods, methods},
+      {Py_tp_getset, properties},
+      {0, nullptr},
+  };
+  static PyType_Spec spec = {"forestvm._core.Forest", sizeof(ForestObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE, slots};
+  return PyType_FromModuleAndSpec(module, &spec, nullptr);
+}
+
+}  // namespace forestvm::python

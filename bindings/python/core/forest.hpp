@@ -1,0 +1,78 @@
+// The type Forest of Python: a program that a backend has loaded, and what calls need to know of it.
+#pragma once
+
+#include "bindings/python/core/python.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/program.hpp>
+
+#include "bindings/python/core/context_pool.hpp"
+
+namespace forestvm::python {
+
+/// The kinds of predictions. The first ones are those of OutputKind.
+enum class Output : std::uint8_t { Raw, Value, Class, Leaf, Proba };
+inline constexpr std::size_t kOutputCount = 5;
+inline constexpr const char* kOutputNames[kOutputCount] = {"raw", "value", "class", "leaf", "proba"};
+
+/// Where a model's probabilities of classes come from.
+enum class ProbabilitySource : std::uint8_t {
+  None,     ///< It has none.
+  Values,   ///< Its values are these.
+  Pair,     ///< Its values are the second class's: 1 - p and p.
+  Softmax,  ///< Its values are labels: the softmax of its raw scores.
+};
+
+/// The shape and type of one kind of predictions.
+struct OutputForm {
+  OutputKind kind;       ///< What the program computes for it.
+  std::size_t width;     ///< Numbers for each row; 0 if the model has no such output.
+  std::size_t computed;  ///< Numbers for each row that the program writes.
+  bool flat;             ///< Arrays have one dimension.
+  ResultType type;
+};
+
+struct Forest {
+  Forest(Program loaded, std::shared_ptr<const Predictor> backend);
+
+  const OutputForm& form(Output output) const { return forms[static_cast<std::size_t>(output)]; }
+
+  Program program;
+  std::shared_ptr<const Predictor> predictor;
+  c_api::Names names;
+  ContextPool contexts;
+  std::size_t num_features;
+  std::size_t row_cost;  ///< Roughly, the tree walks that take as long as a row.
+  ProbabilitySource probabilities;
+  OutputForm forms[kOutputCount];
+};
+
+struct ForestObject {
+  PyObject ob_base;
+  Forest* forest;
+};
+
+inline Forest& forest_of(PyObject* self) { return *reinterpret_cast<ForestObject*>(self)->forest; }
+
+/// Returns the type; null with a Python exception set.
+PyObject* make_forest_type(PyObject* module);
+
+/// Methods of the type; the comments in _core.pyi describe them.
+using FastMethod = PyObject*(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names);
+FastMethod predict, predict_raw, predict_class, predict_proba, apply, predict_one;
+PyObject* predict_csr(PyObject* self, PyObject* args);
+PyObject* predict_columns(PyObject* self, PyObject* args);
+PyObject* predict_arrow(PyObject* self, PyObject* args);
+PyObject* stream(PyObject* self, PyObject* args);
+PyObject* category_numbers(PyObject* self, PyObject* args);
+PyObject* new_result(PyObject* self, PyObject* args);
+PyObject* load(PyObject* type, PyObject* args);
+
+/// Returns whether the model has the output; otherwise a Python exception is set.
+bool has_output(const Forest& forest, Output output);
+
+}  // namespace forestvm::python

@@ -1,0 +1,210 @@
+// Makes a Forest from a model or a program: the class method Forest._load.
+#include "bindings/python/core/python.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <forestvm/compile.hpp>
+#include <forestvm/internal/names.hpp>
+#include <forestvm/load.hpp>
+#include <forestvm/named_schedules.hpp>
+#include <forestvm/rounds.hpp>
+
+#include "bindings/python/core/errors.hpp"
+#include "bindings/python/core/forest.hpp"
+
+namespace forestvm::python {
+namespace {
+
+struct Options {
+  const char* schedule = nullptr;  ///< Name or text; null for the default.
+  const char* contract = nullptr;
+  int strict = 0;
+  unsigned threads = 1;
+  const char* target = "auto";
+  const char* device = nullptr;  ///< "cuda", "hip", or these with ":N".
+  int first_round = 0;
+  int end_round = -1;  ///< -1: all rounds; -2: those up to the best one.
+};
+
+/// What a file or memory holds.
+using Loaded = std::variant<Model, Program>;
+
+template <class T>
+Result<Loaded> either(Result<T> loaded) {
+  if (!loaded) return loaded.error();
+  return Loaded(std::move(*loaded));
+}
+
+Result<Loaded> load_file(const std::string& path) {
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(path, unknown)) {
+    std::array<char, 64> opening{};
+    std::ifstream file(path, std::ios::binary);
+    file.read(opening.data(), opening.size());
+    const auto size = static_cast<std::size_t>(file.gcount());
+    if (is_program(std::as_bytes(std::span(opening.data(), size)))) return either(Program::load(path));
+  }
+  return either(load_model(path));
+}
+
+/// Loads what is in memory. A program at an aligned address is not copied if there is an `owner`, which then keeps the
+/// memory alive.
+Result<Loaded> load_bytes(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
+  if (!is_program(bytes)) return either(load_model(bytes));
+  const bool aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % kSectionAlignment == 0;
+  return either(owner != nullptr && aligned ? Program::borrow(bytes, owner) : Program::from_bytes(bytes));
+}
+
+/// Returns an owner that keeps a view until the last program that refers to it is gone, on whatever thread that is.
+std::shared_ptr<const void> owner_of(Buffer view) {
+  return {new Buffer(std::move(view)), [](const Buffer* held) {
+            const PyGILState_STATE state = PyGILState_Ensure();
+            delete held;
+            PyGILState_Release(state);
+          }};
+}
+
+std::optional<Contract> contract_called(std::string_view name) {
+  for (const Contract contract : {Contract::Trainer, Contract::Reproducible, Contract::Fast})
+    if (name == name_of(contract)) return contract;
+  return std::nullopt;
+}
+
+Result<Contract> asked_contract(const Options& options, Contract otherwise) {
+  if (options.contract == nullptr) return otherwise;
+  if (const auto contract = contract_called(options.contract)) return *contract;
+  return usage(std::string("contract: there is no ") + options.contract +
+               ": expected trainer, reproducible or fast");
+}
+
+Error in(const char* option, const Error& error) {
+  return {error.code, error.where.empty() ? option : std::string(option) + ": " + error.where, error.message};
+}
+
+Result<Schedule> asked_schedule(const Options& options, const Model& model) {
+  const std::string text = options.schedule != nullptr ? options.schedule
+                           : options.device != nullptr ? "gpu"
+                                                       : "auto";
+  auto schedule = text.find('(') != std::string::npos ? parse_schedule(text) : schedule_by_name(model, text);
+  if (!schedule) return in("schedule", schedule.error());
+  return schedule;
+}
+
+Result<void> keep_asked_rounds(const Options& options, Model& model) {
+  if (options.end_round == -1) return {};
+  if (options.end_round == -2) {
+    FVM_ASSIGN(const Rounds rounds, best_rounds(model));
+    return keep_rounds(model, rounds);
+  }
+  if (options.first_round < 0) return usage("rounds: the first is negative");
+  return keep_rounds(model, {static_cast<std::uint32_t>(options.first_round),
+                             static_cast<std::uint32_t>(options.end_round)});
+}
+
+/// Returns the program that is asked for, and the compiler's warnings.
+Result<Compiled> program_of(Loaded loaded, const Options& options) {
+  if (auto* const model = std::get_if<Model>(&loaded)) {
+    FVM_TRY(keep_asked_rounds(options, *model));
+    FVM_ASSIGN(const Schedule schedule, asked_schedule(options, *model));
+    CompileOptions compile_options;
+    FVM_ASSIGN(compile_options.contract, asked_contract(options, Contract::Trainer));
+    compile_options.strict = options.strict != 0;
+    return compile(std::move(*model), schedule, compile_options);
+  }
+  Program& program = std::get<Program>(loaded);
+  const Contract own = program.meta().contract;
+  FVM_ASSIGN(const Contract contract, asked_contract(options, own));
+  if (options.schedule != nullptr)
+    return usage("schedule: this is a program, which has its schedule already");
+  if (options.end_round != -1) return usage("rounds: this is a program, which has its rounds already");
+  if (contract != own)
+    return usage("contract: this is a program compiled for contract " + std::string(name_of(own)));
+  if (options.strict != 0 && own == Contract::Trainer && program.meta().sums_in_model_order == 0)
+    return refused("", "the program does not add leaves in the trainer's order (strict)");
+  return Compiled{std::move(program), {}, {}};
+}
+
+Result<std::unique_ptr<Predictor>> backend_of(const Program& program, const Options& options) {
+  if (options.device == nullptr) return host_backend(program, {options.threads, options.target});
+  const std::string device = options.device;
+  const std::size_t colon = device.find(':');
+  const std::string vendor = device.substr(0, colon),
+                    number = colon == device.npos ? "0" : device.substr(colon + 1);
+  const bool numbered =
+      !number.empty() && number.size() <= 4 && number.find_first_not_of("0123456789") == number.npos;
+  if ((vendor != "cuda" && vendor != "hip") || !numbered)
+    return usage("device: there is no " + device +
+                 ": expected cuda, hip, or these with a number, such as cuda:1");
+  return gpu_backend(program, {vendor == "cuda" ? GpuVendor::Cuda : GpuVendor::Hip, std::stoi(number)});
+}
+
+/// What Forest._load makes.
+struct Opened {
+  std::unique_ptr<Forest> forest;
+  std::vector<std::string> warnings;
+};
+
+template <class Load>
+Result<Opened> open(const Load& load, const Options& options) {
+  FVM_ASSIGN(Loaded loaded, load());
+  FVM_ASSIGN(Compiled compiled, program_of(std::move(loaded), options));
+  FVM_ASSIGN(std::shared_ptr<const Predictor> predictor, backend_of(compiled.program, options));
+  return Opened{std::make_unique<Forest>(std::move(compiled.program), std::move(predictor)),
+                std::move(compiled.warnings)};
+}
+
+/// Returns (a new instance of `type`, the warnings).
+PyObject* instance(PyTypeObject* type, Opened opened) {
+  const Ref warnings = Ref::take(PyList_New(0));
+  for (const std::string& warning : opened.warnings) {
+    const Ref text = Ref::take(PyUnicode_FromString(warning.c_str()));
+    if (!warnings || !text || PyList_Append(warnings.get(), text.get()) != 0) return nullptr;
+  }
+  const Ref object = Ref::take(PyType_GenericAlloc(type, 0));
+  if (!object || !warnings) return nullptr;
+  reinterpret_cast<ForestObject*>(object.get())->forest = opened.forest.release();
+  return PyTuple_Pack(2, object.get(), warnings.get());
+}
+
+}  // namespace
+
+PyObject* load(PyObject* type, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    Options options;
+    PyObject* source = nullptr;
+    int is_path = 0, borrow = 0;
+    if (PyArg_ParseTuple(args, "OpzzpIsziip", &source, &is_path, &options.schedule, &options.contract,
+                         &options.strict, &options.threads, &options.target, &options.device,
+                         &options.first_round, &options.end_round, &borrow) == 0)
+      return nullptr;
+    Buffer buffer;
+    if (!buffer.open(source, PyBUF_SIMPLE)) return nullptr;
+    const std::span bytes(static_cast<const std::byte*>(buffer->buf), static_cast<std::size_t>(buffer->len));
+    const std::string path =
+        is_path != 0 ? std::string(static_cast<const char*>(buffer->buf), bytes.size()) : "";
+    // The owner shares the memory, which is why it must not be writable: it was verified as it is now.
+    const auto owner = borrow != 0 && buffer->readonly != 0 ? owner_of(std::move(buffer)) : nullptr;
+    auto opened = [&] {
+      const WithoutGil free;
+      return open([&] { return is_path != 0 ? load_file(path) : load_bytes(bytes, owner); }, options);
+    }();
+    if (opened) return instance(reinterpret_cast<PyTypeObject*>(type), std::move(*opened));
+    const bool about_model =
+        opened.error().code != ErrorCode::Usage && !opened.error().where.starts_with("schedule");
+    if (is_path == 0 || !about_model) return raise(opened.error());
+    return raise(in(path.c_str(), opened.error()));
+  });
+}
+
+}  // namespace forestvm::python

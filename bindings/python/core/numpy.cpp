@@ -1,0 +1,158 @@
+// See numpy.hpp.
+#include "bindings/python/core/numpy.hpp"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "bindings/python/core/errors.hpp"
+
+namespace forestvm::python {
+namespace {
+
+/// NumPy's objects live as long as the process.
+PyObject *array_type, *empty, *dtype_type;
+std::array<PyObject*, 4> dtypes{};  // in the order of ResultType
+constexpr std::array<const char*, 4> kDtypeNames = {"float32", "float64", "int32", "int64"};
+
+/// Returns the character of a format with one number in the machine's byte order; 0 for other formats.
+char format_of(const Py_buffer& view) {
+  const char* format = view.format;
+  if (format == nullptr) return 0;
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  return format[0] != 0 && format[1] == 0 ? format[0] : '\0';
+}
+
+std::optional<RowType> integer_type(bool is_signed, Py_ssize_t size) {
+  switch (size) {
+    case 1:
+      return is_signed ? RowType::Int8 : RowType::UInt8;
+    case 2:
+      return is_signed ? RowType::Int16 : RowType::UInt16;
+    case 4:
+      return is_signed ? RowType::Int32 : RowType::UInt32;
+    case 8:
+      return is_signed ? RowType::Int64 : RowType::UInt64;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Returns a stride in numbers; nothing if it is negative or no whole number of them.
+std::optional<std::size_t> stride_of(const Py_buffer& view, int axis) {
+  const Py_ssize_t stride = view.strides[axis];
+  if (stride < 0 || stride % view.itemsize != 0) return std::nullopt;
+  return static_cast<std::size_t>(stride / view.itemsize);
+}
+
+bool is_aligned(const Py_buffer& view) {
+  return reinterpret_cast<std::uintptr_t>(view.buf) % static_cast<std::uintptr_t>(view.itemsize) == 0;
+}
+
+}  // namespace
+
+bool find_numpy() {
+  const Ref numpy = Ref::take(PyImport_ImportModule("numpy"));
+  if (!numpy) return false;
+  array_type = PyObject_GetAttrString(numpy.get(), "ndarray");
+  empty = PyObject_GetAttrString(numpy.get(), "empty");
+  dtype_type = PyObject_GetAttrString(numpy.get(), "dtype");
+  if (array_type == nullptr || empty == nullptr || dtype_type == nullptr) return false;
+  for (std::size_t i = 0; i < dtypes.size(); ++i) {
+    dtypes[i] = PyObject_CallFunction(dtype_type, "s", kDtypeNames[i]);
+    if (dtypes[i] == nullptr) return false;
+  }
+  return true;
+}
+
+bool is_array(PyObject* object) { return reinterpret_cast<PyObject*>(Py_TYPE(object)) == array_type; }
+
+Ref new_array(std::size_t rows, std::size_t width, bool flat, ResultType type) {
+  Ref shape = Ref::take(PyLong_FromSize_t(rows));
+  if (!flat && shape) {
+    const Ref columns = Ref::take(PyLong_FromSize_t(width));
+    if (!columns) return {};
+    shape = Ref::take(PyTuple_Pack(2, shape.get(), columns.get()));
+  }
+  if (!shape) return {};
+  return Ref::take(
+      PyObject_CallFunctionObjArgs(empty, shape.get(), dtypes[static_cast<std::size_t>(type)], nullptr));
+}
+
+std::optional<ResultType> result_type_of(PyObject* dtype) {
+  const Ref known = Ref::take(PyObject_CallFunctionObjArgs(dtype_type, dtype, nullptr));
+  if (!known) return std::nullopt;
+  for (std::size_t i = 0; i < dtypes.size(); ++i) {
+    const int equal = PyObject_RichCompareBool(known.get(), dtypes[i], Py_EQ);
+    if (equal < 0) return std::nullopt;
+    if (equal > 0) return static_cast<ResultType>(i);
+  }
+  raise(usage("dtype: predictions are float32 or float64, labels and leaf numbers int32 or int64"));
+  return std::nullopt;
+}
+
+std::optional<RowType> row_type_of(const Py_buffer& view) {
+  switch (format_of(view)) {
+    case 'f':
+      return RowType::Float32;
+    case 'd':
+      return RowType::Float64;
+    case 'e':
+      return RowType::Float16;
+    case '?':
+      return RowType::Bool;
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
+      return integer_type(true, view.itemsize);
+    case 'B':
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
+      return integer_type(false, view.itemsize);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<ResultType> result_type_of(const Py_buffer& view) {
+  const auto type = row_type_of(view);
+  if (type == RowType::Float32) return ResultType::Float32;
+  if (type == RowType::Float64) return ResultType::Float64;
+  if (type == RowType::Int32) return ResultType::Int32;
+  if (type == RowType::Int64) return ResultType::Int64;
+  return std::nullopt;
+}
+
+std::optional<RowBlock> rows_in_place(const Py_buffer& view, std::size_t num_features) {
+  if (view.ndim != 2 || view.shape[1] != static_cast<Py_ssize_t>(num_features) || !is_aligned(view))
+    return std::nullopt;
+  const auto type = row_type_of(view);
+  const auto stride = stride_of(view, 0), column_stride = stride_of(view, 1);
+  if (!type || !stride || !column_stride) return std::nullopt;
+  RowBlock rows{view.buf, static_cast<std::size_t>(view.shape[0]), *stride, *type, *column_stride};
+  // NumPy's strides of axes of length 1 mean nothing.
+  if (num_features <= 1) rows.column_stride = 1;
+  if (rows.count <= 1) rows.stride = num_features * rows.column_stride;
+  const std::size_t row_span = num_features == 0 ? 0 : (num_features - 1) * rows.column_stride + 1;
+  const std::size_t column_span = rows.count == 0 ? 0 : (rows.count - 1) * rows.stride + 1;
+  const bool apart = rows.stride >= row_span || rows.column_stride >= column_span;
+  if (!apart || rows.column_stride == 0 || (rows.stride == 0 && num_features != 0)) return std::nullopt;
+  return rows;
+}
+
+std::optional<RowBlock> row_in_place(const Py_buffer& view, std::size_t num_features) {
+  if (view.ndim != 1 || view.shape[0] != static_cast<Py_ssize_t>(num_features) || !is_aligned(view))
+    return std::nullopt;
+  const auto type = row_type_of(view);
+  const auto stride = stride_of(view, 0);
+  if (!type || !stride || (*stride == 0 && num_features > 1)) return std::nullopt;
+  const std::size_t column_stride = num_features <= 1 ? 1 : *stride;
+  return RowBlock{view.buf, 1, num_features * column_stride, *type, column_stride};
+}
+
+}  // namespace forestvm::python

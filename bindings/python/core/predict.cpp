@@ -1,0 +1,255 @@
+// Predictions from Python. Rows that lie in NumPy arrays as the core reads them are predicted here; all others go through
+// forestvm._rows, which comes back with such rows.
+#include "bindings/python/core/python.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/python/core/arguments.hpp"
+#include "bindings/python/core/arrow.hpp"
+#include "bindings/python/core/encoded_rows.hpp"
+#include "bindings/python/core/errors.hpp"
+#include "bindings/python/core/forest.hpp"
+#include "bindings/python/core/numpy.hpp"
+#include "bindings/python/core/result_array.hpp"
+
+namespace forestvm::python {
+namespace {
+
+/// Returns a function of forestvm._rows, which is imported when it is first needed.
+PyObject* python_function(std::atomic<PyObject*>& cached, const char* name) {
+  if (PyObject* const function = cached.load(std::memory_order_acquire)) return function;
+  const Ref module = Ref::take(PyImport_ImportModule("forestvm._rows"));
+  if (!module) return nullptr;
+  PyObject* const function = PyObject_GetAttrString(module.get(), name);
+  if (function != nullptr) cached.store(function, std::memory_order_release);
+  return function;
+}
+
+PyObject* or_none(PyObject* object) { return object == nullptr ? Py_None : object; }
+
+/// Predicts any other rows, in Python.
+PyObject* in_python(PyObject* self, Output output, const Arguments& given) {
+  static std::atomic<PyObject*> cached;
+  PyObject* const function = python_function(cached, "predict");
+  if (function == nullptr) return nullptr;
+  const Ref name = Ref::take(PyUnicode_InternFromString(kOutputNames[static_cast<std::size_t>(output)]));
+  if (!name) return nullptr;
+  return PyObject_CallFunctionObjArgs(function, self, given.rows, name.get(), or_none(given.out),
+                                      or_none(given.dtype), or_none(given.missing), or_none(given.columns),
+                                      or_none(given.extra), nullptr);
+}
+
+PyObject* predict_given(PyObject* self, Output output, const Arguments& given) {
+  Forest& forest = forest_of(self);
+  if (!has_output(forest, output)) return nullptr;
+  const bool computed_here = output != Output::Proba || forest.probabilities != ProbabilitySource::Softmax;
+  if (given.missing == nullptr && computed_here) {
+    if (is_array(given.rows)) {
+      Buffer buffer;
+      if (buffer.open(given.rows, PyBUF_STRIDES | PyBUF_FORMAT)) {
+        if (const auto rows = rows_in_place(*buffer, forest.num_features))
+          return answer(forest, *rows, output, given.out, given.dtype);
+      } else {
+        PyErr_Clear();  // dates, for example: forestvm._rows says what is wrong
+      }
+    } else if (const auto rows = coded_rows(given.rows)) {
+      return answer(forest, *rows, output, given.out, given.dtype);
+    } else if (is_known_arrow(given.rows)) {
+      PyObject* const result = predict_arrow(self, output, given);
+      if (result != nullptr || PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return result;
+      PyErr_Clear();
+    }
+  }
+  return in_python(self, output, given);
+}
+
+PyObject* predict_called(const char* function, std::optional<Output> output, PyObject* self,
+                         PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    Arguments given;
+    Output asked = output.value_or(Output::Value);
+    if (!read_arguments(function, !output, args, count, names, given)) return nullptr;
+    if (!output && !find_output(given.output, asked)) return nullptr;
+    return predict_given(self, asked, given);
+  });
+}
+
+}  // namespace
+
+bool has_output(const Forest& forest, Output output) {
+  if (forest.form(output).width != 0 || output == Output::Leaf) return true;
+  raise(refused(std::string("output ") + kOutputNames[static_cast<std::size_t>(output)],
+                forest.probabilities == ProbabilitySource::None && output == Output::Proba
+                    ? "the model's values are no probabilities of classes: its objective is " +
+                          std::string(forest.program.text(StringId::Objective))
+                    : "the model has no classes: its objective is " +
+                          std::string(forest.program.text(StringId::Objective))));
+  return false;
+}
+
+PyObject* predict(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return predict_called("predict", std::nullopt, self, args, count, names);
+}
+PyObject* predict_raw(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return predict_called("predict_raw", Output::Raw, self, args, count, names);
+}
+PyObject* predict_class(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return predict_called("predict_class", Output::Class, self, args, count, names);
+}
+PyObject* predict_proba(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return predict_called("predict_proba", Output::Proba, self, args, count, names);
+}
+PyObject* apply(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return predict_called("apply", Output::Leaf, self, args, count, names);
+}
+
+/// Forest._predict_csr(offsets, columns, values, absent_is_zero, output, out): sparse rows, as SciPy has them.
+PyObject* predict_csr(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *offsets = nullptr, *columns = nullptr, *values = nullptr, *name = nullptr, *out = nullptr;
+    int absent_is_zero = 0;
+    if (PyArg_ParseTuple(args, "OOOpOO", &offsets, &columns, &values, &absent_is_zero, &name, &out) == 0)
+      return nullptr;
+    Output output{};
+    Buffer offsets_buffer, columns_buffer, values_buffer;
+    constexpr int kFlags = PyBUF_ND | PyBUF_FORMAT;
+    if (!find_output(name, output) || !offsets_buffer.open(offsets, kFlags) ||
+        !columns_buffer.open(columns, kFlags) || !values_buffer.open(values, kFlags))
+      return nullptr;
+    const auto type = row_type_of(*values_buffer);
+    if (!type || row_type_of(*offsets_buffer) != RowType::Int64 ||
+        row_type_of(*columns_buffer) != RowType::Int32 || offsets_buffer->len == 0 ||
+        columns_buffer->shape[0] != values_buffer->shape[0])
+      return raise(usage("sparse rows: wrong types or lengths"));
+    CsrRows rows;
+    rows.count = static_cast<std::size_t>(offsets_buffer->shape[0]) - 1;
+    rows.offsets = static_cast<const std::int64_t*>(offsets_buffer->buf);
+    rows.columns = static_cast<const std::int32_t*>(columns_buffer->buf);
+    rows.values = values_buffer->buf;
+    rows.value_count = static_cast<std::size_t>(values_buffer->shape[0]);
+    rows.absent = absent_is_zero != 0 ? Absent::Zero : Absent::Missing;
+    rows.type = *type;
+    return answer(forest_of(self), rows, output, out, nullptr);
+  });
+}
+
+/// Forest._new_result(rows, output, out, dtype): the array for the predictions of so many rows, which is `out` unless
+/// that is None.
+PyObject* new_result(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    Py_ssize_t rows = 0;
+    PyObject *name = nullptr, *out = nullptr, *dtype = nullptr;
+    if (PyArg_ParseTuple(args, "nOOO", &rows, &name, &out, &dtype) == 0) return nullptr;
+    Output output{};
+    if (!find_output(name, output)) return nullptr;
+    ResultArray result;
+    if (!result.open(forest_of(self).form(output), static_cast<std::size_t>(rows),
+                     out == Py_None ? nullptr : out, dtype == Py_None ? nullptr : dtype))
+      return nullptr;
+    return result.release();
+  });
+}
+
+namespace {
+
+PyObject* number_of(ResultType type, const void* number) {
+  switch (type) {
+    case ResultType::Float32:
+      return PyFloat_FromDouble(static_cast<double>(*static_cast<const float*>(number)));
+    case ResultType::Float64:
+      return PyFloat_FromDouble(*static_cast<const double*>(number));
+    case ResultType::Int32:
+      return PyLong_FromLong(*static_cast<const std::int32_t*>(number));
+    case ResultType::Int64:
+      return PyLong_FromLongLong(*static_cast<const std::int64_t*>(number));
+  }
+  return nullptr;
+}
+
+/// Returns the predictions of one row: a number, or an array of them.
+PyObject* answer_one(Forest& forest, const RowBlock& row, Output output) {
+  const OutputForm& form = forest.form(output);
+  const ContextPool::Lease lease = forest.contexts.take(*forest.predictor);
+  if (form.flat) {
+    std::int64_t number = 0;  // has room for a number of each type
+    if (!write_predictions(forest, lease, row, form, form.type, &number)) return nullptr;
+    return number_of(form.type, &number);
+  }
+  Ref array = new_array(form.width, 1, true, form.type);
+  Buffer buffer;
+  if (!array || !buffer.open(array.get(), PyBUF_WRITABLE)) return nullptr;
+  return write_predictions(forest, lease, row, form, form.type, buffer->buf) ? array.release() : nullptr;
+}
+
+/// Reads a Python number, or None for a missing value. Returns nothing for other objects and for integers that are no
+/// float64; no Python exception is set.
+std::optional<double> number_in(PyObject* object) {
+  if (object == Py_None) return std::numeric_limits<double>::quiet_NaN();
+  if (PyFloat_Check(object)) return PyFloat_AsDouble(object);
+  if (!PyLong_Check(object)) return std::nullopt;
+  constexpr long long kExact = 1LL << 53;
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow != 0 || number < -kExact || number > kExact) return std::nullopt;
+  return static_cast<double>(number);
+}
+
+/// Reads a list or tuple of numbers into `values`. Returns whether it is one with as many numbers as the model has
+/// features.
+bool numbers_in(PyObject* row, std::size_t num_features, std::vector<double>& values) {
+  const bool is_list = PyList_Check(row);
+  if (!is_list && !PyTuple_Check(row)) return false;
+  if ((is_list ? PyList_Size(row) : PyTuple_Size(row)) != static_cast<Py_ssize_t>(num_features)) return false;
+  values.resize(num_features);
+  for (std::size_t i = 0; i < num_features; ++i) {
+    const auto at = static_cast<Py_ssize_t>(i);
+    const Ref item = Ref::share(is_list ? PyList_GetItem(row, at) : PyTuple_GetItem(row, at));
+    const auto number = item ? number_in(item.get()) : std::nullopt;
+    if (!number) return false;
+    values[i] = *number;
+  }
+  return true;
+}
+
+}  // namespace
+
+PyObject* predict_one(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    Arguments given;
+    Output output{};
+    if (!read_arguments("predict_one", true, args, count, names, given) || !find_output(given.output, output))
+      return nullptr;
+    if (given.out != nullptr || given.dtype != nullptr)
+      return raise(usage("predict_one gives Python's numbers, or a new array: it takes no out and no dtype"));
+    Forest& forest = forest_of(self);
+    if (!has_output(forest, output)) return nullptr;
+    const bool plain = given.missing == nullptr &&
+                       (output != Output::Proba || forest.probabilities != ProbabilitySource::Softmax);
+    if (plain && is_array(given.rows)) {
+      Buffer buffer;
+      if (!buffer.open(given.rows, PyBUF_STRIDES | PyBUF_FORMAT))
+        PyErr_Clear();
+      else if (const auto row = row_in_place(*buffer, forest.num_features))
+        return answer_one(forest, *row, output);
+    } else if (plain) {
+      thread_local std::vector<double> values;
+      if (numbers_in(given.rows, forest.num_features, values))
+        return answer_one(forest, {values.data(), 1, values.size(), RowType::Float64}, output);
+    }
+    static std::atomic<PyObject*> cached;
+    PyObject* const function = python_function(cached, "predict_one");
+    if (function == nullptr) return nullptr;
+    const Ref name = Ref::take(PyUnicode_FromString(kOutputNames[static_cast<std::size_t>(output)]));
+    if (!name) return nullptr;
+    return PyObject_CallFunctionObjArgs(function, self, given.rows, name.get(), or_none(given.missing),
+                                        or_none(given.columns), or_none(given.extra), nullptr);
+  });
+}
+
+}  // namespace forestvm::python

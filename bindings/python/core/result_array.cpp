@@ -1,0 +1,123 @@
+// See result_array.hpp.
+#include "bindings/python/core/result_array.hpp"
+
+#include <string>
+
+#include "bindings/python/core/errors.hpp"
+#include "bindings/python/core/numpy.hpp"
+
+namespace forestvm::python {
+namespace {
+
+/// The walks of a call from which on other Python threads may run meanwhile: about ten times what letting them costs.
+constexpr std::size_t kLongCall = 1024;
+
+std::string shape_text(const OutputForm& form, std::size_t rows) {
+  return "(" + std::to_string(rows) + (form.flat ? ",)" : ", " + std::to_string(form.width) + ")");
+}
+
+bool is_score(ResultType type) { return type == ResultType::Float32 || type == ResultType::Float64; }
+
+std::size_t size_of_number(ResultType type) {
+  return type == ResultType::Float64 || type == ResultType::Int64 ? 8 : 4;
+}
+
+bool open_out(Buffer& buffer, PyObject* out) {
+  if (buffer.open(out, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)) return true;
+  PyErr_Clear();
+  raise(usage("out: is no array that can be written and lies in one piece, row by row (C order)"));
+  return false;
+}
+
+/// Returns the type of the numbers in `out`; nothing, with a Python exception set, if it does not suit.
+std::optional<ResultType> type_of_out(const Buffer& out, const OutputForm& form,
+                                      std::optional<ResultType> asked) {
+  const auto type = result_type_of(*out);
+  if (type && is_score(*type) == is_score(form.type) && (!asked || *type == *asked)) return type;
+  raise(usage(asked                 ? "out: has another type than dtype asks for"
+              : is_score(form.type) ? "out: these predictions are float32 or float64"
+                                    : "out: labels and leaf numbers are int32 or int64"));
+  return std::nullopt;
+}
+
+/// Returns the type that `dtype` asks for; nothing, with a Python exception set, if it does not suit.
+std::optional<ResultType> asked_type(const OutputForm& form, PyObject* dtype) {
+  const auto asked = result_type_of(dtype);
+  if (!asked || is_score(*asked) == is_score(form.type)) return asked;
+  raise(usage(is_score(form.type) ? "dtype: these predictions are float32 or float64"
+                                  : "dtype: labels and leaf numbers are int32 or int64"));
+  return std::nullopt;
+}
+
+/// Makes 1 - p and p of each of `count` numbers p, which are the second half of `numbers`.
+template <class Number>
+void expand_pairs(void* numbers, std::size_t count) {
+  auto* const at = static_cast<Number*>(numbers);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Number p = at[count + i];
+    at[2 * i] = Number{1} - p;
+    at[2 * i + 1] = p;
+  }
+}
+
+}  // namespace
+
+std::optional<ResultType> type_to_write(const OutputForm& form, PyObject* out, PyObject* dtype) {
+  std::optional<ResultType> asked;
+  if (dtype != nullptr) {
+    asked = asked_type(form, dtype);
+    if (!asked) return std::nullopt;
+  }
+  if (out == nullptr) return asked ? asked : form.type;
+  Buffer buffer;
+  if (!open_out(buffer, out)) return std::nullopt;
+  return type_of_out(buffer, form, asked);
+}
+
+bool ResultArray::open(const OutputForm& form, std::size_t rows, PyObject* out, PyObject* dtype) {
+  const auto type = type_to_write(form, out, dtype);
+  if (!type) return false;
+  type_ = *type;
+  if (out == nullptr) {
+    array_ = new_array(rows, form.width, form.flat, type_);
+    return array_ && buffer_.open(array_.get(), PyBUF_WRITABLE);
+  }
+  if (!open_out(buffer_, out)) return false;
+  const bool fits = buffer_->ndim == (form.flat ? 1 : 2) &&
+                    buffer_->shape[0] == static_cast<Py_ssize_t>(rows) &&
+                    (form.flat || buffer_->shape[1] == static_cast<Py_ssize_t>(form.width));
+  if (!fits) {
+    raise(usage("out: has another shape than the predictions, " + shape_text(form, rows)));
+    return false;
+  }
+  array_ = Ref::share(out);
+  return true;
+}
+
+bool write_predictions(Forest& forest, const ContextPool::Lease& lease, const AnyRows& rows,
+                       const OutputForm& form, ResultType type, void* out) {
+  const std::size_t count = row_count(rows);
+  const bool pairs = form.computed != form.width;
+  void* const to = pairs ? static_cast<std::byte*>(out) + count * size_of_number(type) : out;
+  const Result<void> done = [&] {
+    const WithoutGil free(count * forest.row_cost >= kLongCall);
+    return forest.predictor->predict_as(*lease, rows, form.kind, type, to);
+  }();
+  if (!done) {
+    raise(done.error());
+    return false;
+  }
+  if (pairs) type == ResultType::Float64 ? expand_pairs<double>(out, count) : expand_pairs<float>(out, count);
+  return true;
+}
+
+PyObject* answer(Forest& forest, const AnyRows& rows, Output output, PyObject* out, PyObject* dtype) {
+  const OutputForm& form = forest.form(output);
+  ResultArray result;
+  if (!result.open(form, row_count(rows), out, dtype)) return nullptr;
+  const ContextPool::Lease lease = forest.contexts.take(*forest.predictor);
+  return write_predictions(forest, lease, rows, form, result.type(), result.data()) ? result.release()
+                                                                                    : nullptr;
+}
+
+}  // namespace forestvm::python

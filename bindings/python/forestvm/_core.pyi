@@ -1,0 +1,159 @@
+from collections.abc import Sequence
+from typing import Any, Literal, final
+from typing_extensions import Buffer, Self, TypeAlias, disjoint_base
+
+import numpy
+from numpy.typing import DTypeLike, NDArray
+
+__version__: str
+
+_Output: TypeAlias = Literal["value", "raw", "class", "leaf", "proba"]
+
+@disjoint_base
+class Forest:
+    """A program and what runs it; forestvm.Forest adds what Python's users see of it."""
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        output: _Output | str = "value",
+        out: NDArray[Any] | None = None,
+        dtype: DTypeLike | None = None,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any]: ...
+    def predict_raw(
+        self,
+        X: Any,
+        *,
+        out: NDArray[Any] | None = None,
+        dtype: DTypeLike | None = None,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any]: ...
+    def predict_class(
+        self,
+        X: Any,
+        *,
+        out: NDArray[Any] | None = None,
+        dtype: DTypeLike | None = None,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any]: ...
+    def predict_proba(
+        self,
+        X: Any,
+        *,
+        out: NDArray[Any] | None = None,
+        dtype: DTypeLike | None = None,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any]: ...
+    def apply(
+        self,
+        X: Any,
+        *,
+        out: NDArray[Any] | None = None,
+        dtype: DTypeLike | None = None,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any]: ...
+    def predict_one(
+        self,
+        X: Any,
+        *,
+        output: _Output | str = "value",
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> Any: ...
+    @property
+    def num_features(self) -> int: ...
+    @property
+    def num_trees(self) -> int: ...
+    @property
+    def num_outputs(self) -> int: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def contract(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def trainer(self) -> str: ...
+    @property
+    def trainer_version(self) -> str: ...
+    @property
+    def objective(self) -> str: ...
+    @property
+    def schedule(self) -> str: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+    _feature_names: tuple[str, ...]
+    _classes: tuple[str, ...]
+    _category_tables: list[tuple[int, tuple[str, ...], float | None]]
+    _hashed_features: list[int]
+    _encoder: tuple[int, int]
+    _row_dtype: str
+    _probabilities: str
+
+    @classmethod
+    def _load(
+        cls,
+        source: Buffer,
+        is_path: bool,
+        schedule: str | None,
+        contract: str | None,
+        strict: bool,
+        threads: int,
+        target: str,
+        device: str | None,
+        first_round: int,
+        end_round: int,
+        borrow: bool,
+        /,
+    ) -> tuple[Any, list[str]]: ...
+    def _save(self, path: bytes, /) -> None: ...
+    def _new_result(self, rows: int, output: str, out: NDArray[Any] | None, dtype: DTypeLike | None, /) -> NDArray[Any]: ...
+    def _predict_csr(
+        self,
+        offsets: NDArray[numpy.int64],
+        columns: NDArray[numpy.int32],
+        values: NDArray[Any],
+        absent_is_zero: bool,
+        output: str,
+        out: NDArray[Any],
+        /,
+    ) -> NDArray[Any]: ...
+    def _predict_columns(self, columns: list[Any], rows: int, output: str, out: NDArray[Any], /) -> NDArray[Any]: ...
+    def _predict_arrow(
+        self, X: Any, output: str, out: NDArray[Any] | None, dtype: DTypeLike | None, columns: str | None, extra: str | None, /
+    ) -> NDArray[Any]: ...
+    def _stream(self, X: Any, output: str, name: str, columns: str, extra: str, /) -> object: ...
+    def _category_numbers(self, feature: int, categories: Sequence[Any], out: NDArray[numpy.float64], /) -> str | None: ...
+    def _encode(self, encoded: EncodedRows, rows: NDArray[Any], begin: int, /) -> None: ...
+
+@final
+class EncodedRows:
+    """Codes of rows, made by Forest.encode, which predictions take in place of the rows."""
+
+    def __new__(cls, rows: int, columns: int, encoder: int, codes: Buffer | None, /) -> Self: ...
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    @property
+    def num_columns(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def encoder(self) -> int: ...
+
+def is_direct(array: object, features: int, /) -> bool: ...
+def has_large(array: NDArray[numpy.float64], /) -> bool: ...

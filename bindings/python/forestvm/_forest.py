@@ -1,0 +1,195 @@
+"""Forest, and the functions that make one of a file or memory."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Union
+
+from . import _core, _threads
+from ._errors import ContractWarning, UnsupportedInput, Usage
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer, Self
+
+Source = Union[str, "os.PathLike[str]", "Buffer"]
+
+
+class Forest(_core.Forest):
+    """A model that is ready to predict. It never changes, and any number of threads may use it at once.
+
+    `load`, `from_xgboost`, `from_lightgbm` and `from_sklearn` make one.
+    """
+
+    __slots__ = ("__weakref__", "_options", "_names", "_schema")
+
+    _options: dict[str, Any]
+    _names: tuple[str, ...]
+    _schema: Any  # The columns of the last frame of pandas whose names were the model's: often the next frame's too.
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features; empty if the model has none."""
+        return self._names
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The labels of the classes, as texts; empty if the model's file has none."""
+        return self._classes
+
+    @property
+    def categories(self) -> Mapping[str | int, tuple[str, ...]]:
+        """The named categories of each feature that has some, by the feature's name, or its number if it has none."""
+        names = self.feature_names
+        return {names[feature] if names else feature: texts for feature, texts, _ in self._category_tables}
+
+    def encode(self, X: Any, *, missing: float | None = None, columns: str = "name", extra: str = "error") -> _core.EncodedRows:
+        """Encodes rows once, for models whose codes predictions read: `predict` and its kin take the result."""
+        from . import _rows
+
+        return _rows.encode(self, X, missing, columns, extra)
+
+    def predict_stream(
+        self, X: Any, *, output: str = "value", name: str = "prediction", columns: str = "name", extra: str = "error"
+    ) -> PredictionStream:
+        """Predicts a stream or table of Arrow batch by batch, as its consumer asks for them."""
+        if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
+            raise UnsupportedInput(f"{type(X).__name__} gives no Arrow stream", "X")
+        return PredictionStream(self, X, output, name, columns, extra)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the program to a file (.fvm), which `load` and the C library open."""
+        self._save(os.fsencode(path))
+
+    def to_bytes(self) -> bytes:
+        """Returns what `save` writes. `memoryview(forest)` gives the same without a copy."""
+        return bytes(self)
+
+    @classmethod
+    def from_buffer(cls, buffer: Buffer, *, threads: int | None = None, target: str = "auto", device: str | None = None) -> Forest:
+        """Opens a program (.fvm) in memory. Read-only memory at a multiple of 64 bytes is used where it lies, and kept
+        alive; any other is copied."""
+        return _open(buffer, {"threads": threads, "target": target, "device": device}, borrow=True)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        if protocol >= 5:
+            import pickle
+
+            return _restore, (pickle.PickleBuffer(self), self._options)
+        return _restore, (bytes(self), self._options)
+
+    def __repr__(self) -> str:
+        return (
+            f"<forestvm.Forest: {self.trainer or 'model'} {self.objective}, {self.num_trees} trees, "
+            f"{self.num_features} features, {self.num_outputs} output{'s' if self.num_outputs != 1 else ''}>"
+        )
+
+
+Forest.__module__ = "forestvm"
+
+
+class PredictionStream:
+    """Predictions with Arrow's stream method: a column `name`, or `name_0`, `name_1`, ... if there are several numbers.
+
+    `pyarrow.RecordBatchReader.from_stream`, `pyarrow.table`, `polars.DataFrame` and DuckDB read it. Each reading begins
+    the rows anew, if they can be read again.
+    """
+
+    def __init__(self, forest: Forest, X: Any, output: str, name: str, columns: str, extra: str) -> None:
+        self._forest, self._rows = forest, X
+        self._options = (output, name, columns, extra)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._forest._stream(self._rows, *self._options)
+
+
+def _restore(image: Buffer, options: dict[str, Any]) -> Forest:
+    """Makes a forest of a pickle's content."""
+    return _open(image, options, borrow=True)
+
+
+def load(
+    source: Source,
+    *,
+    schedule: str | os.PathLike[str] | None = None,
+    contract: str | None = None,
+    strict: bool = False,
+    threads: int | None = None,
+    target: str = "auto",
+    device: str | None = None,
+    rounds: tuple[int, int | None] | str | None = None,
+) -> Forest:
+    """Loads a trainer's model file, or a program (.fvm), from a path or from memory.
+
+    schedule: "auto" (the default), the name or text of a schedule, or a path (os.PathLike) of a file with one.
+    contract: the bits that predictions promise: "trainer" (the default), "reproducible" or "fast".
+    strict:   refuses models for which the contract cannot be kept, instead of warning.
+    threads:  threads of a call; None: as many CPUs as the process may use, FORESTVM_NUM_THREADS or OMP_NUM_THREADS
+              at most.
+    target:   the CPU instructions: "auto", or a name such as "avx2".
+    device:   a GPU, such as "cuda" or "hip:1"; None: the host.
+    rounds:   the boosting rounds to use, (begin, end), or "best" for those that early stopping chose; None: all.
+    """
+    if isinstance(schedule, os.PathLike):
+        with open(schedule, encoding="utf-8") as file:
+            schedule = file.read()
+    options = {"threads": threads, "target": target, "device": device}
+    return _open(source, options, schedule, contract, strict, _rounds(rounds))
+
+
+def _open(
+    source: Source,
+    options: dict[str, Any],
+    schedule: str | None = None,
+    contract: str | None = None,
+    strict: bool = False,
+    rounds: tuple[int, int] = (0, -1),
+    borrow: bool = False,
+) -> Forest:
+    """Loads a model or a program. `options` are those that a pickle keeps."""
+    is_path = isinstance(source, (str, os.PathLike))
+    if not is_path and not _has_buffer(source):
+        raise Usage(f"expected a path or the bytes of a model, not {type(source).__name__}")
+    target = options["target"]
+    if not isinstance(target, str):
+        raise Usage(f"target is {target!r}, not a text", "target")
+    path_or_bytes: Any = os.fsencode(source) if is_path else source  # type: ignore[arg-type]
+    threads = _threads.thread_count(options["threads"])
+    forest: Forest
+    forest, messages = Forest._load(
+        path_or_bytes, is_path, schedule, contract, strict, threads, target, options["device"], *rounds, borrow
+    )
+    forest._options = options
+    forest._names = forest._feature_names
+    forest._schema = None
+    for message in messages:
+        warnings.warn(message, ContractWarning, stacklevel=3)
+    return forest
+
+
+def _has_buffer(source: object) -> bool:
+    try:
+        return memoryview(source).c_contiguous  # type: ignore[arg-type]
+    except TypeError:
+        return False
+
+
+def _rounds(rounds: tuple[int, int | None] | str | None) -> tuple[int, int]:
+    """Returns the numbers that the extension takes: an end of -1 means all rounds, -2 those up to the best one."""
+    if rounds is None:
+        return 0, -1
+    if rounds == "best":
+        return 0, -2
+    if not isinstance(rounds, tuple) or len(rounds) != 2:
+        raise Usage(f"rounds is {rounds!r}: expected (begin, end) or \"best\"", "rounds")
+    begin, end = rounds
+    if not isinstance(begin, int) or not isinstance(end, int) or begin < 0 or end < 0:
+        raise Usage(f"rounds is {rounds!r}: expected two numbers from 0", "rounds")
+    return begin, end

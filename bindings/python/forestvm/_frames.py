@@ -1,0 +1,198 @@
+"""Rows in columns: frames of pandas, NumPy's structured arrays, dictionaries of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy
+
+from . import _core, _names, _rows
+from ._errors import Refused, UnsupportedInput
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._forest import Forest
+
+    # Numbers, or indices of categories, the numbers that they stand for, and whether some of these are refused.
+    Part = Union[NDArray[Any], tuple[NDArray[Any], NDArray[Any], bool]]
+
+# Frames with more values are read column by column, which takes long for each column, but copies nothing.
+_FEW_VALUES = 1 << 18
+_REFUSED = 0x7FF80000_00000FED  # the bits of a category that the trainer refuses
+
+
+def rows_of(forest: Forest, X: Any, missing: float | None, columns: str, extra: str) -> _rows.Rows:
+    if isinstance(X, dict):
+        return columns_of(forest, list(X), list(X.values()), missing, columns, extra)
+    if isinstance(X, numpy.ndarray):
+        names = X.dtype.names or ()
+        return columns_of(forest, names, [X[name] for name in names], missing, columns, extra)
+    return _pandas_rows(forest, X, missing, columns, extra)
+
+
+def columns_of(
+    forest: Forest, names: Sequence[Any], values: Sequence[Any], missing: float | None, columns: str, extra: str
+) -> ColumnRows:
+    order = _names.order_of(forest, names, columns, extra)
+    return ColumnRows(forest, values if order is None else [values[i] for i in order], missing)
+
+
+def _pandas_rows(forest: Forest, frame: Any, missing: float | None, columns: str, extra: str) -> _rows.Rows:
+    """Frames of one type of numbers are read where they lie, small ones of several types as one array."""
+    if frame.ndim != 2:
+        raise UnsupportedInput(f"a {type(frame).__name__} has one dimension, not 2: predict_one takes one row", "X")
+    order = _names.order_of(forest, frame.columns, columns, extra)
+    array = None if forest._category_tables or forest._hashed_features else pandas_array(frame, frame.shape[1])
+    if array is not None:
+        if missing is None and order is None and columns == "name" and len(forest.feature_names) == frame.shape[1]:
+            forest._schema = frame.columns
+        return _rows.ArrayRows(forest, array, missing, order)
+    used = range(frame.shape[1]) if order is None else order
+    return ColumnRows(forest, [frame.iloc[:, i] for i in used], missing)
+
+
+def pandas_array(frame: Any, width: int) -> NDArray[Any] | None:
+    """Returns a frame of `width` columns as an array, if they are numbers and that copies little and rounds nothing."""
+    few = len(frame) * width <= _FEW_VALUES
+    if not few and len(set(frame.dtypes)) > 1:
+        return None
+    array: NDArray[Any] = frame.to_numpy()
+    dtype = array.dtype
+    if dtype.kind not in "biuf":
+        return None
+    if few and dtype.char == "d" and _core.has_large(array):
+        return None if any(getattr(dtype, "kind", "O") in "iu" for dtype in frame.dtypes) else array
+    return array
+
+
+class ColumnRows(_rows.Rows):
+    """Columns, one for each feature, each an array, a sequence, or a Series of pandas."""
+
+    def __init__(self, forest: Forest, columns: Sequence[Any], missing: float | None) -> None:
+        super().__init__(forest)
+        self._missing = missing
+        self._columns = [_Column(forest, feature, values, missing) for feature, values in enumerate(columns)]
+        counts = {len(column.values) for column in self._columns}
+        if len(counts) > 1:
+            raise UnsupportedInput(f"the columns have different lengths: {sorted(counts)}", "X")
+        self.count = counts.pop() if counts else 0
+
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        if all(column.is_direct for column in self._columns):
+            return iter([(0, self.count)])
+        return super().pieces()
+
+    def predict(self, begin: int, end: int, output: str, out: NDArray[Any]) -> None:
+        parts = [column.part(begin, end) for column in self._columns]
+        self._forest._predict_columns(parts, end - begin, output, out)
+
+    def block(self, begin: int, end: int) -> NDArray[Any]:
+        block = numpy.empty((end - begin, len(self._columns)), dtype=self._forest._row_dtype, order="F")
+        for feature, column in enumerate(self._columns):
+            part = column.part(begin, end)
+            block[:, feature] = _codes(part, column.where) if isinstance(part, tuple) else _rows.numbers(part, str(block.dtype), None, column.where)
+        return block
+
+
+def _codes(part: tuple[NDArray[Any], NDArray[Any], bool], where: str) -> NDArray[Any]:
+    """Returns the numbers of a column of indices."""
+    indices, numbers, refuses = part
+    values: NDArray[Any] = numpy.append(numbers, numpy.nan)[indices]
+    if refuses and (values.view(numpy.uint64) == _REFUSED).any():
+        raise Refused(f"{where}: holds a category that the model does not have", where)
+    return values
+
+
+class _Column:
+    """The values of one feature."""
+
+    def __init__(self, forest: Forest, feature: int, values: Any, missing: float | None) -> None:
+        self._forest, self._feature, self._missing = forest, feature, missing
+        names = forest.feature_names
+        self.where = f"column {names[feature]!r}" if names else f"column {feature}"
+        self._table: tuple[NDArray[Any], bool] | None = None
+        if hasattr(values, "cat"):  # a Series of categories, which may be other ones in every frame
+            self._table = self._numbers_of(list(values.cat.categories))
+            values = values.cat.codes.to_numpy()
+        elif hasattr(values, "iloc") and isinstance(values.dtype, numpy.dtype):
+            values = values.to_numpy()
+        elif not hasattr(values, "iloc") and not isinstance(values, numpy.ndarray):
+            values = _array_of(values, self.where)
+        if isinstance(values, numpy.ndarray) and values.ndim != 1:
+            raise UnsupportedInput(f"{self.where}: has {values.ndim} dimensions, not one", self.where)
+        self.values = values
+        #: Whether the extension reads the column where it lies.
+        self.is_direct = isinstance(values, numpy.ndarray) and (
+            self._table is not None or (missing is None and _core.is_direct(values[:, numpy.newaxis], 1) and values.strides == (values.itemsize,))
+        )
+
+    def part(self, begin: int, end: int) -> Part:
+        """Returns a part of the column in a form that the extension reads."""
+        values = self.values[begin:end] if isinstance(self.values, numpy.ndarray) else _from_extension(self.values.iloc[begin:end])
+        if self._table is not None:
+            return numpy.ascontiguousarray(values), *self._table
+        if self.is_direct:
+            return values
+        if isinstance(values, numpy.ma.MaskedArray):
+            mask, values = numpy.ma.getmaskarray(values), values.data.astype(object)
+            values[mask] = None
+        if values.dtype.kind in "UTOS":
+            objects = values.astype(object)
+            if any(isinstance(value, (str, bytes)) for value in objects):
+                return self._texts(objects)
+        if self._missing is None and values.dtype.kind in "biuf" and values.dtype.char != "g":
+            return numpy.array(values, dtype=values.dtype.newbyteorder("="))
+        return _rows.numbers(values, self._forest._row_dtype, self._missing, self.where)
+
+    def _texts(self, values: NDArray[Any]) -> Part:
+        """Maps texts to the codes of their categories."""
+        distinct: dict[Any, int] = {}
+        indices = numpy.fromiter(
+            (-1 if _is_missing(value) else distinct.setdefault(value, len(distinct)) for value in values), numpy.int32, len(values)
+        )
+        return indices, *self._numbers_of([value.decode() if isinstance(value, bytes) else value for value in distinct])
+
+    def _numbers_of(self, categories: list[Any]) -> tuple[NDArray[Any], bool]:
+        """Returns the number of each category, and whether the trainer refuses some."""
+        numbers = numpy.empty(len(categories))
+        reason = self._forest._category_numbers(self._feature, [_plain(category) for category in categories], numbers)
+        if reason is not None and not self._takes_texts():
+            raise UnsupportedInput(f"{self.where}: {categories[0]!r}: {reason}", self.where)
+        return numbers, reason is not None
+
+    def _takes_texts(self) -> bool:
+        tables = self._forest._category_tables
+        return self._feature in self._forest._hashed_features or any(feature == self._feature for feature, _, _ in tables)
+
+
+def _plain(category: Any) -> Any:
+    """Returns a category as a text or a number of Python's; truth values are texts, as in the names of categories."""
+    if isinstance(category, (bool, numpy.bool_)):
+        return str(bool(category))
+    return category.item() if isinstance(category, numpy.generic) else category
+
+
+def _array_of(values: Any, where: str) -> NDArray[Any]:
+    try:
+        array = numpy.asarray(values)
+    except ValueError as error:
+        raise UnsupportedInput(f"{where}: {type(values).__name__}: {error}", where) from error
+    if array.dtype.kind == "U" and not isinstance(values, numpy.ndarray):  # NumPy makes texts of numbers beside texts
+        array = numpy.array(list(values), dtype=object)
+    return array
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def _from_extension(values: Any) -> NDArray[Any]:
+    """Converts a column of an extension type of pandas."""
+    kind = getattr(values.dtype, "kind", "O")
+    if kind in "biuf" and not values.isna().any():
+        return numpy.asarray(values.to_numpy(dtype=getattr(values.dtype, "numpy_dtype", None)))
+    if kind in "biuf" and not (kind in "iu" and values.dtype.itemsize == 8):
+        return numpy.asarray(values.to_numpy(dtype="float64", na_value=numpy.nan))
+    return numpy.asarray(values.to_numpy(dtype=object))

@@ -1,0 +1,268 @@
+"""Rows in forms that the extension does not read itself. They are converted a block of at most 64 MiB at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from . import _core, _names
+from ._errors import Internal, Refused, UnsupportedInput, Usage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._forest import Forest
+
+_BLOCK_BYTES = 64 << 20
+_EXACT = 2**53  # integers up to here are float64 numbers
+
+
+class Rows:
+    """Rows from which blocks are made that the extension reads where they lie."""
+
+    count: int
+
+    def __init__(self, forest: Forest) -> None:
+        self._forest = forest
+
+    def block(self, begin: int, end: int) -> NDArray[Any]:
+        """Returns a part of the rows as a matrix."""
+        raise NotImplementedError
+
+    def predict(self, begin: int, end: int, output: str, out: NDArray[Any]) -> None:
+        self._forest.predict(self.direct(begin, end), output=output, out=out)
+
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        """Cuts rows into blocks of at most 64 MiB of float64, at multiples of 64 rows; there is at least one."""
+        step = max(64, _BLOCK_BYTES // (8 * max(1, self._forest.num_features)) // 64 * 64)
+        for begin in range(0, max(1, self.count), step):
+            yield begin, min(begin + step, self.count)
+
+    def direct(self, begin: int, end: int) -> NDArray[Any]:
+        block = self.block(begin, end)
+        if not _core.is_direct(block, self._forest.num_features):
+            raise Internal(f"rows of {block.dtype}, strides {block.strides} were not converted")
+        return block
+
+
+def predict(
+    forest: Forest,
+    X: Any,
+    output: str,
+    out: NDArray[Any] | None,
+    dtype: Any,
+    missing: float | None,
+    columns: str | None,
+    extra: str | None,
+) -> NDArray[Any]:
+    """Predicts rows of any form, for Forest.predict and its kin."""
+    if missing is None and columns is None and extra is None and getattr(X, "columns", forest) is forest._schema:
+        array = _frames.pandas_array(X, forest.num_features)  # another frame with the columns of the one before
+        if array is not None and _core.is_direct(array, forest.num_features):
+            return forest.predict(array, output=output, out=out, dtype=dtype)
+    if output == "proba" and forest._probabilities == "softmax":
+        raw = forest.predict_raw(X, missing=missing, columns=columns or "name", extra=extra or "error")
+        return _softmax(raw, forest._new_result(len(raw), output, out, dtype))
+    if isinstance(X, _core.EncodedRows):
+        raise Usage("missing: encoded rows have their missing values already", "missing")
+    if is_sparse(X):
+        return _predict_sparse(forest, X, output, out, dtype, missing)
+    if _is_arrow(X) and not hasattr(X, "iloc"):
+        _check_missing(missing)
+        if missing is not None and not math.isnan(missing):
+            raise UnsupportedInput("missing: columns of Arrow have nulls for missing values", "missing")
+        return forest._predict_arrow(X, output, out, dtype, columns, extra)
+    rows = _rows_of(forest, X, missing, columns or "name", extra or "error")
+    result = forest._new_result(rows.count, output, out, dtype)
+    for begin, end in rows.pieces():
+        rows.predict(begin, end, output, result[begin:end])
+    return result
+
+
+def predict_one(forest: Forest, row: Any, output: str, missing: float | None, columns: str | None, extra: str | None) -> Any:
+    """Predicts one row of any form, for Forest.predict_one."""
+    if isinstance(row, dict):
+        names, values = list(row), list(row.values())
+    elif hasattr(row, "index") and hasattr(row, "to_numpy"):  # a Series of pandas
+        names, values = list(row.index), list(row)
+    else:
+        names, values = [], row
+    if names:
+        table = _frames.columns_of(forest, names, [[value] for value in values], missing, columns or "name", extra or "error")
+        answers = forest._new_result(1, output, None, None)
+        table.predict(0, 1, output, answers)
+    else:
+        array = numpy.asarray(values)
+        if array.ndim != 1:
+            raise UnsupportedInput(f"a row has one dimension, not {array.ndim}: predict takes several rows", "row")
+        answers = forest.predict(array[numpy.newaxis], output=output, missing=missing)
+    return answers[0] if answers.ndim > 1 else answers[0].item()
+
+
+def encode(forest: Forest, X: Any, missing: float | None, columns: str, extra: str) -> _core.EncodedRows:
+    rows = _rows_of(forest, X, missing, columns, extra)
+    encoded = _core.EncodedRows(rows.count, *forest._encoder, None)
+    for begin, end in Rows.pieces(rows):
+        forest._encode(encoded, rows.direct(begin, end), begin)
+    return encoded
+
+
+def _softmax(raw: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
+    """Computes what XGBClassifier.predict_proba does for multi:softmax, through SciPy's softmax."""
+    exponentials = numpy.exp(raw - raw.max(axis=1, keepdims=True)) if len(raw) else raw
+    numpy.divide(exponentials, exponentials.sum(axis=1, keepdims=True), out=out, casting="unsafe")
+    return out
+
+
+def _check_missing(missing: float | None) -> None:
+    if missing is not None and (isinstance(missing, bool) or not isinstance(missing, (int, float, numpy.number))):
+        raise Usage(f"missing is {missing!r}, not a number", "missing")
+
+
+def _rows_of(forest: Forest, X: Any, missing: float | None, columns: str, extra: str) -> Rows:
+    _names.check_options(columns, extra)
+    _check_missing(missing)
+    if missing is not None and math.isnan(missing):
+        missing = None
+    if isinstance(X, numpy.ndarray) and X.dtype.names is None:
+        return ArrayRows(forest, X, missing)
+    if isinstance(X, (numpy.ndarray, dict)) or hasattr(X, "iloc"):
+        return _frames.rows_of(forest, X, missing, columns, extra)
+    if _is_arrow(X):
+        raise UnsupportedInput(f"{type(X).__name__}: tables of Arrow are not encoded; predict takes them", "X")
+    if hasattr(X, "__cuda_array_interface__"):
+        raise UnsupportedInput("the rows lie in a GPU's memory: pass rows of the host", "X")
+    if hasattr(X, "__dlpack__"):
+        return ArrayRows(forest, _from_dlpack(X), missing)
+    return ArrayRows(forest, _from_sequence(X), missing)
+
+
+def _is_arrow(X: Any) -> bool:
+    return hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
+
+
+def _from_dlpack(X: Any) -> NDArray[Any]:
+    device, _ = X.__dlpack_device__()
+    if device not in (1, 3):  # the host's memory, pinned or not
+        raise UnsupportedInput("the rows lie in another device's memory: pass rows of the host", "X")
+    try:
+        return numpy.from_dlpack(X)
+    except (BufferError, TypeError, RuntimeError) as error:
+        raise UnsupportedInput(f"{type(X).__name__} as DLPack: {error}", "X") from error
+
+
+def _from_sequence(X: Any) -> NDArray[Any]:
+    try:
+        array = numpy.asarray(X)
+    except ValueError as error:  # rows of different lengths
+        raise UnsupportedInput(f"{type(X).__name__}: {error}", "X") from error
+    if array.shape == (0,):
+        raise UnsupportedInput("an empty sequence has no number of columns: pass an array of shape (0, features)", "X")
+    return array
+
+
+class ArrayRows(Rows):
+    """A NumPy array of any type, layout and class."""
+
+    def __init__(self, forest: Forest, array: NDArray[Any], missing: float | None, order: list[int] | None = None) -> None:
+        if array.ndim != 2:
+            hint = ": predict_one takes one row" if array.ndim == 1 else ""
+            raise UnsupportedInput(f"the rows have {array.ndim} dimension{'s' if array.ndim != 1 else ''}, not 2{hint}", "X")
+        if order is None:
+            _names.check_count(forest, array.shape[1])
+        super().__init__(forest)
+        self.count = int(array.shape[0])
+        self._array, self._missing, self._order = array, missing, order
+
+    def block(self, begin: int, end: int) -> NDArray[Any]:
+        block = self._array[begin:end]
+        if self._order is not None:
+            block = block[:, self._order]
+        if isinstance(block, numpy.ma.MaskedArray):
+            mask = numpy.ma.getmaskarray(block)
+            block = numbers(block.data, self._forest._row_dtype, self._missing, "X").copy()
+            block[mask] = numpy.nan
+            return block
+        block = numpy.asarray(block)
+        if self._missing is None and _core.is_direct(block, self._forest.num_features):
+            return block
+        if self._missing is None and block.dtype.kind in "biuf" and block.dtype.char != "g":
+            return numpy.array(block, dtype=block.dtype.newbyteorder("="), order="C")
+        return numbers(block, self._forest._row_dtype, self._missing, "X")
+
+
+def numbers(values: NDArray[Any], dtype: str, missing: float | None, where: str) -> NDArray[Any]:
+    """Converts numbers of any type to `dtype`, the type in which the model compares: float32 rounds as the trainer does,
+    float64 refuses what it does not have. `missing` becomes NaN."""
+    kind = values.dtype.kind
+    if kind not in "biufO":
+        raise UnsupportedInput(f"{where}: values of type {values.dtype} are no numbers", where)
+    if kind == "O":
+        converted = _objects(values, where).astype(dtype)
+    else:
+        converted = values.astype(dtype, order="C")
+    if dtype == "float64" and values.dtype.char in "lLqQg":
+        equal = (converted.astype(values.dtype) == values) & (numpy.abs(converted) < 2.0**64) if kind in "iu" else (converted == values) | (values != values)
+        if not equal.all():
+            raise Refused(f"{where}: {str(values[~equal].flat[0])} is no float64 number, and rounded it could go another way in this model", where)
+    if missing is not None:
+        converted[converted == numpy.asarray(missing, dtype=dtype)] = numpy.nan
+    return converted
+
+
+def _objects(values: NDArray[Any], where: str) -> NDArray[Any]:
+    """Converts Python's numbers; None, and what pandas calls missing, become NaN."""
+    out = numpy.empty(values.shape, dtype="float64")
+    for at, value in enumerate(values.flat):
+        if value is None or type(value).__name__ in ("NAType", "NaTType"):
+            number = numpy.nan
+        elif isinstance(value, (int, float, numpy.number, numpy.bool_)):
+            number = float(value)
+            if isinstance(value, (int, numpy.integer)) and int(number) != int(value):
+                raise Refused(f"{where}: {value} is no float64 number", where)
+        else:
+            raise UnsupportedInput(f"{where}: {value!r} is no number", where)
+        out.flat[at] = number
+    return out
+
+
+def is_sparse(X: Any) -> bool:
+    """Returns whether X is a sparse matrix or array of SciPy, which is not imported for it."""
+    return type(X).__module__.startswith("scipy.sparse")
+
+
+def _predict_sparse(forest: Forest, X: Any, output: str, out: NDArray[Any] | None, dtype: Any, missing: float | None) -> NDArray[Any]:
+    """Predicts sparse rows. What they do not list is missing for XGBoost, 0 for others, as in the trainers."""
+    if X.ndim != 2:
+        raise UnsupportedInput(f"the rows have {X.ndim} dimension, not 2", "X")
+    _names.check_count(forest, X.shape[1])
+    rows = X if X.format == "csr" else None
+    result = forest._new_result(X.shape[0], output, out, dtype)
+    bytes_per_row = 16 * max(1, X.nnz // max(1, X.shape[0]))
+    step = max(1, X.shape[0]) if rows is not None else max(64, _BLOCK_BYTES // bytes_per_row)
+    source = rows if rows is not None else X.tocsc() if X.format == "csc" else X.tocsr()
+    for begin in range(0, max(1, X.shape[0]), step):
+        end = min(begin + step, X.shape[0])
+        part = source if (begin, end) == (0, X.shape[0]) else source[begin:end]
+        part = part.tocsr()
+        if not part.has_canonical_format:
+            part = part.copy() if part is X else part
+            part.sum_duplicates()
+        values = part.data
+        if missing is not None or values.dtype.kind not in "biuf" or values.dtype.char == "g" or not values.dtype.isnative:
+            values = numbers(values, forest._row_dtype, missing, "X")
+        forest._predict_csr(
+            numpy.ascontiguousarray(part.indptr, dtype="int64"),
+            numpy.ascontiguousarray(part.indices, dtype="int32"),
+            numpy.ascontiguousarray(values),
+            forest.trainer != "xgboost",
+            output,
+            result[begin:end],
+        )
+    return result
+
+
+from . import _frames  # noqa: E402  (its classes derive from Rows)

@@ -1,0 +1,195 @@
+"""Rows in every form of NumPy and SciPy, against the trainer's own package: raw scores and leaves bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import COUNTS, ZOO, ModelFile, answers_of, model_files, ulps
+
+import forestvm
+
+Array = np.ndarray[Any, Any]
+
+
+def strided(rows: Array) -> Array:
+    wide = np.full((len(rows) * 2, rows.shape[1] + 3), 7, dtype=rows.dtype)
+    wide[::2, 2:-1] = rows
+    return wide[::2, 2:-1]
+
+
+def every_second_column(rows: Array) -> Array:
+    wide = np.full((len(rows), rows.shape[1] * 2), 7, dtype=rows.dtype)
+    wide[:, ::2] = rows
+    return wide[:, ::2]
+
+
+def unaligned(rows: Array) -> Array:
+    memory = np.empty(rows.nbytes + 1, dtype=np.uint8)
+    array = memory[1:].view(rows.dtype).reshape(rows.shape)
+    array[...] = rows
+    return array
+
+
+def reverse(rows: Array) -> Array:
+    return np.ascontiguousarray(rows[::-1, ::-1])[::-1, ::-1]
+
+
+def masked(rows: Array) -> Array:
+    missing = np.isnan(rows)
+    return np.ma.masked_array(np.where(missing, np.float32(5), rows), mask=missing)
+
+
+def sparse(kind: str) -> Callable[[Array], Any]:
+    """Returns a function that lists all values, missing and zero ones too."""
+
+    def make(rows: Array) -> Any:
+        scipy_sparse = pytest.importorskip("scipy.sparse")
+        count, width = rows.shape
+        matrix = scipy_sparse.csr_matrix(
+            (rows.reshape(-1), np.tile(np.arange(width), count), np.arange(count + 1) * width), shape=rows.shape
+        )
+        return matrix.asformat(kind)
+
+    return make
+
+
+class Dlpack:
+    """An object that has only DLPack's methods."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+
+FORMS: dict[str, Callable[[Array], Any]] = {
+    "float32": lambda rows: rows,
+    "float64": lambda rows: rows.astype(np.float64),
+    "fortran": np.asfortranarray,
+    "fortran float64": lambda rows: np.asfortranarray(rows, dtype=np.float64),
+    "strided": strided,
+    "every second column": every_second_column,
+    "negative strides": reverse,
+    "unaligned": unaligned,
+    "other byte order": lambda rows: rows.astype(">f4"),
+    "long double": lambda rows: rows.astype(np.longdouble),
+    "read-only": lambda rows: np.frombuffer(rows.tobytes(), dtype=rows.dtype).reshape(rows.shape),
+    "masked": masked,
+    "objects": lambda rows: np.where(np.isnan(rows), None, rows.astype(object)),
+    "lists": lambda rows: rows.tolist() if len(rows) else rows,
+    "DLPack": Dlpack,
+    "CSR": sparse("csr"),
+    "CSC": sparse("csc"),
+    "COO": sparse("coo"),
+}
+
+MODELS = model_files()
+
+
+@pytest.fixture(scope="module", params=MODELS, ids=lambda model: f"{model.trainer}-{model.name}")
+def model(request: pytest.FixtureRequest) -> ModelFile:
+    return request.param
+
+
+def loaded(model: ModelFile) -> forestvm.Forest:
+    """Loads a model; skips what this version refuses, with the reason."""
+    try:
+        return forestvm.load(model.path, threads=1)
+    except forestvm.Refused as refusal:
+        pytest.skip(f"refused: {refusal}")
+
+
+def test_every_form_of_rows_gives_the_trainers_bits(model: ModelFile) -> None:
+    forest = loaded(model)
+    answers = answers_of(model)
+    for name, form in FORMS.items():
+        for count in COUNTS:
+            if count > 65 and name in ("objects", "lists"):
+                count = 300  # thousands of Python objects for each model take too long
+            X = form(answers.rows[:count])
+            raw = forest.predict_raw(X)
+            wanted = answers.raw[:count].reshape(raw.shape)
+            assert raw.dtype == wanted.dtype, name
+            assert raw.tobytes() == np.ascontiguousarray(wanted).tobytes(), (name, count)
+    leaf = forest.apply(answers.rows)
+    assert np.array_equal(leaf, answers.leaf)
+    value = forest.predict(answers.rows)
+    assert ulps(value, answers.value.astype(value.dtype)) <= (2 if model.trainer == "xgboost" else 3)
+
+
+def test_encoded_rows_give_the_same(model: ModelFile) -> None:
+    forest = loaded(model)
+    rows = answers_of(model).rows
+    try:
+        forest.encode(rows[:1])
+    except forestvm.Refused as refusal:
+        pytest.skip(f"cannot be encoded: {refusal}")
+    for count in COUNTS:
+        encoded = forest.encode(rows[:count])
+        assert len(encoded) == count
+        assert forest.predict_raw(encoded).tobytes() == forest.predict_raw(rows[:count]).tobytes()
+
+
+def test_there_are_models_of_the_zoo() -> None:
+    if not ZOO.is_dir():
+        pytest.skip(f"no further models: {ZOO} is absent; FORESTVM_ZOO names their folder")
+    assert len(MODELS) > 60
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool", "float16"])
+@pytest.mark.parametrize("name", ["breast_cancer", "4.7.0_classes"])
+def test_small_numbers_of_every_type(name: str, dtype: str) -> None:
+    from conftest import DATA
+
+    path = DATA / "breast_cancer" / "model.json" if name == "breast_cancer" else DATA / "lightgbm" / name / "model.txt"
+    forest = forestvm.load(path, threads=1)
+    rows = np.random.default_rng(1).integers(0, 100, (200, forest.num_features)).astype(dtype)
+    wanted = forest.predict_raw(rows.astype(np.float32)).tobytes()
+    for X in (rows, np.asfortranarray(rows), strided(rows), reverse(rows), rows.astype(rows.dtype.newbyteorder(">"))):
+        assert forest.predict_raw(X).tobytes() == wanted
+
+
+def test_float64_rows_at_each_threshold_and_a_number_beside_it(model: ModelFile) -> None:
+    """float32 trainers round first; LightGBM compares in float64."""
+    if model.trainer == "lightgbm":
+        lightgbm = pytest.importorskip("lightgbm")
+        booster = lightgbm.Booster(model_file=str(model.path))
+        if booster.pandas_categorical:
+            pytest.skip("its trainer takes frames of categories only")
+        table = booster.trees_to_dataframe()
+        splits = table[table.decision_type.isin(["<="])]
+        pairs = list(zip(splits.split_feature, splits.threshold.astype(float)))
+        features = {name: i for i, name in enumerate(booster.feature_name())}
+    else:
+        xgboost = pytest.importorskip("xgboost")
+        booster = xgboost.Booster(model_file=str(model.path))
+        types, booster.feature_names = booster.feature_types, None  # its table escapes names
+        try:
+            table = booster.trees_to_dataframe()
+        except xgboost.core.XGBoostError as error:
+            pytest.skip(f"its trainer makes no table of the trees: {str(error).splitlines()[0]}")
+        splits = table[(table.Feature != "Leaf") & table.Split.notna()]
+        pairs = list(zip(splits.Feature, splits.Split.astype(float)))
+        features = {f"f{i}": i for i in range(booster.num_features())}
+    forest = loaded(model)
+    pairs = list(dict.fromkeys(pairs))[:300]
+    base = np.clip(np.load(model.path.parent / "rows.npy").astype(np.float64), -3e38, 3e38)
+    rows = base[np.arange(3 * len(pairs)) % len(base)]
+    for i, (feature, threshold) in enumerate(pairs):
+        for j, value in enumerate((np.nextafter(threshold, -np.inf), threshold, np.nextafter(threshold, np.inf))):
+            rows[3 * i + j, features[feature]] = value
+    if model.trainer == "lightgbm":
+        wanted = booster.predict(rows, raw_score=True, num_iteration=-1)
+    else:
+        matrix = xgboost.DMatrix(rows, feature_types=types)
+        wanted = booster.predict(matrix, output_margin=True)
+    for X in (rows, np.asfortranarray(rows)):
+        raw = forest.predict_raw(X)
+        assert raw.tobytes() == np.ascontiguousarray(wanted).reshape(raw.shape).tobytes()

@@ -1,0 +1,432 @@
+"""Frames and tables: pandas, polars, Arrow, DuckDB, dictionaries; names and categories."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import COUNTS, DATA, ModelFile, answers_of, model_files
+
+import forestvm
+
+Array = np.ndarray[Any, Any]
+
+
+def pandas_frame(rows: Array, names: list[str], **options: Any) -> Any:
+    return pytest.importorskip("pandas").DataFrame(rows, columns=names, **options)
+
+
+def pandas_fortran(rows: Array, names: list[str]) -> Any:
+    return pandas_frame(np.asfortranarray(rows), names, copy=False)
+
+
+def pandas_mixed(rows: Array, names: list[str]) -> Any:
+    """Every type into which the column's values fit."""
+    frame = pandas_frame(rows, names)
+    for i, name in enumerate(names):
+        frame[name] = frame[name].astype(("float32", "float64", "Float32", "Float64")[i % 4])
+    return frame
+
+
+def polars_frame(rows: Array, names: list[str]) -> Any:
+    return pytest.importorskip("polars").DataFrame({name: rows[:, i] for i, name in enumerate(names)})
+
+
+def polars_chunks(rows: Array, names: list[str]) -> Any:
+    polars = pytest.importorskip("polars")
+    middle = len(rows) // 3
+    return polars.concat([polars_frame(rows[:middle], names), polars_frame(rows[middle:], names)], rechunk=False)
+
+
+def arrow_table(rows: Array, names: list[str]) -> Any:
+    arrow = pytest.importorskip("pyarrow")
+    return arrow.table([arrow.array(rows[:, i]) for i in range(len(names))], names=names)
+
+
+def arrow_chunks(rows: Array, names: list[str]) -> Any:
+    """Three chunks, one of which is empty."""
+    arrow = pytest.importorskip("pyarrow")
+    middle = len(rows) // 2
+    return arrow.concat_tables([arrow_table(part, names) for part in (rows[:middle], rows[:0], rows[middle:])])
+
+
+def arrow_offsets(rows: Array, names: list[str]) -> Any:
+    """Columns that begin at the third value of their memory."""
+    padded = np.concatenate([np.full((3, rows.shape[1]), 7, rows.dtype), rows])
+    return arrow_table(padded, names)[3:]
+
+
+def arrow_nulls(rows: Array, names: list[str]) -> Any:
+    """NaNs become nulls, at odd offsets, in float32 and float64 by turns."""
+    arrow = pytest.importorskip("pyarrow")
+    padded = np.concatenate([np.zeros((5, rows.shape[1]), rows.dtype), rows])
+    columns = [
+        arrow.array(padded[:, i], type=(arrow.float32(), arrow.float64())[i % 2], from_pandas=True)[5:] for i in range(len(names))
+    ]
+    return arrow.table(columns, names=names)
+
+
+def arrow_batch(rows: Array, names: list[str]) -> Any:
+    """An object with the array's method alone."""
+    arrow = pytest.importorskip("pyarrow")
+
+    class OneArray:
+        def __init__(self, batch: Any) -> None:
+            self._batch = batch
+
+        def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+            return self._batch.__arrow_c_array__(requested_schema)
+
+    return OneArray(arrow.record_batch([arrow.array(rows[:, i]) for i in range(len(names))], names=names))
+
+
+def duckdb_relation(rows: Array, names: list[str]) -> Any:
+    duckdb = pytest.importorskip("duckdb")
+    table = arrow_table(rows, names)
+    return duckdb.from_arrow(table)
+
+
+def structured(rows: Array, names: list[str]) -> Any:
+    array = np.empty(len(rows), dtype=[(name, rows.dtype) for name in names])
+    for i, name in enumerate(names):
+        array[name] = rows[:, i]
+    return array
+
+
+FRAMES: dict[str, Callable[[Array, list[str]], Any]] = {
+    "pandas": pandas_frame,
+    "pandas, Fortran order": pandas_fortran,
+    "pandas, mixed": pandas_mixed,
+    "polars": polars_frame,
+    "polars, 2 chunks": polars_chunks,
+    "Arrow": arrow_table,
+    "Arrow, 3 chunks": arrow_chunks,
+    "Arrow, offsets": arrow_offsets,
+    "Arrow, nulls": arrow_nulls,
+    "Arrow, one array": arrow_batch,
+    "DuckDB": duckdb_relation,
+    "dictionary": lambda rows, names: dict(zip(names, rows.T)),
+    "structured": structured,
+}
+
+
+@pytest.mark.parametrize("model", model_files(), ids=lambda model: f"{model.trainer}-{model.name}")
+def test_every_frame_gives_the_trainers_bits(model: ModelFile) -> None:
+    try:
+        forest = forestvm.load(model.path, threads=1)
+    except forestvm.Refused as refusal:
+        pytest.skip(f"refused: {refusal}")
+    answers = answers_of(model)
+    names = list(forest.feature_names) or [f"c{i}" for i in range(forest.num_features)]
+    order = np.random.default_rng(2).permutation(len(names)) if forest.feature_names else np.arange(len(names))
+    for name, make in FRAMES.items():
+        for count in COUNTS:
+            if count > 65 and name == "structured":
+                continue
+            try:
+                frame = make(answers.rows[:count][:, order], [names[i] for i in order])
+            except pytest.skip.Exception:
+                continue  # test_the_packages_are_there says so
+            raw = forest.predict_raw(frame)
+            wanted = np.ascontiguousarray(answers.raw[:count]).reshape(raw.shape)
+            assert raw.tobytes() == wanted.tobytes(), (name, count)
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow", "duckdb"])
+def test_the_packages_are_there(package: str) -> None:
+    pytest.importorskip(package)
+
+
+@pytest.fixture
+def forest(breast_cancer: Path) -> forestvm.Forest:
+    return forestvm.load(breast_cancer, threads=1)
+
+
+@pytest.fixture(params=[name for name in FRAMES if name != "structured"])
+def make(request: pytest.FixtureRequest) -> Callable[[Array, list[str]], Any]:
+    return FRAMES[request.param]
+
+
+def test_missing_and_extra_columns(forest: forestvm.Forest, rows: Array, make: Callable[[Array, list[str]], Any]) -> None:
+    names = list(forest.feature_names)
+    wanted = forest.predict(rows)
+    with pytest.raises(forestvm.FeatureMismatch) as mismatch:
+        forest.predict(make(rows[:, 2:], names[2:]))
+    assert mismatch.value.missing == tuple(names[:2])
+    assert mismatch.value.extra == ()
+    assert mismatch.value.expected == forest.feature_names
+    more = np.concatenate([rows[:, :1], rows], axis=1)
+    with pytest.raises(forestvm.FeatureMismatch) as mismatch:
+        forest.predict(make(more, ["other", *names]))
+    assert mismatch.value.extra == ("other",)
+    assert np.array_equal(forest.predict(make(more, ["other", *names]), extra="ignore"), wanted)
+    with pytest.raises(forestvm.FeatureMismatch):
+        forest.predict(make(rows, ["other", *names[1:]]), extra="ignore")
+    renamed = make(rows, [f"x{i}" for i in range(30)])
+    with pytest.raises(forestvm.FeatureMismatch):
+        forest.predict(renamed)
+    assert np.array_equal(forest.predict(renamed, columns="position"), wanted)
+    with pytest.raises(forestvm.FeatureMismatch):
+        forest.predict(make(more, ["other", *names]), columns="position")
+    for _ in range(3):  # an order is remembered, and forgotten
+        for order in (np.arange(30), np.arange(30)[::-1]):
+            frame = make(rows[:, order], [names[i] for i in order])
+            assert np.array_equal(forest.predict(frame), wanted)
+    for options in ({"columns": "order"}, {"extra": "drop"}, {"missing": "0"}):
+        with pytest.raises(forestvm.Usage):
+            forest.predict(make(rows, names), **options)
+
+
+def test_outputs_of_frames(forest: forestvm.Forest, rows: Array, make: Callable[[Array, list[str]], Any]) -> None:
+    names = list(forest.feature_names)
+    for output in ("value", "raw", "class", "leaf", "proba"):
+        wanted = forest.predict(rows, output=output)
+        got = forest.predict(make(rows, names), output=output)
+        assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+        assert np.array_equal(got, wanted)
+        assert forest.predict(make(rows[:0], names), output=output).shape == (0, *wanted.shape[1:])
+    out = np.empty(len(rows), dtype=np.float64)
+    assert forest.predict(make(rows, names), out=out) is out
+    assert np.array_equal(out, forest.predict(rows, dtype="float64"))
+    with pytest.raises(forestvm.Usage, match="^out"):
+        forest.predict(make(rows, names), out=np.empty(3, dtype=np.float32))
+
+
+def test_columns_twice(forest: forestvm.Forest, rows: Array) -> None:
+    names = list(forest.feature_names)
+    for make in (pandas_frame, arrow_table):
+        with pytest.raises(forestvm.FeatureMismatch, match="several columns"):
+            forest.predict(make(np.concatenate([rows, rows[:, :1]], axis=1), [*names, names[0]]))
+
+
+def test_names_that_lightgbm_writes_with_underscores() -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 3))
+    frame = pandas_frame(rows, ["mean size", "b", "c"])
+    booster = lightgbm.train({"verbose": -1, "num_threads": 1}, lightgbm.Dataset(frame, rows[:, 0] - rows[:, 2]), 5)
+    forest = forestvm.load(booster.model_to_string().encode())
+    assert np.array_equal(forest.predict(frame[["c", "mean size", "b"]]), booster.predict(frame))
+
+
+def test_names_that_the_trainer_made_up_match_by_position() -> None:
+    xgboost = pytest.importorskip("xgboost")
+    rows = np.random.default_rng(0).normal(size=(200, 3)).astype(np.float32)
+    matrix = xgboost.DMatrix(rows, rows[:, 0], feature_names=["0", "1", "2"])
+    forest = forestvm.load(bytes(xgboost.train({"nthread": 1}, matrix, 3).save_raw("ubj")))
+    wanted = forest.predict(rows)
+    assert np.array_equal(forest.predict(pandas_frame(rows, ["x", "y", "z"])), wanted)
+    assert np.array_equal(forest.predict(pandas_frame(rows[:, ::-1], ["2", "1", "0"])), wanted)
+
+
+def test_columns_without_numbers_are_refused_by_name(forest: forestvm.Forest, rows: Array) -> None:
+    names = list(forest.feature_names)
+    pandas = pytest.importorskip("pandas")
+    arrow = pytest.importorskip("pyarrow")
+    polars = pytest.importorskip("polars")
+    frame = pandas_frame(rows, names)
+    texts = ["a"] * len(rows)
+    dates = pandas.date_range("2020-01-01", periods=len(rows))
+    for bad in (
+        frame.assign(**{names[3]: texts}),
+        frame.assign(**{names[3]: dates}),
+        frame.assign(**{names[3]: pandas.Categorical(texts)}),
+        polars_frame(rows, names).with_columns(polars.lit("a").alias(names[3])),
+        arrow_table(rows, names).set_column(3, names[3], arrow.array(dates)),
+        {**dict(zip(names, rows.T)), names[3]: texts},
+        {**dict(zip(names, rows.T)), names[3]: [1j] * len(rows)},
+    ):
+        with pytest.raises(forestvm.UnsupportedInput, match=names[3]) as error:
+            forest.predict(bad)
+        assert names[3] in error.value.where
+    with pytest.raises(forestvm.UnsupportedInput, match="lengths"):
+        forest.predict({**dict(zip(names, rows.T)), names[3]: rows[:5, 3]})
+    for bad in (arrow_table(rows, names)[names[0]], frame[names[0]]):
+        with pytest.raises(forestvm.UnsupportedInput):
+            forest.predict(bad)
+
+
+def categories_of_pandas() -> tuple[Any, Any, Any]:
+    """Returns a model of LightGBM with categories, its frame, and the numbers for it."""
+    lightgbm = pytest.importorskip("lightgbm")
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(4)
+    count = 400
+    frame = pandas.DataFrame(
+        {
+            "x": rng.normal(size=count),
+            "colour": pandas.Categorical(rng.choice(["red", "green", "blue", "black"], count)),
+            "size": pandas.Categorical(rng.choice([10, -5, 7], count)),
+            "flag": pandas.Categorical(rng.choice([True, False], count)),
+        }
+    )
+    target = frame.colour.isin(["red", "black"]) + 2.0 * (frame["size"] == 7) + frame.flag.astype(float) + frame.x
+    data = lightgbm.Dataset(frame, target)
+    booster = lightgbm.train({"verbose": -1, "num_threads": 1, "min_data_per_group": 5, "cat_smooth": 1}, data, 10)
+    return booster, frame, forestvm.load(booster.model_to_string().encode(), threads=1)
+
+
+def test_categories_are_matched_by_value() -> None:
+    booster, frame, forest = categories_of_pandas()
+    pandas = pytest.importorskip("pandas")
+    wanted = booster.predict(frame)
+    assert np.array_equal(forest.predict(frame), wanted)
+    assert forest.categories["colour"] == ("black", "blue", "green", "red")
+    assert len(set(wanted)) > 50
+    other = frame.copy()  # other categories, in another order, some of them never used
+    other["colour"] = pandas.Categorical(frame.colour.astype(object), categories=["red", "violet", "black", "green", "blue"])
+    other["size"] = pandas.Categorical(frame["size"].astype(object), categories=[7, 10, 3, -5])
+    assert np.array_equal(forest.predict(other), wanted)
+    for texts in (frame.colour.astype(object), frame.colour.astype(str), frame.colour.astype("string")):
+        assert np.array_equal(forest.predict(frame.assign(colour=texts)), wanted)
+    assert np.array_equal(forest.predict(frame[["flag", "size", "colour", "x"]]), wanted)
+    row = {"x": float(frame.x[0]), "colour": frame.colour[0], "size": frame["size"][0], "flag": frame.flag[0]}
+    assert forest.predict_one(row) == wanted[0]
+    unseen = frame.copy()
+    unseen["colour"] = pandas.Categorical(["violet", None] * (len(frame) // 2))
+    assert np.array_equal(forest.predict(unseen), booster.predict(unseen))
+    codes = np.stack([frame.x, *(frame[name].cat.codes for name in ("colour", "size", "flag"))], axis=1)
+    assert np.array_equal(forest.predict(codes), wanted)
+    encoded = forest.encode(frame)
+    assert np.array_equal(forest.predict(encoded), wanted)
+
+
+def test_categories_of_polars_and_arrow_are_matched_by_value() -> None:
+    booster, frame, forest = categories_of_pandas()
+    polars = pytest.importorskip("polars")
+    arrow = pytest.importorskip("pyarrow")
+    wanted = booster.predict(frame)
+    colours = frame.colour.astype(str).tolist()
+    plain = {"x": frame.x.to_numpy(), "size": frame["size"].astype(int).to_numpy(), "flag": frame.flag.astype(str).tolist()}
+    numbers = {**plain, "size": [{10: 1, -5: 0, 7: 2}[size] for size in plain["size"]]}
+    numbers["size"] = frame["size"].cat.codes.to_numpy()
+    polars.Series(["other", "levels", "first"], dtype=polars.Categorical)  # pollutes the global cache
+    for kind in (polars.String, polars.Categorical, polars.Enum(["green", "unused", "red", "blue", "black"])):
+        table = polars.DataFrame({**numbers, "colour": polars.Series(colours, dtype=kind)})
+        assert np.array_equal(forest.predict(table), wanted)
+    sizes = arrow.array(plain["size"]).dictionary_encode()
+    for kind in (arrow.string(), arrow.large_string(), arrow.string_view(), arrow.dictionary(arrow.int8(), arrow.string())):
+        column = arrow.array(colours).cast(kind) if "dictionary" not in str(kind) else arrow.array(colours).dictionary_encode().cast(kind)
+        table = arrow.table({"x": plain["x"], "size": sizes, "flag": plain["flag"], "colour": column})
+        assert np.array_equal(forest.predict(table), wanted), kind
+    parts = [arrow.array(part).dictionary_encode() for part in (colours[:100], colours[100:101], colours[101:])]
+    chunked = arrow.table({**numbers, "colour": arrow.chunked_array(parts)})  # a dictionary for each chunk
+    assert np.array_equal(forest.predict(chunked), wanted)
+
+
+def test_integers_of_mixed_frames_are_not_rounded() -> None:
+    forest = forestvm.load(DATA / "lightgbm" / "4.7.0_classes" / "model.txt", threads=1)
+    names = list(forest.feature_names)
+    frame = pandas_frame(np.zeros((3, len(names))), names)
+    frame[names[1]] = np.array([1, 2**53 + 1, 3])
+    assert frame.to_numpy().dtype == np.float64  # pandas rounds
+    with pytest.raises(forestvm.Refused, match="9007199254740993"):
+        forest.predict(frame)
+    frame[names[1]] = frame[names[1]].astype("Int64")
+    frame.loc[0, names[1]] = None
+    with pytest.raises(forestvm.Refused, match="9007199254740993"):
+        forest.predict(frame)
+    frame[names[1]] = [1e300, np.nan, -np.inf]
+    assert np.array_equal(forest.predict(frame), forest.predict(frame.to_numpy()))
+
+
+def test_missing_numbers_of_frames(forest: forestvm.Forest, rows: Array) -> None:
+    names = list(forest.feature_names)
+    holes = np.where(np.random.default_rng(1).random(rows.shape) < 0.2, np.float32(np.nan), rows)
+    filled = np.where(np.isnan(holes), np.float32(-999), holes)
+    wanted = forest.predict(holes)
+    for make in (pandas_frame, pandas_mixed, lambda rows, names: dict(zip(names, rows.T))):
+        assert np.array_equal(forest.predict(make(filled, names), missing=-999), wanted)
+    with pytest.raises(forestvm.UnsupportedInput, match="missing"):
+        forest.predict(arrow_table(filled, names), missing=-999)
+
+
+def test_streams_are_read_batch_by_batch(forest: forestvm.Forest, rows: Array) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    names = list(forest.feature_names)
+    schema = arrow_table(rows, names).schema
+    made = []
+
+    def batches(fail: bool) -> Iterator[Any]:
+        for i in range(20):
+            made.append(i)
+            yield arrow_table(rows[i : i + 3], names).to_batches()[0]
+        if fail:
+            raise RuntimeError("the disk is gone")
+
+    reader = arrow.RecordBatchReader.from_batches(schema, batches(False))
+    wanted = np.concatenate([forest.predict(rows[i : i + 3]) for i in range(20)])
+    assert np.array_equal(forest.predict(reader), wanted)
+    assert len(made) == 20
+    with pytest.raises((forestvm.Environment, RuntimeError), match="the disk is gone"):
+        forest.predict(arrow.RecordBatchReader.from_batches(schema, batches(True)))
+    assert forest.predict(arrow.RecordBatchReader.from_batches(schema, iter([]))).shape == (0,)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_large_frames_of_one_type_are_not_copied(forest: forestvm.Forest, rows: Array, order: Any) -> None:
+    many = np.asarray(np.tile(rows, (300, 1)), order=order)
+    frame = pandas_frame(many, list(forest.feature_names), copy=False)
+    assert np.shares_memory(frame.to_numpy(), many)
+    mixed = frame.assign(**{forest.feature_names[0]: frame.iloc[:, 0].astype("float64")})
+    forest.predict(frame)
+    for X in (many, frame, mixed):
+        if X is mixed and order == "C":
+            continue  # pandas keeps the columns of such a frame apart in memory
+        tracemalloc.start()
+        forest.predict(X)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < many.nbytes / 4
+
+
+@pytest.mark.parametrize("output", ["value", "raw", "class", "leaf", "proba"])
+def test_predictions_as_a_stream(forest: forestvm.Forest, rows: Array, output: str) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    polars = pytest.importorskip("polars")
+    table = arrow_chunks(rows, list(forest.feature_names))
+    wanted = forest.predict(rows, output=output)
+    stream = forest.predict_stream(table, output=output, name="answer")
+    for _ in range(2):  # a table can be read again
+        result = arrow.RecordBatchReader.from_stream(stream).read_all()
+        assert result.column_names == (["answer"] if wanted.ndim == 1 else [f"answer_{i}" for i in range(wanted.shape[1])])
+        columns = [column.to_numpy() for column in result.columns]
+        assert all(column.dtype == wanted.dtype for column in columns)
+        assert np.array_equal(np.stack(columns, axis=1).reshape(wanted.shape), wanted)
+    assert np.array_equal(polars.DataFrame(stream).to_numpy().reshape(wanted.shape), wanted)
+
+
+def test_a_stream_predicts_as_its_consumer_asks(forest: forestvm.Forest, rows: Array) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    names = list(forest.feature_names)
+    made = []
+
+    def batches() -> Iterator[Any]:
+        for i in range(5):
+            made.append(i)
+            yield arrow_table(rows[i : i + 3, ::-1], names[::-1]).to_batches()[0]
+        raise RuntimeError("the disk is gone")
+
+    reader = arrow.RecordBatchReader.from_batches(arrow_table(rows[:, ::-1], names[::-1]).schema, batches())
+    stream = arrow.RecordBatchReader.from_stream(forest.predict_stream(reader))
+    assert made == []
+    for i in range(5):
+        batch = stream.read_next_batch()
+        assert made == list(range(i + 1))
+        assert np.array_equal(batch.column(0).to_numpy(), forest.predict(rows[i : i + 3]))
+    with pytest.raises(Exception, match="the disk is gone"):
+        stream.read_next_batch()
+    del stream
+    wrong = arrow_table(rows[:, 1:], names[1:])
+    with pytest.raises(forestvm.FeatureMismatch):
+        arrow.RecordBatchReader.from_stream(forest.predict_stream(wrong))
+    with pytest.raises(forestvm.UnsupportedInput):
+        forest.predict_stream(rows)
+    regression = forestvm.load(DATA / "diabetes" / "model.json")
+    table = arrow_table(np.zeros((2, regression.num_features), np.float32), list(regression.feature_names))
+    with pytest.raises(forestvm.Refused):
+        arrow.RecordBatchReader.from_stream(regression.predict_stream(table, output="class"))

@@ -1,0 +1,148 @@
+"""Threads of Python, threads of calls, and processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import DATA
+
+import forestvm
+from forestvm import _threads
+
+Array = np.ndarray[Any, Any]
+CALLS = int(os.environ.get("FORESTVM_CALLS", "5000"))
+
+
+def test_eight_threads_of_one_row_calls(breast_cancer: Path, rows: Array) -> None:
+    """Every answer is the row's own, and none is lost."""
+    forest = forestvm.load(breast_cancer)
+    wanted = forest.predict(rows)
+    start = threading.Barrier(8)
+
+    def work(first: int) -> int:
+        start.wait()
+        right = 0
+        for i in range(CALLS):
+            at = (first + i) % len(rows)
+            right += bool(forest.predict(rows[at : at + 1])[0] == wanted[at])
+        return right
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(work, range(8))) == [CALLS] * 8
+
+
+def test_threads_of_large_and_small_calls_of_all_kinds(breast_cancer: Path, rows: Array) -> None:
+    forest = forestvm.load(breast_cancer, threads=2)
+    many = np.tile(rows, (20, 1))
+    calls = [
+        lambda: forest.predict(many),
+        lambda: forest.predict_raw(np.asfortranarray(many, dtype=float)),
+        lambda: forest.apply(rows),
+        lambda: forest.predict_proba(many.tolist()[:100]),
+        lambda: forest.predict(forest.encode(rows)),
+        lambda: np.array([forest.predict_one(row) for row in rows[:50]]),
+    ]
+    wanted = [call().tobytes() for call in calls]
+    with ThreadPoolExecutor(8) as pool:
+        futures = [(i % len(calls), pool.submit(calls[i % len(calls)])) for i in range(120)]
+        for which, future in futures:
+            assert future.result().tobytes() == wanted[which]
+
+
+def test_other_threads_run_during_a_long_call(breast_cancer: Path, rows: Array) -> None:
+    forest = forestvm.load(breast_cancer, threads=1)
+    many = np.tile(rows, (2000, 1))
+    done = threading.Event()
+    counted: list[int] = []
+
+    def count() -> None:
+        number = 0
+        while not done.is_set():
+            number += 1
+        counted.append(number)
+
+    thread = threading.Thread(target=count)
+    begun = threading.Event()
+    thread.start()
+    begun.set()
+    before = len(counted)
+    forest.predict(many)
+    done.set()
+    thread.join()
+    assert before == 0
+    assert counted[0] > 100
+
+
+def _child(path: str, forest: forestvm.Forest | None, count: int, answers: Any) -> None:
+    program = forest if forest is not None else forestvm.load(path, threads=2)
+    rows = np.tile(np.load(DATA / "breast_cancer" / "rows.npy"), (count, 1))
+    answers.put(program.predict_raw(rows).tobytes())
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_processes_after_a_parallel_call(breast_cancer: Path, rows: Array, method: str) -> None:
+    forest = forestvm.load(breast_cancer, threads=2)
+    wanted = forest.predict_raw(np.tile(rows, (40, 1))).tobytes()
+    context = multiprocessing.get_context(method)
+    answers = context.Queue()
+    children = [context.Process(target=_child, args=(str(breast_cancer), forest, 40, answers)) for _ in range(3)]
+    for child in children:
+        child.start()
+    for _ in children:
+        assert answers.get(timeout=60) == wanted
+    for child in children:
+        child.join(60)
+        assert child.exitcode == 0
+
+
+def test_the_environment_caps_threads(monkeypatch: pytest.MonkeyPatch, breast_cancer: Path) -> None:
+    monkeypatch.setattr(_threads, "available_cpus", lambda: 8)
+    cases: list[tuple[str | None, str | None, int]] = [
+        (None, None, 8),
+        ("3", None, 3),
+        ("3", "2", 3),
+        (None, "2", 2),
+        (None, "5,4,3", 5),
+        (None, "many", 8),
+        ("", "4", 4),
+        ("100", None, 8),
+    ]
+    for own, openmp, wanted in cases:
+        for name, value in (("FORESTVM_NUM_THREADS", own), ("OMP_NUM_THREADS", openmp)):
+            monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
+        assert _threads.thread_count(None) == wanted
+        assert _threads.thread_count(6) == 6
+    monkeypatch.setenv("FORESTVM_NUM_THREADS", "two")
+    with pytest.raises(forestvm.Usage, match="FORESTVM_NUM_THREADS"):
+        forestvm.load(breast_cancer)
+
+
+def test_the_quota_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    proc, root = tmp_path / "cgroup", tmp_path / "fs"
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "cpu" / "c").mkdir(parents=True)
+    proc.write_text("0::/a/b\n")
+    assert _threads._cgroup_quota(proc, root) is None
+    (root / "a" / "b" / "cpu.max").write_text("max 100000\n")
+    assert _threads._cgroup_quota(proc, root) is None
+    (root / "a" / "cpu.max").write_text("150000 100000\n")
+    assert _threads._cgroup_quota(proc, root) == 1.5
+    (root / "a" / "b" / "cpu.max").write_text("50000 100000\n")
+    assert _threads._cgroup_quota(proc, root) == 0.5
+    proc.write_text("4:memory:/x\n3:cpu,cpuacct:/c\n")
+    (root / "cpu" / "c" / "cpu.cfs_quota_us").write_text("-1\n")
+    (root / "cpu" / "c" / "cpu.cfs_period_us").write_text("100000\n")
+    assert _threads._cgroup_quota(proc, root) is None
+    (root / "cpu" / "c" / "cpu.cfs_quota_us").write_text("250000\n")
+    assert _threads._cgroup_quota(proc, root) == 2.5
+    monkeypatch.setattr(_threads, "_cgroup_quota", lambda: 0.5)
+    assert _threads.available_cpus() == 1
+    monkeypatch.setattr(_threads, "_cgroup_quota", lambda: None)
+    assert _threads.available_cpus() == len(os.sched_getaffinity(0))

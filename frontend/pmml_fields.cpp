@@ -1,0 +1,336 @@
+// See pmml_fields.hpp.
+#include "pmml_fields.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "category_names.hpp"
+#include "file_text.hpp"
+
+namespace forestvm::frontend {
+namespace {
+
+/// The most categories of one field. Trees keep sets of them while they are read.
+constexpr std::size_t kMostCategories = 65'536;
+
+std::string text_of(std::optional<std::string_view> text) { return std::string(text.value_or("")); }
+
+/// Returns an attribute that must be there.
+Result<std::string_view> required(const XmlAttributes& attributes, const char* name,
+                                  const std::string& where) {
+  if (const auto found = attributes.find(name)) return *found;
+  return refused(where, std::string("no attribute \"") + name + "\"");
+}
+
+/// Returns the cut that separates the same numbers of a field, as a number of the field's type.
+Cut cut_of(const Cut& cut, PmmlKind kind) {
+  if (!std::isfinite(cut.number) || kind == PmmlKind::Double) return cut;
+  if (kind == PmmlKind::Integer)
+    return {cut.after ? std::floor(cut.number) : std::ceil(cut.number) - 1, true};
+  const auto number = static_cast<double>(static_cast<float>(cut.number));
+  if (number == cut.number) return cut;
+  return {number, number < cut.number};
+}
+
+bool is_numeric(std::string_view type) { return type == "integer" || type == "float" || type == "double"; }
+
+}  // namespace
+
+std::optional<double> pmml_number(std::string_view text) {
+  double number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return code == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+Result<void> PmmlFields::begin_data_field(const XmlAttributes& attributes, const std::string& where) {
+  DataField data;
+  FVM_ASSIGN(const std::string_view name, required(attributes, "name", where));
+  FVM_ASSIGN(const std::string_view optype, required(attributes, "optype", where));
+  FVM_ASSIGN(const std::string_view type, required(attributes, "dataType", where));
+  data.name = name;
+  data.optype = optype;
+  data.type = type;
+  if (attributes.find("isCyclic").value_or("0") != "0") data.refused = "it is cyclic";
+  if (!data_numbers_.emplace(data.name, data_fields_.size()).second)
+    return refused(where, "two fields have the name " + quoted(name));
+  data_fields_.push_back(std::move(data));
+  return {};
+}
+
+Result<void> PmmlFields::add_value(const XmlAttributes& attributes, const std::string& where) {
+  DataField& data = data_fields_.back();
+  FVM_ASSIGN(const std::string_view value, required(attributes, "value", where));
+  const std::string_view property = attributes.find("property").value_or("valid");
+  if (property == "valid") {
+    data.values.emplace_back(value);
+  } else if (property == "missing") {
+    // Rows hold missing values as NaN, or as no text.
+    if (!value.empty() && value != "NaN") data.refused = "its value " + quoted(value) + " counts as missing";
+  } else {
+    data.refused = "its value " + quoted(value) + " is " + printable(property);
+  }
+  return {};
+}
+
+Result<void> PmmlFields::add_interval(const XmlAttributes& attributes, const std::string& where) {
+  DataField& data = data_fields_.back();
+  if (data.interval) data.refused = "it has more than one Interval";
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto margin = [&](const char* name, double otherwise) -> Result<double> {
+    const auto text = attributes.find(name);
+    if (!text) return otherwise;
+    const std::optional<double> number = pmml_number(*text);
+    if (!number || std::isnan(*number)) return refused(where, std::string(name) + " " + quoted(*text));
+    return *number + 0.0;
+  };
+  FVM_ASSIGN(const double left, margin("leftMargin", -infinity));
+  FVM_ASSIGN(const double right, margin("rightMargin", infinity));
+  const std::string_view closure = attributes.find("closure").value_or("");
+  if (closure != "openClosed" && closure != "openOpen" && closure != "closedOpen" &&
+      closure != "closedClosed")
+    return refused(where, "closure " + quoted(closure));
+  data.interval = {{left, closure.starts_with("open")}, {right, closure.ends_with("Closed")}};
+  return {};
+}
+
+Result<void> PmmlFields::begin_derived_field(const XmlAttributes& attributes, const std::string& where) {
+  FVM_ASSIGN(const std::string_view name, required(attributes, "name", where));
+  derived_name_ = name;
+  DerivedField derived{"", text_of(attributes.find("dataType")), "it has no expression"};
+  if (!derived_.emplace(name, std::move(derived)).second || data_numbers_.contains(derived_name_))
+    return refused(where, "two fields have the name " + quoted(name));
+  return {};
+}
+
+Result<void> PmmlFields::set_expression(std::string_view element, const XmlAttributes& attributes,
+                                        const std::string& where) {
+  DerivedField& derived = derived_[derived_name_];
+  if (element != "FieldRef") {
+    derived.refused = "it is computed by " + printable(element) +
+                      ", which is not supported: apply it before the rows are given";
+    return {};
+  }
+  FVM_ASSIGN(const std::string_view source, required(attributes, "field", where));
+  derived.source = source;
+  derived.refused.clear();
+  return {};
+}
+
+Result<std::uint32_t> PmmlFields::add_category(PmmlCategories& categories, std::string_view text,
+                                               const std::string& where) {
+  const std::uint32_t number = categories.count();
+  if (number > kMostCategories)
+    return refused(where, "a field of more than " + std::to_string(kMostCategories) + " categories");
+  std::uint32_t code = number - 1;
+  if (categories.numbers) {
+    const std::optional<double> value = pmml_number(text);
+    if (!value || *value != std::floor(*value) || *value < 0 || *value >= kMaxCategories)
+      return refused(where, "category " + quoted(text) + ", which is no whole number from 0 to " +
+                                std::to_string(kMaxCategories - 1));
+    code = static_cast<std::uint32_t>(*value);
+  }
+  const auto [at, is_new] = categories.numbers_of.emplace(text, number);
+  if (!is_new) return at->second;
+  if (!categories.numbers) categories.names.emplace_back(text);
+  categories.codes.push_back(code);
+  return number;
+}
+
+Result<std::uint32_t> PmmlFields::category(const PmmlField& field, std::string_view text,
+                                           const std::string& where) {
+  PmmlCategories& categories = categories_[field.categories];
+  std::string name(text);
+  // One number may be written as 1 and as 1.0.
+  if (categories.numbers)
+    if (const auto value = pmml_number(text);
+        value && *value == std::floor(*value) && std::abs(*value) < 1e15)
+      name = std::to_string(static_cast<std::int64_t>(*value));
+  const auto found = categories.numbers_of.find(name);
+  if (found != categories.numbers_of.end()) return found->second;
+  // A value that the dictionary does not declare is then invalid, or missing: no row equals it.
+  if (categories.declared && (!categories.other_possible || categories.other_missing))
+    return std::uint32_t{0};
+  return add_category(categories, name, where);
+}
+
+/// Finds how the values of a feature compare.
+Result<void> PmmlFields::set_kind(const DataField& data, PmmlField& field, Feature& feature) {
+  feature.refused = data.refused;
+  if (data.optype == "continuous") {
+    field.kind = data.type == "float"    ? PmmlKind::Float
+                 : data.type == "double" ? PmmlKind::Double
+                                         : PmmlKind::Integer;
+    if (!is_numeric(data.type)) feature.refused = "its numbers are of type " + quoted(data.type);
+    if (!data.values.empty()) feature.refused = "it lists numbers that are valid";
+    return {};
+  }
+  field.kind = PmmlKind::Category;
+  field.categories = static_cast<std::uint32_t>(categories_.size());
+  feature.categories = field.categories;
+  PmmlCategories& categories = categories_.emplace_back();
+  categories.numbers = is_numeric(data.type);
+  if (!categories.numbers && data.type != "string" && data.type != "boolean")
+    feature.refused = "its categories are of type " + quoted(data.type);
+  categories.declared = !data.values.empty() || data.type == "boolean";
+  if (data.type == "boolean") {
+    FVM_TRY(add_category(categories, "false", feature.name));
+    FVM_TRY(add_category(categories, "true", feature.name));
+    return {};
+  }
+  const std::string where = "DataField " + quoted(data.name);
+  for (const std::string& value : data.values) FVM_TRY(category(field, value, where));
+  return {};
+}
+
+/// Finds what becomes of invalid and of missing values of a feature.
+Result<void> PmmlFields::set_treatments(const DataField& data, const XmlAttributes& attributes,
+                                        PmmlField& field, Feature& feature, const std::string& where) {
+  const std::string_view invalid = attributes.find("invalidValueTreatment").value_or("returnInvalid");
+  if (field.kind == PmmlKind::Category) {
+    PmmlCategories& categories = categories_[field.categories];
+    categories.other_possible = !categories.declared || invalid == "asIs";
+    categories.other_missing = categories.declared && invalid == "asMissing";
+    categories.other_possible = categories.other_possible || categories.other_missing;
+    if (data.type == "boolean" && invalid == "asIs") categories.other_possible = false;
+  } else if (data.interval && invalid == "asMissing") {
+    feature.refused = "its values outside of an Interval count as missing";
+  } else if (field.kind == PmmlKind::Integer && invalid == "asMissing") {
+    feature.refused = "its numbers that are not whole count as missing";
+  }
+  if (invalid != "returnInvalid" && invalid != "asIs" && invalid != "asMissing")
+    feature.refused = "invalidValueTreatment " + quoted(invalid) + " is not supported";
+  if (attributes.find("invalidValueReplacement"))
+    feature.refused = "invalidValueReplacement is not supported";
+  if (attributes.find("outliers").value_or("asIs") != "asIs")
+    feature.refused = "its outliers are replaced, which is not supported";
+  if (attributes.find("missingValueTreatment").value_or("asIs") == "returnInvalid")
+    feature.refused = "rows without its value are invalid, which is not supported";
+  const auto replacement = attributes.find("missingValueReplacement");
+  if (!replacement || !feature.refused.empty()) return {};
+  if (field.kind == PmmlKind::Category) {
+    FVM_ASSIGN(const std::uint32_t number, category(field, *replacement, where));
+    if (number == 0)
+      return refused(where, "missingValueReplacement " + quoted(*replacement) + " is no declared category");
+    field.replacement = number;
+    return {};
+  }
+  const std::optional<double> number = pmml_number(*replacement);
+  if (!number || !std::isfinite(*number) ||
+      (field.kind == PmmlKind::Integer && *number != std::floor(*number)))
+    return refused(where, "missingValueReplacement " + quoted(*replacement) + " is no number of the field");
+  field.replacement = *number;
+  return {};
+}
+
+Result<void> PmmlFields::add_feature(const DataField& data, const XmlAttributes& attributes,
+                                     const std::string& where) {
+  if (features_.size() >= limits_.max_features)
+    return refused(where, "more features than the limit of " + std::to_string(limits_.max_features));
+  PmmlField field;
+  field.feature = static_cast<std::uint32_t>(features_.size());
+  Feature feature;
+  feature.name = data.name;
+  FVM_TRY(set_kind(data, field, feature));
+  if (attributes.find("optype").value_or(data.optype) != data.optype)
+    feature.refused = "a MiningField changes its optype";
+  FVM_TRY(set_treatments(data, attributes, field, feature, where));
+  if (field.kind == PmmlKind::Float && field.replacement)
+    field.replacement = static_cast<double>(static_cast<float>(*field.replacement));
+  if (data.interval && field.kind != PmmlKind::Category &&
+      attributes.find("invalidValueTreatment") != "asIs") {
+    field.valid = {cut_of(data.interval->low, field.kind), cut_of(data.interval->high, field.kind)};
+    const Cut replacement{field.replacement.value_or(0), false};
+    if (field.replacement && (replacement < field.valid->low || replacement >= field.valid->high))
+      feature.refused = "its missingValueReplacement is outside of its Interval";
+  }
+  if (!numbers_.emplace(data.name, field.feature).second)
+    return refused(where, "the model takes field " + quoted(data.name) + " twice");
+  features_.push_back(std::move(feature));
+  fields_.push_back(field);
+  return {};
+}
+
+Result<void> PmmlFields::add_mining_field(const XmlAttributes& attributes, bool outermost,
+                                          const std::string& where) {
+  FVM_ASSIGN(const std::string_view name, required(attributes, "name", where));
+  const std::string_view usage = attributes.find("usageType").value_or("active");
+  const bool target = usage == "target" || usage == "predicted";
+  const auto data = data_numbers_.find(std::string(name));
+  if (!outermost) {
+    for (const char* treatment : {"missingValueReplacement", "invalidValueReplacement", "outliers", "optype"})
+      if (attributes.find(treatment))
+        return refused(where, std::string(treatment) + " in a model inside another is not supported");
+    return {};
+  }
+  if (usage != "active" && !target) return {};
+  if (data == data_numbers_.end())
+    return refused(where, "field " + quoted(name) + " is not in the DataDictionary");
+  if (!target) return add_feature(data_fields_[data->second], attributes, where);
+  if (target_ != SIZE_MAX) return refused(where, "more than one target is not supported");
+  target_ = data->second;
+  return {};
+}
+
+Result<std::uint32_t> PmmlFields::find(std::string_view name, const std::string& where) {
+  std::string wanted(name);
+  bool to_float = false;
+  // Each step follows a cast; as many as there are derived fields are enough.
+  for (std::size_t steps = 0; steps <= derived_.size(); ++steps) {
+    const auto known = numbers_.find(wanted);
+    if (known != numbers_.end()) {
+      const std::uint32_t number = known->second;
+      if (number < features_.size() && !features_[number].refused.empty())
+        return refused(where, "field " + quoted(wanted) + " cannot be tested: " + features_[number].refused);
+      if (!to_float || fields_[number].kind == PmmlKind::Float) return number;
+      PmmlField cast = fields_[number];
+      if (cast.kind == PmmlKind::Category)
+        return refused(where,
+                       "field " + quoted(name) + " casts categories to numbers, which is not supported");
+      cast.kind = PmmlKind::Float;
+      if (cast.valid) return refused(where, "field " + quoted(name) + " casts a field with an Interval");
+      if (cast.replacement) cast.replacement = static_cast<double>(static_cast<float>(*cast.replacement));
+      fields_.push_back(cast);
+      return numbers_.emplace(name, count() - 1).first->second;
+    }
+    const auto derived = derived_.find(wanted);
+    if (derived == derived_.end()) break;
+    if (!derived->second.refused.empty())
+      return refused(where, "field " + quoted(wanted) + " cannot be tested: " + derived->second.refused);
+    if (derived->second.type != "float")
+      return refused(where, "field " + quoted(wanted) + " is a cast to " + quoted(derived->second.type) +
+                                ": only casts to float are supported");
+    to_float = true;
+    wanted = derived->second.source;
+  }
+  return refused(where, "field " + quoted(name) + " is not one that the model takes");
+}
+
+const std::vector<std::string>& PmmlFields::target_categories() const {
+  static const std::vector<std::string> none;
+  return target_ == SIZE_MAX ? none : data_fields_[target_].values;
+}
+
+std::string_view PmmlFields::target_type() const {
+  return target_ == SIZE_MAX ? std::string_view() : std::string_view(data_fields_[target_].type);
+}
+
+Result<void> PmmlFields::add_features(Model& model) const {
+  model.num_features = static_cast<std::uint32_t>(features_.size());
+  for (std::uint32_t i = 0; i < model.num_features; ++i) {
+    model.feature_names.push_back(features_[i].name);
+    if (features_[i].categories == UINT32_MAX) continue;
+    const PmmlCategories& categories = categories_[features_[i].categories];
+    std::optional<double> unseen;
+    if (categories.other_missing)
+      unseen = std::numeric_limits<double>::quiet_NaN();
+    else if (categories.other_possible)
+      unseen = static_cast<double>(categories.codes.size());
+    FVM_TRY(add_category_names(i, categories.names, unseen, "DataDictionary", model));
+  }
+  return {};
+}
+
+}  // namespace forestvm::frontend

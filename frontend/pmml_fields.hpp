@@ -1,0 +1,138 @@
+// The fields of a PMML document: what its DataDictionary declares, what its models take of it, and the casts between.
+// Out: for each name that a predicate may use, the column of a row and how its values compare.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <forestvm/load.hpp>
+#include <forestvm/model.hpp>
+
+#include "xml_events.hpp"
+
+namespace forestvm::frontend {
+
+/// Returns the number that a text is, in full, as from_chars reads it; nothing if it is none.
+std::optional<double> pmml_number(std::string_view text);
+
+enum class PmmlKind : std::uint8_t {
+  Float,     ///< A number that is rounded to float32 before it is compared.
+  Double,    ///< A number.
+  Integer,   ///< A whole number.
+  Category,  ///< One of the categories of a field.
+};
+
+/// The categories of a field. Category 0 stands for all values that are not listed; the others are numbered as they come.
+struct PmmlCategories {
+  bool numbers = false;              ///< Rows hold the categories as whole numbers; otherwise as texts.
+  bool declared = false;             ///< The dictionary lists all valid categories.
+  bool other_missing = false;        ///< Values that are not listed count as missing.
+  bool other_possible = true;        ///< Rows with values that are not listed have an answer.
+  std::vector<std::string> names;    ///< Names of the categories from 1 on, unless `numbers`.
+  std::vector<std::uint32_t> codes;  ///< Codes of the categories from 1 on, in rows.
+  std::unordered_map<std::string, std::uint32_t> numbers_of;  ///< Categories by name.
+
+  std::uint32_t count() const { return static_cast<std::uint32_t>(codes.size()) + 1; }
+};
+
+/// A gap between two neighbouring numbers: before or after `number`.
+struct Cut {
+  double number = 0;
+  bool after = false;
+  auto operator<=>(const Cut&) const = default;
+};
+
+/// The numbers between two cuts.
+struct PmmlInterval {
+  Cut low, high;
+};
+
+/// A name that predicates may use.
+struct PmmlField {
+  std::uint32_t feature = 0;
+  PmmlKind kind = PmmlKind::Double;
+  std::uint32_t categories = 0;  ///< Index in PmmlFields::categories (Category).
+  /// The number or the category that a missing value counts as.
+  std::optional<double> replacement;
+  std::optional<PmmlInterval> valid;  ///< Rows with other numbers have no answer.
+};
+
+class PmmlFields {
+ public:
+  explicit PmmlFields(const LoadLimits& limits) : limits_(limits) {}
+
+  // The parts of the document, in its order.
+  Result<void> begin_data_field(const XmlAttributes& attributes, const std::string& where);
+  Result<void> add_value(const XmlAttributes& attributes, const std::string& where);
+  Result<void> add_interval(const XmlAttributes& attributes, const std::string& where);
+  Result<void> begin_derived_field(const XmlAttributes& attributes, const std::string& where);
+  /// Takes the expression of the derived field: a FieldRef, or any other, which no predicate may use.
+  Result<void> set_expression(std::string_view element, const XmlAttributes& attributes,
+                              const std::string& where);
+  /// Takes a field of the outermost model, or of one inside it, which may only repeat it.
+  Result<void> add_mining_field(const XmlAttributes& attributes, bool outermost, const std::string& where);
+
+  /// Returns the number of the field that a predicate calls `name`.
+  Result<std::uint32_t> find(std::string_view name, const std::string& where);
+  /// Returns the category of a field that a predicate calls `text`; 0 if no row can be of it.
+  Result<std::uint32_t> category(const PmmlField& field, std::string_view text, const std::string& where);
+
+  const PmmlField& field(std::uint32_t number) const { return fields_[number]; }
+  const PmmlCategories& categories(const PmmlField& field) const { return categories_[field.categories]; }
+  std::uint32_t count() const { return static_cast<std::uint32_t>(fields_.size()); }
+
+  /// Returns the valid categories of the outermost model's target, in the dictionary's order; none if it has none.
+  const std::vector<std::string>& target_categories() const;
+  /// Returns the type of a target as the dictionary has it, such as "double"; "" if the model has no target.
+  std::string_view target_type() const;
+  bool is_declared(std::string_view name) const { return data_numbers_.contains(std::string(name)); }
+  std::string_view type_of(std::string_view name) const {
+    return data_fields_[data_numbers_.at(std::string(name))].type;
+  }
+
+  /// Writes the features' number and names, and the names of their categories.
+  Result<void> add_features(Model& model) const;
+
+ private:
+  struct DataField {
+    std::string name, optype, type;
+    std::vector<std::string> values;  ///< Valid values.
+    std::optional<PmmlInterval> interval;
+    std::string refused;  ///< Why no model may use the field; empty if one may.
+  };
+  struct DerivedField {
+    std::string source;  ///< Name of the field that it casts.
+    std::string type;
+    std::string refused;  ///< Why no predicate may use it.
+  };
+  struct Feature {
+    std::string name;
+    std::uint32_t categories = UINT32_MAX;
+    std::string refused;  ///< Why no predicate may test it.
+  };
+
+  Result<void> add_feature(const DataField& data, const XmlAttributes& attributes, const std::string& where);
+  Result<void> set_kind(const DataField& data, PmmlField& field, Feature& feature);
+  Result<void> set_treatments(const DataField& data, const XmlAttributes& attributes, PmmlField& field,
+                              Feature& feature, const std::string& where);
+  Result<std::uint32_t> add_category(PmmlCategories& categories, std::string_view text,
+                                     const std::string& where);
+
+  const LoadLimits& limits_;
+  std::vector<DataField> data_fields_;
+  std::unordered_map<std::string, std::size_t> data_numbers_;
+  std::unordered_map<std::string, DerivedField> derived_;
+  std::string derived_name_;  ///< The derived field that is being read.
+  std::vector<Feature> features_;
+  std::vector<PmmlField> fields_;  ///< First those of the features, then casts that predicates use.
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+  std::vector<PmmlCategories> categories_;
+  std::size_t target_ = SIZE_MAX;
+};
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,18 @@
+// A PMML document of trees -> Model.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <forestvm/load.hpp>
+
+#include "parsed_model.hpp"
+
+namespace forestvm::frontend {
+
+/// Returns true for an XML document whose first element is PMML.
+bool sniff_pmml(std::span<const std::byte> bytes);
+
+Result<ParsedModel> read_pmml(std::span<const std::byte> bytes, const LoadLimits& limits);
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,374 @@
+// See pmml_tree.hpp. The compiler follows all rows at once from the root. At a predicate that is not decided by what is
+// known of the rows so far it splits their values in parts, finds out where each part goes next, and writes splits that
+// separate the parts which go to different places. Nothing is recursive.
+#include "pmml_tree.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+#include "pmml_values.hpp"
+
+namespace forestvm::frontend {
+namespace {
+
+/// A place in the tree that rows reach: a leaf's outputs, or a predicate that is to be tested.
+struct Place {
+  enum class Kind : std::uint8_t { Test, Answer, NoAnswer };
+  Kind kind = Kind::NoAnswer;
+  std::int32_t node = -1;   ///< Node that answers, or whose children are tried; -1 is above the root.
+  std::int32_t child = -1;  ///< Child whose predicate is tested.
+  std::uint32_t part = 0;   ///< Part of a compound predicate.
+  Outcome so_far = Outcome::Unknown;  ///< Outcome of the parts before it.
+  bool operator==(const Place&) const = default;
+};
+
+/// Predicates that a small tree may evaluate: about a quarter of a second.
+constexpr std::size_t kMostSteps = 10'000'000;
+
+/// Combines the outcomes of a compound predicate's parts.
+Outcome combined(PmmlOperator op, Outcome left, Outcome right) {
+  const Outcome decides = op == PmmlOperator::And ? Outcome::False : Outcome::True;
+  if (op != PmmlOperator::Xor && (left == decides || right == decides)) return decides;
+  if (left == Outcome::Unknown || right == Outcome::Unknown) return Outcome::Unknown;
+  return op == PmmlOperator::Xor ? (left == right ? Outcome::False : Outcome::True) : left;
+}
+
+class Compiler {
+ public:
+  Compiler(const PmmlTree& tree, const PmmlFields& fields, const PmmlLeafRule& leaf_rule)
+      : source_(tree), evaluator_(tree, fields), leaf_rule_(leaf_rule) {}
+
+  Result<Tree> run();
+
+ private:
+  /// Work that waits: the values of a field are set, or rows are followed from a place on.
+  struct SetValues {
+    std::uint32_t field;
+    PmmlValues values;
+  };
+  struct Visit {
+    Place place;
+    std::int32_t parent;
+    bool left;
+  };
+
+  /// Returns the values of a field that the rows being followed may have.
+  PmmlValues& known(std::uint32_t field) {
+    const auto [at, is_new] = known_.try_emplace(field);
+    if (is_new) at->second = evaluator_.all(field);
+    return at->second;
+  }
+
+  const PmmlPredicate& predicate_at(const Place& place) const;
+  Result<Place> enter(std::int32_t node) const;
+  Result<Place> follow(Place place);
+  Result<std::optional<Place>> take(Place& place, Outcome outcome) const;
+  Result<Place> no_child(std::int32_t node) const;
+  Result<Place> answer(std::int32_t node) const;
+  Result<Place> after(const Place& place, std::uint32_t field, const PmmlValues& values);
+
+  std::optional<std::uint32_t> unguarded(const Place& place);
+  Result<void> guard(const Visit& visit, const Place& at, std::uint32_t field);
+  Result<void> visit(const Visit& visit);
+  Result<void> split(const Visit& visit, const Place& at, std::uint32_t field, PmmlParts& parts,
+                     const Place (&places)[3]);
+  Result<std::int32_t> add_node(const Visit& visit, const Node& node);
+  Result<void> add_leaf(const Visit& visit, const Place& place);
+  Node separating(std::uint32_t field, const PmmlParts& parts, const PmmlValues& left,
+                  const PmmlValues& right, bool numbers_apart);
+  void wait(std::int32_t parent, std::uint32_t field, PmmlValues left, const Place& left_place,
+            PmmlValues right, const Place& right_place);
+  Error error(std::int32_t node, const std::string& message) const {
+    return refused(source_.where + ", node " + std::to_string(node + 1), message);
+  }
+
+  const PmmlTree& source_;
+  PmmlEvaluator evaluator_;
+  const PmmlLeafRule& leaf_rule_;
+  std::unordered_map<std::uint32_t, PmmlValues> known_;  ///< See known().
+  std::vector<std::variant<SetValues, Visit>> waiting_;
+  Tree tree_;
+  std::size_t members_ = 0;  ///< Number of members in all category sets.
+  std::size_t steps_ = 0;    ///< Number of predicates that were evaluated, and of words of categories.
+};
+
+const PmmlPredicate& Compiler::predicate_at(const Place& place) const {
+  const PmmlPredicate& whole =
+      source_.predicates[source_.nodes[static_cast<std::size_t>(place.child)].predicate];
+  return is_compound(whole.op) ? source_.predicates[whole.begin + place.part] : whole;
+}
+
+Result<Place> Compiler::answer(std::int32_t node) const {
+  if (!source_.nodes[static_cast<std::size_t>(node)].has_score)
+    return error(node, "rows end at a node without a score");
+  return Place{Place::Kind::Answer, node, -1, 0, Outcome::Unknown};
+}
+
+Result<Place> Compiler::enter(std::int32_t node) const {
+  const std::int32_t child = source_.nodes[static_cast<std::size_t>(node)].first_child;
+  if (child < 0) return answer(node);
+  return Place{Place::Kind::Test, node, child, 0, Outcome::Unknown};
+}
+
+/// Returns where rows go for which no child of a node is true.
+Result<Place> Compiler::no_child(std::int32_t node) const {
+  if (node >= 0 && source_.last_score && source_.nodes[static_cast<std::size_t>(node)].has_score)
+    return answer(node);
+  return Place{};
+}
+
+/// Takes the outcome of a child's predicate, or of one part of it. Returns the place of a leaf, or nothing and moves
+/// `place` to the next predicate.
+Result<std::optional<Place>> Compiler::take(Place& place, Outcome outcome) const {
+  const PmmlNode& child = source_.nodes[static_cast<std::size_t>(place.child)];
+  const PmmlPredicate& whole = source_.predicates[child.predicate];
+  if (whole.op == PmmlOperator::Surrogate) {
+    if (outcome == Outcome::Unknown && ++place.part < whole.count) return std::optional<Place>();
+  } else if (is_compound(whole.op)) {
+    place.so_far = place.part == 0 ? outcome : combined(whole.op, place.so_far, outcome);
+    const Outcome decides = whole.op == PmmlOperator::And ? Outcome::False : Outcome::True;
+    const bool decided = whole.op != PmmlOperator::Xor && place.so_far == decides;
+    if (!decided && ++place.part < whole.count) return std::optional<Place>();
+    outcome = place.so_far;
+  }
+  const auto go = [&](Result<Place> next) -> Result<std::optional<Place>> {
+    if (!next.ok()) return next.error();
+    place = *next;
+    return place.kind == Place::Kind::Test ? std::optional<Place>() : std::optional(place);
+  };
+  if (outcome == Outcome::True) return go(enter(place.child));
+  if (outcome == Outcome::Unknown) {
+    if (place.node < 0 || source_.unknown == PmmlUnknown::NoAnswer) return std::optional(Place{});
+    if (source_.unknown == PmmlUnknown::LastScore) return go(answer(place.node));
+    if (source_.unknown == PmmlUnknown::DefaultChild) {
+      const std::int32_t chosen = source_.nodes[static_cast<std::size_t>(place.node)].default_child;
+      if (chosen < 0) return error(place.node, "no defaultChild, which its missing values need");
+      return go(enter(chosen));
+    }
+  }
+  if (child.next < 0) return go(no_child(place.node));
+  place = {Place::Kind::Test, place.node, child.next, 0, Outcome::Unknown};
+  return std::optional<Place>();
+}
+
+/// Goes on from a place as far as what is known of the rows decides.
+Result<Place> Compiler::follow(Place place) {
+  while (place.kind == Place::Kind::Test) {
+    if (unguarded(place)) break;
+    const PmmlPredicate& predicate = predicate_at(place);
+    // A test of one of many categories looks at all of them.
+    steps_ += 1 + known(predicate.field).categories.size();
+    if (steps_ > 100 * source_.predicates.size() + kMostSteps)
+      return refused(source_.where,
+                     "the tree is too large: each of many children of a node is tested for many "
+                     "sets of rows. Make it deeper");
+    const std::optional<Outcome> outcome = evaluator_.decide(predicate, known(predicate.field));
+    if (!outcome) break;
+    FVM_ASSIGN(const std::optional<Place> end, take(place, *outcome));
+    if (end) return *end;
+  }
+  return place;
+}
+
+/// Returns where rows go from a place if only some values of a field are left.
+Result<Place> Compiler::after(const Place& place, std::uint32_t field, const PmmlValues& values) {
+  PmmlValues kept = std::exchange(known(field), values);
+  Result<Place> next = follow(place);
+  known(field) = std::move(kept);
+  return next;
+}
+
+Result<std::int32_t> Compiler::add_node(const Visit& visit, const Node& node) {
+  constexpr std::size_t few = 1024;
+  if (tree_.nodes.size() >= 5 * source_.nodes.size() + few ||
+      members_ > 8 * (source_.members.size() + source_.nodes.size()) + few * few)
+    return refused(source_.where,
+                   "the tree needs too many splits of two sides: " + std::to_string(source_.nodes.size()) +
+                       " nodes make more than " + std::to_string(tree_.nodes.size()));
+  const auto at = static_cast<std::int32_t>(tree_.nodes.size());
+  if (visit.parent >= 0) {
+    Node& parent = tree_.nodes[static_cast<std::size_t>(visit.parent)];
+    (visit.left ? parent.left : parent.right) = at;
+  }
+  tree_.nodes.push_back(node);
+  return at;
+}
+
+Result<void> Compiler::add_leaf(const Visit& visit, const Place& place) {
+  Node leaf;
+  const PmmlNode* node =
+      place.kind == Place::Kind::Answer ? &source_.nodes[static_cast<std::size_t>(place.node)] : nullptr;
+  FVM_TRY(leaf_rule_(node, leaf, tree_));
+  FVM_TRY(add_node(visit, leaf));
+  return {};
+}
+
+/// Returns the split that sends the values of `left` to the left.
+Node Compiler::separating(std::uint32_t field, const PmmlParts& parts, const PmmlValues& left,
+                          const PmmlValues& right, bool numbers_apart) {
+  Node node;
+  node.feature = field;
+  node.missing_left = left.missing;
+  if (!evaluator_.is_category(field)) {
+    node.kind = numbers_apart && !parts.cut.after ? NodeKind::Less : NodeKind::LessEqual;
+    node.threshold = numbers_apart ? parts.cut.number : std::numeric_limits<double>::infinity();
+    return node;
+  }
+  // Values that are not listed cannot be members.
+  const PmmlCategories& categories = evaluator_.fields().categories(evaluator_.fields().field(field));
+  const auto size = [](const PmmlValues& values) {
+    std::size_t members = 0;
+    for (const std::uint64_t word : values.categories)
+      members += static_cast<std::size_t>(__builtin_popcountll(word));
+    return members;
+  };
+  CategorySet set;
+  set.members_left = right.has(0) || (!left.has(0) && size(left) <= size(right));
+  set.whole = categories.numbers;
+  const PmmlValues& members = set.members_left ? left : right;
+  for (std::uint32_t i = 1; i < categories.count(); ++i)
+    if (members.has(i)) set.codes.push_back(categories.codes[i - 1]);
+  std::sort(set.codes.begin(), set.codes.end());
+  members_ += set.codes.size();
+  node.kind = NodeKind::Category;
+  node.payload = static_cast<std::uint32_t>(tree_.category_sets.size());
+  tree_.category_sets.push_back(std::move(set));
+  return node;
+}
+
+/// Makes both sides of a split wait, the left one in front.
+void Compiler::wait(std::int32_t parent, std::uint32_t field, PmmlValues left, const Place& left_place,
+                    PmmlValues right, const Place& right_place) {
+  // What is known of the field need not be restored if it is then set again.
+  const bool set_again = !waiting_.empty() && std::holds_alternative<SetValues>(waiting_.back()) &&
+                         std::get<SetValues>(waiting_.back()).field == field;
+  if (!set_again) waiting_.push_back(SetValues{field, known(field)});
+  waiting_.push_back(Visit{right_place, parent, false});
+  waiting_.push_back(SetValues{field, std::move(right)});
+  waiting_.push_back(Visit{left_place, parent, true});
+  waiting_.push_back(SetValues{field, std::move(left)});
+}
+
+/// Returns the values of both sets, which are parts of one split.
+PmmlValues united(PmmlValues a, const PmmlValues& b) {
+  a.missing = a.missing || b.missing;
+  for (std::size_t i = 0; i < a.categories.size(); ++i) a.categories[i] |= b.categories[i];
+  if (b.low < b.high) {
+    const bool empty = a.low >= a.high;
+    a.low = empty ? b.low : std::min(a.low, b.low);
+    a.high = empty ? b.high : std::max(a.high, b.high);
+  }
+  return a;
+}
+
+/// Writes a split of the values of a field that go to `places`, at least two different ones. A third part waits for a
+/// split of its own, for which rows stay at the place `at`.
+Result<void> Compiler::split(const Visit& visit, const Place& at, std::uint32_t field, PmmlParts& parts,
+                             const Place (&places)[3]) {
+  const auto same = [&](int a, int b) { return parts.empty[a] || parts.empty[b] || places[a] == places[b]; };
+  PmmlValues left = parts.parts[0], right = parts.parts[1];
+  Place left_place = places[0], right_place = places[1];
+  bool numbers_apart = true;
+  if (!parts.empty[0] && !parts.empty[1] && places[0] != places[1] && (same(0, 2) || same(1, 2))) {
+    if (!parts.empty[2] && places[0] == places[2])
+      left = united(left, parts.parts[2]);
+    else
+      right = united(right, parts.parts[2]);
+  } else {
+    left_place = parts.empty[0] ? places[1] : same(0, 1) ? places[0] : at;
+    left = parts.empty[0] ? right : parts.empty[1] ? left : united(left, right);
+    right = parts.parts[2];
+    right_place = places[2];
+    numbers_apart = false;
+  }
+  FVM_ASSIGN(const std::int32_t node, add_node(visit, separating(field, parts, left, right, numbers_apart)));
+  wait(node, field, std::move(left), left_place, std::move(right), right_place);
+  return {};
+}
+
+/// Follows rows from a place to the next split or leaf, which it writes.
+Result<void> Compiler::visit(const Visit& visit) {
+  FVM_ASSIGN(Place at, follow(visit.place));
+  while (at.kind == Place::Kind::Test) {
+    if (const auto field = unguarded(at)) return guard(visit, at, *field);
+    const PmmlPredicate& predicate = predicate_at(at);
+    PmmlParts parts = evaluator_.split(predicate, known(predicate.field));
+    Place places[3];
+    const Place* first = nullptr;
+    for (int i = 2; i >= 0; --i) {
+      if (parts.empty[i]) continue;
+      FVM_ASSIGN(places[i], after(at, predicate.field, parts.parts[i]));
+      first = &places[i];
+    }
+    // Missing values may wait with others that are tested next, if they then end where they should.
+    for (const int side : {1, 0}) {
+      if (parts.empty[side] || parts.empty[2] || places[side].kind != Place::Kind::Test) continue;
+      FVM_ASSIGN(const Place reached, after(places[side], predicate.field, parts.parts[2]));
+      if (places[2] != places[1 - side] && reached == places[2]) places[2] = places[side];
+    }
+    const auto elsewhere = [&](int i) { return !parts.empty[i] && places[i] != *first; };
+    if (elsewhere(1) || elsewhere(2)) return split(visit, at, predicate.field, parts, places);
+    at = *first;
+  }
+  return add_leaf(visit, at);
+}
+
+/// Returns the field that is tested at a place and whose numbers outside of its interval have not been sent away yet;
+/// nothing if there is none. All parts of a compound predicate but `surrogate` are evaluated, whatever the first gives.
+std::optional<std::uint32_t> Compiler::unguarded(const Place& place) {
+  const PmmlPredicate& whole =
+      source_.predicates[source_.nodes[static_cast<std::size_t>(place.child)].predicate];
+  const bool all = is_compound(whole.op) && whole.op != PmmlOperator::Surrogate;
+  const PmmlPredicate* first = all ? &source_.predicates[whole.begin] : &predicate_at(place);
+  for (const PmmlPredicate* part = first; part != first + (all ? whole.count : 1); ++part) {
+    if (part->op == PmmlOperator::True || part->op == PmmlOperator::False) continue;
+    const std::optional<PmmlInterval>& valid = evaluator_.fields().field(part->field).valid;
+    if (!valid) continue;
+    const PmmlValues& values = known(part->field);
+    if (values.low < values.high && (values.low < valid->low || values.high > valid->high))
+      return part->field;
+  }
+  return std::nullopt;
+}
+
+/// Sends numbers outside of a field's interval to leaves without an answer.
+Result<void> Compiler::guard(const Visit& visit, const Place& at, std::uint32_t field) {
+  const PmmlInterval& valid = *evaluator_.fields().field(field).valid;
+  const PmmlValues& values = known(field);
+  const bool below = values.low < valid.low;
+  PmmlParts parts;
+  parts.cut = below ? valid.low : valid.high;
+  PmmlValues left = values, right = values;
+  left.high = right.low = parts.cut;
+  (below ? left : right).missing = false;
+  FVM_ASSIGN(const std::int32_t node, add_node(visit, separating(field, parts, left, right, true)));
+  wait(node, field, std::move(left), below ? Place{} : at, std::move(right), below ? at : Place{});
+  return {};
+}
+
+Result<Tree> Compiler::run() {
+  waiting_.push_back(Visit{Place{Place::Kind::Test, -1, 0, 0, Outcome::Unknown}, -1, false});
+  while (!waiting_.empty()) {
+    std::variant<SetValues, Visit> next = std::move(waiting_.back());
+    waiting_.pop_back();
+    if (auto* set = std::get_if<SetValues>(&next))
+      known(set->field) = std::move(set->values);
+    else
+      FVM_TRY(this->visit(std::get<Visit>(next)));
+  }
+  tree_.nodes.shrink_to_fit();
+  return std::move(tree_);
+}
+
+}  // namespace
+
+Result<Tree> compile_pmml_tree(const PmmlTree& tree, const PmmlFields& fields,
+                               const PmmlLeafRule& leaf_rule) {
+  return Compiler(tree, fields, leaf_rule).run();
+}
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,62 @@
+// The nodes of a PMML TreeModel, as the document gives them one after the other.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "pmml_tree.hpp"
+#include "xml_events.hpp"
+
+namespace forestvm::frontend {
+
+/// The classes of a model: the categories of its target, in the dictionary's order.
+struct PmmlClasses {
+  std::vector<std::string> labels;
+  std::unordered_map<std::string, std::uint32_t> numbers;
+};
+
+class PmmlTreeReader {
+ public:
+  /// Trees of a model without classes score numbers.
+  PmmlTreeReader(PmmlFields& fields, const PmmlClasses& classes) : fields_(fields), classes_(classes) {}
+
+  Result<void> begin_tree(const XmlAttributes& attributes, const std::string& where);
+  Result<void> begin_node(const XmlAttributes& attributes, bool has_class, const std::string& where);
+  Result<void> end_node(const std::string& where);
+  Result<void> add_distribution(const XmlAttributes& attributes, const std::string& where);
+
+  /// Takes the predicate of the innermost node, or a part of its compound predicate.
+  Result<void> add_constant(bool truth, const std::string& where);
+  Result<void> add_simple(const XmlAttributes& attributes, const std::string& where);
+  Result<void> begin_set(const XmlAttributes& attributes, const std::string& where);
+  Result<void> end_set(std::string_view array, const std::string& where);
+  Result<void> begin_compound(const XmlAttributes& attributes, const std::string& where);
+  Result<void> end_compound(const std::string& where);
+
+  /// Returns the tree that is complete.
+  Result<PmmlTree> take(const std::string& where);
+
+ private:
+  struct OpenNode {
+    std::int32_t node;
+    std::string default_child;
+    std::int32_t last_class = -1;  ///< Class of the latest ScoreDistribution.
+    bool probabilities = false;
+  };
+
+  Result<void> add(PmmlPredicate predicate, const std::string& where);
+  Result<void> set_value(std::string_view text, PmmlPredicate& predicate, const std::string& where);
+
+  PmmlFields& fields_;
+  const PmmlClasses& classes_;
+  PmmlTree tree_;
+  std::vector<OpenNode> open_;
+  bool in_compound_ = false;
+  PmmlPredicate set_;
+};
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,54 @@
+// An XML document as events, within limits: nesting, and the length of a tag or text. In: bytes and a sink. Out: the
+// sink's calls, in the order of the document. The only file of frontend that uses Expat. It has no tree of the document
+// in memory, and neither document type declarations nor entities but the five of XML are read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <forestvm/result.hpp>
+
+namespace forestvm::frontend {
+
+/// The attributes of an element, in UTF-8.
+class XmlAttributes {
+ public:
+  /// `pairs` are names and values in turn, then null.
+  explicit XmlAttributes(const char* const* pairs) : pairs_(pairs) {}
+
+  std::optional<std::string_view> find(std::string_view name) const {
+    for (const char* const* pair = pairs_; *pair != nullptr; pair += 2)
+      if (name == *pair) return pair[1];
+    return std::nullopt;
+  }
+
+  /// Calls take(name) for each attribute until one returns false.
+  template <class Take>
+  void each_name(const Take& take) const {
+    for (const char* const* pair = pairs_; *pair != nullptr; pair += 2)
+      if (!take(std::string_view(*pair))) return;
+  }
+
+ private:
+  const char* const* pairs_;
+};
+
+/// Receives the events. `line` is the line of the tag, counted from 1.
+class XmlSink {
+ public:
+  virtual ~XmlSink() = default;
+  virtual Result<void> on_begin(std::string_view name, const XmlAttributes& attributes, std::size_t line) = 0;
+  virtual Result<void> on_end(std::size_t line) = 0;
+  /// The text between two tags may come in several pieces.
+  virtual Result<void> on_text(std::string_view text) = 0;
+};
+
+/// Reads the whole document. Returns the sink's errors, and refuses with line and column a document that is not
+/// well-formed or has more than `max_depth` elements inside one another.
+Result<void> read_xml(std::span<const std::byte> bytes, std::uint32_t max_depth, XmlSink& sink);
+
+}  // namespace forestvm::frontend

@@ -1,0 +1,246 @@
+#include "exported_forests.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/internal/city_hash.hpp>
+#include <forestvm/internal/names.hpp>
+
+#include "support/floats.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace forestvm::test {
+namespace {
+
+constexpr const char* kWarnings =
+    " -std=c99 -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Werror ";
+
+constexpr const char* kIncludes = "\n#include <stdio.h>\n#include <stdlib.h>\n";
+
+constexpr const char* kMain = R"(
+static void *memory(size_t bytes) {
+  void *const found = malloc(bytes == 0u ? 1u : bytes);
+  if (found == NULL) exit(2);
+  return found;
+}
+static void *read_rows(size_t bytes) {
+  void *const rows = memory(bytes);
+  if (fread(rows, 1u, bytes, stdin) != bytes) exit(3);
+  return rows;
+}
+/* Writes the codes of texts of all sizes. */
+void write_codes(void (*category)(float *, const char *, size_t)) {
+  char text[200];
+  size_t size, i;
+  for (size = 0; size <= sizeof text; ++size) {
+    float cell;
+    for (i = 0; i < size; ++i) text[i] = (char)(i * 7u + size * 31u);
+    category(&cell, text, size);
+    if (fwrite(&cell, 1u, sizeof cell, stdout) != sizeof cell) exit(4);
+  }
+}
+/* Calls a function for one row and for all rows, with exactly as much memory as it may write. */
+#define WRITE(function, TYPE, width) \
+  for (i = 0; i < 2; ++i) { \
+    const size_t rows_here = i == 0 ? 1u : count, bytes = rows_here * (width) * sizeof(TYPE); \
+    TYPE *const out = memory(bytes); \
+    function(rows, rows_here, features, out); \
+    if (fwrite(out, 1u, bytes, stdout) != bytes) exit(4); \
+    free(out); \
+  }
+)";
+
+bool takes_texts(const Program& program) { return !program.section_Lookups().empty(); }
+
+std::string c_type(ScalarType type) { return type == ScalarType::Float64 ? "double" : "float"; }
+
+std::size_t count_of(const std::vector<double>& rows, const ProgramMeta& meta) {
+  return rows.size() / meta.num_features;
+}
+
+/// Returns rows as the VM reads them where some features are hashed, and as C reads them: cells hold the bits of codes.
+template <class Cell>
+std::vector<Cell> cells_of(const Program& program, const std::vector<double>& rows) {
+  std::vector<Cell> cells(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) cells[i] = static_cast<Cell>(rows[i]);
+  for (const std::uint32_t feature : program.section_HashedFeatures())
+    for (std::size_t i = feature; i < rows.size(); i += program.meta().num_features) {
+      const auto code = static_cast<std::int32_t>(rows[i]);
+      std::memcpy(&cells[i], &code, sizeof code);
+    }
+  return cells;
+}
+
+template <class T>
+std::string bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+/// Returns what write_codes writes.
+std::vector<std::int32_t> expected_codes() {
+  std::vector<std::int32_t> codes;
+  for (std::size_t size = 0; size <= 200; ++size) {
+    std::string text(size, ' ');
+    for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 7 + size * 31);
+    codes.push_back(category_code(text));
+  }
+  return codes;
+}
+
+/// Reads what the C program wrote, and compares it with what the VM says.
+class Comparison {
+ public:
+  explicit Comparison(std::string written) : written_(std::move(written)) {}
+
+  bool at_end() const { return at_ == written_.size(); }
+
+  template <class T>
+  void expect(const std::string& what, const std::vector<T>& expected) {
+    const std::size_t begin = std::exchange(at_, at_ + expected.size() * sizeof(T));
+    ASSERT_LE(at_, written_.size()) << what;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      T got;
+      std::memcpy(&got, written_.data() + begin + i * sizeof(T), sizeof got);
+      ASSERT_TRUE(equal(got, expected[i])) << what << ": number " << i << " of " << expected.size() << " is "
+                                           << got << " in C, " << expected[i] << " in the VM";
+    }
+  }
+
+ private:
+  template <class T>
+  static bool equal(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>)
+      return support::same_bits(a, b) || (std::isnan(a) && std::isnan(b));
+    else
+      return a == b;
+  }
+
+  std::string written_;
+  std::size_t at_ = 0;
+};
+
+/// The VM's answers for one program's rows.
+class Judge {
+ public:
+  Judge(const Program& program, const std::vector<double>& rows) : program_(program), wide_(rows) {
+    const bool as_float64 =
+        program.meta().row_type == ScalarType::Float64 || !program.section_HashedFeatures().empty();
+    if (!as_float64) narrow_.assign(rows.begin(), rows.end());
+    for (const std::uint32_t feature : program.section_HashedFeatures())
+      EXPECT_LT(feature, program.meta().num_features);
+    block_ = {as_float64 ? static_cast<const void*>(wide_.data()) : narrow_.data(),
+              count_of(rows, program.meta()),
+              program.meta().num_features,
+              as_float64 ? RowType::Float64 : RowType::Float32,
+              1,
+              !program.section_HashedFeatures().empty()};
+    auto predictor = host_backend(program);
+    EXPECT_TRUE(predictor.ok()) << predictor.error().text();
+    predictor_ = std::move(*predictor);
+    context_ = predictor_->make_context();
+  }
+
+  template <class T>
+  std::vector<T> answers(OutputKind output, ResultType type, bool all) const {
+    RowBlock block = block_;
+    if (!all) block.count = 1;
+    std::vector<T> out(block.count * output_width(program_.meta(), output));
+    const auto done = predictor_->predict_as(*context_, block, output, type, out.data());
+    EXPECT_TRUE(done.ok()) << done.error().text();
+    return out;
+  }
+
+ private:
+  const Program& program_;
+  std::vector<double> wide_;
+  std::vector<float> narrow_;
+  RowBlock block_;
+  std::unique_ptr<Predictor> predictor_;
+  std::unique_ptr<Context> context_;
+};
+
+template <class T>
+void compare_output(const Judge& judge, OutputKind output, ResultType type, const std::string& what,
+                    Comparison& written) {
+  for (const bool all : {false, true})
+    written.expect(what + ", output " + std::string(name_of(output)), judge.answers<T>(output, type, all));
+}
+
+}  // namespace
+
+bool compiles(const std::string& command) {
+  return std::system(
+             ("echo 'int main(void) { return 0; }' | " + command + " -x c - -o /dev/null > /dev/null 2>&1")
+                 .c_str()) == 0;
+}
+
+void ExportedForests::add(const Program& program, ExportOptions options, const std::string& what,
+                          std::vector<double> rows) {
+  options.prefix = "f" + std::to_string(entries_.size());
+  const auto exported = export_c(program, options);
+  ASSERT_TRUE(exported.ok()) << what << ": " << exported.error().text();
+  source_ += exported->text;
+  entries_.push_back({program, options.prefix, what, std::move(rows)});
+}
+
+std::string ExportedForests::calls(const Entry& entry) {
+  const ProgramMeta& meta = entry.program.meta();
+  const std::string score = c_type(meta.score_type), row = c_type(meta.row_type);
+  const std::string features = std::to_string(meta.num_features) + "u";
+  const std::string count = std::to_string(count_of(entry.rows, meta)) + "u";
+  const auto write = [&](const char* function, const std::string& type, OutputKind output) {
+    return "  WRITE(" + entry.prefix + "_" + function + ", " + type + ", " +
+           std::to_string(output_width(meta, output)) + "u)\n";
+  };
+  return "static void run_" + entry.prefix + "(void) {\n  const size_t features = " + features +
+         ", count = " + count + ";\n  " + row + " *const rows = read_rows(count * features * sizeof(" + row +
+         "));\n  int i;\n" + write("predict_raw", score, OutputKind::Raw) +
+         write("predict", score, OutputKind::Value) +
+         (meta.class_rule == ClassRule::None ? "" : write("predict_class", "int64_t", OutputKind::Class)) +
+         write("predict_leaf", "int32_t", OutputKind::Leaf) +
+         (takes_texts(entry.program) ? "  write_codes(" + entry.prefix + "_category);\n" : "") +
+         "  free(rows);\n}\n";
+}
+
+void ExportedForests::compare(const std::string& compiler) const {
+  support::TemporaryFolder folder;
+  std::string rows, source = source_ + kIncludes + kMain, main = "int main(void) {\n";
+  for (const Entry& entry : entries_) {
+    source += calls(entry);
+    main += "  run_" + entry.prefix + "();\n";
+    rows += entry.program.meta().row_type == ScalarType::Float64
+                ? bytes_of(cells_of<double>(entry.program, entry.rows))
+                : bytes_of(cells_of<float>(entry.program, entry.rows));
+  }
+  folder.write("forests.c", source + main + "  return 0;\n}\n");
+  folder.write("rows", rows);
+  const std::string in = "cd " + folder.path().string() + " && ";
+  ASSERT_EQ(std::system((in + compiler + kWarnings + "forests.c -o forests").c_str()), 0)
+      << "kept: " << folder.keep();
+  ASSERT_EQ(std::system((in + "./forests < rows > answers").c_str()), 0) << "kept: " << folder.keep();
+  Comparison written(support::content_of(folder.file("answers")));
+  for (const Entry& entry : entries_) {
+    const ProgramMeta& meta = entry.program.meta();
+    const Judge judge(entry.program, entry.rows);
+    for (const OutputKind output : {OutputKind::Raw, OutputKind::Value})
+      if (meta.score_type == ScalarType::Float64)
+        compare_output<double>(judge, output, ResultType::Float64, entry.what, written);
+      else
+        compare_output<float>(judge, output, ResultType::Float32, entry.what, written);
+    if (meta.class_rule != ClassRule::None)
+      compare_output<std::int64_t>(judge, OutputKind::Class, ResultType::Int64, entry.what, written);
+    compare_output<std::int32_t>(judge, OutputKind::Leaf, ResultType::Int32, entry.what, written);
+    if (takes_texts(entry.program)) written.expect(entry.what + ", codes", expected_codes());
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_TRUE(written.at_end());
+}
+
+}  // namespace forestvm::test

@@ -1,0 +1,179 @@
+// The models of the repository and the zoo as C, under the default schedule and a random one, against the VM. Linear
+// leaves, and what no schedule runs, are named on standard output.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <forestvm/compile.hpp>
+#include <forestvm/load.hpp>
+
+#include "exported_forests.hpp"
+#include "model_rows.hpp"
+#include "random_schedule.hpp"
+#include "support/model_folders.hpp"
+
+namespace forestvm::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The most bytes of C that a compiler gets at once: with more it takes much memory.
+constexpr std::size_t kSourceBytes = 8 << 20;
+/// Larger models lose their last rounds, so that the compiler takes little time for each.
+constexpr std::size_t kMostNodes = 500, kFewNodes = 200;
+
+std::size_t node_count(const Model& model) {
+  std::size_t nodes = 0;
+  for (const Tree& tree : model.trees) nodes += tree.nodes.size();
+  return nodes;
+}
+
+/// Removes rounds from the end of a model with more nodes. What is left need not be a model of its trainer's.
+void shorten(Model& model, std::size_t most_nodes) {
+  while (node_count(model) > most_nodes && model.round_begins.size() > 2) {
+    model.round_begins.resize((model.round_begins.size() - 1) / 2 + 1);
+    model.trees.resize(model.round_begins.back());
+  }
+  model.best_round.reset();
+}
+
+/// Returns a program with a random schedule that the compiler accepts, and whose code is short enough for C.
+std::optional<Program> random_program(Dice& dice, const Model& model) {
+  for (int i = 0; i < 100; ++i) {
+    const Schedule schedule = random_schedule(dice, static_cast<std::uint32_t>(model.trees.size()), {30});
+    CompileOptions options;
+    options.contract = static_cast<Contract>(dice.below(3));
+    auto compiled = compile(model, schedule, options);
+    if (compiled.ok() && compiled->program.code().size() <= 2000) return std::move(compiled->program);
+  }
+  return std::nullopt;
+}
+
+/// Exports models one after the other, and compares them in batches.
+class Exporter {
+ public:
+  explicit Exporter(std::size_t most_nodes) : most_nodes_(most_nodes) {}
+
+  void add(const std::string& name, const fs::path& path) {
+    auto model = load_model(path.string());
+    if (!model.ok()) return skip(name, model.error().text());
+    shorten(*model, most_nodes_);
+    Dice dice(std::hash<std::string>()(name));
+    const auto compiled = compile(*model, Schedule());
+    if (!compiled.ok()) return skip(name, compiled.error().text());
+    add(dice, *model, compiled->program, name + ", default schedule");
+    const auto random = random_program(dice, *model);
+    ASSERT_TRUE(random.has_value()) << name;
+    add(dice, *model, *random, name + ", " + std::string(random->text(StringId::Schedule)));
+    ++models_;
+    if (forests_.source_bytes() < kSourceBytes) return;
+    compare();
+    forests_ = {};
+  }
+
+  void compare(const std::string& compiler = "cc -O0") const {
+    if (forests_.size() != 0) forests_.compare(compiler);
+  }
+
+  std::size_t models() const { return models_; }
+
+ private:
+  static void skip(const std::string& name, const std::string& why) {
+    std::cout << "  [ skipped  ] " << name << ": " << why << "\n";
+  }
+
+  void add(Dice& dice, const Model& model, const Program& program, const std::string& what) {
+    const ExportOptions options{static_cast<ExportOptions::Trees>(dice.below(2)),
+                                static_cast<ExportOptions::Thresholds>(dice.below(2)),
+                                {}};
+    forests_.add(program, options, what, rows_for(dice, model, 60));
+  }
+
+  std::size_t most_nodes_;
+  ExportedForests forests_;
+  std::size_t models_ = 0;
+};
+
+/// Compares the models in the folders inside `parent`; returns their number.
+std::size_t compare_models(const fs::path& parent) {
+  std::map<std::string, fs::path> files;
+  for (const fs::directory_entry& folder : fs::directory_iterator(parent)) {
+    if (!folder.is_directory()) continue;
+    for (const fs::directory_entry& file : fs::directory_iterator(folder)) {
+      const std::string name = file.path().filename().string();
+      if (name.starts_with("model")) files[folder.path().filename().string() + "/" + name] = file.path();
+    }
+  }
+  Exporter exporter(kMostNodes);
+  for (const auto& [name, path] : files) {
+    exporter.add(name, path);
+    if (::testing::Test::HasFatalFailure()) return 0;
+  }
+  exporter.compare();
+  return exporter.models();
+}
+
+/// Models of every kind of row, column, leaf and sum.
+constexpr const char* kKinds[] = {"xgboost_versions/3.2.0_categories/model.json",
+                                  "xgboost_versions/3.0.5_vectors/model.json",
+                                  "lightgbm/4.7.0_categories/model.txt",
+                                  "lightgbm/4.7.0_zero/model.txt",
+                                  "lightgbm/4.7.0_classes/model.txt",
+                                  "catboost/1.2.10_counters/model.cbm",
+                                  "catboost/1.2.10_one_hot/model.cbm",
+                                  "ydf/oblique/model",
+                                  "ydf/isolation/model",
+                                  "onnx/double/model.onnx",
+                                  "onnx/binary_both/model.onnx",
+                                  "treelite/4.8.1_softmax_wide/model.treelite",
+                                  "skops/1.9_hist_categories/model.skops",
+                                  "skops/1.9_forest_two_outputs/model.skops"};
+
+/// Compilers find nothing to complain of whatever they look for, and sanitizers find nothing at run time.
+TEST(ExportedKinds, AreCleanUnderEveryCompiler) {
+  Exporter exporter(kFewNodes);
+  for (const char* path : kKinds) exporter.add(path, fs::path(FORESTVM_TEST_DATA) / path);
+  EXPECT_EQ(exporter.models(), std::size(kKinds));
+  for (const char* compiler :
+       {"cc -O2", "cc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all", "clang -O2",
+        "clang -O1 -fsanitize=address,undefined -fno-sanitize-recover=all"}) {
+    SCOPED_TRACE(compiler);
+    if (compiles(compiler))
+      exporter.compare(compiler);
+    else
+      std::cout << "  [ skipped  ] " << compiler << " makes no programs here\n";
+  }
+}
+
+struct Models {
+  const char* folder;
+  std::size_t least;  ///< Least number of models that must have been compared.
+};
+
+class RepositoryExports : public testing::TestWithParam<Models> {};
+
+TEST_P(RepositoryExports, GiveTheVmsBits) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  EXPECT_GE(compare_models(fs::path(FORESTVM_TEST_DATA) / GetParam().folder), GetParam().least);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, RepositoryExports,
+                         testing::Values(Models{"", 3}, Models{"xgboost_versions", 35},
+                                         Models{"lightgbm", 14}, Models{"catboost", 12}, Models{"onnx", 30},
+                                         Models{"skops", 50}, Models{"treelite", 15}, Models{"ydf", 15}));
+
+TEST(ZooExports, GiveTheVmsBits) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  const fs::path formats = support::zoo() / "formats";
+  if (!fs::exists(formats)) GTEST_SKIP() << "no zoo at " << formats << ": set FORESTVM_ZOO";
+  EXPECT_GE(compare_models(formats), 90u);
+}
+
+}  // namespace
+}  // namespace forestvm::test

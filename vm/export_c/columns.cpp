@@ -1,0 +1,190 @@
+// Writes the columns that tests compare and that are no plain features. A row's cells are its features and, in programs
+// with lookups, the columns that these find; such rows are copied first. All other columns are computed where a test
+// asks for them: weighted sums, features with rules, and sets of categories, in which members are 1 and others 0.
+#include <algorithm>
+#include <map>
+
+#include <forestvm/core/categories.hpp>
+#include <forestvm/core/derived_columns.hpp>
+#include <forestvm/core/transform.hpp>
+
+#include "vm/export_c/parts.hpp"
+
+namespace forestvm::bytecode::export_c {
+namespace {
+
+/// Rules of a column, in the first number of its record in C.
+constexpr std::uint32_t kTinyMissing = 1;       ///< Numbers of at most kTiny in size are missing.
+constexpr std::uint32_t kFractionsMissing = 2;  ///< Numbers that are not whole are missing.
+constexpr std::uint32_t kBits = 4;              ///< A set, whose words hold a bit for each category.
+constexpr std::uint32_t kListed = 8;            ///< A set, whose words are its categories.
+constexpr std::uint32_t kNegative = 16;         ///< Numbers between -1 and 0 are category 0.
+
+/// WideFeature::categories of features whose fractions are missing.
+constexpr std::uint8_t kWhole = 2;
+
+std::size_t linear_count(const Program& program) { return program.section_LinearColumns().size(); }
+
+/// Returns the number of cells of a row.
+std::uint32_t cell_count(const Program& program) {
+  return row_width(program.meta()) - static_cast<std::uint32_t>(linear_count(program));
+}
+
+/// Returns whether tests compare more than cells and sums.
+bool has_records(const Job& job) {
+  return !job.changed.empty() || !job.program.section_CategoryColumns().empty();
+}
+
+/// Returns the feature among those with rules; the end of these if it has none.
+auto changed_at(const Job& job, std::uint32_t feature) {
+  const auto at = std::lower_bound(
+      job.changed.begin(), job.changed.end(), feature,
+      [](const ChangedFeature& changed, std::uint32_t wanted) { return changed.feature < wanted; });
+  return at != job.changed.end() && at->feature == feature ? at : job.changed.end();
+}
+
+std::uint32_t rules_of(const Job& job, std::uint32_t feature) {
+  const auto at = changed_at(job, feature);
+  return at == job.changed.end() ? 0 : at->rules;
+}
+
+constexpr const char* kSum = R"(/* The weighted sum of a row's cells. */
+static float @sum(const float *x, uint32_t column) {
+  uint32_t i;
+  float sum = 0;
+  for (i = @sums[column][0]; i < @sums[column][1]; ++i) {
+    const float value = x[@term_cells[i]];
+    sum += @term_weights[i] * (@sums[column][2] != 0u && value != value ? @term_replacements[i] : value);
+  }
+  return sum;
+}
+)";
+
+std::string sums_text(const Job& job, std::uint64_t& bytes) {
+  std::vector<std::vector<std::uint64_t>> sums;
+  std::vector<std::string> cells, weights, replacements;
+  for (const LinearDesc& sum : job.program.section_LinearColumns())
+    sums.push_back({sum.first_term, std::uint64_t{sum.first_term} + sum.term_count, sum.replaces});
+  for (const LinearTerm& term : job.program.section_LinearTerms()) {
+    cells.push_back(number(term.feature));
+    weights.push_back(literal(term.weight));
+    replacements.push_back(literal(term.replacement));
+  }
+  return "/* Weighted sums: first term, end of the terms, whether missing values are replaced. */\n" +
+         record_table(job, "sums", sums, bytes) + table("uint32_t", 4, job.name("term_cells"), cells, bytes) +
+         table("float", 4, job.name("term_weights"), weights, bytes) +
+         table("float", 4, job.name("term_replacements"), replacements, bytes) + in_file(job, kSum);
+}
+
+constexpr const char* kMember = R"(/* Whether a category is in a column's set. */
+static int @member(const uint32_t *column, uint32_t category) {
+  const uint32_t *words = @words + column[2];
+  uint32_t at = 0u, count = column[3];
+  if ((column[0] & 4u) != 0u) {
+    at = category - column[4];
+    return at / 32u < count && (words[at / 32u] >> at % 32u & 1u) != 0u;
+  }
+  for (; count > 1u; count -= count / 2u)
+    if (words[at + count / 2u] <= category) at += count / 2u;
+  return words[at] == category;
+}
+)";
+
+/// The rules of features. 2^53 is the least number above which all are whole.
+constexpr const char* kRules =
+    R"(  if ((column[0] & 1u) != 0u && (double)value >= -@TINY && (double)value <= @TINY) return (@ROW)(0.0 / 0.0);
+  if ((column[0] & 2u) != 0u && value > -9007199254740992 && value < 9007199254740992 &&
+      (@ROW)(int64_t)value != value)
+    return (@ROW)(0.0 / 0.0);
+)";
+
+constexpr const char* kSet = R"(  if ((column[0] & 12u) == 0u || value != value) return value;
+  if (!((column[0] & 16u) != 0u ? value > -1 : value >= 0) || value >= 16777216) return 0;
+  return (@ROW)@member(column, (uint32_t)(int32_t)value);
+)";
+
+std::vector<std::uint64_t> record_of(const Job& job, const CategoryColumn& set) {
+  return {
+      rules_of(job, set.feature) | (set.listed != 0 ? kListed : kBits) | (set.fractions != 0 ? kNegative : 0),
+      set.feature, set.first_word, set.word_count, set.first_category};
+}
+
+/// Returns the value of a cell or sum.
+std::string plain_value(const Job& job, const std::string& column) {
+  if (linear_count(job.program) == 0) return "x[" + column + "]";
+  const std::string cells = number(cell_count(job.program));
+  return "(" + column + " < " + cells + " ? x[" + column + "] : " + job.name("sum") + "(x, " + column +
+         " - " + cells + "))";
+}
+
+constexpr const char* kRecords =
+    R"(/* Columns: rules, cell, and of a set its first word, number of words and first category. Bits of the rules: 1: tiny
+ * numbers are missing; 2: fractions are missing; 4: a set with a bit for each category; 8: a set that lists its
+ * categories; 16: numbers between -1 and 0 are category 0. */
+)";
+
+/// Returns the function that computes any column, with its tables.
+std::string column_function(const Job& job, std::uint64_t& bytes) {
+  const auto sets = job.program.section_CategoryColumns();
+  std::vector<std::vector<std::uint64_t>> records;
+  for (const ChangedFeature& changed : job.changed)
+    records.push_back({changed.rules, changed.feature, 0, 0, 0});
+  for (const CategoryColumn& set : sets) records.push_back(record_of(job, set));
+  std::string text = kRecords;
+  text += record_table(job, "columns", records, bytes);
+  if (!sets.empty())
+    text += words_table(job, "words", job.program.section_CategoryWords(), bytes) + in_file(job, kMember);
+  const std::string columns = number(row_width(job.program.meta()));
+  std::string body =
+      "/* A column of a row; NaN is missing. */\nstatic @ROW @column(const @ROW *x, uint32_t i) {\n"
+      "  const uint32_t *column;\n  @ROW value;\n  if (i < " +
+      columns + ") return " + plain_value(job, "i") + ";\n  column = @columns[i - " + columns +
+      "];\n  value = " + plain_value(job, "column[1]") + ";\n";
+  if (!job.changed.empty()) body += kRules;
+  body += sets.empty() ? "  return value;\n}\n" : std::string(kSet) + "}\n";
+  return text + in_file(job, replaced(body, "@TINY", literal(kTiny)));
+}
+
+}  // namespace
+
+std::vector<ChangedFeature> changed_features(const Program& program) {
+  std::map<std::uint32_t, std::uint32_t> rules;
+  for (const std::uint32_t feature : program.section_ZeroMissing()) rules[feature] |= kTinyMissing;
+  for (const WideFeature& wide : program.section_WideFeatures())
+    if (wide.categories == kWhole) rules[wide.feature] |= kFractionsMissing;
+  std::vector<ChangedFeature> changed;
+  changed.reserve(rules.size());
+  for (const auto& [feature, bits] : rules) changed.push_back({feature, bits});
+  return changed;
+}
+
+std::uint64_t column_count(const Job& job) {
+  return std::uint64_t{row_width(job.program.meta())} + job.changed.size() +
+         job.program.section_CategoryColumns().size();
+}
+
+std::uint32_t column_word(const Job& job, const DecodedTest& test) {
+  const std::uint32_t feature = test.feature & kFeatureMask, flags = test.feature & ~kFeatureMask;
+  const std::uint32_t first_changed = row_width(job.program.meta());
+  if (test.category_set != nullptr) {
+    const auto set = test.category_set - job.program.section_CategoryColumns().data();
+    return flags |
+           (first_changed + static_cast<std::uint32_t>(job.changed.size()) + static_cast<std::uint32_t>(set));
+  }
+  const auto at = changed_at(job, feature);
+  if (at == job.changed.end()) return test.feature;
+  return flags | (first_changed + static_cast<std::uint32_t>(at - job.changed.begin()));
+}
+
+std::string column_value(const Job& job, const std::string& column) {
+  return has_records(job) ? job.name("column") + "(x, " + column + ")" : plain_value(job, column);
+}
+
+std::string columns_text(const Job& job, std::uint64_t& table_bytes) {
+  std::string text = looks_up(job.program) ? lookups_text(job, table_bytes) : "";
+  if (linear_count(job.program) != 0) text += sums_text(job, table_bytes);
+  if (has_records(job)) text += column_function(job, table_bytes);
+  return text;
+}
+
+}  // namespace forestvm::bytecode::export_c

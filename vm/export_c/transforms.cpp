@@ -1,0 +1,179 @@
+// The C functions that turn scores into values, and values into labels. They repeat core/transform.hpp; tests hold both
+// to the same bits. Numbers without a suffix are exact in the type of the scores, which the program decides.
+#include "vm/export_c/parts.hpp"
+
+namespace forestvm::bytecode::export_c {
+namespace {
+
+std::string for_outputs(const std::string& statement) {
+  return "  for (uint32_t i = 0u; i < @OUTPUTS; ++i) " + statement + "\n";
+}
+
+/// The numbers with which scores are combined, as C text.
+struct Parameters {
+  std::string steep_score;  ///< The score times the slope.
+  std::string flat_score;   ///< The score divided by the slope.
+  std::string divisor, offset;
+  std::string wide_slope;  ///< The slope as a float64.
+
+  Parameters(const ProgramMeta& meta, ScalarType score)
+      : divisor(literal(score, meta.divisor)),
+        offset(literal(score, meta.offset)),
+        wide_slope(literal(ScalarType::Float64, meta.slope)) {
+    const std::string slope = literal(score, meta.slope);
+    steep_score = meta.slope == 1 ? "scores[i]" : slope + " * scores[i]";
+    flat_score = meta.slope == 1 ? "scores[i]" : "scores[i] / " + slope;
+  }
+
+  /// Returns the text of power_exp of an expression.
+  std::string power_of(const std::string& x) const {
+    return "(@SCORE)@exp_f64(" + wide_slope + " * (double)(" + x + "))";
+  }
+};
+
+constexpr const char* kLargest = R"(  @SCORE largest = scores[0];
+  for (uint32_t i = 1u; i < @OUTPUTS; ++i)
+    if (scores[i] > largest) largest = scores[i];
+)";
+
+constexpr const char* kSoftmax = R"(  double sum = 0.0;
+  for (uint32_t i = 0u; i < @OUTPUTS; ++i) {
+    scores[i] = @exp_@BITS(scores[i] - largest);
+    sum += (double)scores[i];
+  }
+  const @SCORE total = (@SCORE)sum;
+  for (uint32_t i = 0u; i < @OUTPUTS; ++i) scores[i] /= total;
+)";
+
+constexpr const char* kSoftmaxZero = R"(  double sum = 0.0;
+  for (uint32_t i = 0u; i < @OUTPUTS; ++i) {
+    scores[i] = scores[i] == 0 ? 0 : @exp_@BITS(scores[i] - largest);
+    sum += (double)scores[i];
+  }
+  const @SCORE total = (@SCORE)sum;
+  for (uint32_t i = 0u; i < @OUTPUTS && total != 0; ++i) scores[i] /= total;
+)";
+
+constexpr const char* kRoundedSoftmax = R"(  float largest = (float)scores[0];
+  double sum = 0.0;
+  for (uint32_t i = 1u; i < @OUTPUTS; ++i)
+    if (scores[i] > (@SCORE)largest) largest = (float)scores[i];
+  for (uint32_t i = 0u; i < @OUTPUTS; ++i) {
+    const float power = (float)@exp_@BITS(scores[i] - (@SCORE)largest);
+    sum += (double)power;
+    scores[i] = (@SCORE)power;
+  }
+  const @SCORE total = (@SCORE)(float)sum;
+  for (uint32_t i = 0u; i < @OUTPUTS; ++i) scores[i] /= total;
+)";
+
+constexpr const char* kPlainSoftmax = R"(  @SCORE sum = 0;
+  for (uint32_t i = 0u; i < @OUTPUTS; ++i) {
+    scores[i] = @exp_@BITS(scores[i]);
+    sum += scores[i];
+  }
+  const @SCORE factor = 1 / sum;
+  for (uint32_t i = 0u; i < @OUTPUTS; ++i) scores[i] *= factor;
+)";
+
+constexpr const char* kLogistic = R"(  for (uint32_t i = 0u; i < @OUTPUTS; ++i) {
+    const @SCORE v = 1 / (1 + @exp_@BITS(scores[i] < 0 ? scores[i] : -scores[i]));
+    scores[i] = scores[i] < 0 ? 1 - v : v;
+  }
+)";
+
+std::string body_of(const ProgramMeta& meta, const Parameters& parameters) {
+  const std::string anomaly = "(@SCORE)@exp2_f64((double)-(" + parameters.flat_score + "))";
+  switch (meta.transform) {
+    case Transform::Identity:
+    case Transform::Average:
+      return "";
+    case Transform::Sigmoid:
+      return for_outputs("scores[i] = @sigmoid_@BITS(" + parameters.steep_score + ");");
+    case Transform::Softmax:
+      return (meta.slope == 1 ? "" : for_outputs("scores[i] = " + parameters.flat_score + ";")) + kLargest +
+             kSoftmax;
+    case Transform::Argmax:
+      return "  scores[0] = (@SCORE)@argmax_@BITS(scores, 1);\n";
+    case Transform::Exp:
+      return for_outputs("scores[i] = @exp_@BITS(scores[i]);");
+    case Transform::Step:
+      return for_outputs("scores[i] = (@SCORE)(scores[i] > 0);");
+    case Transform::SignedSquare:
+      return for_outputs("scores[i] = (@SCORE)((scores[i] > 0) - (scores[i] < 0)) * scores[i] * scores[i];");
+    case Transform::Log1pExp:
+      return for_outputs("scores[i] = (@SCORE)@log1p_f64((double)@exp_@BITS(scores[i]));");
+    case Transform::Logistic:
+      return kLogistic;
+    case Transform::Uncertainty:
+      return "  scores[1] = @exp_@BITS(2 * scores[1]);\n";
+    case Transform::Anomaly:
+      return for_outputs("scores[i] = " + anomaly + ";");
+    case Transform::AnomalyDecision:
+      return for_outputs("scores[i] = -" + anomaly + " - " + parameters.offset + ";");
+    case Transform::Clamp:
+      return for_outputs("scores[i] = scores[i] < 0 ? 0 : scores[i] > 1 ? 1 : scores[i];");
+    case Transform::SoftmaxZero:
+      return std::string(kLargest) + kSoftmaxZero;
+    case Transform::PlainSigmoid:
+      return for_outputs("scores[i] = 1 / (1 + @exp_@BITS(-(" + parameters.steep_score + ")));");
+    case Transform::RoundedSoftmax:
+      return kRoundedSoftmax;
+    case Transform::PlainSoftmax:
+      return kPlainSoftmax;
+    case Transform::CutExp:
+      return for_outputs("scores[i] = @exp_@BITS(scores[i] < -19 ? -19 : scores[i] > 19 ? 19 : scores[i]);");
+    case Transform::PowerExp:
+      return for_outputs("scores[i] = " + parameters.power_of("scores[i]") + ";");
+    case Transform::PowerSigmoid:
+      return for_outputs("scores[i] = 1 / (1 + " + parameters.power_of("-scores[i]") + ");");
+    case Transform::PowerSoftmax:
+      return std::string(kLargest) +
+             "  @SCORE sum = 0;\n  for (uint32_t i = 0u; i < @OUTPUTS; ++i) {\n    scores[i] = " +
+             parameters.power_of("scores[i] - largest") + ";\n    sum += scores[i];\n  }\n" +
+             for_outputs("scores[i] /= sum;");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string transform_body(const ProgramMeta& meta, ScalarType score) {
+  const Parameters parameters(meta, score);
+  const std::string divided =
+      meta.divisor == 1 ? "" : for_outputs("scores[i] /= " + parameters.divisor + ";");
+  const std::string body = divided + body_of(meta, parameters);
+  return body.empty() ? "  (void)scores;\n" : body;
+}
+
+std::string label_body(const ProgramMeta& meta, ScalarType score) {
+  switch (meta.class_rule) {
+    case ClassRule::None:
+      return "  (void)values; (void)labels;\n";
+    case ClassRule::AboveHalf:
+    case ClassRule::RawAboveHalf:
+      return for_outputs("labels[i] = values[i] > (@SCORE)0.5;");
+    case ClassRule::Positive:
+    case ClassRule::RawPositive:
+      return for_outputs("labels[i] = values[i] > 0;");
+    case ClassRule::RawNotNegative:
+      return for_outputs("labels[i] = values[i] >= 0;");
+    case ClassRule::Negative:
+      return for_outputs("labels[i] = values[i] < 0;");
+    case ClassRule::RawAboveOffset:
+      return for_outputs("labels[i] = values[i] > " + literal(score, meta.offset) + ";");
+    case ClassRule::HalfOrMore:
+      return for_outputs("labels[i] = values[i] >= (@SCORE)0.5;");
+    case ClassRule::NotPositive:
+      return for_outputs("labels[i] = values[i] <= 0;");
+    case ClassRule::Argmax:
+      return "  labels[0] = (int64_t)@argmax_@BITS(values, 1);\n";
+    case ClassRule::RawArgmax:
+      return "  labels[0] = (int64_t)@argmax_@BITS(values, " + literal(score, meta.divisor) + ");\n";
+    case ClassRule::Value:
+      return "  labels[0] = (int64_t)values[0];\n";
+  }
+  return {};
+}
+
+}  // namespace forestvm::bytecode::export_c
