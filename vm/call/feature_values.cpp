@@ -1,12 +1,14 @@
 // Copies the values of rows that linear leaves read: see forestvm/internal/row_source.hpp.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <variant>
 
 #include <forestvm/core/transform.hpp>
 #include <forestvm/internal/row_source.hpp>
 
 #include "vm/call/csr_rows.hpp"
+#include "vm/call/read_column.hpp"
 #include "vm/call/row_value.hpp"
 
 namespace forestvm {
@@ -49,10 +51,32 @@ class FeatureCopy {
     });
   }
 
+  void operator()(const ColumnRows& rows) const {
+    for (std::size_t i = 0; i < features_.size(); ++i) {
+      const Column& column = rows.columns[features_[i]];
+      for (std::size_t r = 0; r < count_; ++r) {
+        const double x = column_value(rows, column, features_[i], begin_ + r);
+        out_[r * features_.size() + i] = std::abs(x) <= kTiny ? 0 : x;
+      }
+    }
+  }
+
   void operator()(const CodedRows&) const { FVM_CHECK(false); }   // refused: see CodedPlans
   void operator()(const DeviceRows&) const { FVM_CHECK(false); }  // the host has refused them
 
  private:
+  /// Returns a value of a column that RowSource::read has checked; NaN if it is missing.
+  static double column_value(const ColumnRows& rows, const Column& column, std::uint32_t feature,
+                             std::size_t row) {
+    constexpr double missing = std::numeric_limits<double>::quiet_NaN();
+    if (host::present(column, row, 1) == 0) return missing;
+    if (!host::is_text(column)) return host::number_at(column, row);
+    const auto text = host::text_at(column, row);
+    if (!text) return missing;
+    const auto number = rows.texts->number_of(feature, *text);
+    return number ? *number : missing;
+  }
+
   std::size_t begin_, count_;
   std::span<const std::uint32_t> features_;
   double* out_;

@@ -135,6 +135,11 @@ std::uint64_t present(const Column& column, std::size_t row, std::size_t count) 
 double number_at(const Column& column, std::size_t row) {
   const std::size_t i = column.offset + row;
   if (column.form == ColumnForm::Bits) return static_cast<double>(bits_at(column.values, i, 1));
+  if (column.form == ColumnForm::Indices) {
+    double number = 0;
+    read_indices(column, row, 1, &number);
+    return number;
+  }
   return with_type(column.type,
                    [&](auto kind) { return to_double(value_at<decltype(kind)>(column.values, i)); });
 }

@@ -24,7 +24,7 @@ inline bool is_text(const Column& column) {
   return column.form == ColumnForm::Text || column.form == ColumnForm::TextViews;
 }
 
-/// Returns the float64 nearest to the number, or bit, of a row that has one.
+/// Returns the float64 nearest to the number, or bit, of a row that has one; of an index what it stands for.
 double number_at(const Column& column, std::size_t row);
 
 /// Returns the text of a column of texts in a row that has one.

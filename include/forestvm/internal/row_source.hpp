@@ -141,8 +141,9 @@ class RowReader {
   const ProgramMeta& meta() const { return meta_; }
   const ValueRules& rules() const { return rules_; }
   const CodedPlans& coded_plans() const { return coded_plans_; }
-  /// Returns the features, ascending, that the encoder reads.
-  std::span<const std::uint32_t> encoded_features() const { return encoded_features_; }
+  /// Returns the features, ascending, that are read where they lie if rows are not converted: by the encoder and by
+  /// linear leaves.
+  std::span<const std::uint32_t> features_in_place() const { return features_in_place_; }
 
  private:
   /// Returns whether walks, the encoder or derived columns read a feature. Slow at first: decodes the forest.
@@ -158,7 +159,7 @@ class RowReader {
   const ProgramMeta& meta_;
   ValueRules rules_;
   CodedPlans coded_plans_;
-  std::vector<std::uint32_t> encoded_features_;
+  std::vector<std::uint32_t> features_in_place_;
   std::optional<int> device_;
   mutable std::once_flag features_read_once_;
   mutable std::vector<bool> features_read_;  ///< See reads().
