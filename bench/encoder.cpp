@@ -112,6 +112,7 @@ void encode_columns(benchmark::State& state, const host::Target& target, const S
                            {},
                            nullptr,
                            special.get(),
+                           false,
                            encoder.columns.size(),
                            {0, shape.rows, 0},
                            {.columns = columns.data()},

@@ -35,6 +35,7 @@ const Command kCompile = {
      kScheduleOption,
      kRoundsOption,
      kContractOption,
+     kWithOption,
      kStrictOption,
      {"timings", '\0', "", "prints the time of each pass of the compiler on standard error"}},
     "  forestvm compile model.json -o model.fvm\n"

@@ -119,6 +119,13 @@ void add_program(Json& document, const Program& program) {
       derived["f" + std::to_string(program.meta().num_features + i)] = columns[i];
     document["derived columns"] = std::move(derived);
   }
+  if (const auto functions = program.section_LeafFunctions(); !functions.empty()) {
+    std::set<std::uint32_t> features;
+    for (const LeafTerm& term : program.section_LeafTerms()) features.insert(term.feature);
+    document["linear leaves"] = {{"functions", functions.size()},
+                                 {"terms", program.section_LeafTerms().size()},
+                                 {"features", features.size()}};
+  }
   document["runs on"] = program.mapped() ? "GPU backends (its loops are mapped)" : "the host";
   document["instructions"] = program.code().size();
   document["steps per row, at most"] = steps_per_row(program);

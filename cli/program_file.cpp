@@ -2,6 +2,7 @@
 #include "cli/program_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -44,6 +45,9 @@ std::vector<std::string_view> schedule_names() {
   return names;
 }
 
+/// What --with adds to a program.
+constexpr std::array<std::string_view, 1> kCapabilities = {"early-stop"};
+
 /// The schedule and the options that --schedule, --contract and --strict ask for.
 struct Asked {
   ChosenSchedule chosen;
@@ -55,6 +59,8 @@ Result<Asked> what_is_asked(const Arguments& arguments, const Model& model, cons
   FVM_ASSIGN(asked.chosen, choose_schedule(arguments, model, otherwise));
   FVM_ASSIGN(asked.options.contract, arguments.choice("contract", asked.options.contract));
   asked.options.strict = arguments.has("strict");
+  FVM_ASSIGN(const std::size_t with, arguments.choice("with", kCapabilities, kCapabilities.size()));
+  asked.options.keeps_leaves = with < kCapabilities.size() || arguments.has("early-stop");
   return asked;
 }
 
@@ -171,6 +177,12 @@ constinit const Option kContractOption = {
     "the bits that predictions promise: trainer (default: the trainer's own), reproducible (independent "
     "of schedule, threads and target) or fast",
     {names_of<Contract>}};
+constinit const Option kWithOption = {
+    "with",
+    '\0',
+    "WHAT",
+    "early-stop: keeps each tree's leaf until all are known, so that run --early-stop can add them round by round",
+    {listed<kCapabilities>}};
 constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};
 
 Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model,

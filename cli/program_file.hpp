@@ -41,6 +41,9 @@ extern const Option kScheduleOption;
 extern const Option kContractOption;
 extern const Option kStrictOption;
 
+/// The option of `compile` for programs that calls may ask for more; `run` compiles what its own options need.
+extern const Option kWithOption;
+
 /// A schedule and what messages call it: its file, "schedule NAME" or "--schedule".
 struct ChosenSchedule {
   Schedule schedule;
@@ -53,7 +56,7 @@ struct ChosenSchedule {
 Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model,
                                        const std::string& otherwise = "auto");
 
-/// Compiles with --schedule, --contract and --strict. Warnings go to standard error.
+/// Compiles with --schedule, --contract, --strict and --with. Warnings go to standard error.
 Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model,
                                  const std::string& otherwise = "auto");
 /// Compiles a model that is not needed any more, which takes less memory.

@@ -1,10 +1,15 @@
 // forestvm run: rows -> predictions, with a model (compiled first) or a program.
 // A row's way: Batches (cli/batches.cpp), RowReader (cli/io) -> predict_all below -> Predictor::predict
 // (vm/host).
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <forestvm/backend.hpp>
@@ -16,6 +21,7 @@
 #include "cli/commands.hpp"
 #include "cli/io/predictions.hpp"
 #include "cli/io/quote.hpp"
+#include "cli/margins.hpp"
 #include "cli/program_file.hpp"
 #include "cli/progress.hpp"
 
@@ -27,11 +33,34 @@ constexpr std::uint64_t kMaxThreads = 4096;
 /// The options of the command line.
 struct RunOptions {
   std::string model, out;
+  std::string margins;  ///< value of --base-margin; empty without
+  std::optional<EarlyStop> early_stop;
   OutputKind output = OutputKind::Value;
   BackendChoice backend;
   BatchOptions rows;
   bool has_header = false;  ///< true: CSV output begins with names
 };
+
+/// Reads "margin=10,every=10", in any order; what is not given is as LightGBM has it.
+Result<EarlyStop> early_stop_of(const std::string& text) {
+  EarlyStop stop;
+  bool good = !text.empty();
+  for (std::size_t begin = 0; good && begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view part = std::string_view(text).substr(begin, end - begin);
+    const char* const last = part.data() + part.size();
+    const auto reads = [&](std::string_view name, auto& number) {
+      if (!part.starts_with(name)) return false;
+      const auto [at, error] = std::from_chars(part.data() + name.size(), last, number);
+      return error == std::errc() && at == last;
+    };
+    good = reads("margin=", stop.margin) || reads("every=", stop.every);
+    begin = end + 1;
+  }
+  if (good && stop.margin >= 0 && stop.every > 0) return stop;
+  return usage_error("--early-stop " + in_quotes(text) +
+                     ": expected margin=M,every=N, a margin of 0 or more and 1 round or more");
+}
 
 Result<RunOptions> understand(const Arguments& arguments) {
   RunOptions options;
@@ -44,6 +73,12 @@ Result<RunOptions> understand(const Arguments& arguments) {
   FVM_ASSIGN(options.backend, choose_backend(arguments));
   FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMaxThreads, 0));
   options.backend.host.threads = static_cast<unsigned>(threads);
+  options.margins = arguments.get("base-margin");
+  if (options.margins == "-") return usage_error("--base-margin: margins are read from a file");
+  FVM_TRY(expect_other_file(options.out, options.margins));
+  if (arguments.has("early-stop")) {
+    FVM_ASSIGN(options.early_stop, early_stop_of(arguments.get("early-stop")));
+  }
   options.has_header = arguments.has("output-header");
   if (is_npy_name(options.out) && (options.has_header || options.rows.form.keep))
     return usage_error(std::string(options.has_header ? "--output-header" : "--keep") +
@@ -78,20 +113,28 @@ std::vector<std::string> column_names(const Program& program, const RunOptions& 
 }
 
 /// Predicts all rows, batch after batch, and writes each batch as soon as it is predicted.
-template <class T, class Predict>
-Result<void> predict_batches(Batches& batches, const RunOptions& options, std::size_t width,
-                             PredictionWriter& writer, Predict predict) {
+template <class T>
+Result<void> predict_batches(const Predictor& predictor, ResultType type, Batches& batches,
+                             const RunOptions& options, std::optional<Margins>& margins, std::size_t width,
+                             PredictionWriter& writer) {
   Progress progress = batches.progress(options.out);
+  const std::unique_ptr<Context> context = predictor.make_context();
   std::vector<T> answers;
+  CallOptions call;
+  call.early_stop = options.early_stop;
   while (const std::size_t count = row_count(batches.rows())) {
     answers.resize(count * width);
-    FVM_TRY(in_file(options.model, predict(batches.rows(), answers.data())));
+    if (margins) {
+      FVM_ASSIGN(call.base_margin, margins->next(count));
+    }
+    FVM_TRY(in_file(options.model, predictor.predict_with(*context, batches.rows(), options.output, type,
+                                                          call, answers.data())));
     FVM_TRY(writer.write(std::span<const T>(answers), batches.kept()));
     FVM_TRY(writer.flush());
     FVM_TRY(batches.next());
     progress.show(batches.done());
   }
-  return {};
+  return margins ? margins->finish() : Result<void>();
 }
 
 /// Returns the form of the predictions of a row. `labels` and `names` must outlive it.
@@ -114,30 +157,20 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
 }
 
 Result<void> predict_all(const Predictor& predictor, Batches& batches, const RunOptions& options,
-                         const PredictionForm& form) {
+                         std::optional<Margins>& margins, const PredictionForm& form) {
   FVM_ASSIGN(PredictionWriter writer, PredictionWriter::open(options.out, form));
-  const std::unique_ptr<Context> context = predictor.make_context();
-  const auto predict = [&](const AnyRows& rows, float* out) {
-    return predictor.predict(*context, rows, options.output, out);
-  };
-  const auto predict_wide = [&](const AnyRows& rows, double* out) {
-    return predictor.predict_wide(*context, rows, options.output, out);
-  };
-  const auto predict_class = [&](const AnyRows& rows, std::int64_t* out) {
-    return predictor.predict_class(*context, rows, out);
-  };
-  const auto predict_leaf = [&](const AnyRows& rows, std::int32_t* out) {
-    return predictor.predict_leaf(*context, rows, out);
+  const auto predict = [&]<class T>(ResultType type) {
+    return predict_batches<T>(predictor, type, batches, options, margins, form.columns, writer);
   };
   using Type = PredictionForm::Type;
   if (form.type == Type::Int64)
-    FVM_TRY(predict_batches<std::int64_t>(batches, options, form.columns, writer, predict_class));
+    FVM_TRY(predict.operator()<std::int64_t>(ResultType::Int64));
   else if (form.type == Type::Int32)
-    FVM_TRY(predict_batches<std::int32_t>(batches, options, form.columns, writer, predict_leaf));
+    FVM_TRY(predict.operator()<std::int32_t>(ResultType::Int32));
   else if (form.type == Type::Float64)
-    FVM_TRY(predict_batches<double>(batches, options, form.columns, writer, predict_wide));
+    FVM_TRY(predict.operator()<double>(ResultType::Float64));
   else
-    FVM_TRY(predict_batches<float>(batches, options, form.columns, writer, predict));
+    FVM_TRY(predict.operator()<float>(ResultType::Float32));
   return writer.finish();
 }
 
@@ -151,7 +184,11 @@ Result<void> run(const Arguments& arguments) {
              make_predictor(options.backend, program, options.model));
   // The input is opened first, so that rows which cannot be read leave no output behind.
   FVM_ASSIGN(Batches batches, Batches::open(options.rows, program, form.columns * size_of(form.type)));
-  return predict_all(*predictor, batches, options, form);
+  std::optional<Margins> margins;
+  if (!options.margins.empty()) {
+    FVM_ASSIGN(margins, Margins::open(options.margins, program));
+  }
+  return predict_all(*predictor, batches, options, margins, form);
 }
 
 std::string notes() {
@@ -210,6 +247,10 @@ const Command kRun = {
      kCategoriesOption,
      kMissingOption,
      kRoundsOption,
+     kBaseMarginOption,
+     {"early-stop", '\0', "margin=M,every=N",
+      "after every N rounds (10), rows whose raw scores are further apart than M (10) get no more trees, as with "
+      "LightGBM's pred_early_stop"},
      kContractOption,
      kStrictOption},
     "  forestvm run model.json rows.csv\n"

@@ -139,8 +139,7 @@ Result<void> TreeCheck::check_sets() const {
         return error({}, "a linear leaf uses feature " + std::to_string(feature));
   }
   for (const double value : tree_->leaf_vectors)
-    if (!is_output(value))
-      return error({}, "a leaf vector holds a number that is not finite, or not exact");
+    if (!is_output(value)) return error({}, "a leaf vector holds a number that is not finite, or not exact");
   return {};
 }
 

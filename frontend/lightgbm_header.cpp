@@ -20,6 +20,7 @@ struct Objective {
   Transform transform;
   ClassRule class_rule;
   Parameters parameters;
+  EarlyStopRule early_stop;
 
   bool takes_sqrt() const { return parameters == Parameters::Sqrt; }
   bool takes_sigmoid() const {
@@ -31,8 +32,8 @@ struct Objective {
 };
 
 constexpr Objective objectives[] = {
-#define FVM_LIGHTGBM_OBJECTIVE(name, transform, class_rule, parameters) \
-  {name, Transform::transform, ClassRule::class_rule, Parameters::parameters},
+#define FVM_LIGHTGBM_OBJECTIVE(name, transform, class_rule, parameters, early_stop) \
+  {name, Transform::transform, ClassRule::class_rule, Parameters::parameters, EarlyStopRule::early_stop},
 #include "lightgbm_objectives.def"
 };
 
@@ -85,6 +86,7 @@ Result<void> add_objective(const LightgbmEntry& entry, Model& model) {
   model.objective = words[0];
   model.transform = given.sqrt ? Transform::SignedSquare : row->transform;
   model.class_rule = row->class_rule;
+  model.early_stop = row->early_stop;
   return {};
 }
 
@@ -117,6 +119,8 @@ Result<void> add_average(const LightgbmEntry& entry, Model& model) {
   if (!entry.text.empty()) return refused(location_of(entry), "average_output: takes no value");
   if (model.trees.empty()) return refused(location_of(entry), "average_output: an average over no trees");
   model.averaged = true;
+  model.takes_margins = false;
+  model.early_stop = EarlyStopRule::None;
   if (model.transform == Transform::Identity) model.transform = Transform::Average;
   return {};
 }
@@ -165,6 +169,7 @@ Result<void> add_lightgbm_header(const LightgbmHeader& header, const LoadLimits&
                                                     quoted(header.version.text));
   model.row_type = model.score_type = ScalarType::Float64;
   model.tiny_is_zero = true;
+  model.takes_margins = true;
   FVM_TRY(add_outputs(header, limits, model));
   FVM_ASSIGN(const std::int64_t last_feature,
              number_of(header.max_feature_idx, 0, std::int64_t{limits.max_features} - 1));

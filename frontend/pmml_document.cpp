@@ -71,7 +71,10 @@ bool is_weighted(PmmlMethod method) {
 class Reader final : public XmlSink {
  public:
   Reader(const LoadLimits& limits, std::size_t size)
-      : limits_(limits), document_(limits), trees_(document_.fields, document_.classes), room_(size / 4 + (1u << 22)) {
+      : limits_(limits),
+        document_(limits),
+        trees_(document_.fields, document_.classes),
+        room_(size / 4 + (1u << 22)) {
     for (std::size_t i = 0; i < std::size(kElements); ++i)
       elements_.emplace(kElements[i].name, static_cast<Element>(i));
   }
@@ -79,7 +82,8 @@ class Reader final : public XmlSink {
   Result<void> on_begin(std::string_view name, const XmlAttributes& attributes, std::size_t line) override;
   Result<void> on_end(std::size_t line) override;
   Result<void> on_text(std::string_view text) override {
-    if (skipped_ == 0 && !open_.empty() && (open_.back() == Element::Array || open_.back() == Element::Constant))
+    if (skipped_ == 0 && !open_.empty() &&
+        (open_.back() == Element::Array || open_.back() == Element::Constant))
       text_ += text;
     return {};
   }
@@ -109,7 +113,8 @@ class Reader final : public XmlSink {
            models_[models_.size() - 2].scorer.method != PmmlMethod::Chain;
   }
 
-  Result<double> number(const XmlAttributes& attributes, const char* name, std::optional<double> otherwise) const;
+  Result<double> number(const XmlAttributes& attributes, const char* name,
+                        std::optional<double> otherwise) const;
   Result<void> skip(std::string_view name, const XmlAttributes& attributes);
   Result<void> begin(Element element, const XmlAttributes& attributes);
   Result<void> begin_model(Element element, const XmlAttributes& attributes);
@@ -166,7 +171,8 @@ Result<void> Reader::on_begin(std::string_view name, const XmlAttributes& attrib
   const auto known = elements_.find(name);
   const bool derived = !open_.empty() && open_.back() == Element::DerivedField;
   if (known == elements_.end() || (derived && known->second != Element::FieldRef)) {
-    if (std::find(std::begin(kSkipped), std::end(kSkipped), name) != std::end(kSkipped)) return skip(name, attributes);
+    if (std::find(std::begin(kSkipped), std::end(kSkipped), name) != std::end(kSkipped))
+      return skip(name, attributes);
     if (derived) {
       FVM_TRY(document_.fields.set_expression(name, attributes, where()));
       return skip(name, attributes);
@@ -181,7 +187,8 @@ Result<void> Reader::on_begin(std::string_view name, const XmlAttributes& attrib
   open_.push_back(known->second);
   std::string unknown;
   attributes.each_name([&](std::string_view attribute) {
-    if (!has_word(row.attributes, attribute) && !attribute.starts_with("xmlns") && !attribute.starts_with("xsi:"))
+    if (!has_word(row.attributes, attribute) && !attribute.starts_with("xmlns") &&
+        !attribute.starts_with("xsi:"))
       unknown = attribute;
     return unknown.empty();
   });
@@ -278,7 +285,8 @@ Result<void> Reader::begin_model(Element element, const XmlAttributes& attribute
   if (function != "regression" && function != "classification")
     return error("functionName " + quoted(function) + " is not supported");
   model.scorer.has_classes = function == "classification";
-  if (attributes.find("isScorable").value_or("true") != "true") return error("the model is not meant for scoring");
+  if (attributes.find("isScorable").value_or("true") != "true")
+    return error("the model is not meant for scoring");
   const std::string_view context = attributes.find("x-mathContext").value_or("double");
   if (context != "double" && context != "float")
     return error("x-mathContext " + quoted(context) + " is not supported");
@@ -312,7 +320,8 @@ Result<void> Reader::begin_predicate(Element element, const XmlAttributes& attri
   if (open_[open_.size() - 2] == Element::Segment)
     return element == Element::True
                ? Result<void>()
-               : error("a Segment with a predicate other than True is not supported: make it a node of its tree");
+               : error(
+                     "a Segment with a predicate other than True is not supported: make it a node of its tree");
   switch (element) {
     case Element::SimplePredicate:
       return trees_.add_simple(attributes, where());
@@ -360,11 +369,13 @@ Result<void> Reader::begin_segment(const XmlAttributes& attributes) {
   }
   if (model.weight < 0) return error("a negative weight");
   PmmlScorer& scorer = model.scorer;
-  scorer.whole_weights = scorer.whole_weights && model.weight == std::floor(model.weight) && model.weight < 4096;
+  scorer.whole_weights =
+      scorer.whole_weights && model.weight == std::floor(model.weight) && model.weight < 4096;
   const double sum = scorer.weight_sum + model.weight;
-  scorer.weight_sum = scorer.is_float ? static_cast<double>(static_cast<float>(scorer.weight_sum) +
-                                                            static_cast<float>(model.weight))
-                                      : sum;
+  scorer.weight_sum =
+      scorer.is_float
+          ? static_cast<double>(static_cast<float>(scorer.weight_sum) + static_cast<float>(model.weight))
+          : sum;
   return {};
 }
 
@@ -409,7 +420,8 @@ Result<void> Reader::begin_table(Element element, const XmlAttributes& attribute
     tables.push_back(std::move(table));
     return {};
   }
-  if (attributes.find("exponent").value_or("1") != "1") return error("an exponent other than 1 is not supported");
+  if (attributes.find("exponent").value_or("1") != "1")
+    return error("an exponent other than 1 is not supported");
   PmmlTerm term;
   term.name = attributes.find("name").value_or("");
   FVM_ASSIGN(term.coefficient, number(attributes, "coefficient", {}));
@@ -422,7 +434,8 @@ Result<void> Reader::set_classes() {
   if (!models_.back().scorer.has_classes) return {};
   PmmlClasses& classes = document_.classes;
   classes.labels = document_.fields.target_categories();
-  if (classes.labels.size() < 2) return error("a classification whose target has no two values in the DataDictionary");
+  if (classes.labels.size() < 2)
+    return error("a classification whose target has no two values in the DataDictionary");
   if (classes.labels.size() > limits_.max_outputs)
     return error("more classes than the limit of " + std::to_string(limits_.max_outputs));
   for (const std::string& label : classes.labels)
@@ -466,13 +479,15 @@ Result<void> Reader::end_tree() {
   const OpenModel& owner = is_member() ? models_[models_.size() - 2] : models_.back();
   OpenModel& model = models_.back();
   if (!is_member()) model.scorer.first_tree = static_cast<std::uint32_t>(document_.trees.size());
-  if (is_member() && model.scorer.has_target) return error("a Target of one tree among others is not supported");
+  if (is_member() && model.scorer.has_target)
+    return error("a Target of one tree among others is not supported");
   FVM_ASSIGN(const PmmlTree source, trees_.take(place));
   PmmlLeaves leaves(source, owner.scorer, owner.scorer.has_classes ? document_.classes.labels.size() : 0,
                     owner.weight, room_);
   FVM_ASSIGN(Tree tree, compile_pmml_tree(source, document_.fields, std::ref(leaves)));
   nodes_ += tree.nodes.size();
-  if (nodes_ > limits_.max_nodes) return error("more nodes than the limit of " + std::to_string(limits_.max_nodes));
+  if (nodes_ > limits_.max_nodes)
+    return error("more nodes than the limit of " + std::to_string(limits_.max_nodes));
   model.scorer.may_lack_answers = leaves.lacks_answers();
   document_.trees.push_back(std::move(tree));
   document_.lines.push_back(model.line);
@@ -495,8 +510,9 @@ Result<void> Reader::end_model() {
     return refused(place, "a MiningModel without a Segmentation");
   scorer.end_tree = static_cast<std::uint32_t>(document_.trees.size());
   if (scorer.skips_missing && scorer.may_lack_answers)
-    return refused(place, "trees that may have no answer are left out of the sum, which is not supported: give "
-                          "missingPredictionTreatment=\"returnMissing\"");
+    return refused(place,
+                   "trees that may have no answer are left out of the sum, which is not supported: give "
+                   "missingPredictionTreatment=\"returnMissing\"");
   if (model.element != Element::RegressionModel && scorer.method != PmmlMethod::Chain) {
     if (scorer.first_tree == scorer.end_tree) return refused(place, "a model without trees");
     document_.scorers.push_back(scorer);

@@ -38,16 +38,16 @@ struct PmmlScorer {
   std::string where;
   PmmlMethod method = PmmlMethod::Single;
   bool has_classes = false;
-  bool is_float = false;             ///< Sums are in float32.
+  bool is_float = false;  ///< Sums are in float32.
   std::uint32_t first_tree = 0, end_tree = 0;
   double weight_sum = 0;
-  bool whole_weights = true;         ///< Weights are small whole numbers.
+  bool whole_weights = true;  ///< Weights are small whole numbers.
   bool may_lack_answers = false;
-  double factor = 1, constant = 0;   ///< Target: the score is multiplied, then added to.
-  bool has_target = false;           ///< There is a Target.
-  std::string target;                ///< Name of the target field that the model itself lists; may be empty.
+  double factor = 1, constant = 0;  ///< Target: the score is multiplied, then added to.
+  bool has_target = false;          ///< There is a Target.
+  std::string target;               ///< Name of the target field that the model itself lists; may be empty.
   std::vector<PmmlOutput> outputs;
-  bool skips_missing = false;        ///< Trees without an answer do not count.
+  bool skips_missing = false;  ///< Trees without an answer do not count.
 };
 
 struct PmmlTerm {
@@ -76,11 +76,11 @@ struct PmmlDocument {
   std::string application, version, algorithm;
   PmmlFields fields;
   PmmlClasses classes;
-  PmmlScorer outermost;              ///< The model that the document holds.
-  std::vector<PmmlScorer> scorers;   ///< The outermost model, or the models of its chain.
+  PmmlScorer outermost;             ///< The model that the document holds.
+  std::vector<PmmlScorer> scorers;  ///< The outermost model, or the models of its chain.
   std::optional<PmmlRegression> regression;
-  std::vector<Tree> trees;           ///< Their splits test fields by their numbers in `fields`.
-  std::vector<std::size_t> lines;    ///< Line of each tree.
+  std::vector<Tree> trees;         ///< Their splits test fields by their numbers in `fields`.
+  std::vector<std::size_t> lines;  ///< Line of each tree.
 };
 
 /// Reads the document. `limits` must outlive the result.

@@ -19,7 +19,8 @@ constexpr std::size_t kMostCategories = 65'536;
 std::string text_of(std::optional<std::string_view> text) { return std::string(text.value_or("")); }
 
 /// Returns an attribute that must be there.
-Result<std::string_view> required(const XmlAttributes& attributes, const char* name, const std::string& where) {
+Result<std::string_view> required(const XmlAttributes& attributes, const char* name,
+                                  const std::string& where) {
   if (const auto found = attributes.find(name)) return *found;
   return refused(where, std::string("no attribute \"") + name + "\"");
 }
@@ -27,7 +28,8 @@ Result<std::string_view> required(const XmlAttributes& attributes, const char* n
 /// Returns the cut that separates the same numbers of a field, as a number of the field's type.
 Cut cut_of(const Cut& cut, PmmlKind kind) {
   if (!std::isfinite(cut.number) || kind == PmmlKind::Double) return cut;
-  if (kind == PmmlKind::Integer) return {cut.after ? std::floor(cut.number) : std::ceil(cut.number) - 1, true};
+  if (kind == PmmlKind::Integer)
+    return {cut.after ? std::floor(cut.number) : std::ceil(cut.number) - 1, true};
   const auto number = static_cast<double>(static_cast<float>(cut.number));
   if (number == cut.number) return cut;
   return {number, number < cut.number};
@@ -87,7 +89,8 @@ Result<void> PmmlFields::add_interval(const XmlAttributes& attributes, const std
   FVM_ASSIGN(const double left, margin("leftMargin", -infinity));
   FVM_ASSIGN(const double right, margin("rightMargin", infinity));
   const std::string_view closure = attributes.find("closure").value_or("");
-  if (closure != "openClosed" && closure != "openOpen" && closure != "closedOpen" && closure != "closedClosed")
+  if (closure != "openClosed" && closure != "openOpen" && closure != "closedOpen" &&
+      closure != "closedClosed")
     return refused(where, "closure " + quoted(closure));
   data.interval = {{left, closure.starts_with("open")}, {right, closure.ends_with("Closed")}};
   return {};
@@ -142,12 +145,14 @@ Result<std::uint32_t> PmmlFields::category(const PmmlField& field, std::string_v
   std::string name(text);
   // One number may be written as 1 and as 1.0.
   if (categories.numbers)
-    if (const auto value = pmml_number(text); value && *value == std::floor(*value) && std::abs(*value) < 1e15)
+    if (const auto value = pmml_number(text);
+        value && *value == std::floor(*value) && std::abs(*value) < 1e15)
       name = std::to_string(static_cast<std::int64_t>(*value));
   const auto found = categories.numbers_of.find(name);
   if (found != categories.numbers_of.end()) return found->second;
   // A value that the dictionary does not declare is then invalid, or missing: no row equals it.
-  if (categories.declared && (!categories.other_possible || categories.other_missing)) return std::uint32_t{0};
+  if (categories.declared && (!categories.other_possible || categories.other_missing))
+    return std::uint32_t{0};
   return add_category(categories, name, where);
 }
 
@@ -234,7 +239,8 @@ Result<void> PmmlFields::add_feature(const DataField& data, const XmlAttributes&
   FVM_TRY(set_treatments(data, attributes, field, feature, where));
   if (field.kind == PmmlKind::Float && field.replacement)
     field.replacement = static_cast<double>(static_cast<float>(*field.replacement));
-  if (data.interval && field.kind != PmmlKind::Category && attributes.find("invalidValueTreatment") != "asIs") {
+  if (data.interval && field.kind != PmmlKind::Category &&
+      attributes.find("invalidValueTreatment") != "asIs") {
     field.valid = {cut_of(data.interval->low, field.kind), cut_of(data.interval->high, field.kind)};
     const Cut replacement{field.replacement.value_or(0), false};
     if (field.replacement && (replacement < field.valid->low || replacement >= field.valid->high))
@@ -281,7 +287,8 @@ Result<std::uint32_t> PmmlFields::find(std::string_view name, const std::string&
       if (!to_float || fields_[number].kind == PmmlKind::Float) return number;
       PmmlField cast = fields_[number];
       if (cast.kind == PmmlKind::Category)
-        return refused(where, "field " + quoted(name) + " casts categories to numbers, which is not supported");
+        return refused(where,
+                       "field " + quoted(name) + " casts categories to numbers, which is not supported");
       cast.kind = PmmlKind::Float;
       if (cast.valid) return refused(where, "field " + quoted(name) + " casts a field with an Interval");
       if (cast.replacement) cast.replacement = static_cast<double>(static_cast<float>(*cast.replacement));

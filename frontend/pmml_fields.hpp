@@ -29,12 +29,12 @@ enum class PmmlKind : std::uint8_t {
 
 /// The categories of a field. Category 0 stands for all values that are not listed; the others are numbered as they come.
 struct PmmlCategories {
-  bool numbers = false;         ///< Rows hold the categories as whole numbers; otherwise as texts.
-  bool declared = false;        ///< The dictionary lists all valid categories.
-  bool other_missing = false;   ///< Values that are not listed count as missing.
-  bool other_possible = true;   ///< Rows with values that are not listed have an answer.
-  std::vector<std::string> names;     ///< Names of the categories from 1 on, unless `numbers`.
-  std::vector<std::uint32_t> codes;   ///< Codes of the categories from 1 on, in rows.
+  bool numbers = false;              ///< Rows hold the categories as whole numbers; otherwise as texts.
+  bool declared = false;             ///< The dictionary lists all valid categories.
+  bool other_missing = false;        ///< Values that are not listed count as missing.
+  bool other_possible = true;        ///< Rows with values that are not listed have an answer.
+  std::vector<std::string> names;    ///< Names of the categories from 1 on, unless `numbers`.
+  std::vector<std::uint32_t> codes;  ///< Codes of the categories from 1 on, in rows.
   std::unordered_map<std::string, std::uint32_t> numbers_of;  ///< Categories by name.
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(codes.size()) + 1; }
@@ -106,7 +106,7 @@ class PmmlFields {
     std::string refused;  ///< Why no model may use the field; empty if one may.
   };
   struct DerivedField {
-    std::string source;   ///< Name of the field that it casts.
+    std::string source;  ///< Name of the field that it casts.
     std::string type;
     std::string refused;  ///< Why no predicate may use it.
   };

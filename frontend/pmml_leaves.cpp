@@ -51,7 +51,8 @@ Result<void> PmmlLeaves::append_shares(const PmmlNode& node, Tree& tree) {
 
 Result<void> PmmlLeaves::append_row(const PmmlNode* node, Tree& tree) {
   if (room_ < classes_)
-    return refused(tree_.where, "the leaves' values for each class would take much more memory than the document");
+    return refused(tree_.where,
+                   "the leaves' values for each class would take much more memory than the document");
   room_ -= classes_;
   if (node == nullptr) {
     tree.leaf_vectors.insert(tree.leaf_vectors.end(), classes_, kNoAnswer);
@@ -62,12 +63,14 @@ Result<void> PmmlLeaves::append_row(const PmmlNode* node, Tree& tree) {
   if (!votes && scorer_.method != PmmlMethod::Single)
     return error(*node, "no ScoreDistribution elements, of which the model gives the average");
   tree.leaf_vectors.insert(tree.leaf_vectors.end(), classes_, 0.0);
-  tree.leaf_vectors[tree.leaf_vectors.size() - classes_ + static_cast<std::size_t>(node->score)] = weighted(1);
+  tree.leaf_vectors[tree.leaf_vectors.size() - classes_ + static_cast<std::size_t>(node->score)] =
+      weighted(1);
   return {};
 }
 
 Result<void> PmmlLeaves::operator()(const PmmlNode* node, Node& leaf, Tree& tree) {
-  std::int64_t& row = node == nullptr ? rows_.back() : rows_[static_cast<std::size_t>(node - tree_.nodes.data())];
+  std::int64_t& row =
+      node == nullptr ? rows_.back() : rows_[static_cast<std::size_t>(node - tree_.nodes.data())];
   if (classes_ == 0) {
     row = 0;
     leaf.value = node == nullptr ? kNoAnswer : weighted(rounded(node->score));

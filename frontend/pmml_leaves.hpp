@@ -15,8 +15,14 @@ namespace forestvm::frontend {
 class PmmlLeaves {
  public:
   /// `room` is the number of values that the vectors of all trees may still hold.
-  PmmlLeaves(const PmmlTree& tree, const PmmlScorer& scorer, std::size_t classes, double weight, std::size_t& room)
-      : tree_(tree), scorer_(scorer), classes_(classes), weight_(weight), room_(room), rows_(tree.nodes.size() + 1, -1) {}
+  PmmlLeaves(const PmmlTree& tree, const PmmlScorer& scorer, std::size_t classes, double weight,
+             std::size_t& room)
+      : tree_(tree),
+        scorer_(scorer),
+        classes_(classes),
+        weight_(weight),
+        room_(room),
+        rows_(tree.nodes.size() + 1, -1) {}
 
   /// Writes the outputs of the leaf that `node` is, or of one without an answer.
   Result<void> operator()(const PmmlNode* node, Node& leaf, Tree& tree);
@@ -27,7 +33,9 @@ class PmmlLeaves {
   Result<void> append_row(const PmmlNode* node, Tree& tree);
   Result<void> append_shares(const PmmlNode& node, Tree& tree);
   Error error(const PmmlNode& node, const char* message) const;
-  double rounded(double value) const { return scorer_.is_float ? static_cast<double>(static_cast<float>(value)) : value; }
+  double rounded(double value) const {
+    return scorer_.is_float ? static_cast<double>(static_cast<float>(value)) : value;
+  }
   double weighted(double value) const;
 
   const PmmlTree& tree_;
@@ -35,7 +43,8 @@ class PmmlLeaves {
   std::size_t classes_;
   double weight_;
   std::size_t& room_;
-  std::vector<std::int64_t> rows_;  ///< Row of each node's vector, and of the one without an answer; -1 if none.
+  std::vector<std::int64_t>
+      rows_;  ///< Row of each node's vector, and of the one without an answer; -1 if none.
 };
 
 }  // namespace forestvm::frontend

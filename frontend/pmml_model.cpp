@@ -78,7 +78,8 @@ Result<void> Assembly::add_classes() {
     return refused(scorer.where, "weightedMajorityVote with weights that are no whole numbers below 4096");
   // Of classes with equally many votes JPMML takes the one that the first of their trees chose.
   const std::uint32_t count = scorer.end_tree - scorer.first_tree;
-  const bool ties = votes && (scorer.method == PmmlMethod::WeightedVote || model_.num_outputs > 2 || count % 2 == 0);
+  const bool ties =
+      votes && (scorer.method == PmmlMethod::WeightedVote || model_.num_outputs > 2 || count % 2 == 0);
   if (ties)
     model_.class_labels.clear();
   else
@@ -102,8 +103,9 @@ Result<void> Assembly::set_target(const PmmlScorer& scorer, std::size_t output) 
 /// Recognises the output that sklearn2pmml writes for IsolationForest.
 Result<void> Assembly::set_isolation(const PmmlScorer& scorer) {
   const auto other = [&](const PmmlOutput& output) {
-    return refused(scorer.where, "output " + quoted(output.name) +
-                                     " is computed from the prediction, which is supported for IsolationForest only");
+    return refused(scorer.where,
+                   "output " + quoted(output.name) +
+                       " is computed from the prediction, which is supported for IsolationForest only");
   };
   std::string score, ratio, decision, outlier;
   for (const PmmlOutput& output : scorer.outputs) {
@@ -114,8 +116,8 @@ Result<void> Assembly::set_isolation(const PmmlScorer& scorer) {
     const std::string& text = output.expression;
     const std::string division = "(/ " + score + " ";
     if (!score.empty() && ratio.empty() && text.starts_with(division) && text.ends_with(")")) {
-      const auto divisor = pmml_number(
-          std::string_view(text).substr(division.size(), text.size() - division.size() - 1));
+      const auto divisor =
+          pmml_number(std::string_view(text).substr(division.size(), text.size() - division.size() - 1));
       if (!divisor || !(*divisor > 0) || !std::isfinite(*divisor)) return other(output);
       model_.slope = *divisor;
       ratio = output.name;
@@ -156,14 +158,16 @@ Result<const PmmlScorer*> Assembly::scorer_of(const PmmlTable& table) {
                                            " predictors instead of one score of trees");
   const auto gives = [&](const PmmlScorer& scorer) {
     return std::any_of(scorer.outputs.begin(), scorer.outputs.end(), [&](const PmmlOutput& output) {
-      return output.name == table.terms[0].name && output.feature == "predictedValue" && output.expression.empty();
+      return output.name == table.terms[0].name && output.feature == "predictedValue" &&
+             output.expression.empty();
     });
   };
   const auto found = std::find_if(document_.scorers.begin(), document_.scorers.end(), gives);
   if (found == document_.scorers.end())
     return refused(regression().where, "predictor " + quoted(table.terms[0].name) + " is no score of trees");
   for (const PmmlOutput& output : found->outputs)
-    if (output.name == table.terms[0].name && output.type != (is_float() ? "float" : "double") && !output.type.empty())
+    if (output.name == table.terms[0].name && output.type != (is_float() ? "float" : "double") &&
+        !output.type.empty())
       return refused(found->where, "a score of another type than its sum: " + quoted(output.type));
   return &*found;
 }
@@ -171,7 +175,8 @@ Result<const PmmlScorer*> Assembly::scorer_of(const PmmlTable& table) {
 /// Sets an output from a table: coefficient * score + intercept, where the score may have a Target.
 Result<void> Assembly::set_table(const PmmlTable& table, const PmmlScorer& scorer, std::size_t output) {
   const PmmlTerm& term = table.terms[0];
-  if (scorer.has_classes || scorer.method == PmmlMethod::Average || scorer.method == PmmlMethod::WeightedAverage)
+  if (scorer.has_classes || scorer.method == PmmlMethod::Average ||
+      scorer.method == PmmlMethod::WeightedAverage)
     return refused(scorer.where, "a RegressionModel of anything but sums of trees is not supported");
   if (!document_.regression->is_float == is_float())
     return refused(regression().where, "x-mathContext is not that of the scores");
@@ -233,25 +238,30 @@ Result<void> Assembly::add_chain() {
   if (regression().has_classes != document_.outermost.has_classes)
     return refused(regression().where, "functionName is not that of the model around it");
   if (document_.outermost.has_target || document_.outermost.skips_missing)
-    return refused(document_.outermost.where, "a Target, or missingPredictionTreatment=\"skipSegment\", of a "
-                                              "modelChain is not supported");
-  if (tables.size() != (regression().has_classes ? std::max<std::size_t>(document_.classes.labels.size(), 2) : 1))
+    return refused(document_.outermost.where,
+                   "a Target, or missingPredictionTreatment=\"skipSegment\", of a "
+                   "modelChain is not supported");
+  if (tables.size() !=
+      (regression().has_classes ? std::max<std::size_t>(document_.classes.labels.size(), 2) : 1))
     return refused(regression().where, std::to_string(tables.size()) + " RegressionTable elements");
   for (std::size_t k = 0; regression().has_classes && k < tables.size(); ++k) {
-    const bool twice = std::any_of(tables.begin(), tables.begin() + static_cast<std::ptrdiff_t>(k),
-                                   [&](const PmmlTable& table) { return table.category == tables[k].category; });
+    const bool twice =
+        std::any_of(tables.begin(), tables.begin() + static_cast<std::ptrdiff_t>(k),
+                    [&](const PmmlTable& table) { return table.category == tables[k].category; });
     if (twice || !document_.classes.numbers.contains(tables[k].category))
       return refused(regression().where, "targetCategory " + quoted(tables[k].category) +
                                              " is none of the target's values, or comes twice");
   }
   if (is_float()) model_.slope = kSlope;
   const bool default_second = tables.size() == 2 && tables[1].terms.empty() && tables[1].intercept == 0;
-  if (regression().normalization == "softmax" && regression().has_classes && !default_second) return set_softmax();
+  if (regression().normalization == "softmax" && regression().has_classes && !default_second)
+    return set_softmax();
   if (tables.size() > 2)
     return refused(regression().where, "normalizationMethod " + quoted(regression().normalization) + " of " +
                                            std::to_string(tables.size()) + " classes is not supported");
   FVM_ASSIGN(const PmmlScorer* scorer, scorer_of(tables[0]));
-  if (document_.scorers.size() != 1) return refused(scorer->where, "scores that nothing uses are not supported");
+  if (document_.scorers.size() != 1)
+    return refused(scorer->where, "scores that nothing uses are not supported");
   if (tables.size() == 2 && !default_second)
     return refused(regression().where, "a second RegressionTable that is not empty");
   model_.base.assign(1, 0.0);
@@ -260,7 +270,8 @@ Result<void> Assembly::add_chain() {
   FVM_TRY(set_normalization());
   if (!regression().has_classes) return {};
   model_.pair = Pair::Complement;
-  model_.class_rule = ClassRule::HalfOrMore;  // JPMML takes the first table's class if both are equally probable
+  model_.class_rule =
+      ClassRule::HalfOrMore;  // JPMML takes the first table's class if both are equally probable
   model_.class_labels = {tables[1].category, tables[0].category};
   return {};
 }
@@ -278,8 +289,8 @@ Result<void> Assembly::check_types() const {
   }
   const std::string_view target = fields.target_type();
   if (!document_.outermost.has_classes && !target.empty() && target != type)
-    return refused(document_.outermost.where, "predictions are rounded to the target's type, " + quoted(target) +
-                                                  ", which is not supported");
+    return refused(document_.outermost.where, "predictions are rounded to the target's type, " +
+                                                  quoted(target) + ", which is not supported");
   return {};
 }
 
@@ -372,7 +383,8 @@ Result<void> Assembly::run() {
   else
     FVM_TRY(add_number());
   for (const std::uint32_t output : output_of_)
-    if (output == UINT32_MAX) return refused(document_.outermost.where, "scores that nothing uses are not supported");
+    if (output == UINT32_MAX)
+      return refused(document_.outermost.where, "scores that nothing uses are not supported");
   add_trees();
   return set_row_type();
 }
@@ -380,7 +392,8 @@ Result<void> Assembly::run() {
 }  // namespace
 
 bool sniff_pmml(std::span<const std::byte> bytes) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), kModelOpening));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
+                              std::min(bytes.size(), kModelOpening));
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || text[first] != '<') return false;
   const std::size_t at = text.find("<PMML");

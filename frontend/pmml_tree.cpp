@@ -26,6 +26,9 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
+/// Predicates that a small tree may evaluate: about a quarter of a second.
+constexpr std::size_t kMostSteps = 10'000'000;
+
 /// Combines the outcomes of a compound predicate's parts.
 Outcome combined(PmmlOperator op, Outcome left, Outcome right) {
   const Outcome decides = op == PmmlOperator::And ? Outcome::False : Outcome::True;
@@ -75,10 +78,10 @@ class Compiler {
                      const Place (&places)[3]);
   Result<std::int32_t> add_node(const Visit& visit, const Node& node);
   Result<void> add_leaf(const Visit& visit, const Place& place);
-  Node separating(std::uint32_t field, const PmmlParts& parts, const PmmlValues& left, const PmmlValues& right,
-                  bool numbers_apart);
-  void wait(std::int32_t parent, std::uint32_t field, PmmlValues left, const Place& left_place, PmmlValues right,
-            const Place& right_place);
+  Node separating(std::uint32_t field, const PmmlParts& parts, const PmmlValues& left,
+                  const PmmlValues& right, bool numbers_apart);
+  void wait(std::int32_t parent, std::uint32_t field, PmmlValues left, const Place& left_place,
+            PmmlValues right, const Place& right_place);
   Error error(std::int32_t node, const std::string& message) const {
     return refused(source_.where + ", node " + std::to_string(node + 1), message);
   }
@@ -90,6 +93,7 @@ class Compiler {
   std::vector<std::variant<SetValues, Visit>> waiting_;
   Tree tree_;
   std::size_t members_ = 0;  ///< Number of members in all category sets.
+  std::size_t steps_ = 0;    ///< Number of predicates that were evaluated, and of words of categories.
 };
 
 const PmmlPredicate& Compiler::predicate_at(const Place& place) const {
@@ -156,6 +160,12 @@ Result<Place> Compiler::follow(Place place) {
   while (place.kind == Place::Kind::Test) {
     if (unguarded(place)) break;
     const PmmlPredicate& predicate = predicate_at(place);
+    // A test of one of many categories looks at all of them.
+    steps_ += 1 + known(predicate.field).categories.size();
+    if (steps_ > 100 * source_.predicates.size() + kMostSteps)
+      return refused(source_.where,
+                     "the tree is too large: each of many children of a node is tested for many "
+                     "sets of rows. Make it deeper");
     const std::optional<Outcome> outcome = evaluator_.decide(predicate, known(predicate.field));
     if (!outcome) break;
     FVM_ASSIGN(const std::optional<Place> end, take(place, *outcome));
@@ -176,9 +186,9 @@ Result<std::int32_t> Compiler::add_node(const Visit& visit, const Node& node) {
   constexpr std::size_t few = 1024;
   if (tree_.nodes.size() >= 5 * source_.nodes.size() + few ||
       members_ > 8 * (source_.members.size() + source_.nodes.size()) + few * few)
-    return refused(source_.where, "the tree needs too many splits of two sides: " +
-                                      std::to_string(source_.nodes.size()) + " nodes make more than " +
-                                      std::to_string(tree_.nodes.size()));
+    return refused(source_.where,
+                   "the tree needs too many splits of two sides: " + std::to_string(source_.nodes.size()) +
+                       " nodes make more than " + std::to_string(tree_.nodes.size()));
   const auto at = static_cast<std::int32_t>(tree_.nodes.size());
   if (visit.parent >= 0) {
     Node& parent = tree_.nodes[static_cast<std::size_t>(visit.parent)];
@@ -212,7 +222,8 @@ Node Compiler::separating(std::uint32_t field, const PmmlParts& parts, const Pmm
   const PmmlCategories& categories = evaluator_.fields().categories(evaluator_.fields().field(field));
   const auto size = [](const PmmlValues& values) {
     std::size_t members = 0;
-    for (const std::uint64_t word : values.categories) members += static_cast<std::size_t>(__builtin_popcountll(word));
+    for (const std::uint64_t word : values.categories)
+      members += static_cast<std::size_t>(__builtin_popcountll(word));
     return members;
   };
   CategorySet set;
@@ -288,14 +299,19 @@ Result<void> Compiler::visit(const Visit& visit) {
     PmmlParts parts = evaluator_.split(predicate, known(predicate.field));
     Place places[3];
     const Place* first = nullptr;
-    bool differ = false;
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 2; i >= 0; --i) {
       if (parts.empty[i]) continue;
       FVM_ASSIGN(places[i], after(at, predicate.field, parts.parts[i]));
-      if (first == nullptr) first = &places[i];
-      differ = differ || places[i] != *first;
+      first = &places[i];
     }
-    if (differ) return split(visit, at, predicate.field, parts, places);
+    // Missing values may wait with others that are tested next, if they then end where they should.
+    for (const int side : {1, 0}) {
+      if (parts.empty[side] || parts.empty[2] || places[side].kind != Place::Kind::Test) continue;
+      FVM_ASSIGN(const Place reached, after(places[side], predicate.field, parts.parts[2]));
+      if (places[2] != places[1 - side] && reached == places[2]) places[2] = places[side];
+    }
+    const auto elsewhere = [&](int i) { return !parts.empty[i] && places[i] != *first; };
+    if (elsewhere(1) || elsewhere(2)) return split(visit, at, predicate.field, parts, places);
     at = *first;
   }
   return add_leaf(visit, at);
@@ -313,7 +329,8 @@ std::optional<std::uint32_t> Compiler::unguarded(const Place& place) {
     const std::optional<PmmlInterval>& valid = evaluator_.fields().field(part->field).valid;
     if (!valid) continue;
     const PmmlValues& values = known(part->field);
-    if (values.low < values.high && (values.low < valid->low || values.high > valid->high)) return part->field;
+    if (values.low < values.high && (values.low < valid->low || values.high > valid->high))
+      return part->field;
   }
   return std::nullopt;
 }
@@ -349,7 +366,8 @@ Result<Tree> Compiler::run() {
 
 }  // namespace
 
-Result<Tree> compile_pmml_tree(const PmmlTree& tree, const PmmlFields& fields, const PmmlLeafRule& leaf_rule) {
+Result<Tree> compile_pmml_tree(const PmmlTree& tree, const PmmlFields& fields,
+                               const PmmlLeafRule& leaf_rule) {
   return Compiler(tree, fields, leaf_rule).run();
 }
 

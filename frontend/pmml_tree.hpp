@@ -39,8 +39,9 @@ constexpr bool is_compound(PmmlOperator op) { return op >= PmmlOperator::And; }
 struct PmmlPredicate {
   PmmlOperator op = PmmlOperator::True;
   std::uint32_t field = 0;
-  double value = 0;         ///< Number that a field is compared with.
-  std::uint32_t begin = 0;  ///< First category in PmmlTree::members (In, NotIn) or first part in predicates (compound).
+  double value = 0;  ///< Number that a field is compared with.
+  std::uint32_t begin =
+      0;  ///< First category in PmmlTree::members (In, NotIn) or first part in predicates (compound).
   std::uint32_t count = 0;
 };
 
@@ -59,7 +60,8 @@ enum class PmmlUnknown : std::uint8_t { NextChild, NoAnswer, LastScore, DefaultC
 struct PmmlTree {
   std::string where;  ///< Place in the document.
   PmmlUnknown unknown = PmmlUnknown::NextChild;
-  bool last_score = false;  ///< A node none of whose children is true answers with its own score, if it has one.
+  bool last_score =
+      false;  ///< A node none of whose children is true answers with its own score, if it has one.
   std::vector<PmmlNode> nodes;  ///< The root is the first.
   std::vector<PmmlPredicate> predicates;
   std::vector<std::uint32_t> members;  ///< Categories, ascending within a predicate.

@@ -129,7 +129,8 @@ Result<void> PmmlTreeReader::end_node(const std::string& where) {
   const OpenNode& open = open_.back();
   const PmmlNode& node = tree_.nodes[static_cast<std::size_t>(open.node)];
   if (node.predicate == kNoPredicate) return refused(where, "a Node without a predicate");
-  if (node.default_child < 0 && !open.default_child.empty() && node.first_child >= 0)
+  const bool needed = tree_.unknown == PmmlUnknown::DefaultChild && node.first_child >= 0;
+  if (needed && node.default_child < 0 && !open.default_child.empty())
     return refused(where, "defaultChild " + quoted(open.default_child) + " is no child of the Node");
   open_.pop_back();
   return {};
@@ -242,7 +243,8 @@ Result<void> PmmlTreeReader::end_set(std::string_view array, const std::string& 
 
 Result<void> PmmlTreeReader::begin_compound(const XmlAttributes& attributes, const std::string& where) {
   if (in_compound_)
-    return refused(where, "a CompoundPredicate inside another is not supported: write it as one, or as nodes");
+    return refused(where,
+                   "a CompoundPredicate inside another is not supported: write it as one, or as nodes");
   PmmlPredicate predicate;
   FVM_ASSIGN(predicate.op, operator_of(kCompound, attributes.find("booleanOperator"), where));
   predicate.begin = static_cast<std::uint32_t>(tree_.predicates.size()) + 1;

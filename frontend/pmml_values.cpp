@@ -9,10 +9,13 @@ namespace {
 
 Outcome outcome(bool truth) { return truth ? Outcome::True : Outcome::False; }
 
-bool asks_for_missing(PmmlOperator op) { return op == PmmlOperator::Missing || op == PmmlOperator::NotMissing; }
+bool asks_for_missing(PmmlOperator op) {
+  return op == PmmlOperator::Missing || op == PmmlOperator::NotMissing;
+}
 
 bool any(const PmmlValues& values) {
-  return std::any_of(values.categories.begin(), values.categories.end(), [](std::uint64_t w) { return w != 0; });
+  return std::any_of(values.categories.begin(), values.categories.end(),
+                     [](std::uint64_t w) { return w != 0; });
 }
 
 }  // namespace
@@ -48,7 +51,8 @@ Cut PmmlEvaluator::second_cut(const PmmlPredicate& predicate) const {
 }
 
 /// Returns the outcome for the values that are not missing, if it is the same for all of them.
-std::optional<Outcome> PmmlEvaluator::of_numbers(const PmmlPredicate& predicate, const PmmlValues& values) const {
+std::optional<Outcome> PmmlEvaluator::of_numbers(const PmmlPredicate& predicate,
+                                                 const PmmlValues& values) const {
   const PmmlOperator op = predicate.op;
   if (asks_for_missing(op)) return outcome(op == PmmlOperator::NotMissing);
   const Cut first = first_cut(predicate);
@@ -142,7 +146,8 @@ PmmlParts PmmlEvaluator::split_categories(const PmmlPredicate& predicate, const 
 }
 
 PmmlParts PmmlEvaluator::split(const PmmlPredicate& predicate, const PmmlValues& values) const {
-  return is_category(predicate.field) ? split_categories(predicate, values) : split_numbers(predicate, values);
+  return is_category(predicate.field) ? split_categories(predicate, values)
+                                      : split_numbers(predicate, values);
 }
 
 }  // namespace forestvm::frontend

@@ -230,6 +230,7 @@ Result<void> add_header(XgboostHeader& header, const LoadLimits& limits, Model& 
   const Link link = has_old_link(header) ? objective.old_link : objective.link;
   FVM_ASSIGN(model.base, base_of(header, link, model.num_outputs));
   model.base_last = adds_base_last(header);
+  model.takes_margins = true;
   return {};
 }
 

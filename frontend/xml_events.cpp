@@ -60,8 +60,8 @@ void XMLCALL begin_element(void* data, const XML_Char* name, const XML_Char** at
   Reading& reading = reading_of(data);
   reading.run([&]() -> Result<void> {
     if (++reading.depth > reading.max_depth)
-      return refused(reading.place(), "more than " + std::to_string(reading.max_depth) +
-                                          " elements inside one another");
+      return refused(reading.place(),
+                     "more than " + std::to_string(reading.max_depth) + " elements inside one another");
     return reading.sink.on_begin(name, XmlAttributes(attributes), reading.line());
   });
 }

@@ -25,6 +25,8 @@ struct Compilation {
   std::uint64_t fingerprint = 0;          ///< hash of the model as it was before normalize
   TransformParameters parameters{};       ///< parameters of the model's transform
   std::vector<std::byte> leaf_vectors{};  ///< ProgramParts::leaf_vectors
+  std::vector<LeafFunction> leaf_functions{};  ///< ProgramParts::leaf_functions
+  std::vector<LeafTerm> leaf_terms{};          ///< ProgramParts::leaf_terms
   RowRules row_rules{};  ///< changes that the program makes to values before its walks compare them
   RankTable ranks{};     ///< tests of the coded trees of all plans: a program has one encoder
   std::optional<Program> program{};
@@ -43,6 +45,8 @@ Result<void> check_support(Compilation& compilation);
 Result<void> normalize(Compilation& compilation);
 /// Vector leaves -> numbers of vectors in one table.
 Result<void> number_vectors(Compilation& compilation);
+/// Linear leaves -> numbers of functions in one table.
+Result<void> number_functions(Compilation& compilation);
 /// Tests of coded trees -> the encoder's columns.
 Result<void> rank_thresholds(Compilation& compilation);
 /// Loop nests and tiled forests of all plans -> program.

@@ -69,6 +69,7 @@ ReproducibleSums exact_sums_of(const Model& model) {
 }  // namespace
 
 ReproducibleSums exact_sums(const Model& model) {
+  if (has_linear_leaves(model)) return {per_tree_kind(model.score_type), 0};
   return model.score_type == ScalarType::Float64 ? exact_sums_of<double>(model) : exact_sums_of<float>(model);
 }
 

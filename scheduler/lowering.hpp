@@ -60,7 +60,8 @@ struct Lowering {
   TiledForest forest;
   LoopNest nest;
   Sums sums;
-  bool vectors = false;  ///< true if leaves are numbers of vectors: see number_vectors
+  bool numbered = false;  ///< true if leaves are numbers: see number_vectors, number_functions
+  bool linear = false;    ///< true if they are numbers of functions
   std::vector<std::string> warnings;
 
   Lowering(const Model& m, const Schedule& s, const CompileOptions& o, const Plan& p)

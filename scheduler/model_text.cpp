@@ -30,7 +30,17 @@ std::string set_text(const CategorySet& set) {
   return "{" + text + "}";
 }
 
+/// The function of a leaf: "0.5 + 2 * f1, or 0.25 if one is missing".
+std::string linear_text(const LinearLeaf& leaf, double value) {
+  std::string text = number(leaf.constant, ScalarType::Float64);
+  for (std::size_t i = 0; i < leaf.features.size(); ++i)
+    text +=
+        " + " + number(leaf.coefficients[i], ScalarType::Float64) + " * f" + std::to_string(leaf.features[i]);
+  return text + ", or " + number(value, ScalarType::Float64) + " if one is missing";
+}
+
 std::string leaf_text(const Tree& tree, const Node& node, ScalarType type) {
+  if (!tree.linear_leaves.empty()) return "leaf " + linear_text(tree.linear_leaves[node.payload], node.value);
   if (tree.leaf_width == 1) return "leaf " + number(node.value, type);
   std::string text = "leaf";
   for (std::size_t k = 0; k < tree.leaf_width; ++k)

@@ -51,6 +51,7 @@ constexpr Pass kPasses[] = {
     {"check-support", check_support, std::nullopt},
     {"normalize", normalize, std::nullopt},
     {"number-vectors", number_vectors, std::nullopt},
+    {"number-functions", number_functions, std::nullopt},
     {"apply-schedule", each_plan<apply_schedule>, std::nullopt},
     {"order-trees", each_plan<order_trees>, std::nullopt},
     {"check-mapping", each_plan<check_mapping>, std::nullopt},

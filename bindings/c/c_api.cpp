@@ -325,20 +325,38 @@ Result<void> check_room(std::size_t row_count, std::size_t width, std::size_t ca
                std::to_string(row_count) + " rows of " + std::to_string(width) + " do not fit");
 }
 
-/// Predicts the rows that `rows_for(used)` returns, given the context.
+/// Returns the options of a call; none if `given` is null.
+Result<CallOptions> known_call_options(const fvm_call_options* given) {
+  CallOptions options;
+  if (given == nullptr) return options;
+  FVM_ASSIGN(const fvm_call_options known,
+             known_fields(given, "call options", "fvm_call_options", "FVM_CALL_OPTIONS_INIT"));
+  if (known.base_margin == nullptr && (known.base_margin_rows != 0 || known.base_margin_outputs != 0))
+    return usage("base_margin is null, but has a shape");
+  if (known.base_margin_type != FVM_TYPE_FLOAT32 && known.base_margin_type != FVM_TYPE_FLOAT64)
+    return usage("base_margin_type is " + std::to_string(known.base_margin_type) +
+                 "; margins are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64");
+  options.base_margin = {known.base_margin, known.base_margin_rows, known.base_margin_outputs,
+                         known.base_margin_type == FVM_TYPE_FLOAT64};
+  if (known.early_stop_every != 0) options.early_stop = {known.early_stop_margin, known.early_stop_every};
+  return options;
+}
+
+/// Predicts the rows that `rows_for(used)` returns, given the context. `options` may be null.
 template <class RowsFor>
 fvm_status predict(const char* function, fvm_context* context, const RowsFor& rows_for, fvm_output output,
-                   fvm_type type, void* out, std::size_t capacity) {
+                   fvm_type type, const fvm_call_options* options, void* out, std::size_t capacity) {
   return guarded(function, [&]() -> Result<void> {
     FVM_ASSIGN(const OutputKind kind, known_output(output));
     FVM_ASSIGN(const ResultType result, known_result_type(kind, type));
+    FVM_ASSIGN(const CallOptions call, known_call_options(options));
     FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
     const ProgramMeta& meta = used.predictor().program().meta();
     FVM_ASSIGN(const AnyRows rows, rows_for(used));
     const std::size_t count = row_count(rows), width = output_width(meta, kind);
     FVM_TRY(check_room(count, width, capacity));
     if (out == nullptr && count != 0 && width != 0) return usage("the output is null");
-    return used.predictor().predict_as(used.memory(), rows, kind, result, out);
+    return used.predictor().predict_with(used.memory(), rows, kind, result, call, out);
   });
 }
 
@@ -566,7 +584,13 @@ fvm_status fvm_encoded_size(const fvm_program* program, size_t row_count, size_t
 fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_output output, fvm_type type,
                        void* out, size_t capacity) {
   const auto rows_for = [&](const ContextInUse& used) { return used.known_rows(rows); };
-  return predict("fvm_predict", context, rows_for, output, type, out, capacity);
+  return predict("fvm_predict", context, rows_for, output, type, nullptr, out, capacity);
+}
+
+fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, fvm_output output, fvm_type type,
+                            const fvm_call_options* options, void* out, size_t capacity) {
+  const auto rows_for = [&](const ContextInUse& used) { return used.known_rows(rows); };
+  return predict("fvm_predict_with", context, rows_for, output, type, options, out, capacity);
 }
 
 fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
@@ -574,7 +598,7 @@ fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_c
   const auto rows_for = [&](const ContextInUse&) -> Result<AnyRows> {
     return AnyRows(RowBlock{rows, row_count, row_stride});
   };
-  return predict("fvm_predict_f32", context, rows_for, output, FVM_TYPE_FLOAT32, out, capacity);
+  return predict("fvm_predict_f32", context, rows_for, output, FVM_TYPE_FLOAT32, nullptr, out, capacity);
 }
 
 fvm_status fvm_encode(fvm_context* context, const fvm_rows* rows, uint8_t* out, size_t capacity,

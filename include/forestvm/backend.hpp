@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -148,6 +149,28 @@ inline std::size_t row_count(const AnyRows& rows) {
   return std::visit([](const auto& form) { return form.count; }, rows);
 }
 
+/// Margins that a call brings: the sums of its rows start from them instead of the model's base scores. They are
+/// row-major, one for each row and output, and finite. Where scores are float32, they are rounded to float32.
+struct BaseMargin {
+  const void* data = nullptr;  ///< Null: the call brings none.
+  std::size_t rows = 0;
+  std::size_t outputs = 0;
+  bool float64 = false;  ///< True if they are float64 numbers, otherwise float32.
+};
+
+/// LightGBM's early stop of a prediction (pred_early_stop): after every `every` rounds of trees, a row whose raw scores
+/// are decided gets no more. What "decided" means is the model's EarlyStopRule.
+struct EarlyStop {
+  double margin = 10;
+  std::uint32_t every = 10;
+};
+
+/// What a call may ask for beside an output.
+struct CallOptions {
+  BaseMargin base_margin{};
+  std::optional<EarlyStop> early_stop{};
+};
+
 /// The types of predictions.
 enum class ResultType : std::uint8_t { Float32, Float64, Int32, Int64 };
 
@@ -191,22 +214,37 @@ class Predictor {
   /// outlives the graph. While the graph exists, make no larger call with this context; while it runs, make
   /// none.
   ///
+  /// Base margins are for models of XGBoost and LightGBM that do not average, on the host. LightGBM's own predict takes
+  /// none: sums start from them as its scores of training rows start from init_score. Early stop is for LightGBM's
+  /// models that have it, in programs that keep every tree's leaf (CompileOptions::keeps_leaves), on the host.
+  ///
   /// Usage: a type in which the output would lose digits; a context of another backend; a null pointer; rows
   /// that overlap or are too short; coded rows with another number of columns or too few bytes; sparse rows
   /// whose offsets descend or leave the values, or with a column that the model does not have (the error
   /// names the row); a column without memory that the program reads, of texts for a feature without names of
-  /// categories, or with an index that its dictionary lacks; rows in another device's memory; a captured stream when the context lacks memory.
+  /// categories, or with an index that its dictionary lacks; rows in another device's memory; a captured stream
+  /// when the context lacks memory; margins of another shape than the raw scores', or one that is not finite (the
+  /// error names row and output); margins or early stop for leaf numbers; early stop with a margin below 0 or NaN,
+  /// or after every 0 rounds.
   ///
   /// Refused: labels of a model without classes; an integer that is no float64 where the program has float64
   /// scores (the error names the row); codes of another encoder, and all codes if walks of every plan read
   /// values; rows in a GPU's memory if the program takes zeros for missing values or has thresholds that
-  /// float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as Int64.
+  /// float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as Int64; codes for a program with
+  /// linear leaves, which read values; margins for other models, for programs that count sums exactly, and on GPUs;
+  /// early stop where it is not for the model or the program.
   ///
   /// Environment: a device that fails, or has too little memory for a few rows.
   ///
   /// Rows before the one that an error names may already have been predicted.
-  virtual Result<void> predict_as(Context& context, const AnyRows& rows, OutputKind output, ResultType type,
-                                  void* out) const = 0;
+  virtual Result<void> predict_with(Context& context, const AnyRows& rows, OutputKind output, ResultType type,
+                                    const CallOptions& options, void* out) const = 0;
+
+  /// Predicts without options.
+  Result<void> predict_as(Context& context, const AnyRows& rows, OutputKind output, ResultType type,
+                          void* out) const {
+    return predict_with(context, rows, output, type, {}, out);
+  }
 
   /// Predicts raw scores or values. Usage unless `output` is Raw or Value.
   Result<void> predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const;

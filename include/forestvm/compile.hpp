@@ -21,6 +21,8 @@ inline constexpr std::string_view kStageNames[] = {"model", "tiled", "loops", "l
 struct CompileOptions {
   Contract contract = Contract::Trainer;
   bool strict = false;  ///< Turns warnings into refusals.
+  /// Lets walks keep every tree's leaf, to add them in the model's order at the end: see EarlyStop.
+  bool keeps_leaves = false;
   /// If set, is called after each pass that completes a printable form; `print` makes its text.
   std::function<void(Stage, const std::function<std::string()>& print)> on_stage;
 };

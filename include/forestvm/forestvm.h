@@ -267,6 +267,23 @@ typedef struct fvm_rows {
 #define FVM_STRIDE(count) ((ptrdiff_t)(count))
 #endif
 
+/** Options of a call. Begin with FVM_CALL_OPTIONS_INIT, then change fields. A later version may have more fields, as
+ * with fvm_open_options. */
+typedef struct fvm_call_options {
+  size_t size;                /**< sizeof(fvm_call_options) when the caller was compiled. */
+  const void* base_margin;    /**< Margins from which the sums of the rows start instead of the model's base
+                                   scores: row_count x num_outputs numbers in C order; NULL: none. */
+  size_t base_margin_rows;    /**< Their shape, which must be that of the raw scores. */
+  size_t base_margin_outputs; /**< See base_margin_rows. */
+  fvm_type base_margin_type;  /**< FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64. */
+  uint32_t early_stop_every;  /**< Rounds after which a decided row gets no more trees; 0: it gets all. */
+  double early_stop_margin;   /**< Margin beyond which a row is decided: see fvm_predict_with. */
+} fvm_call_options;
+
+/** The defaults, as an initializer: no margins, all trees. */
+#define FVM_CALL_OPTIONS_INIT \
+  { sizeof(fvm_call_options), NULL, 0, 0, FVM_TYPE_FLOAT32, 0, 10.0 }
+
 /** No rows, as an initializer. */
 #define FVM_ROWS_INIT                                                                                        \
   {                                                                                                          \
@@ -527,6 +544,27 @@ FVM_API fvm_status fvm_context_destroy(fvm_context* context);
  */
 FVM_API fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_output output, fvm_type type,
                                void* out, size_t capacity);
+
+/**
+ * Predicts as fvm_predict does, with options; NULL `options` means FVM_CALL_OPTIONS_INIT.
+ *
+ * Base margins are XGBoost's base_margin, which replaces the base score, and LightGBM's init_score: sums of rows
+ * start from them, as LightGBM's own scores of training rows do (its predict takes none). They are rounded to float32
+ * where the model's scores are float32.
+ *
+ * Early stop is LightGBM's pred_early_stop: after every early_stop_every rounds a row gets no more trees if
+ * 2 x |raw| (one output) or the distance of the best raw score to the second is above early_stop_margin; its raw scores
+ * are the sums so far. The program must keep each tree's leaf (forestvm compile --with early-stop).
+ *
+ * FVM_USAGE: also a margin that is not finite, or beyond float32 where scores are float32 (the message names row and
+ * output); another shape than the raw scores'; options for leaves; an early_stop_margin below 0 or NaN. FVM_REFUSED:
+ * also margins for a model of another trainer, or of averaged trees; for a program that counts sums exactly; options
+ * for a program on a GPU; early stop for a model that LightGBM gives all its trees, or for a program that does not keep
+ * leaves.
+ */
+FVM_API fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, fvm_output output,
+                                    fvm_type type, const fvm_call_options* options, void* out,
+                                    size_t capacity);
 
 /**
  * Predicts raw scores or values of row-major float32 rows as float32: fvm_predict for the most common call.

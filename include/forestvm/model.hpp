@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <forestvm/core/categories.hpp>
+#include <forestvm/core/early_stop.hpp>
 #include <forestvm/core/transform.hpp>
 
 namespace forestvm {
@@ -164,6 +165,9 @@ struct Model {
   /// starts from the base, which is rounded to score_type first.
   bool base_last = false;
   bool base_of_first_round = false;  ///< True if predictions of rounds without the first have no base.
+  /// True if a call may bring its own margins, which replace `base` (XGBoost's base_margin, LightGBM's init_score).
+  bool takes_margins = false;
+  EarlyStopRule early_stop = EarlyStopRule::None;
   double scale = 1;  ///< Factor of the trees' sum before the base is added; 1 unless base_last.
   Transform transform = Transform::Identity;
   double slope = 1;        ///< TransformParameters::slope.
@@ -189,6 +193,13 @@ inline std::uint64_t num_columns(const Model& model) {
   std::uint64_t columns = std::uint64_t{model.num_features} + model.linear_columns.size();
   for (const Lookup& lookup : model.lookups) columns += lookup.width;
   return columns;
+}
+
+/// Returns whether some leaf's output is a linear function of the row.
+inline bool has_linear_leaves(const Model& model) {
+  for (const Tree& tree : model.trees)
+    if (!tree.linear_leaves.empty()) return true;
+  return false;
 }
 
 /// Returns the trees that make up one round of a model: one with vector leaves, or one for each output.

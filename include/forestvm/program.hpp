@@ -16,8 +16,10 @@
 #include <forestvm/core/bytecode.hpp>
 #include <forestvm/core/categories.hpp>
 #include <forestvm/core/derived_columns.hpp>
+#include <forestvm/core/early_stop.hpp>
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/leaf_functions.hpp>
 #include <forestvm/core/transform.hpp>
 #include <forestvm/core/wide_values.hpp>
 #include <forestvm/result.hpp>
@@ -59,7 +61,9 @@ struct ProgramMeta {
   double offset;                  ///< TransformParameters::offset.
   double scale = 1;               ///< Model::scale
   std::uint32_t derived_columns;  ///< Columns derived from a row's features: see core/derived_columns.hpp.
-  std::uint8_t reserved2[12];     ///< Zero.
+  std::uint8_t takes_margins;     ///< Model::takes_margins
+  EarlyStopRule early_stop;       ///< Model::early_stop
+  std::uint8_t reserved2[10];     ///< Zero.
 };
 static_assert(sizeof(ProgramMeta) == 128);
 
@@ -134,6 +138,8 @@ struct ProgramParts {
   std::vector<std::uint32_t> leaf_numbers;
   std::vector<double> wide_leaves;
   std::vector<std::byte> leaf_vectors;
+  std::vector<LeafFunction> leaf_functions;
+  std::vector<LeafTerm> leaf_terms;
   std::vector<std::uint32_t> zero_missing;
   std::vector<WideFeature> wide_features;
   std::vector<double> wide_bounds;

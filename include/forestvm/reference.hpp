@@ -37,8 +37,7 @@ struct Reference {
 };
 
 /// Predicts row-major `rows` of model.num_features columns. NaN is missing unless a node says otherwise. The
-/// model must have passed check_model. Refused: rows of another width, and what this predictor does not
-/// support (linear leaves).
+/// model must have passed check_model. Refused: rows of another width.
 Result<Reference> reference_predict(const Model& model, std::span<const float> rows, std::size_t row_count,
                                     const ReferenceOptions& options = {});
 /// Rounds values to float32 if the model compares in float32.

@@ -90,8 +90,10 @@ class DevicePredictor final : public CallPredictor {
  private:
   const RowReader& row_reader() const override { return row_reader_; }
 
-  Result<void> run(Context& any, const RowSource& rows, OutputKind output,
+  Result<void> run(Context& any, const RowSource& rows, OutputKind output, const CallOptions& options,
                    const Destination& to) const override {
+    if (options.base_margin.data != nullptr) return refused("base margins", "are taken by the host only");
+    if (options.early_stop) return refused("early stop", "is for the host only");
     const std::size_t width = output_width(program_.meta(), output);
     if (rows.count() == 0 || width == 0) return {};
     auto& context = static_cast<DeviceContext&>(any);
@@ -389,6 +391,8 @@ Result<std::unique_ptr<Predictor>> make_predictor(const Program& program, std::u
                    "none of its loops is mapped to a GPU's grid and blocks (gpuDimension): it runs on the "
                    "host, not on " +
                        backend + "; compile the model with a schedule for GPUs");
+  if (!program.section_LeafFunctions().empty())
+    return refused("", "its leaves are linear functions of the row, which only the host computes");
   Linker linker(program);
   FVM_ASSIGN(PassSizes sizes, PassSizes::make(linker, runtime->limits()));
   FVM_ASSIGN(DeviceProgram device, DeviceProgram::make(program, *runtime));

@@ -1,4 +1,5 @@
-// Refuses by name, with tree and node, what no pass can lower yet: the passes after this one need not ask.
+// Refuses by name, with tree and node where there is one, what no pass can lower yet: the passes after this one need
+// not ask.
 #include "scheduler/compilation.hpp"
 
 namespace forestvm::scheduler {
@@ -22,6 +23,22 @@ Result<void> check_columns(const Model& model) {
   return {};
 }
 
+/// Refuses linear leaves but those of LightGBM's models, whose functions are computed and added in float64.
+Result<void> check_linear_leaves(const Model& model) {
+  if (model.row_type != ScalarType::Float64 || !model.tiny_is_zero)
+    return refused(
+        "", "linear leaves of values that are not compared as LightGBM compares them: not lowered yet");
+  for (std::size_t t = 0; t < model.trees.size(); ++t) {
+    const auto wrong = [t](const std::string& what) {
+      return refused("tree " + std::to_string(t) + ", node 0",
+                     what + " beside linear leaves are not lowered yet");
+    };
+    if (model.trees[t].leaf_width != 1) return wrong("vector leaves");
+    if (model.trees[t].weight != 1) return wrong("weights of trees");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_support(Compilation& compilation) {
@@ -29,13 +46,7 @@ Result<void> check_support(Compilation& compilation) {
   if (model.trees.size() >= UINT32_MAX) return refused("", "too many trees");
   if (model.num_features == 0) return refused("", "the model has no features");
   FVM_TRY(check_columns(model));
-  for (std::size_t t = 0; t < model.trees.size(); ++t) {
-    const Tree& tree = model.trees[t];
-    const auto wrong = [&](const std::string& what) {
-      return refused("tree " + std::to_string(t) + ", node 0", what + " are not lowered yet");
-    };
-    if (!tree.linear_leaves.empty()) return wrong("linear leaves");
-  }
+  if (has_linear_leaves(model)) FVM_TRY(check_linear_leaves(model));
   return {};
 }
 

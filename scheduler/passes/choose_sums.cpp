@@ -7,7 +7,8 @@
 //                 order.
 //   fast          Any order, in the type that is requested.
 //
-// Leaves that are numbers of vectors are always kept, and the vectors added in the model's order.
+// Leaves that are numbers of vectors or functions are always kept, and what the numbers stand for is added in the
+// model's order.
 #include <algorithm>
 
 #include <forestvm/core/sums.hpp>
@@ -29,7 +30,7 @@ class SumsChoice {
     const auto& order = lowering_.forest.order;
     permuted_ = !std::is_sorted(order.begin(), order.end());
     FVM_TRY(check_conflict());
-    if (lowering_.vectors) return choose_for_vectors();
+    if (lowering_.numbered || lowering_.options.keeps_leaves) return choose_per_tree();
     switch (lowering_.options.contract) {
       case Contract::Trainer:
         return choose_for_trainer();
@@ -67,10 +68,11 @@ class SumsChoice {
     return {};
   }
 
-  Result<void> choose_for_vectors() {
+  Result<void> choose_per_tree() {
     if (requested() && requested()->value != name_of(sum_kind(type())))
-      return lowering_.refuse(requested()->directive, "vectors of leaves are summed in the model's type, " +
-                                                          std::string(name_of(sum_kind(type()))));
+      return lowering_.refuse(
+          requested()->directive,
+          "leaves that are kept are summed in the model's type, " + std::string(name_of(sum_kind(type()))));
     lowering_.sums.kind = per_tree_kind(type());
     return {};
   }

@@ -28,6 +28,8 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
   meta.row_type = model.row_type;
   meta.pair = model.pair;
   meta.scale = model.scale;
+  meta.takes_margins = model.takes_margins ? 1 : 0;
+  meta.early_stop = model.early_stop;
   const TransformParameters parameters = compilation.parameters;
   meta.divisor = parameters.divisor;
   meta.slope = parameters.slope;
@@ -52,6 +54,8 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
   if (!model.base_last && model.score_type == ScalarType::Float32)
     for (double& base : parts.base) base = static_cast<double>(static_cast<float>(base));
   parts.leaf_vectors = std::move(compilation.leaf_vectors);
+  parts.leaf_functions = std::move(compilation.leaf_functions);
+  parts.leaf_terms = std::move(compilation.leaf_terms);
   parts.thresholds = thresholds_per_feature(model);
   emit_columns(model, parts);
   parts.zero_missing = std::move(compilation.row_rules.zero_missing);

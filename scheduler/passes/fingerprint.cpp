@@ -56,9 +56,16 @@ std::uint64_t hash_of(const Model& model) {
       mix(static_cast<std::uint32_t>(node.right));
       mix_double(node.threshold);
       mix_double(node.value);
-      if (node.kind == NodeKind::Category || tree.leaf_width > 1) mix(node.payload);
+      if (node.kind == NodeKind::Category || tree.leaf_width > 1 || !tree.linear_leaves.empty())
+        mix(node.payload);
     }
     for (const double value : tree.leaf_vectors) mix_double(value);
+    for (const LinearLeaf& leaf : tree.linear_leaves) {
+      mix_double(leaf.constant);
+      mix(leaf.features.size());
+      for (const std::uint32_t feature : leaf.features) mix(feature);
+      for (const double coefficient : leaf.coefficients) mix_double(coefficient);
+    }
     for (const CategorySet& set : tree.category_sets) {
       mix(std::uint64_t{set.whole} << 63 | std::uint64_t{set.codes.size()} << 2 |
           std::uint64_t{set.fractions} << 1 | set.members_left);

@@ -79,7 +79,7 @@ Result<void> number_vectors(Compilation& compilation) {
                                    [](const Tree& tree) { return tree.leaf_width > 1; });
   if (!vectors) return {};
   FVM_CHECK(compilation.rewritable != nullptr);
-  for (Lowering& plan : compilation.plans) plan.vectors = true;
+  for (Lowering& plan : compilation.plans) plan.numbered = true;
   const bool wide = model.score_type == ScalarType::Float64;
   FVM_ASSIGN(compilation.leaf_vectors, wide ? number_leaves<double>(*compilation.rewritable)
                                             : number_leaves<float>(*compilation.rewritable));

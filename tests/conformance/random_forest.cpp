@@ -31,17 +31,19 @@ class ForestMaker {
     wild_leaves_ = dice_.percent(20);
     if (wishes_.float64 != 0 && dice_.percent(wishes_.float64)) model.score_type = ScalarType::Float64;
     float64_ = model.score_type == ScalarType::Float64;
-    if (float64_ && dice_.percent(60)) model.row_type = ScalarType::Float64;
+    const bool linear = float64_ && wishes_.linear != 0 && dice_.percent(wishes_.linear);
+    if (linear || (float64_ && dice_.percent(60))) model.row_type = ScalarType::Float64;
+    model.tiny_is_zero = linear;
     const bool covered = dice_.percent(50);
     make_thresholds(dice_.from_to(1, many_thresholds ? 900 : 12));
     if (dice_.percent(wishes_.categories)) make_sets(dice_.from_to(1, dice_.percent(10) ? 150 : 12));
     for (double& base : model.base) base = leaf_value();
     model.base_last = dice_.percent(30);
     make_outputs(model);
-    const bool vectors = model.num_outputs > 1 && dice_.percent(30);
+    const bool vectors = !linear && model.num_outputs > 1 && dice_.percent(30);
     if (model.base_last && dice_.percent(30)) model.scale = dice_.real() * 4 - 2;
-    const bool dart = dice_.percent(20);
-    const std::size_t trees = dice_.percent(2) ? 0 : dice_.from_to(1, wishes_.max_trees);
+    const bool dart = !linear && dice_.percent(20);
+    const std::size_t trees = !linear && dice_.percent(2) ? 0 : dice_.from_to(1, wishes_.max_trees);
     for (std::size_t t = 0; t < trees; ++t) {
       Tree tree = make_tree();
       if (covered) cover(tree, 0, static_cast<float>(dice_.from_to(1, 100'000)));
@@ -51,6 +53,7 @@ class ForestMaker {
         support::make_vectors(model.trees.back(), model.num_outputs, [this](const Node&, std::uint32_t) {
           return dice_.percent(40) ? 0.25 : leaf_value();
         });
+      if (linear && (t == 0 || !dice_.percent(20))) make_linear(model.trees.back());
       if (dart) model.trees.back().weight = weight();
       model.round_begins.push_back(static_cast<std::uint32_t>(t + 1));
     }
@@ -58,6 +61,20 @@ class ForestMaker {
   }
 
  private:
+  /// Makes the leaves linear functions, some of them of the same feature twice, some constant.
+  void make_linear(Tree& tree) {
+    for (Node& node : tree.nodes) {
+      if (node.kind != NodeKind::Leaf) continue;
+      node.payload = static_cast<std::uint32_t>(tree.linear_leaves.size());
+      LinearLeaf leaf{leaf_value(), {}, {}};
+      for (std::size_t terms = dice_.below(4); terms > 0; --terms) {
+        leaf.features.push_back(static_cast<std::uint32_t>(dice_.below(features_)));
+        leaf.coefficients.push_back(leaf_value());
+      }
+      tree.linear_leaves.push_back(std::move(leaf));
+    }
+  }
+
   void make_thresholds(std::size_t count) {
     const std::vector<double> special{0.0,     -0.0,     0x1p-149, -0x1p-149,    0x1p-126,
                                       0x1p127, -0x1p127, 1.0,      1.0 + 0x1p-23};

@@ -18,6 +18,7 @@ struct ForestWishes {
   unsigned oblivious = 0;       ///< percent of the trees that have one test per level, up to 8 levels deep
   unsigned leaf_wise = 0;       ///< percent of the trees that are deep, with 50 to 256 leaves
   unsigned float64 = 0;         ///< percent of the forests with float64 leaves and sums
+  unsigned linear = 0;          ///< percent of the forests with float64 scores that have linear leaves
   unsigned categories = 25;     ///< percent of the forests with categorical splits
 };
 

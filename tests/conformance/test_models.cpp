@@ -80,10 +80,6 @@ TEST(RepositoryModels, Float64ScoresAreTheTrainers) {
     for (const char* text : schedules) {
       SCOPED_TRACE(file.name + ": " + text);
       const auto compiled = compile(*model, *parse_schedule(text));
-      if (!model->trees.front().linear_leaves.empty()) {
-        EXPECT_NE(compiled.error().message.find("linear leaves"), std::string::npos);
-        continue;
-      }
       if (statistics(*model).category_splits != 0 && !compiled.ok()) {  // the layout reads values
         EXPECT_NE(compiled.error().message.find("categorical splits"), std::string::npos);
         continue;

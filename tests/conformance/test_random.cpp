@@ -403,10 +403,16 @@ void run_cases(std::uint64_t first, std::size_t count, const ForestWishes& fores
   EXPECT_GT(tally.plans, cases / 20);
   if (schedule.automatic) return;
   EXPECT_GT(tally.at_once, cases / 4);
+  if (forest.linear != 0) {
+    EXPECT_EQ(tally.reordered, 0u) << "the functions of linear leaves are added in the model's order";
+    return;
+  }
   EXPECT_GT(tally.reordered, cases / 100);
 }
 
 TEST(Random, SchedulesOfAnyForest) { run_cases(1, 2000, {}, {}); }
+
+TEST(Random, LinearLeaves) { run_cases(750'000, 300, {.float64 = 100, .linear = 100, .categories = 0}, {}); }
 
 TEST(Random, AutomaticSchedules) {
   ForestWishes forest;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -116,7 +117,7 @@ class Comparison {
   template <class T>
   static bool equal(T a, T b) {
     if constexpr (std::is_floating_point_v<T>)
-      return support::same_bits(a, b) || (a != a && b != b);
+      return support::same_bits(a, b) || (std::isnan(a) && std::isnan(b));
     else
       return a == b;
   }

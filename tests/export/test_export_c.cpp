@@ -2,6 +2,7 @@
 // column, against the VM.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -153,6 +154,58 @@ TEST(ExportC, DerivedColumns) {
                   rows_for(dice, model, 90));
       forests.add(*program, {}, schedule, hashed_rows(model, derived_rows(seed, 90)));
     }
+  forests.compare();
+}
+
+/// Returns a tree that tests `feature` with each threshold.
+Tree tree_of_thresholds(std::uint32_t feature, const std::vector<double>& thresholds) {
+  Tree tree = support::leaf(0.5);
+  for (const double threshold : thresholds)
+    tree = support::split(feature, threshold, support::leaf(threshold * 0.37), tree, true);
+  return tree;
+}
+
+/// Features of float64 rows that need rules: thresholds that only float64 tells apart, zeros that are missing, and sets of
+/// whole numbers or with fractions, small or far apart.
+TEST(ExportC, FeaturesWithRules) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  Model model =
+      support::model_of({tree_of_thresholds(0, {1, 1 + 0x1p-52, 1 + 0x1p-40, 2, -1 - 0x1p-50}),
+                         tree_of_thresholds(1, {0.1, -0.1, 1e-320, 1e300}), tree_of_thresholds(2, {-3, 4}),
+                         tree_of_thresholds(3, {1, 2}), tree_of_thresholds(4, {1, 2})});
+  model.row_type = model.score_type = ScalarType::Float64;
+  model.num_features = 5;
+  for (Node& node : model.trees[2].nodes) node.missing = Missing::Zero;
+  for (const std::size_t t : {3u, 4u}) {
+    std::vector<CategorySet>& sets = model.trees[t].category_sets;
+    sets = {{{0, 3, 40}, false, t == 4, t == 3}, {{5, 1'000'000, kMaxCategories - 1}, true, t == 4, t == 3}};
+    for (Node& node : model.trees[t].nodes)
+      if (node.kind == NodeKind::Less) {
+        node.kind = NodeKind::Category;
+        node.payload = node.threshold == 1 ? 0 : 1;
+        node.threshold = 0;
+        node.missing_left = !sets[node.payload].members_left;
+      }
+  }
+  const auto program = program_of(model, "encode(u8)", Contract::Trainer);
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  EXPECT_FALSE(program->section_ZeroMissing().empty());
+  const auto is = [&](auto rule) {
+    const auto features = program->section_WideFeatures();
+    return std::any_of(features.begin(), features.end(), rule);
+  };
+  EXPECT_TRUE(is([](const WideFeature& wide) { return wide.ranked == 1; }));
+  EXPECT_TRUE(is([](const WideFeature& wide) { return wide.ranked == 0 && wide.bound_count > 1; }));
+  EXPECT_TRUE(is([](const WideFeature& wide) { return wide.categories == 1; }));
+  EXPECT_TRUE(is([](const WideFeature& wide) { return wide.categories == 2; }));
+  const auto sets = program->section_CategoryColumns();
+  EXPECT_TRUE(
+      std::any_of(sets.begin(), sets.end(), [](const CategoryColumn& set) { return set.listed == 1; }));
+  ExportedForests forests;
+  Dice dice(1);
+  for (const ExportOptions::Trees trees : kTrees)
+    for (const ExportOptions::Thresholds thresholds : kThresholds)
+      forests.add(*program, {trees, thresholds, {}}, "rules", rows_for(dice, model, 3000));
   forests.compare();
 }
 

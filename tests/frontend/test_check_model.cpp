@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -69,6 +70,16 @@ Model linear_model() {
 TEST(CheckModel, AcceptsVectorAndLinearLeaves) {
   EXPECT_TRUE(frontend::check_model(vector_model()).ok());
   EXPECT_TRUE(frontend::check_model(linear_model()).ok());
+}
+
+TEST(CheckModel, AcceptsLeavesWithoutAnAnswerWhereTheModelSaysSo) {
+  for (Model model : {good_model(), vector_model()}) {
+    Tree& tree = model.trees[0];
+    (tree.leaf_vectors.empty() ? tree.nodes.back().value : tree.leaf_vectors[0]) = std::nan("");
+    EXPECT_FALSE(frontend::check_model(model).ok());
+    model.may_lack_answers = true;
+    EXPECT_TRUE(frontend::check_model(model).ok());
+  }
 }
 
 TEST(CheckModel, RefusesLeavesThatAreNone) {

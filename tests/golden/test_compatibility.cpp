@@ -73,7 +73,7 @@ std::vector<std::string> features_of(const Model& model) {
   add(model.num_outputs > 1, "several outputs");
   add(any_tree([](const Tree& tree) { return tree.weight != 1; }), "weights of trees (DART)");
   add(any_tree([](const Tree& tree) { return tree.leaf_width > 1; }), "vector leaves");
-  add(any_tree([](const Tree& tree) { return !tree.linear_leaves.empty(); }), "linear leaves (read only)");
+  add(has_linear_leaves(model), "linear leaves");
   add(any_tree([](const Tree& tree) { return !tree.category_sets.empty(); }), "categorical splits");
   add(!model.hashed_features.empty(), "categories as texts");
   add(!model.lookups.empty(), "counters of categories (CTR)");

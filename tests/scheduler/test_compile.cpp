@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <set>
 #include <string>
 #include <vector>
@@ -71,11 +72,11 @@ TEST(Compile, TimesEveryPass) {
     names.push_back(pass.pass);
     EXPECT_GE(pass.seconds, 0.0) << pass.pass;
   }
-  EXPECT_EQ(names,
-            (std::vector<std::string_view>{"cut-plans", "fingerprint", "check-support", "normalize",
-                                           "number-vectors", "apply-schedule", "order-trees", "check-mapping",
-                                           "make-walks", "tile-forest", "rank-thresholds", "make-loops",
-                                           "choose-sums", "legalize-reductions", "emit-program"}));
+  EXPECT_EQ(names, (std::vector<std::string_view>{"cut-plans", "fingerprint", "check-support", "normalize",
+                                                  "number-vectors", "number-functions", "apply-schedule",
+                                                  "order-trees", "check-mapping", "make-walks", "tile-forest",
+                                                  "rank-thresholds", "make-loops", "choose-sums",
+                                                  "legalize-reductions", "emit-program"}));
 }
 
 TEST(Compile, TheSameTwice) {
@@ -141,6 +142,11 @@ TEST(Contracts, TheFormOfExactSumsIsTheModels) {
   EXPECT_EQ(of_leaves(0x1p63), AccumulatorKind::Exact128);
   EXPECT_EQ(of_leaves(0x1p126), AccumulatorKind::Exact128);
   EXPECT_EQ(of_leaves(0x1p127), AccumulatorKind::PerTree);
+  // No integer stands for the sum of a row without an answer.
+  Model lacking = model_of({leaf(std::nan("")), leaf(1)});
+  lacking.base = {0};
+  lacking.may_lack_answers = true;
+  EXPECT_EQ(reproducible_sums(lacking).kind, AccumulatorKind::PerTree);
 }
 
 TEST(Contracts, TheFastOneSaysNothing) {
@@ -240,7 +246,20 @@ TEST(Refusals, WhatNoWalkerRunsYetIsRefusedByTreeAndNode) {
     return error_of(compile(model, {}));
   };
   EXPECT_EQ(refusal([](Model& m) { m.trees[5].linear_leaves.resize(1); }),
-            "tree 5, node 0: linear leaves are not lowered yet");
+            "linear leaves of values that are not compared as LightGBM compares them: not lowered yet");
+  const auto linear = [&](auto change) {
+    return refusal([&](Model& m) {
+      support::make_linear(m);
+      change(m);
+    });
+  };
+  EXPECT_EQ(linear([](Model&) {}), "it compiles");
+  EXPECT_EQ(linear([](Model& m) { m.tiny_is_zero = false; }),
+            "linear leaves of values that are not compared as LightGBM compares them: not lowered yet");
+  EXPECT_EQ(linear([](Model& m) { m.trees[5].weight = 0.5f; }),
+            "tree 5, node 0: weights of trees beside linear leaves are not lowered yet");
+  EXPECT_EQ(linear([](Model& m) { m.trees[5].leaf_width = 2; }),
+            "tree 5, node 0: vector leaves beside linear leaves are not lowered yet");
   const auto zero_is_missing = [](double threshold, bool left) {
     return [=](Model& m) {
       Node& node = m.trees[3].nodes[2];

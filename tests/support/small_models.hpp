@@ -93,6 +93,25 @@ inline void cover(Tree& tree, std::size_t at, float rows) {
   cover(tree, static_cast<std::size_t>(tree.nodes[at].right), rows * 0.25f);
 }
 
+/// Makes leaves linear functions of up to two features, as LightGBM's linear_tree does; every third tree keeps its
+/// values.
+inline void make_linear(Model& model) {
+  model.row_type = model.score_type = ScalarType::Float64;
+  model.tiny_is_zero = true;
+  for (std::size_t t = 0; t < model.trees.size(); ++t)
+    for (Node& node : model.trees[t].nodes) {
+      if (t % 3 == 2 || node.kind != NodeKind::Leaf) continue;
+      std::vector<LinearLeaf>& leaves = model.trees[t].linear_leaves;
+      node.payload = static_cast<std::uint32_t>(leaves.size());
+      LinearLeaf leaf{1.1 * node.value, {}, {}};
+      for (std::size_t k = 0; k < leaves.size() % 3; ++k) {
+        leaf.features.push_back(static_cast<std::uint32_t>((t + leaves.size() + k) % model.num_features));
+        leaf.coefficients.push_back(0.1 * static_cast<double>(t + 1) - static_cast<double>(k));
+      }
+      leaves.push_back(leaf);
+    }
+}
+
 /// Makes a tree's leaves vectors: v, 0.25, -v for a leaf of value v.
 template <class NumberOf>
 void make_vectors(Tree& tree, std::uint32_t width, NumberOf number_of) {

@@ -14,8 +14,27 @@
 namespace forestvm::support {
 namespace {
 
-/// Takes the next line off a text, as cells without quotes. A quoted cell may hold commas, line ends and doubled quotes.
-std::vector<std::string> take_line(const std::string& text, std::size_t& at) {
+double number_of(const std::string& cell, ScalarType type) {
+  if (cell.empty()) return std::numeric_limits<double>::quiet_NaN();
+  char* end = nullptr;
+  const double number = type == ScalarType::Float64 ? std::strtod(cell.c_str(), &end)
+                                                    : static_cast<double>(std::strtof(cell.c_str(), &end));
+  if (*end != '\0') throw std::runtime_error("rows: no number: " + cell);
+  return number;
+}
+
+double category_of(const std::string& cell, const FeatureCategories& categories) {
+  if (cell.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const auto& names = categories.names;
+  const auto found = std::find(names.begin(), names.end(), cell);
+  if (found != names.end()) return static_cast<double>(found - names.begin());
+  if (!categories.unseen) throw std::runtime_error("rows: unknown category: " + cell);
+  return *categories.unseen;
+}
+
+}  // namespace
+
+std::vector<std::string> take_csv_line(const std::string& text, std::size_t& at) {
   std::vector<std::string> cells(1);
   for (bool quoted = false; at < text.size(); ++at) {
     const char c = text[at];
@@ -33,30 +52,11 @@ std::vector<std::string> take_line(const std::string& text, std::size_t& at) {
   return cells;
 }
 
-double number_of(const std::string& cell) {
-  if (cell.empty()) return std::numeric_limits<double>::quiet_NaN();
-  char* end = nullptr;
-  const float number = std::strtof(cell.c_str(), &end);
-  if (*end != '\0') throw std::runtime_error("rows: no number: " + cell);
-  return static_cast<double>(number);
-}
-
-double category_of(const std::string& cell, const FeatureCategories& categories) {
-  if (cell.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const auto& names = categories.names;
-  const auto found = std::find(names.begin(), names.end(), cell);
-  if (found != names.end()) return static_cast<double>(found - names.begin());
-  if (!categories.unseen) throw std::runtime_error("rows: unknown category: " + cell);
-  return *categories.unseen;
-}
-
-}  // namespace
-
 std::vector<double> read_text_rows(const std::filesystem::path& file, const Model& model) {
   std::ifstream in(file, std::ios::binary);
   const std::string text(std::istreambuf_iterator<char>(in), {});
   std::size_t at = 0;
-  const std::vector<std::string> header = take_line(text, at);
+  const std::vector<std::string> header = take_csv_line(text, at);
   if (header.size() != model.num_features || (!model.feature_names.empty() && header != model.feature_names))
     throw std::runtime_error("rows: other columns than the model's: " + file.string());
   std::vector<const FeatureCategories*> categories(model.num_features);
@@ -64,13 +64,13 @@ std::vector<double> read_text_rows(const std::filesystem::path& file, const Mode
   const auto& hashed = model.hashed_features;
   std::vector<double> rows;
   while (at < text.size()) {
-    const std::vector<std::string> cells = take_line(text, at);
+    const std::vector<std::string> cells = take_csv_line(text, at);
     if (cells.size() != categories.size())
       throw std::runtime_error("rows: a line of another width: " + cells[0]);
     for (std::uint32_t i = 0; i < cells.size(); ++i)
       rows.push_back(std::binary_search(hashed.begin(), hashed.end(), i) ? category_code(cells[i])
                      : categories[i] != nullptr ? category_of(cells[i], *categories[i])
-                                                : number_of(cells[i]));
+                                                : number_of(cells[i], model.row_type));
   }
   return rows;
 }

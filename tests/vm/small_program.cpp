@@ -86,7 +86,10 @@ const std::vector<RichCase>& rich_cases() {
       {"plan(3); layout(tree, sparse); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1); encode(u8)",
        Contract::Trainer, 2, ScalarType::Float32, false, true},
       {"tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0); layout(tree, sparse8)",
-       Contract::Trainer, 2, ScalarType::Float32, false, false, true},
+       Contract::Trainer, 2, ScalarType::Float32, false, false, false, true},
+      {"plan(3); layout(tree, sparse); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0); "
+       "encode(u8)",
+       Contract::Trainer, 2, ScalarType::Float64, false, false, true},
   };
   return cases;
 }
@@ -162,6 +165,7 @@ Model forest_of(const RichCase& rich) {
   if (rich.categories)
     for (Tree& tree : model.trees) make_categorical(tree);
   if (rich.derived) derive_columns(model);
+  if (rich.linear) support::make_linear(model);
   if (!rich.vectors) return model;
   for (Tree& tree : model.trees) support::make_vectors(tree, model.num_outputs);
   model.categories = {{1, {"red", "", "green"}, 2.0}, {2, {"1"}, std::nullopt}};
@@ -221,6 +225,8 @@ ProgramParts parts_of(const Program& program) {
   parts.wide_features = copy_of(program.section_WideFeatures());
   parts.wide_bounds = copy_of(program.section_WideBounds());
   parts.leaf_vectors = copy_of(program.section_LeafVectors());
+  parts.leaf_functions = copy_of(program.section_LeafFunctions());
+  parts.leaf_terms = copy_of(program.section_LeafTerms());
   parts.category_names = copy_of(program.section_CategoryNames());
   parts.hashed_features = copy_of(program.section_HashedFeatures());
   parts.lookups = copy_of(program.section_Lookups());

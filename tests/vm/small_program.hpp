@@ -42,6 +42,7 @@ struct RichCase {
   ScalarType score_type = ScalarType::Float32;
   bool categories = false;  ///< true: every other split is categorical
   bool derived = false;     ///< true: every other split tests a derived column
+  bool linear = false;      ///< true: leaves are linear functions of the row
   bool vectors = false;     ///< true: leaves are vectors, and the categories of a feature have names
 };
 /// Makes every other split categorical, with three sets of either side and rule.

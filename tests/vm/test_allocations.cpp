@@ -6,6 +6,7 @@
 #include "derived_model.hpp"
 #include "small_program.hpp"
 #include "support/allocations.hpp"
+#include "support/small_models.hpp"
 #include "vm/host/executor.hpp"
 #include "vm/host/load_program.hpp"
 
@@ -47,6 +48,26 @@ TEST(Allocations, NoneInPredictAfterTheFirst) {
       EXPECT_EQ(allocations_of([&] { all_outputs(1); }), 0u);
       EXPECT_EQ(allocations_of([&] { all_outputs(0); }), 0u);
     }
+}
+
+TEST(Allocations, NoneForLinearLeavesAndOptionsAfterTheFirst) {
+  Model model = small_forest();
+  support::make_linear(model);
+  model.takes_margins = true;
+  model.early_stop = EarlyStopRule::Lead;
+  const auto predictor = host_backend(compiled(model, "encode(u8)"));
+  const auto context = (*predictor)->make_context();
+  const std::vector<float> rows = small_rows(100, 3), margins(300, 0.5f);
+  std::vector<double> out(300);
+  const CallOptions options{{margins.data(), 100, 3, false}, EarlyStop{0.5, 1}};
+  const auto predict = [&] {
+    EXPECT_TRUE((*predictor)
+                    ->predict_with(*context, RowBlock{rows.data(), 100, 3}, OutputKind::Raw,
+                                   ResultType::Float64, options, out.data())
+                    .ok());
+  };
+  predict();
+  EXPECT_EQ(allocations_of(predict), 0u);
 }
 
 TEST(Allocations, NoneForDerivedColumnsAfterTheFirst) {

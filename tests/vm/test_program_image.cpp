@@ -309,7 +309,7 @@ TEST(Container, HeaderFieldsAreChecked) {
   EXPECT_EQ(changed(offsetof(FileHeader, unused) + 23, std::uint8_t{1}),
             "header: a reserved byte is not zero");
   EXPECT_EQ(changed(offsetof(FileHeader, section_count), std::uint32_t{10}),
-            "header: 10 sections, expected 30");
+            "header: 10 sections, expected 32");
   EXPECT_NE(changed(offsetof(FileHeader, file_size), std::uint64_t{1} << 40).find("its header says"),
             std::string::npos);
   EXPECT_EQ(changed(0, 'x'), "header: not a forestvm program");
@@ -344,11 +344,11 @@ TEST(Container, NamesAreWithinFourGib) {
 
 TEST(Container, SectionsLieWhereTheirSizesSay) {
   Model model = small_forest();
-  model.categories = {{1, {"red"}, 0.0}};
+  support::make_linear(model);
   const Program program = compiled(model, "");
-  ASSERT_FALSE(program.section_CategoryNames().empty()) << "the last section must not be empty";
+  ASSERT_FALSE(program.section_LeafTerms().empty()) << "the last section must not be empty";
   const Bytes good = image_of(program);
-  const std::size_t last = entry_offset(Section::CategoryNames);
+  const std::size_t last = entry_offset(Section::LeafTerms);
   const std::size_t code = entry_offset(Section::Code), nodes = entry_offset(Section::Nodes);
   const auto field = [&](std::size_t offset) {
     std::uint64_t value;
@@ -379,8 +379,8 @@ TEST(Container, SectionsLieWhereTheirSizesSay) {
   expect(changed(code + size, field(code + size) + 640), "walkers section", "begins at offset");
   expect(changed(code + size, UINT64_MAX - 15), "code section", "leave the file");
   expect(changed(code + size, std::uint64_t{0}), "walkers section", "begins at offset");
-  expect(changed(last + size, field(last + size) - 24), "offset", "24 bytes after the last section");
-  expect(changed(last + size, field(last + size) + 24), "category_names section", "leave the file");
+  expect(changed(last + size, field(last + size) - 16), "offset", "16 bytes after the last section");
+  expect(changed(last + size, field(last + size) + 16), "leaf_terms section", "leave the file");
   expect(changed(nodes + at, field(nodes + at) + 64), "nodes section", "expected");
 }
 

@@ -341,7 +341,16 @@ TEST(VerifyTables, RefusesMeta) {
       {"slope inf", [](ProgramParts& p) { p.meta.slope = std::numeric_limits<double>::infinity(); },
        "meta section", "slope"},
       {"reserved", [](ProgramParts& p) { p.meta.reserved = 1; }, "meta section", "reserved byte"},
-      {"reserved at the end", [](ProgramParts& p) { p.meta.reserved2[11] = 1; }, "meta section",
+      {"margins of 2", [](ProgramParts& p) { p.meta.takes_margins = 2; }, "meta section", "takes_margins"},
+      {"early stop of no kind", [](ProgramParts& p) { p.meta.early_stop = static_cast<EarlyStopRule>(3); },
+       "meta section", "unknown rule of early stop"},
+      {"a lead of one output",
+       [](ProgramParts& p) {
+         p.meta.num_outputs = 1;
+         p.meta.early_stop = EarlyStopRule::Lead;
+       },
+       "meta section", "a lead of a single output"},
+      {"reserved at the end", [](ProgramParts& p) { p.meta.reserved2[9] = 1; }, "meta section",
        "reserved byte"},
       {"float64 leaves of float32 scores", [](ProgramParts& p) { p.wide_leaves.push_back(1); },
        "wide_leaves section", "1 leaves"},

@@ -2,7 +2,11 @@
 // are written completely, work is bounded.
 #include <gtest/gtest.h>
 
+#include <forestvm/compile.hpp>
+
 #include "hand_program.hpp"
+#include "small_program.hpp"
+#include "support/small_models.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -296,6 +300,15 @@ TEST(VerifyPaths, BoundsHopsThatAreNotChecked) {
   const Inst walk = *first;
   for (int i = 0; i < 1000; ++i) insert(parts, pc, walk);
   expect_refusal(parts, "code section", " steps, more than the ");
+}
+
+/// Each of many trees in turn is walked for the parts of the rows: together they are all trees and all rows.
+TEST(VerifyPaths, PartsOfRowsOfUnrolledTreesAreAllPairs) {
+  Model model = small_forest({.trees = 12});
+  for (Tree& tree : model.trees) support::make_vectors(tree, model.num_outputs);
+  const auto program =
+      compile(model, *parse_schedule("reorder(tree, batch); split(batch, b0, b1, 2); unroll(tree)"));
+  EXPECT_TRUE(program.ok()) << program.error().text();
 }
 
 }  // namespace

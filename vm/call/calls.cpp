@@ -9,13 +9,14 @@
 #include <type_traits>
 #include <utility>
 
+#include "vm/call/call_options.hpp"
 #include "vm/call/convert_rows.hpp"
 #include "vm/call/row_value.hpp"
 
 namespace forestvm {
 namespace {
 
-Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
+[[gnu::cold]] Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
 
 Result<void> check_score_output(OutputKind output) {
   if (output == OutputKind::Raw || output == OutputKind::Value) return {};
@@ -79,14 +80,15 @@ void deliver(OutputKind output, const void* written, std::size_t count, const De
     std::copy_n(static_cast<const std::int32_t*>(written), count, to.labels());
 }
 
-Result<void> CallPredictor::predict_as(Context& context, const AnyRows& rows, OutputKind output,
-                                       ResultType type, void* out) const {
+Result<void> CallPredictor::predict_with(Context& context, const AnyRows& rows, OutputKind output,
+                                         ResultType type, const CallOptions& options, void* out) const {
   FVM_TRY(check_result(program(), output, type));
   FVM_TRY(check_context(context));
   FVM_ASSIGN(const RowSource source, row_reader().resolve(rows));
   if (out == nullptr && source.count() != 0 && output_width(program().meta(), output) != 0)
     return no_buffer();
-  return run(context, source, output, {type, out});
+  FVM_TRY(check_options(program(), output, source.count(), options));
+  return run(context, source, output, options, {type, out});
 }
 
 Result<void> CallPredictor::check_context(const Context& context) const {

@@ -57,10 +57,14 @@ std::string rows_text(std::size_t rows, std::size_t columns) {
 
 CodedPlans::CodedPlans(const Program& program)
     : plans_(all_others(values_read(program))),
+      linear_leaves_(!program.section_LeafFunctions().empty()),
       columns_(program.section_Columns().size()),
       encoder_(encoder_id(program)) {}
 
 Result<void> CodedPlans::check() const {
+  if (linear_leaves_)
+    return refused("",
+                   "the model has linear leaves, which read the rows' values: encoded rows do not have them");
   if (!plans_.empty()) return {};
   return refused("", columns_ == 0
                          ? "the program has no encoder: compile the model with a schedule that has encode(u8)"

@@ -95,7 +95,7 @@ std::string place(std::size_t row, std::uint32_t column) {
   return "row " + std::to_string(row) + ", column " + std::to_string(column);
 }
 
-Error no_category(std::size_t row, std::uint32_t feature, double value, bool hashed) {
+[[gnu::cold]] Error no_category(std::size_t row, std::uint32_t feature, double value, bool hashed) {
   const char* const what =
       hashed ? " is no code of a category: codes are whole numbers of 32 bits"
              : " is no category: the model compares this feature as text, for which whole numbers up to 2^53 "

@@ -127,16 +127,6 @@ Result<void> check_numbers(const Column& column, std::uint32_t feature, std::siz
 
 }  // namespace
 
-std::uint64_t bits_at(const void* bits, std::size_t first, std::size_t count) {
-  const unsigned shift = first % 8;
-  std::uint8_t bytes[16] = {};
-  std::memcpy(bytes, static_cast<const std::uint8_t*>(bits) + first / 8, (shift + count + 7) / 8);
-  std::uint64_t low = 0;
-  std::memcpy(&low, bytes, sizeof low);
-  if (shift != 0) low = low >> shift | std::uint64_t{bytes[8]} << (64 - shift);
-  return low & ones(count);
-}
-
 std::uint64_t present(const Column& column, std::size_t row, std::size_t count) {
   if (column.values == nullptr) return 0;  // each value is missing, or no walk reads the column
   return column.validity == nullptr ? ones(count) : bits_at(column.validity, column.offset + row, count);
@@ -145,6 +135,11 @@ std::uint64_t present(const Column& column, std::size_t row, std::size_t count) 
 double number_at(const Column& column, std::size_t row) {
   const std::size_t i = column.offset + row;
   if (column.form == ColumnForm::Bits) return static_cast<double>(bits_at(column.values, i, 1));
+  if (column.form == ColumnForm::Indices) {
+    double number = 0;
+    read_indices(column, row, 1, &number);
+    return number;
+  }
   return with_type(column.type,
                    [&](auto kind) { return to_double(value_at<decltype(kind)>(column.values, i)); });
 }

@@ -17,9 +17,6 @@ namespace forestvm::host {
 inline constexpr std::size_t kColumnRows = 64;
 static_assert(kColumnRows == kRoundedAtOnce);
 
-/// Returns `count` bits from bit `first` on, the lowest first, and reads no byte that holds none of them.
-std::uint64_t bits_at(const void* bits, std::size_t first, std::size_t count);
-
 /// Returns the bits of the rows that have a value, row `row` first.
 std::uint64_t present(const Column& column, std::size_t row, std::size_t count);
 
@@ -27,7 +24,7 @@ inline bool is_text(const Column& column) {
   return column.form == ColumnForm::Text || column.form == ColumnForm::TextViews;
 }
 
-/// Returns the float64 nearest to the number, or bit, of a row that has one.
+/// Returns the float64 nearest to the number, or bit, of a row that has one; of an index what it stands for.
 double number_at(const Column& column, std::size_t row);
 
 /// Returns the text of a column of texts in a row that has one.

@@ -12,7 +12,7 @@
 namespace forestvm {
 namespace {
 
-Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
+[[gnu::cold]] Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
 
 /// Sets `numbers` to how many numbers lie from the first to the last of `count` that are `stride` apart, both
 /// included. Returns whether they are too many for a size.
@@ -43,11 +43,12 @@ Result<void> check_extent(const RowBlock& rows, std::uint32_t num_features) {
   return rows.data == nullptr ? no_buffer() : Result<void>();
 }
 
-/// Returns the features, ascending, of the encoder of a program.
-std::vector<std::uint32_t> features_of_encoder(const Program& program) {
+/// Returns the features, ascending, that the encoder and linear leaves of a program read.
+std::vector<std::uint32_t> find_features_in_place(const Program& program) {
   std::vector<std::uint32_t> features;
   for (const EncodedFeature& feature : program.section_EncodedFeatures()) features.push_back(feature.feature);
   for (const CategoryColumn& column : program.section_CategoryColumns()) features.push_back(column.feature);
+  for (const LeafTerm& term : program.section_LeafTerms()) features.push_back(term.feature);
   std::sort(features.begin(), features.end());
   features.erase(std::unique(features.begin(), features.end()), features.end());
   std::erase_if(features, [&](std::uint32_t f) { return f >= program.meta().num_features; });
@@ -72,7 +73,7 @@ RowReader::RowReader(const Program& program, RoundFunction round, std::optional<
       meta_(program_.meta()),
       rules_(program, round),
       coded_plans_(program),
-      encoded_features_(features_of_encoder(program)),
+      features_in_place_(find_features_in_place(program)),
       device_(device) {}
 
 Result<RowSource> RowReader::resolve(const AnyRows& rows) const {

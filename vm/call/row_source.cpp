@@ -97,7 +97,7 @@ class RowsRead {
       return host::check_column(reader_.rules(), rows.columns[feature], feature, begin_, count_);
     };
     if (converted_ == nullptr) {
-      for (const std::uint32_t feature : reader_.encoded_features()) FVM_TRY(check(feature));
+      for (const std::uint32_t feature : reader_.features_in_place()) FVM_TRY(check(feature));
       return in_place(columns);
     }
     for (std::uint32_t feature = 0; feature < reader_.meta().num_features; ++feature) FVM_TRY(check(feature));

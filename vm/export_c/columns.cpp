@@ -153,6 +153,7 @@ std::vector<ChangedFeature> changed_features(const Program& program) {
   for (const WideFeature& wide : program.section_WideFeatures())
     if (wide.categories == kWhole) rules[wide.feature] |= kFractionsMissing;
   std::vector<ChangedFeature> changed;
+  changed.reserve(rules.size());
   for (const auto& [feature, bits] : rules) changed.push_back({feature, bits});
   return changed;
 }

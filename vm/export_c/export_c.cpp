@@ -155,6 +155,8 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (program.mapped())
     return refused("",
                    "its loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
+  if (!program.section_LeafFunctions().empty())
+    return refused("", "leaves that are linear functions of the row have no form in C yet");
   Job job{program, options, {}, changed_features(program)};
   if (column_count(job) > kMaxFeatures)
     return refused("",

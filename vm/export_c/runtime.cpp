@@ -1,5 +1,7 @@
 // The C functions that exported code calls. Arithmetic repeats that of core/transform.hpp and core/sums.hpp; tests hold
 // both to the same bits.
+#include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -210,11 +212,12 @@ std::string runtime_text(const Job& job, const std::string& body) {
     add("label_", "static void @label_@BITS(const @SCORE *values, int64_t *labels) {\n" +
                       label_body(job.program.meta(), score) + "}\n");
   }
+  std::reverse(pieces.begin(), pieces.end());
   std::string text, users = body;
-  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
-    if (users.find(job.name(piece->first)) == std::string::npos) continue;
-    users += piece->second;
-    text.insert(0, piece->second);
+  for (const auto& [name, function] : pieces) {
+    if (users.find(job.name(name)) == std::string::npos) continue;
+    users += function;
+    text.insert(0, function);
   }
   return text;
 }

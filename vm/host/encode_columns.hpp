@@ -1,12 +1,11 @@
 // Encodes columns as rank codes, without making rows of them. In: the rows of a range, the program's features and
-// columns. Out: the codes of those rows and no others. A column of float32 numbers is read where it lies; others are
-// converted a block at a time. It is one template; each CPU target has a search for it.
+// columns. Out: the codes of those rows and no others. Float32 numbers, and float64
+// numbers that are rounded to the nearest float32, are read where they lie; others are converted first. It is one template; each CPU target has a search for it.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include <forestvm/internal/column_set.hpp>
@@ -24,8 +23,9 @@ struct ColumnTask {
   std::span<const FeatureSearch> searches;
   std::span<const FeatureCategories> categories;
   const std::uint32_t* words;  ///< The words of `categories`.
-  const bool* special;         ///< For each feature, whether its values are not compared as they are.
-  std::size_t columns;         ///< Number of columns of codes.
+  const bool* special;  ///< For each feature, whether its values need more than rounding: see ValueRules.
+  bool wide;            ///< True if the program compares in float64.
+  std::size_t columns;  ///< Number of columns of codes.
   Range row_range;
   ColumnSet from;
   std::size_t first_row;  ///< Row of `from` that is row 0 of the range.
@@ -36,48 +36,133 @@ struct ColumnTask {
 
 using EncodeColumnsFunction = void (*)(const ColumnTask&);
 
-/// Writes the codes of up to 64 rows of a block in all columns of a feature. `values` are aligned to a cache line, and
-/// 64 of them can be read.
-template <class Search>
-FVM_INLINE void encode_block(const FeatureSearch& search, const float* values, unsigned count,
-                             std::uint8_t* codes) {
-  if constexpr (requires { Search::kFewRows; }) {
-    Search::encode_transposed(search, values, count, codes);
-  } else {
-    std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;
-    for (unsigned r = 0; r < count; ++r)
-      write_code(search, Search::rank(search, values[r], 0, search.bits), values[r] != values[r], to + r);
-  }
-}
-
 /// The blocks of a column that are encoded one after the other, so that its thresholds stay in registers and the
 /// processor foresees what is read next.
 inline constexpr std::uint32_t kBlocksTogether = 8;
 
-/// Calls encode(values, count, codes) for each block of a range of rows, at most kBlocksTogether blocks, with the values
-/// of a feature: 64 floats, aligned to a cache line, of which the first `count` belong to rows. `codes` points to the
-/// first row's code in column 0.
+/// Calls encode(row, count) for each block of a range of rows: row `row` of the range and `count` - 1 that follow.
 template <class Encode>
-FVM_INLINE void for_blocks(const ColumnTask& task, std::uint32_t feature, const Range& rows,
-                           const Encode& encode) {
-  constexpr std::uintptr_t line = 64;
-  const Column column = task.from.of(feature);
-  const bool floats = column.form == ColumnForm::Numbers && column.type == RowType::Float32 &&
-                      column.validity == nullptr && !task.special[feature];
-  const auto* const values = static_cast<const std::byte*>(column.values);
-  alignas(64) float block[kCodeRows];
+FVM_INLINE void for_blocks(const Range& rows, const Encode& encode) {
   for (std::uint32_t row = rows.begin; row < rows.end;) {
     const std::uint32_t count = std::min(kCodeRows - row % kCodeRows, rows.end - row);
-    const std::byte* const here = values + (column.offset + task.first_row + row) * sizeof(float);
-    const float* from = block;
-    if (floats && count == kCodeRows && reinterpret_cast<std::uintptr_t>(here) % line == 0)
-      from = reinterpret_cast<const float*>(here);
-    else if (floats)
-      std::memcpy(block, here, count * sizeof(float));
-    else
-      task.read(task.rules, column, feature, task.first_row + row, count, block);
-    encode(from, count, task.codes + code_offset(row, task.columns));
+    encode(row, count);
     row += count;
+  }
+}
+
+/// Returns the place of a block of a range of rows in memory for kBlocksTogether blocks.
+FVM_INLINE float* block_at(const Range& rows, std::uint32_t row, float* blocks) {
+  return blocks + (row / kCodeRows - rows.begin / kCodeRows) * kCodeRows;
+}
+
+/// Writes what walks compare for the rows of a feature to `blocks`.
+FVM_INLINE void read_blocks(const ColumnTask& task, std::uint32_t feature, const Range& rows, float* blocks) {
+  const Column column = task.from.of(feature);
+  for_blocks(rows, [&](std::uint32_t row, unsigned count) {
+    task.read(task.rules, column, feature, task.first_row + row, count, block_at(rows, row, blocks));
+  });
+}
+
+/// The values of a column that are read where they lie. The first is row 0 of a task.
+struct ValuesInPlace {
+  const std::byte* values = nullptr;       ///< Null: the column must be converted.
+  std::size_t size = 0;                    ///< Bytes of a value: those of float32 or of float64.
+  const std::uint8_t* validity = nullptr;  ///< Null if all rows have a value.
+  std::size_t first = 0;                   ///< Number of row 0's bit.
+
+  FVM_INLINE ValuesInPlace(const ColumnTask& task, std::uint32_t feature) {
+    const Column& column = task.from.columns != nullptr ? task.from.columns[feature] : task.from.first;
+    const bool floats = column.type == RowType::Float32;
+    const bool rounded = floats || (column.type == RowType::Float64 && !task.wide);
+    if (column.form != ColumnForm::Numbers || column.values == nullptr || !rounded || task.special[feature])
+      return;
+    size = floats ? sizeof(float) : sizeof(double);
+    first = column.offset + task.first_row;
+    values = static_cast<const std::byte*>(task.from.values(feature)) + first * size;
+    validity = column.validity;
+  }
+
+  /// Prefetches the values of a block.
+  FVM_INLINE void prefetch(std::uint32_t row) const {
+    const std::byte* const at = values + row * size;
+    for (std::size_t byte = 0; byte < kCodeRows * size; byte += kLine) __builtin_prefetch(at + byte);
+  }
+
+  /// Returns whether all are float32 numbers.
+  FVM_INLINE bool is_float32() const { return size == sizeof(float) && validity == nullptr; }
+
+  /// Returns the values of a whole block if they are aligned float32 numbers, otherwise null.
+  FVM_INLINE const float* block(std::uint32_t row, unsigned count) const {
+    const std::byte* const at = values + row * sizeof(float);
+    const bool aligned = reinterpret_cast<std::uintptr_t>(at) % alignof(float) == 0;
+    const bool whole = count == kCodeRows && is_float32() && aligned;
+    return whole ? reinterpret_cast<const float*>(at) : nullptr;
+  }
+
+  /// Copies the values of a block's rows to `to`, which is aligned to a cache line, as float32.
+  template <class Search>
+  FVM_INLINE void load(std::uint32_t row, unsigned count, float* to) const {
+    const std::uint64_t all = ~std::uint64_t{0} >> (kCodeRows - count);
+    const std::uint64_t present = validity == nullptr ? all : bits_at(validity, first + row, count);
+    const std::byte* const at = values + row * size;
+    if (size == sizeof(float))
+      Search::load_values(reinterpret_cast<const float*>(at), count, present, to);
+    else
+      Search::load_values(reinterpret_cast<const double*>(at), count, present, to);
+  }
+
+ private:
+  static constexpr std::size_t kLine = 64;
+};
+
+/// Encodes a column whose values are not all read where they lie. This is a function of its own so that the code for
+/// those that are stays small.
+template <class Target>
+__attribute__((noinline)) void encode_loaded(const ColumnTask& task, const FeatureSearch& search,
+                                             const ValuesInPlace& values, const Range& rows) {
+  using Search = typename Target::Search;
+  alignas(64) float blocks[kBlocksTogether * kCodeRows];
+  // All blocks are converted before the first is encoded: what was just written in small pieces is slow to read in
+  // large ones.
+  if (values.values == nullptr) read_blocks(task, search.feature, rows, blocks);
+  for (std::uint32_t row = rows.begin; row < rows.end;) {
+    const std::uint32_t count = std::min(kCodeRows - row % kCodeRows, rows.end - row);
+    float* const block = block_at(rows, row, blocks);
+    if (values.values != nullptr) values.load<Search>(row, count, block);
+    Search::encode_transposed(search, block, count, task.codes + code_offset(row, task.columns));
+    row += count;
+  }
+}
+
+/// Encodes float32 values of a feature, and prefetches those of the next one.
+template <class Target>
+FVM_INLINE void encode_floats(const ColumnTask& task, const FeatureSearch& search,
+                              const ValuesInPlace& values, const ValuesInPlace& next, const Range& rows) {
+  for (std::uint32_t row = rows.begin; row < rows.end;) {
+    const std::uint32_t count = std::min(kCodeRows - row % kCodeRows, rows.end - row);
+    const float* const block = values.block(row, count);
+    if (block != nullptr) {
+      next.prefetch(row);
+      Target::Search::encode_block(search, block, task.codes + code_offset(row, task.columns));
+    } else {
+      encode_loaded<Target>(task, search, values, {row, row + count, 0});
+    }
+    row += count;
+  }
+}
+
+template <class Target>
+FVM_INLINE void encode_features(const ColumnTask& task, const Range& rows) {
+  if (task.searches.empty()) return;
+  ValuesInPlace values(task, task.searches[0].feature);
+  for (std::size_t i = 0; i < task.searches.size(); ++i) {
+    const std::size_t last = task.searches.size() - 1;
+    const ValuesInPlace next(task, task.searches[std::min(i + 1, last)].feature);
+    if (values.is_float32())
+      encode_floats<Target>(task, task.searches[i], values, next, rows);
+    else
+      encode_loaded<Target>(task, task.searches[i], values, rows);
+    values = next;
   }
 }
 
@@ -85,19 +170,18 @@ template <class Target>
 void encode_columns(const ColumnTask& task) {
   const Range& range = task.row_range;
   for (std::uint32_t row = range.begin; row < range.end;) {
-    const std::uint32_t first = row / kCodeRows * kCodeRows;
-    const std::uint32_t end =
-        range.end - first <= kBlocksTogether * kCodeRows ? range.end : first + kBlocksTogether * kCodeRows;
-    const Range some{row, end, 0};
-    for (const FeatureSearch& search : task.searches)
-      for_blocks(task, search.feature, some, [&](const float* values, unsigned count, std::uint8_t* codes) {
-        encode_block<typename Target::Search>(search, values, count, codes);
+    const std::uint32_t together = kBlocksTogether * kCodeRows - row % kCodeRows;
+    const Range some{row, row + std::min(together, range.end - row), 0};
+    encode_features<Target>(task, some);
+    for (const FeatureCategories& feature : task.categories) {
+      alignas(64) float blocks[kBlocksTogether * kCodeRows];
+      read_blocks(task, feature.feature, some, blocks);
+      for_blocks(some, [&](std::uint32_t block, unsigned count) {
+        encode_categories<Target>(feature, task.words, block_at(some, block, blocks), 1, count,
+                                  task.codes + code_offset(block, task.columns));
       });
-    for (const FeatureCategories& feature : task.categories)
-      for_blocks(task, feature.feature, some, [&](const float* values, unsigned count, std::uint8_t* codes) {
-        encode_categories<Target>(feature, task.words, values, 1, count, codes);
-      });
-    row = end;
+    }
+    row = some.end;
   }
 }
 

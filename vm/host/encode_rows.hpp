@@ -61,28 +61,6 @@ FVM_INLINE void write_code(const FeatureSearch& search, std::uint32_t rank, bool
     to[c * kCodeRows] = column_code(search.columns[c], rank, missing);
 }
 
-/// The search that every CPU runs: one value at a time, without branches.
-struct ScalarSearch {
-  /// Takes the last `bits` steps of a search, after those that found `rank`, and returns the rank.
-  FVM_INLINE static std::uint32_t rank(const FeatureSearch& search, float x, std::uint32_t rank,
-                                       unsigned bits) {
-    for (std::uint32_t step = (std::uint32_t{1} << bits) / 2; step != 0; step /= 2)
-      rank += x >= search.thresholds[rank + step - 1] ? step : 0;
-    return rank;
-  }
-
-  /// Writes the codes of up to 64 rows of a block in all columns of a feature. `codes` points to the first
-  /// row's code in column 0.
-  FVM_INLINE static void encode(const FeatureSearch& search, const float* rows, std::size_t stride,
-                                unsigned count, std::uint8_t* codes) {
-    std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;
-    for (unsigned r = 0; r < count; ++r) {
-      const float x = rows[r * stride + search.feature];
-      write_code(search, rank(search, x, 0, search.bits), x != x, to + r);
-    }
-  }
-};
-
 /// Writes the codes of up to 64 rows of a block in all columns of the tile's features. `codes` points to the
 /// first row's code in column 0. A target whose search is faster than fetching values also has
 /// transpose(rows, stride, count, values, to), which writes `values` values of each row, kCodeRows of the

@@ -75,6 +75,7 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   loaded.tile_exits = tile_exits(program);
   loaded.tree_outputs = tree_outputs(program);
   loaded.vectors = leaf_vectors(program);
+  loaded.functions = LeafFunctions(program);
   loaded.parameters = parameters_of(program.meta());
   loaded.encoder =
       load_encoder(program.section_EncodedFeatures(), program.section_Ranks(), program.section_Columns(),

@@ -7,7 +7,6 @@
 #include <forestvm/internal/float_environment.hpp>
 
 #include "vm/call/read_column.hpp"
-#include "vm/host/reduce.hpp"
 
 namespace forestvm::host {
 
@@ -25,10 +24,11 @@ void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& ro
   if (pass.csr != nullptr) return loaded.csr_encoder.encode(*pass.csr, rows, pass.encode_to);
   const std::size_t columns = loaded.program.section_Columns().size();
   if (pass.columns != nullptr)
-    return loaded.target->encode_columns(
-        {loaded.encoder.searches, loaded.encoder.categories, loaded.program.section_CategoryWords().data(),
-         loaded.special_features.get(), columns, rows, pass.columns->columns, pass.columns->first_row,
-         read_numbers, &loaded.row_reader->rules(), pass.encode_to});
+    return loaded.target->encode_columns({loaded.encoder.searches, loaded.encoder.categories,
+                                          loaded.program.section_CategoryWords().data(),
+                                          loaded.special_features.get(), loaded.row_reader->rules().wide(),
+                                          columns, rows, pass.columns->columns, pass.columns->first_row,
+                                          read_numbers, &loaded.row_reader->rules(), pass.encode_to});
   loaded.target->encode({loaded.encoder.tiles, columns, rows, pass.rows, pass.row_stride, pass.encode_to});
   if (!loaded.encoder.categories.empty())
     loaded.target->encode_categories({loaded.encoder.categories,
@@ -40,24 +40,6 @@ Machine::Machine(const LoadedProgram& loaded, const Pass& pass)
     : plan_rows(pass.plan_rows), loaded_(&loaded), pass_(&pass), outputs_(loaded.meta.num_outputs) {
   ranges[kRowsRegister] = {0, pass.row_count, 0};
   ranges[kTreesRegister] = {0, loaded.meta.num_trees, 0};
-}
-
-template <class Visit>
-void Machine::with_element(std::uint32_t accumulator, Visit&& visit) const {
-  switch (loaded_->accumulators[accumulator].kind) {
-#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) \
-  case AccumulatorKind::Name:                                      \
-    return visit.template operator()<Element>();
-#include <forestvm/core/accumulator_kinds.def>
-  }
-}
-
-template <class Visit>
-void Machine::with_scores(std::uint32_t accumulator, Visit&& visit) const {
-  if (loaded_->accumulators[accumulator].kind == AccumulatorKind::F64)
-    visit.template operator()<double>();
-  else
-    visit.template operator()<float>();
 }
 
 void Machine::parallel(const Inst& loop, std::uint32_t body) {
@@ -154,63 +136,6 @@ void Machine::cache_trees(const Inst& inst) {
   });
 }
 
-/// Sets every row of an accumulator to `values`, one for each output, or to zero if `values` is null.
-template <class Element>
-void Machine::fill(std::uint32_t accumulator, const Range& rows, const double* values) const {
-  Element* const begin = accumulator_row<Element>(accumulator, rows.begin);
-  Element* const end = accumulator_row<Element>(accumulator, rows.end);
-  if (values == nullptr) {
-    std::fill(begin, end, Element{});
-    return;
-  }
-  std::size_t k = 0;
-  for (Element* sum = begin; sum != end; ++sum) {
-    *sum = Element::of(values[k], loaded_->scale);
-    if (++k == outputs_) k = 0;
-  }
-}
-
-void Machine::init(const Inst& inst) {
-  const auto args = operands<Op::Init>(inst);
-  const Range& rows = ranges[args.rows];
-  with_element(args.acc_out,
-               [&]<class Element>() { fill<Element>(args.acc_out, rows, loaded_->base.data()); });
-}
-
-void Machine::zero(const Inst& inst) {
-  const auto args = operands<Op::Zero>(inst);
-  const Range& rows = ranges[args.rows];
-  with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
-}
-
-void Machine::add_base(const Inst& inst) {
-  const auto args = operands<Op::AddBase>(inst);
-  const Range& rows = ranges[args.rows];
-  if (loaded_->meta.scale != 1)  // verified: the accumulator holds scores
-    with_scores(args.acc_out, [&]<class Score>() {
-      Score* const begin = accumulator_row<Score>(args.acc_out, rows.begin);
-      for (std::size_t i = 0; i < rows.size() * outputs_; ++i)
-        begin[i] *= static_cast<Score>(loaded_->meta.scale);
-    });
-  with_element(args.acc_out, [&]<class Element>() {
-    for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-      Element* sums = accumulator_row<Element>(args.acc_out, row);
-      for (std::size_t k = 0; k < outputs_; ++k)
-        forestvm::add_base(sums[k], loaded_->base[k], loaded_->scale);
-    }
-  });
-}
-
-void Machine::privatize(const Inst& inst) {
-  const auto args = operands<Op::Privatize>(inst);
-  const LoadedAccumulator& desc = loaded_->accumulators[args.acc_out];
-  const std::uint32_t iteration = ranges[args.range_in].iteration;
-  copies_[args.acc_out] = copies_[desc.parent] * desc.iterations + iteration;
-  if (desc.storage != args.acc_out) return;  // it lies in another, and a reduction sets it
-  const Range& rows = ranges[args.rows];
-  with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
-}
-
 void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {
   task.rows = pass_->rows;
   task.row_stride = pass_->row_stride;
@@ -250,74 +175,6 @@ void Machine::leaves(const Inst& inst) {
   task.width = loaded_->meta.num_trees;
   task.out = reinterpret_cast<std::byte*>(pass_->leaves);
   walk_rows(walker, task);
-}
-
-void Machine::reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place) {
-  const std::uint32_t to = args.acc_out, from = args.acc_in;
-  const Range& rows = ranges[args.rows];
-  const LoopOperands loop = loop_operands(loaded_->code[args.loop]);
-  const std::uint32_t count = iterations(ranges[loop.in].size(), loop.step);
-  const std::uint32_t first = copies_[to] * loaded_->accumulators[from].iterations;
-  with_element(to, [&]<class Element>() {
-    const std::size_t size = rows.size() * loaded_->accumulators[to].width;
-    Element* sums = in_place ? accumulator_row<Element>(from, first, rows.begin)
-                             : accumulator_row<Element>(to, rows.begin);
-    if (in_place && count == 0) std::fill(sums, sums + size, Element{});
-    for (std::uint32_t i = in_place ? 1 : 0; i < count; ++i) {
-      const Element* more = accumulator_row<Element>(from, first + i, rows.begin);
-      add_copy(sums, more, size, args.width);
-    }
-  });
-}
-
-void Machine::reduce_dim(const Inst& inst) { reduce(operands<Op::ReduceDim>(inst), false); }
-void Machine::reduce_inplace(const Inst& inst) { reduce(operands<Op::ReduceInplace>(inst), true); }
-
-void Machine::round(const Inst& inst) {
-  const auto args = operands<Op::Round>(inst);
-  const std::uint32_t to = args.acc_out, from = args.acc_in;
-  const Range& rows = ranges[args.rows];
-  with_element(from, [&]<class Element>() {
-    with_scores(to, [&]<class Score>() {
-      const Element* sums = accumulator_row<Element>(from, rows.begin);
-      Score* rounded = accumulator_row<Score>(to, rows.begin);
-      for (std::size_t i = 0; i < rows.size() * outputs_; ++i)
-        rounded[i] = sums[i].template rounded<Score>(loaded_->scale);
-    });
-  });
-}
-
-namespace {
-
-/// The trees whose vectors are fetched ahead of the one that is added: vectors lie all over memory.
-constexpr std::size_t kVectorsAhead = 8;
-
-template <class Score>
-void add_vectors(const LeafVectors& vectors, const Score* leaves, std::size_t trees, Score* sums) {
-  for (std::size_t t = 0; t < trees; ++t) {
-    if (t + kVectorsAhead < trees) __builtin_prefetch(leaf_vector(vectors, leaves[t + kVectorsAhead]));
-    add_vector(sums, leaf_vector(vectors, leaves[t]), vectors.width);
-  }
-}
-
-}  // namespace
-
-void Machine::sum_trees(const Inst& inst) {
-  const auto args = operands<Op::SumTrees>(inst);
-  const std::uint32_t to = args.acc_out, from = args.acc_in;
-  const Range& rows = ranges[args.rows];
-  with_scores(to, [&]<class Score>() {
-    for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-      const Score* leaves = accumulator_row<Score>(from, row);
-      Score* sums = accumulator_row<Score>(to, row);
-      if (loaded_->vectors.count != 0) {
-        add_vectors(loaded_->vectors, leaves, loaded_->tree_outputs.size(), sums);
-        continue;
-      }
-      for (std::size_t t = 0; t < loaded_->tree_outputs.size(); ++t)
-        sums[loaded_->tree_outputs[t]] += leaves[t];
-    }
-  });
 }
 
 void Machine::transform(const Inst& inst) {

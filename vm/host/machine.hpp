@@ -17,6 +17,7 @@
 #include "vm/host/encode_csr.hpp"
 #include "vm/host/executor.hpp"
 #include "vm/host/grain.hpp"
+#include "vm/host/leaf_functions.hpp"
 #include "vm/host/load_encoder.hpp"
 #include "vm/host/targets/target.hpp"
 #include "vm/host/walkers/walk.hpp"
@@ -52,6 +53,7 @@ struct LoadedProgram {
   std::vector<std::uint8_t> tile_exits{};     ///< Ways out of tiles: see GroupData::exits.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
   LeafVectors vectors{};                      ///< see sum_trees
+  LeafFunctions functions{};                  ///< see sum_trees
   TransformParameters parameters{};
   std::vector<double> base{};  ///< Base scores.
   LoadedEncoder encoder{};
@@ -83,6 +85,10 @@ struct Pass {
   std::int64_t* labels;       ///< Class: where the first row's output goes.
   std::int32_t* leaves;       ///< Leaf: where the first row's output goes.
   bool in_place;              ///< True if accumulator a0 is `values` itself.
+  const RowSource* source;    ///< Rows of the call, for leaves that are functions of a row.
+  std::size_t first_row;      ///< Number of the pass's first row in the call.
+  double* leaf_values;        ///< Room for the values of each row that such leaves read.
+  CallOptions options;
   /// Row 0 of the first copy of each accumulator that has memory of its own.
   std::byte* accumulators[kAccumulators];
 };
@@ -132,6 +138,8 @@ class Machine {
   void with_element(std::uint32_t accumulator, Visit&& visit) const;
   template <class Element>
   void fill(std::uint32_t accumulator, const Range& rows, const double* values) const;
+  template <class Element>
+  void fill_margins(std::uint32_t accumulator, const Range& rows) const;
   /// Calls visit.operator()<float>() or <double>() for an accumulator of scores.
   template <class Visit>
   void with_scores(std::uint32_t accumulator, Visit&& visit) const;
@@ -144,6 +152,11 @@ class Machine {
   void walk_rows(const LoadedWalker& walker, WalkTask& task) const;
   Range ahead(std::uint32_t loop, std::uint32_t iterations) const;
   void reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place);
+  double margin(std::uint32_t row, std::size_t output) const;
+  template <class Score>
+  void add_leaves(const Score* leaves, std::uint32_t row, const Range& trees, Score* sums) const;
+  template <class Score>
+  void add_until_decided(const Score* leaves, std::uint32_t row, Score* sums) const;
   template <class Value>
   void store_rows(std::uint32_t accumulator, const Range& rows, Value* values) const;
 
@@ -152,5 +165,23 @@ class Machine {
   std::size_t outputs_;
   std::uint32_t copies_[kAccumulators] = {};  ///< Copy of each accumulator that this machine writes.
 };
+
+template <class Visit>
+void Machine::with_element(std::uint32_t accumulator, Visit&& visit) const {
+  switch (loaded_->accumulators[accumulator].kind) {
+#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) \
+  case AccumulatorKind::Name:                                      \
+    return visit.template operator()<Element>();
+#include <forestvm/core/accumulator_kinds.def>
+  }
+}
+
+template <class Visit>
+void Machine::with_scores(std::uint32_t accumulator, Visit&& visit) const {
+  if (loaded_->accumulators[accumulator].kind == AccumulatorKind::F64)
+    visit.template operator()<double>();
+  else
+    visit.template operator()<float>();
+}
 
 }  // namespace forestvm::host

@@ -94,13 +94,16 @@ class HostPredictor final : public CallPredictor {
   const RowReader& row_reader() const override { return *loaded_.row_reader; }
   const CodedPlans& coded_plans() const { return row_reader().coded_plans(); }
 
-  Result<void> run(Context& context, const RowSource& rows, OutputKind output,
+  Result<void> run(Context& context, const RowSource& rows, OutputKind output, const CallOptions& options,
                    const Destination& to) const override {
     const std::size_t count = rows.count(), width = output_width(loaded_.meta, output);
     std::vector<Line>& scratch = static_cast<HostContext&>(context).scratch;
     for (std::size_t begin = 0; begin < count;) {
       Pass pass{};
       pass.output = output;
+      pass.options = options;
+      pass.source = &rows;
+      pass.first_row = begin;
       pass.in_place = to.values() != nullptr && width == loaded_.meta.num_outputs;
       const Destination here = to.from(begin * width);
       pass.row_count = static_cast<std::uint32_t>(
@@ -136,7 +139,8 @@ class HostPredictor final : public CallPredictor {
                         std::size_t delivered_bytes) const {
     // Calls for leaf numbers have memory for sums too, because the code may write sums in them.
     const std::size_t result_bytes = in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
-    const std::size_t most = std::min(left, max_pass_rows(private_bytes_ + result_bytes + delivered_bytes));
+    const std::size_t row_bytes = private_bytes_ + result_bytes + delivered_bytes + leaf_value_bytes(1);
+    const std::size_t most = std::min(left, max_pass_rows(row_bytes));
     if (rows.form() == RowForm::Encoded) return std::min(left, rows.cut(most));
     const std::size_t encoded = std::min(most, max_encoded_rows());
     return converted(rows, encoded) ? std::min(encoded, max_converted_rows()) : encoded;
@@ -168,6 +172,11 @@ class HostPredictor final : public CallPredictor {
   /// Returns the bytes of the float32 rows that a pass gets in the scratch memory.
   std::size_t converted_bytes(std::size_t rows) const {
     return whole_lines(rows * row_width(loaded_.meta) * sizeof(float));
+  }
+
+  /// Returns the bytes of the values that leaves which are functions of a row read.
+  std::size_t leaf_value_bytes(std::size_t rows) const {
+    return rows * loaded_.functions.features().size() * sizeof(double);
   }
 
   /// Returns whether rows have columns that are computed from others.
@@ -265,12 +274,12 @@ class HostPredictor final : public CallPredictor {
     std::fill_n(codes + code_bytes(rows.count, rows.columns), kCodeSlack, 0);
   }
 
-  /// Returns the bytes of the sums of a pass of `rows` rows.
+  /// Returns the bytes of the sums of a pass of `rows` rows, and of what else its instructions write.
   std::size_t scratch_bytes(std::size_t rows, bool in_place) const {
     std::size_t bytes = in_place ? 0 : whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       bytes += whole_lines(rows * loaded_.accumulators[i].copy_bytes);
-    return bytes;
+    return bytes + whole_lines(leaf_value_bytes(rows));
   }
 
   std::size_t columns() const { return loaded_.program.section_Columns().size(); }
@@ -305,6 +314,7 @@ class HostPredictor final : public CallPredictor {
                                          : take(loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       pass.accumulators[i] = take(loaded_.accumulators[i].copy_bytes);
+    pass.leaf_values = reinterpret_cast<double*>(take(leaf_value_bytes(1)));
     if (pass.codes == nullptr) pass.codes = pass.encode_to = reinterpret_cast<std::uint8_t*>(scratch);
     const FloatEnvironment environment;
     Machine machine(loaded_, pass);

@@ -84,6 +84,9 @@ std::string Program::disassemble() const {
   const std::vector<std::string> derived = derived_column_texts(*this);
   for (std::size_t i = 0; i < derived.size(); ++i)
     text += "; f" + std::to_string(meta().num_features + i) + ": " + derived[i] + "\n";
+  if (!section_LeafFunctions().empty())
+    text += "; leaves are " + std::to_string(section_LeafFunctions().size()) +
+            " linear functions of the row, " + std::to_string(section_LeafTerms().size()) + " terms in all\n";
   const std::size_t ranks = section_Columns().size() - section_CategoryColumns().size();
   for (std::size_t i = 0; i < section_CategoryColumns().size(); ++i)
     text += "; column " + std::to_string(ranks + i) + ": " +

@@ -55,6 +55,8 @@ void place_sections(const ProgramParts& parts, Contents& contents) {
   place(Section::WideFeatures, bytes_of(parts.wide_features));
   place(Section::WideBounds, bytes_of(parts.wide_bounds));
   place(Section::LeafVectors, parts.leaf_vectors);
+  place(Section::LeafFunctions, bytes_of(parts.leaf_functions));
+  place(Section::LeafTerms, bytes_of(parts.leaf_terms));
   place(Section::CategoryNames, bytes_of(parts.category_names));
   place(Section::HashedFeatures, bytes_of(parts.hashed_features));
   place(Section::Lookups, bytes_of(parts.lookups));

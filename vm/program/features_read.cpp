@@ -16,6 +16,7 @@ std::vector<bool> features_read(const Program& program) {
   for (const std::uint32_t feature : program.section_HashedFeatures()) read[feature] = true;
   for (const KeyPart& part : program.section_KeyParts()) read[part.feature] = true;
   for (const LinearTerm& term : program.section_LinearTerms()) read[term.feature] = true;
+  for (const LeafTerm& term : program.section_LeafTerms()) read[term.feature] = true;
   read.resize(program.meta().num_features);
   return read;
 }

@@ -14,24 +14,20 @@
 namespace forestvm::python {
 namespace {
 
-ProbabilitySource probability_source(const Program& program) {
-  const ProgramMeta& meta = program.meta();
+ProbabilitySource probability_source(const ProgramMeta& meta) {
   if (meta.class_rule == ClassRule::None) return ProbabilitySource::None;
-  // A single tree of scikit-learn has probabilities as its leaves.
-  if (meta.transform == Transform::Identity && program.text(StringId::Trainer) == "scikit-learn")
-    return ProbabilitySource::Values;
   switch (meta.transform) {
     case Transform::Argmax:
       return ProbabilitySource::Softmax;
     case Transform::Sigmoid:
     case Transform::Logistic:
     case Transform::PlainSigmoid:
-    case Transform::PowerSigmoid:
-    case Transform::PowerSoftmax:
     case Transform::Softmax:
     case Transform::SoftmaxZero:
     case Transform::RoundedSoftmax:
     case Transform::PlainSoftmax:
+    case Transform::PowerSigmoid:
+    case Transform::PowerSoftmax:
     case Transform::Average:
     case Transform::Clamp:
     case Transform::Step:
@@ -80,7 +76,7 @@ Forest::Forest(Program loaded, std::shared_ptr<const Predictor> backend)
       names(program),
       num_features(program.meta().num_features),
       row_cost(program.meta().num_trees + num_features / 8 + 1),
-      probabilities(probability_source(program)) {
+      probabilities(probability_source(program.meta())) {
   for (std::size_t i = 0; i < kOutputCount; ++i)
     forms[i] = form_of(program.meta(), static_cast<Output>(i), probabilities);
 }

@@ -140,9 +140,9 @@ Result<std::unique_ptr<Predictor>> backend_of(const Program& program, const Opti
   const std::string device = options.device;
   const std::size_t colon = device.find(':');
   const std::string vendor = device.substr(0, colon),
-                    number = colon == device.npos ? "0" : device.substr(colon + 1);
+                    number = colon == std::string::npos ? "0" : device.substr(colon + 1);
   const bool numbered =
-      !number.empty() && number.size() <= 4 && number.find_first_not_of("0123456789") == number.npos;
+      !number.empty() && number.size() <= 4 && number.find_first_not_of("0123456789") == std::string::npos;
   if ((vendor != "cuda" && vendor != "hip") || !numbered)
     return usage("device: there is no " + device +
                  ": expected cuda, hip, or these with a number, such as cuda:1");

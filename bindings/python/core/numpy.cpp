@@ -95,7 +95,7 @@ std::optional<RowType> row_type_of(const Py_buffer& view) {
   const char format = format_of(view);
   if (format == 0) return std::nullopt;
   for (const Format& known : kFormats)
-    if (known.size == view.itemsize && known.characters.find(format) != known.characters.npos)
+    if (known.size == view.itemsize && known.characters.find(format) != std::string_view::npos)
       return known.type;
   return std::nullopt;
 }

@@ -33,6 +33,8 @@ _MODULES: Mapping[str, Callable[[Any, dict[str, Any]], Adapter]] = {
     "lightgbm": LightgbmAdapter,
     "sklearn": sklearn_adapter,
 }
+_OTHER_TREES = "the estimator has other trees now: accelerate it again"
+_MAX_REASONS = 100  # reasons that name what is in the rows may go on for ever
 #: Methods that change the model. After them the estimator answers for itself.
 _CHANGES = ("fit", "set_params", "load_model", "partial_fit")
 
@@ -87,7 +89,8 @@ def log(estimator: object) -> list[LogEntry]:
         estimator: What :func:`accelerate` returned.
 
     Returns:
-        An entry for each method and reason, in the order in which they first occurred.
+        An entry for each method and reason, in the order in which they first occurred; after a hundred reasons, one
+        entry for all others of a method.
 
     Raises:
         Usage: The estimator is not accelerated; a clone is not.
@@ -147,21 +150,19 @@ def _verify(estimator: Any, program: _Program, rows: object) -> None:
 class _Program:
     """The program of an accelerated estimator, and what it left to the estimator."""
 
-    def __init__(self, adapter: Adapter | None, methods: Mapping[str, Method], dropped_by: str = "") -> None:
+    def __init__(self, adapter: Adapter | None, methods: Mapping[str, Method], dropped: str = "") -> None:
         self.adapter = adapter
         self.methods = methods
         self.log: dict[tuple[str, str], int] = {}
-        self._dropped_by = dropped_by
+        self._dropped = dropped
 
     def answer(self, estimator: Any, name: str, original: Method, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """Returns what a method gives. Raises NotTaken for a call that is left to the estimator."""
         if self.adapter is None:
-            raise NotTaken(f"{self._dropped_by} was called: accelerate the estimator again")
+            raise NotTaken(self._dropped)
         if not self.adapter.is_current(estimator):
-            raise NotTaken("the estimator has other trees now: accelerate it again")
-        method = self.methods.get(name)
-        if method is None:
-            raise NotTaken("the program does not have this method")
+            raise NotTaken(_OTHER_TREES)
+        method = self.methods[name]
         if len(args) == 1 and not named:
             return method(estimator, args[0])
         rows, arguments = self.adapter.arguments(original, estimator, args, named)
@@ -170,12 +171,14 @@ class _Program:
     def bound_to(self, copied: Any, estimator: Any) -> _Program:
         """Returns a program of `estimator`, a copy of the estimator that has this program."""
         if self.adapter is None or not self.adapter.is_current(copied):
-            return _Program(None, {}, self._dropped_by or "a copy")
+            return _Program(None, {}, self._dropped or _OTHER_TREES)
         adapter = copy.copy(self.adapter)
         adapter.bind(estimator)
         return _Program(adapter, adapter.methods(estimator))
 
     def note(self, method: str, reason: str) -> None:
+        if (method, reason) not in self.log and len(self.log) >= _MAX_REASONS:
+            reason = "other reasons"
         self.log[method, reason] = self.log.get((method, reason), 0) + 1
 
     def own_methods(self, kind: type) -> dict[str, Method]:
@@ -228,7 +231,7 @@ def _changing(original: Method, name: str) -> Method:
     @functools.wraps(original)
     def method(self: Any, *args: Any, **named: Any) -> Any:
         if _KEY in self.__dict__:
-            self.__dict__[_KEY] = _Program(None, {}, dropped_by=name)
+            self.__dict__[_KEY] = _Program(None, {}, f"{name} was called: accelerate the estimator again")
         return original(self, *args, **named)
 
     return method

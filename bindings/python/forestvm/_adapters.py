@@ -43,22 +43,28 @@ class Adapter:
     def __init__(self, forest: Forest, estimator: Any) -> None:
         self.forest = forest
         self._source: object = None
+        self._rounds = 0
         self.bind(estimator)
 
     def bind(self, estimator: Any) -> None:
         """Makes the adapter the one of `estimator`, which has the same trees."""
         self._source = self.source_of(estimator)
+        self._rounds = self.rounds_of(estimator)
 
     def source_of(self, estimator: Any) -> object:
         """Returns the object that holds the trees: another one means that the forest is out of date."""
         raise NotImplementedError
+
+    def rounds_of(self, estimator: Any) -> int:
+        """Returns the number of rounds of a Booster, which training may continue; 0 for other sources."""
+        return 0
 
     def methods(self, estimator: Any) -> Mapping[str, Method]:
         """Returns the methods that the forest can answer."""
         raise NotImplementedError
 
     def is_current(self, estimator: Any) -> bool:
-        return self.source_of(estimator) is self._source
+        return self.source_of(estimator) is self._source and self.rounds_of(estimator) == self._rounds
 
     def arguments(
         self, original: Method, estimator: Any, given: Sequence[Any], named: Mapping[str, Any]
@@ -131,6 +137,9 @@ class XgboostAdapter(Adapter):
 
     def source_of(self, estimator: Any) -> object:
         return estimator.__dict__.get("_Booster")
+
+    def rounds_of(self, estimator: Any) -> int:
+        return int(estimator.__dict__["_Booster"].num_boosted_rounds())
 
     def methods(self, estimator: Any) -> Mapping[str, Method]:
         if not hasattr(type(estimator), "predict_proba"):
@@ -218,6 +227,9 @@ class LightgbmAdapter(Adapter):
 
     def source_of(self, estimator: Any) -> object:
         return estimator.__dict__.get("_Booster")
+
+    def rounds_of(self, estimator: Any) -> int:
+        return int(estimator.__dict__["_Booster"].current_iteration())
 
     def methods(self, estimator: Any) -> Mapping[str, Method]:
         if not hasattr(type(estimator), "predict_proba"):

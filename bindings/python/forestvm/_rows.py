@@ -59,7 +59,7 @@ def predict(
     extra: str | None,
 ) -> NDArray[Any]:
     """Predicts rows of any form, for Forest.predict and its kin."""
-    if X is not None and getattr(X, "columns", X) is forest._schema and missing is None and columns is None and extra is None:
+    if missing is None and columns is None and extra is None and getattr(X, "columns", forest) is forest._schema:
         array = _frames.pandas_array(X, forest.num_features)  # another frame with the columns of the one before
         if array is not None and _core.is_direct(array, forest.num_features):
             return forest.predict(array, output=output, out=out, dtype=dtype)

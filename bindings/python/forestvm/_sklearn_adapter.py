@@ -11,6 +11,9 @@ from ._adapters import Adapter, Array, Method, NotTaken, check_array, check_name
 from .trainers import from_sklearn
 
 
+_BLOCK = 1 << 20  # numbers that are looked at in one go
+
+
 class SklearnAdapter(Adapter):
     """Estimators of trees that round rows to float32; see HistAdapter for those that do not."""
 
@@ -28,14 +31,14 @@ class SklearnAdapter(Adapter):
         return estimator.__dict__.get(self.source)
 
     def rows(self, estimator: Any, rows: Any, named_by: Any = None) -> Any:
-        """Returns rows as float32, which scikit-learn rounds them to. Rows that it refuses are not taken.
+        """Returns rows as an array or a sparse matrix. Those that scikit-learn refuses are not taken.
 
         Names of columns are compared with those of `named_by`, which is the estimator unless it is given.
         """
+        read = rows
         sparse = is_sparse(rows, ("csr",))
         if frame_package(rows) == "pandas":
-            if not all(isinstance(kind, np.dtype) and kind.kind in "fiub" for kind in rows.dtypes):
-                raise NotTaken("the frame has columns that are no plain numbers")
+            read = _array_of(rows)
         elif type(rows) is not np.ndarray and not sparse:
             raise unknown_rows(rows)
         else:
@@ -44,21 +47,9 @@ class SklearnAdapter(Adapter):
             raise NotTaken("the sparse matrix has 64-bit indices")
         if rows.shape[0] == 0:
             raise NotTaken("there are no rows")
-        with np.errstate(over="ignore"):
-            read: Any = rows.astype(np.float32) if sparse else np.asarray(rows, dtype=np.float32)
-        self._check_finite(read.data if sparse else read, self._takes_nan and not sparse)
+        _check_finite(read.data if sparse else read, self._takes_nan and not sparse)
         check_names(estimator if named_by is None else named_by, rows)
         return read
-
-    @staticmethod
-    def _check_finite(numbers: Array, takes_nan: bool) -> None:
-        with np.errstate(invalid="ignore"):
-            if np.isfinite(np.sum(numbers, dtype=np.float64)):
-                return
-        if not takes_nan:
-            raise NotTaken("the rows hold NaN, infinities, or numbers beyond float32")
-        if np.isinf(numbers).any():
-            raise NotTaken("the rows hold infinities, or numbers beyond float32")
 
     def methods(self, estimator: Any) -> Mapping[str, Method]:
         found: dict[str, Method] = {"predict": self._values}
@@ -74,6 +65,28 @@ class SklearnAdapter(Adapter):
 
     def _predict_proba(self, estimator: Any, rows: Any) -> Any:
         return self.forest.predict_proba(self.rows(estimator, rows))
+
+
+def _array_of(frame: Any) -> Array:
+    """Returns the numbers of a frame of pandas: where they lie, if they are of one type, else as float32."""
+    kinds = set(frame.dtypes)
+    if not all(isinstance(kind, np.dtype) and kind.kind in "fiub" for kind in kinds):
+        raise NotTaken("the frame has columns that are no plain numbers")
+    return np.asarray(frame.to_numpy() if len(kinds) == 1 else frame.to_numpy(dtype=np.float32))
+
+
+def _check_finite(numbers: Array, takes_nan: bool) -> None:
+    """Refuses numbers that scikit-learn refuses when it has rounded them to float32."""
+    step = max(1, _BLOCK // max(1, numbers[:1].size))
+    for begin in range(0, len(numbers), step):
+        with np.errstate(over="ignore", invalid="ignore"):
+            block = np.asarray(numbers[begin : begin + step], dtype=np.float32)
+            if np.isfinite(np.sum(block, dtype=np.float64)):
+                continue
+        if not takes_nan:
+            raise NotTaken("the rows hold NaN, infinities, or numbers beyond float32")
+        if np.isinf(block).any():
+            raise NotTaken("the rows hold infinities, or numbers beyond float32")
 
 
 class ForestAdapter(SklearnAdapter):

@@ -73,7 +73,7 @@ def from_lightgbm(
         Refused: The model has a part that is not supported.
     """
     text = _lightgbm_text(_lightgbm_booster(model), start_iteration, num_iteration)
-    if not any(line.startswith("objective=") for line in text.split("\nTree=", 1)[0].splitlines()):
+    if text.find("\nobjective=", 0, text.find("\nTree=")) < 0:
         _warn_of_objective()
     return load(text.encode(), **options)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,3 +98,11 @@ def breast_cancer() -> Path:
 @pytest.fixture(scope="session")
 def rows() -> np.ndarray[Any, Any]:
     return np.load(DATA / "breast_cancer" / "rows.npy")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _trainers_use_one_thread() -> Iterator[None]:
+    """Keeps OpenMP from waiting for threads that have no CPU: forests do not use it."""
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    with threadpoolctl.threadpool_limits(1, user_api="openmp"):
+        yield

@@ -8,15 +8,16 @@ import pickle
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import joblib
 import numpy as np
 import pytest
 from small_models import FEATURES, assert_bits, binary, classes, target, training_rows
 
 import forestvm
 
+cloudpickle, joblib = pytest.importorskip("cloudpickle"), pytest.importorskip("joblib")
 lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
 pytest.importorskip("sklearn")
 from sklearn import ensemble, model_selection, pipeline, preprocessing, tree  # noqa: E402
@@ -234,6 +235,25 @@ def test_numbers_beyond_float32_are_left_to_scikit_learn(rows: np.ndarray) -> No
     with pytest.raises(ValueError, match="too large"):
         fast.predict(large)
     assert "beyond float32" in forestvm.log(fast)[0].reason
+    # The last block of numbers is looked at as well.
+    many = np.resize(rows, (200_001, FEATURES))
+    many[-1, -1] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        fast.predict(many)
+
+
+def test_frames_of_several_types_are_read_as_scikit_learn_reads_them(rows: np.ndarray) -> None:
+    pandas = pytest.importorskip("pandas")
+    large = 2**53 + np.arange(len(rows)) * (2**29 + 1)  # whose float32 differs if they are rounded to float64 first
+    frame = pandas.DataFrame({"x": rows[:, 0], "count": large, "single": rows[:, 1].astype(np.float32), "flag": rows[:, 2] > 0})
+    model = ensemble.ExtraTreesRegressor(n_estimators=10, random_state=0).fit(frame, np.arange(len(rows)) % 7)
+    fast = forestvm.accelerate(model)
+    for given in (frame, frame[["x"]].assign(count=1, single=2.0, flag=False), frame.astype(float), frame.astype(np.float32)):
+        assert_bits(fast.predict(given), model.predict(given))
+    assert forestvm.log(fast) == []
+    with_none = frame.assign(x=frame.x.astype("Float64"))
+    assert_bits(fast.predict(with_none), model.predict(with_none))
+    assert "no plain numbers" in forestvm.log(fast)[0].reason
 
 
 def test_missing_values_go_where_the_estimator_takes_them(rows: np.ndarray) -> None:
@@ -286,6 +306,39 @@ def test_other_trees_are_noticed(rows: np.ndarray) -> None:
     assert_bits(fast.predict(rows), other.predict(rows))
 
 
+def test_training_that_goes_on_is_noticed(rows: np.ndarray) -> None:
+    model = fitted("XGBRegressor", rows)
+    fast = forestvm.accelerate(model)
+    model.get_booster().update(xgboost.DMatrix(rows, target(rows)), 5)
+    assert_bits(fast.predict(rows), model.predict(rows))
+    assert "other trees" in forestvm.log(fast)[0].reason
+    assert_bits(copy.copy(fast).predict(rows), model.predict(rows))
+
+
+def test_threads_may_share_an_estimator(rows: np.ndarray) -> None:
+    for name in ("XGBClassifier", "LGBMClassifier of words", "RandomForestClassifier"):
+        fast = forestvm.accelerate(fitted(name, rows))
+        expected = fast.predict_proba(rows)
+
+        def work(first: int, fast: Any = fast, expected: Any = expected) -> bool:
+            at = [(first + i) % len(rows) for i in range(100)]
+            return all((fast.predict_proba(rows[i : i + 1])[0] == expected[i]).all() for i in at)
+
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(work, range(8)))
+        assert forestvm.log(fast) == []
+
+
+def test_the_log_does_not_grow_for_ever(rows: np.ndarray) -> None:
+    fast = forestvm.accelerate(fitted("XGBRegressor", rows))
+    for columns in range(300):
+        with pytest.raises(ValueError, match="shape"):
+            fast.predict(np.zeros((1, 7 + columns), np.float32))
+    entries = forestvm.log(fast)
+    assert len(entries) == 101
+    assert entries[-1] == ("predict", "other reasons", 200)
+
+
 @pytest.mark.parametrize("name", ["XGBClassifier", "LGBMClassifier of words", "RandomForestClassifier"])
 def test_clones_and_copies(name: str, rows: np.ndarray) -> None:
     model = fitted(name, rows)
@@ -309,7 +362,7 @@ def test_pickles_hold_the_estimator_alone(name: str, rows: np.ndarray) -> None:
     file = io.BytesIO()
     joblib.dump(fast, file)
     file.seek(0)
-    for other in (pickle.loads(pickle.dumps(fast)), joblib.load(file)):
+    for other in (pickle.loads(pickle.dumps(fast)), pickle.loads(cloudpickle.dumps(fast)), joblib.load(file)):
         assert type(other) is type(model)
         assert "_forestvm" not in vars(other)
         assert_bits(other.predict_proba(rows), model.predict_proba(rows))
@@ -422,12 +475,12 @@ def test_predictions_of_dart_are_left_to_xgboost(rows: np.ndarray) -> None:
 
 def test_early_stopping_is_the_estimators(rows: np.ndarray) -> None:
     noise = np.random.default_rng(0).normal(size=50)
-    model = xgboost.XGBRegressor(n_estimators=30, early_stopping_rounds=3)
+    model = xgboost.XGBRegressor(n_estimators=30, early_stopping_rounds=3, n_jobs=1)
     model.fit(rows, target(rows), eval_set=[(rows[:50], noise)], verbose=False)
     assert_bits(forestvm.accelerate(model).predict(rows), model.predict(rows))
-    model = lightgbm.LGBMRegressor(n_estimators=30, verbose=-1)
+    model = lightgbm.LGBMRegressor(n_estimators=30, verbose=-1, n_jobs=1)
     stop = lightgbm.early_stopping(3, verbose=False)
-    model.fit(rows, target(rows), eval_set=[(rows[:50], noise)], callbacks=[stop])
+    model.fit(rows, target(rows), eval_X=(rows[:50],), eval_y=(noise,), callbacks=[stop])
     assert_bits(forestvm.accelerate(model).predict(rows), model.predict(rows))
 
 
@@ -441,3 +494,62 @@ def test_lightgbm_columns_in_another_order_are_left_to_lightgbm(rows: np.ndarray
     assert_bits(fast.predict(frame), model.predict(frame))
     assert_bits(fast.predict(moved), model.predict(moved))
     assert "matches by position" in forestvm.log(fast)[0].reason
+
+
+@pytest.fixture(scope="module")
+def frame(rows: np.ndarray) -> Any:
+    """A frame with numbers, and columns of categories that are texts and whole numbers."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rows, columns=list("abcdef"))
+    frame["word"] = pandas.Categorical(WORDS[classes(rows)])
+    frame["number"] = pandas.Categorical(np.arange(len(rows)) % 3 * 5)
+    return frame
+
+
+CATEGORICAL = {
+    "XGBRegressor": xgboost.XGBRegressor(**XGB, enable_categorical=True),
+    "LGBMRegressor": lightgbm.LGBMRegressor(**LGBM),
+    "HistGradientBoostingRegressor": ensemble.HistGradientBoostingRegressor(max_iter=5, categorical_features="from_dtype"),
+}
+
+
+@pytest.mark.parametrize("name", CATEGORICAL)
+def test_categories_are_the_estimators(name: str, frame: Any, rows: np.ndarray) -> None:
+    texts = frame.drop(columns="number")
+    model = clone(CATEGORICAL[name]).fit(texts, target(rows))
+    fast = forestvm.accelerate(model)
+    recoded = texts.assign(word=texts.word.cat.set_categories(WORDS[::-1]))
+    few = texts.assign(word=texts.word.cat.remove_unused_categories())[:3]
+    missing = texts.assign(word=texts.word.where(np.arange(len(rows)) % 3 != 0))
+    for given in (texts, texts[:1], recoded, few, missing):
+        assert_bits(fast.predict(given), model.predict(given))
+    assert forestvm.log(fast) == []
+
+
+@pytest.mark.parametrize("name", CATEGORICAL)
+def test_categories_that_are_no_texts_give_what_the_estimators_give(name: str, frame: Any, rows: np.ndarray) -> None:
+    model = clone(CATEGORICAL[name]).fit(frame, target(rows))
+    fast = forestvm.accelerate(model)
+    assert_bits(fast.predict(frame), model.predict(frame))
+    unseen = frame.assign(word=frame.word.cat.rename_categories({"no": "never"}))
+    outcomes = []
+    for estimator in (model, fast):
+        try:
+            outcomes.append(estimator.predict(unseen))
+        except ValueError as error:  # as XGBoost does
+            outcomes.append(type(error))
+    np.testing.assert_array_equal(outcomes[1], outcomes[0])
+
+
+@pytest.mark.parametrize("name", ["XGBClassifier", "LGBMClassifier"])
+def test_frames_of_polars_and_arrow_are_taken(name: str, rows: np.ndarray) -> None:
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    model = fitted(name, pytest.importorskip("pandas").DataFrame(rows, columns=list("abcdef")))
+    fast = forestvm.accelerate(model)
+    frame = polars.DataFrame(rows, schema=list("abcdef"))
+    for given in (frame, frame[:1], pyarrow.table({key: rows[:, i] for i, key in enumerate("abcdef")})):
+        same(fast.predict_proba(given), model.predict_proba(given), "predict_proba")
+    assert forestvm.log(fast) == []
+    moved = frame.select(list("fedcba"))
+    assert_bits(fast.predict_proba(moved), model.predict_proba(moved))
+    assert len(forestvm.log(fast)) == 1

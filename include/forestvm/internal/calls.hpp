@@ -41,11 +41,14 @@ ResultType written_type(OutputKind output, ResultType type);
 /// Copies `count` numbers of an output from `written`, in the program's type, to `to`, in the caller's type.
 void deliver(OutputKind output, const void* written, std::size_t count, const Destination& to);
 
+/// Returns margin number `i` of a call that brings some.
+double margin_at(const BaseMargin& margins, std::size_t i);
+
 /// A Predictor that checks each call, and resolves its rows, before it runs.
 class CallPredictor : public Predictor {
  public:
-  Result<void> predict_as(Context& context, const AnyRows& rows, OutputKind output, ResultType type,
-                          void* out) const final;
+  Result<void> predict_with(Context& context, const AnyRows& rows, OutputKind output, ResultType type,
+                            const CallOptions& options, void* out) const final;
 
  protected:
   /// `backend` is the address that identifies the backend: see Context::backend.
@@ -56,9 +59,9 @@ class CallPredictor : public Predictor {
 
  private:
   virtual const RowReader& row_reader() const = 0;
-  /// Predicts the rows. `to` has memory if there is anything to write.
+  /// Predicts the rows. `to` has memory if there is anything to write, and the options suit the program.
   virtual Result<void> run(Context& context, const RowSource& rows, OutputKind output,
-                           const Destination& to) const = 0;
+                           const CallOptions& options, const Destination& to) const = 0;
 
   const void* backend_;
 };

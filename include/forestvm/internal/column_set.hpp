@@ -9,6 +9,23 @@
 
 namespace forestvm {
 
+/// Returns `count` bits, at most 64, from bit `first` on, the lowest first, and reads no byte that holds none of them.
+FVM_INLINE std::uint64_t bits_at(const void* bits, std::size_t first, std::size_t count) {
+  const auto* const from = static_cast<const std::uint8_t*>(bits) + first / 8;
+  const unsigned shift = first % 8;
+  const std::size_t bytes = (shift + count + 7) / 8;
+  std::uint64_t low = 0;
+  if (bytes >= sizeof low)
+    __builtin_memcpy(&low, from, sizeof low);
+  else
+    for (std::size_t i = 0; i < bytes; ++i) low |= std::uint64_t{from[i]} << 8 * i;
+  if (bytes > sizeof low)
+    low = low >> shift | std::uint64_t{from[sizeof low]} << (64 - shift);
+  else
+    low >>= shift;
+  return count >= 64 ? low : low & ((std::uint64_t{1} << count) - 1);
+}
+
 struct ColumnSet {
   const Column* columns = nullptr;  ///< The columns; null if they are those of a matrix.
   Column first{};                   ///< Matrix: the first column.
@@ -17,8 +34,13 @@ struct ColumnSet {
   FVM_INLINE Column of(std::size_t feature) const {
     if (columns != nullptr) return columns[feature];
     Column column = first;
-    column.values = static_cast<const std::byte*>(first.values) + feature * column_bytes;
+    column.values = values(feature);
     return column;
+  }
+
+  FVM_INLINE const void* values(std::size_t feature) const {
+    if (columns != nullptr) return columns[feature].values;
+    return static_cast<const std::byte*>(first.values) + feature * column_bytes;
   }
 };
 

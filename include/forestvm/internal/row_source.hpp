@@ -43,6 +43,7 @@ class CodedPlans {
   const RowCounts& plans_for(std::size_t rows) const;
 
   std::vector<RowCounts> plans_;  ///< Row counts whose plans read only codes, ascending.
+  bool linear_leaves_;            ///< True if leaves read values whatever the plan.
   std::size_t columns_;
   std::uint64_t encoder_;
 };
@@ -108,6 +109,11 @@ class RowSource {
   /// row.
   Result<RowView> read(std::size_t begin, std::size_t count, float* converted) const;
 
+  /// Writes the values of some features, which ascend, in `count` rows from `begin` on, as linear leaves read them:
+  /// float64, and 0 where |x| <= kTiny. The rows have been read, and are dense or sparse rows of the host.
+  void copy_features(std::size_t begin, std::size_t count, std::span<const std::uint32_t> features,
+                     double* out) const;
+
  private:
   friend class RowReader;
   RowSource(const RowReader& reader, const AnyRows& rows, RowForm form)
@@ -135,8 +141,9 @@ class RowReader {
   const ProgramMeta& meta() const { return meta_; }
   const ValueRules& rules() const { return rules_; }
   const CodedPlans& coded_plans() const { return coded_plans_; }
-  /// Returns the features, ascending, that the encoder reads.
-  std::span<const std::uint32_t> encoded_features() const { return encoded_features_; }
+  /// Returns the features, ascending, that are read where they lie if rows are not converted: by the encoder and by
+  /// linear leaves.
+  std::span<const std::uint32_t> features_in_place() const { return features_in_place_; }
 
  private:
   /// Returns whether walks, the encoder or derived columns read a feature. Slow at first: decodes the forest.
@@ -152,7 +159,7 @@ class RowReader {
   const ProgramMeta& meta_;
   ValueRules rules_;
   CodedPlans coded_plans_;
-  std::vector<std::uint32_t> encoded_features_;
+  std::vector<std::uint32_t> features_in_place_;
   std::optional<int> device_;
   mutable std::once_flag features_read_once_;
   mutable std::vector<bool> features_read_;  ///< See reads().

@@ -95,10 +95,67 @@ TEST(CApi, PredictsFloat32AsTheLongCallDoes) {
       EXPECT_EQ(fvm_predict_f32(opened.context(), rows.data(), 200, 5, output, found.data(), found.size()),
                 FVM_OK)
           << fvm_last_error();
-      EXPECT_EQ(found,
-                predicted<float>(opened.context(), c_rows(RowBlock{rows.data(), 200, 5}), output, width));
+      const auto expected =
+          predicted<float>(opened.context(), c_rows(RowBlock{rows.data(), 200, 5}), output, width);
+      EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0);  // NaN, too
     }
   }
+}
+
+TEST(CApi, PredictsWithOptions) {
+  const std::vector<float> rows = small_rows(20, 3);
+  const RowBlock block{rows.data(), 20, 3};
+  const fvm_rows c = c_rows(block);
+  Model model = small_forest();
+  model.row_type = model.score_type = ScalarType::Float64;
+  model.takes_margins = true;
+  model.early_stop = EarlyStopRule::Lead;
+  CompileOptions keeping;
+  keeping.keeps_leaves = true;
+  const Program program = compile(model, *parse_schedule(""), keeping)->program;
+  const auto predictor = host_backend(program);
+  const auto memory = (*predictor)->make_context();
+  const Opened opened(program);
+  const std::vector<double> margins(60, 0.125);
+  std::vector<double> expected(60), found(60);
+  const auto predict = [&](const fvm_call_options* options) {
+    return fvm_predict_with(opened.context(), &c, FVM_OUTPUT_RAW, FVM_TYPE_FLOAT64, options, found.data(),
+                            found.size());
+  };
+  const auto expect = [&](const CallOptions& options) {
+    ASSERT_TRUE(
+        (*predictor)
+            ->predict_with(*memory, block, OutputKind::Raw, ResultType::Float64, options, expected.data())
+            .ok());
+    EXPECT_EQ(found, expected);
+  };
+  EXPECT_EQ(predict(nullptr), FVM_OK) << fvm_last_error();
+  expect({});
+  fvm_call_options options = FVM_CALL_OPTIONS_INIT;
+  EXPECT_EQ(predict(&options), FVM_OK) << fvm_last_error();
+  expect({});
+  options.base_margin = margins.data();
+  options.base_margin_rows = 20;
+  options.base_margin_outputs = 3;
+  options.base_margin_type = FVM_TYPE_FLOAT64;
+  EXPECT_EQ(predict(&options), FVM_OK) << fvm_last_error();
+  expect({{margins.data(), 20, 3, true}, {}});
+  options.early_stop_every = 1;
+  options.early_stop_margin = 0.25;
+  EXPECT_EQ(predict(&options), FVM_OK) << fvm_last_error();
+  expect({{margins.data(), 20, 3, true}, EarlyStop{0.25, 1}});
+  options.early_stop_margin = -1;
+  expect_usage(predict(&options), "early stop: a margin of -1");
+  options.early_stop_every = 0;
+  options.base_margin_rows = 19;
+  expect_usage(predict(&options), "base margins: have the shape (19, 3)");
+  options.base_margin_type = FVM_TYPE_INT32;
+  expect_usage(predict(&options), "base_margin_type is 5; margins are FVM_TYPE_FLOAT32");
+  options = FVM_CALL_OPTIONS_INIT;
+  options.base_margin_rows = 20;
+  expect_usage(predict(&options), "base_margin is null, but has a shape");
+  options = {};
+  expect_usage(predict(&options), "begin with FVM_CALL_OPTIONS_INIT");
 }
 
 TEST(CApi, RoundsFloat64ScoresOnce) {

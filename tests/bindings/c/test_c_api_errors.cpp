@@ -251,7 +251,7 @@ TEST(CApi, RefusesRowsWhoseFieldsMakeNoSense) {
   for (const std::size_t size : {std::size_t{0}, sizeof(Rows) - 1, std::size_t{4097}, kTooMany})
     expect_usage(call([size](Rows& r) { r.size = size; }),
                  "rows.size is " + std::to_string(size) + ", not sizeof(fvm_rows): begin with FVM_ROWS_INIT");
-  for (const int kind : {-1, 4, INT32_MAX, INT32_MIN})
+  for (const int kind : {-1, 6, INT32_MAX, INT32_MIN})
     expect_usage(call([kind](Rows& r) { r.kind = kind; }),
                  "rows.kind is " + std::to_string(kind) + ", not FVM_ROWS_DENSE, FVM_ROWS_CSR");
   for (const int type : {-1, 12, INT32_MAX, INT32_MIN})

@@ -4,7 +4,7 @@
 
 #include <immintrin.h>
 
-#include "vm/host/encode_rows.hpp"
+#include "vm/host/simd/baseline_search.hpp"
 
 namespace forestvm::host {
 
@@ -49,11 +49,37 @@ struct Avx2Search {
   FVM_INLINE static void encode_transposed(const FeatureSearch& search, const float* values, unsigned count,
                                            std::uint8_t* codes) {
     const unsigned whole = count / kLanes * kLanes;
-    encode_all(search, whole, codes, [values](unsigned r) { return _mm256_load_ps(values + r); });
+    encode_all(search, whole, codes, [values](unsigned r) { return _mm256_loadu_ps(values + r); });
     for (unsigned r = whole; r < count; ++r) encode_one(search, values[r], codes + r);
   }
 
+  /// Writes the codes of a block's 64 values, which need no alignment to vectors, in all columns of a feature.
+  FVM_INLINE static void encode_block(const FeatureSearch& search, const float* values, std::uint8_t* codes) {
+    encode_all(search, kCodeRows, codes, [values](unsigned r) { return _mm256_loadu_ps(values + r); });
+  }
+
+  /// Copies up to 64 values, which need no alignment, as float32. Those without a bit in `present` become NaN.
+  template <class Value>
+  FVM_INLINE static void load_values(const Value* values, unsigned count, std::uint64_t present, float* to) {
+    const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    unsigned r = 0;
+    for (; r + kLanes <= count; r += kLanes) {
+      const auto byte = static_cast<int>(present >> r & 0xff);
+      const __m256i here = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(byte), bits), bits);
+      _mm256_store_ps(to + r, _mm256_blendv_ps(_mm256_set1_ps(__builtin_nanf("")), eight(values + r),
+                                               _mm256_castsi256_ps(here)));
+    }
+    for (; r < count; ++r) to[r] = ScalarSearch::value_at(values, r, present);
+  }
+
  private:
+  /// Loads eight values as float32.
+  FVM_INLINE static __m256 eight(const float* values) { return _mm256_loadu_ps(values); }
+  FVM_INLINE static __m256 eight(const double* values) {
+    return _mm256_set_m128(_mm256_cvtpd_ps(_mm256_loadu_pd(values + 4)),
+                           _mm256_cvtpd_ps(_mm256_loadu_pd(values)));
+  }
+
   /// The largest stride with which values are gathered, because offsets have 32 bits.
   static constexpr std::size_t kMaxStride = std::size_t{1} << 27;
 

@@ -58,7 +58,32 @@ struct Avx512Search {
   FVM_INLINE static void encode_transposed(const FeatureSearch& search, const float* values, unsigned count,
                                            std::uint8_t* codes) {
     std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;
-    encode_all(search, count, to, [values](unsigned v) { return _mm512_load_ps(values + 16 * v); });
+    if (count <= kFewRows)
+      for (unsigned r = 0; r < count; ++r) encode_one(search, values[r], to + r);
+    else
+      encode_all(search, count, to, [values](unsigned v) { return _mm512_loadu_ps(values + 16 * v); });
+  }
+
+  /// Writes the codes of a block's 64 values, which need no alignment to vectors, in all columns of a feature.
+  FVM_INLINE static void encode_block(const FeatureSearch& search, const float* values, std::uint8_t* codes) {
+    encode_vectors<4>(search, kCodeRows, codes + std::size_t{search.first_column} * kCodeRows,
+                      [values](unsigned v) { return _mm512_loadu_ps(values + 16 * v); });
+  }
+
+  /// Copies up to 64 values, which need no alignment, as float32. Those without a bit in `present`, whose memory is not
+  /// read, become NaN, and so does what lies behind the last one.
+  FVM_INLINE static void load_values(const float* values, unsigned, std::uint64_t present, float* to) {
+    for (unsigned v = 0; v < kCodeRows; v += 16)
+      _mm512_store_ps(to + v,
+                      _mm512_mask_loadu_ps(_mm512_set1_ps(__builtin_nanf("")),
+                                           static_cast<__mmask16>(present >> v & 0xffff), values + v));
+  }
+  FVM_INLINE static void load_values(const double* values, unsigned, std::uint64_t present, float* to) {
+    const __m256 none = _mm256_set1_ps(__builtin_nanf(""));
+    for (unsigned v = 0; v < kCodeRows; v += 8) {
+      const auto here = static_cast<__mmask8>(present >> v & 0xff);
+      _mm256_store_ps(to + v, _mm512_mask_cvtpd_ps(none, here, _mm512_maskz_loadu_pd(here, values + v)));
+    }
   }
 
  private:

@@ -3,8 +3,11 @@
 
 #include "vm/host/simd/avx2.hpp"
 #include "vm/host/simd/avx2_lanes.hpp"
-#include "vm/host/simd/avx2_search.hpp"
 #include "vm/host/simd/tile_compare.hpp"
+
+namespace forestvm::host {
+struct Avx2Search;  // avx2_search.hpp, which the walkers do not need
+}
 
 namespace forestvm::host::target_Avx2 {
 

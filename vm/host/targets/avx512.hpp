@@ -3,8 +3,11 @@
 
 #include "vm/host/simd/avx512.hpp"
 #include "vm/host/simd/avx512_lanes.hpp"
-#include "vm/host/simd/avx512_search.hpp"
 #include "vm/host/simd/tile_compare.hpp"
+
+namespace forestvm::host {
+struct Avx512Search;  // avx512_search.hpp, which the walkers do not need
+}
 
 namespace forestvm::host::target_Avx512 {
 

@@ -1,9 +1,12 @@
 // The baseline target, which every supported CPU runs.
 #pragma once
 
-#include "vm/host/encode_rows.hpp"
 #include "vm/host/simd/bytes16.hpp"
 #include "vm/host/simd/tile_compare.hpp"
+
+namespace forestvm::host {
+struct ScalarSearch;  // baseline_search.hpp, which the walkers do not need
+}
 
 namespace forestvm::host::target_Baseline {
 

@@ -195,17 +195,10 @@ struct TileWalk {
     if constexpr (kFixed) {
       fixed_steps<Trees, Rows>(task.hops, trees, x, at);
     } else {
-      if constexpr (View::kLeavesHoldStill)
-        for (std::uint32_t hop = 0;; ++hop) {
-          if (hop >= task.hops && (task.exact || have_arrived<Trees, Rows>(trees, at))) break;
-          step<Trees, Rows>(trees, x, at);
+      for (std::uint32_t hop = 0; hop < task.hops; ++hop) step<Trees, Rows>(trees, x, at);
+      if (!task.exact)
+        while (step_to_leaf<Trees, Rows>(trees, x, at)) {
         }
-      else {
-        for (std::uint32_t hop = 0; hop < task.hops; ++hop) step<Trees, Rows>(trees, x, at);
-        if (!task.exact)
-          while (step_to_leaf<Trees, Rows>(trees, x, at)) {
-          }
-      }
     }
 
     if (task.delivery == Delivery::F32 && !task.atomic) [[likely]] {
@@ -268,16 +261,6 @@ struct TileWalk {
     }
   }
 
-  template <unsigned Trees, unsigned Rows>
-  FVM_INLINE static bool have_arrived(const Tree* trees, const std::uint32_t (&at)[Trees][Rows]) {
-    bool arrived = true;
-#pragma GCC unroll 16
-    for (unsigned t = 0; t < Trees; ++t)
-#pragma GCC unroll 16
-      for (unsigned r = 0; r < Rows; ++r) arrived &= View::is_leaf(trees[t], at[t][r]);
-    return arrived;
-  }
-
   /// Takes one hop of every walk that has not arrived; returns false when all have.
   template <unsigned Trees, unsigned Rows>
   FVM_INLINE static bool step_to_leaf(const Tree* trees, const Row* x, std::uint32_t (&at)[Trees][Rows]) {
@@ -295,15 +278,14 @@ struct TileWalk {
   }
 };
 
-/// Returns the logarithm of the most walks that scalar walkers of 2^i trees and 2^j rows take in lockstep.
-/// Larger ones gain nothing where each walk needs more registers, and little where both trees and rows are
-/// several.
+/// The logarithm of the most walks of one tree, or of one row, that scalar walkers take in lockstep. More gain
+/// nothing where each walk needs more registers.
 template <class View>
-constexpr unsigned scalar_steps(unsigned i, unsigned j) {
-  return View::kTileWidth > 4 || (View::kTileWidth > 1 && View::kLeavesAside) || (i != 0 && j != 0)
-             ? kScalarSteps - 1
-             : kScalarSteps;
-}
+inline constexpr unsigned kViewSteps = View::kTileWidth > 4 || (View::kTileWidth > 1 && View::kLeavesAside)
+                                           ? kScalarSteps - 1
+                                           : kScalarSteps;
+/// The logarithm of the most trees, and of the most rows, if both are several.
+inline constexpr unsigned kSquareSteps = 1;
 
 /// Walks 2^i trees and 2^j rows in lockstep, from a tree and a row on.
 using TileFunction = void (*)(const WalkTask& task, std::uint32_t tree, std::uint32_t row);
@@ -317,7 +299,7 @@ struct TileFunctions {
 
   template <class Target, class View>
   static constexpr TileFunctions all() {
-    TileFunctions table{scalar_steps<View>(0, 0)};
+    TileFunctions table{kViewSteps<View>};
     constexpr unsigned steps = kScalarSteps + 1;
     [&]<unsigned... Pairs>(std::integer_sequence<unsigned, Pairs...>) {
       (table.fill<Target, View, Pairs / steps, Pairs % steps>(), ...);
@@ -334,17 +316,19 @@ struct TileFunctions {
     return fixed ? fixed_walk : lockstep[0][0];
   }
 
-  /// Returns the interleaving that walks at most as many trees and rows together as are asked for.
+  /// Returns the interleaving that walks at most as many trees and rows together as are asked for. Several
+  /// trees and several rows are walked together only if neither alone are enough.
   Interleaving interleaving(unsigned log_trees, unsigned log_rows) const {
-    const unsigned most = log_trees != 0 && log_rows != 0 ? kScalarSteps - 1 : max_log;
-    const unsigned trees = std::min(log_trees, most);
-    return {this, trees, std::min(log_rows, most - trees)};
+    constexpr unsigned kEnough = 2 * kSquareSteps + 1;
+    if (log_trees == 0 || log_rows >= kEnough) return {this, 0, std::min(log_rows, max_log)};
+    if (log_rows == 0 || log_trees >= kEnough) return {this, std::min(log_trees, max_log), 0};
+    return {this, kSquareSteps, kSquareSteps};
   }
 
  private:
   template <class Target, class View, unsigned I, unsigned J>
   constexpr void fill() {
-    if constexpr (I + J <= scalar_steps<View>(I, J))
+    if constexpr (I == 0 || J == 0 ? I + J <= kViewSteps<View> : I <= kSquareSteps && J <= kSquareSteps)
       lockstep[I][J] = &TileWalk<Target, View>::template tile<1u << I, 1u << J>;
   }
 };

@@ -95,6 +95,11 @@ Result<void> verify_meta(const ProgramMeta& meta) {
   if (meta.reserved != 0) return wrong("a reserved byte is not zero");
   for (const std::uint8_t byte : meta.reserved2)
     if (byte != 0) return wrong("a reserved byte is not zero");
+  if (meta.takes_margins > 1) return wrong("takes_margins is neither 0 nor 1");
+  if (static_cast<std::uint8_t>(meta.early_stop) >= kEarlyStopRules)
+    return wrong("unknown rule of early stop");
+  if (meta.early_stop == EarlyStopRule::Lead && meta.num_outputs < 2)
+    return wrong("a lead of a single output");
   if (meta.score_type > ScalarType::Float64) return wrong("unknown type of the scores");
   if (meta.row_type > ScalarType::Float64) return wrong("unknown type of the rows");
   if (meta.row_type > meta.score_type) return wrong("float64 rows and float32 scores");
@@ -149,6 +154,41 @@ Result<void> verify_wide_features(const Program& program) {
   if (taken != bounds.size())
     return refused("wide_bounds section",
                    std::to_string(bounds.size()) + " bounds, but the features have " + std::to_string(taken));
+  return {};
+}
+
+Result<void> verify_leaf_functions(const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  const auto functions = program.section_LeafFunctions();
+  const auto terms = program.section_LeafTerms();
+  const auto whole = [&](const std::string& what) { return refused("leaf_functions section", what); };
+  // Rows of such a program hold numbers only, which derived columns and hashed features need not be.
+  if (!functions.empty() && meta.row_type != ScalarType::Float64)
+    return whole("the program does not compare in float64");
+  if (!functions.empty() && !program.section_LeafVectors().empty())
+    return whole("the program's leaves have vectors, too");
+  std::uint64_t taken = 0;
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    const auto wrong = [i](const char* what) {
+      return refused("leaf_functions section: record " + std::to_string(i), what);
+    };
+    if (!std::isfinite(functions[i].constant) || !std::isfinite(functions[i].value))
+      return wrong("a number is not finite");
+    if (functions[i].first_term != taken) return wrong("its terms do not follow the record before");
+    taken += functions[i].term_count;
+    if (taken > terms.size()) return wrong("its terms leave the leaf_terms section");
+  }
+  if (taken != terms.size())
+    return refused("leaf_terms section",
+                   std::to_string(terms.size()) + " terms, but the functions have " + std::to_string(taken));
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const auto wrong = [i](const char* what) {
+      return refused("leaf_terms section: record " + std::to_string(i), what);
+    };
+    if (terms[i].feature >= meta.num_features) return wrong("its feature lies outside the row");
+    if (!std::isfinite(terms[i].coefficient)) return wrong("its coefficient is not finite");
+    if (terms[i].reserved != 0) return wrong("a reserved field is not zero");
+  }
   return {};
 }
 
@@ -331,6 +371,7 @@ Result<void> verify_tables(const Program& program) {
       return refused("zero_missing section: record " + std::to_string(i), "its feature does not ascend");
   }
   FVM_TRY(verify_wide_features(program));
+  FVM_TRY(verify_leaf_functions(program));
   FVM_TRY(verify_category_names(program));
   FVM_TRY(verify_strings(program));
   FVM_TRY(verify_tile_shapes(program));

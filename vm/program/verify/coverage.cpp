@@ -56,16 +56,18 @@ bool Intervals::covers(Interval wanted) const {
 
 void Rectangles::add(Interval trees, Interval rows) {
   if (trees.empty() || rows.empty()) return;
-  for (Rectangle& part : parts_) {
-    // Neighbours become one, so that a chain of slices stays one part.
-    if (part.rows == rows && trees.from <= part.trees.to && part.trees.from <= trees.to) {
-      part.trees = {std::min(part.trees.from, trees.from), std::max(part.trees.to, trees.to)};
-      return;
+  // Neighbours become one, and then one with the next, so that a chain of slices stays one part, also if each has parts.
+  for (auto part = parts_.begin(); part != parts_.end();) {
+    if (part->rows == rows && trees.from <= part->trees.to && part->trees.from <= trees.to) {
+      trees = {std::min(part->trees.from, trees.from), std::max(part->trees.to, trees.to)};
+    } else if (part->trees == trees && rows.from <= part->rows.to && part->rows.from <= rows.to) {
+      rows = {std::min(part->rows.from, rows.from), std::max(part->rows.to, rows.to)};
+    } else {
+      ++part;
+      continue;
     }
-    if (part.trees == trees && rows.from <= part.rows.to && part.rows.from <= rows.to) {
-      part.rows = {std::min(part.rows.from, rows.from), std::max(part.rows.to, rows.to)};
-      return;
-    }
+    parts_.erase(part);
+    part = parts_.begin();
   }
   if (parts_.size() < kMaxParts) parts_.push_back({trees, rows});
 }

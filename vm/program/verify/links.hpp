@@ -19,12 +19,9 @@ inline constexpr bool kNamesChildren = View::kLeavesHoldStill && !requires {
   &View::level_rule;
 };
 
-/// Memory that the trees of a group use in turn: the level of each node, which is 1 at the root, and 0 as
-/// long as no node leads to it.
-struct LinkMemory {
-  std::vector<std::uint8_t> low;    ///< Levels of nodes in trees of depth below 255.
-  std::vector<std::uint32_t> high;  ///< Levels of nodes in deeper trees.
-};
+/// Memory that the trees of a group use in turn: the level of each node, which is 1 at the root, and 0 as long
+/// as no node leads to it.
+using LinkMemory = std::vector<std::uint8_t>;
 
 /// Calls visit(child) for the children of a node that are nodes themselves.
 template <class View, class Visit>
@@ -40,15 +37,15 @@ void for_children(const typename View::Tree& view, std::uint32_t slot, const Nod
   }
 }
 
-/// Returns whether the links of a tree of single nodes obey the rules, at memory speed. Splits are listed
-/// without branches, because nothing predicts which nodes are leaves. A node with two parents has one level,
-/// so that fewer nodes have a level than the splits have children.
-template <class View, class Level>
-bool are_node_links_sound(const typename View::Tree view, const TreeDesc& tree, std::vector<Level>& memory) {
+/// Returns whether the links of a tree of single nodes, of depth below 255, obey the rules, at memory speed.
+/// Splits are listed without branches, because nothing predicts which nodes are leaves. A node with two parents
+/// has one level, so that fewer nodes have a level than the splits have children.
+template <class View>
+bool are_node_links_sound(const typename View::Tree view, const TreeDesc& tree, LinkMemory& memory) {
   constexpr std::uint32_t kListed = 128;
   const std::uint32_t count = tree.node_count;
   memory.assign(count, 0);
-  Level* const levels = memory.data();
+  std::uint8_t* const levels = memory.data();
   levels[0] = 1;
   std::uint32_t splits = 0;
   bool orphan = false;
@@ -62,15 +59,15 @@ bool are_node_links_sound(const typename View::Tree view, const TreeDesc& tree, 
     for (std::uint32_t i = 0; i < listed_count; ++i) {
       const std::uint32_t slot = listed[i];
       const std::uint32_t left = View::child(view, slot, 0), right = View::child(view, slot, 1);
-      const Level level = levels[slot];
-      levels[left] = levels[right] = static_cast<Level>(level + 1);
+      const std::uint8_t level = levels[slot];
+      levels[left] = levels[right] = static_cast<std::uint8_t>(level + 1);
       orphan |= level == 0;
     }
     splits += listed_count;
   }
   // A level that does not fit its type becomes zero, so that nodes are missing then too.
   std::uint32_t reached = 0;
-  Level deepest = 0;
+  std::uint8_t deepest = 0;
   for (std::uint32_t slot = 0; slot < count; ++slot) reached += static_cast<std::uint32_t>(levels[slot] != 0);
   for (std::uint32_t slot = 0; slot < count; ++slot) deepest = std::max(deepest, levels[slot]);
   return !orphan && reached == 2 * splits + 1 && deepest == tree.depth + 1;
@@ -104,12 +101,9 @@ template <class View>
 template <class View>
 bool are_links_sound(const typename View::Tree& view, const TreeDesc& tree, const NodeFacts& facts,
                      LinkMemory& memory) {
-  if constexpr (View::kTileWidth > 1)
-    return broken_link<View>(view, tree, facts).empty();
-  else if (tree.depth < UINT8_MAX)
-    return are_node_links_sound<View>(view, tree, memory.low);
-  else
-    return are_node_links_sound<View>(view, tree, memory.high);
+  if constexpr (View::kTileWidth == 1)
+    if (tree.depth < UINT8_MAX) return are_node_links_sound<View>(view, tree, memory);
+  return broken_link<View>(view, tree, facts).empty();
 }
 
 }  // namespace forestvm::bytecode

@@ -234,6 +234,7 @@ class WayFollower {
         FVM_TRY(reads_leaves(args.acc_in));
         if (!program_.section_LeafVectors().empty())
           take(multiply_capped(meta_.num_trees, 2 * std::uint64_t{meta_.num_outputs}));
+        if (!program_.section_LeafFunctions().empty()) take(function_steps());
         return reads_sums(args.acc_out);
       }
       case Op::Transform:
@@ -250,6 +251,15 @@ class WayFollower {
         return {};
     }
     return {};
+  }
+
+  /// Returns the most steps in which the functions of a row's leaves are computed: each feature's value is copied, and
+  /// each tree has a function.
+  std::uint64_t function_steps() const {
+    std::uint64_t most = 0;
+    for (const LeafFunction& function : program_.section_LeafFunctions())
+      most = std::max<std::uint64_t>(most, function.term_count);
+    return add_capped(meta_.num_features, multiply_capped(meta_.num_trees, most + 1));
   }
 
   /// Enters a block for calls that ask for this output, or for those that ask for another.

@@ -1,0 +1,64 @@
+// See margins.hpp.
+#include "cli/margins.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "cli/io/gzip_source.hpp"
+#include "cli/io/npy.hpp"
+#include "cli/program_file.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+std::string shape_text(const std::string& rows, std::size_t columns) {
+  return "(" + rows + ", " + std::to_string(columns) + ")";
+}
+
+}  // namespace
+
+constinit const Option kBaseMarginOption = {
+    "base-margin", '\0', "M.npy",
+    "starts each row's sums from margins of its own instead of the model's base scores (XGBoost's base_margin, "
+    "LightGBM's init_score): an array of shape (rows,) or (rows, outputs)",
+    kFiles};
+
+Result<Margins> Margins::open(const std::string& path, const Program& program) {
+  FVM_ASSIGN(Source opened, in_file(path, open_unpacked(path)));
+  auto source = std::make_unique<Source>(std::move(opened));
+  RowForm form;
+  form.wide = true;
+  FVM_ASSIGN(std::unique_ptr<TableReader> table,
+             in_file(path, npy_reader(*source, NpyShape::VectorOrMatrix, form)));
+  const std::size_t outputs = program.meta().num_outputs;
+  if (table->columns() != outputs)
+    return in_file(path,
+                   refused("", "has margins of shape " +
+                                   shape_text(std::to_string(table->rows().value_or(0)), table->columns()) +
+                                   ", the raw scores have the shape " + shape_text("rows", outputs)));
+  return Margins(path, std::move(source), std::move(table));
+}
+
+Error Margins::wrong_rows(const std::string& rows) const {
+  return in_file(path_, refused("", "has margins of " + std::to_string(table_->rows().value_or(0)) +
+                                        " rows, but there are " + rows));
+}
+
+Result<BaseMargin> Margins::next(std::size_t count) {
+  FVM_TRY(in_file(path_, table_->read(count, block_)));
+  if (block_.count != count) return wrong_rows("more rows");
+  for (std::size_t i = 0; i < count * block_.width; ++i)
+    if (!std::isfinite(block_.value(i)))
+      return in_file(
+          path_, refused("row " + std::to_string(before_ + i / block_.width), "a margin that is not finite"));
+  before_ += count;
+  const RowBlock block = block_.block();
+  return BaseMargin{block.data, count, block_.width, block.type == RowType::Float64};
+}
+
+Result<void> Margins::finish() const {
+  if (table_->rows() == before_) return {};
+  return wrong_rows(std::to_string(before_) + " rows");
+}
+
+}  // namespace forestvm::cli

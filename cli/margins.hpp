@@ -1,0 +1,45 @@
+// --base-margin: margins of a file, batch after batch beside the rows.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+
+#include "cli/command.hpp"
+#include "cli/io/source.hpp"
+#include "cli/io/table.hpp"
+
+namespace forestvm::cli {
+
+extern const Option kBaseMarginOption;
+
+class Margins {
+ public:
+  /// Opens an NPY array of shape (rows,) or (rows, outputs). Errors name the file.
+  static Result<Margins> open(const std::string& path, const Program& program);
+
+  /// Returns the margins of the next `count` rows, which are valid until the next call. Refused if the file has
+  /// fewer, or one that is not finite.
+  Result<BaseMargin> next(std::size_t count);
+
+  /// Returns a refusal if there are more margins than rows.
+  Result<void> finish() const;
+
+ private:
+  Margins(std::string path, std::unique_ptr<Source> source, std::unique_ptr<TableReader> table)
+      : path_(std::move(path)), source_(std::move(source)), table_(std::move(table)) {}
+
+  Error wrong_rows(const std::string& rows) const;
+
+  std::string path_;
+  std::unique_ptr<Source> source_;
+  std::unique_ptr<TableReader> table_;
+  Rows block_;
+  std::size_t before_ = 0;  ///< Rows of earlier blocks.
+};
+
+}  // namespace forestvm::cli

@@ -1,0 +1,36 @@
+// LightGBM's early stop of predictions: trees are added to a row's raw scores until these are far enough apart.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+namespace forestvm {
+
+/// The ways in which a model's raw scores show that a row is decided.
+enum class EarlyStopRule : std::uint8_t {
+  None,      ///< They do not: the model needs all its trees (regression).
+  Distance,  ///< The score is far from 0: 2 * |raw| > margin.
+  Lead,      ///< The best score is far ahead of the second: best - second > margin.
+};
+inline constexpr std::uint8_t kEarlyStopRules = 3;
+
+/// Returns whether the raw scores of a row are decided.
+template <class Score>
+bool is_decided(EarlyStopRule rule, const Score* scores, std::uint32_t outputs, double margin) {
+  if (rule != EarlyStopRule::Lead) return 2 * std::abs(static_cast<double>(scores[0])) > margin;
+  double best = static_cast<double>(scores[0]), second = static_cast<double>(scores[1]);
+  if (best < second) std::swap(best, second);
+  for (std::uint32_t k = 2; k < outputs; ++k) {
+    const auto score = static_cast<double>(scores[k]);
+    if (score > best) {
+      second = best;
+      best = score;
+    } else if (score > second) {
+      second = score;
+    }
+  }
+  return best - second > margin;
+}
+
+}  // namespace forestvm

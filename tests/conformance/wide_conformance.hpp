@@ -1,0 +1,17 @@
+// Models and rows of float64 numbers, compiled: the reference predictor's answers, which other tests compare with the
+// trainers', under schedules that are drawn differently for each model.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <forestvm/model.hpp>
+
+namespace forestvm::test {
+
+/// Compiles the model in several ways and compares all outputs for `count` rows. `name` chooses the schedules.
+void check_wide_rows(const Model& model, const std::string& name, const std::vector<double>& rows,
+                     std::size_t count);
+
+}  // namespace forestvm::test

@@ -1,0 +1,244 @@
+"""Makes the PMML models of this folder and JPMML-Evaluator's answers to their rows.
+
+Needs Java 11 or later and, from PyPI: jpmml_evaluator 0.16.0, jpype1, sklearn2pmml 0.133.1, scikit-learn 1.9.0,
+xgboost 3.2.0, lightgbm 4.7.0, pandas. Usage: python3 make.py [name ...]
+
+Each folder gets model.pmml, rows.csv (an empty cell is a missing value) and expected.csv: every result column of
+JPMML-Evaluator, empty if it has no answer.
+"""
+
+import csv
+import math
+import pathlib
+import random
+import re
+import sys
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import xgboost
+from jpmml_evaluator import make_evaluator
+from sklearn import ensemble, tree
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn2pmml import sklearn2pmml
+from sklearn2pmml.decoration import CategoricalDomain, ContinuousDomain
+from sklearn2pmml.pipeline import PMMLPipeline
+
+HERE = pathlib.Path(__file__).resolve().parent
+COLOURS = ["red", "green", "blue", "x y"]
+
+
+def training_rows():
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame({
+        "a": rng.normal(size=400),
+        "b": rng.integers(0, 9, 400).astype(float),
+        "k": rng.choice(COLOURS, 400),
+    })
+    target = rows.a * 2 + rows.b + (rows.k == "red") * 3 + rng.normal(size=400) * 0.1
+    return rows, target
+
+
+def trained():
+    """Yields names and fitted pipelines."""
+    rows, number = training_rows()
+    two = (number > number.median()).astype(int)
+    three = pd.Series(np.digitize(number, [2, 6]), name="y")
+    count = np.exp(number / 8)
+    size = {"n_estimators": 3, "max_depth": 3}
+    plain, every = rows[["a", "b"]], rows
+    seeded = {"random_state": 1, **size}
+    one_hot = ColumnTransformer([
+        ("numbers", ContinuousDomain(), ["a", "b"]),
+        ("colour", make_pipeline(CategoricalDomain(), OneHotEncoder()), ["k"]),
+    ])
+    ordinal = ColumnTransformer([
+        ("numbers", ContinuousDomain(invalid_value_treatment="as_is"), ["a", "b"]),
+        ("colour", OrdinalEncoder(), ["k"]),
+    ])
+    imputed = ColumnTransformer([("numbers", SimpleImputer(), ["a", "b"])])
+    models = {
+        "sklearn_tree": (plain, three, [tree.DecisionTreeClassifier(max_depth=3)]),
+        "sklearn_forest": (plain, three, [ensemble.RandomForestClassifier(**seeded)]),
+        "sklearn_one_hot": (every, number, [one_hot, ensemble.RandomForestRegressor(**seeded)]),
+        "sklearn_imputed": (plain, number, [imputed, ensemble.ExtraTreesRegressor(**seeded)]),
+        "sklearn_boosting": (plain, two, [ensemble.GradientBoostingClassifier(**seeded)]),
+        "sklearn_exponential": (plain, two, [ensemble.GradientBoostingClassifier(loss="exponential", **seeded)]),
+        "sklearn_boosting_classes": (plain, three, [ensemble.GradientBoostingClassifier(**seeded)]),
+        "sklearn_hist": (every, number, [ordinal, ensemble.HistGradientBoostingRegressor(
+            max_iter=3, max_depth=3, categorical_features=[2])]),
+        "sklearn_isolation": (plain, None, [ensemble.IsolationForest(n_estimators=3, max_samples=16, random_state=1)]),
+        "xgboost_binary": (plain, two, [xgboost.XGBClassifier(**size)]),
+        "xgboost_classes": (plain, three, [xgboost.XGBClassifier(**size)]),
+        "xgboost_poisson": (plain, count, [xgboost.XGBRegressor(objective="count:poisson", **size)]),
+        "xgboost_dart": (plain, number, [xgboost.XGBRegressor(booster="dart", rate_drop=0.4, **size)]),
+        "lightgbm_binary": (plain, two, [lightgbm.LGBMClassifier(verbose=-1, **size)]),
+        "lightgbm_classes": (plain, three, [lightgbm.LGBMClassifier(verbose=-1, **size)]),
+        "lightgbm_poisson": (plain, count, [lightgbm.LGBMRegressor(objective="poisson", verbose=-1, **size)]),
+    }
+    for name, (x, y, steps) in models.items():
+        yield name, PMMLPipeline([(f"step{i}", step) for i, step in enumerate(steps)]).fit(x, y)
+
+
+FIELDS = ('<DataField name="a" optype="continuous" dataType="double"/>'
+          '<DataField name="b" optype="continuous" dataType="float"/>'
+          '<DataField name="i" optype="continuous" dataType="integer"/>'
+          '<DataField name="k" optype="categorical" dataType="string">'
+          + "".join(f'<Value value="{colour}"/>' for colour in COLOURS) + "</DataField>")
+
+
+class Drawn:
+    """A document with trees drawn at random: predicates of every kind, nodes of one to three children."""
+
+    def __init__(self, seed, unknown, none_true, classes, method):
+        self.dice = random.Random(seed)
+        self.strategy = f'missingValueStrategy="{unknown}" noTrueChildStrategy="{none_true}"'
+        self.classes = classes
+        self.method = method
+
+    def simple(self):
+        field = self.dice.choice("abik")
+        if self.dice.random() < 0.1:
+            return f'<SimplePredicate field="{field}" operator="{self.dice.choice(["isMissing", "isNotMissing"])}"/>'
+        if field == "k":
+            members = self.dice.sample(COLOURS, self.dice.randint(1, 3))
+            if len(members) == 1:
+                operator = self.dice.choice(["equal", "notEqual"])
+                return f'<SimplePredicate field="k" operator="{operator}" value="{members[0]}"/>'
+            operator, words = self.dice.choice(["isIn", "isNotIn"]), " ".join(f'"{m}"' for m in members)
+            return (f'<SimpleSetPredicate field="k" booleanOperator="{operator}">'
+                    f'<Array type="string">{words}</Array></SimpleSetPredicate>')
+        order = ["lessThan", "lessOrEqual", "greaterThan", "greaterOrEqual"]
+        operator = self.dice.choice(order * 3 + ["equal", "notEqual"])
+        value = self.dice.choice(["-1", "0", "1", "2"] if field == "i" else ["-1.5", "0", "0.1", "1.3", "2.7"])
+        return f'<SimplePredicate field="{field}" operator="{operator}" value="{value}"/>'
+
+    def predicate(self):
+        if self.dice.random() < 0.7:
+            return self.simple()
+        operator = self.dice.choice(["and", "or", "xor", "surrogate"])
+        parts = "".join(self.simple() for _ in range(self.dice.randint(2, 3)))
+        return f'<CompoundPredicate booleanOperator="{operator}">{parts}</CompoundPredicate>'
+
+    def node(self, depth, predicate):
+        self.nodes += 1
+        number, children = self.nodes, []
+        for _ in range(self.dice.choice([1, 2, 2, 3]) if depth > 0 else 0):
+            children.append((self.nodes + 1, self.node(depth - 1, self.predicate())))
+        score = self.dice.randrange(3) if self.classes else round(self.dice.gauss(0, 1), 3)
+        chosen = f' defaultChild="{self.dice.choice(children)[0]}"' if children else ""
+        return (f'<Node id="{number}" score="{score}"{chosen}>{predicate}' + "".join(text for _, text in children)
+                + "</Node>\n")
+
+    def document(self):
+        function = "classification" if self.classes else "regression"
+        schema = "".join(f'<MiningField name="{name}"/>' for name in "abik")
+        segments = ""
+        for number in range(3):
+            self.nodes = 0
+            segments += (f'<Segment id="{number}" weight="{number + 0.5}"><True/>'
+                         f'<TreeModel functionName="{function}" {self.strategy}><MiningSchema>{schema}</MiningSchema>\n'
+                         + self.node(2, "<True/>") + "</TreeModel></Segment>")
+        target = ('<DataField name="y" optype="categorical" dataType="integer">'
+                  + "".join(f'<Value value="{k}"/>' for k in range(3)) + "</DataField>" if self.classes else
+                  '<DataField name="y" optype="continuous" dataType="double"/>')
+        output = "".join(f'<OutputField name="probability({k})" optype="continuous" dataType="double" '
+                         f'feature="probability" value="{k}"/>' for k in range(3))
+        output = f"<Output>{output}</Output>" if self.classes else ""
+        return ('<?xml version="1.0"?>\n<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>\n'
+                f"<DataDictionary>{target}{FIELDS}</DataDictionary>\n"
+                f'<MiningModel functionName="{function}"><MiningSchema><MiningField name="y" usageType="target"/>'
+                '<MiningField name="a"/><MiningField name="b" missingValueReplacement="1.3"/><MiningField name="i"/>'
+                f'<MiningField name="k" invalidValueTreatment="asMissing"/></MiningSchema>{output}\n'
+                f'<Segmentation multipleModelMethod="{self.method}" missingPredictionTreatment="returnMissing">\n'
+                f"{segments}</Segmentation></MiningModel></PMML>\n")
+
+
+DRAWN = {
+    "drawn_none": Drawn(2, "none", "returnLastPrediction", False, "sum"),
+    "drawn_null": Drawn(3, "nullPrediction", "returnLastPrediction", False, "weightedAverage"),
+    "drawn_last": Drawn(4, "lastPrediction", "returnNullPrediction", False, "weightedSum"),
+    "drawn_default": Drawn(5, "defaultChild", "returnLastPrediction", False, "average"),
+    "drawn_votes": Drawn(6, "lastPrediction", "returnLastPrediction", True, "majorityVote"),
+}
+
+
+def draw_rows(model, names):
+    """Draws rows: missing values, values on thresholds, next to them, and elsewhere."""
+    dice = random.Random(7)
+    found = re.findall(r'Predicate field="[abi]" operator="\w+" value="([^"]+)"', model)
+    thresholds = [float(text) for text in dict.fromkeys(found)]
+
+    def cell(name):
+        if dice.random() < 0.1:
+            return None
+        if name == "k":
+            return dice.choice(COLOURS + ["none"] if 'invalidValueTreatment="asMissing"' in model else COLOURS)
+        if name == "i":
+            return dice.randint(-2, 3)
+        value = dice.choice(thresholds) if dice.random() < 0.7 else dice.gauss(0, 2)
+        kind = dice.random()
+        if kind < 0.3:
+            return float(np.nextafter(np.float32(value), np.float32(dice.choice([-9, 9]))))
+        return float(np.nextafter(value, dice.choice([-9, 9]))) if kind < 0.5 else value
+
+    return [{name: cell(name) for name in names} for _ in range(80)]
+
+
+def answers(file, rows):
+    evaluator = make_evaluator(str(file)).verify()
+    results = []
+    for row in rows:
+        try:
+            results.append(evaluator.evaluate(row))
+        except Exception as refusal:
+            # A value is invalid, or IsolationForest's other outputs have nothing to be computed from.
+            known = ("cannot accept invalid value", '"rawAnomalyScore" is not defined')
+            assert any(text in str(refusal) for text in known), refusal
+            results.append({})
+    return results
+
+
+def as_text(value):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return value if isinstance(value, str) else repr(float(value))
+
+
+def write_table(file, names, rows):
+    with open(file, "w", newline="") as out:
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows([as_text(row.get(name)) for name in names] for row in rows)
+
+
+def write_answers(name):
+    folder = HERE / name
+    model = (folder / "model.pmml").read_text()
+    names = [n for n in "abik" if f'<MiningField name="{n}"' in model]
+    rows = draw_rows(model, names)
+    results = answers(folder / "model.pmml", rows)
+    write_table(folder / "rows.csv", names, rows)
+    write_table(folder / "expected.csv", max((list(r) for r in results), key=len), results)
+
+
+def main():
+    wanted = sys.argv[1:]
+    for name, drawn in DRAWN.items():
+        if not wanted or name in wanted:
+            (HERE / name).mkdir(exist_ok=True)
+            (HERE / name / "model.pmml").write_text(drawn.document())
+            write_answers(name)
+    for name, pipeline in trained():
+        if not wanted or name in wanted:
+            (HERE / name).mkdir(exist_ok=True)
+            sklearn2pmml(pipeline, str(HERE / name / "model.pmml"))
+            write_answers(name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,341 @@
+// PMML documents that are damaged or that say what no Model does: each is refused with its place and one sentence;
+// nothing crashes, hangs or takes much memory.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "damaged.hpp"
+#include "load_text.hpp"
+#include "small_pmml.hpp"
+
+namespace forestvm::test {
+namespace {
+
+struct Damage {
+  const char* name;
+  std::string file, sentence;
+};
+
+void expect_refusals(const std::vector<Damage>& cases) {
+  for (const Damage& row : cases) {
+    const auto error = refusal_of(row.name, row.file);
+    if (error) {
+      EXPECT_NE(error->text().find(row.sentence), std::string::npos) << row.name << ": " << error->text();
+    }
+  }
+}
+
+/// Returns the small document after a change.
+std::string changed(const std::string& from, const std::string& to) {
+  return replaced(SmallPmml{}.file(), from, to);
+}
+
+/// Returns the small document with another predicate in its first split.
+std::string with_predicate(const std::string& predicate) {
+  return changed(simple("a", "lessThan", "0.5"), predicate);
+}
+
+TEST(DamagedPmml, Xml) {
+  expect_refusals({
+      {"a document type", changed("<PMML", "<!DOCTYPE PMML [<!ENTITY a \"b\">]>\n<PMML"),
+       ": a document type declaration, which is never read: remove it"},
+      {"an entity", changed("\"hand\"", "\"&hand;\""), ": the document is damaged: undefined entity"},
+      {"an element that does not end", changed("</Node>\n<Node", "\n<Node"),
+       "the document is damaged: mismatched tag"},
+      {"text after the end", SmallPmml{}.file() + "more",
+       "the document is damaged: junk after document element"},
+      {"bytes that are no UTF-8", changed("\"hand\"", "\"\xff\""),
+       "the document is damaged: not well-formed"},
+      {"another encoding", changed("UTF-8", "EBCDIC"), "the document is damaged: unknown encoding"},
+      {"an attribute twice", changed("score=\"1\"", "score=\"1\" score=\"2\""),
+       "the document is damaged: duplicate attribute"},
+      {"an element that is not known", changed("<Header>", "<Heater>"),
+       "line 3: PMML: element \"Heater\" is not supported"},
+      {"an element in another place", changed("<True/>", "<DataField/>"),
+       "line 16: Node: element \"DataField\" does not belong here"},
+      {"an attribute that is not known", changed("score=\"1\"", "scores=\"1\""),
+       "line 17: Node: attribute \"scores\" is not supported"},
+      {"no model", SmallPmml{}.document(""), "PMML: the document has no model of trees"},
+      {"two models", SmallPmml{}.document(SmallPmml{}.tree() + SmallPmml{}.tree()),
+       "a document of more than one model"},
+  });
+}
+
+TEST(DamagedPmml, Bombs) {
+  const auto nested = [](std::size_t depth) {
+    SmallPmml small;
+    small.nodes.clear();
+    for (std::size_t i = 0; i < depth; ++i) small.nodes += "<Node score=\"1\"><True/>";
+    for (std::size_t i = 0; i < depth; ++i) small.nodes += "</Node>";
+    return small.file();
+  };
+  EXPECT_TRUE(load_text(nested(4000)).ok());
+  expect_refusals({
+      {"depth", nested(1'000'000), "elements inside one another"},
+      {"a long tag", changed("score=\"1\"", "score=\"" + std::string(5u << 20, '1') + "\""),
+       "a tag or text of more than"},
+      {"names without end",
+       [] {
+         std::string names;
+         for (int i = 0; i < 2000; ++i) names += "<n" + std::to_string(i) + "/>";
+         return changed("<Header>", "<Header><Extension>" + names + "</Extension>");
+       }(),
+       "more than 1000 different names in extensions"},
+      {"categories without end",
+       [] {
+         std::string values;
+         for (int i = 0; i < 70'000; ++i) values += "<Value value=\"" + std::to_string(i) + "\"/>";
+         return changed("<Value value=\"red\"/>", values);
+       }(),
+       "a field of more than 65536 categories"},
+      {"wide leaves",
+       [] {
+         SmallPmml small;
+         small.function = "classification";
+         std::string values, leaves;
+         for (int i = 0; i < 60'000; ++i) values += "<Value value=\"" + std::to_string(i) + "\"/>";
+         for (int i = 0; i < 500; ++i)
+           leaves += leaf(std::to_string(i), simple("i", "equal", std::to_string(i)));
+         small.fields = replaced(small.fields, "optype=\"continuous\" dataType=\"double\"/>",
+                                 "optype=\"categorical\" dataType=\"integer\">" + values + "</DataField>");
+         small.nodes = "<Node score=\"0\"><True/>" + leaves + "</Node>";
+         return small.file();
+       }(),
+       "much more memory than the document"},
+      {"comparisons without end",
+       [] {
+         // Each test leaves the numbers below it, which all others are then tried for.
+         SmallPmml small;
+         small.nodes = "<Node score=\"3\"><True/>";
+         for (int i = 0; i < 20'000; ++i) small.nodes += leaf("1", simple("a", "equal", std::to_string(i)));
+         small.nodes += "</Node>";
+         return small.file();
+       }(),
+       "each of many children of a node is tested for many sets of rows"},
+      {"splits without end",
+       [] {
+         // Numbers below and above 1 go on through all of the rest.
+         SmallPmml small;
+         small.fields.clear();
+         small.schema.clear();
+         small.nodes = "<Node score=\"3\"><True/>";
+         for (int i = 0; i < 40; ++i) {
+           const std::string name = "f" + std::to_string(i);
+           small.fields += "<DataField name=\"" + name + "\" optype=\"continuous\" dataType=\"double\"/>";
+           small.schema += "<MiningField name=\"" + name + "\"/>";
+           small.nodes += leaf("1", simple(name, "equal", "1"));
+         }
+         small.nodes += "</Node>";
+         return small.file();
+       }(),
+       "the tree needs too many splits of two sides"},
+  });
+}
+
+TEST(RefusedPmml, Fields) {
+  const std::string field = "<MiningField name=\"a\"/>";
+  const auto treated = [&](const std::string& attribute) {
+    return changed(field, "<MiningField name=\"a\" " + attribute + "/>");
+  };
+  expect_refusals({
+      {"no such field", with_predicate(simple("z", "lessThan", "1")),
+       "line 17: SimplePredicate: field \"z\" is not one that the model takes"},
+      {"a field that the model does not take", changed(field, ""),
+       "field \"a\" is not one that the model takes"},
+      {"a field that is not declared", changed(field, field + "<MiningField name=\"z\"/>"),
+       "line 12: MiningField: field \"z\" is not in the DataDictionary"},
+      {"a field twice", changed(field, field + field), "the model takes field \"a\" twice"},
+      {"two fields of one name", changed("name=\"i\"", "name=\"a\""), "two fields have the name \"a\""},
+      {"a number that means missing",
+       changed(
+           "name=\"a\" optype=\"continuous\" dataType=\"float\"/>",
+           "name=\"a\" optype=\"continuous\" dataType=\"float\"><Value value=\"-999\" property=\"missing\"/></DataField>"),
+       "field \"a\" cannot be tested: its value \"-999\" counts as missing"},
+      {"outliers", treated("outliers=\"asExtremeValues\""),
+       "its outliers are replaced, which is not supported"},
+      {"missing values are invalid", treated("missingValueTreatment=\"returnInvalid\""),
+       "rows without its value are invalid, which is not supported"},
+      {"another treatment", treated("invalidValueTreatment=\"asValue\""), "\"asValue\" is not supported"},
+      {"a replacement that is no number", treated("missingValueReplacement=\"x\""),
+       "missingValueReplacement \"x\" is no number of the field"},
+      {"a date",
+       changed("name=\"a\" optype=\"continuous\" dataType=\"float\"",
+               "name=\"a\" optype=\"continuous\" dataType=\"date\""),
+       "its numbers are of type \"date\""},
+      {"a computed field",
+       [] {
+         SmallPmml small;
+         small.transformations =
+             "<TransformationDictionary><DerivedField name=\"f\" optype=\"continuous\" dataType=\"float\">"
+             "<Apply function=\"ln\"><FieldRef field=\"a\"/></Apply></DerivedField></TransformationDictionary>\n";
+         small.nodes = "<Node score=\"3\"><True/>" + leaf("1", simple("f", "equal", "0.1")) + "</Node>";
+         return small.file();
+       }(),
+       "field \"f\" cannot be tested: it is computed by Apply, which is not supported: apply it before the rows are given"},
+      {"a cast that goes round",
+       [] {
+         SmallPmml small;
+         small.transformations =
+             "<TransformationDictionary><DerivedField name=\"f\" optype=\"continuous\" dataType=\"float\">"
+             "<FieldRef field=\"f\"/></DerivedField></TransformationDictionary>\n";
+         small.nodes = "<Node score=\"3\"><True/>" + leaf("1", simple("f", "equal", "0.1")) + "</Node>";
+         return small.file();
+       }(),
+       "field \"f\" is not one that the model takes"},
+      {"negative categories",
+       changed("dataType=\"string\"><Value value=\"red\"/>", "dataType=\"integer\"><Value value=\"-1\"/>"),
+       "category \"-1\", which is no whole number from 0 to 16777215"},
+      {"an Interval without a closure",
+       changed(
+           "name=\"a\" optype=\"continuous\" dataType=\"float\"/>",
+           "name=\"a\" optype=\"continuous\" dataType=\"float\"><Interval leftMargin=\"0\"/></DataField>"),
+       "line 6: Interval: closure \"\""},
+  });
+}
+
+TEST(RefusedPmml, Trees) {
+  const std::string strategy = SmallPmml{}.strategy;
+  expect_refusals({
+      {"no predicate", with_predicate(""), "line 17: Node: a Node without a predicate"},
+      {"two predicates", with_predicate("<True/><True/>"), "line 17: True: a Node with two predicates"},
+      {"two roots", changed("</TreeModel>", "<Node><True/></Node></TreeModel>"), "a tree with two roots"},
+      {"no nodes",
+       [] {
+         SmallPmml small;
+         small.nodes.clear();
+         return small.file();
+       }(),
+       "a tree without nodes"},
+      {"a value that is no number", with_predicate(simple("a", "lessThan", "1x")),
+       "line 17: SimplePredicate: value \"1x\" is no finite number of the field's type"},
+      {"infinity", with_predicate(simple("a", "lessThan", "inf")), "is no finite number"},
+      {"beyond float32", with_predicate(simple("a", "lessThan", "1e39")), "is no finite number"},
+      {"an order of categories", with_predicate(simple("k", "lessThan", "red")), "categories have no order"},
+      {"an operator", with_predicate(simple("a", "like", "1")), "unknown operator \"like\""},
+      {"a set of numbers",
+       with_predicate(
+           "<SimpleSetPredicate field=\"a\" booleanOperator=\"isIn\"><Array>1 2</Array></SimpleSetPredicate>"),
+       "a set of values of a continuous field is not supported"},
+      {"compounds of compounds",
+       with_predicate("<CompoundPredicate booleanOperator=\"or\"><CompoundPredicate booleanOperator=\"and\">"
+                      "<True/><True/></CompoundPredicate><True/></CompoundPredicate>"),
+       "a CompoundPredicate inside another is not supported: write it as one, or as nodes"},
+      {"a compound of one",
+       with_predicate("<CompoundPredicate booleanOperator=\"or\"><True/></CompoundPredicate>"),
+       "a CompoundPredicate of fewer than two predicates"},
+      {"a score that is no number", changed("score=\"1\"", "score=\"one\""),
+       "line 17: Node: score \"one\" is no finite number"},
+      {"no score", changed(" score=\"1\"", ""), ", node 2: rows end at a node without a score"},
+      {"no default", changed(strategy, "missingValueStrategy=\"defaultChild\""),
+       ", node 1: no defaultChild, which its missing values need"},
+      {"a default that is no child",
+       replaced(changed(strategy, "missingValueStrategy=\"defaultChild\""), "score=\"3\"",
+                "score=\"3\" defaultChild=\"9\""),
+       "defaultChild \"9\" is no child of the Node"},
+      {"weighted confidences", changed(strategy, "missingValueStrategy=\"weightedConfidence\""),
+       "line 10: TreeModel: missingValueStrategy \"weightedConfidence\" is not supported"},
+      {"a float32 sum",
+       changed("functionName=\"regression\"", "functionName=\"regression\" x-mathContext=\"float\""),
+       "are rounded to the target's type, \"double\", which is not supported"},
+      {"rounded predictions",
+       changed("name=\"y\" optype=\"continuous\" dataType=\"double\"",
+               "name=\"y\" optype=\"continuous\" dataType=\"integer\""),
+       "are rounded to the target's type, \"integer\", which is not supported"},
+      {"clusters", changed("functionName=\"regression\"", "functionName=\"clustering\""),
+       "functionName \"clustering\" is not supported"},
+      {"an embedded model", changed("<True/>\n", "<True/>\n<Regression/>"),
+       "element \"Regression\" is not supported"},
+  });
+}
+
+TEST(RefusedPmml, Ensembles) {
+  const std::string forest = SmallPmml{}.forest("sum"), chain = SmallPmml{}.chain();
+  const std::string lacking = replaced(forest, SmallPmml{}.strategy, "");
+  expect_refusals({
+      {"a median", SmallPmml{}.forest("median"), "multipleModelMethod \"median\" is not supported"},
+      {"votes of numbers", SmallPmml{}.forest("majorityVote"),
+       "multipleModelMethod \"majorityVote\" of a regression"},
+      {"a predicate of a segment",
+       replaced(forest, "<Segment weight=\"2\"><True/>",
+                "<Segment weight=\"2\">" + simple("a", "lessThan", "1")),
+       "a Segment with a predicate other than True is not supported"},
+      {"segments that are skipped",
+       replaced(lacking, "multipleModelMethod",
+                "missingPredictionTreatment=\"skipSegment\" multipleModelMethod"),
+       "trees that may have no answer are left out of the sum"},
+      {"a negative weight", replaced(SmallPmml{}.forest("weightedSum"), "weight=\"2\"", "weight=\"-2\""),
+       "a negative weight"},
+      {"no weights", replaced(SmallPmml{}.forest("weightedAverage", 1), "weight=\"2\"", "weight=\"0\""),
+       "the sum of the weights is 0"},
+      {"a rescaled average",
+       replaced(SmallPmml{}.forest("average"), "<Segmentation",
+                "<Targets><Target rescaleFactor=\"2\"/></Targets><Segmentation"),
+       "a Target that rescales an average is not supported"},
+      {"rounded scores",
+       replaced(forest, "<Segmentation", "<Targets><Target castInteger=\"round\"/></Targets><Segmentation"),
+       "attribute \"castInteger\" is not supported"},
+      {"an output that is computed",
+       replaced(forest, "<Segmentation",
+                "<Output><OutputField name=\"o\" feature=\"transformedValue\"><Apply function=\"exp\">"
+                "<FieldRef field=\"p\"/></Apply></OutputField></Output><Segmentation"),
+       "output \"o\" is computed from the prediction, which is supported for IsolationForest only"},
+      {"a chain without an end",
+       replaced(chain,
+                chain.substr(chain.find("<RegressionModel"),
+                             chain.find("</RegressionModel>") + 18 - chain.find("<RegressionModel")),
+                ""),
+       "a modelChain that does not end in a RegressionModel"},
+      {"another transform", replaced(chain, "\"logit\"", "\"probit\""),
+       "normalizationMethod \"probit\" is not supported"},
+      {"another predictor", replaced(chain, "NumericPredictor name=\"score\"", "NumericPredictor name=\"a\""),
+       "predictor \"a\" is no score of trees"},
+      {"an exponent", replaced(chain, "coefficient=\"1\"", "coefficient=\"1\" exponent=\"2\""),
+       "an exponent other than 1 is not supported"},
+      {"an intercept of a rescaled score",
+       replaced(chain, "intercept=\"0\" targetCategory=\"yes\"", "intercept=\"1\" targetCategory=\"yes\""),
+       "a coefficient or an intercept of a score that a Target rescales is not supported"},
+      {"a category that is not declared",
+       replaced(chain, "targetCategory=\"no\"", "targetCategory=\"maybe\""),
+       "targetCategory \"maybe\" is none of the target's values"},
+      {"CatBoost", changed("name=\"hand\"", "name=\"CatBoost\""),
+       "line 3: Application: CatBoost's PMML has lost digits: save the model as .cbm or JSON"},
+      {"neurons", SmallPmml{}.document("<NeuralNetwork/>"), "element \"NeuralNetwork\" is not supported"},
+  });
+}
+
+TEST(SweepPmml, EveryTruncationIsRefused) {
+  const std::string good = SmallPmml{}.file();
+  for (std::size_t length = 0; length + 1 < good.size(); ++length)
+    refusal_of(std::to_string(length), good.substr(0, length));
+}
+
+std::vector<std::string> good_files() {
+  SmallPmml small;
+  small.nodes =
+      "<Node score=\"3\" defaultChild=\"b\"><True/>\n" + leaf("1", simple("i", "equal", "2")) +
+      leaf("2", "<CompoundPredicate booleanOperator=\"xor\">" + simple("k", "equal", "red") +
+                    "<SimpleSetPredicate field=\"k\" booleanOperator=\"isIn\"><Array>red \"x y\"</Array>"
+                    "</SimpleSetPredicate></CompoundPredicate>") +
+      "</Node>\n";
+  return {SmallPmml{}.file(), small.file(), SmallPmml{}.chain()};
+}
+
+TEST(SweepPmml, EveryBitFlipIsRefusedOrSafe) { survive_bit_flips(good_files()); }
+
+TEST(SweepPmml, EveryByteReplacedIsRefusedOrSafe) {
+  survive_bytes_replaced(good_files(), {'\0', '<', '>', '"', '9', '-', '&'});
+}
+
+TEST(SweepPmml, NumbersReplaced) {
+  for (const std::string& good : good_files())
+    for (std::size_t at = good.find("<Header"); (at = good.find("=\"", at)) != std::string::npos;) {
+      at += 2;
+      const std::size_t end = good.find('"', at);
+      for (const char* number : {"-1", "99999", "2147483647", "1e308", "nan", ""})
+        survive(good.substr(0, at) + number + good.substr(end));
+    }
+}
+
+}  // namespace
+}  // namespace forestvm::test

@@ -1,0 +1,111 @@
+// See call_options.hpp.
+#include "vm/call/call_options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <forestvm/core/accumulators.hpp>
+#include <forestvm/internal/calls.hpp>
+
+namespace forestvm {
+namespace {
+
+Error usage(const char* where, std::string message) { return {ErrorCode::Usage, where, std::move(message)}; }
+
+std::string text_of(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+std::string shape_text(std::size_t rows, std::size_t columns) {
+  return "(" + std::to_string(rows) + ", " + std::to_string(columns) + ")";
+}
+
+/// Returns whether some accumulator counts units of exact sums, of which a margin may be no multiple.
+bool sums_exactly(const Program& program) {
+  const auto all = program.section_Accumulators();
+  return std::any_of(all.begin(), all.end(), [](const AccumulatorDesc& desc) {
+    return desc.kind == AccumulatorKind::Exact64 || desc.kind == AccumulatorKind::Exact128;
+  });
+}
+
+Result<void> check_margins(const Program& program, OutputKind output, std::size_t rows,
+                           const BaseMargin& margins) {
+  constexpr const char* kWhere = "base margins";
+  const ProgramMeta& meta = program.meta();
+  if (output == OutputKind::Leaf) return usage(kWhere, "leaf numbers do not depend on them");
+  if (meta.takes_margins == 0)
+    return refused(kWhere,
+                   "are for models of XGBoost, and of LightGBM if they do not average; this one is of " +
+                       std::string(program.text(StringId::Trainer)));
+  if (sums_exactly(program))
+    return refused(kWhere,
+                   "the program counts sums exactly (contract reproducible), in units of which a margin "
+                   "need be no multiple: compile the model with another contract");
+  if (margins.rows != rows || margins.outputs != meta.num_outputs)
+    return usage(kWhere, "have the shape " + shape_text(margins.rows, margins.outputs) +
+                             ", the raw scores of these rows " + shape_text(rows, meta.num_outputs));
+  const bool wide = meta.score_type == ScalarType::Float64;
+  for (std::size_t i = 0; i < rows * meta.num_outputs; ++i) {
+    const double margin = margin_at(margins, i);
+    const bool finite = wide ? std::isfinite(margin) : std::isfinite(static_cast<float>(margin));
+    if (finite) continue;
+    return usage(kWhere, "row " + std::to_string(i / meta.num_outputs) + ", output " +
+                             std::to_string(i % meta.num_outputs) + ": " + text_of(margin) +
+                             (std::isfinite(margin) ? " is beyond float32, in which this model sums"
+                                                    : " is not finite"));
+  }
+  return {};
+}
+
+/// Returns whether the program adds the leaves of each row one after the other, when all are known.
+bool keeps_leaves(const Program& program) {
+  const auto all = program.section_Accumulators();
+  const auto code = program.code();
+  return std::all_of(code.begin(), code.end(), [&](const Inst& inst) {
+    return inst.op != Op::Walk || is_per_tree(all[operands<Op::Walk>(inst).acc_out].kind);
+  });
+}
+
+Result<void> check_early_stop(const Program& program, OutputKind output, const EarlyStop& stop) {
+  constexpr const char* kWhere = "early stop";
+  if (output == OutputKind::Leaf) return usage(kWhere, "leaf numbers are of all trees");
+  if (!(stop.margin >= 0))
+    return usage(kWhere, "a margin of " + text_of(stop.margin) + ", expected 0 or more");
+  if (stop.every == 0) return usage(kWhere, "after every 0 rounds, expected 1 or more");
+  if (program.meta().early_stop == EarlyStopRule::None)
+    return refused(kWhere, "is for LightGBM's models of classes and ranks; this one (" +
+                               std::string(program.text(StringId::Trainer)) + ", " +
+                               std::string(program.text(StringId::Objective)) + ") needs all its trees");
+  if (!keeps_leaves(program))
+    return refused(kWhere,
+                   "the program does not keep each tree's leaf: compile the model with --with early-stop");
+  return {};
+}
+
+}  // namespace
+
+double margin_at(const BaseMargin& margins, std::size_t i) {
+  const auto* const bytes = static_cast<const std::byte*>(margins.data);
+  if (margins.float64) {
+    double margin;
+    std::memcpy(&margin, bytes + i * sizeof margin, sizeof margin);
+    return margin;
+  }
+  float margin;
+  std::memcpy(&margin, bytes + i * sizeof margin, sizeof margin);
+  return static_cast<double>(margin);
+}
+
+Result<void> check_options(const Program& program, OutputKind output, std::size_t rows,
+                           const CallOptions& options) {
+  if (options.base_margin.data != nullptr) FVM_TRY(check_margins(program, output, rows, options.base_margin));
+  if (options.early_stop) FVM_TRY(check_early_stop(program, output, *options.early_stop));
+  return {};
+}
+
+}  // namespace forestvm

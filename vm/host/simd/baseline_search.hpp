@@ -1,0 +1,57 @@
+// Ranks of values, one at a time, without branches: the search that every CPU runs.
+#pragma once
+
+#include "vm/host/encode_rows.hpp"
+
+namespace forestvm::host {
+
+struct ScalarSearch {
+  /// Takes the last `bits` steps of a search, after those that found `rank`, and returns the rank.
+  FVM_INLINE static std::uint32_t rank(const FeatureSearch& search, float x, std::uint32_t rank,
+                                       unsigned bits) {
+    for (std::uint32_t step = (std::uint32_t{1} << bits) / 2; step != 0; step /= 2)
+      rank += x >= search.thresholds[rank + step - 1] ? step : 0;
+    return rank;
+  }
+
+  /// Writes the codes of up to 64 rows of a block in all columns of a feature. `codes` points to the first
+  /// row's code in column 0.
+  FVM_INLINE static void encode(const FeatureSearch& search, const float* rows, std::size_t stride,
+                                unsigned count, std::uint8_t* codes) {
+    std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;
+    for (unsigned r = 0; r < count; ++r) {
+      const float x = rows[r * stride + search.feature];
+      write_code(search, rank(search, x, 0, search.bits), x != x, to + r);
+    }
+  }
+
+  /// Writes the codes of up to 64 values in all columns of a feature, as encode does.
+  FVM_INLINE static void encode_transposed(const FeatureSearch& search, const float* values, unsigned count,
+                                           std::uint8_t* codes) {
+    std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;
+    for (unsigned r = 0; r < count; ++r)
+      write_code(search, rank(search, values[r], 0, search.bits), values[r] != values[r], to + r);
+  }
+
+  /// Writes the codes of a block's 64 values in all columns of a feature.
+  FVM_INLINE static void encode_block(const FeatureSearch& search, const float* values, std::uint8_t* codes) {
+    encode_transposed(search, values, kCodeRows, codes);
+  }
+
+  /// Copies up to 64 values, which need no alignment, as float32. Those without a bit in `present` become NaN.
+  template <class Value>
+  FVM_INLINE static void load_values(const Value* values, unsigned count, std::uint64_t present, float* to) {
+    for (unsigned r = 0; r < count; ++r) to[r] = value_at(values, r, present);
+  }
+
+  /// Returns value number `r` as float32; NaN if it has no bit in `present`.
+  template <class Value>
+  FVM_INLINE static float value_at(const Value* values, unsigned r, std::uint64_t present) {
+    if ((present >> r & 1) == 0) return __builtin_nanf("");
+    Value value;
+    __builtin_memcpy(&value, reinterpret_cast<const char*>(values) + r * sizeof value, sizeof value);
+    return static_cast<float>(value);
+  }
+};
+
+}  // namespace forestvm::host
