@@ -67,6 +67,11 @@ class Exporter {
     Dice dice(std::hash<std::string>()(name));
     const auto compiled = compile(*model, Schedule());
     if (!compiled.ok()) return skip(name, compiled.error().text());
+    if (has_linear_leaves(*model)) {
+      const auto exported = export_c(compiled->program, {});
+      ASSERT_FALSE(exported.ok()) << name;
+      return skip(name, exported.error().text());
+    }
     add(dice, *model, compiled->program, name + ", default schedule");
     const auto random = random_program(dice, *model);
     ASSERT_TRUE(random.has_value()) << name;
@@ -127,8 +132,8 @@ constexpr const char* kKinds[] = {"xgboost_versions/3.2.0_categories/model.json"
                                   "lightgbm/4.7.0_classes/model.txt",
                                   "catboost/1.2.10_counters/model.cbm",
                                   "catboost/1.2.10_one_hot/model.cbm",
-                                  "ydf/oblique/model",
-                                  "ydf/isolation/model",
+                                  "ydf/0.16.1_oblique/model",
+                                  "ydf/0.16.1_isolation/model",
                                   "onnx/double/model.onnx",
                                   "onnx/binary_both/model.onnx",
                                   "treelite/4.8.1_softmax_wide/model.treelite",
@@ -166,7 +171,12 @@ TEST_P(RepositoryExports, GiveTheVmsBits) {
 INSTANTIATE_TEST_SUITE_P(Models, RepositoryExports,
                          testing::Values(Models{"", 3}, Models{"xgboost_versions", 35},
                                          Models{"lightgbm", 14}, Models{"catboost", 12}, Models{"onnx", 30},
-                                         Models{"skops", 50}, Models{"treelite", 15}, Models{"ydf", 15}));
+                                         Models{"skops", 50}, Models{"treelite", 15}, Models{"ydf", 15},
+                                         Models{"pmml", 15}),
+                         [](const auto& test) {
+                           const std::string folder = test.param.folder;
+                           return folder.empty() ? std::string("data") : folder;
+                         });
 
 TEST(ZooExports, GiveTheVmsBits) {
   if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
