@@ -1,4 +1,4 @@
-// PMML models, compiled: the reference predictor's answers, which test_pmml_answers.cpp compares with JPMML-Evaluator's.
+// Compares compiled PMML models with the reference predictor, whose answers test_pmml_answers.cpp compares with JPMML's.
 #include <gtest/gtest.h>
 
 #include <forestvm/load.hpp>
