@@ -1,4 +1,4 @@
-// Compares compiled PMML models with the reference predictor, whose answers test_pmml_answers.cpp compares with JPMML's.
+// Compares compiled PMML models with the reference predictor, which test_pmml_answers.cpp compares with JPMML.
 #include <gtest/gtest.h>
 
 #include <forestvm/load.hpp>

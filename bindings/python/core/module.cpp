@@ -28,7 +28,7 @@ PyObject* is_direct(PyObject*, PyObject* args) {
   return PyBool_FromLong(rows_in_place(*buffer, static_cast<std::size_t>(features)).has_value());
 }
 
-/// Implements has_large(array): returns whether a float64 matrix has a number of at least 2^53 in size, maybe a rounded one.
+/// Implements has_large(array): returns whether a float64 matrix has a number of at least 2^53 in size.
 PyObject* has_large(PyObject*, PyObject* array) {
   Buffer buffer;
   if (!buffer.open(array, PyBUF_STRIDES | PyBUF_FORMAT)) return nullptr;
