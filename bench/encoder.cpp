@@ -1,6 +1,6 @@
 // Measures the time of a rank code: encodes rows in memory, and columns of some types ("columns/…"), all features of
-// them, by CPU target, number of features, thresholds per feature and rows per call. Compare lines of one run; `items_per_second` is values
-// per second.
+// them, by CPU target, number of features, thresholds per feature and rows per call. Compare lines of one run;
+// `items_per_second` is values per second.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -85,7 +85,7 @@ void encode_columns(benchmark::State& state, const host::Target& target, const S
                     ColumnKind kind) {
   const Encoder encoder(shape);
   const std::vector<float> values = drawn_values(shape);
-  constexpr std::size_t apart = 16;  // values: columns begin at cache lines, or a value behind
+  constexpr std::size_t apart = 16;  // In values. Columns begin at cache lines or one value after.
   const std::size_t shift = kind == ColumnKind::Unaligned ? 1 : 0;
   const std::size_t stride = (shape.rows + apart + apart - 1) / apart * apart;
   std::vector<double> memory(stride * shape.features + apart);

@@ -1,4 +1,4 @@
-// --base-margin: margins of a file, batch after batch beside the rows.
+// --base-margin: reads margins from a file, batch after batch beside the rows.
 #pragma once
 
 #include <cstddef>

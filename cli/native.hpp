@@ -19,7 +19,7 @@ class NativeForest {
   /// if it fails.
   static Result<NativeForest> build(const Program& program);
 
-  /// Returns rows x num_outputs raw scores, rounded to float32 if the program's are float64.
+  /// Returns rows x num_outputs raw scores. Scores of float64 are rounded to float32.
   std::vector<float> raw(const Rows& rows) const;
   /// Returns rows x num_trees leaf numbers.
   std::vector<std::int32_t> leaves(const Rows& rows) const;

@@ -45,7 +45,7 @@ std::vector<std::string_view> schedule_names() {
   return names;
 }
 
-/// What --with adds to a program.
+/// The capabilities that --with can add to a program.
 constexpr std::array<std::string_view, 1> kCapabilities = {"early-stop"};
 
 /// The schedule and the options that --schedule, --contract and --strict ask for.

@@ -33,7 +33,7 @@ constexpr std::uint64_t kMaxThreads = 4096;
 /// The options of the command line.
 struct RunOptions {
   std::string model, out;
-  std::string margins;  ///< value of --base-margin; empty without
+  std::string margins;  ///< Value of --base-margin; empty without it.
   std::optional<EarlyStop> early_stop;
   OutputKind output = OutputKind::Value;
   BackendChoice backend;
@@ -41,7 +41,7 @@ struct RunOptions {
   bool has_header = false;  ///< true: CSV output begins with names
 };
 
-/// Reads "margin=10,every=10", in any order; what is not given is as LightGBM has it.
+/// Reads "margin=10,every=10", in any order; a part that is absent has LightGBM's default.
 Result<EarlyStop> early_stop_of(const std::string& text) {
   EarlyStop stop;
   bool good = !text.empty();

@@ -89,7 +89,7 @@ Result<void> add_bias(CatboostParts& parts, Model& model) {
   return {};
 }
 
-/// The most numbers of leaves that classes which training did not see may lead to: their zeros are not in the file.
+/// The most leaf numbers that unseen classes may lead to. Their zeros are not in the file, so its size sets no limit.
 constexpr std::uint64_t kMaxSpreadNumbers = std::uint64_t{1} << 22;
 
 Error bad_classes(std::string message) { return refused("class_params", std::move(message)); }
@@ -117,8 +117,8 @@ Result<std::vector<std::size_t>> seen_classes(const CatboostParts& parts, std::s
   return seen;
 }
 
-/// Gives classes that were declared, but that training did not see, their places among the outputs. Their scores are minus
-/// infinity, as CatBoost's are.
+/// Gives classes that were declared, but that training did not see, their places among the outputs. Their scores are
+/// minus infinity, as CatBoost's are.
 Result<void> add_unseen_classes(CatboostParts& parts, std::size_t declared, const LoadLimits& limits,
                                 Model& model) {
   FVM_ASSIGN(const std::vector<std::size_t> seen, seen_classes(parts, declared));
@@ -171,7 +171,7 @@ Result<void> add_labels(CatboostParts& parts, std::uint32_t classes, const LoadL
   return {};
 }
 
-/// Sets the rule for labels if the model has a probability from which on a row is of the second class, other than 0.5.
+/// Sets the rule for labels if the model's threshold for the probability of the second class is not 0.5.
 Result<void> set_threshold(const CatboostParts& parts, Model& model) {
   if (parts.probability_threshold.empty()) return {};
   const std::string& text = parts.probability_threshold;

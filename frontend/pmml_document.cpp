@@ -395,7 +395,7 @@ Result<void> Reader::begin_expression(Element element, const XmlAttributes& attr
   std::vector<PmmlOutput>& outputs = models_.back().scorer.outputs;
   const auto text = [&](const char* name) { return std::string(attributes.find(name).value_or("")); };
   if (element == Element::OutputField) {
-    if (is_member()) outputs.clear();  // nobody asks for the outputs of single trees
+    if (is_member()) outputs.clear();  // outputs of single trees are not used
     outputs.push_back({text("name"), text("dataType"),
                        std::string(attributes.find("feature").value_or("predictedValue")), ""});
     return {};

@@ -43,7 +43,7 @@ struct PmmlScorer {
   double weight_sum = 0;
   bool whole_weights = true;  ///< Weights are small whole numbers.
   bool may_lack_answers = false;
-  double factor = 1, constant = 0;  ///< Target: the score is multiplied, then added to.
+  double factor = 1, constant = 0;  ///< Target: the score's factor, and what is added then.
   bool has_target = false;          ///< There is a Target.
   std::string target;               ///< Name of the target field that the model itself lists; may be empty.
   std::vector<PmmlOutput> outputs;

@@ -27,7 +27,7 @@ enum class PmmlKind : std::uint8_t {
   Category,  ///< One of the categories of a field.
 };
 
-/// The categories of a field. Category 0 stands for all values that are not listed; the others are numbered as they come.
+/// The categories of a field. Category 0 stands for all values that are not listed; the others are numbered in order.
 struct PmmlCategories {
   bool numbers = false;              ///< Rows hold the categories as whole numbers; otherwise as texts.
   bool declared = false;             ///< The dictionary lists all valid categories.

@@ -76,7 +76,7 @@ Result<void> Assembly::add_classes() {
   const bool votes = scorer.method == PmmlMethod::Vote || scorer.method == PmmlMethod::WeightedVote;
   if (votes && !scorer.whole_weights)
     return refused(scorer.where, "weightedMajorityVote with weights that are no whole numbers below 4096");
-  // Of classes with equally many votes JPMML takes the one that the first of their trees chose.
+  // Between classes with equally many votes JPMML takes the one that the first of their trees chose.
   const std::uint32_t count = scorer.end_tree - scorer.first_tree;
   const bool ties =
       votes && (scorer.method == PmmlMethod::WeightedVote || model_.num_outputs > 2 || count % 2 == 0);
@@ -333,7 +333,7 @@ void Assembly::widen(const PmmlField& field, Node& node) const {
     node.threshold = 0x1.ffffffp127;
     return;
   }
-  // Numbers below `bound` are those below the middle, or at it if that rounds down.
+  // A number rounds to one below `bound` if it is below the middle, or is the middle and that rounds down.
   const float below = std::nextafter(bound, -std::numeric_limits<float>::infinity());
   if (std::isinf(below)) {
     node.kind = NodeKind::LessEqual;

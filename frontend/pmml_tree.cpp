@@ -26,7 +26,7 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-/// Predicates that a small tree may evaluate: about a quarter of a second.
+/// The most predicates that may be evaluated for a small tree: they take about a quarter of a second.
 constexpr std::size_t kMostSteps = 10'000'000;
 
 /// Combines the outcomes of a compound predicate's parts.

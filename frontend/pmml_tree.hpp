@@ -54,7 +54,7 @@ struct PmmlNode {
   bool has_score = false;
 };
 
-/// What happens where a predicate is unknown.
+/// The strategies for a predicate that is unknown.
 enum class PmmlUnknown : std::uint8_t { NextChild, NoAnswer, LastScore, DefaultChild };
 
 struct PmmlTree {

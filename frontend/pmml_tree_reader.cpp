@@ -137,7 +137,7 @@ Result<void> PmmlTreeReader::end_node(const std::string& where) {
 }
 
 Result<void> PmmlTreeReader::add_distribution(const XmlAttributes& attributes, const std::string& where) {
-  if (classes_.labels.empty()) return {};  // of a regression: nothing depends on it
+  if (classes_.labels.empty()) return {};  // no regression depends on the distribution
   OpenNode& open = open_.back();
   PmmlNode& node = tree_.nodes[static_cast<std::size_t>(open.node)];
   const std::string_view value = attributes.find("value").value_or("");

@@ -35,8 +35,8 @@ bool PmmlEvaluator::is_member(const PmmlPredicate& predicate, std::uint32_t cate
   return std::binary_search(begin, begin + predicate.count, category);
 }
 
-/// Returns the cut below which the predicate is false (Equal), or at which it changes. Whole numbers need the cuts after
-/// them only.
+/// Returns the cut below which the predicate is false (Equal), or at which it changes. Whole numbers need the cuts
+/// after them only.
 Cut PmmlEvaluator::first_cut(const PmmlPredicate& predicate) const {
   const PmmlOperator op = predicate.op;
   const bool after = op == PmmlOperator::LessEqual || op == PmmlOperator::Greater;
@@ -116,7 +116,7 @@ PmmlParts PmmlEvaluator::split_categories(const PmmlPredicate& predicate, const 
     part.categories.assign(values.categories.size(), 0);
   }
   if (asks_for_missing(predicate.op)) {
-    // All values that are not missing are members of NotMissing.
+    // NotMissing is true for all values that are not missing.
     parts.parts[predicate.op == PmmlOperator::NotMissing ? 0 : 1].categories = values.categories;
   } else {
     parts.parts[1].categories = values.categories;

@@ -1,6 +1,6 @@
-// AdaBoostClassifier: each tree votes with its weight (SAMME), or with the logarithms of its probabilities (SAMME.R, until
-// 1.5). The decision of a class is the sum of its votes over the sum of the weights; probabilities are the softmax of
-// decisions over the number of classes less one.
+// AdaBoostClassifier: each tree votes with its weight (SAMME), or with the logarithms of its probabilities (SAMME.R,
+// until 1.5). The decision of a class is the sum of its votes over the sum of the weights; probabilities are the
+// softmax of decisions over the number of classes less one.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
-// GradientBoosting: sums of learning_rate times the trees' values, from a start that the classes' frequencies or a constant
-// give.
+// GradientBoosting: sums of learning_rate times the trees' values, from a start that the classes' frequencies or a
+// constant give.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -38,7 +38,7 @@ double scipy_logit(double p) {
   return std::log1p(s) - std::log1p(-s);
 }
 
-/// Returns the raw scores of several classes with these frequencies. From 1.4 on they are taken over their geometric mean.
+/// Returns the raw scores of classes with these frequencies, which 1.4 and later divide by their geometric mean.
 std::vector<double> log_priors(std::vector<double> priors, SklearnVersion version) {
   std::vector<double> logs;
   for (const double p : priors) logs.push_back(std::log(p));

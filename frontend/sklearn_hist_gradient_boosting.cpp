@@ -1,6 +1,6 @@
-// HistGradientBoosting: sums of the trees' values from a stored start, in float64 throughout. Models with categorical features
-// encode rows first: categorical columns come first, and categories become their numbers in a list; anything that is not in
-// the list is missing. Nodes know the encoded columns and numbers; the model's, the user's own.
+// HistGradientBoosting: sums of the trees' values from a stored start, in float64 throughout. Models with categorical
+// features encode rows first: categorical columns come first, and categories become their numbers in a list; anything
+// that is not in the list is missing. Nodes know the encoded columns and numbers; the model's, the user's own.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -180,7 +180,7 @@ Result<void> HistTree::read() {
   return {};
 }
 
-/// Returns the set of a split's categories that are on the side where missing values are not: any other number is missing.
+/// Returns the set of a split's categories on the side where missing values do not go: other numbers count as missing.
 Result<CategorySet> HistTree::set_of(std::size_t number, std::size_t column, bool missing_left) const {
   const std::int64_t set = set_.integer(number);
   if (set < 0 || static_cast<std::uint64_t>(set) >= words_.size() / kBitsetWords)

@@ -60,8 +60,8 @@ struct Lowering {
   TiledForest forest;
   LoopNest nest;
   Sums sums;
-  bool numbered = false;  ///< true if leaves are numbers: see number_vectors, number_functions
-  bool linear = false;    ///< true if they are numbers of functions
+  bool numbered = false;  ///< True if leaves are numbers: see number_vectors, number_functions.
+  bool linear = false;    ///< True if they are numbers of functions.
   std::vector<std::string> warnings;
 
   Lowering(const Model& m, const Schedule& s, const CompileOptions& o, const Plan& p)

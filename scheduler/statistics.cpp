@@ -15,7 +15,7 @@
 namespace forestvm {
 namespace {
 
-/// Counts the values of each feature, alike ones once.
+/// Counts the distinct values of each feature.
 template <class Value, class Less>
 std::vector<FeatureCount> count_distinct(std::map<std::uint32_t, std::vector<Value>> by_feature,
                                          const Less& less) {

@@ -316,8 +316,8 @@ class ydf(Engine):
 
 
 class catboost(Engine):
-    """a model of its own, see oblivious.py; where the others have CatBoost's trees, the same. Left out of the models of
-    other trainers in own.py"""
+    """A model of its own, see oblivious.py, or the same one if the others have CatBoost's trees. The models of other
+    trainers in own.py are left out."""
 
     def load(self):
         import catboost as module, oblivious, own

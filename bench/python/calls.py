@@ -28,7 +28,7 @@ TURNS = 15
 
 
 def least(call: Callable[[], Any], calls: int) -> float:
-    """Returns the CPU time of a call in nanoseconds, less that of a call of nothing."""
+    """Returns the CPU time of a call in nanoseconds, less that of an empty call."""
 
     def turn(function: Callable[[], Any]) -> float:
         begin = time.thread_time_ns()

@@ -1,5 +1,5 @@
 // Rows of Arrow's C data interface -> columns in the model's order. Checks what the two structs say of each other and
-// of the model; the memory behind them has to be what they say.
+// of the model; the memory behind them is taken to be what they say.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace forestvm::c_api {
 namespace {
 
 constexpr std::uint32_t kNoFeature = UINT32_MAX;
-/// More values than memory holds: the largest, a view, has 16 bytes.
+/// The most values in a column. The largest ones, views, have 16 bytes each: more would not fit into memory.
 constexpr std::int64_t kMaxValues = INT64_MAX / 64;
 
 /// A type of Arrow that columns can have.
@@ -35,7 +35,7 @@ constexpr ArrowType kTypes[] = {
     {"U", ColumnForm::Text, RowType::Int64},      {"vu", ColumnForm::TextViews, RowType::Float32},
 };
 
-/// The words for other types, by the beginnings of their formats.
+/// A type that is refused, found by the beginning of its format, and its name in messages.
 struct OtherType {
   std::string_view format, words;
 };
@@ -285,7 +285,7 @@ class ArrowRows {
   }
 
   static void add_name(std::string& names, std::string_view name) {
-    constexpr std::size_t most = 2000;  // bytes of a message that are of use
+    constexpr std::size_t most = 2000;  // longer messages are of no use
     if (names.size() > most) {
       if (!names.ends_with("…")) names += ", …";
       return;

@@ -269,7 +269,7 @@ fvm_status open_memory(const char* function, const void* image, std::size_t size
   return guarded(function, [&] { return open_program(options, program, load); });
 }
 
-/// Sets a caller's text, for all functions that return one: `find` finds it in the program.
+/// Sets a caller's pointer and size to the text that `find` finds in the program.
 template <class Find>
 fvm_status give_text(const char* function, const fvm_program* program, const char** text, std::size_t* size,
                      const Find& find) {
@@ -400,7 +400,7 @@ fvm_status fvm_program_open_borrowed(const void* image, size_t size, void (*rele
     const auto give_back = [release, user](const void*) {
       if (release != nullptr) release(user);
     };
-    const std::shared_ptr<const void> owner(image, give_back);  // calls it also if it throws itself
+    const std::shared_ptr<const void> owner(image, give_back);  // calls it if it throws
     const auto load = [&](Verification verification) -> Result<Program> {
       FVM_ASSIGN(const auto bytes, image_bytes(image, size));
       return Program::borrow(bytes, owner, verification);

@@ -42,7 +42,7 @@ class Names {
 struct ColumnMemory {
   std::vector<Column> columns;
   std::vector<double> numbers;          ///< The numbers of all dictionaries.
-  std::vector<std::uint32_t> features;  ///< Arrow: the feature of each child, at first as in the call before.
+  std::vector<std::uint32_t> features;  ///< Arrow: the feature of each child, initially from the last call.
   std::vector<bool> taken;              ///< Arrow: the features that have a child.
 };
 
@@ -50,7 +50,7 @@ struct ColumnMemory {
 /// fvm_predict's errors for fields that make no sense.
 Result<AnyRows> known_rows(const fvm_rows* given, const Names& names, ColumnMemory& memory);
 
-/// Does that for rows of FVM_ROWS_ARROW whose fields are known.
+/// Returns rows of FVM_ROWS_ARROW, whose fields are known, as known_rows does.
 Result<AnyRows> known_arrow(const fvm_rows& rows, const Names& names, ColumnMemory& memory);
 
 }  // namespace forestvm::c_api

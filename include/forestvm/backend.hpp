@@ -45,8 +45,8 @@ struct RowBlock {
   std::size_t stride = 0;  ///< Values from one row to the next.
   RowType type = RowType::Float32;
   std::size_t column_stride = 1;  ///< Values from one feature of a row to the next.
-  /// True if hashed features (see Model) hold the codes of their categories, which are int32 numbers, instead of numbers
-  /// that stand for their decimal text. The type is Float64, Int32 or Int64 then.
+  /// True if hashed features (see Model) hold the codes of their categories, which are int32 numbers, instead of
+  /// numbers that stand for their decimal text. The type is Float64, Int32 or Int64 then.
   bool hashed = false;
 };
 
@@ -123,8 +123,8 @@ class CategoryTexts;
 struct ColumnRows {
   std::size_t count = 0;            ///< Number of rows.
   std::span<const Column> columns;  ///< A column for each feature.
-  bool hashed = false;              ///< See RowBlock; about columns of numbers only: indices stand for codes.
-  const CategoryTexts* texts = nullptr;  ///< The program's, which reads columns of texts.
+  bool hashed = false;              ///< See RowBlock. True: columns hold only numbers; indices are codes.
+  const CategoryTexts* texts = nullptr;  ///< The program's texts; columns of texts need them.
 };
 
 /// Returns the size of coded rows in bytes, with the kCodeSlack readable bytes behind the last block;
@@ -165,7 +165,7 @@ struct EarlyStop {
   std::uint32_t every = 10;
 };
 
-/// What a call may ask for beside an output.
+/// The options of a call besides its output.
 struct CallOptions {
   BaseMargin base_margin{};
   std::optional<EarlyStop> early_stop{};

@@ -118,7 +118,7 @@ enum {
   FVM_ABSENT_ZERO = 1     /**< 0, as LightGBM reads sparse rows. */
 };
 
-/** What happens to columns of an Arrow array that the model does not have. */
+/** The treatment of columns of an Arrow array that the model does not have. */
 typedef int32_t fvm_extra;
 enum {
   FVM_EXTRA_ERROR = 0, /**< The rows are refused. */
@@ -156,11 +156,11 @@ typedef struct fvm_column {
   size_t category_count;    /**< Length of `categories`. */
 } fvm_column;
 
-/** No values, as an initializer: enough for a feature that the model does not read. */
+/** An initializer for a column without values: enough for a feature that the model does not read. */
 #define FVM_COLUMN_INIT \
   { sizeof(fvm_column), FVM_TYPE_FLOAT32, NULL, NULL, 0, NULL, 0 }
 
-/** Values of a type, none of which is missing unless it is NaN, as an initializer. */
+/** An initializer for values of a type, none of which is missing unless it is NaN. */
 #define FVM_COLUMN(values, type) \
   { sizeof(fvm_column), (type), (values), NULL, 0, NULL, 0 }
 
@@ -280,7 +280,7 @@ typedef struct fvm_call_options {
   double early_stop_margin;   /**< Margin beyond which a row is decided: see fvm_predict_with. */
 } fvm_call_options;
 
-/** The defaults, as an initializer: no margins, all trees. */
+/** An initializer for the defaults: no margins, all trees. */
 #define FVM_CALL_OPTIONS_INIT \
   { sizeof(fvm_call_options), NULL, 0, 0, FVM_TYPE_FLOAT32, 0, 10.0 }
 
@@ -319,7 +319,7 @@ typedef struct fvm_call_options {
         NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0, FVM_EXTRA_ERROR, NULL                              \
   }
 
-/** Columns, an array of fvm_column, one for each feature, as an initializer. */
+/** An initializer for columns: an array of fvm_column, one for each feature. */
 #define FVM_COLUMN_ROWS(columns, row_count, column_count)                                               \
   {                                                                                                     \
     sizeof(fvm_rows), FVM_ROWS_COLUMNS, FVM_TYPE_FLOAT32, (row_count), (column_count), (columns), 0, 0, \

@@ -1,5 +1,5 @@
-// Finds the answers that a model's compiled programs must give: the trainer's own, or the reference predictor's where the
-// trainer promises no bits.
+// Finds the answers that a model's compiled programs must give: the trainer's own, or the reference predictor's where
+// the trainer promises no bits.
 #pragma once
 
 #include <cstddef>

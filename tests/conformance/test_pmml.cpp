@@ -1,4 +1,4 @@
-// PMML models, compiled: the reference predictor's answers, which test_pmml_answers.cpp compares with JPMML-Evaluator's.
+// Compares compiled PMML models with the reference predictor, which test_pmml_answers.cpp compares with JPMML.
 #include <gtest/gtest.h>
 
 #include <forestvm/load.hpp>

@@ -1,6 +1,6 @@
-// Native code as a judge: programs exported as C, compiled by the system's compiler with every warning an error, run,
-// and compared with the VM bit for bit: raw scores, values, labels and leaf numbers. Several programs share a source
-// file, so that the compiler starts only a few times.
+// Compares exported C with the VM: the system's compiler compiles it with every warning an error, and its raw scores,
+// values, labels and leaf numbers must have the VM's bits. Several programs share a source file, so that the compiler
+// starts only a few times.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ bool compiles(const std::string& command);
 
 class ExportedForests {
  public:
-  /// Adds a program and rows for it: rows x num_features numbers, with codes of categories in hashed features. A program
-  /// that compares in float32 gets them rounded. Fails the current test if the program is not exported.
+  /// Adds a program and rows for it: rows x num_features numbers, with codes of categories in hashed features. A
+  /// program that compares in float32 gets them rounded. Fails the current test if the program is not exported.
   void add(const Program& program, ExportOptions options, const std::string& what, std::vector<double> rows);
 
   std::size_t size() const { return entries_.size(); }

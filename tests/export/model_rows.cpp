@@ -33,7 +33,7 @@ const std::vector<double> kSpecial = {std::numeric_limits<double>::quiet_NaN(),
                                       16777216.0,
                                       1e300};
 
-/// Returns the number by which a key is divided modulo 2^64 to take the factor out: the factor is odd.
+/// Returns the inverse modulo 2^64 of the odd factor by which keys are multiplied.
 std::uint64_t inverse_of_factor() {
   std::uint64_t inverse = kKeyFactor;
   for (int i = 0; i < 6; ++i) inverse *= 2 - kKeyFactor * inverse;

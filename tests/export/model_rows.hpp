@@ -1,5 +1,5 @@
-// Rows that are hard for a model: on its thresholds and beside them, its categories and numbers beside these, codes that
-// its lookups know, and special numbers.
+// Rows that are hard for a model: on its thresholds and beside them, its categories and numbers beside these, codes
+// that its lookups know, and special numbers.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Programs of random forests and of small models as C: every layout, tiling, reduction, kind of sum, transform and kind of
-// column, against the VM.
+// Programs of random forests and of small models as C: every layout, tiling, reduction, kind of sum, transform and kind
+// of column, against the VM.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -165,8 +165,8 @@ Tree tree_of_thresholds(std::uint32_t feature, const std::vector<double>& thresh
   return tree;
 }
 
-/// Features of float64 rows that need rules: thresholds that only float64 tells apart, zeros that are missing, and sets of
-/// whole numbers or with fractions, small or far apart.
+/// Features of float64 rows that need rules: thresholds that only float64 tells apart, zeros that are missing, and sets
+/// of whole numbers or with fractions, small or far apart.
 TEST(ExportC, FeaturesWithRules) {
   if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
   Model model =

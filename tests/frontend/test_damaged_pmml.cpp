@@ -105,7 +105,7 @@ TEST(DamagedPmml, Bombs) {
        "much more memory than the document"},
       {"comparisons without end",
        [] {
-         // Each test leaves the numbers below it, which all others are then tried for.
+         // Rows with numbers below a test's go on to all tests after it.
          SmallPmml small;
          small.nodes = "<Node score=\"3\"><True/>";
          for (int i = 0; i < 20'000; ++i) small.nodes += leaf("1", simple("a", "equal", std::to_string(i)));

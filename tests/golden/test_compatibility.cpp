@@ -50,8 +50,8 @@ std::string onnx_version(const fs::path& path) {
   return at == std::string::npos ? "" : std::to_string(bytes.at(at + domain.size()));
 }
 
-/// Returns the release that wrote a model: its folder's name begins with it, or the file says it. An ONNX file says which
-/// operators it uses.
+/// Returns the release that wrote a model: its folder's name begins with it, or the file says it. An ONNX file says
+/// which operators it uses.
 Release release_of(const ModelFile& file, const Model& model) {
   if (model.format == "onnx") return Release(onnx_version(file.path));
   const std::string folder = file.path.parent_path().filename().string();

@@ -19,8 +19,8 @@ struct ModelFile {
   friend void PrintTo(const ModelFile& file, std::ostream* out) { *out << file.name; }
 };
 
-/// Returns the model files of every format that is read, in the folders inside `parent`, in order; none if `parent` does
-/// not exist.
+/// Returns the model files of every format that is read, in the folders inside `parent`, in order; none if `parent`
+/// does not exist.
 std::vector<ModelFile> every_model(const std::filesystem::path& parent);
 
 /// Returns the models of tests/data, of every format that is read.
@@ -50,7 +50,7 @@ std::filesystem::path zoo();
 /// Rows as the trainer saw them, in float64, which holds the numbers of every type.
 struct Rows {
   std::size_t count = 0;
-  std::vector<double> values;  ///< NaN where the trainer took a value as missing
+  std::vector<double> values;  ///< NaN where the trainer took a value as missing.
   bool hashed = false;         ///< True if hashed features hold codes of texts: see Model::hashed_features.
 };
 
@@ -62,7 +62,7 @@ Rows read_rows(const std::filesystem::path& model_file, const Model& model);
 template <class Score>
 struct AnswersOf {
   std::size_t count = 0, features = 0;
-  std::vector<float> rows;    ///< NaN where the trainer took a value as missing
+  std::vector<float> rows;    ///< NaN where the trainer took a value as missing.
   std::vector<double> codes;  ///< In place of `rows` where these hold codes of texts: see Rows::hashed.
   std::size_t raw_width = 0, value_width = 0;
   std::vector<Score> raw, value;

@@ -19,10 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// How far values may be from the trainer's.
+/// The largest distance of values from the trainer's.
 struct Bound {
-  std::int64_t ulps = 0;  ///< units in the last place of the scores' type
-  double absolute = 0;    ///< if it is not 0: most difference, relative to values above 1, in place of `ulps`
+  std::int64_t ulps = 0;  ///< Units in the last place of the scores' type.
+  double absolute = 0;    ///< If not 0: the largest difference, relative to values above 1; replaces `ulps`.
 };
 
 /// Returns whether values come from functions that are not the same bits on every machine.
@@ -41,14 +41,14 @@ bool is_computed(Transform transform) {
 
 bool is_ada_boost(const Model& model) { return model.objective == "AdaBoostClassifier"; }
 
-/// Returns whether leaves or base are logarithms, which NumPy rounds in its own way. The folder says it.
+/// Returns whether leaves or base are logarithms, which NumPy rounds in its own way. The name of the folder tells.
 bool has_logarithms(const ModelFile& file) {
   return file.name.find("ada_logarithms") != std::string::npos ||
          file.name.find("boosting_four") != std::string::npos;
 }
 
-/// Returns the zoo's bound for ONNX Runtime, whose float32 sums depend on its threads; 0 in the repository, where sums are
-/// exact.
+/// Returns the zoo's bound for ONNX Runtime, whose float32 sums depend on its threads; 0 in the repository, where sums
+/// are exact.
 double stated_tolerance(const fs::path& folder) {
   std::ifstream in(folder / "meta.json");
   const std::string meta(std::istreambuf_iterator<char>(in), {});
@@ -100,9 +100,9 @@ AnswerFiles answer_files(const Model& model, const ModelFile& file) {
     out.labels = folder / "expected_label.npy";
     out.raw.clear();
   } else if (model.format == "ydf" && !fs::exists(file.path / "gradient_boosted_trees_header.pb")) {
-    out.raw.clear();  // those of forests are not the trainer's
+    out.raw.clear();  // the trainer does not give those of forests
   } else if (model.transform == Transform::AnomalyDecision && has("expected_raw.npy")) {
-    out.value = out.raw;  // the decision, which the model gives; the other ones are score_samples
+    out.value = out.raw;  // the model's decisions; the other file has score_samples
     out.raw.clear();
   }
   // CatBoost's JSON has lost the numbers of the leaves of trees that are not oblivious.

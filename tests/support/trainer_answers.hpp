@@ -1,5 +1,5 @@
-// Compares the reference predictor's answers with those that a model's trainer gave, for every format that is read: this
-// is where the tests say how close answers must be.
+// Compares the reference predictor's answers with those that a model's trainer gave, for every format that is read:
+// this is where the tests say how close answers must be.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace forestvm::support {
 
-/// Compares all that the trainer's answers beside the file have: raw scores, values, labels and numbers of leaves. Returns
-/// what differs, in words; nothing if the answers are the trainer's. `model` is what the file was loaded as. Throws
-/// std::runtime_error if the answers are damaged.
+/// Compares all that the trainer's answers beside the file have: raw scores, values, labels and numbers of leaves.
+/// Returns what differs, in words; nothing if the answers are the trainer's. `model` is what the file was loaded as.
+/// Throws std::runtime_error if the answers are damaged.
 std::string difference_from_trainer(const Model& model, const ModelFile& file);
 
 }  // namespace forestvm::support

@@ -25,7 +25,7 @@ std::string shape_text(std::size_t rows, std::size_t columns) {
   return "(" + std::to_string(rows) + ", " + std::to_string(columns) + ")";
 }
 
-/// Returns whether some accumulator counts units of exact sums, of which a margin may be no multiple.
+/// Returns whether some accumulator counts units of exact sums: a margin need not be a multiple of the unit.
 bool sums_exactly(const Program& program) {
   const auto all = program.section_Accumulators();
   return std::any_of(all.begin(), all.end(), [](const AccumulatorDesc& desc) {

@@ -15,7 +15,7 @@
 namespace forestvm {
 namespace {
 
-/// Returns the number that all of a text is.
+/// Returns the number that the whole text is; nothing if it is no number.
 std::optional<double> number_in(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -1,6 +1,6 @@
-// See forestvm/internal/column_rules.hpp. In: converted rows with the codes of their hashed features. Out: their derived
-// columns. Rows are taken a block at a time and lookups one after the other, so that a table stays in the caches for a
-// block, and the slots of its rows are fetched together.
+// See forestvm/internal/column_rules.hpp. In: converted rows with the codes of their hashed features. Out: their
+// derived columns. Rows are taken a block at a time and lookups one after the other, so that a table stays in the
+// caches for a block, and the slots of its rows are fetched together.
 #include <forestvm/internal/column_rules.hpp>
 
 #include <algorithm>

@@ -48,7 +48,7 @@ void convert_columns(const ValueRules& rules, const RowBlock& rows, std::size_t 
   }
 }
 
-/// Writes the values of special features, over what convert_row_major wrote there.
+/// Writes the values of special features, which replace what convert_row_major wrote.
 template <class Value>
 void convert_specials(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
                       const ConvertedShape& shape, float* out) {

@@ -21,7 +21,7 @@ double read_value(const void* values, std::size_t i) {
   return std::abs(x) <= kTiny ? 0 : x;
 }
 
-/// Copies features of RowSource::copy_features.
+/// Implements RowSource::copy_features for each form of rows.
 class FeatureCopy {
  public:
   FeatureCopy(std::size_t begin, std::size_t count, std::span<const std::uint32_t> features, double* out)

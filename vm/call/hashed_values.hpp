@@ -19,7 +19,7 @@ Result<void> fill_codes(std::span<const std::uint32_t> features, const RowBlock&
 /// Does for checked sparse rows what the function above does for dense ones.
 Result<void> fill_codes(std::span<const std::uint32_t> features, const CsrRows& rows, std::size_t begin,
                         std::size_t count, std::size_t width, float* out);
-/// Does for columns what the functions above do for rows. Columns of indices stand for codes.
+/// Does for columns what the functions above do for rows. Indices of columns stand for codes.
 Result<void> fill_codes(std::span<const std::uint32_t> features, const ColumnRows& rows, std::size_t begin,
                         std::size_t count, std::size_t width, float* out);
 

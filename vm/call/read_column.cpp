@@ -36,7 +36,7 @@ void read_bits(const Column& column, std::size_t row, std::size_t count, std::ui
   for (std::size_t i = 0; i < count; ++i) bytes[i] = bits >> i & 1;
 }
 
-/// Looks indices up. One that the dictionary lacks, which may be in a row without a value, is missing.
+/// Looks indices up. An index that the dictionary lacks, which may be in a row without a value, counts as missing.
 void read_indices(const Column& column, std::size_t row, std::size_t count, double* numbers) {
   with_type(column.type, [&](auto kind) {
     using Value = decltype(kind);
@@ -58,7 +58,7 @@ std::int64_t text_offset(const Column& column, std::size_t i) {
                                        : value_at<std::int64_t>(column.values, i);
 }
 
-/// The records of a column of views.
+/// A record of a column of views.
 struct TextView {
   std::int32_t size;
   char inside[4];  ///< The first characters; a short text goes on in the rest.

@@ -24,7 +24,7 @@ inline bool is_text(const Column& column) {
   return column.form == ColumnForm::Text || column.form == ColumnForm::TextViews;
 }
 
-/// Returns the float64 nearest to the number, or bit, of a row that has one; of an index what it stands for.
+/// Returns the value of a row that has one: the float64 nearest to a number or bit, or what an index stands for.
 double number_at(const Column& column, std::size_t row);
 
 /// Returns the text of a column of texts in a row that has one.
@@ -35,12 +35,12 @@ Result<std::string_view> text_at(const Column& column, std::size_t row);
 void read_column(const ValueRules& rules, const Column& column, std::uint32_t feature, std::size_t row,
                  std::size_t count, float* out);
 
-/// Does the same for a column of texts. Errors say the row and the column.
+/// Writes what walks compare for a column of texts. Errors name the row and the column.
 Result<void> read_texts(const ValueRules& rules, const CategoryTexts& texts, const Column& column,
                         std::uint32_t feature, std::size_t row, std::size_t count, float* out);
 
 /// Checks that rows of a column, which holds no texts, have the indices that its dictionary has and, if the program
-/// compares in float64, that each number is a float64. Errors say the row and the column.
+/// compares in float64, that each number is a float64. Errors name the row and the column.
 Result<void> check_column(const ValueRules& rules, const Column& column, std::uint32_t feature,
                           std::size_t row, std::size_t count);
 

@@ -35,7 +35,7 @@ bool has_records(const Job& job) {
   return !job.changed.empty() || !job.program.section_CategoryColumns().empty();
 }
 
-/// Returns the feature among those with rules; the end of these if it has none.
+/// Finds a feature among those with rules; returns their end if it has none.
 auto changed_at(const Job& job, std::uint32_t feature) {
   const auto at = std::lower_bound(
       job.changed.begin(), job.changed.end(), feature,

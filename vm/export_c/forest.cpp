@@ -119,7 +119,7 @@ class GroupWriter {
 
   bool used(const std::string& own) const { return code_.find(name(own) + "[") != std::string::npos; }
 
-  /// Returns the tables of the leaves, by the types of sums, and of their numbers, outputs and trees that the code uses.
+  /// Returns the tables of the leaves, by the types of sums, and of the numbers, outputs and trees that the code uses.
   std::string leaf_tables() {
     std::vector<std::string> numbers, outputs, trees;
     for (const DecodedLeaf& leaf : decoded_.leaves) numbers.push_back(std::to_string(leaf.number));

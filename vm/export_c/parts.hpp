@@ -33,7 +33,7 @@ struct Job {
 std::string number(std::uint64_t value);             ///< For example 12u, or 5000000000ull.
 std::string literal(float value);                    ///< For example 0x1.8p+1f.
 std::string literal(double value);                   ///< For example 0x1.8p+1.
-std::string literal(ScalarType type, double value);  ///< One of both.
+std::string literal(ScalarType type, double value);  ///< The literal of the type.
 /// Returns a leaf or base score as the initializer of a sum.
 std::string sum_literal(const Job& job, AccumulatorKind kind, double value);
 
@@ -54,13 +54,13 @@ std::string sum_type(const Job& job, AccumulatorKind kind);
 std::string table(const std::string& type, std::size_t element, const std::string& name,
                   const std::vector<std::string>& values, std::uint64_t& bytes);
 
-/// Return tables of uint32_t: of records, which have equally many numbers each, and of numbers.
+/// Return tables of uint32_t: one of records, which have equally many numbers each, and one of single numbers.
 std::string record_table(const Job& job, const std::string& name,
                          const std::vector<std::vector<std::uint64_t>>& records, std::uint64_t& bytes);
 std::string words_table(const Job& job, const std::string& name, std::span<const std::uint32_t> words,
                         std::uint64_t& bytes);
 
-/// Returns the text with each `word` replaced.
+/// Returns the text with each occurrence of `word` replaced.
 std::string replaced(std::string text, const std::string& word, const std::string& with);
 
 /// Returns C text in which the words that depend on the program are replaced, such as @ROW, and the prefix of names, @.

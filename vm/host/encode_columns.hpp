@@ -1,6 +1,6 @@
 // Encodes columns as rank codes, without making rows of them. In: the rows of a range, the program's features and
-// columns. Out: the codes of those rows and no others. Float32 numbers, and float64
-// numbers that are rounded to the nearest float32, are read where they lie; others are converted first. It is one template; each CPU target has a search for it.
+// columns. Out: the codes of those rows and no others. Float32 numbers, and float64 ones that are rounded to float32,
+// are read where they lie; others are converted first. This is one template, for which each CPU target has a search.
 #pragma once
 
 #include <algorithm>

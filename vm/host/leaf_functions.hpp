@@ -14,7 +14,7 @@ namespace forestvm::host {
 
 class LeafFunctions {
  public:
-  /// Has no functions.
+  /// Makes an object without functions.
   LeafFunctions() = default;
   /// Reads the sections of `program`, a copy of which must live as long.
   explicit LeafFunctions(const Program& program);
@@ -24,8 +24,8 @@ class LeafFunctions {
   /// Returns the features that functions read, ascending.
   std::span<const std::uint32_t> features() const { return features_; }
 
-  /// Returns the output of the function with this number for a row, of which `values` has features(). Other numbers
-  /// than those of functions, which only a damaged program has, stand for the first.
+  /// Returns the output of the function with this number for a row, of which `values` has features(). A number without
+  /// a function, which only a damaged program has, stands for the first function.
   double output(double number, const double* values) const {
     const bool exists = number >= 0 && number < static_cast<double>(functions_.size());
     const LeafFunction& function = functions_[exists ? static_cast<std::size_t>(number) : 0];

@@ -53,13 +53,13 @@ struct LoadedProgram {
   std::vector<std::uint8_t> tile_exits{};     ///< Ways out of tiles: see GroupData::exits.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
   LeafVectors vectors{};                      ///< see sum_trees
-  LeafFunctions functions{};                  ///< see sum_trees
+  LeafFunctions functions{};                  ///< See sum_trees.
   TransformParameters parameters{};
   std::vector<double> base{};  ///< Base scores.
   LoadedEncoder encoder{};
   const Target* target = nullptr;
   std::unique_ptr<const RowReader> row_reader{};
-  CsrEncoder csr_encoder{};                    ///< refers to the rules of `row_reader`
+  CsrEncoder csr_encoder{};                    ///< Refers to the rules of `row_reader`.
   std::unique_ptr<bool[]> special_features{};  ///< For each feature, whether it is special: see ValueRules.
   SumScale scale{};
   const Executor* executor = nullptr;  ///< Null if parallel loops run inline.

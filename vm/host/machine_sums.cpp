@@ -61,7 +61,7 @@ void Machine::zero(const Inst& inst) {
 void Machine::add_base(const Inst& inst) {
   const auto args = operands<Op::AddBase>(inst);
   const Range& rows = ranges[args.rows];
-  if (loaded_->meta.scale != 1)  // verified: the accumulator holds scores
+  if (loaded_->meta.scale != 1)  // the verifier has checked that it holds scores
     with_scores(args.acc_out, [&]<class Score>() {
       Score* const begin = accumulator_row<Score>(args.acc_out, rows.begin);
       for (std::size_t i = 0; i < rows.size() * outputs_; ++i)
@@ -124,7 +124,7 @@ void Machine::round(const Inst& inst) {
 
 namespace {
 
-/// The trees whose vectors are fetched ahead of the one that is added: vectors lie all over memory.
+/// The number of trees by which the prefetch of vectors is ahead, because vectors are scattered in memory.
 constexpr std::size_t kVectorsAhead = 8;
 
 template <class Score>

@@ -73,7 +73,7 @@ class GroupDecoder {
             feature_word & (kFeatureMask | kMissingLeft)};
   }
 
-  /// Returns the test of a value that has the outcome of this test of its code.
+  /// Returns the test of a value that is equivalent to a test of its code.
   DecodedTest decoded_test(std::uint32_t column, std::uint8_t code) const {
     const ColumnDesc& desc = program_.section_Columns()[column];
     const std::uint32_t missing = desc.missing_highest != 0 ? 0 : kMissingLeft;

@@ -21,7 +21,7 @@ struct Program::Image {
   const std::byte* data = nullptr;
   std::size_t size = 0;
   enum class Memory { Allocated, Mapped, Borrowed } memory = Memory::Allocated;
-  std::shared_ptr<const void> owner{};  ///< Borrowed: what keeps the memory.
+  std::shared_ptr<const void> owner{};  ///< Borrowed: keeps the memory alive.
 
   Image() = default;
   Image(const Image&) = delete;

@@ -13,7 +13,7 @@ namespace {
 struct Keyword {
   const char* name;
   PyObject* Arguments::*field;
-  PyObject* text;  ///< The interned name, which the names of most calls are identical to.
+  PyObject* text;  ///< The interned name. Most calls pass this very object.
 };
 std::array<Keyword, 7> keywords = {{
     {"out", &Arguments::out, nullptr},

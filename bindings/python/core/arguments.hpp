@@ -7,7 +7,7 @@
 
 namespace forestvm::python {
 
-/// The arguments of predict and its kin, as the caller gave them; null where it gave none.
+/// The arguments of a method that predicts, as the caller gave them; null for those that it omitted.
 struct Arguments {
   PyObject* rows = nullptr;
   PyObject* output = nullptr;

@@ -14,7 +14,7 @@
 namespace forestvm::python {
 namespace {
 
-/// A call's way from chunks to predictions.
+/// Predicts the chunks of one call.
 class ArrowCall {
  public:
   ArrowCall(PyObject* self, Output output, const Arguments& given)
@@ -78,7 +78,7 @@ class ArrowCall {
   ArrowSource source_;
 };
 
-/// The type of the rows that were read last. It may be gone: another type may have its address.
+/// The type of the rows that were read last. It may have been freed since, and another type may have its address.
 std::atomic<PyTypeObject*> last_type{nullptr};
 
 }  // namespace

@@ -8,8 +8,8 @@
 
 namespace forestvm::python {
 
-/// Returns whether the object's type seems to be the one whose rows predict_arrow read last, so that it need not be asked
-/// again. If it is not, predict_arrow raises AttributeError.
+/// Returns whether the object's type appears to be the one that predict_arrow read last, which saves a look-up of its
+/// methods. If it is another type, predict_arrow raises AttributeError.
 bool is_known_arrow(PyObject* object);
 
 /// Predicts rows that give Arrow's arrays, chunk by chunk. Returns the array of the predictions, or null with a Python

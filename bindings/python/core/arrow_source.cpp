@@ -25,7 +25,7 @@ bool Chunks::next(Owned<ArrowArray>& chunk) {
     return true;
   }
   const int failed = [&] {
-    const WithoutGil free;  // whoever makes the rows may need it
+    const WithoutGil free;  // the producer of the rows may need the GIL
     return stream_->get_next(stream_, chunk.get());
   }();
   return failed == 0 || fail(failed);
@@ -67,7 +67,7 @@ std::string text_of(PyObject* option, const char* otherwise) {
   return text == nullptr ? "?" : text;
 }
 
-/// Returns whether the columns are those of the call before, with the same options.
+/// Returns whether the columns and the options are those of the previous call.
 bool is_same(const ArrowOrder& known, const ArrowSchema& schema, const std::string& columns,
              const std::string& extra) {
   if (!known.known || known.columns != columns || known.extra != extra) return false;

@@ -96,7 +96,7 @@ class Matched {
   ArrowArray view(const ArrowArray& chunk) {
     ArrowArray array = chunk;
     if (static_cast<std::size_t>(chunk.n_children) != order_.names.size() || chunk.children == nullptr)
-      return array;  // is refused
+      return array;  // the prediction refuses it
     for (std::size_t i = 0; i < arrays_.size(); ++i) arrays_[i] = chunk.children[order_.at[i]];
     array.n_children = static_cast<std::int64_t>(arrays_.size());
     array.children = arrays_.data();
@@ -115,8 +115,8 @@ class Matched {
 /// Rows in tables and streams of Arrow, and the features that their columns are.
 class ArrowSource {
  public:
-  /// Opens an object's rows and matches their columns. `columns` and `extra` are the options, or null. `order` is what
-  /// was found last; it must live as long. Returns false with a Python exception set if that fails.
+  /// Opens an object's rows and matches their columns. `columns` and `extra` are the options, or null. `order` is the
+  /// order that was found last; it must live as long. Returns false with a Python exception set if that fails.
   bool open(PyObject* forest, PyObject* object, PyObject* columns, PyObject* extra, ArrowOrder& order);
 
   bool next(Owned<ArrowArray>& chunk) { return chunks_.next(chunk); }
@@ -127,7 +127,7 @@ class ArrowSource {
 
  private:
   Chunks chunks_;
-  std::optional<Matched> matched_;  ///< Nothing if the columns are the model's features as they are.
+  std::optional<Matched> matched_;  ///< Empty if the columns are the model's features in its order.
 };
 
 }  // namespace forestvm::python

@@ -33,7 +33,7 @@ class WithGil {
   PyGILState_STATE state_;
 };
 
-/// What a stream predicts, and from what.
+/// The state of a stream: a forest, its rows, and the output to predict.
 struct Stream {
   Forest& forest() const { return forest_of(self.get()); }
   const OutputForm& form() const { return forest().form(output); }
@@ -48,7 +48,7 @@ struct Stream {
 
 Stream& stream_of(ArrowArrayStream* stream) { return *static_cast<Stream*>(stream->private_data); }
 
-/// A schema of one column, or of a table of such.
+/// Owns the memory of a schema: one of a column, or one of a table of columns.
 struct SchemaOwner {
   std::string format, name;
   std::vector<ArrowSchema> children;
@@ -93,7 +93,7 @@ const char* format_of(ResultType type) {
   return "";
 }
 
-/// The numbers of one column, or the columns of a batch.
+/// Owns the memory of an array: the numbers of one column, or the columns of a batch.
 struct ArrayOwner {
   std::vector<std::byte> numbers;
   std::vector<const void*> buffers;

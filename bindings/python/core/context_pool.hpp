@@ -15,7 +15,7 @@
 
 namespace forestvm::python {
 
-/// The order in which the columns of Arrow's rows were found, for the next call with the same ones.
+/// The order in which the columns of Arrow's rows were found, for the next call with the same columns.
 struct ArrowOrder {
   std::vector<std::string> names;  ///< The columns' names.
   std::vector<std::size_t> at;     ///< The column of each feature.
@@ -33,8 +33,8 @@ struct Workspace {
   ArrowOrder arrow;
 };
 
-/// Keeps the workspaces that no call is using. A thread looks in its own slot first, so that threads that predict at the
-/// same time rarely meet.
+/// Keeps the workspaces that no call is using. A thread looks in its own slot first, so that threads that predict at
+/// the same time rarely meet.
 class ContextPool {
  public:
   /// A workspace while a call uses it.

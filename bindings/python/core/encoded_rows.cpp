@@ -98,7 +98,7 @@ PyObject* reduce(PyObject* self, PyObject* protocol) {
   if (version == -1 && PyErr_Occurred() != nullptr) return nullptr;
   const CodedRows& rows = codes_of(self).rows;
   Ref codes;
-  if (version >= 5) {  // allows pickles to keep the codes apart
+  if (version >= 5) {  // lets pickles keep the codes apart
     const Ref pickle = Ref::take(PyImport_ImportModule("pickle"));
     if (!pickle) return nullptr;
     codes = Ref::take(PyObject_CallMethod(pickle.get(), "PickleBuffer", "O", self));

@@ -7,7 +7,7 @@
 namespace forestvm::python {
 namespace {
 
-/// The classes, in the order of ErrorCode, and one more. They live as long as the process.
+/// The exception classes, in the order of ErrorCode, then UnsupportedInput. They live as long as the process.
 constexpr std::array<const char*, 5> kNames = {"Refused", "Usage", "Environment", "Internal",
                                                "UnsupportedInput"};
 constexpr std::size_t kUnsupportedInput = 4;

@@ -18,7 +18,7 @@ bool find_error_classes();
 /// Sets the Python exception for an error. Returns null, for functions that return an object.
 PyObject* raise(const Error& error);
 
-/// Does the same, as UnsupportedInput.
+/// Sets UnsupportedInput for the error. Returns null.
 PyObject* raise_unsupported(const Error& error);
 
 inline Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }

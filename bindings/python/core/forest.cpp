@@ -32,7 +32,7 @@ ProbabilitySource probability_source(const ProgramMeta& meta) {
     case Transform::Clamp:
     case Transform::Step:
       break;
-    case Transform::Identity:  // of trees whose leaves are probabilities
+    case Transform::Identity:  // the leaves may be probabilities
       if (meta.class_rule == ClassRule::Argmax) break;
       return ProbabilitySource::None;
     case Transform::Exp:
@@ -221,7 +221,7 @@ void* string_id() {
   return const_cast<StringId*>(&kId);
 }
 
-/// The documentation of the methods of users, in the form from which Python makes signatures.
+/// The docstring of a public method, in the form from which Python derives its signature.
 #define FVM_ROWS_SIGNATURE(name, output) \
   name "($self, X, *, " output "out=None, dtype=None, missing=None, columns='name', extra='error')\n--\n\n"
 constexpr const char* kPredict =

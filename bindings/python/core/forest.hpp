@@ -1,4 +1,4 @@
-// The type Forest of Python: a program that a backend has loaded, and what calls need to know of it.
+// The type Forest of Python: a program that a backend has loaded, and what calls need to know about it.
 #pragma once
 
 #include "bindings/python/core/python.hpp"
@@ -14,17 +14,17 @@
 
 namespace forestvm::python {
 
-/// The kinds of predictions. The first ones are those of OutputKind.
+/// The kinds of predictions. The first four equal those of OutputKind.
 enum class Output : std::uint8_t { Raw, Value, Class, Leaf, Proba };
 inline constexpr std::size_t kOutputCount = 5;
 inline constexpr const char* kOutputNames[kOutputCount] = {"raw", "value", "class", "leaf", "proba"};
 
-/// Where a model's probabilities of classes come from.
+/// The source of a model's probabilities of classes.
 enum class ProbabilitySource : std::uint8_t {
-  None,     ///< It has none.
-  Values,   ///< Its values are these.
-  Pair,     ///< Its values are the second class's: 1 - p and p.
-  Softmax,  ///< Its values are labels: the softmax of its raw scores.
+  None,     ///< The model has none.
+  Values,   ///< Its values are the probabilities.
+  Pair,     ///< Its values p are the second class's probabilities; the first class has 1 - p.
+  Softmax,  ///< Its values are labels; probabilities are the softmax of its raw scores.
 };
 
 /// The shape and type of one kind of predictions.
@@ -46,7 +46,7 @@ struct Forest {
   c_api::Names names;
   ContextPool contexts;
   std::size_t num_features;
-  std::size_t row_cost;  ///< Roughly, the tree walks that take as long as a row.
+  std::size_t row_cost;  ///< The number of tree walks that take about as long as a row.
   ProbabilitySource probabilities;
   OutputForm forms[kOutputCount];
 };
@@ -58,7 +58,7 @@ struct ForestObject {
 
 inline Forest& forest_of(PyObject* self) { return *reinterpret_cast<ForestObject*>(self)->forest; }
 
-/// Returns the type; null with a Python exception set.
+/// Makes the type. Returns null with a Python exception set if that fails.
 PyObject* make_forest_type(PyObject* module);
 
 /// Methods of the type; the comments in _core.pyi describe them.

@@ -37,7 +37,7 @@ struct Options {
   int end_round = -1;  ///< -1: all rounds; -2: those up to the best one.
 };
 
-/// What a file or memory holds.
+/// The content of a file or of memory.
 using Loaded = std::variant<Model, Program>;
 
 template <class T>
@@ -149,7 +149,7 @@ Result<std::unique_ptr<Predictor>> backend_of(const Program& program, const Opti
   return gpu_backend(program, {vendor == "cuda" ? GpuVendor::Cuda : GpuVendor::Hip, std::stoi(number)});
 }
 
-/// What Forest._load makes.
+/// The result of loading: a forest, and the compiler's warnings.
 struct Opened {
   std::unique_ptr<Forest> forest;
   std::vector<std::string> warnings;

@@ -14,7 +14,7 @@ namespace {
 using namespace forestvm;
 using namespace forestvm::python;
 
-/// is_direct(array, features): whether Forest.predict reads rows in this NumPy array where they lie.
+/// Implements is_direct(array, features): returns whether Forest.predict reads rows in this NumPy array where they lie.
 PyObject* is_direct(PyObject*, PyObject* args) {
   PyObject* array = nullptr;
   Py_ssize_t features = 0;
@@ -28,7 +28,7 @@ PyObject* is_direct(PyObject*, PyObject* args) {
   return PyBool_FromLong(rows_in_place(*buffer, static_cast<std::size_t>(features)).has_value());
 }
 
-/// has_large(array): whether a number of a float64 matrix is 2^53 or more, or -2^53 or less, where integers are rounded.
+/// Implements has_large(array): returns whether a float64 matrix has a number of at least 2^53 in size.
 PyObject* has_large(PyObject*, PyObject* array) {
   Buffer buffer;
   if (!buffer.open(array, PyBUF_STRIDES | PyBUF_FORMAT)) return nullptr;

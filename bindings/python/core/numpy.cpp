@@ -38,7 +38,7 @@ constexpr Format kFormats[] = {
     {"BHILQ", 2, RowType::UInt16}, {"BHILQ", 4, RowType::UInt32}, {"BHILQ", 8, RowType::UInt64},
 };
 
-/// Returns a stride in numbers; nothing if it is negative or no whole number of them.
+/// Returns a stride in numbers; nothing if it is negative or not a multiple of their size.
 std::optional<std::size_t> stride_of(const Py_buffer& view, int axis) {
   const Py_ssize_t stride = view.strides[axis];
   if (stride < 0 || stride % view.itemsize != 0) return std::nullopt;
@@ -116,7 +116,7 @@ std::optional<RowBlock> rows_in_place(const Py_buffer& view, std::size_t num_fea
   const auto stride = stride_of(view, 0), column_stride = stride_of(view, 1);
   if (!type || !stride || !column_stride) return std::nullopt;
   RowBlock rows{view.buf, static_cast<std::size_t>(view.shape[0]), *stride, *type, *column_stride};
-  // NumPy's strides of axes of length 1 mean nothing.
+  // NumPy may give any stride to an axis of length 1.
   if (num_features <= 1) rows.column_stride = 1;
   if (rows.count <= 1) rows.stride = num_features * rows.column_stride;
   const std::size_t row_span = num_features == 0 ? 0 : (num_features - 1) * rows.column_stride + 1;

@@ -19,15 +19,15 @@ bool is_array(PyObject* object);
 /// Returns a new array of rows x width numbers, or of rows numbers if `flat`; null with a Python exception set.
 Ref new_array(std::size_t rows, std::size_t width, bool flat, ResultType type);
 
-/// Returns numpy.dtype(dtype) as a type of predictions; nothing, with a Python exception set, if it is none.
+/// Returns numpy.dtype(dtype) as a type of predictions; nothing, with a Python exception set, if it is no such type.
 std::optional<ResultType> result_type_of(PyObject* dtype);
 
-/// Returns the type of a buffer's numbers; nothing if it is none that rows or predictions have.
+/// Returns the type of a buffer's numbers; nothing if neither rows nor predictions may have it.
 std::optional<RowType> row_type_of(const Py_buffer& view);
 std::optional<ResultType> result_type_of(const Py_buffer& view);
 
-/// Describes `view`, a matrix with `num_features` columns, where it lies. Returns nothing if it has another shape, a type
-/// that rows do not have, or strides that they cannot have: such rows are copied first.
+/// Describes `view`, a matrix with `num_features` columns, where it lies. Returns nothing if it has another shape, a
+/// type that rows do not have, or strides that they cannot have: such rows are copied first.
 std::optional<RowBlock> rows_in_place(const Py_buffer& view, std::size_t num_features);
 
 /// Returns a view's numbers as a vector that lies in one piece; nothing if they do not.

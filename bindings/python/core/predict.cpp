@@ -1,5 +1,5 @@
-// Predictions from Python. Rows that lie in NumPy arrays as the core reads them are predicted here; all others go through
-// forestvm._rows, which comes back with such rows.
+// Predictions from Python. Rows that lie in NumPy arrays as the core reads them are predicted here; all others go
+// through forestvm._rows, which converts them and calls back.
 #include "bindings/python/core/python.hpp"
 
 #include <atomic>
@@ -33,7 +33,7 @@ PyObject* python_function(std::atomic<PyObject*>& cached, const char* name) {
 
 PyObject* or_none(PyObject* object) { return object == nullptr ? Py_None : object; }
 
-/// Predicts any other rows, in Python.
+/// Predicts all other rows through forestvm._rows.
 PyObject* in_python(PyObject* self, Output output, const Arguments& given) {
   static std::atomic<PyObject*> cached;
   PyObject* const function = python_function(cached, "predict");
@@ -56,7 +56,7 @@ PyObject* predict_given(PyObject* self, Output output, const Arguments& given) {
         if (const auto rows = rows_in_place(*buffer, forest.num_features))
           return answer(forest, *rows, output, given.out, given.dtype);
       } else {
-        PyErr_Clear();  // dates, for example: forestvm._rows says what is wrong
+        PyErr_Clear();  // Dates, for example, are no buffers: forestvm._rows reports that.
       }
     } else if (const auto rows = coded_rows(given.rows)) {
       return answer(forest, *rows, output, given.out, given.dtype);
@@ -187,8 +187,8 @@ PyObject* answer_one(Forest& forest, const RowBlock& row, Output output) {
   return write_predictions(forest, lease, row, form, form.type, buffer->buf) ? array.release() : nullptr;
 }
 
-/// Reads a Python number, or None for a missing value. Returns nothing for other objects and for integers that are no
-/// float64; no Python exception is set.
+/// Reads a Python number, or None for a missing value. Returns nothing for other objects and for integers that float64
+/// cannot represent; no Python exception is set.
 std::optional<double> number_in(PyObject* object) {
   if (object == Py_None) return std::numeric_limits<double>::quiet_NaN();
   if (PyFloat_Check(object)) return PyFloat_AsDouble(object);
@@ -200,7 +200,7 @@ std::optional<double> number_in(PyObject* object) {
   return static_cast<double>(number);
 }
 
-/// Reads a list or tuple of numbers into `values`. Returns whether it is one with as many numbers as the model has
+/// Reads a list or tuple of numbers into `values`. Returns whether it is one, with as many numbers as the model has
 /// features.
 bool numbers_in(PyObject* row, std::size_t num_features, std::vector<double>& values) {
   const bool is_list = PyList_Check(row);

@@ -9,7 +9,7 @@
 namespace forestvm::python {
 namespace {
 
-/// The walks of a call from which on other Python threads may run meanwhile: about ten times what letting them costs.
+/// The least number of walks for which a call lets other Python threads run: they take about ten times as long as that.
 constexpr std::size_t kLongCall = 1024;
 
 std::string shape_text(const OutputForm& form, std::size_t rows) {
@@ -38,8 +38,8 @@ std::optional<ResultType> asked_type(const OutputForm& form, PyObject* dtype) {
   return std::nullopt;
 }
 
-/// Returns the type of the numbers in `out`; nothing, with a Python exception set, if it does not suit the output, or is
-/// not the one that `dtype` asks for, which may be null.
+/// Returns the type of the numbers in `out`; nothing, with a Python exception set, if it does not suit the output, or
+/// is not the one that `dtype` asks for, which may be null.
 std::optional<ResultType> type_of_out(const Buffer& out, const OutputForm& form, PyObject* dtype) {
   const auto asked = dtype == nullptr ? std::nullopt : asked_type(form, dtype);
   if (dtype != nullptr && !asked) return std::nullopt;
@@ -51,7 +51,7 @@ std::optional<ResultType> type_of_out(const Buffer& out, const OutputForm& form,
   return std::nullopt;
 }
 
-/// Makes 1 - p and p of each of `count` numbers p, which are the second half of `numbers`.
+/// Expands each of `count` numbers p, which are the second half of `numbers`, to 1 - p and p.
 template <class Number>
 void expand_pairs(void* numbers, std::size_t count) {
   auto* const at = static_cast<Number*>(numbers);

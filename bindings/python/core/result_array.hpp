@@ -10,8 +10,8 @@
 
 namespace forestvm::python {
 
-/// Returns the type of the numbers that a call writes: that of `out` or the one that `dtype` asks for, which may be null.
-/// Returns nothing, with a Python exception set, if it does not suit the output.
+/// Returns the type of the numbers that a call writes: that of `out` or the one that `dtype` asks for, which may be
+/// null. Returns nothing, with a Python exception set, if it does not suit the output.
 std::optional<ResultType> type_to_write(const OutputForm& form, PyObject* out, PyObject* dtype);
 
 /// The array that a call writes to.

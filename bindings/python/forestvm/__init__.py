@@ -47,8 +47,8 @@ __all__ = [
     "log",
 ]
 
-# Functions whose modules are imported when they are first used. A module with the name of a function here would hide the
-# function once it is imported, so there is none.
+# Functions whose modules are imported when they are first used. A module with the name of a function here would hide
+# the function once it is imported, so there is none.
 _LATER = {
     "accelerate": "_accelerate",
     "log": "_accelerate",

@@ -34,7 +34,7 @@ _MODULES: Mapping[str, Callable[[Any, dict[str, Any]], Adapter]] = {
     "sklearn": sklearn_adapter,
 }
 _OTHER_TREES = "the estimator has other trees now: accelerate it again"
-_MAX_REASONS = 100  # reasons that name what is in the rows may go on for ever
+_MAX_REASONS = 100  # bounds the log: reasons that quote values of the rows have no end
 #: Methods that change the model. After them the estimator answers for itself.
 _CHANGES = ("fit", "set_params", "load_model", "partial_fit")
 
@@ -67,7 +67,7 @@ def accelerate(estimator: Estimator, *, verify: object = None, **options: Any) -
         An instance of a subclass of the estimator's class; for a ``Pipeline`` a ``Pipeline``.
 
     Raises:
-        Usage: The estimator is not fitted, ``verify`` holds rows that forestvm leaves to the estimator.
+            Usage: The estimator is not fitted, or ``verify`` holds rows that forestvm leaves to the estimator.
         UnsupportedInput: The estimator is of a class that is not supported.
         Refused: The model has a part that is not supported, or ``verify`` found a difference.
     """
@@ -169,7 +169,7 @@ class _Program:
         return method(estimator, rows, **arguments)
 
     def bound_to(self, copied: Any, estimator: Any) -> _Program:
-        """Returns a program of `estimator`, a copy of the estimator that has this program."""
+        """Returns a program for `estimator`, which is a copy of the estimator that this program belongs to."""
         if self.adapter is None or not self.adapter.is_current(copied):
             return _Program(None, {}, self._dropped or _OTHER_TREES)
         adapter = copy.copy(self.adapter)
@@ -182,7 +182,7 @@ class _Program:
         self.log[method, reason] = self.log.get((method, reason), 0) + 1
 
     def own_methods(self, kind: type) -> dict[str, Method]:
-        """Returns the methods that are computed for this class: those that a class has overridden are its own."""
+        """Returns the methods that are computed for this class, without those that a user's class overrides."""
         package = self.adapter.package if self.adapter is not None else ""
         return {name: method for name, method in self.methods.items() if _is_of(package, getattr(kind, name))}
 
@@ -273,11 +273,11 @@ def _plain(estimator: Any) -> Any:
 
 
 def _reduce(self: Any, protocol: Any) -> Any:
-    """Returns what the estimator without its program is pickled as."""
+    """Returns what pickle stores: the estimator without its program."""
     reduced = _plain(self).__reduce_ex__(protocol)
     if reduced[0] is not copyreg.__newobj__:  # type: ignore[attr-defined]
         return reduced
-    # pickle wants the class behind __newobj__ to be the object's. What protocol 0 uses makes the same object.
+    # pickle requires the class in __newobj__ to be the object's own; copyreg._reconstructor makes the same object.
     return (copyreg._reconstructor, (*reduced[1], object, None), *reduced[2:])  # type: ignore[attr-defined]
 
 

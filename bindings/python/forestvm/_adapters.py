@@ -36,7 +36,7 @@ class Adapter:
     package = ""
     #: Parameters that methods understand. Any other one must have its default value.
     parameters: frozenset[str] = frozenset()
-    #: By how much numbers may differ from the estimator's: units in the last place, or absolute.
+    #: The largest difference from the estimator's numbers: in units in the last place, or absolute.
     ulps = 2
     absolute = 0.0
 
@@ -47,7 +47,7 @@ class Adapter:
         self.bind(estimator)
 
     def bind(self, estimator: Any) -> None:
-        """Makes the adapter the one of `estimator`, which has the same trees."""
+        """Hands the adapter over to `estimator`, which has the same trees."""
         self._source = self.source_of(estimator)
         self._rounds = self.rounds_of(estimator)
 
@@ -177,7 +177,7 @@ class XgboostAdapter(Adapter):
             return scores
         if scores.ndim > 1 and estimator.n_classes_ != 2:
             return np.asarray(np.argmax(scores, axis=1))
-        if scores.ndim > 1 and scores.shape[1] != 1:  # several labels, each of which holds or not
+        if scores.ndim > 1 and scores.shape[1] != 1:  # several labels, each of which is true or false
             return (scores > 0.5).astype(np.float64)
         if estimator.objective == "multi:softmax":
             return scores.astype(np.int32)

@@ -11,7 +11,7 @@ _Output: TypeAlias = Literal["value", "raw", "class", "leaf", "proba"]
 
 @disjoint_base
 class Forest:
-    """A program and what runs it; forestvm.Forest adds what Python's users see of it."""
+    """A loaded program. forestvm.Forest derives its public interface from it."""
 
     def predict(
         self,

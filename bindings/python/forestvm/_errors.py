@@ -26,7 +26,7 @@ class Usage(Error, ValueError):
 class Environment(Error, OSError):
     """A file, device or CPU feature is missing, or I/O failed."""
 
-    # OSError would make its text of both arguments.
+    # OSError would show both arguments.
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 _TREE = ("tree_", "classes_", "n_outputs_")
 _FOREST = ("estimators_", "classes_", "n_outputs_")
 
-# Attributes that the reader asks for, beside those of every estimator. Base classes stand behind the classes they serve.
+# Attributes that the reader asks for, besides those of every estimator. Base classes follow the classes they serve.
 _ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
     "BaseDecisionTree": _TREE,
     "BaseForest": _FOREST,
@@ -66,7 +66,7 @@ def skops_bytes(estimator: object) -> bytes:
 
 
 def _attributes_of(kind: type) -> tuple[str, ...]:
-    """Returns the names of the attributes that are read of an instance, by the nearest class that the table knows."""
+    """Returns the names of the attributes to read from an instance: those of the nearest class in the table."""
     for base in kind.__mro__:
         if base.__name__ in _ATTRIBUTES and base.__module__.startswith("sklearn."):
             return _OF_ALL + _ATTRIBUTES[base.__name__]

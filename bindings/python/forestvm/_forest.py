@@ -26,7 +26,7 @@ class Forest(_core.Forest):
 
     _options: dict[str, Any]
     _names: tuple[str, ...]
-    _schema: Any  # The columns of the last frame of pandas whose names were the model's: often the next frame's too.
+    _schema: Any  # The columns of the last pandas frame that had the model's names; the next frame often shares them.
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ class Forest(_core.Forest):
         return {names[feature] if names else feature: texts for feature, texts, _ in self._category_tables}
 
     def encode(self, X: Any, *, missing: float | None = None, columns: str = "name", extra: str = "error") -> _core.EncodedRows:
-        """Encodes rows once, for models whose codes predictions read: `predict` and its kin take the result."""
+        """Encodes rows once, for models whose predictions read codes: `predict` and its variants take the result."""
         from . import _rows
 
         return _rows.encode(self, X, missing, columns, extra)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     # Numbers, or indices of categories, the numbers that they stand for, and whether some of these are refused.
     Part = Union[NDArray[Any], tuple[NDArray[Any], NDArray[Any], bool]]
 
-# Frames with more values are read column by column, which takes long for each column, but copies nothing.
+# Frames with more values are read column by column, which costs time for each column but copies nothing.
 _FEW_VALUES = 1 << 18
 _REFUSED = 0x7FF80000_00000FED  # the bits of a category that the trainer refuses
 

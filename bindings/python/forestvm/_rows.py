@@ -58,9 +58,9 @@ def predict(
     columns: str | None,
     extra: str | None,
 ) -> NDArray[Any]:
-    """Predicts rows of any form, for Forest.predict and its kin."""
+    """Predicts rows of any form, for Forest.predict and its variants."""
     if missing is None and columns is None and extra is None and getattr(X, "columns", forest) is forest._schema:
-        array = _frames.pandas_array(X, forest.num_features)  # another frame with the columns of the one before
+        array = _frames.pandas_array(X, forest.num_features)  # a frame with the columns of the previous one
         if array is not None and _core.is_direct(array, forest.num_features):
             return forest.predict(array, output=output, out=out, dtype=dtype)
     if output == "proba" and forest._probabilities == "softmax":

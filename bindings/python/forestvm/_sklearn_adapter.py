@@ -11,7 +11,7 @@ from ._adapters import Adapter, Array, Method, NotTaken, check_array, check_name
 from .trainers import from_sklearn
 
 
-_BLOCK = 1 << 20  # numbers that are looked at in one go
+_BLOCK = 1 << 20  # numbers that are checked at a time
 
 
 class SklearnAdapter(Adapter):

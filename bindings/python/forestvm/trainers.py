@@ -30,8 +30,8 @@ def from_xgboost(model: object, *, iteration_range: tuple[int, int] | None = Non
         **options: Options of :func:`forestvm.load`.
 
     Returns:
-        A forest with the numbers of the Booster: of ``multi:softmax``, numbers of classes. Values that an ``XGBModel``
-        takes for missing (``missing=``) are given to ``predict`` again; a warning says so.
+        A forest with the numbers of the Booster; for ``multi:softmax`` these are numbers of classes. Values that an
+        ``XGBModel`` takes for missing (``missing=``) must be given to ``predict`` again; a warning says so.
 
     Raises:
         UnsupportedInput: The model is no model of XGBoost.
@@ -92,7 +92,7 @@ def from_sklearn(estimator: object, **options: Any) -> Forest:
         ``decision_function`` of an ``IsolationForest`` give. Several outputs stand side by side.
 
     Raises:
-        UnsupportedInput: The estimator is none of scikit-learn.
+        UnsupportedInput: The estimator is not one of scikit-learn.
         Refused: The estimator is not fitted, or not supported.
     """
     if _trainer_of(estimator) != "sklearn":
@@ -131,7 +131,7 @@ def from_model(model: object, **options: Any) -> Forest:
     """Compiles a model of any of the trainers, with the function for it.
 
     Raises:
-        UnsupportedInput: The model is of no trainer that is known.
+        UnsupportedInput: The trainer of the model is not known.
     """
     trainer = _trainer_of(model)
     if trainer is None:
@@ -143,7 +143,7 @@ def _trainer_of(model: object) -> str | None:
     """Returns the package that a model's class, or a class it derives from, belongs to."""
     for base in type(model).__mro__:
         root = base.__module__.partition(".")[0]
-        if root in _FUNCTIONS and base.__module__ != "sklearn.base":  # whose classes many packages derive from
+        if root in _FUNCTIONS and base.__module__ != "sklearn.base":  # many packages derive classes from it
             return root
     return None
 

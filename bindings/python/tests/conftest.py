@@ -105,7 +105,7 @@ def _trainers_use_one_thread() -> Iterator[None]:
     """Keeps OpenMP from waiting for threads that have no CPU: forests do not use it."""
     try:
         import threadpoolctl
-    except ImportError:  # the tests are slower
+    except ImportError:  # without it the tests are slower
         yield
         return
     with threadpoolctl.threadpool_limits(1, user_api="openmp"):

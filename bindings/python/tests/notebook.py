@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-VARIES = "varies"  # the tag of cells whose output is another one each time
+VARIES = "varies"  # the tag of cells whose output differs from run to run
 
 
 def run_cell(source: str, names: dict[str, Any], where: str) -> list[dict[str, Any]]:

@@ -55,7 +55,7 @@ def awkward_rows(thresholds: Iterable[tuple[int, float]], missing: bool = True, 
 
 
 def resized(rows: Any, count: int) -> Any:
-    """Returns `count` rows of an array or a frame, the first ones again behind the last."""
+    """Returns the rows of an array or a frame, repeated from the first until there are `count`."""
     index = np.resize(np.arange(rows.shape[0]), count)
     return rows.iloc[index].reset_index(drop=True) if hasattr(rows, "iloc") else rows[index]
 

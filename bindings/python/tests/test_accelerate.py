@@ -244,7 +244,7 @@ def test_numbers_beyond_float32_are_left_to_scikit_learn(rows: np.ndarray) -> No
 
 def test_frames_of_several_types_are_read_as_scikit_learn_reads_them(rows: np.ndarray) -> None:
     pandas = pytest.importorskip("pandas")
-    large = 2**53 + np.arange(len(rows)) * (2**29 + 1)  # whose float32 differs if they are rounded to float64 first
+    large = 2**53 + np.arange(len(rows)) * (2**29 + 1)  # rounding them to float64 first gives other float32 numbers
     frame = pandas.DataFrame({"x": rows[:, 0], "count": large, "single": rows[:, 1].astype(np.float32), "flag": rows[:, 2] > 0})
     model = ensemble.ExtraTreesRegressor(n_estimators=10, random_state=0).fit(frame, np.arange(len(rows)) % 7)
     fast = forestvm.accelerate(model)

@@ -229,7 +229,7 @@ def test_absent_values_of_sparse_rows_are_what_they_are_for_the_trainer() -> Non
     rows = rng.integers(-2, 3, (200, 6)).astype(np.float64)
     target = rows[:, 0] + (rows[:, 1] == 0)
     matrix = sparse.random(200, 6, 0.4, format="csr", random_state=1)
-    matrix.data[::3] = 0  # zeros that are listed
+    matrix.data[::3] = 0  # explicit zeros
     xgboost = pytest.importorskip("xgboost")
     booster = xgboost.train({"nthread": 1}, xgboost.DMatrix(np.where(rows == 0, np.nan, rows), target), 5)
     forest = forestvm.load(bytes(booster.save_raw("ubj")))
@@ -415,7 +415,7 @@ def test_forests_can_be_referred_to_weakly_and_die(breast_cancer: Path) -> None:
     dead = weakref.ref(forest)
     del forest
     gc.collect()
-    assert dead() is not None  # the view needs it
+    assert dead() is not None  # the view keeps it alive
     view.release()
     gc.collect()
     assert dead() is None

@@ -96,7 +96,7 @@ def in_place(model: Any, rows: Any) -> tuple[Any, Any]:
 
 
 def of_matrix(model: Any, rows: Any) -> tuple[Any, Any]:
-    """Returns margins and values of a DMatrix. Of DART, in-place prediction rounds sums in another way."""
+    """Returns margins and values of a DMatrix: in-place prediction rounds the sums of DART in another way."""
     booster, matrix = model.get_booster(), xgboost.DMatrix(rows)
     return booster.predict(matrix, output_margin=True), booster.predict(matrix)
 
@@ -110,13 +110,13 @@ def test_no_rows_have_the_shapes_of_rows(name: str) -> None:
 
 
 def assert_ulps_of_pair(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Requires probabilities to be within 2 ulp; of 1 - p and p each has the other's error."""
+    """Requires probabilities to be within 2 ulp. Of two classes, p and 1 - p share the ulp of the larger one."""
     assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
     scale = theirs.max(axis=1, keepdims=True) if theirs.shape[1] == 2 else theirs
     assert (np.abs(ours - theirs) <= 2 * np.spacing(scale)).all()
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name != "vector leaves"])  # which have no leaf numbers
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "vector leaves"])  # these have no leaf numbers
 def test_leaves_are_the_boosters(name: str) -> None:
     model = MODELS[name]()
     rows = awkward_rows(thresholds(model.get_booster()), infinite=False)

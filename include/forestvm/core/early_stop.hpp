@@ -9,7 +9,7 @@ namespace forestvm {
 
 /// The ways in which a model's raw scores show that a row is decided.
 enum class EarlyStopRule : std::uint8_t {
-  None,      ///< They do not: the model needs all its trees (regression).
+  None,      ///< No rule: the model needs all its trees (regression).
   Distance,  ///< The score is far from 0: 2 * |raw| > margin.
   Lead,      ///< The best score is far ahead of the second: best - second > margin.
 };

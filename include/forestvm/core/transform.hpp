@@ -250,8 +250,8 @@ FVM_HOST_DEVICE inline void softmax_zero(Scalar* scores, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count && total != 0; ++i) scores[i] /= total;
 }
 
-/// Applies softmax as Treelite computes it: with the largest score and the exponentials in float32, whatever the type of
-/// the scores.
+/// Applies softmax as Treelite computes it: with the largest score and the exponentials in float32, whatever the type
+/// of the scores.
 template <class Scalar>
 FVM_HOST_DEVICE inline void rounded_softmax(Scalar* scores, std::uint32_t count) {
   float largest = static_cast<float>(scores[0]);

@@ -29,12 +29,12 @@ class CategoryTexts {
   /// Returns the number for a text of a feature that takes texts; NaN if the text is missing. Refused if the trainer
   /// refuses texts that are no category.
   Result<double> number_of(std::uint32_t feature, std::string_view text) const;
-  /// Does the same for a category that is a number: finds the name that is equal, or hashes the decimal text of a whole
-  /// number. In a feature that takes no texts the number stands for itself.
+  /// Returns the number for a category that is a number: finds the name that is equal, or hashes the decimal text of a
+  /// whole number. In a feature that takes no texts the number stands for itself.
   Result<double> number_of(std::uint32_t feature, double number) const;
 
-  /// Writes the numbers for the `count` values of a dictionary, a column of texts or numbers: NaN for a missing value, and
-  /// kRefusedCategory for one that is refused. Returns whether there is such a one.
+  /// Writes the numbers for the `count` values of a dictionary, a column of texts or numbers: NaN for a missing value,
+  /// and kRefusedCategory for one that is refused. Returns whether there is such a one.
   Result<bool> numbers_of(std::uint32_t feature, const Column& dictionary, std::size_t count,
                           double* out) const;
 

@@ -1,5 +1,5 @@
-// The text inside an .npy header: a Python dictionary of three known keys (NumPy's numpy/lib/format.py), parsed strictly.
-// Implemented by frontend.
+// The text inside an .npy header: a Python dictionary of three known keys (NumPy's numpy/lib/format.py), parsed
+// strictly. Implemented by frontend.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace forestvm {
 struct NpyHeader {
   struct Field {
     std::string name;
-    std::string type;  ///< e.g. "<f4"
+    std::string type;  ///< For example "<f4".
   };
   std::vector<Field>
       fields;  ///< What an item consists of: itself, without a name, unless the array is structured.

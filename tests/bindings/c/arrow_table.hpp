@@ -1,5 +1,5 @@
-// Struct arrays of Arrow's C data interface, made by hand. A release callback that is called fails the test: the library
-// must not release what it is given.
+// Struct arrays of Arrow's C data interface, made by hand. A release callback that is called fails the test: the
+// library must not release what it is given.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@
 
 namespace forestvm::test {
 
-/// Offsets of columns: neither multiples of 8 nor of 64, but for the first.
+/// Offsets of columns. But for the first, none is a multiple of 8.
 inline constexpr std::size_t kColumnOffsets[] = {0, 1, 7, 13, 67, 129};
 
 /// A column in memory that ends with its last value.

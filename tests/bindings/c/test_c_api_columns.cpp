@@ -213,7 +213,7 @@ TEST(CApiColumns, OfAMatrixAreEncodedInPlace) {
               c_answers(opened.open(), opened.context(), dense));
 }
 
-/// What is wrong with a column, and what the message says.
+/// A mistake in a column, and the message about it.
 struct Mistake {
   void (*make)(fvm_column&);
   const char* message;

@@ -12,13 +12,13 @@ namespace forestvm::host {
 /// Interleavings are counted by their logarithms: 1 … 128 trees by 1 … 128 rows, at most 128 walks.
 inline constexpr unsigned kInterleaveSteps = std::bit_width(kMaxInterleave);
 
-/// Walkers of which each takes precedence over those below it.
+/// The walkers of a layout. Each takes precedence over those below it.
 struct WalkerTable {
   WalkFunction every = nullptr;               ///< For every description, or null.
   WalkFunction rows[kInterleaveSteps] = {};   ///< [i]: for 2^i rows of one tree, or null.
   WalkFunction trees[kInterleaveSteps] = {};  ///< [i]: for 2^i trees of one row, or null.
   WalkFunction in_tiles = nullptr;            ///< walk_in_tiles, or null.
-  const TileFunctions* tiles = nullptr;       ///< What walk_in_tiles takes.
+  const TileFunctions* tiles = nullptr;       ///< The functions that walk_in_tiles calls.
 
   template <class Target, class View>
   static constexpr WalkerTable scalar() {

@@ -56,7 +56,7 @@ bool Intervals::covers(Interval wanted) const {
 
 void Rectangles::add(Interval trees, Interval rows) {
   if (trees.empty() || rows.empty()) return;
-  // Neighbours become one, and then one with the next, so that a chain of slices stays one part, also if each has parts.
+  // Joins neighbours, and the result with the next one, so that a chain of slices becomes one part.
   for (auto part = parts_.begin(); part != parts_.end();) {
     if (part->rows == rows && trees.from <= part->trees.to && part->trees.from <= trees.to) {
       trees = {std::min(part->trees.from, trees.from), std::max(part->trees.to, trees.to)};
