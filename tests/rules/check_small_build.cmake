@@ -7,10 +7,10 @@ run(${CMAKE_COMMAND} -S ${ROOT} -B ${folder}/build -G ${GENERATOR} -DCMAKE_BUILD
   -DFORESTVM_BENCH=OFF -DFORESTVM_CUDA=OFF -DFORESTVM_HIP=OFF -DFORESTVM_TARGETS=baseline ${OPTIONS})
 set(library ${folder}/build/lib/libforestvm_runtime.so)
 run(${CMAKE_COMMAND} --build ${folder}/build --target forestvm_runtime)
-run(${CMAKE_CURRENT_LIST_DIR}/check_size.sh ${STRIP} ${library} 1000000)
+run(${CMAKE_CURRENT_LIST_DIR}/check_size.sh ${STRIP} ${library} 1150000)
 run(${CMAKE_COMMAND} -S ${ROOT} -B ${folder}/build "-DFORESTVM_LAYOUTS=sparse8\;sparse4\;tables")
 run(${CMAKE_COMMAND} --build ${folder}/build --target forestvm_runtime forestvm)
-run(${CMAKE_CURRENT_LIST_DIR}/check_size.sh ${STRIP} ${library} 700000)
+run(${CMAKE_CURRENT_LIST_DIR}/check_size.sh ${STRIP} ${library} 840000)
 set(forestvm ${folder}/build/cli/forestvm)
 run(${forestvm} run ${MODEL} ${ROWS} --schedule "layout(tree, sparse8)" -o ${folder}/out.csv)
 execute_process(COMMAND ${forestvm} run ${MODEL} ${ROWS} --schedule "layout(tree, array)" RESULT_VARIABLE code
