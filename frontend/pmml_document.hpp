@@ -16,7 +16,7 @@
 
 namespace forestvm::frontend {
 
-/// How the scores of a MiningModel's trees are put together.
+/// The ways in which the scores of a MiningModel's trees are put together.
 enum class PmmlMethod : std::uint8_t {
   Single,  ///< A TreeModel.
   Sum,

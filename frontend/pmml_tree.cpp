@@ -243,7 +243,7 @@ Node Compiler::separating(std::uint32_t field, const PmmlParts& parts, const Pmm
 /// Makes both sides of a split wait, the left one in front.
 void Compiler::wait(std::int32_t parent, std::uint32_t field, PmmlValues left, const Place& left_place,
                     PmmlValues right, const Place& right_place) {
-  // What is known of the field need not be restored if it is then set again.
+  // The values that are known of the field need not be restored if they are then set again.
   const bool set_again = !waiting_.empty() && std::holds_alternative<SetValues>(waiting_.back()) &&
                          std::get<SetValues>(waiting_.back()).field == field;
   if (!set_again) waiting_.push_back(SetValues{field, known(field)});

@@ -1,6 +1,6 @@
 // HistGradientBoosting: sums of the trees' values from a stored start, in float64 throughout. Models with categorical
 // features encode rows first: categorical columns come first, and categories become their numbers in a list; anything
-// that is not in the list is missing. Nodes know the encoded columns and numbers; the model's, the user's own.
+// that is not in the list is missing. Nodes know the encoded columns and numbers; a Model has the user's.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -25,7 +25,7 @@ struct ParserDeleter {
 };
 using Parser = std::unique_ptr<std::remove_pointer_t<XML_Parser>, ParserDeleter>;
 
-/// What the handlers share. Expat is C: nothing may be thrown through it.
+/// The state that the handlers share. Expat is C: no exception may pass through it.
 struct Reading {
   XML_Parser parser;
   XmlSink& sink;

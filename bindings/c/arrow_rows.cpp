@@ -15,7 +15,7 @@ namespace forestvm::c_api {
 namespace {
 
 constexpr std::uint32_t kNoFeature = UINT32_MAX;
-/// The most values in a column. The largest ones, views, have 16 bytes each: more would not fit into memory.
+/// The most values in a column. It keeps sizes in bytes from overflowing: a view, the largest value, has 16 bytes.
 constexpr std::int64_t kMaxValues = INT64_MAX / 64;
 
 /// A type of Arrow that columns can have.

@@ -86,7 +86,7 @@ struct CodedRows {
 /// Bits of the NaN that stands in Column::categories for a category that the trainer refuses in a row.
 inline constexpr std::uint64_t kRefusedCategory = 0x7ff8'0000'0000'0fed;
 
-/// What a column's memory holds.
+/// The content of a column's memory.
 enum class ColumnForm : std::uint8_t {
   Numbers,    ///< Values of the column's type.
   Bits,       ///< A bit for each row, the lowest of a byte first: 0 or 1.

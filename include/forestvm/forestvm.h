@@ -144,11 +144,11 @@ enum {
  *
  * A column of codes (a dictionary, as pandas' and Arrow's categorical columns are) has integers as `values`, which are
  * indices in `categories`. An index below 0 is a missing value, as in pandas. `categories` holds the number that each
- * index stands for: the code of the category of this name in the model (see fvm_program_category_name), NaN if it is
- * missing; in features that the model compares as text the hash code. */
+ * index stands for: the code that the model has for the category (see fvm_program_category_code), which is a hash code
+ * in features that the model compares as text; or NaN if the value is missing. */
 typedef struct fvm_column {
   size_t size;              /**< sizeof(fvm_column) when the caller was compiled. */
-  fvm_type type;            /**< Type of the values: any. Of indices: an integer. */
+  fvm_type type;            /**< Type of the values: any type; an integer type if they are indices. */
   const void* values;       /**< The values. May be NULL for a feature that the model does not read. */
   const uint8_t* validity;  /**< A bit for each value: 0 if it is missing. NULL if none is. */
   size_t offset;            /**< Number of the first row's value in `values` and `validity`. */
@@ -164,8 +164,8 @@ typedef struct fvm_column {
 #define FVM_COLUMN(values, type) \
   { sizeof(fvm_column), (type), (values), NULL, 0, NULL, 0 }
 
-/* Arrow's C data interface, https://arrow.apache.org/docs/format/CDataInterface.html: whoever includes Arrow's header
- * first, or this one, declares it. */
+/* Arrow's C data interface, https://arrow.apache.org/docs/format/CDataInterface.html. It is declared by the header that
+ * is included first: Arrow's or this one. */
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 
@@ -224,9 +224,9 @@ struct ArrowArray {
  * ArrowSchema. Neither is released or changed. The children are the features by name, in any order; if the model has no
  * names, in the model's order. Children are numbers of any type, booleans, or all null. Children of categorical
  * features, and of features that the model compares as text, may also be texts (utf8, large_utf8, utf8_view) or
- * dictionaries of texts or numbers, which are found among the names of the model's categories; there, a text that is no
- * category is what it is for the trainer: missing, a certain category, or refused. Numbers without a dictionary are
- * codes of categories, as in other rows. Other types are refused.
+ * dictionaries of texts or numbers, which are found among the names of the model's categories; a text that is not among
+ * them is treated as the trainer treats it: as missing, as a certain category, or refused. Numbers without a dictionary
+ * are codes of categories, as in other rows. Other types are refused.
  *
  * NaN is a missing value. A value is compared as the float32 nearest to it, as the trainers of float32 models
  * do. A model that compares in float64 (LightGBM's) compares float64 rows exactly; it refuses rows with a 64-bit
@@ -326,7 +326,7 @@ typedef struct fvm_call_options {
         NULL, NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0, FVM_EXTRA_ERROR, NULL                      \
   }
 
-/** A struct array of Arrow and its schema, as an initializer; columns that the model does not have are errors. */
+/** An initializer for a struct array of Arrow and its schema. Columns that the model does not have are errors. */
 #define FVM_ARROW_ROWS(array, schema)                                                       \
   {                                                                                         \
     sizeof(fvm_rows), FVM_ROWS_ARROW, FVM_TYPE_FLOAT32, 0, 0, (array), 0, 0, NULL, NULL, 0, \
@@ -385,9 +385,9 @@ FVM_API fvm_status fvm_program_open_memory(const void* image, size_t size, const
 
 /**
  * Opens a program as fvm_program_open_memory does, but without a copy: the bytes must begin at a multiple of 64, and
- * must neither change nor go away before release(user) is called. That happens exactly once: when the program and all
- * its contexts are gone, in the thread that closes the last of them; if opening fails, before this function returns. A
- * NULL `release` means that the bytes outlive all of that. FVM_USAGE: also bytes that begin elsewhere.
+ * must neither change nor be freed before release(user) is called. It is called exactly once: when the program and all
+ * its contexts are closed, in the thread that closes the last of them; if opening fails, before this function returns.
+ * `release` may be NULL if the bytes outlive them all. FVM_USAGE: also bytes that do not begin at a multiple of 64.
  */
 FVM_API fvm_status fvm_program_open_borrowed(const void* image, size_t size, void (*release)(void* user),
                                              void* user, const fvm_open_options* options,
@@ -455,8 +455,8 @@ FVM_API fvm_status fvm_program_text(const fvm_program* program, fvm_text which, 
                                     size_t* size);
 
 /**
- * Sets the numbers of names: of features (all of them or 0) and of class labels (0 if the model file has none). Each of
- * the two pointers may be NULL. FVM_USAGE: not a program.
+ * Sets the number of feature names (that of all features, or 0) and of class labels (0 if the model file has none).
+ * Each of the two pointers may be NULL. FVM_USAGE: not a program.
  */
 FVM_API fvm_status fvm_program_name_counts(const fvm_program* program, uint32_t* feature_names,
                                            uint32_t* class_labels);
@@ -470,10 +470,10 @@ FVM_API fvm_status fvm_program_class_label(const fvm_program* program, uint32_t 
                                            size_t* size);
 
 /**
- * Sets `*count` to the number of categories of a feature that have names, 0 if none have; their codes are 0 to
- * `*count` - 1. Sets `*unseen` to the number that stands for a text which is none of the names: NaN if it is missing;
- * -1 if the trainer refuses it, and if there are no names. FVM_USAGE: not a program, no feature of the model, a null
- * pointer.
+ * Sets `*count` to the number of categories of a feature that have names, or to 0 if none has; their codes are 0 to
+ * `*count` - 1. Sets `*unseen` to the number that stands for a text that is not among the names: NaN if such a text is
+ * missing; -1 if the trainer refuses it, or if there are no names. FVM_USAGE: not a program, not a feature of the
+ * model, a null pointer.
  */
 FVM_API fvm_status fvm_program_categories(const fvm_program* program, uint32_t feature, uint32_t* count,
                                           double* unseen);
@@ -484,9 +484,9 @@ FVM_API fvm_status fvm_program_category_name(const fvm_program* program, uint32_
 
 /**
  * Sets `*code` to the number that stands for a category in columns of codes (fvm_column::categories), given its name of
- * `size` bytes: its code; what the model makes of a text that is none of the names; the hash code of the text in a
- * feature that the model compares as text. FVM_REFUSED: the trainer refuses such a text. FVM_USAGE: not a program, no
- * feature of the model, a feature without names that is not compared as text, a null pointer.
+ * `size` bytes: the code of the category; the number for unseen texts if it is not among the names; the hash code of
+ * the text if the model compares the feature as text. FVM_REFUSED: the trainer refuses such a text. FVM_USAGE: not a
+ * program, not a feature of the model, a feature without names that is not compared as text, a null pointer.
  */
 FVM_API fvm_status fvm_program_category_code(const fvm_program* program, uint32_t feature, const char* name,
                                              size_t size, double* code);
@@ -557,10 +557,10 @@ FVM_API fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_o
  * are the sums so far. The program must keep each tree's leaf (forestvm compile --with early-stop).
  *
  * FVM_USAGE: also a margin that is not finite, or beyond float32 where scores are float32 (the message names row and
- * output); another shape than the raw scores'; options for leaves; an early_stop_margin below 0 or NaN. FVM_REFUSED:
- * also margins for a model of another trainer, or of averaged trees; for a program that counts sums exactly; options
- * for a program on a GPU; early stop for a model that LightGBM gives all its trees, or for a program that does not keep
- * leaves.
+ * output); margins of another shape than the raw scores; options for leaves; an early_stop_margin below 0 or NaN.
+ * FVM_REFUSED: also margins for a model of another trainer, for a model of averaged trees, or for a program whose sums
+ * are exact; options for a program on a GPU; early stop for a model whose rows get all trees in LightGBM, or for a
+ * program that does not keep leaves.
  */
 FVM_API fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, fvm_output output,
                                     fvm_type type, const fvm_call_options* options, void* out,

@@ -49,7 +49,7 @@ class ForestMaker {
       if (covered) cover(tree, 0, static_cast<float>(dice_.from_to(1, 100'000)));
       model.trees.push_back(renumbered(tree));
       model.trees.back().output = static_cast<std::uint32_t>(dice_.below(model.num_outputs));
-      if (vectors)  // some numbers are alike
+      if (vectors)  // some numbers are equal
         support::make_vectors(model.trees.back(), model.num_outputs, [this](const Node&, std::uint32_t) {
           return dice_.percent(40) ? 0.25 : leaf_value();
         });

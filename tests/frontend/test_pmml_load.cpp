@@ -309,7 +309,7 @@ TEST(PmmlLoad, Chains) {
   EXPECT_EQ(model.transform, Transform::PlainSigmoid);
   EXPECT_TRUE(model.base_last);
   EXPECT_EQ(model.base, std::vector<double>{-2});
-  // Of two classes that are equally probable JPMML takes the one of the first table.
+  // Between two classes that are equally probable JPMML takes the one of the first table.
   const auto even = reference_predict(model, std::vector<double>{0, 0, 0}, 1);
   EXPECT_EQ(even->value, (std::vector<double>{0.5, 0.5}));
   EXPECT_EQ(even->label, std::vector<std::int64_t>{1});

@@ -1,4 +1,4 @@
-// What calls with options refuse, and that both types of margins give one answer.
+// Options of calls: the refused ones are named, and both types of margins give one answer.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -52,7 +52,7 @@ struct LoadedProgram {
   std::vector<GroupData> group_data{};
   std::vector<std::uint8_t> tile_exits{};     ///< Ways out of tiles: see GroupData::exits.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
-  LeafVectors vectors{};                      ///< see sum_trees
+  LeafVectors vectors{};                      ///< See sum_trees.
   LeafFunctions functions{};                  ///< See sum_trees.
   TransformParameters parameters{};
   std::vector<double> base{};  ///< Base scores.

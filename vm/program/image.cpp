@@ -27,7 +27,7 @@ struct Program::Image {
   Image(const Image&) = delete;
   Image& operator=(const Image&) = delete;
   ~Image() {
-    // Nothing of this process writes to the memory after it is filled, so `data` points to constants.
+    // This process does not write to the memory after it is filled, so `data` points to constants.
     if (memory == Memory::Mapped) ::munmap(const_cast<std::byte*>(data), size);
     if (memory == Memory::Allocated) std::free(const_cast<std::byte*>(data));
   }

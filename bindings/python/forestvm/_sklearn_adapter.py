@@ -15,7 +15,7 @@ _BLOCK = 1 << 20  # numbers that are checked at a time
 
 
 class SklearnAdapter(Adapter):
-    """Estimators of trees that round rows to float32; see HistAdapter for those that do not."""
+    """Estimators of trees that round rows to float32; HistAdapter is for those that do not."""
 
     package = "sklearn"
     #: The attribute that holds the trees.

@@ -49,7 +49,7 @@ def _text(path: Path) -> str:
 
 
 def _cap() -> int:
-    """Returns the number in FORESTVM_NUM_THREADS, otherwise the one in OMP_NUM_THREADS."""
+    """Returns the number in FORESTVM_NUM_THREADS, otherwise the one in OMP_NUM_THREADS, otherwise the most threads."""
     text = os.environ.get("FORESTVM_NUM_THREADS", "").strip()
     if text:
         if not text.isdigit() or int(text) == 0:
