@@ -38,8 +38,8 @@ class GroupDecoder {
   GroupDecoder(const Program& program, const GroupDesc& group)
       : program_(program), group_(group), data_(group_data(program, group)) {}
 
-  DecodedGroup run() {
-    for (std::uint32_t t = 0; t < data_.tree_count; ++t) add_tree(t);
+  DecodedGroup run(std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t t = begin; t < end; ++t) add_tree(t);
     return std::move(result_);
   }
 
@@ -119,10 +119,20 @@ class GroupDecoder {
   DecodedGroup result_;
 };
 
+DecodedGroup decode_trees(const Program& program, const GroupDesc& group, std::uint32_t begin,
+                          std::uint32_t end) {
+  return with_view(group.layout,
+                   [&]<class View>() { return GroupDecoder<View>(program, group).run(begin, end); });
+}
+
 }  // namespace
 
 DecodedGroup decode_group(const Program& program, const GroupDesc& group) {
-  return with_view(group.layout, [&]<class View>() { return GroupDecoder<View>(program, group).run(); });
+  return decode_trees(program, group, 0, group.tree_end - group.tree_begin);
+}
+
+DecodedGroup decode_tree(const Program& program, const GroupDesc& group, std::uint32_t place) {
+  return decode_trees(program, group, place, place + 1);
 }
 
 }  // namespace forestvm::bytecode

@@ -2,6 +2,7 @@
 #include "bindings/python/core/forest.hpp"
 
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -133,14 +134,28 @@ PyObject* category_tables(PyObject* self, void*) {
   return list.release();
 }
 
-PyObject* hashed_features(PyObject* self, void*) {
-  const auto features = forest_of(self).program.section_HashedFeatures();
+PyObject* derived_columns(PyObject* self, void*) {
+  return guarded([&] {
+    const auto columns = derived_column_texts(forest_of(self).program);
+    return texts(columns.size(), [&](std::size_t i) { return std::string_view(columns[i]); });
+  });
+}
+
+PyObject* list_of_features(std::span<const std::uint32_t> features) {
   Ref list = Ref::take(PyList_New(0));
   for (const std::uint32_t feature : features) {
     const Ref item = Ref::take(PyLong_FromUnsignedLong(feature));
     if (!list || !item || PyList_Append(list.get(), item.get()) != 0) return nullptr;
   }
   return list.release();
+}
+
+PyObject* hashed_features(PyObject* self, void*) {
+  return list_of_features(forest_of(self).program.section_HashedFeatures());
+}
+
+PyObject* zero_missing(PyObject* self, void*) {
+  return list_of_features(forest_of(self).program.section_ZeroMissing());
 }
 
 PyObject* program_text(PyObject* self, void* id) {
@@ -266,6 +281,7 @@ PyObject* make_forest_type(PyObject* module) {
       {"_category_numbers", category_numbers, METH_VARARGS, nullptr},
       {"_encode", fill_encoded_rows, METH_VARARGS, nullptr},
       {"_new_result", new_result, METH_VARARGS, nullptr},
+      {"_tree", decoded_tree, METH_O, nullptr},
       {"_save", save, METH_O, nullptr},
       {"_load", load, METH_VARARGS | METH_CLASS, nullptr},
       {nullptr, nullptr, 0, nullptr},
@@ -286,6 +302,8 @@ PyObject* make_forest_type(PyObject* module) {
       {"_classes", classes, nullptr, nullptr, nullptr},
       {"_category_tables", category_tables, nullptr, nullptr, nullptr},
       {"_hashed_features", hashed_features, nullptr, nullptr, nullptr},
+      {"_zero_missing", zero_missing, nullptr, nullptr, nullptr},
+      {"_derived_columns", derived_columns, nullptr, nullptr, nullptr},
       {"_encoder", encoder, nullptr, nullptr, nullptr},
       {"_row_dtype", row_dtype, nullptr, nullptr, nullptr},
       {"_probabilities", probabilities, nullptr, nullptr, nullptr},

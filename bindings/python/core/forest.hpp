@@ -70,6 +70,7 @@ PyObject* predict_arrow(PyObject* self, PyObject* args);
 PyObject* stream(PyObject* self, PyObject* args);
 PyObject* category_numbers(PyObject* self, PyObject* args);
 PyObject* new_result(PyObject* self, PyObject* args);
+PyObject* decoded_tree(PyObject* self, PyObject* number);
 PyObject* load(PyObject* type, PyObject* args);
 
 /// Returns whether the model has the output; otherwise a Python exception is set.

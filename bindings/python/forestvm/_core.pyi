@@ -9,6 +9,13 @@ __version__: str
 
 _Output: TypeAlias = Literal["value", "raw", "class", "leaf", "proba"]
 
+# A test: the feature, the least number that goes right or the categories that do, whether missing values go left, and the
+# children. A child is the index of a test, or the complement (~) of the index of a leaf.
+_Node: TypeAlias = tuple[int, float | None, tuple[int, ...] | None, bool, int, int]
+# A leaf: the trainer's number, what it adds to the tree's output or to each output, and None or the linear function of the
+# constant with (feature, coefficient) terms; what it adds if one of their features is missing comes before.
+_Leaf: TypeAlias = tuple[int, tuple[float, ...], tuple[float, list[tuple[int, float]]] | None]
+
 @disjoint_base
 class Forest:
     """A loaded program. forestvm.Forest derives its public interface from it."""
@@ -101,6 +108,8 @@ class Forest:
     _classes: tuple[str, ...]
     _category_tables: list[tuple[int, tuple[str, ...], float | None]]
     _hashed_features: list[int]
+    _zero_missing: list[int]
+    _derived_columns: tuple[str, ...]
     _encoder: tuple[int, int]
     _row_dtype: str
     _probabilities: str
@@ -121,6 +130,7 @@ class Forest:
         borrow: bool,
         /,
     ) -> tuple[Any, list[str]]: ...
+    def _tree(self, number: int, /) -> tuple[int | None, int, list[_Node], list[_Leaf]]: ...
     def _save(self, path: bytes, /) -> None: ...
     def _new_result(self, rows: int, output: str, out: NDArray[Any] | None, dtype: DTypeLike | None, /) -> NDArray[Any]: ...
     def _predict_csr(

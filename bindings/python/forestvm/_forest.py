@@ -13,6 +13,8 @@ from ._errors import ContractWarning, UnsupportedInput, Usage
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
+    from ._draw import Drawing
+
 Source = Union[str, "os.PathLike[str]", "Buffer"]
 
 
@@ -65,6 +67,30 @@ class Forest(_core.Forest):
     def to_bytes(self) -> bytes:
         """Returns what `save` writes. `memoryview(forest)` gives the same without a copy."""
         return bytes(self)
+
+    def to_dot(self, tree: int) -> str:
+        """Returns a tree as the text of a Graphviz graph. Trees are numbered from 0, in the order of `apply`'s columns.
+
+        Numbers are written in full. A branch says whether rows that pass the test take it, and where missing values go.
+        `Usage` if the model has no such tree.
+        """
+        from . import _draw
+
+        return _draw.to_dot(self, tree)
+
+    def plot(self, tree: int, max_depth: int | None = None) -> Drawing:
+        """Draws a tree as SVG, which notebooks show and `.save(path)` writes. Pointing at a box shows its numbers in full.
+
+        max_depth: levels of tests to draw; None: all. What is below is one box with the number of its leaves.
+        """
+        from . import _draw
+
+        return _draw.plot(self, tree, max_depth)
+
+    def _repr_html_(self) -> str:
+        from . import _draw
+
+        return _draw.card(self)
 
     @classmethod
     def from_buffer(cls, buffer: Buffer, *, threads: int | None = None, target: str = "auto", device: str | None = None) -> Forest:
