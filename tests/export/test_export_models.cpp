@@ -145,15 +145,19 @@ TEST(ExportedKinds, AreCleanUnderEveryCompiler) {
   Exporter exporter(kFewNodes);
   for (const char* path : kKinds) exporter.add(path, fs::path(FORESTVM_TEST_DATA) / path);
   EXPECT_EQ(exporter.models(), std::size(kKinds));
+  bool compared = false;
   for (const char* compiler :
        {"cc -O2", "cc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all", "clang -O2",
         "clang -O1 -fsanitize=address,undefined -fno-sanitize-recover=all"}) {
     SCOPED_TRACE(compiler);
-    if (compiles(compiler))
+    if (compiles(compiler)) {
       exporter.compare(compiler);
-    else
+      compared = true;
+    } else {
       std::cout << "  [ skipped  ] " << compiler << " makes no programs here\n";
+    }
   }
+  if (!compared) GTEST_SKIP() << "no C compiler: install gcc or clang";
 }
 
 struct Models {

@@ -36,7 +36,7 @@ def _cgroup_quota(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sy
 
 def _quota(text: str) -> float | None:
     words = text.split()
-    if len(words) != 2 or not all(word.isdigit() for word in words) or int(words[1]) == 0:
+    if len(words) != 2 or not all(word.isdecimal() for word in words) or int(words[1]) == 0:
         return None  # "max", -1, or no such file: no limit
     return int(words[0]) / int(words[1])
 
@@ -52,11 +52,11 @@ def _cap() -> int:
     """Returns the number in FORESTVM_NUM_THREADS, otherwise the one in OMP_NUM_THREADS, otherwise the most threads."""
     text = os.environ.get("FORESTVM_NUM_THREADS", "").strip()
     if text:
-        if not text.isdigit() or int(text) == 0:
+        if not text.isdecimal() or int(text) == 0:
             raise Usage(f"FORESTVM_NUM_THREADS is {text!r}, not a number of threads", "FORESTVM_NUM_THREADS")
         return min(int(text), _MAX_THREADS)
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # a list: one number for each level
-    return min(int(first), _MAX_THREADS) if first.isdigit() and int(first) > 0 else _MAX_THREADS
+    return min(int(first), _MAX_THREADS) if first.isdecimal() and int(first) > 0 else _MAX_THREADS
 
 
 def thread_count(threads: int | None) -> int:

@@ -14,6 +14,8 @@ def difference(method: str, ours: Any, own: Any, ulps: int, absolute: float) -> 
     Floating-point numbers may differ by `ulps` units in the last place or by `absolute`; everything else must be equal.
     """
     if isinstance(own, list):
+        if len(ours) != len(own):
+            return f"{method} gives {len(ours)} arrays, the estimator {len(own)}"
         found = [difference(f"{method}[{k}]", a, b, ulps, absolute) for k, (a, b) in enumerate(zip(ours, own))]
         return next((text for text in found if text is not None), None)
     ours, own = np.asarray(ours), np.asarray(own)

@@ -119,9 +119,10 @@ def test_the_environment_caps_threads(monkeypatch: pytest.MonkeyPatch, breast_ca
             monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
         assert _threads.thread_count(None) == wanted
         assert _threads.thread_count(6) == 6
-    monkeypatch.setenv("FORESTVM_NUM_THREADS", "two")
-    with pytest.raises(forestvm.Usage, match="FORESTVM_NUM_THREADS"):
-        forestvm.load(breast_cancer)
+    for text in ("two", "\N{SUPERSCRIPT TWO}", "0", "-1"):
+        monkeypatch.setenv("FORESTVM_NUM_THREADS", text)
+        with pytest.raises(forestvm.Usage, match="FORESTVM_NUM_THREADS"):
+            forestvm.load(breast_cancer)
 
 
 def test_the_quota_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
