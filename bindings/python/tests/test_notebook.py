@@ -16,12 +16,13 @@ NOTEBOOK = TREE / "examples" / "python_tour.ipynb"
 
 
 def _c_library(folder: Path) -> Path | None:
-    """Returns a folder with include/ and lib/ of the C library, or None if it has not been built."""
-    for library in TREE.glob("build/*/lib/libforestvm_runtime.so"):
-        (folder / "include").symlink_to(TREE / "include")
-        (folder / "lib").symlink_to(library.parent)
-        return folder
-    return None
+    """Returns a folder with include/ and lib/ of the C library, or None if the release preset has not been built."""
+    library = TREE / "build" / "release" / "lib" / "libforestvm_runtime.so"  # other trees may have fewer layouts
+    if not library.exists():
+        return None
+    (folder / "include").symlink_to(TREE / "include")
+    (folder / "lib").symlink_to(library.parent)
+    return folder
 
 
 def _shown(cell: dict[str, Any]) -> list[Any]:
