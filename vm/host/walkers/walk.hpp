@@ -234,7 +234,7 @@ struct TileWalk {
   FVM_INLINE static void fixed_steps(std::uint32_t hops, const Tree* trees, const Row* x,
                                      std::uint32_t (&at)[Trees][Rows]) {
     static_assert(kMaxFixedHops == 8);
-    switch (hops) {
+    switch (hops) {  // NOLINTNEXTLINE(bugprone-branch-clone): each case takes one hop.
       case 8:
         step<Trees, Rows>(trees, x, at);
         [[fallthrough]];
