@@ -120,8 +120,8 @@ class PmmlFields {
   Result<void> set_kind(const DataField& data, PmmlField& field, Feature& feature);
   Result<void> set_treatments(const DataField& data, const XmlAttributes& attributes, PmmlField& field,
                               Feature& feature, const std::string& where);
-  Result<std::uint32_t> add_category(PmmlCategories& categories, std::string_view text,
-                                     const std::string& where);
+  static Result<std::uint32_t> add_category(PmmlCategories& categories, std::string_view text,
+                                            const std::string& where);
 
   const LoadLimits& limits_;
   std::vector<DataField> data_fields_;

@@ -39,7 +39,7 @@ class Assembly {
   Result<void> check_types() const;
   void add_trees();
   Result<void> set_row_type();
-  void widen(const PmmlField& field, Node& node) const;
+  static void widen(const PmmlField& field, Node& node);
 
   bool is_float() const { return document_.scorers.front().is_float; }
   bool is_logistic() const {
@@ -323,7 +323,7 @@ void Assembly::add_trees() {
 }
 
 /// Rewrites a split of numbers that are rounded to float32 first as one of float64 numbers that are not.
-void Assembly::widen(const PmmlField& field, Node& node) const {
+void Assembly::widen(const PmmlField& field, Node& node) {
   if (field.kind != PmmlKind::Float || !std::isfinite(node.threshold)) return;
   auto bound = static_cast<float>(node.threshold);
   if (node.kind == NodeKind::LessEqual) bound = std::nextafter(bound, std::numeric_limits<float>::infinity());

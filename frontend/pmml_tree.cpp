@@ -246,11 +246,11 @@ void Compiler::wait(std::int32_t parent, std::uint32_t field, PmmlValues left, c
   // The values that are known of the field need not be restored if they are then set again.
   const bool set_again = !waiting_.empty() && std::holds_alternative<SetValues>(waiting_.back()) &&
                          std::get<SetValues>(waiting_.back()).field == field;
-  if (!set_again) waiting_.push_back(SetValues{field, known(field)});
-  waiting_.push_back(Visit{right_place, parent, false});
-  waiting_.push_back(SetValues{field, std::move(right)});
-  waiting_.push_back(Visit{left_place, parent, true});
-  waiting_.push_back(SetValues{field, std::move(left)});
+  if (!set_again) waiting_.emplace_back(SetValues{field, known(field)});
+  waiting_.emplace_back(Visit{right_place, parent, false});
+  waiting_.emplace_back(SetValues{field, std::move(right)});
+  waiting_.emplace_back(Visit{left_place, parent, true});
+  waiting_.emplace_back(SetValues{field, std::move(left)});
 }
 
 /// Returns the values of both sets, which are parts of one split.
@@ -351,7 +351,7 @@ Result<void> Compiler::guard(const Visit& visit, const Place& at, std::uint32_t 
 }
 
 Result<Tree> Compiler::run() {
-  waiting_.push_back(Visit{Place{Place::Kind::Test, -1, 0, 0, Outcome::Unknown}, -1, false});
+  waiting_.emplace_back(Visit{Place{Place::Kind::Test, -1, 0, 0, Outcome::Unknown}, -1, false});
   while (!waiting_.empty()) {
     std::variant<SetValues, Visit> next = std::move(waiting_.back());
     waiting_.pop_back();

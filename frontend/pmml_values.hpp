@@ -41,7 +41,7 @@ class PmmlEvaluator {
   PmmlEvaluator(const PmmlTree& tree, const PmmlFields& fields) : tree_(tree), fields_(fields) {}
 
   /// Returns all values that rows may have.
-  PmmlValues all(std::uint32_t field) const;
+  PmmlValues all(std::uint32_t number) const;
 
   /// Returns the predicate's outcome if it is the same for all values of the set. The predicate is not compound.
   std::optional<Outcome> decide(const PmmlPredicate& predicate, const PmmlValues& values) const;

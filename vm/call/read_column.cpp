@@ -45,6 +45,7 @@ void read_indices(const Column& column, std::size_t row, std::size_t count, doub
         const auto index = value_at<Value>(column.values, column.offset + row + i);
         const bool known =
             std::in_range<std::size_t>(index) && static_cast<std::size_t>(index) < column.category_count;
+        // NOLINTNEXTLINE(bugprone-signed-char-misuse): a known index is not negative.
         numbers[i] = known ? column.categories[static_cast<std::size_t>(index)]
                            : std::numeric_limits<double>::quiet_NaN();
       }
@@ -95,6 +96,7 @@ Result<void> check_indices(const Column& column, std::uint32_t feature, std::siz
                                            : static_cast<std::uint64_t>(index) < column.category_count;
         if ((here >> i & 1) == 0) continue;
         if (known && column.refuses && index >= Value{} &&
+            // NOLINTNEXTLINE(bugprone-signed-char-misuse): the index is not negative.
             std::bit_cast<std::uint64_t>(column.categories[static_cast<std::size_t>(index)]) ==
                 kRefusedCategory)
           return refused(place(row + i, feature),
