@@ -292,13 +292,20 @@ class ThreadMachine {
     const std::uint32_t outputs = launch_->program.num_outputs, width = label_width(rule, outputs);
     with_scores(accumulator, [&]<class Score>() {
       for_rows(ranges[linked<Op::Label, Rows>(inst)], [&](std::uint32_t row) {
-        label_row(rule, accumulator_row<Score>(accumulator, row), outputs,
-                  launch_->pass.labels + std::size_t{row} * width, launch_->program.parameters);
+        write_labels(rule, accumulator_row<Score>(accumulator, row),
+                     launch_->pass.labels + std::size_t{row} * width);
       });
     });
   }
 
  private:
+  /// Writes the labels of a row. It is a call of its own because Blackwell spills registers of a phase into which the
+  /// rules of labels are compiled.
+  template <class Score>
+  FVM_DEVICE_COLD void write_labels(ClassRule rule, const Score* scores, std::int64_t* labels) {
+    label_row(rule, scores, launch_->program.num_outputs, labels, launch_->program.parameters);
+  }
+
   // --- who does what ---
 
   /// Numbers the threads of the block that are in the same iterations: sets lane_ and their count lanes_.
