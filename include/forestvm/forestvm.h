@@ -34,6 +34,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <forestvm/arrow_c_data.h>
+
 #if defined(__GNUC__)
 #define FVM_API __attribute__((visibility("default")))
 #else
@@ -163,42 +165,6 @@ typedef struct fvm_column {
 /** An initializer for values of a type, none of which is missing unless it is NaN. */
 #define FVM_COLUMN(values, type) \
   { sizeof(fvm_column), (type), (values), NULL, 0, NULL, 0 }
-
-/* Arrow's C data interface, https://arrow.apache.org/docs/format/CDataInterface.html. It is declared by the header that
- * is included first: Arrow's or this one. */
-#ifndef ARROW_C_DATA_INTERFACE
-#define ARROW_C_DATA_INTERFACE
-
-#define ARROW_FLAG_DICTIONARY_ORDERED 1
-#define ARROW_FLAG_NULLABLE 2
-#define ARROW_FLAG_MAP_KEYS_SORTED 4
-
-struct ArrowSchema {
-  const char* format;
-  const char* name;
-  const char* metadata;
-  int64_t flags;
-  int64_t n_children;
-  struct ArrowSchema** children;
-  struct ArrowSchema* dictionary;
-  void (*release)(struct ArrowSchema*);
-  void* private_data;
-};
-
-struct ArrowArray {
-  int64_t length;
-  int64_t null_count;
-  int64_t offset;
-  int64_t n_buffers;
-  int64_t n_children;
-  const void** buffers;
-  struct ArrowArray** children;
-  struct ArrowArray* dictionary;
-  void (*release)(struct ArrowArray*);
-  void* private_data;
-};
-
-#endif
 
 /** Describes rows to predict. Begin with one of the initializers below, then set further fields. A field that
  * is 0 or NULL has its default. Fields that a kind of rows does not use must be 0 or NULL. A later version

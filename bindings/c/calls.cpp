@@ -1,0 +1,221 @@
+// Calls of programs: contexts, predictions and encoded rows.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <forestvm/forestvm.h>
+#include <forestvm/backend.hpp>
+#include <forestvm/program.hpp>
+
+#include "bindings/c/handles.hpp"
+
+namespace {
+
+using namespace forestvm;
+using namespace forestvm::c_api;
+
+constexpr fvm_output c_output(OutputKind output) {
+  switch (output) {
+    case OutputKind::Raw:
+      return FVM_OUTPUT_RAW;
+    case OutputKind::Value:
+      return FVM_OUTPUT_VALUE;
+    case OutputKind::Class:
+      return FVM_OUTPUT_CLASS;
+    case OutputKind::Leaf:
+      return FVM_OUTPUT_LEAF;
+  }
+  __builtin_unreachable();  // these are all
+}
+
+Result<OutputKind> known_output(fvm_output output) {
+#define FVM_OUTPUT(number, Name, text, meaning) \
+  if (output == c_output(OutputKind::Name)) return OutputKind::Name;
+#include <forestvm/core/outputs.def>
+  return usage("there is no output " + std::to_string(output));
+}
+
+/// Returns the type that an output is written in; Usage if it would lose digits there.
+Result<ResultType> known_result_type(OutputKind output, fvm_type type) {
+  const bool scores = output == OutputKind::Raw || output == OutputKind::Value;
+  if (type == FVM_TYPE_FLOAT32 && scores) return ResultType::Float32;
+  if (type == FVM_TYPE_FLOAT64 && scores) return ResultType::Float64;
+  if (type == FVM_TYPE_INT32 && !scores) return ResultType::Int32;
+  if (type == FVM_TYPE_INT64 && !scores) return ResultType::Int64;
+  FVM_TRY(check_type("type", type));
+  return usage("type is " + std::to_string(type) +
+               (scores
+                    ? "; raw scores and values are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64, and would lose "
+                      "digits in others"
+                    : "; classes and leaves are FVM_TYPE_INT32 or FVM_TYPE_INT64, and could lose digits in "
+                      "others"));
+}
+
+/// A context while a call uses it. No other call may use it meanwhile.
+class ContextInUse {
+ public:
+  static Result<ContextInUse> take(fvm_context* context) {
+    FVM_TRY(check_handle(context));
+    if (context->in_use.exchange(true, std::memory_order_acquire))
+      return usage("another call is using the context: each thread needs its own");
+    return ContextInUse(context);
+  }
+
+  ContextInUse(ContextInUse&& other) noexcept : context_(std::exchange(other.context_, nullptr)) {}
+  ContextInUse& operator=(ContextInUse&&) = delete;
+  ~ContextInUse() {
+    if (context_ != nullptr) context_->in_use.store(false, std::memory_order_release);
+  }
+
+  Context& memory() const { return *context_->memory; }
+  const Predictor& predictor() const { return *context_->predictor; }
+  Result<AnyRows> known_rows(const fvm_rows* rows) const {
+    return c_api::known_rows(rows, *context_->names, context_->columns);
+  }
+
+ private:
+  explicit ContextInUse(fvm_context* context) : context_(context) {}
+
+  fvm_context* context_;
+};
+
+Result<void> check_room(std::size_t row_count, std::size_t width, std::size_t capacity) {
+  if (width == 0 || row_count <= capacity / width) return {};
+  return usage("the output has room for " + std::to_string(capacity) + " numbers; " +
+               std::to_string(row_count) + " rows of " + std::to_string(width) + " do not fit");
+}
+
+/// Returns the options of a call; none if `given` is null.
+Result<CallOptions> known_call_options(const fvm_call_options* given) {
+  CallOptions options;
+  if (given == nullptr) return options;
+  FVM_ASSIGN(const fvm_call_options known,
+             known_fields(given, "call options", "fvm_call_options", "FVM_CALL_OPTIONS_INIT"));
+  if (known.base_margin == nullptr && (known.base_margin_rows != 0 || known.base_margin_outputs != 0))
+    return usage("base_margin is null, but has a shape");
+  if (known.base_margin_type != FVM_TYPE_FLOAT32 && known.base_margin_type != FVM_TYPE_FLOAT64)
+    return usage("base_margin_type is " + std::to_string(known.base_margin_type) +
+                 "; margins are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64");
+  options.base_margin = {known.base_margin, known.base_margin_rows, known.base_margin_outputs,
+                         known.base_margin_type == FVM_TYPE_FLOAT64};
+  if (known.early_stop_every != 0) options.early_stop = {known.early_stop_margin, known.early_stop_every};
+  return options;
+}
+
+/// Predicts the rows that `rows_for(used)` returns, given the context. `options` may be null.
+template <class RowsFor>
+fvm_status predict(const char* function, fvm_context* context, const RowsFor& rows_for, fvm_output output,
+                   fvm_type type, const fvm_call_options* options, void* out, std::size_t capacity) {
+  return guarded(function, [&]() -> Result<void> {
+    FVM_ASSIGN(const OutputKind kind, known_output(output));
+    FVM_ASSIGN(const ResultType result, known_result_type(kind, type));
+    FVM_ASSIGN(const CallOptions call, known_call_options(options));
+    FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
+    const ProgramMeta& meta = used.predictor().program().meta();
+    FVM_ASSIGN(const AnyRows rows, rows_for(used));
+    const std::size_t count = row_count(rows), width = output_width(meta, kind);
+    FVM_TRY(check_room(count, width, capacity));
+    if (out == nullptr && count != 0 && width != 0) return usage("the output is null");
+    return used.predictor().predict_with(used.memory(), rows, kind, result, call, out);
+  });
+}
+
+/// Describes encoded rows in the caller's struct, which may be larger than the one that the library knows.
+void set_rows(const CodedRows& coded, fvm_rows* to) {
+  const std::size_t size = to->size;
+  fvm_rows rows = FVM_ROWS_INIT;
+  rows.size = size;
+  rows.kind = FVM_ROWS_ENCODED;
+  rows.row_count = coded.count;
+  rows.column_count = coded.columns;
+  rows.data = coded.codes;
+  rows.byte_count = coded.byte_count;
+  rows.encoder = coded.encoder;
+  std::memset(static_cast<void*>(to), 0, size);
+  std::memcpy(to, &rows, sizeof rows);
+}
+
+}  // namespace
+
+fvm_status fvm_program_width(const fvm_program* program, fvm_output output, uint32_t* width) {
+  return guarded("fvm_program_width", [&]() -> Result<void> {
+    FVM_TRY(check_handle(program));
+    FVM_ASSIGN(const OutputKind kind, known_output(output));
+    if (width == nullptr) return usage("there is nowhere to put the width: its pointer is null");
+    *width = output_width(program->predictor->program().meta(), kind);
+    return {};
+  });
+}
+
+fvm_status fvm_context_create(const fvm_program* program, fvm_context** context) {
+  return guarded("fvm_context_create", [&]() -> Result<void> {
+    if (context == nullptr) return usage("there is nowhere to put the context: its pointer is null");
+    *context = nullptr;
+    FVM_TRY(check_handle(program));
+    auto created = std::make_unique<fvm_context>();
+    created->predictor = program->predictor;
+    created->names = program->names;
+    created->memory = program->predictor->make_context();
+    *context = created.release();
+    return {};
+  });
+}
+
+fvm_status fvm_context_destroy(fvm_context* context) {
+  return guarded("fvm_context_destroy", [&]() -> Result<void> {
+    if (context == nullptr) return {};
+    FVM_TRY(check_handle(context));
+    delete context;
+    return {};
+  });
+}
+
+fvm_status fvm_encoded_size(const fvm_program* program, size_t row_count, size_t* byte_count) {
+  return guarded("fvm_encoded_size", [&]() -> Result<void> {
+    FVM_TRY(check_handle(program));
+    if (byte_count == nullptr) return usage("there is nowhere to put the size: its pointer is null");
+    const std::size_t columns = program->predictor->program().section_Columns().size();
+    *byte_count = coded_bytes(row_count, columns);
+    if (*byte_count != std::numeric_limits<std::size_t>::max()) return {};
+    return usage(std::to_string(row_count) + " rows of " + std::to_string(columns) +
+                 " columns are more than memory holds");
+  });
+}
+
+fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_output output, fvm_type type,
+                       void* out, size_t capacity) {
+  const auto rows_for = [&](const ContextInUse& used) { return used.known_rows(rows); };
+  return predict("fvm_predict", context, rows_for, output, type, nullptr, out, capacity);
+}
+
+fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, fvm_output output, fvm_type type,
+                            const fvm_call_options* options, void* out, size_t capacity) {
+  const auto rows_for = [&](const ContextInUse& used) { return used.known_rows(rows); };
+  return predict("fvm_predict_with", context, rows_for, output, type, options, out, capacity);
+}
+
+fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
+                           fvm_output output, float* out, size_t capacity) {
+  const auto rows_for = [&](const ContextInUse&) -> Result<AnyRows> {
+    return AnyRows(RowBlock{rows, row_count, row_stride});
+  };
+  return predict("fvm_predict_f32", context, rows_for, output, FVM_TYPE_FLOAT32, nullptr, out, capacity);
+}
+
+fvm_status fvm_encode(fvm_context* context, const fvm_rows* rows, uint8_t* out, size_t capacity,
+                      fvm_rows* encoded) {
+  return guarded("fvm_encode", [&]() -> Result<void> {
+    FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
+    FVM_ASSIGN(const AnyRows known, used.known_rows(rows));
+    if (out == nullptr && row_count(known) != 0) return usage("the output is null");
+    if (encoded == nullptr) return usage("there is nowhere to put the encoded rows: their pointer is null");
+    FVM_TRY(check_size(encoded, "encoded", "fvm_rows", "FVM_ROWS_INIT"));
+    FVM_ASSIGN(const CodedRows coded, used.predictor().encode(used.memory(), known, {out, capacity}));
+    set_rows(coded, encoded);
+    return {};
+  });
+}

@@ -1,0 +1,86 @@
+// The handles of forestvm.h, which carry their type, and the frame of a C function: status codes with an error message per
+// thread, and no exception that leaves it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include <forestvm/forestvm.h>
+#include <forestvm/backend.hpp>
+#include <forestvm/result.hpp>
+
+#include "bindings/c/rows.hpp"
+#include "bindings/c/structs.hpp"
+
+namespace forestvm::c_api {
+
+/// The first word of a handle, which tells programs and contexts apart.
+enum class Tag : std::uint64_t { Program = 0x6d6172676f727076, Context = 0x74786574'6e6f6376 };
+
+}  // namespace forestvm::c_api
+
+struct fvm_program {
+  static constexpr auto kTag = forestvm::c_api::Tag::Program;
+  static constexpr const char* kName = "program";
+
+  const forestvm::c_api::Tag tag = kTag;
+  std::shared_ptr<const forestvm::Predictor> predictor;
+  std::shared_ptr<const forestvm::c_api::Names> names;
+  std::string description;
+  std::string fingerprint;
+};
+
+struct fvm_context {
+  static constexpr auto kTag = forestvm::c_api::Tag::Context;
+  static constexpr const char* kName = "context";
+
+  const forestvm::c_api::Tag tag = kTag;
+  std::atomic<bool> in_use = false;
+  std::shared_ptr<const forestvm::Predictor> predictor;
+  std::shared_ptr<const forestvm::c_api::Names> names;
+  std::unique_ptr<forestvm::Context> memory;
+  forestvm::c_api::ColumnMemory columns;
+};
+
+namespace forestvm::c_api {
+
+/// Returns the status of an error.
+fvm_status status_of(ErrorCode code);
+
+/// Makes `function` and `text` the calling thread's last error. Returns `status`.
+fvm_status failed(fvm_status status, const char* function, const char* text);
+
+/// Runs `work`, a function that returns Result<void>, for the C function called `function`.
+template <class Work>
+fvm_status guarded(const char* function, const Work& work) noexcept {
+  try {
+    const Result<void> done = work();
+    if (done) return FVM_OK;
+    return failed(status_of(done.error().code), function, done.error().text().c_str());
+  } catch (const std::bad_alloc&) {
+    return failed(FVM_ENVIRONMENT, function, "out of memory");
+  } catch (const std::system_error& error) {  // a thread cannot be started
+    return failed(FVM_ENVIRONMENT, function, error.what());
+  } catch (const std::exception& bug) {
+    return failed(FVM_INTERNAL, function, bug.what());
+  } catch (...) {
+    return failed(FVM_INTERNAL, function, "an exception of unknown type");
+  }
+}
+
+template <class Handle>
+Result<void> check_handle(const Handle* handle) {
+  if (handle == nullptr) return usage(std::string("the ") + Handle::kName + " is null");
+  Tag tag;  // read as bytes: there may be no Handle
+  std::memcpy(&tag, static_cast<const void*>(handle), sizeof tag);
+  if (tag != Handle::kTag) return usage(std::string("the handle is not a ") + Handle::kName);
+  return {};
+}
+
+}  // namespace forestvm::c_api
