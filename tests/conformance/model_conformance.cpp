@@ -249,9 +249,7 @@ void check_model_file(const ModelFile& file, const Budget& budget) {
     }
     table.note(file.name, schedule.name, result);
   }
-  if (answered != 0) return;
-  EXPECT_NE(refusal.find("not lowered yet"), std::string::npos) << refusal;
-  GTEST_SKIP() << "no schedule runs " << file.path << ": " << refusal;
+  EXPECT_NE(answered, 0u) << "no schedule runs " << file.path << ": " << refusal;
 }
 
 }  // namespace forestvm::test

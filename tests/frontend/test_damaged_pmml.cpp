@@ -36,6 +36,16 @@ std::string with_predicate(const std::string& predicate) {
   return changed(simple("a", "lessThan", "0.5"), predicate);
 }
 
+/// Returns the small document with a test of a field "f" that is derived by `derivation`.
+std::string with_derived_field(const std::string& derivation) {
+  SmallPmml small;
+  small.transformations =
+      "<TransformationDictionary><DerivedField name=\"f\" optype=\"continuous\" dataType=\"float\">" +
+      derivation + "</DerivedField></TransformationDictionary>\n";
+  small.nodes = "<Node score=\"3\"><True/>" + leaf("1", simple("f", "equal", "0.1")) + "</Node>";
+  return small.file();
+}
+
 TEST(DamagedPmml, Xml) {
   expect_refusals({
       {"a document type", changed("<PMML", "<!DOCTYPE PMML [<!ENTITY a \"b\">]>\n<PMML"),
@@ -163,25 +173,9 @@ TEST(RefusedPmml, Fields) {
        changed("name=\"a\" optype=\"continuous\" dataType=\"float\"",
                "name=\"a\" optype=\"continuous\" dataType=\"date\""),
        "its numbers are of type \"date\""},
-      {"a computed field",
-       [] {
-         SmallPmml small;
-         small.transformations =
-             "<TransformationDictionary><DerivedField name=\"f\" optype=\"continuous\" dataType=\"float\">"
-             "<Apply function=\"ln\"><FieldRef field=\"a\"/></Apply></DerivedField></TransformationDictionary>\n";
-         small.nodes = "<Node score=\"3\"><True/>" + leaf("1", simple("f", "equal", "0.1")) + "</Node>";
-         return small.file();
-       }(),
+      {"a computed field", with_derived_field("<Apply function=\"ln\"><FieldRef field=\"a\"/></Apply>"),
        "field \"f\" cannot be tested: it is computed by Apply, which is not supported: apply it before the rows are given"},
-      {"a cast that goes round",
-       [] {
-         SmallPmml small;
-         small.transformations =
-             "<TransformationDictionary><DerivedField name=\"f\" optype=\"continuous\" dataType=\"float\">"
-             "<FieldRef field=\"f\"/></DerivedField></TransformationDictionary>\n";
-         small.nodes = "<Node score=\"3\"><True/>" + leaf("1", simple("f", "equal", "0.1")) + "</Node>";
-         return small.file();
-       }(),
+      {"a cast that goes round", with_derived_field("<FieldRef field=\"f\"/>"),
        "field \"f\" is not one that the model takes"},
       {"negative categories",
        changed("dataType=\"string\"><Value value=\"red\"/>", "dataType=\"integer\"><Value value=\"-1\"/>"),

@@ -19,7 +19,7 @@ CLASSIFIERS = [
 @pytest.mark.parametrize("path", CLASSIFIERS, ids=lambda path: path.parent.name)
 def test_probabilities_add_up_to_one(path: Path) -> None:
     if not path.exists():
-        pytest.skip(f"{path} is not there")
+        pytest.skip(f"no model {path}: FORESTVM_ZOO names the zoo's folder")
     forest = forestvm.load(path)
     rows = np.random.default_rng(0).normal(scale=20, size=(200, forest.num_features))
     probabilities = forest.predict_proba(rows)
