@@ -79,7 +79,7 @@ struct Pass {
   std::uint32_t plan_rows;
   OutputKind output;
   const std::uint8_t* codes;  ///< Codes of the pass's rows.
-  std::uint8_t* encode_to;    ///< Where the codes are written; null if the rows came encoded.
+  std::uint8_t* encode_to;    ///< Memory for the codes; null if the rows came encoded.
   float* values;              ///< Raw, Value: where the first row's output goes, in float32.
   double* wide_values;        ///< Raw, Value: where it goes in float64, instead of `values`.
   std::int64_t* labels;       ///< Class: where the first row's output goes.

@@ -29,7 +29,7 @@ enum class ProbabilitySource : std::uint8_t {
 
 /// The shape and type of one kind of predictions.
 struct OutputForm {
-  OutputKind kind;       ///< What the program computes for it.
+  OutputKind kind;       ///< The output of the program that it is made of.
   std::size_t width;     ///< Numbers for each row; 0 if the model has no such output.
   std::size_t computed;  ///< Numbers for each row that the program writes.
   bool flat;             ///< Arrays have one dimension.

@@ -23,7 +23,7 @@ class Node(NamedTuple):
 
     feature: int
     threshold: float | None  # The least number that goes right; None if the test is for categories.
-    categories: tuple[int, ...] | None  # Those that go right.
+    categories: tuple[int, ...] | None  # Categories that go right.
     missing_left: bool
     left: int
     right: int
@@ -61,7 +61,7 @@ def tree_of(forest: Forest, number: int) -> Tree:
     return Tree(output, root, [Node(*node) for node in nodes], [Leaf(*leaf) for leaf in leaves])
 
 
-# What XML 1.0 cannot hold, not even escaped.
+# Characters that XML 1.0 cannot hold, not even escaped.
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 

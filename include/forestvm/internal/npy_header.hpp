@@ -17,7 +17,7 @@ struct NpyHeader {
     std::string type;  ///< For example "<f4".
   };
   std::vector<Field>
-      fields;  ///< What an item consists of: itself, without a name, unless the array is structured.
+      fields;  ///< The fields of an item; one without a name, the item itself, unless the array is structured.
   bool fortran_order = false;
   std::vector<std::uint64_t> shape;
 
