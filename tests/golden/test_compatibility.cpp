@@ -52,9 +52,10 @@ std::string onnx_version(const fs::path& path) {
 }
 
 /// Returns the release that wrote a model: its folder's name begins with it, or the file says it. An ONNX file says
-/// which operators it uses, a PMML document which version of PMML it is.
+/// which operators it uses. A PMML document that names no program was written by hand.
 Release release_of(const ModelFile& file, const Model& model) {
   if (model.format == "onnx") return Release(onnx_version(file.path));
+  if (model.format == "pmml" && model.version.empty()) return Release("by hand");
   const std::string folder = file.path.parent_path().filename().string();
   const bool named = !folder.empty() && folder[0] >= '0' && folder[0] <= '9';
   return Release(named && model.format != "skops" ? folder.substr(0, folder.find('_')) : model.version);
@@ -162,7 +163,8 @@ std::string page_of(const Table& table) {
       "Each row is a feature that a model file of the repository (`tests/data`) has, and the releases of the trainer "
       "whose\nfiles with it load and give the trainer's own answers: raw scores bit for bit, values within 2 units in "
       "the last place.\n[Exceptions](formats.md#values-beyond-two-units) are few. ONNX files are listed by the version "
-      "of `ai.onnx.ml`, whose\noperators they use, PMML documents by the version of PMML. `tests/golden/test_compatibility.cpp` writes this page; "
+      "of `ai.onnx.ml`, whose\noperators they use. PMML documents, which give JPMML-Evaluator's answers, are listed by "
+      "the release of SkLearn2PMML that\nwrote them. `tests/golden/test_compatibility.cpp` writes this page; "
       "[formats.md](formats.md) says what is read in general.\n\n"
       "| format | feature | releases |\n|---|---|---|\n";
   for (const auto& [row, releases] : table) {
