@@ -122,12 +122,15 @@ TEST(TableExp, HasTheTablesBits) {
   for (std::uint32_t i = 0; i < 2048; ++i) ASSERT_EQ(root_power(i), std::pow(2.0, i / 2048.0)) << i;
 }
 
+/// The error grows with x, which is reduced without a correction.
 TEST(TableExp, IsNearExp) {
-  std::int64_t worst = 0;
-  for (double x = -708; x < 709; x += 0.00713)
-    worst = std::max(worst, support::ulps(table_exp(x), std::exp(x)));
-  EXPECT_LE(worst, 4);
-  EXPECT_GT(worst, 1) << "CatBoost's function is less precise than the C library's";
+  double worst = 0;
+  for (double x = -708; x < 709; x += 0.00713) {
+    const auto apart = static_cast<double>(support::ulps(table_exp(x), std::exp(x)));
+    EXPECT_LE(apart, 3 + 2 * std::abs(x)) << x;
+    worst = std::max(worst, apart);
+  }
+  EXPECT_GT(worst, 300) << "CatBoost's function is less precise than the C library's";
 }
 
 TEST(TableExp, Edges) {
@@ -169,7 +172,7 @@ TEST(WeightedMedian, IsTheFirstWithHalfOfTheWeights) {
   EXPECT_EQ(median({2, 1, 0, 3, 1, 0x1p-53, 0x1p-53, 1}), 2);
   for (std::uint32_t count = 1; count < 200; count += 7) {
     std::vector<double> scores;
-    for (std::uint32_t i = 0; i < count; ++i) scores.push_back(i * 37 % count);
+    for (std::uint32_t i = 0; i < count; ++i) scores.push_back(i * 211 % count);
     scores.resize(2 * count, 1);
     EXPECT_EQ(median(scores), (count - 1) / 2) << count;
   }
