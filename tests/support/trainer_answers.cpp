@@ -69,7 +69,7 @@ Bound bound_of(const Model& model, const ModelFile& file) {
   // Decisions are differences of two scores near 0.5: their last places are those of the scores.
   if (model.transform == Transform::AnomalyDecision) return {0, 0x1p-52};
   if (!is_computed(model.transform)) return {};
-  // Votes by logarithms are up to 100 in size, and so are the units by which their exponentials differ.
+  // The exponential's argument is up to 36 in size, where one unit makes 32 units of the exponential.
   if (has_votes(model) && has_logarithms(file)) return {32};
   return {2};
 }
