@@ -16,7 +16,8 @@ namespace forestvm::python {
 namespace {
 
 ProbabilitySource probability_source(const ProgramMeta& meta) {
-  if (meta.class_rule == ClassRule::None || meta.class_rule == ClassRule::ArgmaxOfEach) return ProbabilitySource::None;
+  if (meta.class_rule == ClassRule::None || meta.class_rule == ClassRule::ArgmaxOfEach)
+    return ProbabilitySource::None;
   switch (meta.transform) {
     case Transform::Argmax:
       return ProbabilitySource::Softmax;
