@@ -136,6 +136,7 @@ Scalar weighted_median(const std::vector<Scalar>& raw) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return raw[a] < raw[b]; });
   std::vector<Scalar> sums;
+  sums.reserve(count);
   for (const std::size_t i : order) sums.push_back(raw[count + i] + (sums.empty() ? 0 : sums.back()));
   const auto chosen = std::find_if(sums.begin(), sums.end() - 1,
                                    [&](Scalar sum) { return sum >= Scalar{0.5} * sums.back(); });

@@ -111,7 +111,7 @@ inline constexpr std::uint32_t kMaxGroupedOutputs = 64;
 
 /// Returns whether a model may have these TransformParameters::group_ends: the last group ends with the outputs.
 constexpr bool are_group_ends(ClassRule rule, std::uint32_t outputs, std::uint64_t group_ends) {
-  return rule == ClassRule::ArgmaxOfEach ? std::uint32_t(std::bit_width(group_ends)) == outputs
+  return rule == ClassRule::ArgmaxOfEach ? static_cast<std::uint32_t>(std::bit_width(group_ends)) == outputs
                                          : group_ends == 0;
 }
 
@@ -315,6 +315,12 @@ FVM_HOST_DEVICE inline Scalar power_exp(Scalar x, double slope) {
   return static_cast<Scalar>(exp_f64(slope * static_cast<double>(x)));
 }
 
+/// Returns the sigmoid with power_exp.
+template <class Scalar>
+FVM_HOST_DEVICE inline Scalar power_sigmoid(Scalar x, double slope) {
+  return 1 / (1 + power_exp(-x, slope));
+}
+
 /// Applies softmax with power_exp; the sum of the powers is rounded after each of them.
 template <class Scalar>
 FVM_HOST_DEVICE inline void power_softmax(Scalar* scores, std::uint32_t count, double slope) {
@@ -388,14 +394,26 @@ FVM_HOST_DEVICE inline Scalar weighted_median(Scalar* scores, std::uint32_t coun
   return scores[chosen];
 }
 
+/// Divides scores.
+template <class Scalar>
+FVM_HOST_DEVICE inline void divide(Scalar* scores, std::uint32_t count, Scalar divisor) {
+  if (divisor == 1) return;
+  for (std::uint32_t i = 0; i < count; ++i) scores[i] /= divisor;
+}
+
+/// Returns x, cut to [0, 1].
+template <class Scalar>
+FVM_HOST_DEVICE inline Scalar cut_to_one(Scalar x) {
+  return x < 0 ? Scalar{0} : x > 1 ? Scalar{1} : x;
+}
+
 /// Turns one row's raw scores, float32 or float64, into values, in place; the one value of Argmax and of
 /// WeightedMedian comes first.
 template <class Scalar>
 FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, std::uint32_t outputs,
                                           TransformParameters parameters = {}) {
   const Scalar slope = static_cast<Scalar>(parameters.slope);
-  if (parameters.divisor != 1)
-    for (std::uint32_t i = 0; i < outputs; ++i) scores[i] /= static_cast<Scalar>(parameters.divisor);
+  divide(scores, outputs, static_cast<Scalar>(parameters.divisor));
   switch (transform) {
     case Transform::Identity:
     case Transform::Average:
@@ -404,8 +422,7 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
       for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = sigmoid_of(slope * scores[i]);
       return;
     case Transform::Softmax:
-      if (slope != 1)
-        for (std::uint32_t i = 0; i < outputs; ++i) scores[i] /= slope;
+      divide(scores, outputs, slope);
       softmax(scores, outputs, [](Scalar x) { return exp_of(x); });
       return;
     case Transform::Argmax:
@@ -437,8 +454,7 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
         scores[i] = -exp2_of(-(scores[i] / slope)) - static_cast<Scalar>(parameters.offset);
       return;
     case Transform::Clamp:
-      for (std::uint32_t i = 0; i < outputs; ++i)
-        scores[i] = scores[i] < 0 ? Scalar{0} : scores[i] > 1 ? Scalar{1} : scores[i];
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = cut_to_one(scores[i]);
       return;
     case Transform::SoftmaxZero:
       softmax_zero(scores, outputs);
@@ -459,8 +475,7 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
       for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = power_exp(scores[i], parameters.slope);
       return;
     case Transform::PowerSigmoid:
-      for (std::uint32_t i = 0; i < outputs; ++i)
-        scores[i] = 1 / (1 + power_exp(-scores[i], parameters.slope));
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = power_sigmoid(scores[i], parameters.slope);
       return;
     case Transform::PowerSoftmax:
       power_softmax(scores, outputs, parameters.slope);
