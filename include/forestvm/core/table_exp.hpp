@@ -43,7 +43,7 @@ FVM_HOST_DEVICE constexpr double root_power(std::uint32_t index) {
 }
 
 /// Returns exp(x) with the bits of CatBoost's function on x86: 2^(n / 2048) for the nearest whole number n, times a
-/// polynomial of degree 3 for the rest of x. It is off by up to 2 |x| + 3 units in the last place; below -708.39 it is 0.
+/// polynomial of degree 3 for the rest of x. It is off by up to 2 |x| + 3 units in the last place, and 0 below -708.
 FVM_HOST_DEVICE inline double table_exp(double x) {
   if (x != x) return x;
   if (x <= -708.39641853226408) return 0.0;
