@@ -33,7 +33,7 @@ _ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
         "_average_path_length_per_tree",
     ),
     "BaseBagging": (*_FOREST, "estimators_features_", "n_estimators"),
-    "AdaBoostClassifier": (*_FOREST, "estimator_weights_", "algorithm"),
+    "BaseWeightBoosting": (*_FOREST, "estimator_weights_", "algorithm"),
     "BaseGradientBoosting": (*_FOREST, "loss", "init", "init_", "learning_rate"),
     "BaseHistGradientBoosting": (
         "classes_",

@@ -83,7 +83,7 @@ def from_sklearn(estimator: object, **options: Any) -> Forest:
 
     Args:
         estimator: A tree, a forest (``RandomForest``, ``ExtraTrees``, ``RandomTreesEmbedding``), ``GradientBoosting``,
-            ``HistGradientBoosting``, ``Bagging`` of trees, ``AdaBoostClassifier`` or ``IsolationForest``, or a
+            ``HistGradientBoosting``, ``Bagging`` of trees, ``AdaBoost`` or ``IsolationForest``, or a
             ``Pipeline`` of one whose other steps change nothing. docs/formats.md lists what is supported.
         **options: Options of :func:`forestvm.load`.
 
