@@ -75,7 +75,7 @@ Result<void> Assembly::add_classes() {
   FVM_TRY(set_divisor(scorer));
   const bool votes = scorer.method == PmmlMethod::Vote || scorer.method == PmmlMethod::WeightedVote;
   if (votes && !scorer.whole_weights)
-    return refused(scorer.where, "weightedMajorityVote with weights that are no whole numbers below 4096");
+    return refused(scorer.where, "weightedMajorityVote with weights that are not whole numbers below 4096");
   // Between classes with equally many votes JPMML takes the one that the first of their trees chose.
   const std::uint32_t count = scorer.end_tree - scorer.first_tree;
   const bool ties =
@@ -164,7 +164,8 @@ Result<const PmmlScorer*> Assembly::scorer_of(const PmmlTable& table) {
   };
   const auto found = std::find_if(document_.scorers.begin(), document_.scorers.end(), gives);
   if (found == document_.scorers.end())
-    return refused(regression().where, "predictor " + quoted(table.terms[0].name) + " is no score of trees");
+    return refused(regression().where,
+                   "predictor " + quoted(table.terms[0].name) + " is not a score of trees");
   for (const PmmlOutput& output : found->outputs)
     if (output.name == table.terms[0].name && output.type != (is_float() ? "float" : "double") &&
         !output.type.empty())
@@ -250,7 +251,7 @@ Result<void> Assembly::add_chain() {
                     [&](const PmmlTable& table) { return table.category == tables[k].category; });
     if (twice || !document_.classes.numbers.contains(tables[k].category))
       return refused(regression().where, "targetCategory " + quoted(tables[k].category) +
-                                             " is none of the target's values, or comes twice");
+                                             " is not one of the target's values, or comes twice");
   }
   if (is_float()) model_.slope = kSlope;
   const bool default_second = tables.size() == 2 && tables[1].terms.empty() && tables[1].intercept == 0;

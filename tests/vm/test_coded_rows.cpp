@@ -306,7 +306,8 @@ TEST(CodedRows, RefusesWhatMakesNoSense) {
       "10 rows of " + std::to_string(columns + 1) + " columns for a program of " + std::to_string(columns));
   EXPECT_EQ(said([](CodedRows& rows) { --rows.byte_count; }),
             rows_text + " take " + std::to_string(bytes) + " bytes, given are " + std::to_string(bytes - 1));
-  EXPECT_EQ(said([](CodedRows& rows) { rows.codes = nullptr; }), "no buffer for rows or output");
+  EXPECT_EQ(said([](CodedRows& rows) { rows.codes = nullptr; }),
+            "a pointer of the rows, or the output, is null");
   EXPECT_NE(said([](CodedRows& rows) { rows.count = SIZE_MAX; }).find("are more than memory holds"),
             std::string::npos);
   EXPECT_EQ(said([](CodedRows& rows) { rows.count = 0; }), "fine");

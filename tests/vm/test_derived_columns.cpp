@@ -204,7 +204,7 @@ TEST(DerivedColumns, OfSparseRows) {
       EXPECT_EQ(scores_of(*predictor, sparse.csr(Absent::Zero)), judged(model, rows));
       EXPECT_EQ(scores_of(*predictor, codes.csr(Absent::Zero, true)), judged(model, rows));
       const std::string missing = refusal_of(*predictor, sparse.csr(Absent::Missing));
-      EXPECT_NE(missing.find("nan is no category"), std::string::npos) << missing;
+      EXPECT_NE(missing.find("nan is not a category"), std::string::npos) << missing;
     }
 }
 
@@ -263,7 +263,7 @@ TEST(DerivedColumns, RefuseNumbersThatAreNoCategory) {
         rows[1300 * 6 + 3] = rows[1900 * 6 + 1] = wrong;
         const std::string text = refusal_of(*predictor, block_of(rows, 6));
         EXPECT_NE(text.find("row 1300, column 3: "), std::string::npos) << text;
-        EXPECT_NE(text.find("is no category: the model compares this feature as text"), std::string::npos)
+        EXPECT_NE(text.find("is not a category: the model compares this feature as text"), std::string::npos)
             << text;
         rows[1300 * 6 + 3] = rows[1900 * 6 + 1] = 1;
         EXPECT_EQ(refusal_of(*predictor, block_of(rows, 6)), "");
@@ -285,7 +285,7 @@ TEST(DerivedColumns, RefuseNumbersThatAreNoCode) {
     rows[4 * 6 + 5] = wrong;
     const std::string text = refusal_of(*predictor, block_of(rows, 6, true));
     EXPECT_NE(text.find("row 4, column 5: "), std::string::npos) << text;
-    EXPECT_NE(text.find("is no code of a category"), std::string::npos) << text;
+    EXPECT_NE(text.find("is not a code of a category"), std::string::npos) << text;
   }
   const std::vector<std::int64_t> longs(6, std::int64_t{1} << 31);
   EXPECT_NE(refusal_of(*predictor, RowBlock{longs.data(), 1, 6, RowType::Int64, 1, true}).find("no code"),

@@ -324,7 +324,7 @@ TEST(Predictor, RefusesRowsThatWouldBeRounded) {
   EXPECT_EQ(done.error().code, ErrorCode::Refused);
   EXPECT_EQ(
       done.error().text(),
-      "row 1, column 1: 9223372036854775807 is no float64 number, and rounded it could go another way in this "
+      "row 1, column 1: 9223372036854775807 is not a float64 number, and rounded it could go another way in this "
       "model, which compares in float64; if rounding is meant, pass the rows as float64");
 }
 

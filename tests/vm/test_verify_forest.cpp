@@ -288,7 +288,7 @@ TEST(VerifyTables, RefusesAccumulatorsInOneAnother) {
          p.accumulators[1].stored_in = 2;
          p.accumulators.push_back(copies(0, 2, 2, 2));
        },
-       "accumulators section", "a1: it lies in an accumulator that is no private copy of it"},
+       "accumulators section", "a1: it lies in an accumulator that is not a private copy of it"},
       {"a reserved byte", [](ProgramParts& p) { p.accumulators[1].reserved[1] = 1; }, "accumulators section",
        "a1: a reserved byte"},
       {"unit 2^-1023", [](ProgramParts& p) { p.meta.sum_unit = -1023; }, "meta section", "2^-1023"},

@@ -97,9 +97,10 @@ std::string place(std::size_t row, std::uint32_t column) {
 
 [[gnu::cold]] Error no_category(std::size_t row, std::uint32_t feature, double value, bool hashed) {
   const char* const what =
-      hashed ? " is no code of a category: codes are whole numbers of 32 bits"
-             : " is no category: the model compares this feature as text, for which whole numbers up to 2^53 "
-               "stand by their decimal text";
+      hashed
+          ? " is not a code of a category: codes are whole numbers of 32 bits"
+          : " is not a category: the model compares this feature as text, for which whole numbers up to 2^53 "
+            "stand by their decimal text";
   return refused(place(row, feature), std::string(Decimal(value).text()) + what);
 }
 

@@ -66,7 +66,7 @@ bool is_integer(RowType type) {
 
 }  // namespace
 
-Error no_buffer() { return usage("no buffer for rows or output"); }
+Error no_buffer() { return usage("a pointer of the rows, or the output, is null"); }
 
 RowReader::RowReader(const Program& program, RoundFunction round, std::optional<int> device)
     : program_(program),
@@ -104,7 +104,7 @@ Result<void> RowReader::check_column(const Column& column, std::uint32_t feature
                                      const ColumnRows& rows) const {
   if (column.form == ColumnForm::Missing) {
     if (column.values == nullptr) return {};
-    return wrong_column(feature, "has memory, and its values are missing");
+    return wrong_column(feature, "has values, although all of it is declared missing");
   }
   const bool text = host::is_text(column);
   if (text && (rows.texts == nullptr || !rows.texts->takes(feature)))
@@ -121,9 +121,8 @@ Result<void> RowReader::check_column(const Column& column, std::uint32_t feature
   if (rows.count == 0) return {};
   const bool dictionary = column.form == ColumnForm::Indices && column.category_count != 0;
   if (column.values == nullptr && reads(feature))
-    return wrong_column(feature, "has no memory, and the model reads this feature");
-  if (dictionary && column.categories == nullptr)
-    return wrong_column(feature, "has no memory for its dictionary");
+    return wrong_column(feature, "its values are null, and the model reads this feature");
+  if (dictionary && column.categories == nullptr) return wrong_column(feature, "its dictionary is null");
   return {};
 }
 

@@ -337,8 +337,9 @@ class HostPredictor final : public CallPredictor {
 Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options) {
   FVM_ASSIGN(const host::Target* target, host::find_target(options.target));
   if (options.threads > host::kMaxThreads)
-    return Error{ErrorCode::Usage, "",
-                 std::to_string(options.threads) + " threads, at most " + std::to_string(host::kMaxThreads)};
+    return Error{
+        ErrorCode::Usage, "",
+        "threads is " + std::to_string(options.threads) + ", at most " + std::to_string(host::kMaxThreads)};
   if (program.mapped())
     return refused(
         "",

@@ -50,7 +50,7 @@ Result<const Target*> named_target(std::string_view name, const std::string& whe
     }
     known += ", " + std::string(target.name);
   }
-  return Error{ErrorCode::Usage, where, "unknown; there are " + known};
+  return Error{ErrorCode::Usage, where, "unknown; expected one of " + known};
 }
 
 }  // namespace
