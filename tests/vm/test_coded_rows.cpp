@@ -350,7 +350,7 @@ TEST(CodedRows, EncodeRefusesWhatMakesNoSense) {
   expect(block, out.first(out.size() - 1), "bytes of codes; 10 rows of ");
   expect(block, {}, "room for 0 bytes of codes");
   expect(RowBlock{values.data(), 10, 2}, out, "rows of 2 values for a model of 3 features");
-  expect(RowBlock{nullptr, 10, 3}, out, "no buffer");
+  expect(RowBlock{nullptr, 10, 3}, out, "or the output, is null");
   expect(RowBlock{values.data(), SIZE_MAX, 3}, out, "room for");
   const std::vector<std::int64_t> offsets(11, -1);
   expect(CsrRows{10, offsets.data()}, out, "row 0: its first value is number -1");

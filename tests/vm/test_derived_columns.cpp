@@ -288,7 +288,7 @@ TEST(DerivedColumns, RefuseNumbersThatAreNoCode) {
     EXPECT_NE(text.find("is not a code of a category"), std::string::npos) << text;
   }
   const std::vector<std::int64_t> longs(6, std::int64_t{1} << 31);
-  EXPECT_NE(refusal_of(*predictor, RowBlock{longs.data(), 1, 6, RowType::Int64, 1, true}).find("no code"),
+  EXPECT_NE(refusal_of(*predictor, RowBlock{longs.data(), 1, 6, RowType::Int64, 1, true}).find("not a code"),
             std::string::npos);
   const std::vector<float> floats(6);
   EXPECT_EQ(refusal_of(*predictor, RowBlock{floats.data(), 1, 6, RowType::Float32, 1, true}),

@@ -375,7 +375,7 @@ TEST(Container, SectionsLieWhereTheirSizesSay) {
   expect(changed(code + at, field(code + at) + 8), "code section",
          "expected " + std::to_string(field(code + at)));
   expect(changed(code + at, UINT64_MAX), "code section", "expected " + std::to_string(field(code + at)));
-  expect(changed(code + size, field(code + size) + 8), "code section", "no multiple of its record's 16");
+  expect(changed(code + size, field(code + size) + 8), "code section", "not a multiple of its record's 16");
   expect(changed(code + size, field(code + size) + 640), "walkers section", "begins at offset");
   expect(changed(code + size, UINT64_MAX - 15), "code section", "leave the file");
   expect(changed(code + size, std::uint64_t{0}), "walkers section", "begins at offset");
