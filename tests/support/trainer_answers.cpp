@@ -191,11 +191,13 @@ std::string difference_from_trainer(const Model& model, const ModelFile& file) {
                                            count, {.hashed_rows = rows.hashed});
   if (!predicted.ok()) return predicted.error().text();
   const AnswerFiles files = answer_files(model, file);
+  std::size_t compared_files = 0;
   // Returns what `compare` says of the file's answers for the rows that were predicted, `found` in all. The file may
   // lack the last rows.
   const auto compared = [&](const fs::path& path, std::size_t found, auto&& read,
                             auto&& compare) -> std::string {
     if (path.empty() || !fs::exists(path)) return "";
+    ++compared_files;
     auto expected = read(path);
     const std::size_t width = found / count;
     if (width == 0 || expected.empty() || expected.size() % width != 0 ||
@@ -217,8 +219,10 @@ std::string difference_from_trainer(const Model& model, const ModelFile& file) {
     out = compared(files.labels, predicted->label.size(), read_texts,
                    [&](const auto& wanted) { return compare_labels(model, predicted->label, wanted); });
   if (!out.empty()) return out;
-  return compared(files.leaves, predicted->leaf.size(), read_numbers,
-                  [&](const auto& wanted) { return compare_leaves(predicted->leaf, wanted); });
+  out = compared(files.leaves, predicted->leaf.size(), read_numbers,
+                 [&](const auto& wanted) { return compare_leaves(predicted->leaf, wanted); });
+  if (!out.empty()) return out;
+  return compared_files != 0 ? "" : "the folder has no answers of the trainer";
 }
 
 }  // namespace forestvm::support
