@@ -265,7 +265,7 @@ def test_frames_of_several_types_are_read_as_scikit_learn_reads_them(rows: np.nd
     assert forestvm.log(fast) == []
     with_none = frame.assign(x=frame.x.astype("Float64"))
     assert_bits(fast.predict(with_none), model.predict(with_none))
-    assert "no plain numbers" in forestvm.log(fast)[0].reason
+    assert "not plain numbers" in forestvm.log(fast)[0].reason
 
 
 def test_missing_values_go_where_the_estimator_takes_them(rows: np.ndarray) -> None:
@@ -457,7 +457,7 @@ def test_what_cannot_be_accelerated_is_an_error(rows: np.ndarray) -> None:
         forestvm.accelerate(LogisticRegression().fit(rows, binary(rows)))
     with pytest.raises(forestvm.UnsupportedInput, match="accelerate takes estimators"):
         forestvm.accelerate(3)
-    with pytest.raises(forestvm.UnsupportedInput, match="not xgboost.core.Booster: from_xgboost"):
+    with pytest.raises(forestvm.UnsupportedInput, match="not xgboost.core.Booster: load, from_xgboost"):
         forestvm.accelerate(fitted("XGBRegressor", rows).get_booster())
     for unfitted in (xgboost.XGBClassifier(), lightgbm.LGBMRegressor()):
         with pytest.raises(forestvm.Usage, match="not fitted"):
