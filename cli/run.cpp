@@ -103,7 +103,9 @@ std::vector<std::string> column_names(const Program& program, const RunOptions& 
   if (options.rows.form.keep) names.push_back(*options.rows.form.keep);
   const std::uint32_t width = output_width(program.meta(), options.output);
   const bool leaves = options.output == OutputKind::Leaf;
-  const bool labelled = !leaves && width > 1 && width == program.meta().num_class_labels;
+  const ProgramMeta& meta = program.meta();
+  const bool labelled =
+      !leaves && width > 1 && width == meta.num_class_labels && meta.class_rule != ClassRule::ArgmaxOfEach;
   const std::string kind = leaves ? "tree" : std::string(name_of(options.output));
   for (std::uint32_t i = 0; i < width; ++i)
     names.push_back(labelled              ? std::string(program.class_label(i))

@@ -350,7 +350,17 @@ TEST(VerifyTables, RefusesMeta) {
          p.meta.early_stop = EarlyStopRule::Lead;
        },
        "meta section", "a lead of a single output"},
-      {"reserved at the end", [](ProgramParts& p) { p.meta.reserved2[9] = 1; }, "meta section",
+      {"a median without weights", [](ProgramParts& p) { p.meta.transform = Transform::WeightedMedian; },
+       "meta section", "as many weights"},
+      {"groups of outputs", [](ProgramParts& p) { p.meta.group_ends = 4; }, "meta section",
+       "the groups of outputs"},
+      {"groups that do not cover the outputs",
+       [](ProgramParts& p) {
+         p.meta.class_rule = ClassRule::ArgmaxOfEach;
+         p.meta.group_ends = 2;
+       },
+       "meta section", "the groups of outputs"},
+      {"reserved at the end", [](ProgramParts& p) { p.meta.reserved2[1] = 1; }, "meta section",
        "reserved byte"},
       {"float64 leaves of float32 scores", [](ProgramParts& p) { p.wide_leaves.push_back(1); },
        "wide_leaves section", "1 leaves"},

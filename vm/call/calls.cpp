@@ -168,7 +168,7 @@ std::uint32_t output_width(const ProgramMeta& meta, OutputKind output) {
     case OutputKind::Value:
       return value_width(meta.transform, meta.pair, meta.num_outputs);
     case OutputKind::Class:
-      return label_width(meta.class_rule, meta.num_outputs);
+      return label_width(meta.class_rule, meta.num_outputs, meta.group_ends);
     case OutputKind::Leaf:
       return meta.num_trees;
   }

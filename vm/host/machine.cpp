@@ -219,7 +219,7 @@ void Machine::label(const Inst& inst) {
   if (pass_->labels == nullptr) return;
   const Range& rows = ranges[args.rows];
   const auto outputs = static_cast<std::uint32_t>(outputs_);
-  const std::size_t width = label_width(args.rule, outputs);
+  const std::size_t width = label_width(args.rule, outputs, loaded_->parameters.group_ends);
   with_scores(args.acc_in, [&]<class Score>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row)
       label_row(args.rule, accumulator_row<Score>(args.acc_in, row), outputs, pass_->labels + row * width,

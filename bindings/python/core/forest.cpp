@@ -16,7 +16,8 @@ namespace forestvm::python {
 namespace {
 
 ProbabilitySource probability_source(const ProgramMeta& meta) {
-  if (meta.class_rule == ClassRule::None) return ProbabilitySource::None;
+  if (meta.class_rule == ClassRule::None || meta.class_rule == ClassRule::ArgmaxOfEach)
+    return ProbabilitySource::None;
   switch (meta.transform) {
     case Transform::Argmax:
       return ProbabilitySource::Softmax;
@@ -25,6 +26,7 @@ ProbabilitySource probability_source(const ProgramMeta& meta) {
     case Transform::PlainSigmoid:
     case Transform::Softmax:
     case Transform::SoftmaxZero:
+    case Transform::TableSoftmax:
     case Transform::RoundedSoftmax:
     case Transform::PlainSoftmax:
     case Transform::PowerSigmoid:
@@ -44,6 +46,8 @@ ProbabilitySource probability_source(const ProgramMeta& meta) {
     case Transform::AnomalyDecision:
     case Transform::CutExp:
     case Transform::PowerExp:
+    case Transform::TableExp:
+    case Transform::WeightedMedian:
       return ProbabilitySource::None;
   }
   if (meta.pair == Pair::Negation) return ProbabilitySource::None;

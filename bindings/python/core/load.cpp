@@ -43,7 +43,8 @@ using Loaded = std::variant<Model, Program>;
 template <class T>
 Result<Loaded> either(Result<T> loaded) {
   if (!loaded) return loaded.error();
-  return Loaded(std::move(*loaded));
+  Loaded out(std::in_place_type<T>, std::move(*loaded));
+  return out;
 }
 
 Result<Loaded> load_file(const std::string& path) {

@@ -78,6 +78,7 @@ ESTIMATORS = {
     "BaggingRegressor": (ensemble.BaggingRegressor(**SKLEARN, max_features=0.5), target),
     "AdaBoostClassifier": (ensemble.AdaBoostClassifier(**SKLEARN), binary),
     "AdaBoostClassifier of words": (ensemble.AdaBoostClassifier(**SKLEARN), _words),
+    "AdaBoostRegressor": (ensemble.AdaBoostRegressor(**SKLEARN), target),
     "IsolationForest": (ensemble.IsolationForest(**SKLEARN), target),
 }
 METHODS = ("predict", "predict_proba", "decision_function", "apply")

@@ -137,6 +137,8 @@ class CodeVerifier {
         FVM_TRY(holds_scores(accumulator));
         if (kind == Transform::Uncertainty && program_.meta().num_outputs != 2)
           return wrong("the transform is for two outputs");
+        if (kind == Transform::WeightedMedian && program_.meta().num_outputs % 2 != 0)
+          return wrong("the transform is for pairs of outputs");
         return writes(accumulator, rows);
       }
       case Op::Store: {

@@ -108,6 +108,11 @@ Result<void> verify_meta(const ProgramMeta& meta) {
     return wrong("pairs of values for more than one output");
   if (meta.transform == Transform::Uncertainty && meta.num_outputs != 2)
     return wrong("means and variances for " + std::to_string(meta.num_outputs) + " outputs");
+  if (meta.transform == Transform::WeightedMedian && meta.num_outputs % 2 != 0)
+    return wrong("a weighted median of " + std::to_string(meta.num_outputs) +
+                 " outputs, which are scores and as many weights");
+  if (!are_group_ends(meta.class_rule, meta.num_outputs, meta.group_ends))
+    return wrong("the groups of outputs do not cover " + std::to_string(meta.num_outputs) + " outputs");
   if (!std::isfinite(meta.divisor) || !std::isfinite(meta.slope) || meta.divisor == 0)
     return wrong("the transform's divisor or slope is not a finite number, or the divisor is zero");
   if (!std::isfinite(meta.offset)) return wrong("the transform's offset is not a finite number");
