@@ -73,8 +73,8 @@ class Reader final : public XmlSink {
   Reader(const LoadLimits& limits, std::size_t size)
       : limits_(limits),
         document_(limits),
-        trees_(document_.fields, document_.classes),
-        room_(size / 4 + (1u << 22)) {
+        room_(size / 4 + (1u << 22)),
+        trees_(document_.fields, document_.classes, room_) {
     for (std::size_t i = 0; i < std::size(kElements); ++i)
       elements_.emplace(kElements[i].name, static_cast<Element>(i));
   }
@@ -96,6 +96,7 @@ class Reader final : public XmlSink {
     Element element;
     PmmlScorer scorer;
     std::size_t line = 0;
+    bool has_schema = false;
     bool has_method = false;
     bool has_segment_model = false;
     double weight = 1;  ///< Weight of the segment that is being read.
@@ -131,8 +132,8 @@ class Reader final : public XmlSink {
 
   const LoadLimits& limits_;
   PmmlDocument document_;
+  std::size_t room_;  ///< The number of values that the leaves' vectors may still hold.
   PmmlTreeReader trees_;
-  std::size_t room_;  ///< Values that the leaves' vectors may still hold.
   std::uint64_t nodes_ = 0;
   std::unordered_map<std::string_view, Element> elements_;
   std::vector<Element> open_;
@@ -247,7 +248,10 @@ Result<void> Reader::begin(Element element, const XmlAttributes& attributes) {
       return begin_predicate(element, attributes);
     case Element::Array:
       text_.clear();
-      return {};
+      return trees_.begin_array(attributes, where());
+    case Element::MiningSchema:
+      return std::exchange(models_.back().has_schema, true) ? error("a model with two MiningSchema elements")
+                                                            : Result<void>();
     case Element::Node: {
       const bool classes = models_.back().scorer.has_classes;
       return trees_.begin_node(attributes, classes, where());
@@ -267,7 +271,6 @@ Result<void> Reader::begin(Element element, const XmlAttributes& attributes) {
     case Element::DataDictionary:
     case Element::TransformationDictionary:
     case Element::LocalTransformations:
-    case Element::MiningSchema:
     case Element::Output:
     case Element::Targets:
       return {};
@@ -276,7 +279,8 @@ Result<void> Reader::begin(Element element, const XmlAttributes& attributes) {
 }
 
 Result<void> Reader::begin_model(Element element, const XmlAttributes& attributes) {
-  if (models_.empty() && !document_.trees.empty()) return error("a document of more than one model");
+  if (models_.empty() && !document_.outermost.where.empty())
+    return error("a document of more than one model");
   OpenModel model;
   model.element = element;
   model.line = line_;
@@ -326,7 +330,6 @@ Result<void> Reader::begin_predicate(Element element, const XmlAttributes& attri
     case Element::SimplePredicate:
       return trees_.add_simple(attributes, where());
     case Element::SimpleSetPredicate:
-      text_.clear();
       return trees_.begin_set(attributes, where());
     case Element::CompoundPredicate:
       return trees_.begin_compound(attributes, where());
@@ -453,7 +456,7 @@ Result<void> Reader::end(Element element) {
     case Element::SimpleSetPredicate:
       return trees_.end_set(text_, where());
     case Element::CompoundPredicate:
-      return open_[open_.size() - 2] == Element::Segment ? Result<void>() : trees_.end_compound(where());
+      return trees_.end_compound(where());
     case Element::Apply:
       models_.back().scorer.outputs.back().expression += ')';
       return {};

@@ -88,6 +88,7 @@ Result<void> PmmlFields::add_interval(const XmlAttributes& attributes, const std
   };
   FVM_ASSIGN(const double left, margin("leftMargin", -infinity));
   FVM_ASSIGN(const double right, margin("rightMargin", infinity));
+  if (left > right) return refused(where, "a leftMargin above the rightMargin");
   const std::string_view closure = attributes.find("closure").value_or("");
   if (closure != "openClosed" && closure != "openOpen" && closure != "closedOpen" &&
       closure != "closedClosed")
@@ -99,7 +100,7 @@ Result<void> PmmlFields::add_interval(const XmlAttributes& attributes, const std
 Result<void> PmmlFields::begin_derived_field(const XmlAttributes& attributes, const std::string& where) {
   FVM_ASSIGN(const std::string_view name, required(attributes, "name", where));
   derived_name_ = name;
-  DerivedField derived{"", text_of(attributes.find("dataType")), "it has no expression"};
+  DerivedField derived{"", text_of(attributes.find("dataType")), "it has no expression", false};
   if (!derived_.emplace(name, std::move(derived)).second || data_numbers_.contains(derived_name_))
     return refused(where, "two fields have the name " + quoted(name));
   return {};
@@ -108,6 +109,7 @@ Result<void> PmmlFields::begin_derived_field(const XmlAttributes& attributes, co
 Result<void> PmmlFields::set_expression(std::string_view element, const XmlAttributes& attributes,
                                         const std::string& where) {
   DerivedField& derived = derived_[derived_name_];
+  if (std::exchange(derived.has_expression, true)) return refused(where, "a DerivedField of two expressions");
   if (element != "FieldRef") {
     derived.refused = "it is computed by " + printable(element) +
                       ", which is not supported: apply it before the rows are given";
@@ -284,7 +286,10 @@ Result<std::uint32_t> PmmlFields::find(std::string_view name, const std::string&
       const std::uint32_t number = known->second;
       if (number < features_.size() && !features_[number].refused.empty())
         return refused(where, "field " + quoted(wanted) + " cannot be tested: " + features_[number].refused);
-      if (!to_float || fields_[number].kind == PmmlKind::Float) return number;
+      if (!to_float || fields_[number].kind == PmmlKind::Float) {
+        numbers_.emplace(name, number);  // the next predicate need not follow the casts again
+        return number;
+      }
       PmmlField cast = fields_[number];
       if (cast.kind == PmmlKind::Category)
         return refused(where,

@@ -103,17 +103,18 @@ class PmmlFields {
     std::string name, optype, type;
     std::vector<std::string> values;  ///< Valid values.
     std::optional<PmmlInterval> interval;
-    std::string refused;  ///< Why no model may use the field; empty if one may.
+    std::string refused;  ///< The reason why no model may use the field; empty if one may.
   };
   struct DerivedField {
     std::string source;  ///< Name of the field that it casts.
     std::string type;
-    std::string refused;  ///< Why no predicate may use it.
+    std::string refused;  ///< The reason why no predicate may use it; empty if one may.
+    bool has_expression = false;
   };
   struct Feature {
     std::string name;
     std::uint32_t categories = UINT32_MAX;
-    std::string refused;  ///< Why no predicate may test it.
+    std::string refused;  ///< The reason why no predicate may test it; empty if one may.
   };
 
   Result<void> add_feature(const DataField& data, const XmlAttributes& attributes, const std::string& where);

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "file_text.hpp"
@@ -49,6 +52,8 @@ class Assembly {
 
   PmmlDocument& document_;
   Model& model_;
+  /// The scorers of a chain by the names of the fields that hold their scores.
+  std::unordered_map<std::string_view, const PmmlScorer*> scorers_by_output_;
   std::vector<std::uint32_t> output_of_;  ///< Output of each scorer.
 };
 
@@ -156,20 +161,15 @@ Result<const PmmlScorer*> Assembly::scorer_of(const PmmlTable& table) {
   if (table.terms.size() != 1)
     return refused(regression().where, "a RegressionTable of " + std::to_string(table.terms.size()) +
                                            " predictors instead of one score of trees");
-  const auto gives = [&](const PmmlScorer& scorer) {
-    return std::any_of(scorer.outputs.begin(), scorer.outputs.end(), [&](const PmmlOutput& output) {
-      return output.name == table.terms[0].name && output.feature == "predictedValue" &&
-             output.expression.empty();
-    });
-  };
-  const auto found = std::find_if(document_.scorers.begin(), document_.scorers.end(), gives);
-  if (found == document_.scorers.end())
-    return refused(regression().where, "predictor " + quoted(table.terms[0].name) + " is no score of trees");
-  for (const PmmlOutput& output : found->outputs)
-    if (output.name == table.terms[0].name && output.type != (is_float() ? "float" : "double") &&
-        !output.type.empty())
-      return refused(found->where, "a score of another type than its sum: " + quoted(output.type));
-  return &*found;
+  const std::string& name = table.terms[0].name;
+  const auto found = scorers_by_output_.find(name);
+  if (found == scorers_by_output_.end())
+    return refused(regression().where, "predictor " + quoted(name) + " is no score of trees");
+  const PmmlScorer& scorer = *found->second;
+  for (const PmmlOutput& output : scorer.outputs)
+    if (output.name == name && output.type != (is_float() ? "float" : "double") && !output.type.empty())
+      return refused(scorer.where, "a score of another type than its sum: " + quoted(output.type));
+  return &scorer;
 }
 
 /// Sets an output from a table: coefficient * score + intercept, where the score may have a Target.
@@ -178,7 +178,7 @@ Result<void> Assembly::set_table(const PmmlTable& table, const PmmlScorer& score
   if (scorer.has_classes || scorer.method == PmmlMethod::Average ||
       scorer.method == PmmlMethod::WeightedAverage)
     return refused(scorer.where, "a RegressionModel of anything but sums of trees is not supported");
-  if (!document_.regression->is_float == is_float())
+  if (regression().is_float != is_float())
     return refused(regression().where, "x-mathContext is not that of the scores");
   PmmlScorer whole = scorer;
   const bool plain = scorer.factor == 1 && scorer.constant == 0;
@@ -186,7 +186,8 @@ Result<void> Assembly::set_table(const PmmlTable& table, const PmmlScorer& score
     whole.factor = term.coefficient;
     whole.constant = table.intercept;
   } else if (term.coefficient != 1 || table.intercept != 0) {
-    if (!is_logistic() || is_float() || table.intercept != 0 || regression().tables.size() > 2)
+    // A transform has one slope, and each of several scores may have a coefficient of its own.
+    if (!is_logistic() || is_float() || table.intercept != 0 || model_.num_outputs > 1)
       return refused(regression().where,
                      "a coefficient or an intercept of a score that a Target rescales is not supported");
     model_.slope = term.coefficient;
@@ -244,14 +245,16 @@ Result<void> Assembly::add_chain() {
   if (tables.size() !=
       (regression().has_classes ? std::max<std::size_t>(document_.classes.labels.size(), 2) : 1))
     return refused(regression().where, std::to_string(tables.size()) + " RegressionTable elements");
-  for (std::size_t k = 0; regression().has_classes && k < tables.size(); ++k) {
-    const bool twice =
-        std::any_of(tables.begin(), tables.begin() + static_cast<std::ptrdiff_t>(k),
-                    [&](const PmmlTable& table) { return table.category == tables[k].category; });
-    if (twice || !document_.classes.numbers.contains(tables[k].category))
-      return refused(regression().where, "targetCategory " + quoted(tables[k].category) +
+  std::unordered_set<std::string_view> categories;
+  for (const PmmlTable& table : tables)
+    if (regression().has_classes &&
+        (!categories.insert(table.category).second || !document_.classes.numbers.contains(table.category)))
+      return refused(regression().where, "targetCategory " + quoted(table.category) +
                                              " is none of the target's values, or comes twice");
-  }
+  for (const PmmlScorer& scorer : document_.scorers)
+    for (const PmmlOutput& output : scorer.outputs)
+      if (output.feature == "predictedValue" && output.expression.empty())
+        scorers_by_output_.emplace(output.name, &scorer);
   if (is_float()) model_.slope = kSlope;
   const bool default_second = tables.size() == 2 && tables[1].terms.empty() && tables[1].intercept == 0;
   if (regression().normalization == "softmax" && regression().has_classes && !default_second)

@@ -1,6 +1,7 @@
 // The nodes of a PMML TreeModel, as the document gives them one after the other.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,8 +22,10 @@ struct PmmlClasses {
 
 class PmmlTreeReader {
  public:
-  /// Trees of a model without classes score numbers.
-  PmmlTreeReader(PmmlFields& fields, const PmmlClasses& classes) : fields_(fields), classes_(classes) {}
+  /// A model without classes has trees whose scores are numbers. `room` is the number of values that the distributions
+  /// of a tree may hold.
+  PmmlTreeReader(PmmlFields& fields, const PmmlClasses& classes, const std::size_t& room)
+      : fields_(fields), classes_(classes), room_(room) {}
 
   Result<void> begin_tree(const XmlAttributes& attributes, const std::string& where);
   Result<void> begin_node(const XmlAttributes& attributes, bool has_class, const std::string& where);
@@ -33,6 +36,7 @@ class PmmlTreeReader {
   Result<void> add_constant(bool truth, const std::string& where);
   Result<void> add_simple(const XmlAttributes& attributes, const std::string& where);
   Result<void> begin_set(const XmlAttributes& attributes, const std::string& where);
+  Result<void> begin_array(const XmlAttributes& attributes, const std::string& where);
   Result<void> end_set(std::string_view array, const std::string& where);
   Result<void> begin_compound(const XmlAttributes& attributes, const std::string& where);
   Result<void> end_compound(const std::string& where);
@@ -53,10 +57,13 @@ class PmmlTreeReader {
 
   PmmlFields& fields_;
   const PmmlClasses& classes_;
+  const std::size_t& room_;
   PmmlTree tree_;
   std::vector<OpenNode> open_;
   bool in_compound_ = false;
-  PmmlPredicate set_;
+  PmmlPredicate set_;                 ///< The SimpleSetPredicate that is being read.
+  bool has_array_ = false;            ///< True if its Array has begun.
+  std::optional<double> array_size_;  ///< Attribute n of its Array.
 };
 
 }  // namespace forestvm::frontend
