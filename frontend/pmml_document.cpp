@@ -1,5 +1,4 @@
-// See pmml_document.hpp. The document is read as events: nothing of it is kept but what the model needs, and a tree's
-// nodes until the tree ends.
+// See pmml_document.hpp. The reader keeps only what the model needs, and a tree's nodes until the tree ends.
 #include "pmml_document.hpp"
 
 #include <algorithm>
@@ -16,9 +15,9 @@
 namespace forestvm::frontend {
 namespace {
 
-/// The deepest tree. The elements of its nodes stand inside one another.
+/// The depth of the deepest tree, whose nodes are elements inside one another.
 constexpr std::uint32_t kDeepestTree = 4096;
-/// The most names in parts that are not read. Expat keeps each name.
+/// The most different names in elements that are skipped, because Expat keeps every name in memory.
 constexpr std::size_t kMostNames = 1000;
 
 enum class Element : std::uint8_t {
@@ -391,7 +390,7 @@ Result<void> Reader::begin_target(const XmlAttributes& attributes) {
   return {};
 }
 
-/// Takes a field of the output, or a part of its expression.
+/// Begins an OutputField, or adds a part to the expression of the latest one.
 Result<void> Reader::begin_expression(Element element, const XmlAttributes& attributes) {
   if (element == Element::FieldRef && open_[open_.size() - 2] == Element::DerivedField)
     return document_.fields.set_expression("FieldRef", attributes, where());
@@ -432,7 +431,7 @@ Result<void> Reader::begin_table(Element element, const XmlAttributes& attribute
   return {};
 }
 
-/// Finds the classes when the outermost model's fields are known.
+/// Sets the classes of a classification, once the outermost model's MiningSchema has named the target.
 Result<void> Reader::set_classes() {
   if (!models_.back().scorer.has_classes) return {};
   PmmlClasses& classes = document_.classes;
@@ -474,7 +473,7 @@ Result<void> Reader::end(Element element) {
   }
 }
 
-/// Compiles the tree for the scorer that it belongs to.
+/// Compiles the tree that ends, whose leaves are those of the model that sums it up.
 Result<void> Reader::end_tree() {
   const std::string place = where();
   if (document_.trees.size() >= limits_.max_trees)

@@ -25,7 +25,7 @@ Result<std::string_view> required(const XmlAttributes& attributes, const char* n
   return refused(where, std::string("no attribute \"") + name + "\"");
 }
 
-/// Returns the cut that separates the same numbers of a field, as a number of the field's type.
+/// Returns the cut at a number of the field's type that separates the field's numbers as `cut` does.
 Cut cut_of(const Cut& cut, PmmlKind kind) {
   if (!std::isfinite(cut.number) || kind == PmmlKind::Double) return cut;
   if (kind == PmmlKind::Integer)
@@ -158,7 +158,7 @@ Result<std::uint32_t> PmmlFields::category(const PmmlField& field, std::string_v
   return add_category(categories, name, where);
 }
 
-/// Finds how the values of a feature compare.
+/// Sets how the values of a feature compare.
 Result<void> PmmlFields::set_kind(const DataField& data, PmmlField& field, Feature& feature) {
   feature.refused = data.refused;
   if (data.optype == "continuous") {
@@ -187,7 +187,7 @@ Result<void> PmmlFields::set_kind(const DataField& data, PmmlField& field, Featu
   return {};
 }
 
-/// Finds what becomes of invalid and of missing values of a feature.
+/// Sets how invalid and missing values of a feature are treated.
 Result<void> PmmlFields::set_treatments(const DataField& data, const XmlAttributes& attributes,
                                         PmmlField& field, Feature& feature, const std::string& where) {
   const std::string_view invalid = attributes.find("invalidValueTreatment").value_or("returnInvalid");
@@ -279,7 +279,7 @@ Result<void> PmmlFields::add_mining_field(const XmlAttributes& attributes, bool 
 Result<std::uint32_t> PmmlFields::find(std::string_view name, const std::string& where) {
   std::string wanted(name);
   bool to_float = false;
-  // Each step follows a cast; as many as there are derived fields are enough.
+  // Each step follows a cast. More steps than derived fields would go in a circle.
   for (std::size_t steps = 0; steps <= derived_.size(); ++steps) {
     const auto known = numbers_.find(wanted);
     if (known != numbers_.end()) {

@@ -1,4 +1,4 @@
-// See pmml_model.hpp. The model answers as JPMML-Evaluator does: engines of PMML differ.
+// See pmml_model.hpp. Engines of PMML differ; the model answers as JPMML-Evaluator does.
 #include "pmml_model.hpp"
 
 #include <algorithm>
@@ -16,12 +16,12 @@
 namespace forestvm::frontend {
 namespace {
 
-/// Logarithm of the number that JPMML takes for e in float32.
+/// The logarithm of 2.7182817, which JPMML uses as e in float32.
 const double kSlope = std::log(2.7182817);
 
 bool is_average(PmmlMethod method) { return method == PmmlMethod::Average; }
 
-/// Puts a model together from a document's trees and what is made of their scores.
+/// Makes a Model of a document.
 class Assembly {
  public:
   explicit Assembly(PmmlDocument& document, Model& model) : document_(document), model_(model) {}
@@ -57,7 +57,7 @@ class Assembly {
   std::vector<std::uint32_t> output_of_;  ///< Output of each scorer.
 };
 
-/// Sets what the sum of a scorer's trees is divided by.
+/// Sets the number by which the sum of a scorer's trees is divided.
 Result<void> Assembly::set_divisor(const PmmlScorer& scorer) {
   if (scorer.method == PmmlMethod::Average || scorer.method == PmmlMethod::Vote) {
     model_.averaged = true;
@@ -81,7 +81,7 @@ Result<void> Assembly::add_classes() {
   const bool votes = scorer.method == PmmlMethod::Vote || scorer.method == PmmlMethod::WeightedVote;
   if (votes && !scorer.whole_weights)
     return refused(scorer.where, "weightedMajorityVote with weights that are no whole numbers below 4096");
-  // Between classes with equally many votes JPMML takes the one that the first of their trees chose.
+  // Among classes with equally many votes, JPMML takes the one for which a tree voted first: no ClassRule does that.
   const std::uint32_t count = scorer.end_tree - scorer.first_tree;
   const bool ties =
       votes && (scorer.method == PmmlMethod::WeightedVote || model_.num_outputs > 2 || count % 2 == 0);
@@ -92,7 +92,7 @@ Result<void> Assembly::add_classes() {
   return {};
 }
 
-/// Multiplies the score of an output, then adds to it.
+/// Sets the factor and the constant by which a Target rescales the score of an output.
 Result<void> Assembly::set_target(const PmmlScorer& scorer, std::size_t output) {
   if (scorer.factor == 1 && scorer.constant == 0) return {};
   if (model_.transform == Transform::Average)
@@ -297,7 +297,7 @@ Result<void> Assembly::check_types() const {
   return {};
 }
 
-/// Moves the trees to the model; those of several outputs take turns.
+/// Moves the trees to the model, round by round: each round has the next tree of every output.
 void Assembly::add_trees() {
   std::size_t rounds = 0, used = 0;
   bool equal = true;
@@ -325,7 +325,7 @@ void Assembly::add_trees() {
   document_.lines = std::move(lines);
 }
 
-/// Rewrites a split of numbers that are rounded to float32 first as one of float64 numbers that are not.
+/// Changes a split of numbers that are rounded to float32 to the split of float64 numbers that has the same outcome.
 void Assembly::widen(const PmmlField& field, Node& node) {
   if (field.kind != PmmlKind::Float || !std::isfinite(node.threshold)) return;
   auto bound = static_cast<float>(node.threshold);

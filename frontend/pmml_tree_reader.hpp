@@ -1,4 +1,4 @@
-// The nodes of a PMML TreeModel, as the document gives them one after the other.
+// Reads the nodes of a PMML TreeModel, element by element.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,7 @@ struct PmmlClasses {
   std::unordered_map<std::string, std::uint32_t> numbers;
 };
 
+/// Takes the elements of one tree after the other. Messages call the place of an element `where`.
 class PmmlTreeReader {
  public:
   /// A model without classes has trees whose scores are numbers. `room` is the number of values that the distributions
@@ -32,7 +33,7 @@ class PmmlTreeReader {
   Result<void> end_node(const std::string& where);
   Result<void> add_distribution(const XmlAttributes& attributes, const std::string& where);
 
-  /// Takes the predicate of the innermost node, or a part of its compound predicate.
+  // These take the predicate of the innermost node, or a part of its compound predicate.
   Result<void> add_constant(bool truth, const std::string& where);
   Result<void> add_simple(const XmlAttributes& attributes, const std::string& where);
   Result<void> begin_set(const XmlAttributes& attributes, const std::string& where);
@@ -41,7 +42,7 @@ class PmmlTreeReader {
   Result<void> begin_compound(const XmlAttributes& attributes, const std::string& where);
   Result<void> end_compound(const std::string& where);
 
-  /// Returns the tree that is complete.
+  /// Returns the tree that has ended.
   Result<PmmlTree> take(const std::string& where);
 
  private:
@@ -49,7 +50,7 @@ class PmmlTreeReader {
     std::int32_t node;
     std::string default_child;
     std::int32_t last_class = -1;  ///< Class of the latest ScoreDistribution.
-    bool probabilities = false;
+    bool probabilities = false;  ///< True if ScoreDistribution elements give probabilities, otherwise counts.
   };
 
   Result<void> add(PmmlPredicate predicate, const std::string& where);
