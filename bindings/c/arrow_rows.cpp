@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include <forestvm/internal/column_set.hpp>
+
 #include "bindings/c/rows.hpp"
 #include "bindings/c/structs.hpp"
 
@@ -15,10 +17,11 @@ namespace forestvm::c_api {
 namespace {
 
 constexpr std::uint32_t kNoFeature = UINT32_MAX;
-/// The most values in a column. It keeps sizes in bytes from overflowing: a view, the largest value, has 16 bytes.
-constexpr std::int64_t kMaxValues = INT64_MAX / 64;
+constexpr auto kMaxValues = static_cast<std::int64_t>(kMaxColumnValues);
+/// The most values of a dictionary: the numbers of all dictionaries must have a size that a vector can be asked for.
+constexpr std::int64_t kMaxDictionary = std::int64_t{1} << 40;
 
-/// A type of Arrow that columns can have.
+/// A type of Arrow that columns can have: its format string, and the column that is made of it.
 struct ArrowType {
   std::string_view format;
   ColumnForm form;
@@ -60,7 +63,7 @@ std::string type_text(std::string_view format) {
   return quoted(format);
 }
 
-/// A place in the array, which becomes a text only if something is wrong there.
+/// A place in the array for messages. It is three words, and becomes a text only if something is wrong there.
 struct Place {
   const char* kind;  ///< "rows" or "column".
   std::string_view name{};
@@ -82,7 +85,7 @@ Result<void> check_array(const Place& place, const ArrowArray& array, std::int64
   if (first > array.length || rows > array.length - first)
     return place.wrong("it has " + std::to_string(array.length) + " values; the rows end at " +
                        std::to_string(first + rows));
-  if (array.offset > kMaxValues || array.length > kMaxValues)
+  if (array.length > kMaxValues || array.offset > kMaxValues - array.length)
     return place.wrong("its offset and length are more than memory holds");
   if (array.n_buffers < 0 || (array.n_buffers > 0 && array.buffers == nullptr))
     return place.wrong("it has no buffers");
@@ -160,7 +163,7 @@ Result<void> add_dictionary(const Place& place, const ArrowSchema& schema, const
   return {};
 }
 
-/// The struct array of a call.
+/// Makes columns of the struct array of a call.
 class ArrowRows {
  public:
   ArrowRows(const fvm_rows& rows, const Names& names, ColumnMemory& memory)
@@ -233,7 +236,7 @@ class ArrowRows {
     return {};
   }
 
-  /// Finds the feature of each child.
+  /// Sets the feature of each child, or kNoFeature.
   Result<void> match() {
     const auto children = static_cast<std::size_t>(array_.n_children);
     const ProgramMeta& meta = names_.program().meta();
@@ -300,7 +303,7 @@ class ArrowRows {
       const ArrowArray* const dictionary = array_.children[i]->dictionary;
       if (memory_.features[i] == kNoFeature || dictionary == nullptr) continue;
       const Place place = place_of(*schema_.children[i]);
-      if (dictionary->length < 0 || dictionary->length > (std::int64_t{1} << 40))
+      if (dictionary->length < 0 || dictionary->length > kMaxDictionary)
         return place.wrong("its dictionary's length is " + std::to_string(dictionary->length));
       room += static_cast<std::size_t>(dictionary->length);
     }

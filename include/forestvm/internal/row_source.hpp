@@ -110,7 +110,7 @@ class RowSource {
   Result<RowView> read(std::size_t begin, std::size_t count, float* converted) const;
 
   /// Writes the values of some features, which ascend, in `count` rows from `begin` on, as linear leaves read them:
-  /// float64, and 0 where |x| <= kTiny. The rows have been read, and are dense or sparse rows of the host.
+  /// float64, and 0 where |x| <= kTiny; NaN is missing. The rows have been read, and are values in the host's memory.
   void copy_features(std::size_t begin, std::size_t count, std::span<const std::uint32_t> features,
                      double* out) const;
 
@@ -128,8 +128,8 @@ class RowSource {
 /// Reads rows for one program.
 class RowReader {
  public:
-  /// `round` rounds values; null stands for the function that runs on
-  /// any CPU. `device` is the ordinal of the GPU that the program runs on; none if it runs on the host.
+  /// `round` rounds values; null stands for the function that runs on any CPU. `device` is the ordinal of the GPU that
+  /// the program runs on; none if it runs on the host.
   explicit RowReader(const Program& program, RoundFunction round = nullptr,
                      std::optional<int> device = std::nullopt);
 
