@@ -36,6 +36,20 @@ std::string with_predicate(const std::string& predicate) {
   return changed(simple("a", "lessThan", "0.5"), predicate);
 }
 
+/// Returns a document of 60,000 classes with a tree of 500 leaves, each of which has `more` after its predicate.
+std::string with_many_classes(const std::string& more) {
+  SmallPmml small;
+  small.function = "classification";
+  std::string values, leaves;
+  for (int i = 0; i < 60'000; ++i) values += "<Value value=\"" + std::to_string(i) + "\"/>";
+  for (int i = 0; i < 500; ++i)
+    leaves += leaf(std::to_string(i), simple("i", "equal", std::to_string(i)) + more);
+  small.fields = replaced(small.fields, "optype=\"continuous\" dataType=\"double\"/>",
+                          "optype=\"categorical\" dataType=\"integer\">" + values + "</DataField>");
+  small.nodes = "<Node score=\"0\"><True/>" + leaves + "</Node>";
+  return small.file();
+}
+
 /// Returns a predicate for a set of categories, given its Array.
 std::string set_of(const std::string& array) {
   return "<SimpleSetPredicate field=\"k\" booleanOperator=\"isIn\">" + array + "</SimpleSetPredicate>";
@@ -111,34 +125,8 @@ TEST(DamagedPmml, Bombs) {
          return changed("<Value value=\"red\"/>", values);
        }(),
        "a field of more than 65536 categories"},
-      {"wide leaves",
-       [] {
-         SmallPmml small;
-         small.function = "classification";
-         std::string values, leaves;
-         for (int i = 0; i < 60'000; ++i) values += "<Value value=\"" + std::to_string(i) + "\"/>";
-         for (int i = 0; i < 500; ++i)
-           leaves += leaf(std::to_string(i), simple("i", "equal", std::to_string(i)));
-         small.fields = replaced(small.fields, "optype=\"continuous\" dataType=\"double\"/>",
-                                 "optype=\"categorical\" dataType=\"integer\">" + values + "</DataField>");
-         small.nodes = "<Node score=\"0\"><True/>" + leaves + "</Node>";
-         return small.file();
-       }(),
-       "much more memory than the document"},
-      {"wide distributions",
-       [] {
-         SmallPmml small;
-         small.function = "classification";
-         std::string values, leaves;
-         for (int i = 0; i < 60'000; ++i) values += "<Value value=\"" + std::to_string(i) + "\"/>";
-         for (int i = 0; i < 500; ++i)
-           leaves += leaf(std::to_string(i), simple("i", "equal", std::to_string(i)) +
-                                                 "<ScoreDistribution value=\"0\" recordCount=\"1\"/>");
-         small.fields = replaced(small.fields, "optype=\"continuous\" dataType=\"double\"/>",
-                                 "optype=\"categorical\" dataType=\"integer\">" + values + "</DataField>");
-         small.nodes = "<Node score=\"0\"><True/>" + leaves + "</Node>";
-         return small.file();
-       }(),
+      {"wide leaves", with_many_classes(""), "the leaves' values for each class would take much more memory"},
+      {"wide distributions", with_many_classes("<ScoreDistribution value=\"0\" recordCount=\"1\"/>"),
        "the ScoreDistribution elements would take much more memory than the document"},
       {"comparisons without end",
        [] {
