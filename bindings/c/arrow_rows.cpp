@@ -1,5 +1,5 @@
-// Rows of Arrow's C data interface -> columns in the model's order. Checks what the two structs say of each other and
-// of the model; the memory behind them is taken to be what they say.
+// Converts rows of Arrow's C data interface to columns in the model's order. It checks that the two structs agree with
+// each other and with the model, and trusts the sizes of memory that they give.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -76,7 +76,7 @@ struct Place {
 
 Place place_of(const ArrowSchema& column) { return {"column", name_of(column)}; }
 
-/// Checks what holds for arrays of all types. `rows` is the number of values, from `first` on, that are used.
+/// Checks the fields that arrays of all types have. `rows` is the number of values, from `first` on, that are used.
 Result<void> check_array(const Place& place, const ArrowArray& array, std::int64_t first, std::int64_t rows) {
   if (array.release == nullptr) return place.wrong("its array has been released");
   if (array.length < 0) return place.wrong("its length is " + std::to_string(array.length));
@@ -98,7 +98,7 @@ Result<void> check_buffer_count(const Place& place, const ArrowArray& array, std
                      std::to_string(expected));
 }
 
-/// Returns the validity bits of an array whose first buffer they are; null if no value is missing.
+/// Returns the first buffer of an array, its validity bits; null if no value is missing.
 Result<const std::uint8_t*> validity_of(const Place& place, const ArrowArray& array) {
   const auto* const bits = static_cast<const std::uint8_t*>(array.buffers[0]);
   if (array.null_count > 0 && bits == nullptr && array.length > 0)
@@ -140,7 +140,7 @@ Result<Column> column_of(const Place& place, const ArrowSchema& schema, const Ar
   return column;
 }
 
-/// Adds the dictionary of a column of indices: `numbers` has room for it.
+/// Adds its dictionary to a column of indices, and writes the dictionary's numbers to `numbers`.
 Result<void> add_dictionary(const Place& place, const ArrowSchema& schema, const ArrowArray& array,
                             std::uint32_t feature, const CategoryTexts& texts, double* numbers,
                             Column& column) {

@@ -1,4 +1,4 @@
-// Programs as C callers open, close and describe them.
+// C functions that open, close and describe programs.
 #include <cinttypes>
 #include <cstddef>
 #include <cstdint>
@@ -67,7 +67,7 @@ std::string fingerprint_text(const Program& program) {
   return text;
 }
 
-/// Opens a program, for all functions that do: `load` makes the Program, given how much to verify.
+/// Opens the program that `load` returns, which is given the extent of verification.
 template <class Options, class Load>
 Result<void> open_program(const Options* given, fvm_program** program, const Load& load) {
   if (program == nullptr) return usage("there is nowhere to put the program: its pointer is null");
