@@ -39,6 +39,7 @@ class Assembly {
   Result<void> set_softmax();
   Result<void> set_divisor(const PmmlScorer& scorer);
   Result<const PmmlScorer*> scorer_of(const PmmlTable& table);
+  Result<void> check_tables();
   Result<void> check_types() const;
   void add_trees();
   Result<void> set_row_type();
@@ -232,9 +233,8 @@ Result<void> Assembly::set_normalization() {
   return {};
 }
 
-Result<void> Assembly::add_chain() {
-  if (!document_.regression)
-    return refused(document_.outermost.where, "a modelChain that does not end in a RegressionModel");
+/// Checks that the tables of a chain's last model are one for each class, or one for a number.
+Result<void> Assembly::check_tables() {
   const std::vector<PmmlTable>& tables = regression().tables;
   if (regression().has_classes != document_.outermost.has_classes)
     return refused(regression().where, "functionName is not that of the model around it");
@@ -251,6 +251,14 @@ Result<void> Assembly::add_chain() {
         (!categories.insert(table.category).second || !document_.classes.numbers.contains(table.category)))
       return refused(regression().where, "targetCategory " + quoted(table.category) +
                                              " is none of the target's values, or comes twice");
+  return {};
+}
+
+Result<void> Assembly::add_chain() {
+  if (!document_.regression)
+    return refused(document_.outermost.where, "a modelChain that does not end in a RegressionModel");
+  FVM_TRY(check_tables());
+  const std::vector<PmmlTable>& tables = regression().tables;
   for (const PmmlScorer& scorer : document_.scorers)
     for (const PmmlOutput& output : scorer.outputs)
       if (output.feature == "predictedValue" && output.expression.empty())
@@ -273,8 +281,8 @@ Result<void> Assembly::add_chain() {
   FVM_TRY(set_normalization());
   if (!regression().has_classes) return {};
   model_.pair = Pair::Complement;
-  model_.class_rule =
-      ClassRule::HalfOrMore;  // JPMML takes the first table's class if both are equally probable
+  // JPMML takes the first table's class if both are equally probable.
+  model_.class_rule = ClassRule::HalfOrMore;
   model_.class_labels = {tables[1].category, tables[0].category};
   return {};
 }
