@@ -42,10 +42,12 @@ Result<void> check_exact(const Column& dictionary, std::size_t count) {
     return static_cast<const std::byte*>(dictionary.values) +
            (dictionary.offset + i) * bytes_of(dictionary.type);
   };
-  for (std::size_t i = 0; i < count && (i += first_inexact(dictionary.type, at(i), count - i)) < count; ++i)
-    if (host::present(dictionary, i, 1) != 0)
+  for (std::size_t i = 0; i < count; ++i) {
+    i += first_inexact(dictionary.type, at(i), count - i);
+    if (i < count && host::present(dictionary, i, 1) != 0)
       return Error{ErrorCode::Usage, "value " + std::to_string(i),
                    inexact_text(dictionary.type, at(i)) + " is no float64 number"};
+  }
   return {};
 }
 
