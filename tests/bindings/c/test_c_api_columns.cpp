@@ -30,8 +30,7 @@ void expect_encoded(const Opened& opened, const fvm_rows& rows, const Answers& e
   fvm_rows coded = FVM_ROWS_INIT;
   const fvm_status status = fvm_encode(opened.context(), &rows, codes.data(), bytes, &coded);
   if (status == FVM_REFUSED) {
-    EXPECT_NE(std::string(fvm_last_error()).find("the rows' values"), std::string::npos)
-        << fvm_last_error();
+    EXPECT_NE(std::string(fvm_last_error()).find("the rows' values"), std::string::npos) << fvm_last_error();
     return;
   }
   ASSERT_EQ(status, FVM_OK) << fvm_last_error();
