@@ -129,10 +129,11 @@ fvm_status fvm_program_open_memory(const void* image, size_t size, const fvm_ope
 fvm_status fvm_program_open_borrowed(const void* image, size_t size, void (*release)(void* user), void* user,
                                      const fvm_open_options* options, fvm_program** program) {
   return guarded("fvm_program_open_borrowed", [&]() -> Result<void> {
+    if (program != nullptr) *program = nullptr;  // also if there is no memory for the owner
     const auto give_back = [release, user](const void*) {
       if (release != nullptr) release(user);
     };
-    const std::shared_ptr<const void> owner(image, give_back);  // calls it if it throws
+    const std::shared_ptr<const void> owner(image, give_back);  // calls give_back if it throws
     const auto load = [&](Verification verification) -> Result<Program> {
       FVM_ASSIGN(const auto bytes, image_bytes(image, size));
       return Program::borrow(bytes, owner, verification);
