@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <forestvm/backend.hpp>
@@ -38,23 +39,24 @@ struct RunOptions {
   OutputKind output = OutputKind::Value;
   BackendChoice backend;
   BatchOptions rows;
-  bool has_header = false;  ///< true: CSV output begins with names
+  bool has_header = false;  ///< True if CSV output begins with names.
 };
 
-/// Reads "margin=10,every=10", in any order; a part that is absent has LightGBM's default.
+/// Reads "margin=10,every=10", in any order; a part that is absent has LightGBM's default. Usage for other texts, and
+/// for a part that comes twice.
 Result<EarlyStop> early_stop_of(const std::string& text) {
   EarlyStop stop;
-  bool good = !text.empty();
+  bool good = !text.empty(), has_margin = false, has_every = false;
   for (std::size_t begin = 0; good && begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view part = std::string_view(text).substr(begin, end - begin);
     const char* const last = part.data() + part.size();
-    const auto reads = [&](std::string_view name, auto& number) {
-      if (!part.starts_with(name)) return false;
+    const auto reads = [&](std::string_view name, auto& number, bool& has_it) {
+      if (!part.starts_with(name) || std::exchange(has_it, true)) return false;
       const auto [at, error] = std::from_chars(part.data() + name.size(), last, number);
       return error == std::errc() && at == last;
     };
-    good = reads("margin=", stop.margin) || reads("every=", stop.every);
+    good = reads("margin=", stop.margin, has_margin) || reads("every=", stop.every, has_every);
     begin = end + 1;
   }
   if (good && stop.margin >= 0 && stop.every > 0) return stop;

@@ -148,6 +148,8 @@ Result<void> PmmlTreeReader::add_distribution(const XmlAttributes& attributes, c
   if (number <= open.last_class)
     return refused(where, "ScoreDistribution elements are not in the order of the target's values");
   if (node.distribution == UINT32_MAX) {
+    if (tree_.distributions.size() + classes_.labels.size() > room_)
+      return refused(where, "the ScoreDistribution elements would take much more memory than the document");
     open.probabilities = attributes.find("probability").has_value();
     node.distribution = static_cast<std::uint32_t>(tree_.distributions.size());
     tree_.distributions.resize(tree_.distributions.size() + classes_.labels.size(),
@@ -221,6 +223,8 @@ Result<void> PmmlTreeReader::add_simple(const XmlAttributes& attributes, const s
 
 Result<void> PmmlTreeReader::begin_set(const XmlAttributes& attributes, const std::string& where) {
   set_ = {};
+  has_array_ = false;
+  array_size_.reset();
   FVM_ASSIGN(set_.field, fields_.find(attributes.find("field").value_or(""), where));
   FVM_ASSIGN(set_.op, operator_of(kSet, attributes.find("booleanOperator"), where));
   if (fields_.field(set_.field).kind != PmmlKind::Category)
@@ -228,12 +232,24 @@ Result<void> PmmlTreeReader::begin_set(const XmlAttributes& attributes, const st
   return {};
 }
 
+Result<void> PmmlTreeReader::begin_array(const XmlAttributes& attributes, const std::string& where) {
+  if (std::exchange(has_array_, true)) return refused(where, "a SimpleSetPredicate with two arrays");
+  if (attributes.find("n")) {
+    FVM_ASSIGN(array_size_, number_of(attributes, "n", where));
+  }
+  return {};
+}
+
 Result<void> PmmlTreeReader::end_set(std::string_view array, const std::string& where) {
+  if (!has_array_) return refused(where, "a SimpleSetPredicate without an Array");
   set_.begin = static_cast<std::uint32_t>(tree_.members.size());
-  while (const auto word = next_word(array)) {
+  std::size_t words = 0;
+  for (; const auto word = next_word(array); ++words) {
     FVM_ASSIGN(const std::uint32_t category, fields_.category(fields_.field(set_.field), *word, where));
     if (category != 0) tree_.members.push_back(category);
   }
+  if (array_size_ && *array_size_ != static_cast<double>(words))
+    return refused(where, "an Array of " + std::to_string(words) + " values, whose n is another number");
   const auto begin = tree_.members.begin() + set_.begin;
   std::sort(begin, tree_.members.end());
   tree_.members.erase(std::unique(begin, tree_.members.end()), tree_.members.end());

@@ -1,4 +1,4 @@
-// Calls of programs: contexts, predictions and encoded rows.
+// C functions that run programs: contexts, predictions and encoded rows.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -29,7 +29,7 @@ constexpr fvm_output c_output(OutputKind output) {
     case OutputKind::Leaf:
       return FVM_OUTPUT_LEAF;
   }
-  __builtin_unreachable();  // these are all
+  __builtin_unreachable();  // the cases above are all outputs
 }
 
 Result<OutputKind> known_output(fvm_output output) {
@@ -55,7 +55,7 @@ Result<ResultType> known_result_type(OutputKind output, fvm_type type) {
                       "others"));
 }
 
-/// A context while a call uses it. No other call may use it meanwhile.
+/// Holds a context for a call: until it is destroyed, other calls with the context are refused.
 class ContextInUse {
  public:
   static Result<ContextInUse> take(fvm_context* context) {

@@ -1,4 +1,4 @@
-// The texts in a program as C callers ask for them: names of features and categories, labels of classes, its origin.
+// C functions for the texts in a program: names of features and categories, labels of classes, and its origin.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -153,16 +153,16 @@ inline std::size_t row_count(const AnyRows& rows) {
 /// row-major, one for each row and output, and finite. Where scores are float32, they are rounded to float32.
 struct BaseMargin {
   const void* data = nullptr;  ///< Null: the call brings none.
-  std::size_t rows = 0;
-  std::size_t outputs = 0;
-  bool float64 = false;  ///< True if they are float64 numbers, otherwise float32.
+  std::size_t rows = 0;        ///< Number of rows, which is that of the call.
+  std::size_t outputs = 0;     ///< Numbers of a row, as many as the program has outputs.
+  bool float64 = false;        ///< True if they are float64 numbers, otherwise float32.
 };
 
 /// LightGBM's early stop of a prediction (pred_early_stop): after every `every` rounds of trees, a row whose raw scores
 /// are decided gets no more. What "decided" means is the model's EarlyStopRule.
 struct EarlyStop {
-  double margin = 10;
-  std::uint32_t every = 10;
+  double margin = 10;        ///< Distance of raw scores above which a row is decided; 0 or more.
+  std::uint32_t every = 10;  ///< Rounds of trees between two checks; 1 or more.
 };
 
 /// The options of a call besides its output.
@@ -256,7 +256,7 @@ class Predictor {
   /// Predicts leaf numbers.
   Result<void> predict_leaf(Context& context, const AnyRows& rows, std::int32_t* out) const;
 
-  /// Encodes dense or sparse rows into `out`, which has room for coded_bytes(rows, columns) bytes, where
+  /// Encodes rows in the host's memory into `out`, which has room for coded_bytes(rows, columns) bytes, where
   /// `columns` is the size of section_Columns. Bytes that belong to no row are zero, so that equal rows give
   /// equal bytes. Returns the encoded rows, which refer to `out`. Errors: those of predict_as; Usage for too
   /// little room and for rows that are already encoded; Refused if no plan could take the result.

@@ -36,6 +36,25 @@ std::string with_predicate(const std::string& predicate) {
   return changed(simple("a", "lessThan", "0.5"), predicate);
 }
 
+/// Returns a document of 60,000 classes with a tree of 500 leaves, each of which has `more` after its predicate.
+std::string with_many_classes(const std::string& more) {
+  SmallPmml small;
+  small.function = "classification";
+  std::string values, leaves;
+  for (int i = 0; i < 60'000; ++i) values += "<Value value=\"" + std::to_string(i) + "\"/>";
+  for (int i = 0; i < 500; ++i)
+    leaves += leaf(std::to_string(i), simple("i", "equal", std::to_string(i)) + more);
+  small.fields = replaced(small.fields, "optype=\"continuous\" dataType=\"double\"/>",
+                          "optype=\"categorical\" dataType=\"integer\">" + values + "</DataField>");
+  small.nodes = "<Node score=\"0\"><True/>" + leaves + "</Node>";
+  return small.file();
+}
+
+/// Returns a predicate for a set of categories, given its Array.
+std::string set_of(const std::string& array) {
+  return "<SimpleSetPredicate field=\"k\" booleanOperator=\"isIn\">" + array + "</SimpleSetPredicate>";
+}
+
 /// Returns the small document with a test of a field "f" that is derived by `derivation`.
 std::string with_derived_field(const std::string& derivation) {
   SmallPmml small;
@@ -69,6 +88,13 @@ TEST(DamagedPmml, Xml) {
       {"no model", SmallPmml{}.document(""), "PMML: the document has no model of trees"},
       {"two models", SmallPmml{}.document(SmallPmml{}.tree() + SmallPmml{}.tree()),
        "a document of more than one model"},
+      {"a model after one without trees",
+       SmallPmml{}.document("<MiningModel functionName=\"regression\"><MiningSchema/>"
+                            "<Segmentation multipleModelMethod=\"modelChain\"/></MiningModel>" +
+                            SmallPmml{}.tree()),
+       "a document of more than one model"},
+      {"two schemas", changed("</MiningSchema>", "</MiningSchema><MiningSchema/>"),
+       "line 15: MiningSchema: a model with two MiningSchema elements"},
   });
 }
 
@@ -99,20 +125,9 @@ TEST(DamagedPmml, Bombs) {
          return changed("<Value value=\"red\"/>", values);
        }(),
        "a field of more than 65536 categories"},
-      {"wide leaves",
-       [] {
-         SmallPmml small;
-         small.function = "classification";
-         std::string values, leaves;
-         for (int i = 0; i < 60'000; ++i) values += "<Value value=\"" + std::to_string(i) + "\"/>";
-         for (int i = 0; i < 500; ++i)
-           leaves += leaf(std::to_string(i), simple("i", "equal", std::to_string(i)));
-         small.fields = replaced(small.fields, "optype=\"continuous\" dataType=\"double\"/>",
-                                 "optype=\"categorical\" dataType=\"integer\">" + values + "</DataField>");
-         small.nodes = "<Node score=\"0\"><True/>" + leaves + "</Node>";
-         return small.file();
-       }(),
-       "much more memory than the document"},
+      {"wide leaves", with_many_classes(""), "the leaves' values for each class would take much more memory"},
+      {"wide distributions", with_many_classes("<ScoreDistribution value=\"0\" recordCount=\"1\"/>"),
+       "the ScoreDistribution elements would take much more memory than the document"},
       {"comparisons without end",
        [] {
          // Rows with numbers below a test's go on to all tests after it.
@@ -175,6 +190,9 @@ TEST(RefusedPmml, Fields) {
        "its numbers are of type \"date\""},
       {"a computed field", with_derived_field("<Apply function=\"ln\"><FieldRef field=\"a\"/></Apply>"),
        "field \"f\" cannot be tested: it is computed by Apply, which is not supported: apply it before the rows are given"},
+      {"a field of two expressions",
+       with_derived_field("<Apply function=\"ln\"><FieldRef field=\"a\"/></Apply><FieldRef field=\"a\"/>"),
+       "a DerivedField of two expressions"},
       {"a cast that goes round", with_derived_field("<FieldRef field=\"f\"/>"),
        "field \"f\" is not one that the model takes"},
       {"negative categories",
@@ -185,6 +203,11 @@ TEST(RefusedPmml, Fields) {
            "name=\"a\" optype=\"continuous\" dataType=\"float\"/>",
            "name=\"a\" optype=\"continuous\" dataType=\"float\"><Interval leftMargin=\"0\"/></DataField>"),
        "line 6: Interval: closure \"\""},
+      {"an Interval that ends before it begins",
+       changed("name=\"a\" optype=\"continuous\" dataType=\"float\"/>",
+               "name=\"a\" optype=\"continuous\" dataType=\"float\">"
+               "<Interval closure=\"openOpen\" leftMargin=\"1\" rightMargin=\"0\"/></DataField>"),
+       "line 6: Interval: a leftMargin above the rightMargin"},
   });
 }
 
@@ -211,6 +234,11 @@ TEST(RefusedPmml, Trees) {
        with_predicate(
            "<SimpleSetPredicate field=\"a\" booleanOperator=\"isIn\"><Array>1 2</Array></SimpleSetPredicate>"),
        "a set of values of a continuous field is not supported"},
+      {"a set without an array", with_predicate(set_of("")), "a SimpleSetPredicate without an Array"},
+      {"a set of two arrays", with_predicate(set_of("<Array>red</Array><Array>green</Array>")),
+       "a SimpleSetPredicate with two arrays"},
+      {"an array that is cut short", with_predicate(set_of("<Array n=\"2\">red</Array>")),
+       "an Array of 1 values, whose n is another number"},
       {"compounds of compounds",
        with_predicate("<CompoundPredicate booleanOperator=\"or\"><CompoundPredicate booleanOperator=\"and\">"
                       "<True/><True/></CompoundPredicate><True/></CompoundPredicate>"),
@@ -288,6 +316,9 @@ TEST(RefusedPmml, Ensembles) {
        "an exponent other than 1 is not supported"},
       {"an intercept of a rescaled score",
        replaced(chain, "intercept=\"0\" targetCategory=\"yes\"", "intercept=\"1\" targetCategory=\"yes\""),
+       "a coefficient or an intercept of a score that a Target rescales is not supported"},
+      {"coefficients of two rescaled scores",
+       replaced(SmallPmml{}.softmax_chain(), "\"other\" coefficient=\"1\"", "\"other\" coefficient=\"3\""),
        "a coefficient or an intercept of a score that a Target rescales is not supported"},
       {"a category that is not declared",
        replaced(chain, "targetCategory=\"no\"", "targetCategory=\"maybe\""),

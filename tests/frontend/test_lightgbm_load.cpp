@@ -167,6 +167,21 @@ TEST(LightgbmLoad, Averages) {
   EXPECT_TRUE(loaded(small.text()).averaged);
 }
 
+/// A rule that does not suit the number of scores would read scores that are not there.
+TEST(LightgbmLoad, EarlyStopSuitsTheNumberOfScores) {
+  const auto rule = [](const char* classes, const std::string& objective) {
+    SmallLightgbm small;
+    small.num_class = small.num_tree_per_iteration = classes;
+    small.objective = "objective=" + objective + "\n";
+    return loaded(small.text()).early_stop;
+  };
+  EXPECT_EQ(rule("1", "regression"), EarlyStopRule::None);
+  EXPECT_EQ(rule("1", "binary sigmoid:1"), EarlyStopRule::Distance);
+  EXPECT_EQ(rule("2", "lambdarank"), EarlyStopRule::None);
+  EXPECT_EQ(rule("2", "multiclass num_class:2"), EarlyStopRule::Lead);
+  EXPECT_EQ(rule("1", "multiclass num_class:1"), EarlyStopRule::None);
+}
+
 TEST(LightgbmLoad, MissingValues) {
   const float tiny = 1e-35f;
   const float above = std::nextafter(tiny, 1.0f);

@@ -1,4 +1,4 @@
-// See forestvm/calls.hpp.
+// See forestvm/internal/calls.hpp.
 #include <forestvm/internal/calls.hpp>
 
 #include <algorithm>

@@ -136,7 +136,7 @@ Result<void> fill_codes(std::span<const std::uint32_t> features, const CsrRows& 
   const Number absent = number_at<float>(&absent_float, 0);
   for (std::size_t row = begin; row < begin + count; ++row, out += width) {
     const std::int64_t first = rows.offsets[row], size = rows.offsets[row + 1] - first;
-    if (size >= UINT32_MAX) return refused("row " + std::to_string(row), "lists more than 2^32 values");
+    if (size >= UINT32_MAX) return refused("row " + std::to_string(row), "lists 2^32 - 1 values or more");
     // The places of features hold the numbers of their last values, from 1 on, before they hold codes.
     for (const std::uint32_t feature : features) std::memset(out + feature, 0, sizeof(float));
     for (std::uint32_t i = 0; i < size; ++i) {

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/column_set.hpp>
 #include <forestvm/internal/row_source.hpp>
 
 #include "vm/call/read_column.hpp"
@@ -113,9 +114,7 @@ Result<void> RowReader::check_column(const Column& column, std::uint32_t feature
     return wrong_column(feature, "holds texts, whose offsets must be int32 or int64");
   if (column.form == ColumnForm::Indices && !is_integer(column.type))
     return wrong_column(feature, "has a dictionary, whose indices must be integers");
-  // A value of the largest type, a view, has 16 bytes.
-  constexpr std::size_t most = static_cast<std::size_t>(PTRDIFF_MAX) / 16;
-  if (column.offset > most || rows.count > most - column.offset)
+  if (column.offset > kMaxColumnValues || rows.count > kMaxColumnValues - column.offset)
     return wrong_column(feature, "begins at value " + std::to_string(column.offset) + ": " +
                                      std::to_string(rows.count) + " more are more than memory holds");
   if (rows.count == 0) return {};

@@ -174,7 +174,7 @@ class HostPredictor final : public CallPredictor {
     return whole_lines(rows * row_width(loaded_.meta) * sizeof(float));
   }
 
-  /// Returns the bytes of the values that leaves which are functions of a row read.
+  /// Returns the bytes of the values that linear leaves read of `rows` rows.
   std::size_t leaf_value_bytes(std::size_t rows) const {
     return rows * loaded_.functions.features().size() * sizeof(double);
   }
@@ -274,7 +274,7 @@ class HostPredictor final : public CallPredictor {
     std::fill_n(codes + code_bytes(rows.count, rows.columns), kCodeSlack, 0);
   }
 
-  /// Returns the bytes of the sums of a pass of `rows` rows, and of what else its instructions write.
+  /// Returns the bytes that the instructions of a pass of `rows` rows write: sums, and values for linear leaves.
   std::size_t scratch_bytes(std::size_t rows, bool in_place) const {
     std::size_t bytes = in_place ? 0 : whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)

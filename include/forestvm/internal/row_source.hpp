@@ -1,6 +1,6 @@
-// The rows of a call as backends read them. The RowReader of a predictor resolves the rows of each call once:
-// their form, whether they fit the program, and how their values become what walks compare. Only it takes the
-// variant apart that callers pass; all that follows in a call works with the RowSource. Implemented by vm/call.
+// The rows of a call as backends read them. The RowReader of a predictor resolves the rows of each call once: their
+// form, whether they fit the program, and how their values become the numbers that walks compare. No other code looks
+// inside the variant that callers pass; the rest of a call works with the RowSource. Implemented by vm/call.
 #pragma once
 
 #include <cstddef>
@@ -72,9 +72,9 @@ struct ColumnView {
   std::size_t first_row = 0;
 };
 
-/// Some of a call's rows, where a pass reads them: values, codes, sparse rows or columns.
+/// Some of a call's rows, in the one form in which a pass reads them: values, codes, sparse rows or columns.
 struct RowView {
-  const float* values = nullptr;  ///< First value of the first row.
+  const float* values = nullptr;  ///< First value of the first row; null if the rows have another form.
   std::size_t stride = 0;         ///< Values from one row to the next.
   const std::uint8_t* codes = nullptr;
   std::optional<CsrRows> sparse{};
@@ -101,7 +101,7 @@ class RowSource {
   /// Returns the row count by which the plan for a pass of `rows` rows is chosen.
   std::uint32_t plan_rows(std::uint32_t rows) const;
 
-  /// Checks the values of `count` rows from `begin` on, and returns where a pass reads the rows. If `converted`
+  /// Checks the values of `count` rows from `begin` on, and returns the view that a pass reads. If `converted`
   /// is not null, dense rows, sparse rows and columns are written there as walks read them: row_width float32 each, one
   /// row after the other. Rows of RowForm::Dense must be converted, unless they have no features; encoded rows and rows
   /// in a GPU's memory never are. Sparse rows must lie inside the values and name features of the model; indices must
@@ -110,7 +110,7 @@ class RowSource {
   Result<RowView> read(std::size_t begin, std::size_t count, float* converted) const;
 
   /// Writes the values of some features, which ascend, in `count` rows from `begin` on, as linear leaves read them:
-  /// float64, and 0 where |x| <= kTiny. The rows have been read, and are dense or sparse rows of the host.
+  /// float64, and 0 where |x| <= kTiny; NaN is missing. The rows have been read, and are values in the host's memory.
   void copy_features(std::size_t begin, std::size_t count, std::span<const std::uint32_t> features,
                      double* out) const;
 
@@ -128,8 +128,8 @@ class RowSource {
 /// Reads rows for one program.
 class RowReader {
  public:
-  /// `round` rounds values; null stands for the function that runs on
-  /// any CPU. `device` is the ordinal of the GPU that the program runs on; none if it runs on the host.
+  /// `round` rounds values; null stands for the function that runs on any CPU. `device` is the ordinal of the GPU that
+  /// the program runs on; none if it runs on the host.
   explicit RowReader(const Program& program, RoundFunction round = nullptr,
                      std::optional<int> device = std::nullopt);
 

@@ -167,7 +167,7 @@ Result<void> verify_leaf_functions(const Program& program) {
   const auto functions = program.section_LeafFunctions();
   const auto terms = program.section_LeafTerms();
   const auto whole = [&](const std::string& what) { return refused("leaf_functions section", what); };
-  // Rows of such a program hold numbers only, which derived columns and hashed features need not be.
+  // Programs that compare in float64 have no derived columns or hashed features, which functions could not read.
   if (!functions.empty() && meta.row_type != ScalarType::Float64)
     return whole("the program does not compare in float64");
   if (!functions.empty() && !program.section_LeafVectors().empty())
