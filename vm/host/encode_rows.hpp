@@ -10,6 +10,8 @@
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/ranges.hpp>
 
+#include "vm/host/rounded_values.hpp"
+
 namespace forestvm::host {
 
 /// A feature's thresholds in the two orders that searches use: 2^bits - 1 in ascending order, the last ones

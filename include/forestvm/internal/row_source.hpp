@@ -60,6 +60,7 @@ constexpr std::size_t whole_blocks(std::size_t most) {
 enum class RowForm : std::uint8_t {
   Plain,  ///< Row-major float32 in the host's memory, all of which are compared as they are.
   Dense,  ///< Other dense rows, and columns that hold texts or from which others are derived: they must be converted.
+  Doubles,   ///< Row-major float64 of a program that compares in float64: read as they are, or converted.
   Columns,   ///< Columns, and column-major rows: they are read as they are, or converted.
   Sparse,    ///< Sparse rows: they are read as they are, or converted.
   Encoded,   ///< Rank codes of the program's encoder.
@@ -75,7 +76,9 @@ struct ColumnView {
 /// Some of a call's rows, where a pass reads them: values, codes, sparse rows or columns.
 struct RowView {
   const float* values = nullptr;  ///< First value of the first row.
-  std::size_t stride = 0;         ///< Values from one row to the next.
+  const double* doubles =
+      nullptr;             ///< First value of the first row, of RowForm::Doubles. They need no alignment.
+  std::size_t stride = 0;  ///< Values from one row to the next, in either.
   const std::uint8_t* codes = nullptr;
   std::optional<CsrRows> sparse{};
   std::optional<ColumnView> columns{};
