@@ -34,14 +34,24 @@ __attribute__((noinline)) void encode_rounded(const FeatureSearch& search, const
   Target::Search::encode_transposed(search, values, count, codes, source);
 }
 
-/// Encodes a feature whose values are read one by one. `values` points to the first row's value of feature 0.
+/// Encodes a feature whose values are read one by one. `rows` points to the first row's value of feature 0.
 template <class Target>
-void encode_read(const DoublesTask& task, const FeatureSearch& search, const double* values, unsigned count,
-                 std::uint8_t* codes) {
-  alignas(64) float read[kCodeRows];
+void encode_apart(const DoublesTask& task, const FeatureSearch& search, const double* rows, unsigned count,
+                  std::uint8_t* codes) {
+  alignas(64) float values[kCodeRows];
   const EncoderRules& rules = *task.rules;
-  rules.read_doubles(rules.rules, search.feature, values + search.feature, task.row_stride, count, read);
-  encode_rounded<Target>(search, read, count, codes, {nullptr, 0, nullptr});
+  RoundedUp source{rows + search.feature, task.row_stride, &rules};
+  if (rules.special[search.feature]) {
+    rules.read_doubles(rules.rules, search.feature, source.values, source.stride, count, values);
+    source.values = nullptr;
+  } else {
+    double run[kCodeRows];
+    for (unsigned r = 0; r < count; ++r)
+      __builtin_memcpy(run + r, reinterpret_cast<const char*>(source.values + r * source.stride),
+                       sizeof run[r]);
+    Target::Search::round_up(run, count, values);
+  }
+  encode_rounded<Target>(search, values, count, codes, source);
 }
 
 /// Encodes up to kCodeRows rows of a tile, which are rounded up and transposed first.
@@ -62,7 +72,7 @@ void encode_tile(const DoublesTask& task, const FeatureTile& tile, const double*
     const std::size_t at = search.feature - tile.first_value;
     const RoundedUp source{rows + search.feature, task.row_stride, task.rules};
     if (task.rules->special[search.feature])
-      encode_read<Target>(task, search, rows, count, codes);
+      encode_apart<Target>(task, search, rows, count, codes);
     else if (few)
       Search::encode_few(search, rounded + at, kTileValues, count, codes, source);
     else
@@ -77,12 +87,16 @@ void encode_doubles(const DoublesTask& task) {
     const std::uint32_t in_block = std::min(kCodeRows - row % kCodeRows, range.end - row);
     std::uint8_t* const codes = task.codes + code_offset(row, task.columns);
     const double* const rows = task.rows + row * task.row_stride;
-    for (const FeatureTile& tile : task.tiles)
+    for (std::size_t i = 0; i < task.tiles.size(); ++i) {
+      const FeatureTile& tile = task.tiles[i];
+      if (task.row_stride >= kWideRow && i + 1 < task.tiles.size())
+        prefetch_values(rows + task.tiles[i + 1].first_value, task.row_stride, in_block);
       if (tile.value_count != 0)
         encode_tile<Target>(task, tile, rows, in_block, codes);
       else
         for (const FeatureSearch& search : tile.features)
-          encode_read<Target>(task, search, rows, in_block, codes);
+          encode_apart<Target>(task, search, rows, in_block, codes);
+    }
     for (const FeatureCategories& feature : task.categories) {
       float values[kCodeRows];
       task.rules->read_doubles(task.rules->rules, feature.feature, rows + feature.feature, task.row_stride,

@@ -17,7 +17,7 @@ namespace forestvm::host {
     void encode_categories(const CategoryTask& task); \
     void encode_columns(const ColumnTask& task);      \
     void encode_doubles(const DoublesTask& task);     \
-    void round(const RoundTask& task);                \
+    std::uint64_t round(const RoundTask& task);       \
   }
 #include <built_targets.def>
 
