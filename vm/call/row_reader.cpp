@@ -93,7 +93,9 @@ Result<RowForm> RowReader::form_of(const RowBlock& rows) const {
   FVM_TRY(check_extent(rows, meta_.num_features));
   const bool plain = rows.type == RowType::Float32 && rows.column_stride == 1 && !rules_.change_float32();
   if (plain) return RowForm::Plain;
-  return rows.stride == 1 && rules_.columns().empty() ? RowForm::Columns : RowForm::Dense;
+  if (!rules_.columns().empty()) return RowForm::Dense;
+  if (rows.type == RowType::Float64 && rows.column_stride == 1 && rules_.wide()) return RowForm::Doubles;
+  return rows.stride == 1 ? RowForm::Columns : RowForm::Dense;
 }
 
 bool RowReader::reads(std::uint32_t feature) const {

@@ -69,6 +69,9 @@ class RowsRead {
   Result<RowView> operator()(const RowBlock& rows) const {
     if (reader_.rules().wide()) FVM_TRY(check_exact(rows, begin_, count_, reader_.meta().num_features));
     if (converted_ == nullptr && form_ == RowForm::Columns) return in_place(columns_of(rows));
+    if (converted_ == nullptr && form_ == RowForm::Doubles)
+      return RowView{.doubles = static_cast<const double*>(rows.data) + begin_ * rows.stride,
+                     .stride = rows.stride};
     if (converted_ == nullptr) return in_place(static_cast<const float*>(rows.data), rows.stride);
     const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
     host::convert_rows(reader_.rules(), rows, begin_, count_, {reader_.meta().num_features, width()},

@@ -123,9 +123,10 @@ class HostPredictor final : public CallPredictor {
   }
 
   /// Returns whether the rows of a pass of `row_count` rows are converted, also because its walks read values
-  /// that sparse rows do not store and that lie apart in columns.
+  /// that sparse rows do not store, that lie apart in columns, or that are float64.
   bool converted(const RowSource& rows, std::size_t row_count) const {
-    const bool read_in_place = rows.form() == RowForm::Sparse || rows.form() == RowForm::Columns;
+    const bool read_in_place =
+        rows.form() == RowForm::Sparse || rows.form() == RowForm::Columns || rows.form() == RowForm::Doubles;
     return converted(rows) || (read_in_place && coded_plans().reads_values(row_count));
   }
 
@@ -211,6 +212,7 @@ class HostPredictor final : public CallPredictor {
   /// Gives a pass its rows, which must live as long as the pass.
   static void give_rows(Pass& pass, const RowView& rows) {
     pass.rows = rows.values;
+    pass.doubles = rows.doubles;
     pass.row_stride = rows.stride;
     pass.csr = rows.sparse ? &*rows.sparse : nullptr;
     pass.columns = rows.columns ? &*rows.columns : nullptr;

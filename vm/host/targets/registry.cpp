@@ -16,7 +16,8 @@ namespace forestvm::host {
     void encode(const EncodeTask& task);              \
     void encode_categories(const CategoryTask& task); \
     void encode_columns(const ColumnTask& task);      \
-    void round(const RoundTask& task);                \
+    void encode_doubles(const DoublesTask& task);     \
+    std::uint64_t round(const RoundTask& task);       \
   }
 #include <built_targets.def>
 
@@ -30,6 +31,7 @@ constexpr Target kTargets[] = {
    target_##Name::encode,               \
    target_##Name::encode_categories,    \
    target_##Name::encode_columns,       \
+   target_##Name::encode_doubles,       \
    target_##Name::round},
 #include <built_targets.def>
 };

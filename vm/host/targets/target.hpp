@@ -10,6 +10,7 @@
 
 #include "vm/host/encode_categories.hpp"
 #include "vm/host/encode_columns.hpp"
+#include "vm/host/encode_doubles.hpp"
 #include "vm/host/encode_rows.hpp"
 #include "vm/host/walkers/walker_table.hpp"
 
@@ -22,6 +23,7 @@ struct Target {
   EncodeFunction encode;
   EncodeCategoriesFunction encode_categories;
   EncodeColumnsFunction encode_columns;
+  EncodeDoublesFunction encode_doubles;
   RoundFunction round;
 
   /// Returns the target's own walker for a verified description, otherwise the first target's; one
