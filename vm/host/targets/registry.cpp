@@ -17,6 +17,7 @@ namespace forestvm::host {
     void encode_categories(const CategoryTask& task); \
     void encode_columns(const ColumnTask& task);      \
     void round(const RoundTask& task);                \
+    void derive(const DeriveTask& task);              \
   }
 #include <built_targets.def>
 
@@ -30,7 +31,8 @@ constexpr Target kTargets[] = {
    target_##Name::encode,               \
    target_##Name::encode_categories,    \
    target_##Name::encode_columns,       \
-   target_##Name::round},
+   target_##Name::round,                \
+   target_##Name::derive},
 #include <built_targets.def>
 };
 
