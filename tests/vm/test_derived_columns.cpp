@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -129,6 +130,44 @@ TEST(DerivedColumns, GiveTheSameAnswersOnEveryTarget) {
   for (const std::string& target : support::targets_here())
     EXPECT_EQ(scores_of(*loaded(model, "encode(u8)", {.target = target}), block_of(rows, 6)),
               judged(model, rows));
+}
+
+/// Lookups of one category with few tests share a search, beside those whose keys have more parts.
+TEST(DerivedColumns, GiveTheSameAnswersIfSearchesAreShared) {
+  for (std::uint64_t seed = 20; seed < 26; ++seed) {
+    const Model model = derived_model(seed, Categories::One);
+    const std::vector<double> rows = derived_rows(seed, kRows);
+    const Scores expected = judged(model, rows);
+    for (const std::string& target : support::targets_here())
+      EXPECT_EQ(scores_of(*loaded(model, "encode(u8)", {.target = target}), block_of(rows, 6)), expected)
+          << target << ", seed " << seed;
+  }
+}
+
+/// Such tables come from no compiler, but verified programs may have them.
+TEST(DerivedColumns, OfTablesWithKeysTwiceAndDefaultsThatDiffer) {
+  const Model model = derived_model(9);
+  const std::vector<double> rows = derived_rows(9, kRows);
+  const auto scores = [&](const char* schedule, const auto& damage) {
+    ProgramParts parts = parts_of(compiled(model, schedule));
+    for (const LookupDesc& lookup : parts.lookups)
+      for (std::uint64_t slot = 0; slot + 2 < lookup.slot_count; ++slot)
+        damage(lookup, slot, parts.lookup_words.data() + lookup.first_word + slot * slot_words(lookup));
+    return scores_of(*host_backend(encode_program(parts).value(), {}).value(), block_of(rows, 6));
+  };
+  const Scores undamaged = judged(model, rows);
+  const auto expect_same = [&](const auto& damage) {
+    const Scores damaged = scores("layout(tree, array)", damage);
+    EXPECT_NE(damaged, undamaged);
+    EXPECT_EQ(damaged, scores("encode(u8)", damage));
+  };
+  expect_same([](const LookupDesc& lookup, std::uint64_t slot, std::uint32_t* words) {
+    const float value = slot % 2 == 0 ? -4.0f : 4.0f;
+    if (key_at(words) == lookup.unused_key) words[kKeyWords] = std::bit_cast<std::uint32_t>(value);
+  });
+  expect_same([](const LookupDesc& lookup, std::uint64_t slot, std::uint32_t* words) {
+    if (slot % 3 == 0) std::copy_n(words, kKeyWords, words + slot_words(lookup));
+  });
 }
 
 TEST(DerivedColumns, OfRowsInEveryForm) {
@@ -332,8 +371,8 @@ TEST(DerivedColumns, TablesOfKeysWithOneHomeAreMadeInTime) {
   model.round_begins = {0, 1};
   model.trees[0] = support::split(6, 0.5, support::leaf(1), support::leaf(2));
   const std::vector<double> rows = derived_rows(1, 100);
-  EXPECT_EQ(scores_of(*loaded(model, "layout(tree, array)"), block_of(rows, 6)).raw,
-            std::vector<float>(100, 2.5f));
+  for (const char* const schedule : {"layout(tree, array)", "encode(u8)"})
+    EXPECT_EQ(scores_of(*loaded(model, schedule), block_of(rows, 6)).raw, std::vector<float>(100, 2.5f));
 }
 
 TEST(DerivedColumns, AreListed) {

@@ -35,6 +35,9 @@ FVM_INLINE std::uint32_t find_slot(const KeySlots& slots, std::uint64_t key) {
   return slots.keys[slot] == key ? static_cast<std::uint32_t>(slot) : slots.slot_count;
 }
 
+/// The bytes after a table of codes that must be readable too.
+inline constexpr std::size_t kTableSlack = 3;
+
 /// A column of codes and its table. The place of a row's code is its key's slot, in the upper bits, and the outcomes of
 /// its lookup's tests, the first in the lowest bit.
 struct CodeColumn {
@@ -90,15 +93,22 @@ FVM_INLINE void for_rows(unsigned rows, const Visit& visit) {
     for (unsigned i = 0; i < kGroupRows; ++i) visit(begin + i);
 }
 
-/// Writes the outcome of a test for each row of a block.
+/// Copies a feature's values. The last row's stands for those of rows that a group lacks.
+FVM_INLINE void copy_values(const float* from, std::size_t stride, unsigned count, float* to) {
+  for (unsigned r = 0; r < count; ++r) to[r] = from[r * stride];
+  for (unsigned r = count; r % kGroupRows != 0; ++r) to[r] = to[count - 1];
+}
+
+/// Writes the outcome of a test for each row of a block: all bits of a byte, or none.
 FVM_INLINE void write_outcomes(const KeyPart& test, const float* values, unsigned rows, std::uint8_t* out) {
   const auto border = std::bit_cast<float>(test.operand);
+  const auto put = [&](unsigned r, bool outcome) { out[r] = outcome ? 0xff : 0; };
   if (test.kind == KeyPartKind::HasCode)
-    for_rows(rows, [&](unsigned r) { out[r] = std::bit_cast<std::uint32_t>(values[r]) == test.operand; });
+    for_rows(rows, [&](unsigned r) { put(r, std::bit_cast<std::uint32_t>(values[r]) == test.operand); });
   else if (test.kind == KeyPartKind::Above)
-    for_rows(rows, [&](unsigned r) { out[r] = values[r] > border; });
+    for_rows(rows, [&](unsigned r) { put(r, values[r] > border); });
   else
-    for_rows(rows, [&](unsigned r) { out[r] = !(values[r] <= border); });
+    for_rows(rows, [&](unsigned r) { put(r, !(values[r] <= border)); });
 }
 
 /// A block of rows: the values of its features, and the outcomes of its tests, kCodeRows of each.
@@ -108,42 +118,56 @@ struct DerivedBlock {
   unsigned rows;  ///< Whole groups.
 };
 
+/// Calls visit(r, part) with the number of a row and its part of a key.
+template <class Visit>
+FVM_INLINE void for_parts(const SetPart& part, const DerivedBlock& block, const Visit& visit) {
+  const std::size_t first = std::size_t{part.number} * kCodeRows;
+  const float* const values = block.values + first;
+  const std::uint8_t* const outcomes = block.outcomes + first;
+  if (part.category)
+    for_rows(block.rows, [&](unsigned r) { visit(r, std::bit_cast<std::int32_t>(values[r])); });
+  else
+    for_rows(block.rows, [&](unsigned r) { visit(r, outcomes[r] & 1); });
+}
+
 /// Writes the slot of each row's key.
 FVM_INLINE void find_slots(const LookupSet& set, const DerivedBlock& block, std::uint32_t* slots) {
-  alignas(64) std::uint64_t keys[kCodeRows] = {};
-  for (const SetPart& part : set.parts)
-    if (part.category) {
-      const float* const values = block.values + std::size_t{part.number} * kCodeRows;
-      for_rows(block.rows,
-               [&](unsigned r) { keys[r] = key_with(keys[r], std::bit_cast<std::int32_t>(values[r])); });
-    } else {
-      const std::uint8_t* const outcomes = block.outcomes + std::size_t{part.number} * kCodeRows;
-      for_rows(block.rows, [&](unsigned r) { keys[r] = key_with(keys[r], outcomes[r]); });
-    }
+  alignas(64) std::uint64_t keys[kCodeRows];
+  if (set.parts.empty())
+    std::fill_n(keys, kCodeRows, 0);
+  else
+    for_parts(set.parts[0], block, [&](unsigned r, std::int32_t part) { keys[r] = key_with(0, part); });
+  for (std::size_t i = 1; i < set.parts.size(); ++i)
+    for_parts(set.parts[i], block, [&](unsigned r, std::int32_t part) { keys[r] = key_with(keys[r], part); });
   const KeySlots table = set.slots;
   for_rows(block.rows, [&](unsigned r) { slots[r] = find_slot(table, keys[r]); });
 }
 
-/// Writes the codes of a lookup's columns.
+/// Writes the codes of a lookup's columns. A target that fetches bytes faster together has look_up(table, places, count,
+/// to), for whole groups, which may read kTableSlack bytes behind a table's last.
+template <class Search>
 FVM_INLINE void write_codes(const LookupColumns& lookup, const DerivedBlock& block,
                             const std::uint32_t* slots, std::uint8_t* codes) {
   alignas(64) std::uint32_t places[kCodeRows];
   if (!lookup.tests.empty()) {
     alignas(64) std::uint8_t bits[kCodeRows] = {};
-    unsigned shift = 0;
+    std::uint8_t bit = 1;
     for (const std::uint32_t test : lookup.tests) {
       const std::uint8_t* const outcomes = block.outcomes + std::size_t{test} * kCodeRows;
       for_rows(block.rows,
-               [&](unsigned r) { bits[r] = static_cast<std::uint8_t>(bits[r] | outcomes[r] << shift); });
-      ++shift;
+               [&](unsigned r) { bits[r] = static_cast<std::uint8_t>(bits[r] | (outcomes[r] & bit)); });
+      bit = static_cast<std::uint8_t>(bit * 2);
     }
-    for_rows(block.rows, [&](unsigned r) { places[r] = slots[r] << shift | bits[r]; });
+    for_rows(block.rows, [&](unsigned r) { places[r] = slots[r] * bit + bits[r]; });
     slots = places;
   }
   for (const CodeColumn& column : lookup.columns) {
     std::uint8_t* const to = codes + std::size_t{column.column} * kCodeRows;
     const std::uint8_t* const from = column.codes;
-    for_rows(block.rows, [&](unsigned r) { to[r] = from[slots[r]]; });
+    if constexpr (requires { Search::look_up(from, slots, 0u, to); })
+      Search::look_up(from, slots, block.rows, to);
+    else
+      for_rows(block.rows, [&](unsigned r) { to[r] = from[slots[r]]; });
   }
 }
 
@@ -156,8 +180,7 @@ void derive_codes(const DeriveTask& task) {
     const DerivedBlock block{values, outcomes, (count + kGroupRows - 1) / kGroupRows * kGroupRows};
     const float* const rows = task.rows + begin * task.stride;
     for (std::size_t i = 0; i < task.features.size(); ++i)
-      for (unsigned r = 0; r < block.rows; ++r)  // the last row stands for those that a group lacks
-        values[i * kCodeRows + r] = rows[std::min(r, count - 1) * task.stride + task.features[i]];
+      copy_values(rows + task.features[i], task.stride, count, values + i * kCodeRows);
     for (std::size_t i = 0; i < task.tests.size(); ++i)
       write_outcomes(task.tests[i], values + std::size_t{task.tests[i].feature} * kCodeRows, block.rows,
                      outcomes + i * kCodeRows);
@@ -165,7 +188,8 @@ void derive_codes(const DeriveTask& task) {
     for (const LookupSet& set : task.sets) {
       alignas(64) std::uint32_t slots[kCodeRows];
       find_slots(set, block, slots);
-      for (const LookupColumns& lookup : set.lookups) write_codes(lookup, block, slots, codes);
+      for (const LookupColumns& lookup : set.lookups)
+        write_codes<typename Target::Search>(lookup, block, slots, codes);
     }
   }
 }

@@ -80,7 +80,6 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   loaded.encoder =
       load_encoder(program.section_EncodedFeatures(), program.section_Ranks(), program.section_Columns(),
                    program.section_CategoryColumns(), row_width(program.meta()));
-  loaded.lookup_codes = LookupCodes(loaded.program, loaded.encoder, target);
   loaded.target = &target;
   loaded.scale = SumScale(program.meta().sum_unit);
   for (const GroupDesc& group : loaded.groups)

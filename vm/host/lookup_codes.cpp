@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -19,10 +20,13 @@ constexpr std::size_t kMaxSharedCodes = 8;
 /// The most tests of all lookups. Their outcomes for a block of rows are in the scratch memory.
 constexpr std::size_t kMaxTests = 4096;
 
+/// The most slots of a lookup's own table, for each slot, that are searched to make its codes.
+constexpr std::size_t kStepsPerSlot = 64;
+
 /// Bounds of the search for the numbers of buckets: see make_slots.
 constexpr std::size_t kMaxBucketKeys = 64, kTriesPerKey = 64, kMinTries = 4096, kMultipliers = 8;
-/// The most bits of a slot's number. With the outcomes of tests it fits 32 bits.
-constexpr unsigned kMaxSlotBits = 32 - kMaxSharedTests - 1;
+/// The most bits of a slot's number. With the outcomes of tests it is a positive number of 32 bits.
+constexpr unsigned kMaxSlotBits = 31 - kMaxSharedTests - 1;
 
 bool is_category(const KeyPart& part) { return part.kind == KeyPartKind::Category; }
 
@@ -127,7 +131,7 @@ class CodedTable {
   };
 
   CodedTable(const LookupDesc& lookup, std::span<const KeyPart> parts, const std::uint32_t* words)
-      : parts_(parts), lookup_(lookup), words_(words) {
+      : parts_(parts), lookup_(lookup), words_(words), steps_(kStepsPerSlot * lookup.slot_count) {
     for (std::uint32_t slot = 0; slot < lookup.slot_count; ++slot)
       if (key(slot) != lookup.unused_key && find(key(slot)) == slot) keys_.push_back(key(slot));
     std::sort(keys_.begin(), keys_.end());
@@ -181,12 +185,18 @@ class CodedTable {
     return may_share() && keys << (parts_.size() - 1) <= kMaxSharedCodes * lookup_.slot_count;
   }
 
-  /// Returns the slot where a search ends.
-  std::uint32_t find(std::uint64_t wanted) const {
+  /// Returns the slot where a search ends; any slot if searches have taken too long.
+  std::uint32_t find(std::uint64_t wanted) {
     auto slot = static_cast<std::uint32_t>(home_slot(wanted, lookup_.home_count));
-    while (key(slot) != wanted && key(slot) != lookup_.unused_key) ++slot;
+    while (key(slot) != wanted && key(slot) != lookup_.unused_key && steps_ != 0) {
+      --steps_;
+      ++slot;
+    }
     return slot;
   }
+
+  /// Returns whether searches have taken too long, as in a table whose keys were made to share a home.
+  bool is_slow() const { return steps_ == 0; }
 
   std::span<const KeyPart> parts() const { return parts_; }
   const std::vector<std::uint64_t>& keys() const { return keys_; }
@@ -222,6 +232,7 @@ class CodedTable {
   std::span<const KeyPart> parts_;
   LookupDesc lookup_;
   const std::uint32_t* words_;
+  std::size_t steps_;                ///< Steps that searches may still take.
   std::vector<std::uint64_t> keys_;  ///< The keys that a search finds.
   std::vector<Codes> codes_;
 };
@@ -244,8 +255,8 @@ class LookupCodesMaker {
       column += lookup.width;
       if (tables.back().codes().empty()) tables.pop_back();
     }
-    std::vector<const CodedTable*> left;
-    for (const CodedTable& table : tables) {
+    std::vector<CodedTable*> left;
+    for (CodedTable& table : tables) {
       if (!table.has_one_default()) return false;
       add_parts(table.parts());
       left.push_back(&table);
@@ -255,6 +266,7 @@ class LookupCodesMaker {
     if (to_.tests_.size() > kMaxTests) return false;
     while (!left.empty())
       if (!take_sets(left)) return false;
+    if (std::any_of(tables.begin(), tables.end(), std::mem_fn(&CodedTable::is_slow))) return false;
     for (KeyPart& test : to_.tests_) test.feature = place_in(to_.features_, test.feature);
     return true;
   }
@@ -268,20 +280,20 @@ class LookupCodesMaker {
   }
 
   /// Makes a set of the first of `left`, or those of all lookups that may share its search, and takes them away.
-  bool take_sets(std::vector<const CodedTable*>& left) {
-    const CodedTable& first = *left[0];
-    const auto alike = [&](const CodedTable* table) {
+  bool take_sets(std::vector<CodedTable*>& left) {
+    CodedTable& first = *left[0];
+    const auto alike = [&](CodedTable* table) {
       return table == &first ||
              (first.may_share() && table->may_share() && table->parts()[0] == first.parts()[0]);
     };
     const auto end = std::stable_partition(left.begin(), left.end(), alike);
-    std::vector<const CodedTable*> taken(left.begin(), end);
+    std::vector<CodedTable*> taken(left.begin(), end);
     left.erase(left.begin(), end);
     std::vector<std::uint64_t> keys;
     if (first.may_share())
-      for (const CodedTable* table : taken) table->add_first_parts(keys);
+      for (CodedTable* table : taken) table->add_first_parts(keys);
     sort_unique(keys);
-    const auto shares = [&](const CodedTable* table) { return table->shares(keys.size()); };
+    const auto shares = [&](CodedTable* table) { return table->shares(keys.size()); };
     const auto rest = std::stable_partition(taken.begin(), taken.end(), shares);
     for (auto alone = rest; alone != taken.end(); ++alone)
       if (!add_set({*alone}, (*alone)->parts(), (*alone)->keys())) return false;
@@ -289,7 +301,7 @@ class LookupCodesMaker {
     return taken.empty() || add_set(taken, taken[0]->parts().first(1), keys);
   }
 
-  bool add_set(const std::vector<const CodedTable*>& tables, std::span<const KeyPart> parts,
+  bool add_set(const std::vector<CodedTable*>& tables, std::span<const KeyPart> parts,
                const std::vector<std::uint64_t>& keys) {
     LookupSet set{};
     SlotMemory memory;
@@ -301,19 +313,20 @@ class LookupCodesMaker {
           {is_category(part) ? place_in(to_.features_, part.feature) : number_of(part), is_category(part)});
     set.parts = keep(std::move(numbers));
     std::vector<LookupColumns> lookups;
-    for (const CodedTable* table : tables)
+    for (CodedTable* table : tables)
       lookups.push_back(columns_of(*table, table->parts().subspan(parts.size()), keys, set.slots));
     set.lookups = keep(std::move(lookups));
     to_.sets_.push_back(set);
     return true;
   }
 
-  LookupColumns columns_of(const CodedTable& table, std::span<const KeyPart> tests,
+  LookupColumns columns_of(CodedTable& table, std::span<const KeyPart> tests,
                            const std::vector<std::uint64_t>& keys, const KeySlots& slots) {
     // The default's slot in the lookup's own table is the last.
     const std::size_t count = (slots.slot_count + std::size_t{1}) << tests.size();
     std::vector<std::vector<std::uint8_t>> codes;
-    for (const CodedTable::Codes& column : table.codes()) codes.emplace_back(count, column.of_slot.back());
+    for (const CodedTable::Codes& column : table.codes())
+      codes.emplace_back(count + kTableSlack, column.of_slot.back());
     for (const std::uint64_t first : keys)
       for (unsigned outcomes = 0; outcomes < 1u << tests.size(); ++outcomes) {
         std::uint64_t key = first;

@@ -1,4 +1,4 @@
-// Tables of codes for a program's lookups, made when it is loaded. Lookups of one category with different tests search
+// Tables of codes for a program's lookups, made from its sections. Lookups of one category with different tests search
 // for it once; a lookup's table gives the code that the encoder would give for the value, which is never fetched. The
 // answers are those of the lookups' own tables for every key.
 #pragma once

@@ -19,7 +19,6 @@
 #include "vm/host/grain.hpp"
 #include "vm/host/leaf_functions.hpp"
 #include "vm/host/load_encoder.hpp"
-#include "vm/host/lookup_codes.hpp"
 #include "vm/host/targets/target.hpp"
 #include "vm/host/walkers/walk.hpp"
 
@@ -58,7 +57,6 @@ struct LoadedProgram {
   TransformParameters parameters{};
   std::vector<double> base{};  ///< Base scores.
   LoadedEncoder encoder{};
-  LookupCodes lookup_codes{};
   const Target* target = nullptr;
   std::unique_ptr<const RowReader> row_reader{};
   CsrEncoder csr_encoder{};                    ///< Refers to the rules of `row_reader`.

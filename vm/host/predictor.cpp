@@ -2,6 +2,7 @@
 // into passes so that the context's scratch stays below kMaxScratchBytes, however many rows arrive.
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <forestvm/internal/names.hpp>
 
 #include "vm/host/load_program.hpp"
+#include "vm/host/lookup_codes.hpp"
 #include "vm/host/targets/target.hpp"
 
 namespace forestvm {
@@ -221,8 +223,21 @@ class HostPredictor final : public CallPredictor {
     return RowView{.values = converted, .stride = row_width(loaded_.meta)};
   }
 
+  /// Returns the tables of lookups' codes, which are made when rows are first encoded: calls with few rows, whose plans
+  /// read values, never need them. Without memory for them there are none.
+  const LookupCodes& lookup_codes() const {
+    std::call_once(lookup_codes_once_, [this] {
+      try {
+        lookup_codes_ = LookupCodes(loaded_.program, loaded_.encoder, *target_);
+      } catch (const std::bad_alloc&) {
+        lookup_codes_ = {};
+      }
+    });
+    return lookup_codes_;
+  }
+
   /// Returns whether rows are encoded without the values of lookups.
-  bool codes_lookups(const RowSource& rows) const { return converted(rows) && !loaded_.lookup_codes.empty(); }
+  bool codes_lookups(const RowSource& rows) const { return converted(rows) && !lookup_codes().empty(); }
 
   /// Returns the number of values of a row whose lookups are coded.
   std::size_t short_width() const { return loaded_.row_reader->rules().columns().short_width(); }
@@ -234,7 +249,7 @@ class HostPredictor final : public CallPredictor {
   std::size_t coding_bytes(std::size_t rows) const {
     const std::size_t parts = (rows + kRowsDerivedAtOnce - 1) / kRowsDerivedAtOnce;
     return (loaded_.executor == nullptr ? 1 : parts) *
-           (short_bytes() + whole_lines(loaded_.lookup_codes.scratch_bytes()));
+           (short_bytes() + whole_lines(lookup_codes().scratch_bytes()));
   }
 
   /// Writes the codes of a pass's rows: see codes_lookups.
@@ -245,8 +260,8 @@ class HostPredictor final : public CallPredictor {
       const auto values = reinterpret_cast<float*>(memory);
       FVM_TRY(rows.read_short(begin + part.begin, part.size(), values));
       const FloatEnvironment environment;
-      loaded_.lookup_codes.encode(values, short_width(), part.size(),
-                                  codes + code_offset(part.begin, columns()), memory + short_bytes());
+      lookup_codes().encode(values, short_width(), part.size(), codes + code_offset(part.begin, columns()),
+                            memory + short_bytes());
       return {};
     });
   }
@@ -262,7 +277,7 @@ class HostPredictor final : public CallPredictor {
 
   Result<void> run_pass(Pass& pass, const RowSource& rows, std::size_t begin, const Destination& to,
                         std::vector<Line>& scratch) const {
-    const bool coded = codes_lookups(rows) && !coded_plans().reads_values(pass.row_count);
+    const bool coded = !coded_plans().reads_values(pass.row_count) && codes_lookups(rows);
     const std::size_t values = coded                             ? coding_bytes(pass.row_count)
                                : converted(rows, pass.row_count) ? converted_bytes(pass.row_count)
                                                                  : 0;
@@ -385,6 +400,8 @@ class HostPredictor final : public CallPredictor {
 
   LoadedProgram loaded_;
   const Target* target_;
+  mutable std::once_flag lookup_codes_once_;
+  mutable LookupCodes lookup_codes_;
   std::size_t private_bytes_ = 0;  ///< Bytes of a row in all accumulators but the result.
 };
 
