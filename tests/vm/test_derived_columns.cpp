@@ -23,6 +23,7 @@
 #include "support/layout_names.hpp"
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
+#include "vm/host/lookup_codes.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -142,6 +143,56 @@ TEST(DerivedColumns, GiveTheSameAnswersIfSearchesAreShared) {
       EXPECT_EQ(scores_of(*loaded(model, "encode(u8)", {.target = target}), block_of(rows, 6)), expected)
           << target << ", seed " << seed;
   }
+}
+
+/// Returns the searches for each row by which the codes of a program's lookups are found; 0 if there is no way to it.
+std::size_t searches(const Program& program) {
+  const host::Target& target = *host::find_target("auto").value();
+  const auto encoder = host::load_encoder(program.section_EncodedFeatures(), program.section_Ranks(),
+                                          program.section_Columns(), program.section_CategoryColumns(),
+                                          row_width(program.meta()));
+  return host::LookupCodes(program, encoder, target).searches();
+}
+
+/// Returns a forest over a number and a category that reads the first column of each lookup.
+Model forest_of(std::vector<Lookup> lookups) {
+  std::vector<Tree> trees;
+  std::uint32_t column = 2;
+  for (const Lookup& lookup : lookups) {
+    trees.push_back(support::split(column, 1.5, support::leaf(1), support::leaf(2)));
+    column += lookup.width;
+  }
+  Model forest = support::model_of(std::move(trees));
+  forest.num_features = 2;
+  forest.hashed_features = {1};
+  forest.lookups = std::move(lookups);
+  return forest;
+}
+
+TEST(DerivedColumns, OfOneCategoryAndUpToFourTestsShareASearch) {
+  std::vector<Lookup> lookups;
+  for (unsigned tests = 0; tests < 7; ++tests) {
+    Lookup& lookup = lookups.emplace_back(Lookup{{1}, {}, {}, {5}, 1, {1, 2}});
+    for (unsigned i = 0; i < tests; ++i) lookup.value_tests.push_back({0, static_cast<float>(i), false});
+  }
+  const Model model = forest_of(std::move(lookups));
+  EXPECT_EQ(searches(compiled(model, "encode(u8)")), 3u);  // five lookups share one, two have one each
+  EXPECT_EQ(searches(compiled(model, "layout(tree, array)")), 0u);
+}
+
+/// Each key gets a slot of its own, also where almost all slots of a table are used.
+TEST(DerivedColumns, OfAnyNumberOfKeysAreCoded) {
+  Dice dice(10);
+  std::vector<Lookup> lookups;
+  for (const unsigned keys : {0u, 1u, 2u, 10u, 224u, 225u, 1818u, 14561u})
+    for (const bool categories : {false, true}) {
+      Lookup& lookup = lookups.emplace_back(Lookup{{1}, {}, {}, {}, 1, std::vector<float>(keys + 1, 1)});
+      for (unsigned i = 0; i < 5; ++i) lookup.value_tests.push_back({0, static_cast<float>(i), false});
+      for (std::uint64_t key = 0; key < keys; ++key)
+        lookup.keys.push_back(categories ? key_with(0, static_cast<std::int32_t>(key)) : dice.bits());
+    }
+  const Model model = forest_of(std::move(lookups));
+  EXPECT_EQ(searches(compiled(model, "encode(u8)")), model.lookups.size());
 }
 
 /// Such tables come from no compiler, but verified programs may have them.

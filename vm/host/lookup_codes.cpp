@@ -133,8 +133,8 @@ class CodedTable {
   CodedTable(const LookupDesc& lookup, std::span<const KeyPart> parts, const std::uint32_t* words)
       : parts_(parts), lookup_(lookup), words_(words), steps_(kStepsPerSlot * lookup.slot_count) {
     for (std::uint32_t slot = 0; slot < lookup.slot_count; ++slot)
-      if (key(slot) != lookup.unused_key && find(key(slot)) == slot) keys_.push_back(key(slot));
-    std::sort(keys_.begin(), keys_.end());
+      if (key(slot) != lookup.unused_key) keys_.push_back(key(slot));
+    sort_unique(keys_);
   }
 
   /// Adds the codes of values that are read as feature `first_column` of rows, and of those after it.
@@ -232,8 +232,8 @@ class CodedTable {
   std::span<const KeyPart> parts_;
   LookupDesc lookup_;
   const std::uint32_t* words_;
-  std::size_t steps_;                ///< Steps that searches may still take.
-  std::vector<std::uint64_t> keys_;  ///< The keys that a search finds.
+  std::size_t steps_;  ///< Steps that searches may still take.
+  std::vector<std::uint64_t> keys_;
   std::vector<Codes> codes_;
 };
 

@@ -24,7 +24,8 @@ class LookupCodes {
   /// no tables can be made with the same answers, in a bounded time. Both must live as long.
   LookupCodes(const Program& program, const LoadedEncoder& encoder, const Target& target);
 
-  bool empty() const { return sets_.empty(); }
+  /// Returns the number of keys for which each row is searched; 0 if there are no tables.
+  std::size_t searches() const { return sets_.size(); }
   std::size_t scratch_bytes() const { return derive_scratch(features_.size(), tests_.size()); }
 
   /// Writes the codes of `row_count` converted rows, which lie `stride` values apart and lack the columns of lookups,

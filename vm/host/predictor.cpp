@@ -237,7 +237,9 @@ class HostPredictor final : public CallPredictor {
   }
 
   /// Returns whether rows are encoded without the values of lookups.
-  bool codes_lookups(const RowSource& rows) const { return converted(rows) && !lookup_codes().empty(); }
+  bool codes_lookups(const RowSource& rows) const {
+    return converted(rows) && lookup_codes().searches() != 0;
+  }
 
   /// Returns the number of values of a row whose lookups are coded.
   std::size_t short_width() const { return loaded_.row_reader->rules().columns().short_width(); }
