@@ -83,14 +83,14 @@ constexpr std::size_t derive_scratch(std::size_t features, std::size_t tests) {
   return kCodeRows * (features * sizeof(float) + tests);
 }
 
-/// Loops over rows run over whole groups, whose number of rows the compiler knows.
+/// Loops over rows run over whole groups, so that a vectorised loop leaves none over.
 inline constexpr unsigned kGroupRows = 16;
 static_assert(kCodeRows % kGroupRows == 0);
 
 template <class Visit>
 FVM_INLINE void for_rows(unsigned rows, const Visit& visit) {
-  for (unsigned begin = 0; begin < rows; begin += kGroupRows)
-    for (unsigned i = 0; i < kGroupRows; ++i) visit(begin + i);
+  const unsigned whole = rows / kGroupRows * kGroupRows;
+  for (unsigned r = 0; r < whole; ++r) visit(r);
 }
 
 /// Copies a feature's values. The last row's stands for those of rows that a group lacks.

@@ -313,6 +313,7 @@ class LookupCodesMaker {
           {is_category(part) ? place_in(to_.features_, part.feature) : number_of(part), is_category(part)});
     set.parts = keep(std::move(numbers));
     std::vector<LookupColumns> lookups;
+    lookups.reserve(tables.size());
     for (CodedTable* table : tables)
       lookups.push_back(columns_of(*table, table->parts().subspan(parts.size()), keys, set.slots));
     set.lookups = keep(std::move(lookups));
