@@ -113,6 +113,10 @@ class RowSource {
   /// row.
   Result<RowView> read(std::size_t begin, std::size_t count, float* converted) const;
 
+  /// Does what read() does, for rows that must be converted, but leaves out the columns of lookups: see
+  /// ColumnRules::short_width.
+  Result<RowView> read_short(std::size_t begin, std::size_t count, float* converted) const;
+
   /// Writes the values of some features, which ascend, in `count` rows from `begin` on, as linear leaves read them:
   /// float64, and 0 where |x| <= kTiny; NaN is missing. The rows have been read, and are values in the host's memory.
   void copy_features(std::size_t begin, std::size_t count, std::span<const std::uint32_t> features,

@@ -18,6 +18,7 @@ namespace forestvm::host {
     void encode_columns(const ColumnTask& task);      \
     void encode_doubles(const DoublesTask& task);     \
     std::uint64_t round(const RoundTask& task);       \
+    void derive(const DeriveTask& task);              \
   }
 #include <built_targets.def>
 
@@ -32,7 +33,8 @@ constexpr Target kTargets[] = {
    target_##Name::encode_categories,    \
    target_##Name::encode_columns,       \
    target_##Name::encode_doubles,       \
-   target_##Name::round},
+   target_##Name::round,                \
+   target_##Name::derive},
 #include <built_targets.def>
 };
 

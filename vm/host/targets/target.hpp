@@ -8,6 +8,7 @@
 #include <forestvm/core/round_values.hpp>
 #include <forestvm/result.hpp>
 
+#include "vm/host/derive_codes.hpp"
 #include "vm/host/encode_categories.hpp"
 #include "vm/host/encode_columns.hpp"
 #include "vm/host/encode_doubles.hpp"
@@ -25,6 +26,7 @@ struct Target {
   EncodeColumnsFunction encode_columns;
   EncodeDoublesFunction encode_doubles;
   RoundFunction round;
+  DeriveFunction derive;
 
   /// Returns the target's own walker for a verified description, otherwise the first target's; one
   /// without a function for a layout that is not built.
