@@ -38,7 +38,7 @@ std::string extents(const std::array<std::uint32_t, kDimensions>& extent, unsign
 }
 
 Json phase_of(const PhaseAccount& account) {
-  Json phase;
+  Json phase = Json::object();
   Json layouts = Json::array();
   for (const Layout layout : account.layouts) layouts.push_back(name_of(layout));
   phase["layouts"] = layouts.empty() ? Json("none walked") : layouts;

@@ -115,7 +115,7 @@ void add_program(Json& document, const Program& program) {
   if (const auto hashed = program.section_HashedFeatures(); !hashed.empty())
     document["hashed features"] = std::vector<std::uint32_t>(hashed.begin(), hashed.end());
   if (const std::vector<std::string> columns = derived_column_texts(program); !columns.empty()) {
-    Json derived;  // named as further features, which is what splits call them
+    Json derived = Json::object();  // named as further features, which is what splits call them
     for (std::size_t i = 0; i < columns.size(); ++i)
       derived["f" + std::to_string(program.meta().num_features + i)] = columns[i];
     document["derived columns"] = std::move(derived);
@@ -177,9 +177,12 @@ std::uint64_t scattered_children(const Model& model) {
   return count;
 }
 
+// Objects are made before members are set: where there is no memory for an object, the JSON library's operator[] leaves
+// one behind that its destructor cannot take.
+
 /// Describes a model. `program` is its program, or the error that says why there is none.
 Json document_of(const std::string& path, const Model& model, const Result<Program>& program) {
-  Json document;
+  Json document = Json::object();
   document["file"] = path;
   document["kind"] = "model";
   document["format"] = model.format;
@@ -190,8 +193,10 @@ Json document_of(const std::string& path, const Model& model, const Result<Progr
   document["outputs"] = model.num_outputs;
   document["classes"] = class_count(model.class_rule, model.num_outputs);
   if (!model.class_labels.empty()) document["class labels"] = model.class_labels;
+  Json categories = Json::object();
   for (const FeatureCategories& named : model.categories)
-    document["categories"][std::to_string(named.feature)] = named.names;
+    categories[std::to_string(named.feature)] = named.names;
+  if (!categories.empty()) document["categories"] = std::move(categories);
   document["transform"] = name_of(model.transform);
   document["class rule"] = name_of(model.class_rule);
   document["base"] = model.base;
@@ -224,7 +229,7 @@ Json names(std::uint32_t count, Get get) {
 
 Json document_of(const std::string& path, const Program& program) {
   const ProgramMeta& meta = program.meta();
-  Json document;
+  Json document = Json::object();
   document["file"] = path;
   document["kind"] = "program";
   document["format"] = program.text(StringId::Format);
@@ -241,8 +246,10 @@ Json document_of(const std::string& path, const Program& program) {
   if (meta.num_class_labels > 0)
     document["class labels"] =
         names(meta.num_class_labels, [&](std::uint32_t i) { return program.class_label(i); });
+  Json categories = Json::object();
   for (const CategoryNames& named : program.section_CategoryNames())
-    document["categories"][std::to_string(named.feature)] = program.category_names(named.feature);
+    categories[std::to_string(named.feature)] = program.category_names(named.feature);
+  if (!categories.empty()) document["categories"] = std::move(categories);
   document["transform"] = name_of(meta.transform);
   document["class rule"] = name_of(meta.class_rule);
   const auto base = program.section_Base();
@@ -371,7 +378,8 @@ Result<void> run(const Arguments& arguments) {
   if (const auto* const model = std::get_if<Model>(&loaded)) {
     const Result<Program> program =
         compile_as_asked(arguments, path, *model, gpu.device == nullptr ? "auto" : "gpu");
-    if ((asked || gpu.device != nullptr) && !program) return program.error();
+    const bool refused = !program && program.error().code == ErrorCode::Refused;
+    if (!program && (asked || gpu.device != nullptr || !refused)) return program.error();
     document = document_of(path, *model, program);
     if (program) FVM_TRY(add_account(*program));
   } else {

@@ -36,7 +36,7 @@ Result<Margins> Margins::open(const std::string& path, const Program& program) {
                    refused("", "has margins of shape " +
                                    shape_text(std::to_string(table->rows().value_or(0)), table->columns()) +
                                    ", the raw scores have the shape " + shape_text("rows", outputs)));
-  return Margins(path, std::move(source), std::move(table));
+  return Margins(path, program.meta().score_type, std::move(source), std::move(table));
 }
 
 Error Margins::wrong_rows(const std::string& rows) const {
@@ -47,10 +47,14 @@ Error Margins::wrong_rows(const std::string& rows) const {
 Result<BaseMargin> Margins::next(std::size_t count) {
   FVM_TRY(in_file(path_, table_->read(count, block_)));
   if (block_.count != count) return wrong_rows("more rows");
-  for (std::size_t i = 0; i < count * block_.width; ++i)
-    if (!std::isfinite(block_.value(i)))
-      return in_file(
-          path_, refused("row " + std::to_string(before_ + i / block_.width), "a margin that is not finite"));
+  const bool wide = score_type_ == ScalarType::Float64;
+  for (std::size_t i = 0; i < count * block_.width; ++i) {
+    const double margin = block_.value(i);
+    if (wide ? std::isfinite(margin) : std::isfinite(static_cast<float>(margin))) continue;
+    return in_file(path_, refused("row " + std::to_string(before_ + i / block_.width),
+                                  std::isfinite(margin) ? "a margin beyond float32, in which the model sums"
+                                                        : "a margin that is not finite"));
+  }
   before_ += count;
   const RowBlock block = block_.block();
   return BaseMargin{block.data, count, block_.width, block.type == RowType::Float64};

@@ -1,4 +1,4 @@
-// --base-margin: reads margins from a file, batch after batch beside the rows.
+// Reads the margins of --base-margin from a file, batch after batch beside the rows.
 #pragma once
 
 #include <cstddef>
@@ -17,25 +17,31 @@ namespace forestvm::cli {
 
 extern const Option kBaseMarginOption;
 
+/// The margins of a file, which are read once. Errors name the file.
 class Margins {
  public:
-  /// Opens an NPY array of shape (rows,) or (rows, outputs). Errors name the file.
+  /// Opens an NPY array of shape (rows,) or (rows, outputs). Refused: other shapes and what the reader of NPY refuses.
   static Result<Margins> open(const std::string& path, const Program& program);
 
   /// Returns the margins of the next `count` rows, which are valid until the next call. Refused if the file has
-  /// fewer, or one that is not finite.
+  /// fewer, or one that is not finite in the type of the program's scores (the message names its row in the file).
   Result<BaseMargin> next(std::size_t count);
 
   /// Returns a refusal if there are more margins than rows.
   Result<void> finish() const;
 
  private:
-  Margins(std::string path, std::unique_ptr<Source> source, std::unique_ptr<TableReader> table)
-      : path_(std::move(path)), source_(std::move(source)), table_(std::move(table)) {}
+  Margins(std::string path, ScalarType score_type, std::unique_ptr<Source> source,
+          std::unique_ptr<TableReader> table)
+      : path_(std::move(path)),
+        score_type_(score_type),
+        source_(std::move(source)),
+        table_(std::move(table)) {}
 
   Error wrong_rows(const std::string& rows) const;
 
   std::string path_;
+  ScalarType score_type_;
   std::unique_ptr<Source> source_;
   std::unique_ptr<TableReader> table_;
   Rows block_;

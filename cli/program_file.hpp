@@ -41,7 +41,7 @@ extern const Option kScheduleOption;
 extern const Option kContractOption;
 extern const Option kStrictOption;
 
-/// The option of `compile` for programs that calls may ask for more; `run` compiles what its own options need.
+/// The option of `compile` that adds a capability to the program. `run` adds those that its own options need.
 extern const Option kWithOption;
 
 /// A schedule and what messages call it: its file, "schedule NAME" or "--schedule".

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <forestvm/backend.hpp>
@@ -38,23 +39,24 @@ struct RunOptions {
   OutputKind output = OutputKind::Value;
   BackendChoice backend;
   BatchOptions rows;
-  bool has_header = false;  ///< true: CSV output begins with names
+  bool has_header = false;  ///< True if CSV output begins with names.
 };
 
-/// Reads "margin=10,every=10", in any order; a part that is absent has LightGBM's default.
+/// Reads "margin=10,every=10", in any order; a part that is absent has LightGBM's default. Usage for other texts, and
+/// for a part that comes twice.
 Result<EarlyStop> early_stop_of(const std::string& text) {
   EarlyStop stop;
-  bool good = !text.empty();
+  bool good = !text.empty(), has_margin = false, has_every = false;
   for (std::size_t begin = 0; good && begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view part = std::string_view(text).substr(begin, end - begin);
     const char* const last = part.data() + part.size();
-    const auto reads = [&](std::string_view name, auto& number) {
-      if (!part.starts_with(name)) return false;
+    const auto reads = [&](std::string_view name, auto& number, bool& has_it) {
+      if (!part.starts_with(name) || std::exchange(has_it, true)) return false;
       const auto [at, error] = std::from_chars(part.data() + name.size(), last, number);
       return error == std::errc() && at == last;
     };
-    good = reads("margin=", stop.margin) || reads("every=", stop.every);
+    good = reads("margin=", stop.margin, has_margin) || reads("every=", stop.every, has_every);
     begin = end + 1;
   }
   if (good && stop.margin >= 0 && stop.every > 0) return stop;
@@ -196,10 +198,11 @@ Result<void> run(const Arguments& arguments) {
 std::string notes() {
   return target_notes() +
          "\n"
-         "Predictions have the trainer's type, float32 or (LightGBM's) float64, and shape (n,) for one\n"
-         "output or (n, k) for k. class gives the label's index as int64 (in CSV the model's own label, if\n"
-         "it has labels); leaf gives int32 of shape (n, trees). CSV numbers are the shortest text that\n"
-         "reads back to the same bits.\n"
+         "Predictions have the type of the model's sums (float32 for XGBoost and YDF; float64 for LightGBM,\n"
+         "CatBoost, scikit-learn and ONNX; the file's for Treelite and PMML) and shape (n,) for one output\n"
+         "or (n, k) for k. class gives the label's index as int64 (in CSV the model's own label, if it has\n"
+         "labels); leaf gives int32 of shape (n, trees). CSV numbers are the shortest text that reads back\n"
+         "to the same bits.\n"
          "The content of ROWS tells its format, also inside gzip; the name of OUT says what is written.\n"
          "Rows are read, predicted and written batch by batch; only one batch is in memory, except that an\n"
          "NPY array in Fortran order is read whole. A program that writes rows into a pipe and waits for the\n"

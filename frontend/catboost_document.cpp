@@ -545,7 +545,8 @@ Result<void> add_catboost_info(std::string_view key, std::string_view value, con
   const Result<void> read =
       read_events(std::as_bytes(std::span(value)), Syntax::Json, limits.max_depth, sink);
   if (!read.ok())
-    return refused("InfoMap." + std::string(key) + ": " + read.error().where, read.error().message);
+    return Error{read.error().code, "InfoMap." + std::string(key) + ": " + read.error().where,
+                 read.error().message};
   return {};
 }
 

@@ -86,7 +86,9 @@ Result<void> add_objective(const LightgbmEntry& entry, Model& model) {
   model.objective = words[0];
   model.transform = given.sqrt ? Transform::SignedSquare : row->transform;
   model.class_rule = row->class_rule;
-  model.early_stop = row->early_stop;
+  // LightGBM stops rows early by the distance of one score, or by the lead among several.
+  const bool has_rule = (row->early_stop == EarlyStopRule::Lead) == (model.num_outputs > 1);
+  model.early_stop = has_rule ? row->early_stop : EarlyStopRule::None;
   return {};
 }
 

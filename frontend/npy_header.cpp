@@ -1,4 +1,4 @@
-// A recursive descent over the little of Python's literal syntax that NumPy writes.
+// Parses the part of Python's literal syntax that NumPy writes, by recursive descent.
 #include <charconv>
 #include <utility>
 

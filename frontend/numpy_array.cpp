@@ -52,7 +52,7 @@ Result<void> add_field(const NpyHeader::Field& given, NumpyArray& array) {
   return {};
 }
 
-/// Sets what the header says. Errors name no place.
+/// Sets the fields, the shape and the number of items that a header gives. Errors name no place.
 Result<void> take_header(std::string_view text, NumpyArray& array) {
   auto header = parse_npy_header(text);
   if (!header.ok()) return refused("", header.error().text());

@@ -63,7 +63,8 @@ bool PandasCategories::on_real(double, std::string_view text) {
 
 bool PandasCategories::on_array_begin() {
   if (depth_ == 2) return wrong("an array");
-  if (++depth_ == 2) lists_.emplace_back();
+  if (depth_ == 1) lists_.emplace_back();  // first: path() looks for a list at depth 2
+  ++depth_;
   return true;
 }
 
@@ -99,7 +100,8 @@ Result<void> add_pandas_categories(const LightgbmHeader& header, const LoadLimit
     PandasCategories read;
     const Result<void> done =
         read_events(std::as_bytes(std::span(entry.text)), Syntax::Json, limits.max_depth, read);
-    if (!done) return refused(location_of(entry) + ": " + done.error().where, done.error().message);
+    if (!done)
+      return Error{done.error().code, location_of(entry) + ": " + done.error().where, done.error().message};
     lists = std::move(read.lists());
   }
   if (lists.empty()) return {};

@@ -1,5 +1,4 @@
-// See pmml_document.hpp. The document is read as events: nothing of it is kept but what the model needs, and a tree's
-// nodes until the tree ends.
+// See pmml_document.hpp. The reader keeps only what the model needs, and a tree's nodes until the tree ends.
 #include "pmml_document.hpp"
 
 #include <algorithm>
@@ -16,9 +15,9 @@
 namespace forestvm::frontend {
 namespace {
 
-/// The deepest tree. The elements of its nodes stand inside one another.
+/// The depth of the deepest tree, whose nodes are elements inside one another.
 constexpr std::uint32_t kDeepestTree = 4096;
-/// The most names in parts that are not read. Expat keeps each name.
+/// The most different names in elements that are skipped, because Expat keeps every name in memory.
 constexpr std::size_t kMostNames = 1000;
 
 enum class Element : std::uint8_t {
@@ -73,8 +72,8 @@ class Reader final : public XmlSink {
   Reader(const LoadLimits& limits, std::size_t size)
       : limits_(limits),
         document_(limits),
-        trees_(document_.fields, document_.classes),
-        room_(size / 4 + (1u << 22)) {
+        room_(size / 4 + (1u << 22)),
+        trees_(document_.fields, document_.classes, room_) {
     for (std::size_t i = 0; i < std::size(kElements); ++i)
       elements_.emplace(kElements[i].name, static_cast<Element>(i));
   }
@@ -96,6 +95,7 @@ class Reader final : public XmlSink {
     Element element;
     PmmlScorer scorer;
     std::size_t line = 0;
+    bool has_schema = false;
     bool has_method = false;
     bool has_segment_model = false;
     double weight = 1;  ///< Weight of the segment that is being read.
@@ -131,8 +131,8 @@ class Reader final : public XmlSink {
 
   const LoadLimits& limits_;
   PmmlDocument document_;
+  std::size_t room_;  ///< The number of values that the leaves' vectors may still hold.
   PmmlTreeReader trees_;
-  std::size_t room_;  ///< Values that the leaves' vectors may still hold.
   std::uint64_t nodes_ = 0;
   std::unordered_map<std::string_view, Element> elements_;
   std::vector<Element> open_;
@@ -149,7 +149,7 @@ Result<double> Reader::number(const XmlAttributes& attributes, const char* name,
   if (!text && otherwise) return *otherwise;
   const std::optional<double> value = pmml_number(text.value_or(""));
   if (!value || !std::isfinite(*value))
-    return error(std::string(name) + " " + quoted(text.value_or("")) + " is no finite number");
+    return error(std::string(name) + " " + quoted(text.value_or("")) + " is not a finite number");
   return *value;
 }
 
@@ -247,7 +247,10 @@ Result<void> Reader::begin(Element element, const XmlAttributes& attributes) {
       return begin_predicate(element, attributes);
     case Element::Array:
       text_.clear();
-      return {};
+      return trees_.begin_array(attributes, where());
+    case Element::MiningSchema:
+      return std::exchange(models_.back().has_schema, true) ? error("a model with two MiningSchema elements")
+                                                            : Result<void>();
     case Element::Node: {
       const bool classes = models_.back().scorer.has_classes;
       return trees_.begin_node(attributes, classes, where());
@@ -267,7 +270,6 @@ Result<void> Reader::begin(Element element, const XmlAttributes& attributes) {
     case Element::DataDictionary:
     case Element::TransformationDictionary:
     case Element::LocalTransformations:
-    case Element::MiningSchema:
     case Element::Output:
     case Element::Targets:
       return {};
@@ -276,7 +278,8 @@ Result<void> Reader::begin(Element element, const XmlAttributes& attributes) {
 }
 
 Result<void> Reader::begin_model(Element element, const XmlAttributes& attributes) {
-  if (models_.empty() && !document_.trees.empty()) return error("a document of more than one model");
+  if (models_.empty() && !document_.outermost.where.empty())
+    return error("a document of more than one model");
   OpenModel model;
   model.element = element;
   model.line = line_;
@@ -299,7 +302,7 @@ Result<void> Reader::begin_model(Element element, const XmlAttributes& attribute
     const bool chain = parent.scorer.method == PmmlMethod::Chain;
     if (document_.regression) return error("a model after the RegressionModel of a chain");
     if (element == Element::RegressionModel ? !chain : (element == Element::MiningModel && !chain))
-      return error("a model inside another that is no modelChain: only TreeModel is supported");
+      return error("a model inside another that is not a modelChain: only TreeModel is supported");
     if (!chain && model.scorer.has_classes != parent.scorer.has_classes)
       return error("functionName is not that of the model around it");
     if (!chain && model.scorer.is_float != parent.scorer.is_float)
@@ -326,7 +329,6 @@ Result<void> Reader::begin_predicate(Element element, const XmlAttributes& attri
     case Element::SimplePredicate:
       return trees_.add_simple(attributes, where());
     case Element::SimpleSetPredicate:
-      text_.clear();
       return trees_.begin_set(attributes, where());
     case Element::CompoundPredicate:
       return trees_.begin_compound(attributes, where());
@@ -388,7 +390,7 @@ Result<void> Reader::begin_target(const XmlAttributes& attributes) {
   return {};
 }
 
-/// Takes a field of the output, or a part of its expression.
+/// Begins an OutputField, or adds a part to the expression of the latest one.
 Result<void> Reader::begin_expression(Element element, const XmlAttributes& attributes) {
   if (element == Element::FieldRef && open_[open_.size() - 2] == Element::DerivedField)
     return document_.fields.set_expression("FieldRef", attributes, where());
@@ -429,7 +431,7 @@ Result<void> Reader::begin_table(Element element, const XmlAttributes& attribute
   return {};
 }
 
-/// Finds the classes when the outermost model's fields are known.
+/// Sets the classes of a classification, once the outermost model's MiningSchema has named the target.
 Result<void> Reader::set_classes() {
   if (!models_.back().scorer.has_classes) return {};
   PmmlClasses& classes = document_.classes;
@@ -453,7 +455,7 @@ Result<void> Reader::end(Element element) {
     case Element::SimpleSetPredicate:
       return trees_.end_set(text_, where());
     case Element::CompoundPredicate:
-      return open_[open_.size() - 2] == Element::Segment ? Result<void>() : trees_.end_compound(where());
+      return trees_.end_compound(where());
     case Element::Apply:
       models_.back().scorer.outputs.back().expression += ')';
       return {};
@@ -471,7 +473,7 @@ Result<void> Reader::end(Element element) {
   }
 }
 
-/// Compiles the tree for the scorer that it belongs to.
+/// Compiles the tree that ends, whose leaves are those of the model that sums it up.
 Result<void> Reader::end_tree() {
   const std::string place = where();
   if (document_.trees.size() >= limits_.max_trees)

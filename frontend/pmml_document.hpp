@@ -1,4 +1,4 @@
-// A PMML document, read: its trees as splits of two sides, and what is made of their scores.
+// The content of a PMML document: its fields, its trees with two-way splits, and how their scores are combined.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@
 
 namespace forestvm::frontend {
 
-/// The ways in which the scores of a MiningModel's trees are put together.
+/// The ways in which a model combines the scores of its trees.
 enum class PmmlMethod : std::uint8_t {
-  Single,  ///< A TreeModel.
+  Single,  ///< A TreeModel, which has one tree.
   Sum,
   WeightedSum,
   Average,
@@ -28,40 +28,43 @@ enum class PmmlMethod : std::uint8_t {
   Chain,  ///< The scores are inputs of the last model.
 };
 
-/// A field of a model's Output. The expression is written with the function's name first: "(/ score 7.5)".
+/// A field of a model's Output. The expression has each function's name first, as in "(/ score 7.5)".
 struct PmmlOutput {
   std::string name, type, feature, expression;
 };
 
 /// A TreeModel, or a MiningModel of TreeModels.
 struct PmmlScorer {
-  std::string where;
+  std::string where;  ///< Place in the document, for messages.
   PmmlMethod method = PmmlMethod::Single;
   bool has_classes = false;
-  bool is_float = false;  ///< Sums are in float32.
-  std::uint32_t first_tree = 0, end_tree = 0;
-  double weight_sum = 0;
-  bool whole_weights = true;  ///< Weights are small whole numbers.
-  bool may_lack_answers = false;
-  double factor = 1, constant = 0;  ///< Target: the score's factor, and what is added then.
-  bool has_target = false;          ///< There is a Target.
-  std::string target;               ///< Name of the target field that the model itself lists; may be empty.
+  bool is_float = false;  ///< True if scores are summed in float32, otherwise in float64.
+  std::uint32_t first_tree = 0, end_tree = 0;  ///< Its trees in PmmlDocument::trees.
+  double weight_sum = 0;          ///< Sum of the weights of its segments, in the type of the sums.
+  bool whole_weights = true;      ///< True if all weights are whole numbers below 4096.
+  bool may_lack_answers = false;  ///< See Model::may_lack_answers.
+  double factor = 1,
+         constant = 0;      ///< Target: the score is multiplied by `factor`; then `constant` is added.
+  bool has_target = false;  ///< True if there is a Target.
+  std::string target;       ///< Name of the target field in the model's own MiningSchema; may be empty.
   std::vector<PmmlOutput> outputs;
-  bool skips_missing = false;  ///< Trees without an answer do not count.
+  bool skips_missing = false;  ///< True if trees without an answer are left out of the sum.
 };
 
+/// A NumericPredictor: a field and its coefficient.
 struct PmmlTerm {
   std::string name;
   double coefficient = 0;
 };
 
+/// A RegressionTable, for one class of a classification.
 struct PmmlTable {
   std::string category;
   double intercept = 0;
   std::vector<PmmlTerm> terms;
 };
 
-/// A RegressionModel, the last model of a chain.
+/// A RegressionModel, which is the last model of a chain.
 struct PmmlRegression {
   std::string where;
   bool has_classes = false;
@@ -80,10 +83,11 @@ struct PmmlDocument {
   std::vector<PmmlScorer> scorers;  ///< The outermost model, or the models of its chain.
   std::optional<PmmlRegression> regression;
   std::vector<Tree> trees;         ///< Their splits test fields by their numbers in `fields`.
-  std::vector<std::size_t> lines;  ///< Line of each tree.
+  std::vector<std::size_t> lines;  ///< Line of the document in which each tree begins, from 1.
 };
 
-/// Reads the document. `limits` must outlive the result.
+/// Reads the document. `limits` must outlive the result. Refused, with line and element: a document that is damaged,
+/// that goes beyond the limits, or that says what the Model cannot.
 Result<PmmlDocument> read_pmml_document(std::span<const std::byte> bytes, const LoadLimits& limits);
 
 }  // namespace forestvm::frontend

@@ -25,7 +25,7 @@ Result<std::string_view> required(const XmlAttributes& attributes, const char* n
   return refused(where, std::string("no attribute \"") + name + "\"");
 }
 
-/// Returns the cut that separates the same numbers of a field, as a number of the field's type.
+/// Returns the cut at a number of the field's type that separates the field's numbers as `cut` does.
 Cut cut_of(const Cut& cut, PmmlKind kind) {
   if (!std::isfinite(cut.number) || kind == PmmlKind::Double) return cut;
   if (kind == PmmlKind::Integer)
@@ -88,6 +88,7 @@ Result<void> PmmlFields::add_interval(const XmlAttributes& attributes, const std
   };
   FVM_ASSIGN(const double left, margin("leftMargin", -infinity));
   FVM_ASSIGN(const double right, margin("rightMargin", infinity));
+  if (left > right) return refused(where, "a leftMargin above the rightMargin");
   const std::string_view closure = attributes.find("closure").value_or("");
   if (closure != "openClosed" && closure != "openOpen" && closure != "closedOpen" &&
       closure != "closedClosed")
@@ -99,7 +100,7 @@ Result<void> PmmlFields::add_interval(const XmlAttributes& attributes, const std
 Result<void> PmmlFields::begin_derived_field(const XmlAttributes& attributes, const std::string& where) {
   FVM_ASSIGN(const std::string_view name, required(attributes, "name", where));
   derived_name_ = name;
-  DerivedField derived{"", text_of(attributes.find("dataType")), "it has no expression"};
+  DerivedField derived{"", text_of(attributes.find("dataType")), "it has no expression", false};
   if (!derived_.emplace(name, std::move(derived)).second || data_numbers_.contains(derived_name_))
     return refused(where, "two fields have the name " + quoted(name));
   return {};
@@ -108,6 +109,7 @@ Result<void> PmmlFields::begin_derived_field(const XmlAttributes& attributes, co
 Result<void> PmmlFields::set_expression(std::string_view element, const XmlAttributes& attributes,
                                         const std::string& where) {
   DerivedField& derived = derived_[derived_name_];
+  if (std::exchange(derived.has_expression, true)) return refused(where, "a DerivedField of two expressions");
   if (element != "FieldRef") {
     derived.refused = "it is computed by " + printable(element) +
                       ", which is not supported: apply it before the rows are given";
@@ -128,7 +130,7 @@ Result<std::uint32_t> PmmlFields::add_category(PmmlCategories& categories, std::
   if (categories.numbers) {
     const std::optional<double> value = pmml_number(text);
     if (!value || *value != std::floor(*value) || *value < 0 || *value >= kMaxCategories)
-      return refused(where, "category " + quoted(text) + ", which is no whole number from 0 to " +
+      return refused(where, "category " + quoted(text) + ", which is not a whole number from 0 to " +
                                 std::to_string(kMaxCategories - 1));
     code = static_cast<std::uint32_t>(*value);
   }
@@ -156,7 +158,7 @@ Result<std::uint32_t> PmmlFields::category(const PmmlField& field, std::string_v
   return add_category(categories, name, where);
 }
 
-/// Finds how the values of a feature compare.
+/// Sets how the values of a feature compare.
 Result<void> PmmlFields::set_kind(const DataField& data, PmmlField& field, Feature& feature) {
   feature.refused = data.refused;
   if (data.optype == "continuous") {
@@ -185,7 +187,7 @@ Result<void> PmmlFields::set_kind(const DataField& data, PmmlField& field, Featu
   return {};
 }
 
-/// Finds what becomes of invalid and of missing values of a feature.
+/// Sets how invalid and missing values of a feature are treated.
 Result<void> PmmlFields::set_treatments(const DataField& data, const XmlAttributes& attributes,
                                         PmmlField& field, Feature& feature, const std::string& where) {
   const std::string_view invalid = attributes.find("invalidValueTreatment").value_or("returnInvalid");
@@ -213,14 +215,16 @@ Result<void> PmmlFields::set_treatments(const DataField& data, const XmlAttribut
   if (field.kind == PmmlKind::Category) {
     FVM_ASSIGN(const std::uint32_t number, category(field, *replacement, where));
     if (number == 0)
-      return refused(where, "missingValueReplacement " + quoted(*replacement) + " is no declared category");
+      return refused(where,
+                     "missingValueReplacement " + quoted(*replacement) + " is not a declared category");
     field.replacement = number;
     return {};
   }
   const std::optional<double> number = pmml_number(*replacement);
   if (!number || !std::isfinite(*number) ||
       (field.kind == PmmlKind::Integer && *number != std::floor(*number)))
-    return refused(where, "missingValueReplacement " + quoted(*replacement) + " is no number of the field");
+    return refused(where,
+                   "missingValueReplacement " + quoted(*replacement) + " is not a number of the field");
   field.replacement = *number;
   return {};
 }
@@ -277,14 +281,17 @@ Result<void> PmmlFields::add_mining_field(const XmlAttributes& attributes, bool 
 Result<std::uint32_t> PmmlFields::find(std::string_view name, const std::string& where) {
   std::string wanted(name);
   bool to_float = false;
-  // Each step follows a cast; as many as there are derived fields are enough.
+  // Each step follows a cast. More steps than derived fields would go in a circle.
   for (std::size_t steps = 0; steps <= derived_.size(); ++steps) {
     const auto known = numbers_.find(wanted);
     if (known != numbers_.end()) {
       const std::uint32_t number = known->second;
       if (number < features_.size() && !features_[number].refused.empty())
         return refused(where, "field " + quoted(wanted) + " cannot be tested: " + features_[number].refused);
-      if (!to_float || fields_[number].kind == PmmlKind::Float) return number;
+      if (!to_float || fields_[number].kind == PmmlKind::Float) {
+        numbers_.emplace(name, number);  // the next predicate need not follow the casts again
+        return number;
+      }
       PmmlField cast = fields_[number];
       if (cast.kind == PmmlKind::Category)
         return refused(where,

@@ -1,5 +1,5 @@
-// The fields of a PMML document: what its DataDictionary declares, what its models take of it, and the casts between.
-// Out: for each name that a predicate may use, the column of a row and how its values compare.
+// The fields of a PMML document: those that its DataDictionary declares, those that its models use, and casts of them.
+// Out: for each name in a predicate, the column of a row and how its values compare.
 #pragma once
 
 #include <compare>
@@ -17,9 +17,10 @@
 
 namespace forestvm::frontend {
 
-/// Returns the number that a text is, in full, as from_chars reads it; nothing if it is none.
+/// Returns the number that std::from_chars reads from the whole text; nothing if the text is no number.
 std::optional<double> pmml_number(std::string_view text);
 
+/// The ways in which the values of a field compare.
 enum class PmmlKind : std::uint8_t {
   Float,     ///< A number that is rounded to float32 before it is compared.
   Double,    ///< A number.
@@ -29,18 +30,18 @@ enum class PmmlKind : std::uint8_t {
 
 /// The categories of a field. Category 0 stands for all values that are not listed; the others are numbered in order.
 struct PmmlCategories {
-  bool numbers = false;              ///< Rows hold the categories as whole numbers; otherwise as texts.
-  bool declared = false;             ///< The dictionary lists all valid categories.
-  bool other_missing = false;        ///< Values that are not listed count as missing.
-  bool other_possible = true;        ///< Rows with values that are not listed have an answer.
-  std::vector<std::string> names;    ///< Names of the categories from 1 on, unless `numbers`.
-  std::vector<std::uint32_t> codes;  ///< Codes of the categories from 1 on, in rows.
+  bool numbers = false;            ///< True if rows hold the categories as whole numbers, otherwise as texts.
+  bool declared = false;           ///< True if the dictionary lists all valid categories.
+  bool other_missing = false;      ///< True if values that are not listed count as missing.
+  bool other_possible = true;      ///< True if rows with values that are not listed have an answer.
+  std::vector<std::string> names;  ///< Names of the categories from 1 on, unless `numbers`.
+  std::vector<std::uint32_t> codes;                           ///< Codes of the categories from 1 on, in rows.
   std::unordered_map<std::string, std::uint32_t> numbers_of;  ///< Categories by name.
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(codes.size()) + 1; }
 };
 
-/// A gap between two neighbouring numbers: before or after `number`.
+/// A gap between two neighbouring numbers: the one just below `number` or, if `after` is true, just above it.
 struct Cut {
   double number = 0;
   bool after = false;
@@ -54,19 +55,20 @@ struct PmmlInterval {
 
 /// A name that predicates may use.
 struct PmmlField {
-  std::uint32_t feature = 0;
+  std::uint32_t feature = 0;  ///< Column of a row.
   PmmlKind kind = PmmlKind::Double;
   std::uint32_t categories = 0;  ///< Index in PmmlFields::categories (Category).
-  /// The number or the category that a missing value counts as.
+  /// The number or the category by which a missing value is replaced.
   std::optional<double> replacement;
   std::optional<PmmlInterval> valid;  ///< Rows with other numbers have no answer.
 };
 
+/// Collects the fields while a document is read. Messages call the place of an element `where`.
 class PmmlFields {
  public:
   explicit PmmlFields(const LoadLimits& limits) : limits_(limits) {}
 
-  // The parts of the document, in its order.
+  // These take the elements of the document, in its order.
   Result<void> begin_data_field(const XmlAttributes& attributes, const std::string& where);
   Result<void> add_value(const XmlAttributes& attributes, const std::string& where);
   Result<void> add_interval(const XmlAttributes& attributes, const std::string& where);
@@ -103,17 +105,18 @@ class PmmlFields {
     std::string name, optype, type;
     std::vector<std::string> values;  ///< Valid values.
     std::optional<PmmlInterval> interval;
-    std::string refused;  ///< Why no model may use the field; empty if one may.
+    std::string refused;  ///< The reason why no model may use the field; empty if one may.
   };
   struct DerivedField {
     std::string source;  ///< Name of the field that it casts.
     std::string type;
-    std::string refused;  ///< Why no predicate may use it.
+    std::string refused;  ///< The reason why no predicate may use it; empty if one may.
+    bool has_expression = false;
   };
   struct Feature {
     std::string name;
     std::uint32_t categories = UINT32_MAX;
-    std::string refused;  ///< Why no predicate may test it.
+    std::string refused;  ///< The reason why no predicate may test it; empty if one may.
   };
 
   Result<void> add_feature(const DataField& data, const XmlAttributes& attributes, const std::string& where);

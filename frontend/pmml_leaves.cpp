@@ -16,14 +16,14 @@ Error PmmlLeaves::error(const PmmlNode& node, const char* message) const {
   return refused(tree_.where + ", node " + std::to_string(&node - tree_.nodes.data() + 1), message);
 }
 
-/// Returns the value times the weight, rounded as the scorer's type is.
+/// Returns the value times the weight, rounded to the type of the scorer's sums.
 double PmmlLeaves::weighted(double value) const {
   if (weight_ == 1) return value;
   return scorer_.is_float ? static_cast<double>(static_cast<float>(weight_) * static_cast<float>(value))
                           : weight_ * value;
 }
 
-/// Appends the probabilities that a node's counts give. JPMML divides them unless their sum is 1.
+/// Appends the probabilities of a node: its counts, or its probabilities, divided by their sum.
 Result<void> PmmlLeaves::append_shares(const PmmlNode& node, Tree& tree) {
   const auto counts = tree_.distributions.begin() + node.distribution;
   double sum = 0;

@@ -1,4 +1,4 @@
-// The outputs of leaves of PMML trees, as the model that sums them up needs them.
+// The outputs of PMML trees' leaves, in the form in which the model sums them up.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,10 @@ class PmmlLeaves {
         room_(room),
         rows_(tree.nodes.size() + 1, -1) {}
 
-  /// Writes the outputs of the leaf that `node` is, or of one without an answer.
+  /// Writes the outputs of the leaf for `node`; null stands for the leaf of rows without an answer.
   Result<void> operator()(const PmmlNode* node, Node& leaf, Tree& tree);
 
+  /// Returns whether the tree has a leaf of rows without an answer.
   bool lacks_answers() const { return rows_.back() >= 0; }
 
  private:

@@ -1,10 +1,13 @@
-// See pmml_model.hpp. The model answers as JPMML-Evaluator does: engines of PMML differ.
+// See pmml_model.hpp. Engines of PMML differ; the model answers as JPMML-Evaluator does.
 #include "pmml_model.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "file_text.hpp"
@@ -13,12 +16,12 @@
 namespace forestvm::frontend {
 namespace {
 
-/// Logarithm of the number that JPMML takes for e in float32.
+/// The logarithm of 2.7182817, which JPMML uses as e in float32.
 const double kSlope = std::log(2.7182817);
 
 bool is_average(PmmlMethod method) { return method == PmmlMethod::Average; }
 
-/// Puts a model together from a document's trees and what is made of their scores.
+/// Makes a Model of a document.
 class Assembly {
  public:
   explicit Assembly(PmmlDocument& document, Model& model) : document_(document), model_(model) {}
@@ -36,6 +39,7 @@ class Assembly {
   Result<void> set_softmax();
   Result<void> set_divisor(const PmmlScorer& scorer);
   Result<const PmmlScorer*> scorer_of(const PmmlTable& table);
+  Result<void> check_tables();
   Result<void> check_types() const;
   void add_trees();
   Result<void> set_row_type();
@@ -49,10 +53,12 @@ class Assembly {
 
   PmmlDocument& document_;
   Model& model_;
+  /// The scorers of a chain by the names of the fields that hold their scores.
+  std::unordered_map<std::string_view, const PmmlScorer*> scorers_by_output_;
   std::vector<std::uint32_t> output_of_;  ///< Output of each scorer.
 };
 
-/// Sets what the sum of a scorer's trees is divided by.
+/// Sets the number by which the sum of a scorer's trees is divided.
 Result<void> Assembly::set_divisor(const PmmlScorer& scorer) {
   if (scorer.method == PmmlMethod::Average || scorer.method == PmmlMethod::Vote) {
     model_.averaged = true;
@@ -75,8 +81,8 @@ Result<void> Assembly::add_classes() {
   FVM_TRY(set_divisor(scorer));
   const bool votes = scorer.method == PmmlMethod::Vote || scorer.method == PmmlMethod::WeightedVote;
   if (votes && !scorer.whole_weights)
-    return refused(scorer.where, "weightedMajorityVote with weights that are no whole numbers below 4096");
-  // Between classes with equally many votes JPMML takes the one that the first of their trees chose.
+    return refused(scorer.where, "weightedMajorityVote with weights that are not whole numbers below 4096");
+  // Among classes with equally many votes, JPMML takes the one for which a tree voted first: no ClassRule does that.
   const std::uint32_t count = scorer.end_tree - scorer.first_tree;
   const bool ties =
       votes && (scorer.method == PmmlMethod::WeightedVote || model_.num_outputs > 2 || count % 2 == 0);
@@ -87,7 +93,7 @@ Result<void> Assembly::add_classes() {
   return {};
 }
 
-/// Multiplies the score of an output, then adds to it.
+/// Sets the factor and the constant by which a Target rescales the score of an output.
 Result<void> Assembly::set_target(const PmmlScorer& scorer, std::size_t output) {
   if (scorer.factor == 1 && scorer.constant == 0) return {};
   if (model_.transform == Transform::Average)
@@ -156,20 +162,15 @@ Result<const PmmlScorer*> Assembly::scorer_of(const PmmlTable& table) {
   if (table.terms.size() != 1)
     return refused(regression().where, "a RegressionTable of " + std::to_string(table.terms.size()) +
                                            " predictors instead of one score of trees");
-  const auto gives = [&](const PmmlScorer& scorer) {
-    return std::any_of(scorer.outputs.begin(), scorer.outputs.end(), [&](const PmmlOutput& output) {
-      return output.name == table.terms[0].name && output.feature == "predictedValue" &&
-             output.expression.empty();
-    });
-  };
-  const auto found = std::find_if(document_.scorers.begin(), document_.scorers.end(), gives);
-  if (found == document_.scorers.end())
-    return refused(regression().where, "predictor " + quoted(table.terms[0].name) + " is no score of trees");
-  for (const PmmlOutput& output : found->outputs)
-    if (output.name == table.terms[0].name && output.type != (is_float() ? "float" : "double") &&
-        !output.type.empty())
-      return refused(found->where, "a score of another type than its sum: " + quoted(output.type));
-  return &*found;
+  const std::string& name = table.terms[0].name;
+  const auto found = scorers_by_output_.find(name);
+  if (found == scorers_by_output_.end())
+    return refused(regression().where, "predictor " + quoted(name) + " is not a score of trees");
+  const PmmlScorer& scorer = *found->second;
+  for (const PmmlOutput& output : scorer.outputs)
+    if (output.name == name && output.type != (is_float() ? "float" : "double") && !output.type.empty())
+      return refused(scorer.where, "a score of another type than its sum: " + quoted(output.type));
+  return &scorer;
 }
 
 /// Sets an output from a table: coefficient * score + intercept, where the score may have a Target.
@@ -178,7 +179,7 @@ Result<void> Assembly::set_table(const PmmlTable& table, const PmmlScorer& score
   if (scorer.has_classes || scorer.method == PmmlMethod::Average ||
       scorer.method == PmmlMethod::WeightedAverage)
     return refused(scorer.where, "a RegressionModel of anything but sums of trees is not supported");
-  if (!document_.regression->is_float == is_float())
+  if (regression().is_float != is_float())
     return refused(regression().where, "x-mathContext is not that of the scores");
   PmmlScorer whole = scorer;
   const bool plain = scorer.factor == 1 && scorer.constant == 0;
@@ -186,7 +187,8 @@ Result<void> Assembly::set_table(const PmmlTable& table, const PmmlScorer& score
     whole.factor = term.coefficient;
     whole.constant = table.intercept;
   } else if (term.coefficient != 1 || table.intercept != 0) {
-    if (!is_logistic() || is_float() || table.intercept != 0 || regression().tables.size() > 2)
+    // A transform has one slope, and each of several scores may have a coefficient of its own.
+    if (!is_logistic() || is_float() || table.intercept != 0 || model_.num_outputs > 1)
       return refused(regression().where,
                      "a coefficient or an intercept of a score that a Target rescales is not supported");
     model_.slope = term.coefficient;
@@ -231,9 +233,8 @@ Result<void> Assembly::set_normalization() {
   return {};
 }
 
-Result<void> Assembly::add_chain() {
-  if (!document_.regression)
-    return refused(document_.outermost.where, "a modelChain that does not end in a RegressionModel");
+/// Checks that the tables of a chain's last model are one for each class, or one for a number.
+Result<void> Assembly::check_tables() {
   const std::vector<PmmlTable>& tables = regression().tables;
   if (regression().has_classes != document_.outermost.has_classes)
     return refused(regression().where, "functionName is not that of the model around it");
@@ -244,14 +245,24 @@ Result<void> Assembly::add_chain() {
   if (tables.size() !=
       (regression().has_classes ? std::max<std::size_t>(document_.classes.labels.size(), 2) : 1))
     return refused(regression().where, std::to_string(tables.size()) + " RegressionTable elements");
-  for (std::size_t k = 0; regression().has_classes && k < tables.size(); ++k) {
-    const bool twice =
-        std::any_of(tables.begin(), tables.begin() + static_cast<std::ptrdiff_t>(k),
-                    [&](const PmmlTable& table) { return table.category == tables[k].category; });
-    if (twice || !document_.classes.numbers.contains(tables[k].category))
-      return refused(regression().where, "targetCategory " + quoted(tables[k].category) +
-                                             " is none of the target's values, or comes twice");
-  }
+  std::unordered_set<std::string_view> categories;
+  for (const PmmlTable& table : tables)
+    if (regression().has_classes &&
+        (!categories.insert(table.category).second || !document_.classes.numbers.contains(table.category)))
+      return refused(regression().where, "targetCategory " + quoted(table.category) +
+                                             " is not one of the target's values, or comes twice");
+  return {};
+}
+
+Result<void> Assembly::add_chain() {
+  if (!document_.regression)
+    return refused(document_.outermost.where, "a modelChain that does not end in a RegressionModel");
+  FVM_TRY(check_tables());
+  const std::vector<PmmlTable>& tables = regression().tables;
+  for (const PmmlScorer& scorer : document_.scorers)
+    for (const PmmlOutput& output : scorer.outputs)
+      if (output.feature == "predictedValue" && output.expression.empty())
+        scorers_by_output_.emplace(output.name, &scorer);
   if (is_float()) model_.slope = kSlope;
   const bool default_second = tables.size() == 2 && tables[1].terms.empty() && tables[1].intercept == 0;
   if (regression().normalization == "softmax" && regression().has_classes && !default_second)
@@ -270,8 +281,8 @@ Result<void> Assembly::add_chain() {
   FVM_TRY(set_normalization());
   if (!regression().has_classes) return {};
   model_.pair = Pair::Complement;
-  model_.class_rule =
-      ClassRule::HalfOrMore;  // JPMML takes the first table's class if both are equally probable
+  // JPMML takes the first table's class if both are equally probable.
+  model_.class_rule = ClassRule::HalfOrMore;
   model_.class_labels = {tables[1].category, tables[0].category};
   return {};
 }
@@ -294,7 +305,7 @@ Result<void> Assembly::check_types() const {
   return {};
 }
 
-/// Moves the trees to the model; those of several outputs take turns.
+/// Moves the trees to the model, round by round: each round has the next tree of every output.
 void Assembly::add_trees() {
   std::size_t rounds = 0, used = 0;
   bool equal = true;
@@ -322,7 +333,7 @@ void Assembly::add_trees() {
   document_.lines = std::move(lines);
 }
 
-/// Rewrites a split of numbers that are rounded to float32 first as one of float64 numbers that are not.
+/// Changes a split of numbers that are rounded to float32 to the split of float64 numbers that has the same outcome.
 void Assembly::widen(const PmmlField& field, Node& node) {
   if (field.kind != PmmlKind::Float || !std::isfinite(node.threshold)) return;
   auto bound = static_cast<float>(node.threshold);

@@ -1,6 +1,7 @@
-// See pmml_tree.hpp. The compiler follows all rows at once from the root. At a predicate that is not decided by what is
-// known of the rows so far it splits their values in parts, finds out where each part goes next, and writes splits that
-// separate the parts which go to different places. Nothing is recursive.
+// See pmml_tree.hpp. The compiler follows all rows at once from the root. At a predicate that the known values of the
+// rows do not decide, it divides these values into parts, finds the place to which each part goes next, and writes
+// splits that separate parts with different places. It keeps a stack of its own instead of recursing, because trees may
+// be deep.
 #include "pmml_tree.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace forestvm::frontend {
 namespace {
 
-/// A place in the tree that rows reach: a leaf's outputs, or a predicate that is to be tested.
+/// A place in the tree that rows reach: an answer, the lack of one, or a predicate that is to be tested.
 struct Place {
   enum class Kind : std::uint8_t { Test, Answer, NoAnswer };
   Kind kind = Kind::NoAnswer;
@@ -26,7 +27,7 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-/// The most predicates that may be evaluated for a small tree: they take about a quarter of a second.
+/// The most predicates that are evaluated for a small tree, which takes about a quarter of a second.
 constexpr std::size_t kMostSteps = 10'000'000;
 
 /// Combines the outcomes of a compound predicate's parts.
@@ -45,7 +46,7 @@ class Compiler {
   Result<Tree> run();
 
  private:
-  /// Work that waits: the values of a field are set, or rows are followed from a place on.
+  /// Entries of the stack: set the known values of a field, or follow rows from a place on.
   struct SetValues {
     std::uint32_t field;
     PmmlValues values;
@@ -155,7 +156,7 @@ Result<std::optional<Place>> Compiler::take(Place& place, Outcome outcome) const
   return std::optional<Place>();
 }
 
-/// Goes on from a place as far as what is known of the rows decides.
+/// Follows rows from a place as far as their known values decide the predicates.
 Result<Place> Compiler::follow(Place place) {
   while (place.kind == Place::Kind::Test) {
     if (unguarded(place)) break;
@@ -240,7 +241,7 @@ Node Compiler::separating(std::uint32_t field, const PmmlParts& parts, const Pmm
   return node;
 }
 
-/// Makes both sides of a split wait, the left one in front.
+/// Pushes both sides of a split on the stack, the left one on top.
 void Compiler::wait(std::int32_t parent, std::uint32_t field, PmmlValues left, const Place& left_place,
                     PmmlValues right, const Place& right_place) {
   // The values that are known of the field need not be restored if they are then set again.
@@ -253,7 +254,7 @@ void Compiler::wait(std::int32_t parent, std::uint32_t field, PmmlValues left, c
   waiting_.emplace_back(SetValues{field, std::move(left)});
 }
 
-/// Returns the values of both sets, which are parts of one split.
+/// Returns the union of two sets, which are parts of one split.
 PmmlValues united(PmmlValues a, const PmmlValues& b) {
   a.missing = a.missing || b.missing;
   for (std::size_t i = 0; i < a.categories.size(); ++i) a.categories[i] |= b.categories[i];
@@ -265,8 +266,8 @@ PmmlValues united(PmmlValues a, const PmmlValues& b) {
   return a;
 }
 
-/// Writes a split of the values of a field that go to `places`, at least two different ones. A third part waits for a
-/// split of its own, for which rows stay at the place `at`.
+/// Writes a split of a field's values, whose parts go to `places`, of which at least two differ. If all three do, the
+/// split separates the third part, and the others stay at the place `at`, where the next split separates them.
 Result<void> Compiler::split(const Visit& visit, const Place& at, std::uint32_t field, PmmlParts& parts,
                              const Place (&places)[3]) {
   const auto same = [&](int a, int b) { return parts.empty[a] || parts.empty[b] || places[a] == places[b]; };
@@ -304,7 +305,7 @@ Result<void> Compiler::visit(const Visit& visit) {
       FVM_ASSIGN(places[i], after(at, predicate.field, parts.parts[i]));
       first = &places[i];
     }
-    // Missing values may wait with others that are tested next, if they then end where they should.
+    // Missing values may go along with other values to a test from which they reach their own place.
     for (const int side : {1, 0}) {
       if (parts.empty[side] || parts.empty[2] || places[side].kind != Place::Kind::Test) continue;
       FVM_ASSIGN(const Place reached, after(places[side], predicate.field, parts.parts[2]));
@@ -317,8 +318,8 @@ Result<void> Compiler::visit(const Visit& visit) {
   return add_leaf(visit, at);
 }
 
-/// Returns the field that is tested at a place and whose numbers outside of its interval have not been sent away yet;
-/// nothing if there is none. All parts of a compound predicate but `surrogate` are evaluated, whatever the first gives.
+/// Returns a field that is tested at a place and may still have numbers outside of its interval; nothing if there is
+/// none. JPMML evaluates all parts of a compound predicate other than `surrogate`, whatever the outcome of the first.
 std::optional<std::uint32_t> Compiler::unguarded(const Place& place) {
   const PmmlPredicate& whole =
       source_.predicates[source_.nodes[static_cast<std::size_t>(place.child)].predicate];

@@ -1,5 +1,5 @@
-// A tree of a PMML document: nodes whose children are tried in order, with predicates that may be unknown. Out: the
-// same decisions as a tree of two-way splits.
+// A tree of a PMML document, whose children are tried in order and whose predicates may be unknown, and its compiler,
+// which makes a tree of two-way splits with the same answers.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,7 @@ enum class PmmlOperator : std::uint8_t {
 /// Returns whether the predicate is made of others.
 constexpr bool is_compound(PmmlOperator op) { return op >= PmmlOperator::And; }
 
+/// The predicate of a node, or a part of a compound one.
 struct PmmlPredicate {
   PmmlOperator op = PmmlOperator::True;
   std::uint32_t field = 0;
@@ -45,9 +46,11 @@ struct PmmlPredicate {
   std::uint32_t count = 0;
 };
 
+/// A node. Nodes refer to one another by their indices in PmmlTree::nodes; -1 means none.
 struct PmmlNode {
-  std::uint32_t predicate = 0;
-  std::int32_t first_child = -1, last_child = -1, next = -1;
+  std::uint32_t predicate = 0;  ///< Index in PmmlTree::predicates.
+  std::int32_t first_child = -1, last_child = -1,
+               next = -1;  ///< `next` is the next child of the same parent.
   std::int32_t default_child = -1;
   std::uint32_t distribution = UINT32_MAX;  ///< First number in PmmlTree::distributions, one for each class.
   double score = 0;                         ///< Number, or index of a class.
@@ -58,14 +61,14 @@ struct PmmlNode {
 enum class PmmlUnknown : std::uint8_t { NextChild, NoAnswer, LastScore, DefaultChild };
 
 struct PmmlTree {
-  std::string where;  ///< Place in the document.
+  std::string where;  ///< Place in the document, for messages.
   PmmlUnknown unknown = PmmlUnknown::NextChild;
   bool last_score =
       false;  ///< A node none of whose children is true answers with its own score, if it has one.
   std::vector<PmmlNode> nodes;  ///< The root is the first.
   std::vector<PmmlPredicate> predicates;
   std::vector<std::uint32_t> members;  ///< Categories, ascending within a predicate.
-  std::vector<double> distributions;
+  std::vector<double> distributions;   ///< Counts or probabilities of classes; NaN where a node gives none.
 };
 
 /// Writes the outputs of a leaf; `node` is null for the leaf of rows that have no answer.

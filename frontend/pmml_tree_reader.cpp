@@ -43,7 +43,7 @@ Result<double> number_of(const XmlAttributes& attributes, const char* name, cons
   if (!text) return refused(where, std::string("no attribute \"") + name + "\"");
   const std::optional<double> number = pmml_number(*text);
   if (!number || !std::isfinite(*number))
-    return refused(where, std::string(name) + " " + quoted(*text) + " is no finite number");
+    return refused(where, std::string(name) + " " + quoted(*text) + " is not a finite number");
   return *number;
 }
 
@@ -102,7 +102,7 @@ Result<void> PmmlTreeReader::begin_node(const XmlAttributes& attributes, bool ha
     if (has_class) {
       const auto known = classes_.numbers.find(std::string(*score));
       if (known == classes_.numbers.end())
-        return refused(where, "score " + quoted(*score) + " is none of the target's values");
+        return refused(where, "score " + quoted(*score) + " is not one of the target's values");
       node.score = known->second;
     } else {
       FVM_ASSIGN(node.score, number_of(attributes, "score", where));
@@ -131,7 +131,7 @@ Result<void> PmmlTreeReader::end_node(const std::string& where) {
   if (node.predicate == kNoPredicate) return refused(where, "a Node without a predicate");
   const bool needed = tree_.unknown == PmmlUnknown::DefaultChild && node.first_child >= 0;
   if (needed && node.default_child < 0 && !open.default_child.empty())
-    return refused(where, "defaultChild " + quoted(open.default_child) + " is no child of the Node");
+    return refused(where, "defaultChild " + quoted(open.default_child) + " is not a child of the Node");
   open_.pop_back();
   return {};
 }
@@ -143,11 +143,13 @@ Result<void> PmmlTreeReader::add_distribution(const XmlAttributes& attributes, c
   const std::string_view value = attributes.find("value").value_or("");
   const auto known = classes_.numbers.find(std::string(value));
   if (known == classes_.numbers.end())
-    return refused(where, "value " + quoted(value) + " is none of the target's values");
+    return refused(where, "value " + quoted(value) + " is not one of the target's values");
   const auto number = static_cast<std::int32_t>(known->second);
   if (number <= open.last_class)
     return refused(where, "ScoreDistribution elements are not in the order of the target's values");
   if (node.distribution == UINT32_MAX) {
+    if (tree_.distributions.size() + classes_.labels.size() > room_)
+      return refused(where, "the ScoreDistribution elements would take much more memory than the document");
     open.probabilities = attributes.find("probability").has_value();
     node.distribution = static_cast<std::uint32_t>(tree_.distributions.size());
     tree_.distributions.resize(tree_.distributions.size() + classes_.labels.size(),
@@ -202,7 +204,7 @@ Result<void> PmmlTreeReader::set_value(std::string_view text, PmmlPredicate& pre
     number = good ? std::optional<double>(rounded) : std::nullopt;
   }
   if (!number || !std::isfinite(*number))
-    return refused(where, "value " + quoted(text) + " is no finite number of the field's type");
+    return refused(where, "value " + quoted(text) + " is not a finite number of the field's type");
   predicate.value = *number + 0.0;  // -0 is 0
   return {};
 }
@@ -221,6 +223,8 @@ Result<void> PmmlTreeReader::add_simple(const XmlAttributes& attributes, const s
 
 Result<void> PmmlTreeReader::begin_set(const XmlAttributes& attributes, const std::string& where) {
   set_ = {};
+  has_array_ = false;
+  array_size_.reset();
   FVM_ASSIGN(set_.field, fields_.find(attributes.find("field").value_or(""), where));
   FVM_ASSIGN(set_.op, operator_of(kSet, attributes.find("booleanOperator"), where));
   if (fields_.field(set_.field).kind != PmmlKind::Category)
@@ -228,12 +232,24 @@ Result<void> PmmlTreeReader::begin_set(const XmlAttributes& attributes, const st
   return {};
 }
 
+Result<void> PmmlTreeReader::begin_array(const XmlAttributes& attributes, const std::string& where) {
+  if (std::exchange(has_array_, true)) return refused(where, "a SimpleSetPredicate with two arrays");
+  if (attributes.find("n")) {
+    FVM_ASSIGN(array_size_, number_of(attributes, "n", where));
+  }
+  return {};
+}
+
 Result<void> PmmlTreeReader::end_set(std::string_view array, const std::string& where) {
+  if (!has_array_) return refused(where, "a SimpleSetPredicate without an Array");
   set_.begin = static_cast<std::uint32_t>(tree_.members.size());
-  while (const auto word = next_word(array)) {
+  std::size_t words = 0;
+  for (; const auto word = next_word(array); ++words) {
     FVM_ASSIGN(const std::uint32_t category, fields_.category(fields_.field(set_.field), *word, where));
     if (category != 0) tree_.members.push_back(category);
   }
+  if (array_size_ && *array_size_ != static_cast<double>(words))
+    return refused(where, "an Array of " + std::to_string(words) + " values, whose n is another number");
   const auto begin = tree_.members.begin() + set_.begin;
   std::sort(begin, tree_.members.end());
   tree_.members.erase(std::unique(begin, tree_.members.end()), tree_.members.end());

@@ -1,4 +1,4 @@
-// The values of a field that rows may still have at some point of a tree, and what a predicate finds for all of them.
+// Sets of values that rows may have in a field at some place of a tree, and the outcomes of predicates for them.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace forestvm::frontend {
 
-/// A set of values of one field. A missing value that counts as another one is where that one is.
+/// A set of values of one field. A missing value that is replaced by another one belongs to the same sets as that one.
 struct PmmlValues {
   Cut low{-std::numeric_limits<double>::infinity(), false};
   Cut high{std::numeric_limits<double>::infinity(), true};  ///< Numbers lie between the cuts.
-  std::vector<std::uint64_t> categories;                    ///< A bit for each category.
-  bool missing = true;
+  std::vector<std::uint64_t> categories;                    ///< A bit for each category; 1: it is in the set.
+  bool missing = true;                                      ///< True if missing values are in the set.
 
   bool has(std::uint32_t category) const { return (categories[category / 64] >> category % 64 & 1) != 0; }
   void set(std::uint32_t category, bool inside) {
@@ -32,7 +32,7 @@ enum class Outcome : std::uint8_t { False, True, Unknown };
 struct PmmlParts {
   PmmlValues parts[3];
   bool empty[3] = {true, true, true};
-  Cut cut;
+  Cut cut;  ///< The cut between the first two parts of numbers.
 };
 
 /// Evaluates the predicates of a tree on sets of values.

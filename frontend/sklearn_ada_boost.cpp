@@ -44,7 +44,7 @@ Result<std::vector<std::size_t>> VoteReader::classes_of(const PythonRef& estimat
   for (const std::string& label : labels) {
     const auto found = numbers_.find(label);
     if (found == numbers_.end())
-      return own.error("the class " + quoted(label, 40) + " is none of the ensemble's");
+      return own.error("the class " + quoted(label, 40) + " is not one of the ensemble's");
     numbers.push_back(found->second);
   }
   return numbers;

@@ -177,8 +177,7 @@ Result<ParsedModel> read_sklearn_estimator(const PythonObjects& objects, PythonO
   const auto* row =
       std::find_if(std::begin(rows), std::end(rows), [&](const Row& known) { return known.type == type; });
   if (row == std::end(rows))
-    return estimator.error(printable(type) +
-                           " is no estimator of trees that is supported: see docs/formats.md");
+    return estimator.error(printable(type) + " is not a supported estimator of trees: see docs/formats.md");
   ParsedModel parsed;
   FVM_ASSIGN(const SklearnVersion version, version_of(estimator, parsed.model.version));
   Model& model = parsed.model;

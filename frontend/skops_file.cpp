@@ -48,19 +48,20 @@ bool read_whole(std::string_view text, Number& number) {
   return code == std::errc() && end == text.data() + text.size();
 }
 
-/// Reads a value as Python's json module writes it, which has NaN and Infinity.
+/// Reads a text as Python's json module writes it.
+Result<PythonScalar> text_of(std::string_view json) {
+  TextSink sink;
+  FVM_TRY(read_events(std::as_bytes(std::span(json)), Syntax::Json, 1, sink));
+  return PythonScalar(std::move(sink.text));
+}
+
+/// Reads a value other than a text as Python's json module writes it, which has NaN and Infinity.
 std::optional<PythonScalar> scalar_of(std::string_view json) {
   if (json == "null") return PythonScalar();
   if (json == "true" || json == "false") return PythonScalar(json == "true");
   if (json == "NaN") return PythonScalar(std::numeric_limits<double>::quiet_NaN());
   if (json == "Infinity" || json == "-Infinity")
     return PythonScalar(std::numeric_limits<double>::infinity() * (json.front() == '-' ? -1 : 1));
-  if (json.starts_with('"')) {
-    TextSink sink;
-    const std::span<const char> bytes(json.data(), json.size());
-    if (!read_events(std::as_bytes(bytes), Syntax::Json, 1, sink).ok()) return std::nullopt;
-    return PythonScalar(std::move(sink.text));
-  }
   std::int64_t whole = 0;
   double number = 0;
   if (read_whole(json, whole)) return PythonScalar(whole);
@@ -116,9 +117,13 @@ class SkopsObjects : public PythonObjects {
 
   Result<PythonScalar> scalar(Id object) const override {
     const std::string_view json = schema_.text(schema_.nodes[object].text);
-    const std::optional<PythonScalar> value = scalar_of(json);
-    if (!value) return refused(place(object), "not a value that Python writes: " + quoted(json, 40));
-    return *value;
+    if (json.starts_with('"')) {
+      Result<PythonScalar> text = text_of(json);
+      if (text.ok() || text.error().code == ErrorCode::Environment) return text;
+    } else if (const std::optional<PythonScalar> value = scalar_of(json)) {
+      return *value;
+    }
+    return refused(place(object), "not a value that Python writes: " + quoted(json, 40));
   }
 
   Result<NumpyArray> array(Id object) const override {

@@ -13,11 +13,11 @@
 namespace forestvm::frontend {
 namespace {
 
-/// The longest tag or text. Expat keeps several times the length of one tag, whatever the document's size.
+/// The most bytes of a tag or text. While Expat reads a tag, it takes several times the tag's length of memory.
 constexpr std::size_t kMaxTag = std::size_t{1} << 22;
 
-/// The bytes that Expat takes at once, which its interface counts with an int. All of a shorter document is one piece,
-/// of which Expat needs no copy.
+/// The most bytes that one call passes to Expat, which counts them with an int. Expat makes no copy of a document that
+/// is passed as one piece.
 constexpr std::size_t kMaxPiece = std::size_t{1} << 30;
 
 struct ParserDeleter {

@@ -1,6 +1,6 @@
-// An XML document as events, within limits: nesting, and the length of a tag or text. In: bytes and a sink. Out: the
-// sink's calls, in the order of the document. The only file of frontend that uses Expat. It has no tree of the document
-// in memory, and neither document type declarations nor entities but the five of XML are read.
+// Reads an XML document and calls a sink for its tags and texts, in the order of the document, of which it keeps no
+// tree. It limits nesting and the length of a tag or text, and refuses document type declarations and all entities but
+// the five of XML itself. No other file of frontend uses Expat.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class XmlAttributes {
   const char* const* pairs_;
 };
 
-/// Receives the events. `line` is the line of the tag, counted from 1.
+/// Receives the tags and texts of a document. `line` is the line of the tag, counted from 1. An error ends the reading.
 class XmlSink {
  public:
   virtual ~XmlSink() = default;
@@ -47,8 +47,8 @@ class XmlSink {
   virtual Result<void> on_text(std::string_view text) = 0;
 };
 
-/// Reads the whole document. Returns the sink's errors, and refuses with line and column a document that is not
-/// well-formed or has more than `max_depth` elements inside one another.
+/// Reads the whole document. Returns the sink's errors. Refused, with line and column (or the byte of a tag or text
+/// that is too long): a document that is not well-formed or has more than `max_depth` elements inside one another.
 Result<void> read_xml(std::span<const std::byte> bytes, std::uint32_t max_depth, XmlSink& sink);
 
 }  // namespace forestvm::frontend

@@ -1,8 +1,12 @@
 // See ydf_directory.hpp.
 #include "ydf_directory.hpp"
 
+#include <dirent.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -21,8 +25,27 @@ constexpr std::string_view kDataSpec = "data_spec.pb";
 constexpr std::size_t kBlobHeader = 8;
 constexpr std::size_t kVersionByte = 2, kCompressionByte = 4;
 
-Error unreadable(const std::error_code& code) {
-  return {ErrorCode::Environment, "", "cannot read the directory: " + code.message()};
+/// Returns the error for errno.
+Error unreadable() {
+  return {ErrorCode::Environment, "", "cannot read the directory: " + std::generic_category().message(errno)};
+}
+
+/// Returns the names in a directory. std::filesystem::directory_iterator would end the process if memory ran out.
+Result<std::vector<std::string>> names_in(const std::string& path) {
+  struct Close {
+    void operator()(DIR* directory) const { ::closedir(directory); }
+  };
+  const std::unique_ptr<DIR, Close> directory(::opendir(path.c_str()));
+  if (directory == nullptr) return unreadable();
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread reads this stream
+    const dirent* const entry = ::readdir(directory.get());
+    if (entry == nullptr && errno != 0) return unreadable();
+    if (entry == nullptr) return names;
+    names.emplace_back(entry->d_name);
+  }
 }
 
 Error no_model(const std::string& path) {
@@ -30,25 +53,22 @@ Error no_model(const std::string& path) {
   const bool saved_model = fs::exists(fs::path(path) / "saved_model.pb", ignored);
   return refused(
       "directory",
-      std::string("holds no model that can be read: a YDF model has a file data_spec.pb") +
-          (saved_model ? "; a TensorFlow SavedModel of TF-DF has it in its folder assets, give that" : ""));
+      std::string("has no file data_spec.pb, so it is not a YDF model; other models are single files") +
+          (saved_model ? "; the model of a TF-DF SavedModel is its folder assets" : ""));
 }
 
 }  // namespace
 
 Result<YdfDirectory> YdfDirectory::open(const std::string& path, const LoadLimits& limits) {
-  std::error_code code;
+  FVM_ASSIGN(const std::vector<std::string> names, names_in(path));
   std::vector<std::string> prefixes;
-  fs::directory_iterator entry(path, code);
-  for (const fs::directory_iterator end; !code && entry != end; entry.increment(code)) {
-    const std::string name = entry->path().filename().string();
+  for (const std::string& name : names) {
     if (name.ends_with(kDataSpec)) prefixes.push_back(name.substr(0, name.size() - kDataSpec.size()));
     if (prefixes.size() > 1)
       return refused("directory", "holds several models, such as " + frontend::quoted(prefixes[0]) + " and " +
                                       frontend::quoted(prefixes[1]) +
                                       " (prefixes of their files): copy one of them");
   }
-  if (code) return unreadable(code);
   if (prefixes.empty()) return no_model(path);
   return YdfDirectory(path, prefixes[0], limits);
 }

@@ -1,5 +1,5 @@
-// Rows of Arrow's C data interface -> columns in the model's order. Checks what the two structs say of each other and
-// of the model; the memory behind them is taken to be what they say.
+// Converts rows of Arrow's C data interface to columns in the model's order. It checks that the two structs agree with
+// each other and with the model, and trusts the sizes of memory that they give.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include <forestvm/internal/column_set.hpp>
+
 #include "bindings/c/rows.hpp"
 #include "bindings/c/structs.hpp"
 
@@ -15,10 +17,11 @@ namespace forestvm::c_api {
 namespace {
 
 constexpr std::uint32_t kNoFeature = UINT32_MAX;
-/// The most values in a column. It keeps sizes in bytes from overflowing: a view, the largest value, has 16 bytes.
-constexpr std::int64_t kMaxValues = INT64_MAX / 64;
+constexpr auto kMaxValues = static_cast<std::int64_t>(kMaxColumnValues);
+/// The most values of a dictionary: the numbers of all dictionaries must have a size that a vector can be asked for.
+constexpr std::int64_t kMaxDictionary = std::int64_t{1} << 40;
 
-/// A type of Arrow that columns can have.
+/// A type of Arrow that columns can have: its format string, and the column that is made of it.
 struct ArrowType {
   std::string_view format;
   ColumnForm form;
@@ -60,7 +63,7 @@ std::string type_text(std::string_view format) {
   return quoted(format);
 }
 
-/// A place in the array, which becomes a text only if something is wrong there.
+/// A place in the array for messages. It is three words, and becomes a text only if something is wrong there.
 struct Place {
   const char* kind;  ///< "rows" or "column".
   std::string_view name{};
@@ -73,7 +76,7 @@ struct Place {
 
 Place place_of(const ArrowSchema& column) { return {"column", name_of(column)}; }
 
-/// Checks what holds for arrays of all types. `rows` is the number of values, from `first` on, that are used.
+/// Checks the fields that arrays of all types have. `rows` is the number of values, from `first` on, that are used.
 Result<void> check_array(const Place& place, const ArrowArray& array, std::int64_t first, std::int64_t rows) {
   if (array.release == nullptr) return place.wrong("its array has been released");
   if (array.length < 0) return place.wrong("its length is " + std::to_string(array.length));
@@ -82,7 +85,7 @@ Result<void> check_array(const Place& place, const ArrowArray& array, std::int64
   if (first > array.length || rows > array.length - first)
     return place.wrong("it has " + std::to_string(array.length) + " values; the rows end at " +
                        std::to_string(first + rows));
-  if (array.offset > kMaxValues || array.length > kMaxValues)
+  if (array.length > kMaxValues || array.offset > kMaxValues - array.length)
     return place.wrong("its offset and length are more than memory holds");
   if (array.n_buffers < 0 || (array.n_buffers > 0 && array.buffers == nullptr))
     return place.wrong("it has no buffers");
@@ -95,7 +98,7 @@ Result<void> check_buffer_count(const Place& place, const ArrowArray& array, std
                      std::to_string(expected));
 }
 
-/// Returns the validity bits of an array whose first buffer they are; null if no value is missing.
+/// Returns the first buffer of an array, its validity bits; null if no value is missing.
 Result<const std::uint8_t*> validity_of(const Place& place, const ArrowArray& array) {
   const auto* const bits = static_cast<const std::uint8_t*>(array.buffers[0]);
   if (array.null_count > 0 && bits == nullptr && array.length > 0)
@@ -137,7 +140,7 @@ Result<Column> column_of(const Place& place, const ArrowSchema& schema, const Ar
   return column;
 }
 
-/// Adds the dictionary of a column of indices: `numbers` has room for it.
+/// Adds its dictionary to a column of indices, and writes the dictionary's numbers to `numbers`.
 Result<void> add_dictionary(const Place& place, const ArrowSchema& schema, const ArrowArray& array,
                             std::uint32_t feature, const CategoryTexts& texts, double* numbers,
                             Column& column) {
@@ -160,7 +163,7 @@ Result<void> add_dictionary(const Place& place, const ArrowSchema& schema, const
   return {};
 }
 
-/// The struct array of a call.
+/// Makes columns of the struct array of a call.
 class ArrowRows {
  public:
   ArrowRows(const fvm_rows& rows, const Names& names, ColumnMemory& memory)
@@ -233,7 +236,7 @@ class ArrowRows {
     return {};
   }
 
-  /// Finds the feature of each child.
+  /// Sets the feature of each child, or kNoFeature.
   Result<void> match() {
     const auto children = static_cast<std::size_t>(array_.n_children);
     const ProgramMeta& meta = names_.program().meta();
@@ -300,7 +303,7 @@ class ArrowRows {
       const ArrowArray* const dictionary = array_.children[i]->dictionary;
       if (memory_.features[i] == kNoFeature || dictionary == nullptr) continue;
       const Place place = place_of(*schema_.children[i]);
-      if (dictionary->length < 0 || dictionary->length > (std::int64_t{1} << 40))
+      if (dictionary->length < 0 || dictionary->length > kMaxDictionary)
         return place.wrong("its dictionary's length is " + std::to_string(dictionary->length));
       room += static_cast<std::size_t>(dictionary->length);
     }

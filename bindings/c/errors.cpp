@@ -29,14 +29,14 @@ const LastError last_error;
 
 void set_last_error(const char* function, const char* text) {
   if (last_error.failed != 0) return;
-  LastError::forget(::pthread_getspecific(last_error.key));
   const std::size_t size = std::strlen(function) + std::strlen(": ") + std::strlen(text) + 1;
   auto* message = static_cast<char*>(std::malloc(size));
   if (message != nullptr)
     std::snprintf(message, size, "%s: %s", function, text);
   else
     message = out_of_memory;
-  if (::pthread_setspecific(last_error.key, message) != 0) LastError::forget(message);
+  void* const before = ::pthread_getspecific(last_error.key);
+  LastError::forget(::pthread_setspecific(last_error.key, message) == 0 ? before : message);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The handles of forestvm.h, which carry their type, and the frame of a C function: status codes with an error message per
-// thread, and no exception that leaves it.
+// The handles of forestvm.h, and guarded(), which runs the body of each C function: it turns errors and exceptions into
+// a status code and the thread's last error.
 #pragma once
 
 #include <atomic>
@@ -53,7 +53,7 @@ namespace forestvm::c_api {
 /// Returns the status of an error.
 fvm_status status_of(ErrorCode code);
 
-/// Makes `function` and `text` the calling thread's last error. Returns `status`.
+/// Sets the calling thread's last error to "function: text". Returns `status`.
 fvm_status failed(fvm_status status, const char* function, const char* text);
 
 /// Runs `work`, a function that returns Result<void>, for the C function called `function`.
@@ -77,7 +77,7 @@ fvm_status guarded(const char* function, const Work& work) noexcept {
 template <class Handle>
 Result<void> check_handle(const Handle* handle) {
   if (handle == nullptr) return usage(std::string("the ") + Handle::kName + " is null");
-  Tag tag;  // read as bytes: there may be no Handle
+  Tag tag;  // read as bytes, because the pointer may be to another type
   std::memcpy(&tag, static_cast<const void*>(handle), sizeof tag);
   if (tag != Handle::kTag) return usage(std::string("the handle is not a ") + Handle::kName);
   return {};

@@ -1,4 +1,4 @@
-// Programs as C callers open, close and describe them.
+// C functions that open, close and describe programs.
 #include <cinttypes>
 #include <cstddef>
 #include <cstdint>
@@ -67,10 +67,10 @@ std::string fingerprint_text(const Program& program) {
   return text;
 }
 
-/// Opens a program, for all functions that do: `load` makes the Program, given how much to verify.
+/// Opens the program that `load` returns, which is given the extent of verification.
 template <class Options, class Load>
 Result<void> open_program(const Options* given, fvm_program** program, const Load& load) {
-  if (program == nullptr) return usage("there is nowhere to put the program: its pointer is null");
+  if (program == nullptr) return usage("the pointer to the program is null");
   *program = nullptr;
   FVM_ASSIGN(const Options options, known_options(given));
   FVM_ASSIGN(const Program loaded,
@@ -129,10 +129,11 @@ fvm_status fvm_program_open_memory(const void* image, size_t size, const fvm_ope
 fvm_status fvm_program_open_borrowed(const void* image, size_t size, void (*release)(void* user), void* user,
                                      const fvm_open_options* options, fvm_program** program) {
   return guarded("fvm_program_open_borrowed", [&]() -> Result<void> {
+    if (program != nullptr) *program = nullptr;  // also if there is no memory for the owner
     const auto give_back = [release, user](const void*) {
       if (release != nullptr) release(user);
     };
-    const std::shared_ptr<const void> owner(image, give_back);  // calls it if it throws
+    const std::shared_ptr<const void> owner(image, give_back);  // calls give_back if it throws
     const auto load = [&](Verification verification) -> Result<Program> {
       FVM_ASSIGN(const auto bytes, image_bytes(image, size));
       return Program::borrow(bytes, owner, verification);
@@ -152,7 +153,7 @@ fvm_status fvm_program_open_gpu_memory(const void* image, size_t size, const fvm
 
 fvm_status fvm_gpu_count(fvm_gpu_vendor vendor, uint32_t* count) {
   return guarded("fvm_gpu_count", [&]() -> Result<void> {
-    if (count == nullptr) return usage("there is nowhere to put the count: its pointer is null");
+    if (count == nullptr) return usage("the pointer to the count is null");
     FVM_ASSIGN(const GpuVendor known, known_vendor(vendor));
     FVM_ASSIGN(const auto devices, gpu_devices(known));
     *count = static_cast<std::uint32_t>(devices.size());

@@ -1,4 +1,4 @@
-// Rows as C callers give them -> rows as backends take them.
+// Converts the rows that C callers describe to those that backends take.
 #pragma once
 
 #include <cstddef>
@@ -41,9 +41,9 @@ class Names {
 /// Columns of a call, in memory that the next call of its context uses again.
 struct ColumnMemory {
   std::vector<Column> columns;
-  std::vector<double> numbers;          ///< The numbers of all dictionaries.
-  std::vector<std::uint32_t> features;  ///< Arrow: the feature of each child, initially from the last call.
-  std::vector<bool> taken;              ///< Arrow: the features that have a child.
+  std::vector<double> numbers;          ///< Arrow: the numbers of all dictionaries.
+  std::vector<std::uint32_t> features;  ///< Arrow: the feature of each child; the last call's at first.
+  std::vector<bool> taken;              ///< Arrow: true for each feature that has a child.
 };
 
 /// Returns the rows with their defaults filled in, for the program of `names`. They may refer to `memory`. Returns

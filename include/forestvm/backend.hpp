@@ -18,7 +18,7 @@
 namespace forestvm {
 
 /// The type of a row's values. A value is compared as the float32 nearest to it, as trainers of float32
-/// models do. Programs with float64 scores (LightGBM's) compare in float64, exactly, and refuse rows with a
+/// models do. Programs that compare in float64 (row_type; LightGBM's) do so exactly, and refuse rows with a
 /// 64-bit integer that has no equal float64. Float16 is IEEE binary16. A Bool is one byte: 0 is 0, any other
 /// byte is 1.
 enum class RowType : std::uint8_t {
@@ -153,16 +153,16 @@ inline std::size_t row_count(const AnyRows& rows) {
 /// row-major, one for each row and output, and finite. Where scores are float32, they are rounded to float32.
 struct BaseMargin {
   const void* data = nullptr;  ///< Null: the call brings none.
-  std::size_t rows = 0;
-  std::size_t outputs = 0;
-  bool float64 = false;  ///< True if they are float64 numbers, otherwise float32.
+  std::size_t rows = 0;        ///< Number of rows, which is that of the call.
+  std::size_t outputs = 0;     ///< Numbers of a row, as many as the program has outputs.
+  bool float64 = false;        ///< True if they are float64 numbers, otherwise float32.
 };
 
 /// LightGBM's early stop of a prediction (pred_early_stop): after every `every` rounds of trees, a row whose raw scores
 /// are decided gets no more. What "decided" means is the model's EarlyStopRule.
 struct EarlyStop {
-  double margin = 10;
-  std::uint32_t every = 10;
+  double margin = 10;        ///< Distance of raw scores above which a row is decided; 0 or more.
+  std::uint32_t every = 10;  ///< Rounds of trees between two checks; 1 or more.
 };
 
 /// The options of a call besides its output.
@@ -227,12 +227,12 @@ class Predictor {
   /// error names row and output); margins or early stop for leaf numbers; early stop with a margin below 0 or NaN,
   /// or after every 0 rounds.
   ///
-  /// Refused: labels of a model without classes; an integer that is no float64 where the program has float64
-  /// scores (the error names the row); codes of another encoder, and all codes if walks of every plan read
+  /// Refused: labels of a model without classes; an integer that has no equal float64 where the program compares
+  /// in float64 (the error names the row); codes of another encoder, and all codes if walks of every plan read
   /// values; rows in a GPU's memory if the program takes zeros for missing values or has thresholds that
   /// float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as Int64; codes for a program with
   /// linear leaves, which read values; margins for other models, for programs that count sums exactly, and on GPUs;
-  /// early stop where it is not for the model or the program.
+  /// early stop for a model or a program that does not have it.
   ///
   /// Environment: a device that fails, or has too little memory for a few rows.
   ///
@@ -256,7 +256,7 @@ class Predictor {
   /// Predicts leaf numbers.
   Result<void> predict_leaf(Context& context, const AnyRows& rows, std::int32_t* out) const;
 
-  /// Encodes dense or sparse rows into `out`, which has room for coded_bytes(rows, columns) bytes, where
+  /// Encodes rows in the host's memory into `out`, which has room for coded_bytes(rows, columns) bytes, where
   /// `columns` is the size of section_Columns. Bytes that belong to no row are zero, so that equal rows give
   /// equal bytes. Returns the encoded rows, which refer to `out`. Errors: those of predict_as; Usage for too
   /// little room and for rows that are already encoded; Refused if no plan could take the result.

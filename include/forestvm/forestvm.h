@@ -50,8 +50,9 @@ extern "C" {
 typedef int32_t fvm_status;
 enum {
   FVM_OK = 0,
-  FVM_REFUSED = 1, /**< The program cannot be accepted, or cannot do what was asked of it. */
-  FVM_USAGE = 2,   /**< The call makes no sense: a null pointer, a wrong handle, a size that does not fit. */
+  FVM_REFUSED =
+      1,         /**< The program or the rows cannot be accepted, or the program cannot do what was asked. */
+  FVM_USAGE = 2, /**< The call makes no sense: a null pointer, a wrong handle, a size that does not fit. */
   FVM_ENVIRONMENT = 3, /**< A file or a CPU feature is missing, I/O failed, or memory ran out. */
   FVM_INTERNAL = 4     /**< A bug of forestvm: please report it with the message. */
 };
@@ -192,11 +193,12 @@ typedef struct fvm_column {
  * features, and of features that the model compares as text, may also be texts (utf8, large_utf8, utf8_view) or
  * dictionaries of texts or numbers, which are found among the names of the model's categories; a text that is not among
  * them is treated as the trainer treats it: as missing, as a certain category, or refused. Numbers without a dictionary
- * are codes of categories, as in other rows. Other types are refused.
+ * are codes of categories or, in features that the model compares as text, whole numbers that stand for their decimal
+ * text. Other types are refused.
  *
  * NaN is a missing value. A value is compared as the float32 nearest to it, as the trainers of float32 models
- * do. A model that compares in float64 (LightGBM's) compares float64 rows exactly; it refuses rows with a 64-bit
- * integer that no float64 is equal to. */
+ * do. A model that compares in float64 (such as LightGBM's) compares float64 rows exactly; it refuses rows with a
+ * 64-bit integer that no float64 is equal to. */
 typedef struct fvm_rows {
   size_t size;        /**< sizeof(fvm_rows) when the caller was compiled. */
   fvm_rows_kind kind; /**< Form of the rows: decides which of the other fields are used. */
@@ -239,8 +241,8 @@ typedef struct fvm_call_options {
   size_t size;                /**< sizeof(fvm_call_options) when the caller was compiled. */
   const void* base_margin;    /**< Margins from which the sums of the rows start instead of the model's base
                                    scores: row_count x num_outputs numbers in C order; NULL: none. */
-  size_t base_margin_rows;    /**< Their shape, which must be that of the raw scores. */
-  size_t base_margin_outputs; /**< See base_margin_rows. */
+  size_t base_margin_rows;    /**< Number of rows of the margins: that of the call. */
+  size_t base_margin_outputs; /**< Number of margins of a row: the program's number of outputs. */
   fvm_type base_margin_type;  /**< FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64. */
   uint32_t early_stop_every;  /**< Rounds after which a decided row gets no more trees; 0: it gets all. */
   double early_stop_margin;   /**< Margin beyond which a row is decided: see fvm_predict_with. */
@@ -336,7 +338,7 @@ FVM_API const char* fvm_last_error(void);
  * A NULL `options` means FVM_OPEN_OPTIONS_INIT. On success `*program` must be closed with fvm_program_close;
  * on failure it is NULL.
  *
- * FVM_REFUSED: the file is no program, is damaged, has a format that this version does not read, or is for a
+ * FVM_REFUSED: the file is not a program, is damaged, has a format that this version does not read, or is for a
  * GPU (see fvm_program_open_gpu). FVM_ENVIRONMENT: the file cannot be read, this CPU lacks the target, memory
  * or threads ran out. FVM_USAGE: a null argument, an unknown target, options that make no sense.
  */
@@ -382,7 +384,7 @@ FVM_API fvm_status fvm_program_open_gpu_memory(const void* image, size_t size, c
 FVM_API fvm_status fvm_gpu_count(fvm_gpu_vendor vendor, uint32_t* count);
 
 /**
- * Closes a program. Its contexts keep working and keep what they need of it alive. NULL is fine. No other
+ * Closes a program. Its contexts keep working and keep what they need of it alive. NULL is allowed and does nothing. No other
  * call may be using this handle. FVM_USAGE: not a program.
  */
 FVM_API fvm_status fvm_program_close(fvm_program* program);
@@ -470,7 +472,7 @@ FVM_API const char* fvm_program_description(const fvm_program* program);
  */
 FVM_API fvm_status fvm_context_create(const fvm_program* program, fvm_context** context);
 
-/** Destroys a context. NULL is fine. No call may be using it. FVM_USAGE: not a context. */
+/** Destroys a context. NULL is allowed and does nothing. No call may be using it. FVM_USAGE: not a context. */
 FVM_API fvm_status fvm_context_destroy(fvm_context* context);
 
 /**
@@ -478,9 +480,8 @@ FVM_API fvm_status fvm_context_destroy(fvm_context* context);
  * for at least as many: `capacity` numbers, not bytes. fvm_program_width gives the width.
  *
  * Raw scores and values can be written as FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64. A model with float64 scores
- * (LightGBM's) gives them unchanged as float64, and rounded once as float32. Classes and leaves can be
- * written as FVM_TYPE_INT32 or FVM_TYPE_INT64. The number of rows may be 0 (then `out` may be NULL); a single
- * row is as good as a batch.
+ * (such as LightGBM's) gives them unchanged as float64, and rounded once as float32. Classes and leaves can be
+ * written as FVM_TYPE_INT32 or FVM_TYPE_INT64. The number of rows may be 0 (then `out` may be NULL).
  *
  * With one thread, a call allocates nothing and takes no lock once the context has answered a call for the
  * same output and type with as many rows of the same kind and type. Rows that a program cannot read where
@@ -501,12 +502,14 @@ FVM_API fvm_status fvm_context_destroy(fvm_context* context);
  * FVM_USAGE: a null pointer; not a context, or one that another call is using; rows whose fields make no
  * sense or do not fit the program; a type that would lose digits of the output; an output that is too small;
  * CSR offsets that descend or leave the values, or a column that the model does not have (the message names
- * the row); rows on another device, or on a device for a program of the host; a captured stream without such
+ * the row); columns or an Arrow array that contradict themselves or lack a feature (the message names the
+ * column); rows on another device, or on a device for a program of the host; a captured stream without such
  * an earlier call. FVM_REFUSED: the model has no classes; an integer that no float64 is equal to, where the
- * model compares in float64 (the message names the row and the column); codes of another encoder, or a
- * program whose plans all read the rows' values; rows or results on a device that would have to be converted;
- * rows on a device for a model that takes zeros for missing values, or whose thresholds float32 cannot tell
- * apart. FVM_ENVIRONMENT: memory ran out, or the GPU failed.
+ * model compares in float64, or a category that the trainer refuses (the message names the row and the
+ * column); an Arrow column of a type that is not supported; codes of another encoder, or a program whose plans
+ * all read the rows' values; rows or results on a device that would have to be converted; rows on a device for
+ * a model that takes zeros for missing values, or whose thresholds float32 cannot tell apart.
+ * FVM_ENVIRONMENT: memory ran out, or the GPU failed.
  */
 FVM_API fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_output output, fvm_type type,
                                void* out, size_t capacity);
@@ -547,11 +550,11 @@ FVM_API fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size
 FVM_API fvm_status fvm_encoded_size(const fvm_program* program, size_t row_count, size_t* byte_count);
 
 /**
- * Encodes dense or CSR rows. Writes the codes to `out`, which has room for `capacity` bytes, and describes
- * them in `*encoded`, for fvm_predict. Initialize `*encoded` with FVM_ROWS_INIT; the description is valid as
- * long as `out` is. Any program with the same encoder can predict the encoded rows, to the same bits,
- * for example the same program after it was opened again. Encoding pays when rows are predicted more than
- * once, or on another machine than the one that has their values.
+ * Encodes rows of any kind in the host's memory. Writes the codes to `out`, which has room for `capacity`
+ * bytes, and describes them in `*encoded`, for fvm_predict. Initialize `*encoded` with FVM_ROWS_INIT; the
+ * description is valid as long as `out` is. Any program with the same encoder can predict the encoded rows, to
+ * the same bits, for example the same program after it was opened again. Encoding pays when rows are predicted
+ * more than once, or on another machine than the one that has their values.
  *
  * FVM_REFUSED: the program reads the rows' values (compile its model with a schedule that has encode(u8)), or
  * it is on a GPU; a value that fvm_predict would refuse. FVM_USAGE: rows that fvm_predict would not accept,

@@ -23,7 +23,7 @@ Result<void> check_columns(const Model& model) {
   return {};
 }
 
-/// Refuses linear leaves but those of LightGBM's models, whose functions are computed and added in float64.
+/// Refuses linear leaves other than LightGBM's, whose functions are computed and added in float64.
 Result<void> check_linear_leaves(const Model& model) {
   if (model.row_type != ScalarType::Float64 || !model.tiny_is_zero)
     return refused(

@@ -101,6 +101,15 @@ TEST_F(OutOfMemory, Inspect) {
   expect_clean_failures({{"inspect", program_}});
 }
 
+/// Each allocation of the second half, in which the model is compiled and described, fails once.
+TEST_F(OutOfMemory, InspectToTheEnd) {
+  const Command inspect{{"inspect", test_data("lightgbm/4.7.0_one_leaf/model.txt")}};
+  const Outcome expected = forestvm(inspect.words);
+  const std::uint64_t count = allocations_of(inspect);
+  for (std::uint64_t after = count / 2; after < count; ++after)
+    expect_clean_failure(inspect, "memory once " + std::to_string(after), expected, "");
+}
+
 TEST_F(OutOfMemory, Verify) { expect_clean_failures({{"verify", program_}}); }
 
 TEST_F(OutOfMemory, Compile) { expect_clean_failures({{"compile", model_, "-o", out_}}); }

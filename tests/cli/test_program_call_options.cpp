@@ -9,10 +9,10 @@
 namespace forestvm::cli {
 namespace {
 
-/// Returns a float32 array of one dimension in NumPy's format.
-std::string npy(std::size_t count, const std::string& bytes) {
+/// Returns an array of one dimension in NumPy's format.
+std::string npy(std::size_t count, const std::string& bytes, const std::string& type = "<f4") {
   const std::string header =
-      "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(count) + ",), }\n";
+      "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" + std::to_string(count) + ",), }\n";
   return std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header + bytes;
 }
 
@@ -71,6 +71,12 @@ TEST_F(CallOptionsRun, WrongMarginsAreRefused) {
   const std::string nan = write("nan.npy", npy(40, bytes));
   expect_error({binary, rows, "--base-margin", nan, "-o", out, "--batch", "8"}, 1,
                "nan.npy: row 17: a margin that is not finite\n");
+  std::vector<double> numbers(40);
+  numbers[17] = 1e300;
+  const std::string wide =
+      write("wide.npy", npy(40, std::string(reinterpret_cast<const char*>(numbers.data()), 40 * 8), "<f8"));
+  expect_error({binary, rows, "--base-margin", wide, "-o", out, "--batch", "8"}, 1,
+               "wide.npy: row 17: a margin beyond float32, in which the model sums\n");
   EXPECT_EQ(content_of(out), "");
   expect_error({binary, rows, "--base-margin", "-"}, 2, "--base-margin: margins are read from a file");
   expect_error({binary, rows, "--base-margin", one, "--output", "leaf"}, 2,
@@ -102,8 +108,9 @@ TEST_F(CallOptionsRun, StopsEarlyAsLightgbmDoes) {
 TEST_F(CallOptionsRun, WrongEarlyStopsAreRefused) {
   const std::string model = test_data("early_stop/binary/model.txt"),
                     rows = test_data("early_stop/binary/rows.npy");
-  for (const char* text : {"10", "margin=", "margin=-1", "margin=nan", "every=0", "every=1.5", "margin=1,",
-                           "margin=1;every=2", "every=-1", "rounds=3"})
+  for (const char* text :
+       {"10", "margin=", "margin=-1", "margin=nan", "every=0", "every=1.5", "margin=1,", "margin=1;every=2",
+        "margin=1,margin=2", "every=2,every=2", "every=-1", "rounds=3"})
     expect_error({model, rows, "--early-stop", text}, 2,
                  "--early-stop '" + std::string(text) + "': expected margin=M,every=N");
   expect_error(

@@ -1,5 +1,9 @@
 #include "small_pmml.hpp"
 
+#include <cstddef>
+
+#include "load_text.hpp"
+
 namespace forestvm::test {
 
 std::string SmallPmml::tree() const {
@@ -49,6 +53,19 @@ std::string SmallPmml::chain() const {
       "<RegressionTable intercept=\"0\" targetCategory=\"yes\"><NumericPredictor name=\"score\" coefficient=\"1\"/>"
       "</RegressionTable>\n<RegressionTable intercept=\"0\" targetCategory=\"no\"/>\n"
       "</RegressionModel></Segment></Segmentation></MiningModel>\n");
+}
+
+std::string SmallPmml::softmax_chain() const {
+  std::string text = chain();
+  const std::size_t begin = text.find("<Segment><True/>\n<MiningModel"),
+                    end = text.find("<Segment><True/>\n<Reg");
+  const std::string other =
+      replaced(text.substr(begin, end - begin), "OutputField name=\"score\"", "OutputField name=\"other\"");
+  text.insert(end, other);
+  text = replaced(text, "\"logit\"", "\"softmax\"");
+  return replaced(
+      text, "targetCategory=\"no\"/>",
+      "targetCategory=\"no\"><NumericPredictor name=\"other\" coefficient=\"1\"/></RegressionTable>");
 }
 
 std::string leaf(const std::string& score, const std::string& predicate) {

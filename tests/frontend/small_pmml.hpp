@@ -32,6 +32,8 @@ struct SmallPmml {
   std::string forest(const std::string& method, int count = 2) const;
   /// Returns a document with a chain of a sum of two such trees and a RegressionModel, of classes "no" and "yes".
   std::string chain() const;
+  /// Returns such a chain with two scores, "score" for class "yes" and "other" for class "no", and a softmax of them.
+  std::string softmax_chain() const;
   /// Returns a document with another model; `model` stands for all of it.
   std::string document(const std::string& model) const;
 };

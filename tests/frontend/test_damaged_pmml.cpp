@@ -36,6 +36,25 @@ std::string with_predicate(const std::string& predicate) {
   return changed(simple("a", "lessThan", "0.5"), predicate);
 }
 
+/// Returns a document of 60,000 classes with a tree of 500 leaves, each of which has `more` after its predicate.
+std::string with_many_classes(const std::string& more) {
+  SmallPmml small;
+  small.function = "classification";
+  std::string values, leaves;
+  for (int i = 0; i < 60'000; ++i) values += "<Value value=\"" + std::to_string(i) + "\"/>";
+  for (int i = 0; i < 500; ++i)
+    leaves += leaf(std::to_string(i), simple("i", "equal", std::to_string(i)) + more);
+  small.fields = replaced(small.fields, "optype=\"continuous\" dataType=\"double\"/>",
+                          "optype=\"categorical\" dataType=\"integer\">" + values + "</DataField>");
+  small.nodes = "<Node score=\"0\"><True/>" + leaves + "</Node>";
+  return small.file();
+}
+
+/// Returns a predicate for a set of categories, given its Array.
+std::string set_of(const std::string& array) {
+  return "<SimpleSetPredicate field=\"k\" booleanOperator=\"isIn\">" + array + "</SimpleSetPredicate>";
+}
+
 /// Returns the small document with a test of a field "f" that is derived by `derivation`.
 std::string with_derived_field(const std::string& derivation) {
   SmallPmml small;
@@ -69,6 +88,13 @@ TEST(DamagedPmml, Xml) {
       {"no model", SmallPmml{}.document(""), "PMML: the document has no model of trees"},
       {"two models", SmallPmml{}.document(SmallPmml{}.tree() + SmallPmml{}.tree()),
        "a document of more than one model"},
+      {"a model after one without trees",
+       SmallPmml{}.document("<MiningModel functionName=\"regression\"><MiningSchema/>"
+                            "<Segmentation multipleModelMethod=\"modelChain\"/></MiningModel>" +
+                            SmallPmml{}.tree()),
+       "a document of more than one model"},
+      {"two schemas", changed("</MiningSchema>", "</MiningSchema><MiningSchema/>"),
+       "line 15: MiningSchema: a model with two MiningSchema elements"},
   });
 }
 
@@ -99,20 +125,9 @@ TEST(DamagedPmml, Bombs) {
          return changed("<Value value=\"red\"/>", values);
        }(),
        "a field of more than 65536 categories"},
-      {"wide leaves",
-       [] {
-         SmallPmml small;
-         small.function = "classification";
-         std::string values, leaves;
-         for (int i = 0; i < 60'000; ++i) values += "<Value value=\"" + std::to_string(i) + "\"/>";
-         for (int i = 0; i < 500; ++i)
-           leaves += leaf(std::to_string(i), simple("i", "equal", std::to_string(i)));
-         small.fields = replaced(small.fields, "optype=\"continuous\" dataType=\"double\"/>",
-                                 "optype=\"categorical\" dataType=\"integer\">" + values + "</DataField>");
-         small.nodes = "<Node score=\"0\"><True/>" + leaves + "</Node>";
-         return small.file();
-       }(),
-       "much more memory than the document"},
+      {"wide leaves", with_many_classes(""), "the leaves' values for each class would take much more memory"},
+      {"wide distributions", with_many_classes("<ScoreDistribution value=\"0\" recordCount=\"1\"/>"),
+       "the ScoreDistribution elements would take much more memory than the document"},
       {"comparisons without end",
        [] {
          // Rows with numbers below a test's go on to all tests after it.
@@ -167,24 +182,32 @@ TEST(RefusedPmml, Fields) {
       {"missing values are invalid", treated("missingValueTreatment=\"returnInvalid\""),
        "rows without its value are invalid, which is not supported"},
       {"another treatment", treated("invalidValueTreatment=\"asValue\""), "\"asValue\" is not supported"},
-      {"a replacement that is no number", treated("missingValueReplacement=\"x\""),
-       "missingValueReplacement \"x\" is no number of the field"},
+      {"a replacement that is not a number", treated("missingValueReplacement=\"x\""),
+       "missingValueReplacement \"x\" is not a number of the field"},
       {"a date",
        changed("name=\"a\" optype=\"continuous\" dataType=\"float\"",
                "name=\"a\" optype=\"continuous\" dataType=\"date\""),
        "its numbers are of type \"date\""},
       {"a computed field", with_derived_field("<Apply function=\"ln\"><FieldRef field=\"a\"/></Apply>"),
        "field \"f\" cannot be tested: it is computed by Apply, which is not supported: apply it before the rows are given"},
+      {"a field of two expressions",
+       with_derived_field("<Apply function=\"ln\"><FieldRef field=\"a\"/></Apply><FieldRef field=\"a\"/>"),
+       "a DerivedField of two expressions"},
       {"a cast that goes round", with_derived_field("<FieldRef field=\"f\"/>"),
        "field \"f\" is not one that the model takes"},
       {"negative categories",
        changed("dataType=\"string\"><Value value=\"red\"/>", "dataType=\"integer\"><Value value=\"-1\"/>"),
-       "category \"-1\", which is no whole number from 0 to 16777215"},
+       "category \"-1\", which is not a whole number from 0 to 16777215"},
       {"an Interval without a closure",
        changed(
            "name=\"a\" optype=\"continuous\" dataType=\"float\"/>",
            "name=\"a\" optype=\"continuous\" dataType=\"float\"><Interval leftMargin=\"0\"/></DataField>"),
        "line 6: Interval: closure \"\""},
+      {"an Interval that ends before it begins",
+       changed("name=\"a\" optype=\"continuous\" dataType=\"float\"/>",
+               "name=\"a\" optype=\"continuous\" dataType=\"float\">"
+               "<Interval closure=\"openOpen\" leftMargin=\"1\" rightMargin=\"0\"/></DataField>"),
+       "line 6: Interval: a leftMargin above the rightMargin"},
   });
 }
 
@@ -201,16 +224,21 @@ TEST(RefusedPmml, Trees) {
          return small.file();
        }(),
        "a tree without nodes"},
-      {"a value that is no number", with_predicate(simple("a", "lessThan", "1x")),
-       "line 17: SimplePredicate: value \"1x\" is no finite number of the field's type"},
-      {"infinity", with_predicate(simple("a", "lessThan", "inf")), "is no finite number"},
-      {"beyond float32", with_predicate(simple("a", "lessThan", "1e39")), "is no finite number"},
+      {"a value that is not a number", with_predicate(simple("a", "lessThan", "1x")),
+       "line 17: SimplePredicate: value \"1x\" is not a finite number of the field's type"},
+      {"infinity", with_predicate(simple("a", "lessThan", "inf")), "is not a finite number"},
+      {"beyond float32", with_predicate(simple("a", "lessThan", "1e39")), "is not a finite number"},
       {"an order of categories", with_predicate(simple("k", "lessThan", "red")), "categories have no order"},
       {"an operator", with_predicate(simple("a", "like", "1")), "unknown operator \"like\""},
       {"a set of numbers",
        with_predicate(
            "<SimpleSetPredicate field=\"a\" booleanOperator=\"isIn\"><Array>1 2</Array></SimpleSetPredicate>"),
        "a set of values of a continuous field is not supported"},
+      {"a set without an array", with_predicate(set_of("")), "a SimpleSetPredicate without an Array"},
+      {"a set of two arrays", with_predicate(set_of("<Array>red</Array><Array>green</Array>")),
+       "a SimpleSetPredicate with two arrays"},
+      {"an array that is cut short", with_predicate(set_of("<Array n=\"2\">red</Array>")),
+       "an Array of 1 values, whose n is another number"},
       {"compounds of compounds",
        with_predicate("<CompoundPredicate booleanOperator=\"or\"><CompoundPredicate booleanOperator=\"and\">"
                       "<True/><True/></CompoundPredicate><True/></CompoundPredicate>"),
@@ -218,15 +246,15 @@ TEST(RefusedPmml, Trees) {
       {"a compound of one",
        with_predicate("<CompoundPredicate booleanOperator=\"or\"><True/></CompoundPredicate>"),
        "a CompoundPredicate of fewer than two predicates"},
-      {"a score that is no number", changed("score=\"1\"", "score=\"one\""),
-       "line 17: Node: score \"one\" is no finite number"},
+      {"a score that is not a number", changed("score=\"1\"", "score=\"one\""),
+       "line 17: Node: score \"one\" is not a finite number"},
       {"no score", changed(" score=\"1\"", ""), ", node 2: rows end at a node without a score"},
       {"no default", changed(strategy, "missingValueStrategy=\"defaultChild\""),
        ", node 1: no defaultChild, which its missing values need"},
-      {"a default that is no child",
+      {"a default that is not a child",
        replaced(changed(strategy, "missingValueStrategy=\"defaultChild\""), "score=\"3\"",
                 "score=\"3\" defaultChild=\"9\""),
-       "defaultChild \"9\" is no child of the Node"},
+       "defaultChild \"9\" is not a child of the Node"},
       {"weighted confidences", changed(strategy, "missingValueStrategy=\"weightedConfidence\""),
        "line 10: TreeModel: missingValueStrategy \"weightedConfidence\" is not supported"},
       {"a float32 sum",
@@ -283,15 +311,18 @@ TEST(RefusedPmml, Ensembles) {
       {"another transform", replaced(chain, "\"logit\"", "\"probit\""),
        "normalizationMethod \"probit\" is not supported"},
       {"another predictor", replaced(chain, "NumericPredictor name=\"score\"", "NumericPredictor name=\"a\""),
-       "predictor \"a\" is no score of trees"},
+       "predictor \"a\" is not a score of trees"},
       {"an exponent", replaced(chain, "coefficient=\"1\"", "coefficient=\"1\" exponent=\"2\""),
        "an exponent other than 1 is not supported"},
       {"an intercept of a rescaled score",
        replaced(chain, "intercept=\"0\" targetCategory=\"yes\"", "intercept=\"1\" targetCategory=\"yes\""),
        "a coefficient or an intercept of a score that a Target rescales is not supported"},
+      {"coefficients of two rescaled scores",
+       replaced(SmallPmml{}.softmax_chain(), "\"other\" coefficient=\"1\"", "\"other\" coefficient=\"3\""),
+       "a coefficient or an intercept of a score that a Target rescales is not supported"},
       {"a category that is not declared",
        replaced(chain, "targetCategory=\"no\"", "targetCategory=\"maybe\""),
-       "targetCategory \"maybe\" is none of the target's values"},
+       "targetCategory \"maybe\" is not one of the target's values"},
       {"CatBoost", changed("name=\"hand\"", "name=\"CatBoost\""),
        "line 3: Application: CatBoost's PMML has lost digits: save the model as .cbm or JSON"},
       {"neurons", SmallPmml{}.document("<NeuralNetwork/>"), "element \"NeuralNetwork\" is not supported"},

@@ -79,7 +79,7 @@ TEST(DamagedSkops, Arrays) {
        first + ", node 0: feature 3 does not exist: the tree has 3"},
       {"a negative feature", with_number<std::int64_t>("nodes.npy", 16, -2),
        first + ", node 0: feature -2 does not exist: the tree has 3"},
-      {"a threshold that is no number",
+      {"a threshold that is not a number",
        with_number("nodes.npy", 24, std::numeric_limits<double>::quiet_NaN()),
        "schema.json: estimators_[0]: tree 0, node 0: the threshold is not finite, or not exact in the model's type"},
       {"a value that is not finite",
@@ -234,7 +234,7 @@ TEST(RefusedSkops, Estimators) {
   const std::string boosting = "sklearn.ensemble._gb.GradientBoostingRegressor";
   const Damage cases[] = {
       {"no trees", object("sklearn.linear_model._base.LinearRegression", {}),
-       "schema.json: sklearn.linear_model._base.LinearRegression is no estimator of trees that is supported: see docs/formats.md"},
+       "schema.json: sklearn.linear_model._base.LinearRegression is not a supported estimator of trees: see docs/formats.md"},
       {"a name of another package", object("mine.RandomForestClassifier", {}), ""},
       {"a scaler", object("sklearn.pipeline.Pipeline", {{"steps", steps(scaler)}}),
        "schema.json: steps[0][1]: the step \"scale\" of the Pipeline, sklearn.preprocessing._data.StandardScaler, changes the rows, which is not supported: save the last step alone and transform the rows before"},

@@ -167,6 +167,21 @@ TEST(LightgbmLoad, Averages) {
   EXPECT_TRUE(loaded(small.text()).averaged);
 }
 
+/// A rule that does not suit the number of scores would read scores that are not there.
+TEST(LightgbmLoad, EarlyStopSuitsTheNumberOfScores) {
+  const auto rule = [](const char* classes, const std::string& objective) {
+    SmallLightgbm small;
+    small.num_class = small.num_tree_per_iteration = classes;
+    small.objective = "objective=" + objective + "\n";
+    return loaded(small.text()).early_stop;
+  };
+  EXPECT_EQ(rule("1", "regression"), EarlyStopRule::None);
+  EXPECT_EQ(rule("1", "binary sigmoid:1"), EarlyStopRule::Distance);
+  EXPECT_EQ(rule("2", "lambdarank"), EarlyStopRule::None);
+  EXPECT_EQ(rule("2", "multiclass num_class:2"), EarlyStopRule::Lead);
+  EXPECT_EQ(rule("1", "multiclass num_class:1"), EarlyStopRule::None);
+}
+
 TEST(LightgbmLoad, MissingValues) {
   const float tiny = 1e-35f;
   const float above = std::nextafter(tiny, 1.0f);
@@ -275,9 +290,9 @@ TEST(LightgbmLoad, RefusesDamagedCategories) {
       {"more words than memory has", lists("0 1 9223372036854775807", "1 8"),
        "line 47: tree 1: cat_threshold: 2 numbers instead of 9223372036854775807"},
       {"a word of 33 bits", lists("0 1 3", "1 4294967296 4"),
-       "line 47: tree 1: cat_threshold: set 1: 4294967296 is no word of 32 bits"},
+       "line 47: tree 1: cat_threshold: set 1: 4294967296 is not a word of 32 bits"},
       {"a negative word", lists("0 1 3", "-1 8 4"),
-       "line 47: tree 1: cat_threshold: set 0: -1 is no word of 32 bits"},
+       "line 47: tree 1: cat_threshold: set 0: -1 is not a word of 32 bits"},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);

@@ -154,15 +154,15 @@ TEST(PmmlLoad, WholeNumbers) {
 
 TEST(PmmlLoad, Categories) {
   const std::vector<double> column = {0, 1, 2, kNan};
-  const auto of_set = [&](const char* op, const char* array) {
+  const auto of_set = [&](const char* op, const char* n, const char* array) {
     return of_children(
-        leaf("1", std::string("<SimpleSetPredicate field=\"k\" booleanOperator=\"") + op +
-                      "\"><Array n=\"2\" type=\"string\">" + array + "</Array></SimpleSetPredicate>"),
+        leaf("1", std::string("<SimpleSetPredicate field=\"k\" booleanOperator=\"") + op + "\"><Array n=\"" +
+                      n + "\" type=\"string\">" + array + "</Array></SimpleSetPredicate>"),
         column, SmallPmml{}.strategy, 2);
   };
-  expect_values(of_set("isIn", "red \"x y\""), {1, 3, 1, 3});
-  expect_values(of_set("isNotIn", " \"red\" "), {3, 1, 1, 3});
-  expect_values(of_set("isIn", "unknown"), {3, 3, 3, 3});
+  expect_values(of_set("isIn", "2", "red \"x y\""), {1, 3, 1, 3});
+  expect_values(of_set("isNotIn", "1", " \"red\" "), {3, 1, 1, 3});
+  expect_values(of_set("isIn", "1", "unknown"), {3, 3, 3, 3});
   expect_values(of_children(leaf("1", simple("k", "equal", "green")), column, SmallPmml{}.strategy, 2),
                 {3, 1, 3, 3});
   expect_values(of_children(leaf("1", simple("k", "notEqual", "green")), column, SmallPmml{}.strategy, 2),
@@ -314,6 +314,14 @@ TEST(PmmlLoad, Chains) {
   EXPECT_EQ(even->value, (std::vector<double>{0.5, 0.5}));
   EXPECT_EQ(even->label, std::vector<std::int64_t>{1});
   EXPECT_EQ(values(SmallPmml{}.chain(), {9, 0, 0})[1], 1 / (1 + std::exp(-2.0)));
+}
+
+TEST(PmmlLoad, ChainsOfTwoScores) {
+  const std::string file = SmallPmml{}.softmax_chain();
+  const Model model = loaded(file);
+  EXPECT_EQ(model.transform, Transform::Softmax);
+  EXPECT_EQ(model.class_labels, (std::vector<std::string>{"yes", "no"}));
+  EXPECT_EQ(values(file, {0, 0, 0}), (std::vector<double>{0.5, 0.5}));
 }
 
 TEST(PmmlLoad, WhereverTheRootElementIs) {

@@ -1,4 +1,4 @@
-// See forestvm/calls.hpp.
+// See forestvm/internal/calls.hpp.
 #include <forestvm/internal/calls.hpp>
 
 #include <algorithm>
@@ -149,7 +149,7 @@ std::string inexact_text(RowType type, const void* value) {
 Error not_exact(std::string where, const std::string& number, const std::string& instead) {
   return refused(std::move(where),
                  number +
-                     " is no float64 number, and rounded it could go another way in this model, which "
+                     " is not a float64 number, and rounded it could go another way in this model, which "
                      "compares in float64; if rounding is meant, " +
                      instead);
 }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 
+#include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/city_hash.hpp>
 
 #include "vm/call/read_column.hpp"
@@ -32,6 +33,22 @@ std::string text_of(double number) {
 std::string quoted(std::string_view text) {
   constexpr std::size_t most = 60;
   return '"' + std::string(text.substr(0, most)) + (text.size() > most ? "…\"" : "\"");
+}
+
+/// Checks that each number of a dictionary is a float64. Errors name the first that is not.
+Result<void> check_exact(const Column& dictionary, std::size_t count) {
+  if (dictionary.form != ColumnForm::Numbers) return {};
+  const auto at = [&](std::size_t i) {
+    return static_cast<const std::byte*>(dictionary.values) +
+           (dictionary.offset + i) * bytes_of(dictionary.type);
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    i += first_inexact(dictionary.type, at(i), count - i);
+    if (i < count && host::present(dictionary, i, 1) != 0)
+      return Error{ErrorCode::Usage, "value " + std::to_string(i),
+                   inexact_text(dictionary.type, at(i)) + " is no float64 number"};
+  }
+  return {};
 }
 
 }  // namespace
@@ -65,7 +82,7 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, std::string_view 
   if (mine == nullptr) return static_cast<double>(category_code(text));
   if (const auto at = mine->codes.find(text); at != mine->codes.end()) return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
-  return refused("", quoted(text) + " is none of the model's " + std::to_string(mine->codes.size()) +
+  return refused("", quoted(text) + " is not one of the model's " + std::to_string(mine->codes.size()) +
                          " categories, and its trainer refuses others");
 }
 
@@ -73,21 +90,22 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) co
   if (hashes(feature)) {
     if (std::abs(number) <= kMaxCategoryNumber && number == std::trunc(number))
       return static_cast<double>(category_code(std::to_string(static_cast<std::int64_t>(number))));
-    return refused("",
-                   text_of(number) + " is no category: whole numbers up to 2^53 stand by their decimal text");
+    return refused(
+        "", text_of(number) + " is not a category: whole numbers up to 2^53 stand by their decimal text");
   }
   const Named* const mine = named(feature);
   if (mine == nullptr || std::isnan(number)) return number;
   if (const auto at = mine->numbers.find(number); at != mine->numbers.end())
     return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
-  return refused("", text_of(number) + " is none of the model's " + std::to_string(mine->codes.size()) +
+  return refused("", text_of(number) + " is not one of the model's " + std::to_string(mine->codes.size()) +
                          " categories, and its trainer refuses others");
 }
 
 Result<bool> CategoryTexts::numbers_of(std::uint32_t feature, const Column& dictionary, std::size_t count,
                                        double* out) const {
   bool refuses = false;
+  FVM_TRY(check_exact(dictionary, count));
   for (std::size_t i = 0; i < count; ++i) {
     out[i] = std::numeric_limits<double>::quiet_NaN();
     if (host::present(dictionary, i, 1) == 0) continue;

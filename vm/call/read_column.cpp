@@ -100,7 +100,7 @@ Result<void> check_indices(const Column& column, std::uint32_t feature, std::siz
             std::bit_cast<std::uint64_t>(column.categories[static_cast<std::size_t>(index)]) ==
                 kRefusedCategory)
           return refused(place(row + i, feature),
-                         "its category is none of the model's, and the model's trainer refuses others");
+                         "its category is not one of the model's, and the model's trainer refuses others");
         if (known) continue;
         return wrong(row + i, feature,
                      "index " + std::to_string(index) + " in a dictionary of " +
@@ -151,6 +151,8 @@ Result<std::string_view> text_at(const Column& column, std::size_t row) {
   if (column.form == ColumnForm::TextViews) return view_at(column, i);
   const std::int64_t begin = text_offset(column, i), end = text_offset(column, i + 1);
   if (begin < 0 || end < begin) return Error{ErrorCode::Usage, "", "its text ends before it begins"};
+  if (column.text == nullptr && begin != end)
+    return Error{ErrorCode::Usage, "", "its text is in a buffer that the column does not have"};
   return std::string_view(column.text + begin, static_cast<std::size_t>(end - begin));
 }
 

@@ -17,7 +17,7 @@ namespace forestvm::host {
 inline constexpr std::size_t kColumnRows = 64;
 static_assert(kColumnRows == kRoundedAtOnce);
 
-/// Returns the bits of the rows that have a value, row `row` first.
+/// Returns a bit for each of `count` rows, at most 64, from row `row` on, the first row's lowest: 1 if it has a value.
 std::uint64_t present(const Column& column, std::size_t row, std::size_t count);
 
 inline bool is_text(const Column& column) {
@@ -27,7 +27,7 @@ inline bool is_text(const Column& column) {
 /// Returns the value of a row that has one: the float64 nearest to a number or bit, or what an index stands for.
 double number_at(const Column& column, std::size_t row);
 
-/// Returns the text of a column of texts in a row that has one.
+/// Returns the text of a column of texts in a row that has one. Usage, without a place, if it leaves its memory.
 Result<std::string_view> text_at(const Column& column, std::size_t row);
 
 /// Writes what walks compare for up to kColumnRows rows of a feature, whose column holds no texts, to `out`. Indices

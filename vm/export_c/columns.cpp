@@ -1,4 +1,4 @@
-// Writes the columns that tests compare and that are no plain features. A row's cells are its features and, in programs
+// Writes the columns that tests compare in place of plain features. A row's cells are its features and, in programs
 // with lookups, the columns that these find; such rows are copied first. All other columns are computed where a test
 // asks for them: weighted sums, features with rules, and sets of categories, in which members are 1 and others 0.
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The C functions that exported code calls. Arithmetic repeats that of core/transform.hpp and core/sums.hpp; tests hold
-// both to the same bits.
+// The C functions that exported code calls. Their arithmetic repeats that of core/transform.hpp and core/sums.hpp;
+// tests check that both give the same bits.
 #include <algorithm>
 #include <string>
 #include <utility>

@@ -31,7 +31,7 @@ class _Options(NamedTuple):
     batch_rows: int
 
     def metadata(self) -> dict[bytes, bytes]:
-        """Returns what a file of predictions says of its making, so that a later run can tell whether it is complete."""
+        """Returns what a file of predictions says of its making, by which a later run tells whether it is complete."""
         keep = "*" if self.keep is None else ",".join(self.keep)
         return {
             b"forestvm.program": self.forest.fingerprint.encode(),
@@ -58,7 +58,10 @@ def main(arguments: Sequence[str]) -> int:
         print(f"python -m forestvm predict: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("python -m forestvm predict: interrupted; the same command goes on with the files that are not done", file=sys.stderr)
+        print(
+            "python -m forestvm predict: interrupted; the same command goes on with the files that are not done",
+            file=sys.stderr,
+        )
         return 130
     return 0
 
@@ -69,16 +72,20 @@ def _parser() -> argparse.ArgumentParser:
     predict = commands.add_parser(
         "predict",
         help="predict the rows of a Parquet or Arrow file, or of a folder of them",
-        description="Predicts the rows of a Parquet (.parquet) or Arrow IPC (.arrow, .feather) file, batch by batch, and writes "
-        "another with the predictions as further columns. Columns are matched to the model's features by name. A folder "
-        "becomes a folder: files that an earlier run has finished are left as they are.",
+        description="Predicts the rows of a Parquet (.parquet) or Arrow IPC (.arrow, .feather) file, batch by batch, "
+        "and writes another with the predictions as further columns. Columns are matched to the model's features by "
+        "name. A folder becomes a folder: files that an earlier run has finished are left as they are.",
     )
     predict.add_argument("model", help="a trainer's model file, or a program (.fvm)")
     predict.add_argument("rows", type=Path, help="a file or folder of rows")
     predict.add_argument("predictions", type=Path, help="the file or folder to write")
     predict.add_argument("--output", choices=_OUTPUTS, default="value", help="what to predict (default: value)")
-    predict.add_argument("--name", default="prediction", help="name of the column; NAME_0, NAME_1, ... if there are several")
-    predict.add_argument("--keep", metavar="COLUMN,...", help="columns to keep beside the predictions (default: all; empty: none)")
+    predict.add_argument(
+        "--name", default="prediction", help="name of the column; NAME_0, NAME_1, ... if there are several"
+    )
+    predict.add_argument(
+        "--keep", metavar="COLUMN,...", help="columns to keep beside the predictions (default: all; empty: none)"
+    )
     predict.add_argument("--threads", type=int, help="threads (default: the CPUs that the process may use)")
     predict.add_argument("--batch-rows", type=int, default=65536, help="rows read at a time (default: 65536)")
     predict.add_argument("--quiet", action="store_true", help="show no progress")
@@ -217,7 +224,7 @@ def _umask() -> int:
 
 
 class _Progress:
-    """A line on standard error that shows how many rows are done: several times a second on a terminal, else at the end."""
+    """A line on standard error about the rows that are done: several times a second on a terminal, else at the end."""
 
     def __init__(self, quiet: bool, total: int) -> None:
         self._quiet, self._total, self._done, self._skipped = quiet, total, 0, 0
@@ -246,4 +253,9 @@ class _Progress:
         seconds = max(time.monotonic() - self._begun, 1e-9)
         bar = "#" * (30 * self._done // max(self._total, 1))
         rate = (self._done - self._skipped) / seconds
-        print(f"{begin}[{bar:30}] {self._done} of {self._total} rows, {rate:,.0f} a second", end="", file=sys.stderr, flush=True)
+        print(
+            f"{begin}[{bar:30}] {self._done} of {self._total} rows, {rate:,.0f} a second",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )

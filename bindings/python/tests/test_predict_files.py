@@ -100,7 +100,11 @@ def test_a_folder_goes_on_where_it_was_interrupted(
     assert run(rows, out) == 0
     assert written == ["a.parquet", "b.arrow", "c.parquet"]
     assert "a.parquet: done by an earlier run" in capsys.readouterr().err
-    assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*.*")) == ["a.parquet", "day=2/b.arrow", "day=3/c.parquet"]
+    assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*.*")) == [
+        "a.parquet",
+        "day=2/b.arrow",
+        "day=3/c.parquet",
+    ]
     wanted = forestvm.load(MODEL).predict(table.slice(200), extra="ignore")
     assert np.array_equal(read(out / "day=3/c.parquet")["prediction"].to_numpy(), wanted)
     # Other predictions do not replace these, nor are these taken for them.
@@ -138,7 +142,14 @@ def test_an_error_leaves_no_file(table: pa.Table, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_usage_says_what_is_wrong(
-    table: pa.Table, tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: str, predictions: str, options: list[str], status: int, said: str
+    table: pa.Table,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    rows: str,
+    predictions: str,
+    options: list[str],
+    status: int,
+    said: str,
 ) -> None:
     write(table, tmp_path / "rows.parquet")
     write(table, tmp_path / "folder" / "rows.parquet")

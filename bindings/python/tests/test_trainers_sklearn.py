@@ -225,7 +225,9 @@ def test_what_is_not_supported_is_refused_by_name() -> None:
     refused = {
         "not fitted": ensemble.RandomForestClassifier(),
         "LogisticRegression": LogisticRegression().fit(rows, y),
-        "only ensembles of decision trees": ensemble.BaggingClassifier(LogisticRegression(), n_estimators=2).fit(rows, y),
+        "only ensembles of decision trees": ensemble.BaggingClassifier(LogisticRegression(), n_estimators=2).fit(
+            rows, y
+        ),
     }
     for text, model in refused.items():
         with pytest.raises(forestvm.Refused, match=text):
@@ -246,5 +248,5 @@ def test_a_class_derived_from_an_estimator_is_refused() -> None:
         """May predict in ways of its own."""
 
     rows = training_rows()
-    with pytest.raises(forestvm.Refused, match="Own is no estimator"):
+    with pytest.raises(forestvm.Refused, match="Own is not a supported estimator"):
         forestvm.from_sklearn(Own(n_estimators=2).fit(rows, binary(rows)))

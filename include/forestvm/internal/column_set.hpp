@@ -9,6 +9,9 @@
 
 namespace forestvm {
 
+/// The most values of a column, with those before the first row. Views, the largest values, have 16 bytes.
+inline constexpr std::size_t kMaxColumnValues = static_cast<std::size_t>(PTRDIFF_MAX) / 16;
+
 /// Returns `count` bits, at most 64, from bit `first` on, the lowest first, and reads no byte that holds none of them.
 FVM_INLINE std::uint64_t bits_at(const void* bits, std::size_t first, std::size_t count) {
   const auto* const from = static_cast<const std::uint8_t*>(bits) + first / 8;
@@ -26,6 +29,7 @@ FVM_INLINE std::uint64_t bits_at(const void* bits, std::size_t first, std::size_
   return count >= 64 ? low : low & ((std::uint64_t{1} << count) - 1);
 }
 
+/// The columns of a call, by feature.
 struct ColumnSet {
   const Column* columns = nullptr;  ///< The columns; null if they are those of a matrix.
   Column first{};                   ///< Matrix: the first column.

@@ -1,6 +1,6 @@
-// The rows of a call as backends read them. The RowReader of a predictor resolves the rows of each call once:
-// their form, whether they fit the program, and how their values become what walks compare. Only it takes the
-// variant apart that callers pass; all that follows in a call works with the RowSource. Implemented by vm/call.
+// The rows of a call as backends read them. The RowReader of a predictor resolves the rows of each call once: their
+// form, whether they fit the program, and how their values become the numbers that walks compare. No other code looks
+// inside the variant that callers pass; the rest of a call works with the RowSource. Implemented by vm/call.
 #pragma once
 
 #include <cstddef>
@@ -60,6 +60,7 @@ constexpr std::size_t whole_blocks(std::size_t most) {
 enum class RowForm : std::uint8_t {
   Plain,  ///< Row-major float32 in the host's memory, all of which are compared as they are.
   Dense,  ///< Other dense rows, and columns that hold texts or from which others are derived: they must be converted.
+  Doubles,   ///< Row-major float64 of a program that compares in float64: read as they are, or converted.
   Columns,   ///< Columns, and column-major rows: they are read as they are, or converted.
   Sparse,    ///< Sparse rows: they are read as they are, or converted.
   Encoded,   ///< Rank codes of the program's encoder.
@@ -72,10 +73,13 @@ struct ColumnView {
   std::size_t first_row = 0;
 };
 
-/// Some of a call's rows, where a pass reads them: values, codes, sparse rows or columns.
+/// Some of a call's rows, in the one form in which a pass reads them: values, codes, sparse rows or columns.
 struct RowView {
-  const float* values = nullptr;  ///< First value of the first row.
-  std::size_t stride = 0;         ///< Values from one row to the next.
+  /// First value of the first row; null if the rows have another form.
+  const float* values = nullptr;
+  /// First value of the first row, of RowForm::Doubles; null otherwise. It needs no alignment.
+  const double* doubles = nullptr;
+  std::size_t stride = 0;  ///< Values from one row to the next, in either.
   const std::uint8_t* codes = nullptr;
   std::optional<CsrRows> sparse{};
   std::optional<ColumnView> columns{};
@@ -101,7 +105,7 @@ class RowSource {
   /// Returns the row count by which the plan for a pass of `rows` rows is chosen.
   std::uint32_t plan_rows(std::uint32_t rows) const;
 
-  /// Checks the values of `count` rows from `begin` on, and returns where a pass reads the rows. If `converted`
+  /// Checks the values of `count` rows from `begin` on, and returns the view that a pass reads. If `converted`
   /// is not null, dense rows, sparse rows and columns are written there as walks read them: row_width float32 each, one
   /// row after the other. Rows of RowForm::Dense must be converted, unless they have no features; encoded rows and rows
   /// in a GPU's memory never are. Sparse rows must lie inside the values and name features of the model; indices must
@@ -109,8 +113,12 @@ class RowSource {
   /// row.
   Result<RowView> read(std::size_t begin, std::size_t count, float* converted) const;
 
+  /// Does what read() does, for rows that must be converted, but leaves out the columns of lookups: see
+  /// ColumnRules::short_width.
+  Result<RowView> read_short(std::size_t begin, std::size_t count, float* converted) const;
+
   /// Writes the values of some features, which ascend, in `count` rows from `begin` on, as linear leaves read them:
-  /// float64, and 0 where |x| <= kTiny. The rows have been read, and are dense or sparse rows of the host.
+  /// float64, and 0 where |x| <= kTiny; NaN is missing. The rows have been read, and are values in the host's memory.
   void copy_features(std::size_t begin, std::size_t count, std::span<const std::uint32_t> features,
                      double* out) const;
 
@@ -128,8 +136,8 @@ class RowSource {
 /// Reads rows for one program.
 class RowReader {
  public:
-  /// `round` rounds values; null stands for the function that runs on
-  /// any CPU. `device` is the ordinal of the GPU that the program runs on; none if it runs on the host.
+  /// `round` rounds values; null stands for the function that runs on any CPU. `device` is the ordinal of the GPU that
+  /// the program runs on; none if it runs on the host.
   explicit RowReader(const Program& program, RoundFunction round = nullptr,
                      std::optional<int> device = std::nullopt);
 

@@ -42,7 +42,7 @@ fvm_status predict_raw(const Opened& opened, const fvm_rows& rows) {
   return predict(opened.context(), rows, FVM_OUTPUT_RAW, out);
 }
 
-/// Draws numbers of which some are null, the last ones only where there are `count` of them.
+/// Draws numbers of which some are null.
 template <class Value>
 std::vector<std::optional<Value>> drawn(std::size_t count, std::uint32_t seed) {
   std::mt19937 random(seed);
@@ -72,7 +72,8 @@ class FloatRows {
   std::vector<float> rows_;
 };
 
-/// A table of one column of each type, named f0 to f12 in another order, and the model's order of its columns.
+/// Compares a table of one column of each type, named f0 to f12 and in another order than the model's, with equal dense
+/// rows. `first` rows lie before those of the table, and `offset` values or more before a column's first.
 void expect_all_types(const Opened& opened, std::size_t count, std::size_t first, std::size_t offset) {
   const std::size_t all = first + count;
   FloatRows floats(count, 13);
@@ -87,15 +88,13 @@ void expect_all_types(const Opened& opened, std::size_t count, std::size_t first
   for (std::size_t i = 0; i < all; ++i) numbers[i] = (bits[i] = i % 3 == 0);
   floats.set(10, numbers, first);
   Bytes halves;
+  std::vector<std::optional<float>> half_numbers(all);
   for (std::size_t i = 0; i < all; ++i) {
-    const std::uint16_t half = i % 2 == 0 ? 0x3c00 : 0xbd00;
+    const std::uint16_t half = i % 2 == 0 ? 0x3c00 : 0xbd00;  // 1 and -1.25 as binary16
     const auto* const bytes = reinterpret_cast<const std::byte*>(&half);
     halves.insert(halves.end(), bytes, bytes + 2);
-    numbers[i] = 0;
+    half_numbers[i] = i % 2 == 0 ? 1.0f : -1.25f;
   }
-  for (std::size_t i = 0; i < all; ++i) numbers[i] = std::nullopt;
-  std::vector<std::optional<float>> half_numbers(all);
-  for (std::size_t i = 0; i < all; ++i) half_numbers[i] = i % 2 == 0 ? 1.0f : -1.25f;
   floats.set(11, half_numbers, first);
   auto f12 = arrow_column("n", "f12", {}, all);
   f12->array.null_count = static_cast<std::int64_t>(all);
@@ -223,10 +222,25 @@ TEST(CApiArrow, RefusesCategoriesThatTheTrainerRefuses) {
     };
     EXPECT_EQ(predict_raw(opened, arrow_rows(dictionary(0))), FVM_OK) << fvm_last_error();
     expect_failure(predict_raw(opened, arrow_rows(dictionary(1))), FVM_REFUSED,
-                   "row 1, column 1: its category is none of the model's");
+                   "row 1, column 1: its category is not one of the model's");
     expect_failure(predict_raw(opened, arrow_rows(with_categories(arrow_texts<std::int32_t>("f1", {"new"})))),
-                   FVM_REFUSED, "row 0, column 1: \"new\" is none of the model's 3 categories");
+                   FVM_REFUSED, "row 0, column 1: \"new\" is not one of the model's 3 categories");
   }
+}
+
+/// Integers that no float64 is equal to would stand for another category: a text of other digits, or a nearby number.
+TEST(CApiArrow, RefusesDictionariesThatWouldBeRounded) {
+  const std::int64_t inexact = (std::int64_t{1} << 53) + 1;
+  const Opened opened(compiled(small_forest({.features = 1}), ""));
+  const auto status = [&](std::optional<std::int64_t> second) {
+    return predict_raw(
+        opened,
+        arrow_rows(arrow_table(
+            1, 0, arrow_dictionary<std::int8_t>("f0", {0}, arrow_numbers<std::int64_t>("", {1, second})))));
+  };
+  EXPECT_EQ(status(inexact - 1), FVM_OK) << fvm_last_error();
+  EXPECT_EQ(status(std::nullopt), FVM_OK) << fvm_last_error();
+  expect_usage(status(inexact), "column \"f0\", dictionary: value 1: 9007199254740993 is no float64 number");
 }
 
 /// Texts of features that are compared as text, in all forms.
@@ -261,7 +275,7 @@ TEST(CApiArrow, HashesTexts) {
       arrow_numbers<double>(name(2), {1.0}), arrow_numbers<double>(name(3), {1.0}),
       arrow_numbers<double>(name(4), {1.0}), arrow_numbers<double>(name(5), {1.0}));
   expect_failure(predict_raw(opened, arrow_rows(with_null)), FVM_REFUSED,
-                 "row 0, column 1: nan is no category");
+                 "row 0, column 1: nan is not a category");
 }
 
 TEST(CApiArrow, MatchesByPositionWithoutNames) {
@@ -407,7 +421,9 @@ TEST(CApiArrow, FindsContradictionsInTexts) {
        {[](auto&, auto& c) { reinterpret_cast<std::int32_t*>(c.buffers[1].data())[3] = 1; },
         "row 1, column 0: its text ends before it begins"},
        {[](auto&, auto& c) { reinterpret_cast<std::int32_t*>(c.buffers[1].data())[1] = -5; },
-        "row 0, column 0: its text ends before it begins"}});
+        "row 0, column 0: its text ends before it begins"},
+       {[](auto&, auto& c) { c.buffer_pointers[2] = nullptr; },
+        "row 0, column 0: its text is in a buffer that the column does not have"}});
   expect_damages(
       opened, [&] { return arrow_views("f0", texts); },
       {{[](auto&, auto& c) { c.array.n_buffers = 2; }, "column \"f0\": it has fewer than 3 buffers"},

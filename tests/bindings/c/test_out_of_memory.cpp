@@ -2,14 +2,18 @@
 // and so does each start of a thread. The call reports it, and programs that are open keep working.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <forestvm/forestvm.h>
 
+#include "arrow_table.hpp"
 #include "opened_program.hpp"
 #include "support/allocations.hpp"
 #include "support/child.hpp"
@@ -123,6 +127,17 @@ TEST_P(OutOfMemory, OpeningMemory) {
   });
 }
 
+TEST_P(OutOfMemory, OpeningBorrowedMemory) {
+  const auto bytes = image_.image();
+  std::size_t opened = 0, released = 0;
+  const auto release = [](void* count) { ++*static_cast<std::size_t*>(count); };
+  expect_clean_opens([&](fvm_program** program) {
+    ++opened;
+    return fvm_program_open_borrowed(bytes.data(), bytes.size(), release, &released, &options_, program);
+  });
+  EXPECT_EQ(released, opened);
+}
+
 TEST_P(OutOfMemory, CreatingAContext) {
   fvm_context* context = nullptr;
   const auto call = [&] { return fvm_context_create(program_.get(), &context); };
@@ -146,6 +161,37 @@ TEST_P(OutOfMemory, PredictingSparseRows) {
   const SparseRows sparse = sparse_rows(kRows, 3, 50);
   const fvm_rows rows = c_rows(sparse);
   expect_clean_calls([&](fvm_context* context) { return predict(context, rows, FVM_OUTPUT_RAW, scores_); });
+}
+
+/// The first call of a program with Arrow's rows also makes the tables of names.
+TEST_P(OutOfMemory, PredictingArrow) {
+  Model model = small_forest();
+  model.categories = {{1, {"red", "green"}, std::nan("")}};
+  const Program image = compiled(model, "encode(u8)");
+  const ArrowColumnPtr table =
+      arrow_table(3, 0, arrow_numbers<double>("f2", {1.0, std::nullopt, 2.0}),
+                  arrow_dictionary<std::int8_t>("f1", {0, 1, std::nullopt},
+                                                arrow_texts<std::int32_t>("", {"green", "red"})),
+                  arrow_numbers<float>("f0", {0.5f, std::nullopt, 2.0f}));
+  const fvm_rows rows = arrow_rows(table);
+  OpenProgram program;
+  OpenContext context;
+  std::vector<float> scores(9);
+  const auto open = [&] {
+    context = nullptr;
+    program = open_memory(image, &options_);
+    context = context_of(program);
+  };
+  const auto call = [&] { return predict(context.get(), rows, FVM_OUTPUT_RAW, scores); };
+  open();
+  ASSERT_EQ(call(), FVM_OK) << fvm_last_error();
+  const std::vector<float> expected = scores;
+  const auto again = [&] {
+    scores.assign(scores.size(), -1);
+    EXPECT_EQ(call(), FVM_OK) << fvm_last_error();
+    EXPECT_EQ(scores, expected);
+  };
+  expect_clean_failures({call, open, again});
 }
 
 TEST_P(OutOfMemory, EncodingRows) {

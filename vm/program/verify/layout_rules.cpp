@@ -1,5 +1,5 @@
-// Passes over the nodes of a tree, at memory speed: one or two if it is sound. This file is compiled for speed
-// and the rest of the verifier for size, so what only words an error is kept out of the loops here.
+// Passes over the nodes of a tree at memory speed, once or twice if it is sound. This file is compiled for speed and
+// the rest of the verifier for size, so functions that make the text of an error are kept out of the loops.
 #include "vm/program/verify/layout_rules.hpp"
 
 #include <bit>

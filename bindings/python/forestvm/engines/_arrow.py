@@ -41,7 +41,10 @@ def _rows_of(forest: Forest, columns: list[Any]) -> pyarrow.RecordBatch:
     if len(arrays) == 1 and isinstance(arrays[0], pyarrow.StructArray):
         return pyarrow.RecordBatch.from_struct_array(arrays[0])
     if len(arrays) != forest.num_features:
-        raise Usage(f"{len(arrays)} columns for {forest.num_features} features: give all, or one struct with their names", "columns")
+        raise Usage(
+            f"{len(arrays)} columns for {forest.num_features} features: give all, or one struct with their names",
+            "columns",
+        )
     names = forest.feature_names or [str(i) for i in range(forest.num_features)]
     return pyarrow.RecordBatch.from_arrays(arrays, names=list(names))
 

@@ -73,7 +73,9 @@ def folder() -> Path:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     facts = os.lstat(path) if not chosen else os.stat(path)
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid() or facts.st_mode & 0o022:
-        raise Environment(f"{path}: others may write to this folder: set FORESTVM_PROGRAMS to one of your own", str(path))
+        raise Environment(
+            f"{path}: others may write to this folder: set FORESTVM_PROGRAMS to one of your own", str(path)
+        )
     return path
 
 

@@ -2,8 +2,8 @@
 
     forestvm.engines.dask.predict(frame, forest)    # a Series or DataFrame of predictions, or an array for an array
 
-Tasks know the program's fingerprint. Where there is a distributed client, the program is scattered once and each machine
-keeps it as a file, which its workers map; without a client the tasks run on this machine, whose file they map.
+Tasks know the program's fingerprint. Where there is a distributed client, the program is scattered once and each
+machine keeps it as a file, which its workers map; without a client the tasks run on this machine, whose file they map.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from .._forest import Forest
 from ._program import Program, file_of, mapped_file, program_of
 
 
-def predict(collection: Any, forest: Forest, *, output: str = "value", name: str = "prediction", threads: int = 1) -> Any:
+def predict(
+    collection: Any, forest: Forest, *, output: str = "value", name: str = "prediction", threads: int = 1
+) -> Any:
     """Returns predictions, lazily, in the partitions or chunks of `collection`.
 
     collection: a DataFrame of Dask, whose columns are matched by name, or an array whose columns are the features.
     threads:    threads of each task; Dask runs several tasks at once.
 
-    A frame gives a Series `name`, or a DataFrame with `name_0`, `name_1`, ... if there are several numbers a row; an array
-    gives an array.
+    A frame gives a Series `name`, or a DataFrame with `name_0`, `name_1`, ... if there are several numbers a row; an
+    array gives an array.
     """
     program = program_of(forest, output, threads)
     width = _width(forest, output)
@@ -52,7 +54,9 @@ def _image(forest: Forest) -> Any:
         return str(file_of(forest))
     # The key makes all collections share one copy.
     return client.scatter(
-        {f"forestvm-{forest.fingerprint}": numpy.frombuffer(memoryview(forest), dtype=numpy.uint8)}, broadcast=True, hash=False
+        {f"forestvm-{forest.fingerprint}": numpy.frombuffer(memoryview(forest), dtype=numpy.uint8)},
+        broadcast=True,
+        hash=False,
     )[f"forestvm-{forest.fingerprint}"]
 
 
@@ -60,14 +64,18 @@ def _opened(program: Program, image: Any) -> Forest:
     return program.open(lambda: mapped_file(image) if isinstance(image, str) else memoryview(image))
 
 
-def _predict_array(array: Any, program: Program, image: Any, forest: Forest, output: str, width: tuple[int, ...]) -> Any:
+def _predict_array(
+    array: Any, program: Program, image: Any, forest: Forest, output: str, width: tuple[int, ...]
+) -> Any:
     if array.ndim != 2:
         raise UnsupportedInput(f"the array has {array.ndim} dimensions, not 2", "collection")
     if array.numblocks[1] != 1:
         array = array.rechunk({1: -1})
     dtype = forest.predict(numpy.empty((0, forest.num_features), numpy.float32), output=output).dtype
     shape: dict[str, Any] = {"drop_axis": 1} if not width else {"chunks": (array.chunks[0], width)}
-    return array.map_blocks(_predict_block, program, image, output, dtype=dtype, meta=numpy.empty((0,) * (1 + len(width)), dtype), **shape)
+    return array.map_blocks(
+        _predict_block, program, image, output, dtype=dtype, meta=numpy.empty((0,) * (1 + len(width)), dtype), **shape
+    )
 
 
 def _predict_block(block: Any, program: Program, image: Any, output: str) -> Any:

@@ -27,7 +27,12 @@ class Model(kserve.Model):  # type: ignore[misc]
     """Serves the program or model file at a path."""
 
     def __init__(
-        self, path: str | os.PathLike[str], name: str | None = None, *, output: str = "value", threads: int | None = None
+        self,
+        path: str | os.PathLike[str],
+        name: str | None = None,
+        *,
+        output: str = "value",
+        threads: int | None = None,
     ) -> None:
         """name: the model's name in requests; None: the file's name without its ending."""
         if output not in OUTPUTS:

@@ -18,7 +18,9 @@ from .._forest import Forest, load
 from ._program import file_of, program_of
 
 
-def save(forest: Forest, path: str | os.PathLike[str], *, output: str = "value", threads: int | None = None, **options: Any) -> None:
+def save(
+    forest: Forest, path: str | os.PathLike[str], *, output: str = "value", threads: int | None = None, **options: Any
+) -> None:
     """Writes a folder that `mlflow.pyfunc.load_model` reads. The program in it is verified when it is loaded.
 
     output:  the predictions that the model gives: "value", "raw", "class", "leaf" or "proba".

@@ -31,7 +31,11 @@ def expr(
     program_of(forest, output, 1)
     names = list(forest.feature_names) if columns is None else list(columns)
     if len(names) != forest.num_features:
-        reason = "the model has no names: give the columns of its features" if not names else f"{len(names)} columns for {forest.num_features} features"
+        reason = (
+            "the model has no names: give the columns of its features"
+            if not names
+            else f"{len(names)} columns for {forest.num_features} features"
+        )
         raise Usage(reason, "columns")
     sample = forest.predict(numpy.empty((0, forest.num_features), numpy.float32), output=output)
     number = _TYPES[str(sample.dtype)]

@@ -55,11 +55,15 @@ class _Predictor:
 
     def __init__(self, image: Any, output: str, name: str, threads: int) -> None:
         # The array lies in the object store, read-only, and is borrowed.
-        self._forest = Forest.from_buffer(ray.get(image) if isinstance(image, ray.ObjectRef) else image, threads=threads)
+        self._forest = Forest.from_buffer(
+            ray.get(image) if isinstance(image, ray.ObjectRef) else image, threads=threads
+        )
         self._output, self._name = output, name
 
     def __call__(self, rows: pyarrow.Table) -> pyarrow.Table:
-        batches = [_arrow.with_predictions(self._forest, batch, self._output, self._name) for batch in rows.to_batches()]
+        batches = [
+            _arrow.with_predictions(self._forest, batch, self._output, self._name) for batch in rows.to_batches()
+        ]
         return pyarrow.Table.from_batches(batches) if batches else _empty(self._forest, rows, self._output, self._name)
 
 
@@ -68,11 +72,13 @@ def _empty(forest: Forest, rows: pyarrow.Table, output: str, name: str) -> pyarr
     return schema.empty_table()
 
 
-def deployment(forest: Forest, *, output: str = "value", threads: int = 1, name: str = "forestvm", **options: Any) -> Any:
+def deployment(
+    forest: Forest, *, output: str = "value", threads: int = 1, name: str = "forestvm", **options: Any
+) -> Any:
     """Returns a deployment of Ray Serve: `ray.serve.run(deployment(forest).bind())`.
 
-    It answers JSON: {"rows": [[1.5, 2], ...]} or {"rows": {"age": [31, ...], ...}} with {"predictions": [...]}, and what
-    it cannot take with status 400 and {"error": "..."}. Handles call `.predict.remote(rows)`.
+    It answers JSON: {"rows": [[1.5, 2], ...]} or {"rows": {"age": [31, ...], ...}} with {"predictions": [...]}, and
+    what it cannot take with status 400 and {"error": "..."}. Handles call `.predict.remote(rows)`.
 
     options: further arguments of `ray.serve.deployment`, such as num_replicas.
     """

@@ -4,7 +4,8 @@
     score = forestvm.engines.spark.udf(session, forest)
     df.select(score(*forest.feature_names)); session.udf.register("score", score)
 
-The program is a file that Spark sends to each executor once; tasks know its name alone. Workers need forestvm and pyarrow.
+The program is a file that Spark sends to each executor once; tasks know only its name. Workers need forestvm and
+pyarrow.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ._program import Program, file_of, mapped_file, program_of
 
 
 def predict(df: Any, forest: Forest, *, output: str = "value", name: str = "prediction", threads: int = 1) -> Any:
-    """Returns `df` with the columns of predictions: `name`, or `name_0`, `name_1`, ... if there are several numbers a row.
+    """Returns `df` with the predictions: a column `name`, or `name_0`, `name_1`, ... if a row has several numbers.
 
     Columns are matched to features by name, whatever their order; further columns are kept.
     threads: threads of each task; Spark runs a task for each core.
@@ -37,8 +38,8 @@ def predict(df: Any, forest: Forest, *, output: str = "value", name: str = "pred
 def udf(session: Any, forest: Forest, *, output: str = "value", threads: int = 1) -> Any:
     """Returns a function of columns, for expressions and for `session.udf.register`.
 
-    It takes a column for each feature, in the model's order, or one struct whose fields have the features' names, such as
-    `struct("*")`. Several numbers a row are an array.
+    It takes a column for each feature, in the model's order, or one struct whose fields have the features' names, such
+    as `struct("*")`. Several numbers a row are an array.
     """
     from pyspark.sql.functions import arrow_udf
 
