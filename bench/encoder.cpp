@@ -73,12 +73,50 @@ void encode(benchmark::State& state, const host::Target& target, const Shape& sh
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(values.size()));
 }
 
-/// The types and arrangements of columns.
-enum class ColumnKind { Float32, Unaligned, Float64, Nulls };
+/// The types and arrangements of columns. A program that compares in float64 encodes the wide ones.
+enum class ColumnKind { Float32, Unaligned, Float64, Wide, Nulls };
 
 void read_column(const void* rules, const Column& column, std::uint32_t feature, std::size_t row,
                  std::size_t count, float* out) {
   host::read_column(*static_cast<const ValueRules*>(rules), column, feature, row, count, out);
+}
+
+/// Reads values of which none lies between float32 numbers.
+void read_doubles(const void*, std::uint32_t, const double* values, std::size_t stride, std::size_t count,
+                  float* out) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(values[i * stride]);
+}
+
+/// The rules of a program without special features.
+struct Rules {
+  Rules(const Shape& shape, bool wide) : special(std::make_unique<bool[]>(shape.features)) {
+    encoder = {&values, special.get(), wide, read_column, read_doubles};
+  }
+
+  ValueRules values;
+  std::unique_ptr<bool[]> special;
+  host::EncoderRules encoder{};
+};
+
+void encode_doubles(benchmark::State& state, const host::Target& target, const Shape& shape) {
+  const Encoder encoder(shape);
+  const Rules rules(shape, true);
+  const std::vector<float> floats = drawn_values(shape);
+  const std::vector<double> values(floats.begin(), floats.end());
+  std::vector<std::uint8_t> codes(code_bytes(shape.rows, encoder.columns.size()));
+  for (auto _ : state) {
+    target.encode_doubles({encoder.loaded.tiles,
+                           {},
+                           nullptr,
+                           encoder.columns.size(),
+                           {0, shape.rows, 0},
+                           values.data(),
+                           shape.features,
+                           &rules.encoder,
+                           codes.data()});
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(values.size()));
 }
 
 void encode_columns(benchmark::State& state, const host::Target& target, const Shape& shape,
@@ -90,20 +128,20 @@ void encode_columns(benchmark::State& state, const host::Target& target, const S
   const std::size_t stride = (shape.rows + apart + apart - 1) / apart * apart;
   std::vector<double> memory(stride * shape.features + apart);
   std::vector<std::uint8_t> validity(shape.rows / 8 + 1, 0xf7);
-  const ValueRules rules;
-  const auto special = std::make_unique<bool[]>(shape.features);
+  const Rules rules(shape, kind == ColumnKind::Wide);
+  const bool float64 = kind == ColumnKind::Float64 || kind == ColumnKind::Wide;
   std::vector<Column> columns(shape.features);
   auto* const doubles =
       reinterpret_cast<double*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
   for (std::uint32_t f = 0; f < shape.features; ++f) {
     float* const floats = reinterpret_cast<float*>(doubles) + f * stride + shift;
     for (std::uint32_t r = 0; r < shape.rows; ++r)
-      if (kind == ColumnKind::Float64)
+      if (float64)
         doubles[f * stride + r] = static_cast<double>(values[r * shape.features + f]);
       else
         floats[r] = values[r * shape.features + f];
-    columns[f].values = kind == ColumnKind::Float64 ? static_cast<void*>(doubles + f * stride) : floats;
-    if (kind == ColumnKind::Float64) columns[f].type = RowType::Float64;
+    columns[f].values = float64 ? static_cast<void*>(doubles + f * stride) : floats;
+    if (float64) columns[f].type = RowType::Float64;
     if (kind == ColumnKind::Nulls) columns[f].validity = validity.data();
   }
   std::vector<std::uint8_t> codes(code_bytes(shape.rows, encoder.columns.size()));
@@ -111,14 +149,11 @@ void encode_columns(benchmark::State& state, const host::Target& target, const S
     target.encode_columns({encoder.loaded.searches,
                            {},
                            nullptr,
-                           special.get(),
-                           false,
                            encoder.columns.size(),
                            {0, shape.rows, 0},
                            {.columns = columns.data()},
                            0,
-                           read_column,
-                           &rules,
+                           &rules.encoder,
                            codes.data()});
     benchmark::ClobberMemory();
   }
@@ -151,10 +186,12 @@ const bool registered = [] {
       benchmark::RegisterBenchmark(name("encode", shape).c_str(), encode, target, shape);
     for (const Shape& shape : column_shapes()) {
       benchmark::RegisterBenchmark(name("columns/rows", shape).c_str(), encode, target, shape);
+      benchmark::RegisterBenchmark(name("columns/wide_rows", shape).c_str(), encode_doubles, target, shape);
       for (const auto& [kind, text] :
            {std::pair(ColumnKind::Float32, "columns/f32"),
             std::pair(ColumnKind::Unaligned, "columns/unaligned"),
-            std::pair(ColumnKind::Float64, "columns/f64"), std::pair(ColumnKind::Nulls, "columns/nulls")})
+            std::pair(ColumnKind::Float64, "columns/f64"), std::pair(ColumnKind::Wide, "columns/wide"),
+            std::pair(ColumnKind::Nulls, "columns/nulls")})
         benchmark::RegisterBenchmark(name(text, shape).c_str(), encode_columns, target, shape, kind);
     }
   }

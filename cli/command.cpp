@@ -165,7 +165,8 @@ Result<std::size_t> Arguments::choice(const std::string& name, std::span<const s
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   std::string list;
   for (const std::string_view known : names) list += (list.empty() ? "" : ", ") + std::string(known);
-  return usage_error("--" + name + " " + in_quotes(text) + ": expected one of " + list);
+  return usage_error("--" + name + " " + in_quotes(text) + ": expected " +
+                     (names.size() > 1 ? "one of " : "") + list);
 }
 
 Result<Arguments> parse_arguments(const Command& command, const std::vector<std::string>& words) {
@@ -239,8 +240,9 @@ int exit_code(ErrorCode code) {
 Error usage_error(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
 
 Result<std::string> required(const Arguments& arguments, const std::string& name) {
-  if (arguments.has(name)) return arguments.get(name);
-  return usage_error("argument " + name + " is missing");
+  if (!arguments.has(name)) return usage_error("argument " + name + " is missing");
+  if (arguments.get(name).empty()) return usage_error("argument " + name + " is empty");
+  return arguments.get(name);
 }
 
 }  // namespace forestvm::cli

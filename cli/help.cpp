@@ -85,7 +85,7 @@ std::string general_help() {
 const Command kHelp = {
     "help",
     "explains a command, or the schedule language",
-    {"help [COMMAND]", "help schedules"},
+    {"help [TOPIC]"},
     {{"TOPIC", "a command's name, or schedules: the schedule language and the named schedules", {topics}}},
     {},
     "  forestvm help run\n"

@@ -46,6 +46,7 @@ std::uint32_t class_count(ClassRule rule, std::uint32_t outputs) {
     case ClassRule::NotPositive:
       return 2;
     case ClassRule::Argmax:
+    case ClassRule::ArgmaxOfEach:
     case ClassRule::RawArgmax:
     case ClassRule::Value:
       return outputs;

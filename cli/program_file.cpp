@@ -243,7 +243,8 @@ Result<Program> program_as_asked(const Arguments& arguments, const std::string& 
                        std::string(name_of(own)));
   const bool reordered = own == Contract::Trainer && program.meta().sums_in_model_order == 0;
   if (arguments.has("strict") && reordered)
-    return in_file(path, refused("", "the program does not add leaves in the trainer's order (--strict)"));
+    return in_file(
+        path, refused("", "the program does not add leaves in the trainer's order, which --strict requires"));
   return std::move(program);
 }
 

@@ -29,8 +29,9 @@ constexpr std::string_view kSeparators = ",;\t ";
 Result<char> separator_of(const Arguments& arguments) {
   const std::string text = arguments.get("separator");
   if (text.size() != 1) {
-    FVM_ASSIGN(const std::size_t name, arguments.choice("separator", kSeparatorNames, 0));
-    return kSeparators[name];
+    const auto name = arguments.choice("separator", kSeparatorNames, 0);
+    if (!name) return usage_error(name.error().message + ", or a character");
+    return kSeparators[*name];
   }
   const bool marks = std::ispunct(static_cast<unsigned char>(text[0])) != 0;
   if (text == " " || text == "\t" ||
@@ -82,7 +83,7 @@ constinit const Option kExtraColumnsOption = {
     "extra-columns",
     '\0',
     "X",
-    "named columns that are no features of the model: error (default) or ignore",
+    "named columns that are not features of the model: error (default) or ignore",
     {listed<kExtraColumns>}};
 constinit const Option kKeepOption = {
     "keep", '\0', "COLUMN",

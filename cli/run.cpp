@@ -105,7 +105,9 @@ std::vector<std::string> column_names(const Program& program, const RunOptions& 
   if (options.rows.form.keep) names.push_back(*options.rows.form.keep);
   const std::uint32_t width = output_width(program.meta(), options.output);
   const bool leaves = options.output == OutputKind::Leaf;
-  const bool labelled = !leaves && width > 1 && width == program.meta().num_class_labels;
+  const ProgramMeta& meta = program.meta();
+  const bool labelled =
+      !leaves && width > 1 && width == meta.num_class_labels && meta.class_rule != ClassRule::ArgmaxOfEach;
   const std::string kind = leaves ? "tree" : std::string(name_of(options.output));
   for (std::uint32_t i = 0; i < width; ++i)
     names.push_back(labelled              ? std::string(program.class_label(i))
@@ -196,10 +198,11 @@ Result<void> run(const Arguments& arguments) {
 std::string notes() {
   return target_notes() +
          "\n"
-         "Predictions have the trainer's type, float32 or (LightGBM's) float64, and shape (n,) for one\n"
-         "output or (n, k) for k. class gives the label's index as int64 (in CSV the model's own label, if\n"
-         "it has labels); leaf gives int32 of shape (n, trees). CSV numbers are the shortest text that\n"
-         "reads back to the same bits.\n"
+         "Predictions have the type of the model's sums (float32 for XGBoost and YDF; float64 for LightGBM,\n"
+         "CatBoost, scikit-learn and ONNX; the file's for Treelite and PMML) and shape (n,) for one output\n"
+         "or (n, k) for k. class gives the label's index as int64 (in CSV the model's own label, if it has\n"
+         "labels); leaf gives int32 of shape (n, trees). CSV numbers are the shortest text that reads back\n"
+         "to the same bits.\n"
          "The content of ROWS tells its format, also inside gzip; the name of OUT says what is written.\n"
          "Rows are read, predicted and written batch by batch; only one batch is in memory, except that an\n"
          "NPY array in Fortran order is read whole. A program that writes rows into a pipe and waits for the\n"

@@ -107,7 +107,7 @@ Result<std::vector<std::size_t>> seen_classes(const CatboostParts& parts, std::s
     const std::size_t after = seen.empty() ? 0 : seen.back() + 1;
     if (!(number >= static_cast<double>(after) && number < static_cast<double>(declared)) ||
         number != std::floor(number))
-      return bad_classes("class_to_label: " + std::to_string(number) + " is none of the " +
+      return bad_classes("class_to_label: " + std::to_string(number) + " is not one of the " +
                          std::to_string(declared) + " classes, or does not ascend");
     seen.push_back(static_cast<std::size_t>(number));
   }

@@ -28,7 +28,8 @@ Result<void> check_lookup(const Model& model, std::size_t number) {
       return wrong("feature " + std::to_string(test.feature) + " is not hashed");
   for (const ValueTest& test : lookup.value_tests)
     if (!is_number(model, test.feature) || std::isnan(test.border))
-      return wrong("a test of feature " + std::to_string(test.feature) + " that is no comparison of numbers");
+      return wrong("a test of feature " + std::to_string(test.feature) +
+                   " that is not a comparison of numbers");
   std::vector<std::uint64_t> keys = lookup.keys;
   std::sort(keys.begin(), keys.end());
   if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) return wrong("two rows with one key");
@@ -45,7 +46,7 @@ Result<void> check_sum(const Model& model, std::size_t number) {
     return refused("model", "linear column " + std::to_string(number) + ": " + what);
   };
   for (const std::uint32_t feature : column.features)
-    if (!is_number(model, feature)) return wrong("feature " + std::to_string(feature) + " is no number");
+    if (!is_number(model, feature)) return wrong("feature " + std::to_string(feature) + " is not a number");
   const bool whole = column.replacements.empty() || column.replacements.size() == column.features.size();
   if (column.weights.size() != column.features.size() || !whole)
     return wrong("weights or replacements that are not one for each feature");

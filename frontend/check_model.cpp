@@ -193,6 +193,12 @@ Result<void> check_header(const Model& model) {
     return model_error("pairs of values for more than one output");
   if (model.transform == Transform::Uncertainty && model.num_outputs != 2)
     return model_error("means and variances for " + std::to_string(model.num_outputs) + " outputs");
+  if (model.transform == Transform::WeightedMedian && model.num_outputs % 2 != 0)
+    return model_error("a weighted median of " + std::to_string(model.num_outputs) +
+                       " outputs, which are scores and as many weights");
+  if (!are_group_ends(model.class_rule, model.num_outputs, model.group_ends))
+    return model_error("the groups of outputs do not cover " + std::to_string(model.num_outputs) +
+                       " outputs");
   // An output that no tree adds to, and that is never the largest, has minus infinity.
   for (const double margin : model.base)
     if (!std::isfinite(margin) && !(model.base_last && margin == -std::numeric_limits<double>::infinity()))

@@ -89,7 +89,7 @@ Result<CategorySet> set_of(const LightgbmTree& entries, std::span<const std::int
                      "cat_threshold: set " + std::to_string(number) + ": " + what);
     };
     if (words[w] < 0 || words[w] > std::numeric_limits<std::uint32_t>::max())
-      return wrong(std::to_string(words[w]) + " is no word of 32 bits");
+      return wrong(std::to_string(words[w]) + " is not a word of 32 bits");
     for (auto bits = static_cast<std::uint32_t>(words[w]); bits != 0; bits &= bits - 1) {
       const std::size_t code = 32 * w + static_cast<std::size_t>(std::countr_zero(bits));
       if (code >= kMaxCategories)

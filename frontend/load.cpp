@@ -60,7 +60,7 @@ Error unknown_format(Bytes bytes) {
       return refused("byte 0", foreign.sentence);
   std::string known;
   for (const Format& format : formats) known.append(known.empty() ? "" : ", ").append(format.name);
-  return refused("byte 0", "not a model file that can be read (" + known + "): it starts with " +
+  return refused("byte 0", "not a model file of a known format (" + known + "): it starts with " +
                                frontend::quoted(text, 16));
 }
 

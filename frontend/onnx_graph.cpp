@@ -315,7 +315,8 @@ Result<void> GraphReader::add_scaler(const OnnxOperation& operation) {
   FVM_TRY(read_numbers(operation, "offset", *input, step.offsets));
   FVM_TRY(read_numbers(operation, "scale", *input, step.scales));
   if (std::find(step.scales.begin(), step.scales.end(), 0.0f) != step.scales.end())
-    return error(operation, "a scale of 0 cannot be folded into thresholds: infinity times 0 is no number");
+    return error(operation,
+                 "a scale of 0 cannot be folded into thresholds: infinity times 0 is not a number");
   OnnxColumns columns = *input;
   add_step(columns, step);
   return give(operation, std::move(columns));

@@ -149,7 +149,7 @@ Result<double> Reader::number(const XmlAttributes& attributes, const char* name,
   if (!text && otherwise) return *otherwise;
   const std::optional<double> value = pmml_number(text.value_or(""));
   if (!value || !std::isfinite(*value))
-    return error(std::string(name) + " " + quoted(text.value_or("")) + " is no finite number");
+    return error(std::string(name) + " " + quoted(text.value_or("")) + " is not a finite number");
   return *value;
 }
 
@@ -302,7 +302,7 @@ Result<void> Reader::begin_model(Element element, const XmlAttributes& attribute
     const bool chain = parent.scorer.method == PmmlMethod::Chain;
     if (document_.regression) return error("a model after the RegressionModel of a chain");
     if (element == Element::RegressionModel ? !chain : (element == Element::MiningModel && !chain))
-      return error("a model inside another that is no modelChain: only TreeModel is supported");
+      return error("a model inside another that is not a modelChain: only TreeModel is supported");
     if (!chain && model.scorer.has_classes != parent.scorer.has_classes)
       return error("functionName is not that of the model around it");
     if (!chain && model.scorer.is_float != parent.scorer.is_float)

@@ -130,7 +130,7 @@ Result<std::uint32_t> PmmlFields::add_category(PmmlCategories& categories, std::
   if (categories.numbers) {
     const std::optional<double> value = pmml_number(text);
     if (!value || *value != std::floor(*value) || *value < 0 || *value >= kMaxCategories)
-      return refused(where, "category " + quoted(text) + ", which is no whole number from 0 to " +
+      return refused(where, "category " + quoted(text) + ", which is not a whole number from 0 to " +
                                 std::to_string(kMaxCategories - 1));
     code = static_cast<std::uint32_t>(*value);
   }
@@ -215,14 +215,16 @@ Result<void> PmmlFields::set_treatments(const DataField& data, const XmlAttribut
   if (field.kind == PmmlKind::Category) {
     FVM_ASSIGN(const std::uint32_t number, category(field, *replacement, where));
     if (number == 0)
-      return refused(where, "missingValueReplacement " + quoted(*replacement) + " is no declared category");
+      return refused(where,
+                     "missingValueReplacement " + quoted(*replacement) + " is not a declared category");
     field.replacement = number;
     return {};
   }
   const std::optional<double> number = pmml_number(*replacement);
   if (!number || !std::isfinite(*number) ||
       (field.kind == PmmlKind::Integer && *number != std::floor(*number)))
-    return refused(where, "missingValueReplacement " + quoted(*replacement) + " is no number of the field");
+    return refused(where,
+                   "missingValueReplacement " + quoted(*replacement) + " is not a number of the field");
   field.replacement = *number;
   return {};
 }

@@ -81,7 +81,7 @@ Result<void> Assembly::add_classes() {
   FVM_TRY(set_divisor(scorer));
   const bool votes = scorer.method == PmmlMethod::Vote || scorer.method == PmmlMethod::WeightedVote;
   if (votes && !scorer.whole_weights)
-    return refused(scorer.where, "weightedMajorityVote with weights that are no whole numbers below 4096");
+    return refused(scorer.where, "weightedMajorityVote with weights that are not whole numbers below 4096");
   // Among classes with equally many votes, JPMML takes the one for which a tree voted first: no ClassRule does that.
   const std::uint32_t count = scorer.end_tree - scorer.first_tree;
   const bool ties =
@@ -165,7 +165,7 @@ Result<const PmmlScorer*> Assembly::scorer_of(const PmmlTable& table) {
   const std::string& name = table.terms[0].name;
   const auto found = scorers_by_output_.find(name);
   if (found == scorers_by_output_.end())
-    return refused(regression().where, "predictor " + quoted(name) + " is no score of trees");
+    return refused(regression().where, "predictor " + quoted(name) + " is not a score of trees");
   const PmmlScorer& scorer = *found->second;
   for (const PmmlOutput& output : scorer.outputs)
     if (output.name == name && output.type != (is_float() ? "float" : "double") && !output.type.empty())
@@ -250,7 +250,7 @@ Result<void> Assembly::check_tables() {
     if (regression().has_classes &&
         (!categories.insert(table.category).second || !document_.classes.numbers.contains(table.category)))
       return refused(regression().where, "targetCategory " + quoted(table.category) +
-                                             " is none of the target's values, or comes twice");
+                                             " is not one of the target's values, or comes twice");
   return {};
 }
 

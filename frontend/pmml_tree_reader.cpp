@@ -43,7 +43,7 @@ Result<double> number_of(const XmlAttributes& attributes, const char* name, cons
   if (!text) return refused(where, std::string("no attribute \"") + name + "\"");
   const std::optional<double> number = pmml_number(*text);
   if (!number || !std::isfinite(*number))
-    return refused(where, std::string(name) + " " + quoted(*text) + " is no finite number");
+    return refused(where, std::string(name) + " " + quoted(*text) + " is not a finite number");
   return *number;
 }
 
@@ -102,7 +102,7 @@ Result<void> PmmlTreeReader::begin_node(const XmlAttributes& attributes, bool ha
     if (has_class) {
       const auto known = classes_.numbers.find(std::string(*score));
       if (known == classes_.numbers.end())
-        return refused(where, "score " + quoted(*score) + " is none of the target's values");
+        return refused(where, "score " + quoted(*score) + " is not one of the target's values");
       node.score = known->second;
     } else {
       FVM_ASSIGN(node.score, number_of(attributes, "score", where));
@@ -131,7 +131,7 @@ Result<void> PmmlTreeReader::end_node(const std::string& where) {
   if (node.predicate == kNoPredicate) return refused(where, "a Node without a predicate");
   const bool needed = tree_.unknown == PmmlUnknown::DefaultChild && node.first_child >= 0;
   if (needed && node.default_child < 0 && !open.default_child.empty())
-    return refused(where, "defaultChild " + quoted(open.default_child) + " is no child of the Node");
+    return refused(where, "defaultChild " + quoted(open.default_child) + " is not a child of the Node");
   open_.pop_back();
   return {};
 }
@@ -143,7 +143,7 @@ Result<void> PmmlTreeReader::add_distribution(const XmlAttributes& attributes, c
   const std::string_view value = attributes.find("value").value_or("");
   const auto known = classes_.numbers.find(std::string(value));
   if (known == classes_.numbers.end())
-    return refused(where, "value " + quoted(value) + " is none of the target's values");
+    return refused(where, "value " + quoted(value) + " is not one of the target's values");
   const auto number = static_cast<std::int32_t>(known->second);
   if (number <= open.last_class)
     return refused(where, "ScoreDistribution elements are not in the order of the target's values");
@@ -204,7 +204,7 @@ Result<void> PmmlTreeReader::set_value(std::string_view text, PmmlPredicate& pre
     number = good ? std::optional<double>(rounded) : std::nullopt;
   }
   if (!number || !std::isfinite(*number))
-    return refused(where, "value " + quoted(text) + " is no finite number of the field's type");
+    return refused(where, "value " + quoted(text) + " is not a finite number of the field's type");
   predicate.value = *number + 0.0;  // -0 is 0
   return {};
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -111,14 +113,44 @@ Scalar logistic(Scalar x) {
   return x < 0 ? 1 - v : v;
 }
 
-/// Returns the softmax of the scores; with `keep_zeros` scores of 0 stay 0.
+/// Returns CatBoost's exponential, which is a power of 2 from a table times a polynomial.
 template <class Scalar>
-std::vector<Scalar> softmax(const std::vector<Scalar>& raw, bool keep_zeros = false) {
+Scalar table_exp(Scalar x) {
+  const auto wide = static_cast<double>(x);
+  if (std::isnan(x)) return x;
+  if (wide <= -708.39641853226408) return 0;
+  if (wide >= 709.78271289338397) return std::numeric_limits<Scalar>::infinity();
+  const double whole = std::nearbyint(wide * (2048 / std::log(2.0)));
+  const double exponent = std::floor(whole / 2048);
+  const double t = whole * (std::log(2.0) / 2048) - wide;
+  const double polynomial = (3.0000000027955394 - t) * (t * t) * 0.16666666685227835064 - t + 1.0;
+  return static_cast<Scalar>(polynomial *
+                             std::ldexp(std::exp2(whole / 2048 - exponent), static_cast<int>(exponent)));
+}
+
+/// Returns the weighted median of scores, the first half, with weights, the second: see Transform::WeightedMedian.
+template <class Scalar>
+Scalar weighted_median(const std::vector<Scalar>& raw) {
+  const std::size_t count = raw.size() / 2;
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return raw[a] < raw[b]; });
+  std::vector<Scalar> sums;
+  sums.reserve(count);
+  for (const std::size_t i : order) sums.push_back(raw[count + i] + (sums.empty() ? 0 : sums.back()));
+  const auto chosen = std::find_if(sums.begin(), sums.end() - 1,
+                                   [&](Scalar sum) { return sum >= Scalar{0.5} * sums.back(); });
+  return raw[order[static_cast<std::size_t>(chosen - sums.begin())]];
+}
+
+/// Returns the softmax of the scores; with `keep_zeros` scores of 0 stay 0. `exponential` is the function to take for exp.
+template <class Scalar, class Exponential>
+std::vector<Scalar> softmax(const std::vector<Scalar>& raw, bool keep_zeros, Exponential exponential) {
   const Scalar largest = *std::max_element(raw.begin(), raw.end());
   std::vector<Scalar> out;
   double sum = 0;
   for (const Scalar x : raw) {
-    out.push_back(keep_zeros && x == 0 ? 0 : std::exp(x - largest));
+    out.push_back(keep_zeros && x == 0 ? 0 : exponential(x - largest));
     sum += static_cast<double>(out.back());
   }
   for (Scalar& x : out)
@@ -195,14 +227,14 @@ std::vector<Scalar> value_of(Transform transform, TransformParameters parameters
       break;
     case Transform::Softmax:
       for (Scalar& x : out) x /= slope;
-      return softmax(out);
+      return softmax(out, false, [](Scalar x) { return std::exp(x); });
     case Transform::SoftmaxZero:
-      return softmax(out, true);
+      return softmax(out, true, [](Scalar x) { return std::exp(x); });
     case Transform::Logistic:
       for (Scalar& x : out) x = logistic(x);
       break;
     case Transform::Uncertainty:
-      out[1] = std::exp(2 * out[1]);
+      out[1] = table_exp(2 * out[1]);
       break;
     case Transform::Anomaly:
       for (Scalar& x : out) x = std::exp2(-(x / slope));
@@ -231,6 +263,13 @@ std::vector<Scalar> value_of(Transform transform, TransformParameters parameters
     case Transform::Clamp:
       for (Scalar& x : out) x = std::clamp(x, Scalar{0}, Scalar{1});
       break;
+    case Transform::TableExp:
+      for (Scalar& x : out) x = table_exp(x);
+      break;
+    case Transform::TableSoftmax:
+      return softmax(out, false, [](Scalar x) { return table_exp(x); });
+    case Transform::WeightedMedian:
+      return {weighted_median(out)};
     case Transform::Argmax:
       return {static_cast<Scalar>(std::max_element(out.begin(), out.end()) - out.begin())};
   }
@@ -279,6 +318,15 @@ std::vector<std::int64_t> labels_of(ClassRule rule, TransformParameters paramete
     case ClassRule::Argmax:
       out.push_back(std::max_element(value.begin(), value.end()) - value.begin());
       break;
+    case ClassRule::ArgmaxOfEach:
+      for (std::size_t i = 0, begin = 0; i < value.size(); ++i) {
+        if ((parameters.group_ends >> i & 1) == 0) continue;
+        const auto first = value.begin() + static_cast<std::ptrdiff_t>(begin);
+        const auto last = value.begin() + static_cast<std::ptrdiff_t>(i + 1);
+        out.push_back(std::max_element(first, last) - value.begin());
+        begin = i + 1;
+      }
+      break;
     case ClassRule::RawArgmax:
       out.push_back(std::max_element(quotients.begin(), quotients.end()) - quotients.begin());
       break;
@@ -310,7 +358,7 @@ Reference predict(const Model& model, std::span<const Value> rows, std::size_t r
   Reference out;
   out.rows = row_count;
   out.raw_width = model.num_outputs;
-  const std::size_t values = model.transform == Transform::Argmax ? 1 : model.num_outputs;
+  const std::size_t values = value_width(model.transform, Pair::None, model.num_outputs);
   out.value_width = model.pair == Pair::None ? values : 2;
   const TransformParameters parameters = parameters_of(model, last - first);
   out.label_width =

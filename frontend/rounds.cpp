@@ -16,11 +16,11 @@ Result<void> keep_rounds(Model& model, Rounds rounds) {
   const std::string text = std::to_string(rounds.begin) + ":" + std::to_string(rounds.end);
   if (rounds.begin >= rounds.end || rounds.end > count)
     return Error{ErrorCode::Usage, "",
-                 "rounds " + text + " of a model of " + std::to_string(count) +
-                     ": the first must lie before the last, which is not counted, and both within the model"};
+                 "rounds " + text + ": expected A:B with A < B, and B at most " + std::to_string(count) +
+                     ", the model's number of rounds"};
   if (rounds == Rounds{0, count}) return {};
   if (model.divisor != 1 && !model.averaged)
-    return refused("", "its trees are no rounds of boosting: all of them are needed");
+    return refused("", "its trees are not rounds of boosting: all of them are needed");
   const std::uint32_t first = model.round_begins[rounds.begin], last = model.round_begins[rounds.end];
   std::vector<Tree>& trees = model.trees;
   trees.erase(trees.begin() + last, trees.end());

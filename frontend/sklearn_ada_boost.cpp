@@ -1,4 +1,5 @@
-// AdaBoostClassifier: each tree votes with its weight (SAMME), or with the logarithms of its probabilities (SAMME.R,
+// AdaBoostRegressor: the weighted median of the trees' values, which are the model's first outputs; the last are the
+// weights, in its base. AdaBoostClassifier: each tree votes with its weight (SAMME), or with the logarithms of its probabilities (SAMME.R,
 // until 1.5). The decision of a class is the sum of its votes over the sum of the weights; probabilities are the
 // softmax of decisions over the number of classes less one.
 #include <algorithm>
@@ -43,7 +44,7 @@ Result<std::vector<std::size_t>> VoteReader::classes_of(const PythonRef& estimat
   for (const std::string& label : labels) {
     const auto found = numbers_.find(label);
     if (found == numbers_.end())
-      return own.error("the class " + quoted(label, 40) + " is none of the ensemble's");
+      return own.error("the class " + quoted(label, 40) + " is not one of the ensemble's");
     numbers.push_back(found->second);
   }
   return numbers;
@@ -90,7 +91,39 @@ Result<void> VoteReader::add_tree(const PythonRef& estimator, double weight, boo
   return {};
 }
 
+/// Returns the weights of the trees; the list may go on for trees that were not made.
+Result<std::vector<double>> weights_of(const SklearnReader& reader, std::size_t trees) {
+  FVM_ASSIGN(const PythonRef list, reader.estimator.get("estimator_weights_"));
+  FVM_ASSIGN(std::vector<double> weights, list.numbers(reader.limits.max_trees));
+  if (weights.size() < trees)
+    return list.error(std::to_string(weights.size()) + " weights for " + std::to_string(trees) + " trees");
+  return weights;
+}
+
 }  // namespace
+
+Result<void> read_sklearn_ada_boost_regressor(SklearnReader& reader) {
+  FVM_ASSIGN(const std::vector<PythonRef> trees, reader.trees());
+  FVM_ASSIGN(const std::vector<double> weights, weights_of(reader, trees.size()));
+  std::vector<double> base(trees.size());
+  base.insert(base.end(), weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(trees.size()));
+  FVM_TRY(reader.set_outputs(base.size(), base));
+  for (std::size_t i = 0; i < trees.size(); ++i) {
+    FVM_ASSIGN(const SklearnTree tree, SklearnTree::read(trees[i]));
+    if (tree.outputs() != 1 || tree.classes() != 1)
+      return trees[i].error("a tree of " + std::to_string(tree.outputs()) + " outputs and " +
+                            std::to_string(tree.classes()) + " values each instead of 1 and 1");
+    FVM_TRY(reader.check_size(tree, 1));
+    FVM_ASSIGN(Tree made,
+               tree.tree({}, reader.model.num_features, 1,
+                         [&](std::size_t node, std::span<double> out) { out[0] = tree.value(node, 0, 0); }));
+    made.output = static_cast<std::uint32_t>(i);
+    reader.add(std::move(made));
+  }
+  reader.model.transform = Transform::WeightedMedian;
+  reader.set_rounds(static_cast<std::uint32_t>(trees.size()), "estimators_", false);
+  return {};
+}
 
 Result<void> read_sklearn_ada_boost(SklearnReader& reader) {
   Model& model = reader.model;
@@ -105,11 +138,7 @@ Result<void> read_sklearn_ada_boost(SklearnReader& reader) {
     if (algorithm != "SAMME" && algorithm != "SAMME.R")
       return given->error("unknown algorithm " + quoted(algorithm, 40));
   }
-  FVM_ASSIGN(const PythonRef weights_ref, ensemble.get("estimator_weights_"));
-  FVM_ASSIGN(const std::vector<double> weights, weights_ref.numbers(reader.limits.max_trees));
-  if (weights.size() < trees.size())
-    return weights_ref.error(std::to_string(weights.size()) + " weights for " + std::to_string(trees.size()) +
-                             " trees");
+  FVM_ASSIGN(const std::vector<double> weights, weights_of(reader, trees.size()));
 
   FVM_TRY(reader.set_outputs(classes[0].size()));
   model.class_labels = classes[0];

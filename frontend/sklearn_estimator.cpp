@@ -20,16 +20,6 @@ constexpr Row rows[] = {
 #include "sklearn_estimators.def"
 };
 
-struct RefusedRow {
-  std::string_view type;
-  const char* sentence;
-};
-
-constexpr RefusedRow refused_rows[] = {
-#define FVM_SKLEARN_REFUSED(name, sentence) {name, sentence},
-#include "sklearn_estimators.def"
-};
-
 constexpr std::string_view kPipeline = "sklearn.pipeline.Pipeline";
 constexpr SklearnVersion kFirst{1, 1, 0}, kFirstUnknown{1, 10, 0};
 /// Leaf values that an ensemble may have beyond those in the file.
@@ -184,13 +174,10 @@ Result<ParsedModel> read_sklearn_estimator(const PythonObjects& objects, PythonO
     FVM_ASSIGN(estimator, last_step(estimator));
   }
   const std::string type = estimator.type();
-  for (const RefusedRow& row : refused_rows)
-    if (row.type == type) return estimator.error(printable(estimator.class_name()) + ": " + row.sentence);
   const auto* row =
       std::find_if(std::begin(rows), std::end(rows), [&](const Row& known) { return known.type == type; });
   if (row == std::end(rows))
-    return estimator.error(printable(type) +
-                           " is no estimator of trees that is supported: see docs/formats.md");
+    return estimator.error(printable(type) + " is not a supported estimator of trees: see docs/formats.md");
   ParsedModel parsed;
   FVM_ASSIGN(const SklearnVersion version, version_of(estimator, parsed.model.version));
   Model& model = parsed.model;

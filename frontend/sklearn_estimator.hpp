@@ -71,6 +71,7 @@ Result<void> read_sklearn_embedding(SklearnReader& reader);
 Result<void> read_sklearn_bagging(SklearnReader& reader);
 Result<void> read_sklearn_isolation_forest(SklearnReader& reader);
 Result<void> read_sklearn_ada_boost(SklearnReader& reader);
+Result<void> read_sklearn_ada_boost_regressor(SklearnReader& reader);
 Result<void> read_sklearn_gradient_boosting(SklearnReader& reader);
 Result<void> read_sklearn_hist_gradient_boosting(SklearnReader& reader);
 

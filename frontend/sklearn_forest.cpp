@@ -33,9 +33,18 @@ Result<void> ForestReader::begin() {
   std::size_t width = 0;
   for (const std::vector<std::string>& labels : classes_) width += labels.size();
   FVM_TRY(reader_.set_outputs(width));
+  Model& model = reader_.model;
   if (classes_.size() == 1) {
-    reader_.model.class_rule = ClassRule::Argmax;
-    reader_.model.class_labels = classes_[0];
+    model.class_rule = ClassRule::Argmax;
+  } else if (width <= kMaxGroupedOutputs) {
+    model.class_rule = ClassRule::ArgmaxOfEach;
+  } else {
+    return {};
+  }
+  std::vector<std::string>& labels = model.class_labels;
+  for (const std::vector<std::string>& own : classes_) {
+    labels.insert(labels.end(), own.begin(), own.end());
+    if (classes_.size() > 1) model.group_ends |= std::uint64_t{1} << (labels.size() - 1);
   }
   return {};
 }

@@ -21,7 +21,7 @@ Result<Names> texts_of(const XgboostCategories& column, const std::string& where
                    "they do not ascend from 0 to at most the " + std::to_string(size) + " bytes");
   std::string bytes;
   for (const std::int64_t byte : column.values) {
-    if (byte < -128 || byte > 255) return refused(where + ".values", std::to_string(byte) + " is no byte");
+    if (byte < -128 || byte > 255) return refused(where + ".values", std::to_string(byte) + " is not a byte");
     if (byte < 0 || byte > 127) return Names{};
     bytes += static_cast<char>(byte);
   }

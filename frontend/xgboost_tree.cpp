@@ -138,7 +138,7 @@ Result<void> add_categories(const XgboostTree& columns, const TreeErrors& errors
     const auto at = static_cast<std::size_t>(node);
     if (at >= tree.nodes.size() || tree.nodes[at].kind != NodeKind::Category)
       return errors.tree(".categories_nodes",
-                         "node " + std::to_string(node) + " is no categorical split of the tree");
+                         "node " + std::to_string(node) + " is not a categorical split of the tree");
     FVM_ASSIGN(CategorySet set, set_of(columns, i, taken, errors));
     tree.nodes[at].payload = static_cast<std::uint32_t>(i);
     tree.category_sets.push_back(std::move(set));

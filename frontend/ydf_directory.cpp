@@ -53,8 +53,8 @@ Error no_model(const std::string& path) {
   const bool saved_model = fs::exists(fs::path(path) / "saved_model.pb", ignored);
   return refused(
       "directory",
-      std::string("holds no model that can be read: a YDF model has a file data_spec.pb") +
-          (saved_model ? "; a TensorFlow SavedModel of TF-DF has it in its folder assets, give that" : ""));
+      std::string("has no file data_spec.pb, so it is not a YDF model; other models are single files") +
+          (saved_model ? "; the model of a TF-DF SavedModel is its folder assets" : ""));
 }
 
 }  // namespace

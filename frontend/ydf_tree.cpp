@@ -104,7 +104,7 @@ Result<const YdfColumn*> YdfTreeMaker::column_of(const YdfNode& node, std::int64
   const std::vector<std::int32_t>& features = features_.of_attribute;
   if (attribute < 0 || static_cast<std::uint64_t>(attribute) >= features.size() ||
       features[static_cast<std::size_t>(attribute)] < 0)
-    return node_error(node, "column " + std::to_string(attribute) + " is no input of the model");
+    return node_error(node, "column " + std::to_string(attribute) + " is not an input of the model");
   split.feature = static_cast<std::uint32_t>(features[static_cast<std::size_t>(attribute)]);
   return &features_.columns[split.feature];
 }

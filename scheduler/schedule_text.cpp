@@ -102,7 +102,7 @@ std::string meaning_of(Parameter parameter) {
   switch (parameter) {
     case Loop:
     case Loops:
-      return "batch, tree, or a new loop of a directive before; outer.inner is the copy of inner in outer";
+      return "batch, tree, or a loop that an earlier directive made; outer.inner is the copy of inner in outer";
     case NewLoop:
       return "a name that no loop has yet";
     case Size:
@@ -249,7 +249,7 @@ class Parser {
       std::uint64_t value = 0;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
       if (end != digits.data() + digits.size())
-        return wrong(begin, "'" + std::string(digits) + "' is no integer");
+        return wrong(begin, "'" + std::string(digits) + "' is not an integer");
       if (error != std::errc())
         return wrong(begin, std::string(digits) + " is more than " + std::to_string(UINT32_MAX));
       return Argument(value);

@@ -80,7 +80,9 @@ class Library:
         for role, types in arguments.items():
             function = getattr(library, NAMES[role], None)
             if function is None:
-                raise RuntimeError(f"{path} has no {NAMES[role]}: it was built without CUDA, or bench/gpu/api.py is old")
+                raise RuntimeError(
+                    f"{path} has no {NAMES[role]}: it was built without CUDA, or bench/gpu/api.py is old"
+                )
             function.argtypes = types
             function.restype = ctypes.c_char_p if role in ("describe", "error") else ctypes.c_int32
             setattr(self, role, function)

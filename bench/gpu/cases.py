@@ -60,7 +60,12 @@ def checks(data):
     """Returns B1's (model file, rows file, schedule, output): named schedules and variants of rows_schedule."""
     schedules = [*CHECKED_SCHEDULES, *(text for text in ABLATIONS.values() if "tile(batch, b0, b, 256)" in text)]
     return [
-        (f"{data}/{model}/{os.path.basename(source_of(f'{data}/{model}'))}", f"{data}/{model}/rows.csv", schedule, output)
+        (
+            f"{data}/{model}/{os.path.basename(source_of(f'{data}/{model}'))}",
+            f"{data}/{model}/rows.csv",
+            schedule,
+            output,
+        )
         for model in CHECKED_MODELS
         for schedule in schedules
         for output in CHECKED_OUTPUTS

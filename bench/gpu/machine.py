@@ -5,18 +5,20 @@ RECORDING: a folder with a call on the emulator, written by record.cpp. OBJECT: 
 machine code; see machine_code.py for the tools that read it. Kernels of the recording's layout are run.
 
 Each thread of a launch runs by itself on the recorded memory, from barrier to barrier and from shuffle to shuffle. The
-memory must then equal what the emulator left, bit for bit. The run ends with an error if a thread reads or writes outside
-the memory or at an unaligned address, if opcodes.py does not know an instruction, or if only some lanes of a warp reach
-an instruction that needs the whole warp.
+memory must then equal what the emulator left, bit for bit. The run ends with an error if a thread reads or writes
+outside the memory or at an unaligned address, if opcodes.py does not know an instruction, or if only some lanes of a
+warp reach an instruction that needs the whole warp.
 
-A warp's count is the sum over its basic blocks of the most times that one lane ran the block: the instructions that a GPU
-issues for the warp, including those that a predicate disables. It is exact if all lanes take the same way ("together"),
-and if lanes that part meet again before they run a block twice. The table has the mean of all warps. Walk loops are the
-innermost loops that load and compare; visits are counted in them if their loads can be told apart.
+A warp's count is the sum over its basic blocks of the most times that one lane ran the block: the instructions that a
+GPU issues for the warp, including those that a predicate disables. It is exact if all lanes take the same way
+("together"), and if lanes that part meet again before they run a block twice. The table has the mean of all warps. Walk
+loops are the innermost loops that load and compare; visits are counted in them if their loads can be told apart.
 
---compare REGEX: also runs kernels whose names match; overhead = instructions of a --kernel / instructions of that one - 1.
+--compare REGEX: also runs kernels whose names match; overhead = instructions of a --kernel / instructions of that one
+- 1.
 --most X: fails if an overhead is larger. --at-most N: fails if a --kernel takes more instructions.
---interpreting X: prints the part of a --kernel's instructions that interprets the program; fails if it is larger than X.
+--interpreting X: prints the part of a --kernel's instructions that interprets the program; fails if it is larger than
+X.
 --profile N: prints the cost of each instruction of the interpreted program and the N most expensive basic blocks; for
 objects compiled with -lineinfo also the N most expensive source lines, each with the opcode for which it ran.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the tables of the GPU benchmarks: report.py OUT CASE reads OUT/CASE.jsonl and writes CASE.md and, for some cases,
-CASE.svg. `run` calls it at the end. A figure is microseconds per call with rows on the GPU; a ratio is nvForest's time over
-forestvm's: above 1 forestvm is faster."""
+"""Makes the tables of the GPU benchmarks: report.py OUT CASE reads OUT/CASE.jsonl and writes CASE.md and, for some
+cases, CASE.svg. `run` calls it at the end. A figure is microseconds per call with rows on the GPU; a ratio is
+nvForest's time over forestvm's: above 1 forestvm is faster."""
 
 import csv, json, math, os, sys
 
@@ -147,7 +147,9 @@ def b4(lines):
         rate = line["batch"] / line["event_us"]
         of_bound = f"{100 * rate / min(numbers):.0f} %" if numbers else "-"
         wrong = "wrong answers" if is_wrong(line) else ""
-        body.append([line["model"], line["batch"], line["label"], number(line["event_us"]), number(rate), of_bound, wrong])
+        body.append(
+            [line["model"], line["batch"], line["label"], number(line["event_us"]), number(rate), of_bound, wrong]
+        )
     head = ["model", "rows", "schedule", "us", "million rows/s", "of the bound for 65536 rows on an H100", ""]
     return table(head, body) + errors(lines)
 

@@ -159,7 +159,7 @@ class Instruction:
         """Returns the name of a register, or with `pair` of the next one."""
         found = REGISTER.match(text)
         if not found:
-            raise self.unknown(f"{text} is no register")
+            raise self.unknown(f"{text} is not a register")
         return None if found[2] == "Z" else f"{'u' if found[1] == 'UR' else 'r'}[{int(found[2]) + pair}]"
 
     def word(self, text, pair=0):

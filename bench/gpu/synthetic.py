@@ -4,7 +4,8 @@ gives the same numbers everywhere."""
 import array, json, os, random
 
 ROWS = 16384
-COMPLETE_TO = 8  # levels; below, a node splits with probability KEEPS_SPLITTING, as nodes of trained trees run out of rows
+# Levels; below, a node splits with probability KEEPS_SPLITTING, as nodes of trained trees run out of rows.
+COMPLETE_TO = 8
 KEEPS_SPLITTING = 0.6
 
 

@@ -184,7 +184,9 @@ class WithoutDevice(unittest.TestCase):
             for module in ("cupy", "numpy"):  # opening a program uses none of these modules
                 open(f"{folder}/{module}.py", "w").close()
             options = argparse.Namespace(build=os.path.relpath(BUILD), out=folder, zoo=folder)
-            job = runpy.run_path(f"{HERE}/run")["prepared"](options, "b3", "f8-d2-t16", dict(gpu="gpu", other="rapids-fil"))
+            job = runpy.run_path(f"{HERE}/run")["prepared"](
+                options, "b3", "f8-d2-t16", dict(gpu="gpu", other="rapids-fil")
+            )
             with open(f"{folder}/job.json", "w") as file:
                 json.dump(job, file)
             done = subprocess.run(

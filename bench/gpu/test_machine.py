@@ -4,7 +4,6 @@ with 64 rows; the kernels of both layouts must give the emulator's bits in the m
 than before, nor many more than straight.cu's."""
 
 import json
-import os
 import struct
 import subprocess
 import sys
@@ -25,7 +24,8 @@ MOST_INSTRUCTIONS = {"array": 10800, "array4": 17500}
 WITH_KERNELS = len(sys.argv) == 6
 NO_KERNELS = "no kernels were given (nvcc compiles them for the test gpu.machine)"
 MOST_INTERPRETING = 0.05
-MOST_OVERHEAD = 0.2  # over kernels that do not interpret, and which do not know their number of hops at compile time either
+# Over kernels that do not interpret, and which do not know their number of hops at compile time either.
+MOST_OVERHEAD = 0.2
 SCHEDULE = """{codes}
 tile(batch, b0, b1, 32)
 tile(tree, t0, t1, 4)

@@ -5,10 +5,10 @@ report.md, results.json and speed.svg beside it. `run` calls it at the end.
 report.py RESULTS_FOLDER ENGINE=FILE.csv ... adds tables of engines that cannot run beside the others, from their ratios
 to XGBoost, measured elsewhere: columns model, threads, batch, ratio_to_xgboost (XGBoost's time over theirs).
 
-A figure is the smallest of the rounds' medians, in microseconds per row: with one thread by the smaller of wall clock and
-process CPU clock (which leaves out other programs), with more threads by the wall clock. Left out of the comparison are
-engines whose answers are wrong, and CatBoost with trees of its own, for which there are no answers to check. A ratio is
-the fastest peer's figure over forestvm's: above 1 forestvm is faster."""
+A figure is the smallest of the rounds' medians, in microseconds per row: with one thread by the smaller of wall clock
+and process CPU clock (which leaves out other programs), with more threads by the wall clock. Left out of the comparison
+are engines whose answers are wrong, and CatBoost with trees of its own, for which there are no answers to check. A
+ratio is the fastest peer's figure over forestvm's: above 1 forestvm is faster."""
 
 import csv, json, math, os, sys
 from collections import defaultdict

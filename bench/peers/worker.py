@@ -1,10 +1,10 @@
-"""Runs one engine in a process of its own, for `run`. Commands are lines of JSON on standard input, answers are lines of
-JSON on standard output. Commands: load (a model of `prepare`), rows (one of its sets), check and time (a batch size);
-and for `memory` cost (of a model and its first batch).
+"""Runs one engine in a process of its own, for `run`. Commands are lines of JSON on standard input, answers are lines
+of JSON on standard output. Commands: load (a model of `prepare`), rows (one of its sets), check and time (a batch
+size); and for `memory` cost (of a model and its first batch).
 
 An engine is a class below, named after it. load() reads the model; then either call(argument) predicts through Python,
-or `entry` is a C function and arguments(rows) returns its arguments (see calls.c), so that times do not include Python's.
-An engine that cannot take a model raises Skip."""
+or `entry` is a C function and arguments(rows) returns its arguments (see calls.c), so that times do not include
+Python's. An engine that cannot take a model raises Skip."""
 
 import ctypes, gc, json, os, statistics, sys, time, warnings
 import importlib.metadata as metadata

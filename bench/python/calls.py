@@ -129,7 +129,9 @@ def produce(form: Any) -> Callable[[], Any] | None:
 
 
 class ArrowArrayStream(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in ("get_schema", "get_next", "get_last_error", "release", "private_data")]
+    _fields_ = [
+        (name, ctypes.c_void_p) for name in ("get_schema", "get_next", "get_last_error", "release", "private_data")
+    ]
 
 
 def drain(form: Any) -> None:

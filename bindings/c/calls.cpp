@@ -145,7 +145,7 @@ fvm_status fvm_program_width(const fvm_program* program, fvm_output output, uint
   return guarded("fvm_program_width", [&]() -> Result<void> {
     FVM_TRY(check_handle(program));
     FVM_ASSIGN(const OutputKind kind, known_output(output));
-    if (width == nullptr) return usage("there is nowhere to put the width: its pointer is null");
+    if (width == nullptr) return usage("the pointer to the width is null");
     *width = output_width(program->predictor->program().meta(), kind);
     return {};
   });
@@ -153,7 +153,7 @@ fvm_status fvm_program_width(const fvm_program* program, fvm_output output, uint
 
 fvm_status fvm_context_create(const fvm_program* program, fvm_context** context) {
   return guarded("fvm_context_create", [&]() -> Result<void> {
-    if (context == nullptr) return usage("there is nowhere to put the context: its pointer is null");
+    if (context == nullptr) return usage("the pointer to the context is null");
     *context = nullptr;
     FVM_TRY(check_handle(program));
     auto created = std::make_unique<fvm_context>();
@@ -177,7 +177,7 @@ fvm_status fvm_context_destroy(fvm_context* context) {
 fvm_status fvm_encoded_size(const fvm_program* program, size_t row_count, size_t* byte_count) {
   return guarded("fvm_encoded_size", [&]() -> Result<void> {
     FVM_TRY(check_handle(program));
-    if (byte_count == nullptr) return usage("there is nowhere to put the size: its pointer is null");
+    if (byte_count == nullptr) return usage("the pointer to the size is null");
     const std::size_t columns = program->predictor->program().section_Columns().size();
     *byte_count = coded_bytes(row_count, columns);
     if (*byte_count != std::numeric_limits<std::size_t>::max()) return {};
@@ -200,6 +200,10 @@ fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, fvm_outp
 
 fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
                            fvm_output output, float* out, size_t capacity) {
+  if (output == FVM_OUTPUT_CLASS || output == FVM_OUTPUT_LEAF)
+    return guarded("fvm_predict_f32", []() -> Result<void> {
+      return usage("writes raw scores and values only; fvm_predict writes classes and leaves");
+    });
   const auto rows_for = [&](const ContextInUse&) -> Result<AnyRows> {
     return AnyRows(RowBlock{rows, row_count, row_stride});
   };
@@ -212,7 +216,7 @@ fvm_status fvm_encode(fvm_context* context, const fvm_rows* rows, uint8_t* out, 
     FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
     FVM_ASSIGN(const AnyRows known, used.known_rows(rows));
     if (out == nullptr && row_count(known) != 0) return usage("the output is null");
-    if (encoded == nullptr) return usage("there is nowhere to put the encoded rows: their pointer is null");
+    if (encoded == nullptr) return usage("the pointer to the encoded rows is null");
     FVM_TRY(check_size(encoded, "encoded", "fvm_rows", "FVM_ROWS_INIT"));
     FVM_ASSIGN(const CodedRows coded, used.predictor().encode(used.memory(), known, {out, capacity}));
     set_rows(coded, encoded);

@@ -70,7 +70,7 @@ std::string fingerprint_text(const Program& program) {
 /// Opens the program that `load` returns, which is given the extent of verification.
 template <class Options, class Load>
 Result<void> open_program(const Options* given, fvm_program** program, const Load& load) {
-  if (program == nullptr) return usage("there is nowhere to put the program: its pointer is null");
+  if (program == nullptr) return usage("the pointer to the program is null");
   *program = nullptr;
   FVM_ASSIGN(const Options options, known_options(given));
   FVM_ASSIGN(const Program loaded,
@@ -153,7 +153,7 @@ fvm_status fvm_program_open_gpu_memory(const void* image, size_t size, const fvm
 
 fvm_status fvm_gpu_count(fvm_gpu_vendor vendor, uint32_t* count) {
   return guarded("fvm_gpu_count", [&]() -> Result<void> {
-    if (count == nullptr) return usage("there is nowhere to put the count: its pointer is null");
+    if (count == nullptr) return usage("the pointer to the count is null");
     FVM_ASSIGN(const GpuVendor known, known_vendor(vendor));
     FVM_ASSIGN(const auto devices, gpu_devices(known));
     *count = static_cast<std::uint32_t>(devices.size());

@@ -168,7 +168,8 @@ Result<AnyRows> known_device(const fvm_rows& rows, std::size_t num_features) {
 
 Result<void> check_type(const char* name, fvm_type type) {
   if (type >= FVM_TYPE_FLOAT32 && type <= FVM_TYPE_BOOL) return {};
-  return usage(std::string(name) + " is " + std::to_string(type) + ", which is no fvm_type");
+  return usage(std::string(name) + " is " + std::to_string(type) +
+               ", which is not an fvm_type that is allowed here");
 }
 
 std::optional<std::uint32_t> Names::feature(std::string_view name) const {

@@ -20,8 +20,7 @@ fvm_status give_text(const char* function, const fvm_program* program, const cha
                      const Find& find) {
   return guarded(function, [&]() -> Result<void> {
     FVM_TRY(check_handle(program));
-    if (text == nullptr || size == nullptr)
-      return usage("there is nowhere to put the text: a pointer is null");
+    if (text == nullptr || size == nullptr) return usage("a pointer to the result is null");
     FVM_ASSIGN(const std::string_view found, find(program->names->program()));
     *text = found.data();
     *size = found.size();
@@ -82,8 +81,7 @@ fvm_status fvm_program_categories(const fvm_program* program, uint32_t feature, 
                                   double* unseen) {
   return guarded("fvm_program_categories", [&]() -> Result<void> {
     FVM_TRY(check_handle(program));
-    if (count == nullptr || unseen == nullptr)
-      return usage("there is nowhere to put the answer: a pointer is null");
+    if (count == nullptr || unseen == nullptr) return usage("a pointer to a result is null");
     const Program& known = program->names->program();
     FVM_TRY(check_below(feature, known.meta().num_features, "features"));
     const CategoryNames* const named = known.named_categories(feature);

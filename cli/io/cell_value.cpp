@@ -161,7 +161,7 @@ Error no_value(std::string place, std::string_view text) {
 Error no_value(std::string place, std::string_view text, std::size_t feature, const RowForm& form) {
   const NamedCategories* const named = named_categories(form, feature);
   if (named == nullptr) return no_value(std::move(place), text);
-  return refused(std::move(place), in_quotes(text) + " is none of the " +
+  return refused(std::move(place), in_quotes(text) + " is not one of the " +
                                        std::to_string(named->codes.size()) +
                                        " names of the column's categories, which forestvm inspect lists "
                                        "(--categories codes reads codes)");

@@ -97,7 +97,7 @@ Result<CodedReader> CodedReader::open(Source source) {
   Header header;
   FVM_TRY(reader.read(&header, sizeof header, "its header"));
   if (std::string_view(header.magic, sizeof header.magic) != kCodedMagic)
-    return wrong(0, "is no file of encoded rows");
+    return wrong(0, "is not a file of encoded rows");
   if (header.checksum != checksum_of(header))
     return wrong(offsetof(Header, checksum), "the header's checksum does not match: the file is damaged");
   if (header.format != kCodedFormat)

@@ -38,7 +38,7 @@ struct Magic {
 constexpr std::array kOtherFormats = {
     Magic{"PK\x03\x04", "a ZIP archive"}, Magic{"\x1f\x8b", "a gzip file"}, Magic{"PAR1", "a Parquet file"},
     Magic{"ARROW1", "an Arrow file"},     Magic{"\x89HDF", "an HDF5 file"}, Magic{"\xff\xfe", "UTF-16 text"},
-    Magic{"\xfe\xff", "UTF-16 text"},     Magic{"{", "a JSON document"},
+    Magic{"\xfe\xff", "UTF-16 text"},     Magic{"{", "a JSON document"},    Magic{"\x80", "a Python pickle"},
 };
 
 /// Refuses an empty input, and other formats.
@@ -108,6 +108,8 @@ class CsvReader final : public TableReader {
     FVM_TRY(cells_.next_line());
     do {
       FVM_ASSIGN(const std::string_view text, cells_.next());
+      if (text.find('\0') != std::string_view::npos)
+        return refused("line 1", std::string("holds a byte 0, so it is not text; expected ") + kExpected);
       if (cells_.is_blank_line()) return refused("line 1", "is blank; expected a header or a row");
       Number value = 0;
       const bool is_value = read_value(text, line.columns, value);
@@ -147,7 +149,7 @@ class CsvReader final : public TableReader {
 
   Result<void> expect_no_kept_column() const {
     if (!form_.keep) return {};
-    return refused("line 1", "is no header, so there is no column " + in_quotes(*form_.keep) + " to keep");
+    return refused("line 1", "is not a header, so there is no column " + in_quotes(*form_.keep) + " to keep");
   }
 
   /// Takes the first line as a header: finds out which column is which feature, and which is kept.
@@ -222,6 +224,8 @@ class CsvReader final : public TableReader {
     std::size_t column = 0;
     do {
       FVM_ASSIGN(const std::string_view text, cells_.next());
+      if (text.find('\0') != std::string_view::npos)
+        return refused("line 1", std::string("holds a byte 0, so it is not text; expected ") + kExpected);
       if (cells_.is_blank_line()) {
         values.resize(begin);
         return false;

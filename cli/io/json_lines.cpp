@@ -82,7 +82,7 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
     keeps_ = form_.keep && name == *form_.keep;
     if (feature_ == kNoFeature && !keeps_ && !form_.ignores_extra)
       return fail("has " + in_quotes(name) +
-                  ", which is no feature of the model; --extra-columns ignore leaves it out");
+                  ", which is not a feature of the model; --extra-columns ignore leaves it out");
     return true;
   }
   bool start_object(std::size_t /*count*/) override {
@@ -99,7 +99,7 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& /*error*/) override {
     error_ = refused("column " + std::to_string(position),
-                     "is no JSON object or array on one line (a missing value is null)");
+                     "is not a JSON object or array on one line (a missing value is null)");
     return false;
   }
 

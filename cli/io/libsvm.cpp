@@ -101,7 +101,7 @@ class LibsvmReader final : public TableReader {
     }
     if (!is_label(label))
       return refused(cells_.cell_place(), in_quotes(label) +
-                                              " is no label; a line begins with a number, which is not "
+                                              " is not a label; a line begins with a number, which is not "
                                               "used, before its features");
     sparse_.begin_row(values);
     while (!cells_.ends_line()) {

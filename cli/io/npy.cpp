@@ -83,7 +83,8 @@ Result<ArrayForm> array_form(const NpyHeader& header, NpyShape accepted) {
   if (accepted == NpyShape::VectorOrMatrix && shape.size() == 1) shape.push_back(1);
   if (shape.size() != 2)
     return refused("NPY header", "shape " + shape_text(shape) + " has " + std::to_string(shape.size()) +
-                                     " dimensions, expected 2: (rows, features)");
+                                     (shape.size() == 1 ? " dimension" : " dimensions") +
+                                     ", expected 2: (rows, features)");
   if (shape[1] == 0) return refused("NPY header", "shape " + shape_text(shape) + " has no columns");
   if (shape[0] > kMaxValues / shape[1])
     return refused("NPY header", "shape " + shape_text(shape) + " overflows the address space");
@@ -206,7 +207,7 @@ Result<std::unique_ptr<TableReader>> checked(Source& source, const ArrayForm& ar
 
 Result<NpyHeader> read_npy_header(Source& source) {
   FVM_ASSIGN(const bool is_npy, source.starts_with(kNpyMagic));
-  if (!is_npy) return refused("", "is no NPY array");
+  if (!is_npy) return refused("", "is not an NPY array");
   FVM_ASSIGN(std::string_view start, source.peek(12));
   const auto truncated = [](std::size_t size) {
     return refused("NPY header", "truncated: the file ends after " + std::to_string(size) + " bytes");

@@ -102,7 +102,7 @@ class Numbers {
     auto table = npy_reader(*numbers.source_, NpyShape::VectorOrMatrix, form);
     if (!table) return in_array(name, table.error());
     numbers.table_ = std::move(*table);
-    if (numbers.table_->columns() != 1) return in_array(name, refused("", "is no vector"));
+    if (numbers.table_->columns() != 1) return in_array(name, refused("", "is not a vector"));
     return numbers;
   }
 
@@ -201,7 +201,7 @@ Result<std::unique_ptr<TableReader>> csr_reader(ZipArchive archive, const RowFor
                            "; expected 'csr': save it with scipy.sparse.save_npz(file, matrix.tocsr())");
   const RowForm whole{.wide = true}, numbers{.wide = form.wide, .missing = form.missing};
   FVM_ASSIGN(Numbers shape, Numbers::open(archive, "shape", whole));
-  if (shape.count() != 2) return refused("", "is a sparse matrix whose shape is no pair");
+  if (shape.count() != 2) return refused("", "is a sparse matrix whose shape is not a pair of numbers");
   FVM_ASSIGN(const std::size_t rows, shape.next_index(std::size_t{1} << 53U));
   FVM_ASSIGN(const std::size_t columns, shape.next_index(std::size_t{1} << 53U));
   if (columns != form.width) return wrong_width(columns, form.width);

@@ -18,7 +18,7 @@
 namespace forestvm {
 
 /// The type of a row's values. A value is compared as the float32 nearest to it, as trainers of float32
-/// models do. Programs with float64 scores (LightGBM's) compare in float64, exactly, and refuse rows with a
+/// models do. Programs that compare in float64 (row_type; LightGBM's) do so exactly, and refuse rows with a
 /// 64-bit integer that has no equal float64. Float16 is IEEE binary16. A Bool is one byte: 0 is 0, any other
 /// byte is 1.
 enum class RowType : std::uint8_t {
@@ -227,12 +227,12 @@ class Predictor {
   /// error names row and output); margins or early stop for leaf numbers; early stop with a margin below 0 or NaN,
   /// or after every 0 rounds.
   ///
-  /// Refused: labels of a model without classes; an integer that is no float64 where the program has float64
-  /// scores (the error names the row); codes of another encoder, and all codes if walks of every plan read
+  /// Refused: labels of a model without classes; an integer that has no equal float64 where the program compares
+  /// in float64 (the error names the row); codes of another encoder, and all codes if walks of every plan read
   /// values; rows in a GPU's memory if the program takes zeros for missing values or has thresholds that
   /// float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as Int64; codes for a program with
   /// linear leaves, which read values; margins for other models, for programs that count sums exactly, and on GPUs;
-  /// early stop where it is not for the model or the program.
+  /// early stop for a model or a program that does not have it.
   ///
   /// Environment: a device that fails, or has too little memory for a few rows.
   ///

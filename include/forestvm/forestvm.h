@@ -50,8 +50,9 @@ extern "C" {
 typedef int32_t fvm_status;
 enum {
   FVM_OK = 0,
-  FVM_REFUSED = 1, /**< The program cannot be accepted, or cannot do what was asked of it. */
-  FVM_USAGE = 2,   /**< The call makes no sense: a null pointer, a wrong handle, a size that does not fit. */
+  FVM_REFUSED =
+      1,         /**< The program or the rows cannot be accepted, or the program cannot do what was asked. */
+  FVM_USAGE = 2, /**< The call makes no sense: a null pointer, a wrong handle, a size that does not fit. */
   FVM_ENVIRONMENT = 3, /**< A file or a CPU feature is missing, I/O failed, or memory ran out. */
   FVM_INTERNAL = 4     /**< A bug of forestvm: please report it with the message. */
 };
@@ -196,8 +197,8 @@ typedef struct fvm_column {
  * text. Other types are refused.
  *
  * NaN is a missing value. A value is compared as the float32 nearest to it, as the trainers of float32 models
- * do. A model that compares in float64 (LightGBM's) compares float64 rows exactly; it refuses rows with a 64-bit
- * integer that no float64 is equal to. */
+ * do. A model that compares in float64 (such as LightGBM's) compares float64 rows exactly; it refuses rows with a
+ * 64-bit integer that no float64 is equal to. */
 typedef struct fvm_rows {
   size_t size;        /**< sizeof(fvm_rows) when the caller was compiled. */
   fvm_rows_kind kind; /**< Form of the rows: decides which of the other fields are used. */
@@ -337,7 +338,7 @@ FVM_API const char* fvm_last_error(void);
  * A NULL `options` means FVM_OPEN_OPTIONS_INIT. On success `*program` must be closed with fvm_program_close;
  * on failure it is NULL.
  *
- * FVM_REFUSED: the file is no program, is damaged, has a format that this version does not read, or is for a
+ * FVM_REFUSED: the file is not a program, is damaged, has a format that this version does not read, or is for a
  * GPU (see fvm_program_open_gpu). FVM_ENVIRONMENT: the file cannot be read, this CPU lacks the target, memory
  * or threads ran out. FVM_USAGE: a null argument, an unknown target, options that make no sense.
  */
@@ -383,7 +384,7 @@ FVM_API fvm_status fvm_program_open_gpu_memory(const void* image, size_t size, c
 FVM_API fvm_status fvm_gpu_count(fvm_gpu_vendor vendor, uint32_t* count);
 
 /**
- * Closes a program. Its contexts keep working and keep what they need of it alive. NULL is fine. No other
+ * Closes a program. Its contexts keep working and keep what they need of it alive. NULL is allowed and does nothing. No other
  * call may be using this handle. FVM_USAGE: not a program.
  */
 FVM_API fvm_status fvm_program_close(fvm_program* program);
@@ -471,7 +472,7 @@ FVM_API const char* fvm_program_description(const fvm_program* program);
  */
 FVM_API fvm_status fvm_context_create(const fvm_program* program, fvm_context** context);
 
-/** Destroys a context. NULL is fine. No call may be using it. FVM_USAGE: not a context. */
+/** Destroys a context. NULL is allowed and does nothing. No call may be using it. FVM_USAGE: not a context. */
 FVM_API fvm_status fvm_context_destroy(fvm_context* context);
 
 /**
@@ -479,9 +480,8 @@ FVM_API fvm_status fvm_context_destroy(fvm_context* context);
  * for at least as many: `capacity` numbers, not bytes. fvm_program_width gives the width.
  *
  * Raw scores and values can be written as FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64. A model with float64 scores
- * (LightGBM's) gives them unchanged as float64, and rounded once as float32. Classes and leaves can be
- * written as FVM_TYPE_INT32 or FVM_TYPE_INT64. The number of rows may be 0 (then `out` may be NULL); a single
- * row is as good as a batch.
+ * (such as LightGBM's) gives them unchanged as float64, and rounded once as float32. Classes and leaves can be
+ * written as FVM_TYPE_INT32 or FVM_TYPE_INT64. The number of rows may be 0 (then `out` may be NULL).
  *
  * With one thread, a call allocates nothing and takes no lock once the context has answered a call for the
  * same output and type with as many rows of the same kind and type. Rows that a program cannot read where

@@ -141,7 +141,8 @@ struct Model {
 
   std::uint32_t num_features = 0;
   std::vector<std::string> feature_names;  ///< Names of the features: none, or num_features.
-  std::vector<std::string> class_labels;   ///< Labels of the classes: none, or one per class.
+  /// Labels of the classes: none, or one per class. Those of ArgmaxOfEach are for every output.
+  std::vector<std::string> class_labels;
   /// Features whose categories have names, ascending by feature. Other features hold numbers only.
   std::vector<FeatureCategories> categories;
   /// Features, ascending, that are compared by the hash of their text: the low 32 bits of CityHash64 (version 1.0) of
@@ -178,6 +179,7 @@ struct Model {
   /// vector leaves, or a tree for each output.
   bool averaged = false;
   ClassRule class_rule = ClassRule::None;
+  std::uint64_t group_ends = 0;  ///< TransformParameters::group_ends
   /// True if leaves may hold NaN, all values of a vector together: a row that reaches one has no answer. Its raw scores
   /// and values are NaN, and its label means nothing.
   bool may_lack_answers = false;
@@ -211,7 +213,8 @@ inline std::size_t trees_per_round(const Model& model) {
 /// Returns the transform's parameters for the sum of `trees` trees: whole rounds.
 inline TransformParameters parameters_of(const Model& model, std::size_t trees) {
   const std::size_t rounds = trees / trees_per_round(model);
-  return {model.averaged ? static_cast<double>(rounds) : model.divisor, model.slope, model.offset};
+  return {model.averaged ? static_cast<double>(rounds) : model.divisor, model.slope, model.offset,
+          model.group_ends};
 }
 
 }  // namespace forestvm

@@ -50,6 +50,7 @@ Upload upload_of(RowForm form) {
   switch (form) {
     case RowForm::Plain:
     case RowForm::Dense:
+    case RowForm::Doubles:
     case RowForm::Sparse:
     case RowForm::Columns:
       return Upload::Values;

@@ -289,7 +289,8 @@ class ThreadMachine {
     if (launch_->pass.labels == nullptr) return;
     const std::uint32_t accumulator = linked<Op::Label, AccIn>(inst);
     const auto rule = static_cast<ClassRule>(linked<Op::Label, Rule>(inst));
-    const std::uint32_t outputs = launch_->program.num_outputs, width = label_width(rule, outputs);
+    const LaunchProgram& program = launch_->program;
+    const std::uint32_t width = label_width(rule, program.num_outputs, program.parameters.group_ends);
     with_scores(accumulator, [&]<class Score>() {
       for_rows(ranges[linked<Op::Label, Rows>(inst)], [&](std::uint32_t row) {
         write_labels(rule, accumulator_row<Score>(accumulator, row),

@@ -81,7 +81,8 @@ Result<const GpuPlugin*> load_plugin(GpuVendor which) {
   const Vendor& vendor = known(which);
   FVM_ASSIGN(const std::string path, find_library(vendor));
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (library == nullptr) return absent(vendor, dlerror());
+  if (library == nullptr)
+    return absent(vendor, std::string(dlerror()) + "; FORESTVM_PLUGINS may name its folder");
   auto* const entry = reinterpret_cast<GpuPluginEntry*>(dlsym(library, kGpuPluginEntry));
   if (entry == nullptr) return absent(vendor, path + " is of another version of forestvm");
   const char* theirs = nullptr;

@@ -96,7 +96,7 @@ class SumsChoice {
         "trainer's in the last bits";
     if (loop.reduction && loop.reduction->value.atomic)
       what += ", and atomically, so that they may differ from call to call";
-    if (lowering_.options.strict) return lowering_.refuse(directive, what + " (--strict)");
+    if (lowering_.options.strict) return lowering_.refuse(directive, what + ", which strict refuses");
     std::string warning = location_of(lowering_.schedule, directive) + ": " +
                           print(lowering_.schedule.directives[directive]) + ": " + what;
     auto& warnings = lowering_.warnings;  // one warning for all copies of a loop

@@ -34,6 +34,7 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
   meta.divisor = parameters.divisor;
   meta.slope = parameters.slope;
   meta.offset = parameters.offset;
+  meta.group_ends = parameters.group_ends;
   meta.contract = compilation.options.contract;
   meta.sums_in_model_order = 1;
   for (const Lowering& plan : compilation.plans) {

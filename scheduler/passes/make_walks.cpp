@@ -132,7 +132,7 @@ Result<void> check_walk_directives(const Lowering& lowering, const std::vector<b
     return lowering.refuse(loop.unroll->directive,
                            "loop '" + loop.name +
                                "' is parallel, mapped, specialized or cached: its iterations "
-                               "are no copies of code");
+                               "are not copies of code");
   if (loop.specialize) FVM_TRY(check_specialized(lowering, id));
   for (const LoopId child : loop.children) FVM_TRY(check_walk_directives(lowering, absorbed, child));
   return {};

@@ -114,7 +114,7 @@ inline const std::string kNoValue =
 
 /// The end of the error about a number that a model comparing in float64 cannot take rounded.
 inline const std::string kNotExact =
-    " is no float64 number, and rounded it could go another way in this model, which compares in float64; if "
+    " is not a float64 number, and rounded it could go another way in this model, which compares in float64; if "
     "rounding is meant, give the rows as a float64 .npy array";
 
 }  // namespace forestvm::cli

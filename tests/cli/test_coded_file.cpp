@@ -120,7 +120,7 @@ TEST(CodedFile, RefusesEveryFlippedBit) {
 
 TEST(CodedFile, SaysWhatIsWrong) {
   const std::string whole = written({65});
-  EXPECT_EQ(error_of(std::string(100, 'x')), "byte 0: is no file of encoded rows");
+  EXPECT_EQ(error_of(std::string(100, 'x')), "byte 0: is not a file of encoded rows");
   EXPECT_EQ(error_of(with_header(whole, 8, std::uint32_t{2})),
             "byte 8: is of format 2, this forestvm reads format 1");
   EXPECT_EQ(error_of(with_header(whole, 12, std::numeric_limits<std::uint32_t>::max())),

@@ -220,6 +220,11 @@ TEST(CsvRows, RefusesOtherFormatsByName) {
             "is a Parquet file; expected rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines");
   EXPECT_EQ(refusal("{\"learner\": 1}", {.width = 2, .format = RowFormat::Csv}),
             "is a JSON document; expected rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines");
+  EXPECT_EQ(refusal("\x80\x04}\x94.", 2),
+            "is a Python pickle; expected rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines");
+  EXPECT_EQ(
+      refusal(std::string("a,b\0c\n1,2\n", 10), 2, {"a", "b"}),
+      "line 1: holds a byte 0, so it is not text; expected rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines");
 }
 
 TEST(CsvRows, ReadsLongInputsAcrossBuffers) {

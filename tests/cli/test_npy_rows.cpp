@@ -83,7 +83,7 @@ TEST(NpyRows, ReadsVersionsOrdersAndEmptyArrays) {
 
 TEST(NpyRows, RefusesOtherShapesAndTypesByName) {
   EXPECT_EQ(refusal(npy2("<f4", "", "(6,)"), 3),
-            "NPY header: shape (6,) has 1 dimensions, expected 2: (rows, features)");
+            "NPY header: shape (6,) has 1 dimension, expected 2: (rows, features)");
   EXPECT_EQ(refusal(npy2("<f4", "", "()"), 3),
             "NPY header: shape () has 0 dimensions, expected 2: (rows, features)");
   EXPECT_EQ(refusal(npy2("<f4", "", "(1, 2, 3)"), 3),

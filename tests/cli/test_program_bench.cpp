@@ -89,7 +89,7 @@ TEST_F(Bench, TheEnvironmentNamesTheTargetWhereNobodyElseDoes) {
   EXPECT_NE(forced.out.find("target baseline"), std::string::npos) << forced.out << forced.err;
   const Outcome unknown = with("z80", words);
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_NE(unknown.err.find("FORESTVM_TARGET=z80: unknown; there are auto"), std::string::npos)
+  EXPECT_NE(unknown.err.find("FORESTVM_TARGET=z80: unknown; expected one of auto"), std::string::npos)
       << unknown.err;
   EXPECT_EQ(with("z80", {model_, rows_, "--batch", "1", "--target", "baseline"}).code, 0);
   EXPECT_EQ(with("", words).code, 0);

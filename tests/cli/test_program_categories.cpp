@@ -69,7 +69,7 @@ TEST_F(Categories, OtherTextsAndCodesAreRefusedWithTheirPlace) {
   for (const char* const cell : {"no such colour", "0", "red."}) {
     const Outcome outcome = ran(cell);
     EXPECT_EQ(outcome.code, 1) << cell;
-    EXPECT_NE(outcome.err.find("line 1, column 1: '" + std::string(cell) + "' is none of the"),
+    EXPECT_NE(outcome.err.find("line 1, column 1: '" + std::string(cell) + "' is not one of the"),
               std::string::npos)
         << outcome.err;
   }

@@ -46,9 +46,10 @@ TEST_F(Files, ADirectoryIsAModelOfYdf) {
   std::filesystem::create_directory(file("empty"));
   const Outcome refused = forestvm({"run", file("empty"), rows});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_EQ(refused.err,
-            "forestvm: " + file("empty") +
-                ": directory: holds no model that can be read: a YDF model has a file data_spec.pb\n");
+  EXPECT_EQ(
+      refused.err,
+      "forestvm: " + file("empty") +
+          ": directory: has no file data_spec.pb, so it is not a YDF model; other models are single files\n");
 }
 
 /// A file as standard input, as in `< model.json`, has a size but no name to open it by.
@@ -74,8 +75,9 @@ TEST_F(Files, ProgramsAreVerifiedFromStandardInput) {
   const Outcome damaged = forestvm({"verify", "-"}, {.in = program});
   EXPECT_EQ(damaged.code, 1);
   EXPECT_TRUE(damaged.err.starts_with("forestvm: standard input: ")) << damaged.err;
-  EXPECT_EQ(forestvm({"verify", "-"}, {.in = content_of(model_)}).err,
-            "forestvm: standard input: header: not a forestvm program\n");
+  EXPECT_EQ(
+      forestvm({"verify", "-"}, {.in = content_of(model_)}).err,
+      "forestvm: standard input: header: not a program file; forestvm compile makes one from a model\n");
   EXPECT_EQ(forestvm({"verify", "-"}).code, 1);
 }
 
@@ -99,7 +101,7 @@ TEST_F(Files, WhatIsNoModelIsRefusedByItsFirstBytes) {
   for (const std::string& path : {std::string("/dev/zero"), huge}) {
     const Outcome outcome = forestvm({"run", path, rows_});
     EXPECT_EQ(outcome.code, 1);
-    EXPECT_NE(outcome.err.find(": byte 0: not a model file that can be read"), std::string::npos)
+    EXPECT_NE(outcome.err.find(": byte 0: not a model file of a known format"), std::string::npos)
         << outcome.err;
     EXPECT_EQ(forestvm({"run", model_, path}).code, 1);
   }

@@ -243,6 +243,7 @@ TEST_F(Run, RefusesToOverwriteItsInput) {
 
 TEST_F(Run, RefusesWrongUsage) {
   expect_failure(forestvm({"run"}), 2, "run: argument MODEL is missing (see forestvm run --help)");
+  expect_failure(forestvm({"run", "", rows_}), 2, "run: argument MODEL is empty (see forestvm run --help)");
   expect_failure(forestvm({"run", model_}), 2, "argument ROWS is missing");
   expect_failure(forestvm({"run", model_, rows_, "more"}), 2, "too many arguments");
   expect_failure(forestvm({"run", model_, rows_, "--batch", "0"}), 2,

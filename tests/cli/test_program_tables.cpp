@@ -62,7 +62,8 @@ TEST_F(Tables, AreReadAsTheOptionsSay) {
 }
 
 TEST_F(Tables, RefuseOptionsThatMakeNoSense) {
-  EXPECT_NE(refusal("1,2,3\n", {"--separator", "xx"}, 2).find("--separator 'xx': expected one of comma"),
+  EXPECT_NE(refusal("1,2,3\n", {"--separator", "xx"}, 2)
+                .find("--separator 'xx': expected one of comma, semicolon, tab, blank, or a character"),
             std::string::npos);
   for (const char* mark : {".", "-", "\"", "5", "e"})
     EXPECT_NE(refusal("1,2,3\n", {"--separator", mark}, 2).find("--separator "), std::string::npos);

@@ -100,7 +100,7 @@ TEST(RowFormats, MayBeSaid) {
   const auto as = [](RowFormat format) { return RowForm{.width = 3, .format = format}; };
   expect_values(rows_of("5\n", {.width = 1, .format = RowFormat::Libsvm}), {NAN});
   expect_values(rows_of("1,2,3\n", as(RowFormat::Csv)), {1, 2, 3});
-  EXPECT_EQ(refusal("1,2,3\n", as(RowFormat::Npy)), "is no NPY array");
+  EXPECT_EQ(refusal("1,2,3\n", as(RowFormat::Npy)), "is not an NPY array");
   EXPECT_EQ(refusal("1,2,3\n", as(RowFormat::Npz)), "ZIP archive: has no directory: it is cut short");
   EXPECT_EQ(refusal("1,2,3\n", as(RowFormat::JsonLines)),
             "line 1: is a single value, expected an object or array");
@@ -278,7 +278,7 @@ TEST(Libsvm, NamesTheWordThatIsWrong) {
   EXPECT_EQ(refusal("1 0:5\n1 2:x\n", kForm).substr(0, 21), "line 2, column 2: 'x'");
   EXPECT_EQ(
       refusal("1 0:5\n0:5 1:2\n", kForm),
-      "line 2, column 1: '0:5' is no label; a line begins with a number, which is not used, before its features");
+      "line 2, column 1: '0:5' is not a label; a line begins with a number, which is not used, before its features");
 }
 
 TEST(JsonLines, ReadsObjectsAndArrays) {
@@ -302,7 +302,7 @@ TEST(JsonLines, HasExtraAndKeptNames) {
   const std::string text =
       "{\"id\": \"x,1\", \"a\": 1, \"b\": 2, \"c\": 3}\n{\"c\": 6, \"id\": 5, \"b\": 5, \"a\": 4}\n";
   EXPECT_EQ(refusal(text, kNamed),
-            "line 1: has 'id', which is no feature of the model; --extra-columns ignore leaves it out");
+            "line 1: has 'id', which is not a feature of the model; --extra-columns ignore leaves it out");
   expect_values(rows_of(text, with(kNamed, [](RowForm& form) { form.ignores_extra = true; })),
                 {1, 2, 3, 4, 5, 6});
   const RowForm keeps = with(kNamed, [](RowForm& form) { form.keep = "id"; });
@@ -327,7 +327,7 @@ TEST(JsonLines, NamesWhatIsWrong) {
   EXPECT_EQ(refusal("{\"a\":1,\"b\":\"y\",\"c\":3}\n", kNamed).substr(0, 16), "line 1, 'b': 'y'");
   EXPECT_EQ(refusal("[1,2,3]\n7\n", kForm), "line 2: is a single value, expected an object or array");
   EXPECT_EQ(refusal("[1,\n2,3]\n", kForm),
-            "line 1, column 4: is no JSON object or array on one line (a missing value is null)");
+            "line 1, column 4: is not a JSON object or array on one line (a missing value is null)");
   EXPECT_EQ(refusal("[1,2,3] x\n", kForm).substr(0, 17), "line 1, column 9:");
   EXPECT_EQ(refusal("{\"a\":1,\"b\":2}\n", {.width = 2, .names = {"a", "a"}}),
             "the model has two features named 'a'");

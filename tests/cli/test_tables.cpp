@@ -147,9 +147,9 @@ TEST(Tables, KeepTheCellsOfAColumn) {
 TEST(Tables, RefuseToKeepWhatIsNotThere) {
   const RowForm keeps{.width = 2, .names = {"a", "b"}, .keep = "id"};
   EXPECT_EQ(refusal("a,b\n1,2\n", keeps), "header: has no column 'id' to keep");
-  EXPECT_EQ(refusal("1,2\n", keeps), "line 1: is no header, so there is no column 'id' to keep");
+  EXPECT_EQ(refusal("1,2\n", keeps), "line 1: is not a header, so there is no column 'id' to keep");
   EXPECT_EQ(refusal("a,b\n", {.width = 2, .header = Header::No, .keep = "id"}),
-            "line 1: is no header, so there is no column 'id' to keep");
+            "line 1: is not a header, so there is no column 'id' to keep");
   EXPECT_EQ(refusal("id,a,id,b\n", keeps), "header: the file has two columns named 'id', the one to keep");
   EXPECT_EQ(refusal("id,a,b,c\n1,2,3,4\n", keeps),
             "header: has columns that the model lacks: 'c'; --extra-columns ignore leaves them out");

@@ -121,12 +121,15 @@ class ForestMaker {
                                                            {Transform::Logistic, ClassRule::RawNotNegative},
                                                            {Transform::Clamp, ClassRule::RawAboveHalf},
                                                            {Transform::Sigmoid, ClassRule::RawAboveOffset}};
-    const std::vector<std::pair<Transform, ClassRule>> many{{Transform::Identity, ClassRule::None},
-                                                            {Transform::Sigmoid, ClassRule::AboveHalf},
-                                                            {Transform::Softmax, ClassRule::Argmax},
-                                                            {Transform::Softmax, ClassRule::RawArgmax},
-                                                            {Transform::Argmax, ClassRule::Value}};
+    const std::vector<std::pair<Transform, ClassRule>> many{
+        {Transform::Identity, ClassRule::None},         {Transform::Sigmoid, ClassRule::AboveHalf},
+        {Transform::Softmax, ClassRule::Argmax},        {Transform::Softmax, ClassRule::RawArgmax},
+        {Transform::Identity, ClassRule::ArgmaxOfEach}, {Transform::TableSoftmax, ClassRule::RawArgmax},
+        {Transform::Argmax, ClassRule::Value}};
     std::tie(model.transform, model.class_rule) = dice_.pick(model.num_outputs == 1 ? one : many);
+    if (model.class_rule == ClassRule::ArgmaxOfEach)
+      model.group_ends = std::uint64_t{1} << (model.num_outputs - 1) |
+                         dice_.below(std::size_t{1} << (model.num_outputs - 1));
     if (model.class_rule == ClassRule::RawAboveOffset) model.offset = dice_.real() - 0.5;
     if (float64_ && model.class_rule == ClassRule::RawArgmax) model.divisor = 3, model.slope = 7;
     if (model.num_outputs == 1 && dice_.percent(20))

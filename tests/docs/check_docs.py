@@ -7,13 +7,13 @@
 Pages are Markdown files, named from ROOT; without any, all that git tracks are read by `links`, and README.md and docs/
 by `blocks`. Every problem is a line "PAGE:LINE: what is wrong". The exit code is 1 if there is one.
 
-`links` checks on every page that relative links and their anchors lead to a file and one of its headings, and that words
-in `backquotes` that begin with a folder of the tree are paths that exist.
+`links` checks on every page that relative links and their anchors lead to a file and one of its headings, and that
+words in `backquotes` that begin with a folder of the tree are paths that exist.
 
-`blocks` runs each page as a reader would, from top to bottom, in a folder of its own. This folder has README.md, tests/,
-bench/ and examples/ of the source tree, BUILD as build/release, and the example model as model.json, rows.csv and
-rows.npy. `forestvm` is on the PATH. HOME is a folder with the build installed in ~/forestvm. A fenced block's language
-says what is done with it:
+`blocks` runs each page as a reader would, from top to bottom, in a folder of its own. This folder has README.md,
+tests/, bench/ and examples/ of the source tree, BUILD as build/release, and the example model as model.json, rows.csv
+and rows.npy. `forestvm` is on the PATH. HOME is a folder with the build installed in ~/forestvm. A fenced block's
+language says what is done with it:
 
     sh         run by `sh -eu`; must succeed
     cpp, c     compiled against the installed copy, warnings are errors; run if it has a main
@@ -209,7 +209,9 @@ class Runner:
 
     def found(self, block, what, details=""):
         text = problem(block.page, block.line, what)
-        self.problems.append(text + "".join("\n    " + line for line in shown(details).split("\n")) if details else text)
+        self.problems.append(
+            text + "".join("\n    " + line for line in shown(details).split("\n")) if details else text
+        )
 
     def page(self, page):
         blocks, _, problems = read_page(self.root, page)

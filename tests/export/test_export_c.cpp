@@ -122,13 +122,16 @@ TEST(ExportC, EveryTransform) {
   Dice dice(3);
   for (std::uint8_t transform = 0; is_declared(static_cast<Transform>(transform)); ++transform)
     for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64}) {
-      const bool single = transform % 3 == 0 && static_cast<Transform>(transform) != Transform::Uncertainty;
+      const auto kind = static_cast<Transform>(transform);
+      const bool single =
+          transform % 3 == 0 && kind != Transform::Uncertainty && kind != Transform::WeightedMedian;
       Model model = support::model_of({}, single ? 1 : 2);
       for (std::uint32_t k = 0; k < model.num_outputs; ++k) model.trees.push_back(tree_of_scores(k));
       model.round_begins = {0, model.num_outputs};
       model.score_type = model.row_type = type;
-      model.transform = static_cast<Transform>(transform);
-      model.class_rule = static_cast<ClassRule>(dice.below(13));
+      model.transform = kind;
+      model.class_rule = static_cast<ClassRule>(dice.below(14));
+      if (model.class_rule == ClassRule::ArgmaxOfEach) model.group_ends = single ? 1 : 2 + dice.below(2);
       if (single) model.pair = transform % 2 == 0 ? Pair::Complement : Pair::Negation;
       model.slope = transform % 2 == 0 ? 1.75 : 1;
       model.divisor = transform % 4 == 1 ? 3 : 1;

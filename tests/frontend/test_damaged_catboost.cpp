@@ -104,7 +104,7 @@ TEST(DamagedCatboost, Oblivious) {
        "features: a flat index of -1, but there are 3 features"},
       {"features without end", [](auto& s) { s.flat_indices[1] = 0x7fff'ffff; },
        "features: a flat index of 2147483647, but there are 3 features"},
-      {"a threshold that is no number", [](auto& s) { s.loss = "Logloss", s.threshold = "0.3x"; },
+      {"a threshold that is not a number", [](auto& s) { s.loss = "Logloss", s.threshold = "0.3x"; },
        "binclass_probability_threshold: no number between 0 and 1: \"0.3x\""},
       {"a threshold of 1", [](auto& s) { s.loss = "Logloss", s.threshold = "1"; },
        "binclass_probability_threshold: no number between 0 and 1: \"1\""},
@@ -121,7 +121,7 @@ TEST(DamagedCatboost, Oblivious) {
       {"parameters that are not JSON", [](auto& s) { s.class_params = "{"; },
        "InfoMap.class_params: byte 1 (line 1, column 2), in document: syntax error while parsing object key - unexpected "
        "end of input; expected string literal"},
-      {"a loss that is no text", [](auto& s) { s.loss = R"(RMSE","type":7,"x":")"; },
+      {"a loss that is not a text", [](auto& s) { s.loss = R"(RMSE","type":7,"x":")"; },
        "InfoMap.params: loss_function.type: given twice"},
   };
   for (const Damage& row : cases) {
@@ -327,7 +327,7 @@ TEST(DamagedCatboost, Json) {
        "ctr_data: table 0: row 1 holds no count, or a sum that is not finite"},
       {"a count beyond 32 bits", R"("7",1,3)", R"("7",1,3000000000)",
        "ctr_data: table 0: row 1 holds no count, or a sum that is not finite"},
-      {"a key that is no number", R"("7",1,3)", R"("7x",1,3)",
+      {"a key that is not a number", R"("7",1,3)", R"("7x",1,3)",
        "ctr_data.table of city.hash_map[3]: expected a hash as text, and equally many numbers after each, found \"7x\""},
       {"trees twice", R"("scale_and_bias")", R"("oblivious_trees":[],"scale_and_bias")",
        "oblivious_trees: given twice"},

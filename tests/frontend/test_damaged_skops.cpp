@@ -79,7 +79,7 @@ TEST(DamagedSkops, Arrays) {
        first + ", node 0: feature 3 does not exist: the tree has 3"},
       {"a negative feature", with_number<std::int64_t>("nodes.npy", 16, -2),
        first + ", node 0: feature -2 does not exist: the tree has 3"},
-      {"a threshold that is no number",
+      {"a threshold that is not a number",
        with_number("nodes.npy", 24, std::numeric_limits<double>::quiet_NaN()),
        "schema.json: estimators_[0]: tree 0, node 0: the threshold is not finite, or not exact in the model's type"},
       {"a value that is not finite",
@@ -234,10 +234,8 @@ TEST(RefusedSkops, Estimators) {
   const std::string boosting = "sklearn.ensemble._gb.GradientBoostingRegressor";
   const Damage cases[] = {
       {"no trees", object("sklearn.linear_model._base.LinearRegression", {}),
-       "schema.json: sklearn.linear_model._base.LinearRegression is no estimator of trees that is supported: see docs/formats.md"},
+       "schema.json: sklearn.linear_model._base.LinearRegression is not a supported estimator of trees: see docs/formats.md"},
       {"a name of another package", object("mine.RandomForestClassifier", {}), ""},
-      {"AdaBoostRegressor", object("sklearn.ensemble._weight_boosting.AdaBoostRegressor", {}),
-       "schema.json: AdaBoostRegressor: its prediction is a weighted median of the trees', which no sum gives: not supported"},
       {"a scaler", object("sklearn.pipeline.Pipeline", {{"steps", steps(scaler)}}),
        "schema.json: steps[0][1]: the step \"scale\" of the Pipeline, sklearn.preprocessing._data.StandardScaler, changes the rows, which is not supported: save the last step alone and transform the rows before"},
       {"nothing at the end",
@@ -254,6 +252,33 @@ TEST(RefusedSkops, Estimators) {
   for (const Damage& row : cases) {
     const auto error = refusal_of(row.name, row.file);
     if (error && !row.sentence.empty()) {
+      EXPECT_EQ(error->text(), row.sentence) << row.name;
+    }
+  }
+}
+
+/// The median of an AdaBoostRegressor's trees needs a weight and one value of each.
+TEST(RefusedSkops, AdaBoostRegressors) {
+  const auto regressor = [](std::vector<double> weights, std::size_t values) {
+    return changed([&](SmallSkops& small) {
+      small.type = "sklearn.ensemble._weight_boosting.AdaBoostRegressor";
+      small.attributes["estimator_weights_"] = json_array("weights.npy");
+      small.entries["weights.npy"] =
+          npy("'<f8'", "(" + std::to_string(weights.size()) + ",)", bytes_of_numbers(weights));
+      small.entries["values.npy"] = npy("'<f8'", "(5, 1, " + std::to_string(values) + ")",
+                                        bytes_of_numbers(std::vector<double>(5 * values, 0.5)));
+    });
+  };
+  const Damage cases[] = {
+      {"a weight is missing", regressor({1}, 1), "schema.json: estimator_weights_: 1 weights for 2 trees"},
+      {"a weight without end", regressor({1, std::numeric_limits<double>::infinity()}, 1),
+       "model: a base margin is not finite"},
+      {"trees of classes", regressor({1, 1}, 2),
+       "schema.json: estimators_[0]: a tree of 1 outputs and 2 values each instead of 1 and 1"},
+  };
+  for (const Damage& row : cases) {
+    const auto error = refusal_of(row.name, row.file);
+    if (error) {
       EXPECT_EQ(error->text(), row.sentence) << row.name;
     }
   }

@@ -290,9 +290,9 @@ TEST(LightgbmLoad, RefusesDamagedCategories) {
       {"more words than memory has", lists("0 1 9223372036854775807", "1 8"),
        "line 47: tree 1: cat_threshold: 2 numbers instead of 9223372036854775807"},
       {"a word of 33 bits", lists("0 1 3", "1 4294967296 4"),
-       "line 47: tree 1: cat_threshold: set 1: 4294967296 is no word of 32 bits"},
+       "line 47: tree 1: cat_threshold: set 1: 4294967296 is not a word of 32 bits"},
       {"a negative word", lists("0 1 3", "-1 8 4"),
-       "line 47: tree 1: cat_threshold: set 0: -1 is no word of 32 bits"},
+       "line 47: tree 1: cat_threshold: set 0: -1 is not a word of 32 bits"},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);

@@ -36,12 +36,12 @@ TEST_F(FileTest, ADirectoryWithoutAModel) {
   const auto refusal = [&] { return load_model(path().string()).error(); };
   EXPECT_EQ(refusal().code, ErrorCode::Refused);
   EXPECT_EQ(refusal().text(),
-            "directory: holds no model that can be read: a YDF model has a file data_spec.pb");
+            "directory: has no file data_spec.pb, so it is not a YDF model; other models are single files");
   write("saved_model.pb", "");
   EXPECT_EQ(
       refusal().text(),
-      "directory: holds no model that can be read: a YDF model has a file data_spec.pb; a TensorFlow SavedModel of "
-      "TF-DF has it in its folder assets, give that");
+      "directory: has no file data_spec.pb, so it is not a YDF model; other models are single files; the model of a "
+      "TF-DF SavedModel is its folder assets");
   write("a_data_spec.pb", "");
   EXPECT_EQ(refusal().text(), "a_header.pb: cannot read the file: No such file or directory");
   write("b_data_spec.pb", "");

@@ -228,7 +228,7 @@ TEST(OnnxLoad, NodesInFront) {
   EXPECT_EQ(text_for(node("Scaler", {{"offset", onnx_reals({kInf})}, {"scale", ones}})),
             scaler + ", offset: a number that is not finite");
   EXPECT_EQ(text_for(node("Scaler", {{"offset", ones}, {"scale", onnx_reals({1, 0, 1})}})),
-            scaler + ": a scale of 0 cannot be folded into thresholds: infinity times 0 is no number");
+            scaler + ": a scale of 0 cannot be folded into thresholds: infinity times 0 is not a number");
   EXPECT_EQ(text_for(node("Scaler", {{"offset", ones}, {"scale", ones}}), 11),
             scaler + ": columns of double; only float columns can be folded into thresholds");
   const std::string nan = onnx_real(kNan);

@@ -119,6 +119,15 @@ TEST(Reference, TransformsAndLabels) {
   EXPECT_EQ(result(Transform::Softmax, ClassRule::Argmax, {1, 3, 3}).label, std::vector<std::int64_t>{1});
   EXPECT_EQ(result(Transform::Argmax, ClassRule::Value, {1, 3, 3}).value, std::vector<double>{1});
   EXPECT_EQ(result(Transform::Argmax, ClassRule::Value, {1, 3, 3}).label, std::vector<std::int64_t>{1});
+  EXPECT_EQ(result(Transform::TableSoftmax, ClassRule::RawArgmax, {3, 3, 3, 3}).value,
+            std::vector<double>(4, 0.25));
+  EXPECT_EQ(result(Transform::TableExp, ClassRule::None, {0, -1000}).value, (std::vector<double>{1, 0}));
+  EXPECT_EQ(result(Transform::WeightedMedian, ClassRule::None, {3, 1, 2, 1, 1, 1}).value,
+            std::vector<double>{2});
+  model.group_ends = 0b1010;
+  EXPECT_EQ(result(Transform::Identity, ClassRule::ArgmaxOfEach, {1, 2, 4, 3}).label,
+            (std::vector<std::int64_t>{1, 2}));
+  model.group_ends = 0;
   // Probabilities are equal, scores are not.
   EXPECT_EQ(result(Transform::Softmax, ClassRule::Argmax, {0, 0x1p-60, 0}).label,
             std::vector<std::int64_t>{0});

@@ -16,6 +16,7 @@
 #include <forestvm/load.hpp>
 #include "support/golden.hpp"
 #include "support/model_folders.hpp"
+#include "support/pmml_folders.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/trainer_answers.hpp"
 
@@ -51,9 +52,10 @@ std::string onnx_version(const fs::path& path) {
 }
 
 /// Returns the release that wrote a model: its folder's name begins with it, or the file says it. An ONNX file says
-/// which operators it uses.
+/// which operators it uses. A PMML document that names no program was written by hand.
 Release release_of(const ModelFile& file, const Model& model) {
   if (model.format == "onnx") return Release(onnx_version(file.path));
+  if (model.format == "pmml" && model.version.empty()) return Release("by hand");
   const std::string folder = file.path.parent_path().filename().string();
   const bool named = !folder.empty() && folder[0] >= '0' && folder[0] <= '9';
   return Release(named && model.format != "skops" ? folder.substr(0, folder.find('_')) : model.version);
@@ -87,20 +89,33 @@ std::vector<std::string> features_of(const Model& model) {
   add(!model.categories.empty(), "names of categories");
   add(!model.feature_names.empty(), "names of features");
   add(model.averaged, "averaged forests");
+  add(model.may_lack_answers, "rows without answers");
   add(model.best_round.has_value(), "best round of early stopping");
   return features;
+}
+
+/// Adds the features of a model whose answers differ from the trainer's as `difference` says.
+void add_model(const ModelFile& file, const Model& model, const std::string& difference, Table& table) {
+  EXPECT_EQ(difference, "") << file.path;
+  if (!difference.empty()) return;
+  for (const std::string& feature : features_of(model))
+    table[{model.format, feature}].insert(release_of(file, model));
 }
 
 /// Adds models. Refused ones are left out.
 void add_models(const std::vector<ModelFile>& files, Table& table) {
   for (const ModelFile& file : files) {
     const Result<Model> model = load_model(file.path.string());
-    if (!model) continue;
-    const std::string difference = support::difference_from_trainer(*model, file);
-    EXPECT_EQ(difference, "") << file.path;
-    if (!difference.empty()) continue;
-    for (const std::string& feature : features_of(*model))
-      table[{model->format, feature}].insert(release_of(file, *model));
+    if (model) add_model(file, *model, support::difference_from_trainer(*model, file), table);
+  }
+}
+
+void add_documents(const std::vector<support::PmmlFolder>& folders, Table& table) {
+  for (const support::PmmlFolder& folder : folders) {
+    const ModelFile file{folder.name, folder.path / "model.pmml"};
+    const Result<Model> model = load_model(file.path.string());
+    ASSERT_TRUE(model.ok()) << model.error().text();
+    add_model(file, *model, support::difference_from_jpmml(folder, *model), table);
   }
 }
 
@@ -148,7 +163,8 @@ std::string page_of(const Table& table) {
       "Each row is a feature that a model file of the repository (`tests/data`) has, and the releases of the trainer "
       "whose\nfiles with it load and give the trainer's own answers: raw scores bit for bit, values within 2 units in "
       "the last place.\n[Exceptions](formats.md#values-beyond-two-units) are few. ONNX files are listed by the version "
-      "of `ai.onnx.ml`, whose\noperators they use. `tests/golden/test_compatibility.cpp` writes this page; "
+      "of `ai.onnx.ml`, whose\noperators they use. PMML documents, which give JPMML-Evaluator's answers, are listed by "
+      "the release of SkLearn2PMML that\nwrote them. `tests/golden/test_compatibility.cpp` writes this page; "
       "[formats.md](formats.md) says what is read in general.\n\n"
       "| format | feature | releases |\n|---|---|---|\n";
   for (const auto& [row, releases] : table) {
@@ -163,6 +179,7 @@ std::string page_of(const Table& table) {
 TEST(Compatibility, ThePageIsCurrent) {
   Table table;
   add_models(support::repository_models(), table);
+  add_documents(support::pmml_folders(fs::path(FORESTVM_TEST_DATA) / "pmml"), table);
   support::expect_golden(FORESTVM_SOURCE_DIR "/docs/compatibility.md", page_of(table));
 }
 
@@ -174,6 +191,7 @@ TEST(Compatibility, OfTheZoo) {
   add_models(support::repository_models(), table);
   const std::size_t own = table.size();
   add_models(support::every_model(support::zoo() / "formats"), table);
+  add_documents(support::pmml_folders(support::zoo() / "formats"), table);
   EXPECT_GT(table.size(), own);
   std::cout << page_of(table);
 }

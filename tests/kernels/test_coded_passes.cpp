@@ -150,7 +150,7 @@ TEST_F(CodedPasses, AreRefusedAsTheHostRefusesThem) {
   expect_both("encoded for another program", [](CodedRows& rows) { rows.encoder = 1; });
   expect_both("columns for a program of", [](CodedRows& rows) { ++rows.columns; });
   expect_both("given are 1", [](CodedRows& rows) { rows.byte_count = 1; });
-  expect_both("no buffer", [](CodedRows& rows) { rows.codes = nullptr; });
+  expect_both("or the output, is null", [](CodedRows& rows) { rows.codes = nullptr; });
   expect_both("done", [](CodedRows& rows) { rows.count = 0; });
   EXPECT_EQ(said(*emulated(program(kMapped + "layout(tree, array)")), coded(10)),
             said(*host_backend(program("layout(tree, array)")).value(), coded(10)));

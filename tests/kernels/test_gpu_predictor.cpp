@@ -103,7 +103,7 @@ TEST_F(GpuPredictor, RefusesWrongCalls) {
   EXPECT_EQ(error(gpu->predict(*gpu_context, RowBlock{rows.data(), 21, 3}, OutputKind::Raw, out.data())),
             "rows of 3 values for a model of 4 features");
   EXPECT_EQ(error(gpu->predict(*gpu_context, block(), OutputKind::Raw, nullptr)),
-            "no buffer for rows or output");
+            "a pointer of the rows, or the output, is null");
   EXPECT_EQ(error(gpu->predict(*gpu_context, CodedRows{}, OutputKind::Raw, out.data())),
             "the program has no encoder: compile the model with a schedule that has encode(u8)");
 }

@@ -429,7 +429,7 @@ TEST_F(Passes, DerivedColumnsAreAsTheHosts) {
     wrong[250 * 6 + 3] = 0.5;
     EXPECT_NE(text_of((*gpu)->predict(*context, RowBlock{wrong.data(), 300, 6, RowType::Float64},
                                       OutputKind::Raw, out.data()))
-                  .find("row 250, column 3: 0.5 is no category"),
+                  .find("row 250, column 3: 0.5 is not a category"),
               std::string::npos);
   }
 }
@@ -442,7 +442,8 @@ TEST_F(Passes, RefusesRowsElsewhere) {
   EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Raw, out.data())),
             "the rows are on device 1, the program is on device 0");
   rows.device = 0;
-  EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Raw, nullptr)), "no buffer for rows or output");
+  EXPECT_EQ(text_of(gpu->predict(*context, rows, OutputKind::Raw, nullptr)),
+            "a pointer of the rows, or the output, is null");
   EXPECT_EQ(text_of(host_->predict(*host_context, rows, OutputKind::Raw, out.data())),
             "the rows lie in a GPU's memory, which the host does not read: load the program into the GPU");
   rows.stride = 3;

@@ -57,6 +57,7 @@ TEST(SourceRules, FindsEachPlantedBreach) {
        "mp/rows.csv\");"},
       {"vm/host/a.cpp", "if (const auto* csr = std::get_if<CsrRows>(&rows)) csr->count;"},
       {"kernels/link/a.cpp", "    default:"},
+      {"bindings/python/forestvm/a.py", "# " + std::string(119, 'x')},
       {"kernels/backend/a.cpp", "const bool coded = std::holds_alternative<CodedRows>(rows);"},
   };
   for (const Case& planted : cases) {

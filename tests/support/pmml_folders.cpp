@@ -1,11 +1,16 @@
 #include "support/pmml_folders.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <stdexcept>
 
+#include <forestvm/reference.hpp>
+
+#include "support/floats.hpp"
 #include "support/model_folders.hpp"
 #include "support/text_rows.hpp"
 
@@ -13,16 +18,6 @@ namespace forestvm::support {
 namespace {
 
 namespace fs = std::filesystem;
-
-void append(const fs::path& parent, std::vector<PmmlFolder>& out) {
-  if (!fs::exists(parent)) return;
-  const std::size_t before = out.size();
-  for (const fs::directory_entry& entry : fs::directory_iterator(parent))
-    if (fs::exists(entry.path() / "model.pmml") && entry.path().filename() != "pmml_cat_regr")
-      out.push_back({entry.path().filename().string(), entry.path()});
-  std::sort(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(),
-            [](const PmmlFolder& a, const PmmlFolder& b) { return a.name < b.name; });
-}
 
 /// Returns the columns that hold the model's values, in its order.
 std::vector<std::size_t> value_columns(const std::vector<std::string>& names, const Model& model) {
@@ -46,12 +41,31 @@ std::vector<std::size_t> value_columns(const std::vector<std::string>& names, co
   return {decision == names.end() ? 0 : static_cast<std::size_t>(decision - names.begin())};
 }
 
+/// Returns how far apart two values are, in units in the last place of the scores' type.
+std::int64_t units_apart(ScalarType score, double a, double b) {
+  return score == ScalarType::Float32 ? ulps(static_cast<float>(a), static_cast<float>(b)) : ulps(a, b);
+}
+
+/// Returns whether a label of the model and a cell of JPMML's are one: JPMML writes whole numbers as 1 or 1.0.
+bool same_label(const std::string& label, const std::string& cell) {
+  return label == cell || label + ".0" == cell;
+}
+
 }  // namespace
 
-std::vector<PmmlFolder> pmml_folders() {
+std::vector<PmmlFolder> pmml_folders(const fs::path& parent) {
   std::vector<PmmlFolder> out;
-  append(fs::path(FORESTVM_TEST_DATA) / "pmml", out);
-  append(zoo() / "formats", out);
+  if (!fs::exists(parent)) return out;
+  for (const fs::directory_entry& entry : fs::directory_iterator(parent))
+    if (fs::exists(entry.path() / "model.pmml") && entry.path().filename() != "pmml_cat_regr")
+      out.push_back({entry.path().filename().string(), entry.path()});
+  std::sort(out.begin(), out.end(), [](const PmmlFolder& a, const PmmlFolder& b) { return a.name < b.name; });
+  return out;
+}
+
+std::vector<PmmlFolder> pmml_folders() {
+  std::vector<PmmlFolder> out = pmml_folders(fs::path(FORESTVM_TEST_DATA) / "pmml");
+  for (PmmlFolder& folder : pmml_folders(zoo() / "formats")) out.push_back(std::move(folder));
   return out;
 }
 
@@ -78,6 +92,26 @@ PmmlAnswers read_pmml_answers(const PmmlFolder& folder, const Model& model) {
   if (answers.value.size() != answers.count * width)
     throw std::runtime_error("other answers than the model's in " + folder.path.string());
   return answers;
+}
+
+std::string difference_from_jpmml(const PmmlFolder& folder, const Model& model) {
+  const PmmlAnswers expected = read_pmml_answers(folder, model);
+  const auto actual = reference_predict(model, expected.rows, expected.count);
+  if (!actual.ok()) return actual.error().text();
+  if (actual->value.size() != expected.value.size() || actual->label.size() != expected.labels.size())
+    return "other numbers of values or labels than JPMML's";
+  // JPMML's exp, and pow in its float32, are Java's: they may differ by 1 unit, and what follows by one more.
+  const bool exact = model.transform == Transform::Identity || model.transform == Transform::Average;
+  for (std::size_t i = 0; i < expected.value.size(); ++i)
+    if (units_apart(model.score_type, actual->value[i], expected.value[i]) > (exact ? 0 : 2))
+      return "row " + std::to_string(i / actual->value_width) + ": " + std::to_string(actual->value[i]) +
+             " instead of " + std::to_string(expected.value[i]);
+  for (std::size_t i = 0; i < expected.labels.size(); ++i) {
+    const std::string& label = model.class_labels[static_cast<std::size_t>(actual->label[i])];
+    if (!std::isnan(expected.value[i * actual->value_width]) && !same_label(label, expected.labels[i]))
+      return "row " + std::to_string(i) + ": " + label + " instead of " + expected.labels[i];
+  }
+  return "";
 }
 
 }  // namespace forestvm::support

@@ -18,7 +18,10 @@ struct PmmlFolder {
   friend void PrintTo(const PmmlFolder& folder, std::ostream* out) { *out << folder.name; }
 };
 
-/// Returns all folders but those of CatBoost's export: those of the repository, then those of the zoo if it is there.
+/// Returns the folders inside `parent`, in order, but those of CatBoost's export; none if `parent` does not exist.
+std::vector<PmmlFolder> pmml_folders(const std::filesystem::path& parent);
+
+/// Returns the folders of the repository, then those of the zoo if it is there.
 std::vector<PmmlFolder> pmml_folders();
 
 struct PmmlAnswers {
@@ -30,5 +33,8 @@ struct PmmlAnswers {
 
 /// Reads the rows and JPMML's answers as values of the model. Throws std::runtime_error if they are damaged.
 PmmlAnswers read_pmml_answers(const PmmlFolder& folder, const Model& model);
+
+/// Says how the reference predictor's answers differ from JPMML's, for all rows; an empty text if they do not.
+std::string difference_from_jpmml(const PmmlFolder& folder, const Model& model);
 
 }  // namespace forestvm::support

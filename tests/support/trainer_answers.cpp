@@ -25,7 +25,8 @@ struct Bound {
   double absolute = 0;    ///< If not 0: the largest difference, relative to values above 1; replaces `ulps`.
 };
 
-/// Returns whether values come from functions that are not the same bits on every machine.
+/// Returns whether values come from functions that are not the same bits on every machine. CatBoost's own exponential
+/// is.
 bool is_computed(Transform transform) {
   switch (transform) {
     case Transform::Identity:
@@ -33,13 +34,17 @@ bool is_computed(Transform transform) {
     case Transform::Step:
     case Transform::Average:
     case Transform::Clamp:
+    case Transform::TableExp:
+    case Transform::TableSoftmax:
+    case Transform::WeightedMedian:
+    case Transform::Uncertainty:
       return false;
     default:
       return true;
   }
 }
 
-bool is_ada_boost(const Model& model) { return model.objective == "AdaBoostClassifier"; }
+bool has_votes(const Model& model) { return model.objective == "AdaBoostClassifier"; }
 
 /// Returns whether leaves or base are logarithms, which NumPy rounds in its own way. The name of the folder tells.
 bool has_logarithms(const ModelFile& file) {
@@ -64,10 +69,8 @@ Bound bound_of(const Model& model, const ModelFile& file) {
   // Decisions are differences of two scores near 0.5: their last places are those of the scores.
   if (model.transform == Transform::AnomalyDecision) return {0, 0x1p-52};
   if (!is_computed(model.transform)) return {};
-  // CatBoost's own exponential is less precise than the C library's, and its softmax adds to that.
-  if (model.trainer == "catboost" && model.transform == Transform::Softmax) return {6};
-  // Votes by logarithms are up to 100 in size, and so are the units by which their exponentials differ.
-  if (is_ada_boost(model) && has_logarithms(file)) return {32};
+  // The exponential's argument is up to 36 in size, where one unit makes 32 units of the exponential.
+  if (has_votes(model) && has_logarithms(file)) return {32};
   return {2};
 }
 
@@ -120,7 +123,7 @@ std::string count_text(const char* what, std::size_t wrong, std::size_t count) {
 /// Compares raw scores bit for bit, unless they are sums of NumPy's logarithms.
 std::string compare_raw(const Model& model, const ModelFile& file, std::vector<double> raw,
                         const std::vector<double>& expected) {
-  if (is_ada_boost(model)) raw = decisions(model, raw);
+  if (has_votes(model)) raw = decisions(model, raw);
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < expected.size(); ++i)
     wrong +=
@@ -155,13 +158,15 @@ std::string compare_values(const Model& model, const ModelFile& file, const std:
 bool is_number(const std::string& text) { return text.find_first_not_of("-0123456789") == std::string::npos; }
 
 /// Compares labels. The trainer's are the classes' own labels, or their numbers where those are texts. Those of
-/// scikit-learn are always numbers if they are not texts; anomalies are -1, and other rows 1.
+/// scikit-learn are always numbers if they are not texts; anomalies are -1, and other rows 1. Labels of several outputs
+/// are the classes' own.
 std::string compare_labels(const Model& model, const std::vector<std::int64_t>& labels,
                            const std::vector<std::string>& expected) {
   const auto& names = model.class_labels;
   const bool signs = std::find(expected.begin(), expected.end(), "-1") != expected.end();
   const bool named = !names.empty() && !signs &&
-                     (!is_number(expected[0]) || (is_number(names[0]) && model.format != "skops"));
+                     (!is_number(expected[0]) || (is_number(names[0]) && model.format != "skops") ||
+                      model.class_rule == ClassRule::ArgmaxOfEach);
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const std::int64_t label = signs ? 1 - 2 * labels[i] : labels[i];
@@ -191,11 +196,13 @@ std::string difference_from_trainer(const Model& model, const ModelFile& file) {
                                            count, {.hashed_rows = rows.hashed});
   if (!predicted.ok()) return predicted.error().text();
   const AnswerFiles files = answer_files(model, file);
+  std::size_t compared_files = 0;
   // Returns what `compare` says of the file's answers for the rows that were predicted, `found` in all. The file may
   // lack the last rows.
   const auto compared = [&](const fs::path& path, std::size_t found, auto&& read,
                             auto&& compare) -> std::string {
     if (path.empty() || !fs::exists(path)) return "";
+    ++compared_files;
     auto expected = read(path);
     const std::size_t width = found / count;
     if (width == 0 || expected.empty() || expected.size() % width != 0 ||
@@ -205,7 +212,7 @@ std::string difference_from_trainer(const Model& model, const ModelFile& file) {
     expected.resize(std::min(expected.size(), found));
     return compare(expected);
   };
-  const bool pairs = is_ada_boost(model) && model.num_outputs == 2;
+  const bool pairs = has_votes(model) && model.num_outputs == 2;
   std::string out =
       compared(files.raw, predicted->raw.size() / (pairs ? 2 : 1), read_numbers,
                [&](const auto& wanted) { return compare_raw(model, file, predicted->raw, wanted); });
@@ -217,8 +224,10 @@ std::string difference_from_trainer(const Model& model, const ModelFile& file) {
     out = compared(files.labels, predicted->label.size(), read_texts,
                    [&](const auto& wanted) { return compare_labels(model, predicted->label, wanted); });
   if (!out.empty()) return out;
-  return compared(files.leaves, predicted->leaf.size(), read_numbers,
-                  [&](const auto& wanted) { return compare_leaves(predicted->leaf, wanted); });
+  out = compared(files.leaves, predicted->leaf.size(), read_numbers,
+                 [&](const auto& wanted) { return compare_leaves(predicted->leaf, wanted); });
+  if (!out.empty()) return out;
+  return compared_files != 0 ? "" : "the folder has no answers of the trainer";
 }
 
 }  // namespace forestvm::support

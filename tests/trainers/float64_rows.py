@@ -112,8 +112,11 @@ def compare(forestvm, folder, name, parameters, row_count):
             (our_leaves != leaves).sum(),
         ]
         different += sum(counts)
-        print(f"LightGBM {lightgbm.__version__}, {name}, schedule {schedule}: of {row_count} rows {counts[0]} raw scores "
-              f"differ, {counts[1]} from CSV, {counts[2]} leaf numbers", flush=True)
+        print(
+            f"LightGBM {lightgbm.__version__}, {name}, schedule {schedule}: of {row_count} rows {counts[0]} raw scores "
+            f"differ, {counts[1]} from CSV, {counts[2]} leaf numbers",
+            flush=True,
+        )
     return different
 
 

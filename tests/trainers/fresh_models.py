@@ -1,8 +1,8 @@
-"""Trains small models of every kind that the installed trainers have, with a new seed each time, and compares forestvm's
-predictions of new rows with the trainers' own: fresh_models.py FORESTVM [SEED]
+"""Trains small models of every kind that the installed trainers have, with a new seed each time, and compares
+forestvm's predictions of new rows with the trainers' own: fresh_models.py FORESTVM [SEED]
 
-Raw scores must have the trainer's bits, leaf numbers must be the same, and values must be within 2 units in the last place.
-A new trainer is a function like those in TRAINERS, which yields cases.
+Raw scores must have the trainer's bits, leaf numbers must be the same, and values must be within 2 units in the last
+place. A new trainer is a function like those in TRAINERS, which yields cases.
 """
 import json
 import pathlib
@@ -115,8 +115,14 @@ def lightgbm_cases(folder, random):
         dump = folder / f"lightgbm {name}.json"
         dump.write_text(json.dumps(booster.dump_model(num_iteration=-1)), encoding="utf-8")
         for form, file in (("text", text), ("dump", dump)):
-            yield Case(f"LightGBM {lightgbm.__version__}, {name}, {form}", file, rows,
-                       booster.predict(rows, raw_score=True), booster.predict(rows), booster.predict(rows, pred_leaf=True))
+            yield Case(
+                f"LightGBM {lightgbm.__version__}, {name}, {form}",
+                file,
+                rows,
+                booster.predict(rows, raw_score=True),
+                booster.predict(rows),
+                booster.predict(rows, pred_leaf=True),
+            )
 
 
 # scikit-learn's models belong here when its files are read.

@@ -63,9 +63,10 @@ void draw_table(Dice& dice, Lookup& lookup, const std::vector<double>& rows) {
     lookup.values.push_back(dice.percent(5) ? std::numeric_limits<float>::quiet_NaN() : quarter(dice));
 }
 
-Lookup drawn_lookup(Dice& dice, const std::vector<double>& rows) {
+Lookup drawn_lookup(Dice& dice, const std::vector<double>& rows, Categories categories) {
   Lookup lookup;
-  lookup.categories = some_of(dice, kHashed);
+  lookup.categories =
+      categories == Categories::One ? std::vector{dice.pick(kHashed)} : some_of(dice, kHashed);
   for (const std::uint32_t feature : some_of(dice, kNumeric))
     lookup.value_tests.push_back({feature, quarter(dice), dice.percent(50)});
   for (const std::uint32_t feature : some_of(dice, kHashed))
@@ -96,11 +97,11 @@ Tree drawn_tree(Dice& dice, const std::vector<std::uint32_t>& columns, unsigned 
 
 }  // namespace
 
-Model derived_model(std::uint64_t seed) {
+Model derived_model(std::uint64_t seed, Categories categories) {
   Dice dice(seed);
   Model model;
   const std::vector<double> rows = derived_rows(seed + 1000, 60);
-  for (int i = 0; i < 7; ++i) model.lookups.push_back(drawn_lookup(dice, rows));
+  for (int i = 0; i < 7; ++i) model.lookups.push_back(drawn_lookup(dice, rows, categories));
   model.lookups.push_back({{}, {}, {}, {}, 1, {2.5f}});      // no parts, no keys
   model.lookups.push_back({{}, {}, {}, {0}, 1, {1.5f, 3}});  // the key of no parts
   for (int i = 0; i < 5; ++i) model.linear_columns.push_back(drawn_linear(dice));

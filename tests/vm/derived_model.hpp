@@ -10,9 +10,12 @@
 
 namespace forestvm::test {
 
+/// The categories of a lookup's keys.
+enum class Categories : std::uint8_t { Any, One };
+
 /// Returns a forest over six features, of which 1, 3 and 5 are hashed, nine lookups and five linear columns, drawn from
 /// `seed`. Keys of tables stand side by side, and each table misses the keys of many rows.
-Model derived_model(std::uint64_t seed);
+Model derived_model(std::uint64_t seed, Categories categories = Categories::Any);
 
 /// Returns rows for such models: whole numbers in hashed features, otherwise any numbers, NaN among them.
 std::vector<double> derived_rows(std::uint64_t seed, std::size_t count);

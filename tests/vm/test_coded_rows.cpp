@@ -306,7 +306,8 @@ TEST(CodedRows, RefusesWhatMakesNoSense) {
       "10 rows of " + std::to_string(columns + 1) + " columns for a program of " + std::to_string(columns));
   EXPECT_EQ(said([](CodedRows& rows) { --rows.byte_count; }),
             rows_text + " take " + std::to_string(bytes) + " bytes, given are " + std::to_string(bytes - 1));
-  EXPECT_EQ(said([](CodedRows& rows) { rows.codes = nullptr; }), "no buffer for rows or output");
+  EXPECT_EQ(said([](CodedRows& rows) { rows.codes = nullptr; }),
+            "a pointer of the rows, or the output, is null");
   EXPECT_NE(said([](CodedRows& rows) { rows.count = SIZE_MAX; }).find("are more than memory holds"),
             std::string::npos);
   EXPECT_EQ(said([](CodedRows& rows) { rows.count = 0; }), "fine");
@@ -349,7 +350,7 @@ TEST(CodedRows, EncodeRefusesWhatMakesNoSense) {
   expect(block, out.first(out.size() - 1), "bytes of codes; 10 rows of ");
   expect(block, {}, "room for 0 bytes of codes");
   expect(RowBlock{values.data(), 10, 2}, out, "rows of 2 values for a model of 3 features");
-  expect(RowBlock{nullptr, 10, 3}, out, "no buffer");
+  expect(RowBlock{nullptr, 10, 3}, out, "or the output, is null");
   expect(RowBlock{values.data(), SIZE_MAX, 3}, out, "room for");
   const std::vector<std::int64_t> offsets(11, -1);
   expect(CsrRows{10, offsets.data()}, out, "row 0: its first value is number -1");

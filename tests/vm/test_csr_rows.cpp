@@ -226,7 +226,7 @@ TEST(CsrRows, RefusesWhatMakesNoSense) {
     for (const auto& drop : std::vector<std::function<void(CsrRows&)>>{
              [](CsrRows& rows) { rows.offsets = nullptr; }, [](CsrRows& rows) { rows.columns = nullptr; },
              [](CsrRows& rows) { rows.values = nullptr; }})
-      EXPECT_EQ(said(schedule, drop), "no buffer for rows or output");
+      EXPECT_EQ(said(schedule, drop), "a pointer of the rows, or the output, is null");
   }
 }
 

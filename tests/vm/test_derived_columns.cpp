@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,7 @@
 #include "support/layout_names.hpp"
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
+#include "vm/host/lookup_codes.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -131,6 +133,94 @@ TEST(DerivedColumns, GiveTheSameAnswersOnEveryTarget) {
               judged(model, rows));
 }
 
+/// Lookups of one category with few tests share a search, beside those whose keys have more parts.
+TEST(DerivedColumns, GiveTheSameAnswersIfSearchesAreShared) {
+  for (std::uint64_t seed = 20; seed < 26; ++seed) {
+    const Model model = derived_model(seed, Categories::One);
+    const std::vector<double> rows = derived_rows(seed, kRows);
+    const Scores expected = judged(model, rows);
+    for (const std::string& target : support::targets_here())
+      EXPECT_EQ(scores_of(*loaded(model, "encode(u8)", {.target = target}), block_of(rows, 6)), expected)
+          << target << ", seed " << seed;
+  }
+}
+
+/// Returns the searches for each row by which the codes of a program's lookups are found; 0 if there is no way to it.
+std::size_t searches(const Program& program) {
+  const host::Target& target = *host::find_target("auto").value();
+  const auto encoder = host::load_encoder(program.section_EncodedFeatures(), program.section_Ranks(),
+                                          program.section_Columns(), program.section_CategoryColumns(),
+                                          row_width(program.meta()));
+  return host::LookupCodes(program, encoder, target).searches();
+}
+
+/// Returns a forest over a number and a category that reads the first column of each lookup.
+Model forest_of(std::vector<Lookup> lookups) {
+  std::vector<Tree> trees;
+  std::uint32_t column = 2;
+  for (const Lookup& lookup : lookups) {
+    trees.push_back(support::split(column, 1.5, support::leaf(1), support::leaf(2)));
+    column += lookup.width;
+  }
+  Model forest = support::model_of(std::move(trees));
+  forest.num_features = 2;
+  forest.hashed_features = {1};
+  forest.lookups = std::move(lookups);
+  return forest;
+}
+
+TEST(DerivedColumns, OfOneCategoryAndUpToFourTestsShareASearch) {
+  std::vector<Lookup> lookups;
+  for (unsigned tests = 0; tests < 7; ++tests) {
+    Lookup& lookup = lookups.emplace_back(Lookup{{1}, {}, {}, {5}, 1, {1, 2}});
+    for (unsigned i = 0; i < tests; ++i) lookup.value_tests.push_back({0, static_cast<float>(i), false});
+  }
+  const Model model = forest_of(std::move(lookups));
+  EXPECT_EQ(searches(compiled(model, "encode(u8)")), 3u);  // five lookups share one, two have one each
+  EXPECT_EQ(searches(compiled(model, "layout(tree, array)")), 0u);
+}
+
+/// Each key gets a slot of its own, also where almost all slots of a table are used.
+TEST(DerivedColumns, OfAnyNumberOfKeysAreCoded) {
+  Dice dice(10);
+  std::vector<Lookup> lookups;
+  for (const unsigned keys : {0u, 1u, 2u, 10u, 224u, 225u, 1818u, 14561u})
+    for (const bool categories : {false, true}) {
+      Lookup& lookup = lookups.emplace_back(Lookup{{1}, {}, {}, {}, 1, std::vector<float>(keys + 1, 1)});
+      for (unsigned i = 0; i < 5; ++i) lookup.value_tests.push_back({0, static_cast<float>(i), false});
+      for (std::uint64_t key = 0; key < keys; ++key)
+        lookup.keys.push_back(categories ? key_with(0, static_cast<std::int32_t>(key)) : dice.bits());
+    }
+  const Model model = forest_of(std::move(lookups));
+  EXPECT_EQ(searches(compiled(model, "encode(u8)")), model.lookups.size());
+}
+
+/// Such tables come from no compiler, but verified programs may have them.
+TEST(DerivedColumns, OfTablesWithKeysTwiceAndDefaultsThatDiffer) {
+  const Model model = derived_model(9);
+  const std::vector<double> rows = derived_rows(9, kRows);
+  const auto scores = [&](const char* schedule, const auto& damage) {
+    ProgramParts parts = parts_of(compiled(model, schedule));
+    for (const LookupDesc& lookup : parts.lookups)
+      for (std::uint64_t slot = 0; slot + 2 < lookup.slot_count; ++slot)
+        damage(lookup, slot, parts.lookup_words.data() + lookup.first_word + slot * slot_words(lookup));
+    return scores_of(*host_backend(encode_program(parts).value(), {}).value(), block_of(rows, 6));
+  };
+  const Scores undamaged = judged(model, rows);
+  const auto expect_same = [&](const auto& damage) {
+    const Scores damaged = scores("layout(tree, array)", damage);
+    EXPECT_NE(damaged, undamaged);
+    EXPECT_EQ(damaged, scores("encode(u8)", damage));
+  };
+  expect_same([](const LookupDesc& lookup, std::uint64_t slot, std::uint32_t* words) {
+    const float value = slot % 2 == 0 ? -4.0f : 4.0f;
+    if (key_at(words) == lookup.unused_key) words[kKeyWords] = std::bit_cast<std::uint32_t>(value);
+  });
+  expect_same([](const LookupDesc& lookup, std::uint64_t slot, std::uint32_t* words) {
+    if (slot % 3 == 0) std::copy_n(words, kKeyWords, words + slot_words(lookup));
+  });
+}
+
 TEST(DerivedColumns, OfRowsInEveryForm) {
   const Model model = derived_model(6);
   const std::vector<double> rows = derived_rows(6, kRows);
@@ -204,7 +294,7 @@ TEST(DerivedColumns, OfSparseRows) {
       EXPECT_EQ(scores_of(*predictor, sparse.csr(Absent::Zero)), judged(model, rows));
       EXPECT_EQ(scores_of(*predictor, codes.csr(Absent::Zero, true)), judged(model, rows));
       const std::string missing = refusal_of(*predictor, sparse.csr(Absent::Missing));
-      EXPECT_NE(missing.find("nan is no category"), std::string::npos) << missing;
+      EXPECT_NE(missing.find("nan is not a category"), std::string::npos) << missing;
     }
 }
 
@@ -263,7 +353,7 @@ TEST(DerivedColumns, RefuseNumbersThatAreNoCategory) {
         rows[1300 * 6 + 3] = rows[1900 * 6 + 1] = wrong;
         const std::string text = refusal_of(*predictor, block_of(rows, 6));
         EXPECT_NE(text.find("row 1300, column 3: "), std::string::npos) << text;
-        EXPECT_NE(text.find("is no category: the model compares this feature as text"), std::string::npos)
+        EXPECT_NE(text.find("is not a category: the model compares this feature as text"), std::string::npos)
             << text;
         rows[1300 * 6 + 3] = rows[1900 * 6 + 1] = 1;
         EXPECT_EQ(refusal_of(*predictor, block_of(rows, 6)), "");
@@ -285,10 +375,10 @@ TEST(DerivedColumns, RefuseNumbersThatAreNoCode) {
     rows[4 * 6 + 5] = wrong;
     const std::string text = refusal_of(*predictor, block_of(rows, 6, true));
     EXPECT_NE(text.find("row 4, column 5: "), std::string::npos) << text;
-    EXPECT_NE(text.find("is no code of a category"), std::string::npos) << text;
+    EXPECT_NE(text.find("is not a code of a category"), std::string::npos) << text;
   }
   const std::vector<std::int64_t> longs(6, std::int64_t{1} << 31);
-  EXPECT_NE(refusal_of(*predictor, RowBlock{longs.data(), 1, 6, RowType::Int64, 1, true}).find("no code"),
+  EXPECT_NE(refusal_of(*predictor, RowBlock{longs.data(), 1, 6, RowType::Int64, 1, true}).find("not a code"),
             std::string::npos);
   const std::vector<float> floats(6);
   EXPECT_EQ(refusal_of(*predictor, RowBlock{floats.data(), 1, 6, RowType::Float32, 1, true}),
@@ -332,8 +422,8 @@ TEST(DerivedColumns, TablesOfKeysWithOneHomeAreMadeInTime) {
   model.round_begins = {0, 1};
   model.trees[0] = support::split(6, 0.5, support::leaf(1), support::leaf(2));
   const std::vector<double> rows = derived_rows(1, 100);
-  EXPECT_EQ(scores_of(*loaded(model, "layout(tree, array)"), block_of(rows, 6)).raw,
-            std::vector<float>(100, 2.5f));
+  for (const char* const schedule : {"layout(tree, array)", "encode(u8)"})
+    EXPECT_EQ(scores_of(*loaded(model, schedule), block_of(rows, 6)).raw, std::vector<float>(100, 2.5f));
 }
 
 TEST(DerivedColumns, AreListed) {

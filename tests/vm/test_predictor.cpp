@@ -291,12 +291,14 @@ TEST(Predictor, RefusesWhatMakesNoSense) {
   expect(p.predict(*context, RowBlock{rows.data(), 2, 2}, Raw, out), ErrorCode::Usage,
          "rows of 2 values for a model of 3 features");
   expect(p.predict(*context, RowBlock{rows.data(), 2, 0}, Raw, out), ErrorCode::Usage, "rows of 0 values");
-  expect(p.predict(*context, RowBlock{nullptr, 2, 3}, Raw, out), ErrorCode::Usage, "no buffer");
-  expect(p.predict(*context, RowBlock{rows.data(), 2, 3}, Raw, nullptr), ErrorCode::Usage, "no buffer");
+  expect(p.predict(*context, RowBlock{nullptr, 2, 3}, Raw, out), ErrorCode::Usage, "or the output, is null");
+  expect(p.predict(*context, RowBlock{rows.data(), 2, 3}, Raw, nullptr), ErrorCode::Usage,
+         "or the output, is null");
   expect(p.predict(*context, RowBlock{rows.data(), 2, 3}, Class, out), ErrorCode::Usage, "predict_class");
   expect(p.predict(*context, RowBlock{rows.data(), 2, 3}, static_cast<OutputKind>(9), out), ErrorCode::Usage,
          "");
-  expect(p.predict_class(*context, RowBlock{rows.data(), 2, 3}, nullptr), ErrorCode::Usage, "no buffer");
+  expect(p.predict_class(*context, RowBlock{rows.data(), 2, 3}, nullptr), ErrorCode::Usage,
+         "or the output, is null");
   expect(p.predict_class(*context, RowBlock{rows.data(), 2, 1}, labels), ErrorCode::Usage,
          "rows of 1 values");
   constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max() / 3;
@@ -324,7 +326,7 @@ TEST(Predictor, RefusesRowsThatWouldBeRounded) {
   EXPECT_EQ(done.error().code, ErrorCode::Refused);
   EXPECT_EQ(
       done.error().text(),
-      "row 1, column 1: 9223372036854775807 is no float64 number, and rounded it could go another way in this "
+      "row 1, column 1: 9223372036854775807 is not a float64 number, and rounded it could go another way in this "
       "model, which compares in float64; if rounding is meant, pass the rows as float64");
 }
 

@@ -234,7 +234,7 @@ TEST_F(ProgramFiles, LoadErrors) {
   expect_load_error(write("header", std::span(image).first(64)), ErrorCode::Refused, "64 bytes, too few");
   expect_load_error(write("short", std::span(image).first(image.size() - 1)), ErrorCode::Refused,
                     "its header says " + std::to_string(image.size()));
-  expect_load_error(write("text", Bytes(5000, std::byte{'x'})), ErrorCode::Refused, "not a forestvm program");
+  expect_load_error(write("text", Bytes(5000, std::byte{'x'})), ErrorCode::Refused, "not a program file");
   expect_load_error("/dev/null", ErrorCode::Environment, "not a regular file");
 }
 
@@ -312,7 +312,7 @@ TEST(Container, HeaderFieldsAreChecked) {
             "header: 10 sections, expected 32");
   EXPECT_NE(changed(offsetof(FileHeader, file_size), std::uint64_t{1} << 40).find("its header says"),
             std::string::npos);
-  EXPECT_EQ(changed(0, 'x'), "header: not a forestvm program");
+  EXPECT_EQ(changed(0, 'x'), "header: not a program file");
   Bytes damaged = good;
   damaged.back() ^= std::byte{1};
   EXPECT_EQ(Program::from_bytes(damaged).error().text(),
@@ -375,7 +375,7 @@ TEST(Container, SectionsLieWhereTheirSizesSay) {
   expect(changed(code + at, field(code + at) + 8), "code section",
          "expected " + std::to_string(field(code + at)));
   expect(changed(code + at, UINT64_MAX), "code section", "expected " + std::to_string(field(code + at)));
-  expect(changed(code + size, field(code + size) + 8), "code section", "no multiple of its record's 16");
+  expect(changed(code + size, field(code + size) + 8), "code section", "not a multiple of its record's 16");
   expect(changed(code + size, field(code + size) + 640), "walkers section", "begins at offset");
   expect(changed(code + size, UINT64_MAX - 15), "code section", "leave the file");
   expect(changed(code + size, std::uint64_t{0}), "walkers section", "begins at offset");

@@ -117,6 +117,81 @@ TEST(ExpF64, Edges) {
   EXPECT_TRUE(std::isnan(exp_f64(std::nan(""))));
 }
 
+/// The powers are those of a table that the C library's pow fills.
+TEST(TableExp, HasTheTablesBits) {
+  for (std::uint32_t i = 0; i < 2048; ++i) ASSERT_EQ(root_power(i), std::pow(2.0, i / 2048.0)) << i;
+}
+
+/// The error grows with x, which is reduced without a correction.
+TEST(TableExp, IsNearExp) {
+  double worst = 0;
+  for (double x = -708; x < 709; x += 0.00713) {
+    const auto apart = static_cast<double>(support::ulps(table_exp(x), std::exp(x)));
+    EXPECT_LE(apart, 3 + 2 * std::abs(x)) << x;
+    worst = std::max(worst, apart);
+  }
+  EXPECT_GT(worst, 300) << "CatBoost's function is less precise than the C library's";
+}
+
+TEST(TableExp, Edges) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(table_exp(0.0), 1.0);
+  EXPECT_EQ(table_exp(-0.0), 1.0);
+  EXPECT_EQ(table_exp(inf), inf);
+  EXPECT_EQ(table_exp(-inf), 0.0);
+  EXPECT_EQ(table_exp(-708.4), 0.0);
+  EXPECT_GT(table_exp(-708.39), std::numeric_limits<double>::min());
+  EXPECT_LT(table_exp(709.78), inf);
+  EXPECT_EQ(table_exp(709.79), inf);
+  EXPECT_TRUE(std::isnan(table_exp(std::nan(""))));
+}
+
+/// The numbers are those of CatBoost 1.2.10 on x86.
+TEST(TableExp, IsCatBoosts) {
+  std::vector<double> scores = {4.815822128970819, 0.7968295970612344, -1.9072108552052316,
+                                -3.7054408708268087};
+  transform_row(Transform::TableSoftmax, scores.data(), 4);
+  EXPECT_EQ(scores, (std::vector<double>{0.980995052251056, 0.017629522015861557, 0.0011800235923559391,
+                                         0.0001954021407265022}));
+}
+
+TEST(WeightedMedian, IsTheFirstWithHalfOfTheWeights) {
+  const auto median = [](std::vector<double> scores) {
+    transform_row(Transform::WeightedMedian, scores.data(), static_cast<std::uint32_t>(scores.size()));
+    return scores[0];
+  };
+  EXPECT_EQ(median({7, 1}), 7);
+  EXPECT_EQ(median({3, 1, 2, 1, 1, 1}), 2);
+  EXPECT_EQ(median({3, 1, 1, 1}), 1) << "half of the weights is enough";
+  EXPECT_EQ(median({3, 1, 2, 1, 5, 1}), 1);
+  EXPECT_EQ(median({3, 1, 2, 9, 1, 1}), 3);
+  EXPECT_EQ(median({-1, -1, 4, 1, 1, 3}), 4);
+  EXPECT_EQ(median({1, 2, 0, 0}), 1) << "no weights";
+  // Sums are rounded one after the other, in ascending order of the scores: 1 + 2^-53 + 2^-53 is 1.
+  EXPECT_EQ(median({0, 1, 2, 3, 1, 0x1p-53, 0x1p-53, 1}), 0);
+  EXPECT_EQ(median({2, 1, 0, 3, 1, 0x1p-53, 0x1p-53, 1}), 2);
+  for (std::uint32_t count = 1; count < 200; count += 7) {
+    std::vector<double> scores;
+    for (std::uint32_t i = 0; i < count; ++i) scores.push_back(i * 211 % count);
+    scores.resize(2 * count, 1);
+    EXPECT_EQ(median(scores), (count - 1) / 2) << count;
+  }
+}
+
+TEST(ArgmaxOfEach, NumbersTheOutputs) {
+  const double values[] = {0.5, 0.5, 3, 1, 2, 3, 7};
+  std::int64_t labels[4];
+  label_row(ClassRule::ArgmaxOfEach, values, 7, labels, {.group_ends = 0b1100010});
+  EXPECT_EQ(labels[0], 0);
+  EXPECT_EQ(labels[1], 2);
+  EXPECT_EQ(labels[2], 6);
+  EXPECT_EQ(label_width(ClassRule::ArgmaxOfEach, 7, 0b1100010), 3u);
+  std::vector<double> most(kMaxGroupedOutputs);
+  label_row(ClassRule::ArgmaxOfEach, most.data(), kMaxGroupedOutputs, labels,
+            {.group_ends = std::uint64_t{1} << 63});
+  EXPECT_EQ(labels[0], 0);
+}
+
 TEST(Log1pF64, WithinOneUlp) {
   std::int64_t worst = 0;
   for (double y = 1e-320; y < 1e300; y *= 1.00093)
@@ -407,9 +482,10 @@ TEST(Pair, MakesTwoValuesOfOne) {
 
 TEST(Widths, OfEveryTransformAndRule) {
   for (const std::uint32_t outputs : {1u, 2u, 65536u}) {
-#define FVM_TRANSFORM(number, Name, text, meaning)             \
-  EXPECT_EQ(value_width(Transform::Name, Pair::None, outputs), \
-            Transform::Name == Transform::Argmax ? 1u : outputs);
+#define FVM_TRANSFORM(number, Name, text, meaning)       \
+  EXPECT_EQ(                                             \
+      value_width(Transform::Name, Pair::None, outputs), \
+      Transform::Name == Transform::Argmax || Transform::Name == Transform::WeightedMedian ? 1u : outputs);
 #include <forestvm/core/transforms.def>
     EXPECT_EQ(label_width(ClassRule::None, outputs), 0u);
     EXPECT_EQ(label_width(ClassRule::Value, outputs), 1u);

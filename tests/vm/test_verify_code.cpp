@@ -26,6 +26,9 @@ TEST(VerifyCode, RefusesInstructionsThatAreNone) {
       {"variances of one output",
        at(11, inst(Op::Transform, {0, 2, static_cast<std::uint32_t>(Transform::Uncertainty)})),
        "pc 11 (transform)", "for two outputs"},
+      {"a median of one output",
+       at(11, inst(Op::Transform, {0, 2, static_cast<std::uint32_t>(Transform::WeightedMedian)})),
+       "pc 11 (transform)", "for pairs of outputs"},
       {"rule 99", at(12, inst(Op::Label, {0, 2, 99})), "pc 12 (label)", "unknown class rule"},
       {"walker 2", at(5, inst(Op::Walk, {1, 4, 2, 2, 1})), "pc 5 (walk)", "no such walker"},
       {"step 0", at(3, inst(Op::Par, {4, 3, 0, 6})), "pc 3 (par)", "a step of 0"},
@@ -355,13 +358,13 @@ TEST(VerifyCode, RefusesWalksThatAreNotTheirs) {
   const auto atomic = [](ProgramParts& p) { p.walkers[0].atomic = 1; };
   const Breach breaches[] = {
       {"chosen by rows", at(5, inst(Op::Walk, {1, 4, 2, 0, 2})), "pc 5 (walk)",
-       "r2 is no loop over known trees"},
+       "r2 is not a loop over known trees"},
       {"chosen by a slice", at(5, inst(Op::Walk, {1, 4, 2, 0, 3})), "pc 5 (walk)",
-       "r3 is no loop over known trees"},
+       "r3 is not a loop over known trees"},
       {"chosen by nothing", at(5, inst(Op::Walk, {1, 4, 2, 0, 9})), "pc 5 (walk)",
-       "r9 is no loop over known trees"},
+       "r9 is not a loop over known trees"},
       {"chosen by a loop that the trees are no part of", at(9, inst(Op::Walk, {0, 4, 2, 1, 4})),
-       "pc 9 (walk)", "r4 is no loop"},
+       "pc 9 (walk)", "r4 is not a loop"},
       {"a walker of the other group", at(5, inst(Op::Walk, {1, 4, 2, 0, 4})), "pc 5 (walk)",
        "trees 2 to 4 are not all in group 1"},
       {"more iterations than walkers", at(5, inst(Op::Walk, {1, 4, 2, 1, 4})), "pc 5 (walk)",
@@ -409,8 +412,8 @@ TEST(VerifyCode, RefusesWalksThatAreNotTheirs) {
 TEST(VerifyCode, RefusesCachesAndMappings) {
   const Breach breaches[] = {
       {"of a loop that has ended", at(7, inst(Op::CacheTrees, {3, 1, 0})), "pc 7 (cache_trees)",
-       "pc 3 is no loop around it"},
-      {"of no loop", at(1, inst(Op::CacheRows, {2, 1})), "pc 1 (cache_rows)", "pc 2 is no loop around it"},
+       "pc 3 is not a loop around it"},
+      {"of no loop", at(1, inst(Op::CacheRows, {2, 1})), "pc 1 (cache_rows)", "pc 2 is not a loop around it"},
       {"rows of trees", at(4, inst(Op::CacheRows, {3, 1})), "pc 4 (cache_rows)", "does not go over rows"},
       {"trees of rows", at(1, inst(Op::CacheTrees, {0, 1, 0})), "pc 1 (cache_trees)",
        "does not go over trees"},

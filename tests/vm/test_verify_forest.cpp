@@ -254,11 +254,11 @@ TEST(VerifyTables, RefusesTileShapes) {
       {"another without", set({0, {}, {}}), "tile_shapes section: shape 1", "the first shape"},
       {"nine nodes", set({9, {}, {}}), "tile_shapes section: shape 1", "more nodes than a tile"},
       {"a node twice", set({2, {1, exit}, {1, static_cast<std::uint8_t>(exit | 1)}}),
-       "tile_shapes section: shape 1", "no binary tree"},
-      {"a way out twice", set({1, {exit}, {exit}}), "tile_shapes section: shape 1", "no binary tree"},
+       "tile_shapes section: shape 1", "not a binary tree"},
+      {"a way out twice", set({1, {exit}, {exit}}), "tile_shapes section: shape 1", "not a binary tree"},
       {"a way out too many", set({1, {exit}, {static_cast<std::uint8_t>(exit | 2)}}),
-       "tile_shapes section: shape 1", "no binary tree"},
-      {"a node from itself", set({1, {0}, {exit}}), "tile_shapes section: shape 1", "no binary tree"},
+       "tile_shapes section: shape 1", "not a binary tree"},
+      {"a node from itself", set({1, {0}, {exit}}), "tile_shapes section: shape 1", "not a binary tree"},
       {"an entry that is not used", set({1, {exit, 0}, {static_cast<std::uint8_t>(exit | 1), 1}}),
        "tile_shapes section: shape 1", "an unused entry"},
       {"too many", [](ProgramParts& p) { p.tile_shapes.resize(kMaxTileShapes + 1, p.tile_shapes[1]); },
@@ -288,7 +288,7 @@ TEST(VerifyTables, RefusesAccumulatorsInOneAnother) {
          p.accumulators[1].stored_in = 2;
          p.accumulators.push_back(copies(0, 2, 2, 2));
        },
-       "accumulators section", "a1: it lies in an accumulator that is no private copy of it"},
+       "accumulators section", "a1: it lies in an accumulator that is not a private copy of it"},
       {"a reserved byte", [](ProgramParts& p) { p.accumulators[1].reserved[1] = 1; }, "accumulators section",
        "a1: a reserved byte"},
       {"unit 2^-1023", [](ProgramParts& p) { p.meta.sum_unit = -1023; }, "meta section", "2^-1023"},
@@ -350,7 +350,17 @@ TEST(VerifyTables, RefusesMeta) {
          p.meta.early_stop = EarlyStopRule::Lead;
        },
        "meta section", "a lead of a single output"},
-      {"reserved at the end", [](ProgramParts& p) { p.meta.reserved2[9] = 1; }, "meta section",
+      {"a median without weights", [](ProgramParts& p) { p.meta.transform = Transform::WeightedMedian; },
+       "meta section", "as many weights"},
+      {"groups of outputs", [](ProgramParts& p) { p.meta.group_ends = 4; }, "meta section",
+       "the groups of outputs"},
+      {"groups that do not cover the outputs",
+       [](ProgramParts& p) {
+         p.meta.class_rule = ClassRule::ArgmaxOfEach;
+         p.meta.group_ends = 2;
+       },
+       "meta section", "the groups of outputs"},
+      {"reserved at the end", [](ProgramParts& p) { p.meta.reserved2[1] = 1; }, "meta section",
        "reserved byte"},
       {"float64 leaves of float32 scores", [](ProgramParts& p) { p.wide_leaves.push_back(1); },
        "wide_leaves section", "1 leaves"},
@@ -392,7 +402,7 @@ TEST(VerifyTables, RefusesMeta) {
        [](ProgramParts& p) {
          p.category_names = {{1, 0, -1, 0, {}}};
        },
-       "category_names section: record 0", "no category"},
+       "category_names section: record 0", "not a category"},
       {"names with a flag of 2",
        [](ProgramParts& p) {
          p.category_names = {{1, 0, 0, 2, {}}};

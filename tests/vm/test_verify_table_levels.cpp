@@ -145,7 +145,7 @@ TEST(VerifyTableLevels, RefusesThoseThatPartWithLeaves) {
         "level 7: a level above has parted with leaves"},
        {"tests below", [&](ProgramParts& p) { level_of(p, 7).kind = LevelKind::Tests; }, first,
         "level 7: a level above has parted with leaves"},
-       {"a slot below that is no child",
+       {"a slot below that is not a child",
         [&](ProgramParts& p) {
           level_of(p, 7).slots = 2;
           for (std::uint32_t slot = 0; slot < level_of(p, 6).slots; ++slot)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
@@ -16,8 +17,10 @@
 
 #include "breach.hpp"
 #include "conformance/dice.hpp"
+#include "guarded_memory.hpp"
 #include "small_program.hpp"
 #include "support/small_models.hpp"
+#include "support/targets_here.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -189,6 +192,94 @@ TEST(WideRows, GoTheTrainersWayOnAndBesideEveryThreshold) {
         EXPECT_EQ(scores_of(**predictor, sparse.csr), expected);
       }
     }
+}
+
+/// Rows of a drawn model that has `step` features for each one that it reads, where they lie against the end of memory:
+/// as rows that are longer than the model needs, and as columns in which one value in five is null.
+class LyingRows {
+ public:
+  LyingRows(const std::vector<FeatureKind>& kinds, unsigned step, std::size_t count)
+      : model_(drawn_model(20 + step, kinds, false)), width_(kinds.size() * step), validity_(count / 8 + 1) {
+    model_.num_features = static_cast<std::uint32_t>(width_);
+    for (Tree& tree : model_.trees)
+      for (Node& node : tree.nodes) node.feature *= step;
+    const std::vector<double> drawn = drawn_rows(30 + step, kinds, count);
+    for (std::size_t i = 0; i < drawn.size(); ++i)
+      for (unsigned copy = 0; copy < step; ++copy) rows_.push_back(copy == 0 ? drawn[i] : 0.5);
+    with_nulls_ = rows_;
+    for (std::size_t row = 0; row < count; ++row)
+      if (row % 5 == 1)
+        std::fill_n(with_nulls_.begin() + static_cast<std::ptrdiff_t>(row * width_), width_, kNan);
+      else
+        validity_[row / 8] |= static_cast<std::uint8_t>(1u << row % 8);
+    expected_ = judged(model_, rows_);
+    expected_with_nulls_ = judged(model_, with_nulls_);
+  }
+
+  const Model& model() const { return model_; }
+
+  /// Checks rows that begin `shift` bytes before an address to which float64 numbers are aligned.
+  void check_rows(const Predictor& predictor, std::size_t count, std::size_t shift) const {
+    const std::size_t stride = width_ + 3, last = (count - 1) * stride + width_;
+    const GuardedMemory memory(last * sizeof(double) + shift);
+    std::byte* const begin = memory.at(last * sizeof(double) + shift, GuardedMemory::Against::Back);
+    for (std::size_t row = 0; row < count; ++row)
+      std::memcpy(begin + row * stride * sizeof(double), rows_.data() + row * width_,
+                  width_ * sizeof(double));
+    EXPECT_EQ(scores_of(predictor, RowBlock{begin, count, stride, RowType::Float64}),
+              first(expected_, count));
+  }
+
+  void check_columns(const Predictor& predictor, std::size_t count) const {
+    const GuardedMemory memory(count * width_ * sizeof(double));
+    const std::vector<double> part(rows_.begin(),
+                                   rows_.begin() + static_cast<std::ptrdiff_t>(count * width_));
+    const std::vector<double> turned = transposed(part, width_);
+    const std::byte* const begin =
+        memory.place(turned.data(), turned.size() * sizeof(double), GuardedMemory::Against::Back);
+    std::vector<Column> columns(width_);
+    for (std::size_t i = 0; i < width_; ++i) {
+      columns[i].values = begin + i * count * sizeof(double);
+      columns[i].type = RowType::Float64;
+    }
+    const ColumnRows rows{count, columns};
+    EXPECT_EQ(scores_of(predictor, rows), first(expected_, count));
+    for (Column& column : columns) column.validity = validity_.data();
+    EXPECT_EQ(scores_of(predictor, rows), first(expected_with_nulls_, count));
+  }
+
+ private:
+  Scores first(const Scores& scores, std::size_t count) const {
+    const auto leaves = static_cast<std::ptrdiff_t>(count * model_.trees.size());
+    return {{scores.raw.begin(), scores.raw.begin() + static_cast<std::ptrdiff_t>(count)},
+            {scores.leaves.begin(), scores.leaves.begin() + leaves}};
+  }
+
+  Model model_;
+  std::size_t width_;
+  std::vector<double> rows_, with_nulls_;
+  std::vector<std::uint8_t> validity_;
+  Scores expected_, expected_with_nulls_;
+};
+
+/// Searches take whole vectors of rows and others one by one, tiles of features and features that lie apart.
+TEST(WideRows, AreEncodedWhereTheyLie) {
+  std::vector<FeatureKind> kinds = feature_kinds();
+  const std::vector<FeatureKind> once = kinds;
+  for (int i = 0; i < 2; ++i) kinds.insert(kinds.end(), once.begin(), once.end());
+  for (const unsigned step : {1u, 8u}) {
+    const LyingRows rows(kinds, step, 700);
+    const Program program = compiled(rows.model(), "encode(u8)");
+    for (const std::string& target : support::targets_here()) {
+      const auto predictor = host_backend(program, {.target = target});
+      for (const std::size_t count : {1u, 2u, 3u, 7u, 8u, 9u, 17u, 31u, 33u, 64u, 65u, 700u}) {
+        SCOPED_TRACE(target + ", step " + std::to_string(step) + ", rows " + std::to_string(count));
+        rows.check_rows(**predictor, count, 0);
+        rows.check_rows(**predictor, count, 4);
+        rows.check_columns(**predictor, count);
+      }
+    }
+  }
 }
 
 /// Float32 rows go the way that their numbers go as float64, also where they are replaced by ranks.

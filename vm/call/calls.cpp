@@ -149,7 +149,7 @@ std::string inexact_text(RowType type, const void* value) {
 Error not_exact(std::string where, const std::string& number, const std::string& instead) {
   return refused(std::move(where),
                  number +
-                     " is no float64 number, and rounded it could go another way in this model, which "
+                     " is not a float64 number, and rounded it could go another way in this model, which "
                      "compares in float64; if rounding is meant, " +
                      instead);
 }
@@ -168,7 +168,7 @@ std::uint32_t output_width(const ProgramMeta& meta, OutputKind output) {
     case OutputKind::Value:
       return value_width(meta.transform, meta.pair, meta.num_outputs);
     case OutputKind::Class:
-      return label_width(meta.class_rule, meta.num_outputs);
+      return label_width(meta.class_rule, meta.num_outputs, meta.group_ends);
     case OutputKind::Leaf:
       return meta.num_trees;
   }

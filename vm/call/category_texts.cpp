@@ -82,7 +82,7 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, std::string_view 
   if (mine == nullptr) return static_cast<double>(category_code(text));
   if (const auto at = mine->codes.find(text); at != mine->codes.end()) return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
-  return refused("", quoted(text) + " is none of the model's " + std::to_string(mine->codes.size()) +
+  return refused("", quoted(text) + " is not one of the model's " + std::to_string(mine->codes.size()) +
                          " categories, and its trainer refuses others");
 }
 
@@ -90,15 +90,15 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) co
   if (hashes(feature)) {
     if (std::abs(number) <= kMaxCategoryNumber && number == std::trunc(number))
       return static_cast<double>(category_code(std::to_string(static_cast<std::int64_t>(number))));
-    return refused("",
-                   text_of(number) + " is no category: whole numbers up to 2^53 stand by their decimal text");
+    return refused(
+        "", text_of(number) + " is not a category: whole numbers up to 2^53 stand by their decimal text");
   }
   const Named* const mine = named(feature);
   if (mine == nullptr || std::isnan(number)) return number;
   if (const auto at = mine->numbers.find(number); at != mine->numbers.end())
     return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
-  return refused("", text_of(number) + " is none of the model's " + std::to_string(mine->codes.size()) +
+  return refused("", text_of(number) + " is not one of the model's " + std::to_string(mine->codes.size()) +
                          " categories, and its trainer refuses others");
 }
 

@@ -70,15 +70,18 @@ ColumnRules::ColumnRules(const Program& program)
       terms_(program.section_LinearTerms()) {}
 
 template <class Rows>
-Result<void> ColumnRules::complete(const Rows& rows, std::size_t begin, std::size_t count, float* out) const {
-  FVM_TRY(host::fill_codes(hashed_, rows, begin, count, width_, out));
-  derive(count, out);
+Result<void> ColumnRules::complete(const Rows& rows, std::size_t begin, std::size_t count, float* out,
+                                   bool looks_up) const {
+  const std::size_t width = looks_up ? width_ : short_width();
+  FVM_TRY(host::fill_codes(hashed_, rows, begin, count, width, out));
+  if (looks_up) look_up(count, out);
+  add_sums(count, width, out);
   return {};
 }
 
-template Result<void> ColumnRules::complete(const RowBlock&, std::size_t, std::size_t, float*) const;
-template Result<void> ColumnRules::complete(const CsrRows&, std::size_t, std::size_t, float*) const;
-template Result<void> ColumnRules::complete(const ColumnRows&, std::size_t, std::size_t, float*) const;
+template Result<void> ColumnRules::complete(const RowBlock&, std::size_t, std::size_t, float*, bool) const;
+template Result<void> ColumnRules::complete(const CsrRows&, std::size_t, std::size_t, float*, bool) const;
+template Result<void> ColumnRules::complete(const ColumnRows&, std::size_t, std::size_t, float*, bool) const;
 
 void ColumnRules::seek(const LookupDesc& lookup, const float* rows, std::size_t count,
                        Search* searches) const {
@@ -111,7 +114,7 @@ void ColumnRules::look_up(const LookupDesc& lookup, const Search* searches, std:
   }
 }
 
-void ColumnRules::derive(std::size_t count, float* rows) const {
+void ColumnRules::look_up(std::size_t count, float* rows) const {
   for (std::size_t begin = 0; begin < count; begin += kBlockRows, rows += kBlockRows * width_) {
     const std::size_t in_block = std::min(kBlockRows, count - begin);
     std::size_t column = num_features_;
@@ -125,11 +128,15 @@ void ColumnRules::derive(std::size_t count, float* rows) const {
         column += some[i].width;
       }
     }
-    for (std::size_t r = 0; r < in_block; ++r)
-      for (std::size_t i = 0; i < linear_.size(); ++i)
-        rows[r * width_ + column + i] = sum_of(
-            linear_[i], terms_.subspan(linear_[i].first_term, linear_[i].term_count), rows + r * width_);
   }
+}
+
+void ColumnRules::add_sums(std::size_t count, std::size_t width, float* rows) const {
+  if (linear_.empty()) return;
+  for (std::size_t r = 0; r < count; ++r, rows += width)
+    for (std::size_t i = 0; i < linear_.size(); ++i)
+      rows[width - linear_.size() + i] =
+          sum_of(linear_[i], terms_.subspan(linear_[i].first_term, linear_[i].term_count), rows);
 }
 
 }  // namespace forestvm

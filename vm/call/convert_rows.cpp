@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include "vm/call/read_column.hpp"
 #include "vm/call/row_value.hpp"
@@ -25,7 +27,10 @@ void convert_row_major(const ValueRules& rules, const RowBlock& rows, std::size_
     for (std::size_t i = 0; i < shape.features; i += kRoundedAtOnce) {
       const std::size_t values = std::min<std::size_t>(kRoundedAtOnce, shape.features - i);
       double run[kRoundedAtOnce];
-      for (std::size_t v = 0; v < values; ++v) run[v] = to_double(value_at<Value>(row, i + v));
+      if constexpr (std::is_same_v<Value, double>)
+        std::memcpy(run, row + i * sizeof(Value), values * sizeof(Value));
+      else
+        for (std::size_t v = 0; v < values; ++v) run[v] = to_double(value_at<Value>(row, i + v));
       rules.round(static_cast<std::uint32_t>(i), 1, run, static_cast<std::uint32_t>(values), out + i);
     }
   }

@@ -100,7 +100,7 @@ Result<void> check_indices(const Column& column, std::uint32_t feature, std::siz
             std::bit_cast<std::uint64_t>(column.categories[static_cast<std::size_t>(index)]) ==
                 kRefusedCategory)
           return refused(place(row + i, feature),
-                         "its category is none of the model's, and the model's trainer refuses others");
+                         "its category is not one of the model's, and the model's trainer refuses others");
         if (known) continue;
         return wrong(row + i, feature,
                      "index " + std::to_string(index) + " in a dictionary of " +

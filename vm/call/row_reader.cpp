@@ -67,7 +67,7 @@ bool is_integer(RowType type) {
 
 }  // namespace
 
-Error no_buffer() { return usage("no buffer for rows or output"); }
+Error no_buffer() { return usage("a pointer of the rows, or the output, is null"); }
 
 RowReader::RowReader(const Program& program, RoundFunction round, std::optional<int> device)
     : program_(program),
@@ -93,7 +93,9 @@ Result<RowForm> RowReader::form_of(const RowBlock& rows) const {
   FVM_TRY(check_extent(rows, meta_.num_features));
   const bool plain = rows.type == RowType::Float32 && rows.column_stride == 1 && !rules_.change_float32();
   if (plain) return RowForm::Plain;
-  return rows.stride == 1 && rules_.columns().empty() ? RowForm::Columns : RowForm::Dense;
+  if (!rules_.columns().empty()) return RowForm::Dense;
+  if (rows.type == RowType::Float64 && rows.column_stride == 1 && rules_.wide()) return RowForm::Doubles;
+  return rows.stride == 1 ? RowForm::Columns : RowForm::Dense;
 }
 
 bool RowReader::reads(std::uint32_t feature) const {
@@ -105,7 +107,7 @@ Result<void> RowReader::check_column(const Column& column, std::uint32_t feature
                                      const ColumnRows& rows) const {
   if (column.form == ColumnForm::Missing) {
     if (column.values == nullptr) return {};
-    return wrong_column(feature, "has memory, and its values are missing");
+    return wrong_column(feature, "has values, although all of it is declared missing");
   }
   const bool text = host::is_text(column);
   if (text && (rows.texts == nullptr || !rows.texts->takes(feature)))
@@ -120,9 +122,8 @@ Result<void> RowReader::check_column(const Column& column, std::uint32_t feature
   if (rows.count == 0) return {};
   const bool dictionary = column.form == ColumnForm::Indices && column.category_count != 0;
   if (column.values == nullptr && reads(feature))
-    return wrong_column(feature, "has no memory, and the model reads this feature");
-  if (dictionary && column.categories == nullptr)
-    return wrong_column(feature, "has no memory for its dictionary");
+    return wrong_column(feature, "its values are null, and the model reads this feature");
+  if (dictionary && column.categories == nullptr) return wrong_column(feature, "its dictionary is null");
   return {};
 }
 

@@ -63,17 +63,26 @@ ColumnSet columns_of(const RowBlock& rows) {
 /// Reads rows of RowSource::read.
 class RowsRead {
  public:
-  RowsRead(const RowReader& reader, RowForm form, std::size_t begin, std::size_t count, float* converted)
-      : reader_(reader), form_(form), begin_(begin), count_(count), converted_(converted) {}
+  RowsRead(const RowReader& reader, RowForm form, std::size_t begin, std::size_t count, float* converted,
+           bool looks_up)
+      : reader_(reader),
+        form_(form),
+        begin_(begin),
+        count_(count),
+        converted_(converted),
+        looks_up_(looks_up) {}
 
   Result<RowView> operator()(const RowBlock& rows) const {
     if (reader_.rules().wide()) FVM_TRY(check_exact(rows, begin_, count_, reader_.meta().num_features));
     if (converted_ == nullptr && form_ == RowForm::Columns) return in_place(columns_of(rows));
+    if (converted_ == nullptr && form_ == RowForm::Doubles)
+      return RowView{.doubles = static_cast<const double*>(rows.data) + begin_ * rows.stride,
+                     .stride = rows.stride};
     if (converted_ == nullptr) return in_place(static_cast<const float*>(rows.data), rows.stride);
     const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
     host::convert_rows(reader_.rules(), rows, begin_, count_, {reader_.meta().num_features, width()},
                        converted_);
-    FVM_TRY(reader_.rules().columns().complete(rows, begin_, count_, converted_));
+    FVM_TRY(reader_.rules().columns().complete(rows, begin_, count_, converted_, looks_up_));
     return RowView{.values = converted_, .stride = width()};
   }
 
@@ -87,7 +96,7 @@ class RowsRead {
     }
     const FloatEnvironment environment;
     host::fill_csr_rows(reader_.rules(), rows, begin_, count_, width(), converted_);
-    FVM_TRY(reader_.rules().columns().complete(rows, begin_, count_, converted_));
+    FVM_TRY(reader_.rules().columns().complete(rows, begin_, count_, converted_, looks_up_));
     return RowView{.values = converted_, .stride = width()};
   }
 
@@ -104,7 +113,7 @@ class RowsRead {
     const FloatEnvironment environment;
     FVM_TRY(host::convert_rows(reader_.rules(), columns, rows.texts, begin_, count_,
                                {reader_.meta().num_features, width()}, converted_));
-    FVM_TRY(reader_.rules().columns().complete(rows, begin_, count_, converted_));
+    FVM_TRY(reader_.rules().columns().complete(rows, begin_, count_, converted_, looks_up_));
     return RowView{.values = converted_, .stride = width()};
   }
 
@@ -115,7 +124,9 @@ class RowsRead {
   Result<RowView> operator()(const DeviceRows& rows) const { return in_place(rows.data, rows.stride); }
 
  private:
-  std::size_t width() const { return row_width(reader_.meta()); }
+  std::size_t width() const {
+    return looks_up_ ? row_width(reader_.meta()) : reader_.rules().columns().short_width();
+  }
   RowView in_place(const float* first, std::size_t stride) const {
     return {.values = first + begin_ * stride, .stride = stride};
   }
@@ -125,6 +136,7 @@ class RowsRead {
   RowForm form_;
   std::size_t begin_, count_;
   float* converted_;
+  bool looks_up_;
 };
 
 }  // namespace
@@ -138,7 +150,11 @@ std::uint32_t RowSource::plan_rows(std::uint32_t rows) const {
 }
 
 Result<RowView> RowSource::read(std::size_t begin, std::size_t count, float* converted) const {
-  return std::visit(RowsRead(*reader_, form_, begin, count, converted), *rows_);
+  return std::visit(RowsRead(*reader_, form_, begin, count, converted, true), *rows_);
+}
+
+Result<RowView> RowSource::read_short(std::size_t begin, std::size_t count, float* converted) const {
+  return std::visit(RowsRead(*reader_, form_, begin, count, converted, false), *rows_);
 }
 
 }  // namespace forestvm

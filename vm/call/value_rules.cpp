@@ -72,10 +72,7 @@ ValueRules::ValueRules(const Program& program, RoundFunction function)
 
 void ValueRules::round(std::uint32_t feature, std::uint32_t feature_step, const double* values,
                        std::uint32_t count, float* out) const {
-  std::uint32_t between[kRoundedAtOnce];
-  round_({values, count, feature, feature_step, filter_.data(), filter_mask_, out, between});
-  std::uint64_t left = 0;
-  for (std::uint32_t i = 0; i < count; ++i) left |= std::uint64_t{between[i]} << i;
+  std::uint64_t left = round_({values, count, feature, feature_step, filter_.data(), filter_mask_, out});
   for (; left != 0; left &= left - 1) {
     const auto i = static_cast<std::uint32_t>(std::countr_zero(left));
     out[i] = round(feature + i * feature_step, values[i]);

@@ -151,7 +151,7 @@ std::string model_tables(const Job& job, const std::string& code, std::uint64_t&
 
 Result<ExportedC> export_c(const Program& program, const ExportOptions& options) {
   if (!is_identifier(options.prefix))
-    return Error{ErrorCode::Usage, "", "'" + options.prefix + "' is no C identifier"};
+    return Error{ErrorCode::Usage, "", "'" + options.prefix + "' is not a C identifier"};
   if (program.mapped())
     return refused("",
                    "its loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");

@@ -130,6 +130,36 @@ constexpr Piece kPieces[] = {
          ((half - (s * (half + series) + (n * 1.90821492927058770002e-10 + lost / u))) - f);
 }
 )"},
+    {"fixed_product(", R"(static uint64_t @fixed_product(uint64_t a, uint64_t b) {
+  const uint64_t low = 0xffffffffu, high_low = (a >> 32) * (b & low), low_high = (a & low) * (b >> 32);
+  const uint64_t middle = ((a & low) * (b & low) >> 32) + (high_low & low) + (low_high & low);
+  const uint64_t high = (a >> 32) * (b >> 32) + (high_low >> 32) + (low_high >> 32) + (middle >> 32);
+  return (high << 1) + ((middle >> 31 & 1u) + (middle >> 30 & 1u));
+}
+)"},
+    {"table_exp(", R"(static double @table_exp(double x) {
+  static const uint64_t factors[11] = {
+      0x800b179c82028fd1ull, 0x8016302f17467628ull, 0x802c6436d0e04f51ull, 0x8058d7d2d5e5f6b1ull,
+      0x80b1ed4fd999ab6cull, 0x8164d1f3bc030773ull, 0x82cd8698ac2ba1d7ull, 0x85aac367cc487b15ull,
+      0x8b95c1e3ea8bd6e7ull, 0x9837f0518db8a96full, 0xb504f333f9de6484ull};
+  const double rounder = 6755399441055744.0;
+  uint64_t product = (uint64_t)1 << 63, bits;
+  double whole, rest, factor, power;
+  int32_t n, i;
+  if (x != x) return x;
+  if (x <= -708.39641853226408) return 0.0;
+  if (x >= 709.78271289338397) return 1.0 / 0.0;
+  whole = (x * (2048 / 0.6931471805599453) + rounder) - rounder;
+  n = (int32_t)whole;
+  rest = whole * (0.6931471805599453 / 2048) - x;
+  factor = (3.0000000027955394 - rest) * (rest * rest) * 0.16666666685227835064 - rest + 1.0;
+  for (i = 0; i < 11; ++i)
+    if (((uint32_t)n >> i & 1u) != 0u) product = @fixed_product(product, factors[i]);
+  bits = ((uint64_t)(1022 + (n - (int32_t)((uint32_t)n & 2047u)) / 2048) << 52) + ((product + 1024u) >> 11);
+  memcpy(&power, &bits, sizeof power);
+  return factor * power;
+}
+)"},
     {"sigmoid_f32(", R"(static float @sigmoid_f32(float x) {
   return 1.0f / (@exp_f32(-x > 88.7f ? 88.7f : -x) + 1.0f);
 }
@@ -163,6 +193,27 @@ constexpr Piece kScorePieces[] = {
   }
   size = (@SCORE)((double)(@SCORE)sum.low * unit);
   return negative ? -size : size;
+}
+)"},
+    {"weighted_median_", R"(static @SCORE @weighted_median_@BITS(@SCORE *scores) {
+  const uint32_t count = @OUTPUTS / 2u;
+  @SCORE *const weights = scores + count;
+  uint32_t gap, i, to, chosen = 0u;
+  for (gap = count; gap > 1u;) {
+    gap = gap < 5u ? 1u : gap * 5u / 11u;
+    for (i = gap; i < count; ++i) {
+      const @SCORE score = scores[i], weight = weights[i];
+      for (to = i; to >= gap && scores[to - gap] > score; to -= gap) {
+        scores[to] = scores[to - gap];
+        weights[to] = weights[to - gap];
+      }
+      scores[to] = score;
+      weights[to] = weight;
+    }
+  }
+  for (i = 1u; i < count; ++i) weights[i] += weights[i - 1u];
+  while (chosen + 1u < count && !(weights[chosen] >= (@SCORE)0.5 * weights[count - 1u])) ++chosen;
+  return scores[chosen];
 }
 )"},
     {"argmax_", R"(static uint32_t @argmax_@BITS(const @SCORE *scores, @SCORE divisor) {

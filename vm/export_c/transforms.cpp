@@ -1,5 +1,7 @@
 // The C functions that turn scores into values, and values into labels. They repeat core/transform.hpp; tests check
 // that both give the same bits. Numbers without a suffix are exact in the type of the scores: the program decides it.
+#include <bit>
+
 #include "vm/export_c/parts.hpp"
 
 namespace forestvm::bytecode::export_c {
@@ -36,14 +38,16 @@ constexpr const char* kLargest = R"(  @SCORE largest = scores[0];
     if (scores[i] > largest) largest = scores[i];
 )";
 
-constexpr const char* kSoftmax = R"(  double sum = 0.0;
-  for (uint32_t i = 0u; i < @OUTPUTS; ++i) {
-    scores[i] = @exp_@BITS(scores[i] - largest);
+/// Returns the softmax of scores whose largest is known, with the call `power` for exp(scores[i] - largest).
+std::string softmax(const std::string& power) {
+  return "  double sum = 0.0;\n  for (uint32_t i = 0u; i < @OUTPUTS; ++i) {\n    scores[i] = " + power +
+         R"(;
     sum += (double)scores[i];
   }
   const @SCORE total = (@SCORE)sum;
   for (uint32_t i = 0u; i < @OUTPUTS; ++i) scores[i] /= total;
 )";
+}
 
 constexpr const char* kSoftmaxZero = R"(  double sum = 0.0;
   for (uint32_t i = 0u; i < @OUTPUTS; ++i) {
@@ -92,7 +96,7 @@ std::string body_of(const ProgramMeta& meta, const Parameters& parameters) {
       return for_outputs("scores[i] = @sigmoid_@BITS(" + parameters.steep_score + ");");
     case Transform::Softmax:
       return (meta.slope == 1 ? "" : for_outputs("scores[i] = " + parameters.flat_score + ";")) + kLargest +
-             kSoftmax;
+             softmax("@exp_@BITS(scores[i] - largest)");
     case Transform::Argmax:
       return "  scores[0] = (@SCORE)@argmax_@BITS(scores, 1);\n";
     case Transform::Exp:
@@ -106,7 +110,7 @@ std::string body_of(const ProgramMeta& meta, const Parameters& parameters) {
     case Transform::Logistic:
       return kLogistic;
     case Transform::Uncertainty:
-      return "  scores[1] = @exp_@BITS(2 * scores[1]);\n";
+      return "  scores[1] = (@SCORE)@table_exp((double)(2 * scores[1]));\n";
     case Transform::Anomaly:
       return for_outputs("scores[i] = " + anomaly + ";");
     case Transform::AnomalyDecision:
@@ -132,8 +136,28 @@ std::string body_of(const ProgramMeta& meta, const Parameters& parameters) {
              "  @SCORE sum = 0;\n  for (uint32_t i = 0u; i < @OUTPUTS; ++i) {\n    scores[i] = " +
              parameters.power_of("scores[i] - largest") + ";\n    sum += scores[i];\n  }\n" +
              for_outputs("scores[i] /= sum;");
+    case Transform::TableExp:
+      return for_outputs("scores[i] = (@SCORE)@table_exp((double)scores[i]);");
+    case Transform::TableSoftmax:
+      return kLargest + softmax("(@SCORE)@table_exp((double)(scores[i] - largest))");
+    case Transform::WeightedMedian:
+      return "  scores[0] = @weighted_median_@BITS(scores);\n";
   }
   return {};
+}
+
+/// Returns the statements that find the first largest value of each group of outputs.
+std::string groups_label(const ProgramMeta& meta) {
+  std::string text = "  uint32_t i;\n";
+  for (std::uint32_t begin = 0, label = 0; begin < meta.num_outputs; ++label) {
+    const std::uint32_t last = begin + static_cast<std::uint32_t>(std::countr_zero(meta.group_ends >> begin));
+    const std::string to = "labels[" + std::to_string(label) + "]";
+    text += "  " + to + " = " + std::to_string(begin) + ";\n  for (i = " + std::to_string(begin) +
+            "u; i <= " + std::to_string(last) + "u; ++i)\n    if (values[i] > values[" + to + "]) " + to +
+            " = (int64_t)i;\n";
+    begin = last + 1;
+  }
+  return text;
 }
 
 }  // namespace
@@ -168,6 +192,8 @@ std::string label_body(const ProgramMeta& meta, ScalarType score) {
       return for_outputs("labels[i] = values[i] <= 0;");
     case ClassRule::Argmax:
       return "  labels[0] = (int64_t)@argmax_@BITS(values, 1);\n";
+    case ClassRule::ArgmaxOfEach:
+      return groups_label(meta);
     case ClassRule::RawArgmax:
       return "  labels[0] = (int64_t)@argmax_@BITS(values, " + literal(score, meta.divisor) + ");\n";
     case ClassRule::Value:

@@ -1,6 +1,6 @@
 // Encodes columns as rank codes, without making rows of them. In: the rows of a range, the program's features and
-// columns. Out: the codes of those rows and no others. Float32 numbers, and float64 ones that are rounded to float32,
-// are read where they lie; others are converted first. This is one template, for which each CPU target has a search.
+// columns. Out: the codes of those rows and no others. Float32 and float64 numbers are read where they lie; others are
+// converted first. This is one template, for which each CPU target has a search.
 #pragma once
 
 #include <algorithm>
@@ -11,26 +11,19 @@
 #include <forestvm/internal/column_set.hpp>
 
 #include "vm/host/encode_categories.hpp"
-#include "vm/host/encode_rows.hpp"
+#include "vm/host/encode_doubles.hpp"
 
 namespace forestvm::host {
-
-/// Writes what walks compare for up to kCodeRows rows of a feature to `out`. `rules` are the program's ValueRules.
-using ReadColumn = void (*)(const void* rules, const Column& column, std::uint32_t feature, std::size_t row,
-                            std::size_t count, float* out);
 
 struct ColumnTask {
   std::span<const FeatureSearch> searches;
   std::span<const FeatureCategories> categories;
   const std::uint32_t* words;  ///< The words of `categories`.
-  const bool* special;  ///< For each feature, whether its values need more than rounding: see ValueRules.
-  bool wide;            ///< True if the program compares in float64.
-  std::size_t columns;  ///< Number of columns of codes.
+  std::size_t columns;         ///< Number of columns of codes.
   Range row_range;
   ColumnSet from;
   std::size_t first_row;  ///< Row of `from` that is row 0 of the range.
-  ReadColumn read;
-  const void* rules;
+  const EncoderRules* rules;
   std::uint8_t* codes;
 };
 
@@ -59,7 +52,8 @@ FVM_INLINE float* block_at(const Range& rows, std::uint32_t row, float* blocks) 
 FVM_INLINE void read_blocks(const ColumnTask& task, std::uint32_t feature, const Range& rows, float* blocks) {
   const Column column = task.from.of(feature);
   for_blocks(rows, [&](std::uint32_t row, unsigned count) {
-    task.read(task.rules, column, feature, task.first_row + row, count, block_at(rows, row, blocks));
+    task.rules->read_column(task.rules->rules, column, feature, task.first_row + row, count,
+                            block_at(rows, row, blocks));
   });
 }
 
@@ -69,13 +63,16 @@ struct ValuesInPlace {
   std::size_t size = 0;                    ///< Bytes of a value: those of float32 or of float64.
   const std::uint8_t* validity = nullptr;  ///< Null if all rows have a value.
   std::size_t first = 0;                   ///< Number of row 0's bit.
+  bool rounds_up = false;                  ///< True if the values must be rounded up: see RoundedUp.
 
   FVM_INLINE ValuesInPlace(const ColumnTask& task, std::uint32_t feature) {
     const Column& column = task.from.columns != nullptr ? task.from.columns[feature] : task.from.first;
     const bool floats = column.type == RowType::Float32;
-    const bool rounded = floats || (column.type == RowType::Float64 && !task.wide);
-    if (column.form != ColumnForm::Numbers || column.values == nullptr || !rounded || task.special[feature])
+    const bool number = floats || column.type == RowType::Float64;
+    if (column.form != ColumnForm::Numbers || column.values == nullptr || !number ||
+        task.rules->special[feature])
       return;
+    rounds_up = !floats && task.rules->wide;
     size = floats ? sizeof(float) : sizeof(double);
     first = column.offset + task.first_row;
     values = static_cast<const std::byte*>(task.from.values(feature)) + first * size;
@@ -106,16 +103,23 @@ struct ValuesInPlace {
     const std::uint64_t present = validity == nullptr ? all : bits_at(validity, first + row, count);
     const std::byte* const at = values + row * size;
     if (size == sizeof(float))
-      Search::load_values(reinterpret_cast<const float*>(at), count, present, to);
-    else
-      Search::load_values(reinterpret_cast<const double*>(at), count, present, to);
+      return Search::load_values(reinterpret_cast<const float*>(at), count, present, to);
+    if (!rounds_up) return Search::load_values(reinterpret_cast<const double*>(at), count, present, to);
+    Search::round_up(reinterpret_cast<const double*>(at), count, to);
+    for (std::uint64_t none = all & ~present; none != 0; none &= none - 1)
+      to[__builtin_ctzll(none)] = __builtin_nanf("");
+  }
+
+  /// Returns the values that load() rounds up.
+  FVM_INLINE RoundedUp source(std::uint32_t row, const EncoderRules* rules) const {
+    return {rounds_up ? reinterpret_cast<const double*>(values + row * size) : nullptr, 1, rules};
   }
 
  private:
   static constexpr std::size_t kLine = 64;
 };
 
-/// Encodes a column whose values are not all read where they lie. This is a function of its own so that the code for
+/// Encodes a column whose values are not all encoded where they lie. This is a function of its own so that the code for
 /// those that are stays small.
 template <class Target>
 __attribute__((noinline)) void encode_loaded(const ColumnTask& task, const FeatureSearch& search,
@@ -129,7 +133,8 @@ __attribute__((noinline)) void encode_loaded(const ColumnTask& task, const Featu
     const std::uint32_t count = std::min(kCodeRows - row % kCodeRows, rows.end - row);
     float* const block = block_at(rows, row, blocks);
     if (values.values != nullptr) values.load<Search>(row, count, block);
-    Search::encode_transposed(search, block, count, task.codes + code_offset(row, task.columns));
+    encode_rounded<Target>(search, block, count, task.codes + code_offset(row, task.columns),
+                           values.source(row, task.rules));
     row += count;
   }
 }

@@ -10,6 +10,8 @@
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/ranges.hpp>
 
+#include "vm/host/rounded_values.hpp"
+
 namespace forestvm::host {
 
 /// A feature's thresholds in the two orders that searches use: 2^bits - 1 in ascending order, the last ones
@@ -88,9 +90,12 @@ FVM_INLINE void encode_tile(const FeatureTile& tile, const float* rows, std::siz
 /// are read next.
 inline constexpr std::size_t kWideRow = 256;
 
-/// Prefetches the cache line of each row's values from `rows` on.
-FVM_INLINE void prefetch_values(const float* rows, std::size_t stride, unsigned count) {
-  for (unsigned r = 0; r < count; ++r) __builtin_prefetch(rows + r * stride);
+/// Prefetches the cache lines of a tile's values of each row, of which the first value is at `rows`.
+template <class Value>
+FVM_INLINE void prefetch_values(const Value* rows, std::size_t stride, unsigned count) {
+  constexpr std::size_t line = kTileValues * sizeof(float) / sizeof(Value);
+  for (unsigned r = 0; r < count; ++r)
+    for (std::size_t i = 0; i < kTileValues; i += line) __builtin_prefetch(rows + r * stride + i);
 }
 
 template <class Target>

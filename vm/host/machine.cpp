@@ -7,6 +7,7 @@
 #include <forestvm/internal/float_environment.hpp>
 
 #include "vm/call/read_column.hpp"
+#include "vm/call/row_value.hpp"
 
 namespace forestvm::host {
 
@@ -17,23 +18,36 @@ void read_numbers(const void* rules, const Column& column, std::uint32_t feature
   read_column(*static_cast<const ValueRules*>(rules), column, feature, row, count, out);
 }
 
+void read_doubles(const void* rules, std::uint32_t feature, const double* values, std::size_t stride,
+                  std::size_t count, float* out) {
+  const ValueRules& known = *static_cast<const ValueRules*>(rules);
+  const ValueRules::Special* const special = known.special(feature);
+  for (std::size_t i = 0; i < count; ++i)
+    out[i] = compared(known, feature, special, value_at<double>(values, i * stride));
+}
+
 }  // namespace
 
 void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& rows) {
   if (pass.encode_to == nullptr) return;
   if (pass.csr != nullptr) return loaded.csr_encoder.encode(*pass.csr, rows, pass.encode_to);
   const std::size_t columns = loaded.program.section_Columns().size();
+  const std::span<const FeatureCategories> categories = loaded.encoder.categories;
+  const std::uint32_t* const words = loaded.program.section_CategoryWords().data();
+  const ValueRules& value_rules = loaded.row_reader->rules();
+  const EncoderRules rules{&value_rules, loaded.special_features.get(), value_rules.wide(), read_numbers,
+                           read_doubles};
   if (pass.columns != nullptr)
-    return loaded.target->encode_columns({loaded.encoder.searches, loaded.encoder.categories,
-                                          loaded.program.section_CategoryWords().data(),
-                                          loaded.special_features.get(), loaded.row_reader->rules().wide(),
-                                          columns, rows, pass.columns->columns, pass.columns->first_row,
-                                          read_numbers, &loaded.row_reader->rules(), pass.encode_to});
+    return loaded.target->encode_columns({loaded.encoder.searches, categories, words, columns, rows,
+                                          pass.columns->columns, pass.columns->first_row, &rules,
+                                          pass.encode_to});
+  if (pass.doubles != nullptr)
+    return loaded.target->encode_doubles({loaded.encoder.tiles, categories, words, columns, rows,
+                                          pass.doubles, pass.row_stride, &rules, pass.encode_to});
   loaded.target->encode({loaded.encoder.tiles, columns, rows, pass.rows, pass.row_stride, pass.encode_to});
-  if (!loaded.encoder.categories.empty())
-    loaded.target->encode_categories({loaded.encoder.categories,
-                                      loaded.program.section_CategoryWords().data(), columns, rows, pass.rows,
-                                      pass.row_stride, pass.encode_to});
+  if (!categories.empty())
+    loaded.target->encode_categories(
+        {categories, words, columns, rows, pass.rows, pass.row_stride, pass.encode_to});
 }
 
 Machine::Machine(const LoadedProgram& loaded, const Pass& pass)
@@ -219,7 +233,7 @@ void Machine::label(const Inst& inst) {
   if (pass_->labels == nullptr) return;
   const Range& rows = ranges[args.rows];
   const auto outputs = static_cast<std::uint32_t>(outputs_);
-  const std::size_t width = label_width(args.rule, outputs);
+  const std::size_t width = label_width(args.rule, outputs, loaded_->parameters.group_ends);
   with_scores(args.acc_in, [&]<class Score>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row)
       label_row(args.rule, accumulator_row<Score>(args.acc_in, row), outputs, pass_->labels + row * width,

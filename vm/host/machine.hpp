@@ -70,8 +70,9 @@ struct LoadedProgram {
 
 /// One pass of a call.
 struct Pass {
-  const float* rows;  ///< Float32 rows; null if the rows came encoded or are read from `csr` or `columns`.
-  std::size_t row_stride;
+  const float* rows;  ///< Float32 rows; null if the rows came encoded or are read from one of the next three.
+  const double* doubles;      ///< Float64 rows; null if the pass reads none.
+  std::size_t row_stride;     ///< Distance of rows in either.
   const CsrRows* csr;         ///< Sparse rows, checked; null if the pass reads none.
   const ColumnView* columns;  ///< Columns, checked; null if the pass reads none.
   std::uint32_t row_count;

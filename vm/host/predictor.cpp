@@ -2,6 +2,7 @@
 // into passes so that the context's scratch stays below kMaxScratchBytes, however many rows arrive.
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <forestvm/internal/names.hpp>
 
 #include "vm/host/load_program.hpp"
+#include "vm/host/lookup_codes.hpp"
 #include "vm/host/targets/target.hpp"
 
 namespace forestvm {
@@ -123,9 +125,10 @@ class HostPredictor final : public CallPredictor {
   }
 
   /// Returns whether the rows of a pass of `row_count` rows are converted, also because its walks read values
-  /// that sparse rows do not store and that lie apart in columns.
+  /// that sparse rows do not store, that lie apart in columns, or that are float64.
   bool converted(const RowSource& rows, std::size_t row_count) const {
-    const bool read_in_place = rows.form() == RowForm::Sparse || rows.form() == RowForm::Columns;
+    const bool read_in_place =
+        rows.form() == RowForm::Sparse || rows.form() == RowForm::Columns || rows.form() == RowForm::Doubles;
     return converted(rows) || (read_in_place && coded_plans().reads_values(row_count));
   }
 
@@ -184,33 +187,92 @@ class HostPredictor final : public CallPredictor {
 
   /// The number of rows whose columns one iteration of a parallel loop derives.
   static constexpr std::uint32_t kRowsDerivedAtOnce = 256;
+  static_assert(kRowsDerivedAtOnce % kCodeRows == 0);
 
-  /// Reads the rows of a pass: see RowSource::read. Derived columns take longer than walks, so threads share them.
-  Result<RowView> read(const RowSource& rows, std::size_t begin, std::uint32_t count,
-                       float* converted) const {
+  /// Calls visit(i, part) for the parts of `count` rows whose columns are derived together. Columns take longer than
+  /// walks, so threads share them. Returns the first part's error.
+  template <class Visit>
+  Result<void> for_parts(std::uint32_t count, const Visit& visit) const {
     const std::uint32_t parts = iterations(count, kRowsDerivedAtOnce);
-    if (converted == nullptr || loaded_.executor == nullptr || parts <= 1 || !derives_columns())
-      return rows.read(begin, count, converted);
-    const Range all{0, count};
-    const auto read_part = [&](std::uint32_t i) {
-      const Range part = chunk(all, kRowsDerivedAtOnce, i);
-      return rows.read(begin + part.begin, part.size(),
-                       converted + std::size_t{part.begin} * row_width(loaded_.meta));
+    const auto visit_part = [&](std::uint32_t i) {
+      return visit(i, chunk({0, count}, kRowsDerivedAtOnce, i));
     };
+    if (loaded_.executor == nullptr || parts <= 1) {
+      for (std::uint32_t i = 0; i < parts; ++i) FVM_TRY(visit_part(i));
+      return {};
+    }
     std::atomic<std::uint32_t> first_wrong = parts;
     auto some = [&](std::uint32_t i) {
-      if (read_part(i).ok()) return;
+      if (visit_part(i).ok()) return;
       std::uint32_t known = first_wrong;
       while (i < known && !first_wrong.compare_exchange_weak(known, i)) continue;
     };
     loaded_.executor->run(parts, some);
-    if (first_wrong != parts) return read_part(first_wrong);  // for the error
+    return first_wrong != parts ? visit_part(first_wrong) : Result<void>();  // for the error
+  }
+
+  /// Reads the rows of a pass: see RowSource::read.
+  Result<RowView> read(const RowSource& rows, std::size_t begin, std::uint32_t count,
+                       float* converted) const {
+    if (converted == nullptr || !derives_columns()) return rows.read(begin, count, converted);
+    const auto read_part = [&](std::uint32_t, const Range& part) -> Result<void> {
+      float* const to = converted + std::size_t{part.begin} * row_width(loaded_.meta);
+      FVM_TRY(rows.read(begin + part.begin, part.size(), to));
+      return {};
+    };
+    FVM_TRY(for_parts(count, read_part));
     return RowView{.values = converted, .stride = row_width(loaded_.meta)};
+  }
+
+  /// Returns the tables of lookups' codes, which are made when rows are first encoded: calls with few rows, whose plans
+  /// read values, never need them. Without memory for them there are none.
+  const LookupCodes& lookup_codes() const {
+    std::call_once(lookup_codes_once_, [this] {
+      try {
+        lookup_codes_ = LookupCodes(loaded_.program, loaded_.encoder, *target_);
+      } catch (const std::bad_alloc&) {
+        lookup_codes_ = {};
+      }
+    });
+    return lookup_codes_;
+  }
+
+  /// Returns whether rows are encoded without the values of lookups.
+  bool codes_lookups(const RowSource& rows) const {
+    return converted(rows) && lookup_codes().searches() != 0;
+  }
+
+  /// Returns the number of values of a row whose lookups are coded.
+  std::size_t short_width() const { return loaded_.row_reader->rules().columns().short_width(); }
+
+  /// Returns the bytes of the rows that are coded together.
+  std::size_t short_bytes() const { return whole_lines(kRowsDerivedAtOnce * short_width() * sizeof(float)); }
+
+  /// Returns the bytes that code_lookups needs for `rows` rows.
+  std::size_t coding_bytes(std::size_t rows) const {
+    const std::size_t parts = (rows + kRowsDerivedAtOnce - 1) / kRowsDerivedAtOnce;
+    return (loaded_.executor == nullptr ? 1 : parts) *
+           (short_bytes() + whole_lines(lookup_codes().scratch_bytes()));
+  }
+
+  /// Writes the codes of a pass's rows: see codes_lookups.
+  Result<void> code_lookups(const RowSource& rows, std::size_t begin, std::uint32_t count,
+                            std::uint8_t* codes, std::byte* scratch) const {
+    return for_parts(count, [&](std::uint32_t i, const Range& part) -> Result<void> {
+      std::byte* const memory = loaded_.executor == nullptr ? scratch : scratch + i * coding_bytes(1);
+      const auto values = reinterpret_cast<float*>(memory);
+      FVM_TRY(rows.read_short(begin + part.begin, part.size(), values));
+      const FloatEnvironment environment;
+      lookup_codes().encode(values, short_width(), part.size(), codes + code_offset(part.begin, columns()),
+                            memory + short_bytes());
+      return {};
+    });
   }
 
   /// Gives a pass its rows, which must live as long as the pass.
   static void give_rows(Pass& pass, const RowView& rows) {
     pass.rows = rows.values;
+    pass.doubles = rows.doubles;
     pass.row_stride = rows.stride;
     pass.csr = rows.sparse ? &*rows.sparse : nullptr;
     pass.columns = rows.columns ? &*rows.columns : nullptr;
@@ -219,15 +281,25 @@ class HostPredictor final : public CallPredictor {
 
   Result<void> run_pass(Pass& pass, const RowSource& rows, std::size_t begin, const Destination& to,
                         std::vector<Line>& scratch) const {
-    const std::size_t values = converted(rows, pass.row_count) ? converted_bytes(pass.row_count) : 0;
+    const bool coded = !coded_plans().reads_values(pass.row_count) && codes_lookups(rows);
+    const std::size_t values = coded                             ? coding_bytes(pass.row_count)
+                               : converted(rows, pass.row_count) ? converted_bytes(pass.row_count)
+                                                                 : 0;
     const std::size_t delivered = whole_lines(delivered_bytes(pass.row_count, pass.output, to.type));
     const std::size_t codes =
         rows.form() == RowForm::Encoded ? 0 : code_bytes(pass.row_count, columns()) + kCodeSlack;
-    FVM_TRY(reserve(scratch, values + delivered + scratch_bytes(pass.row_count, pass.in_place) + codes));
+    const std::size_t before_codes = values + delivered + scratch_bytes(pass.row_count, pass.in_place);
+    FVM_TRY(reserve(scratch, before_codes + codes));
     std::byte* const memory = begin_of(scratch);
-    float* const floats = values == 0 ? nullptr : reinterpret_cast<float*>(memory);
-    FVM_ASSIGN(const RowView view, read(rows, begin, pass.row_count, floats));
-    give_rows(pass, view);
+    if (coded) {
+      const auto out = reinterpret_cast<std::uint8_t*>(memory + before_codes);
+      FVM_TRY(code_lookups(rows, begin, pass.row_count, out, memory));
+      give_rows(pass, RowView{.codes = out});
+    } else {
+      float* const floats = values == 0 ? nullptr : reinterpret_cast<float*>(memory);
+      FVM_ASSIGN(const RowView view, read(rows, begin, pass.row_count, floats));
+      give_rows(pass, view);
+    }
     pass.plan_rows = rows.plan_rows(pass.row_count);
     const Destination written{written_type(pass.output, to.type), delivered == 0 ? to.out : memory + values};
     pass.values = written.values();
@@ -246,6 +318,10 @@ class HostPredictor final : public CallPredictor {
 
   Result<void> encode_pass(Pass& pass, const RowSource& rows, std::size_t begin,
                            std::vector<Line>& scratch) const {
+    if (codes_lookups(rows)) {
+      FVM_TRY(reserve(scratch, coding_bytes(pass.row_count)));
+      return code_lookups(rows, begin, pass.row_count, pass.encode_to, begin_of(scratch));
+    }
     const std::size_t values = converted(rows) ? converted_bytes(pass.row_count) : 0;
     FVM_TRY(reserve(scratch, values));
     float* const floats = values == 0 ? nullptr : reinterpret_cast<float*>(begin_of(scratch));
@@ -328,6 +404,8 @@ class HostPredictor final : public CallPredictor {
 
   LoadedProgram loaded_;
   const Target* target_;
+  mutable std::once_flag lookup_codes_once_;
+  mutable LookupCodes lookup_codes_;
   std::size_t private_bytes_ = 0;  ///< Bytes of a row in all accumulators but the result.
 };
 
@@ -337,8 +415,9 @@ class HostPredictor final : public CallPredictor {
 Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options) {
   FVM_ASSIGN(const host::Target* target, host::find_target(options.target));
   if (options.threads > host::kMaxThreads)
-    return Error{ErrorCode::Usage, "",
-                 std::to_string(options.threads) + " threads, at most " + std::to_string(host::kMaxThreads)};
+    return Error{
+        ErrorCode::Usage, "",
+        "threads is " + std::to_string(options.threads) + ", at most " + std::to_string(host::kMaxThreads)};
   if (program.mapped())
     return refused(
         "",

@@ -29,6 +29,8 @@ LeafVectors leaf_vectors(const Program& program) {
   return {bytes.data(), static_cast<std::uint32_t>(bytes.size() / size), meta.num_outputs};
 }
 
-TransformParameters parameters_of(const ProgramMeta& meta) { return {meta.divisor, meta.slope, meta.offset}; }
+TransformParameters parameters_of(const ProgramMeta& meta) {
+  return {meta.divisor, meta.slope, meta.offset, meta.group_ends};
+}
 
 }  // namespace forestvm

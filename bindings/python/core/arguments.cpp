@@ -39,6 +39,20 @@ bool refuse(const char* function, const char* what, PyObject* name) {
   return false;
 }
 
+/// Checks an option that is one of two words. None, which stands for the first of them, becomes null.
+bool check_option(const char* name, PyObject*& given, const char* first, const char* second) {
+  if (given == Py_None) given = nullptr;
+  if (given == nullptr) return true;
+  for (const char* const word : {first, second})
+    if (PyUnicode_Check(given) && PyUnicode_CompareWithASCIIString(given, word) == 0) return true;
+  const Ref repr = Ref::take(PyObject_Repr(given));
+  const char* const text = repr ? PyUnicode_AsUTF8AndSize(repr.get(), nullptr) : nullptr;
+  if (text == nullptr) return false;
+  raise(
+      {ErrorCode::Usage, name, std::string("expected \"") + first + "\" or \"" + second + "\", not " + text});
+  return false;
+}
+
 }  // namespace
 
 bool make_argument_names() {
@@ -75,7 +89,8 @@ bool read_arguments(const char* function, bool has_output, PyObject* const* args
     const double missing = PyFloat_AsDouble(read.missing);
     if (missing != missing) read.missing = nullptr;  // NaN is always missing
   }
-  return true;
+  return check_option("columns", read.columns, "name", "position") &&
+         check_option("extra", read.extra, "error", "ignore");
 }
 
 bool find_output(PyObject* name, Output& output) {

@@ -127,7 +127,7 @@ bool check_table(const ArrowSchema& schema) {
   for (std::int64_t i = 0; whole && i < schema.n_children; ++i) whole = schema.children[i] != nullptr;
   if (whole) return true;
   raise_unsupported(
-      {ErrorCode::Usage, "X", "the Arrow array is no table of columns: its format is " + format});
+      {ErrorCode::Usage, "X", "the Arrow array is not a table of columns: its format is " + format});
   return false;
 }
 

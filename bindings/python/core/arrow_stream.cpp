@@ -214,7 +214,7 @@ PyObject* stream(PyObject* self, PyObject* args) {
       return nullptr;
     if (made->output == Output::Proba && forest_of(self).probabilities == ProbabilitySource::Softmax)
       return raise(
-          refused("output proba", "is no stream for a model whose values are labels: stream \"raw\""));
+          refused("output proba", "cannot be streamed for a model whose values are labels: stream \"raw\""));
     made->self = Ref::share(self);
     made->name = name;
     if (!has_output(made->forest(), made->output) ||

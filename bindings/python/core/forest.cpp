@@ -16,7 +16,8 @@ namespace forestvm::python {
 namespace {
 
 ProbabilitySource probability_source(const ProgramMeta& meta) {
-  if (meta.class_rule == ClassRule::None) return ProbabilitySource::None;
+  if (meta.class_rule == ClassRule::None || meta.class_rule == ClassRule::ArgmaxOfEach)
+    return ProbabilitySource::None;
   switch (meta.transform) {
     case Transform::Argmax:
       return ProbabilitySource::Softmax;
@@ -25,6 +26,7 @@ ProbabilitySource probability_source(const ProgramMeta& meta) {
     case Transform::PlainSigmoid:
     case Transform::Softmax:
     case Transform::SoftmaxZero:
+    case Transform::TableSoftmax:
     case Transform::RoundedSoftmax:
     case Transform::PlainSoftmax:
     case Transform::PowerSigmoid:
@@ -44,6 +46,8 @@ ProbabilitySource probability_source(const ProgramMeta& meta) {
     case Transform::AnomalyDecision:
     case Transform::CutExp:
     case Transform::PowerExp:
+    case Transform::TableExp:
+    case Transform::WeightedMedian:
       return ProbabilitySource::None;
   }
   if (meta.pair == Pair::Negation) return ProbabilitySource::None;
@@ -212,7 +216,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 }
 
 PyObject* refuse_new(PyTypeObject*, PyObject*, PyObject*) {
-  PyErr_SetString(PyExc_TypeError, "a Forest is made by forestvm.load and its kin");
+  PyErr_SetString(PyExc_TypeError, "a Forest is made by forestvm.load and the functions forestvm.from_...");
   return nullptr;
 }
 
@@ -242,7 +246,7 @@ void* string_id() {
 constexpr const char* kPredict =
     FVM_ROWS_SIGNATURE("predict", "output='value', ")
     "Predicts rows: (n,) numbers, or (n, k) if the model has k for each row.\n\n"
-    "output:  'value' is what the trainer's predict gives; 'raw', 'class', 'leaf' and 'proba' what the other methods do.\n"
+    "output:  'value' is what the trainer's predict gives; 'raw', 'class', 'leaf' and 'proba' what the other methods give.\n"
     "out:     the array to write to; it is returned.\n"
     "dtype:   float32 or float64 (labels and leaves: int32 or int64) instead of the trainer's type.\n"
     "missing: a number that is missing, besides NaN.\n"

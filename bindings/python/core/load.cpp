@@ -43,7 +43,8 @@ using Loaded = std::variant<Model, Program>;
 template <class T>
 Result<Loaded> either(Result<T> loaded) {
   if (!loaded) return loaded.error();
-  return Loaded(std::move(*loaded));
+  Loaded out(std::in_place_type<T>, std::move(*loaded));
+  return out;
 }
 
 Result<Loaded> load_file(const std::string& path) {
@@ -84,8 +85,7 @@ std::optional<Contract> contract_called(std::string_view name) {
 Result<Contract> asked_contract(const Options& options, Contract otherwise) {
   if (options.contract == nullptr) return otherwise;
   if (const auto contract = contract_called(options.contract)) return *contract;
-  return usage(std::string("contract: there is no ") + options.contract +
-               ": expected trainer, reproducible or fast");
+  return usage(std::string("contract: expected trainer, reproducible or fast, not ") + options.contract);
 }
 
 Error in(const char* option, const Error& error) {
@@ -107,7 +107,7 @@ Result<void> keep_asked_rounds(const Options& options, Model& model) {
     FVM_ASSIGN(const Rounds rounds, best_rounds(model));
     return keep_rounds(model, rounds);
   }
-  if (options.first_round < 0) return usage("rounds: the first is negative");
+  if (options.first_round < 0) return usage("rounds: the first number is negative");
   return keep_rounds(model, {static_cast<std::uint32_t>(options.first_round),
                              static_cast<std::uint32_t>(options.end_round)});
 }
@@ -131,7 +131,7 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
   if (contract != own)
     return usage("contract: this is a program compiled for contract " + std::string(name_of(own)));
   if (options.strict != 0 && own == Contract::Trainer && program.meta().sums_in_model_order == 0)
-    return refused("", "the program does not add leaves in the trainer's order (strict)");
+    return refused("", "the program does not add leaves in the trainer's order, which strict requires");
   return Compiled{std::move(program), {}, {}};
 }
 
@@ -144,8 +144,7 @@ Result<std::unique_ptr<Predictor>> backend_of(const Program& program, const Opti
   const bool numbered =
       !number.empty() && number.size() <= 4 && number.find_first_not_of("0123456789") == std::string::npos;
   if ((vendor != "cuda" && vendor != "hip") || !numbered)
-    return usage("device: there is no " + device +
-                 ": expected cuda, hip, or these with a number, such as cuda:1");
+    return usage("device: expected cuda, hip, or these with a number, such as cuda:1, not " + device);
   return gpu_backend(program, {vendor == "cuda" ? GpuVendor::Cuda : GpuVendor::Hip, std::stoi(number)});
 }
 

@@ -86,7 +86,7 @@ bool has_output(const Forest& forest, Output output) {
   if (forest.form(output).width != 0 || output == Output::Leaf) return true;
   raise(refused(std::string("output ") + kOutputNames[static_cast<std::size_t>(output)],
                 forest.probabilities == ProbabilitySource::None && output == Output::Proba
-                    ? "the model's values are no probabilities of classes: its objective is " +
+                    ? "the model's values are not probabilities of classes: its objective is " +
                           std::string(forest.program.text(StringId::Objective))
                     : "the model has no classes: its objective is " +
                           std::string(forest.program.text(StringId::Objective))));

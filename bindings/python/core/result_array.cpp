@@ -25,7 +25,7 @@ std::size_t size_of_number(ResultType type) {
 bool open_out(Buffer& buffer, PyObject* out) {
   if (buffer.open(out, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)) return true;
   PyErr_Clear();
-  raise(usage("out: is no array that can be written and lies in one piece, row by row (C order)"));
+  raise(usage("out: expected an array that can be written and lies in one piece, row by row (C order)"));
   return false;
 }
 

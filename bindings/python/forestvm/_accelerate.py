@@ -12,7 +12,6 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import numpy as np
 
 from ._adapters import Adapter, LightgbmAdapter, Method, NotTaken, XgboostAdapter
 from ._errors import Error, Refused, UnsupportedInput, Usage
@@ -50,11 +49,11 @@ class LogEntry(NamedTuple):
 def accelerate(estimator: Estimator, *, verify: object = None, **options: Any) -> Estimator:
     """Returns a copy of a fitted estimator whose predictions forestvm computes.
 
-    ``predict``, ``predict_proba``, ``decision_function`` and ``apply`` give what the estimator's own methods give. A call
-    that forestvm does not take (``base_margin``, contributions of features, unusual rows) is answered by the estimator's
-    own method, and :func:`log` says why. ``fit``, ``set_params`` and whatever else replaces the trees drop the program:
-    accelerate the estimator again after them. A pickle of the result holds the estimator alone, of its own class, and
-    needs no forestvm.
+    ``predict``, ``predict_proba``, ``decision_function`` and ``apply`` give what the estimator's own methods give. A
+    call that forestvm does not take (``base_margin``, contributions of features, unusual rows) is answered by the
+    estimator's own method, and :func:`log` says why. ``fit``, ``set_params`` and whatever else replaces the trees drop
+    the program: accelerate the estimator again after them. A pickle of the result holds the estimator alone, of its own
+    class, and needs no forestvm.
 
     Args:
         estimator: A fitted estimator of scikit-learn, XGBoost's or LightGBM's scikit-learn classes, or a ``Pipeline``
@@ -67,7 +66,7 @@ def accelerate(estimator: Estimator, *, verify: object = None, **options: Any) -
         An instance of a subclass of the estimator's class; for a ``Pipeline`` a ``Pipeline``.
 
     Raises:
-            Usage: The estimator is not fitted, or ``verify`` holds rows that forestvm leaves to the estimator.
+        Usage: The estimator is not fitted, or ``verify`` holds rows that forestvm leaves to the estimator.
         UnsupportedInput: The estimator is of a class that is not supported.
         Refused: The model has a part that is not supported, or ``verify`` found a difference.
     """
@@ -104,7 +103,9 @@ def log(estimator: object) -> list[LogEntry]:
 
 
 def _is_pipeline(estimator: object) -> bool:
-    return any(base.__name__ == "Pipeline" and base.__module__ == "sklearn.pipeline" for base in type(estimator).__mro__)
+    return any(
+        base.__name__ == "Pipeline" and base.__module__ == "sklearn.pipeline" for base in type(estimator).__mro__
+    )
 
 
 def _accelerate_pipeline(pipeline: Any, verify: object, options: dict[str, Any]) -> Any:
@@ -123,8 +124,8 @@ def _compile(estimator: Any, options: dict[str, Any]) -> Adapter:
     if module is None or not hasattr(estimator, "get_params"):
         kind = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
         raise UnsupportedInput(
-            f"accelerate takes estimators of scikit-learn and those of XGBoost and LightGBM for it, not {kind}: from_xgboost "
-            "and its kin make forests of other models"
+            "accelerate takes estimators of scikit-learn, and those of XGBoost and LightGBM with its interface, not "
+            f"{kind}: load, from_xgboost, from_lightgbm and from_catboost make forests of other models"
         )
     return module(_plain(estimator), options)
 

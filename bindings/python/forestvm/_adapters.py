@@ -1,7 +1,7 @@
 """What the methods of trainers' estimators give, computed from a forest.
 
-An adapter knows one kind of estimator: which rows it takes, what its methods do around the scores, and which calls are left
-to the estimator itself. NotTaken carries the reason.
+An adapter knows one kind of estimator: which rows it takes, what its methods do around the scores, and which calls are
+left to the estimator itself. NotTaken carries the reason.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ def frame_package(rows: object) -> str | None:
 
 def is_sparse(rows: object, formats: Iterable[str]) -> bool:
     scipy_sparse = sys.modules.get("scipy.sparse")
-    return scipy_sparse is not None and scipy_sparse.issparse(rows) and rows.format in formats  # type: ignore[attr-defined]
+    if scipy_sparse is None or not scipy_sparse.issparse(rows):
+        return False
+    return rows.format in formats  # type: ignore[attr-defined]
 
 
 def _column_names(rows: Any, package: str) -> list[str]:
@@ -203,12 +205,12 @@ def _holds_infinities(rows: Any) -> bool:
     """Returns whether XGBoost refuses to make a DMatrix of the rows."""
     if frame_package(rows) == "pandas":
         if not all(isinstance(kind, np.dtype) and kind.kind in "fiub" for kind in rows.dtypes):
-            raise NotTaken("leaves of a frame whose columns are not all plain numbers")
+            raise NotTaken("the columns of the frame are not all plain numbers, which leaves need")
         rows = rows.to_numpy()
     elif is_sparse(rows, ("csr",)):
         rows = rows.data
     elif type(rows) is not np.ndarray:
-        raise NotTaken("leaves of the rows of this frame")
+        raise NotTaken("leaves are not computed for this kind of frame")
     return bool(np.isinf(rows).any())
 
 
@@ -266,7 +268,7 @@ class LightgbmAdapter(Adapter):
             raise NotTaken("there are no rows")
         if package != "pandas":
             if self._has_categories:
-                raise NotTaken(f"columns of categories in a frame of {package}")
+                raise NotTaken(f"the model has categories, and the rows are a frame of {package}")
             return rows
         pandas = sys.modules["pandas"]
         own = [name for name, kind in zip(names, rows.dtypes) if isinstance(kind, pandas.CategoricalDtype)]

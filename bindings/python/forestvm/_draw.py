@@ -1,4 +1,4 @@
-"""Drawings of trees: Graphviz text and SVG. Only Forest.to_dot, Forest.plot and Forest._repr_html_ import this module."""
+"""Draws trees as Graphviz text and SVG. Only Forest.to_dot, Forest.plot and Forest._repr_html_ import this module."""
 
 from __future__ import annotations
 
@@ -201,11 +201,13 @@ Drawing.__module__ = "forestvm"
 
 
 class Box:
-    """A node of a drawing and the branch to it. In pixels: `x` of its middle, the box's width, that of the branch's text,
-    the room that both need, and the span of all below it."""
+    """A node of a drawing and the branch to it. In pixels: `x` of its middle, the box's width, that of the branch's
+    text, the room that both need, and the span of all below it."""
 
     def __init__(self, kind: str, text: str, title: str, depth: int, way: str) -> None:
-        self.text = text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS // 2]}…{text[-_MOST_LETTERS // 2 + 1 :]}"
+        self.text = (
+            text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS // 2]}…{text[-_MOST_LETTERS // 2 + 1 :]}"
+        )
         self.kind, self.title, self.depth, self.way = kind, title, depth, way
         self.children: list[Box] = []
         self.width = max(_width(self.text) + 16, 40)
@@ -275,7 +277,9 @@ def _place(boxes: list[Box]) -> None:
         box.x = min(max(box.x, lefts[id(box)] + box.room / 2), lefts[id(box)] + box.span - box.room / 2)
 
 
-def _label(x: float, y: float, width: float, height: float, fill: str, stroke: str, text: str, title: str, radius: int) -> str:
+def _label(
+    x: float, y: float, width: float, height: float, fill: str, stroke: str, text: str, title: str, radius: int
+) -> str:
     hint = f"<title>{escape(title)}</title>" if title else ""
     return (
         f'<g>{hint}<rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" height="{height}" '
@@ -312,7 +316,7 @@ def _svg(boxes: list[Box], name: str) -> str:
 
 def plot(forest: Forest, number: int, max_depth: int | None) -> Drawing:
     if max_depth is not None and max_depth < 0:
-        raise Usage(f"max_depth is {max_depth}", "max_depth")
+        raise Usage(f"max_depth is {max_depth}: expected a number from 0, or None", "max_depth")
     tree = tree_of(forest, number)
     words = Words(forest, tree)
     output = words.output()

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["ContractWarning", "Environment", "Error", "FeatureMismatch", "Internal", "Refused", "UnsupportedInput", "Usage"]
+__all__ = [
+    "ContractWarning",
+    "Environment",
+    "Error",
+    "FeatureMismatch",
+    "Internal",
+    "Refused",
+    "UnsupportedInput",
+    "Usage",
+]
 
 
 class Error(Exception):

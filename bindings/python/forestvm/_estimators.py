@@ -1,7 +1,7 @@
 """Writes a fitted scikit-learn estimator as the bytes of a .skops file.
 
-The reader of .skops files then reads estimators in memory too, so both have the same numbers and the same refusals. A file
-holds only the attributes that the reader asks for, and is written here: the package skops is not needed.
+The reader of .skops files then reads estimators in memory too, so both have the same numbers and the same refusals. A
+file holds only the attributes that the reader asks for, and is written here: the package skops is not needed.
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ class _Writer:
             return self._named(value, "ListNode", content=[self.node(item) for item in value])
         if type(value).__name__ == "Tree" and type(value).__module__ == "sklearn.tree._tree":
             state = value.__getstate__()
-            return self._named(value, "TreeNode", content=self._members({key: state[key] for key in ("nodes", "values")}))
+            return self._named(
+                value, "TreeNode", content=self._members({key: state[key] for key in ("nodes", "values")})
+            )
         return self._object(value)
 
     @staticmethod

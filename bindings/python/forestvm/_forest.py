@@ -1,4 +1,4 @@
-"""Forest, and the functions that make one of a file or memory."""
+"""Defines Forest, and the functions that make one from a file or from memory."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ class Forest(_core.Forest):
         names = self.feature_names
         return {names[feature] if names else feature: texts for feature, texts, _ in self._category_tables}
 
-    def encode(self, X: Any, *, missing: float | None = None, columns: str = "name", extra: str = "error") -> _core.EncodedRows:
+    def encode(
+        self, X: Any, *, missing: float | None = None, columns: str = "name", extra: str = "error"
+    ) -> _core.EncodedRows:
         """Encodes rows once, for models whose predictions read codes: `predict` and its variants take the result."""
         from . import _rows
 
@@ -79,7 +81,9 @@ class Forest(_core.Forest):
         return _draw.to_dot(self, tree)
 
     def plot(self, tree: int, max_depth: int | None = None) -> Drawing:
-        """Draws a tree as SVG, which notebooks show and `.save(path)` writes. Pointing at a box shows its numbers in full.
+        """Draws a tree as SVG, which notebooks show and `.save(path)` writes.
+
+        Pointing at a box shows its numbers in full.
 
         max_depth: levels of tests to draw; None: all. What is below is one box with the number of its leaves.
         """
@@ -93,7 +97,9 @@ class Forest(_core.Forest):
         return _draw.card(self)
 
     @classmethod
-    def from_buffer(cls, buffer: Buffer, *, threads: int | None = None, target: str = "auto", device: str | None = None) -> Forest:
+    def from_buffer(
+        cls, buffer: Buffer, *, threads: int | None = None, target: str = "auto", device: str | None = None
+    ) -> Forest:
         """Opens a program (.fvm) in memory. Read-only memory at a multiple of 64 bytes is used where it lies, and kept
         alive; any other is copied."""
         return _open(buffer, {"threads": threads, "target": target, "device": device}, borrow=True)
@@ -150,7 +156,7 @@ def load(
     threads: int | None = None,
     target: str = "auto",
     device: str | None = None,
-    rounds: tuple[int, int | None] | str | None = None,
+    rounds: tuple[int, int] | str | None = None,
 ) -> Forest:
     """Loads a trainer's model file, or a program (.fvm), from a path or from memory.
 
@@ -207,7 +213,7 @@ def _has_buffer(source: object) -> bool:
         return False
 
 
-def _rounds(rounds: tuple[int, int | None] | str | None) -> tuple[int, int]:
+def _rounds(rounds: tuple[int, int] | str | None) -> tuple[int, int]:
     """Returns the numbers that the extension takes: an end of -1 means all rounds, -2 those up to the best one."""
     if rounds is None:
         return 0, -1

@@ -92,7 +92,11 @@ class ColumnRows(_rows.Rows):
         block = numpy.empty((end - begin, len(self._columns)), dtype=self._forest._row_dtype, order="F")
         for feature, column in enumerate(self._columns):
             part = column.part(begin, end)
-            block[:, feature] = _codes(part, column.where) if isinstance(part, tuple) else _rows.numbers(part, str(block.dtype), None, column.where)
+            block[:, feature] = (
+                _codes(part, column.where)
+                if isinstance(part, tuple)
+                else _rows.numbers(part, str(block.dtype), None, column.where)
+            )
         return block
 
 
@@ -125,12 +129,21 @@ class _Column:
         self.values = values
         #: Whether the extension reads the column where it lies.
         self.is_direct = isinstance(values, numpy.ndarray) and (
-            self._table is not None or (missing is None and _core.is_direct(values[:, numpy.newaxis], 1) and values.strides == (values.itemsize,))
+            self._table is not None
+            or (
+                missing is None
+                and _core.is_direct(values[:, numpy.newaxis], 1)
+                and values.strides == (values.itemsize,)
+            )
         )
 
     def part(self, begin: int, end: int) -> Part:
         """Returns a part of the column in a form that the extension reads."""
-        values = self.values[begin:end] if isinstance(self.values, numpy.ndarray) else _from_extension(self.values.iloc[begin:end])
+        values = (
+            self.values[begin:end]
+            if isinstance(self.values, numpy.ndarray)
+            else _from_extension(self.values.iloc[begin:end])
+        )
         if self._table is not None:
             return numpy.ascontiguousarray(values), *self._table
         if self.is_direct:
@@ -150,7 +163,9 @@ class _Column:
         """Maps texts to the codes of their categories."""
         distinct: dict[Any, int] = {}
         indices = numpy.fromiter(
-            (-1 if _is_missing(value) else distinct.setdefault(value, len(distinct)) for value in values), numpy.int32, len(values)
+            (-1 if _is_missing(value) else distinct.setdefault(value, len(distinct)) for value in values),
+            numpy.int32,
+            len(values),
         )
         return indices, *self._numbers_of([value.decode() if isinstance(value, bytes) else value for value in distinct])
 
@@ -164,7 +179,9 @@ class _Column:
 
     def _takes_texts(self) -> bool:
         tables = self._forest._category_tables
-        return self._feature in self._forest._hashed_features or any(feature == self._feature for feature, _, _ in tables)
+        return self._feature in self._forest._hashed_features or any(
+            feature == self._feature for feature, _, _ in tables
+        )
 
 
 def _plain(category: Any) -> Any:

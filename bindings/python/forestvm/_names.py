@@ -15,9 +15,9 @@ _SHOWN = 5
 
 def check_options(columns: str, extra: str) -> None:
     if columns not in ("name", "position"):
-        raise Usage(f'columns is {columns!r}: expected "name" or "position"', "columns")
+        raise Usage(f'columns: expected "name" or "position", not {columns!r}', "columns")
     if extra not in ("error", "ignore"):
-        raise Usage(f'extra is {extra!r}: expected "error" or "ignore"', "extra")
+        raise Usage(f'extra: expected "error" or "ignore", not {extra!r}', "extra")
 
 
 def _list(names: Sequence[str]) -> str:
@@ -71,6 +71,9 @@ def order_of(forest: Forest, given: Sequence[object], columns: str, extra: str) 
     if missing or (unused and extra == "error"):
         parts = [f"columns are missing: {_list(missing)}"] if missing else []
         if unused:
-            parts.append(f"the model has no features called {_list(unused)}" + ("" if missing else ' (extra="ignore" drops them)'))
+            parts.append(
+                f"the model has no features called {_list(unused)}"
+                + ("" if missing else ' (extra="ignore" drops them)')
+            )
         raise FeatureMismatch("; ".join(parts), "X", missing, unused, names)
     return order

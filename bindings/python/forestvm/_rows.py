@@ -82,7 +82,9 @@ def predict(
     return result
 
 
-def predict_one(forest: Forest, row: Any, output: str, missing: float | None, columns: str | None, extra: str | None) -> Any:
+def predict_one(
+    forest: Forest, row: Any, output: str, missing: float | None, columns: str | None, extra: str | None
+) -> Any:
     """Predicts one row of any form, for Forest.predict_one."""
     if isinstance(row, dict):
         names, values = list(row), list(row.values())
@@ -91,7 +93,9 @@ def predict_one(forest: Forest, row: Any, output: str, missing: float | None, co
     else:
         names, values = [], row
     if names:
-        table = _frames.columns_of(forest, names, [[value] for value in values], missing, columns or "name", extra or "error")
+        table = _frames.columns_of(
+            forest, names, [[value] for value in values], missing, columns or "name", extra or "error"
+        )
         answers = forest._new_result(1, output, None, None)
         table.predict(0, 1, output, answers)
     else:
@@ -167,10 +171,14 @@ def _from_sequence(X: Any) -> NDArray[Any]:
 class ArrayRows(Rows):
     """A NumPy array of any type, layout and class."""
 
-    def __init__(self, forest: Forest, array: NDArray[Any], missing: float | None, order: list[int] | None = None) -> None:
+    def __init__(
+        self, forest: Forest, array: NDArray[Any], missing: float | None, order: list[int] | None = None
+    ) -> None:
         if array.ndim != 2:
-            hint = ": predict_one takes one row" if array.ndim == 1 else ""
-            raise UnsupportedInput(f"the rows have {array.ndim} dimension{'s' if array.ndim != 1 else ''}, not 2{hint}", "X")
+            hint = {0: ": pass a matrix or a frame", 1: ": predict_one takes one row"}.get(array.ndim, "")
+            raise UnsupportedInput(
+                f"the rows have {array.ndim} dimension{'s' if array.ndim != 1 else ''}, not 2{hint}", "X"
+            )
         if order is None:
             _names.check_count(forest, array.shape[1])
         super().__init__(forest)
@@ -195,19 +203,27 @@ class ArrayRows(Rows):
 
 
 def numbers(values: NDArray[Any], dtype: str, missing: float | None, where: str) -> NDArray[Any]:
-    """Converts numbers of any type to `dtype`, the type in which the model compares: float32 rounds as the trainer does,
-    float64 refuses what it does not have. `missing` becomes NaN."""
+    """Converts numbers of any type to `dtype`, the type in which the model compares: float32 rounds as the trainer
+    does, float64 refuses what it does not have. `missing` becomes NaN."""
     kind = values.dtype.kind
     if kind not in "biufO":
-        raise UnsupportedInput(f"{where}: values of type {values.dtype} are no numbers", where)
+        raise UnsupportedInput(f"{where}: values of type {values.dtype} are not numbers", where)
     if kind == "O":
         converted = _objects(values, where).astype(dtype)
     else:
         converted = values.astype(dtype, order="C")
     if dtype == "float64" and values.dtype.char in "lLqQg":
-        equal = (converted.astype(values.dtype) == values) & (numpy.abs(converted) < 2.0**64) if kind in "iu" else (converted == values) | (values != values)
+        equal = (
+            (converted.astype(values.dtype) == values) & (numpy.abs(converted) < 2.0**64)
+            if kind in "iu"
+            else (converted == values) | (values != values)
+        )
         if not equal.all():
-            raise Refused(f"{where}: {str(values[~equal].flat[0])} is no float64 number, and rounded it could go another way in this model", where)
+            raise Refused(
+                f"{where}: {str(values[~equal].flat[0])} is not a float64 number, and rounded it could go another way "
+                "in this model",
+                where,
+            )
     if missing is not None:
         converted[converted == numpy.asarray(missing, dtype=dtype)] = numpy.nan
     return converted
@@ -222,9 +238,9 @@ def _objects(values: NDArray[Any], where: str) -> NDArray[Any]:
         elif isinstance(value, (int, float, numpy.number, numpy.bool_)):
             number = float(value)
             if isinstance(value, (int, numpy.integer)) and int(number) != int(value):
-                raise Refused(f"{where}: {value} is no float64 number", where)
+                raise Refused(f"{where}: {value} is not a float64 number", where)
         else:
-            raise UnsupportedInput(f"{where}: {value!r} is no number", where)
+            raise UnsupportedInput(f"{where}: {value!r} is not a number", where)
         out.flat[at] = number
     return out
 
@@ -234,7 +250,9 @@ def is_sparse(X: Any) -> bool:
     return type(X).__module__.startswith("scipy.sparse")
 
 
-def _predict_sparse(forest: Forest, X: Any, output: str, out: NDArray[Any] | None, dtype: Any, missing: float | None) -> NDArray[Any]:
+def _predict_sparse(
+    forest: Forest, X: Any, output: str, out: NDArray[Any] | None, dtype: Any, missing: float | None
+) -> NDArray[Any]:
     """Predicts sparse rows. What they do not list is missing for XGBoost, 0 for others, as in the trainers."""
     if X.ndim != 2:
         raise UnsupportedInput(f"the rows have {X.ndim} dimension, not 2", "X")
@@ -252,7 +270,12 @@ def _predict_sparse(forest: Forest, X: Any, output: str, out: NDArray[Any] | Non
             part = part.copy() if part is X else part
             part.sum_duplicates()
         values = part.data
-        if missing is not None or values.dtype.kind not in "biuf" or values.dtype.char == "g" or not values.dtype.isnative:
+        if (
+            missing is not None
+            or values.dtype.kind not in "biuf"
+            or values.dtype.char == "g"
+            or not values.dtype.isnative
+        ):
             values = numbers(values, forest._row_dtype, missing, "X")
         forest._predict_csr(
             numpy.ascontiguousarray(part.indptr, dtype="int64"),

@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ._adapters import Adapter, Array, Method, NotTaken, check_array, check_names, frame_package, is_sparse, unknown_rows
+from ._adapters import (
+    Adapter,
+    Array,
+    Method,
+    NotTaken,
+    check_array,
+    check_names,
+    frame_package,
+    is_sparse,
+    unknown_rows,
+)
 from .trainers import from_sklearn
 
 
@@ -71,7 +81,7 @@ def _array_of(frame: Any) -> Array:
     """Returns the numbers of a frame of pandas: where they lie, if they are of one type, else as float32."""
     kinds = set(frame.dtypes)
     if not all(isinstance(kind, np.dtype) and kind.kind in "fiub" for kind in kinds):
-        raise NotTaken("the frame has columns that are no plain numbers")
+        raise NotTaken("the frame has columns that are not plain numbers")
     return np.asarray(frame.to_numpy() if len(kinds) == 1 else frame.to_numpy(dtype=np.float32))
 
 
@@ -166,7 +176,7 @@ class HistAdapter(SklearnAdapter):
             check_array(rows, estimator.n_features_in_)
         check_names(estimator if named_by is None else named_by, rows)
         if package == "pandas" and not hasattr(estimator, "feature_names_in_"):
-            raise NotTaken("a frame for an estimator that was fitted without names")
+            raise NotTaken("the rows are a frame, and the estimator was fitted without names")
         return rows
 
     def methods(self, estimator: Any) -> Mapping[str, Method]:

@@ -30,7 +30,9 @@ def _cgroup_quota(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sy
         parts = [part for part in path.split("/") if part and part != ".."]
         for depth in range(len(parts) + 1):
             at = folder.joinpath(*parts[:depth])
-            quotas.append(_quota(_text(at / "cpu.max") or f"{_text(at / 'cpu.cfs_quota_us')} {_text(at / 'cpu.cfs_period_us')}"))
+            quotas.append(
+                _quota(_text(at / "cpu.max") or f"{_text(at / 'cpu.cfs_quota_us')} {_text(at / 'cpu.cfs_period_us')}")
+            )
     return min((quota for quota in quotas if quota is not None), default=None)
 
 

@@ -118,7 +118,7 @@ class ForestClassifier(ClassifierMixin, _ForestEstimator):  # type: ignore[misc]
         width = _class_count(self.forest)
         count = len(self.classes_)
         if count != width:
-            raise Usage(f"{count} labels for {width} classes")
+            raise Usage(f"classes: {count} labels are given, the model has {width} classes", "classes")
 
     @property
     def classes_(self) -> Array:
@@ -183,7 +183,7 @@ def _class_count(forest: Forest) -> int:
     try:
         return int(forest.predict_proba(np.empty((0, forest.num_features), np.float32)).shape[1])
     except Refused as error:
-        raise Usage(f"the model is no classifier: {error}") from None
+        raise Usage(f"the model is not a classifier: {error}") from None
 
 
 def _labels_of(forest: Forest) -> Array:

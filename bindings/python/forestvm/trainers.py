@@ -19,11 +19,13 @@ from ._forest import Forest, load
 
 __all__ = ["from_catboost", "from_lightgbm", "from_sklearn", "from_xgboost"]
 
+
 def from_xgboost(model: object, *, iteration_range: tuple[int, int] | None = None, **options: Any) -> Forest:
     """Compiles a model of XGBoost.
 
     Args:
-        model: An ``xgboost.Booster``, or a fitted ``XGBModel`` (``XGBClassifier``, ``XGBRegressor``, ``XGBRanker``, ...).
+        model: An ``xgboost.Booster``, or a fitted ``XGBModel`` (``XGBClassifier``, ``XGBRegressor``, ``XGBRanker`` and
+            others).
         iteration_range: Boosting rounds ``(begin, end)`` to use, counted from 0, ``end`` not included; an ``end`` of 0
             stands for all rounds. By default those that the model's own ``predict`` uses: an ``XGBModel`` that
             stopped early uses the rounds up to ``best_iteration``, a ``Booster`` uses all.
@@ -34,7 +36,7 @@ def from_xgboost(model: object, *, iteration_range: tuple[int, int] | None = Non
         ``XGBModel`` takes for missing (``missing=``) must be given to ``predict`` again; a warning says so.
 
     Raises:
-        UnsupportedInput: The model is no model of XGBoost.
+        UnsupportedInput: The object is not a model of XGBoost.
         Usage: The model is not fitted, or has fewer rounds.
         Refused: The model has a part that is not supported, for example ``booster="gblinear"``.
     """
@@ -57,7 +59,8 @@ def from_lightgbm(
     """Compiles a model of LightGBM.
 
     Args:
-        model: A ``lightgbm.Booster``, or a fitted ``LGBMModel`` (``LGBMClassifier``, ``LGBMRegressor``, ``LGBMRanker``).
+        model: A ``lightgbm.Booster``, or a fitted ``LGBMModel`` (``LGBMClassifier``, ``LGBMRegressor``,
+            ``LGBMRanker``).
         start_iteration: The first boosting round to use.
         num_iteration: How many rounds to use; 0 or less stands for all. By default those that ``predict`` uses: the
             rounds up to ``best_iteration`` if the model stopped early and starts with the first round, else all.
@@ -68,7 +71,7 @@ def from_lightgbm(
         name; LightGBM itself matches them by position.
 
     Raises:
-        UnsupportedInput: The model is no model of LightGBM.
+        UnsupportedInput: The object is not a model of LightGBM.
         Usage: The model is not fitted, or has fewer rounds.
         Refused: The model has a part that is not supported.
     """
@@ -112,7 +115,7 @@ def from_catboost(model: object, **options: Any) -> Forest:
         **options: Options of :func:`forestvm.load`.
 
     Raises:
-        UnsupportedInput: The model is no model of CatBoost.
+        UnsupportedInput: The object is not a model of CatBoost.
         Usage: The model is not fitted.
         Refused: The model has a part that is not supported.
     """

@@ -23,8 +23,8 @@ class ModelFile(NamedTuple):
 
 
 def model_files() -> list[ModelFile]:
-    """Returns models of this year's XGBoost and LightGBM: those in the tree, and in the folder of further models if it is
-    there. Releases differ in the last bits, and forestvm follows the one that wrote the model."""
+    """Returns models of this year's XGBoost and LightGBM: those in the tree, and in the folder of further models if it
+    is there. Releases differ in the last bits, and forestvm follows the one that wrote the model."""
     files = []
     for trainer, parent, prefix in (
         ("xgboost", DATA / "xgboost_versions", "3.2.0"),

@@ -34,7 +34,7 @@ def classes(rows: np.ndarray) -> np.ndarray:
 
 
 def awkward_rows(thresholds: Iterable[tuple[int, float]], missing: bool = True, infinite: bool = True) -> np.ndarray:
-    """Returns float64 rows with numbers at thresholds (feature, number) and beside them, zeros of both signs, and more."""
+    """Returns float64 rows: numbers at thresholds (feature, number) and beside them, zeros of both signs, others."""
     base = training_rows(seed=2, count=60)
     special = [0.0, -0.0, 1e-310, -1e-310, 1e-45, 3e38, -3e38]
     special += [np.nan] if missing else []

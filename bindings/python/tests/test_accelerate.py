@@ -78,6 +78,7 @@ ESTIMATORS = {
     "BaggingRegressor": (ensemble.BaggingRegressor(**SKLEARN, max_features=0.5), target),
     "AdaBoostClassifier": (ensemble.AdaBoostClassifier(**SKLEARN), binary),
     "AdaBoostClassifier of words": (ensemble.AdaBoostClassifier(**SKLEARN), _words),
+    "AdaBoostRegressor": (ensemble.AdaBoostRegressor(**SKLEARN), target),
     "IsolationForest": (ensemble.IsolationForest(**SKLEARN), target),
 }
 METHODS = ("predict", "predict_proba", "decision_function", "apply")
@@ -150,7 +151,10 @@ def test_attributes_are_the_estimators(rows: np.ndarray) -> None:
 
 
 def test_modules_and_classes_are_left_alone(rows: np.ndarray) -> None:
-    before = {kind: dict(vars(kind)) for kind in (xgboost.XGBClassifier, lightgbm.LGBMClassifier, ensemble.RandomForestClassifier)}
+    before = {
+        kind: dict(vars(kind))
+        for kind in (xgboost.XGBClassifier, lightgbm.LGBMClassifier, ensemble.RandomForestClassifier)
+    }
     for name in ("XGBClassifier", "LGBMClassifier", "RandomForestClassifier"):
         model = fitted(name, rows)
         kind = type(model)
@@ -207,7 +211,9 @@ def test_xgboost_margins_are_computed(rows: np.ndarray) -> None:
     assert forestvm.log(fast) == []
 
 
-@pytest.mark.parametrize("name", ["RandomForestClassifier", "LGBMClassifier", "XGBClassifier", "HistGradientBoostingRegressor"])
+@pytest.mark.parametrize(
+    "name", ["RandomForestClassifier", "LGBMClassifier", "XGBClassifier", "HistGradientBoostingRegressor"]
+)
 def test_errors_and_warnings_are_the_estimators(name: str, rows: np.ndarray) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(rows, columns=list("abcdef"))
@@ -245,15 +251,22 @@ def test_numbers_beyond_float32_are_left_to_scikit_learn(rows: np.ndarray) -> No
 def test_frames_of_several_types_are_read_as_scikit_learn_reads_them(rows: np.ndarray) -> None:
     pandas = pytest.importorskip("pandas")
     large = 2**53 + np.arange(len(rows)) * (2**29 + 1)  # rounding them to float64 first gives other float32 numbers
-    frame = pandas.DataFrame({"x": rows[:, 0], "count": large, "single": rows[:, 1].astype(np.float32), "flag": rows[:, 2] > 0})
+    frame = pandas.DataFrame(
+        {"x": rows[:, 0], "count": large, "single": rows[:, 1].astype(np.float32), "flag": rows[:, 2] > 0}
+    )
     model = ensemble.ExtraTreesRegressor(n_estimators=10, random_state=0).fit(frame, np.arange(len(rows)) % 7)
     fast = forestvm.accelerate(model)
-    for given in (frame, frame[["x"]].assign(count=1, single=2.0, flag=False), frame.astype(float), frame.astype(np.float32)):
+    for given in (
+        frame,
+        frame[["x"]].assign(count=1, single=2.0, flag=False),
+        frame.astype(float),
+        frame.astype(np.float32),
+    ):
         assert_bits(fast.predict(given), model.predict(given))
     assert forestvm.log(fast) == []
     with_none = frame.assign(x=frame.x.astype("Float64"))
     assert_bits(fast.predict(with_none), model.predict(with_none))
-    assert "no plain numbers" in forestvm.log(fast)[0].reason
+    assert "not plain numbers" in forestvm.log(fast)[0].reason
 
 
 def test_missing_values_go_where_the_estimator_takes_them(rows: np.ndarray) -> None:
@@ -420,7 +433,10 @@ def test_verify_finds_a_difference(rows: np.ndarray, monkeypatch: pytest.MonkeyP
         own = getattr(type(model), method)
 
         def other(self: Any, X: Any, own: Any = own, **parameters: Any) -> Any:
-            return own(self, X, **parameters) + np.eye(1, len(X), 7).reshape(-1, *([1] * (method != "predict")))[: len(X)].astype(np.float32) * 1e-3
+            return (
+                own(self, X, **parameters)
+                + np.eye(1, len(X), 7).reshape(-1, *([1] * (method != "predict")))[: len(X)].astype(np.float32) * 1e-3
+            )
 
         other.__module__ = own.__module__
         monkeypatch.setattr(type(model), method, other)
@@ -442,7 +458,7 @@ def test_what_cannot_be_accelerated_is_an_error(rows: np.ndarray) -> None:
         forestvm.accelerate(LogisticRegression().fit(rows, binary(rows)))
     with pytest.raises(forestvm.UnsupportedInput, match="accelerate takes estimators"):
         forestvm.accelerate(3)
-    with pytest.raises(forestvm.UnsupportedInput, match="not xgboost.core.Booster: from_xgboost"):
+    with pytest.raises(forestvm.UnsupportedInput, match="not xgboost.core.Booster: load, from_xgboost"):
         forestvm.accelerate(fitted("XGBRegressor", rows).get_booster())
     for unfitted in (xgboost.XGBClassifier(), lightgbm.LGBMRegressor()):
         with pytest.raises(forestvm.Usage, match="not fitted"):
@@ -509,7 +525,9 @@ def frame(rows: np.ndarray) -> Any:
 CATEGORICAL = {
     "XGBRegressor": xgboost.XGBRegressor(**XGB, enable_categorical=True),
     "LGBMRegressor": lightgbm.LGBMRegressor(**LGBM),
-    "HistGradientBoostingRegressor": ensemble.HistGradientBoostingRegressor(max_iter=5, categorical_features="from_dtype"),
+    "HistGradientBoostingRegressor": ensemble.HistGradientBoostingRegressor(
+        max_iter=5, categorical_features="from_dtype"
+    ),
 }
 
 

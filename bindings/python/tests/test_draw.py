@@ -130,7 +130,9 @@ def frame_of(rows: np.ndarray[Any, Any]) -> Any:
 def test_xgboost_leaves_and_sums() -> None:
     xgboost = pytest.importorskip("xgboost")
     rows, target = rows_with_categories()
-    model = xgboost.XGBRegressor(n_estimators=6, max_depth=5, base_score=0.0, max_cat_to_onehot=2, n_jobs=1, enable_categorical=True)
+    model = xgboost.XGBRegressor(
+        n_estimators=6, max_depth=5, base_score=0.0, max_cat_to_onehot=2, n_jobs=1, enable_categorical=True
+    )
     model.fit(frame_of(rows), target)
     forest = forestvm.from_xgboost(model)
     assert_leaves(forest, rows)
@@ -141,7 +143,13 @@ def test_xgboost_leaves_and_sums() -> None:
 def test_lightgbm_leaves_and_sums() -> None:
     lightgbm = pytest.importorskip("lightgbm")
     rows, target = rows_with_categories()
-    options = {"min_data_in_leaf": 5, "min_data_per_group": 5, "cat_smooth": 1, "max_cat_to_onehot": 2, "num_threads": 1}
+    options = {
+        "min_data_in_leaf": 5,
+        "min_data_per_group": 5,
+        "cat_smooth": 1,
+        "max_cat_to_onehot": 2,
+        "num_threads": 1,
+    }
     data = lightgbm.Dataset(frame_of(rows), np.digitize(target, [0, 1]))
     booster = lightgbm.train({"objective": "multiclass", "num_class": 3, "verbose": -1, **options}, data, 4)
     forest = forestvm.from_lightgbm(booster)
@@ -174,7 +182,9 @@ def test_linear_leaves_have_their_functions() -> None:
         result = leaf.function[0] + sum(factor * float(row[feature]) for feature, factor in leaf.function[1])
         return leaf.values[0] if math.isnan(result) else result
 
-    np.testing.assert_allclose(forest.predict_raw(rows), [sum(output(tree, row) for tree in trees) for row in rows], rtol=1e-12)
+    np.testing.assert_allclose(
+        forest.predict_raw(rows), [sum(output(tree, row) for tree in trees) for row in rows], rtol=1e-12
+    )
     assert all("missing" not in line for line in forest.to_dot(0).splitlines() if "leaf 0" in line)  # constants alone
     assert re.search(r"\d \* \S.*, or \S+ if one is missing", forest.to_dot(1))
     assert " linear<" in forest.plot(1)._repr_svg_()
@@ -292,7 +302,9 @@ def test_the_card_tells_what_the_forest_is() -> None:
 def test_wrong_numbers_are_errors(draw: Callable[[forestvm.Forest, Any], object]) -> None:
     forest = forestvm.load(BREAST_CANCER)
     for number in (-1, 200, 2**32, 10**30):
-        with pytest.raises(forestvm.Usage, match=f"there is no tree {number}: the model has 200, numbered from 0") as caught:
+        with pytest.raises(
+            forestvm.Usage, match=f"there is no tree {number}: the model has 200, numbered from 0"
+        ) as caught:
             draw(forest, number)
         assert caught.value.where == "tree"
     for wrong in ("0", 0.0, None):

@@ -36,7 +36,9 @@ def test_the_facts_of_a_model(breast_cancer: Path) -> None:
     assert forest.num_trees == 200
 
 
-def test_a_model_may_come_from_a_path_bytes_a_buffer_and_a_gzip_file(breast_cancer: Path, rows: Array, tmp_path: Path) -> None:
+def test_a_model_may_come_from_a_path_bytes_a_buffer_and_a_gzip_file(
+    breast_cancer: Path, rows: Array, tmp_path: Path
+) -> None:
     wanted = forestvm.load(breast_cancer).predict(rows)
     content = breast_cancer.read_bytes()
     packed = tmp_path / "model"
@@ -170,7 +172,16 @@ def test_one_row(breast_cancer: Path, rows: Array) -> None:
     row = rows[0]
     names = forest.feature_names
     shuffled = dict(reversed(list(zip(names, row.tolist()))))
-    forms: list[Any] = [row, row.astype(float), row.tolist(), tuple(row), rows[:, ::1][0], np.repeat(row, 2)[::2], row.astype(">f4"), shuffled]
+    forms: list[Any] = [
+        row,
+        row.astype(float),
+        row.tolist(),
+        tuple(row),
+        rows[:, ::1][0],
+        np.repeat(row, 2)[::2],
+        row.astype(">f4"),
+        shuffled,
+    ]
     for form in forms:
         answer = forest.predict_one(form)
         assert type(answer) is float
@@ -334,7 +345,14 @@ def test_classes_of_errors() -> None:
     assert issubclass(forestvm.Internal, RuntimeError)
     assert issubclass(forestvm.FeatureMismatch, forestvm.Usage)
     assert issubclass(forestvm.UnsupportedInput, (forestvm.Usage, TypeError))
-    for kind in (forestvm.Refused, forestvm.Usage, forestvm.Environment, forestvm.Internal, forestvm.FeatureMismatch, forestvm.UnsupportedInput):
+    for kind in (
+        forestvm.Refused,
+        forestvm.Usage,
+        forestvm.Environment,
+        forestvm.Internal,
+        forestvm.FeatureMismatch,
+        forestvm.UnsupportedInput,
+    ):
         assert issubclass(kind, forestvm.Error)
         assert kind.__module__ == "forestvm"
         error = kind("the message", "the place")
@@ -381,9 +399,14 @@ def test_arguments(breast_cancer: Path, rows: Array) -> None:
     ):
         with pytest.raises(TypeError):
             call()
-    for options in ({"output": "score"}, {"output": 1}, {"columns": "order", "missing": 0}, {"extra": "drop", "missing": 0}):
-        with pytest.raises(forestvm.Usage):
-            forest.predict(rows, **options)
+    for options in ({"output": "score"}, {"output": 1}, {"columns": "order"}, {"extra": "drop"}):
+        for call, X in ((forest.predict, rows), (forest.predict, forest.encode(rows)), (forest.predict_one, rows[0])):
+            with pytest.raises(forestvm.Usage, match=next(iter(options))):
+                call(X, **options)
+    with pytest.raises(forestvm.Usage, match="columns: expected \"name\" or \"position\", not 'order'") as caught:
+        forest.predict(rows, columns="order")
+    assert caught.value.where == "columns"
+    assert np.array_equal(forest.predict(rows, columns="position", extra=None), forest.predict(rows))
     name = "".join(["va", "lue"])  # not interned
     assert np.array_equal(forest.predict(rows, output=name), forest.predict(rows))
 

@@ -12,7 +12,10 @@ import forestvm
 
 CLASSIFIERS = [
     DATA / "breast_cancer" / "model.json",
-    *(ZOO / "formats" / name / "model.pmml" for name in ("pmml_xgb_binary", "pmml_lgb_binary", "pmml_rf_clf", "pmml_dt_clf")),
+    *(
+        ZOO / "formats" / name / "model.pmml"
+        for name in ("pmml_xgb_binary", "pmml_lgb_binary", "pmml_rf_clf", "pmml_dt_clf")
+    ),
 ]
 
 

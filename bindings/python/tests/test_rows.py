@@ -141,7 +141,9 @@ def test_there_are_models_of_the_zoo() -> None:
     assert len(MODELS) > 60
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool", "float16"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool", "float16"]
+)
 @pytest.mark.parametrize("name", ["breast_cancer", "4.7.0_classes"])
 def test_small_numbers_of_every_type(name: str, dtype: str) -> None:
     from conftest import DATA

@@ -65,7 +65,8 @@ def arrow_nulls(rows: Array, names: list[str]) -> Any:
     arrow = pytest.importorskip("pyarrow")
     padded = np.concatenate([np.zeros((5, rows.shape[1]), rows.dtype), rows])
     columns = [
-        arrow.array(padded[:, i], type=(arrow.float32(), arrow.float64())[i % 2], from_pandas=True)[5:] for i in range(len(names))
+        arrow.array(padded[:, i], type=(arrow.float32(), arrow.float64())[i % 2], from_pandas=True)[5:]
+        for i in range(len(names))
     ]
     return arrow.table(columns, names=names)
 
@@ -148,7 +149,9 @@ def make(request: pytest.FixtureRequest) -> Callable[[Array, list[str]], Any]:
     return FRAMES[request.param]
 
 
-def test_missing_and_extra_columns(forest: forestvm.Forest, rows: Array, make: Callable[[Array, list[str]], Any]) -> None:
+def test_missing_and_extra_columns(
+    forest: forestvm.Forest, rows: Array, make: Callable[[Array, list[str]], Any]
+) -> None:
     names = list(forest.feature_names)
     wanted = forest.predict(rows)
     with pytest.raises(forestvm.FeatureMismatch) as mismatch:
@@ -275,7 +278,9 @@ def test_categories_are_matched_by_value() -> None:
     assert forest.categories["colour"] == ("black", "blue", "green", "red")
     assert len(set(wanted)) > 50
     other = frame.copy()  # other categories, in another order, some of them never used
-    other["colour"] = pandas.Categorical(frame.colour.astype(object), categories=["red", "violet", "black", "green", "blue"])
+    other["colour"] = pandas.Categorical(
+        frame.colour.astype(object), categories=["red", "violet", "black", "green", "blue"]
+    )
     other["size"] = pandas.Categorical(frame["size"].astype(object), categories=[7, 10, 3, -5])
     assert np.array_equal(forest.predict(other), wanted)
     for texts in (frame.colour.astype(object), frame.colour.astype(str), frame.colour.astype("string")):
@@ -298,7 +303,11 @@ def test_categories_of_polars_and_arrow_are_matched_by_value() -> None:
     arrow = pytest.importorskip("pyarrow")
     wanted = booster.predict(frame)
     colours = frame.colour.astype(str).tolist()
-    plain = {"x": frame.x.to_numpy(), "size": frame["size"].astype(int).to_numpy(), "flag": frame.flag.astype(str).tolist()}
+    plain = {
+        "x": frame.x.to_numpy(),
+        "size": frame["size"].astype(int).to_numpy(),
+        "flag": frame.flag.astype(str).tolist(),
+    }
     numbers = {**plain, "size": [{10: 1, -5: 0, 7: 2}[size] for size in plain["size"]]}
     numbers["size"] = frame["size"].cat.codes.to_numpy()
     polars.Series(["other", "levels", "first"], dtype=polars.Categorical)  # pollutes the global cache
@@ -306,8 +315,17 @@ def test_categories_of_polars_and_arrow_are_matched_by_value() -> None:
         table = polars.DataFrame({**numbers, "colour": polars.Series(colours, dtype=kind)})
         assert np.array_equal(forest.predict(table), wanted)
     sizes = arrow.array(plain["size"]).dictionary_encode()
-    for kind in (arrow.string(), arrow.large_string(), arrow.string_view(), arrow.dictionary(arrow.int8(), arrow.string())):
-        column = arrow.array(colours).cast(kind) if "dictionary" not in str(kind) else arrow.array(colours).dictionary_encode().cast(kind)
+    for kind in (
+        arrow.string(),
+        arrow.large_string(),
+        arrow.string_view(),
+        arrow.dictionary(arrow.int8(), arrow.string()),
+    ):
+        column = (
+            arrow.array(colours).cast(kind)
+            if "dictionary" not in str(kind)
+            else arrow.array(colours).dictionary_encode().cast(kind)
+        )
         table = arrow.table({"x": plain["x"], "size": sizes, "flag": plain["flag"], "colour": column})
         assert np.array_equal(forest.predict(table), wanted), kind
     parts = [arrow.array(part).dictionary_encode() for part in (colours[:100], colours[100:101], colours[101:])]
@@ -390,7 +408,9 @@ def test_predictions_as_a_stream(forest: forestvm.Forest, rows: Array, output: s
     stream = forest.predict_stream(table, output=output, name="answer")
     for _ in range(2):  # a table can be read again
         result = arrow.RecordBatchReader.from_stream(stream).read_all()
-        assert result.column_names == (["answer"] if wanted.ndim == 1 else [f"answer_{i}" for i in range(wanted.shape[1])])
+        assert result.column_names == (
+            ["answer"] if wanted.ndim == 1 else [f"answer_{i}" for i in range(wanted.shape[1])]
+        )
         columns = [column.to_numpy() for column in result.columns]
         assert all(column.dtype == wanted.dtype for column in columns)
         assert np.array_equal(np.stack(columns, axis=1).reshape(wanted.shape), wanted)

@@ -76,7 +76,7 @@ def test_labels_come_from_the_file_or_the_caller(rows: np.ndarray) -> None:
     assert_bits(ForestClassifier(forest).classes_, np.array([-10, 0, 10, 20]))
     named = ForestClassifier(forest, classes=WORDS)
     assert_bits(named.predict(rows), WORDS[forest.predict_class(rows)])
-    with pytest.raises(forestvm.Usage, match="2 labels for 4 classes"):
+    with pytest.raises(forestvm.Usage, match="2 labels are given, the model has 4 classes"):
         ForestClassifier(forest, classes=["a", "b"])
     texts = forestvm.from_sklearn(RandomForestClassifier(n_estimators=2).fit(rows, WORDS[classes(rows)]))
     assert_bits(ForestClassifier(texts).classes_, WORDS)

@@ -69,6 +69,7 @@ MODELS = {
     "isolation of features": lambda: _fit(ensemble.IsolationForest, target, n_estimators=6, max_features=3),
     "weights": lambda: _boosted(ensemble.AdaBoostClassifier, _words),
     "weights of two classes": lambda: _boosted(ensemble.AdaBoostClassifier, binary),
+    "median": lambda: _boosted(ensemble.AdaBoostRegressor, target),
 }
 
 
@@ -166,7 +167,10 @@ def test_embeddings_give_leaves() -> None:
 def test_several_outputs_of_classes_stand_side_by_side() -> None:
     rows = training_rows()
     model = ensemble.RandomForestClassifier(n_estimators=4, random_state=0).fit(rows, _two_labels(rows))
-    assert_bits(forestvm.from_sklearn(model).predict(rows), np.hstack(model.predict_proba(rows)))
+    forest = forestvm.from_sklearn(model)
+    assert_bits(forest.predict(rows), np.hstack(model.predict_proba(rows)))
+    labels = np.concatenate(model.classes_)[forest.predict_class(rows)]
+    np.testing.assert_array_equal(labels, model.predict(rows))
 
 
 @pytest.mark.parametrize("kind", [str, object, np.int8, bool, np.float64])
@@ -220,9 +224,10 @@ def test_what_is_not_supported_is_refused_by_name() -> None:
     rows, y = rows_without_missing(), binary(rows_without_missing())
     refused = {
         "not fitted": ensemble.RandomForestClassifier(),
-        "AdaBoostRegressor": ensemble.AdaBoostRegressor(n_estimators=2).fit(rows, y),
         "LogisticRegression": LogisticRegression().fit(rows, y),
-        "only ensembles of decision trees": ensemble.BaggingClassifier(LogisticRegression(), n_estimators=2).fit(rows, y),
+        "only ensembles of decision trees": ensemble.BaggingClassifier(LogisticRegression(), n_estimators=2).fit(
+            rows, y
+        ),
     }
     for text, model in refused.items():
         with pytest.raises(forestvm.Refused, match=text):
@@ -243,5 +248,5 @@ def test_a_class_derived_from_an_estimator_is_refused() -> None:
         """May predict in ways of its own."""
 
     rows = training_rows()
-    with pytest.raises(forestvm.Refused, match="Own is no estimator"):
+    with pytest.raises(forestvm.Refused, match="Own is not a supported estimator"):
         forestvm.from_sklearn(Own(n_estimators=2).fit(rows, binary(rows)))

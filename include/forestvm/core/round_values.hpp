@@ -3,7 +3,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstring>
 
 #include <forestvm/core/platform.hpp>
 
@@ -21,12 +20,12 @@ struct RoundTask {
   const std::uint32_t* filter;  ///< A bit for each hash of a bound.
   std::uint32_t filter_mask;    ///< Number of bits less one.
   float* out;                   ///< Receives the values, rounded down.
-  /// Receives 1 for each value that a bound of its feature may lie below, between its neighbours: such a value may have
-  /// to be rounded up. Otherwise 0.
-  std::uint32_t* between;
 };
 
-using RoundFunction = void (*)(const RoundTask& task);
+/// Returns a bit for each value: 1 if a bound of its feature may lie below it, between its neighbours, so that it may
+/// have to be rounded up.
+using RoundFunction = std::uint64_t (*)(const RoundTask& task);
+static_assert(kRoundedAtOnce <= 64);
 
 /// Returns a hash of the bounds of a feature that lie just below `up`.
 FVM_INLINE std::uint32_t hash_of_bound(std::uint32_t feature, std::uint32_t up_bits) {
@@ -40,7 +39,7 @@ FVM_INLINE std::uint32_t hash_of_bound(std::uint32_t feature, std::uint32_t up_b
 /// A RoundFunction without branches, which compilers turn into vector code. Tag keeps code that is compiled for
 /// different CPUs apart.
 template <class Tag>
-void round_down(const RoundTask& task) {
+std::uint64_t round_down(const RoundTask& task) {
   // Copies and an array of its own, because compilers must see that no store changes what is read.
   const double* const values = task.values;
   const std::uint32_t* const filter = task.filter;
@@ -60,7 +59,9 @@ void round_down(const RoundTask& task) {
     found[i] = filter[h / 32] >> h % 32 & between;
     task.out[i] = std::bit_cast<float>(down);
   }
-  std::memcpy(task.between, found, count * sizeof found[0]);
+  std::uint64_t bits = 0;
+  for (std::uint32_t i = 0; i < count; ++i) bits |= std::uint64_t{found[i]} << i;
+  return bits;
 }
 
 }  // namespace forestvm

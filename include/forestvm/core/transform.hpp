@@ -2,11 +2,13 @@
 // In: raw scores; out: what the trainer's predict gives, and labels. Rows: transforms.def, class_rules.def.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <limits>
 
 #include <forestvm/core/math.hpp>
 #include <forestvm/core/platform.hpp>
+#include <forestvm/core/table_exp.hpp>
 
 namespace forestvm {
 
@@ -43,7 +45,7 @@ enum class Pair : std::uint8_t {
 /// Returns the values per row after a transform of `outputs` raw scores. Only models of one output have pairs.
 FVM_HOST_DEVICE constexpr std::uint32_t value_width(Transform transform, Pair pair, std::uint32_t outputs) {
   if (pair != Pair::None) return 2;
-  return transform == Transform::Argmax ? 1 : outputs;
+  return transform == Transform::Argmax || transform == Transform::WeightedMedian ? 1 : outputs;
 }
 
 /// Returns whether labels come from raw scores, which no transform has touched.
@@ -59,6 +61,7 @@ FVM_HOST_DEVICE constexpr bool takes_raw_scores(ClassRule rule) {
     case ClassRule::AboveHalf:
     case ClassRule::Positive:
     case ClassRule::Argmax:
+    case ClassRule::ArgmaxOfEach:
     case ClassRule::Value:
     case ClassRule::Negative:
     case ClassRule::HalfOrMore:
@@ -68,8 +71,9 @@ FVM_HOST_DEVICE constexpr bool takes_raw_scores(ClassRule rule) {
   return false;
 }
 
-/// Returns the labels per row; 0 if the model has no classes.
-FVM_HOST_DEVICE constexpr std::uint32_t label_width(ClassRule rule, std::uint32_t outputs) {
+/// Returns the labels per row; 0 if the model has no classes. For `group_ends` see TransformParameters.
+FVM_HOST_DEVICE constexpr std::uint32_t label_width(ClassRule rule, std::uint32_t outputs,
+                                                    std::uint64_t group_ends = 0) {
   switch (rule) {
     case ClassRule::None:
       return 0;
@@ -87,6 +91,8 @@ FVM_HOST_DEVICE constexpr std::uint32_t label_width(ClassRule rule, std::uint32_
     case ClassRule::Value:
     case ClassRule::RawArgmax:
       return 1;
+    case ClassRule::ArgmaxOfEach:
+      return static_cast<std::uint32_t>(std::popcount(group_ends));
   }
   return 0;
 }
@@ -96,7 +102,18 @@ struct TransformParameters {
   double divisor = 1;  ///< Number by which raw scores are divided first.
   double slope = 1;    ///< Factor of the argument of sigmoids; divisor of the argument of others.
   double offset = 0;   ///< Number that AnomalyDecision subtracts and RawAboveOffset compares with.
+  /// Bit i is set if output i is the last of a group of ArgmaxOfEach; 0 for other rules.
+  std::uint64_t group_ends = 0;
 };
+
+/// The most outputs of a model whose labels ArgmaxOfEach gives: TransformParameters::group_ends has a bit for each.
+inline constexpr std::uint32_t kMaxGroupedOutputs = 64;
+
+/// Returns whether a model may have these TransformParameters::group_ends: the last group ends with the outputs.
+constexpr bool are_group_ends(ClassRule rule, std::uint32_t outputs, std::uint64_t group_ends) {
+  return rule == ClassRule::ArgmaxOfEach ? static_cast<std::uint32_t>(std::bit_width(group_ends)) == outputs
+                                         : group_ends == 0;
+}
 
 inline constexpr double kLog2E = 1.4426950408889634;
 inline constexpr double kLn2High = 6.93147180369123816490e-01;  // ln 2 = high + low
@@ -200,6 +217,11 @@ FVM_HOST_DEVICE inline double log1p_f64(double y) {
 FVM_HOST_DEVICE inline float exp_of(float x) { return exp_f32(x); }
 FVM_HOST_DEVICE inline double exp_of(double x) { return exp_f64(x); }
 
+template <class Scalar>
+FVM_HOST_DEVICE inline Scalar table_exp_of(Scalar x) {
+  return static_cast<Scalar>(table_exp(static_cast<double>(x)));
+}
+
 /// Returns 1 / (1 + exp(-x)) as XGBoost computes it: the exponent's argument is cut at 88.7 so that it stays
 /// finite.
 FVM_HOST_DEVICE inline float sigmoid_of(float x) {
@@ -293,6 +315,12 @@ FVM_HOST_DEVICE inline Scalar power_exp(Scalar x, double slope) {
   return static_cast<Scalar>(exp_f64(slope * static_cast<double>(x)));
 }
 
+/// Returns the sigmoid with power_exp.
+template <class Scalar>
+FVM_HOST_DEVICE inline Scalar power_sigmoid(Scalar x, double slope) {
+  return 1 / (1 + power_exp(-x, slope));
+}
+
 /// Applies softmax with power_exp; the sum of the powers is rounded after each of them.
 template <class Scalar>
 FVM_HOST_DEVICE inline void power_softmax(Scalar* scores, std::uint32_t count, double slope) {
@@ -327,28 +355,65 @@ FVM_HOST_DEVICE inline std::uint32_t argmax(const Scalar* scores, std::uint32_t 
   return best;
 }
 
-template <class Scalar>
-FVM_HOST_DEVICE inline void softmax(Scalar* scores, std::uint32_t count) {
+/// Applies softmax; `exponential` is the function to take for exp.
+template <class Scalar, class Exponential>
+FVM_HOST_DEVICE inline void softmax(Scalar* scores, std::uint32_t count, Exponential exponential) {
   Scalar largest = scores[0];
   for (std::uint32_t i = 1; i < count; ++i)
     if (scores[i] > largest) largest = scores[i];
   double sum = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
-    scores[i] = exp_of(scores[i] - largest);
+    scores[i] = exponential(scores[i] - largest);
     sum += static_cast<double>(scores[i]);
   }
   const Scalar total = static_cast<Scalar>(sum);
   for (std::uint32_t i = 0; i < count; ++i) scores[i] /= total;
 }
 
-/// Turns one row's raw scores, float32 or float64, into values, in place; the one value of Argmax comes
-/// first.
+/// Returns the weighted median of scores[0 .. count), whose weights are the next `count` scores; sorts both. Equal
+/// scores may come in any order: it matters only for the rounding of the sum of their weights.
+template <class Scalar>
+FVM_HOST_DEVICE inline Scalar weighted_median(Scalar* scores, std::uint32_t count) {
+  Scalar* const weights = scores + count;
+  for (std::uint32_t gap = count; gap > 1;) {
+    gap = gap < 5 ? 1 : gap * 5 / 11;
+    for (std::uint32_t i = gap; i < count; ++i) {
+      const Scalar score = scores[i], weight = weights[i];
+      std::uint32_t to = i;
+      for (; to >= gap && scores[to - gap] > score; to -= gap) {
+        scores[to] = scores[to - gap];
+        weights[to] = weights[to - gap];
+      }
+      scores[to] = score;
+      weights[to] = weight;
+    }
+  }
+  for (std::uint32_t i = 1; i < count; ++i) weights[i] += weights[i - 1];
+  std::uint32_t chosen = 0;
+  while (chosen + 1 < count && !(weights[chosen] >= Scalar{0.5} * weights[count - 1])) ++chosen;
+  return scores[chosen];
+}
+
+/// Divides scores.
+template <class Scalar>
+FVM_HOST_DEVICE inline void divide(Scalar* scores, std::uint32_t count, Scalar divisor) {
+  if (divisor == 1) return;
+  for (std::uint32_t i = 0; i < count; ++i) scores[i] /= divisor;
+}
+
+/// Returns x, cut to [0, 1].
+template <class Scalar>
+FVM_HOST_DEVICE inline Scalar cut_to_one(Scalar x) {
+  return x < 0 ? Scalar{0} : x > 1 ? Scalar{1} : x;
+}
+
+/// Turns one row's raw scores, float32 or float64, into values, in place; the one value of Argmax and of
+/// WeightedMedian comes first.
 template <class Scalar>
 FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, std::uint32_t outputs,
                                           TransformParameters parameters = {}) {
   const Scalar slope = static_cast<Scalar>(parameters.slope);
-  if (parameters.divisor != 1)
-    for (std::uint32_t i = 0; i < outputs; ++i) scores[i] /= static_cast<Scalar>(parameters.divisor);
+  divide(scores, outputs, static_cast<Scalar>(parameters.divisor));
   switch (transform) {
     case Transform::Identity:
     case Transform::Average:
@@ -357,9 +422,8 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
       for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = sigmoid_of(slope * scores[i]);
       return;
     case Transform::Softmax:
-      if (slope != 1)
-        for (std::uint32_t i = 0; i < outputs; ++i) scores[i] /= slope;
-      softmax(scores, outputs);
+      divide(scores, outputs, slope);
+      softmax(scores, outputs, [](Scalar x) { return exp_of(x); });
       return;
     case Transform::Argmax:
       scores[0] = static_cast<Scalar>(argmax(scores, outputs));
@@ -380,7 +444,7 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
       for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = logistic_of(scores[i]);
       return;
     case Transform::Uncertainty:
-      scores[1] = exp_of(2 * scores[1]);
+      scores[1] = table_exp_of(2 * scores[1]);
       return;
     case Transform::Anomaly:
       for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = exp2_of(-(scores[i] / slope));
@@ -390,8 +454,7 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
         scores[i] = -exp2_of(-(scores[i] / slope)) - static_cast<Scalar>(parameters.offset);
       return;
     case Transform::Clamp:
-      for (std::uint32_t i = 0; i < outputs; ++i)
-        scores[i] = scores[i] < 0 ? Scalar{0} : scores[i] > 1 ? Scalar{1} : scores[i];
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = cut_to_one(scores[i]);
       return;
     case Transform::SoftmaxZero:
       softmax_zero(scores, outputs);
@@ -412,11 +475,19 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
       for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = power_exp(scores[i], parameters.slope);
       return;
     case Transform::PowerSigmoid:
-      for (std::uint32_t i = 0; i < outputs; ++i)
-        scores[i] = 1 / (1 + power_exp(-scores[i], parameters.slope));
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = power_sigmoid(scores[i], parameters.slope);
       return;
     case Transform::PowerSoftmax:
       power_softmax(scores, outputs, parameters.slope);
+      return;
+    case Transform::TableExp:
+      for (std::uint32_t i = 0; i < outputs; ++i) scores[i] = table_exp_of(scores[i]);
+      return;
+    case Transform::TableSoftmax:
+      softmax(scores, outputs, [](Scalar x) { return table_exp_of(x); });
+      return;
+    case Transform::WeightedMedian:
+      scores[0] = weighted_median(scores, outputs / 2);
       return;
   }
 }
@@ -466,6 +537,15 @@ FVM_HOST_DEVICE inline void label_row(ClassRule rule, const Scalar* values, std:
     case ClassRule::Argmax:
       labels[0] = argmax(values, outputs);
       return;
+    case ClassRule::ArgmaxOfEach: {
+      std::uint32_t label = 0;
+      for (std::uint32_t begin = 0, i = 0; i < outputs; ++i) {
+        if ((parameters.group_ends >> i & 1) == 0) continue;
+        labels[label++] = begin + argmax(values + begin, i + 1 - begin);
+        begin = i + 1;
+      }
+      return;
+    }
     case ClassRule::RawArgmax:
       labels[0] = argmax(values, outputs, static_cast<Scalar>(parameters.divisor));
       return;

@@ -22,14 +22,20 @@ class ColumnRules {
   /// Returns whether converted rows differ from the caller's in nothing that these rules do.
   bool empty() const { return hashed_.empty() && lookups_.empty() && linear_.empty(); }
 
-  /// Completes `count` converted rows of row_width values, in which the features are there already: writes the codes of
-  /// hashed features, whose values are those of `rows` from row `begin` on, and the derived columns. Usage for rows of
-  /// codes in a type that does not hold them; Refused, with row and column, for a value that is no category.
+  /// Returns the number of values of a row whose lookups are left out: its features, then the linear columns.
+  std::size_t short_width() const { return num_features_ + linear_.size(); }
+
+  /// Completes `count` converted rows, in which the features are there already: writes the codes of hashed features,
+  /// whose values are those of `rows` from row `begin` on, and the derived columns, among them those of lookups if
+  /// `looks_up`. Rows have row_width values then, otherwise short_width. Usage for rows of codes in a type that does not
+  /// hold them; Refused, with row and column, for a value that is no category.
   template <class Rows>
-  Result<void> complete(const Rows& rows, std::size_t begin, std::size_t count, float* out) const;
+  Result<void> complete(const Rows& rows, std::size_t begin, std::size_t count, float* out,
+                        bool looks_up) const;
 
  private:
-  void derive(std::size_t count, float* rows) const;
+  void look_up(std::size_t count, float* rows) const;
+  void add_sums(std::size_t count, std::size_t width, float* rows) const;
   /// A search for a row's key, at its first slot.
   struct Search {
     std::uint64_t key;

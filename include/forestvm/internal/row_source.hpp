@@ -60,6 +60,7 @@ constexpr std::size_t whole_blocks(std::size_t most) {
 enum class RowForm : std::uint8_t {
   Plain,  ///< Row-major float32 in the host's memory, all of which are compared as they are.
   Dense,  ///< Other dense rows, and columns that hold texts or from which others are derived: they must be converted.
+  Doubles,   ///< Row-major float64 of a program that compares in float64: read as they are, or converted.
   Columns,   ///< Columns, and column-major rows: they are read as they are, or converted.
   Sparse,    ///< Sparse rows: they are read as they are, or converted.
   Encoded,   ///< Rank codes of the program's encoder.
@@ -74,8 +75,11 @@ struct ColumnView {
 
 /// Some of a call's rows, in the one form in which a pass reads them: values, codes, sparse rows or columns.
 struct RowView {
-  const float* values = nullptr;  ///< First value of the first row; null if the rows have another form.
-  std::size_t stride = 0;         ///< Values from one row to the next.
+  /// First value of the first row; null if the rows have another form.
+  const float* values = nullptr;
+  /// First value of the first row, of RowForm::Doubles; null otherwise. It needs no alignment.
+  const double* doubles = nullptr;
+  std::size_t stride = 0;  ///< Values from one row to the next, in either.
   const std::uint8_t* codes = nullptr;
   std::optional<CsrRows> sparse{};
   std::optional<ColumnView> columns{};
@@ -108,6 +112,10 @@ class RowSource {
   /// be those of their dictionary; where the program compares in float64, each value must be a float64. Errors name the
   /// row.
   Result<RowView> read(std::size_t begin, std::size_t count, float* converted) const;
+
+  /// Does what read() does, for rows that must be converted, but leaves out the columns of lookups: see
+  /// ColumnRules::short_width.
+  Result<RowView> read_short(std::size_t begin, std::size_t count, float* converted) const;
 
   /// Writes the values of some features, which ascend, in `count` rows from `begin` on, as linear leaves read them:
   /// float64, and 0 where |x| <= kTiny; NaN is missing. The rows have been read, and are values in the host's memory.

@@ -65,7 +65,7 @@ TEST(CApi, SaysTheShape) {
   expect_failure(fvm_program_width(program.get(), 4, &width), FVM_USAGE, "there is no output 4");
   expect_failure(fvm_program_width(program.get(), -1, &width), FVM_USAGE, "there is no output -1");
   expect_failure(fvm_program_width(program.get(), FVM_OUTPUT_RAW, nullptr), FVM_USAGE,
-                 "nowhere to put the width");
+                 "the pointer to the width");
 }
 
 TEST(CApi, PredictsWhatTheBackendPredicts) {

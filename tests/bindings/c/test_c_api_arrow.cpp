@@ -222,9 +222,9 @@ TEST(CApiArrow, RefusesCategoriesThatTheTrainerRefuses) {
     };
     EXPECT_EQ(predict_raw(opened, arrow_rows(dictionary(0))), FVM_OK) << fvm_last_error();
     expect_failure(predict_raw(opened, arrow_rows(dictionary(1))), FVM_REFUSED,
-                   "row 1, column 1: its category is none of the model's");
+                   "row 1, column 1: its category is not one of the model's");
     expect_failure(predict_raw(opened, arrow_rows(with_categories(arrow_texts<std::int32_t>("f1", {"new"})))),
-                   FVM_REFUSED, "row 0, column 1: \"new\" is none of the model's 3 categories");
+                   FVM_REFUSED, "row 0, column 1: \"new\" is not one of the model's 3 categories");
   }
 }
 
@@ -275,7 +275,7 @@ TEST(CApiArrow, HashesTexts) {
       arrow_numbers<double>(name(2), {1.0}), arrow_numbers<double>(name(3), {1.0}),
       arrow_numbers<double>(name(4), {1.0}), arrow_numbers<double>(name(5), {1.0}));
   expect_failure(predict_raw(opened, arrow_rows(with_null)), FVM_REFUSED,
-                 "row 0, column 1: nan is no category");
+                 "row 0, column 1: nan is not a category");
 }
 
 TEST(CApiArrow, MatchesByPositionWithoutNames) {

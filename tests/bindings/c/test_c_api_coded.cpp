@@ -124,7 +124,8 @@ TEST(CApiCoded, RefusesRowsThatMakeNoSense) {
   expect_usage(changed_call([](Rows& r) { r.size = 0; }),
                "fvm_predict: rows.size is 0, not sizeof(fvm_rows)");
   expect_usage(changed_call([](Rows& r) { r.row_count = 11; }), "11 rows of 3 do not fit");
-  expect_usage(changed_call([](Rows& r) { r.data = nullptr; }), "no buffer for rows");
+  expect_usage(changed_call([](Rows& r) { r.data = nullptr; }),
+               "a pointer of the rows, or the output, is null");
   EXPECT_EQ(changed_call([](Rows& r) { r.encoder ^= 1; }), FVM_REFUSED);
   EXPECT_NE(std::string(fvm_last_error()).find("encoded for another program: its encoder is "),
             std::string::npos);
@@ -147,7 +148,7 @@ TEST(CApiCoded, RefusesCallsThatMakeNoSense) {
   expect_usage(encode(nullptr, &rows, codes.data(), room), "fvm_encode: the context is null");
   expect_usage(encode(context, nullptr, codes.data(), room), "the rows are null");
   wrong.data = nullptr;
-  expect_usage(encode(context, &wrong, codes.data(), room), "no buffer for rows");
+  expect_usage(encode(context, &wrong, codes.data(), room), "a pointer of the rows, or the output, is null");
   wrong = rows;
   wrong.row_stride = 2;
   expect_usage(encode(context, &wrong, codes.data(), room), "rows of 2 values");
@@ -156,10 +157,10 @@ TEST(CApiCoded, RefusesCallsThatMakeNoSense) {
   wrong = rows;
   wrong.row_count = SIZE_MAX;
   expect_usage(encode(context, &wrong, codes.data(), room), "bytes of codes");
-  expect_usage(fvm_encode(context, &rows, codes.data(), room, nullptr), "nowhere to put the encoded");
+  expect_usage(fvm_encode(context, &rows, codes.data(), room, nullptr), "the pointer to the encoded");
   std::size_t bytes = 0;
   expect_usage(fvm_encoded_size(nullptr, 1, &bytes), "the program is null");
-  expect_usage(fvm_encoded_size(opened.program(), 1, nullptr), "nowhere to put the size");
+  expect_usage(fvm_encoded_size(opened.program(), 1, nullptr), "the pointer to the size");
   expect_usage(fvm_encoded_size(opened.program(), SIZE_MAX, &bytes), "more than memory holds");
   expect_failure(encode(other.context(), &rows, codes.data(), room), FVM_REFUSED,
                  "the program has no encoder");

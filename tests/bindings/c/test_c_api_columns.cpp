@@ -184,7 +184,7 @@ TEST(CApiColumns, ThatAreNotReadNeedNoMemory) {
     columns.described()[2] = FVM_COLUMN_INIT;
     std::vector<float> out(70 * 3);
     expect_usage(predict(opened.context(), columns.rows(), FVM_OUTPUT_RAW, out),
-                 "column 2: has no memory, and the model reads this feature");
+                 "column 2: its values are null, and the model reads this feature");
   }
 }
 
@@ -229,8 +229,8 @@ TEST(CApiColumns, ThatMakeNoSenseAreErrorsWithTheirNumber) {
   static const std::int8_t indices[] = {0, 1, 3, 2};
   const Mistake mistakes[] = {
       {[](fvm_column& c) { c.size = 0; }, "column 1: column.size is 0, not sizeof(fvm_column)"},
-      {[](fvm_column& c) { c.type = 13; }, "column 1: type is 13, which is no fvm_type"},
-      {[](fvm_column& c) { c.type = -1; }, "column 1: type is -1, which is no fvm_type"},
+      {[](fvm_column& c) { c.type = 13; }, "column 1: type is 13, which is not an fvm_type"},
+      {[](fvm_column& c) { c.type = -1; }, "column 1: type is -1, which is not an fvm_type"},
       {[](fvm_column& c) { c.category_count = 1; },
        "column 1: category_count is 1, and there are no categories"},
       {[](fvm_column& c) { c.categories = categories; },
@@ -282,7 +282,7 @@ TEST(CApiColumns, OfInexactIntegersAreRefused) {
   const fvm_rows rows = FVM_COLUMN_ROWS(columns.data(), 2, 2);
   std::vector<float> out(2 * 3);
   expect_failure(predict(opened.context(), rows, FVM_OUTPUT_RAW, out), FVM_REFUSED,
-                 "row 1, column 1: 9007199254740993 is no float64 number");
+                 "row 1, column 1: 9007199254740993 is not a float64 number");
   columns[1].validity = &first_alone;
   EXPECT_EQ(predict(opened.context(), rows, FVM_OUTPUT_RAW, out), FVM_OK) << fvm_last_error();
 }

@@ -55,9 +55,12 @@ TEST(CApiCsr, RefusesRowsThatMakeNoSense) {
   expect_usage(changed_call([](Rows& r) { r.absent = 2; }), "rows.absent is 2, not FVM_ABSENT_MISSING");
   expect_usage(changed_call([](Rows& r) { r.row_count = 11; }), "11 rows of 3");
   expect_usage(changed_call([](Rows& r) { r.row_count = SIZE_MAX; }), "do not fit");
-  expect_usage(changed_call([](Rows& r) { r.offsets = nullptr; }), "no buffer for rows");
-  expect_usage(changed_call([](Rows& r) { r.columns = nullptr; }), "no buffer for rows");
-  expect_usage(changed_call([](Rows& r) { r.data = nullptr; }), "no buffer for rows");
+  expect_usage(changed_call([](Rows& r) { r.offsets = nullptr; }),
+               "a pointer of the rows, or the output, is null");
+  expect_usage(changed_call([](Rows& r) { r.columns = nullptr; }),
+               "a pointer of the rows, or the output, is null");
+  expect_usage(changed_call([](Rows& r) { r.data = nullptr; }),
+               "a pointer of the rows, or the output, is null");
   expect_usage(changed_call([](Rows& r) { --r.value_count; }), "its values end at");
   const std::vector<std::int32_t> columns(rows.columns.size(), 3);
   expect_usage(changed_call([&](Rows& r) { r.columns = columns.data(); }),

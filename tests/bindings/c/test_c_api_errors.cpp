@@ -40,7 +40,7 @@ TEST_F(CApiFile, SaysWhyAPathDoesNotOpen) {
   fvm_program* opened = nullptr;
   expect_failure(fvm_program_open(nullptr, nullptr, &opened), FVM_USAGE,
                  "fvm_program_open: the path is null");
-  expect_failure(fvm_program_open(path_.c_str(), nullptr, nullptr), FVM_USAGE, "nowhere to put the program");
+  expect_failure(fvm_program_open(path_.c_str(), nullptr, nullptr), FVM_USAGE, "the pointer to the program");
   expect_failure(fvm_program_open("no/such/file.fvm", nullptr, &opened), FVM_ENVIRONMENT,
                  "fvm_program_open: no/such/file.fvm: cannot open: No such file");
   expect_failure(fvm_program_open(folder_.path().c_str(), nullptr, &opened), FVM_ENVIRONMENT,
@@ -114,8 +114,8 @@ TEST(CApi, RefusesOptionsThatMakeNoSense) {
   };
   using Options = fvm_open_options;
   expect_failure(open([](Options& o) { o.target = "abacus"; }), FVM_USAGE,
-                 "target abacus: unknown; there are auto");
-  expect_failure(open([](Options& o) { o.threads = 1'000'000; }), FVM_USAGE, "1000000 threads, at most");
+                 "target abacus: unknown; expected one of auto");
+  expect_failure(open([](Options& o) { o.threads = 1'000'000; }), FVM_USAGE, "threads is 1000000, at most");
   expect_failure(open([](Options& o) { o.verification = 2; }), FVM_USAGE, "options.verification is 2");
   expect_failure(open([](Options& o) { o.verification = -1; }), FVM_USAGE, "options.verification is -1");
   for (const std::size_t size : {std::size_t{0}, sizeof(Options) - 1, std::size_t{4097}, kTooMany})
@@ -155,7 +155,7 @@ TEST(CApi, TellsHandlesApart) {
     EXPECT_EQ(fvm_program_description(handle), nullptr);
     EXPECT_NE(std::string(fvm_last_error()).find(why), std::string::npos);
   }
-  expect_failure(fvm_context_create(program.get(), nullptr), FVM_USAGE, "nowhere to put the context");
+  expect_failure(fvm_context_create(program.get(), nullptr), FVM_USAGE, "the pointer to the context");
   expect_failure(fvm_program_close(no_program), FVM_USAGE, "the handle is not a program");
   expect_failure(fvm_context_destroy(no_context), FVM_USAGE, "the handle is not a context");
   EXPECT_EQ(fvm_program_close(nullptr), FVM_OK);
@@ -181,7 +181,7 @@ void expect_refusals(const Call& call, std::size_t width) {
   const void* const rows = values.data();
   std::vector<Number> out(4 * width, Number{77});
   const std::vector<Number> before = out;
-  expect_usage(call(nullptr, 4, 3, out.data(), out.size()), "no buffer for rows");
+  expect_usage(call(nullptr, 4, 3, out.data(), out.size()), "a pointer of the rows, or the output, is null");
   expect_usage(call(rows, 4, 3, nullptr, out.size()), "the output is null");
   for (const std::size_t stride : {1u, 2u})
     expect_usage(call(rows, 4, stride, out.data(), out.size()),
@@ -256,7 +256,7 @@ TEST(CApi, RefusesRowsWhoseFieldsMakeNoSense) {
                  "rows.kind is " + std::to_string(kind) + ", not FVM_ROWS_DENSE, FVM_ROWS_CSR");
   for (const int type : {-1, 12, INT32_MAX, INT32_MIN})
     expect_usage(call([type](Rows& r) { r.type = type; }),
-                 "rows.type is " + std::to_string(type) + ", which is no fvm_type");
+                 "rows.type is " + std::to_string(type) + ", which is not an fvm_type");
   for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{4}, kTooMany})
     expect_usage(call([count](Rows& r) { r.column_count = count; }),
                  "rows of " + std::to_string(count) + " values for a model of 3 features");
@@ -385,7 +385,7 @@ TEST(CApi, RefusesOutputsAndTypesThatDoNotGoTogether) {
     }
   }
   for (const int type : {-1, 12, INT32_MAX}) {
-    const std::string found = "fvm_predict: type is " + std::to_string(type) + ", which is no fvm_type";
+    const std::string found = "fvm_predict: type is " + std::to_string(type) + ", which is not an fvm_type";
     for (const fvm_output output : {FVM_OUTPUT_RAW, FVM_OUTPUT_CLASS})
       expect_usage(call(output, type), found);
   }
@@ -393,7 +393,7 @@ TEST(CApi, RefusesOutputsAndTypesThatDoNotGoTogether) {
     expect_usage(call(output, FVM_TYPE_FLOAT32), "there is no output " + std::to_string(output));
   std::vector<float> scores(8);
   expect_usage(fvm_predict_f32(opened.context(), values.data(), 1, 3, FVM_OUTPUT_LEAF, scores.data(), 8),
-               "fvm_predict_f32: type is 0; classes and leaves are");
+               "fvm_predict_f32: writes raw scores and values only; fvm_predict writes classes and leaves");
 }
 
 TEST(CApi, RefusesClassesOfAModelWithoutClasses) {

@@ -169,7 +169,7 @@ TEST_F(CApiGpu, SaysWhatIsAbsent) {
   expect_failure(fvm_program_open_gpu(path_.c_str(), nullptr, &opened), FVM_ENVIRONMENT,
                  "no CUDA backend: there is no no/such/folder/libforestvm_cuda.so");
   expect_failure(fvm_gpu_count(FVM_GPU_HIP, &count), FVM_ENVIRONMENT, "fvm_gpu_count: no HIP backend: ");
-  expect_failure(fvm_gpu_count(FVM_GPU_HIP, nullptr), FVM_USAGE, "nowhere to put the count");
+  expect_failure(fvm_gpu_count(FVM_GPU_HIP, nullptr), FVM_USAGE, "the pointer to the count");
 }
 
 TEST_F(CApiGpu, RefusesWhatMakesNoSense) {

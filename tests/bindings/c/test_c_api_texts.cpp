@@ -117,8 +117,8 @@ TEST(CApiTexts, ThatDoNotExistAreErrors) {
   fvm_program* const program = opened.program();
   expect_usage(fvm_program_text(program, 6, &text, &size), "there is no text 6");
   expect_usage(fvm_program_text(program, -1, &text, &size), "there is no text -1");
-  expect_usage(fvm_program_text(program, FVM_TEXT_FORMAT, nullptr, &size), "a pointer is null");
-  expect_usage(fvm_program_text(program, FVM_TEXT_FORMAT, &text, nullptr), "a pointer is null");
+  expect_usage(fvm_program_text(program, FVM_TEXT_FORMAT, nullptr, &size), "a pointer to the result is null");
+  expect_usage(fvm_program_text(program, FVM_TEXT_FORMAT, &text, nullptr), "a pointer to the result is null");
   expect_usage(fvm_program_text(nullptr, FVM_TEXT_FORMAT, &text, &size), "the program is null");
   expect_usage(fvm_program_feature_name(program, 3, &text, &size),
                "number 3, and there are 3 names of features");
@@ -129,7 +129,7 @@ TEST(CApiTexts, ThatDoNotExistAreErrors) {
                "number 0, and there are 0 names of categories of feature 0");
   expect_usage(fvm_program_category_name(program, 3, 0, &text, &size), "number 3, and there are 3 features");
   expect_usage(fvm_program_categories(program, 3, &count, &number), "number 3, and there are 3 features");
-  expect_usage(fvm_program_categories(program, 1, nullptr, &number), "a pointer is null");
+  expect_usage(fvm_program_categories(program, 1, nullptr, &number), "a pointer to a result is null");
   expect_usage(fvm_program_category_code(program, 0, "red", 3, &number),
                "feature 0 has no names of categories, and is not compared as text");
   expect_usage(fvm_program_category_code(program, 1, nullptr, 3, &number), "the name or the code is null");
@@ -153,7 +153,7 @@ TEST(CApiTexts, AreFoundAsCategories) {
   double number = 0, unseen = 0;
   std::uint32_t count = 0;
   expect_failure(fvm_program_category_code(refusing.program(), 1, "green", 5, &number), FVM_REFUSED,
-                 "\"green\" is none of the model's 3 categories, and its trainer refuses others");
+                 "\"green\" is not one of the model's 3 categories, and its trainer refuses others");
   EXPECT_EQ(fvm_program_categories(refusing.program(), 1, &count, &unseen), FVM_OK);
   EXPECT_EQ(unseen, -1.0);
   const Opened hashing(compiled(derived_model(1), ""));
@@ -223,7 +223,7 @@ TEST(CApiBorrowed, GivesTheMemoryBackIfOpeningFails) {
   expect_usage(apart.open(&opened), "the image begins 8 bytes after a multiple of 64");
   EXPECT_EQ(apart.releases, 1);
   Lent nowhere(program);
-  expect_usage(nowhere.open(nullptr), "there is nowhere to put the program");
+  expect_usage(nowhere.open(nullptr), "the pointer to the program is null");
   EXPECT_EQ(nowhere.releases, 1);
   Lent optioned(program);
   fvm_open_options options = FVM_OPEN_OPTIONS_INIT;

@@ -23,7 +23,7 @@ Program program_of(ScalarType type, const std::string& schedule) {
 }
 
 const std::string kRefused =
-    " is no float64 number, and rounded it could go another way in this model, which compares in float64; if "
+    " is not a float64 number, and rounded it could go another way in this model, which compares in float64; if "
     "rounding is meant, pass the rows as float64";
 
 /// Places the value in the last of five rows: row-major, column-major and sparse.
@@ -90,7 +90,7 @@ TEST(CApiTypes, SaysWhichRowOfALaterPassItIs) {
                                fvm_rows FVM_CSR_ROWS(offsets.data(), columns.data(), values.data(),
                                                      FVM_TYPE_INT64, kRows, values.size())})
     expect_failure(predict(opened.context(), rows, FVM_OUTPUT_RAW, out), FVM_REFUSED,
-                   "fvm_predict: row 4150, column 599: 9223372036854775807 is no float64 number");
+                   "fvm_predict: row 4150, column 599: 9223372036854775807 is not a float64 number");
 }
 
 /// Values between rows and columns belong to no row and are not checked.
@@ -104,7 +104,7 @@ TEST(CApiTypes, PaddingIsNotRead) {
   EXPECT_EQ(predict(exact.context(), rows, FVM_OUTPUT_RAW, out), FVM_OK) << fvm_last_error();
   rows.row_stride = 3;
   expect_failure(predict(exact.context(), rows, FVM_OUTPUT_RAW, out), FVM_REFUSED,
-                 "row 1, column 0: 9223372036854775807 is no float64 number");
+                 "row 1, column 0: 9223372036854775807 is not a float64 number");
 }
 
 /// Features that are compared as text hold whole numbers, or the codes of their texts.
@@ -132,10 +132,10 @@ TEST(CApiTypes, CodesOfHashedFeatures) {
   fvm_rows sparse = FVM_CSR_ROWS(offsets.data(), columns.data(), wrong.data(), FVM_TYPE_FLOAT64, 1, 1);
   sparse.absent = FVM_ABSENT_ZERO;
   expect_failure(predict(opened.context(), sparse, FVM_OUTPUT_RAW, out), FVM_REFUSED,
-                 "row 0, column 1: 0.5 is no category");
+                 "row 0, column 1: 0.5 is not a category");
   sparse.hashed = 1;
   expect_failure(predict(opened.context(), sparse, FVM_OUTPUT_RAW, out), FVM_REFUSED,
-                 "row 0, column 1: 0.5 is no code of a category");
+                 "row 0, column 1: 0.5 is not a code of a category");
 }
 
 }  // namespace

@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 """Makes small .skops files of scikit-learn's estimators, with rows and scikit-learn's own answers.
 
-    python3 make_models.py        needs numpy, scikit-learn and skops; pandas for scikit-learn 1.9
+    python3 make_models.py [NAME...]    needs numpy, scikit-learn and skops; pandas for scikit-learn 1.9
 
 Run it once with each release of scikit-learn whose formulas differ: 1.1.3 (skops 0.6), 1.3.2 (skops 0.9), 1.5.2 (skops 0.10)
-and 1.9.1 (skops 0.16); it adds the folders <release>_<name>. Deterministic: fixed seeds, one thread.
+and 1.9.1 (skops 0.16); it adds the folders <release>_<name>, all of them or those of the names. Deterministic: fixed seeds, one thread.
 Each folder has model.skops, rows.npy (float64) and what the estimator has of expected.npy (predict_proba, predict of a
 regressor, decision_function of IsolationForest), expected_raw.npy (decision_function), expected_class.npy (index of the
-predicted label) and expected_leaf.npy (apply).
+predicted label; of several outputs the labels, which are numbers) and expected_leaf.npy (apply).
 """
 import os
+import sys
 import zipfile
 
 import numpy as np
 import sklearn
 import skops.io
-from sklearn.ensemble import (AdaBoostClassifier, BaggingClassifier, BaggingRegressor, ExtraTreesClassifier,
+from sklearn.ensemble import (AdaBoostClassifier, AdaBoostRegressor, BaggingClassifier, BaggingRegressor, ExtraTreesClassifier,
                               GradientBoostingClassifier, GradientBoostingRegressor, HistGradientBoostingClassifier,
                               HistGradientBoostingRegressor, IsolationForest, RandomForestClassifier,
                               RandomForestRegressor, RandomTreesEmbedding)
@@ -45,6 +46,8 @@ def stack(answer):
 
 
 def save(name, model, rows, sklearn_rows=None):
+    if sys.argv[1:] and name not in sys.argv[1:]:
+        return
     folder = os.path.join(HERE, RELEASE + "_" + name)
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, "model.skops")
@@ -58,7 +61,9 @@ def save(name, model, rows, sklearn_rows=None):
         answers["expected_class"] = (estimator.predict(given) < 0).astype(np.int64)
     elif hasattr(estimator, "predict_proba"):
         answers["expected"] = stack(model.predict_proba(given))
-        if not isinstance(getattr(estimator, "classes_", None), list):
+        if isinstance(estimator.classes_, list):
+            answers["expected_class"] = model.predict(given).astype(np.int64)
+        else:
             answers["expected_class"] = np.searchsorted(estimator.classes_, model.predict(given)).astype(np.int64)
         if hasattr(estimator, "decision_function") and not isinstance(estimator, BaggingClassifier):
             answers["expected_raw"] = estimator.decision_function(given)
@@ -108,6 +113,7 @@ stump = DecisionTreeClassifier(max_depth=2)
 samme = {} if NEW else {"algorithm": "SAMME"}
 save("ada_two", AdaBoostClassifier(stump, n_estimators=4, random_state=0, **samme).fit(X, SIGN), QUERY)
 save("ada_four", AdaBoostClassifier(stump, n_estimators=4, random_state=0, **samme).fit(X, FOUR), QUERY)
+save("ada_values", AdaBoostRegressor(n_estimators=7, random_state=0).fit(X, REAL), QUERY)
 if not NEW:
     smooth = DecisionTreeClassifier(max_depth=2, min_samples_leaf=20)
     save("ada_logarithms", AdaBoostClassifier(smooth, n_estimators=4, random_state=0, algorithm="SAMME.R").fit(X, FOUR), QUERY)

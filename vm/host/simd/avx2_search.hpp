@@ -41,21 +41,34 @@ struct Avx2Search {
     const unsigned whole = stride > kMaxStride ? 0 : count / kLanes * kLanes;
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
                   offsets = _mm256_mullo_epi32(lanes, _mm256_set1_epi32(static_cast<int>(stride)));
-    encode_all(search, whole, codes,
+    encode_all(search, whole, codes, AsTheyAre(),
                [&](unsigned r) { return _mm256_i32gather_ps(values + r * stride, offsets, 4); });
-    for (unsigned r = whole; r < count; ++r) encode_one(search, values[r * stride], codes + r);
+    encode_each(search, values, stride, whole, count, codes, AsTheyAre());
   }
 
+  template <class Source>
+  FVM_INLINE static void encode_few(const FeatureSearch& search, const float* values, std::size_t stride,
+                                    unsigned count, std::uint8_t* codes, const Source& source) {
+    encode_each(search, values, stride, 0, count, codes, source);
+  }
+
+  template <class Source = AsTheyAre>
   FVM_INLINE static void encode_transposed(const FeatureSearch& search, const float* values, unsigned count,
-                                           std::uint8_t* codes) {
+                                           std::uint8_t* codes, const Source& source = {}) {
     const unsigned whole = count / kLanes * kLanes;
-    encode_all(search, whole, codes, [values](unsigned r) { return _mm256_loadu_ps(values + r); });
-    for (unsigned r = whole; r < count; ++r) encode_one(search, values[r], codes + r);
+    encode_all(search, whole, codes, source, [values](unsigned r) { return _mm256_loadu_ps(values + r); });
+    encode_each(search, values, 1, whole, count, codes, source);
+  }
+
+  /// Rounds up to 64 values, which need no alignment, up to float32.
+  FVM_INLINE static void round_up(const double* values, unsigned count, float* to) {
+    ScalarSearch::round_up(values, count, to);
   }
 
   /// Writes the codes of a block's 64 values, which need no alignment to vectors, in all columns of a feature.
   FVM_INLINE static void encode_block(const FeatureSearch& search, const float* values, std::uint8_t* codes) {
-    encode_all(search, kCodeRows, codes, [values](unsigned r) { return _mm256_loadu_ps(values + r); });
+    encode_all(search, kCodeRows, codes, AsTheyAre(),
+               [values](unsigned r) { return _mm256_loadu_ps(values + r); });
   }
 
   /// Copies up to 64 values, which need no alignment, as float32. Those without a bit in `present` become NaN.
@@ -84,21 +97,22 @@ struct Avx2Search {
   static constexpr std::size_t kMaxStride = std::size_t{1} << 27;
 
   /// Encodes `whole` rows, a multiple of kLanes. load(r) returns the values of eight rows from r on.
-  template <class Load>
+  template <class Source, class Load>
   FVM_INLINE static void encode_all(const FeatureSearch& search, unsigned whole, std::uint8_t* codes,
-                                    const Load& load) {
+                                    const Source& source, const Load& load) {
     unsigned r = 0;
-    for (; r + 4 * kLanes <= whole; r += 4 * kLanes)
-      encode_vectors<4>(search, codes + r, [&](unsigned v) { return load(r + v * kLanes); });
-    for (; r < whole; r += kLanes) encode_vectors<1>(search, codes + r, [&](unsigned) { return load(r); });
+    for (; r + 4 * kLanes <= whole; r += 4 * kLanes) encode_vectors<4>(search, r, codes, source, load);
+    for (; r < whole; r += kLanes) encode_vectors<1>(search, r, codes, source, load);
   }
 
-  template <unsigned Vectors, class Load>
-  FVM_INLINE static void encode_vectors(const FeatureSearch& search, std::uint8_t* codes, const Load& load) {
-    __m256 x[Vectors];
+  /// Encodes the rows of `Vectors` vectors from row `first` on.
+  template <unsigned Vectors, class Source, class Load>
+  FVM_INLINE static void encode_vectors(const FeatureSearch& search, unsigned first, std::uint8_t* codes,
+                                        const Source& source, const Load& load) {
+    __m256 x[Vectors], tie[Vectors];
     __m256i rank[Vectors];
-    for (unsigned v = 0; v < Vectors; ++v) x[v] = load(v);
-    search_splitters(search, x, rank);
+    for (unsigned v = 0; v < Vectors; ++v) x[v] = load(first + v * kLanes);
+    search_splitters(search, x, rank, tie);
     // Until here ranks had a leading one, which is taken away.
     const unsigned by_permute = std::min(search.bits, 6u), by_gather = search.bits - by_permute;
     const __m256i one = _mm256_set1_epi32(1 << by_permute);
@@ -109,16 +123,48 @@ struct Avx2Search {
         const __m256 at = _mm256_i32gather_ps(search.thresholds + more - 1, rank[v], 4);
         const __m256i right = _mm256_castps_si256(_mm256_cmp_ps(x[v], at, _CMP_GE_OQ));
         rank[v] = _mm256_add_epi32(rank[v], _mm256_and_si256(right, up));
+        tie[v] = _mm256_or_ps(tie[v], _mm256_cmp_ps(x[v], at, _CMP_EQ_OQ));
       }
     }
+    if constexpr (Source::kRounded)
+      if (source.values != nullptr) settle(search, tie, first, source, rank);
     for (unsigned v = 0; v < Vectors; ++v)
       write(search, rank[v], _mm256_castps_si256(_mm256_cmp_ps(x[v], x[v], _CMP_UNORD_Q)),
-            codes + v * kLanes);
+            codes + first + v * kLanes);
   }
 
-  /// Encodes one value: compares it with the splitters of five steps, then searches between the two that it
+  /// Settles the ranks of values that are equal to a threshold: see RoundedUp.
+  template <unsigned Vectors>
+  FVM_INLINE static void settle(const FeatureSearch& search, const __m256 (&tie)[Vectors], unsigned first,
+                                const RoundedUp& source, __m256i (&rank)[Vectors]) {
+    unsigned ties = 0;
+    for (unsigned v = 0; v < Vectors; ++v)
+      ties |= static_cast<unsigned>(_mm256_movemask_ps(tie[v])) << v * kLanes;
+    if (__builtin_expect(ties == 0, 1)) return;
+    alignas(32) std::uint32_t ranks[kLanes * Vectors];
+    for (unsigned v = 0; v < Vectors; ++v)
+      _mm256_store_si256(reinterpret_cast<__m256i*>(ranks + v * kLanes), rank[v]);
+    for (; ties != 0; ties &= ties - 1) {
+      const auto r = static_cast<unsigned>(_tzcnt_u32(ties));
+      ranks[r] = source.rank(search.feature, first + r, search.thresholds[ranks[r] - 1], ranks[r]);
+    }
+    for (unsigned v = 0; v < Vectors; ++v)
+      rank[v] = _mm256_load_si256(reinterpret_cast<const __m256i*>(ranks + v * kLanes));
+  }
+
+  /// Encodes values number `begin` to `end` - 1 one by one. They are `stride` apart.
+  template <class Source>
+  FVM_INLINE static void encode_each(const FeatureSearch& search, const float* values, std::size_t stride,
+                                     unsigned begin, unsigned end, std::uint8_t* codes,
+                                     const Source& source) {
+    for (unsigned r = begin; r < end; ++r) encode_one(search, values[r * stride], r, source, codes + r);
+  }
+
+  /// Encodes the value of row `r`: compares it with the splitters of five steps, then searches between the two that it
   /// lies between.
-  FVM_INLINE static void encode_one(const FeatureSearch& search, float value, std::uint8_t* codes) {
+  template <class Source>
+  FVM_INLINE static void encode_one(const FeatureSearch& search, float value, unsigned r,
+                                    const Source& source, std::uint8_t* codes) {
     const __m256 x = _mm256_set1_ps(value);
     std::uint32_t rank = 0;
     const unsigned by_splitters = std::min(search.bits, 5u);
@@ -128,12 +174,13 @@ struct Avx2Search {
     }
     const unsigned left = search.bits - by_splitters;
     rank = ScalarSearch::rank(search, value, rank << left, left);
+    rank = settled_rank(source, search.feature, search.thresholds, r, value, rank);
     write_code(search, rank, value != value, codes + std::size_t{search.first_column} * kCodeRows);
   }
 
   template <unsigned Vectors>
   FVM_INLINE static void search_splitters(const FeatureSearch& search, const __m256 (&x)[Vectors],
-                                          __m256i (&rank)[Vectors]) {
+                                          __m256i (&rank)[Vectors], __m256 (&tie)[Vectors]) {
     const float* const at = search.splitters;
     const __m256 s0 = _mm256_loadu_ps(at), s1 = _mm256_loadu_ps(at + 8);
     const auto half = [](const float* from, __m256i r) {
@@ -144,26 +191,31 @@ struct Avx2Search {
     const __m256 top = _mm256_set1_ps(at[1]);
     for (unsigned v = 0; v < Vectors; ++v) {
       rank[v] = _mm256_set1_epi32(1);
-      narrow(x[v], rank[v], top);
+      tie[v] = _mm256_setzero_ps();
+      narrow(x[v], rank[v], tie[v], top);
     }
     if (search.bits == 1) return;
-    for (unsigned v = 0; v < Vectors; ++v) narrow(x[v], rank[v], _mm256_permutevar8x32_ps(s0, rank[v]));
+    for (unsigned v = 0; v < Vectors; ++v)
+      narrow(x[v], rank[v], tie[v], _mm256_permutevar8x32_ps(s0, rank[v]));
     if (search.bits == 2) return;
-    for (unsigned v = 0; v < Vectors; ++v) narrow(x[v], rank[v], _mm256_permutevar8x32_ps(s0, rank[v]));
+    for (unsigned v = 0; v < Vectors; ++v)
+      narrow(x[v], rank[v], tie[v], _mm256_permutevar8x32_ps(s0, rank[v]));
     if (search.bits == 3) return;
-    for (unsigned v = 0; v < Vectors; ++v) narrow(x[v], rank[v], _mm256_permutevar8x32_ps(s1, rank[v]));
+    for (unsigned v = 0; v < Vectors; ++v)
+      narrow(x[v], rank[v], tie[v], _mm256_permutevar8x32_ps(s1, rank[v]));
     if (search.bits == 4) return;
-    for (unsigned v = 0; v < Vectors; ++v) narrow(x[v], rank[v], half(at + 16, rank[v]));
+    for (unsigned v = 0; v < Vectors; ++v) narrow(x[v], rank[v], tie[v], half(at + 16, rank[v]));
     if (search.bits == 5) return;
     for (unsigned v = 0; v < Vectors; ++v)
-      narrow(x[v], rank[v],
+      narrow(x[v], rank[v], tie[v],
              _mm256_blendv_ps(half(at + 32, rank[v]), half(at + 48, rank[v]),
                               _mm256_castsi256_ps(_mm256_slli_epi32(rank[v], 27))));
   }
 
-  /// Takes one more step of the search.
-  FVM_INLINE static void narrow(__m256 x, __m256i& rank, __m256 splitter) {
+  /// Takes one more step of the search. Adds to `tie` where a value is equal to a threshold.
+  FVM_INLINE static void narrow(__m256 x, __m256i& rank, __m256& tie, __m256 splitter) {
     const __m256i right = _mm256_castps_si256(_mm256_cmp_ps(x, splitter, _CMP_GE_OQ));
+    tie = _mm256_or_ps(tie, _mm256_cmp_ps(x, splitter, _CMP_EQ_OQ));
     rank = _mm256_sub_epi32(_mm256_add_epi32(rank, rank), right);
   }
 

@@ -41,33 +41,44 @@ struct Avx512Search {
 
   FVM_INLINE static void encode(const FeatureSearch& search, const float* rows, std::size_t stride,
                                 unsigned count, std::uint8_t* codes) {
-    std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;
     const float* const values = rows + search.feature;
-    if (count <= kFewRows || stride > kMaxStride) {
-      for (unsigned r = 0; r < count; ++r) encode_one(search, values[r * stride], to + r);
-      return;
-    }
+    if (count <= kFewRows || stride > kMaxStride) return encode_few(search, values, stride, count, codes);
     const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
                   offsets = _mm512_mullo_epi32(lanes, _mm512_set1_epi32(static_cast<int>(stride)));
-    encode_all(search, count, to, [&](unsigned v) {
+    encode_all(search, count, codes, AsTheyAre(), [&](unsigned v) {
       const auto here = static_cast<__mmask16>(_bzhi_u32(0xffff, count > 16 * v ? count - 16 * v : 0));
       return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), here, offsets, values + 16 * v * stride, 4);
     });
   }
 
-  FVM_INLINE static void encode_transposed(const FeatureSearch& search, const float* values, unsigned count,
-                                           std::uint8_t* codes) {
+  template <class Source = AsTheyAre>
+  FVM_INLINE static void encode_few(const FeatureSearch& search, const float* values, std::size_t stride,
+                                    unsigned count, std::uint8_t* codes, const Source& source = {}) {
     std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;
-    if (count <= kFewRows)
-      for (unsigned r = 0; r < count; ++r) encode_one(search, values[r], to + r);
-    else
-      encode_all(search, count, to, [values](unsigned v) { return _mm512_loadu_ps(values + 16 * v); });
+    for (unsigned r = 0; r < count; ++r) encode_one(search, values[r * stride], r, source, to + r);
+  }
+
+  template <class Source = AsTheyAre>
+  FVM_INLINE static void encode_transposed(const FeatureSearch& search, const float* values, unsigned count,
+                                           std::uint8_t* codes, const Source& source = {}) {
+    if (count <= kFewRows) return encode_few(search, values, 1, count, codes, source);
+    encode_all(search, count, codes, source,
+               [values](unsigned v) { return _mm512_loadu_ps(values + 16 * v); });
   }
 
   /// Writes the codes of a block's 64 values, which need no alignment to vectors, in all columns of a feature.
   FVM_INLINE static void encode_block(const FeatureSearch& search, const float* values, std::uint8_t* codes) {
-    encode_vectors<4>(search, kCodeRows, codes + std::size_t{search.first_column} * kCodeRows,
+    encode_vectors<4>(search, kCodeRows, codes, AsTheyAre(),
                       [values](unsigned v) { return _mm512_loadu_ps(values + 16 * v); });
+  }
+
+  /// Rounds values, which need no alignment, up to float32. `to` is aligned to a vector and has room for whole ones.
+  FVM_INLINE static void round_up(const double* values, unsigned count, float* to) {
+    for (unsigned v = 0; v < count; v += 8) {
+      const auto here = static_cast<__mmask8>(_bzhi_u32(0xff, count - v));
+      _mm256_store_ps(to + v, _mm512_cvt_roundpd_ps(_mm512_maskz_loadu_pd(here, values + v),
+                                                    _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC));
+    }
   }
 
   /// Copies up to 64 values, which need no alignment, as float32. Those without a bit in `present`, whose memory is not
@@ -86,33 +97,65 @@ struct Avx512Search {
     }
   }
 
+  /// Fetches the bytes of a table at `count` places, a multiple of 16. It reads three bytes behind each.
+  FVM_INLINE static void look_up(const std::uint8_t* table, const std::uint32_t* places, unsigned count,
+                                 std::uint8_t* to) {
+    for (unsigned i = 0; i < count; i += 16) {
+      const __m512i words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff,
+                                                        _mm512_load_si512(places + i), table, 1);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm512_cvtepi32_epi8(words));
+    }
+  }
+
  private:
   /// The largest stride with which values are gathered, because offsets have 32 bits.
   static constexpr std::size_t kMaxStride = std::size_t{1} << 26;
 
   /// Encodes `count` values. load(v) returns values 16 v … 16 v + 15; those beyond `count` may be any.
-  template <class Load>
-  FVM_INLINE static void encode_all(const FeatureSearch& search, unsigned count, std::uint8_t* to,
-                                    const Load& load) {
+  template <class Source, class Load>
+  FVM_INLINE static void encode_all(const FeatureSearch& search, unsigned count, std::uint8_t* codes,
+                                    const Source& source, const Load& load) {
     if (count <= 16)
-      encode_vectors<1>(search, count, to, load);
+      encode_vectors<1>(search, count, codes, source, load);
     else if (count <= 32)
-      encode_vectors<2>(search, count, to, load);
+      encode_vectors<2>(search, count, codes, source, load);
     else
-      encode_vectors<4>(search, count, to, load);
+      encode_vectors<4>(search, count, codes, source, load);
   }
 
-  template <unsigned kVectors, class Load>
-  FVM_INLINE static void encode_vectors(const FeatureSearch& search, unsigned count, std::uint8_t* to,
-                                        const Load& load) {
-    __m512 x[kVectors];
+  template <unsigned kVectors, class Source, class Load>
+  FVM_INLINE static void encode_vectors(const FeatureSearch& search, unsigned count, std::uint8_t* codes,
+                                        const Source& source, const Load& load) {
+    __m512 x[kVectors], reached[kVectors];
     for (unsigned v = 0; v < kVectors; ++v) x[v] = load(v);
     __m512i rank[kVectors];
-    find(search, x, rank);
+    find(search, x, rank, reached);
+    if constexpr (Source::kRounded)
+      if (source.values != nullptr) settle(search, x, reached, count, source, rank);
+    std::uint8_t* to = codes + std::size_t{search.first_column} * kCodeRows;
     for (const ColumnDesc& column : search.columns) {
       write(x, rank, column, count, to);
       to += kCodeRows;
     }
+  }
+
+  /// Settles the ranks of values that are equal to the threshold they have reached: see RoundedUp.
+  template <unsigned kVectors>
+  FVM_INLINE static void settle(const FeatureSearch& search, const __m512 (&x)[kVectors],
+                                const __m512 (&reached)[kVectors], unsigned count, const RoundedUp& source,
+                                __m512i (&rank)[kVectors]) {
+    std::uint64_t ties = 0;
+    for (unsigned v = 0; v < kVectors; ++v)
+      ties |= std::uint64_t{_mm512_cmp_ps_mask(x[v], reached[v], _CMP_EQ_OQ)} << 16 * v;
+    ties = _bzhi_u64(ties, count);
+    if (__builtin_expect(ties == 0, 1)) return;
+    alignas(64) std::uint32_t ranks[16 * kVectors];
+    for (unsigned v = 0; v < kVectors; ++v) _mm512_store_si512(ranks + 16 * v, rank[v]);
+    for (; ties != 0; ties &= ties - 1) {
+      const auto r = static_cast<unsigned>(_tzcnt_u64(ties));
+      ranks[r] = source.rank(search.feature, r, search.thresholds[ranks[r] - 1], ranks[r]);
+    }
+    for (unsigned v = 0; v < kVectors; ++v) rank[v] = _mm512_load_si512(ranks + 16 * v);
   }
 
   template <unsigned kVectors>
@@ -149,9 +192,11 @@ struct Avx512Search {
         _mm_popcnt_u32(_mm512_cmp_ps_mask(x, _mm512_loadu_ps(thresholds), _CMP_GE_OQ)));
   }
 
-  /// Encodes one value: compares it with the splitters of five steps, then with all thresholds after the last
-  /// that it reaches.
-  FVM_INLINE static void encode_one(const FeatureSearch& search, float value, std::uint8_t* to) {
+  /// Encodes the value of row `r`: compares it with the splitters of five steps, then with all thresholds after the
+  /// last that it reaches.
+  template <class Source>
+  FVM_INLINE static void encode_one(const FeatureSearch& search, float value, unsigned r,
+                                    const Source& source, std::uint8_t* to) {
     const __m512 x = _mm512_set1_ps(value);
     std::uint32_t rank = reached(search.splitters, x);
     if (search.bits > 4) rank += reached(search.splitters + 16, x);
@@ -165,15 +210,17 @@ struct Avx512Search {
             _mm512_mask_cmp_ps_mask(these, x, _mm512_maskz_loadu_ps(these, from + i), _CMP_GE_OQ)));
       }
     }
+    rank = settled_rank(source, search.feature, search.thresholds, r, value, rank);
     write_code(search, rank, value != value, to);
   }
 
+  /// Finds the rank of each value, and the last threshold that it has reached; NaN if it has reached none.
   template <unsigned kVectors>
   FVM_INLINE static void find(const FeatureSearch& search, const __m512 (&x)[kVectors],
-                              __m512i (&rank)[kVectors]) {
+                              __m512i (&rank)[kVectors], __m512 (&reached)[kVectors]) {
     // During the search ranks have a leading one: they are the place in `splitters` where the next step finds
     // its own.
-    search_splitters(search, x, rank);
+    search_splitters(search, x, rank, reached);
     const __m512i one =
         _mm512_set1_epi32(static_cast<int>(1u << std::min(search.bits, FeatureSearch::kSplitSteps)));
     for (__m512i& r : rank) r = _mm512_xor_si512(r, one);
@@ -185,14 +232,16 @@ struct Avx512Search {
       for (unsigned v = 0; v < kVectors; ++v) {
         const __m512 at =
             _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, rank[v], search.thresholds + step - 1, 4);
-        rank[v] = _mm512_mask_add_epi32(rank[v], _mm512_cmp_ps_mask(x[v], at, _CMP_GE_OQ), rank[v], more);
+        const __mmask16 right = _mm512_cmp_ps_mask(x[v], at, _CMP_GE_OQ);
+        rank[v] = _mm512_mask_add_epi32(rank[v], right, rank[v], more);
+        reached[v] = _mm512_mask_mov_ps(reached[v], right, at);
       }
     }
   }
 
   template <unsigned kVectors>
   FVM_INLINE static void search_splitters(const FeatureSearch& search, const __m512 (&x)[kVectors],
-                                          __m512i (&rank)[kVectors]) {
+                                          __m512i (&rank)[kVectors], __m512 (&reached)[kVectors]) {
     const float* const at = search.splitters;
     const __m512 s0 = _mm512_loadu_ps(at), s1 = _mm512_loadu_ps(at + 16);
     __mmask16 upper[kVectors];
@@ -200,24 +249,30 @@ struct Avx512Search {
     for (unsigned v = 0; v < kVectors; ++v) {
       upper[v] = _mm512_cmp_ps_mask(x[v], top, _CMP_GE_OQ);
       rank[v] = _mm512_mask_mov_epi32(_mm512_set1_epi32(2), upper[v], _mm512_set1_epi32(3));
+      reached[v] = _mm512_mask_mov_ps(_mm512_set1_ps(__builtin_nanf("")), upper[v], top);
     }
     if (search.bits == 1) return;
     const __m512 s2lo = _mm512_set1_ps(at[2]), s2hi = _mm512_set1_ps(at[3]);
-    for (unsigned v = 0; v < kVectors; ++v) narrow(x[v], rank[v], _mm512_mask_blend_ps(upper[v], s2lo, s2hi));
+    for (unsigned v = 0; v < kVectors; ++v)
+      narrow(x[v], rank[v], reached[v], _mm512_mask_blend_ps(upper[v], s2lo, s2hi));
     if (search.bits == 2) return;
-    for (unsigned v = 0; v < kVectors; ++v) narrow(x[v], rank[v], _mm512_permutexvar_ps(rank[v], s0));
+    for (unsigned v = 0; v < kVectors; ++v)
+      narrow(x[v], rank[v], reached[v], _mm512_permutexvar_ps(rank[v], s0));
     if (search.bits == 3) return;
-    for (unsigned v = 0; v < kVectors; ++v) narrow(x[v], rank[v], _mm512_permutexvar_ps(rank[v], s0));
+    for (unsigned v = 0; v < kVectors; ++v)
+      narrow(x[v], rank[v], reached[v], _mm512_permutexvar_ps(rank[v], s0));
     if (search.bits == 4) return;
-    for (unsigned v = 0; v < kVectors; ++v) narrow(x[v], rank[v], _mm512_permutexvar_ps(rank[v], s1));
+    for (unsigned v = 0; v < kVectors; ++v)
+      narrow(x[v], rank[v], reached[v], _mm512_permutexvar_ps(rank[v], s1));
     if (search.bits == 5) return;
     const __m512 s2 = _mm512_loadu_ps(at + 32), s3 = _mm512_loadu_ps(at + 48);
-    for (unsigned v = 0; v < kVectors; ++v) narrow(x[v], rank[v], _mm512_permutex2var_ps(s2, rank[v], s3));
+    for (unsigned v = 0; v < kVectors; ++v)
+      narrow(x[v], rank[v], reached[v], _mm512_permutex2var_ps(s2, rank[v], s3));
     if (search.bits == 6) return;
     const __m512 s4 = _mm512_loadu_ps(at + 64), s5 = _mm512_loadu_ps(at + 80), s6 = _mm512_loadu_ps(at + 96),
                  s7 = _mm512_loadu_ps(at + 112);
     for (unsigned v = 0; v < kVectors; ++v)
-      narrow(x[v], rank[v],
+      narrow(x[v], rank[v], reached[v],
              _mm512_mask_blend_ps(upper[v], _mm512_permutex2var_ps(s4, rank[v], s5),
                                   _mm512_permutex2var_ps(s6, rank[v], s7)));
     if (search.bits == 7) return;
@@ -229,15 +284,16 @@ struct Avx512Search {
                                              _mm512_permutex2var_ps(s[2], rank[v], s[3])),
                    hi = _mm512_mask_blend_ps(right, _mm512_permutex2var_ps(s[4], rank[v], s[5]),
                                              _mm512_permutex2var_ps(s[6], rank[v], s[7]));
-      narrow(x[v], rank[v], _mm512_mask_blend_ps(upper[v], lo, hi));
+      narrow(x[v], rank[v], reached[v], _mm512_mask_blend_ps(upper[v], lo, hi));
     }
   }
 
   /// Takes one more step of the search.
-  FVM_INLINE static void narrow(__m512 x, __m512i& rank, __m512 splitter) {
+  FVM_INLINE static void narrow(__m512 x, __m512i& rank, __m512& reached, __m512 splitter) {
     const __m512i twice = _mm512_add_epi32(rank, rank);
-    rank = _mm512_mask_add_epi32(twice, _mm512_cmp_ps_mask(x, splitter, _CMP_GE_OQ), twice,
-                                 _mm512_set1_epi32(1));
+    const __mmask16 right = _mm512_cmp_ps_mask(x, splitter, _CMP_GE_OQ);
+    rank = _mm512_mask_add_epi32(twice, right, twice, _mm512_set1_epi32(1));
+    reached = _mm512_mask_mov_ps(reached, right, splitter);
   }
 };
 

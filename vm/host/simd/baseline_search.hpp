@@ -18,24 +18,46 @@ struct ScalarSearch {
   /// row's code in column 0.
   FVM_INLINE static void encode(const FeatureSearch& search, const float* rows, std::size_t stride,
                                 unsigned count, std::uint8_t* codes) {
+    encode_few(search, rows + search.feature, stride, count, codes);
+  }
+
+  /// Writes the codes of up to 64 values, which are `stride` apart, in all columns of a feature, as encode does. If
+  /// `source` is RoundedUp, its values were rounded up to these.
+  template <class Source = AsTheyAre>
+  FVM_INLINE static void encode_few(const FeatureSearch& search, const float* values, std::size_t stride,
+                                    unsigned count, std::uint8_t* codes, const Source& source = {}) {
     std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;
     for (unsigned r = 0; r < count; ++r) {
-      const float x = rows[r * stride + search.feature];
-      write_code(search, rank(search, x, 0, search.bits), x != x, to + r);
+      const float x = values[r * stride];
+      const std::uint32_t found = rank(search, x, 0, search.bits);
+      write_code(search, settled_rank(source, search.feature, search.thresholds, r, x, found), x != x,
+                 to + r);
     }
   }
 
-  /// Writes the codes of up to 64 values in all columns of a feature, as encode does.
+  /// Writes the codes of up to 64 values that lie one after the other.
+  template <class Source = AsTheyAre>
   FVM_INLINE static void encode_transposed(const FeatureSearch& search, const float* values, unsigned count,
-                                           std::uint8_t* codes) {
-    std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;
-    for (unsigned r = 0; r < count; ++r)
-      write_code(search, rank(search, values[r], 0, search.bits), values[r] != values[r], to + r);
+                                           std::uint8_t* codes, const Source& source = {}) {
+    encode_few(search, values, 1, count, codes, source);
   }
 
   /// Writes the codes of a block's 64 values in all columns of a feature.
   FVM_INLINE static void encode_block(const FeatureSearch& search, const float* values, std::uint8_t* codes) {
     encode_transposed(search, values, kCodeRows, codes);
+  }
+
+  /// Rounds up to 64 values, which need no alignment, up to float32.
+  FVM_INLINE static void round_up(const double* values, unsigned count, float* to) {
+    for (unsigned i = 0; i < count; ++i) {
+      double x;
+      __builtin_memcpy(&x, reinterpret_cast<const char*>(values) + i * sizeof x, sizeof x);
+      const auto nearest = static_cast<float>(x);
+      const std::uint32_t below = static_cast<double>(nearest) < x ? 1 : 0;
+      const auto bits = __builtin_bit_cast(std::uint32_t, nearest);
+      // Bits of negative numbers descend as the numbers ascend.
+      to[i] = __builtin_bit_cast(float, bits + (1 - 2 * (bits >> 31)) * below);
+    }
   }
 
   /// Copies up to 64 values, which need no alignment, as float32. Those without a bit in `present` become NaN.

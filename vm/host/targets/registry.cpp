@@ -16,7 +16,9 @@ namespace forestvm::host {
     void encode(const EncodeTask& task);              \
     void encode_categories(const CategoryTask& task); \
     void encode_columns(const ColumnTask& task);      \
-    void round(const RoundTask& task);                \
+    void encode_doubles(const DoublesTask& task);     \
+    std::uint64_t round(const RoundTask& task);       \
+    void derive(const DeriveTask& task);              \
   }
 #include <built_targets.def>
 
@@ -30,7 +32,9 @@ constexpr Target kTargets[] = {
    target_##Name::encode,               \
    target_##Name::encode_categories,    \
    target_##Name::encode_columns,       \
-   target_##Name::round},
+   target_##Name::encode_doubles,       \
+   target_##Name::round,                \
+   target_##Name::derive},
 #include <built_targets.def>
 };
 
@@ -50,7 +54,7 @@ Result<const Target*> named_target(std::string_view name, const std::string& whe
     }
     known += ", " + std::string(target.name);
   }
-  return Error{ErrorCode::Usage, where, "unknown; there are " + known};
+  return Error{ErrorCode::Usage, where, "unknown; expected one of " + known};
 }
 
 }  // namespace

@@ -8,8 +8,10 @@
 #include <forestvm/core/round_values.hpp>
 #include <forestvm/result.hpp>
 
+#include "vm/host/derive_codes.hpp"
 #include "vm/host/encode_categories.hpp"
 #include "vm/host/encode_columns.hpp"
+#include "vm/host/encode_doubles.hpp"
 #include "vm/host/encode_rows.hpp"
 #include "vm/host/walkers/walker_table.hpp"
 
@@ -22,7 +24,9 @@ struct Target {
   EncodeFunction encode;
   EncodeCategoriesFunction encode_categories;
   EncodeColumnsFunction encode_columns;
+  EncodeDoublesFunction encode_doubles;
   RoundFunction round;
+  DeriveFunction derive;
 
   /// Returns the target's own walker for a verified description, otherwise the first target's; one
   /// without a function for a layout that is not built.

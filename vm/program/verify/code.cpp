@@ -137,6 +137,8 @@ class CodeVerifier {
         FVM_TRY(holds_scores(accumulator));
         if (kind == Transform::Uncertainty && program_.meta().num_outputs != 2)
           return wrong("the transform is for two outputs");
+        if (kind == Transform::WeightedMedian && program_.meta().num_outputs % 2 != 0)
+          return wrong("the transform is for pairs of outputs");
         return writes(accumulator, rows);
       }
       case Op::Store: {
@@ -294,7 +296,7 @@ class CodeVerifier {
     const bool open =
         is_loop(code_[loop].op) &&
         std::any_of(blocks_.begin(), blocks_.end(), [&](const Block& block) { return block.open == loop; });
-    if (!open) return wrong("pc " + std::to_string(loop) + " is no loop around it");
+    if (!open) return wrong("pc " + std::to_string(loop) + " is not a loop around it");
     const std::uint32_t range = map_.insts[loop].out;
     if (map_.ranges[range].axis != axis)
       return wrong(std::string("the loop at pc ") + std::to_string(loop) + " does not go over " +
@@ -482,7 +484,7 @@ class CodeVerifier {
     const RangeFacts& over = map_.ranges[by.source];
     if (!registers_[select].live || by.step == 0 || !over.exact ||
         (registers_[trees].within >> select & 1) == 0)
-      return wrong("r" + std::to_string(select) + " is no loop over known trees that r" +
+      return wrong("r" + std::to_string(select) + " is not a loop over known trees that r" +
                    std::to_string(trees) + " is part of");
     const Range all{over.lo, over.hi, 0};
     const std::uint32_t count = iterations(all.size(), by.step);

@@ -14,7 +14,7 @@ namespace {
 
 Result<void> verify_header(const FileHeader& header, std::size_t size) {
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
-    return refused("header", "not a forestvm program");
+    return refused("header", "not a program file; forestvm compile makes one from a model");
   if (header.format > kProgramFormat)
     return refused("header", "program format " + std::to_string(header.format) +
                                  " is newer than this build's " + std::to_string(kProgramFormat) +
@@ -60,7 +60,7 @@ Result<void> verify_section_table(std::span<const std::byte> image) {
       return refused(where, std::to_string(entry.size) + " bytes at offset " + std::to_string(entry.offset) +
                                 " leave the file of " + std::to_string(image.size()) + " bytes");
     if (entry.size % kRecordSizes[i] != 0)
-      return refused(where, std::to_string(entry.size) + " bytes are no multiple of its record's " +
+      return refused(where, std::to_string(entry.size) + " bytes are not a multiple of its record's " +
                                 std::to_string(kRecordSizes[i]));
     FVM_TRY(verify_zeros(image, end, entry.offset));
     end = entry.offset + entry.size;
@@ -108,9 +108,14 @@ Result<void> verify_meta(const ProgramMeta& meta) {
     return wrong("pairs of values for more than one output");
   if (meta.transform == Transform::Uncertainty && meta.num_outputs != 2)
     return wrong("means and variances for " + std::to_string(meta.num_outputs) + " outputs");
+  if (meta.transform == Transform::WeightedMedian && meta.num_outputs % 2 != 0)
+    return wrong("a weighted median of " + std::to_string(meta.num_outputs) +
+                 " outputs, which are scores and as many weights");
+  if (!are_group_ends(meta.class_rule, meta.num_outputs, meta.group_ends))
+    return wrong("the groups of outputs do not cover " + std::to_string(meta.num_outputs) + " outputs");
   if (!std::isfinite(meta.divisor) || !std::isfinite(meta.slope) || meta.divisor == 0)
-    return wrong("the transform's divisor or slope is no finite number, or the divisor is zero");
-  if (!std::isfinite(meta.offset)) return wrong("the transform's offset is no finite number");
+    return wrong("the transform's divisor or slope is not a finite number, or the divisor is zero");
+  if (!std::isfinite(meta.offset)) return wrong("the transform's offset is not a finite number");
   if (!std::isfinite(meta.scale) || meta.scale == 0) return wrong("the scale is zero or no finite number");
   if (!std::isfinite(meta.mean_depth)) return wrong("the mean depth is not a number");
   return {};
@@ -205,7 +210,7 @@ Result<void> verify_category_names(const Program& program) {
     if (named.refuses_unseen > 1) return wrong("refuses_unseen is neither 0 nor 1");
     const bool code = named.unseen >= 0 && named.unseen < kMaxCategories;
     if (!code && !(std::isnan(named.unseen) && named.refuses_unseen == 0))
-      return wrong("the number for texts without a name is no category");
+      return wrong("the number for texts without a name is not a category");
     for (const std::uint8_t byte : named.reserved)
       if (byte != 0) return wrong("a reserved byte is not zero");
   }
@@ -268,7 +273,7 @@ Result<void> verify_accumulators(const Program& program) {
     if (a.stored_in < i || a.stored_in >= accumulators.size())
       return wrong(i, "it lies in no later accumulator");
     if (a.stored_in != i && (accumulators[a.stored_in].parent != i || a.parent == i))
-      return wrong(i, "it lies in an accumulator that is no private copy of it");
+      return wrong(i, "it lies in an accumulator that is not a private copy of it");
     if (a.kind == AccumulatorKind::PerTree64 && program.meta().score_type != ScalarType::Float64)
       return wrong(i, "float64 leaves of a program that has none");
     if (i != kResult)
@@ -299,7 +304,7 @@ const char* shape_rule(const TileShape& shape) {
   for (unsigned i = 0; i < kMaxTileSize; ++i) {
     if (i >= shape.size && (shape.left[i] != 0 || shape.right[i] != 0)) return "an unused entry is not zero";
     if (i < shape.size && (!visit(shape.left[i], i) || !visit(shape.right[i], i)))
-      return "its nodes are no binary tree";
+      return "its nodes are not a binary tree";
   }
   return nullptr;
 }

@@ -1,0 +1,261 @@
+"""Predictions of Parquet and Arrow files, batch by batch in bounded memory."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ._errors import Environment, Error, Refused, Usage
+from ._forest import Forest, load
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_ENDINGS = {".parquet": "Parquet", ".arrow": "Arrow IPC", ".feather": "Arrow IPC"}
+_OUTPUTS = ("value", "raw", "class", "leaf", "proba")
+_NO_PYARROW = "needs pyarrow, which reads and writes these files: pip install pyarrow"
+
+
+class _Options(NamedTuple):
+    forest: Forest
+    output: str
+    name: str
+    keep: list[str] | None  # Columns that stand beside the predictions; None: all.
+    batch_rows: int
+
+    def metadata(self) -> dict[bytes, bytes]:
+        """Returns what a file of predictions says of its making, by which a later run tells whether it is complete."""
+        keep = "*" if self.keep is None else ",".join(self.keep)
+        return {
+            b"forestvm.program": self.forest.fingerprint.encode(),
+            b"forestvm.predictions": f"{self.output} as {self.name} beside {keep}".encode(),
+        }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the command; returns its exit status: 0, 2 for wrong usage, 1 for other errors."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        print(f"python -m forestvm predict: {_NO_PYARROW}", file=sys.stderr)
+        return 1
+    try:
+        _predict(options)
+    except Error as error:
+        where = f"{error.where}: " if error.where and error.where not in str(error) else ""
+        print(f"python -m forestvm predict: {where}{error}", file=sys.stderr)
+        return 2 if isinstance(error, Usage) else 1
+    except OSError as error:
+        print(f"python -m forestvm predict: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(
+            "python -m forestvm predict: interrupted; the same command goes on with the files that are not done",
+            file=sys.stderr,
+        )
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m forestvm", description="Runs trained decision forests.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    predict = commands.add_parser(
+        "predict",
+        help="predict the rows of a Parquet or Arrow file, or of a folder of them",
+        description="Predicts the rows of a Parquet (.parquet) or Arrow IPC (.arrow, .feather) file, batch by batch, "
+        "and writes another with the predictions as further columns. Columns are matched to the model's features by "
+        "name. A folder becomes a folder: files that an earlier run has finished are left as they are.",
+    )
+    predict.add_argument("model", help="a trainer's model file, or a program (.fvm)")
+    predict.add_argument("rows", type=Path, help="a file or folder of rows")
+    predict.add_argument("predictions", type=Path, help="the file or folder to write")
+    predict.add_argument("--output", choices=_OUTPUTS, default="value", help="what to predict (default: value)")
+    predict.add_argument(
+        "--name", default="prediction", help="name of the column; NAME_0, NAME_1, ... if there are several"
+    )
+    predict.add_argument(
+        "--keep", metavar="COLUMN,...", help="columns to keep beside the predictions (default: all; empty: none)"
+    )
+    predict.add_argument("--threads", type=int, help="threads (default: the CPUs that the process may use)")
+    predict.add_argument("--batch-rows", type=int, default=65536, help="rows read at a time (default: 65536)")
+    predict.add_argument("--quiet", action="store_true", help="show no progress")
+    return parser
+
+
+def _predict(options: argparse.Namespace) -> None:
+    if options.batch_rows < 1:
+        raise Usage(f"--batch-rows is {options.batch_rows}: expected a number from 1")
+    forest = load(options.model, threads=options.threads)
+    keep = None if options.keep is None else [name for name in options.keep.split(",") if name]
+    for name in keep or []:
+        if (keep or []).count(name) > 1:
+            raise Usage(f"--keep names {name!r} twice")
+    how = _Options(forest, options.output, options.name, keep, options.batch_rows)
+    files = _files(options.rows, options.predictions)
+    progress = _Progress(options.quiet, sum(_row_count(rows) for rows, _ in files))
+    for rows, predictions in files:
+        if _is_done(predictions, how, rows):
+            progress.skip(_row_count(rows), f"{predictions}: done by an earlier run")
+        else:
+            _predict_file(rows, predictions, how, progress)
+    progress.end()
+
+
+def _files(rows: Path, predictions: Path) -> list[tuple[Path, Path]]:
+    """Returns the files to read, each with the one to write."""
+    if not rows.is_dir():
+        _check_ending(rows)
+        _check_ending(predictions)
+        if not rows.exists():
+            raise Environment(f"{rows}: no such file", str(rows))
+        if predictions.exists() and rows.samefile(predictions):
+            raise Usage("the predictions would replace the rows", str(rows))
+        return [(rows, predictions)]
+    found = sorted(path for path in rows.rglob("*") if path.suffix in _ENDINGS and not path.name.startswith((".", "_")))
+    if not found:
+        raise Refused(f"{rows}: has no file that ends in {', '.join(_ENDINGS)}", str(rows))
+    if predictions.resolve().is_relative_to(rows.resolve()):
+        raise Usage("the folder of predictions lies in the folder of rows", str(predictions))
+    return [(path, predictions / path.relative_to(rows)) for path in found]
+
+
+def _check_ending(path: Path) -> None:
+    if path.suffix not in _ENDINGS:
+        raise Usage(f"{path}: the file's name must end in {', '.join(_ENDINGS)}", str(path))
+
+
+@contextlib.contextmanager
+def _batches(path: Path, batch_rows: int) -> Iterator[tuple[pyarrow.Schema, Iterator[pyarrow.RecordBatch]]]:
+    """Opens a file's schema and batches."""
+    import pyarrow
+
+    try:
+        if path.suffix == ".parquet":
+            import pyarrow.parquet
+
+            with pyarrow.parquet.ParquetFile(path) as parquet:
+                yield parquet.schema_arrow, parquet.iter_batches(batch_size=batch_rows)
+        else:
+            with pyarrow.memory_map(str(path)) as source, pyarrow.ipc.open_file(source) as file:
+                yield file.schema, (file.get_batch(i) for i in range(file.num_record_batches))
+    except pyarrow.ArrowInvalid as error:
+        raise Refused(f"{path}: not a file of {_ENDINGS[path.suffix]}: {error}", str(path)) from error
+
+
+def _row_count(path: Path) -> int:
+    with _batches(path, 1) as (_, batches):
+        if path.suffix == ".parquet":
+            import pyarrow.parquet
+
+            return int(pyarrow.parquet.read_metadata(path).num_rows)
+        return sum(batch.num_rows for batch in batches)
+
+
+def _is_done(path: Path, how: _Options, rows: Path) -> bool:
+    """Returns whether a file has the predictions of the same program; refuses to replace any other file."""
+    if not path.exists():
+        return False
+    with _batches(path, 1) as (schema, _):
+        said = schema.metadata or {}
+    if any(said.get(key) != value for key, value in how.metadata().items()):
+        raise Refused(f"{path}: this file was not written by this command with this model: remove it first", str(path))
+    return path.stat().st_mtime >= rows.stat().st_mtime
+
+
+def _predict_file(rows: Path, predictions: Path, how: _Options, progress: _Progress) -> None:
+    """Writes the predictions of a file: whole, or not at all."""
+    import pyarrow
+
+    from .engines import _arrow
+
+    predictions.parent.mkdir(parents=True, exist_ok=True)
+    with _batches(rows, how.batch_rows) as (schema, batches):
+        absent = [name for name in how.keep or [] if schema.get_field_index(name) < 0]
+        if absent:
+            raise Usage(f"--keep names columns that the rows do not have: {', '.join(absent)}", str(rows))
+        kept = schema.names if how.keep is None else how.keep
+        added = _arrow.schema_of(how.forest, how.output, how.name)
+        taken = sorted(set(kept) & set(added.names))
+        if taken:
+            raise Usage(f"the rows have a column {taken[0]!r} already: choose another with --name", str(rows))
+        metadata = {**(schema.metadata or {}), **how.metadata()}
+        metadata.pop(b"pandas", None)  # it would not know the new columns
+        written = pyarrow.schema([*(schema.field(name) for name in kept), *added], metadata=metadata)
+        number, name = tempfile.mkstemp(dir=predictions.parent, prefix=f".{predictions.name}.")
+        os.close(number)
+        try:
+            with _writer(Path(name), predictions.suffix, written) as writer:
+                for batch in batches:
+                    whole = _arrow.with_predictions(how.forest, batch, how.output, how.name)
+                    arrays = [whole.column(whole.schema.get_field_index(column)) for column in written.names]
+                    writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=written))
+                    progress.advance(batch.num_rows)
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, predictions)
+        except BaseException:
+            os.unlink(name)
+            raise
+
+
+def _writer(path: Path, ending: str, schema: pyarrow.Schema) -> Any:
+    import pyarrow
+
+    if ending == ".parquet":
+        import pyarrow.parquet
+
+        return pyarrow.parquet.ParquetWriter(path, schema)
+    return pyarrow.ipc.new_file(str(path), schema)
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+class _Progress:
+    """A line on standard error about the rows that are done: several times a second on a terminal, else at the end."""
+
+    def __init__(self, quiet: bool, total: int) -> None:
+        self._quiet, self._total, self._done, self._skipped = quiet, total, 0, 0
+        self._begun = self._shown = time.monotonic()
+
+    def advance(self, rows: int) -> None:
+        self._done += rows
+        if sys.stderr.isatty() and time.monotonic() - self._shown > 0.2:
+            self._shown = time.monotonic()
+            self._show("\r")
+
+    def skip(self, rows: int, why: str) -> None:
+        self._done += rows
+        self._skipped += rows
+        if not self._quiet:
+            print(why, file=sys.stderr)
+
+    def end(self) -> None:
+        self._show("\r" if sys.stderr.isatty() else "")
+        if not self._quiet:
+            print(file=sys.stderr)
+
+    def _show(self, begin: str) -> None:
+        if self._quiet:
+            return
+        seconds = max(time.monotonic() - self._begun, 1e-9)
+        bar = "#" * (30 * self._done // max(self._total, 1))
+        rate = (self._done - self._skipped) / seconds
+        print(
+            f"{begin}[{bar:30}] {self._done} of {self._total} rows, {rate:,.0f} a second",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )

@@ -1,0 +1,56 @@
+"""Predictions as columns of Arrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow
+
+from .._errors import Usage
+from .._forest import Forest
+
+
+def schema_of(forest: Forest, output: str, name: str) -> pyarrow.Schema:
+    """Returns the columns of predictions: `name`, or `name_0`, `name_1`, ... if there are several numbers a row."""
+    names = forest.feature_names or [str(i) for i in range(forest.num_features)]
+    rows = pyarrow.record_batch([pyarrow.array([], pyarrow.float64()) for _ in names], names=list(names))
+    return _predictions(forest, rows, output, name).schema
+
+
+def with_predictions(forest: Forest, rows: pyarrow.RecordBatch, output: str, name: str) -> pyarrow.RecordBatch:
+    """Returns the rows with the columns of predictions after their own."""
+    predictions = _predictions(forest, rows, output, name)
+    return pyarrow.RecordBatch.from_arrays(
+        rows.columns + predictions.columns, schema=pyarrow.schema([*rows.schema, *predictions.schema])
+    )
+
+
+def one_column(forest: Forest, columns: list[Any], output: str) -> pyarrow.Array:
+    """Predicts the rows of arrays, one for each feature in the model's order, or of a single array of structs by name.
+    Several numbers a row are a list."""
+    rows = _rows_of(forest, columns)
+    predictions = _predictions(forest, rows, output, "prediction")
+    if len(predictions.columns) == 1:
+        return predictions.column(0)
+    numbers = forest.predict(rows, output=output, extra="ignore")
+    return pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(numbers.reshape(-1)), numbers.shape[1])
+
+
+def _rows_of(forest: Forest, columns: list[Any]) -> pyarrow.RecordBatch:
+    arrays = [column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column for column in columns]
+    if len(arrays) == 1 and isinstance(arrays[0], pyarrow.StructArray):
+        return pyarrow.RecordBatch.from_struct_array(arrays[0])
+    if len(arrays) != forest.num_features:
+        raise Usage(
+            f"{len(arrays)} columns for {forest.num_features} features: give all, or one struct with their names",
+            "columns",
+        )
+    names = forest.feature_names or [str(i) for i in range(forest.num_features)]
+    return pyarrow.RecordBatch.from_arrays(arrays, names=list(names))
+
+
+def _predictions(forest: Forest, rows: pyarrow.RecordBatch, output: str, name: str) -> pyarrow.RecordBatch:
+    stream = forest.predict_stream(rows, output=output, name=name, extra="ignore")
+    table = pyarrow.RecordBatchReader.from_stream(stream).read_all().combine_chunks()
+    batches = table.to_batches()
+    return batches[0] if batches else pyarrow.RecordBatch.from_pylist([], schema=table.schema)

@@ -1,0 +1,103 @@
+"""A program that many processes use: one file on each machine, mapped by all of its processes."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import stat
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .._errors import Environment, Refused, Usage
+from .._forest import Forest
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+OUTPUTS = ("value", "raw", "class", "leaf", "proba")
+
+_opened: dict[Program, Forest] = {}
+_lock = threading.Lock()
+
+
+class Program(NamedTuple):
+    """What a task knows of a program: some bytes, however large the program is."""
+
+    fingerprint: str
+    threads: int
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.fingerprint}.fvm"
+
+    def open(self, image: Callable[[], Buffer]) -> Forest:
+        """Returns the forest, which this process opens once. `image` is called if this machine has no file yet."""
+        with _lock:
+            forest = _opened.get(self)
+            if forest is None:
+                path = _file_of(self.fingerprint, image)
+                forest = Forest.from_buffer(mapped_file(path), threads=self.threads)
+                if forest.fingerprint != self.fingerprint:
+                    raise Refused(f"the file holds another program: fingerprint {forest.fingerprint}", str(path))
+                _opened[self] = forest
+            return forest
+
+
+def program_of(forest: Forest, output: str, threads: int) -> Program:
+    """Returns what tasks need to know of a forest. The options that they will use are checked here."""
+    from .. import _threads
+
+    if not isinstance(forest, Forest):
+        raise Usage(f"expected a forestvm.Forest, not {type(forest).__name__}", "forest")
+    if output not in OUTPUTS:
+        raise Usage(f"output is {output!r}: expected one of {', '.join(OUTPUTS)}", "output")
+    return Program(forest.fingerprint, _threads.thread_count(threads))
+
+
+def file_of(forest: Forest) -> Path:
+    """Returns a file of the forest's program on this machine, which is written unless it is there."""
+    return _file_of(forest.fingerprint, lambda: memoryview(forest))
+
+
+def folder() -> Path:
+    """Returns the folder of this machine's programs: FORESTVM_PROGRAMS, or one of this user's among temporary files.
+
+    Nobody else may write to it, because a file that changes while it is mapped would crash the process.
+    """
+    chosen = os.environ.get("FORESTVM_PROGRAMS")
+    path = Path(chosen) if chosen else Path(tempfile.gettempdir(), f"forestvm-{os.getuid()}")
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    facts = os.lstat(path) if not chosen else os.stat(path)
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid() or facts.st_mode & 0o022:
+        raise Environment(
+            f"{path}: others may write to this folder: set FORESTVM_PROGRAMS to one of your own", str(path)
+        )
+    return path
+
+
+def _file_of(fingerprint: str, image: Callable[[], Buffer]) -> Path:
+    if re.fullmatch("[0-9a-f]+", fingerprint) is None:
+        raise Usage(f"{fingerprint!r} is no fingerprint", "fingerprint")
+    path = folder() / f"{fingerprint}.fvm"
+    if path.exists():
+        return path
+    # Written beside it and moved, so that other processes see the whole file or none.
+    written, name = tempfile.mkstemp(dir=path.parent, prefix=f"{fingerprint}.")
+    try:
+        with os.fdopen(written, "wb") as file:
+            file.write(image())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+    return path
+
+
+def mapped_file(path: str | os.PathLike[str]) -> mmap.mmap:
+    """Returns a file's memory, which processes share and cannot write to."""
+    with open(path, "rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

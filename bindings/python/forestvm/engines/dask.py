@@ -1,0 +1,95 @@
+"""Predictions of Dask's collections.
+
+    forestvm.engines.dask.predict(frame, forest)    # a Series or DataFrame of predictions, or an array for an array
+
+Tasks know the program's fingerprint. Where there is a distributed client, the program is scattered once and each
+machine keeps it as a file, which its workers map; without a client the tasks run on this machine, whose file they map.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from .._errors import UnsupportedInput
+from .._forest import Forest
+from ._program import Program, file_of, mapped_file, program_of
+
+
+def predict(
+    collection: Any, forest: Forest, *, output: str = "value", name: str = "prediction", threads: int = 1
+) -> Any:
+    """Returns predictions, lazily, in the partitions or chunks of `collection`.
+
+    collection: a DataFrame of Dask, whose columns are matched by name, or an array whose columns are the features.
+    threads:    threads of each task; Dask runs several tasks at once.
+
+    A frame gives a Series `name`, or a DataFrame with `name_0`, `name_1`, ... if there are several numbers a row; an
+    array gives an array.
+    """
+    program = program_of(forest, output, threads)
+    width = _width(forest, output)
+    image = _image(forest)
+    if hasattr(collection, "map_blocks"):
+        return _predict_array(collection, program, image, forest, output, width)
+    if not hasattr(collection, "map_partitions"):
+        raise UnsupportedInput(f"{type(collection).__name__} is no array or frame of Dask", "collection")
+    meta = _frame(forest, collection._meta, output, name)
+    return collection.map_partitions(_predict_frame, program, image, output, name, meta=meta, enforce_metadata=False)
+
+
+def _width(forest: Forest, output: str) -> tuple[int, ...]:
+    """Returns the shape of one row's predictions."""
+    return tuple(forest.predict(numpy.empty((0, forest.num_features), numpy.float32), output=output).shape[1:])
+
+
+def _image(forest: Forest) -> Any:
+    """Returns the program for the workers of the client, or the path of its file if there is no client."""
+    try:
+        from distributed import default_client
+
+        client = default_client()
+    except (ImportError, ValueError):
+        return str(file_of(forest))
+    # The key makes all collections share one copy.
+    return client.scatter(
+        {f"forestvm-{forest.fingerprint}": numpy.frombuffer(memoryview(forest), dtype=numpy.uint8)},
+        broadcast=True,
+        hash=False,
+    )[f"forestvm-{forest.fingerprint}"]
+
+
+def _opened(program: Program, image: Any) -> Forest:
+    return program.open(lambda: mapped_file(image) if isinstance(image, str) else memoryview(image))
+
+
+def _predict_array(
+    array: Any, program: Program, image: Any, forest: Forest, output: str, width: tuple[int, ...]
+) -> Any:
+    if array.ndim != 2:
+        raise UnsupportedInput(f"the array has {array.ndim} dimensions, not 2", "collection")
+    if array.numblocks[1] != 1:
+        array = array.rechunk({1: -1})
+    dtype = forest.predict(numpy.empty((0, forest.num_features), numpy.float32), output=output).dtype
+    shape: dict[str, Any] = {"drop_axis": 1} if not width else {"chunks": (array.chunks[0], width)}
+    return array.map_blocks(
+        _predict_block, program, image, output, dtype=dtype, meta=numpy.empty((0,) * (1 + len(width)), dtype), **shape
+    )
+
+
+def _predict_block(block: Any, program: Program, image: Any, output: str) -> Any:
+    return _opened(program, image).predict(block, output=output)
+
+
+def _predict_frame(frame: Any, program: Program, image: Any, output: str, name: str) -> Any:
+    return _frame(_opened(program, image), frame, output, name)
+
+
+def _frame(forest: Forest, frame: Any, output: str, name: str) -> Any:
+    import pandas
+
+    numbers = forest.predict(frame, output=output, extra="ignore")
+    if numbers.ndim == 1:
+        return pandas.Series(numbers, index=frame.index, name=name)
+    return pandas.DataFrame(numbers, index=frame.index, columns=[f"{name}_{i}" for i in range(numbers.shape[1])])

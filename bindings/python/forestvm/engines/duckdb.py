@@ -1,0 +1,35 @@
+"""Predictions in DuckDB's SQL.
+
+    forestvm.engines.duckdb.register(connection, "score", forest)
+    connection.sql("SELECT score(t) FROM rows t")           # a row as a struct: features by name
+    connection.sql("SELECT score(age, income) FROM rows")   # features in the model's order
+
+DuckDB calls Python's functions from one thread at a time; the forest's own threads share the work of a call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow
+
+from .._forest import Forest
+from . import _arrow
+from ._program import program_of
+
+_TYPES = {"float": "FLOAT", "double": "DOUBLE", "int64": "BIGINT", "int32": "INTEGER"}
+
+
+def register(connection: Any, name: str, forest: Forest, *, output: str = "value") -> None:
+    """Adds a function to a connection. It takes a column for each feature, or one struct whose fields have their names.
+
+    NULL is a missing value. Several numbers a row are an array, FLOAT[3] for example.
+    """
+    program_of(forest, output, 1)
+    types = [_TYPES[str(field.type)] for field in _arrow.schema_of(forest, output, name)]
+    returned = types[0] if len(types) == 1 else f"{types[0]}[{len(types)}]"
+
+    def score(*columns: Any) -> pyarrow.Array:
+        return _arrow.one_column(forest, list(columns), output)
+
+    connection.create_function(name, score, None, returned, type="arrow", null_handling="special")

@@ -1,0 +1,99 @@
+"""A model for KServe's server: Open Inference Protocol over REST and gRPC, and the first version's JSON.
+
+    kserve.ModelServer().start([forestvm.engines.kserve.Model("model.fvm")])
+
+Rows are one tensor [rows, features], or a tensor [rows] for each feature by its name.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import kserve
+import numpy
+from kserve.errors import InvalidInput
+
+from .._errors import Error, Usage
+from .._forest import Forest, load
+from ._program import OUTPUTS
+
+_DATATYPES = {"float32": "FP32", "float64": "FP64", "int64": "INT64", "int32": "INT32"}
+
+
+class Model(kserve.Model):  # type: ignore[misc]
+    """Serves the program or model file at a path."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        name: str | None = None,
+        *,
+        output: str = "value",
+        threads: int | None = None,
+    ) -> None:
+        """name: the model's name in requests; None: the file's name without its ending."""
+        if output not in OUTPUTS:
+            raise Usage(f"output is {output!r}: expected one of {', '.join(OUTPUTS)}", "output")
+        super().__init__(name or Path(path).stem)
+        self._path, self._output, self._threads = path, output, threads
+        self.load()
+
+    def load(self) -> bool:
+        """Reads the file, again if it was read before. Requests that began keep the program that they began with."""
+        self._forest = load(self._path, threads=self._threads)
+        self.ready = True
+        return True
+
+    def get_input_types(self) -> list[dict[str, Any]]:
+        """Returns the model's metadata: the one tensor that any request may use."""
+        datatype = _DATATYPES[self._forest._row_dtype]
+        return [{"name": "rows", "datatype": datatype, "shape": [-1, self._forest.num_features]}]
+
+    def get_output_types(self) -> list[dict[str, Any]]:
+        sample = self._forest.predict(numpy.empty((0, self._forest.num_features), numpy.float32), output=self._output)
+        return [{"name": "prediction", "datatype": _DATATYPES[str(sample.dtype)], "shape": [-1, *sample.shape[1:]]}]
+
+    async def predict(self, payload: Any, headers: Any = None, response_headers: Any = None) -> Any:
+        """Answers a request. What the model cannot take is an InvalidInput, status 400."""
+        forest = self._forest  # a reload during the call does not mix programs
+        try:
+            if isinstance(payload, dict):
+                return {"predictions": forest.predict(_instances(payload), output=self._output).tolist()}
+            predictions = forest.predict(_tensors(payload), output=self._output)
+        except (Error, ValueError) as error:
+            raise InvalidInput(str(error)) from error
+        answer = kserve.InferOutput("prediction", list(predictions.shape), _DATATYPES[str(predictions.dtype)])
+        answer.set_data_from_numpy(predictions, binary_data=payload.use_binary_outputs)
+        return kserve.InferResponse(payload.id or uuid.uuid4().hex, self.name, [answer])
+
+
+def _instances(request: dict[str, Any]) -> Any:
+    """Returns the rows of the first version's JSON: lists of numbers, or objects with the features' names."""
+    rows = request.get("instances")
+    if not isinstance(rows, list) or not rows:
+        raise Usage('expected {"instances": [...]} with at least one row', "request")
+    if not isinstance(rows[0], dict):
+        return rows
+    names = list(rows[0])
+    if any(not isinstance(row, dict) or list(row) != names for row in rows):
+        raise Usage("the rows have different features", "request")
+    return {name: [row[name] for row in rows] for name in names}
+
+
+def _tensors(request: Any) -> Any:
+    tensors = request.inputs
+    if len(tensors) == 1 and len(tensors[0].shape) == 2:
+        return _array(tensors[0])
+    if any(len(tensor.shape) != 1 for tensor in tensors):
+        raise Usage("expected one tensor [rows, features], or a tensor [rows] for each feature", "request")
+    return {tensor.name: _array(tensor) for tensor in tensors}
+
+
+def _array(tensor: Any) -> Any:
+    try:
+        return tensor.as_numpy()
+    except Exception as error:  # whatever the server's package raises for data that do not fit their shape or type
+        raise Usage(f"tensor {tensor.name!r}: {error}", "request") from error

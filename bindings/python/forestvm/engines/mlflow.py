@@ -1,0 +1,52 @@
+"""Forests as models of MLflow's pyfunc flavour.
+
+    forestvm.engines.mlflow.save(forest, "model")
+    mlflow.pyfunc.load_model("model").predict(frame)
+
+`mlflow.pyfunc.spark_udf` and `mlflow models serve` take the same folder.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import mlflow.pyfunc
+
+from .. import __version__
+from .._forest import Forest, load
+from ._program import file_of, program_of
+
+
+def save(
+    forest: Forest, path: str | os.PathLike[str], *, output: str = "value", threads: int | None = None, **options: Any
+) -> None:
+    """Writes a folder that `mlflow.pyfunc.load_model` reads. The program in it is verified when it is loaded.
+
+    output:  the predictions that the model gives: "value", "raw", "class", "leaf" or "proba".
+    threads: threads of a call; None: what the loading machine allows.
+    options: further arguments of `mlflow.pyfunc.save_model`, such as signature and metadata.
+    """
+    program_of(forest, output, threads or 1)
+    options.setdefault("pip_requirements", [f"forestvm=={__version__}"])
+    mlflow.pyfunc.save_model(
+        os.fspath(path),
+        loader_module=__name__,
+        data_path=str(file_of(forest)),
+        model_config={"output": output, "threads": threads},
+        **options,
+    )
+
+
+def _load_pyfunc(path: str, model_config: dict[str, Any] | None = None) -> _Model:
+    """Called by MLflow with the path of the program."""
+    options = model_config or {}
+    return _Model(load(path, threads=options.get("threads")), options.get("output", "value"))
+
+
+class _Model:
+    def __init__(self, forest: Forest, output: str) -> None:
+        self.forest, self._output = forest, output
+
+    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
+        return self.forest.predict(model_input, output=self._output, extra="ignore")

@@ -1,0 +1,115 @@
+"""Predictions of Ray's datasets, and a deployment of Ray Serve.
+
+    forestvm.engines.ray.predict(dataset, forest)       # the dataset with a column "prediction"
+    ray.serve.run(forestvm.engines.ray.deployment(forest).bind())
+
+The program lies in the object store of each machine, where its actors read it in place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pyarrow
+import ray
+
+from .._errors import Error, Usage
+from .._forest import Forest
+from . import _arrow
+from ._program import program_of
+
+
+def predict(
+    dataset: Any,
+    forest: Forest,
+    *,
+    output: str = "value",
+    name: str = "prediction",
+    threads: int = 1,
+    concurrency: Any = (1, 2),
+    num_cpus: float = 0.5,
+) -> Any:
+    """Returns `dataset` with the columns of predictions: `name`, or `name_0`, `name_1`, ...
+
+    Columns are matched to features by name, whatever their order; further columns are kept.
+    threads:     threads of each actor.
+    concurrency: the number of actors, or the least and the most.
+    num_cpus:    the part of a CPU that Ray counts for an actor: actors that take all CPUs would stop the reading tasks,
+                 which need some too.
+    """
+    program_of(forest, output, threads)
+    image = ray.put(numpy.frombuffer(memoryview(forest), dtype=numpy.uint8))
+    return dataset.map_batches(
+        _Predictor,
+        fn_constructor_args=(image, output, name, threads),
+        batch_format="pyarrow",
+        zero_copy_batch=True,
+        concurrency=concurrency,
+        num_cpus=num_cpus,
+    )
+
+
+class _Predictor:
+    """An actor."""
+
+    def __init__(self, image: Any, output: str, name: str, threads: int) -> None:
+        # The array lies in the object store, read-only, and is borrowed.
+        self._forest = Forest.from_buffer(
+            ray.get(image) if isinstance(image, ray.ObjectRef) else image, threads=threads
+        )
+        self._output, self._name = output, name
+
+    def __call__(self, rows: pyarrow.Table) -> pyarrow.Table:
+        batches = [
+            _arrow.with_predictions(self._forest, batch, self._output, self._name) for batch in rows.to_batches()
+        ]
+        return pyarrow.Table.from_batches(batches) if batches else _empty(self._forest, rows, self._output, self._name)
+
+
+def _empty(forest: Forest, rows: pyarrow.Table, output: str, name: str) -> pyarrow.Table:
+    schema = pyarrow.schema([*rows.schema, *_arrow.schema_of(forest, output, name)])
+    return schema.empty_table()
+
+
+def deployment(
+    forest: Forest, *, output: str = "value", threads: int = 1, name: str = "forestvm", **options: Any
+) -> Any:
+    """Returns a deployment of Ray Serve: `ray.serve.run(deployment(forest).bind())`.
+
+    It answers JSON: {"rows": [[1.5, 2], ...]} or {"rows": {"age": [31, ...], ...}} with {"predictions": [...]}, and
+    what it cannot take with status 400 and {"error": "..."}. Handles call `.predict.remote(rows)`.
+
+    options: further arguments of `ray.serve.deployment`, such as num_replicas.
+    """
+    from ray import serve
+
+    program_of(forest, output, threads)
+    image = ray.put(numpy.frombuffer(memoryview(forest), dtype=numpy.uint8))
+
+    class Server(_Server):
+        def __init__(self) -> None:
+            super().__init__(image, output, threads)
+
+    return serve.deployment(name=name, **options)(Server)
+
+
+class _Server:
+    def __init__(self, image: Any, output: str, threads: int) -> None:
+        self._forest = Forest.from_buffer(ray.get(image), threads=threads)
+        self._output = output
+
+    def predict(self, rows: Any) -> Any:
+        """Predicts rows of any form that Forest.predict takes."""
+        return self._forest.predict(rows, output=self._output)
+
+    async def __call__(self, request: Any) -> Any:
+        from starlette.responses import JSONResponse
+
+        try:
+            content = await request.json()
+            if not isinstance(content, dict) or set(content) != {"rows"}:
+                raise Usage('expected {"rows": ...}', "request")
+            return {"predictions": self.predict(content["rows"]).tolist()}
+        except (Error, ValueError) as error:
+            return JSONResponse({"error": str(error)}, status_code=400)

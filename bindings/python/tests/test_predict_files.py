@@ -1,0 +1,169 @@
+"""python -m forestvm predict: Parquet and Arrow files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import DATA
+
+import forestvm
+from forestvm import _predict_files
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+MODEL = DATA / "breast_cancer" / "model.json"
+ROWS = 1000
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    """Rows with the features in another order, and a column that is none."""
+    names = forestvm.load(MODEL).feature_names
+    values = np.random.default_rng(1).normal(size=(ROWS, len(names)))
+    columns = {name: pa.array(values[:, i], mask=values[:, i] > 1.5) for i, name in reversed(list(enumerate(names)))}
+    return pa.table({"id": pa.array(np.arange(ROWS)), **columns})
+
+
+def run(*arguments: object) -> int:
+    return _predict_files.main(["predict", str(MODEL), *map(str, arguments)])
+
+
+def write(table: pa.Table, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".parquet":
+        parquet.write_table(table, path, row_group_size=300)
+    else:
+        with pa.ipc.new_file(str(path), table.schema) as file:
+            file.write_table(table, max_chunksize=300)
+    return path
+
+
+def read(path: Path) -> pa.Table:
+    return parquet.read_table(path) if path.suffix == ".parquet" else pa.ipc.open_file(str(path)).read_all()
+
+
+@pytest.mark.parametrize("from_ending", [".parquet", ".arrow", ".feather"])
+@pytest.mark.parametrize("to_ending", [".parquet", ".arrow"])
+def test_files_of_each_kind(table: pa.Table, tmp_path: Path, from_ending: str, to_ending: str) -> None:
+    forest = forestvm.load(MODEL)
+    rows, predictions = write(table, tmp_path / f"rows{from_ending}"), tmp_path / f"predictions{to_ending}"
+    assert run(rows, predictions, "--batch-rows", 64, "--threads", 2, "--quiet") == 0
+    got = read(predictions)
+    assert got.column_names == [*table.column_names, "prediction"]
+    assert got.select(table.column_names).equals(table)
+    assert got["prediction"].to_numpy().tobytes() == forest.predict(table, extra="ignore").tobytes()
+
+
+def test_outputs_of_several_columns_beside_chosen_ones(table: pa.Table, tmp_path: Path) -> None:
+    forest = forestvm.load(MODEL)
+    rows, predictions = write(table, tmp_path / "rows.parquet"), tmp_path / "leaves.parquet"
+    assert run(rows, predictions, "--output", "leaf", "--name", "leaf", "--keep", "id") == 0
+    got = read(predictions)
+    assert got.column_names == ["id", *(f"leaf_{i}" for i in range(forest.num_trees))]
+    leaves = np.stack([column.to_numpy() for column in got.columns[1:]], axis=1)
+    assert np.array_equal(leaves, forest.apply(table, extra="ignore"))
+    assert run(rows, tmp_path / "alone.parquet", "--keep", "") == 0
+    assert read(tmp_path / "alone.parquet").column_names == ["prediction"]
+
+
+def test_no_rows(table: pa.Table, tmp_path: Path) -> None:
+    assert run(write(table.slice(0, 0), tmp_path / "rows.arrow"), tmp_path / "out.parquet") == 0
+    assert read(tmp_path / "out.parquet").num_rows == 0
+
+
+def test_a_folder_goes_on_where_it_was_interrupted(
+    table: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, out = tmp_path / "rows", tmp_path / "out"
+    for number, path in enumerate(("a.parquet", "day=2/b.arrow", "day=3/c.parquet")):
+        write(table.slice(number * 100), rows / path)
+    (rows / "_SUCCESS").write_text("")
+    write_file = _predict_files._predict_file
+    written = []
+
+    def interrupted(source: Path, *others: object) -> None:
+        if source.name == "c.parquet":
+            raise KeyboardInterrupt
+        written.append(source.name)
+        write_file(source, *others)
+
+    monkeypatch.setattr(_predict_files, "_predict_file", interrupted)
+    assert run(rows, out) == 130
+    assert "interrupted" in capsys.readouterr().err
+    monkeypatch.setattr(_predict_files, "_predict_file", lambda *all: (written.append(all[0].name), write_file(*all)))
+    assert run(rows, out) == 0
+    assert written == ["a.parquet", "b.arrow", "c.parquet"]
+    assert "a.parquet: done by an earlier run" in capsys.readouterr().err
+    assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*.*")) == [
+        "a.parquet",
+        "day=2/b.arrow",
+        "day=3/c.parquet",
+    ]
+    wanted = forestvm.load(MODEL).predict(table.slice(200), extra="ignore")
+    assert np.array_equal(read(out / "day=3/c.parquet")["prediction"].to_numpy(), wanted)
+    # Other predictions do not replace these, nor are these taken for them.
+    assert run(rows, out, "--output", "raw") == 1
+    assert "was not written by this command with this model" in capsys.readouterr().err
+    # Newer rows are predicted again.
+    os.utime(rows / "a.parquet")
+    os.utime(out / "a.parquet", (0, 0))
+    assert run(rows, out) == 0
+    assert written[3:] == ["a.parquet"]
+
+
+def test_an_error_leaves_no_file(table: pa.Table, tmp_path: Path) -> None:
+    rows = write(table.drop_columns(["mean radius"]), tmp_path / "in" / "rows.parquet")
+    assert run(rows, tmp_path / "out" / "predictions.parquet") == 2
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "predictions", "options", "status", "said"),
+    [
+        ("absent.parquet", "out.parquet", [], 1, "absent.parquet: no such file"),
+        ("rows.csv", "out.parquet", [], 2, "rows.csv: the file's name must end in .parquet, .arrow, .feather"),
+        ("rows.parquet", "out.csv", [], 2, "out.csv: the file's name must end in"),
+        ("rows.parquet", "rows.parquet", [], 2, "the predictions would replace the rows"),
+        ("text.parquet", "out.parquet", [], 1, "text.parquet: not a file of Parquet"),
+        ("text.arrow", "out.parquet", [], 1, "text.arrow: not a file of Arrow IPC"),
+        ("empty", "out", [], 1, "has no file that ends in"),
+        ("folder", "folder/out", [], 2, "the folder of predictions lies in the folder of rows"),
+        ("rows.parquet", "out.parquet", ["--name", "id"], 2, "the rows have a column 'id' already"),
+        ("rows.parquet", "out.parquet", ["--keep", "id,x"], 2, "columns that the rows do not have: x"),
+        ("rows.parquet", "out.parquet", ["--batch-rows", "0"], 2, "--batch-rows is 0"),
+        ("rows.parquet", "out.parquet", ["--threads", "0"], 2, "threads is 0"),
+        ("rows.parquet", "out.parquet", ["--output", "proba", "--keep", "id,id"], 2, "--keep names 'id' twice"),
+    ],
+)
+def test_wrong_usage_says_what_is_wrong(
+    table: pa.Table,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    rows: str,
+    predictions: str,
+    options: list[str],
+    status: int,
+    said: str,
+) -> None:
+    write(table, tmp_path / "rows.parquet")
+    write(table, tmp_path / "folder" / "rows.parquet")
+    (tmp_path / "empty").mkdir()
+    for name in ("text.parquet", "text.arrow", "rows.csv"):
+        (tmp_path / name).write_text("a,b\n1,2\n")
+    assert run(tmp_path / rows, tmp_path / predictions, *options) == status
+    assert said in capsys.readouterr().err
+
+
+def test_the_command_itself(table: pa.Table, tmp_path: Path) -> None:
+    rows = write(table, tmp_path / "rows.parquet")
+    command = [sys.executable, "-m", "forestvm", "predict", MODEL, rows, tmp_path / "out.parquet"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == ""
+    assert f"{ROWS} of {ROWS} rows" in done.stderr
+    assert subprocess.run(command[:3], capture_output=True).returncode == 2

@@ -1,0 +1,106 @@
+"""Dask: collections with and without a distributed client."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Case, assert_same, case, columns_named
+
+import forestvm
+
+dask = pytest.importorskip("dask")
+pytest.importorskip("distributed")
+frames = pytest.importorskip("dask.dataframe")
+arrays = pytest.importorskip("dask.array")
+engine = pytest.importorskip("forestvm.engines.dask")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    from distributed import Client, LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as made:
+        yield made
+
+
+def check(model: Case) -> None:
+    table = model.rows.to_pandas()
+    frame = frames.from_pandas(table, npartitions=3)
+    # A partition without rows, and partitions of one.
+    parts = [frame, frame[frame.id < 0], frames.from_pandas(table.iloc[:2], npartitions=2)]
+    rows = frames.concat(parts, interleave_partitions=True, ignore_unknown_divisions=True)
+    for output, wanted in (("value", model.values), ("leaf", model.leaves)):
+        predicted = engine.predict(rows, model.forest, output=output, name="p")
+        got = predicted.compute()
+        order = rows.id.compute().to_numpy()
+        assert_same(got.to_numpy() if wanted.ndim == 1 else columns_named(got, "p", wanted), wanted[order])
+
+
+def test_frames_without_a_client(model: Case) -> None:
+    check(model)
+
+
+def test_frames_on_two_workers(client: Any, model: Case) -> None:
+    check(model)
+
+
+def test_arrays(client: Any) -> None:
+    forest = case("classes").forest
+    rows = np.random.default_rng(1).normal(size=(500, 6))
+    collection = arrays.from_array(rows, chunks=(70, 4))
+    for output in ("value", "raw", "class", "leaf"):
+        predicted = engine.predict(collection, forest, output=output)
+        wanted = forest.predict(rows, output=output)
+        assert predicted.shape == wanted.shape and predicted.dtype == wanted.dtype
+        assert_same(predicted.compute(), wanted)
+
+
+def test_graphs_do_not_hold_the_program(client: Any) -> None:
+    import cloudpickle
+
+    model = case("float32")
+    assert len(model.forest.to_bytes()) > 20_000
+    empty = frames.from_pandas(model.rows.slice(0, 0).to_pandas(), npartitions=1)
+    assert len(cloudpickle.dumps(engine.predict(empty, model.forest).dask)) < 10_000
+
+
+def test_workers_of_a_machine_map_one_file(client: Any) -> None:
+    model = case("classes")
+    engine.predict(frames.from_pandas(model.rows.to_pandas(), npartitions=8), model.forest).compute()
+
+    def mapped() -> list[str]:
+        with open("/proc/self/maps") as maps:
+            return sorted({line.split()[-1] for line in maps if line.rstrip().endswith(".fvm")})
+
+    files = client.run(mapped)
+    name = f"{model.forest.fingerprint}.fvm"
+    assert len(files) == 2
+    assert all(any(os.path.basename(path) == name for path in paths) for paths in files.values()), files
+
+
+def test_a_killed_worker_loses_no_rows(client: Any) -> None:
+    model = case("classes")
+    frame = frames.from_pandas(model.rows.to_pandas(), npartitions=60)
+
+    def slow(part: Any) -> Any:
+        import time
+
+        time.sleep(0.05)
+        return part
+
+    running = client.compute(engine.predict(frame.map_partitions(slow, meta=frame._meta), model.forest, name="p"))
+    victim = next(iter(client.run(os.getpid).values()))
+    os.kill(victim, signal.SIGKILL)
+    assert_same(columns_named(running.result(timeout=120), "p", model.values), model.values)
+
+
+def test_what_is_no_collection_is_refused() -> None:
+    with pytest.raises(forestvm.UnsupportedInput, match="list is no array or frame of Dask"):
+        engine.predict([1, 2], case("classes").forest)
+    with pytest.raises(forestvm.FeatureMismatch):
+        engine.predict(frames.from_pandas(case("classes").rows.to_pandas()[["age"]], npartitions=1), case("classes").forest)

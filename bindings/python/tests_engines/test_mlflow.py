@@ -1,0 +1,34 @@
+"""MLflow's pyfunc flavour."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Case, assert_same, case
+
+import forestvm
+
+mlflow = pytest.importorskip("mlflow")
+engine = pytest.importorskip("forestvm.engines.mlflow")
+
+
+def test_saved_models_answer_as_the_forest(model: Case, tmp_path: Path) -> None:
+    frame = model.rows.to_pandas()
+    engine.save(model.forest, tmp_path / "model")
+    assert_same(mlflow.pyfunc.load_model(str(tmp_path / "model")).predict(frame), model.values)
+    engine.save(model.forest, tmp_path / "leaves", output="leaf", threads=1)
+    assert_same(mlflow.pyfunc.load_model(str(tmp_path / "leaves")).predict(frame), model.leaves)
+
+
+def test_a_model_with_a_signature(tmp_path: Path) -> None:
+    from mlflow.models import infer_signature
+
+    model = case("classes")
+    rows = np.zeros((2, 6))
+    engine.save(model.forest, tmp_path / "model", signature=infer_signature(rows, model.forest.predict(rows)))
+    loaded = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    assert_same(loaded.predict(rows), model.forest.predict(rows))
+    with pytest.raises(forestvm.Usage, match="output is 'odds'"):
+        engine.save(model.forest, tmp_path / "other", output="odds")

@@ -1,0 +1,399 @@
+// See lookup_codes.hpp.
+#include "vm/host/lookup_codes.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include <forestvm/internal/float_environment.hpp>
+
+namespace forestvm::host {
+namespace {
+
+/// The most tests of a lookup that shares its search: a code for each outcome of them all is in its table.
+constexpr std::size_t kMaxSharedTests = 4;
+/// A lookup shares its search if its table has at most this many codes for each slot of its own table.
+constexpr std::size_t kMaxSharedCodes = 8;
+/// The most tests of all lookups. Their outcomes for a block of rows are in the scratch memory.
+constexpr std::size_t kMaxTests = 4096;
+
+/// The most slots of a lookup's own table, for each slot, that are searched to make its codes.
+constexpr std::size_t kStepsPerSlot = 64;
+
+/// Bounds of the search for the numbers of buckets: see make_slots.
+constexpr std::size_t kMaxBucketKeys = 64, kTriesPerKey = 64, kMinTries = 4096, kMultipliers = 8;
+/// The most bits of a slot's number. With the outcomes of tests it is a positive number of 32 bits.
+constexpr unsigned kMaxSlotBits = 31 - kMaxSharedTests - 1;
+
+bool is_category(const KeyPart& part) { return part.kind == KeyPartKind::Category; }
+
+auto order_of(const KeyPart& part) { return std::tuple(part.feature, part.kind, part.operand); }
+
+bool comes_before(const KeyPart& a, const KeyPart& b) { return order_of(a) < order_of(b); }
+
+template <class T, class Less = std::less<>>
+void sort_unique(std::vector<T>& all, const Less& less = {}) {
+  std::sort(all.begin(), all.end(), less);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+}
+
+template <class T, class Less = std::less<>>
+std::uint32_t place_in(const std::vector<T>& all, const T& one, const Less& less = {}) {
+  return static_cast<std::uint32_t>(std::lower_bound(all.begin(), all.end(), one, less) - all.begin());
+}
+
+/// Returns the number that gives 1 when multiplied by an odd number.
+constexpr std::uint64_t inverse(std::uint64_t odd) {
+  std::uint64_t result = odd;  // right in its lowest three bits; each step doubles them
+  for (int step = 0; step < 5; ++step) result *= 2 - odd * result;
+  return result;
+}
+constexpr std::uint64_t kInverseFactor = inverse(kKeyFactor);
+static_assert(kKeyFactor * kInverseFactor == 1);
+
+/// Returns the key before key_with added a part.
+std::uint64_t key_without(std::uint64_t key, std::int32_t part) {
+  return key * kInverseFactor - kKeyFactor * static_cast<std::uint64_t>(std::int64_t{part});
+}
+
+/// Returns whether a key is that of some category alone.
+bool is_category_key(std::uint64_t key) {
+  const auto code = static_cast<std::int64_t>(key_without(key, 0) * kInverseFactor);
+  return std::in_range<std::int32_t>(code);
+}
+
+/// The numbers of buckets, and the keys of slots.
+struct SlotMemory {
+  std::vector<std::uint16_t> buckets;
+  std::vector<std::uint64_t> keys;
+};
+
+/// Gives each of the keys, which ascend, a slot of its own. Buckets with many keys come first, while most slots are
+/// unused. Returns whether numbers were found for all buckets within the bounds.
+bool place_keys(const std::vector<std::uint64_t>& keys, KeySlots& slots, SlotMemory& memory) {
+  std::vector<std::pair<std::size_t, std::size_t>> buckets;  // the first key of each, and the end
+  for (std::size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
+    while (end < keys.size() && keys[end] >> slots.bucket_shift == keys[begin] >> slots.bucket_shift) ++end;
+    if (end - begin > kMaxBucketKeys) return false;
+    buckets.emplace_back(begin, end);
+  }
+  std::stable_sort(buckets.begin(), buckets.end(),
+                   [](const auto& a, const auto& b) { return a.second - a.first > b.second - b.first; });
+  std::vector<bool> used(slots.slot_count);
+  std::size_t tries = kTriesPerKey * keys.size() + kMinTries;
+  for (const auto& [begin, end] : buckets) {
+    for (std::uint64_t number = 0;; ++number, --tries) {
+      if (number > UINT16_MAX || tries == 0) return false;
+      std::size_t placed = begin;
+      while (placed < end && !used[slot_for(slots, keys[placed], number)])
+        used[slot_for(slots, keys[placed++], number)] = true;
+      if (placed == end) {
+        memory.buckets[keys[begin] >> slots.bucket_shift] = static_cast<std::uint16_t>(number);
+        for (std::size_t k = begin; k < end; ++k) memory.keys[slot_for(slots, keys[k], number)] = keys[k];
+        break;
+      }
+      while (placed-- > begin) used[slot_for(slots, keys[placed], number)] = false;
+    }
+  }
+  return true;
+}
+
+/// Makes the slots of keys, which ascend. Returns false if that would take too long, as for keys that were made to share
+/// buckets.
+bool make_slots(const std::vector<std::uint64_t>& keys, KeySlots& slots, SlotMemory& memory) {
+  const auto bits = static_cast<unsigned>(std::bit_width(keys.size() + keys.size() / 8 + 3));
+  if (bits > kMaxSlotBits) return false;
+  slots.slot_count = std::uint32_t{1} << bits;
+  slots.slot_shift = static_cast<std::uint8_t>(64 - bits);
+  slots.bucket_shift = static_cast<std::uint8_t>(64 - std::max(1u, bits - 2));
+  for (std::size_t i = 0; i < kMultipliers; ++i) {
+    slots.multiplier = 0x9e3779b97f4a7c15 * (2 * i + 1);
+    memory.buckets.assign(std::size_t{1} << (64 - slots.bucket_shift), 0);
+    memory.keys.assign(slots.slot_count, 0);
+    if (!place_keys(keys, slots, memory)) continue;
+    slots.buckets = memory.buckets.data();
+    slots.keys = memory.keys.data();
+    return true;
+  }
+  return false;
+}
+
+/// A lookup's own table, and the codes of its values.
+class CodedTable {
+ public:
+  /// The codes of a value in one column of codes.
+  struct Codes {
+    std::uint32_t column;
+    std::vector<std::uint8_t> of_slot;
+  };
+
+  CodedTable(const LookupDesc& lookup, std::span<const KeyPart> parts, const std::uint32_t* words)
+      : parts_(parts), lookup_(lookup), words_(words), steps_(kStepsPerSlot * lookup.slot_count) {
+    for (std::uint32_t slot = 0; slot < lookup.slot_count; ++slot)
+      if (key(slot) != lookup.unused_key) keys_.push_back(key(slot));
+    sort_unique(keys_);
+  }
+
+  /// Adds the codes of values that are read as feature `first_column` of rows, and of those after it.
+  void encode(std::uint32_t first_column, const LoadedEncoder& encoder, const std::uint32_t* category_words,
+              const Target& target) {
+    std::vector<float> values(lookup_.slot_count);
+    for (std::uint32_t i = 0; i < lookup_.width; ++i) {
+      for (std::uint32_t slot = 0; slot < lookup_.slot_count; ++slot)
+        values[slot] = std::bit_cast<float>(at(slot)[kKeyWords + i]);
+      const Range all{0, lookup_.slot_count, 0};
+      for (FeatureSearch search : encoder.searches) {
+        if (search.feature != first_column + i) continue;
+        const std::uint32_t column = std::exchange(search.first_column, 0);
+        search.feature = 0;
+        const FeatureTile tile{{&search, 1}, 0, 0};
+        add(column, search.columns.size(), [&](std::uint8_t* to) {
+          target.encode({{&tile, 1}, search.columns.size(), all, values.data(), 1, to});
+        });
+      }
+      for (FeatureCategories categories : encoder.categories) {
+        if (categories.feature != first_column + i) continue;
+        const std::uint32_t column = std::exchange(categories.first_column, 0);
+        categories.feature = 0;
+        add(column, categories.columns.size(), [&](std::uint8_t* to) {
+          target.encode_categories(
+              {{&categories, 1}, category_words, categories.columns.size(), all, values.data(), 1, to});
+        });
+      }
+    }
+  }
+
+  /// Returns whether the codes of unknown keys are the same wherever a search ends.
+  bool has_one_default() const {
+    for (const Codes& codes : codes_)
+      for (std::uint32_t slot = 0; slot < lookup_.slot_count; ++slot)
+        if (key(slot) == lookup_.unused_key && codes.of_slot[slot] != codes.of_slot.back()) return false;
+    return true;
+  }
+
+  /// Returns whether a category is the first part of its keys, and the others are few tests.
+  bool may_share() const {
+    return !parts_.empty() && is_category(parts_[0]) && parts_.size() <= 1 + kMaxSharedTests &&
+           std::none_of(parts_.begin() + 1, parts_.end(), is_category);
+  }
+
+  /// Returns whether tables for `keys` first parts are not too large.
+  bool shares(std::size_t keys) const {
+    return may_share() && keys << (parts_.size() - 1) <= kMaxSharedCodes * lookup_.slot_count;
+  }
+
+  /// Returns the slot where a search ends; any slot if searches have taken too long.
+  std::uint32_t find(std::uint64_t wanted) {
+    auto slot = static_cast<std::uint32_t>(home_slot(wanted, lookup_.home_count));
+    while (key(slot) != wanted && key(slot) != lookup_.unused_key && steps_ != 0) {
+      --steps_;
+      ++slot;
+    }
+    return slot;
+  }
+
+  /// Returns whether searches have taken too long, as in a table whose keys were made to share a home.
+  bool is_slow() const { return steps_ == 0; }
+
+  std::span<const KeyPart> parts() const { return parts_; }
+  const std::vector<std::uint64_t>& keys() const { return keys_; }
+  const std::vector<Codes>& codes() const { return codes_; }
+
+  /// Adds the keys of all categories that are the first part of a key of this table.
+  void add_first_parts(std::vector<std::uint64_t>& first_parts) const {
+    const auto tests = static_cast<unsigned>(parts_.size() - 1);
+    for (const std::uint64_t whole : keys_)
+      for (unsigned outcomes = 0; outcomes < 1u << tests; ++outcomes) {
+        std::uint64_t first = whole;
+        for (unsigned test = tests; test-- > 0;) first = key_without(first, outcomes >> test & 1);
+        if (is_category_key(first)) first_parts.push_back(first);
+      }
+  }
+
+ private:
+  const std::uint32_t* at(std::uint32_t slot) const { return words_ + slot * slot_words(lookup_); }
+  std::uint64_t key(std::uint32_t slot) const { return key_at(at(slot)); }
+
+  template <class Write>
+  void add(std::uint32_t column, std::size_t columns, const Write& write) {
+    std::vector<std::uint8_t> encoded(code_bytes(lookup_.slot_count, columns) + kCodeSlack);
+    write(encoded.data());
+    for (std::size_t c = 0; c < columns; ++c) {
+      Codes& codes = codes_.emplace_back();
+      codes.column = column + static_cast<std::uint32_t>(c);
+      for (std::uint32_t slot = 0; slot < lookup_.slot_count; ++slot)
+        codes.of_slot.push_back(encoded[code_offset(slot, columns) + c * kCodeRows]);
+    }
+  }
+
+  std::span<const KeyPart> parts_;
+  LookupDesc lookup_;
+  const std::uint32_t* words_;
+  std::size_t steps_;  ///< Steps that searches may still take.
+  std::vector<std::uint64_t> keys_;
+  std::vector<Codes> codes_;
+};
+
+}  // namespace
+
+/// Makes the sets of lookups.
+class LookupCodesMaker {
+ public:
+  explicit LookupCodesMaker(LookupCodes& to) : to_(to) {}
+
+  /// Returns whether all of the program's lookups have got tables.
+  bool make(const Program& program, const LoadedEncoder& encoder) {
+    std::uint32_t column = program.meta().num_features;
+    std::vector<CodedTable> tables;
+    for (const LookupDesc& lookup : program.section_Lookups()) {
+      tables.emplace_back(lookup, program.section_KeyParts().subspan(lookup.first_part, lookup.part_count),
+                          program.section_LookupWords().data() + lookup.first_word);
+      tables.back().encode(column, encoder, to_.category_words_, *to_.target_);
+      column += lookup.width;
+      if (tables.back().codes().empty()) tables.pop_back();
+    }
+    std::vector<CodedTable*> left;
+    for (CodedTable& table : tables) {
+      if (!table.has_one_default()) return false;
+      add_parts(table.parts());
+      left.push_back(&table);
+    }
+    sort_unique(to_.features_);
+    sort_unique(to_.tests_, comes_before);
+    if (to_.tests_.size() > kMaxTests) return false;
+    while (!left.empty())
+      if (!take_sets(left)) return false;
+    if (std::any_of(tables.begin(), tables.end(), std::mem_fn(&CodedTable::is_slow))) return false;
+    for (KeyPart& test : to_.tests_) test.feature = place_in(to_.features_, test.feature);
+    return true;
+  }
+
+ private:
+  void add_parts(std::span<const KeyPart> parts) {
+    for (const KeyPart& part : parts) {
+      to_.features_.push_back(part.feature);
+      if (!is_category(part)) to_.tests_.push_back(part);
+    }
+  }
+
+  /// Makes a set of the first of `left`, or those of all lookups that may share its search, and takes them away.
+  bool take_sets(std::vector<CodedTable*>& left) {
+    CodedTable& first = *left[0];
+    const auto alike = [&](CodedTable* table) {
+      return table == &first ||
+             (first.may_share() && table->may_share() && table->parts()[0] == first.parts()[0]);
+    };
+    const auto end = std::stable_partition(left.begin(), left.end(), alike);
+    std::vector<CodedTable*> taken(left.begin(), end);
+    left.erase(left.begin(), end);
+    std::vector<std::uint64_t> keys;
+    if (first.may_share())
+      for (CodedTable* table : taken) table->add_first_parts(keys);
+    sort_unique(keys);
+    const auto shares = [&](CodedTable* table) { return table->shares(keys.size()); };
+    const auto rest = std::stable_partition(taken.begin(), taken.end(), shares);
+    for (auto alone = rest; alone != taken.end(); ++alone)
+      if (!add_set({*alone}, (*alone)->parts(), (*alone)->keys())) return false;
+    taken.erase(rest, taken.end());
+    return taken.empty() || add_set(taken, taken[0]->parts().first(1), keys);
+  }
+
+  bool add_set(const std::vector<CodedTable*>& tables, std::span<const KeyPart> parts,
+               const std::vector<std::uint64_t>& keys) {
+    LookupSet set{};
+    SlotMemory memory;
+    if (!make_slots(keys, set.slots, memory)) return false;
+    keep(std::move(memory));
+    std::vector<SetPart> numbers;
+    for (const KeyPart& part : parts)
+      numbers.push_back(
+          {is_category(part) ? place_in(to_.features_, part.feature) : number_of(part), is_category(part)});
+    set.parts = keep(std::move(numbers));
+    std::vector<LookupColumns> lookups;
+    lookups.reserve(tables.size());
+    for (CodedTable* table : tables)
+      lookups.push_back(columns_of(*table, table->parts().subspan(parts.size()), keys, set.slots));
+    set.lookups = keep(std::move(lookups));
+    to_.sets_.push_back(set);
+    return true;
+  }
+
+  LookupColumns columns_of(CodedTable& table, std::span<const KeyPart> tests,
+                           const std::vector<std::uint64_t>& keys, const KeySlots& slots) {
+    // The default's slot in the lookup's own table is the last.
+    const std::size_t count = (slots.slot_count + std::size_t{1}) << tests.size();
+    std::vector<std::vector<std::uint8_t>> codes;
+    for (const CodedTable::Codes& column : table.codes())
+      codes.emplace_back(count + kTableSlack, column.of_slot.back());
+    for (const std::uint64_t first : keys)
+      for (unsigned outcomes = 0; outcomes < 1u << tests.size(); ++outcomes) {
+        std::uint64_t key = first;
+        for (unsigned test = 0; test < tests.size(); ++test) key = key_with(key, outcomes >> test & 1);
+        const std::size_t place = std::size_t{find_slot(slots, first)} << tests.size() | outcomes;
+        const std::uint32_t slot = table.find(key);
+        for (std::size_t c = 0; c < codes.size(); ++c) codes[c][place] = table.codes()[c].of_slot[slot];
+      }
+    std::vector<std::uint32_t> numbers;
+    for (const KeyPart& test : tests) numbers.push_back(number_of(test));
+    std::vector<CodeColumn> columns;
+    for (std::size_t c = 0; c < codes.size(); ++c)
+      columns.push_back({table.codes()[c].column, keep(std::move(codes[c])).data()});
+    return {keep(std::move(numbers)), keep(std::move(columns))};
+  }
+
+  std::uint32_t number_of(const KeyPart& test) const { return place_in(to_.tests_, test, comes_before); }
+
+  void keep(SlotMemory memory) { to_.memory_.push_back(std::make_shared<SlotMemory>(std::move(memory))); }
+  template <class T>
+  std::span<const T> keep(std::vector<T> all) {
+    auto kept = std::make_shared<const std::vector<T>>(std::move(all));
+    to_.memory_.push_back(kept);
+    return *kept;
+  }
+
+  LookupCodes& to_;
+};
+
+LookupCodes::LookupCodes(const Program& program, const LoadedEncoder& encoder, const Target& target)
+    : target_(&target),
+      columns_(program.section_Columns().size()),
+      category_words_(program.section_CategoryWords().data()) {
+  if (program.section_Lookups().empty() || columns_ == 0) return;
+  const FloatEnvironment environment;
+  if (!LookupCodesMaker(*this).make(program, encoder)) {
+    sets_.clear();
+    return;
+  }
+  // In the rows that are encoded here, linear columns follow the features at once.
+  const ProgramMeta& meta = program.meta();
+  const auto left_out =
+      meta.derived_columns - static_cast<std::uint32_t>(program.section_LinearColumns().size());
+  const auto is_left_out = [&](const auto& encoded) {
+    return encoded.feature >= meta.num_features && encoded.feature < meta.num_features + left_out;
+  };
+  const auto move = [&](auto& encoded) {
+    if (encoded.feature >= meta.num_features) encoded.feature -= left_out;
+  };
+  const auto encoded = program.section_EncodedFeatures();
+  std::vector<EncodedFeature> others(encoded.begin(), encoded.end());
+  std::erase_if(others, is_left_out);
+  std::for_each(others.begin(), others.end(), move);
+  encoder_ = load_encoder(others, program.section_Ranks(), program.section_Columns(),
+                          program.section_CategoryColumns(), row_width(meta) - left_out);
+  std::erase_if(encoder_.categories, is_left_out);
+  std::for_each(encoder_.categories.begin(), encoder_.categories.end(), move);
+}
+
+void LookupCodes::encode(const float* rows, std::size_t stride, std::uint32_t row_count, std::uint8_t* codes,
+                         std::byte* scratch) const {
+  const Range all{0, row_count, 0};
+  target_->encode({encoder_.tiles, columns_, all, rows, stride, codes});
+  if (!encoder_.categories.empty())
+    target_->encode_categories({encoder_.categories, category_words_, columns_, all, rows, stride, codes});
+  target_->derive({features_, tests_, sets_, rows, stride, row_count, columns_, codes, scratch});
+}
+
+}  // namespace forestvm::host
