@@ -1,5 +1,5 @@
-// Readers of models when memory runs out: each allocation of a load fails in turn, once or from then on. The load reports
-// that memory ran out, and never that the file is damaged.
+// Readers of models when memory runs out: each allocation of a load fails in turn, once or from then on. The load
+// reports that memory ran out, and never that the file is damaged.
 #include <gtest/gtest.h>
 
 #include <cstdint>

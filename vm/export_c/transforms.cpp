@@ -1,5 +1,5 @@
 // The C functions that turn scores into values, and values into labels. They repeat core/transform.hpp; tests check
-// that both give the same bits. Numbers without a suffix are exact in the type of the scores, which the program decides.
+// that both give the same bits. Numbers without a suffix are exact in the type of the scores: the program decides it.
 #include <bit>
 
 #include "vm/export_c/parts.hpp"

@@ -35,8 +35,8 @@ class CategoryTexts {
   Result<double> number_of(std::uint32_t feature, double number) const;
 
   /// Writes the numbers for the `count` values of a dictionary, a column of texts or numbers: NaN for a missing value,
-  /// and kRefusedCategory for one that the trainer refuses. Returns whether it refuses any. Usage, naming the value, for
-  /// an integer that is no float64 and for a text that leaves its memory.
+  /// and kRefusedCategory for one that the trainer refuses. Returns whether it refuses any. Usage, naming the value,
+  /// for an integer that is no float64; Usage for a text that leaves its memory.
   Result<bool> numbers_of(std::uint32_t feature, const Column& dictionary, std::size_t count,
                           double* out) const;
 
