@@ -97,7 +97,7 @@ void add_leaf(const Model& model, const Tree& tree, std::size_t leaf, std::span<
     return add(tree.output, linear_output(model, node, tree.linear_leaves[node.payload], row));
   if (tree.leaf_width == 1) return add(tree.output, node.value);
   for (std::size_t k = 0; k < tree.leaf_width; ++k)
-    add(k, tree.leaf_vectors[node.payload * tree.leaf_width + k]);
+    add(k, tree.leaf_vectors[std::size_t{node.payload} * tree.leaf_width + k]);
 }
 
 template <class Scalar>

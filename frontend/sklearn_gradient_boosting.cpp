@@ -41,6 +41,7 @@ double scipy_logit(double p) {
 /// Returns the raw scores of classes with these frequencies, which 1.4 and later divide by their geometric mean.
 std::vector<double> log_priors(std::vector<double> priors, SklearnVersion version) {
   std::vector<double> logs;
+  logs.reserve(priors.size());
   for (const double p : priors) logs.push_back(std::log(p));
   if (version < kNewLosses) return logs;
   const double geometric_mean = std::exp(numpy_sum(logs) / static_cast<double>(logs.size()));

@@ -44,7 +44,7 @@ std::string leaf_text(const Tree& tree, const Node& node, ScalarType type) {
   if (tree.leaf_width == 1) return "leaf " + number(node.value, type);
   std::string text = "leaf";
   for (std::size_t k = 0; k < tree.leaf_width; ++k)
-    text += " " + number(tree.leaf_vectors[node.payload * tree.leaf_width + k], type);
+    text += " " + number(tree.leaf_vectors[std::size_t{node.payload} * tree.leaf_width + k], type);
   return text;
 }
 

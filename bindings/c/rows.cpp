@@ -38,6 +38,7 @@ constexpr RowsField kRowsFields[] = {
     FVM_ROWS_FIELD(encoder, kEncoded),
     FVM_ROWS_FIELD(hashed, kDense | kCsr | kColumns),
     FVM_ROWS_FIELD(extra, kArrow),
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): the field is a pointer, and its own bytes are compared.
     FVM_ROWS_FIELD(schema, kArrow),
 };
 #undef FVM_ROWS_FIELD

@@ -27,8 +27,9 @@ class VectorTable {
     const Node& node = tree.nodes[leaf];
     std::fill(vector_.begin(), vector_.end(), Score{0});
     for (std::size_t k = 0; k < tree.leaf_width; ++k) {
-      const double value =
-          tree.leaf_width == 1 ? node.value : tree.leaf_vectors[node.payload * tree.leaf_width + k];
+      const double value = tree.leaf_width == 1
+                               ? node.value
+                               : tree.leaf_vectors[std::size_t{node.payload} * tree.leaf_width + k];
       vector_[tree.leaf_width == 1 ? tree.output : k] =
           static_cast<Score>(tree.weight) * static_cast<Score>(value);
     }

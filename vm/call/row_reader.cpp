@@ -139,7 +139,7 @@ Result<RowForm> RowReader::form_of(const ColumnRows& rows) const {
   return texts || !rules_.columns().empty() ? RowForm::Dense : RowForm::Columns;
 }
 
-Result<RowForm> RowReader::form_of(const CsrRows& rows) const {
+Result<RowForm> RowReader::form_of(const CsrRows& rows) {
   const bool no_values = rows.value_count != 0 && (rows.columns == nullptr || rows.values == nullptr);
   if (rows.count != 0 && (rows.offsets == nullptr || no_values)) return no_buffer();
   return RowForm::Sparse;

@@ -159,7 +159,7 @@ class RowReader {
   Result<void> check_column(const Column& column, std::uint32_t feature, const ColumnRows& rows) const;
   Result<RowForm> form_of(const RowBlock& rows) const;
   Result<RowForm> form_of(const ColumnRows& rows) const;
-  Result<RowForm> form_of(const CsrRows& rows) const;
+  static Result<RowForm> form_of(const CsrRows& rows);
   Result<RowForm> form_of(const CodedRows& rows) const;
   Result<RowForm> form_of(const DeviceRows& rows) const;
 

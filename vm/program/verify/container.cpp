@@ -361,7 +361,7 @@ Result<void> verify_tables(const Program& program) {
                    std::to_string(wide) +
                        " leaves: in a program of float64 scores one for each leaf number, " +
                        std::to_string(program.section_LeafNumbers().size()) + ", else none");
-  const std::size_t vector_bytes = meta.num_outputs * size_of(meta.score_type);
+  const std::size_t vector_bytes = std::size_t{meta.num_outputs} * size_of(meta.score_type);
   if (program.section_LeafVectors().size() % vector_bytes != 0 ||
       program.section_LeafVectors().size() / vector_bytes > kMaxLeafVectors)
     return refused("leaf_vectors section", std::to_string(program.section_LeafVectors().size()) +
