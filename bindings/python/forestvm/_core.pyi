@@ -144,6 +144,16 @@ class Forest:
         /,
     ) -> NDArray[Any]: ...
     def _predict_columns(self, columns: list[Any], rows: int, output: str, out: NDArray[Any], /) -> NDArray[Any]: ...
+    def _predict_blocks(
+        self,
+        blocks: list[Any],
+        numbers: NDArray[numpy.intp],
+        places: NDArray[numpy.intp],
+        output: str,
+        out: NDArray[Any] | None,
+        dtype: DTypeLike | None,
+        /,
+    ) -> Any: ...
     def _predict_arrow(
         self, X: Any, output: str, out: NDArray[Any] | None, dtype: DTypeLike | None, columns: str | None, extra: str | None, /
     ) -> NDArray[Any]: ...
