@@ -54,8 +54,8 @@ struct ColumnMemory {
 /// fvm_predict's errors for fields that make no sense.
 Result<AnyRows> known_rows(const fvm_rows* given, const Names& names, ColumnMemory& memory);
 
-/// Returns rows of Arrow whose children were matched before: `features` has the feature of each child, or kNoFeature, and
-/// each feature once. The rows refer to `memory`, and returned errors are those of fvm_predict.
+/// Returns rows of Arrow whose children were matched before: `features` has the feature of each child, or kNoFeature,
+/// and each feature once. The rows refer to `memory`, and returned errors are those of fvm_predict.
 Result<AnyRows> matched_arrow(const ArrowArray& array, const ArrowSchema& schema,
                               std::span<const std::uint32_t> features, const Names& names,
                               ColumnMemory& memory);

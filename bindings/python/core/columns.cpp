@@ -75,8 +75,9 @@ class Columns {
 /// The columns of a pandas frame, which keeps columns of one type together in a block: a matrix whose rows they are.
 class Blocks {
  public:
-  /// Reads the blocks in a list. Column i of the frame is row places[i] of block numbers[i]. Returns false, perhaps with
-  /// a Python exception set, if the blocks are not as they should be, hold no numbers, or are large and must be copied.
+  /// Reads the blocks in a list. Column i of the frame is row places[i] of block numbers[i]. Returns false, perhaps
+  /// with a Python exception set, if the blocks are not as they should be, hold no numbers, or are large and must be
+  /// copied.
   bool open(PyObject* list, PyObject* numbers, PyObject* places, std::size_t column_count) {
     Buffer number_buffer, place_buffer;
     if (!open_blocks(list) || !open_indices(number_buffer, numbers, column_count) ||

@@ -35,8 +35,9 @@ def rows_of(forest: Forest, X: Any, missing: float | None, columns: str, extra: 
 def predict_known(forest: Forest, X: Any, output: str, out: NDArray[Any] | None, dtype: Any) -> Any:
     """Predicts a frame of pandas with the columns of the previous one. Returns NotImplemented for other rows.
 
-    Takes the matrices in which pandas keeps the columns of each type, because its public methods need 25 us for a frame of
-    two types. These are pandas' own matter: where they are not as expected, other ways that give the same result follow.
+    Takes the matrices in which pandas keeps the columns of each type, because its public methods need 25 us for a frame
+    of two types. They are no part of pandas' interface: where they are not as expected, ways that use the interface give
+    the same result.
     """
     manager = getattr(X, "_mgr", None)
     try:

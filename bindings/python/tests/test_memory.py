@@ -11,8 +11,8 @@ import pytest
 ROWS, COLUMNS = 1_000_000, 100
 ALLOWED = (64 << 20) + 4 * ROWS
 
-# Makes a frame, predicts a few rows so that everything is imported and started, and prints by how many bytes the process's
-# peak grows in the call with all rows. Setting clear_refs to 5 makes the peak what is in use.
+# Makes a frame, predicts a few rows so that everything is imported and started, and prints by how many bytes the
+# process's peak grows in the call with all rows. Writing 5 to clear_refs makes the peak what is in use.
 CODE = f"""
 import sys
 import numpy as np
@@ -72,7 +72,10 @@ def growth(model: Path, form: str, way: str = "predict") -> int:
     return int(done.stdout)
 
 
-@pytest.mark.parametrize(("form", "package"), [("numpy_float64", "numpy"), ("pandas_mixed", "pandas"), ("arrow", "pyarrow"), ("polars", "polars")])
+@pytest.mark.parametrize(
+    ("form", "package"),
+    [("numpy_float64", "numpy"), ("pandas_mixed", "pandas"), ("arrow", "pyarrow"), ("polars", "polars")],
+)
 def test_a_million_rows_grow_by_the_result_and_a_block(model: Path, form: str, package: str) -> None:
     pytest.importorskip(package)
     assert growth(model, form) <= ALLOWED

@@ -201,7 +201,8 @@ def test_fields_of_arrays_are_read_as_their_buffers_are(breast_cancer: Path, row
     for name in ("e", "f", "d", "g", "?", "b", "B", "h", "H", "i", "I", "l", "L", "q", "Q", ">f4", ">i8"):
         typed = small.astype(name)
         wanted = forest.predict(typed.astype("f"))
-        for form in (typed, np.asfortranarray(typed), strided(typed), every_second_column(typed), reverse(typed), unaligned(typed)):
+        for make in (np.array, np.asfortranarray, strided, every_second_column, reverse, unaligned):
+            form = make(typed)
             assert np.array_equal(forest.predict(form), wanted), name
             assert np.array_equal(forest.predict(form[:1]), wanted[:1]), name
             assert forest.predict(form[:0]).shape == (0,), name
@@ -209,7 +210,8 @@ def test_fields_of_arrays_are_read_as_their_buffers_are(breast_cancer: Path, row
     assert np.array_equal(forest.predict(constant), np.repeat(forest.predict(small[:1]), len(small)))
     read_only = np.empty(len(small), dtype="f")
     read_only.flags.writeable = False
-    for out in (read_only, np.empty(2 * len(small), "f")[::2], np.empty(len(small), ">f4"), np.empty((len(small), 1), "f")):
+    every_second, swapped = np.empty(2 * len(small), "f")[::2], np.empty(len(small), ">f4")
+    for out in (read_only, every_second, swapped, np.empty((len(small), 1), "f")):
         with pytest.raises(forestvm.Usage, match="out"):
             forest.predict(small, out=out)
     long = np.empty(len(small), dtype="q")

@@ -163,7 +163,8 @@ def test_threadpoolctl_limits_calls_of_the_thread(breast_cancer: Path, rows: Arr
     many = np.tile(rows, (400, 1))
     wanted = forest.predict(many)
     info = forestvms_info()
-    assert [(library["version"], library["num_threads"]) for library in info] == [(_core.__version__, _threads.thread_count(None))]
+    assert [library["version"] for library in info] == [_core.__version__]
+    assert info[0]["num_threads"] == _threads.thread_count(None)
 
     for limits in (1, {"forestvm": 1}):
         with threadpoolctl.threadpool_limits(limits), ThreadPoolExecutor(1) as pool:
@@ -186,9 +187,10 @@ import sys, forestvm
 forestvm.load({str(breast_cancer)!r})
 assert "threadpoolctl" not in sys.modules
 import threadpoolctl
-assert not [library for library in threadpoolctl.threadpool_info() if library["user_api"] == "forestvm"]
+apis = lambda: [library["user_api"] for library in threadpoolctl.threadpool_info()]
+assert "forestvm" not in apis()
 for _ in range(2):
     forestvm.load({str(breast_cancer)!r})
-    assert len([library for library in threadpoolctl.threadpool_info() if library["user_api"] == "forestvm"]) == 1
+    assert apis().count("forestvm") == 1
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
