@@ -47,6 +47,7 @@ constexpr Row rows[] = {
     {"learner.gradient_booster.weight_drop", &Header::weight_drop, Need::Optional},
     {"learner.gradient_booster.model.cats.enc[].offsets", &XgboostCategories::offsets, Need::Optional},
     {"learner.gradient_booster.model.cats.enc[].values", &XgboostCategories::values, Need::Required},
+    {"learner.gradient_booster.model.weight_drop", &Header::model_weight_drop, Need::Optional},
     {"learner.gradient_booster.model.gbtree_model_param.num_trees", &Header::num_trees, Need::Required},
     {"learner.gradient_booster.model.gbtree_model_param.num_parallel_tree", &Header::num_parallel_tree,
      Need::Optional},

@@ -38,8 +38,9 @@ struct XgboostHeader {
   std::vector<std::string> feature_names;
   std::vector<std::int32_t> tree_info;  ///< output of each tree
   std::vector<std::int32_t>
-      iteration_indptr;            ///< number of the first tree of each round, then the number of trees
-  std::vector<float> weight_drop;  ///< weight of each tree, for DART
+      iteration_indptr;                  ///< number of the first tree of each round, then the number of trees
+  std::vector<float> weight_drop;        ///< weight of each tree, for DART
+  std::vector<float> model_weight_drop;  ///< the same, where release 3.4 has it; empty without dropout
   std::vector<XgboostCategories> categories;  ///< of each feature, or none
   std::string best_iteration;                 ///< text of the attribute that early stopping sets
   std::string model_path;  ///< path of the object with the trees, which DART nests one deeper

@@ -134,10 +134,11 @@ Result<void> assign_outputs(const XgboostHeader& header, Model& model) {
     return refused(path + ".tree_info", std::to_string(header.tree_info.size()) + " entries for " +
                                             std::to_string(model.trees.size()) + " trees");
   const bool dart = header.booster == "dart";
-  if (dart && header.weight_drop.size() != model.trees.size())
-    return refused("learner.gradient_booster.weight_drop", std::to_string(header.weight_drop.size()) +
-                                                               " weights for " +
-                                                               std::to_string(model.trees.size()) + " trees");
+  const std::vector<float>& weights = dart ? header.weight_drop : header.model_weight_drop;
+  const std::string weights_path = dart ? "learner.gradient_booster.weight_drop" : path + ".weight_drop";
+  if ((dart || !weights.empty()) && weights.size() != model.trees.size())
+    return refused(weights_path, std::to_string(weights.size()) + " weights for " +
+                                     std::to_string(model.trees.size()) + " trees");
   for (std::size_t i = 0; i < model.trees.size(); ++i) {
     const std::int32_t output = header.tree_info[i];
     if (output < 0 || static_cast<std::uint32_t>(output) >= model.num_outputs)
@@ -145,11 +146,11 @@ Result<void> assign_outputs(const XgboostHeader& header, Model& model) {
           path + ".tree_info[" + std::to_string(i) + "]: tree " + std::to_string(i),
           "output " + std::to_string(output) + " of a model with " + std::to_string(model.num_outputs));
     model.trees[i].output = static_cast<std::uint32_t>(output);
-    if (dart && !std::isfinite(header.weight_drop[i]))
-      return refused(
-          "learner.gradient_booster.weight_drop[" + std::to_string(i) + "]: tree " + std::to_string(i),
-          "the weight is not finite");
-    if (dart) model.trees[i].weight = header.weight_drop[i];
+    if (weights.empty()) continue;
+    if (!std::isfinite(weights[i]))
+      return refused(weights_path + "[" + std::to_string(i) + "]: tree " + std::to_string(i),
+                     "the weight is not finite");
+    model.trees[i].weight = weights[i];
   }
   return {};
 }

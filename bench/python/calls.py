@@ -2,18 +2,27 @@
 """Measures calls from Python: what they cost above the C call, and beside the trainers' own packages.
 
     calls.py overhead MODEL ROWS [--library LIBRARY]
-    calls.py peers MODEL ROWS [--rows 1,64,4096] [--threads 1,2] [--seconds 0.5]
+    calls.py peers MODEL ROWS [--rows 1,64,4096,1000000] [--threads 1,2] [--seconds 0.5] [--clock wall|cpu]
 
-MODEL is a model file of XGBoost or LightGBM, ROWS an .npy matrix of its rows. `overhead` needs the runtime library
+MODEL is a model file of XGBoost, ROWS an .npy matrix of its rows. `overhead` needs the runtime library
 (libforestvm_runtime.so), whose call it takes from the times of Python's; all are CPU times of the calling thread, the
-least of several turns. `peers` prints the median and the 99th percentile of wall-clock times in microseconds, one line
-for each form of rows, number of rows and number of threads.
+least of several turns. A producer's time is that of a loop in C that takes the arrays and releases them.
+
+`peers` prints the median and the 99th percentile of the times in microseconds, one line for each form of rows, number
+of rows, number of threads and engine: XGBoost, LightGBM, lleaves, ONNX Runtime and daal4py, as far as they are
+installed, with the same trees. An engine that does not take a form is given a NumPy array of float32 that the form's
+own method makes in the time that counts; its name has a star. The clock `cpu` is that of all threads of the process,
+for machines that do other work too.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import re
+import subprocess
+import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable
@@ -25,6 +34,7 @@ import numpy as np
 import forestvm
 
 TURNS = 15
+TREE = Path(__file__).resolve().parents[2]
 
 
 def least(call: Callable[[], Any], calls: int) -> float:
@@ -42,15 +52,12 @@ def least(call: Callable[[], Any], calls: int) -> float:
 
 def c_call(library: str, program: bytes, rows: np.ndarray[Any, Any]) -> float:
     """Returns the CPU time of fvm_predict_f32 in nanoseconds, measured by a loop in C."""
-    import re
-    import subprocess
-
     with tempfile.TemporaryDirectory() as folder:
         model, source, binary = (Path(folder, name) for name in ("model.fvm", "loop.c", "loop"))
         model.write_bytes(program)
         np.ascontiguousarray(rows).tofile(Path(folder, "rows"))
         source.write_text(LOOP)
-        include = Path(__file__).resolve().parents[2] / "include"
+        include = TREE / "include"
         runtime = Path(library).resolve()
         subprocess.run(
             ["cc", "-O2", "-I", include, source, "-o", binary, runtime, f"-Wl,-rpath,{runtime.parent}"], check=True
@@ -119,35 +126,55 @@ def frames(rows: np.ndarray[Any, Any], names: list[str]) -> dict[str, Any]:
     return forms
 
 
-def produce(form: Any) -> Callable[[], Any] | None:
-    """Returns a function that makes a form's rows available, as its package does it: an array, or Arrow's structs."""
-    if hasattr(form, "iloc"):
-        return form.to_numpy
-    if hasattr(form, "__arrow_c_stream__"):
-        return lambda: drain(form)
-    return None
+def producer(form: Any, drain: Callable[[Any, int], float]) -> float:
+    """Returns the time in which a form's package gives its rows in nanoseconds; 0 for NumPy and pandas."""
+    if hasattr(form, "iloc") or not hasattr(form, "__arrow_c_stream__"):
+        return 0.0
+    return min(drain(form, 2000) for _ in range(TURNS))
 
 
-class ArrowArrayStream(ctypes.Structure):
-    _fields_ = [
-        (name, ctypes.c_void_p) for name in ("get_schema", "get_next", "get_last_error", "release", "private_data")
-    ]
+def make_drain(folder: str) -> Callable[[Any, int], float]:
+    """Compiles the loop that takes schema and arrays of a stream and releases them. It returns the time of a turn."""
+    source, library = Path(folder, "drain.c"), Path(folder, "drain.so")
+    source.write_text(DRAIN)
+    includes = [f"-I{TREE / 'include'}", f"-I{sysconfig.get_path('include')}"]
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", *includes, source, "-o", library], check=True)
+    drain = ctypes.PyDLL(str(library)).drain
+    drain.restype, drain.argtypes = ctypes.c_double, [ctypes.py_object, ctypes.c_int]
+    return drain
 
 
-def drain(form: Any) -> None:
-    """Takes the schema and all arrays of a stream, and releases them."""
-    capsule = form.__arrow_c_stream__()
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    at = pointer(capsule, b"arrow_array_stream")
-    stream = ArrowArrayStream.from_address(at)
-    take = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-    release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-    for function, words, release_at in ((stream.get_schema, 9, 7), (stream.get_next, 10, 8), (stream.get_next, 10, 8)):
-        struct = (ctypes.c_void_p * words)()
-        take(function)(at, ctypes.addressof(struct))
-        if struct[release_at]:
-            release(struct[release_at])(ctypes.addressof(struct))
+DRAIN = """
+#include <Python.h>
+#include <forestvm/arrow_c_data.h>
+#include <string.h>
+#include <time.h>
+typedef struct Stream {
+  int (*get_schema)(struct Stream*, struct ArrowSchema*);
+  int (*get_next)(struct Stream*, struct ArrowArray*);
+} Stream;
+double drain(PyObject* object, int calls) {
+  struct timespec begin, end;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+  for (int i = 0; i < calls; ++i) {
+    PyObject* capsule = PyObject_CallMethod(object, "__arrow_c_stream__", NULL);
+    Stream* stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    stream->get_schema(stream, &schema);
+    for (;;) {
+      memset(&array, 0, sizeof array);
+      stream->get_next(stream, &array);
+      if (array.release == NULL) break;
+      array.release(&array);
+    }
+    schema.release(&schema);
+    Py_DECREF(capsule);
+  }
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+  return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / calls;
+}
+"""
 
 
 def overhead(options: argparse.Namespace) -> None:
@@ -160,54 +187,110 @@ def overhead(options: argparse.Namespace) -> None:
         calls = 20000 if count == 1 else 4000
         out = forest.predict(rows)
 
-        def line(name: str, call: Callable[[], Any], producer: float = 0.0) -> None:
+        def line(name: str, call: Callable[[], Any], given: float = 0.0) -> None:
             taken = least(call, calls)
-            print(f"{count:5} {name:24} {taken:9.0f} {c:9.0f} {producer:9.0f} {taken - c - producer:9.0f}")
+            print(f"{count:5} {name:24} {taken:9.0f} {c:9.0f} {given:9.0f} {taken - c - given:9.0f}")
 
         line("NumPy, out", lambda: forest.predict(rows, out=out))
-        for name, form in frames(rows, names).items():
-            producer = produce(form)
-            line(name, lambda: forest.predict(form), 0.0 if producer is None else least(producer, calls // 4))
+        with tempfile.TemporaryDirectory() as folder:
+            drain = make_drain(folder)
+            for name, form in frames(rows, names).items():
+                line(name, lambda: forest.predict(form), producer(form, drain))
 
 
-def percentiles(call: Callable[[], Any], seconds: float) -> tuple[float, float, int]:
+def percentiles(call: Callable[[], Any], seconds: float, clock: Callable[[], int]) -> tuple[float, float]:
     call()
-    times = []
+    times: list[int] = []
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 5:
-        begin = time.perf_counter_ns()
+    while time.perf_counter() < end or len(times) < 3:
+        begin = clock()
         call()
-        times.append(time.perf_counter_ns() - begin)
-    return float(np.median(times)) / 1e3, float(np.percentile(times, 99)) / 1e3, len(times)
+        times.append(clock() - begin)
+    return float(np.median(times)) / 1e3, float(np.percentile(times, 99)) / 1e3
 
 
-def trainer_call(model: str, threads: int) -> tuple[str, Callable[[Any], Any]]:
-    if Path(model).suffix == ".txt":
-        import lightgbm
+def as_numpy(form: Any) -> np.ndarray[Any, Any]:
+    if isinstance(form, np.ndarray):
+        return np.ascontiguousarray(form, dtype=np.float32)
+    if hasattr(form, "to_numpy"):
+        return np.ascontiguousarray(form.to_numpy(), dtype=np.float32)
+    return np.column_stack([column.to_numpy() for column in form.columns])
 
-        booster = lightgbm.Booster(model_file=model)
-        return "LightGBM", lambda X: booster.predict(X, num_threads=threads)
+
+def engines(model: str, threads: int, folder: str) -> dict[str, Callable[[Any], Any]]:
+    """Returns the calls of the other engines, with the trees of an XGBoost model."""
     import xgboost
 
-    other = xgboost.Booster(model_file=model)
-    other.set_param({"nthread": threads})
-    other.feature_names = None
-    return "XGBoost", lambda X: other.inplace_predict(X, validate_features=False)
+    sys.path.insert(0, str(TREE / "bench" / "peers"))
+    import convert
+
+    booster = xgboost.Booster(model_file=model)
+    booster.set_param({"nthread": threads})
+    booster.feature_names = None
+    found: dict[str, Callable[[Any], Any]] = {"XGBoost": lambda X: booster.inplace_predict(X, validate_features=False)}
+    _, *trees = convert.load(booster)
+    text = Path(folder, "model.txt")
+    text.write_text(convert.to_lightgbm(*trees))
+
+    def lightgbm() -> Callable[[Any], Any]:
+        import lightgbm
+
+        other = lightgbm.Booster(model_file=str(text))
+        return lambda X: other.predict(X, num_threads=threads)
+
+    def lleaves() -> Callable[[Any], Any]:
+        import lleaves
+
+        other = lleaves.Model(model_file=str(text))
+        other.compile(cache=Path(folder, "lleaves.bin"))
+        return lambda X: other.predict(X, n_jobs=threads)
+
+    def onnx_runtime() -> Callable[[Any], Any]:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        session = onnxruntime.InferenceSession(convert.to_onnx(*trees).SerializeToString(), options)
+        return lambda X: session.run(None, {"X": X})
+
+    def daal4py() -> Callable[[Any], Any]:
+        import daal4py
+        from daal4py.mb import convert_model
+
+        daal4py.daalinit(threads)
+        other = convert_model(booster)
+        return lambda X: other.predict(X)
+
+    others = {"LightGBM": lightgbm, "lleaves": lleaves, "ONNX Runtime": onnx_runtime, "daal4py": daal4py}
+    for name, make in others.items():
+        try:
+            found[name] = make()
+        except ImportError as error:
+            print(f"{name}: {error}")
+    return found
 
 
 def peers(options: argparse.Namespace) -> None:
     base = np.load(options.rows).astype(np.float32)
-    print(f"{'threads':>7} {'rows':>8} {'form':24} {'engine':10} {'median':>10} {'p99':>10}  (us)")
-    for threads in map(int, options.threads.split(",")):
-        forest = forestvm.load(options.model, threads=threads)
-        names = list(forest.feature_names) or [f"c{i}" for i in range(forest.num_features)]
-        name, trainer = trainer_call(options.model, threads)
-        for count in map(int, options.counts.split(",")):
-            rows = np.ascontiguousarray(base[np.arange(count) % len(base)])
-            for form, X in frames(rows, names).items():
-                for engine, call in (("forestvm", forest.predict), (name, trainer)):
-                    median, p99, _ = percentiles(lambda: call(X), options.seconds)
-                    print(f"{threads:7} {count:8} {form:24} {engine:10} {median:10.1f} {p99:10.1f}", flush=True)
+    clock = time.process_time_ns if options.clock == "cpu" else time.perf_counter_ns
+    print(f"{'threads':>7} {'rows':>8} {'form':24} {'engine':14} {'median':>12} {'p99':>12}  (us, {options.clock})")
+    with tempfile.TemporaryDirectory() as folder:
+        for threads in map(int, options.threads.split(",")):
+            forest = forestvm.load(options.model, threads=threads)
+            names = list(forest.feature_names) or [f"c{i}" for i in range(forest.num_features)]
+            calls = {"forestvm": forest.predict, **engines(options.model, threads, folder)}
+            for count in map(int, options.counts.split(",")):
+                rows = np.ascontiguousarray(base[np.arange(count) % len(base)])
+                for form, X in frames(rows, names).items():
+                    for engine, call in calls.items():
+                        try:
+                            call(X)
+                            taken = percentiles(lambda: call(X), options.seconds, clock)
+                        except Exception:  # each package has its own kinds of errors for what it does not take
+                            engine += "*"
+                            taken = percentiles(lambda: call(as_numpy(X)), options.seconds, clock)
+                        line = f"{threads:7} {count:8} {form:24} {engine:14} {taken[0]:12.1f} {taken[1]:12.1f}"
+                        print(line, flush=True)
 
 
 def main() -> None:
@@ -221,9 +304,10 @@ def main() -> None:
         if name == "overhead":
             command.add_argument("--library", required=True)
         else:
-            command.add_argument("--rows", dest="counts", default="1,64,4096")
+            command.add_argument("--rows", dest="counts", default="1,64,4096,1000000")
             command.add_argument("--threads", default="1")
             command.add_argument("--seconds", type=float, default=0.5)
+            command.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     options = parser.parse_args()
     options.function(options)
 

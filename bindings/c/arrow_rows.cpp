@@ -16,7 +16,6 @@
 namespace forestvm::c_api {
 namespace {
 
-constexpr std::uint32_t kNoFeature = UINT32_MAX;
 constexpr auto kMaxValues = static_cast<std::int64_t>(kMaxColumnValues);
 /// The most values of a dictionary: the numbers of all dictionaries must have a size that a vector can be asked for.
 constexpr std::int64_t kMaxDictionary = std::int64_t{1} << 40;
@@ -110,25 +109,24 @@ Result<const ArrowType*> known_type(const Place& place, const ArrowSchema& schem
   if (schema.release == nullptr) return place.wrong("its schema has been released");
   if (schema.format == nullptr) return place.wrong("its schema has no format");
   for (const ArrowType& type : kTypes)
-    if (type.format == schema.format) return &type;
+    if (type.format.front() == *schema.format && type.format == schema.format) return &type;
   return place.refuse("its type is " + type_text(schema.format) +
                       "; columns are numbers, booleans, texts, dictionaries of those, or null");
 }
 
-/// Returns the column of `rows` values from value `first` on.
-Result<Column> column_of(const Place& place, const ArrowSchema& schema, const ArrowArray& array,
-                         std::int64_t first, std::int64_t rows) {
+/// Sets `column` to the `rows` values from value `first` on.
+Result<void> read_column(const Place& place, const ArrowSchema& schema, const ArrowArray& array,
+                         std::int64_t first, std::int64_t rows, Column& column) {
   FVM_ASSIGN(const ArrowType* const type, known_type(place, schema));
   FVM_TRY(check_array(place, array, first, rows));
-  Column column{.form = type->form, .type = type->type};
-  column.offset = static_cast<std::size_t>(array.offset + first);
-  if (type->form == ColumnForm::Missing) return column;
+  column = {.form = type->form, .type = type->type, .offset = static_cast<std::size_t>(array.offset + first)};
+  if (type->form == ColumnForm::Missing) return {};
   const bool views = type->form == ColumnForm::TextViews;
   if (views && array.n_buffers < 3) return place.wrong("it has fewer than 3 buffers");
   if (!views) FVM_TRY(check_buffer_count(place, array, type->form == ColumnForm::Text ? 3 : 2));
   FVM_ASSIGN(column.validity, validity_of(place, array));
   column.values = array.buffers[1];
-  if (rows == 0) return column;
+  if (rows == 0) return {};
   if (column.values == nullptr) return place.wrong("its values have no buffer");
   if (type->form == ColumnForm::Text) column.text = static_cast<const char*>(array.buffers[2]);
   if (views) {
@@ -137,7 +135,7 @@ Result<Column> column_of(const Place& place, const ArrowSchema& schema, const Ar
     if (column.buffer_count != 0 && column.buffers[column.buffer_count] == nullptr)
       return place.wrong("the sizes of its texts have no buffer");
   }
-  return column;
+  return {};
 }
 
 /// Adds its dictionary to a column of indices, and writes the dictionary's numbers to `numbers`.
@@ -150,7 +148,8 @@ Result<void> add_dictionary(const Place& place, const ArrowSchema& schema, const
   const Place values{place.kind, place.name, ", dictionary"};
   if (schema.dictionary->dictionary != nullptr) return values.refuse("has a dictionary itself");
   const std::int64_t count = array.dictionary->length;
-  FVM_ASSIGN(const Column dictionary, column_of(values, *schema.dictionary, *array.dictionary, 0, count));
+  Column dictionary;
+  FVM_TRY(read_column(values, *schema.dictionary, *array.dictionary, 0, count, dictionary));
   const bool is_text = dictionary.form == ColumnForm::Text || dictionary.form == ColumnForm::TextViews;
   if (is_text && !texts.takes(feature))
     return place.refuse("it holds texts, and the model has no names of categories for this feature");
@@ -166,26 +165,40 @@ Result<void> add_dictionary(const Place& place, const ArrowSchema& schema, const
 /// Makes columns of the struct array of a call.
 class ArrowRows {
  public:
-  ArrowRows(const fvm_rows& rows, const Names& names, ColumnMemory& memory)
-      : array_(*static_cast<const ArrowArray*>(rows.data)),
-        schema_(*rows.schema),
-        names_(names),
-        memory_(memory),
-        ignores_extra_(rows.extra == FVM_EXTRA_IGNORE) {}
+  ArrowRows(const ArrowArray& array, const ArrowSchema& schema, const Names& names, ColumnMemory& memory)
+      : array_(array), schema_(schema), names_(names), memory_(memory) {}
 
-  Result<AnyRows> columns() {
+  Result<AnyRows> match_columns(bool ignores_extra) {
     FVM_TRY(check_struct());
-    FVM_TRY(match());
-    FVM_TRY(make_room());
+    FVM_TRY(match(ignores_extra));
+    return columns(memory_.features);
+  }
+
+  Result<AnyRows> matched_columns(std::span<const std::uint32_t> features) {
+    FVM_TRY(check_struct());
+    if (features.size() != static_cast<std::size_t>(array_.n_children))
+      return usage("the columns are others than those that were matched");
+    return columns(features);
+  }
+
+ private:
+  static bool is_text(const Column& column) {
+    return column.form == ColumnForm::Text || column.form == ColumnForm::TextViews;
+  }
+
+  /// Reads the children. Each feature must occur once in `features`, so that each column is set.
+  Result<AnyRows> columns(std::span<const std::uint32_t> features) {
+    FVM_TRY(make_room(features));
+    memory_.columns.resize(names_.program().meta().num_features);
     double* numbers = memory_.numbers.data();
-    for (std::size_t i = 0; i < memory_.features.size(); ++i) {
-      const std::uint32_t feature = memory_.features[i];
+    for (std::size_t i = 0; i < features.size(); ++i) {
+      const std::uint32_t feature = features[i];
       if (feature == kNoFeature) continue;
       const ArrowSchema& schema = *schema_.children[i];
       const ArrowArray& array = *array_.children[i];
       const Place place = place_of(schema);
       Column& column = memory_.columns[feature];
-      FVM_ASSIGN(column, column_of(place, schema, array, array_.offset, array_.length));
+      FVM_TRY(read_column(place, schema, array, array_.offset, array_.length, column));
       if (schema.dictionary != nullptr) {
         FVM_TRY(add_dictionary(place, schema, array, feature, names_.categories(), numbers, column));
         numbers += column.category_count;
@@ -197,11 +210,6 @@ class ArrowRows {
     return AnyRows(ColumnRows{.count = static_cast<std::size_t>(array_.length),
                               .columns = memory_.columns,
                               .texts = has_texts_ ? &names_.categories() : nullptr});
-  }
-
- private:
-  static bool is_text(const Column& column) {
-    return column.form == ColumnForm::Text || column.form == ColumnForm::TextViews;
   }
 
   Result<void> check_struct() const {
@@ -237,11 +245,10 @@ class ArrowRows {
   }
 
   /// Sets the feature of each child, or kNoFeature.
-  Result<void> match() {
+  Result<void> match(bool ignores_extra) {
     const auto children = static_cast<std::size_t>(array_.n_children);
     const ProgramMeta& meta = names_.program().meta();
     memory_.features.resize(children, kNoFeature);
-    memory_.columns.assign(meta.num_features, Column());
     if (meta.num_feature_names == 0) {
       if (children != meta.num_features)
         return usage("the model's features have no names: there must be " +
@@ -259,11 +266,11 @@ class ArrowRows {
         feature = names_.feature(name).value_or(kNoFeature);
       found += feature != kNoFeature ? 1 : 0;
     }
-    return check_match(found);
+    return check_match(found, ignores_extra);
   }
 
   /// Checks that each feature has one child, and that there are no others unless they are ignored.
-  Result<void> check_match(std::size_t found) {
+  Result<void> check_match(std::size_t found, bool ignores_extra) {
     const std::size_t num_features = names_.program().meta().num_features;
     std::vector<bool>& taken = memory_.taken;
     taken.assign(num_features, false);
@@ -280,7 +287,7 @@ class ArrowRows {
     }
     for (std::uint32_t f = 0; found < num_features && f < num_features; ++f)
       if (!taken[f]) add_name(missing, names_.program().feature_name(f));
-    if (ignores_extra_) extra.clear();
+    if (ignores_extra) extra.clear();
     if (missing.empty() && extra.empty()) return {};
     if (missing.empty()) return usage("columns that the model does not have: " + extra);
     return usage("columns that the model needs are missing: " + missing +
@@ -297,11 +304,11 @@ class ArrowRows {
   }
 
   /// Makes room for the numbers of all dictionaries.
-  Result<void> make_room() {
+  Result<void> make_room(std::span<const std::uint32_t> features) {
     std::size_t room = 0;
-    for (std::size_t i = 0; i < memory_.features.size(); ++i) {
+    for (std::size_t i = 0; i < features.size(); ++i) {
       const ArrowArray* const dictionary = array_.children[i]->dictionary;
-      if (memory_.features[i] == kNoFeature || dictionary == nullptr) continue;
+      if (features[i] == kNoFeature || dictionary == nullptr) continue;
       const Place place = place_of(*schema_.children[i]);
       if (dictionary->length < 0 || dictionary->length > kMaxDictionary)
         return place.wrong("its dictionary's length is " + std::to_string(dictionary->length));
@@ -315,7 +322,6 @@ class ArrowRows {
   const ArrowSchema& schema_;
   const Names& names_;
   ColumnMemory& memory_;
-  bool ignores_extra_;
   bool has_texts_ = false;
 };
 
@@ -331,7 +337,13 @@ Result<AnyRows> known_arrow(const fvm_rows& rows, const Names& names, ColumnMemo
   if (rows.row_count != 0 && (array.length < 0 || rows.row_count != static_cast<std::size_t>(array.length)))
     return usage("rows.row_count is " + std::to_string(rows.row_count) + ", the Arrow array's length is " +
                  std::to_string(array.length));
-  return ArrowRows(rows, names, memory).columns();
+  return ArrowRows(array, *rows.schema, names, memory).match_columns(rows.extra == FVM_EXTRA_IGNORE);
+}
+
+Result<AnyRows> matched_arrow(const ArrowArray& array, const ArrowSchema& schema,
+                              std::span<const std::uint32_t> features, const Names& names,
+                              ColumnMemory& memory) {
+  return ArrowRows(array, schema, names, memory).matched_columns(features);
 }
 
 }  // namespace forestvm::c_api

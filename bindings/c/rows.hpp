@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -38,6 +39,9 @@ class Names {
   mutable std::optional<CategoryTexts> categories_;
 };
 
+/// Stands for the feature of a child of Arrow rows that is none.
+inline constexpr std::uint32_t kNoFeature = UINT32_MAX;
+
 /// Columns of a call, in memory that the next call of its context uses again.
 struct ColumnMemory {
   std::vector<Column> columns;
@@ -49,6 +53,12 @@ struct ColumnMemory {
 /// Returns the rows with their defaults filled in, for the program of `names`. They may refer to `memory`. Returns
 /// fvm_predict's errors for fields that make no sense.
 Result<AnyRows> known_rows(const fvm_rows* given, const Names& names, ColumnMemory& memory);
+
+/// Returns rows of Arrow whose children were matched before: `features` has the feature of each child, or kNoFeature,
+/// and each feature once. The rows refer to `memory`, and returned errors are those of fvm_predict.
+Result<AnyRows> matched_arrow(const ArrowArray& array, const ArrowSchema& schema,
+                              std::span<const std::uint32_t> features, const Names& names,
+                              ColumnMemory& memory);
 
 /// Returns rows of FVM_ROWS_ARROW, whose fields are known, as known_rows does.
 Result<AnyRows> known_arrow(const fvm_rows& rows, const Names& names, ColumnMemory& memory);

@@ -138,6 +138,10 @@ TEST(Damaged, Dart) {
   expect_refused("two models", replaced(small.json(), R"("weight_drop")", R"("model":{},"weight_drop")"));
   expect_refused("two nested models",
                  replaced(small.json(), R"("weight_drop")", R"("gbtree":{},"weight_drop")"));
+  const std::string plain = SmallXgboost{}.json();
+  for (const char* weights : {R"("weight_drop":[1],"trees")", R"("weight_drop":[1,1,1],"trees")"})
+    expect_refused("another number of weights", replaced(plain, R"("trees")", weights),
+                   "learner.gradient_booster.model.weight_drop");
 }
 
 TEST(Damaged, Ubjson) {

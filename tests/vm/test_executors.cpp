@@ -6,8 +6,12 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
+
+#include <forestvm/threads.hpp>
 
 #include "small_program.hpp"
 #include "vm/host/executor.hpp"
@@ -148,6 +152,37 @@ TEST_P(Executors, CallersDoNotQueue) {
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(inside.load(), kCallers);
   EXPECT_FALSE(alone);
+}
+
+/// Runs a loop whose bodies run loops. Returns the threads that ran bodies of any of them.
+std::set<std::thread::id> threads_of_nested_loops(const Executor& executor) {
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  auto inner = [&](std::uint32_t) {
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+  };
+  auto outer = [&](std::uint32_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // time for other threads to come
+    executor.run(8, inner);
+  };
+  executor.run(32, outer);
+  return threads;
+}
+
+TEST(ThreadLimit, HoldsForLoopsOfTheThreadThatSetIt) {
+  const auto executor = host::make_forkable_executor(4, host::make_thread_executor);
+  limit_threads(1);
+  EXPECT_EQ(thread_limit(), 1u);
+  EXPECT_EQ(threads_of_nested_loops(*executor), std::set{std::this_thread::get_id()});
+  limit_threads(2);
+  expect_each_once(*executor, 1000);
+  EXPECT_LE(threads_of_nested_loops(*executor).size(), 2u);
+  EXPECT_EQ(thread_limit(), 2u);
+  std::thread([] { EXPECT_EQ(thread_limit(), 0u); }).join();
+  limit_threads(0);
+  EXPECT_GT(threads_of_nested_loops(*executor).size(), 2u);
+  EXPECT_EQ(executor->threads(), 4u);
 }
 
 TEST(SharedExecutor, OneThreadNeedsNone) {

@@ -13,6 +13,20 @@
 #include <thread>
 #include <utility>
 
+#include <forestvm/threads.hpp>
+
+namespace forestvm {
+namespace {
+
+thread_local unsigned limit_of_thread = 0;
+
+}  // namespace
+
+void limit_threads(unsigned limit) { limit_of_thread = limit; }
+unsigned thread_limit() { return limit_of_thread; }
+
+}  // namespace forestvm
+
 namespace forestvm::host {
 namespace {
 
@@ -34,6 +48,16 @@ struct Team {
   const Team* parents;
 };
 
+/// Makes loops inside of a loop's body run on the body's thread while it exists.
+struct LimitOfLoops {
+  LimitOfLoops() { limit_threads(1); }
+  LimitOfLoops(const LimitOfLoops&) = delete;
+  LimitOfLoops& operator=(const LimitOfLoops&) = delete;
+  ~LimitOfLoops() { limit_threads(outside); }
+
+  unsigned outside = thread_limit();
+};
+
 class ForkableExecutor final : public Executor {
  public:
   ForkableExecutor(unsigned threads, MakeExecutor& make)
@@ -45,8 +69,15 @@ class ForkableExecutor final : public Executor {
   }
 
   void run(std::uint32_t count, FunctionRef<void(std::uint32_t)> body) const override {
-    if (const Executor* const own = executor()) return own->run(count, body);
-    for (std::uint32_t i = 0; i < count; ++i) body(i);
+    const unsigned limit = thread_limit();
+    const Executor* const own = limit == 1 ? nullptr : executor();
+    if (own == nullptr) {
+      for (std::uint32_t i = 0; i < count; ++i) body(i);
+    } else if (limit != 0 && limit < threads_) {
+      run_limited(*own, limit, count, body);
+    } else {
+      own->run(count, body);
+    }
   }
 
   unsigned threads() const override { return threads_; }
@@ -56,6 +87,21 @@ class ForkableExecutor final : public Executor {
   }
 
  private:
+  /// Runs a loop as `limit` iterations of another, so that no more threads take part.
+  static void run_limited(const Executor& own, unsigned limit, std::uint32_t count,
+                          FunctionRef<void(std::uint32_t)> body) {
+    std::atomic<std::uint64_t> next = 0;
+    auto share = [&](std::uint32_t) {
+      const LimitOfLoops alone;
+      for (;;) {
+        const std::uint64_t i = next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= count) return;
+        body(static_cast<std::uint32_t>(i));
+      }
+    };
+    own.run(limit, share);
+  }
+
   /// Returns this process's executor; null if the system starts no threads.
   const Executor* executor() const {
     const Team* const team = team_.load(std::memory_order_acquire);

@@ -5,6 +5,7 @@
 
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/float_environment.hpp>
+#include <forestvm/threads.hpp>
 
 #include "vm/call/read_column.hpp"
 #include "vm/call/row_value.hpp"
@@ -59,10 +60,12 @@ Machine::Machine(const LoadedProgram& loaded, const Pass& pass)
 void Machine::parallel(const Inst& loop, std::uint32_t body) {
   const LoopOperands operands = loop_operands(loop);
   const Range over = ranges[operands.in];
-  if (loaded_->executor == nullptr) return run_inline(operands, body);
+  const unsigned limit = thread_limit();
+  if (loaded_->executor == nullptr || limit == 1) return run_inline(operands, body);
   Grain* const grain = loaded_->grains[body - 1].get();
   if (grain == nullptr) return run_shared(operands, operands.step, body);
-  const Grain::Cut cut = grain->cut(over.size(), operands.step, loaded_->executor->threads());
+  const unsigned all = loaded_->executor->threads();
+  const Grain::Cut cut = grain->cut(over.size(), operands.step, limit == 0 ? all : std::min(all, limit));
   const auto begin = cut.timed ? Grain::Clock::now() : Grain::Clock::time_point();
   if (cut.shared)
     run_shared(operands, cut.rows, body);

@@ -74,7 +74,7 @@ bool is_same(const ArrowOrder& known, const ArrowSchema& schema, const std::stri
   if (static_cast<std::size_t>(schema.n_children) != known.names.size()) return false;
   for (std::size_t i = 0; i < known.names.size(); ++i) {
     const char* const name = schema.children[i]->name;
-    if (known.names[i] != (name == nullptr ? "" : name)) return false;
+    if (std::strcmp(known.names[i].c_str(), name == nullptr ? "" : name) != 0) return false;
   }
   return true;
 }
@@ -98,22 +98,17 @@ bool find_order(PyObject* self, const ArrowSchema& schema, const std::string& co
   const Ref found = Ref::take(PyObject_CallMethod(module.get(), "order_of", "OOss", self, names.get(),
                                                   columns.c_str(), extra.c_str()));
   if (!found) return false;
-  order.at.resize(forest_of(self).num_features);
-  for (std::size_t i = 0; i < order.at.size(); ++i) {
-    if (found.get() == Py_None) {
-      order.at[i] = i;
-      continue;
-    }
-    PyObject* const at = PyList_GetItem(found.get(), static_cast<Py_ssize_t>(i));
-    if (at == nullptr) return false;
-    order.at[i] = PyLong_AsSize_t(at);
+  const std::size_t num_features = forest_of(self).num_features;
+  order.features.assign(order.names.size(), c_api::kNoFeature);
+  for (std::uint32_t i = 0; i < num_features; ++i) {
+    PyObject* const at =
+        found.get() == Py_None ? nullptr : PyList_GetItem(found.get(), static_cast<Py_ssize_t>(i));
+    const std::size_t column = at == nullptr ? i : PyLong_AsSize_t(at);
     if (PyErr_Occurred() != nullptr) return false;
+    if (column >= order.features.size() || order.features[column] != c_api::kNoFeature)
+      return raise({ErrorCode::Internal, "X", "forestvm._names: two features have one column"}) != nullptr;
+    order.features[column] = i;
   }
-  order.is_models = order.names.size() == order.at.size();
-  const Program& program = forest_of(self).program;
-  const bool named = program.meta().num_feature_names != 0;
-  for (std::uint32_t i = 0; order.is_models && i < order.at.size(); ++i)
-    order.is_models = order.at[i] == i && (!named || program.feature_name(i) == order.names[i]);
   order.columns = columns;
   order.extra = extra;
   order.known = true;
@@ -139,18 +134,14 @@ bool ArrowSource::open(PyObject* forest, PyObject* object, PyObject* columns, Py
   const ArrowSchema& schema = chunks_.schema();
   const std::string by = text_of(columns, "name"), others = text_of(extra, "error");
   if (!is_same(order, schema, by, others) && !find_order(forest, schema, by, others, order)) return false;
-  if (!order.is_models) matched_.emplace(forest_of(forest).program, order, schema);
+  order_ = &order;
   return true;
 }
 
 bool ArrowSource::predict(Forest& forest, const ContextPool::Lease& lease, const ArrowArray& chunk,
                           const OutputForm& form, ResultType type, void* out) {
-  const ArrowArray view = matched_ ? matched_->view(chunk) : ArrowArray{};
-  fvm_rows rows = FVM_ROWS_INIT;
-  rows.kind = FVM_ROWS_ARROW;
-  rows.data = matched_ ? &view : &chunk;
-  rows.schema = matched_ ? matched_->schema() : &chunks_.schema();
-  const auto known = c_api::known_arrow(rows, forest.names, lease.workspace().columns);
+  const auto known = c_api::matched_arrow(chunk, chunks_.schema(), order_->features, forest.names,
+                                          lease.workspace().columns);
   if (known) return write_predictions(forest, lease, *known, form, type, out);
   known.error().code == ErrorCode::Refused ? raise_unsupported(known.error()) : raise(known.error());
   return false;

@@ -5,10 +5,7 @@
 
 #include <forestvm/forestvm.h>
 
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "bindings/python/core/forest.hpp"
 
@@ -69,49 +66,6 @@ class Chunks {
   Owned<ArrowSchema> own_schema_;
 };
 
-/// A schema and arrays whose children are the features, in the model's order and by its names.
-class Matched {
- public:
-  Matched(const Program& program, const ArrowOrder& order, const ArrowSchema& schema)
-      : order_(order), schema_(schema) {
-    const bool named = program.meta().num_feature_names != 0;
-    children_.reserve(order.at.size());
-    names_.reserve(order.at.size());
-    for (std::size_t i = 0; i < order.at.size(); ++i) {
-      children_.push_back(*schema.children[order.at[i]]);
-      if (named) {
-        names_.emplace_back(program.feature_name(static_cast<std::uint32_t>(i)));
-        children_.back().name = names_.back().c_str();
-      }
-    }
-    for (ArrowSchema& child : children_) pointers_.push_back(&child);
-    schema_.n_children = static_cast<std::int64_t>(pointers_.size());
-    schema_.children = pointers_.data();
-    arrays_.resize(order.at.size());
-  }
-
-  const ArrowSchema* schema() const { return &schema_; }
-
-  /// Returns a view of `chunk`, which must live as long.
-  ArrowArray view(const ArrowArray& chunk) {
-    ArrowArray array = chunk;
-    if (static_cast<std::size_t>(chunk.n_children) != order_.names.size() || chunk.children == nullptr)
-      return array;  // the prediction refuses it
-    for (std::size_t i = 0; i < arrays_.size(); ++i) arrays_[i] = chunk.children[order_.at[i]];
-    array.n_children = static_cast<std::int64_t>(arrays_.size());
-    array.children = arrays_.data();
-    return array;
-  }
-
- private:
-  const ArrowOrder& order_;
-  ArrowSchema schema_;
-  std::vector<std::string> names_;
-  std::vector<ArrowSchema> children_;
-  std::vector<ArrowSchema*> pointers_;
-  std::vector<ArrowArray*> arrays_;
-};
-
 /// Rows in tables and streams of Arrow, and the features that their columns are.
 class ArrowSource {
  public:
@@ -127,7 +81,7 @@ class ArrowSource {
 
  private:
   Chunks chunks_;
-  std::optional<Matched> matched_;  ///< Empty if the columns are the model's features in its order.
+  const ArrowOrder* order_ = nullptr;
 };
 
 }  // namespace forestvm::python

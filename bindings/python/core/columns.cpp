@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -60,7 +61,7 @@ class Columns {
  private:
   const Py_buffer* open(PyObject* array) {
     Buffer& view = views_.emplace_back();
-    if (!view.open(array, PyBUF_ND | PyBUF_FORMAT)) return nullptr;
+    if (!open_array(view, array, PyBUF_ND | PyBUF_FORMAT)) return nullptr;
     if (view->ndim == 1) return &*view;
     raise(bug("a column with several dimensions"));
     return nullptr;
@@ -68,6 +69,76 @@ class Columns {
 
   std::size_t count_;
   std::vector<Buffer> views_;
+  std::vector<Column> columns_;
+};
+
+/// The columns of a pandas frame, which keeps columns of one type together in a block: a matrix whose rows they are.
+class Blocks {
+ public:
+  /// Reads the blocks in a list. Column i of the frame is row places[i] of block numbers[i]. Returns false, perhaps
+  /// with a Python exception set, if the blocks are not as they should be, hold no numbers, or are large and must be
+  /// copied.
+  bool open(PyObject* list, PyObject* numbers, PyObject* places, std::size_t column_count) {
+    Buffer number_buffer, place_buffer;
+    if (!open_blocks(list) || !open_indices(number_buffer, numbers, column_count) ||
+        !open_indices(place_buffer, places, column_count))
+      return false;
+    const auto* const number = static_cast<const std::int64_t*>(number_buffer->buf);
+    const auto* const place = static_cast<const std::int64_t*>(place_buffer->buf);
+    columns_.reserve(column_count);
+    for (std::size_t i = 0; i < column_count; ++i) {
+      if (number[i] < 0 || static_cast<std::size_t>(number[i]) >= blocks_.size()) return false;
+      const Py_buffer& block = *blocks_[static_cast<std::size_t>(number[i])];
+      if (place[i] < 0 || place[i] >= block.shape[0] || !add(block, place[i], column_count)) return false;
+    }
+    return true;
+  }
+
+  ColumnRows rows() const { return {.count = static_cast<std::size_t>(count_), .columns = columns_}; }
+
+ private:
+  /// The most values of a frame whose columns are copied because their numbers do not lie one behind the other.
+  static constexpr std::size_t kMaxCopied = std::size_t{1} << 18;
+
+  bool open_blocks(PyObject* list) {
+    const Py_ssize_t count = PyList_Size(list);
+    blocks_.reserve(static_cast<std::size_t>(count));
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      Buffer& block = blocks_.emplace_back();
+      if (!open_array(block, PyList_GetItem(list, i), PyBUF_STRIDES | PyBUF_FORMAT) || block->ndim != 2)
+        return false;
+      if (i == 0) count_ = block->shape[1];
+      if (block->shape[1] != count_) return false;
+    }
+    return count != 0;
+  }
+
+  static bool open_indices(Buffer& buffer, PyObject* array, std::size_t count) {
+    return open_array(buffer, array, PyBUF_ND | PyBUF_FORMAT) && row_type_of(*buffer) == RowType::Int64 &&
+           buffer->ndim == 1 && static_cast<std::size_t>(buffer->shape[0]) == count;
+  }
+
+  bool add(const Py_buffer& block, std::int64_t place, std::size_t column_count) {
+    const auto type = row_type_of(block);
+    if (!type) return false;
+    Column column{.values = static_cast<const std::byte*>(block.buf) + place * block.strides[0],
+                  .type = *type};
+    if (count_ > 1 && block.strides[1] != block.itemsize) {
+      if (static_cast<std::size_t>(count_) * column_count > kMaxCopied) return false;
+      const auto size = static_cast<std::size_t>(block.itemsize);
+      std::vector<std::byte>& copy = copies_.emplace_back(static_cast<std::size_t>(count_) * size);
+      const auto* from = static_cast<const std::byte*>(column.values);
+      for (std::byte* to = copy.data(); to != copy.data() + copy.size(); to += size, from += block.strides[1])
+        std::memcpy(to, from, size);
+      column.values = copy.data();
+    }
+    columns_.push_back(column);
+    return true;
+  }
+
+  Py_ssize_t count_ = 0;
+  std::vector<Buffer> blocks_;
+  std::vector<std::vector<std::byte>> copies_;
   std::vector<Column> columns_;
 };
 
@@ -112,6 +183,29 @@ PyObject* predict_columns(PyObject* self, PyObject* args) {
     for (std::size_t i = 0; i < forest.num_features; ++i)
       if (!columns.add(PyList_GetItem(list, static_cast<Py_ssize_t>(i)))) return nullptr;
     return answer(forest, columns.rows(), output, out, nullptr);
+  });
+}
+
+/// Forest._predict_blocks(blocks, numbers, places, output, out, dtype): a pandas frame, as Blocks reads it. Returns
+/// NotImplemented if it cannot be read so.
+PyObject* predict_blocks(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *list = nullptr, *numbers = nullptr, *places = nullptr, *name = nullptr, *out = nullptr,
+             *dtype = nullptr;
+    Output output{};
+    if (PyArg_ParseTuple(args, "O!OOOOO", &PyList_Type, &list, &numbers, &places, &name, &out, &dtype) == 0 ||
+        !find_output(name, output))
+      return nullptr;
+    Forest& forest = forest_of(self);
+    const bool softmax = output == Output::Proba && forest.probabilities == ProbabilitySource::Softmax;
+    Blocks blocks;
+    if (softmax || !blocks.open(list, numbers, places, forest.num_features)) {
+      PyErr_Clear();
+      Py_RETURN_NOTIMPLEMENTED;
+    }
+    if (!has_output(forest, output)) return nullptr;
+    return answer(forest, blocks.rows(), output, out == Py_None ? nullptr : out,
+                  dtype == Py_None ? nullptr : dtype);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,13 +16,12 @@
 
 namespace forestvm::python {
 
-/// The order in which the columns of Arrow's rows were found, for the next call with the same columns.
+/// The features that the columns of Arrow's rows were found to be, for the next call with the same columns.
 struct ArrowOrder {
-  std::vector<std::string> names;  ///< The columns' names.
-  std::vector<std::size_t> at;     ///< The column of each feature.
-  std::string columns, extra;      ///< The options with which they were matched.
+  std::vector<std::string> names;       ///< The columns' names.
+  std::vector<std::uint32_t> features;  ///< The feature of each column, or c_api::kNoFeature.
+  std::string columns, extra;           ///< The options with which they were matched.
   bool known = false;
-  bool is_models = false;  ///< The columns are the model's features, in its order and by its names.
 };
 
 /// The memory that a call writes to besides its result.

@@ -280,6 +280,7 @@ PyObject* make_forest_type(PyObject* module) {
       {"predict_one", fast(predict_one), kFast, kPredictOne},
       {"_predict_csr", predict_csr, METH_VARARGS, nullptr},
       {"_predict_columns", predict_columns, METH_VARARGS, nullptr},
+      {"_predict_blocks", predict_blocks, METH_VARARGS, nullptr},
       {"_predict_arrow", predict_arrow, METH_VARARGS, nullptr},
       {"_stream", stream, METH_VARARGS, nullptr},
       {"_category_numbers", category_numbers, METH_VARARGS, nullptr},

@@ -66,6 +66,7 @@ using FastMethod = PyObject*(PyObject* self, PyObject* const* args, Py_ssize_t c
 FastMethod predict, predict_raw, predict_class, predict_proba, apply, predict_one;
 PyObject* predict_csr(PyObject* self, PyObject* args);
 PyObject* predict_columns(PyObject* self, PyObject* args);
+PyObject* predict_blocks(PyObject* self, PyObject* args);
 PyObject* predict_arrow(PyObject* self, PyObject* args);
 PyObject* stream(PyObject* self, PyObject* args);
 PyObject* category_numbers(PyObject* self, PyObject* args);

@@ -2,6 +2,9 @@
 #include "bindings/python/core/python.hpp"
 
 #include <cstring>
+#include <limits>
+
+#include <forestvm/threads.hpp>
 
 #include "bindings/python/core/arguments.hpp"
 #include "bindings/python/core/encoded_rows.hpp"
@@ -21,7 +24,7 @@ PyObject* is_direct(PyObject*, PyObject* args) {
   if (PyArg_ParseTuple(args, "On", &array, &features) == 0) return nullptr;
   if (!is_array(array)) Py_RETURN_FALSE;
   Buffer buffer;
-  if (!buffer.open(array, PyBUF_STRIDES | PyBUF_FORMAT)) {
+  if (!open_array(buffer, array, PyBUF_STRIDES | PyBUF_FORMAT)) {
     PyErr_Clear();
     Py_RETURN_FALSE;
   }
@@ -47,9 +50,24 @@ PyObject* has_large(PyObject*, PyObject* array) {
   Py_RETURN_FALSE;
 }
 
+/// Implements limit_threads(limit): see forestvm/threads.hpp.
+PyObject* set_thread_limit(PyObject*, PyObject* limit) {
+  const long threads = PyLong_AsLong(limit);
+  if (threads == -1 && PyErr_Occurred() != nullptr) return nullptr;
+  if (threads < 0 || threads > std::numeric_limits<int>::max())
+    return raise(usage("expected a number of threads"));
+  limit_threads(static_cast<unsigned>(threads));
+  Py_RETURN_NONE;
+}
+
+/// Implements thread_limit().
+PyObject* get_thread_limit(PyObject*, PyObject*) { return PyLong_FromUnsignedLong(thread_limit()); }
+
 PyMethodDef functions[] = {
     {"has_large", has_large, METH_O, nullptr},
     {"is_direct", is_direct, METH_VARARGS, nullptr},
+    {"limit_threads", set_thread_limit, METH_O, nullptr},
+    {"thread_limit", get_thread_limit, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -77,5 +95,8 @@ PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "forestvm._core", nullptr, 0, functions, slots, nullptr, nullptr, nullptr};
 
 }  // namespace
+
+/// Tells this library from others called _core: threadpoolctl looks for a symbol.
+extern "C" [[gnu::visibility("default")]] const char forestvm_python_version[] = FORESTVM_VERSION;
 
 PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&definition); }

@@ -17,6 +17,94 @@ PyObject *array_type, *empty, *dtype_type;
 std::array<PyObject*, 4> dtypes{};  // in the order of ResultType
 constexpr std::array<const char*, 4> kDtypeNames = {"float32", "float64", "int32", "int64"};
 
+/// The fields of a NumPy array, as NumPy's ABI has had them since its first release (PyArrayObject_fields).
+struct ArrayFields {
+  PyObject ob_base;
+  char* data;
+  int ndim;
+  Py_ssize_t *shape, *strides;
+  PyObject *base, *dtype;
+  int flags;
+};
+constexpr int kIsContiguous = 0x1, kIsWritable = 0x400;
+
+/// A type of arrays whose fields are read, with its format in Python's buffers. NumPy has one dtype object for it.
+struct FieldType {
+  const char* name;
+  const char* format;
+  Py_ssize_t size;
+  PyObject* dtype;
+};
+std::array<FieldType, 12> field_types = {{{"float32", "f", 4, nullptr},
+                                          {"float64", "d", 8, nullptr},
+                                          {"float16", "e", 2, nullptr},
+                                          {"bool", "?", 1, nullptr},
+                                          {"int8", "b", 1, nullptr},
+                                          {"int16", "h", 2, nullptr},
+                                          {"int32", "i", 4, nullptr},
+                                          {"int64", "l", 8, nullptr},
+                                          {"uint8", "B", 1, nullptr},
+                                          {"uint16", "H", 2, nullptr},
+                                          {"uint32", "I", 4, nullptr},
+                                          {"uint64", "L", 8, nullptr}}};
+bool fields_known = false;
+
+/// Describes an array by its fields. Returns nothing if its type is not in `field_types`, or it is not as `flags` ask.
+std::optional<Py_buffer> read_fields(PyObject* array, int flags) {
+  const auto& fields = *reinterpret_cast<const ArrayFields*>(array);
+  const auto* type = field_types.data();
+  while (type->dtype != fields.dtype)
+    if (++type == field_types.data() + field_types.size()) return std::nullopt;
+  const bool in_one_piece =
+      (flags & PyBUF_STRIDES) != PyBUF_STRIDES || (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS;
+  if (in_one_piece && (fields.flags & kIsContiguous) == 0) return std::nullopt;
+  if ((flags & PyBUF_WRITABLE) != 0 && (fields.flags & kIsWritable) == 0) return std::nullopt;
+  Py_buffer view{};
+  view.buf = fields.data;
+  view.len = view.itemsize = type->size;
+  for (int axis = 0; axis < fields.ndim; ++axis) view.len *= fields.shape[axis];
+  view.readonly = (fields.flags & kIsWritable) == 0 ? 1 : 0;
+  view.ndim = fields.ndim;
+  view.format = const_cast<char*>(type->format);
+  view.shape = fields.shape;
+  view.strides = fields.strides;
+  return view;
+}
+
+/// Returns whether an array's fields say what its buffer says.
+bool fields_agree(PyObject* array) {
+  Buffer buffer;
+  if (!buffer.open(array, PyBUF_STRIDES | PyBUF_FORMAT)) return false;
+  const auto view = read_fields(array, PyBUF_STRIDES | PyBUF_FORMAT);
+  if (!view || view->buf != buffer->buf || view->ndim != buffer->ndim || view->len != buffer->len ||
+      view->readonly != buffer->readonly || std::strcmp(view->format, buffer->format) != 0)
+    return false;
+  for (int axis = 0; axis < view->ndim; ++axis)
+    if (view->shape[axis] != buffer->shape[axis] || view->strides[axis] != buffer->strides[axis])
+      return false;
+  return true;
+}
+
+/// Finds out whether the fields of arrays are where ArrayFields has them. Returns false with a Python exception set if
+/// that fails.
+bool learn_fields(PyObject* numpy) {
+  for (FieldType& type : field_types) {
+    type.dtype = PyObject_CallFunction(dtype_type, "s", type.name);
+    if (type.dtype == nullptr) return false;
+  }
+  const Ref size = Ref::take(PyObject_GetAttrString(array_type, "__basicsize__"));
+  const Ref matrix =
+      Ref::take(PyObject_CallMethod(numpy, "zeros", "((nn)s)", Py_ssize_t{2}, Py_ssize_t{3}, "float32"));
+  const Ref turned = Ref::take(matrix ? PyObject_GetAttrString(matrix.get(), "T") : nullptr);
+  const Ref constant = Ref::take(PyObject_CallMethod(numpy, "broadcast_to", "(i(n))", 1, Py_ssize_t{5}));
+  if (!size || !turned || !constant) return false;
+  if (PyLong_AsSsize_t(size.get()) < static_cast<Py_ssize_t>(sizeof(ArrayFields)))
+    return PyErr_Occurred() == nullptr;
+  fields_known = fields_agree(matrix.get()) && fields_agree(turned.get()) && fields_agree(constant.get());
+  PyErr_Clear();
+  return true;
+}
+
 /// Returns the character of a format with one number in the machine's byte order; 0 for other formats.
 char format_of(const Py_buffer& view) {
   const char* format = view.format;
@@ -62,10 +150,20 @@ bool find_numpy() {
     dtypes[i] = PyObject_CallFunction(dtype_type, "s", kDtypeNames[i]);
     if (dtypes[i] == nullptr) return false;
   }
-  return true;
+  return learn_fields(numpy.get());
 }
 
 bool is_array(PyObject* object) { return reinterpret_cast<PyObject*>(Py_TYPE(object)) == array_type; }
+
+bool open_array(Buffer& buffer, PyObject* object, int flags) {
+  if (fields_known && is_array(object)) {
+    if (const auto view = read_fields(object, flags)) {
+      buffer.borrow(*view);
+      return true;
+    }
+  }
+  return buffer.open(object, flags);
+}
 
 Ref new_array(std::size_t rows, std::size_t width, bool flat, ResultType type) {
   Ref shape = Ref::take(PyLong_FromSize_t(rows));
@@ -116,8 +214,8 @@ std::optional<RowBlock> rows_in_place(const Py_buffer& view, std::size_t num_fea
   const auto stride = stride_of(view, 0), column_stride = stride_of(view, 1);
   if (!type || !stride || !column_stride) return std::nullopt;
   RowBlock rows{view.buf, static_cast<std::size_t>(view.shape[0]), *stride, *type, *column_stride};
-  // NumPy may give any stride to an axis of length 1.
-  if (num_features <= 1) rows.column_stride = 1;
+  // NumPy may give any stride to an axis of length 1, and to all axes of an empty array.
+  if (num_features <= 1 || rows.count == 0) rows.column_stride = 1;
   if (rows.count <= 1) rows.stride = num_features * rows.column_stride;
   const std::size_t row_span = num_features == 0 ? 0 : (num_features - 1) * rows.column_stride + 1;
   const std::size_t column_span = rows.count == 0 ? 0 : (rows.count - 1) * rows.stride + 1;

@@ -52,7 +52,7 @@ PyObject* predict_given(PyObject* self, Output output, const Arguments& given) {
   if (given.missing == nullptr && computed_here) {
     if (is_array(given.rows)) {
       Buffer buffer;
-      if (buffer.open(given.rows, PyBUF_STRIDES | PyBUF_FORMAT)) {
+      if (open_array(buffer, given.rows, PyBUF_STRIDES | PyBUF_FORMAT)) {
         if (const auto rows = rows_in_place(*buffer, forest.num_features))
           return answer(forest, *rows, output, given.out, given.dtype);
       } else {
@@ -183,7 +183,7 @@ PyObject* answer_one(Forest& forest, const RowBlock& row, Output output) {
   }
   Ref array = new_array(form.width, 1, true, form.type);
   Buffer buffer;
-  if (!array || !buffer.open(array.get(), PyBUF_WRITABLE)) return nullptr;
+  if (!array || !open_array(buffer, array.get(), PyBUF_WRITABLE)) return nullptr;
   return write_predictions(forest, lease, row, form, form.type, buffer->buf) ? array.release() : nullptr;
 }
 
@@ -233,7 +233,7 @@ PyObject* predict_one(PyObject* self, PyObject* const* args, Py_ssize_t count, P
                        (output != Output::Proba || forest.probabilities != ProbabilitySource::Softmax);
     if (plain && is_array(given.rows)) {
       Buffer buffer;
-      if (!buffer.open(given.rows, PyBUF_STRIDES | PyBUF_FORMAT))
+      if (!open_array(buffer, given.rows, PyBUF_STRIDES | PyBUF_FORMAT))
         PyErr_Clear();
       else if (const auto row = row_in_place(*buffer, forest.num_features))
         return answer_one(forest, *row, output);

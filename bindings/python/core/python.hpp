@@ -48,6 +48,13 @@ class Buffer {
   /// Returns whether `object` gives a view of this kind; if not, a Python exception is set.
   bool open(PyObject* object, int flags) { return PyObject_GetBuffer(object, &view_, flags) == 0; }
 
+  /// Describes memory that an object keeps alive for as long as the caller holds a reference to it.
+  void borrow(const Py_buffer& view) {
+    PyBuffer_Release(&view_);
+    view_ = view;
+    view_.obj = nullptr;
+  }
+
   const Py_buffer* operator->() const { return &view_; }
   const Py_buffer& operator*() const { return view_; }
 

@@ -23,7 +23,7 @@ std::size_t size_of_number(ResultType type) {
 }
 
 bool open_out(Buffer& buffer, PyObject* out) {
-  if (buffer.open(out, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)) return true;
+  if (open_array(buffer, out, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)) return true;
   PyErr_Clear();
   raise(usage("out: expected an array that can be written and lies in one piece, row by row (C order)"));
   return false;
@@ -77,7 +77,7 @@ bool ResultArray::open(const OutputForm& form, std::size_t rows, PyObject* out, 
   if (!type) return false;
   type_ = *type;
   array_ = new_array(rows, form.width, form.flat, type_);
-  return array_ && buffer_.open(array_.get(), PyBUF_WRITABLE);
+  return array_ && open_array(buffer_, array_.get(), PyBUF_WRITABLE);
 }
 
 bool ResultArray::take(const OutputForm& form, std::size_t rows, PyObject* out, PyObject* dtype) {

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Union
 
-from . import _core, _threads
+from . import _core, _threadpools, _threads
 from ._errors import ContractWarning, UnsupportedInput, Usage
 
 if TYPE_CHECKING:
@@ -194,6 +194,7 @@ def _open(
         raise Usage(f"target is {target!r}, not a text", "target")
     path_or_bytes: Any = os.fsencode(source) if is_path else source  # type: ignore[arg-type]
     threads = _threads.thread_count(options["threads"])
+    _threadpools.register()
     forest: Forest
     forest, messages = Forest._load(
         path_or_bytes, is_path, schedule, contract, strict, threads, target, options["device"], *rounds, borrow

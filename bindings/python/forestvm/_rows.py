@@ -59,10 +59,10 @@ def predict(
     extra: str | None,
 ) -> NDArray[Any]:
     """Predicts rows of any form, for Forest.predict and its variants."""
-    if missing is None and columns is None and extra is None and getattr(X, "columns", forest) is forest._schema:
-        array = _frames.pandas_array(X, forest.num_features)  # a frame with the columns of the previous one
-        if array is not None and _core.is_direct(array, forest.num_features):
-            return forest.predict(array, output=output, out=out, dtype=dtype)
+    if forest._schema is not None and missing is None and columns is None and extra is None:
+        result = _frames.predict_known(forest, X, output, out, dtype)
+        if result is not NotImplemented:
+            return result
     if output == "proba" and forest._probabilities == "softmax":
         raw = forest.predict_raw(X, missing=missing, columns=columns or "name", extra=extra or "error")
         return _softmax(raw, forest._new_result(len(raw), output, out, dtype))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -193,3 +194,27 @@ def test_float64_rows_at_each_threshold_and_a_number_beside_it(model: ModelFile)
     for X in (rows, np.asfortranarray(rows)):
         raw = forest.predict_raw(X)
         assert raw.tobytes() == np.ascontiguousarray(wanted).reshape(raw.shape).tobytes()
+
+
+def test_fields_of_arrays_are_read_as_their_buffers_are(breast_cancer: Path, rows: Array) -> None:
+    """Types, strides and flags that decide whether rows and `out` are taken as they are."""
+    forest = forestvm.load(breast_cancer, threads=1)
+    small = np.abs(rows[:70]).clip(0, 100)
+    for name in ("e", "f", "d", "g", "?", "b", "B", "h", "H", "i", "I", "l", "L", "q", "Q", ">f4", ">i8"):
+        typed = small.astype(name)
+        wanted = forest.predict(typed.astype("f"))
+        for make in (np.array, np.asfortranarray, strided, every_second_column, reverse, unaligned):
+            form = make(typed)
+            assert np.array_equal(forest.predict(form), wanted), name
+            assert np.array_equal(forest.predict(form[:1]), wanted[:1]), name
+            assert forest.predict(form[:0]).shape == (0,), name
+    constant = np.broadcast_to(small[0], small.shape)
+    assert np.array_equal(forest.predict(constant), np.repeat(forest.predict(small[:1]), len(small)))
+    read_only = np.empty(len(small), dtype="f")
+    read_only.flags.writeable = False
+    every_second, swapped = np.empty(2 * len(small), "f")[::2], np.empty(len(small), ">f4")
+    for out in (read_only, every_second, swapped, np.empty((len(small), 1), "f")):
+        with pytest.raises(forestvm.Usage, match="out"):
+            forest.predict(small, out=out)
+    long = np.empty(len(small), dtype="q")
+    assert np.array_equal(forest.predict_class(small, out=long), forest.predict_class(small))

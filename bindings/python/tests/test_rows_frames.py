@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from conftest import COUNTS, DATA, ModelFile, answers_of, model_files
 
 import forestvm
+from forestvm import _frames
 
 Array = np.ndarray[Any, Any]
 
@@ -347,6 +349,78 @@ def test_integers_of_mixed_frames_are_not_rounded() -> None:
         forest.predict(frame)
     frame[names[1]] = [1e300, np.nan, -np.inf]
     assert np.array_equal(forest.predict(frame), forest.predict(frame.to_numpy()))
+
+
+def frames_of_several_types(rows: Array, names: list[str]) -> dict[str, Any]:
+    """Frames whose columns lie in memory in different ways."""
+    pandas = pytest.importorskip("pandas")
+    types = [np.dtype(name) for name in ("float32", "float64", "float16", "int64", "int8", "uint16", "bool")]
+    columns = {name: rows[:, i].astype(types[i % len(types)]) for i, name in enumerate(names)}
+    matrix = pandas_frame(np.ascontiguousarray(rows), names, copy=False)
+    apart = pandas.DataFrame({name: pandas.Series(column) for name, column in columns.items()}, copy=False)
+    return {
+        "a block of each type": apart.copy(),
+        "a block of each column": apart,
+        "one row-major block": matrix,
+        "blocks with gaps": matrix.assign(**{names[1]: columns[names[1]]}),
+        "every second row": apart.copy().iloc[::2],
+        "from the last row to the first": matrix.assign(**{names[1]: columns[names[1]]}).iloc[::-1],
+        "no row": apart.iloc[:0],
+    }
+
+
+@pytest.mark.parametrize("count", [1, 2, 64, 65, 4096])
+def test_frames_of_several_types_are_read_where_pandas_keeps_them(
+    forest: forestvm.Forest, rows: Array, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    names = list(forest.feature_names)
+    rows = np.abs(rows[np.arange(count) % len(rows)] * 3).clip(0, 100)
+    for name, frame in frames_of_several_types(rows, names).items():
+        columns = {column: frame[column].to_numpy() for column in names}
+        wanted = {output: forest.predict(columns, output=output) for output in ("value", "raw", "leaf", "proba")}
+        forest.predict(frame)  # makes the columns known
+        with monkeypatch.context() as without:
+            without.setattr(pandas.DataFrame, "to_numpy", None)
+            without.setattr(pandas.DataFrame, "iloc", None)
+            for output, numbers in wanted.items():
+                assert np.array_equal(forest.predict(frame, output=output), numbers), name
+            out = np.empty(len(frame))
+            assert forest.predict(frame, out=out, dtype="float64") is out, name
+            assert np.array_equal(out, wanted["value"]), name
+        with monkeypatch.context() as without:
+            without.setattr(_frames, "predict_known", lambda *rows: NotImplemented)
+            assert np.array_equal(forest.predict(frame), wanted["value"]), name
+    dates = frame.assign(**{names[0]: pandas.Timestamp(0)})
+    dates.columns = frame.columns
+    with pytest.raises(forestvm.UnsupportedInput):
+        forest.predict(dates)
+
+
+def test_frames_with_other_internals_are_left_to_other_ways(forest: forestvm.Forest, rows: Array) -> None:
+    names = list(forest.feature_names)
+    frame = pandas_frame(rows, names).astype({names[0]: "float64"})
+    wanted = forest.predict(frame)
+    manager = frame._mgr
+
+    def with_manager(**changes: Any) -> Any:
+        given = {name: getattr(manager, name) for name in ("axes", "blocks", "blknos", "blklocs")} | changes
+        kept = {name: value for name, value in given.items() if value is not None}
+        return _frames.predict_known(forest, SimpleNamespace(_mgr=SimpleNamespace(**kept)), "value", None, None)
+
+    assert np.array_equal(with_manager(), wanted)
+    assert with_manager(axes=[frame.columns.copy(), frame.index]) is NotImplemented
+    for name in ("axes", "blocks", "blknos", "blklocs"):
+        assert with_manager(**{name: None}) is NotImplemented
+    for name in ("blknos", "blklocs"):
+        numbers = getattr(manager, name)
+        for wrong in (numbers[1:], numbers.astype("int32"), numbers - 100, numbers + 100, list(numbers)):
+            assert with_manager(**{name: wrong}) is NotImplemented
+    last = manager.blocks[-1].values
+    for values in (last[:, 1:], last[0], last.astype(object), last.tolist()):
+        assert with_manager(blocks=(*manager.blocks[:-1], SimpleNamespace(values=values))) is NotImplemented
+    assert with_manager(blocks=()) is NotImplemented
+    assert _frames.predict_known(forest, None, "value", None, None) is NotImplemented
 
 
 def test_missing_numbers_of_frames(forest: forestvm.Forest, rows: Array) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from conftest import DATA
 
 import forestvm
-from forestvm import _threads
+from forestvm import _core, _threads
 
 Array = np.ndarray[Any, Any]
 CALLS = int(os.environ.get("FORESTVM_CALLS", "5000"))
@@ -147,3 +149,48 @@ def test_the_quota_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert _threads.available_cpus() == 1
     monkeypatch.setattr(_threads, "_cgroup_quota", lambda: None)
     assert _threads.available_cpus() == len(os.sched_getaffinity(0))
+
+
+def forestvms_info() -> list[Any]:
+    import threadpoolctl
+
+    return [library for library in threadpoolctl.threadpool_info() if library["user_api"] == "forestvm"]
+
+
+def test_threadpoolctl_limits_calls_of_the_thread(breast_cancer: Path, rows: Array) -> None:
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    forest = forestvm.load(breast_cancer, threads=4)
+    many = np.tile(rows, (400, 1))
+    wanted = forest.predict(many)
+    info = forestvms_info()
+    assert [library["version"] for library in info] == [_core.__version__]
+    assert info[0]["num_threads"] == _threads.thread_count(None)
+
+    for limits in (1, {"forestvm": 1}):
+        with threadpoolctl.threadpool_limits(limits), ThreadPoolExecutor(1) as pool:
+            assert forestvms_info()[0]["num_threads"] == _core.thread_limit() == 1
+            assert pool.submit(_core.thread_limit).result() == 0
+            assert np.array_equal(forest.predict(many), wanted)
+        assert _core.thread_limit() == 0
+    with threadpoolctl.threadpool_limits(3):
+        with threadpoolctl.threadpool_limits(2, user_api="blas"):
+            assert _core.thread_limit() == 3
+        assert np.array_equal(forest.predict(many), wanted)
+    assert _core.thread_limit() == 0
+
+
+def test_threadpoolctl_is_not_imported_for_forests(breast_cancer: Path) -> None:
+    """It learns of forestvm when a forest is loaded, if the program has imported it."""
+    pytest.importorskip("threadpoolctl")
+    code = f"""
+import sys, forestvm
+forestvm.load({str(breast_cancer)!r})
+assert "threadpoolctl" not in sys.modules
+import threadpoolctl
+apis = lambda: [library["user_api"] for library in threadpoolctl.threadpool_info()]
+assert "forestvm" not in apis()
+for _ in range(2):
+    forestvm.load({str(breast_cancer)!r})
+    assert apis().count("forestvm") == 1
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)

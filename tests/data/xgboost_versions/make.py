@@ -57,6 +57,7 @@ CASES = [
     ("3.2.0", "early", "json", dict(objective="binary:logistic", eval_metric="logloss")),
     ("3.2.0", "categories", "json", dict(objective="reg:squarederror", tree_method="hist", max_depth=4, max_cat_to_onehot=5)),
     ("3.2.0", "categories_classes", "ubj", dict(objective="multi:softprob", num_class=3, tree_method="hist", max_depth=4)),
+    ("3.4.1", "dart", "json", dict(objective="binary:logistic", rate_drop=0.3)),
 ]
 NAMES = ["age", "blood pressure", "größe", "x/y", "quote\"d", "a,b", "tab", "last"]
 

@@ -1,0 +1,42 @@
+"""forestvm in threadpoolctl, which limits the threads of several libraries at once."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from . import _core, _threads
+
+_registered = False
+
+
+class _NoLimit(int):
+    """The number of threads without a limit. threadpoolctl gives it back when its own limit ends."""
+
+
+def register() -> None:
+    """Makes forestvm known to threadpoolctl, if the program has imported that."""
+    global _registered
+    threadpoolctl: Any = sys.modules.get("threadpoolctl")
+    if _registered or not hasattr(threadpoolctl, "register"):
+        return
+    _registered = True
+
+    class ForestvmController(threadpoolctl.LibController):  # type: ignore[misc]
+        """Limits the threads of the calls that the calling thread makes."""
+
+        user_api = "forestvm"
+        internal_api = "forestvm"
+        filename_prefixes = ("_core.",)
+        check_symbols = ("forestvm_python_version",)
+
+        def get_num_threads(self) -> int:
+            return _core.thread_limit() or _NoLimit(_threads.thread_count(None))
+
+        def set_num_threads(self, num_threads: int) -> None:
+            _core.limit_threads(0 if isinstance(num_threads, _NoLimit) else max(1, num_threads))
+
+        def get_version(self) -> str:
+            return _core.__version__
+
+    threadpoolctl.register(ForestvmController)

@@ -1,0 +1,85 @@
+"""Memory of large calls: a process that predicts grows by the result and the 64 MiB in which rows are converted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROWS, COLUMNS = 1_000_000, 100
+ALLOWED = (64 << 20) + 4 * ROWS
+
+# Makes a frame, predicts a few rows so that everything is imported and started, and prints by how many bytes the
+# process's peak grows in the call with all rows. Writing 5 to clear_refs makes the peak what is in use.
+CODE = f"""
+import sys
+import numpy as np
+import forestvm
+
+def status(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(name))
+
+def numpy_float64():
+    return np.random.default_rng(1).random(({ROWS}, {COLUMNS}))
+
+def pandas_mixed():
+    import pandas
+    rows = numpy_float64()
+    types = ("float64", "float32", "int16", "bool")
+    return pandas.DataFrame({{name: (rows[:, i] * 3).astype(types[i % 4]) for i, name in enumerate(names)}})
+
+def arrow():
+    import pyarrow
+    rows = numpy_float64()
+    return pyarrow.table({{name: pyarrow.array(rows[:, i]) for i, name in enumerate(names)}})
+
+def polars():
+    import polars
+    rows = numpy_float64()
+    return polars.DataFrame({{name: rows[:, i] for i, name in enumerate(names)}})
+
+forest = forestvm.load(sys.argv[1], threads=2)
+names = forest.feature_names
+frame = globals()[sys.argv[2]]()
+forest.predict(frame[:1000])
+copies = sys.argv[3] == "copy"  # what a call must not do
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+before = status("VmRSS")
+result = forest.predict(frame.astype("float32") if copies else frame)
+assert result.shape == ({ROWS},) and result.dtype == np.float32
+print(status("VmHWM") - before)
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    xgboost = pytest.importorskip("xgboost")
+    import numpy as np
+
+    rows = np.random.default_rng(2).random((2000, COLUMNS), dtype="float32")
+    matrix = xgboost.DMatrix(rows, rows @ rows[0], feature_names=[f"c{i}" for i in range(COLUMNS)])
+    path = tmp_path_factory.mktemp("memory") / "model.json"
+    xgboost.train({"max_depth": 4, "nthread": 1}, matrix, 10).save_model(path)
+    return path
+
+
+def growth(model: Path, form: str, way: str = "predict") -> int:
+    done = subprocess.run([sys.executable, "-c", CODE, model, form, way], check=True, capture_output=True, text=True)
+    return int(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("form", "package"),
+    [("numpy_float64", "numpy"), ("pandas_mixed", "pandas"), ("arrow", "pyarrow"), ("polars", "polars")],
+)
+def test_a_million_rows_grow_by_the_result_and_a_block(model: Path, form: str, package: str) -> None:
+    pytest.importorskip(package)
+    assert growth(model, form) <= ALLOWED
+
+
+def test_a_copy_of_all_rows_would_be_seen(model: Path) -> None:
+    assert growth(model, "numpy_float64", "copy") > ALLOWED
