@@ -271,7 +271,7 @@ struct TileWalk {
       for (unsigned r = 0; r < Rows; ++r) {
         const bool leaf = View::is_leaf(trees[t], at[t][r]);
         const std::uint32_t next = View::template next<Target>(trees[t], at[t][r], x[r]);
-        at[t][r] = leaf && !View::kLeavesHoldStill ? at[t][r] : next;  // next() may hold still itself
+        at[t][r] = leaf ? at[t][r] : next;
         walking |= !leaf;
       }
     return walking;
