@@ -124,6 +124,13 @@ fvm_status predict(const char* function, fvm_context* context, const RowsFor& ro
   });
 }
 
+/// Predicts the rows of a caller's struct.
+fvm_status predict(const char* function, fvm_context* context, const fvm_rows* rows, fvm_output output,
+                   fvm_type type, const fvm_call_options* options, void* out, std::size_t capacity) {
+  const auto rows_for = [&](const ContextInUse& used) { return used.known_rows(rows); };
+  return predict(function, context, rows_for, output, type, options, out, capacity);
+}
+
 /// Describes encoded rows in the caller's struct, which may be larger than the one that the library knows.
 void set_rows(const CodedRows& coded, fvm_rows* to) {
   const std::size_t size = to->size;
@@ -188,14 +195,12 @@ fvm_status fvm_encoded_size(const fvm_program* program, size_t row_count, size_t
 
 fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_output output, fvm_type type,
                        void* out, size_t capacity) {
-  const auto rows_for = [&](const ContextInUse& used) { return used.known_rows(rows); };
-  return predict("fvm_predict", context, rows_for, output, type, nullptr, out, capacity);
+  return predict("fvm_predict", context, rows, output, type, nullptr, out, capacity);
 }
 
 fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, fvm_output output, fvm_type type,
                             const fvm_call_options* options, void* out, size_t capacity) {
-  const auto rows_for = [&](const ContextInUse& used) { return used.known_rows(rows); };
-  return predict("fvm_predict_with", context, rows_for, output, type, options, out, capacity);
+  return predict("fvm_predict_with", context, rows, output, type, options, out, capacity);
 }
 
 fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
@@ -217,7 +222,7 @@ fvm_status fvm_encode(fvm_context* context, const fvm_rows* rows, uint8_t* out, 
     FVM_ASSIGN(const AnyRows known, used.known_rows(rows));
     if (out == nullptr && row_count(known) != 0) return usage("the output is null");
     if (encoded == nullptr) return usage("the pointer to the encoded rows is null");
-    FVM_TRY(check_size(encoded, "encoded", "fvm_rows", "FVM_ROWS_INIT"));
+    FVM_TRY(check_size(encoded->size, sizeof *encoded, "encoded", "fvm_rows", "FVM_ROWS_INIT"));
     FVM_ASSIGN(const CodedRows coded, used.predictor().encode(used.memory(), known, {out, capacity}));
     set_rows(coded, encoded);
     return {};

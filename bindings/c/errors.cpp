@@ -5,6 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <new>
+#include <system_error>
 
 #include "bindings/c/handles.hpp"
 
@@ -58,6 +61,23 @@ fvm_status status_of(ErrorCode code) {
 fvm_status failed(fvm_status status, const char* function, const char* text) {
   set_last_error(function, text);
   return status;
+}
+
+fvm_status run_guarded(const char* function, Result<void> (*work)(const void* state),
+                       const void* state) noexcept {
+  try {
+    const Result<void> done = work(state);
+    if (done) return FVM_OK;
+    return failed(status_of(done.error().code), function, done.error().text().c_str());
+  } catch (const std::bad_alloc&) {
+    return failed(FVM_ENVIRONMENT, function, "out of memory");
+  } catch (const std::system_error& error) {  // a thread cannot be started
+    return failed(FVM_ENVIRONMENT, function, error.what());
+  } catch (const std::exception& bug) {
+    return failed(FVM_INTERNAL, function, bug.what());
+  } catch (...) {
+    return failed(FVM_INTERNAL, function, "an exception of unknown type");
+  }
 }
 
 }  // namespace forestvm::c_api

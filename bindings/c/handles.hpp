@@ -5,11 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <exception>
 #include <memory>
-#include <new>
 #include <string>
-#include <system_error>
 
 #include <forestvm/forestvm.h>
 #include <forestvm/backend.hpp>
@@ -56,22 +53,16 @@ fvm_status status_of(ErrorCode code);
 /// Sets the calling thread's last error to "function: text". Returns `status`.
 fvm_status failed(fvm_status status, const char* function, const char* text);
 
+/// Calls work(state) for the C function called `function`.
+fvm_status run_guarded(const char* function, Result<void> (*work)(const void* state),
+                       const void* state) noexcept;
+
 /// Runs `work`, a function that returns Result<void>, for the C function called `function`.
 template <class Work>
 fvm_status guarded(const char* function, const Work& work) noexcept {
-  try {
-    const Result<void> done = work();
-    if (done) return FVM_OK;
-    return failed(status_of(done.error().code), function, done.error().text().c_str());
-  } catch (const std::bad_alloc&) {
-    return failed(FVM_ENVIRONMENT, function, "out of memory");
-  } catch (const std::system_error& error) {  // a thread cannot be started
-    return failed(FVM_ENVIRONMENT, function, error.what());
-  } catch (const std::exception& bug) {
-    return failed(FVM_INTERNAL, function, bug.what());
-  } catch (...) {
-    return failed(FVM_INTERNAL, function, "an exception of unknown type");
-  }
+  return run_guarded(
+      function, [](const void* state) -> Result<void> { return (*static_cast<const Work*>(state))(); },
+      &work);
 }
 
 template <class Handle>

@@ -67,6 +67,17 @@ std::string fingerprint_text(const Program& program) {
   return text;
 }
 
+/// Makes the handle of a program.
+Result<void> give_handle(std::shared_ptr<const Predictor> predictor, fvm_program** program) {
+  auto opened = std::make_unique<fvm_program>();
+  opened->description = predictor->describe();
+  opened->fingerprint = fingerprint_text(predictor->program());
+  opened->names = std::make_shared<const Names>(predictor->program());
+  opened->predictor = std::move(predictor);
+  *program = opened.release();
+  return {};
+}
+
 /// Opens the program that `load` returns, which is given the extent of verification.
 template <class Options, class Load>
 Result<void> open_program(const Options* given, fvm_program** program, const Load& load) {
@@ -76,13 +87,7 @@ Result<void> open_program(const Options* given, fvm_program** program, const Loa
   FVM_ASSIGN(const Program loaded,
              load(options.verification == FVM_VERIFY_FULL ? Verification::Full : Verification::Trust));
   FVM_ASSIGN(std::shared_ptr<const Predictor> predictor, backend(loaded, options));
-  auto opened = std::make_unique<fvm_program>();
-  opened->description = predictor->describe();
-  opened->fingerprint = fingerprint_text(predictor->program());
-  opened->names = std::make_shared<const Names>(predictor->program());
-  opened->predictor = std::move(predictor);
-  *program = opened.release();
-  return {};
+  return give_handle(std::move(predictor), program);
 }
 
 template <class Options>

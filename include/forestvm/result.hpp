@@ -28,8 +28,39 @@ struct Error {
   std::string text() const { return where.empty() ? message : where + ": " + message; }
 };
 
-inline Error refused(std::string where, std::string message) {
-  return {ErrorCode::Refused, std::move(where), std::move(message)};
+/// An Error in memory of its own, or none. Errors are rare: a Result has one word for them, and the code that copies and
+/// deletes them exists once.
+class Failure {
+ public:
+  Failure() = default;
+  [[gnu::cold, gnu::noinline]] Failure(Error&& error) : error_(new Error(std::move(error))) {}
+  [[gnu::cold, gnu::noinline]] Failure(const Error& error) : error_(new Error(error)) {}
+  Failure(const Failure& other) { copy(other); }
+  Failure(Failure&& other) noexcept : error_(std::exchange(other.error_, nullptr)) {}
+  Failure& operator=(Failure other) noexcept {
+    std::swap(error_, other.error_);
+    return *this;
+  }
+  ~Failure() {
+    if (error_ != nullptr) [[unlikely]]
+      clear();
+  }
+
+  operator const Error&() const { return *error_; }
+  bool none() const { return error_ == nullptr; }
+  const Error& error() const { return *error_; }
+
+ private:
+  [[gnu::cold, gnu::noinline]] void copy(const Failure& other) {
+    if (other.error_ != nullptr) error_ = new Error(*other.error_);
+  }
+  [[gnu::cold, gnu::noinline]] void clear() noexcept { delete error_; }
+
+  const Error* error_ = nullptr;
+};
+
+[[gnu::cold, gnu::noinline]] inline Failure refused(std::string where, std::string message) {
+  return Error{ErrorCode::Refused, std::move(where), std::move(message)};
 }
 
 /// A T or an Error.
@@ -37,7 +68,9 @@ template <class T>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(Error&& error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(const Error& error) : state_(std::in_place_index<1>, error) {}
+  Result(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -48,10 +81,12 @@ class [[nodiscard]] Result {
   const T& operator*() const& { return value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
-  const Error& error() const { return std::get<1>(state_); }
+  const Error& error() const { return std::get<1>(state_).error(); }
+  /// Returns the error, to pass it on.
+  Failure failure() && { return std::get<1>(std::move(state_)); }
 
  private:
-  std::variant<T, Error> state_;
+  std::variant<T, Failure> state_;
 };
 
 /// Success, or an Error.
@@ -59,14 +94,18 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
-  Result(Error error) : error_(std::move(error)) {}
+  Result(Error&& error) : failure_(std::move(error)) {}
+  Result(const Error& error) : failure_(error) {}
+  Result(Failure failure) : failure_(std::move(failure)) {}
 
-  bool ok() const { return !error_.has_value(); }
+  bool ok() const { return failure_.none(); }
   explicit operator bool() const { return ok(); }
-  const Error& error() const { return *error_; }
+  const Error& error() const { return failure_.error(); }
+  /// Returns the error, to pass it on.
+  Failure failure() && { return std::move(failure_); }
 
  private:
-  std::optional<Error> error_;
+  Failure failure_;
 };
 
 /// Thrown by FVM_CHECK: a bug of forestvm, never a user's mistake.
@@ -89,14 +128,14 @@ struct InternalError : std::logic_error {
   } while (false)
 
 /// Returns the error of a Result, if it has one, from the enclosing function.
-#define FVM_TRY(expression)                                                             \
-  do {                                                                                  \
-    if (auto fvm_result_ = (expression); !fvm_result_.ok()) return fvm_result_.error(); \
+#define FVM_TRY(expression)                                                                          \
+  do {                                                                                               \
+    if (auto fvm_result_ = (expression); !fvm_result_.ok()) return std::move(fvm_result_).failure(); \
   } while (false)
 
 /// FVM_ASSIGN(auto x, f()) declares or assigns the value of a Result, or returns its error from the function.
 #define FVM_ASSIGN(target, expression) FVM_ASSIGN_(FVM_CONCAT(fvm_result_, __LINE__), target, expression)
-#define FVM_ASSIGN_(result, target, expression) \
-  auto result = (expression);                   \
-  if (!result.ok()) return result.error();      \
+#define FVM_ASSIGN_(result, target, expression)         \
+  auto result = (expression);                           \
+  if (!result.ok()) return std::move(result).failure(); \
   target = std::move(result).value()

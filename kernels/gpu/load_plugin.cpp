@@ -2,7 +2,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -17,24 +16,13 @@
 
 #include "kernels/backend/predictor.hpp"
 #include "kernels/gpu/plugin.hpp"
+#include "kernels/gpu/vendor_libraries.hpp"
 
 namespace forestvm {
 namespace kernels {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Vendor {
-  const char* name;
-  const char* library;
-};
-constexpr std::array<Vendor, 2> kVendors = {{{"CUDA", "libforestvm_cuda.so"}, {"HIP", "libforestvm_hip.so"}}};
-
-const Vendor& known(GpuVendor vendor) { return kVendors[static_cast<std::size_t>(vendor)]; }
-
-Error absent(const Vendor& vendor, const std::string& why) {
-  return {ErrorCode::Environment, "", std::string("no ") + vendor.name + " backend: " + why};
-}
 
 /// Returns the path of the library or program that contains this code, or nothing if it is unknown. The path
 /// comes from the kernel: the loader knows only the path that it was given, which may be relative to a folder
@@ -63,33 +51,33 @@ std::vector<fs::path> own_folders() {
 }
 
 /// Returns the path of the vendor's library, or its name alone if the loader has to look for it.
-Result<std::string> find_library(const Vendor& vendor) {
+Result<std::string> find_library(const VendorLibrary& library) {
   std::error_code ignored;
   if (const char* const chosen = secure_getenv("FORESTVM_PLUGINS"); chosen != nullptr && *chosen != '\0') {
-    const fs::path path = fs::path(chosen) / vendor.library;
+    const fs::path path = fs::path(chosen) / library.file;
     if (fs::exists(path, ignored)) return fs::absolute(path).string();
-    return absent(vendor, "there is no " + path.string() + " (FORESTVM_PLUGINS)");
+    return absent(library, "there is no " + path.string() + " (FORESTVM_PLUGINS)");
   }
   for (const fs::path& folder : own_folders())
     for (const fs::path& candidate : {folder, folder / FORESTVM_PLUGIN_FOLDER})
-      if (fs::exists(candidate / vendor.library, ignored)) return (candidate / vendor.library).string();
-  return std::string(vendor.library);
+      if (fs::exists(candidate / library.file, ignored)) return (candidate / library.file).string();
+  return std::string(library.file);
 }
 
 /// Loads the vendor's library. It stays loaded, because objects that belong to it may outlive each predictor.
-Result<const GpuPlugin*> load_plugin(GpuVendor which) {
-  const Vendor& vendor = known(which);
-  FVM_ASSIGN(const std::string path, find_library(vendor));
+Result<const GpuPlugin*> load_plugin(GpuVendor vendor) {
+  const VendorLibrary& file = library_of(vendor);
+  FVM_ASSIGN(const std::string path, find_library(file));
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr)
-    return absent(vendor, std::string(dlerror()) + "; FORESTVM_PLUGINS may name its folder");
+    return absent(file, std::string(dlerror()) + "; FORESTVM_PLUGINS may name its folder");
   auto* const entry = reinterpret_cast<GpuPluginEntry*>(dlsym(library, kGpuPluginEntry));
-  if (entry == nullptr) return absent(vendor, path + " is of another version of forestvm");
+  if (entry == nullptr) return absent(file, path + " is of another version of forestvm");
   const char* theirs = nullptr;
   const std::string ours = plugin_interface();
   const GpuPlugin* const plugin = entry(ours.c_str(), &theirs);
   if (plugin != nullptr) return plugin;
-  return absent(vendor, path + " is of another build of forestvm: " + theirs + "; this one is " + ours);
+  return absent(file, path + " is of another build of forestvm: " + theirs + "; this one is " + ours);
 }
 
 }  // namespace
@@ -99,7 +87,7 @@ Result<std::unique_ptr<Predictor>> gpu_backend(const Program& program, const Gpu
   FVM_ASSIGN(const kernels::GpuPlugin* const plugin, kernels::load_plugin(options.vendor));
   FVM_ASSIGN(std::unique_ptr<kernels::Runtime> runtime, plugin->open(options.device));
   return kernels::make_predictor(program, std::move(runtime),
-                                 std::string("a ") + kernels::known(options.vendor).name + " device");
+                                 std::string("a ") + kernels::library_of(options.vendor).vendor + " device");
 }
 
 Result<std::vector<std::string>> gpu_devices(GpuVendor vendor) {

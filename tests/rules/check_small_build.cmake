@@ -1,20 +1,38 @@
-# Builds the runtime library for one CPU target, first with all layouts, then with a few, and checks its sizes. Then
-# builds the program and predicts with a layout that it has and with one that it lacks.
+# Builds the runtime library for one CPU target: with all layouts, then without support for GPUs, then with a few
+# layouts; and checks its sizes. Then builds the program, and predicts with a layout that it has, with one that it lacks,
+# and with a GPU, which it lacks too.
 #   cmake -DROOT=… -DMODEL=<model file> -DROWS=… -DSTRIP=… -DOPTIONS=<of the configuration> -DGENERATOR=<CMake's> -P check_small_build.cmake
 include(${CMAKE_CURRENT_LIST_DIR}/../support/run.cmake)
 set(folder $ENV{TMPDIR})
-run(${CMAKE_COMMAND} -S ${ROOT} -B ${folder}/build -G ${GENERATOR} -DCMAKE_BUILD_TYPE=Release -DFORESTVM_TESTS=OFF
-  -DFORESTVM_BENCH=OFF -DFORESTVM_CUDA=OFF -DFORESTVM_HIP=OFF -DFORESTVM_TARGETS=baseline ${OPTIONS})
 set(library ${folder}/build/lib/libforestvm_runtime.so)
-run(${CMAKE_COMMAND} --build ${folder}/build --target forestvm_runtime)
-run(${CMAKE_CURRENT_LIST_DIR}/check_size.sh ${STRIP} ${library} 1150000)
-run(${CMAKE_COMMAND} -S ${ROOT} -B ${folder}/build "-DFORESTVM_LAYOUTS=sparse8\;sparse4\;tables")
-run(${CMAKE_COMMAND} --build ${folder}/build --target forestvm_runtime forestvm)
-run(${CMAKE_CURRENT_LIST_DIR}/check_size.sh ${STRIP} ${library} 840000)
 set(forestvm ${folder}/build/cli/forestvm)
+
+# check_library(LIMIT OPTION…): configures with further options, builds the library and checks its size.
+function(check_library limit)
+  run(${CMAKE_COMMAND} -S ${ROOT} -B ${folder}/build -G ${GENERATOR} -DCMAKE_BUILD_TYPE=Release -DFORESTVM_TESTS=OFF
+    -DFORESTVM_BENCH=OFF -DFORESTVM_CUDA=OFF -DFORESTVM_HIP=OFF -DFORESTVM_TARGETS=baseline ${OPTIONS} ${ARGN})
+  run(${CMAKE_COMMAND} --build ${folder}/build --target forestvm_runtime)
+  run(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/check_size.sh ${STRIP} ${library} ${limit})
+endfunction()
+
+# check_refused(WHAT ERROR ARGUMENT…): predicts, and expects exit code 3 and this text in the error.
+function(check_refused what expected)
+  execute_process(COMMAND ${forestvm} run ${MODEL} ${ROWS} ${ARGN} RESULT_VARIABLE code ERROR_VARIABLE error OUTPUT_QUIET)
+  if(NOT code EQUAL 3 OR NOT error MATCHES "${expected}")
+    message(FATAL_ERROR "${what}: exit code ${code}, '${error}'")
+  endif()
+endfunction()
+
+check_library(1065000)
+check_library(1000000 -DFORESTVM_GPU=OFF)
+check_library(690000 "-DFORESTVM_LAYOUTS=sparse8\\\;sparse4\\\;tables")
+run(${CMAKE_COMMAND} --build ${folder}/build --target forestvm)
 run(${forestvm} run ${MODEL} ${ROWS} --schedule "layout(tree, sparse8)" -o ${folder}/out.csv)
-execute_process(COMMAND ${forestvm} run ${MODEL} ${ROWS} --schedule "layout(tree, array)" RESULT_VARIABLE code
-  ERROR_VARIABLE error OUTPUT_QUIET)
-if(NOT code EQUAL 3 OR NOT error MATCHES "built without the layout array")
-  message(FATAL_ERROR "a layout that is not built: exit code ${code}, '${error}'")
+run(${forestvm} run ${MODEL} ${ROWS} --backend emulator -o ${folder}/emulated.csv)
+check_refused("a layout that is not built" "built without the layout array" --schedule "layout(tree, array)")
+set(no_gpu "backend: forestvm was built without support for GPUs")
+check_refused("a GPU of a build without" "no CUDA ${no_gpu}" --backend cuda)
+run(${forestvm} devices)
+if(NOT output MATCHES "no CUDA ${no_gpu}.*no HIP ${no_gpu}")
+  message(FATAL_ERROR "forestvm devices: '${output}'")
 endif()

@@ -32,11 +32,57 @@ double restored(const Program& program, std::uint32_t feature, float number) {
                   static_cast<double>(number));
 }
 
+/// A node or leaf of a tree, in the terms that all layouts share.
+struct Slot {
+  struct Test {
+    std::uint32_t at;   ///< Feature word; in layouts that take codes the column.
+    float number;       ///< Threshold; in layouts that take codes unused.
+    std::uint8_t code;  ///< Code, in layouts that take codes.
+  };
+  static constexpr unsigned kMaxTests = 8;
+
+  bool is_leaf;
+  float value;           ///< Output of a leaf.
+  std::uint64_t number;  ///< Number of a leaf among its group's.
+  unsigned shape;        ///< Shape of a tile; 0 in layouts of single nodes.
+  unsigned size;         ///< Number of tests.
+  Test tests[kMaxTests];
+  std::uint32_t children[kMaxTests + 1];  ///< Slots, by way out.
+};
+
 template <class View>
+void read_slot(const GroupData& group, std::span<const TileShape> shapes, std::uint32_t index,
+               std::uint32_t at, Slot& slot) {
+  static_assert(View::kTileWidth <= Slot::kMaxTests);
+  const typename View::Tree tree = View::tree(group, index);
+  slot.is_leaf = View::is_leaf(tree, at);
+  if (slot.is_leaf) {
+    slot.value = View::value(tree, at);
+    slot.number = View::number_at(tree, group.trees[index], at);
+    return;
+  }
+  slot.shape = 0;
+  slot.size = 1;
+  if constexpr (View::kTileWidth > 1) {
+    slot.shape = View::shape(tree, at);
+    slot.size = shapes[slot.shape].size;
+  }
+  for (unsigned i = 0; i < slot.size; ++i) {
+    if constexpr (kTakesCodes<View>)
+      slot.tests[i] = {View::column(tree, at), 0, View::code(tree, at)};
+    else
+      slot.tests[i] = {View::feature_word(tree, at, i), View::threshold(tree, at, i), 0};
+  }
+  for (unsigned way = 0; way <= slot.size; ++way) slot.children[way] = View::child(tree, at, way);
+}
+
 class GroupDecoder {
  public:
   GroupDecoder(const Program& program, const GroupDesc& group)
-      : program_(program), group_(group), data_(group_data(program, group)) {}
+      : program_(program),
+        group_(group),
+        data_(group_data(program, group)),
+        takes_codes_(takes_codes(group.layout)) {}
 
   DecodedGroup run(std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t t = begin; t < end; ++t) add_tree(t);
@@ -44,16 +90,23 @@ class GroupDecoder {
   }
 
  private:
-  DecodedChild child_at(const typename View::Tree& tree, std::uint32_t index, std::uint32_t at,
-                        std::vector<std::uint32_t>& slots) {
-    if constexpr (kTakesCodes<View>)  // goes down to a leaf that is repeated below
-      while (!View::is_leaf(tree, at) && View::code(tree, at) == kNeverRight) at = View::child(tree, at, 0);
-    if (View::is_leaf(tree, at)) {
-      const std::uint64_t number = View::number_at(tree, data_.trees[index], at);
-      const std::uint64_t place = group_.first_number + number;
+  Slot slot_at(std::uint32_t index, std::uint32_t at) const {
+    Slot slot;
+    with_view(group_.layout,
+              [&]<class View>() { read_slot<View>(data_, program_.section_TileShapes(), index, at, slot); });
+    return slot;
+  }
+
+  DecodedChild child_at(std::uint32_t index, std::uint32_t at, std::vector<std::uint32_t>& slots) {
+    Slot slot = slot_at(index, at);
+    while (takes_codes_ && !slot.is_leaf && slot.tests[0].code == kNeverRight) {  // a leaf is repeated below
+      at = slot.children[0];
+      slot = slot_at(index, at);
+    }
+    if (slot.is_leaf) {
+      const std::uint64_t place = group_.first_number + slot.number;
       const auto wide = program_.section_WideLeaves();
-      const float value = View::value(tree, at);
-      result_.leaves.push_back({value, wide.empty() ? static_cast<double>(value) : wide[place],
+      result_.leaves.push_back({slot.value, wide.empty() ? static_cast<double>(slot.value) : wide[place],
                                 program_.section_LeafNumbers()[place]});
       return ~static_cast<DecodedChild>(result_.leaves.size() - 1);
     }
@@ -61,11 +114,8 @@ class GroupDecoder {
     return static_cast<DecodedChild>(slots.size() - 1);
   }
 
-  DecodedTest test_at(const typename View::Tree& tree, std::uint32_t at, unsigned i) const {
-    if constexpr (kTakesCodes<View>)
-      return decoded_test(View::column(tree, at), View::code(tree, at));
-    else
-      return number_test(View::feature_word(tree, at, i), View::threshold(tree, at, i));
+  DecodedTest test_of(const Slot::Test& test) const {
+    return takes_codes_ ? decoded_test(test.at, test.code) : number_test(test.at, test.number);
   }
 
   DecodedTest number_test(std::uint32_t feature_word, float number) const {
@@ -93,21 +143,16 @@ class GroupDecoder {
   }
 
   void add_tree(std::uint32_t index) {
-    const typename View::Tree tree = View::tree(data_, index);
     DecodedTree decoded;
     std::vector<std::uint32_t> slots;  // slots of the tiles in the view
-    decoded.root = child_at(tree, index, 0, slots);
+    decoded.root = child_at(index, 0, slots);
     for (std::size_t i = 0; i < slots.size(); ++i) {
-      const std::uint32_t at = slots[i];
+      const Slot slot = slot_at(index, slots[i]);
       DecodedTile tile{};
-      unsigned size = 1;
-      if constexpr (View::kTileWidth > 1) {
-        tile.shape = View::shape(tree, at);
-        size = program_.section_TileShapes()[tile.shape].size;
-      }
-      for (unsigned k = 0; k < size; ++k) tile.tests.push_back(test_at(tree, at, k));
-      for (unsigned way = 0; way <= size; ++way)
-        tile.children.push_back(child_at(tree, index, View::child(tree, at, way), slots));
+      tile.shape = slot.shape;
+      for (unsigned k = 0; k < slot.size; ++k) tile.tests.push_back(test_of(slot.tests[k]));
+      for (unsigned way = 0; way <= slot.size; ++way)
+        tile.children.push_back(child_at(index, slot.children[way], slots));
       decoded.tiles.push_back(std::move(tile));
     }
     result_.trees.push_back(std::move(decoded));
@@ -116,23 +161,18 @@ class GroupDecoder {
   const Program& program_;
   const GroupDesc& group_;
   GroupData data_;
+  bool takes_codes_;
   DecodedGroup result_;
 };
-
-DecodedGroup decode_trees(const Program& program, const GroupDesc& group, std::uint32_t begin,
-                          std::uint32_t end) {
-  return with_view(group.layout,
-                   [&]<class View>() { return GroupDecoder<View>(program, group).run(begin, end); });
-}
 
 }  // namespace
 
 DecodedGroup decode_group(const Program& program, const GroupDesc& group) {
-  return decode_trees(program, group, 0, group.tree_end - group.tree_begin);
+  return GroupDecoder(program, group).run(0, group.tree_end - group.tree_begin);
 }
 
 DecodedGroup decode_tree(const Program& program, const GroupDesc& group, std::uint32_t place) {
-  return decode_trees(program, group, place, place + 1);
+  return GroupDecoder(program, group).run(place, place + 1);
 }
 
 }  // namespace forestvm::bytecode

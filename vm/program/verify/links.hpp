@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,17 @@ void for_children(const typename View::Tree& view, std::uint32_t slot, const Nod
   }
 }
 
+/// Returns whether so many nodes have a level, and the deepest has this one. A level that does not fit its type became
+/// zero, so that nodes are missing then too.
+[[gnu::noinline]] inline bool are_levels_sound(std::span<const std::uint8_t> levels, std::uint32_t with_level,
+                                               std::uint32_t deepest) {
+  std::uint32_t reached = 0;
+  std::uint8_t highest = 0;
+  for (const std::uint8_t level : levels) reached += static_cast<std::uint32_t>(level != 0);
+  for (const std::uint8_t level : levels) highest = std::max(highest, level);
+  return reached == with_level && highest == deepest;
+}
+
 /// Returns whether the links of a tree of single nodes, of depth below 255, obey the rules, at memory speed.
 /// Splits are listed without branches, because nothing predicts which nodes are leaves. A node with two parents
 /// has one level, so that fewer nodes have a level than the splits have children.
@@ -65,12 +77,7 @@ bool are_node_links_sound(const typename View::Tree view, const TreeDesc& tree, 
     }
     splits += listed_count;
   }
-  // A level that does not fit its type becomes zero, so that nodes are missing then too.
-  std::uint32_t reached = 0;
-  std::uint8_t deepest = 0;
-  for (std::uint32_t slot = 0; slot < count; ++slot) reached += static_cast<std::uint32_t>(levels[slot] != 0);
-  for (std::uint32_t slot = 0; slot < count; ++slot) deepest = std::max(deepest, levels[slot]);
-  return !orphan && reached == 2 * splits + 1 && deepest == tree.depth + 1;
+  return !orphan && are_levels_sound({levels, count}, 2 * splits + 1, tree.depth + 1);
 }
 
 /// Returns what is wrong with the links of a tree; an empty text if nothing is.

@@ -250,8 +250,8 @@ struct TablesView : TreesInSequence {
                                                "a code is above its column's ranks",
                                                "a leaf in a level of tests", kNotNext};
 
-  /// Returns the rules that a slot breaks, as bits, and adds its children to `children`. Kind is Tests,
-  /// Mixed, Parting or Tree; the children of Parting and Tree are checked elsewhere.
+  /// Returns the rules that a slot breaks, as bits, and adds its children to `children`. Kind is Tests, which stands for
+  /// Tree too, Mixed or Parting; the children of Parting and Tree are checked elsewhere.
   template <bool kSeveralColumns, LevelKind Kind>
   FVM_INLINE static std::uint32_t broken_rules(const LevelTables& tables, std::uint32_t slot,
                                                std::uint32_t columns, const std::uint8_t* codes,
@@ -261,33 +261,38 @@ struct TablesView : TreesInSequence {
     children += 2 + leaf;
     std::uint32_t broken =
         rule_bit(0, all_bits(column >= columns)) | rule_bit(1, ~leaf & all_bits(code >= codes[column]));
-    if constexpr (Kind == LevelKind::Tests || Kind == LevelKind::Tree) broken |= rule_bit(2, leaf);
+    if constexpr (Kind == LevelKind::Tests) broken |= rule_bit(2, leaf);
     if constexpr (Kind == LevelKind::Mixed) broken |= rule_bit(3, all_bits(tables.child[slot] != before));
     return broken;
   }
 
+  /// Names the first broken rule of a level that breaks one.
   template <bool kSeveralColumns, LevelKind Kind>
-  FVM_INLINE static const char* slots_rule(const LevelTables& tables, const TableLevel& level,
-                                           const std::uint8_t* codes, std::uint32_t& children) {
+  [[gnu::cold]] static const char* first_broken_rule(const LevelTables& tables, std::uint32_t columns,
+                                                     const std::uint8_t* codes) {
+    std::uint32_t count = 0;
+    for (std::uint32_t slot = 0;; ++slot)
+      if (const auto broken = broken_rules<kSeveralColumns, Kind>(tables, slot, columns, codes, count);
+          broken != 0)
+        return kSlotRules[std::countr_zero(broken)];
+  }
+
+  template <bool kSeveralColumns, LevelKind Kind>
+  static const char* slots_rule(const LevelTables& tables, const TableLevel& level, const std::uint8_t* codes,
+                                std::uint32_t& children) {
     const std::uint32_t slots = level.slots, columns = level.columns;
     std::uint32_t broken = 0, count = 0;
     for (std::uint32_t slot = 0; slot < slots; ++slot)
       broken |= broken_rules<kSeveralColumns, Kind>(tables, slot, columns, codes, count);
     children = count;
-    if (broken == 0) return nullptr;
-    count = 0;
-    for (std::uint32_t slot = 0;; ++slot) {
-      broken = broken_rules<kSeveralColumns, Kind>(tables, slot, columns, codes, count);
-      if (broken != 0) return kSlotRules[std::countr_zero(broken)];
-    }
+    return broken == 0 ? nullptr : first_broken_rule<kSeveralColumns, Kind>(tables, columns, codes);
   }
 
   template <bool kSeveralColumns>
-  FVM_INLINE static const char* slots_rule(const LevelTables& tables, const TableLevel& level,
-                                           const std::uint8_t* codes, std::uint32_t& children) {
-    if (level.all_tests())
+  static const char* slots_rule(const LevelTables& tables, const TableLevel& level, const std::uint8_t* codes,
+                                std::uint32_t& children) {
+    if (level.all_tests() || level.is_tree())
       return slots_rule<kSeveralColumns, LevelKind::Tests>(tables, level, codes, children);
-    if (level.is_tree()) return slots_rule<kSeveralColumns, LevelKind::Tree>(tables, level, codes, children);
     return level.parts() ? slots_rule<kSeveralColumns, LevelKind::Parting>(tables, level, codes, children)
                          : slots_rule<kSeveralColumns, LevelKind::Mixed>(tables, level, codes, children);
   }
@@ -295,9 +300,8 @@ struct TablesView : TreesInSequence {
  protected:
   /// Returns what is wrong with a level's tables; null if nothing is. Sets `children` to the number of its
   /// slots' children.
-  FVM_INLINE static const char* tables_rule(const Tree& tree, const TableLevel& level, const TreeDesc& desc,
-                                            const NodeFacts& facts, LevelsAbove& above,
-                                            std::uint32_t& children) {
+  static const char* tables_rule(const Tree& tree, const TableLevel& level, const TreeDesc& desc,
+                                 const NodeFacts& facts, LevelsAbove& above, std::uint32_t& children) {
     if (level.columns == 0 || level.columns > kMaxTableSlots) return "its size is wrong";
     // Walkers keep the codes of a row in as many bytes as the encoder has columns.
     if (level.columns > facts.num_columns) return "it lists more columns than the encoder has";

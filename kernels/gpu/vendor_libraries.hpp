@@ -1,0 +1,27 @@
+// The library of each vendor of GPUs, and the error where there is none.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include <forestvm/backend.hpp>
+
+namespace forestvm::kernels {
+
+struct VendorLibrary {
+  const char* vendor;
+  const char* file;
+};
+
+inline const VendorLibrary& library_of(GpuVendor vendor) {
+  static constexpr std::array<VendorLibrary, 2> kLibraries = {
+      {{"CUDA", "libforestvm_cuda.so"}, {"HIP", "libforestvm_hip.so"}}};
+  return kLibraries[static_cast<std::size_t>(vendor)];
+}
+
+inline Error absent(const VendorLibrary& library, const std::string& why) {
+  return {ErrorCode::Environment, "", std::string("no ") + library.vendor + " backend: " + why};
+}
+
+}  // namespace forestvm::kernels
