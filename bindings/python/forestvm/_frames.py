@@ -39,7 +39,7 @@ def predict_known(forest: Forest, X: Any, output: str, out: NDArray[Any] | None,
     of two types. They are no part of pandas' interface: where they are not as expected, ways that use the interface give
     the same result.
     """
-    manager = getattr(X, "_mgr", None)
+    manager: Any = getattr(X, "_mgr", None)
     try:
         if manager.axes[0] is not forest._schema:
             return NotImplemented

@@ -60,9 +60,9 @@ def predict(
 ) -> NDArray[Any]:
     """Predicts rows of any form, for Forest.predict and its variants."""
     if forest._schema is not None and missing is None and columns is None and extra is None:
-        result = _frames.predict_known(forest, X, output, out, dtype)
-        if result is not NotImplemented:
-            return result
+        known: NDArray[Any] = _frames.predict_known(forest, X, output, out, dtype)
+        if known is not NotImplemented:
+            return known
     if output == "proba" and forest._probabilities == "softmax":
         raw = forest.predict_raw(X, missing=missing, columns=columns or "name", extra=extra or "error")
         return _softmax(raw, forest._new_result(len(raw), output, out, dtype))
