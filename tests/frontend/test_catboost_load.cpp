@@ -233,7 +233,7 @@ TEST(CatboostLoad, LossesSayWhatIsPredicted) {
   EXPECT_EQ(out.value, (std::vector<double>{1 - 1 / (1 + std::exp(-1.25)), 1 / (1 + std::exp(-1.25))}));
   EXPECT_EQ(out.label, std::vector<std::int64_t>{1});
   small.loss = "Tweedie";
-  EXPECT_EQ(loaded(small.cbm()).transform, Transform::Exp);
+  EXPECT_EQ(loaded(small.cbm()).transform, Transform::TableExp);
   small.loss = "SomebodysOwn";
   EXPECT_EQ(loaded(small.cbm()).transform, Transform::Identity);
 }

@@ -74,6 +74,7 @@ const std::vector<Home> kHomes = {
     {"benchmark/", {"bench"}},
     {"cuda", {"kernels"}},
     {"hip/", {"kernels"}},
+    {"cpuid.h", {"vm/host/targets"}},
     {"immintrin.h", {"vm/host/simd", "vm/host/targets"}},
     {"xmmintrin.h", {"vm/host/targets", "include/forestvm/internal/float_environment.hpp"}},
     {"tmmintrin.h", {"vm/host/simd"}},

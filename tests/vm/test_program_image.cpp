@@ -312,7 +312,7 @@ TEST(Container, HeaderFieldsAreChecked) {
             "header: 10 sections, expected 32");
   EXPECT_NE(changed(offsetof(FileHeader, file_size), std::uint64_t{1} << 40).find("its header says"),
             std::string::npos);
-  EXPECT_EQ(changed(0, 'x'), "header: not a program file");
+  EXPECT_EQ(changed(0, 'x'), "header: not a program file; forestvm compile makes one from a model");
   Bytes damaged = good;
   damaged.back() ^= std::byte{1};
   EXPECT_EQ(Program::from_bytes(damaged).error().text(),

@@ -36,8 +36,8 @@ def predict_known(forest: Forest, X: Any, output: str, out: NDArray[Any] | None,
     """Predicts a frame of pandas with the columns of the previous one. Returns NotImplemented for other rows.
 
     Takes the matrices in which pandas keeps the columns of each type, because its public methods need 25 us for a frame
-    of two types. They are no part of pandas' interface: where they are not as expected, ways that use the interface give
-    the same result.
+    of two types. These matrices are not part of pandas' interface: where they are not as expected, the caller reads the
+    frame through the interface, with the same result.
     """
     manager: Any = getattr(X, "_mgr", None)
     try:
