@@ -42,9 +42,8 @@ using Loaded = std::variant<Model, Program>;
 
 template <class T>
 Result<Loaded> either(Result<T> loaded) {
-  if (!loaded) return loaded.error();
-  Loaded out(std::in_place_type<T>, std::move(*loaded));
-  return out;
+  if (!loaded) return std::move(loaded).failure();
+  return Loaded(std::in_place_type<T>, std::move(loaded).value());
 }
 
 Result<Loaded> load_file(const std::string& path) {
