@@ -32,7 +32,7 @@ def arguments(description: str | None) -> argparse.Namespace:
 
 
 def write_rows(folder: Path, forest: forestvm.Forest, rows: int) -> Path:
-    """Writes Parquet files of normal numbers, a tenth of them missing, in columns with the features' names, and an id."""
+    """Writes Parquet files: an id, and a column of normal numbers for each feature, a tenth of which are missing."""
     random = np.random.default_rng(1)
     target = folder / "rows"
     target.mkdir()
@@ -68,7 +68,11 @@ def compare(description: str | None, engine: Callable[[forestvm.Forest, Path, Pa
         begin = time.perf_counter()
         engine(forest, folder, Path(name) / "predictions")
         report("the engine", options.rows, time.perf_counter() - begin)
-        table = pa.dataset.dataset(Path(name) / "predictions", format="parquet").to_table(["id", "prediction"]).sort_by("id")
+        table = (
+            pa.dataset.dataset(Path(name) / "predictions", format="parquet")
+            .to_table(["id", "prediction"])
+            .sort_by("id")
+        )
         assert table["id"].to_numpy().tolist() == list(range(options.rows))
         assert table["prediction"].to_numpy().tobytes() == wanted.tobytes()
         print("the predictions are equal, bit for bit")

@@ -1,4 +1,4 @@
-"""Serves a model with KServe's server on loopback, and asks it for the predictions of Parquet files in binary tensors."""
+"""Serves a model with KServe's server on loopback, and asks it for predictions of Parquet files, in binary tensors."""
 
 from __future__ import annotations
 

@@ -103,4 +103,6 @@ def test_what_is_no_collection_is_refused() -> None:
     with pytest.raises(forestvm.UnsupportedInput, match="list is no array or frame of Dask"):
         engine.predict([1, 2], case("classes").forest)
     with pytest.raises(forestvm.FeatureMismatch):
-        engine.predict(frames.from_pandas(case("classes").rows.to_pandas()[["age"]], npartitions=1), case("classes").forest)
+        engine.predict(
+            frames.from_pandas(case("classes").rows.to_pandas()[["age"]], npartitions=1), case("classes").forest
+        )

@@ -32,7 +32,9 @@ kserve.ModelServer(http_port=int(sys.argv[1]), grpc_port=int(sys.argv[2]), worke
 
 
 def get(path: str, content: bytes | None = None) -> tuple[int, Any]:
-    request = urllib.request.Request(f"http://127.0.0.1:{PORT}{path}", data=content, headers={"content-type": "application/json"})
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{PORT}{path}", data=content, headers={"content-type": "application/json"}
+    )
     try:
         with urllib.request.urlopen(request, timeout=20) as answer:
             return answer.status, json.load(answer)
@@ -45,7 +47,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     named = [text for name, path in MODELS.items() for text in (name, str(path))]
     log = tmp_path_factory.mktemp("kserve") / "log"
     with open(log, "wb") as file:
-        process = subprocess.Popen([sys.executable, "-c", SERVER, str(PORT), str(GRPC_PORT), *named], stdout=file, stderr=file)
+        process = subprocess.Popen(
+            [sys.executable, "-c", SERVER, str(PORT), str(GRPC_PORT), *named], stdout=file, stderr=file
+        )
     deadline = time.monotonic() + 120
     while True:
         try:
@@ -120,10 +124,26 @@ def test_named_categories() -> None:
         ("/v1/models/classes:predict", {"instances": [[1, 2]]}, "the rows have 2 columns, the model has 6 features"),
         ("/v1/models/classes:predict", {"instances": [{"x": 1}]}, "columns are missing"),
         ("/v1/models/classes:predict", {"instances": [{"x": 1}, {"y": 2}]}, "different features"),
-        ("/v2/models/classes/infer", {"inputs": [{"name": "rows", "shape": [1, 2], "datatype": "FP64", "data": [1, 2]}]}, "2 columns"),
-        ("/v2/models/classes/infer", {"inputs": [{"name": "rows", "shape": [2, 6], "datatype": "FP64", "data": [1, 2]}]}, "rows"),
-        ("/v2/models/classes/infer", {"inputs": [{"name": "rows", "shape": [1, 1, 6], "datatype": "FP64", "data": [1] * 6}]}, "expected one tensor"),
-        ("/v2/models/classes/infer", {"inputs": [{"name": "rows", "shape": [1, 6], "datatype": "BYTES", "data": ["a"] * 6}]}, ""),
+        (
+            "/v2/models/classes/infer",
+            {"inputs": [{"name": "rows", "shape": [1, 2], "datatype": "FP64", "data": [1, 2]}]},
+            "2 columns",
+        ),
+        (
+            "/v2/models/classes/infer",
+            {"inputs": [{"name": "rows", "shape": [2, 6], "datatype": "FP64", "data": [1, 2]}]},
+            "rows",
+        ),
+        (
+            "/v2/models/classes/infer",
+            {"inputs": [{"name": "rows", "shape": [1, 1, 6], "datatype": "FP64", "data": [1] * 6}]},
+            "expected one tensor",
+        ),
+        (
+            "/v2/models/classes/infer",
+            {"inputs": [{"name": "rows", "shape": [1, 6], "datatype": "BYTES", "data": ["a"] * 6}]},
+            "",
+        ),
     ],
 )
 def test_wrong_requests_are_told_why(path: str, content: Any, said: str) -> None:

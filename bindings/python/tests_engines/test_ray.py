@@ -35,7 +35,9 @@ def test_datasets(model: Case) -> None:
 
 
 def post(content: bytes) -> tuple[int, Any]:
-    request = urllib.request.Request("http://127.0.0.1:8000/", data=content, headers={"content-type": "application/json"})
+    request = urllib.request.Request(
+        "http://127.0.0.1:8000/", data=content, headers={"content-type": "application/json"}
+    )
     try:
         with urllib.request.urlopen(request) as answer:
             return answer.status, json.load(answer)

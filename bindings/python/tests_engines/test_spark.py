@@ -21,7 +21,9 @@ def session(master: str) -> Any:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
-    made = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1").getOrCreate()
+    made = (
+        builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1").getOrCreate()
+    )
     made.sparkContext.setLogLevel("ERROR")
     return made
 
@@ -79,7 +81,22 @@ def standalone(tmp_path: Path) -> Iterator[str]:
     commands = [["deploy.master.Master", "--host", "127.0.0.1", "--port", "17077", "--webui-port", "0"]]
     for number in range(2):
         folder = str(tmp_path / f"worker{number}")
-        commands.append(["deploy.worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", folder, url])
+        commands.append(
+            [
+                "deploy.worker.Worker",
+                "--host",
+                "127.0.0.1",
+                "--cores",
+                "1",
+                "--memory",
+                "1g",
+                "--webui-port",
+                "0",
+                "--work-dir",
+                folder,
+                url,
+            ]
+        )
     running = []
     try:
         for number, (name, *options) in enumerate(commands):
