@@ -62,7 +62,7 @@ def test_a_deployment_answers_json() -> None:
         (b'{"rows": {"x": [1]}}', "columns are missing"),
         (b'{"instances": []}', 'expected {"rows": ...}'),
         (b"[1", "Expecting"),
-        (b'{"rows": [["a", "b", "c", "d", "e", "f"]]}', "no numbers"),
+        (b'{"rows": [["a", "b", "c", "d", "e", "f"]]}', "not numbers"),
     ):
         status, answer = post(content)
         assert status == 400 and said in answer["error"]
