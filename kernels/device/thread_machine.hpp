@@ -18,6 +18,7 @@
 #include <forestvm/core/transform.hpp>
 
 #include "kernels/device/encode_row.hpp"
+#include "kernels/device/reduction.hpp"
 #include "kernels/device/stage.hpp"
 #include "kernels/device/stage_trees.hpp"
 #include "kernels/device/walk.hpp"
@@ -420,22 +421,6 @@ class ThreadMachine {
     });
   }
 
-  /// The elements to which the copies of an accumulator are added.
-  struct Reduction {
-    std::uint32_t to, from;
-    std::uint32_t first_copy, count;  ///< number of the first copy, and number of copies
-    std::uint32_t first_row, width;
-    std::uint64_t elements;
-    bool in_place;  ///< true if the elements are those of the first copy
-
-    FVM_DEVICE std::uint32_t row(std::uint64_t element) const {
-      return first_row + static_cast<std::uint32_t>(element / width);
-    }
-    FVM_DEVICE std::uint32_t column(std::uint64_t element) const {
-      return static_cast<std::uint32_t>(element % width);
-    }
-  };
-
   FVM_DEVICE_COLD void reduce(const LinkedInst& inst, bool in_place) {
     settle(inst);
     unsettled_ = true;
@@ -454,79 +439,31 @@ class ThreadMachine {
                                 std::uint64_t{rows.size()} * width,
                                 in_place};
       with_element(to, [&]<class Element>() {
-        if (adds_by_warps<Element>(reduction))
-          reduce_by_warps<Element>(reduction, inst);
+        if (lanes_ == threads() && adds_by_warps<Element>(reduction, launch_->program.any_order, lanes_))
+          reduce_by_warps<Element>(reduction, Cells{*this}, {lane_, lanes_}, barrier_at(inst));
         else
-          reduce_in_order<Element>(reduction);
+          reduce_in_order<Element>(reduction, Cells{*this}, {lane_, lanes_});
       });
     }
     settle(inst);  // the instructions that follow share rows, not elements
   }
 
-  template <class Element>
-  FVM_DEVICE Element& copied(const Reduction& reduction, std::uint32_t copy, std::uint64_t element) const {
-    return accumulator_row<Element>(reduction.from, reduction.first_copy + copy,
-                                    reduction.row(element))[reduction.column(element)];
-  }
-  template <class Element>
-  FVM_DEVICE Element& reduced(const Reduction& reduction, std::uint64_t element) const {
-    if (reduction.in_place) return copied<Element>(reduction, 0, element);
-    return accumulator_row<Element>(reduction.to, reduction.row(element))[reduction.column(element)];
-  }
+  /// The memory of reductions.
+  struct Cells {
+    const ThreadMachine& machine;
 
-  /// Adds the copies of each element in their order. Threads share elements and not rows, because there are
-  /// often fewer rows than threads.
-  template <class Element>
-  FVM_DEVICE void reduce_in_order(const Reduction& reduction) {
-    FVM_NO_UNROLL
-    for (std::uint64_t i = lane_; i < reduction.elements; i += lanes_) {
-      Element& sum = reduced<Element>(reduction, i);
-      Element total = reduction.in_place && reduction.count == 0 ? Element{} : sum;
-      FVM_NO_UNROLL
-      for (std::uint32_t copy = reduction.in_place ? 1 : 0; copy < reduction.count; ++copy)
-        total.add(copied<Element>(reduction, copy, i));
-      sum = total;
+    template <class Element>
+    FVM_DEVICE Element& copied(const Reduction& reduction, std::uint32_t copy, std::uint64_t element) const {
+      return machine.template accumulator_row<Element>(reduction.from, reduction.first_copy + copy,
+                                                       reduction.row(element))[reduction.column(element)];
     }
-  }
-
-  /// Returns true if a warp for each element is faster than a thread for each. It counts the additions that come
-  /// one after the other, and a shuffle as one. All threads of the block must take part, so that warps are whole.
-  template <class Element>
-  FVM_DEVICE bool adds_by_warps(const Reduction& reduction) const {
-    constexpr bool kExact = std::is_same_v<Element, Exact64Sum> || std::is_same_v<Element, Exact128Sum>;
-    if (!(kExact || launch_->program.any_order) || lanes_ != threads() || reduction.elements >= lanes_)
-      return false;
-    const std::uint32_t lanes = Device::warp_size(), warps = (lanes_ + lanes - 1) / lanes;
-    std::uint32_t steps = (reduction.count + lanes - 1) / lanes;
-    FVM_NO_UNROLL
-    for (std::uint32_t by = lanes / 2; by != 0; by /= 2) ++steps;
-    return (reduction.elements + warps - 1) / warps * steps < reduction.count;
-  }
-
-  /// Lane i of a warp adds copies i, i + lanes, i + 2 * lanes, ... of an element; then half of the lanes add
-  /// their sums to those of the other half, until one sum is left.
-  template <class Element>
-  FVM_DEVICE void reduce_by_warps(const Reduction& reduction, const LinkedInst& inst) {
-    const std::uint32_t most = Device::warp_size(), warps = (lanes_ + most - 1) / most;
-    const std::uint32_t warp = lane_ / most, lane = lane_ % most;
-    const std::uint32_t lanes = lanes_ - warp * most < most ? lanes_ - warp * most : most;
-    FVM_NO_UNROLL
-    for (std::uint64_t i = warp; i < reduction.elements; i += warps) {
-      Element total{};
-      FVM_NO_UNROLL
-      for (std::uint32_t copy = lane; copy < reduction.count; copy += lanes)
-        total.add(copied<Element>(reduction, copy, i));
-      for (std::uint32_t by = most / 2; by != 0; by /= 2) {
-        const bool there = lane + by < lanes;
-        const Element more = Device::shuffle_down(total, there ? by : 0, barrier_at(inst));
-        if (there) total.add(more);
-      }
-      if (lane != 0) continue;
-      Element& sum = reduced<Element>(reduction, i);
-      if (!reduction.in_place) total.add(sum);
-      sum = total;
+    template <class Element>
+    FVM_DEVICE Element& sum(const Reduction& reduction, std::uint64_t element) const {
+      if (reduction.in_place) return copied<Element>(reduction, 0, element);
+      return machine.template accumulator_row<Element>(reduction.to,
+                                                       reduction.row(element))[reduction.column(element)];
     }
-  }
+  };
 
   template <class Value>
   FVM_DEVICE void store_rows(std::uint32_t accumulator, const Range& range, Value* values) {
