@@ -45,6 +45,17 @@ std::uint32_t place_in(const std::vector<T>& all, const T& one, const Less& less
   return static_cast<std::uint32_t>(std::lower_bound(all.begin(), all.end(), one, less) - all.begin());
 }
 
+/// Returns the members of `all`, whose features ascend, that are of a feature.
+template <class T>
+std::span<const T> of_feature(const std::vector<T>& all, std::uint32_t feature) {
+  const auto begin =
+      std::lower_bound(all.begin(), all.end(), feature,
+                       [](const T& one, std::uint32_t wanted) { return one.feature < wanted; });
+  const auto end = std::upper_bound(begin, all.end(), feature,
+                                    [](std::uint32_t wanted, const T& one) { return wanted < one.feature; });
+  return {begin, end};
+}
+
 /// Returns the number that gives 1 when multiplied by an odd number.
 constexpr std::uint64_t inverse(std::uint64_t odd) {
   std::uint64_t result = odd;  // right in its lowest three bits; each step doubles them
@@ -145,8 +156,7 @@ class CodedTable {
       for (std::uint32_t slot = 0; slot < lookup_.slot_count; ++slot)
         values[slot] = std::bit_cast<float>(at(slot)[kKeyWords + i]);
       const Range all{0, lookup_.slot_count, 0};
-      for (FeatureSearch search : encoder.searches) {
-        if (search.feature != first_column + i) continue;
+      for (FeatureSearch search : of_feature(encoder.searches, first_column + i)) {
         const std::uint32_t column = std::exchange(search.first_column, 0);
         search.feature = 0;
         const FeatureTile tile{{&search, 1}, 0, 0};
@@ -154,8 +164,7 @@ class CodedTable {
           target.encode({{&tile, 1}, search.columns.size(), all, values.data(), 1, to});
         });
       }
-      for (FeatureCategories categories : encoder.categories) {
-        if (categories.feature != first_column + i) continue;
+      for (FeatureCategories categories : of_feature(encoder.categories, first_column + i)) {
         const std::uint32_t column = std::exchange(categories.first_column, 0);
         categories.feature = 0;
         add(column, categories.columns.size(), [&](std::uint8_t* to) {
@@ -255,17 +264,27 @@ class LookupCodesMaker {
       column += lookup.width;
       if (tables.back().codes().empty()) tables.pop_back();
     }
-    std::vector<CodedTable*> left;
+    std::vector<CodedTable*> all;
     for (CodedTable& table : tables) {
       if (!table.has_one_default()) return false;
       add_parts(table.parts());
-      left.push_back(&table);
+      all.push_back(&table);
     }
     sort_unique(to_.features_);
     sort_unique(to_.tests_, comes_before);
     if (to_.tests_.size() > kMaxTests) return false;
-    while (!left.empty())
-      if (!take_sets(left)) return false;
+    // Lookups that may share a search are next to each other.
+    const auto before = [](const CodedTable* a, const CodedTable* b) {
+      if (!a->may_share() || !b->may_share()) return a->may_share() && !b->may_share();
+      return comes_before(a->parts()[0], b->parts()[0]);
+    };
+    std::stable_sort(all.begin(), all.end(), before);
+    for (auto begin = all.begin(); begin != all.end();) {
+      const auto end =
+          (*begin)->may_share() ? std::upper_bound(begin, all.end(), *begin, before) : std::next(begin);
+      if (!add_sets({begin, end})) return false;
+      begin = end;
+    }
     if (std::any_of(tables.begin(), tables.end(), std::mem_fn(&CodedTable::is_slow))) return false;
     for (KeyPart& test : to_.tests_) test.feature = place_in(to_.features_, test.feature);
     return true;
@@ -279,26 +298,19 @@ class LookupCodesMaker {
     }
   }
 
-  /// Makes a set of the first of `left`, or those of all lookups that may share its search, and takes them away.
-  bool take_sets(std::vector<CodedTable*>& left) {
-    CodedTable& first = *left[0];
-    const auto alike = [&](CodedTable* table) {
-      return table == &first ||
-             (first.may_share() && table->may_share() && table->parts()[0] == first.parts()[0]);
-    };
-    const auto end = std::stable_partition(left.begin(), left.end(), alike);
-    std::vector<CodedTable*> taken(left.begin(), end);
-    left.erase(left.begin(), end);
+  /// Makes one set of the tables that can share a search, and a set for each of the others. If there are several tables,
+  /// the first part of all keys is the same category.
+  bool add_sets(std::vector<CodedTable*> tables) {
     std::vector<std::uint64_t> keys;
-    if (first.may_share())
-      for (CodedTable* table : taken) table->add_first_parts(keys);
+    if (tables[0]->may_share())
+      for (CodedTable* table : tables) table->add_first_parts(keys);
     sort_unique(keys);
     const auto shares = [&](CodedTable* table) { return table->shares(keys.size()); };
-    const auto rest = std::stable_partition(taken.begin(), taken.end(), shares);
-    for (auto alone = rest; alone != taken.end(); ++alone)
+    const auto rest = std::stable_partition(tables.begin(), tables.end(), shares);
+    for (auto alone = rest; alone != tables.end(); ++alone)
       if (!add_set({*alone}, (*alone)->parts(), (*alone)->keys())) return false;
-    taken.erase(rest, taken.end());
-    return taken.empty() || add_set(taken, taken[0]->parts().first(1), keys);
+    tables.erase(rest, tables.end());
+    return tables.empty() || add_set(tables, tables[0]->parts().first(1), keys);
   }
 
   bool add_set(const std::vector<CodedTable*>& tables, std::span<const KeyPart> parts,

@@ -18,7 +18,7 @@ namespace forestvm::host {
 
 class LookupCodes {
  public:
-  /// Has no tables.
+  /// Makes an object without tables.
   LookupCodes() = default;
   /// Makes the tables of `program`, whose encoder is `encoder`; none if it has no lookups, or if
   /// no tables can be made with the same answers, in a bounded time. Both must live as long.

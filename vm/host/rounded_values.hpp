@@ -20,7 +20,7 @@ using ReadColumn = void (*)(const void* rules, const Column& column, std::uint32
 using ReadDoubles = void (*)(const void* rules, std::uint32_t feature, const double* values,
                              std::size_t stride, std::size_t count, float* out);
 
-/// What encoders know of a program's rules for values.
+/// The rules of a program for its rows' values, and the functions with which encoders apply them.
 struct EncoderRules {
   const void* rules;    ///< The program's ValueRules.
   const bool* special;  ///< For each feature, whether its values need more than rounding: see ValueRules.
