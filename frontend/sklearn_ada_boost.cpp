@@ -1,7 +1,7 @@
 // AdaBoostRegressor: the weighted median of the trees' values, which are the model's first outputs; the last are the
-// weights, in its base. AdaBoostClassifier: each tree votes with its weight (SAMME), or with the logarithms of its probabilities (SAMME.R,
-// until 1.5). The decision of a class is the sum of its votes over the sum of the weights; probabilities are the
-// softmax of decisions over the number of classes less one.
+// weights, in its base. AdaBoostClassifier: each tree votes with its weight (SAMME), or with the logarithms of its
+// probabilities (SAMME.R, until 1.5). The decision of a class is the sum of its votes over the sum of the weights;
+// probabilities are the softmax of decisions over the number of classes less one.
 #include <algorithm>
 #include <cmath>
 #include <limits>

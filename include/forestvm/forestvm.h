@@ -50,9 +50,8 @@ extern "C" {
 typedef int32_t fvm_status;
 enum {
   FVM_OK = 0,
-  FVM_REFUSED =
-      1,         /**< The program or the rows cannot be accepted, or the program cannot do what was asked. */
-  FVM_USAGE = 2, /**< The call makes no sense: a null pointer, a wrong handle, a size that does not fit. */
+  FVM_REFUSED = 1, /**< The program or the rows cannot be accepted, or the request is not supported. */
+  FVM_USAGE = 2,   /**< The call makes no sense: a null pointer, a wrong handle, a size that does not fit. */
   FVM_ENVIRONMENT = 3, /**< A file or a CPU feature is missing, I/O failed, or memory ran out. */
   FVM_INTERNAL = 4     /**< A bug of forestvm: please report it with the message. */
 };
