@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._errors import Environment, Error, Refused, Usage
 from ._forest import Forest, load
+from .engines._program import OUTPUTS
 
 if TYPE_CHECKING:
     import pyarrow
 
 _ENDINGS = {".parquet": "Parquet", ".arrow": "Arrow IPC", ".feather": "Arrow IPC"}
-_OUTPUTS = ("value", "raw", "class", "leaf", "proba")
 _NO_PYARROW = "needs pyarrow, which reads and writes these files: pip install pyarrow"
 
 
@@ -79,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("model", help="a trainer's model file, or a program (.fvm)")
     predict.add_argument("rows", type=Path, help="a file or folder of rows")
     predict.add_argument("predictions", type=Path, help="the file or folder to write")
-    predict.add_argument("--output", choices=_OUTPUTS, default="value", help="what to predict (default: value)")
+    predict.add_argument("--output", choices=OUTPUTS, default="value", help="what to predict (default: value)")
     predict.add_argument(
         "--name", default="prediction", help="name of the column; NAME_0, NAME_1, ... if there are several"
     )
@@ -191,19 +190,17 @@ def _predict_file(rows: Path, predictions: Path, how: _Options, progress: _Progr
         metadata = {**(schema.metadata or {}), **how.metadata()}
         metadata.pop(b"pandas", None)  # it would not know the new columns
         written = pyarrow.schema([*(schema.field(name) for name in kept), *added], metadata=metadata)
-        number, name = tempfile.mkstemp(dir=predictions.parent, prefix=f".{predictions.name}.")
-        os.close(number)
+        unfinished = predictions.parent / f".{predictions.name}.{os.getpid()}"
         try:
-            with _writer(Path(name), predictions.suffix, written) as writer:
+            with _writer(unfinished, predictions.suffix, written) as writer:
                 for batch in batches:
                     whole = _arrow.with_predictions(how.forest, batch, how.output, how.name)
                     arrays = [whole.column(whole.schema.get_field_index(column)) for column in written.names]
                     writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=written))
                     progress.advance(batch.num_rows)
-            os.chmod(name, 0o666 & ~_umask())
-            os.replace(name, predictions)
+            os.replace(unfinished, predictions)
         except BaseException:
-            os.unlink(name)
+            unfinished.unlink(missing_ok=True)
             raise
 
 
@@ -215,12 +212,6 @@ def _writer(path: Path, ending: str, schema: pyarrow.Schema) -> Any:
 
         return pyarrow.parquet.ParquetWriter(path, schema)
     return pyarrow.ipc.new_file(str(path), schema)
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
 
 
 class _Progress:

@@ -17,7 +17,8 @@ dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
 frames = pytest.importorskip("dask.dataframe")
 arrays = pytest.importorskip("dask.array")
-engine = pytest.importorskip("forestvm.engines.dask")
+
+from forestvm.engines import dask as engine  # noqa: E402  (imports Dask, which may be absent)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ from conftest import Case, assert_same, case
 import forestvm
 
 mlflow = pytest.importorskip("mlflow")
-engine = pytest.importorskip("forestvm.engines.mlflow")
+
+from forestvm.engines import mlflow as engine  # noqa: E402  (imports MLflow, which may be absent)
 
 
 def test_saved_models_answer_as_the_forest(model: Case, tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from conftest import Case, assert_same, case, columns_named
 
 pa = pytest.importorskip("pyarrow")
 ray = pytest.importorskip("ray")
-engine = pytest.importorskip("forestvm.engines.ray")
+
+from forestvm.engines import ray as engine  # noqa: E402  (imports Ray, which may be absent)
 
 
 @pytest.fixture(scope="module", autouse=True)

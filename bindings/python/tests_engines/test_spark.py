@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,8 @@ import pytest
 from conftest import Case, assert_same, case, columns_named
 
 pytest.importorskip("pyspark")
-engine = pytest.importorskip("forestvm.engines.spark")
+
+from forestvm.engines import spark as engine  # noqa: E402  (imports Spark, which may be absent)
 
 
 def session(master: str) -> Any:
@@ -70,50 +69,6 @@ def test_errors_reach_the_driver(local: Any) -> None:
         engine.predict(local.createDataFrame(model.rows.drop_columns(["age"])), model.forest).count()
 
 
-@pytest.fixture
-def standalone(tmp_path: Path) -> Iterator[str]:
-    """Starts a master and two workers of Spark on loopback; stops them afterwards."""
-    import pyspark
-
-    home = Path(pyspark.__file__).parent
-    environment = dict(os.environ, SPARK_HOME=str(home), SPARK_LOCAL_IP="127.0.0.1", SPARK_LOG_DIR=str(tmp_path))
-    url = "spark://127.0.0.1:17077"
-    commands = [["deploy.master.Master", "--host", "127.0.0.1", "--port", "17077", "--webui-port", "0"]]
-    for number in range(2):
-        folder = str(tmp_path / f"worker{number}")
-        commands.append(
-            [
-                "deploy.worker.Worker",
-                "--host",
-                "127.0.0.1",
-                "--cores",
-                "1",
-                "--memory",
-                "1g",
-                "--webui-port",
-                "0",
-                "--work-dir",
-                folder,
-                url,
-            ]
-        )
-    running = []
-    try:
-        for number, (name, *options) in enumerate(commands):
-            with open(tmp_path / f"{number}.log", "wb") as log:
-                command = [str(home / "bin" / "spark-class"), f"org.apache.spark.{name}", *options]
-                running.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
-        deadline = time.monotonic() + 120
-        while (tmp_path / "0.log").read_text().count("Registering worker") < 2:
-            assert time.monotonic() < deadline, (tmp_path / "0.log").read_text()
-            time.sleep(0.2)
-        yield url
-    finally:
-        for process in reversed(running):
-            process.kill()
-            process.wait()
-
-
 CLUSTER = """
 import sys
 sys.path.insert(0, {tests!r})
@@ -126,7 +81,11 @@ print("equal")
 """
 
 
-def test_a_master_with_two_workers(standalone: str) -> None:
-    script = CLUSTER.format(tests=str(Path(__file__).parent), url=standalone)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600)
+def test_a_master_with_two_workers(tmp_path: Path) -> None:
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples" / "engines"))
+    from with_spark import cluster
+
+    with cluster(tmp_path) as url:
+        script = CLUSTER.format(tests=str(Path(__file__).parent), url=url)
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600)
     assert done.stdout.strip().endswith("equal"), done.stderr[-4000:]

@@ -28,11 +28,9 @@ def with_predictions(forest: Forest, rows: pyarrow.RecordBatch, output: str, nam
 def one_column(forest: Forest, columns: list[Any], output: str) -> pyarrow.Array:
     """Predicts the rows of arrays, one for each feature in the model's order, or of a single array of structs by name.
     Several numbers a row are a list."""
-    rows = _rows_of(forest, columns)
-    predictions = _predictions(forest, rows, output, "prediction")
-    if len(predictions.columns) == 1:
-        return predictions.column(0)
-    numbers = forest.predict(rows, output=output, extra="ignore")
+    numbers = forest.predict(_rows_of(forest, columns), output=output, extra="ignore")
+    if numbers.ndim == 1:
+        return pyarrow.array(numbers)
     return pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(numbers.reshape(-1)), numbers.shape[1])
 
 

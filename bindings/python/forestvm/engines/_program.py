@@ -12,10 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy
+
 from .._errors import Environment, Refused, Usage
 from .._forest import Forest
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from typing_extensions import Buffer
 
 OUTPUTS = ("value", "raw", "class", "leaf", "proba")
@@ -56,6 +59,11 @@ def program_of(forest: Forest, output: str, threads: int) -> Program:
     if output not in OUTPUTS:
         raise Usage(f"output is {output!r}: expected one of {', '.join(OUTPUTS)}", "output")
     return Program(forest.fingerprint, _threads.thread_count(threads))
+
+
+def no_predictions(forest: Forest, output: str) -> NDArray[Any]:
+    """Returns the predictions of no rows, which have the type and the number of columns of all predictions."""
+    return forest.predict(numpy.empty((0, forest.num_features), numpy.float32), output=output)
 
 
 def file_of(forest: Forest) -> Path:

@@ -14,7 +14,7 @@ import numpy
 
 from .._errors import UnsupportedInput
 from .._forest import Forest
-from ._program import Program, file_of, mapped_file, program_of
+from ._program import Program, file_of, mapped_file, no_predictions, program_of
 
 
 def predict(
@@ -29,19 +29,13 @@ def predict(
     array gives an array.
     """
     program = program_of(forest, output, threads)
-    width = _width(forest, output)
     image = _image(forest)
     if hasattr(collection, "map_blocks"):
-        return _predict_array(collection, program, image, forest, output, width)
+        return _predict_array(collection, program, image, no_predictions(forest, output), output)
     if not hasattr(collection, "map_partitions"):
         raise UnsupportedInput(f"{type(collection).__name__} is no array or frame of Dask", "collection")
     meta = _frame(forest, collection._meta, output, name)
     return collection.map_partitions(_predict_frame, program, image, output, name, meta=meta, enforce_metadata=False)
-
-
-def _width(forest: Forest, output: str) -> tuple[int, ...]:
-    """Returns the shape of one row's predictions."""
-    return tuple(forest.predict(numpy.empty((0, forest.num_features), numpy.float32), output=output).shape[1:])
 
 
 def _image(forest: Forest) -> Any:
@@ -64,18 +58,14 @@ def _opened(program: Program, image: Any) -> Forest:
     return program.open(lambda: mapped_file(image) if isinstance(image, str) else memoryview(image))
 
 
-def _predict_array(
-    array: Any, program: Program, image: Any, forest: Forest, output: str, width: tuple[int, ...]
-) -> Any:
+def _predict_array(array: Any, program: Program, image: Any, sample: Any, output: str) -> Any:
+    """Predicts in the chunks of an array; `sample` has the type and shape of the predictions of no rows."""
     if array.ndim != 2:
         raise UnsupportedInput(f"the array has {array.ndim} dimensions, not 2", "collection")
     if array.numblocks[1] != 1:
         array = array.rechunk({1: -1})
-    dtype = forest.predict(numpy.empty((0, forest.num_features), numpy.float32), output=output).dtype
-    shape: dict[str, Any] = {"drop_axis": 1} if not width else {"chunks": (array.chunks[0], width)}
-    return array.map_blocks(
-        _predict_block, program, image, output, dtype=dtype, meta=numpy.empty((0,) * (1 + len(width)), dtype), **shape
-    )
+    shape: dict[str, Any] = {"drop_axis": 1} if sample.ndim == 1 else {"chunks": (array.chunks[0], sample.shape[1:])}
+    return array.map_blocks(_predict_block, program, image, output, dtype=sample.dtype, meta=sample, **shape)
 
 
 def _predict_block(block: Any, program: Program, image: Any, output: str) -> Any:

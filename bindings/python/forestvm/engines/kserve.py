@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import kserve
-import numpy
 from kserve.errors import InvalidInput
 
 from .._errors import Error, Usage
 from .._forest import Forest, load
-from ._program import OUTPUTS
+from ._program import OUTPUTS, no_predictions
 
 _DATATYPES = {"float32": "FP32", "float64": "FP64", "int64": "INT64", "int32": "INT32"}
 
@@ -53,7 +52,7 @@ class Model(kserve.Model):  # type: ignore[misc]
         return [{"name": "rows", "datatype": datatype, "shape": [-1, self._forest.num_features]}]
 
     def get_output_types(self) -> list[dict[str, Any]]:
-        sample = self._forest.predict(numpy.empty((0, self._forest.num_features), numpy.float32), output=self._output)
+        sample = no_predictions(self._forest, self._output)
         return [{"name": "prediction", "datatype": _DATATYPES[str(sample.dtype)], "shape": [-1, *sample.shape[1:]]}]
 
     async def predict(self, payload: Any, headers: Any = None, response_headers: Any = None) -> Any:

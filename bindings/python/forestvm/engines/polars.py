@@ -14,7 +14,7 @@ import polars
 
 from .._errors import Usage
 from .._forest import Forest
-from ._program import program_of
+from ._program import no_predictions, program_of
 
 _TYPES = {"float32": polars.Float32, "float64": polars.Float64, "int64": polars.Int64, "int32": polars.Int32}
 
@@ -26,8 +26,6 @@ def expr(
 
     columns: the columns of the features, in the model's order; None: those with the features' names.
     """
-    import numpy
-
     program_of(forest, output, 1)
     names = list(forest.feature_names) if columns is None else list(columns)
     if len(names) != forest.num_features:
@@ -37,7 +35,7 @@ def expr(
             else f"{len(names)} columns for {forest.num_features} features"
         )
         raise Usage(reason, "columns")
-    sample = forest.predict(numpy.empty((0, forest.num_features), numpy.float32), output=output)
+    sample = no_predictions(forest, output)
     number = _TYPES[str(sample.dtype)]
     dtype: Any = number if sample.ndim == 1 else polars.Array(number, sample.shape[1])
 
