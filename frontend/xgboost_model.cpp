@@ -18,7 +18,7 @@ namespace {
 
 /// The function from base_score to the margin at which each sum starts.
 enum class Link { Identity, Logit, Log };
-enum class Outputs { Any, Classes };
+enum class Outputs { Any, Classes, One };
 
 struct Objective {
   std::string_view name;
@@ -47,10 +47,11 @@ bool adds_base_last(const XgboostHeader& header) {
   return written_before(header.version, 1, header.booster == "dart" ? 4 : 3);
 }
 
-Objective objective_of(std::string_view name) {
+Result<Objective> objective_of(std::string_view name) {
   for (const Objective& row : objectives)
     if (row.name == name) return row;
-  return {name, Transform::Identity, ClassRule::None, Outputs::Any, Link::Identity, Link::Identity};
+  return refused("learner.objective.name",
+                 quoted(name) + " is no objective of XGBoost 1.0 to 3.4: what its scores mean is not known");
 }
 
 constexpr const char* param_path = "learner.learner_model_param.";
@@ -207,7 +208,7 @@ Result<void> add_header(XgboostHeader& header, const LoadLimits& limits, Model& 
   model.trainer = "xgboost";
   model.version = version_text(header.version);
   model.objective = header.objective;
-  const Objective objective = objective_of(header.objective);
+  FVM_ASSIGN(const Objective objective, objective_of(header.objective));
   model.transform = objective.transform;
   model.class_rule = objective.class_rule;
 
@@ -223,6 +224,9 @@ Result<void> add_header(XgboostHeader& header, const LoadLimits& limits, Model& 
     return bad_param("num_target", std::to_string(outputs) + " outputs are over the limit of " +
                                        std::to_string(limits.max_outputs));
   model.num_outputs = static_cast<std::uint32_t>(outputs);
+  if (objective.outputs == Outputs::One && outputs != 1)
+    return refused("learner.objective.name", quoted(header.objective) + " with several outputs (" +
+                                                 std::to_string(outputs) + ") is not supported");
 
   if (!header.feature_names.empty() && header.feature_names.size() != model.num_features)
     return refused("learner.feature_names", std::to_string(header.feature_names.size()) + " names for " +

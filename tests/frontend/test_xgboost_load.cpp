@@ -113,7 +113,7 @@ TEST(XgboostLoad, Objectives) {
       {"rank:pairwise", Transform::Identity, ClassRule::None, 0.25},
       {"rank:ndcg", Transform::Identity, ClassRule::None, 0.25},
       {"rank:map", Transform::Identity, ClassRule::None, 0.25},
-      {"my:own", Transform::Identity, ClassRule::None, 0.25},
+      {"reg:expectileerror", Transform::Identity, ClassRule::None, 0.25},
   };
   SmallXgboost small;
   small.base_score = "[2.5E-1]";
@@ -125,6 +125,29 @@ TEST(XgboostLoad, Objectives) {
     EXPECT_EQ(model.class_rule, row.class_rule) << row.name;
     EXPECT_EQ(model.base, std::vector<double>{row.base}) << row.name;
   }
+}
+
+TEST(XgboostLoad, ObjectivesWhosePredictionsAreNotKnownAreRefused) {
+  SmallXgboost small;
+  const auto error = [&] {
+    const Result<Model> model = load_text(small.json());
+    return model ? std::string() : model.error().text();
+  };
+  small.objective = "my:own";
+  EXPECT_EQ(
+      error(),
+      "learner.objective.name: \"my:own\" is no objective of XGBoost 1.0 to 3.4: what its scores mean is not known");
+  small.objective = "reg:expectileerror";
+  EXPECT_EQ(error(), "");
+  // XGBoost 3.4 adds softplus of each further output to the one before it.
+  small.num_target = "2";
+  small.tree_info = {0, 1};
+  small.iteration_indptr = {0, 2};
+  small.base_score = "[1E0,2E0]";
+  EXPECT_EQ(error(),
+            "learner.objective.name: \"reg:expectileerror\" with several outputs (2) is not supported");
+  small.objective = "reg:quantileerror";
+  EXPECT_EQ(error(), "");
 }
 
 TEST(XgboostLoad, WhatReleasesChanged) {
